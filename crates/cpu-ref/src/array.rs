@@ -1,0 +1,173 @@
+//! The evaluator's tensors: floats held in f64, integers and booleans in i64, always exactly a value of the dtype.
+
+use half::{bf16, f16};
+use pumice_types::tensor::element_count;
+use pumice_types::{DType, Tensor, TensorError};
+
+/// Elements of an [`Array`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// F32, F16, BF16.
+    Float(Vec<f64>),
+    /// Integers; U64 by its bits; Bool as 0 or 1.
+    Int(Vec<i64>),
+}
+
+/// A dense row-major tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<u64>,
+    /// Elements.
+    pub data: Data,
+}
+
+impl Array {
+    /// Floats, each rounded once (to nearest even) to the dtype. The number of values must be the shape's.
+    pub fn floats(dtype: DType, shape: &[u64], mut values: Vec<f64>) -> Array {
+        debug_assert_eq!(values.len() as u64, element_count(shape).unwrap_or(0));
+        values.iter_mut().for_each(|v| *v = round(dtype, *v));
+        Array { dtype, shape: shape.to_vec(), data: Data::Float(values) }
+    }
+
+    /// Integers, each wrapped to the dtype; Bool becomes 0 or 1.
+    pub fn ints(dtype: DType, shape: &[u64], mut values: Vec<i64>) -> Array {
+        debug_assert_eq!(values.len() as u64, element_count(shape).unwrap_or(0));
+        values.iter_mut().for_each(|v| *v = wrap(dtype, *v));
+        Array { dtype, shape: shape.to_vec(), data: Data::Int(values) }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match &self.data {
+            Data::Float(v) => v.len(),
+            Data::Int(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements as f64 (integers converted; U64 by value).
+    pub fn to_f64(&self) -> Vec<f64> {
+        match &self.data {
+            Data::Float(v) => v.clone(),
+            Data::Int(v) if self.dtype == DType::U64 => v.iter().map(|&i| i as u64 as f64).collect(),
+            Data::Int(v) => v.iter().map(|&i| i as f64).collect(),
+        }
+    }
+
+    /// The float elements; empty for integer arrays.
+    pub fn as_floats(&self) -> &[f64] {
+        match &self.data {
+            Data::Float(v) => v,
+            Data::Int(_) => &[],
+        }
+    }
+
+    /// The integer elements; empty for float arrays.
+    pub fn as_ints(&self) -> &[i64] {
+        match &self.data {
+            Data::Int(v) => v,
+            Data::Float(_) => &[],
+        }
+    }
+
+    /// The same elements under another shape of as many elements.
+    pub fn reshaped(&self, shape: &[u64]) -> Array {
+        Array { dtype: self.dtype, shape: shape.to_vec(), data: self.data.clone() }
+    }
+
+    /// Elements picked by linear index: result element i is element `index(i)` of this array.
+    pub fn gathered(&self, shape: &[u64], index: impl Fn(usize) -> usize) -> Array {
+        let n = element_count(shape).unwrap_or(0) as usize;
+        let data = match &self.data {
+            Data::Float(v) => Data::Float((0..n).map(|i| v[index(i)]).collect()),
+            Data::Int(v) => Data::Int((0..n).map(|i| v[index(i)]).collect()),
+        };
+        Array { dtype: self.dtype, shape: shape.to_vec(), data }
+    }
+
+    /// From natural bytes.
+    pub fn from_tensor(t: &Tensor) -> Array {
+        Array::from_natural(t.dtype(), t.shape(), t.bytes())
+    }
+
+    /// From natural bytes; a trailing partial element is left out.
+    pub fn from_natural(dtype: DType, shape: &[u64], bytes: &[u8]) -> Array {
+        let data = match dtype {
+            DType::F32 | DType::F16 | DType::BF16 => Data::Float(read_floats(dtype, bytes)),
+            _ => Data::Int(read_ints(dtype, bytes)),
+        };
+        Array { dtype, shape: shape.to_vec(), data }
+    }
+
+    /// As natural bytes.
+    pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
+        let mut bytes = Vec::with_capacity(self.len() * self.dtype.natural_bytes() as usize);
+        match &self.data {
+            Data::Float(v) => v.iter().for_each(|&f| push_float(&mut bytes, self.dtype, f)),
+            Data::Int(v) => {
+                let width = self.dtype.natural_bytes() as usize;
+                v.iter().for_each(|i| bytes.extend_from_slice(&i.to_le_bytes()[..width]));
+            }
+        }
+        Tensor::from_bytes(self.dtype, &self.shape, bytes)
+    }
+}
+
+fn push_float(bytes: &mut Vec<u8>, dtype: DType, f: f64) {
+    match dtype {
+        DType::F16 => bytes.extend(f16::from_f64(f).to_le_bytes()),
+        DType::BF16 => bytes.extend(bf16::from_f64(f).to_le_bytes()),
+        _ => bytes.extend((f as f32).to_le_bytes()),
+    }
+}
+
+fn read_floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    let two = |c: &[u8]| u16::from_le_bytes([c[0], c[1]]);
+    match dtype {
+        DType::F16 => bytes.chunks_exact(2).map(|c| f16::from_bits(two(c)).to_f64()).collect(),
+        DType::BF16 => bytes.chunks_exact(2).map(|c| bf16::from_bits(two(c)).to_f64()).collect(),
+        _ => bytes.chunks_exact(4).map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect(),
+    }
+}
+
+fn read_ints(dtype: DType, bytes: &[u8]) -> Vec<i64> {
+    let width = dtype.natural_bytes() as usize;
+    bytes
+        .chunks_exact(width)
+        .map(|c| {
+            let mut wide = [0u8; 8];
+            wide[..width].copy_from_slice(c);
+            wrap(dtype, i64::from_le_bytes(wide))
+        })
+        .collect()
+}
+
+/// A value rounded once, to nearest even, to a float dtype.
+pub fn round(dtype: DType, v: f64) -> f64 {
+    match dtype {
+        DType::F16 => f16::from_f64(v).to_f64(),
+        DType::BF16 => bf16::from_f64(v).to_f64(),
+        _ => f64::from(v as f32),
+    }
+}
+
+/// A value wrapped to an integer dtype (two's complement); Bool: any non-zero is 1.
+pub fn wrap(dtype: DType, v: i64) -> i64 {
+    match dtype {
+        DType::I8 => i64::from(v as i8),
+        DType::U8 => i64::from(v as u8),
+        DType::I16 => i64::from(v as i16),
+        DType::U16 => i64::from(v as u16),
+        DType::I32 => i64::from(v as i32),
+        DType::U32 => i64::from(v as u32),
+        DType::Bool => i64::from(v != 0),
+        _ => v,
+    }
+}

@@ -1,0 +1,67 @@
+//! What an op's evaluation is: slow and obvious, f64 inside, rounded once at the op's end.
+
+use crate::array::Array;
+use crate::tolerance::Tolerance;
+use pumice_types::DType;
+use std::cell::RefCell;
+
+/// What went wrong on the device's side of the rules: reported through the status block (OPS 1.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// An index outside its axis, at this linear position of the index tensor.
+    IndexOutOfRange(u64),
+    /// A row past a state's capacity, at this linear row.
+    StateOverflow(u64),
+    /// An integer divided by zero, at this linear position of the result.
+    IntDivZero(u64),
+}
+
+/// Operands of one evaluation.
+pub struct EvalCx<'a> {
+    /// Operands; `None` where an optional one is absent.
+    pub inputs: &'a [Option<&'a Array>],
+    /// Dtype and actual extents of every result, from inference.
+    pub outputs: &'a [(DType, Vec<u64>)],
+    /// Status events; the first of each kind counts.
+    pub status: RefCell<Vec<Status>>,
+}
+
+impl<'a> EvalCx<'a> {
+    /// An operand that inference has seen to be there.
+    ///
+    /// # Panics
+    /// If it is absent: the graph was not verified, a defect of the caller.
+    pub fn arg(&self, i: usize) -> &'a Array {
+        self.opt(i).expect("the graph is verified, so required operands are there")
+    }
+
+    /// An optional operand.
+    pub fn opt(&self, i: usize) -> Option<&'a Array> {
+        self.inputs.get(i).copied().flatten()
+    }
+
+    /// Dtype and extents of the first result.
+    pub fn out(&self) -> (DType, &'a [u64]) {
+        (self.outputs[0].0, &self.outputs[0].1)
+    }
+
+    /// Reports a status event.
+    pub fn raise(&self, status: Status) {
+        self.status.borrow_mut().push(status);
+    }
+}
+
+/// An op's evaluation and how close everyone else must come to it. Implemented in `ops/<op>.rs`.
+pub trait Eval {
+    /// The results.
+    fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array>;
+
+    /// How far a runner's result may be from `eval`'s, element by element. `magnitude` of a tolerance that scales is
+    /// given by [`Eval::magnitude`].
+    fn tolerance(&self, dtype: DType) -> Tolerance;
+
+    /// For tolerance class T2, Σ|termᵢ| behind every element of result 0 (in f64); empty for other classes.
+    fn magnitude(&self, _cx: &EvalCx<'_>) -> Vec<f64> {
+        Vec::new()
+    }
+}

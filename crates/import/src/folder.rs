@@ -1,0 +1,158 @@
+//! A model's folder: fixed names opened in it, names that files give checked before they are opened.
+//!
+//! Two kinds of names are kept apart. Names that this project fixes (`config.json`, `model.safetensors`) are opened as
+//! they are, links followed, because the user chose the folder. Names that a file in the folder gives are the file's
+//! author's: they stay inside the folder, with no absolute path, no `..`, and no link that leads out.
+
+use crate::error::ImportError;
+use crate::safetensors::SafetensorsFile;
+use crate::sharded::ShardedWeights;
+use crate::source::WeightSource;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// The weights, in one file.
+pub const WEIGHTS: &str = "model.safetensors";
+/// The index, where the weights are in several files.
+pub const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+
+/// An existing folder.
+#[derive(Clone, Debug)]
+pub struct ModelFolder {
+    /// As the user wrote it, for messages.
+    path: PathBuf,
+    /// Without links, to compare with.
+    root: PathBuf,
+}
+
+impl ModelFolder {
+    /// Opens a folder; an error if there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<ModelFolder, ImportError> {
+        let path = path.as_ref();
+        let root = path.canonicalize().map_err(|source| match source.kind() {
+            ErrorKind::NotFound => ImportError::Missing {
+                path: path.to_owned(),
+                remedy: "give the folder that holds the model's config.json".to_owned(),
+            },
+            _ => ImportError::Io { path: path.to_owned(), action: "opening the folder", source },
+        })?;
+        if !root.is_dir() {
+            return Err(ImportError::WrongKind { path: path.to_owned(), expected: "a folder" });
+        }
+        Ok(ModelFolder { path: path.to_owned(), root })
+    }
+
+    /// The folder as the user named it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file of that fixed name.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether there is a file of that fixed name.
+    pub fn has(&self, name: &str) -> bool {
+        self.file(name).is_file()
+    }
+
+    /// A folder inside this one, by the name that `named_by` gives it; the empty name is this folder.
+    pub fn subfolder(&self, name: &str, named_by: &Path) -> Result<ModelFolder, ImportError> {
+        if name.is_empty() || name == "." {
+            return Ok(self.clone());
+        }
+        let root = self.inside(name, named_by)?;
+        if !root.is_dir() {
+            return Err(ImportError::WrongKind { path: self.path.join(name), expected: "a folder" });
+        }
+        Ok(ModelFolder { path: self.path.join(name), root })
+    }
+
+    /// The path of a file inside this folder, by the name that `named_by` gives it.
+    pub fn named_file(&self, name: &str, named_by: &Path) -> Result<PathBuf, ImportError> {
+        self.inside(name, named_by)
+    }
+
+    /// The real path behind a name that a file gives, if that is inside the folder.
+    fn inside(&self, name: &str, named_by: &Path) -> Result<PathBuf, ImportError> {
+        let refuse = |reason| ImportError::Path { file: named_by.to_owned(), named: name.to_owned(), reason };
+        // The same names are refused on every platform, whatever separators and drives mean on this one.
+        if name.is_empty() || name.contains(['\\', ':', '\0']) {
+            return Err(refuse("is not a plain relative path"));
+        }
+        for component in Path::new(name).components() {
+            match component {
+                Component::Normal(_) => {}
+                Component::ParentDir => return Err(refuse("contains `..`")),
+                _ => return Err(refuse("is not a plain relative path")),
+            }
+        }
+        let path = self.root.join(name);
+        let real = path.canonicalize().map_err(|source| match source.kind() {
+            ErrorKind::NotFound => ImportError::Missing {
+                path: self.path.join(name),
+                remedy: format!("{} names it: get the model again, with all its files", named_by.display()),
+            },
+            _ => ImportError::Io { path, action: "opening", source },
+        })?;
+        if !real.starts_with(&self.root) {
+            return Err(refuse("is a link that leads out of the model's folder"));
+        }
+        Ok(real)
+    }
+
+    /// The text of a file of that fixed name, at most `limit` bytes; `None` where there is no such file.
+    pub fn read_text(&self, name: &str, limit: u64) -> Result<Option<String>, ImportError> {
+        let path = self.file(name);
+        match open_regular(&path, "") {
+            Err(ImportError::Missing { .. }) => Ok(None),
+            Err(other) => Err(other),
+            Ok((file, bytes)) => read_limited(&path, file, bytes, limit).map(Some),
+        }
+    }
+
+    /// The model's weights: `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
+    pub fn weights(&self) -> Result<Box<dyn WeightSource>, ImportError> {
+        if self.file(WEIGHTS).exists() {
+            return Ok(Box::new(SafetensorsFile::open(&self.file(WEIGHTS))?));
+        }
+        if self.has(WEIGHTS_INDEX) {
+            return Ok(Box::new(ShardedWeights::open(self)?));
+        }
+        let other = ["pytorch_model.bin", "tf_model.h5", "model.onnx", "flax_model.msgpack"];
+        let remedy = match other.into_iter().find(|name| self.has(name)) {
+            Some(name) => format!("there is {name}, which is not read: save the model as safetensors"),
+            None => "get the model's weights as safetensors".to_owned(),
+        };
+        Err(ImportError::Missing { path: self.file(WEIGHTS), remedy })
+    }
+}
+
+/// Opens a regular file and its length; pipes and devices are refused before they are opened.
+pub(crate) fn open_regular(path: &Path, remedy: &str) -> Result<(File, u64), ImportError> {
+    let failed = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound => ImportError::Missing { path: path.to_owned(), remedy: remedy.to_owned() },
+        _ => ImportError::Io { path: path.to_owned(), action: "opening", source },
+    };
+    let wrong_kind = || ImportError::WrongKind { path: path.to_owned(), expected: "a file" };
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(wrong_kind());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_file() { Ok((file, metadata.len())) } else { Err(wrong_kind()) }
+}
+
+/// Reads a whole text file whose length is known, if that is within the limit. A file that grows meanwhile is cut off.
+pub(crate) fn read_limited(path: &Path, file: File, bytes: u64, limit: u64) -> Result<String, ImportError> {
+    if bytes > limit {
+        return Err(ImportError::TooLarge { path: path.to_owned(), bytes, limit });
+    }
+    let mut text = String::new();
+    file.take(limit)
+        .read_to_string(&mut text)
+        .map_err(|source| ImportError::Io { path: path.to_owned(), action: "reading", source })?;
+    Ok(text)
+}

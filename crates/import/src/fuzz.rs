@@ -1,0 +1,124 @@
+//! Entry points that take any bytes, and a generator of damaged files to feed them.
+//!
+//! Each entry point must return for every input, without a panic and with memory bounded by the input's size.
+
+use crate::safetensors::Reader;
+use crate::sharded::ShardIndex;
+use crate::source::WeightSource;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+/// Opens the bytes as a safetensors file and reads every tensor.
+pub fn fuzz_safetensors(data: &[u8]) {
+    let path = PathBuf::from("fuzzed.safetensors");
+    let Ok(reader) = Reader::new(path, Cursor::new(data), data.len() as u64) else {
+        return;
+    };
+    let mut total = 0;
+    for name in reader.names() {
+        if let Ok(info) = reader.describe(name) {
+            total += info.bytes.0;
+            assert!(reader.load(name).is_ok(), "a tensor of a sound file is read");
+        }
+    }
+    assert!(total <= data.len() as u64, "tensors of a sound file do not overlap");
+}
+
+/// Parses the bytes as an index of shards.
+pub fn fuzz_index(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        let _ = ShardIndex::parse(Path::new("fuzzed.json"), text);
+    }
+}
+
+/// Makes damaged copies of sound inputs: bits flipped, numbers replaced by extreme ones, parts cut, doubled, swapped
+/// with parts of other inputs. The sequence depends on the seed alone.
+#[derive(Clone, Debug)]
+pub struct Mutator {
+    state: u64,
+    corpus: Vec<Vec<u8>>,
+    dictionary: Vec<Vec<u8>>,
+}
+
+impl Mutator {
+    /// A generator over sound inputs and words worth inserting.
+    pub fn new(seed: u64, corpus: Vec<Vec<u8>>, dictionary: &[&str]) -> Mutator {
+        let dictionary = dictionary.iter().map(|w| w.as_bytes().to_vec()).collect();
+        Mutator { state: seed, corpus, dictionary }
+    }
+
+    fn next(&mut self) -> u64 {
+        // xorshift64* (Marsaglia 2003, Vigna 2016); the state must not be 0.
+        let mut x = self.state | u64::from(self.state == 0);
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.state = x;
+        x.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        if n == 0 { 0 } else { (self.next() >> 11) as usize % n }
+    }
+
+    /// The next input.
+    pub fn generate(&mut self) -> Vec<u8> {
+        if self.corpus.is_empty() {
+            return Vec::new();
+        }
+        let pick = self.below(self.corpus.len());
+        let mut data = self.corpus[pick].clone();
+        for _ in 0..=self.below(4) {
+            self.mutate(&mut data);
+        }
+        data
+    }
+
+    fn mutate(&mut self, data: &mut Vec<u8>) {
+        const EXTREME: [&[u8]; 10] = [
+            b"0", b"-1", b"1", b"255", b"4294967295", b"9223372036854775807", b"18446744073709551615",
+            b"18446744073709551616", b"1e308", b"null",
+        ];
+        let at = self.below(data.len());
+        match self.below(9) {
+            0 if !data.is_empty() => data[at] ^= 1 << self.below(8),
+            1 if !data.is_empty() => data[at] = self.next() as u8,
+            2 => data.truncate(at),
+            3 => {
+                let end = (at + 1 + self.below(16)).min(data.len());
+                data.drain(at.min(end)..end);
+            }
+            4 => {
+                let end = (at + 1 + self.below(64)).min(data.len());
+                let part = data[at.min(end)..end].to_vec();
+                let to = self.below(data.len() + 1);
+                data.splice(to..to, part);
+            }
+            5 => self.replace_number(data, at, EXTREME[at % EXTREME.len()]),
+            6 if !self.dictionary.is_empty() => {
+                let word = self.dictionary[self.below(self.dictionary.len())].clone();
+                data.splice(at..at, word);
+            }
+            7 => {
+                let other = self.corpus[self.below(self.corpus.len())].clone();
+                let from = self.below(other.len());
+                let to = (from + self.below(128)).min(other.len());
+                let end = (at + self.below(128)).min(data.len());
+                data.splice(at.min(end)..end, other[from..to].iter().copied());
+            }
+            _ => {
+                let extreme = EXTREME[self.below(EXTREME.len())];
+                self.replace_number(data, at, extreme);
+            }
+        }
+    }
+
+    /// Replaces the first run of digits behind a position.
+    fn replace_number(&mut self, data: &mut Vec<u8>, at: usize, by: &[u8]) {
+        let Some(begin) = data.iter().skip(at).position(u8::is_ascii_digit).map(|i| i + at) else {
+            return;
+        };
+        let digits = data[begin..].iter().take_while(|b| b.is_ascii_digit()).count();
+        data.splice(begin..begin + digits, by.iter().copied());
+    }
+}

@@ -1,0 +1,29 @@
+//! Model files to pumice graphs, with untrusted input treated as such.
+//!
+//! In come folders and files that somebody else wrote; out come a graph and a [`WeightSource`] that reads weights by
+//! name when they are asked for. Every length and offset is compared with the real file before anything is allocated
+//! for it, names that a file gives for other files stay inside the model's folder, and whatever is wrong is an
+//! [`ImportError`] that names the file, the thing in it and the remedy. Files are read, never mapped.
+//!
+//! Nothing here knows an architecture: what a configuration means is the business of `pumice-models`.
+
+pub mod error;
+pub mod folder;
+pub mod fuzz;
+pub mod memory;
+pub mod model;
+pub mod renamed;
+pub mod safetensors;
+pub mod seeded;
+pub mod sharded;
+pub mod source;
+
+pub use error::{FormatProblem, ImportError, IndexProblem};
+pub use folder::ModelFolder;
+pub use memory::MemoryWeights;
+pub use model::Model;
+pub use renamed::RenamedWeights;
+pub use safetensors::SafetensorsFile;
+pub use seeded::SeededWeights;
+pub use sharded::ShardedWeights;
+pub use source::{WeightInfo, WeightSource};

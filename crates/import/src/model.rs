@@ -1,0 +1,52 @@
+//! What an importer makes: a graph and the weights of its parameters.
+
+use crate::error::ImportError;
+use crate::source::WeightSource;
+use pumice_ir::Graph;
+
+/// A program with the weights for its parameters, under the parameters' names.
+pub struct Model {
+    /// The program.
+    pub graph: Graph,
+    /// Its weights, read when asked for.
+    pub weights: Box<dyn WeightSource>,
+}
+
+/// Where weights and a graph's parameters differ.
+#[derive(Debug, thiserror::Error)]
+pub enum MismatchError {
+    /// A parameter without a tensor, or a tensor that cannot be described.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A tensor of another type or shape than its parameter.
+    #[error("{origin}: tensor `{tensor}` is {found}, the model's configuration needs {needed}; take weights and configuration from one model")]
+    Type {
+        /// The weights.
+        origin: String,
+        /// The tensor.
+        tensor: String,
+        /// Its type.
+        found: String,
+        /// The parameter's type.
+        needed: String,
+    },
+}
+
+impl Model {
+    /// Whether every parameter has a tensor of its dtype and shape. Reads no tensor data.
+    pub fn check(&self) -> Result<(), MismatchError> {
+        for id in self.graph.params() {
+            let value = self.graph.value(id);
+            let info = self.weights.describe(&value.name)?;
+            if info.dtype != value.ty.dtype || Some(&info.shape) != value.ty.static_shape().as_ref() {
+                return Err(MismatchError::Type {
+                    origin: self.weights.origin(),
+                    tensor: value.name.clone(),
+                    found: format!("{}{:?}", info.dtype, info.shape),
+                    needed: value.ty.display(self.graph.symbols()),
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! A sound file: its tensors described from the header, read by seeking when asked for.
+
+use super::header::{Entry, HEADER_LIMIT, Header};
+use crate::error::{FormatProblem, ImportError};
+use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
+use pumice_types::{Bytes, DType};
+use safetensors::Dtype;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A safetensors file on disk.
+pub type SafetensorsFile = Reader<File>;
+
+/// A safetensors file in anything that can be read and sought in. One lock guards the position; a tensor is one read.
+#[derive(Debug)]
+pub struct Reader<R> {
+    path: PathBuf,
+    header: Header,
+    data_begin: u64,
+    reader: Mutex<R>,
+}
+
+impl Reader<File> {
+    /// Opens a file and checks its header against its length. Nothing of the data is read.
+    pub fn open(path: &Path) -> Result<SafetensorsFile, ImportError> {
+        let (file, len) = crate::folder::open_regular(path, "the weights are needed here")?;
+        Reader::new(path.to_owned(), file, len)
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Checks the header of `len` bytes that begin at the reader's start; `path` names them in messages.
+    pub fn new(path: PathBuf, mut reader: R, len: u64) -> Result<Reader<R>, ImportError> {
+        let bytes = read_header(&path, &mut reader, len)?;
+        let data_begin = 8 + bytes.len() as u64;
+        let header = Header::parse(&bytes, len - data_begin)
+            .map_err(|problem| ImportError::Safetensors { path: path.clone(), problem })?;
+        Ok(Reader { path, header, data_begin, reader: Mutex::new(reader) })
+    }
+
+    /// The checked header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+impl<R> Reader<R> {
+    fn entry(&self, name: &str) -> Result<&Entry, ImportError> {
+        let names = || self.header.entries.keys().map(String::as_str).collect::<Vec<_>>();
+        self.header.entries.get(name).ok_or_else(|| unknown(self.path.display().to_string(), name, &names()))
+    }
+}
+
+/// The header's bytes: allocated only when the file is known to hold them.
+fn read_header(path: &Path, reader: &mut impl Read, len: u64) -> Result<Vec<u8>, ImportError> {
+    let wrong = |problem| ImportError::Safetensors { path: path.to_owned(), problem };
+    let failed = |source| ImportError::Io { path: path.to_owned(), action: "reading the header", source };
+    if len < 8 {
+        return Err(wrong(FormatProblem::TooShort(len)));
+    }
+    let mut length = [0; 8];
+    reader.read_exact(&mut length).map_err(failed)?;
+    let declared = u64::from_le_bytes(length);
+    if declared > HEADER_LIMIT {
+        return Err(wrong(FormatProblem::HeaderTooLarge { declared, limit: HEADER_LIMIT }));
+    }
+    if declared > len - 8 {
+        return Err(wrong(FormatProblem::HeaderTruncated { declared, available: len - 8 }));
+    }
+    let mut header = vec![0; declared as usize];
+    reader.read_exact(&mut header).map_err(failed)?;
+    Ok(header)
+}
+
+impl<R: Read + Seek + Send> WeightSource for Reader<R> {
+    fn origin(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.header.entries.keys().map(String::as_str).collect()
+    }
+
+    fn describe(&self, name: &str) -> Result<WeightInfo, ImportError> {
+        let entry = self.entry(name)?;
+        let dtype = dtype(entry.dtype).ok_or_else(|| ImportError::UnsupportedDType {
+            origin: self.origin(),
+            tensor: name.to_owned(),
+            dtype: format!("{:?}", entry.dtype),
+        })?;
+        Ok(WeightInfo { dtype, shape: entry.shape.clone(), bytes: Bytes(entry.end - entry.begin) })
+    }
+
+    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
+        let entry = self.entry(name)?;
+        check_buffer(self, name, entry.end - entry.begin, out)?;
+        // A panic elsewhere leaves the position unknown, which the seek repairs.
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader
+            .seek(SeekFrom::Start(self.data_begin + entry.begin))
+            .and_then(|_| reader.read_exact(out))
+            .map_err(|source| ImportError::Io { path: self.path.clone(), action: "reading a tensor", source })
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.header.entries.contains_key(name)
+    }
+}
+
+/// The dtype that pumice computes with, if it has it.
+fn dtype(of: Dtype) -> Option<DType> {
+    Some(match of {
+        Dtype::F32 => DType::F32,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::BF16,
+        Dtype::I8 => DType::I8,
+        Dtype::U8 => DType::U8,
+        Dtype::I16 => DType::I16,
+        Dtype::U16 => DType::U16,
+        Dtype::I32 => DType::I32,
+        Dtype::U32 => DType::U32,
+        Dtype::I64 => DType::I64,
+        Dtype::U64 => DType::U64,
+        Dtype::BOOL => DType::Bool,
+        _ => return None,
+    })
+}

@@ -1,0 +1,281 @@
+//! Attributes: what an op carries besides its operands, in the one form that printing, parsing and comparing share.
+
+use crate::graph::Graph;
+use crate::shape::ValueType;
+use pumice_types::{DType, DimExpr, Tensor};
+use std::sync::Arc;
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttrValue {
+    /// An integer.
+    Int(i64),
+    /// A float; f32 attributes are held exactly.
+    Float(f64),
+    /// A flag.
+    Bool(bool),
+    /// A word of a fixed vocabulary, or any text.
+    Str(String),
+    /// A list of integers.
+    Ints(Vec<i64>),
+    /// An integer expression.
+    Dim(DimExpr),
+    /// A list of integer expressions.
+    Dims(Vec<DimExpr>),
+    /// An element type.
+    DType(DType),
+    /// A type, written before the `=` of a node.
+    Type(ValueType),
+    /// Constant data.
+    Data(Arc<Tensor>),
+    /// A nested graph.
+    Graph(Arc<Graph>),
+}
+
+/// An attribute that does not fit.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum AttrError {
+    /// Not given, and there is no default.
+    #[error("attribute `{0}` is missing")]
+    Missing(&'static str),
+    /// The op has no such attribute.
+    #[error("unknown attribute `{0}`")]
+    Unknown(String),
+    /// Given as another kind of value.
+    #[error("attribute `{name}` must be {expected}")]
+    Kind {
+        /// Its name.
+        name: &'static str,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Given, but not a value it can take.
+    #[error("attribute `{name}`: {reason}")]
+    Value {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Attributes of a node while it is read: each is taken once, what is left over is an error.
+#[derive(Debug, Default)]
+pub struct AttrReader {
+    left: Vec<(String, AttrValue)>,
+}
+
+impl AttrReader {
+    /// A reader of these attributes.
+    pub fn new(attrs: Vec<(String, AttrValue)>) -> AttrReader {
+        AttrReader { left: attrs }
+    }
+
+    /// Takes an attribute out, if it is given.
+    pub fn take(&mut self, name: &str) -> Option<AttrValue> {
+        let i = self.left.iter().position(|(n, _)| n == name)?;
+        Some(self.left.remove(i).1)
+    }
+
+    /// Errors if anything is left.
+    pub fn finish(self) -> Result<(), AttrError> {
+        self.left.into_iter().next().map_or(Ok(()), |(name, _)| Err(AttrError::Unknown(name)))
+    }
+}
+
+/// A type that can be an attribute.
+pub trait AttrType: Clone + PartialEq {
+    /// What messages call it.
+    const EXPECTED: &'static str;
+    /// As a value; `None` leaves the attribute out.
+    fn to_attr(&self) -> Option<AttrValue>;
+    /// From a value.
+    fn from_attr(value: AttrValue) -> Option<Self>;
+    /// What a left-out attribute means, where that is not the op's default.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+macro_rules! attr_types {
+    ($($t:ty, $expected:literal, |$v:ident| $to:expr, $from:pat => $back:expr;)*) => {$(
+        impl AttrType for $t {
+            const EXPECTED: &'static str = $expected;
+            fn to_attr(&self) -> Option<AttrValue> {
+                let $v = self;
+                Some($to)
+            }
+            #[allow(unreachable_patterns)]
+            fn from_attr(value: AttrValue) -> Option<Self> {
+                match value {
+                    $from => $back,
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+attr_types! {
+    i64, "an integer", |v| AttrValue::Int(*v), AttrValue::Int(i) => Some(i);
+    bool, "true or false", |v| AttrValue::Bool(*v), AttrValue::Bool(b) => Some(b);
+    DType, "a dtype", |v| AttrValue::DType(*v), AttrValue::DType(d) => Some(d);
+    String, "a string", |v| AttrValue::Str(v.clone()), AttrValue::Str(s) => Some(s);
+    Vec<i64>, "a list of integers", |v| AttrValue::Ints(v.clone()), AttrValue::Ints(v) => Some(v);
+    ValueType, "a type", |v| AttrValue::Type(v.clone()), AttrValue::Type(t) => Some(t);
+    Arc<Tensor>, "constant data", |v| AttrValue::Data(v.clone()), AttrValue::Data(t) => Some(t);
+    Arc<Graph>, "a graph", |v| AttrValue::Graph(v.clone()), AttrValue::Graph(g) => Some(g);
+}
+
+impl AttrType for f64 {
+    const EXPECTED: &'static str = "a number";
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Float(*self))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        match value {
+            AttrValue::Float(f) => Some(f),
+            AttrValue::Int(i) => Some(i as f64),
+            _ => None,
+        }
+    }
+}
+
+impl AttrType for f32 {
+    const EXPECTED: &'static str = "a number";
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Float(f64::from(*self)))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        f64::from_attr(value).map(|f| f as f32)
+    }
+}
+
+impl AttrType for DimExpr {
+    const EXPECTED: &'static str = "an integer expression";
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(self.as_const().map_or_else(|| AttrValue::Dim(self.clone()), AttrValue::Int))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        match value {
+            AttrValue::Dim(d) => Some(d),
+            AttrValue::Int(i) => Some(DimExpr::constant(i)),
+            _ => None,
+        }
+    }
+}
+
+impl AttrType for Vec<DimExpr> {
+    const EXPECTED: &'static str = "a list of integer expressions";
+    fn to_attr(&self) -> Option<AttrValue> {
+        let ints: Option<Vec<i64>> = self.iter().map(DimExpr::as_const).collect();
+        Some(ints.map_or_else(|| AttrValue::Dims(self.clone()), AttrValue::Ints))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        match value {
+            AttrValue::Dims(d) => Some(d),
+            AttrValue::Ints(v) => Some(v.into_iter().map(DimExpr::constant).collect()),
+            _ => None,
+        }
+    }
+}
+
+impl<T: AttrType> AttrType for Option<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+    fn to_attr(&self) -> Option<AttrValue> {
+        self.as_ref().and_then(AttrType::to_attr)
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        T::from_attr(value).map(Some)
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+/// Attributes of an op, made by [`op!`](crate::op).
+pub trait Attrs: Sized {
+    /// Every attribute that is not at its default, in declaration order.
+    fn write(&self) -> Vec<(&'static str, AttrValue)>;
+    /// From what was read.
+    fn read(reader: &mut AttrReader) -> Result<Self, AttrError>;
+}
+
+/// Reads one attribute; used by [`op!`](crate::op).
+pub fn read_one<T: AttrType>(
+    reader: &mut AttrReader,
+    name: &'static str,
+    default: Option<T>,
+) -> Result<T, AttrError> {
+    match reader.take(name) {
+        Some(value) => T::from_attr(value).ok_or(AttrError::Kind { name, expected: T::EXPECTED }),
+        None => default.or_else(T::absent).ok_or(AttrError::Missing(name)),
+    }
+}
+
+/// Writes one attribute unless it is at its default; used by [`op!`](crate::op).
+pub fn write_one<T: AttrType>(
+    out: &mut Vec<(&'static str, AttrValue)>,
+    name: &'static str,
+    value: &T,
+    default: Option<T>,
+) {
+    if default.as_ref() != Some(value) {
+        out.extend(value.to_attr().map(|v| (name, v)));
+    }
+}
+
+/// Declares an op's struct: fields are attributes, `= expr` their defaults.
+///
+/// ```ignore
+/// op! {
+///     /// Softmax along one axis (ONNX Softmax).
+///     pub struct Softmax { /// The axis. axis: i64 = -1 }
+/// }
+/// ```
+#[macro_export]
+macro_rules! op {
+    ($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)?),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty),* }
+
+        impl $crate::attr::Attrs for $name {
+            #[allow(unused_mut)]
+            fn write(&self) -> Vec<(&'static str, $crate::attr::AttrValue)> {
+                let mut out = Vec::new();
+                $($crate::attr::write_one(&mut out, stringify!($field), &self.$field, $crate::op!(@default $($default)?));)*
+                out
+            }
+            #[allow(unused_variables)]
+            fn read(reader: &mut $crate::attr::AttrReader) -> Result<Self, $crate::attr::AttrError> {
+                Ok($name { $($field: $crate::attr::read_one(reader, stringify!($field), $crate::op!(@default $($default)?))?),* })
+            }
+        }
+    };
+    (@default $default:expr) => { Some($default) };
+    (@default) => { None };
+}
+
+/// Declares an enum whose variants are words in `.ir` text.
+#[macro_export]
+macro_rules! attr_enum {
+    ($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant),* }
+
+        impl $crate::attr::AttrType for $name {
+            const EXPECTED: &'static str = concat!("one of" $(, " ", $word)*);
+            fn to_attr(&self) -> Option<$crate::attr::AttrValue> {
+                let word = match self { $($name::$variant => $word),* };
+                Some($crate::attr::AttrValue::Str(word.to_owned()))
+            }
+            fn from_attr(value: $crate::attr::AttrValue) -> Option<Self> {
+                match value {
+                    $crate::attr::AttrValue::Str(s) => match s.as_str() { $($word => Some($name::$variant),)* _ => None },
+                    _ => None,
+                }
+            }
+        }
+    };
+}

@@ -1,0 +1,323 @@
+//! The builder: methods take `&self` and collect mistakes; [`GraphBuilder::build`] returns all of them at once.
+
+use crate::entity::ValueId;
+use crate::error::BuildError;
+use crate::graph::{Graph, Output};
+use crate::infer::infer_node;
+use crate::ops::{Constant, Input, Op, Param, Scalar, State};
+use crate::patch::unique_name;
+use crate::shape::{DimSpec, TypeSpec, ValueType};
+use crate::state::{Feed, FeedKind};
+use crate::verify;
+use pumice_types::{DType, DimExpr, ScalarId, Symbol, SymbolTable, Tensor};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// A value of a builder. Copy it around freely; a value that came out of a mistake is accepted everywhere and causes
+/// no further ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value(Option<ValueId>);
+
+/// Every mistake of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildErrors(pub Vec<BuildError>);
+
+impl fmt::Display for BuildErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.len() {
+            1 => write!(f, "1 mistake in the graph:")?,
+            n => write!(f, "{n} mistakes in the graph:")?,
+        }
+        self.0.iter().try_for_each(|e| write!(f, "\n  {e}"))
+    }
+}
+
+impl std::error::Error for BuildErrors {}
+
+struct Inner {
+    graph: Graph,
+    taken: BTreeSet<String>,
+    scope: Vec<String>,
+    errors: Vec<BuildError>,
+    next_name: Option<String>,
+}
+
+/// Builds a [`Graph`].
+///
+/// ```
+/// use pumice_ir::{GraphBuilder, f32, sym};
+/// let g = GraphBuilder::new("mlp");
+/// let x = g.input("x", f32([sym("batch", 1..=64), 784.into()]));
+/// let w = g.param("w", f32([784, 10]));
+/// g.output("logits", g.matmul(x, w));
+/// let graph = g.build()?;
+/// assert_eq!(graph.outputs().len(), 1);
+/// # Ok::<(), pumice_ir::BuildErrors>(())
+/// ```
+pub struct GraphBuilder {
+    inner: RefCell<Inner>,
+}
+
+impl GraphBuilder {
+    /// An empty graph of that name.
+    pub fn new(name: &str) -> GraphBuilder {
+        let graph = Graph {
+            name: name.to_owned(),
+            symbols: SymbolTable::default(),
+            nodes: Vec::new(),
+            values: Vec::new(),
+            outputs: Vec::new(),
+            feeds: Vec::new(),
+            constraints: Vec::new(),
+        };
+        GraphBuilder {
+            inner: RefCell::new(Inner {
+                graph,
+                taken: BTreeSet::new(),
+                scope: Vec::new(),
+                errors: Vec::new(),
+                next_name: None,
+            }),
+        }
+    }
+
+    /// A tensor the caller gives for every run.
+    pub fn input(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
+        let ty = self.resolve(ty.into());
+        self.leaf(name, Input { ty }.into(), &[])
+    }
+
+    /// A stored tensor, set by name.
+    pub fn param(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
+        let ty = self.resolve(ty.into());
+        self.leaf(name, Param { ty }.into(), &[])
+    }
+
+    /// A persistent tensor that begins as zeros.
+    pub fn state(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
+        let ty = self.resolve(ty.into());
+        self.leaf(name, State { ty, capacity_axis: None }.into(), &[])
+    }
+
+    /// A persistent tensor of which only a prefix along `axis` is valid: a cache. Begins as zeros.
+    pub fn cache(&self, name: &str, ty: impl Into<TypeSpec>, axis: i64) -> Value {
+        let ty = self.resolve(ty.into());
+        self.leaf(name, State { ty, capacity_axis: Some(axis) }.into(), &[])
+    }
+
+    /// A persistent tensor that begins as the value of a param or constant.
+    pub fn state_from(&self, name: &str, init: Value) -> Value {
+        let Some(ty) = self.type_of(init) else { return Value(None) };
+        self.leaf(name, State { ty, capacity_axis: None }.into(), &[init])
+    }
+
+    /// A number that may change from run to run: rank 0, i32, u32 or f32, within `min..=max`.
+    pub fn scalar(&self, name: &str, ty: impl Into<TypeSpec>, min: f64, max: f64, default: f64) -> Value {
+        let ty = self.resolve(ty.into());
+        self.leaf(name, Scalar { ty, min, max, default, advance: None }.into(), &[])
+    }
+
+    /// An i32 scalar to which `by` is added on the device at the end of every replay.
+    pub fn scalar_advancing(&self, name: &str, min: i32, max: i32, default: i32, by: DimExpr) -> Value {
+        let ty = ValueType::new(DType::I32, []);
+        let (min, max, default) = (f64::from(min), f64::from(max), f64::from(default));
+        self.leaf(name, Scalar { ty, min, max, default, advance: Some(by) }.into(), &[])
+    }
+
+    /// Data written in the graph.
+    pub fn constant(&self, data: Tensor) -> Value {
+        self.apply(Constant { data: Arc::new(data) }, &[])
+    }
+
+    /// A rank-0 constant of a float or integer dtype; integers and 16-bit floats take the nearest value they can hold.
+    pub fn constant_scalar(&self, dtype: DType, value: f64) -> Value {
+        self.constant(scalar_tensor(dtype, value))
+    }
+
+    /// Names a result. Order of declaration is order of return; a value may be several outputs.
+    pub fn output(&self, name: &str, value: Value) {
+        let mut inner = self.inner.borrow_mut();
+        if name.is_empty() {
+            inner.errors.push(BuildError::EmptyName("an output"));
+        }
+        if inner.graph.outputs.iter().any(|o| o.name == name) {
+            inner.errors.push(BuildError::DuplicateName(name.to_owned()));
+        }
+        if let Some(value) = value.0 {
+            inner.graph.outputs.push(Output { name: name.to_owned(), value });
+        }
+    }
+
+    /// After every run, (part of) a state becomes (part of) an output declared before.
+    pub fn feed(&self, output: &str, state: Value, kind: FeedKind) {
+        let mut inner = self.inner.borrow_mut();
+        let Some(state) = state.0 else { return };
+        match inner.graph.outputs.iter().position(|o| o.name == output) {
+            Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
+            None => {
+                let state = inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.clone());
+                let reason = "there is no such output; declare it before the feed".to_owned();
+                inner.errors.push(BuildError::Feed { output: output.to_owned(), state, reason });
+            }
+        }
+    }
+
+    /// Names made inside begin with `scope.`; the plan counts levels per layer by these names.
+    pub fn scoped<R>(&self, scope: &str, body: impl FnOnce(&GraphBuilder) -> R) -> R {
+        self.inner.borrow_mut().scope.push(scope.to_owned());
+        let result = body(self);
+        self.inner.borrow_mut().scope.pop();
+        result
+    }
+
+    /// The next node made by an op method has this name (inside the current scope).
+    pub fn named(&self, name: &str) -> &GraphBuilder {
+        self.inner.borrow_mut().next_name = Some(name.to_owned());
+        self
+    }
+
+    /// Applies any op to operands that are all there; the result is its first value.
+    pub fn apply(&self, op: impl Into<Op>, inputs: &[Value]) -> Value {
+        let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
+        self.apply_all(op, &inputs)[0]
+    }
+
+    /// Applies any op; the results are all its values (one invalid value if there is a mistake).
+    pub fn apply_all(&self, op: impl Into<Op>, inputs: &[Option<Value>]) -> Vec<Value> {
+        let op = op.into();
+        let mut inner = self.inner.borrow_mut();
+        let base = inner.next_name.take().unwrap_or_else(|| op.name().to_owned());
+        let scoped = inner.scope.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>().join(".");
+        inner.add(op, scoped, inputs)
+    }
+
+    /// The type of a value; none if it came out of a mistake.
+    pub fn type_of(&self, value: Value) -> Option<ValueType> {
+        let inner = self.inner.borrow();
+        value.0.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
+    }
+
+    /// The extent of an axis as an expression; 1 if the value came out of a mistake or has no such axis.
+    pub fn dim_of(&self, value: Value, axis: usize) -> DimExpr {
+        self.type_of(value).and_then(|t| t.shape.get(axis).cloned()).unwrap_or(DimExpr::constant(1))
+    }
+
+    /// A dynamic scalar as a variable of feeds and of other scalars' advances.
+    pub fn scalar_expr(&self, scalar: Value) -> DimExpr {
+        let inner = self.inner.borrow();
+        let position = inner.graph.scalars().iter().position(|s| Some(*s) == scalar.0);
+        position.map_or(DimExpr::constant(0), |i| DimExpr::scalar(ScalarId(i as u32)))
+    }
+
+    /// The finished graph, or every mistake.
+    pub fn build(self) -> Result<Graph, BuildErrors> {
+        let Inner { graph, mut errors, .. } = self.inner.into_inner();
+        if errors.is_empty() {
+            errors = verify::program_rules(&graph);
+        }
+        if errors.is_empty() { Ok(graph) } else { Err(BuildErrors(errors)) }
+    }
+
+    fn leaf(&self, name: &str, op: Op, inputs: &[Value]) -> Value {
+        let mut inner = self.inner.borrow_mut();
+        if name.is_empty() {
+            inner.errors.push(BuildError::EmptyName(op.name()));
+        }
+        if inner.taken.contains(name) {
+            inner.errors.push(BuildError::DuplicateName(name.to_owned()));
+        }
+        let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
+        inner.add(op, name.to_owned(), &inputs)[0]
+    }
+
+    fn resolve(&self, spec: TypeSpec) -> ValueType {
+        let mut inner = self.inner.borrow_mut();
+        let shape = spec.dims.into_iter().map(|d| inner.resolve_dim(d)).collect::<Vec<_>>();
+        ValueType::new(spec.dtype, shape)
+    }
+}
+
+impl Inner {
+    fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>]) -> Vec<Value> {
+        let known = self.graph.values.len() as u32;
+        for (operand, v) in inputs.iter().enumerate() {
+            match v {
+                Some(Value(Some(id))) if id.0 >= known => {
+                    self.errors.push(BuildError::ForeignValue { node: name, operand });
+                    return vec![Value(None)];
+                }
+                Some(Value(None)) => return vec![Value(None)],
+                _ => {}
+            }
+        }
+        let mut ids: SmallVec<[Option<ValueId>; 4]> = inputs.iter().map(|v| v.and_then(|v| v.0)).collect();
+        while ids.last() == Some(&None) {
+            ids.pop();
+        }
+        let graph = &self.graph;
+        let inferred = infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        match inferred {
+            Ok((types, constraints)) => {
+                for c in constraints {
+                    if !self.graph.constraints.contains(&c) {
+                        self.graph.constraints.push(c);
+                    }
+                }
+                let first = unique_name(&mut self.taken, name);
+                let mut names = vec![first.clone()];
+                names.extend((1..types.len()).map(|i| unique_name(&mut self.taken, format!("{first}.{i}"))));
+                let values = self.graph.push_node(op, ids, types.into_vec(), names);
+                values.into_iter().map(|v| Value(Some(v))).collect()
+            }
+            Err(source) => {
+                self.errors.push(BuildError::Op { node: name, op: op.name(), source });
+                vec![Value(None)]
+            }
+        }
+    }
+
+    fn resolve_dim(&mut self, spec: DimSpec) -> DimExpr {
+        let (name, range, multiple_of) = match spec {
+            DimSpec::Expr(e) => return e,
+            DimSpec::Symbol { name, range, multiple_of } => (name, range, multiple_of),
+        };
+        let symbol = Symbol { name: name.clone(), min: *range.start(), max: *range.end(), multiple_of };
+        let mut wrong = |reason: &str| {
+            self.errors.push(BuildError::Symbol { name: name.clone(), reason: reason.to_owned() });
+            DimExpr::constant(1)
+        };
+        if name.is_empty() {
+            return wrong("it needs a name");
+        }
+        if symbol.min > symbol.max || multiple_of == 0 || symbol.max > i64::MAX as u64 {
+            return wrong("its range is empty, its step is 0, or its end passes 2^63");
+        }
+        match self.graph.symbols.find(&name) {
+            None => DimExpr::symbol(self.graph.symbols.push(symbol)),
+            Some(id) if self.graph.symbols.get(id) == Some(&symbol) => DimExpr::symbol(id),
+            Some(_) => wrong("it is declared twice with different ranges"),
+        }
+    }
+}
+
+/// A rank-0 tensor nearest to a value.
+pub fn scalar_tensor(dtype: DType, value: f64) -> Tensor {
+    let tensor = match dtype {
+        DType::F32 => Tensor::new(&[value as f32], &[]),
+        DType::F16 => Tensor::new(&[half::f16::from_f64(value)], &[]),
+        DType::BF16 => Tensor::new(&[half::bf16::from_f64(value)], &[]),
+        DType::I8 => Tensor::new(&[value as i8], &[]),
+        DType::U8 => Tensor::new(&[value as u8], &[]),
+        DType::I16 => Tensor::new(&[value as i16], &[]),
+        DType::U16 => Tensor::new(&[value as u16], &[]),
+        DType::I32 => Tensor::new(&[value as i32], &[]),
+        DType::U32 => Tensor::new(&[value as u32], &[]),
+        DType::I64 => Tensor::new(&[value as i64], &[]),
+        DType::U64 => Tensor::new(&[value as u64], &[]),
+        DType::Bool => Tensor::bools(&[value != 0.0], &[]),
+    };
+    tensor.expect("one element of rank 0")
+}

@@ -1,0 +1,185 @@
+//! Mistakes in a user's program, with everything needed to find them.
+
+use crate::attr::AttrError;
+use pumice_types::DType;
+
+/// Why an op cannot be applied to its operands.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OpError {
+    /// An operand is absent.
+    #[error("operand `{0}` is missing")]
+    MissingOperand(&'static str),
+    /// More operands than the op has.
+    #[error("{given} operands given, the op takes at most {most}")]
+    TooManyOperands {
+        /// Most it takes.
+        most: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// An operand's dtype is not one the op takes.
+    #[error("operand `{operand}` is {dtype}; {expected}")]
+    DType {
+        /// Which operand.
+        operand: &'static str,
+        /// What it is.
+        dtype: DType,
+        /// What it should be.
+        expected: String,
+    },
+    /// Two operands differ in dtype; there is no implicit promotion.
+    #[error("operands `{a}` ({a_dtype}) and `{b}` ({b_dtype}) must have one dtype; insert a cast")]
+    DTypeMismatch {
+        /// One operand.
+        a: &'static str,
+        /// Its dtype.
+        a_dtype: DType,
+        /// The other operand.
+        b: &'static str,
+        /// Its dtype.
+        b_dtype: DType,
+    },
+    /// Shapes that do not broadcast (OPS 1.1).
+    #[error("shapes {a} and {b} do not broadcast")]
+    BroadcastMismatch {
+        /// One shape.
+        a: String,
+        /// The other.
+        b: String,
+    },
+    /// An axis outside [−rank, rank − 1].
+    #[error("axis {axis} is outside a tensor of rank {rank}")]
+    AxisOutOfRange {
+        /// The axis given.
+        axis: i64,
+        /// The rank.
+        rank: usize,
+    },
+    /// The same axis twice.
+    #[error("axis {0} is named twice")]
+    DuplicateAxis(i64),
+    /// A rank the op does not take.
+    #[error("operand `{operand}` has rank {rank}; {expected}")]
+    Rank {
+        /// Which operand.
+        operand: &'static str,
+        /// Its rank.
+        rank: usize,
+        /// What it should be.
+        expected: String,
+    },
+    /// More than eight axes that do not coalesce.
+    #[error("rank {0} is more than the 8 axes that are supported")]
+    RankTooHigh(usize),
+    /// Two extents that must be equal and are not.
+    #[error("{what}: {a} is not {b}")]
+    ExtentMismatch {
+        /// What they are.
+        what: String,
+        /// One extent.
+        a: String,
+        /// The other.
+        b: String,
+    },
+    /// An index known when compiling lies outside its axis.
+    #[error("index {value} at position {position} is outside an axis of {size}")]
+    IndexOutOfRange {
+        /// Linear position in the index tensor.
+        position: u64,
+        /// The index.
+        value: i64,
+        /// The axis's extent.
+        size: u64,
+    },
+    /// Indices must be integers.
+    #[error("indices are {0}; use i32 or i64")]
+    IndexDType(DType),
+    /// An attribute is missing, unknown, of the wrong kind or out of range.
+    #[error(transparent)]
+    Attr(#[from] AttrError),
+    /// The op needs an extent to be constant.
+    #[error("{what} is symbolic ({extent}); this op needs it constant")]
+    ExtentUnsupported {
+        /// Which extent.
+        what: String,
+        /// The expression.
+        extent: String,
+    },
+    /// Any other rule of the op.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// One mistake in a graph.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BuildError {
+    /// An op cannot be applied.
+    #[error("{node} ({op}): {source}")]
+    Op {
+        /// Name of the node.
+        node: String,
+        /// Name of the op.
+        op: &'static str,
+        /// Why.
+        source: OpError,
+    },
+    /// A name is used twice.
+    #[error("the name `{0}` is used twice")]
+    DuplicateName(String),
+    /// A name that is empty.
+    #[error("{0} needs a name")]
+    EmptyName(&'static str),
+    /// A symbol is declared with two ranges, or with an empty one.
+    #[error("symbol `{name}`: {reason}")]
+    Symbol {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A value of another builder was used.
+    #[error("{node}: operand {operand} belongs to another graph")]
+    ForeignValue {
+        /// The node that used it.
+        node: String,
+        /// Which operand.
+        operand: usize,
+    },
+    /// The graph has no output.
+    #[error("the graph has no output and no state, so it computes nothing")]
+    NoOutput,
+    /// A state is used against its rules.
+    #[error("state `{state}`: {reason}")]
+    State {
+        /// Its name.
+        state: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A feed that does not fit.
+    #[error("feed of output `{output}` into state `{state}`: {reason}")]
+    Feed {
+        /// The output.
+        output: String,
+        /// The state.
+        state: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A dynamic scalar is declared against its rules.
+    #[error("scalar `{name}`: {reason}")]
+    Scalar {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Constant data that does not fit its type.
+    #[error("constant `{name}`: {reason}")]
+    Constant {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+}

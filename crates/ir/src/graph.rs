@@ -1,0 +1,223 @@
+//! The finished graph.
+
+use crate::entity::{NodeId, ValueId};
+use crate::ops::Op;
+use crate::shape::ValueType;
+use crate::state::Feed;
+use pumice_types::{DimExpr, SymbolTable};
+use smallvec::SmallVec;
+
+/// One application of an op.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Which op, with its attributes.
+    pub op: Op,
+    /// Operands by position; `None` where an optional one is absent. Trailing absent ones are not stored.
+    pub inputs: SmallVec<[Option<ValueId>; 4]>,
+    /// The values it defines, at least one.
+    pub outputs: SmallVec<[ValueId; 2]>,
+}
+
+impl Node {
+    /// The operand at a position, if there.
+    pub fn input(&self, i: usize) -> Option<ValueId> {
+        self.inputs.get(i).copied().flatten()
+    }
+
+    /// All operands that are there.
+    pub fn operands(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.inputs.iter().flatten().copied()
+    }
+
+    /// The first value it defines.
+    pub fn output(&self) -> ValueId {
+        self.outputs[0]
+    }
+}
+
+/// A value: its name, its type and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueInfo {
+    /// Unique in the graph. The name of a node is the name of its first value.
+    pub name: String,
+    /// Its type.
+    pub ty: ValueType,
+    /// The node that defines it, and which of the node's values it is.
+    pub def: (NodeId, u16),
+}
+
+/// A named result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Name in the API.
+    pub name: String,
+    /// What it is.
+    pub value: ValueId,
+}
+
+/// Two extents that must be equal in every run: found by inference, checked when symbols are bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraint {
+    /// The difference; must be 0.
+    pub difference: DimExpr,
+    /// Where it comes from: `h (matmul): K of a and b`.
+    pub what: String,
+}
+
+/// A finished program. Immutable; passes make new graphs through [`Patch`](crate::Patch)es.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    pub(crate) name: String,
+    pub(crate) symbols: SymbolTable,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) values: Vec<ValueInfo>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) feeds: Vec<Feed>,
+    pub(crate) constraints: Vec<Constraint>,
+}
+
+impl Graph {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its symbols.
+    pub fn symbols(&self) -> &SymbolTable {
+        &self.symbols
+    }
+
+    /// All nodes with their ids; operands come before users.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> + ExactSizeIterator {
+        self.nodes.iter().enumerate().map(|(i, n)| (NodeId(i as u32), n))
+    }
+
+    /// A node of this graph.
+    ///
+    /// # Panics
+    /// If the id is of another graph; ids are made by graphs only.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// A value of this graph.
+    ///
+    /// # Panics
+    /// If the id is of another graph; ids are made by graphs only.
+    pub fn value(&self, id: ValueId) -> &ValueInfo {
+        &self.values[id.index()]
+    }
+
+    /// The type of a value of this graph.
+    pub fn ty(&self, id: ValueId) -> &ValueType {
+        &self.value(id).ty
+    }
+
+    /// The node that defines a value.
+    pub fn def(&self, id: ValueId) -> &Node {
+        self.node(self.value(id).def.0)
+    }
+
+    /// Number of values; ids run from 0.
+    pub fn value_count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// All values with their ids.
+    pub fn values(&self) -> impl Iterator<Item = (ValueId, &ValueInfo)> {
+        self.values.iter().enumerate().map(|(i, v)| (ValueId(i as u32), v))
+    }
+
+    /// The name of a node: that of its first value.
+    pub fn node_name(&self, id: NodeId) -> &str {
+        &self.value(self.node(id).output()).name
+    }
+
+    /// Results in declaration order.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// Feeds in declaration order.
+    pub fn feeds(&self) -> &[Feed] {
+        &self.feeds
+    }
+
+    /// Equalities that bindings must satisfy.
+    pub fn constraints(&self) -> &[Constraint] {
+        &self.constraints
+    }
+
+    /// The value of that name.
+    pub fn find(&self, name: &str) -> Option<ValueId> {
+        self.values.iter().position(|v| v.name == name).map(|i| ValueId(i as u32))
+    }
+
+    /// Values of the leaf nodes that `pick` accepts, in node order: that is declaration order.
+    pub fn leaves(&self, pick: impl Fn(&Op) -> bool) -> Vec<ValueId> {
+        self.nodes.iter().filter(|n| pick(&n.op)).map(Node::output).collect()
+    }
+
+    /// Inputs in declaration order.
+    pub fn inputs(&self) -> Vec<ValueId> {
+        self.leaves(|op| matches!(op, Op::Input(_)))
+    }
+
+    /// Params in declaration order.
+    pub fn params(&self) -> Vec<ValueId> {
+        self.leaves(|op| matches!(op, Op::Param(_)))
+    }
+
+    /// States (version 0) in declaration order.
+    pub fn states(&self) -> Vec<ValueId> {
+        self.leaves(|op| matches!(op, Op::State(_)))
+    }
+
+    /// Dynamic scalars in declaration order: the `i`-th has `ScalarId(i)`.
+    pub fn scalars(&self) -> Vec<ValueId> {
+        self.leaves(|op| matches!(op, Op::Scalar(_)))
+    }
+
+    /// For every value, the nodes that use it, in order, once per operand position.
+    pub fn users(&self) -> Vec<SmallVec<[NodeId; 2]>> {
+        let mut users = vec![SmallVec::new(); self.values.len()];
+        for (id, node) in self.nodes() {
+            node.operands().for_each(|v| users[v.index()].push(id));
+        }
+        users
+    }
+
+    /// Whether a value is an output.
+    pub fn is_output(&self, value: ValueId) -> bool {
+        self.outputs.iter().any(|o| o.value == value)
+    }
+
+    /// The `State` leaf that a value is a version of, if it is one.
+    pub fn state_of(&self, value: ValueId) -> Option<ValueId> {
+        let mut v = value;
+        loop {
+            let node = self.def(v);
+            match node.op.state_operand() {
+                _ if matches!(node.op, Op::State(_)) => return Some(v),
+                Some(i) => v = node.input(i)?,
+                None => return None,
+            }
+        }
+    }
+
+    /// The last version of each state, in the order of [`Graph::states`].
+    pub fn final_states(&self) -> Vec<ValueId> {
+        let mut last = self.states();
+        for node in &self.nodes {
+            if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
+                last.iter_mut().filter(|v| **v == previous).for_each(|v| *v = node.output());
+            }
+        }
+        last
+    }
+
+    /// The same graph with other symbol ranges, as a specialization has.
+    pub fn with_symbols(&self, symbols: SymbolTable) -> Graph {
+        Graph { symbols, ..self.clone() }
+    }
+}

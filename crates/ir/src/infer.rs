@@ -1,0 +1,232 @@
+//! What an op sees while its result types are inferred.
+
+use crate::entity::ValueId;
+use crate::error::OpError;
+use crate::graph::Constraint;
+use crate::ops::Op;
+use crate::shape::{ValueType, display_dim};
+use pumice_types::{DType, DimExpr, SymbolTable};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+
+/// Result types of an op.
+pub type Types = SmallVec<[ValueType; 2]>;
+
+/// Operand types of one node, with the symbols they mention.
+pub struct Infer<'a> {
+    symbols: &'a SymbolTable,
+    names: &'static [&'static str],
+    operands: &'a [Option<&'a ValueType>],
+    constants: &'a dyn Fn(usize) -> Option<&'a pumice_types::Tensor>,
+    constraints: RefCell<Vec<(DimExpr, String)>>,
+}
+
+impl<'a> Infer<'a> {
+    /// For an op with these operand names and operand types. `constants` gives an operand's data where it is a
+    /// constant.
+    pub fn new(
+        symbols: &'a SymbolTable,
+        names: &'static [&'static str],
+        operands: &'a [Option<&'a ValueType>],
+        constants: &'a dyn Fn(usize) -> Option<&'a pumice_types::Tensor>,
+    ) -> Infer<'a> {
+        Infer { symbols, names, operands, constants, constraints: RefCell::default() }
+    }
+
+    /// Symbols of the graph.
+    pub fn symbols(&self) -> &SymbolTable {
+        self.symbols
+    }
+
+    /// Number of operands, absent ones in the middle counted.
+    pub fn len(&self) -> usize {
+        self.operands.len()
+    }
+
+    /// Whether there are no operands.
+    pub fn is_empty(&self) -> bool {
+        self.operands.is_empty()
+    }
+
+    /// The name of an operand; of a variadic op, its last name for all further ones.
+    pub fn name(&self, i: usize) -> &'static str {
+        let name = self.names.get(i).or(self.names.last()).copied().unwrap_or("operand");
+        name.trim_end_matches(['?', '*'])
+    }
+
+    /// The type of an operand that must be there.
+    pub fn ty(&self, i: usize) -> Result<&'a ValueType, OpError> {
+        self.opt(i).ok_or_else(|| OpError::MissingOperand(self.name(i)))
+    }
+
+    /// The type of an optional operand.
+    pub fn opt(&self, i: usize) -> Option<&'a ValueType> {
+        self.operands.get(i).copied().flatten()
+    }
+
+    /// The data of an operand that is a constant.
+    pub fn constant(&self, i: usize) -> Option<&'a pumice_types::Tensor> {
+        (self.constants)(i)
+    }
+
+    /// Errors unless the operand's dtype is one of these.
+    pub fn expect_dtype(&self, i: usize, allowed: &[DType]) -> Result<DType, OpError> {
+        let dtype = self.ty(i)?.dtype;
+        if allowed.contains(&dtype) {
+            return Ok(dtype);
+        }
+        let names: Vec<&str> = allowed.iter().map(|d| d.name()).collect();
+        Err(OpError::DType { operand: self.name(i), dtype, expected: format!("expected {}", names.join(", ")) })
+    }
+
+    /// Errors unless two operands have one dtype.
+    pub fn same_dtype(&self, a: usize, b: usize) -> Result<DType, OpError> {
+        let (x, y) = (self.ty(a)?.dtype, self.ty(b)?.dtype);
+        if x == y {
+            return Ok(x);
+        }
+        Err(OpError::DTypeMismatch { a: self.name(a), a_dtype: x, b: self.name(b), b_dtype: y })
+    }
+
+    /// Errors unless the operand has this rank.
+    pub fn expect_rank(&self, i: usize, rank: usize) -> Result<(), OpError> {
+        let given = self.ty(i)?.rank();
+        if given == rank {
+            return Ok(());
+        }
+        Err(OpError::Rank { operand: self.name(i), rank: given, expected: format!("expected {rank}") })
+    }
+
+    /// An axis in [−rank, rank−1] as an index.
+    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, OpError> {
+        normalize_axis(axis, rank)
+    }
+
+    /// Distinct axes as sorted indices.
+    pub fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>, OpError> {
+        let mut out = Vec::with_capacity(axes.len());
+        for &a in axes {
+            let i = normalize_axis(a, rank)?;
+            if out.contains(&i) {
+                return Err(OpError::DuplicateAxis(a));
+            }
+            out.push(i);
+        }
+        out.sort_unstable();
+        Ok(out)
+    }
+
+    /// Requires two extents to be equal: provably unequal is an error, undecided becomes a constraint that is checked
+    /// when symbols are bound.
+    pub fn equal(&self, a: &DimExpr, b: &DimExpr, what: &str) -> Result<(), OpError> {
+        let difference = a.clone() - b.clone();
+        if difference.is(0) {
+            return Ok(());
+        }
+        let (lo, hi) = difference.bounds(self.symbols);
+        if lo > 0 || hi < 0 {
+            let (a, b) = (display_dim(a, self.symbols), display_dim(b, self.symbols));
+            return Err(OpError::ExtentMismatch { what: what.to_owned(), a, b });
+        }
+        self.constraints.borrow_mut().push((difference, what.to_owned()));
+        Ok(())
+    }
+
+    /// NumPy broadcast of two shapes (OPS 1.1).
+    pub fn broadcast(&self, a: &[DimExpr], b: &[DimExpr]) -> Result<Vec<DimExpr>, OpError> {
+        let rank = a.len().max(b.len());
+        let at = |s: &[DimExpr], i: usize| (i + s.len()).checked_sub(rank).map(|j| s[j].clone());
+        (0..rank)
+            .map(|i| match (at(a, i), at(b, i)) {
+                (Some(x), Some(y)) if x.is(1) => Ok(y),
+                (Some(x), Some(y)) if y.is(1) => Ok(x),
+                (Some(x), Some(y)) => {
+                    self.equal(&x, &y, "broadcast extents").map_err(|_| OpError::BroadcastMismatch {
+                        a: self.show(a),
+                        b: self.show(b),
+                    })?;
+                    Ok(if y.as_const().is_some() { y } else { x })
+                }
+                (x, y) => Ok(x.or(y).expect("i < rank, so one of the shapes has the axis")),
+            })
+            .collect()
+    }
+
+    /// Requires `from` to broadcast to exactly `to` (unidirectional).
+    pub fn broadcast_to(&self, from: &[DimExpr], to: &[DimExpr]) -> Result<(), OpError> {
+        let mismatch = || OpError::BroadcastMismatch { a: self.show(from), b: self.show(to) };
+        if from.len() > to.len() {
+            return Err(mismatch());
+        }
+        for (x, y) in from.iter().rev().zip(to.iter().rev()) {
+            if !x.is(1) {
+                self.equal(x, y, "broadcast extents").map_err(|_| mismatch())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The extent as a constant, or an error that says what needs it.
+    pub fn constant_extent(&self, dim: &DimExpr, what: &str) -> Result<u64, OpError> {
+        dim.as_extent().ok_or_else(|| OpError::ExtentUnsupported {
+            what: what.to_owned(),
+            extent: display_dim(dim, self.symbols),
+        })
+    }
+
+    /// A shape as text.
+    pub fn show(&self, shape: &[DimExpr]) -> String {
+        let dims: Vec<String> = shape.iter().map(|d| display_dim(d, self.symbols)).collect();
+        format!("[{}]", dims.join(", "))
+    }
+}
+
+/// An axis in [−rank, rank−1] as an index.
+pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, OpError> {
+    let r = rank as i64;
+    if (-r..r).contains(&axis) {
+        Ok(axis.rem_euclid(r) as usize)
+    } else {
+        Err(OpError::AxisOutOfRange { axis, rank })
+    }
+}
+
+/// One result type.
+pub fn one(dtype: DType, shape: impl Into<Vec<DimExpr>>) -> Result<Types, OpError> {
+    Ok(smallvec::smallvec![ValueType::new(dtype, shape)])
+}
+
+/// Types and constraints of one node; the driver shared by builder, patches, text and verifier.
+pub fn infer_node<'a>(
+    op: &Op,
+    name: &str,
+    inputs: &[Option<ValueId>],
+    symbols: &'a SymbolTable,
+    ty: &dyn Fn(ValueId) -> &'a ValueType,
+    constant: &dyn Fn(ValueId) -> Option<&'a pumice_types::Tensor>,
+) -> Result<(Types, Vec<Constraint>), OpError> {
+    let names = op.operand_names();
+    let variadic = names.last().is_some_and(|n| n.ends_with('*'));
+    if !variadic && inputs.len() > names.len() {
+        return Err(OpError::TooManyOperands { most: names.len(), given: inputs.len() });
+    }
+    for (i, operand) in names.iter().enumerate() {
+        let required = !operand.ends_with(['?', '*']);
+        if required && inputs.get(i).copied().flatten().is_none() {
+            return Err(OpError::MissingOperand(operand));
+        }
+    }
+    let operands: Vec<Option<&ValueType>> = inputs.iter().map(|v| v.map(ty)).collect();
+    let constants = |i: usize| inputs.get(i).copied().flatten().and_then(constant);
+    let infer = Infer::new(symbols, names, &operands, &constants);
+    let types = op.infer(&infer)?;
+    let constraints = infer.constraints.into_inner();
+    let constraints = constraints
+        .into_iter()
+        .map(|(difference, what)| Constraint { difference, what: format!("{name} ({}): {what}", op.name()) })
+        .collect();
+    if let Some(t) = types.iter().find(|t| t.rank() > 8) {
+        return Err(OpError::RankTooHigh(t.rank()));
+    }
+    Ok((types, constraints))
+}

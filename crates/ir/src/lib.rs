@@ -1,0 +1,39 @@
+//! What a program is.
+//!
+//! A [`Graph`] is finished and immutable: nodes in an order in which every operand is defined before it is used,
+//! values with their types, outputs, feeds, and the constraints between symbols. It is made by a [`GraphBuilder`],
+//! read from `.ir` text, or made from another graph by [`Patch`]es; [`verify`] states every rule and reports every
+//! violation. An op is one line in [`for_each_op!`] and one file under `ops/`.
+//!
+//! Nothing here evaluates, optimizes or lowers.
+
+pub mod attr;
+pub mod builder;
+pub mod const_eval;
+pub mod entity;
+pub mod error;
+pub mod form;
+pub mod graph;
+pub mod infer;
+pub mod ops;
+pub mod patch;
+pub mod sample;
+pub mod shape;
+pub mod state;
+pub mod text;
+pub mod verify;
+
+pub use attr::{AttrError, AttrReader, AttrValue, Attrs};
+pub use builder::{BuildErrors, GraphBuilder, Value};
+pub use const_eval::ConstEval;
+pub use entity::{NodeId, ValueId};
+pub use error::{BuildError, OpError};
+pub use form::Form;
+pub use graph::{Constraint, Graph, Node, Output, ValueInfo};
+pub use infer::Infer;
+pub use ops::{Op, OpDef};
+pub use patch::{Patch, PatchError, PatchNode, PatchRef};
+pub use sample::{Fill, Sample};
+pub use shape::{TypeSpec, ValueType, bf16, bool_, dim, f16, f32, i32, i64, sym, tensor, u32};
+pub use state::{Feed, FeedKind};
+pub use verify::{VerifyError, verify};

@@ -1,0 +1,47 @@
+//! `Fused`: several nodes that one kernel computes, defined by the graph it holds.
+
+use super::OpDef;
+use crate::error::OpError;
+use crate::graph::Graph;
+use crate::infer::{Infer, Types};
+use crate::sample::Sample;
+use std::sync::Arc;
+
+crate::op! {
+    /// Nodes that are lowered as one step. Made by the fusion passes, never by users. Its meaning is its body: the
+    /// body's inputs are its operands in order, its outputs are the body's outputs in order. Unfusing puts the body's
+    /// nodes back and is the oracle of every fusion.
+    pub struct Fused {
+        /// What kind of fusion it is; lowering dispatches on it: `elementwise`, `matmul`, `reduce`, `norm`, `softmax`.
+        kind: String,
+        /// The nodes. Symbols are the outer graph's, by index.
+        body: Arc<Graph>,
+    }
+}
+
+impl OpDef for Fused {
+    const OPERANDS: &'static [&'static str] = &["xs*"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        let inputs = self.body.inputs();
+        if inputs.len() != cx.len() {
+            return Err(OpError::Invalid(format!("body has {} inputs, {} operands given", inputs.len(), cx.len())));
+        }
+        for (i, &v) in inputs.iter().enumerate() {
+            let (given, declared) = (cx.ty(i)?, self.body.ty(v));
+            if given != declared {
+                return Err(OpError::ExtentMismatch {
+                    what: format!("operand {i} of the body"),
+                    a: given.display(cx.symbols()),
+                    b: declared.display(cx.symbols()),
+                });
+            }
+        }
+        Ok(self.body.outputs().iter().map(|o| self.body.ty(o.value).clone()).collect())
+    }
+
+    /// None: fusions are made by passes, and every pass's suite runs them against the unfused graph.
+    fn samples() -> Vec<Sample> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,69 @@
+//! `Softmax`: exponentials that sum to one along an axis.
+
+use super::OpDef;
+use super::elementwise::{E0_SIZES, FLOATS, infer_unary};
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types};
+use crate::sample::{Fill, Sample};
+use crate::shape::tensor;
+use pumice_types::DType;
+
+crate::op! {
+    /// y = e^{x−m} / Σ e^{x−m} along one axis, m the maximum (ONNX Softmax, opset 13). A row of −Inf is NaN.
+    pub struct Softmax {
+        /// The axis.
+        axis: i64 = -1,
+    }
+}
+
+impl OpDef for Softmax {
+    const OPERANDS: &'static [&'static str] = &["x"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        cx.axis(self.axis, cx.ty(0)?.rank())?;
+        infer_unary(cx, FLOATS)
+    }
+
+    fn samples() -> Vec<Sample> {
+        row_samples(|g, x, axis| g.softmax(x, axis))
+    }
+}
+
+/// Samples of an op that normalises along one axis.
+pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) -> Vec<Sample> {
+    let case = |dtype: DType, shape: &[u64], axis: i64, fill: Fill| {
+        Sample::graph(&format!("{dtype} {shape:?} along {axis} {fill:?}"), |g| {
+            let x = g.input("x", tensor(dtype, shape.iter().copied()));
+            g.output("y", apply(g, x, axis));
+        })
+        .fill("x", fill)
+    };
+    let f = DType::F32;
+    let mut samples: Vec<Sample> = E0_SIZES.iter().map(|&n| case(f, &[3, n], -1, Fill::Normal)).collect();
+    samples.extend(FLOATS.iter().map(|&d| case(d, &[5, 37], -1, Fill::Normal)));
+    let shapes: &[(&[u64], i64)] = &[
+        (&[7], 0),
+        (&[33, 5], 0),
+        (&[2, 65, 3], 1),
+        (&[2, 3, 5, 7], -3),
+        (&[70_000, 3], 1),
+        (&[2, 20_000], -1),
+        (&[1, 100_003], -1),
+        (&[0, 4], -1),
+    ];
+    samples.extend(shapes.iter().map(|(s, a)| case(f, s, *a, Fill::Normal)));
+    samples.extend([
+        case(f, &[16, 9], -1, Fill::Special),
+        case(f, &[3, 5], -1, Fill::Constant(f64::NEG_INFINITY)),
+        case(f, &[3, 5], -1, Fill::Uniform(80.0, 100.0)),
+    ]);
+    samples
+}
+
+impl GraphBuilder {
+    /// Softmax along one axis: x\[…\] → the same type.
+    pub fn softmax(&self, x: Value, axis: i64) -> Value {
+        self.apply(Softmax { axis }, &[x])
+    }
+}

@@ -1,0 +1,88 @@
+//! `Transpose`: axes in another order.
+
+use super::OpDef;
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::sample::{Fill, Sample};
+use crate::shape::tensor;
+use pumice_types::DType;
+
+crate::op! {
+    /// y.shape\[i\] = x.shape\[perm\[i\]\] (ONNX Transpose). An empty `perm` reverses the axes.
+    pub struct Transpose {
+        /// Axis of the operand that each axis of the result is.
+        perm: Vec<i64> = Vec::new(),
+    }
+}
+
+impl Transpose {
+    /// The permutation as indices, or what is wrong with it.
+    pub fn permutation(&self, rank: usize) -> Result<Vec<usize>, OpError> {
+        if self.perm.is_empty() {
+            return Ok((0..rank).rev().collect());
+        }
+        if self.perm.len() != rank {
+            return Err(OpError::Invalid(format!("perm {:?} does not name the {rank} axes", self.perm)));
+        }
+        let mut seen = vec![false; rank];
+        let mut perm = Vec::with_capacity(rank);
+        for &p in &self.perm {
+            let i = crate::infer::normalize_axis(p, rank)?;
+            if std::mem::replace(&mut seen[i], true) {
+                return Err(OpError::DuplicateAxis(p));
+            }
+            perm.push(i);
+        }
+        Ok(perm)
+    }
+}
+
+impl OpDef for Transpose {
+    const OPERANDS: &'static [&'static str] = &["x"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        let x = cx.ty(0)?;
+        let perm = self.permutation(x.rank())?;
+        one(x.dtype, perm.into_iter().map(|p| x.shape[p].clone()).collect::<Vec<_>>())
+    }
+
+    fn samples() -> Vec<Sample> {
+        let case = |dtype: DType, shape: &[u64], perm: &[i64]| {
+            Sample::graph(&format!("{dtype} {shape:?} by {perm:?}"), |g| {
+                let x = g.input("x", tensor(dtype, shape.iter().copied()));
+                g.output("y", g.transpose(x, perm));
+            })
+            .fill("x", Fill::Any)
+        };
+        let f = DType::F32;
+        let mut samples = vec![
+            case(f, &[7], &[]),
+            case(f, &[], &[]),
+            case(f, &[5, 7], &[0, 1]),
+            case(f, &[5, 7], &[]),
+            case(f, &[33, 65], &[1, 0]),
+            case(f, &[257, 31], &[-1, 0]),
+            case(f, &[2, 3, 5], &[1, 0, 2]),
+            case(f, &[2, 3, 5], &[2, 1, 0]),
+            case(f, &[2, 3, 4, 5], &[0, 2, 1, 3]),
+            case(f, &[2, 3, 4, 5], &[0, 1, 3, 2]),
+            case(f, &[2, 1, 3, 1, 2, 1, 3], &[6, 0, 2, 4, 1, 3, 5]),
+            case(f, &[2, 2, 2, 2, 2, 2, 2, 2], &[7, 5, 3, 1, 6, 4, 2, 0]),
+            case(f, &[3, 0, 2], &[2, 0, 1]),
+        ];
+        samples.extend(DType::ALL.map(|d| case(d, &[3, 5], &[1, 0])));
+        samples
+    }
+
+    fn is_movement(&self) -> bool {
+        true
+    }
+}
+
+impl GraphBuilder {
+    /// Axes in another order: x\[d₀, …\] → y with y.shape\[i\] = x.shape\[perm\[i\]\]; an empty `perm` reverses them.
+    pub fn transpose(&self, x: Value, perm: &[i64]) -> Value {
+        self.apply(Transpose { perm: perm.to_vec() }, &[x])
+    }
+}

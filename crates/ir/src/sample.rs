@@ -1,0 +1,214 @@
+//! Samples: small programs with data that every suite runs on every runner.
+
+use crate::builder::GraphBuilder;
+use crate::graph::Graph;
+use pumice_types::{DType, Tensor};
+
+/// How a tensor is filled. Every fill is a pure function of dtype, shape and seed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fill {
+    /// Normal with deviation 1; integers and booleans as `Any`.
+    Normal,
+    /// Uniform between two numbers.
+    Uniform(f64, f64),
+    /// Every element this value.
+    Constant(f64),
+    /// These integers, repeated.
+    Ints(Vec<i64>),
+    /// Integers in `lo..hi`.
+    Range(i64, i64),
+    /// Anything finite the dtype can hold, small values preferred.
+    Any,
+    /// As `Any`, with NaN, ±Inf, −0, subnormals, largest values and ties mixed in; for integers their extremes.
+    Special,
+}
+
+/// A program with its data.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What it shows; unique among the op's samples.
+    pub label: String,
+    /// The program, or what is wrong with it: a defect that the suite reports.
+    pub graph: Result<Graph, String>,
+    /// How inputs and params are filled, by name; the others are `Normal`.
+    pub fills: Vec<(String, Fill)>,
+    /// Values of symbols, by name; the others are at their maximum.
+    pub bindings: Vec<(String, u64)>,
+    /// Values of dynamic scalars, by name; the others are at their defaults.
+    pub scalars: Vec<(String, f64)>,
+    /// How often it is run in one session.
+    pub runs: u32,
+    /// Whether the status block must report something (runs are made with `on_status` = report).
+    pub status: bool,
+}
+
+impl Sample {
+    /// A sample of the program that `build` makes.
+    pub fn graph(label: &str, build: impl FnOnce(&GraphBuilder)) -> Sample {
+        let g = GraphBuilder::new("sample");
+        build(&g);
+        Sample {
+            label: label.to_owned(),
+            graph: g.build().map_err(|e| e.to_string()),
+            fills: Vec::new(),
+            bindings: Vec::new(),
+            scalars: Vec::new(),
+            runs: 1,
+            status: false,
+        }
+    }
+
+    /// Fills an input or param.
+    pub fn fill(mut self, name: &str, fill: Fill) -> Sample {
+        self.fills.push((name.to_owned(), fill));
+        self
+    }
+
+    /// Binds a symbol.
+    pub fn bind(mut self, name: &str, value: u64) -> Sample {
+        self.bindings.push((name.to_owned(), value));
+        self
+    }
+
+    /// Sets a dynamic scalar.
+    pub fn scalar(mut self, name: &str, value: f64) -> Sample {
+        self.scalars.push((name.to_owned(), value));
+        self
+    }
+
+    /// Runs it so often, with new data each time.
+    pub fn runs(mut self, runs: u32) -> Sample {
+        self.runs = runs;
+        self
+    }
+
+    /// The status block must report something.
+    pub fn expect_status(mut self) -> Sample {
+        self.status = true;
+        self
+    }
+
+    /// The fill of an input or param.
+    pub fn fill_of(&self, name: &str) -> Fill {
+        self.fills.iter().find(|(n, _)| n == name).map_or(Fill::Normal, |(_, f)| f.clone())
+    }
+}
+
+/// A counter-based generator (splitmix64), so that element `i` of seed `s` is the same everywhere.
+pub fn random(seed: u64, i: u64) -> u64 {
+    let mut z = seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number in \[0, 1).
+fn uniform(seed: u64, i: u64) -> f64 {
+    (random(seed, i) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+impl Fill {
+    /// A tensor of that dtype and shape; `None` if the shape has too many elements for this machine.
+    pub fn tensor(&self, dtype: DType, shape: &[u64], seed: u64) -> Option<Tensor> {
+        let n = pumice_types::tensor::element_count(shape).ok()?;
+        let mut bytes = Vec::with_capacity(usize::try_from(n.checked_mul(dtype.natural_bytes())?).ok()?);
+        for i in 0..n {
+            push(&mut bytes, dtype, self.element(dtype, seed, i));
+        }
+        Tensor::from_bytes(dtype, shape, bytes).ok()
+    }
+
+    fn element(&self, dtype: DType, seed: u64, i: u64) -> Element {
+        let r = random(seed, i);
+        match self {
+            Fill::Normal if dtype.is_float() => {
+                // Box-Muller over two draws of the same counter.
+                let (u, v) = (1.0 - uniform(seed, 2 * i), uniform(seed ^ 0x5bd1_e995, 2 * i + 1));
+                Element::Float((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos())
+            }
+            Fill::Uniform(lo, hi) => {
+                let x = lo + (hi - lo) * uniform(seed, i);
+                if dtype.is_float() { Element::Float(x) } else { Element::Int(x.floor() as i64) }
+            }
+            Fill::Constant(c) if dtype.is_float() => Element::Float(*c),
+            Fill::Constant(c) => Element::Int(*c as i64),
+            Fill::Ints(list) => {
+                let v = list.get(i as usize % list.len().max(1)).copied().unwrap_or(0);
+                if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
+            }
+            Fill::Range(lo, hi) => {
+                let v = lo + (r % (hi - lo).max(1) as u64) as i64;
+                if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
+            }
+            Fill::Special if r % 3 == 0 => special(dtype, r >> 8),
+            Fill::Normal | Fill::Any | Fill::Special => any(dtype, seed, i),
+        }
+    }
+}
+
+enum Element {
+    Float(f64),
+    Int(i64),
+}
+
+fn any(dtype: DType, seed: u64, i: u64) -> Element {
+    let r = random(seed ^ 0xa5a5, i);
+    if dtype == DType::Bool {
+        return Element::Int((r & 1) as i64);
+    }
+    let small = (r % 41) as i64 - 20;
+    if dtype.is_float() {
+        let fine = (uniform(seed, i) - 0.5) * 20.0;
+        return Element::Float(if r & 0x100 == 0 { fine } else { small as f64 / 4.0 });
+    }
+    Element::Int(if r & 0x700 == 0 { (r >> 16) as i64 } else { small })
+}
+
+fn special(dtype: DType, r: u64) -> Element {
+    const FLOATS: [f64; 20] = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        -0.0,
+        0.0,
+        1e-40,
+        -1e-40,
+        3.4e38,
+        -3.4e38,
+        65504.0,
+        65520.0,
+        0.5,
+        -0.5,
+        1.5,
+        -1.5,
+        2.5,
+        8_388_609.0,
+        -16_777_217.0,
+        1e-7,
+        1.0,
+    ];
+    const INTS: [i64; 12] =
+        [0, -1, 1, i64::MIN, i64::MAX, 1 << 31, -(1 << 31), (1 << 24) + 1, (1 << 32) + 1, 127, 128, 65535];
+    if dtype.is_float() {
+        Element::Float(FLOATS[r as usize % FLOATS.len()])
+    } else {
+        Element::Int(INTS[r as usize % INTS.len()])
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, dtype: DType, element: Element) {
+    let (f, i) = match element {
+        Element::Float(f) => (f, f as i64),
+        Element::Int(i) => (i as f64, i),
+    };
+    match dtype {
+        DType::F32 => bytes.extend((f as f32).to_le_bytes()),
+        DType::F16 => bytes.extend(half::f16::from_f64(f).to_le_bytes()),
+        DType::BF16 => bytes.extend(half::bf16::from_f64(f).to_le_bytes()),
+        // Bool keeps any byte: 2 counts as true.
+        DType::I8 | DType::U8 | DType::Bool => bytes.push(i as u8),
+        DType::I16 | DType::U16 => bytes.extend((i as u16).to_le_bytes()),
+        DType::I32 | DType::U32 => bytes.extend((i as u32).to_le_bytes()),
+        DType::I64 | DType::U64 => bytes.extend(i.to_le_bytes()),
+    }
+}

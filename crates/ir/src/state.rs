@@ -1,0 +1,41 @@
+//! Feeds: what happens to states after the last op of a run (OPS 2).
+
+use crate::entity::ValueId;
+use pumice_types::DimExpr;
+
+/// What part of the state a feed writes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeedKind {
+    /// state = output; the shapes are equal.
+    Whole,
+    /// state[0..len) = output[0..len) along `axis`.
+    Prefix {
+        /// The axis.
+        axis: usize,
+        /// Number of rows: symbols and integer scalars.
+        len: DimExpr,
+    },
+    /// state[dst..dst+count) = output[src..src+count) along `axis`.
+    Row {
+        /// The axis.
+        axis: usize,
+        /// First row read.
+        src: DimExpr,
+        /// First row written.
+        dst: DimExpr,
+        /// Number of rows.
+        count: DimExpr,
+    },
+}
+
+/// After all ops of the run, (part of) a state becomes (part of) an output. All sources are taken before any state
+/// is written, so two states may swap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Feed {
+    /// Index of the output it takes.
+    pub output: usize,
+    /// The `State` node's value.
+    pub state: ValueId,
+    /// Which part.
+    pub kind: FeedKind,
+}

@@ -1,0 +1,483 @@
+//! Text to graph. Every error has a place; nesting is limited; nothing a text contains causes a panic.
+
+use super::lex::{Position, TextError, Token, lex};
+use crate::attr::{AttrReader, AttrValue};
+use crate::entity::ValueId;
+use crate::graph::{Graph, Output};
+use crate::infer::infer_node;
+use crate::ops::Op;
+use crate::shape::ValueType;
+use crate::state::{Feed, FeedKind};
+use crate::verify::program_rules;
+use pumice_types::tensor::byte_count;
+use pumice_types::{DType, DimExpr, ScalarId, Symbol, SymbolTable, Tensor};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Graphs nest no deeper than this (bodies of fused nodes).
+const MAX_DEPTH: u32 = 8;
+
+/// The graph a text describes.
+pub fn read(text: &str) -> Result<Graph, TextError> {
+    let tokens = lex(text)?;
+    let mut reader = Reader { tokens: &tokens, next: 0, depth: 0 };
+    let graph = reader.graph()?;
+    match reader.peek() {
+        Token::End => Ok(graph),
+        _ => reader.error("text after the end of the graph"),
+    }
+}
+
+struct Reader<'t> {
+    tokens: &'t [(Token, Position)],
+    next: usize,
+    depth: u32,
+}
+
+/// Names of the graph that is being read.
+#[derive(Default)]
+struct Scope {
+    values: BTreeMap<String, ValueId>,
+    scalars: BTreeMap<String, ScalarId>,
+}
+
+type Result<T, E = TextError> = std::result::Result<T, E>;
+
+impl Reader<'_> {
+    fn peek(&self) -> &Token {
+        self.tokens.get(self.next).map_or(&Token::End, |t| &t.0)
+    }
+
+    fn at(&self) -> Position {
+        self.tokens.get(self.next).or(self.tokens.last()).map_or(Position::default(), |t| t.1)
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(TextError { at: self.at(), message: message.into() })
+    }
+
+    fn take(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.next += 1;
+        token
+    }
+
+    fn is(&self, p: &str) -> bool {
+        matches!(self.peek(), Token::Punct(q) if *q == p)
+    }
+
+    fn eat(&mut self, p: &str) -> bool {
+        let found = self.is(p);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, p: &str) -> Result<()> {
+        if self.eat(p) { Ok(()) } else { self.error(format!("expected `{p}`")) }
+    }
+
+    fn is_word(&self, w: &str) -> bool {
+        matches!(self.peek(), Token::Word(v) if v == w)
+    }
+
+    fn keyword(&mut self, w: &str) -> Result<()> {
+        if self.is_word(w) {
+            self.next += 1;
+            return Ok(());
+        }
+        self.error(format!("expected `{w}`"))
+    }
+
+    fn name(&mut self) -> Result<String> {
+        match self.peek().clone() {
+            Token::Word(s) | Token::Quoted(s) => {
+                self.next += 1;
+                Ok(s)
+            }
+            _ => self.error("expected a name"),
+        }
+    }
+
+    fn int(&mut self) -> Result<i64> {
+        let negative = self.eat("-");
+        match self.peek().clone() {
+            Token::Int(i) => {
+                self.next += 1;
+                Ok(if negative { i.wrapping_neg() } else { i })
+            }
+            _ => self.error("expected an integer"),
+        }
+    }
+
+    fn extent(&mut self) -> Result<u64> {
+        let i = self.int()?;
+        u64::try_from(i).or_else(|_| self.error("an extent is not negative"))
+    }
+
+    fn graph(&mut self) -> Result<Graph> {
+        if self.depth >= MAX_DEPTH {
+            return self.error("graphs are nested too deep");
+        }
+        self.depth += 1;
+        self.keyword("graph")?;
+        let name = self.name()?;
+        self.expect("{")?;
+        let mut graph = Graph {
+            name,
+            symbols: SymbolTable::default(),
+            nodes: Vec::new(),
+            values: Vec::new(),
+            outputs: Vec::new(),
+            feeds: Vec::new(),
+            constraints: Vec::new(),
+        };
+        let mut scope = Scope::default();
+        while !self.eat("}") {
+            let followed_by_name = matches!(self.tokens.get(self.next + 1), Some((Token::Word(_) | Token::Quoted(_), _)));
+            match self.peek() {
+                Token::Word(w) if w == "symbol" && followed_by_name => self.symbol(&mut graph)?,
+                Token::Word(w) if w == "output" && followed_by_name => self.output(&mut graph, &scope)?,
+                Token::Word(w) if w == "feed" && followed_by_name => self.feed(&mut graph, &scope)?,
+                Token::End => return self.error("the graph does not end"),
+                _ => self.node(&mut graph, &mut scope)?,
+            }
+        }
+        self.depth -= 1;
+        match program_rules(&graph).into_iter().next() {
+            // A body may well have outputs that are its inputs; only rules about names, states and feeds matter here.
+            Some(e) => self.error(e.to_string()),
+            None => Ok(graph),
+        }
+    }
+
+    fn symbol(&mut self, graph: &mut Graph) -> Result<()> {
+        self.keyword("symbol")?;
+        let name = self.name()?;
+        self.expect("=")?;
+        let min = self.extent()?;
+        self.expect("..=")?;
+        let max = self.extent()?;
+        let multiple_of = if self.is_word("step") {
+            self.next += 1;
+            self.extent()?
+        } else {
+            1
+        };
+        if min > max || multiple_of == 0 || graph.symbols.find(&name).is_some() {
+            return self.error(format!("symbol `{name}` is declared twice, or its range is empty"));
+        }
+        graph.symbols.push(Symbol { name, min, max, multiple_of });
+        Ok(())
+    }
+
+    fn output(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
+        self.keyword("output")?;
+        let name = self.name()?;
+        self.expect("=")?;
+        let value = self.value(scope)?;
+        if graph.outputs.iter().any(|o| o.name == name) {
+            return self.error(format!("output `{name}` is declared twice"));
+        }
+        graph.outputs.push(Output { name, value });
+        Ok(())
+    }
+
+    fn feed(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
+        self.keyword("feed")?;
+        let from = self.name()?;
+        let Some(output) = graph.outputs.iter().position(|o| o.name == from) else {
+            return self.error(format!("there is no output `{from}`"));
+        };
+        self.expect("->")?;
+        let state = self.value(scope)?;
+        let kind = self.name()?;
+        let mut fields = BTreeMap::new();
+        if self.eat("{") {
+            while !self.eat("}") {
+                let key = self.name()?;
+                self.expect("=")?;
+                fields.insert(key, self.dim(graph, scope)?);
+                self.eat(",");
+            }
+        }
+        let mut field = |key: &str| match fields.remove(key) {
+            Some(e) => Ok(e),
+            None => Err(TextError { at: self.at(), message: format!("the feed needs `{key}`") }),
+        };
+        let axis = |e: DimExpr| e.as_extent().and_then(|a| usize::try_from(a).ok());
+        let kind = match kind.as_str() {
+            "whole" => FeedKind::Whole,
+            "prefix" => FeedKind::Prefix { axis: axis(field("axis")?).unwrap_or(usize::MAX), len: field("len")? },
+            "row" => FeedKind::Row {
+                axis: axis(field("axis")?).unwrap_or(usize::MAX),
+                src: field("src")?,
+                dst: field("dst")?,
+                count: field("count")?,
+            },
+            other => return self.error(format!("`{other}` is not whole, prefix or row")),
+        };
+        if let Some(key) = fields.keys().next() {
+            return self.error(format!("the feed has no `{key}`"));
+        }
+        graph.feeds.push(Feed { output, state, kind });
+        Ok(())
+    }
+
+    fn value(&mut self, scope: &Scope) -> Result<ValueId> {
+        let at = self.at();
+        let name = self.name()?;
+        let unknown = || TextError { at, message: format!("`{name}` is not defined above; nodes are in order, cycles cannot be") };
+        scope.values.get(&name).copied().ok_or_else(unknown)
+    }
+
+    fn node(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
+        let start = self.at();
+        let mut names = Vec::new();
+        let mut types = Vec::new();
+        loop {
+            names.push(self.name()?);
+            types.push(if self.eat(":") { Some(self.ty(graph, scope)?) } else { None });
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect("=")?;
+        let op_name = self.name()?;
+        self.expect("(")?;
+        let mut inputs: SmallVec<[Option<ValueId>; 4]> = SmallVec::new();
+        while !self.eat(")") {
+            inputs.push(if self.eat("_") { None } else { Some(self.value(scope)?) });
+            self.eat(",");
+        }
+        let mut attrs = Vec::new();
+        if self.eat("{") {
+            while !self.eat("}") {
+                let key = self.name()?;
+                self.expect("=")?;
+                attrs.push((key, self.attr(graph, scope)?));
+                self.eat(",");
+            }
+        }
+        let fail = |message: String| Err(TextError { at: start, message });
+        if matches!(op_name.as_str(), "input" | "param" | "state" | "scalar") {
+            match types.first().cloned().flatten() {
+                Some(t) => attrs.push(("ty".to_owned(), AttrValue::Type(t))),
+                None => return fail(format!("{op_name} `{}` needs a type", names[0])),
+            }
+        }
+        let op = match Op::read(&op_name, AttrReader::new(attrs)) {
+            Some(Ok(op)) => op,
+            Some(Err(e)) => return fail(format!("{op_name}: {e}")),
+            None => return fail(format!("there is no op `{op_name}`")),
+        };
+        let inferred =
+            infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        let (inferred, constraints) = match inferred {
+            Ok(result) => result,
+            Err(e) => return fail(format!("{} ({op_name}): {e}", names[0])),
+        };
+        if inferred.len() != names.len() {
+            return fail(format!("{op_name} has {} results, {} are named", inferred.len(), names.len()));
+        }
+        for (name, (stated, inferred)) in names.iter().zip(types.iter().zip(&inferred)) {
+            if stated.as_ref().is_some_and(|t| t != inferred) {
+                return fail(format!("`{name}` is {}", inferred.display(&graph.symbols)));
+            }
+            if scope.values.contains_key(name) {
+                return fail(format!("`{name}` is defined twice"));
+            }
+        }
+        for c in constraints {
+            if !graph.constraints.contains(&c) {
+                graph.constraints.push(c);
+            }
+        }
+        if matches!(op, Op::Scalar(_)) {
+            scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));
+        }
+        let values = graph.push_node(op, inputs, inferred.into_vec(), names.clone());
+        scope.values.extend(names.into_iter().zip(values));
+        Ok(())
+    }
+
+    fn dtype(&mut self) -> Result<DType> {
+        let at = self.at();
+        self.name()?.parse().map_err(|e: pumice_types::dtype::UnknownDType| TextError { at, message: e.to_string() })
+    }
+
+    fn ty(&mut self, graph: &Graph, scope: &Scope) -> Result<ValueType> {
+        let dtype = self.dtype()?;
+        self.expect("[")?;
+        Ok(ValueType::new(dtype, self.dims(graph, scope)?))
+    }
+
+    /// Expressions up to `]`.
+    fn dims(&mut self, graph: &Graph, scope: &Scope) -> Result<Vec<DimExpr>> {
+        let mut dims = Vec::new();
+        while !self.eat("]") {
+            dims.push(self.dim(graph, scope)?);
+            self.eat(",");
+        }
+        Ok(dims)
+    }
+
+    fn dim(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
+        let mut sum = if self.eat("-") {
+            self.term(graph, scope)? * DimExpr::constant(-1)
+        } else {
+            self.term(graph, scope)?
+        };
+        loop {
+            if self.eat("+") {
+                sum = sum + self.term(graph, scope)?;
+            } else if self.eat("-") {
+                sum = sum - self.term(graph, scope)?;
+            } else {
+                return Ok(sum);
+            }
+        }
+    }
+
+    fn term(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
+        let mut product = self.factor(graph, scope)?;
+        while self.eat("*") {
+            product = product * self.factor(graph, scope)?;
+        }
+        Ok(product)
+    }
+
+    fn factor(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
+        if let Token::Int(i) = *self.peek() {
+            self.next += 1;
+            return Ok(DimExpr::constant(i));
+        }
+        if self.eat("$") {
+            let at = self.at();
+            let name = self.name()?;
+            let id = scope.scalars.get(&name).copied();
+            let message = format!("there is no scalar `{name}` above");
+            return id.map(DimExpr::scalar).ok_or(TextError { at, message });
+        }
+        let at = self.at();
+        let name = self.name()?;
+        if !self.eat("(") {
+            let message = format!("there is no symbol `{name}`");
+            return graph.symbols.find(&name).map(DimExpr::symbol).ok_or(TextError { at, message });
+        }
+        self.depth += 1;
+        if self.depth > 8 * MAX_DEPTH {
+            return self.error("the expression is nested too deep");
+        }
+        let a = self.dim(graph, scope)?;
+        self.expect(",")?;
+        let b = self.dim(graph, scope)?;
+        self.expect(")")?;
+        self.depth -= 1;
+        match name.as_str() {
+            "floordiv" => Ok(a.floor_div(&b)),
+            "ceildiv" => Ok(a.ceil_div(&b)),
+            "min" => Ok(a.min_with(&b)),
+            "max" => Ok(a.max_with(&b)),
+            _ => Err(TextError { at, message: format!("`{name}` is not floordiv, ceildiv, min or max") }),
+        }
+    }
+
+    fn attr(&mut self, graph: &Graph, scope: &Scope) -> Result<AttrValue> {
+        match self.peek().clone() {
+            Token::Quoted(s) => {
+                self.next += 1;
+                Ok(AttrValue::Str(s))
+            }
+            Token::Float(f) => {
+                self.next += 1;
+                Ok(AttrValue::Float(f))
+            }
+            Token::Word(w) if w == "graph" => Ok(AttrValue::Graph(Arc::new(self.graph()?))),
+            Token::Word(w) if w == "true" || w == "false" => {
+                self.next += 1;
+                Ok(AttrValue::Bool(w == "true"))
+            }
+            Token::Word(w) if w == "nan" || w == "inf" => {
+                self.next += 1;
+                Ok(AttrValue::Float(if w == "nan" { f64::NAN } else { f64::INFINITY }))
+            }
+            Token::Word(w) if w.parse::<DType>().is_ok() => self.dtype_or_data(),
+            Token::Punct("[") => {
+                self.next += 1;
+                let dims = self.dims(graph, scope)?;
+                let ints: Option<Vec<i64>> = dims.iter().map(DimExpr::as_const).collect();
+                Ok(ints.map_or(AttrValue::Dims(dims), AttrValue::Ints))
+            }
+            Token::Punct("-") => self.negative(graph, scope),
+            _ => {
+                let d = self.dim(graph, scope)?;
+                Ok(d.as_const().map_or(AttrValue::Dim(d), AttrValue::Int))
+            }
+        }
+    }
+
+    fn negative(&mut self, graph: &Graph, scope: &Scope) -> Result<AttrValue> {
+        match self.tokens.get(self.next + 1).map(|t| t.0.clone()) {
+            Some(Token::Float(f)) => {
+                self.next += 2;
+                Ok(AttrValue::Float(-f))
+            }
+            Some(Token::Word(w)) if w == "inf" => {
+                self.next += 2;
+                Ok(AttrValue::Float(f64::NEG_INFINITY))
+            }
+            _ => {
+                let d = self.dim(graph, scope)?;
+                Ok(d.as_const().map_or(AttrValue::Dim(d), AttrValue::Int))
+            }
+        }
+    }
+
+    fn dtype_or_data(&mut self) -> Result<AttrValue> {
+        let at = self.at();
+        let dtype = self.dtype()?;
+        if !self.eat("[") {
+            return Ok(AttrValue::DType(dtype));
+        }
+        let mut shape = Vec::new();
+        while !self.eat("]") {
+            shape.push(self.extent()?);
+            self.eat(",");
+        }
+        let fail = |e: pumice_types::TensorError| TextError { at, message: e.to_string() };
+        byte_count(dtype, &shape).map_err(fail)?;
+        let bytes = match self.take() {
+            Token::Hex(bytes) => bytes,
+            Token::Punct("[") => self.numbers(dtype)?,
+            _ => return self.error("expected numbers in [ ] or data in x\"…\""),
+        };
+        Tensor::from_bytes(dtype, &shape, bytes).map(|t| AttrValue::Data(Arc::new(t))).map_err(fail)
+    }
+
+    fn numbers(&mut self, dtype: DType) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while !self.eat("]") {
+            match dtype {
+                DType::F32 => {
+                    let negative = self.eat("-");
+                    let value = match self.take() {
+                        Token::Float(f) => f as f32,
+                        Token::Int(i) => i as f32,
+                        _ => return self.error("expected a number"),
+                    };
+                    bytes.extend((if negative { -value } else { value }).to_le_bytes());
+                }
+                DType::I32 => {
+                    let i = self.int()?;
+                    let Ok(i) = i32::try_from(i) else { return self.error("not an i32") };
+                    bytes.extend(i.to_le_bytes());
+                }
+                DType::I64 => bytes.extend(self.int()?.to_le_bytes()),
+                _ => return self.error("data of this dtype is written as x\"…\""),
+            }
+            self.eat(",");
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,248 @@
+//! The verifier: every rule of a graph, every violation. Runs after building, after reading, and after every pass;
+//! in the last case what it finds is a defect of the pass.
+
+use crate::entity::ValueId;
+use crate::error::BuildError;
+use crate::form::{Form, verify_form};
+use crate::graph::{Graph, Node};
+use crate::infer::{infer_node, normalize_axis};
+use crate::ops::Op;
+use crate::state::FeedKind;
+use pumice_types::{DType, Var};
+use std::collections::BTreeSet;
+
+/// A graph that breaks a rule.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum VerifyError {
+    /// A rule that users can break too.
+    #[error(transparent)]
+    Program(#[from] BuildError),
+    /// An operand is defined after its user.
+    #[error("{node} uses {operand} before it is defined")]
+    Order {
+        /// The user.
+        node: String,
+        /// The operand.
+        operand: ValueId,
+    },
+    /// A stored type is not what inference gives.
+    #[error("{value} is stored as {stored}, inference gives {inferred}")]
+    Type {
+        /// The value.
+        value: String,
+        /// The type it has.
+        stored: String,
+        /// The type it should have.
+        inferred: String,
+    },
+    /// A value does not know its node.
+    #[error("{0} does not point back to the node that defines it")]
+    Definition(String),
+    /// An op that may not occur in this form.
+    #[error("{node}: {op} may not be left in this form")]
+    Form {
+        /// The node.
+        node: String,
+        /// Its op.
+        op: &'static str,
+    },
+}
+
+/// Every violation of every rule.
+pub fn verify(graph: &Graph, form: Form) -> Result<(), Vec<VerifyError>> {
+    let mut errors = structure(graph);
+    if errors.is_empty() {
+        errors.extend(types(graph));
+        errors.extend(verify_form(graph, form));
+        errors.extend(program_rules(graph).into_iter().map(VerifyError::from));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+fn structure(graph: &Graph) -> Vec<VerifyError> {
+    let mut errors = Vec::new();
+    let mut next = 0u32;
+    for (id, node) in graph.nodes() {
+        let name = || graph.values.get(node.output().index()).map_or(id.to_string(), |v| v.name.clone());
+        for operand in node.operands().filter(|v| v.0 >= next) {
+            errors.push(VerifyError::Order { node: name(), operand });
+        }
+        for (i, &v) in node.outputs.iter().enumerate() {
+            let points_back = graph.values.get(v.index()).is_some_and(|info| info.def == (id, i as u16));
+            if v.0 != next || !points_back {
+                errors.push(VerifyError::Definition(name()));
+            }
+            next += 1;
+        }
+    }
+    errors
+}
+
+fn types(graph: &Graph) -> Vec<VerifyError> {
+    let mut errors = Vec::new();
+    for (id, node) in graph.nodes() {
+        let name = graph.node_name(id);
+        let inferred =
+            infer_node(&node.op, name, &node.inputs, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        match inferred {
+            Err(source) => {
+                errors.push(BuildError::Op { node: name.to_owned(), op: node.op.name(), source }.into());
+            }
+            Ok((types, _)) => {
+                for (&v, ty) in node.outputs.iter().zip(&types).filter(|&(&v, ty)| graph.ty(v) != ty) {
+                    errors.push(VerifyError::Type {
+                        value: graph.value(v).name.clone(),
+                        stored: graph.ty(v).display(&graph.symbols),
+                        inferred: ty.display(&graph.symbols),
+                    });
+                }
+                if types.len() != node.outputs.len() {
+                    errors.push(VerifyError::Definition(name.to_owned()));
+                }
+            }
+        }
+    }
+    errors
+}
+
+/// The rules that hold between nodes and that users can break.
+pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    let mut names = BTreeSet::new();
+    for (_, v) in graph.values() {
+        if !names.insert(v.name.as_str()) {
+            errors.push(BuildError::DuplicateName(v.name.clone()));
+        }
+    }
+    if graph.outputs.is_empty() && graph.states().is_empty() {
+        errors.push(BuildError::NoOutput);
+    }
+    errors.extend(state_rules(graph));
+    errors.extend(feed_rules(graph));
+    errors.extend(scalar_rules(graph));
+    errors
+}
+
+fn state_rules(graph: &Graph) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    let mut wrong = |v: ValueId, reason: &str| {
+        let state = graph.value(v).name.clone();
+        errors.push(BuildError::State { state, reason: reason.to_owned() });
+    };
+    let mut written = BTreeSet::new();
+    for (_, node) in graph.nodes() {
+        if let Op::State(state) = &node.op {
+            let stored = state.ty.dtype.is_float() || state.ty.dtype.is_int();
+            if !stored {
+                wrong(node.output(), "a state is a float or integer tensor");
+            }
+            if let Some(init) = node.input(0) {
+                if !matches!(graph.def(init).op, Op::Param(_) | Op::Constant(_)) {
+                    wrong(node.output(), "its initial value must be a param or a constant");
+                }
+            }
+        }
+        if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
+            match graph.state_of(previous) {
+                None => wrong(node.output(), "it is written through a value that is not a version of a state"),
+                Some(_) if !written.insert(previous) => {
+                    wrong(previous, "two ops write the same version; chain them, so that their order is explicit");
+                }
+                Some(_) => {}
+            }
+        }
+        if matches!(node.op, Op::StateRead(_)) {
+            let read = node.input(0).filter(|&v| graph.state_of(v).is_none());
+            read.into_iter().for_each(|v| wrong(v, "it is read as a state but is not a version of one"));
+        }
+    }
+    errors.extend(late_readers(graph));
+    errors
+}
+
+/// A reader of a version that itself depends on a later version could only be served by a copy of the whole state.
+fn late_readers(graph: &Graph) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    let users = graph.users();
+    for (_, writer) in graph.nodes() {
+        let Some(previous) = writer.op.state_operand().and_then(|i| writer.input(i)) else { continue };
+        let mut after = vec![false; graph.value_count()];
+        for (id, node) in graph.nodes() {
+            let depends = std::ptr::eq(node, writer) || node.operands().any(|v| after[v.index()]);
+            if depends {
+                node.outputs.iter().for_each(|v| after[v.index()] = true);
+            }
+            let reads = users[previous.index()].contains(&id) && !std::ptr::eq(node, writer);
+            if reads && depends {
+                errors.push(BuildError::State {
+                    state: graph.value(previous).name.clone(),
+                    reason: format!(
+                        "{} reads this version but also depends on the next one; read it through state_read before the write",
+                        graph.node_name(id)
+                    ),
+                });
+            }
+        }
+    }
+    errors
+}
+
+fn feed_rules(graph: &Graph) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    for feed in &graph.feeds {
+        let (Some(output), Some(state)) = (graph.outputs.get(feed.output), graph.values.get(feed.state.index())) else {
+            continue;
+        };
+        let mut wrong = |reason: String| {
+            let (output, state) = (output.name.clone(), state.name.clone());
+            errors.push(BuildError::Feed { output, state, reason });
+        };
+        if !matches!(graph.def(feed.state).op, Op::State(_)) {
+            wrong("the target is not a state".into());
+            continue;
+        }
+        let (from, to) = (graph.ty(output.value), &state.ty);
+        if from.dtype != to.dtype {
+            wrong(format!("the output is {}, the state {}; insert a cast", from.dtype, to.dtype));
+        }
+        let axis = match &feed.kind {
+            FeedKind::Whole => None,
+            FeedKind::Prefix { axis, .. } | FeedKind::Row { axis, .. } => Some(*axis),
+        };
+        if from.rank() != to.rank() || axis.is_some_and(|a| normalize_axis(a as i64, to.rank()).is_err()) {
+            wrong("ranks differ, or the axis is outside them".into());
+            continue;
+        }
+        for (i, (a, b)) in from.shape.iter().zip(&to.shape).enumerate() {
+            let difference = a.clone() - b.clone();
+            let (lo, hi) = difference.bounds(&graph.symbols);
+            if Some(i) != axis && (lo > 0 || hi < 0) {
+                wrong(format!("axis {i} differs: {a} and {b}"));
+            }
+        }
+    }
+    errors
+}
+
+fn scalar_rules(graph: &Graph) -> Vec<BuildError> {
+    let scalars = graph.scalars();
+    let is_int = |v: Var| match v {
+        Var::Symbol(id) => graph.symbols.get(id).is_some(),
+        Var::Scalar(id) => scalars.get(id.0 as usize).is_some_and(|&s| graph.ty(s).dtype != DType::F32),
+    };
+    let mut errors = Vec::new();
+    for &v in &scalars {
+        let Node { op: Op::Scalar(scalar), .. } = graph.def(v) else { continue };
+        if let Some(bad) = scalar.advance.iter().flat_map(|e| e.vars()).find(|&v| !is_int(v)) {
+            let reason = format!("its advance mentions {bad:?}, which is not a symbol or an integer scalar");
+            errors.push(BuildError::Scalar { name: graph.value(v).name.clone(), reason });
+        }
+    }
+    for (_, value) in graph.values() {
+        if value.ty.shape.iter().flat_map(|d| d.vars()).any(|v| matches!(v, Var::Scalar(_))) {
+            let reason = "an extent mentions a dynamic scalar; extents are symbols".to_owned();
+            errors.push(BuildError::Scalar { name: value.name.clone(), reason });
+        }
+    }
+    errors
+}

@@ -1,0 +1,1 @@
+//! Model configurations to pumice graphs: encoders, tokenizers, pooling

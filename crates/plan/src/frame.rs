@@ -1,0 +1,205 @@
+//! The frame: one small buffer of 32-bit words with everything that changes between runs without changing the plan.
+//!
+//! The host evaluates every word before a submission. Where a scalar advances on the device, the recording ends with
+//! the built-in `frame_advance` kernel, which runs [`Frame::advance`] over the words.
+
+use pumice_types::{Bindings, DimExpr, EvalError, ScalarId, SymbolId, Var};
+use serde::{Deserialize, Serialize};
+
+/// Index of a 32-bit word of the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FrameWord(pub u32);
+
+/// What one word holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum FrameSlot {
+    /// The value of a bound symbol.
+    Bound(SymbolId),
+    /// The 32 bits of a dynamic scalar (i32, u32 or f32).
+    Scalar(ScalarId),
+    /// An integer expression of both, as i32 or u32 (two's complement).
+    Expr(DimExpr),
+    /// Room for `frame_advance`; 0 when the host writes the frame.
+    Temporary,
+}
+
+/// One instruction of `frame_advance`, over frame words. Integers are 32-bit two's complement and wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AdvanceOp {
+    /// What is done.
+    pub op: AdvanceKind,
+    /// Word written.
+    pub dst: FrameWord,
+    /// First operand: a word, or for `Const` the literal.
+    pub a: u32,
+    /// Second operand: a word.
+    pub b: u32,
+}
+
+/// Operations of `frame_advance`; the discriminant is the kernel's opcode (shared by generation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[repr(u32)]
+pub enum AdvanceKind {
+    /// dst = a, as a literal.
+    Const = 0,
+    /// dst = a.
+    Copy = 1,
+    /// dst = a + b.
+    Add = 2,
+    /// dst = a · b.
+    Mul = 3,
+    /// dst = ⌊a / b⌋, signed; 0 where b ≤ 0.
+    FloorDiv = 4,
+    /// dst = ⌈a / b⌉, signed; 0 where b ≤ 0.
+    CeilDiv = 5,
+    /// dst = min(a, b), signed.
+    Min = 6,
+    /// dst = max(a, b), signed.
+    Max = 7,
+}
+
+/// The frame of one run program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// What each word holds.
+    pub words: Vec<FrameSlot>,
+    /// What `frame_advance` does at the end of a recording; empty when no scalar advances on the device.
+    /// It lies in the frame region behind the words, four words an instruction: op, dst, a, b.
+    pub advance: Vec<AdvanceOp>,
+}
+
+/// A frame word that cannot be computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// An expression has no value.
+    #[error("frame word {word}: {source}")]
+    Eval {
+        /// Which word.
+        word: u32,
+        /// Why.
+        source: EvalError,
+    },
+    /// A value does not fit 32 bits.
+    #[error("frame word {word}: {value} does not fit in 32 bits")]
+    Range {
+        /// Which word.
+        word: u32,
+        /// The value.
+        value: i64,
+    },
+}
+
+impl Frame {
+    /// The word that holds this slot, added if there is none yet.
+    pub fn intern(&mut self, slot: FrameSlot) -> FrameWord {
+        if let Some(i) = self.words.iter().position(|s| *s == slot) {
+            return FrameWord(i as u32);
+        }
+        self.words.push(slot);
+        FrameWord(self.words.len() as u32 - 1)
+    }
+
+    /// Three consecutive words for an indirect grid.
+    pub fn intern_grid(&mut self, grid: [DimExpr; 3]) -> FrameWord {
+        let grid = grid.map(FrameSlot::Expr);
+        if let Some(i) = self.words.windows(3).position(|w| w == grid) {
+            return FrameWord(i as u32);
+        }
+        self.words.extend(grid);
+        FrameWord(self.words.len() as u32 - 3)
+    }
+
+    /// Words of the frame with the advance program behind them.
+    pub fn len_words(&self) -> u64 {
+        self.words.len() as u64 + 4 * self.advance.len() as u64
+    }
+
+    /// Every word, the advance program included. `scalar_bits` gives the bits of a scalar that is not an integer
+    /// bound in `bindings`.
+    pub fn evaluate(
+        &self,
+        bindings: &Bindings,
+        scalar_bits: &dyn Fn(ScalarId) -> u32,
+    ) -> Result<Vec<u32>, FrameError> {
+        let mut out = Vec::with_capacity(self.len_words() as usize);
+        self.evaluate_into(bindings, scalar_bits, &mut out)?;
+        Ok(out)
+    }
+
+    /// As `evaluate`, into room that is used again and again.
+    pub fn evaluate_into(
+        &self,
+        bindings: &Bindings,
+        scalar_bits: &dyn Fn(ScalarId) -> u32,
+        out: &mut Vec<u32>,
+    ) -> Result<(), FrameError> {
+        out.clear();
+        for (i, slot) in self.words.iter().enumerate() {
+            let word = i as u32;
+            out.push(match slot {
+                FrameSlot::Temporary => 0,
+                FrameSlot::Scalar(id) => scalar_bits(*id),
+                FrameSlot::Bound(id) => {
+                    let unbound = EvalError::Unbound(Var::Symbol(*id));
+                    let value = bindings.symbol(*id).ok_or(FrameError::Eval { word, source: unbound })?;
+                    fits(word, i64::try_from(value).unwrap_or(i64::MAX))?
+                }
+                FrameSlot::Expr(e) => {
+                    fits(word, e.eval(bindings).map_err(|source| FrameError::Eval { word, source })?)?
+                }
+            });
+        }
+        for op in &self.advance {
+            out.extend([op.op as u32, op.dst.0, op.a, op.b]);
+        }
+        Ok(())
+    }
+
+    /// Runs the advance program over evaluated words, as the kernel does.
+    pub fn run_advance(&self, words: &mut [u32]) {
+        for op in &self.advance {
+            let get = |i: u32| words.get(i as usize).map_or(0, |&w| w as i32);
+            let (a, b) = (get(op.a), get(op.b));
+            let value = match op.op {
+                AdvanceKind::Const => op.a as i32,
+                AdvanceKind::Copy => a,
+                AdvanceKind::Add => a.wrapping_add(b),
+                AdvanceKind::Mul => a.wrapping_mul(b),
+                AdvanceKind::FloorDiv if b > 0 => a.div_euclid(b),
+                AdvanceKind::CeilDiv if b > 0 => a.div_euclid(b) + i32::from(a.rem_euclid(b) != 0),
+                AdvanceKind::FloorDiv | AdvanceKind::CeilDiv => 0,
+                AdvanceKind::Min => a.min(b),
+                AdvanceKind::Max => a.max(b),
+            };
+            if let Some(word) = words.get_mut(op.dst.0 as usize) {
+                *word = value as u32;
+            }
+        }
+    }
+}
+
+fn fits(word: u32, value: i64) -> Result<u32, FrameError> {
+    let fits = (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value);
+    if fits { Ok(value as u32) } else { Err(FrameError::Range { word, value }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_shared_and_evaluated() {
+        let mut f = Frame::default();
+        let s = DimExpr::symbol(SymbolId(0));
+        let a = f.intern(FrameSlot::Bound(SymbolId(0)));
+        let g = f.intern_grid([s.ceil_div(&64u64.into()), 1u64.into(), 1u64.into()]);
+        assert_eq!(f.intern(FrameSlot::Bound(SymbolId(0))), a);
+        assert_eq!(f.intern_grid([s.ceil_div(&64u64.into()), 1u64.into(), 1u64.into()]), g);
+        let mut b = Bindings::new();
+        b.bind(SymbolId(0), 65);
+        assert_eq!(f.evaluate(&b, &|_| 0), Ok(vec![65, 2, 1, 1]));
+        b.bind(SymbolId(0), 1 << 40);
+        assert!(matches!(f.evaluate(&b, &|_| 0), Err(FrameError::Range { word: 0, .. })));
+    }
+}

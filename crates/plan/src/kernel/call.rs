@@ -1,0 +1,286 @@
+//! One use of a kernel in a plan. Plain data; what it means for bytes is said by the step's uses alone.
+
+use super::KernelDecl;
+use crate::frame::FrameWord;
+use pumice_types::scalar::ScalarExpr;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The name of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KernelName(pub Cow<'static, str>);
+
+impl fmt::Display for KernelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Index into the uses of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UseIndex(pub u16);
+
+/// An argument: known when the plan is made, or a word of the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ArgValue {
+    /// The 32 bits themselves.
+    U32(u32),
+    /// The frame word that holds them.
+    Frame(u32),
+}
+
+impl ArgValue {
+    /// Zero.
+    pub const ZERO: ArgValue = ArgValue::U32(0);
+
+    /// A signed number.
+    pub const fn i32(value: i32) -> ArgValue {
+        ArgValue::U32(value as u32)
+    }
+
+    /// The bits of a float.
+    pub const fn f32(value: f32) -> ArgValue {
+        ArgValue::U32(value.to_bits())
+    }
+}
+
+impl Default for ArgValue {
+    fn default() -> ArgValue {
+        ArgValue::ZERO
+    }
+}
+
+impl From<u32> for ArgValue {
+    fn from(value: u32) -> ArgValue {
+        ArgValue::U32(value)
+    }
+}
+
+impl From<FrameWord> for ArgValue {
+    fn from(word: FrameWord) -> ArgValue {
+        ArgValue::Frame(word.0)
+    }
+}
+
+/// A field of a call struct that becomes argument words.
+pub trait IntoArgs {
+    /// Appends the words.
+    fn append(self, args: &mut Vec<ArgValue>);
+}
+
+impl IntoArgs for ArgValue {
+    fn append(self, args: &mut Vec<ArgValue>) {
+        args.push(self);
+    }
+}
+
+impl<const N: usize> IntoArgs for [ArgValue; N] {
+    fn append(self, args: &mut Vec<ArgValue>) {
+        args.extend(self);
+    }
+}
+
+/// How the floats of a typed operand are stored; the numbers are what `T_x` is set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[repr(u32)]
+pub enum FloatStorage {
+    /// 32-bit words.
+    #[default]
+    F32 = 0,
+    /// IEEE half.
+    F16 = 1,
+    /// bfloat16.
+    BF16 = 2,
+}
+
+/// A typed operand: its use and how its floats are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Typed {
+    /// The use.
+    pub at: UseIndex,
+    /// The storage.
+    pub storage: FloatStorage,
+}
+
+impl From<UseIndex> for Typed {
+    /// f32 words.
+    fn from(at: UseIndex) -> Typed {
+        Typed { at, storage: FloatStorage::F32 }
+    }
+}
+
+/// A field of a call struct that becomes an operand.
+pub trait IntoOperand {
+    /// Appends the operand, and the specialization constant `id` if it is typed.
+    fn append(self, id: u32, operands: &mut Vec<UseIndex>, spec: &mut Vec<(u32, u32)>);
+}
+
+impl IntoOperand for UseIndex {
+    fn append(self, _: u32, operands: &mut Vec<UseIndex>, _: &mut Vec<(u32, u32)>) {
+        operands.push(self);
+    }
+}
+
+impl IntoOperand for Typed {
+    fn append(self, id: u32, operands: &mut Vec<UseIndex>, spec: &mut Vec<(u32, u32)>) {
+        operands.push(self.at);
+        spec.push((id, self.storage as u32));
+    }
+}
+
+/// Where an input of a hole's expression comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HoleInput {
+    /// A value param of the hole.
+    Value(u8),
+    /// A slot, loaded at the hole's coordinates.
+    Slot(u8),
+}
+
+/// What a hole of a template is filled with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HoleFill {
+    /// The hole's name.
+    pub hole: String,
+    /// The straight-line body.
+    pub expr: ScalarExpr,
+    /// For each input of `expr`, where it comes from.
+    pub inputs: Vec<HoleInput>,
+    /// The output of `expr` that the hole returns; `None` for holes without result.
+    pub result: Option<u16>,
+    /// Slots that are stored to, each with the output of `expr` that goes there.
+    pub stores: Vec<(u8, u16)>,
+}
+
+/// One kernel with everything it is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelCall {
+    /// Which kernel.
+    pub kernel: KernelName,
+    /// Which compiled form.
+    pub variant: String,
+    /// Specialization constants: id and value, ids ascending.
+    pub spec: Vec<(u32, u32)>,
+    /// Argument words, in declaration order.
+    pub args: Vec<ArgValue>,
+    /// Operands, in declaration order.
+    pub operands: Vec<UseIndex>,
+    /// Slots that the holes use.
+    pub slots: Vec<UseIndex>,
+    /// Filled holes; the others are the identity.
+    pub holes: Vec<HoleFill>,
+}
+
+/// A call that does not fit its declaration: a defect of lowering.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// No such kernel.
+    #[error("no kernel `{0}`")]
+    Kernel(KernelName),
+    /// No such variant.
+    #[error("kernel `{kernel}` has no variant `{variant}`")]
+    Variant {
+        /// The kernel.
+        kernel: KernelName,
+        /// The variant asked for.
+        variant: String,
+    },
+    /// A wrong number of something.
+    #[error("kernel `{kernel}` takes {expected} {what}, given {given}")]
+    Count {
+        /// The kernel.
+        kernel: KernelName,
+        /// Arguments, operands or slots.
+        what: &'static str,
+        /// Declared.
+        expected: usize,
+        /// In the call.
+        given: usize,
+    },
+    /// A specialization constant that is not declared.
+    #[error("kernel `{kernel}` has no specialization constant {id}")]
+    Spec {
+        /// The kernel.
+        kernel: KernelName,
+        /// The id.
+        id: u32,
+    },
+    /// A hole fill that does not fit.
+    #[error("kernel `{kernel}`, hole `{hole}`: {what}")]
+    Hole {
+        /// The kernel.
+        kernel: KernelName,
+        /// The hole.
+        hole: String,
+        /// What does not fit.
+        what: &'static str,
+    },
+}
+
+impl KernelCall {
+    /// What histograms count: `kernel.variant [holes]`.
+    pub fn label(&self) -> String {
+        let mut text = format!("{}.{}", self.kernel, self.variant);
+        if !self.holes.is_empty() {
+            let names: Vec<&str> = self.holes.iter().map(|h| h.hole.as_str()).collect();
+            text.push_str(&format!(" [{}]", names.join(",")));
+        }
+        text
+    }
+
+    /// The declaration this call was made from, if the call fits it.
+    pub fn check(&self) -> Result<&'static KernelDecl, CallError> {
+        let kernel = || self.kernel.clone();
+        let decl = crate::kernels::find(&self.kernel.0).ok_or_else(|| CallError::Kernel(kernel()))?;
+        if decl.variant(&self.variant).is_none() {
+            return Err(CallError::Variant { kernel: kernel(), variant: self.variant.clone() });
+        }
+        let count = |what, expected: usize, given: usize| {
+            if expected == given { Ok(()) } else { Err(CallError::Count { kernel: kernel(), what, expected, given }) }
+        };
+        count("argument words", decl.arg_words() as usize, self.args.len())?;
+        count("operands", decl.operands.len(), self.operands.len())?;
+        if self.slots.len() > decl.slots as usize {
+            count("slots at most", decl.slots as usize, self.slots.len())?;
+        }
+        for &(id, _) in &self.spec {
+            let typed = decl.operands.iter().enumerate().any(|(k, o)| o.typed && super::TYPED_ID + k as u32 == id);
+            if !typed && !decl.specs.iter().any(|s| s.id == id) {
+                return Err(CallError::Spec { kernel: kernel(), id });
+            }
+        }
+        for fill in &self.holes {
+            self.check_hole(decl, fill)?;
+        }
+        Ok(decl)
+    }
+
+    fn check_hole(&self, decl: &KernelDecl, fill: &HoleFill) -> Result<(), CallError> {
+        let wrong =
+            |what| Err(CallError::Hole { kernel: self.kernel.clone(), hole: fill.hole.clone(), what });
+        let Some(hole) = decl.hole(&fill.hole) else { return wrong("no such hole") };
+        if self.holes.iter().filter(|h| h.hole == fill.hole).count() > 1 {
+            return wrong("filled twice");
+        }
+        for input in &fill.inputs {
+            match input {
+                HoleInput::Value(k) if usize::from(*k) >= hole.values.len() => return wrong("no such value"),
+                HoleInput::Slot(k) if usize::from(*k) >= self.slots.len() => return wrong("no such slot"),
+                _ => {}
+            }
+        }
+        if fill.stores.iter().any(|&(slot, _)| usize::from(slot) >= self.slots.len()) {
+            return wrong("no such slot");
+        }
+        if !fill.stores.is_empty() && !hole.stores {
+            return wrong("it cannot store");
+        }
+        if fill.result.is_some() == (hole.ty.glsl() == "void") {
+            return wrong("result and declaration disagree");
+        }
+        Ok(())
+    }
+}

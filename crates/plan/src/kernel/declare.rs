@@ -1,0 +1,154 @@
+//! The `kernel!` macro: one declaration, from which come the [`KernelDecl`](super::KernelDecl) that the shader build
+//! reflects against and the call struct that lowering fills by name.
+
+/// Declares a kernel.
+///
+/// ```ignore
+/// kernel! {
+///     /// y[i] = scale · x[i].
+///     pub struct Scale = "scale" in "demo/scale.comp";
+///     grid "256 elements a group";
+///     args { n: u32, stride[4]: u32, scale: f32 }
+///     operands { x: read typed, y: write }
+///     slots 4;
+///     holes { epilogue: vec4 [v] (i) stores }
+///     specs { wide = 0: 1 }
+///     variants { plain: zero; fast: full needs [SubgroupArithmetic] { "LANES": "32" } }
+/// }
+/// ```
+/// Operand words are `read`, `write`, `readwrite`, `status`; hole types `float vec4 uint uvec4 void1 void4`;
+/// levels `zero full`. A variant named `plain` or beginning with `plain_` is a plain twin and may need nothing.
+/// Every section must be there, possibly empty.
+#[macro_export]
+macro_rules! kernel {
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $Call:ident = $name:literal in $file:literal;
+        grid $grid:literal;
+        args { $($arg:ident $([$len:literal])? : $kind:ident),* $(,)? }
+        operands { $($operand:ident : $access:ident $($typed:ident)?),* $(,)? }
+        slots $slots:literal;
+        holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
+        specs { $($spec:ident = $id:literal : $default:literal),* $(,)? }
+        variants { $($variant:ident : $opt:ident $(needs [$($feature:ident $(($limit:literal))?),* $(,)?])? $({ $($define:literal : $to:literal),* })?);* $(;)? }
+    ) => {
+        $(#[doc = $doc])+
+        #[doc = concat!("\n\nGrid: ", $grid, ".")]
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub struct $Call {
+            pub variant: &'static str,
+            $(pub $spec: u32,)*
+            $(pub $arg: $crate::__kernel_word!(arg_type $($len)?),)*
+            $(pub $operand: $crate::__kernel_word!(operand_type $($typed)?),)*
+            pub slots: Vec<$crate::kernel::UseIndex>,
+            pub holes: Vec<$crate::kernel::HoleFill>,
+        }
+
+        #[allow(non_upper_case_globals, missing_docs)]
+        impl $Call {
+            $(pub const $variant: &'static str = stringify!($variant);)*
+
+            /// The declaration.
+            pub const DECL: $crate::kernel::KernelDecl = $crate::kernel::KernelDecl {
+                name: $name,
+                file: $file,
+                doc: concat!($($doc, "\n"),+),
+                grid: $grid,
+                args: &[$($crate::kernel::ArgDecl {
+                    name: stringify!($arg),
+                    kind: $crate::__kernel_word!($kind),
+                    len: $crate::__kernel_word!(option $($len)?),
+                }),*],
+                operands: &[$($crate::kernel::OperandDecl {
+                    name: stringify!($operand),
+                    access: $crate::__kernel_word!($access),
+                    typed: $crate::__kernel_word!(flag $($typed)?),
+                }),*],
+                slots: $slots,
+                holes: &[$($crate::kernel::HoleDecl {
+                    name: stringify!($hole),
+                    ty: $crate::__kernel_word!($hty),
+                    values: &[$(stringify!($value)),*],
+                    coords: &[$(stringify!($coord)),*],
+                    stores: $crate::__kernel_word!(flag $($stores)?),
+                }),*],
+                specs: &[$($crate::kernel::SpecDecl { name: stringify!($spec), id: $id, default: $default }),*],
+                variants: &[$($crate::kernel::VariantDecl {
+                    name: stringify!($variant),
+                    plain: $crate::kernel::declare::is_plain(stringify!($variant)),
+                    opt: $crate::__kernel_word!($opt),
+                    features: &[$($($crate::kernel::Feature::$feature $(($limit))?),*)?],
+                    defines: &[$($(($define, $to)),*)?],
+                }),*],
+            };
+
+            /// The call, as plans hold it.
+            #[allow(unused_mut, unused_assignments, unused_variables, unused_imports)]
+            pub fn into_call(self) -> $crate::kernel::KernelCall {
+                use $crate::kernel::{IntoArgs, IntoOperand};
+                let (mut args, mut operands) = (Vec::new(), Vec::new());
+                let mut spec: Vec<(u32, u32)> = vec![$(($id, self.$spec)),*];
+                spec.sort_by_key(|s| s.0);
+                $(self.$arg.append(&mut args);)*
+                let mut typed_id = $crate::kernel::TYPED_ID;
+                $(self.$operand.append(typed_id, &mut operands, &mut spec); typed_id += 1;)*
+                $crate::kernel::KernelCall {
+                    kernel: $crate::kernel::KernelName(::std::borrow::Cow::Borrowed($name)),
+                    variant: self.variant.to_owned(),
+                    spec,
+                    args,
+                    operands,
+                    slots: self.slots,
+                    holes: self.holes,
+                }
+            }
+        }
+    };
+}
+
+/// Whether a variant name says that it is a plain twin.
+pub const fn is_plain(name: &str) -> bool {
+    let (name, plain) = (name.as_bytes(), b"plain");
+    if name.len() < plain.len() || (name.len() > plain.len() && name[plain.len()] != b'_') {
+        return false;
+    }
+    let mut i = 0;
+    while i < plain.len() {
+        if name[i] != plain[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// The words of [`kernel!`](crate::kernel!).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __kernel_word {
+    (arg_type) => { $crate::kernel::ArgValue };
+    (arg_type $len:literal) => { [$crate::kernel::ArgValue; $len] };
+    (operand_type) => { $crate::kernel::UseIndex };
+    (operand_type typed) => { $crate::kernel::Typed };
+    (option) => { None };
+    (option $len:literal) => { Some($len) };
+    (flag) => { false };
+    (flag typed) => { true };
+    (flag stores) => { true };
+    (u32) => { $crate::kernel::ArgKind::U32 };
+    (i32) => { $crate::kernel::ArgKind::I32 };
+    (f32) => { $crate::kernel::ArgKind::F32 };
+    (read) => { $crate::kernel::OperandAccess::Read };
+    (write) => { $crate::kernel::OperandAccess::Write };
+    (readwrite) => { $crate::kernel::OperandAccess::ReadWrite };
+    (status) => { $crate::kernel::OperandAccess::Status };
+    (float) => { $crate::kernel::HoleType::Float };
+    (vec4) => { $crate::kernel::HoleType::Vec4 };
+    (uint) => { $crate::kernel::HoleType::Uint };
+    (uvec4) => { $crate::kernel::HoleType::Uvec4 };
+    (void1) => { $crate::kernel::HoleType::Void1 };
+    (void4) => { $crate::kernel::HoleType::Void4 };
+    (zero) => { $crate::kernel::OptLevel::Zero };
+    (full) => { $crate::kernel::OptLevel::Full };
+}

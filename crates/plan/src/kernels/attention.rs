@@ -1,0 +1,6 @@
+//! Attention kernels.
+
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[];

@@ -1,0 +1,48 @@
+//! Movement of whole words: tiled transpose, fill, iota. Other copies are strided elementwise calls.
+
+use crate::kernel;
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[Transpose::DECL, Fill::DECL, StatusReset::DECL];
+
+kernel! {
+    /// y[b, c, r] = x[b, r, c] for 32-bit words, through a 32 x 32 tile.
+    ///
+    /// x lies at `x_offset + b * x_batch + r * x_row + c`, y at `b * y_batch + c * y_row + r`, in words.
+    pub struct Transpose = "transpose" in "copy/transpose.comp";
+    grid "ceil(cols / 32) * ceil(rows / 32) * batch groups of 256 threads, folded; columns fastest, then rows";
+    args { batch: u32, rows: u32, cols: u32, x_offset: u32, x_batch: u32, x_row: u32, y_batch: u32, y_row: u32 }
+    operands { x: read, y: write }
+    slots 0;
+    holes {}
+    specs {}
+    variants { plain: zero }
+}
+
+kernel! {
+    /// Fills `n` elements of `words` (1 or 2) 32-bit words: element i is `start + i * delta`.
+    ///
+    /// `kind` 0: 32-bit integers, `start_lo`, `delta_lo`; 1: 64-bit integers; 2: f32, `start_lo`, `delta_lo` are bits
+    /// and the element is start + f32(i) * delta. A constant has delta 0.
+    pub struct Fill = "fill" in "copy/fill.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded";
+    args { n: u32, start_lo: u32, start_hi: u32, delta_lo: u32, delta_hi: u32 }
+    operands { y: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// The status block before a run: flags 0, then `ops` positions 0xFFFFFFFF.
+    pub struct StatusReset = "status_reset" in "status/reset.comp";
+    grid "ceil((ops + 1) / 256) groups of 256 threads, folded";
+    args { ops: u32 }
+    operands { block: write }
+    slots 0;
+    holes {}
+    specs {}
+    variants { plain: zero }
+}

@@ -1,0 +1,76 @@
+//! Elementwise kernels: a hole that loads every input and stores every output through slots.
+//!
+//! Three templates: `elementwise_flat` where every slot is dense over the same elements or a single element,
+//! `elementwise_strided4` where the innermost axis is contiguous (or broadcast) and a multiple of four in every slot,
+//! `elementwise_strided` for everything else, 64-bit elements among it. The strided ones with an identity body are the
+//! strided copy: transpose, slice, expand, concat, split.
+
+use crate::kernel::{KernelDecl, SlotKind};
+use crate::kernel;
+
+/// Slots of an elementwise kernel.
+pub const MAX_SLOTS: usize = 12;
+/// Axes of a strided elementwise kernel, after collapsing.
+pub const MAX_RANK: usize = 8;
+/// Threads of a group.
+pub const THREADS: u32 = 256;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[ElementwiseFlat::DECL, ElementwiseStrided::DECL, ElementwiseStrided4::DECL];
+
+kernel! {
+    /// body(g) for each group `g` of four consecutive elements below `n`.
+    ///
+    /// A slot is dense (element i of the slot is element i of the iteration, base 16-byte aligned) or, with its bit in
+    /// `scalars` set, one element for all. Elements past `n` in the last group are neither loaded nor stored in word
+    /// slots; narrow slots (f16, bf16, 8 and 16 bits) are written in whole words.
+    /// `kinds0`, `kinds1`: four bits a slot, slots 0..8 and 8..12 (see [`kinds`]). No 64-bit slots.
+    pub struct ElementwiseFlat = "elementwise_flat" in "elementwise/flat.comp";
+    grid "ceil(n / (1024 * per)) groups of 256 threads, folded; a thread takes `per` groups of 4 elements";
+    args { n: u32, status_op: u32 }
+    operands {}
+    slots 12;
+    holes { body: void4 [] (g) stores }
+    specs { kinds0 = 0: 0, kinds1 = 1: 0, scalars = 2: 0, per = 3: 1 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// body(i) for each i below `n`, i being row-major over `size[0..rank]`, innermost last.
+    ///
+    /// Slot s has element `offset[s] + sum over d of coordinate_d * stride[8 * s + d]`; strides may be 0 or negative.
+    /// Stores go to word, 64-bit and status slots only.
+    pub struct ElementwiseStrided = "elementwise_strided" in "elementwise/strided.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded";
+    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
+    operands {}
+    slots 12;
+    holes { body: void1 [] (i) stores }
+    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1 }
+    variants { plain: zero { "WIDTH": "1" } }
+}
+
+kernel! {
+    /// As `elementwise_strided`, four elements of the innermost axis at a time: `n` and `size[rank - 1]` count groups
+    /// of four.
+    ///
+    /// The innermost stride of a slot is 1 (contiguous; its offset and other strides are then multiples of four, in
+    /// elements) or 0 (one element for all four). Word slots only are stored to.
+    pub struct ElementwiseStrided4 = "elementwise_strided4" in "elementwise/strided.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded; n counts groups of four elements";
+    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
+    operands {}
+    slots 12;
+    holes { body: void4 [] (g) stores }
+    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
+    variants { plain: zero { "WIDTH": "4" } }
+}
+
+/// `kinds0` and `kinds1` for these slots.
+pub fn kinds(slots: &[SlotKind]) -> (u32, u32) {
+    let mut words = [0u32; 2];
+    for (i, kind) in slots.iter().enumerate().take(MAX_SLOTS) {
+        words[i / 8] |= (*kind as u32) << (4 * (i % 8));
+    }
+    (words[0], words[1])
+}

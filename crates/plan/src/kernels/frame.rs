@@ -1,0 +1,33 @@
+//! The kernel that advances scalars on the device.
+
+use crate::frame::AdvanceKind;
+use crate::kernel;
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[FrameAdvance::DECL];
+
+kernel! {
+    /// Runs the `count` instructions of four words (op, dst, a, b) that lie in the frame from word `at` on, in order,
+    /// as `Frame::run_advance` does. Instructions behind the words are not written.
+    pub struct FrameAdvance = "frame_advance" in "frame/advance.comp";
+    grid "one group; its first thread works";
+    args { at: u32, count: u32 }
+    operands { words: readwrite }
+    slots 0;
+    holes {}
+    specs {}
+    variants { plain: zero }
+}
+
+// The numbers in `frame/advance.comp`.
+const _: () = assert!(
+    AdvanceKind::Const as u32 == 0
+        && AdvanceKind::Copy as u32 == 1
+        && AdvanceKind::Add as u32 == 2
+        && AdvanceKind::Mul as u32 == 3
+        && AdvanceKind::FloorDiv as u32 == 4
+        && AdvanceKind::CeilDiv as u32 == 5
+        && AdvanceKind::Min as u32 == 6
+        && AdvanceKind::Max as u32 == 7
+);

@@ -1,0 +1,38 @@
+//! Gather along one axis (embedding).
+
+use crate::kernel;
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[Gather::DECL, GatherWords::DECL];
+
+kernel! {
+    /// y[o, j, c] = table[o, idx[j], c]; o < outer, j < count, c < inner; idx in -axis..axis.
+    ///
+    /// An index outside gives a row of zeros (before the hole) and raises INDEX_OUT_OF_RANGE at position j for op
+    /// `op`. `wide` 1: idx is 64-bit. Vectors of four along c where `vec` is 1 (inner a multiple of four). Slot s of
+    /// the hole has element `slot_offset[s] + o * slot_outer[s] + j * slot_row[s] + c * slot_col[s]`, `slot_col` 0 or
+    /// 1. Table positions o * axis * inner + ... stay below 2^31 elements.
+    pub struct Gather = "gather" in "gather/gather.comp";
+    grid "ceil(outer * count * ceil(inner / 4) / 256) groups of 256 threads, folded";
+    args { outer: u32, axis: u32, inner: u32, count: u32, op: u32,
+        slot_offset[4]: i32, slot_outer[4]: i32, slot_row[4]: i32, slot_col[4]: i32 }
+    operands { table: read typed, idx: read, y: write, status: status }
+    slots 4;
+    holes { epilogue: vec4 [v] (outer, row, col) }
+    specs { wide = 0: 0, vec = 1: 1 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// As `gather` for elements of 32-bit words that are moved as they are: integers, Bool; 64-bit elements with
+    /// `inner` doubled. No hole.
+    pub struct GatherWords = "gather_words" in "gather/words.comp";
+    grid "ceil(outer * count * inner / 256) groups of 256 threads, folded";
+    args { outer: u32, axis: u32, inner: u32, count: u32, op: u32 }
+    operands { table: read, idx: read, y: write, status: status }
+    slots 0;
+    holes {}
+    specs { wide = 0: 0 }
+    variants { plain: zero }
+}

@@ -1,0 +1,126 @@
+//! Reductions: sum, mean, maximum, minimum, product; first or last extremum.
+//!
+//! Any axis set collapses to one of: rows ([rows, n], the reduced axis innermost), columns ([outer, red, inner]), or
+//! the strided form (up to four kept and four reduced axes, rank 8 in all). Few long rows: two calls, the first with
+//! `chunks` > 1 leaves [rows, chunks] partial results, the second reduces those. Partial results are combined in a
+//! tree whose shape follows from the arguments alone.
+
+use crate::kernel;
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] =
+    &[ReduceRows::DECL, ReduceColumns::DECL, ReduceStrided::DECL, ReduceInt::DECL, ArgReduce::DECL];
+
+/// `op` of the reductions.
+pub mod op {
+    /// Sum; empty 0.
+    pub const SUM: u32 = 0;
+    /// Sum divided by the argument `count`; empty NaN.
+    pub const MEAN: u32 = 1;
+    /// Maximum, NaN wins; empty -Inf or the lowest integer.
+    pub const MAX: u32 = 2;
+    /// Minimum, NaN wins; empty +Inf or the highest integer.
+    pub const MIN: u32 = 3;
+    /// Product; empty 1.
+    pub const PROD: u32 = 4;
+}
+
+kernel! {
+    /// y[r, k] = epilogue(reduce over the k-th chunk of load(x[r, c])), c < n, chunk k = k * chunk .. (k + 1) * chunk.
+    ///
+    /// x lies at `r * x_row + c`, y at `r * chunks + k`. `count`: divisor of the mean. `vec` 1: n, x_row and chunk are
+    /// multiples of four. In a first pass of two, use SUM for the mean and give the epilogue to the second. Slot s has
+    /// element `slot_offset[s] + r * slot_row[s] + c * slot_col[s]` in `load` (`slot_col` 0 or 1), with c = 0 in the
+    /// epilogue, whose coordinate is r * chunks + k.
+    pub struct ReduceRows = "reduce_rows" in "reduce/rows.comp";
+    grid "ceil(rows * chunks * lanes / 256) groups of 256 threads, folded; lanes threads a chunk";
+    args { rows: u32, n: u32, x_row: u32, chunk: u32, chunks: u32, count: u32,
+        slot_offset[4]: i32, slot_row[4]: i32, slot_col[4]: i32 }
+    operands { x: read, y: write }
+    slots 4;
+    holes { load: vec4 [v] (row, col), epilogue: float [v] (row) stores }
+    specs { op = 0: 0, lanes = 1: 256, vec = 2: 0 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[o, k, c] = epilogue(reduce over the k-th chunk of rows of load(x[o, r, c])), r < red, c < inner.
+    ///
+    /// x lies at `o * x_outer + r * x_red + c`, y at `(o * chunks + k) * inner + c`. `columns` (power of two up to 64)
+    /// threads side by side take four columns each, 256 / columns rows at a time. `vec` 1: inner, x_outer and x_red are
+    /// multiples of four. Slot s has element `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`,
+    /// with r = 0 and o = o * chunks + k in the epilogue.
+    pub struct ReduceColumns = "reduce_columns" in "reduce/columns.comp";
+    grid "outer * chunks * ceil(inner / (4 * columns)) groups of 256 threads, folded; column blocks fastest, then chunks";
+    args { outer: u32, red: u32, inner: u32, x_outer: u32, x_red: u32, chunk: u32, chunks: u32, count: u32,
+        slot_offset[4]: i32, slot_outer[4]: i32, slot_row[4]: i32, slot_col[4]: i32 }
+    operands { x: read, y: write }
+    slots 4;
+    holes { load: vec4 [v] (outer, row, col), epilogue: vec4 [v] (outer, col) stores }
+    specs { op = 0: 0, columns = 1: 32, vec = 2: 0 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[i] = epilogue(reduce over j of load(x[i, j])), i < outputs over `kept[0..4]`, j < n over `red[0..4]`, both
+    /// row-major, innermost last; unused leading axes have extent 1.
+    ///
+    /// x lies at `x_offset + sum kept coordinates * kept_stride + sum red coordinates * red_stride`. Slots in the
+    /// epilogue alone: element `slot_offset[s] + i * slot_row[s]`.
+    pub struct ReduceStrided = "reduce_strided" in "reduce/strided.comp";
+    grid "ceil(outputs * lanes / 256) groups of 256 threads, folded; lanes (1 to 256, a power of two) threads an output";
+    args { outputs: u32, n: u32, count: u32, x_offset: i32, kept[4]: u32, kept_stride[4]: i32, red[4]: u32,
+        red_stride[4]: i32, slot_offset[4]: i32, slot_row[4]: i32 }
+    operands { x: read, y: write }
+    slots 4;
+    holes { load: float [v] (row, col), epilogue: float [v] (row) stores }
+    specs { op = 0: 0, lanes = 1: 256 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// As `reduce_strided` for integers that wrap in their own width. `kind` 0 i32, 1 u32 (Bool too), 2 i64, 3 u64;
+    /// 8- and 16-bit integers as i32 or u32 with `bits` their width, wrapped at the end. The mean truncates.
+    pub struct ReduceInt = "reduce_int" in "reduce/int.comp";
+    grid "ceil(outputs * lanes / 256) groups of 256 threads, folded; lanes (1 to 256, a power of two) threads an output";
+    args { outputs: u32, n: u32, count: u32, x_offset: i32, kept[4]: u32, kept_stride[4]: i32, red[4]: u32,
+        red_stride[4]: i32 }
+    operands { x: read, y: write }
+    slots 0;
+    holes {}
+    specs { op = 0: 0, lanes = 1: 256, kind = 2: 0, bits = 3: 32 }
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[o, c] = the index r of the first (`last` 1: last) extremum of x[o, r, c], dense [outer, n, inner], n > 0.
+    ///
+    /// The first NaN wins over everything, with `last` too. `kind` 0 f32, 1 i32, 2 u32, 3 i64, 4 u64; `min` 1 for the
+    /// minimum. `wide` 1: y is I64, else I32.
+    pub struct ArgReduce = "arg_reduce" in "reduce/arg.comp";
+    grid "ceil(outer * inner * lanes / 256) groups of 256 threads, folded; lanes (1 to 256, a power of two) an output";
+    args { outputs: u32, n: u32, inner: u32 }
+    operands { x: read, y: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0, min = 1: 0, last = 2: 0, wide = 3: 1, lanes = 4: 256 }
+    variants { plain: zero }
+}
+
+/// Threads for an output over `n` elements that are read one by one: a power of two, 1 to 256.
+pub fn lanes(n: u64) -> u32 {
+    n.div_ceil(4).next_power_of_two().clamp(1, 256) as u32
+}
+
+/// `(chunk, chunks)` for rows of `n`, so that `rows * chunks` groups keep `units` compute units busy: a multiple of
+/// 4 elements, at least 4096 of them. `(n, 1)` where one pass is better.
+pub fn chunks(rows: u64, n: u64, units: u64) -> (u64, u64) {
+    let wanted = (4 * units).div_ceil(rows.max(1));
+    let most = n / 4096;
+    if wanted < 2 || most < 2 {
+        return (n.max(1), 1);
+    }
+    let chunk = n.div_ceil(wanted.min(most)).next_multiple_of(4);
+    (chunk, n.div_ceil(chunk))
+}

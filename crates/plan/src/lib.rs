@@ -1,0 +1,24 @@
+//! The execution plan of pumice.
+//!
+//! A [`Plan`] is data: regions and spans, steps with their uses, levels with their barriers, segments, the frame, and
+//! the stored params that the load program maps to what kernels want. It is made with no GPU, printed, saved, and
+//! checked by [`check`], which shares no code with the planner. Nothing here knows an op: what a step means is opaque
+//! text to everyone but the evaluator.
+
+pub mod frame;
+pub mod kernel;
+pub mod kernels;
+pub mod plan;
+pub mod region;
+pub mod step;
+
+pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord};
+pub use kernel::{ArgValue, HoleFill, HoleInput, KernelCall, KernelDecl, UseIndex};
+pub use plan::{
+    Barrier, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement, Plan, PlanValue,
+    Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
+};
+pub use region::{Region, RegionKind, SLOT_ALIGNMENT, Span};
+pub use step::{
+    Access, ContentId, Cost, Grid, Meaning, Step, StepId, StepKind, Storage, Use, View, dense_strides,
+};

@@ -1,0 +1,384 @@
+//! The plan: a value that says where every byte lives, what runs when, and what separates it. Made and checked with
+//! no GPU, never edited after planning.
+
+use crate::frame::Frame;
+use crate::region::{Region, RegionKind, Span};
+use crate::step::{ContentId, Step, StepId};
+use pumice_types::{Bytes, DType, DimExpr, ScalarId, SymbolId, SymbolTable, Target};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+
+/// Which arithmetic the user chose (DESIGN 6). Never guessed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// f32 products and sums.
+    #[default]
+    Exact,
+}
+
+/// How scratch is placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Every value has its own bytes: all intermediates can be read after a run.
+    Bump,
+    /// Bytes of dead values are used again; lifetimes are counted in levels.
+    #[default]
+    Packed,
+}
+
+/// A dynamic scalar (OPS 2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScalarSlot {
+    /// Name in the API.
+    pub name: String,
+    /// I32, U32 or F32.
+    pub dtype: DType,
+    /// Smallest value allowed.
+    pub min: f64,
+    /// Largest value allowed.
+    pub max: f64,
+    /// Value until it is set.
+    pub default: f64,
+    /// What is added to it on the device at the end of every replay (integers only).
+    pub advance: Option<DimExpr>,
+}
+
+/// A stored param: natural bytes in region `weights`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParamSlot {
+    /// Name in the API.
+    pub name: String,
+    /// Stored type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<u64>,
+    /// Where it is stored.
+    pub span: Span,
+}
+
+/// What a state holds before anything was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StateInit {
+    /// All zero.
+    Zeros,
+    /// The value of a param (index into `params`), taken when the session is made or the state is reset.
+    Param(u32),
+    /// These natural bytes.
+    Data(Vec<u8>),
+}
+
+/// A persistent state: natural bytes in region `states`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateSlot {
+    /// Name in the API.
+    pub name: String,
+    /// Stored type: F32, F16, BF16 or an integer type.
+    pub dtype: DType,
+    /// Extents; static.
+    pub shape: Vec<u64>,
+    /// The axis along which only a prefix is valid.
+    pub capacity_axis: Option<u32>,
+    /// Content before the first write.
+    pub init: StateInit,
+    /// Where it lives.
+    pub span: Span,
+}
+
+/// An input or output: natural bytes in `io_in` or `io_out`, dense at its actual extents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoSlot {
+    /// Name in the API.
+    pub name: String,
+    /// Boundary type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<DimExpr>,
+    /// Room for the upper bounds.
+    pub span: Span,
+}
+
+/// Why a content exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ContentOrigin {
+    /// Bytes of a stored param (index into `params`), set by the user.
+    Param(u32),
+    /// Bytes that the load program derives.
+    Derived,
+    /// Bytes of an input (index into `inputs`), set before the run.
+    Input(u32),
+    /// The frame, written before the run.
+    Frame,
+    /// A state (index into `states`) as it was when the run began.
+    StateBefore(u32),
+    /// A state after a step of the run wrote to it.
+    StateAfter(u32),
+    /// The status block.
+    Status,
+    /// Written by a step of the run.
+    Step,
+}
+
+/// A value of a program, for the checker, for reading intermediates by name and for finding NaNs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanValue {
+    /// Name of the graph value it is.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: ContentOrigin,
+    /// Its type and extents.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<DimExpr>,
+    /// Where it lives.
+    pub span: Span,
+    /// First and last level that touch it; empty for what lives outside the run.
+    pub live: Option<(u32, u32)>,
+}
+
+/// Dependency of a barrier: what the accesses before it did and what those behind it do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Barrier {
+    /// Kernel writes are made visible.
+    pub from_shader_write: bool,
+    /// Kernel reads end (write after read: execution only).
+    pub from_shader_read: bool,
+    /// Copies and fills are made visible or end.
+    pub from_transfer: bool,
+    /// Kernels wait.
+    pub to_shader: bool,
+    /// Copies and fills wait.
+    pub to_transfer: bool,
+    /// Indirect grids wait.
+    pub to_indirect: bool,
+}
+
+/// A dependency level: its steps run without a barrier between them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// Its steps: a range of the program's steps.
+    pub steps: Range<u32>,
+    /// The barrier before it; `None` where nothing needs one (the first level of a segment has the seam barrier).
+    pub barrier: Option<Barrier>,
+    /// Why the barrier is there, for people: the first hazard found.
+    pub reason: Option<Hazard>,
+}
+
+/// The kind of a hazard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HazardKind {
+    /// Read after write.
+    Raw,
+    /// Write after read.
+    War,
+    /// Write after write.
+    Waw,
+}
+
+/// Two steps that touch a byte in conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Hazard {
+    /// Which kind.
+    pub kind: HazardKind,
+    /// The earlier step.
+    pub before: StepId,
+    /// The later step.
+    pub after: StepId,
+    /// The later step's span.
+    pub span: Span,
+}
+
+/// Consecutive levels that are recorded together, or one host step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Segment {
+    /// One reusable command buffer. It begins with a seam barrier, because it may be replayed right behind itself.
+    Gpu {
+        /// Its levels: a range of the program's levels.
+        levels: Range<u32>,
+    },
+    /// Host steps of one level, run while the device is idle.
+    Host {
+        /// The level.
+        level: u32,
+    },
+}
+
+/// Steps with their order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Every step, level by level.
+    pub steps: Vec<Step>,
+    /// The levels.
+    pub levels: Vec<Level>,
+    /// The segments.
+    pub segments: Vec<Segment>,
+    /// What the steps' uses read and leave.
+    pub values: Vec<PlanValue>,
+}
+
+impl Program {
+    /// Steps of a level with their ids.
+    pub fn steps_of(&self, level: &Level) -> impl Iterator<Item = (StepId, &Step)> {
+        let range = level.steps.clone();
+        range.clone().map(StepId).zip(self.steps.get(range.start as usize..range.end as usize).unwrap_or(&[]))
+    }
+
+    /// The value of a content id.
+    pub fn value(&self, id: ContentId) -> Option<&PlanValue> {
+        self.values.get(id.0 as usize)
+    }
+}
+
+/// A condition on the bindings that is checked before a run: `min ≤ value ≤ max`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCheck {
+    /// The expression.
+    pub value: DimExpr,
+    /// Smallest value allowed.
+    pub min: i64,
+    /// Largest value allowed.
+    pub max: i64,
+    /// What it means, with names: `feed of state kv: rows dst..dst+count`.
+    pub what: String,
+}
+
+/// The plan for one range of the symbols.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Smallest and largest value of each symbol, in the order of the symbol table.
+    pub ranges: Vec<(u64, u64)>,
+    /// What changes between runs.
+    pub frame: Frame,
+    /// The steps.
+    pub program: Program,
+    /// Conditions on bindings and scalars.
+    pub checks: Vec<RunCheck>,
+    /// For each output, the content its bytes hold at the end.
+    pub outputs: Vec<ContentId>,
+    /// For each state, the content its bytes hold at the end.
+    pub states: Vec<ContentId>,
+    /// Figures.
+    pub stats: Stats,
+}
+
+impl Run {
+    /// Whether these values of the symbols are in this run's ranges.
+    pub fn covers(&self, value: impl Fn(SymbolId) -> Option<u64>) -> bool {
+        self.ranges
+            .iter()
+            .enumerate()
+            .all(|(i, &(lo, hi))| value(SymbolId(i as u32)).is_some_and(|v| (lo..=hi).contains(&v)))
+    }
+}
+
+/// Figures of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Steps.
+    pub steps: u32,
+    /// Levels.
+    pub levels: u32,
+    /// Barriers, seam barriers not counted.
+    pub barriers: u32,
+    /// Barriers the same schedule would have with every value in its own bytes.
+    pub barriers_unlimited: u32,
+    /// Bytes of scratch this run uses.
+    pub scratch: Bytes,
+    /// Largest sum of bytes alive in one level: no placement with these levels can use less.
+    pub scratch_lower_bound: Bytes,
+    /// The floor of PERFORMANCE section 4, and its parts, in microseconds.
+    pub floor: Floor,
+    /// Levels of the layers: (name prefix of the layer, levels that hold a step of it).
+    pub layers: Vec<(String, u32)>,
+}
+
+impl Stats {
+    /// Scratch over its lower bound; 1 when nothing is needed.
+    pub fn scratch_ratio(&self) -> f64 {
+        if self.scratch_lower_bound.0 == 0 {
+            1.0
+        } else {
+            self.scratch.0 as f64 / self.scratch_lower_bound.0 as f64
+        }
+    }
+}
+
+/// A lower estimate of a run's time on the target, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// Everything, the submission left out.
+    pub total_us: f64,
+    /// Levels and dispatches.
+    pub levels_us: f64,
+    /// Levels bound by bytes.
+    pub bytes_us: f64,
+    /// Levels bound by arithmetic.
+    pub flops_us: f64,
+}
+
+/// A whole plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the graph.
+    pub name: String,
+    /// What it was made for.
+    pub target: Target,
+    /// Arithmetic chosen.
+    pub precision: Precision,
+    /// Placement policy.
+    pub placement: Placement,
+    /// Symbols with their full ranges.
+    pub symbols: SymbolTable,
+    /// Dynamic scalars.
+    pub scalars: Vec<ScalarSlot>,
+    /// Stored params.
+    pub params: Vec<ParamSlot>,
+    /// States.
+    pub states: Vec<StateSlot>,
+    /// Inputs in declaration order.
+    pub inputs: Vec<IoSlot>,
+    /// Outputs in declaration order.
+    pub outputs: Vec<IoSlot>,
+    /// Names of the ops in the status block, by number.
+    pub status_ops: Vec<String>,
+    /// One region of each kind, in the order of [`RegionKind::ALL`].
+    pub regions: Vec<Region>,
+    /// Maps stored params to the bytes the kernels want. Re-run for the params that were set again.
+    pub load: Program,
+    /// One per specialization; ranges are disjoint and cover every binding.
+    pub runs: Vec<Run>,
+}
+
+impl Plan {
+    /// A region.
+    pub fn region(&self, kind: RegionKind) -> Option<&Region> {
+        self.regions.iter().find(|r| r.kind == kind)
+    }
+
+    /// Size of a region.
+    pub fn region_size(&self, kind: RegionKind) -> Bytes {
+        self.region(kind).map_or(Bytes::ZERO, Region::size)
+    }
+
+    /// The run whose ranges hold the bindings.
+    pub fn run_for(&self, value: impl Fn(SymbolId) -> Option<u64> + Copy) -> Option<usize> {
+        self.runs.iter().position(|r| r.covers(value))
+    }
+
+    /// A scalar by name.
+    pub fn find_scalar(&self, name: &str) -> Option<ScalarId> {
+        self.scalars.iter().position(|s| s.name == name).map(|i| ScalarId(i as u32))
+    }
+}
+
+impl fmt::Display for HazardKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HazardKind::Raw => "RAW",
+            HazardKind::War => "WAR",
+            HazardKind::Waw => "WAW",
+        })
+    }
+}

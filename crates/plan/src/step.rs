@@ -1,0 +1,249 @@
+//! Steps: what the device or the host does, and every byte it touches while doing it.
+
+use crate::frame::FrameWord;
+use crate::kernel::KernelCall;
+use crate::region::Span;
+use pumice_types::{Bytes, DType, DimExpr};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// Index of a step in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StepId(pub u32);
+
+/// Identity of a value that bytes can hold: an index into the run's list of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContentId(pub u32);
+
+/// How a step touches a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// A kernel reads.
+    ShaderRead,
+    /// A kernel writes.
+    ShaderWrite,
+    /// Atomic or, atomic min on the status block: commutes with itself.
+    StatusAtomic,
+    /// The device reads a grid.
+    IndirectRead,
+    /// A copy reads.
+    TransferRead,
+    /// A copy or fill writes.
+    TransferWrite,
+    /// A host step reads.
+    HostRead,
+    /// A host step writes.
+    HostWrite,
+}
+
+impl Access {
+    /// Whether bytes may change.
+    pub const fn writes(self) -> bool {
+        matches!(self, Access::ShaderWrite | Access::StatusAtomic | Access::TransferWrite | Access::HostWrite)
+    }
+
+    /// Whether two accesses to one byte need an order: at least one writes, and they are not both status atomics.
+    pub const fn conflicts(self, other: Access) -> bool {
+        (self.writes() || other.writes())
+            && !(matches!(self, Access::StatusAtomic) && matches!(other, Access::StatusAtomic))
+    }
+
+    /// The name used in printed plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::ShaderRead => "shader_read",
+            Access::ShaderWrite => "shader_write",
+            Access::StatusAtomic => "status_atomic",
+            Access::IndirectRead => "indirect_read",
+            Access::TransferRead => "transfer_read",
+            Access::TransferWrite => "transfer_write",
+            Access::HostRead => "host_read",
+            Access::HostWrite => "host_write",
+        }
+    }
+}
+
+/// How elements lie in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    /// 32-bit words (64-bit integers: two).
+    Arena,
+    /// The dtype's own width.
+    Natural,
+}
+
+impl Storage {
+    /// Bytes of one element.
+    pub const fn element_bytes(self, dtype: DType) -> u64 {
+        match self {
+            Storage::Arena => dtype.arena_bytes(),
+            Storage::Natural => dtype.natural_bytes(),
+        }
+    }
+}
+
+/// How a use's span is seen as a tensor. Extents and strides are those of the actual run, not of the upper bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Element type.
+    pub dtype: DType,
+    /// Element width.
+    pub storage: Storage,
+    /// Extents.
+    pub shape: Vec<DimExpr>,
+    /// Distance of neighbours along each axis, in elements; 0 broadcasts, negative reverses.
+    pub strides: Vec<DimExpr>,
+    /// Index of the first element, relative to the span's first byte.
+    pub offset: DimExpr,
+}
+
+impl View {
+    /// Row-major and contiguous.
+    pub fn dense(dtype: DType, storage: Storage, shape: &[DimExpr]) -> View {
+        View {
+            dtype,
+            storage,
+            shape: shape.to_vec(),
+            strides: dense_strides(shape),
+            offset: DimExpr::constant(0),
+        }
+    }
+
+    /// Whether the elements are row-major, contiguous and start at the span's first byte.
+    pub fn is_dense(&self) -> bool {
+        self.offset.is(0)
+            && dense_strides(&self.shape).iter().zip(&self.strides).zip(&self.shape).all(|((a, b), d)| a == b || d.is(1))
+    }
+}
+
+/// Row-major strides of a shape, in elements.
+pub fn dense_strides(shape: &[DimExpr]) -> Vec<DimExpr> {
+    let mut strides = vec![DimExpr::constant(1); shape.len()];
+    for i in (1..shape.len()).rev() {
+        strides[i - 1] = strides[i].clone() * shape[i].clone();
+    }
+    strides
+}
+
+/// One thing a step touches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Use {
+    /// The bytes, sized for the upper bounds of the symbols.
+    pub span: Span,
+    /// How they are touched.
+    pub access: Access,
+    /// For a read: the value the bytes must hold. For a write: the value they hold afterwards.
+    pub content: ContentId,
+    /// The tensor the bytes are.
+    pub view: View,
+}
+
+/// How many workgroups a dispatch has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Grid {
+    /// Known when the plan is made.
+    Static([u32; 3]),
+    /// Read by the device from three consecutive frame words; the upper bound is stated for the target's limits.
+    Frame {
+        /// First of the three words.
+        word: FrameWord,
+        /// Largest counts over all bindings.
+        upper: [u32; 3],
+    },
+}
+
+/// What kind of thing a step does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StepKind {
+    /// A kernel.
+    Dispatch {
+        /// Which, with what arguments and operands.
+        call: KernelCall,
+        /// How many workgroups.
+        grid: Grid,
+    },
+    /// The built-in kernel that advances scalars on the device; always the last step of its program.
+    /// Use 0 is the frame, read and written.
+    Advance {
+        /// The `frame_advance` kernel.
+        call: KernelCall,
+    },
+    /// A host op: its meaning run on the bytes of its uses.
+    Host,
+    /// Bytes of use 0 to use 1, equal and static in size. Only at the border of a segment.
+    Copy,
+    /// Every 32-bit word of use 0 becomes this value. Only at the border of a segment.
+    Fill(u32),
+}
+
+/// The small graph a step computes, as `.ir` text. Opaque to everyone but the evaluator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meaning {
+    /// The graph. Empty for `Advance`, `Copy` and `Fill`, whose kind says it all.
+    pub graph: Arc<str>,
+    /// For each input of the graph, in order, the use it reads.
+    pub inputs: Vec<u16>,
+    /// For each output of the graph, in order, the use it writes.
+    pub outputs: Vec<u16>,
+    /// Number of the op in the status block, where its indices can be out of range or its state overflow.
+    pub status: Option<u32>,
+}
+
+impl Meaning {
+    /// Of a step whose kind says it all.
+    pub fn none() -> Meaning {
+        Meaning { graph: Arc::from(""), inputs: Vec::new(), outputs: Vec::new(), status: None }
+    }
+}
+
+/// Work of a step at the upper bounds, for the floor estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Unique bytes read plus bytes written.
+    pub bytes: Bytes,
+    /// Arithmetic operations of matrix products (a multiply-add is two); 0 for everything else.
+    pub flops: u64,
+}
+
+/// One step of a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// Everything it touches: kernel operands and slots, frame, status.
+    pub uses: Vec<Use>,
+    /// The label in dumps, profiles and errors: names of the nodes it computes, outermost first.
+    pub origin: String,
+    /// What it computes.
+    pub meaning: Meaning,
+    /// For the floor.
+    pub cost: Cost,
+}
+
+impl Step {
+    /// What histograms count and profiles show: `kernel.variant [holes]`, `host`, `copy`, `fill`.
+    pub fn label(&self) -> String {
+        match &self.kind {
+            StepKind::Dispatch { call, .. } | StepKind::Advance { call } => call.label(),
+            StepKind::Host => "host".to_owned(),
+            StepKind::Copy => "copy".to_owned(),
+            StepKind::Fill(_) => "fill".to_owned(),
+        }
+    }
+
+    /// Whether the host runs it.
+    pub fn is_host(&self) -> bool {
+        matches!(self.kind, StepKind::Host)
+    }
+}
+
+impl fmt::Display for StepId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}

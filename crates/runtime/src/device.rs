@@ -1,0 +1,124 @@
+//! What a device must do for sessions: hold regions, run load steps, replay runs. Vulkan and the interpreter both
+//! implement it, so a test of one is a test of the other. Nothing here knows an op.
+
+use pumice_plan::{Meaning, Plan, Span, StepId, Use};
+use pumice_types::{Bindings, Bytes, Target};
+use std::sync::Arc;
+
+/// The device failed, or was asked for more than it has.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// Memory that does not fit, found before or while it is taken.
+    #[error("{what} needs {needed}, the device has {available}; {remedy}")]
+    OutOfMemory {
+        /// What it was for.
+        what: String,
+        /// Bytes asked for.
+        needed: Bytes,
+        /// Bytes there are.
+        available: Bytes,
+        /// What would help.
+        remedy: String,
+    },
+    /// A driver call failed.
+    #[error("{call} returned {code}")]
+    Call {
+        /// Name of the call.
+        call: String,
+        /// Name of the result code.
+        code: String,
+    },
+    /// The device is gone; a new one must be opened.
+    #[error("the device was lost: {0}")]
+    Lost(String),
+    /// A host step failed.
+    #[error("host step {origin}: {message}")]
+    Host {
+        /// The step's origin.
+        origin: String,
+        /// Why.
+        message: String,
+    },
+    /// The device cannot do what the plan asks for; `check` should have said so (a defect of pumice).
+    #[error("the plan asks for {0}, which this device does not do; this is a defect of pumice")]
+    Unsupported(String),
+    /// A span outside its region (a defect of pumice).
+    #[error("{0} is outside its region; this is a defect of pumice")]
+    Span(Span),
+    /// The process was forked after the device was opened.
+    #[error("the device was opened by another process; open it again after fork")]
+    Forked,
+}
+
+/// Time of one step of the last profiled run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepTime {
+    /// Which step.
+    pub step: StepId,
+    /// Duration on the device (or the host, for host steps), in microseconds.
+    pub us: f64,
+}
+
+/// A host step that is ready to run.
+pub trait HostStep: Send + Sync {
+    /// Runs it. `inputs` and `outputs` are natural, dense bytes at the actual extents, in the order of
+    /// `Meaning::inputs` and `Meaning::outputs`.
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String>;
+}
+
+/// Prepares host steps from their meaning when a plan is loaded. cpu-ref implements it for every op.
+pub trait HostOps: Send + Sync {
+    /// Prepares the step, or says why it cannot.
+    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, String>;
+}
+
+/// Something plans run on.
+pub trait Device: Send + Sync {
+    /// The name people know it by.
+    fn name(&self) -> String;
+    /// What to compile for.
+    fn target(&self) -> &Target;
+    /// Takes memory for the weights and makes the plan ready. Pipelines may be made later, when first needed.
+    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
+}
+
+/// A plan on a device, with one copy of the weights.
+pub trait Loaded: Send + Sync {
+    /// Writes part of region `weights`. The caller holds off every run meanwhile.
+    fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Reads part of region `weights`.
+    fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// Runs these steps of the load program, in order. The caller holds off every run meanwhile.
+    fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError>;
+    /// Takes memory for states, scratch, io, frame and status; contents are undefined.
+    fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError>;
+    /// Creates the pipelines of these runs now, in parallel, instead of at the first replay.
+    fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError>;
+}
+
+/// The regions of one session and its recordings.
+pub trait DeviceSession: Send {
+    /// Writes part of any region but `weights`, after the session's last run has ended.
+    fn write(&mut self, span: Span, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Makes part of a region zero, under the rules of `write`. A device that can fill does better than this.
+    fn clear(&mut self, span: Span) -> Result<(), DeviceError> {
+        const PIECE: u64 = 1 << 20;
+        let zeros = vec![0; span.len.0.min(PIECE) as usize];
+        let mut at = Span { len: Bytes::ZERO, ..span };
+        while at.offset < span.end() {
+            at.len = Bytes(PIECE).min(span.end() - at.offset);
+            self.write(at, &zeros[..at.len.0 as usize])?;
+            at.offset += at.len;
+        }
+        Ok(())
+    }
+    /// Reads part of any region but `weights`, after the session's last run has ended.
+    fn read(&mut self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// Replays a run `repeats` times, one behind the other, and waits. Frame and inputs are in place. With host steps
+    /// in the run every repeat is its own sequence of submissions.
+    fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError>;
+    /// As `run` with one repeat, with the time of every step.
+    fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError>;
+    /// A new session with a copy of this one's states; everything else is undefined.
+    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError>;
+}

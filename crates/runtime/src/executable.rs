@@ -1,0 +1,166 @@
+//! A plan on a device with one copy of the weights: params are set here, sessions are made here.
+//!
+//! In: a device, a plan, and who prepares host steps. Out: [`Session`]s. An [`Executable`] is a handle; clones share
+//! everything. It may be used from many threads at once.
+
+use crate::device::{Device, DeviceError, HostOps, Loaded};
+use crate::error::{NameKind, RuntimeError};
+use crate::memory::MemorySummary;
+use crate::params::{Params, Payload, check_length};
+use crate::session::Session;
+use crate::tables::{Tables, find};
+use pumice_plan::Plan;
+use pumice_types::{Bytes, Tensor, TensorView};
+use std::fmt;
+use std::sync::Arc;
+
+/// A compiled graph that is ready to run.
+#[derive(Clone)]
+pub struct Executable {
+    inner: Arc<Inner>,
+}
+
+/// What an executable and its sessions share.
+pub(crate) struct Inner {
+    pub plan: Arc<Plan>,
+    pub tables: Tables,
+    pub device: Arc<dyn Device>,
+    pub loaded: Arc<dyn Loaded>,
+    pub params: Params,
+}
+
+impl Executable {
+    /// Takes memory for the weights of the plan and makes it ready to run. Params are set afterwards.
+    pub fn new(
+        device: Arc<dyn Device>,
+        plan: Plan,
+        host: Arc<dyn HostOps>,
+    ) -> Result<Executable, RuntimeError> {
+        let tables = Tables::new(&plan)?;
+        check_memory(&plan, device.as_ref())?;
+        let plan = Arc::new(plan);
+        let loaded = device.load(Arc::clone(&plan), host)?;
+        let params = Params::new(&tables);
+        Ok(Executable { inner: Arc::new(Inner { plan, tables, device, loaded, params }) })
+    }
+
+    pub(crate) fn of(inner: Arc<Inner>) -> Executable {
+        Executable { inner }
+    }
+
+    /// What will run, where, and why.
+    pub fn plan(&self) -> &Plan {
+        &self.inner.plan
+    }
+
+    /// Name of the device it runs on.
+    pub fn device_name(&self) -> String {
+        self.inner.device.name()
+    }
+
+    /// Regions with their sizes, and how good the placement is; prints as a table.
+    pub fn memory(&self) -> MemorySummary {
+        MemorySummary::of(&self.inner.plan)
+    }
+
+    /// Makes the pipelines of every run now, in parallel, instead of at each run's first replay.
+    pub fn prepare(&self) -> Result<(), RuntimeError> {
+        let runs: Vec<usize> = (0..self.inner.plan.runs.len()).collect();
+        Ok(self.inner.loaded.prepare(&runs)?)
+    }
+
+    /// A new session. States begin with their initial values.
+    pub fn session(&self) -> Result<Session, RuntimeError> {
+        Session::new(Arc::clone(&self.inner))
+    }
+
+    /// Sets a param of a float dtype, rounding each value to nearest even. Row-major; takes effect at the next run of
+    /// each session. Must not be called from a host step.
+    pub fn set_param(&self, name: &str, values: &[f32]) -> Result<(), RuntimeError> {
+        let (param, bytes) = self.find_param(name)?;
+        let dtype = self.inner.plan.params[param].dtype;
+        let payload = Payload::of_floats(NameKind::Param, name, dtype, bytes, values)?;
+        self.store(&[(param, payload)])
+    }
+
+    /// Sets a param from a tensor of its shape and dtype, or of f32 for a float dtype.
+    pub fn set_param_view(&self, name: &str, view: TensorView<'_>) -> Result<(), RuntimeError> {
+        self.set_params(&[(name, view)])
+    }
+
+    /// Sets a param from its natural bytes: row-major, little-endian.
+    pub fn set_param_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), RuntimeError> {
+        let (param, expected) = self.find_param(name)?;
+        check_length(NameKind::Param, name, "bytes", expected, bytes.len() as u64)?;
+        self.store(&[(param, Payload::Stored(bytes))])
+    }
+
+    /// Sets several params together: a run sees all of them old or all of them new. Nothing is written unless all of
+    /// them are right.
+    pub fn set_params(&self, values: &[(&str, TensorView<'_>)]) -> Result<(), RuntimeError> {
+        let mut payloads: Vec<(usize, Payload<'_>)> = Vec::with_capacity(values.len());
+        for (name, view) in values {
+            let (param, _) = self.find_param(name)?;
+            if payloads.iter().any(|(p, _)| *p == param) {
+                return Err(RuntimeError::Duplicate { kind: NameKind::Param, name: (*name).to_owned() });
+            }
+            let slot = &self.inner.plan.params[param];
+            payloads.push((param, Payload::of_view(NameKind::Param, name, slot.dtype, &slot.shape, view)?));
+        }
+        self.store(&payloads)
+    }
+
+    /// A param as it was stored.
+    pub fn param(&self, name: &str) -> Result<Tensor, RuntimeError> {
+        let inner = &self.inner;
+        inner.params.get(&inner.plan, &inner.tables, inner.loaded.as_ref(), name)
+    }
+
+    /// Names of the params that were never set.
+    pub fn missing_params(&self) -> Vec<String> {
+        self.inner.params.missing(&self.inner.plan)
+    }
+
+    /// The index of an output, for `Session::run_read`.
+    pub fn output_index(&self, name: &str) -> Result<usize, RuntimeError> {
+        find(&self.inner.tables.outputs, NameKind::Output, name)
+    }
+
+    /// Position and bytes of a param.
+    fn find_param(&self, name: &str) -> Result<(usize, u64), RuntimeError> {
+        let param = find(&self.inner.tables.params, NameKind::Param, name)?;
+        Ok((param, self.inner.tables.param_bytes[param]))
+    }
+
+    fn store(&self, values: &[(usize, Payload<'_>)]) -> Result<(), RuntimeError> {
+        let inner = &self.inner;
+        inner.params.store(&inner.plan, &inner.tables, inner.loaded.as_ref(), values)
+    }
+}
+
+impl fmt::Debug for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = &self.inner.plan;
+        f.debug_struct("Executable")
+            .field("plan", &plan.name)
+            .field("runs", &plan.runs.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Refuses a plan of which one session cannot fit, before anything is taken.
+fn check_memory(plan: &Plan, device: &dyn Device) -> Result<(), DeviceError> {
+    let needed: Bytes = plan.regions.iter().map(|r| r.size()).sum();
+    let available = device.target().limits.memory;
+    if needed <= available {
+        return Ok(());
+    }
+    Err(DeviceError::OutOfMemory {
+        what: format!("plan `{}` with one session", plan.name),
+        needed,
+        available,
+        remedy: "lower the symbols' upper bounds or the states' extents, store weights in a narrower dtype, or use a \
+                 device with more memory"
+            .to_owned(),
+    })
+}

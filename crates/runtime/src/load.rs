@@ -1,0 +1,128 @@
+//! Which steps of the load program run again when a param was set again.
+//!
+//! In: the load program. Out: for every param, a set of steps, closed under three rules. (1) A step that reads what a
+//! step of the set leaves, or the param itself, is in the set. (2) Where a step of the set reads bytes that a later
+//! step overwrites, the steps that write those bytes are in the set. (3) Where a step of the set writes bytes that a
+//! later step overwrites, that later step is in the set. A union of closed sets is closed, so several params need no
+//! more than the union of theirs. Run in program order, such a set leaves what the whole program would.
+
+use pumice_plan::{ContentOrigin, Plan, Program, Span, StepId};
+
+/// The sets, computed once.
+#[derive(Debug, Default)]
+pub(crate) struct LoadIndex {
+    steps: u32,
+    of_param: Vec<Vec<u32>>,
+}
+
+impl LoadIndex {
+    /// Of a plan whose contents are in range.
+    pub fn new(plan: &Plan) -> LoadIndex {
+        let flow = Flow::new(&plan.load);
+        let of_param = (0..plan.params.len()).map(|p| flow.steps_of(&plan.load, p as u32)).collect();
+        LoadIndex { steps: plan.load.steps.len() as u32, of_param }
+    }
+
+    /// Every step, in order.
+    pub fn all(&self) -> Vec<StepId> {
+        (0..self.steps).map(StepId).collect()
+    }
+
+    /// The steps for the params that changed, in order.
+    pub fn steps(&self, changed: &[bool]) -> Vec<StepId> {
+        let mut wanted = vec![false; self.steps as usize];
+        let sets = self.of_param.iter().zip(changed).filter(|(_, changed)| **changed);
+        sets.flat_map(|(set, _)| set).for_each(|&s| wanted[s as usize] = true);
+        (0..self.steps).filter(|&s| wanted[s as usize]).map(StepId).collect()
+    }
+}
+
+/// Who reads and writes what.
+struct Flow {
+    /// Per content: steps that read it.
+    readers: Vec<Vec<u32>>,
+    /// Per content: steps that leave it.
+    writers: Vec<Vec<u32>>,
+    /// Per content: whether a later step overwrites some of its bytes.
+    lost: Vec<bool>,
+    /// Per step: later steps that overwrite what it writes with something else.
+    overwriters: Vec<Vec<u32>>,
+}
+
+impl Flow {
+    fn new(program: &Program) -> Flow {
+        let contents = program.values.len();
+        let mut flow = Flow {
+            readers: vec![Vec::new(); contents],
+            writers: vec![Vec::new(); contents],
+            lost: vec![false; contents],
+            overwriters: vec![Vec::new(); program.steps.len()],
+        };
+        let mut writes = Vec::new();
+        for (s, step) in program.steps.iter().enumerate() {
+            for u in &step.uses {
+                let content = u.content.0 as usize;
+                let list = if u.access.writes() { &mut flow.writers } else { &mut flow.readers };
+                if let Some(list) = list.get_mut(content) {
+                    list.push(s as u32);
+                }
+                if u.access.writes() {
+                    writes.push(Write { span: u.span, step: s as u32, content });
+                }
+            }
+        }
+        flow.find_overwritten(writes);
+        flow
+    }
+
+    /// Sweeps over the writes in order of offset; only pairs that overlap are looked at.
+    fn find_overwritten(&mut self, mut writes: Vec<Write>) {
+        writes.sort_by_key(|w| (w.span.region, w.span.offset));
+        let mut open: Vec<Write> = Vec::new();
+        for write in writes {
+            open.retain(|o| o.span.region == write.span.region && o.span.end() > write.span.offset);
+            for other in open.iter().filter(|o| o.content != write.content && o.span.overlaps(&write.span)) {
+                let (first, second) =
+                    if other.step <= write.step { (other, &write) } else { (&write, other) };
+                if let Some(lost) = self.lost.get_mut(first.content) {
+                    *lost = true;
+                }
+                if first.step != second.step {
+                    self.overwriters[first.step as usize].push(second.step);
+                }
+            }
+            open.push(write);
+        }
+    }
+
+    /// The closed set of one param, in order.
+    fn steps_of(&self, program: &Program, param: u32) -> Vec<u32> {
+        let mut set = vec![false; program.steps.len()];
+        let mut queue = Vec::new();
+        let roots =
+            program.values.iter().enumerate().filter(|(_, v)| v.origin == ContentOrigin::Param(param));
+        queue.extend(roots.flat_map(|(content, _)| self.readers[content].iter().copied()));
+        while let Some(step) = queue.pop() {
+            if std::mem::replace(&mut set[step as usize], true) {
+                continue;
+            }
+            queue.extend(&self.overwriters[step as usize]);
+            for u in &program.steps[step as usize].uses {
+                let content = u.content.0 as usize;
+                let more = match u.access.writes() {
+                    true => self.readers.get(content),
+                    false => self.writers.get(content).filter(|_| self.lost[content]),
+                };
+                queue.extend(more.into_iter().flatten());
+            }
+        }
+        (0..program.steps.len() as u32).filter(|&s| set[s as usize]).collect()
+    }
+}
+
+/// A write of the load program.
+struct Write {
+    span: Span,
+    step: u32,
+    content: usize,
+}

@@ -1,0 +1,246 @@
+//! Stored params: setting, reading, and re-running the load steps of those that changed.
+//!
+//! One lock keeps versions apart: whoever sets params or runs load steps holds it for writing, a run of any session
+//! holds it for reading from its first byte to its last. So a run sees one version, and `set_param` takes effect at
+//! the next run of each session. What was stored is what is read back; derived bytes are never shown.
+
+use crate::device::{DeviceError, Loaded};
+use crate::error::{NameKind, RuntimeError};
+use crate::tables::{Tables, find, part};
+use crate::values::convert_f32;
+use pumice_plan::Plan;
+use pumice_types::{DType, Tensor, TensorView};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Bytes for a param or a state: as stored, or f32 to be rounded to the float dtype stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payload<'a> {
+    Stored(&'a [u8]),
+    Floats(&'a [u8]),
+}
+
+impl<'a> Payload<'a> {
+    /// Of a view for a slot of this dtype and shape. F32 is taken for every float dtype.
+    pub fn of_view(
+        kind: NameKind,
+        name: &str,
+        dtype: DType,
+        shape: &[u64],
+        view: &TensorView<'a>,
+    ) -> Result<Payload<'a>, RuntimeError> {
+        let payload = Payload::of_dtype(kind, name, dtype, view)?;
+        check_shape(kind, name, shape, view.shape())?;
+        view.check().map_err(|source| RuntimeError::Tensor { kind, name: name.to_owned(), source })?;
+        Ok(payload)
+    }
+
+    fn of_dtype(
+        kind: NameKind,
+        name: &str,
+        dtype: DType,
+        view: &TensorView<'a>,
+    ) -> Result<Payload<'a>, RuntimeError> {
+        match view.dtype() {
+            given if given == dtype => Ok(Payload::Stored(view.bytes())),
+            DType::F32 if dtype.is_float() => Ok(Payload::Floats(view.bytes())),
+            given => Err(RuntimeError::DType {
+                kind,
+                name: name.to_owned(),
+                expected: dtype,
+                given,
+                remedy: "give that dtype, or f32 for a float dtype",
+            }),
+        }
+    }
+
+    /// Of a slice for a slot of this dtype and number of bytes.
+    pub fn of_floats(
+        kind: NameKind,
+        name: &str,
+        dtype: DType,
+        bytes: u64,
+        values: &'a [f32],
+    ) -> Result<Payload<'a>, RuntimeError> {
+        let view = TensorView::f32(values, [values.len() as u64]);
+        let payload = Payload::of_dtype(kind, name, dtype, &view)?;
+        let expected = bytes / dtype.natural_bytes();
+        check_length(kind, name, "elements", expected, values.len() as u64)?;
+        Ok(payload)
+    }
+
+    /// Hands the stored bytes to `part`, piece by piece, each with its offset.
+    pub fn write(
+        self,
+        dtype: DType,
+        mut part: impl FnMut(u64, &[u8]) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        match self {
+            Payload::Stored([]) | Payload::Floats([]) => Ok(()),
+            Payload::Stored(bytes) => part(0, bytes),
+            Payload::Floats(bytes) => convert_f32(dtype, bytes, part),
+        }
+    }
+}
+
+/// Compares a shape with a static one.
+pub(crate) fn check_shape(
+    kind: NameKind,
+    name: &str,
+    expected: &[u64],
+    given: &[u64],
+) -> Result<(), RuntimeError> {
+    let name = || name.to_owned();
+    if expected.len() != given.len() {
+        return Err(RuntimeError::Rank { kind, name: name(), expected: expected.len(), given: given.len() });
+    }
+    match expected.iter().zip(given).enumerate().find(|(_, (e, g))| e != g) {
+        None => Ok(()),
+        Some((axis, (e, &given))) => {
+            Err(RuntimeError::Extent { kind, name: name(), axis, expected: e.to_string(), given })
+        }
+    }
+}
+
+/// Compares a number of elements or bytes.
+pub(crate) fn check_length(
+    kind: NameKind,
+    name: &str,
+    unit: &'static str,
+    expected: u64,
+    given: u64,
+) -> Result<(), RuntimeError> {
+    if expected == given {
+        return Ok(());
+    }
+    Err(RuntimeError::Length { kind, name: name.to_owned(), unit, expected, given })
+}
+
+/// What is known of the weights.
+#[derive(Debug)]
+pub(crate) struct ParamState {
+    /// Whether each param has a value. One without bytes always has.
+    pub set: Vec<bool>,
+    /// Whether the load steps of each param are still to be run.
+    changed: Vec<bool>,
+    /// Whether the load program ran as a whole.
+    loaded: bool,
+}
+
+impl ParamState {
+    fn is_ready(&self) -> bool {
+        self.loaded && !self.changed.contains(&true)
+    }
+}
+
+/// The weights of an executable.
+#[derive(Debug)]
+pub(crate) struct Params {
+    state: RwLock<ParamState>,
+}
+
+impl Params {
+    /// Nothing set.
+    pub fn new(tables: &Tables) -> Params {
+        let set: Vec<bool> = tables.param_bytes.iter().map(|&b| b == 0).collect();
+        Params { state: RwLock::new(ParamState { changed: vec![false; set.len()], set, loaded: false }) }
+    }
+
+    /// Holds off every set.
+    pub fn read(&self) -> RwLockReadGuard<'_, ParamState> {
+        // A panic elsewhere leaves the flags right: they are changed before and after device calls, not between.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, ParamState> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores params under one lock, so that no run sees some of them old and some new.
+    pub fn store(
+        &self,
+        plan: &Plan,
+        tables: &Tables,
+        loaded: &dyn Loaded,
+        values: &[(usize, Payload<'_>)],
+    ) -> Result<(), RuntimeError> {
+        let mut state = self.write();
+        for &(param, payload) in values {
+            let (Some(slot), Some(tied)) = (plan.params.get(param), tables.tied.get(param)) else {
+                return Err(RuntimeError::plan(plan, format!("there is no param {param}")));
+            };
+            for &t in tied {
+                state.set[t] = tables.param_bytes[t] == 0;
+                state.changed[t] = true;
+            }
+            payload.write(slot.dtype, |at, bytes| {
+                loaded.write_weights(part(slot.span, at, bytes.len() as u64), bytes)
+            })?;
+            tied.iter().for_each(|&t| state.set[t] = true);
+        }
+        Ok(())
+    }
+
+    /// Names of the params that were never set.
+    pub fn missing(&self, plan: &Plan) -> Vec<String> {
+        let state = self.read();
+        plan.params
+            .iter()
+            .zip(&state.set)
+            .filter(|(_, set)| !**set)
+            .map(|(slot, _)| slot.name.clone())
+            .collect()
+    }
+
+    /// Every param set and every load step run; as long as the guard lives nobody sets anything.
+    pub fn ready(
+        &self,
+        plan: &Plan,
+        tables: &Tables,
+        loaded: &dyn Loaded,
+    ) -> Result<RwLockReadGuard<'_, ParamState>, RuntimeError> {
+        let state = self.read();
+        if state.is_ready() {
+            return Ok(state);
+        }
+        drop(state);
+        let mut state = self.write();
+        if state.set.contains(&false) {
+            drop(state);
+            return Err(RuntimeError::MissingParams { names: self.missing(plan) });
+        }
+        if !state.is_ready() {
+            let steps = if state.loaded { tables.load.steps(&state.changed) } else { tables.load.all() };
+            if !steps.is_empty() {
+                loaded.run_load(&steps)?;
+            }
+            state.loaded = true;
+            state.changed.fill(false);
+        }
+        Ok(RwLockWriteGuard::downgrade(state))
+    }
+
+    /// What was stored.
+    pub fn get(
+        &self,
+        plan: &Plan,
+        tables: &Tables,
+        loaded: &dyn Loaded,
+        name: &str,
+    ) -> Result<Tensor, RuntimeError> {
+        let param = find(&tables.params, NameKind::Param, name)?;
+        let slot = &plan.params[param];
+        let state = self.read();
+        if !state.set[param] {
+            return Err(RuntimeError::MissingParams { names: vec![name.to_owned()] });
+        }
+        let mut bytes = vec![0; tables.param_bytes[param] as usize];
+        if !bytes.is_empty() {
+            loaded.read_weights(part(slot.span, 0, bytes.len() as u64), &mut bytes)?;
+        }
+        Tensor::from_bytes(slot.dtype, &slot.shape, bytes).map_err(|source| RuntimeError::Tensor {
+            kind: NameKind::Param,
+            name: name.to_owned(),
+            source,
+        })
+    }
+}

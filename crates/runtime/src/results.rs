@@ -1,0 +1,113 @@
+//! Outputs of the last run: all, some, or a range of rows of one. They are there until the session runs again,
+//! whatever else is done with it. Feeds do not show: an output reads as it was before them.
+
+use crate::error::{NameKind, RuntimeError};
+use crate::outcome::Outputs;
+use crate::params::check_length;
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::tables::{find, part};
+use pumice_types::Tensor;
+use pumice_types::tensor::byte_count;
+use std::ops::Range;
+use std::sync::Arc;
+
+impl Session {
+    /// Every output of the last run.
+    pub fn outputs(&mut self) -> Result<Outputs, RuntimeError> {
+        let names = Arc::clone(&self.inner.tables.outputs);
+        let tensors = (0..names.len()).map(|o| self.read_output(o)).collect::<Result<_, _>>()?;
+        Ok(Outputs { names, tensors })
+    }
+
+    /// Outputs of the last run by index, in the order asked for; one may be asked for twice.
+    pub fn read_outputs(&mut self, outputs: &[usize]) -> Result<Vec<Tensor>, RuntimeError> {
+        outputs.iter().try_for_each(|&o| self.check_output(o))?;
+        outputs.iter().map(|&o| self.read_output(o)).collect()
+    }
+
+    /// An output of the last run by name.
+    pub fn output(&mut self, name: &str) -> Result<Tensor, RuntimeError> {
+        let output = self.find_output(name)?;
+        self.read_output(output)
+    }
+
+    /// The actual extents of an output of the last run.
+    pub fn output_shape(&self, output: usize) -> Result<&[u64], RuntimeError> {
+        self.check_output(output)?;
+        self.results.ok_or(RuntimeError::NoResults)?;
+        Ok(&self.output_shapes[output])
+    }
+
+    /// An output of the last run.
+    pub fn read_output(&mut self, output: usize) -> Result<Tensor, RuntimeError> {
+        let bytes = self.output_bytes(output)?;
+        let mut bytes = vec![0; bytes as usize];
+        self.read_output_into(output, &mut bytes)?;
+        self.tensor(output, &self.output_shapes[output], bytes)
+    }
+
+    /// The natural bytes of an output of the last run, into a buffer of exactly that size.
+    pub fn read_output_into(&mut self, output: usize, bytes: &mut [u8]) -> Result<(), RuntimeError> {
+        let expected = self.output_bytes(output)?;
+        let slot = &self.inner.plan.outputs[output];
+        check_length(NameKind::Output, &slot.name, "bytes", expected, bytes.len() as u64)?;
+        if !bytes.is_empty() {
+            self.device.read(part(slot.span, 0, expected), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Rows of an axis of an output of the last run.
+    pub fn output_range(
+        &mut self,
+        name: &str,
+        axis: usize,
+        range: Range<u64>,
+    ) -> Result<Tensor, RuntimeError> {
+        let output = self.find_output(name)?;
+        let mut shape = self.output_shape(output)?.to_vec();
+        let slot = &self.inner.plan.outputs[output];
+        let place = (slot.span, slot.dtype.natural_bytes());
+        let rows = Rows::new((NameKind::Output, name), place, &shape, axis, &range)?;
+        let mut bytes = vec![0; rows.bytes() as usize];
+        rows.read(self.device.as_mut(), &mut bytes)?;
+        shape[axis] = range.end - range.start;
+        self.tensor(output, &shape, bytes)
+    }
+
+    /// One row of the first axis of an output of the last run, without that axis.
+    pub fn output_row(&mut self, name: &str, row: u64) -> Result<Tensor, RuntimeError> {
+        let rows = self.output_range(name, 0, row..row.saturating_add(1))?;
+        let shape = rows.shape()[1..].to_vec();
+        let output = self.find_output(name)?;
+        self.tensor(output, &shape, rows.into_bytes())
+    }
+
+    pub(crate) fn check_output(&self, output: usize) -> Result<(), RuntimeError> {
+        let count = self.inner.plan.outputs.len();
+        if output < count { Ok(()) } else { Err(RuntimeError::OutputIndex { index: output, count }) }
+    }
+
+    fn find_output(&self, name: &str) -> Result<usize, RuntimeError> {
+        find(&self.inner.tables.outputs, NameKind::Output, name)
+    }
+
+    /// Bytes of an output of the last run.
+    fn output_bytes(&self, output: usize) -> Result<u64, RuntimeError> {
+        let shape = self.output_shape(output)?;
+        let slot = &self.inner.plan.outputs[output];
+        byte_count(slot.dtype, shape).map_err(|source| {
+            let name = slot.name.clone();
+            RuntimeError::Tensor { kind: NameKind::Output, name, source }
+        })
+    }
+
+    fn tensor(&self, output: usize, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, RuntimeError> {
+        let slot = &self.inner.plan.outputs[output];
+        Tensor::from_bytes(slot.dtype, shape, bytes).map_err(|source| {
+            let name = slot.name.clone();
+            RuntimeError::Tensor { kind: NameKind::Output, name, source }
+        })
+    }
+}

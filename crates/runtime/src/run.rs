@@ -1,0 +1,388 @@
+//! How a run goes: everything the caller passed is validated and every replay of the frame computed, then inputs and
+//! frame are written, the recording is replayed, and the scalars on the host follow those on the device.
+//!
+//! In the steady state (same names, same kind of extents) a run allocates nothing but the outputs it returns, and
+//! with [`Session::run_into`] not even those. A frame that would be written with the words it has is not written.
+
+use crate::device::DeviceError;
+use crate::error::{NameKind, RuntimeError};
+use crate::executable::Inner;
+use crate::outcome::{OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus};
+use crate::params::check_length;
+use crate::scalars;
+use crate::session::{Session, Work, check_input_view};
+use crate::tables::find;
+use pumice_plan::{Frame, FrameSlot, Run};
+use pumice_types::tensor::byte_count;
+use pumice_types::{Tensor, TensorView};
+use std::sync::Arc;
+
+/// Named inputs of one run.
+type Inputs<'a> = [(&'a str, TensorView<'a>)];
+
+impl Session {
+    /// Runs once and returns every output.
+    pub fn run(&mut self, inputs: &[(&str, TensorView<'_>)]) -> Result<Outputs, RuntimeError> {
+        self.run_with(inputs, &RunOptions::default())
+    }
+
+    /// Runs with options and returns every output (of the last replay).
+    pub fn run_with(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        options: &RunOptions,
+    ) -> Result<Outputs, RuntimeError> {
+        self.execute(inputs, options)?;
+        self.outputs()
+    }
+
+    /// Replays the recording `steps` times, in one submission where no host step is in it, and returns the outputs of
+    /// the last replay. Scalars advance on the device between replays. Every replay is validated before the first.
+    pub fn run_steps(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        steps: u32,
+    ) -> Result<Outputs, RuntimeError> {
+        self.run_with(inputs, &RunOptions { steps, ..RunOptions::default() })
+    }
+
+    /// Runs once and returns the outputs asked for, by index, in the order asked for; one may be asked for twice.
+    pub fn run_read(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        outputs: &[usize],
+    ) -> Result<Vec<Tensor>, RuntimeError> {
+        self.run_read_with(inputs, outputs, &RunOptions::default())
+    }
+
+    /// As `run_read`, with options.
+    pub fn run_read_with(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        outputs: &[usize],
+        options: &RunOptions,
+    ) -> Result<Vec<Tensor>, RuntimeError> {
+        outputs.iter().try_for_each(|&o| self.check_output(o))?;
+        self.execute(inputs, options)?;
+        self.read_outputs(outputs)
+    }
+
+    /// Runs once and reads outputs into the caller's buffers, whose sizes are checked before the run.
+    pub fn run_into(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        outputs: &mut [OutputBuffer<'_>],
+    ) -> Result<(), RuntimeError> {
+        self.run_into_with(inputs, outputs, &RunOptions::default())
+    }
+
+    /// As `run_into`, with options.
+    pub fn run_into_with(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        outputs: &mut [OutputBuffer<'_>],
+        options: &RunOptions,
+    ) -> Result<(), RuntimeError> {
+        outputs.iter().try_for_each(|o| self.check_output(o.output))?;
+        let inner = Arc::clone(&self.inner);
+        let run = self.prepare(&inner, inputs, options)?;
+        for buffer in outputs.iter() {
+            let slot = &inner.plan.outputs[buffer.output];
+            let expected =
+                byte_count(slot.dtype, &self.work.output_shapes[buffer.output]).unwrap_or(u64::MAX);
+            check_length(NameKind::Output, &slot.name, "bytes", expected, buffer.bytes.len() as u64)?;
+        }
+        self.submit(&inner, run, inputs, options, false)?;
+        outputs.iter_mut().try_for_each(|o| self.read_output_into(o.output, o.bytes))
+    }
+
+    /// Runs and reads no output; see [`Session::read_outputs`] and its like.
+    pub fn execute(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        options: &RunOptions,
+    ) -> Result<(), RuntimeError> {
+        let inner = Arc::clone(&self.inner);
+        let run = self.prepare(&inner, inputs, options)?;
+        self.submit(&inner, run, inputs, options, false)
+    }
+
+    /// Validates a run and computes what it needs. Writes to nothing but the session's working room. Returns which
+    /// run of the plan it is.
+    pub(crate) fn prepare(
+        &mut self,
+        inner: &Inner,
+        inputs: &Inputs<'_>,
+        options: &RunOptions,
+    ) -> Result<usize, RuntimeError> {
+        if options.steps == 0 {
+            return Err(RuntimeError::NoSteps);
+        }
+        let names =
+            if inner.params.read().set.contains(&false) { inner.params.missing(&inner.plan) } else { vec![] };
+        if !names.is_empty() {
+            return Err(RuntimeError::MissingParams { names });
+        }
+        match_inputs(inner, inputs, &mut self.work.given)?;
+        self.take_shapes(inner, inputs, options.keep)?;
+        self.solve(inner)?;
+        let solution = &self.work.solution;
+        let run = inner.plan.run_for(|id| solution.value(id));
+        let run =
+            run.ok_or_else(|| RuntimeError::plan(&inner.plan, "no run covers these values of the symbols"))?;
+        output_shapes(inner, &mut self.work)?;
+        if !self.frame_matches(run) {
+            self.frame.run = None;
+            self.work.frame_ready = false;
+            self.check_replays(inner, &inner.plan.runs[run], options.steps)?;
+        }
+        Ok(run)
+    }
+
+    /// The shape of every input: given, bound, or kept.
+    fn take_shapes(&mut self, inner: &Inner, inputs: &Inputs<'_>, keep: bool) -> Result<(), RuntimeError> {
+        let (mut missing, mut lost) = (Vec::new(), Vec::new());
+        let slots = inner.plan.inputs.iter().zip(&self.inputs).zip(&self.work.given);
+        for (((slot, held), given), shape) in slots.zip(&mut self.work.shapes) {
+            let there = held.resident || (held.bound && held.copy.is_some());
+            shape.clear();
+            match given.and_then(|g| inputs.get(g)) {
+                Some((_, view)) => shape.extend_from_slice(view.shape()),
+                None if (held.bound || keep) && there => shape.extend_from_slice(&held.shape),
+                None if (held.bound || keep) && held.known => lost.push(slot.name.clone()),
+                None => missing.push(slot.name.clone()),
+            }
+        }
+        match (missing.is_empty(), lost.is_empty()) {
+            (false, _) => Err(RuntimeError::MissingInputs { names: missing }),
+            (true, false) => Err(RuntimeError::InputNotKept { names: lost }),
+            (true, true) => Ok(()),
+        }
+    }
+
+    /// Symbols from shapes, into the working bindings.
+    fn solve(&mut self, inner: &Inner) -> Result<(), RuntimeError> {
+        let (work, tables) = (&mut self.work, &inner.tables);
+        work.solution.begin(&self.symbols);
+        for (i, (rules, shape)) in tables.rules.iter().zip(&work.shapes).enumerate() {
+            work.solution.take(&inner.plan, i, rules, shape)?;
+        }
+        work.solution.finish(&inner.plan, &tables.rules, &work.shapes, &mut work.bindings)?;
+        scalars::bind(&self.scalars, &mut work.bindings);
+        Ok(())
+    }
+
+    /// Whether the frame region holds the words of this run with these symbols and scalars.
+    fn frame_matches(&self, run: usize) -> bool {
+        let key = &self.frame;
+        key.run == Some(run)
+            && key.symbols.iter().copied().eq(self.work.solution.values())
+            && key.scalars.iter().copied().eq(self.scalars.iter().map(|&s| scalars::bits(s)))
+    }
+
+    /// Checks scalars, conditions and frame of every replay. Leaves the bindings of the first.
+    fn check_replays(&mut self, inner: &Inner, run: &Run, steps: u32) -> Result<(), RuntimeError> {
+        let (plan, work) = (&inner.plan, &mut self.work);
+        work.scalars.clone_from(&self.scalars);
+        let replays = if inner.tables.advances { steps } else { 1 };
+        for replay in 0..replays {
+            for (slot, value) in plan.scalars.iter().zip(&work.scalars) {
+                scalars::check(slot, *value, replay)?;
+            }
+            scalars::bind(&work.scalars, &mut work.bindings);
+            check_conditions(inner, run, work, replay)?;
+            frame_words(&run.frame, work, replay)?;
+            if replay > 0 && !same_words(&run.frame, &work.next_frame, &work.frame) {
+                return Err(RuntimeError::plan(
+                    plan,
+                    "the frame advances to other words than the host computes",
+                ));
+            }
+            if replay + 1 < replays {
+                scalars::advance(plan, &work.bindings, &mut work.scalars)?;
+                work.next_frame.clone_from(&work.frame);
+                run.frame.run_advance(&mut work.next_frame);
+            }
+        }
+        scalars::bind(&self.scalars, &mut work.bindings);
+        work.frame_ready = replays == 1;
+        Ok(())
+    }
+
+    /// Writes what was prepared and replays it. From here on only the device can fail.
+    pub(crate) fn submit(
+        &mut self,
+        inner: &Arc<Inner>,
+        run: usize,
+        inputs: &Inputs<'_>,
+        options: &RunOptions,
+        profile: bool,
+    ) -> Result<(), RuntimeError> {
+        let params = inner.params.ready(&inner.plan, &inner.tables, inner.loaded.as_ref())?;
+        self.init_states(inner, &params)?;
+        self.results = None;
+        self.status = RunStatus::default();
+        let facts = &inner.tables.runs[run];
+        let (submissions, repeats) = if facts.has_host { (options.steps, 1) } else { (1, options.steps) };
+        let mut ended = self.write_inputs(inner, inputs);
+        for _ in 0..submissions {
+            ended = ended.and_then(|()| self.replay(inner, run, repeats, profile));
+            ended = ended.and_then(|()| self.read_status(inner, options.on_status));
+            if ended.is_err() || (options.on_status == OnStatus::Error && !self.status.is_clean()) {
+                break;
+            }
+        }
+        drop(params);
+        if let Err(error) = ended {
+            self.forget();
+            return Err(error);
+        }
+        for (held, overwritten) in self.inputs.iter_mut().zip(&facts.overwrites) {
+            held.resident &= !overwritten;
+        }
+        std::mem::swap(&mut self.bindings, &mut self.work.bindings);
+        std::mem::swap(&mut self.output_shapes, &mut self.work.output_shapes);
+        self.results = Some(run);
+        if options.on_status == OnStatus::Error && !self.status.is_clean() {
+            return Err(RuntimeError::Status(self.status.clone()));
+        }
+        Ok(())
+    }
+
+    fn write_inputs(&mut self, inner: &Inner, inputs: &Inputs<'_>) -> Result<(), RuntimeError> {
+        for i in 0..self.inputs.len() {
+            if let Some((_, view)) = self.work.given[i].and_then(|g| inputs.get(g)) {
+                self.inputs[i].bound = false;
+                self.inputs[i].copy = None;
+                self.write_input(inner, i, view.shape(), view.bytes())?;
+            } else if !self.inputs[i].resident
+                && let Some(copy) = self.inputs[i].copy.take()
+            {
+                let shape = self.inputs[i].shape.clone();
+                let written = self.write_input(inner, i, &shape, &copy);
+                self.inputs[i].copy = Some(copy);
+                written?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One submission: frame, replays, and the scalars after them.
+    fn replay(&mut self, inner: &Inner, run: usize, repeats: u32, profile: bool) -> Result<(), RuntimeError> {
+        if self.frame.run != Some(run) {
+            if !std::mem::take(&mut self.work.frame_ready) {
+                self.work.scalars.clone_from(&self.scalars);
+                scalars::bind(&self.scalars, &mut self.work.bindings);
+                frame_words(&inner.plan.runs[run].frame, &mut self.work, 0)?;
+            }
+            self.write_frame(run)?;
+        }
+        match profile {
+            false => self.device.run(run, &self.work.bindings, repeats)?,
+            true => self.work.times = self.device.run_profiled(run, &self.work.bindings)?,
+        }
+        if inner.tables.advances {
+            self.frame.run = None;
+            for _ in 0..repeats {
+                scalars::bind(&self.scalars, &mut self.work.bindings);
+                scalars::advance(&inner.plan, &self.work.bindings, &mut self.scalars)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_frame(&mut self, run: usize) -> Result<(), DeviceError> {
+        let words = &self.work.frame;
+        if !words.is_empty() {
+            self.device.write(Session::frame_span(words.len()), bytemuck::cast_slice(words))?;
+        }
+        let key = &mut self.frame;
+        key.symbols.clear();
+        key.symbols.extend(self.work.solution.values());
+        key.scalars.clear();
+        key.scalars.extend(self.scalars.iter().map(|&s| scalars::bits(s)));
+        key.run = Some(run);
+        Ok(())
+    }
+
+    /// Adds what the ops of this submission reported to the run's status.
+    fn read_status(&mut self, inner: &Inner, on_status: OnStatus) -> Result<(), RuntimeError> {
+        let Some(span) = inner.tables.status.filter(|_| on_status != OnStatus::Ignore) else { return Ok(()) };
+        self.work.status.resize(span.len.0 as usize, 0);
+        self.device.read(span, &mut self.work.status)?;
+        let status = RunStatus::decode(&self.work.status, &inner.plan.status_ops);
+        self.status.flags |= status.flags;
+        for report in status.first {
+            if !self.status.first.iter().any(|(op, _)| *op == report.0) {
+                self.status.first.push(report);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For each input its position among those given.
+fn match_inputs(
+    inner: &Inner,
+    inputs: &Inputs<'_>,
+    given: &mut Vec<Option<usize>>,
+) -> Result<(), RuntimeError> {
+    given.clear();
+    given.resize(inner.plan.inputs.len(), None);
+    for (position, (name, view)) in inputs.iter().enumerate() {
+        let input = find(&inner.tables.inputs, NameKind::Input, name)?;
+        if given[input].replace(position).is_some() {
+            return Err(RuntimeError::Duplicate { kind: NameKind::Input, name: (*name).to_owned() });
+        }
+        check_input_view(inner, input, view)?;
+    }
+    Ok(())
+}
+
+/// The actual extents of every output.
+fn output_shapes(inner: &Inner, work: &mut Work) -> Result<(), RuntimeError> {
+    for (slot, shape) in inner.plan.outputs.iter().zip(&mut work.output_shapes) {
+        let wrong = |what: String| RuntimeError::plan(&inner.plan, format!("output `{}`: {what}", slot.name));
+        shape.clear();
+        for extent in &slot.shape {
+            shape.push(extent.eval_extent(&work.bindings).map_err(|e| wrong(e.to_string()))?);
+        }
+        let bytes = byte_count(slot.dtype, shape).map_err(|e| wrong(e.to_string()))?;
+        if bytes > slot.span.len.0 {
+            return Err(wrong(format!("it has {bytes} bytes and room for {}", slot.span.len.0)));
+        }
+    }
+    Ok(())
+}
+
+fn check_conditions(inner: &Inner, run: &Run, work: &Work, replay: u32) -> Result<(), RuntimeError> {
+    for check in &run.checks {
+        let value = check.value.eval(&work.bindings).map_err(|e| {
+            RuntimeError::plan(&inner.plan, format!("the condition `{}` has no value: {e}", check.what))
+        })?;
+        if !(check.min..=check.max).contains(&value) {
+            let (what, min, max) = (check.what.clone(), check.min, check.max);
+            return Err(RuntimeError::RunCheck { what, value, min, max, replay });
+        }
+    }
+    Ok(())
+}
+
+/// Computes the frame for the working bindings and the scalars bound in them.
+fn frame_words(frame: &Frame, work: &mut Work, replay: u32) -> Result<(), RuntimeError> {
+    let scalars = &work.scalars;
+    let bits = |id: pumice_types::ScalarId| scalars.get(id.0 as usize).map_or(0, |&s| scalars::bits(s));
+    frame
+        .evaluate_into(&work.bindings, &bits, &mut work.frame)
+        .map_err(|source| RuntimeError::Frame { replay, source })
+}
+
+/// Whether two frames agree in all words but the device's own.
+fn same_words(frame: &Frame, a: &[u32], b: &[u32]) -> bool {
+    a.len() == b.len()
+        && frame
+            .words
+            .iter()
+            .zip(a.iter().zip(b))
+            .all(|(slot, (a, b))| *slot == FrameSlot::Temporary || a == b)
+}

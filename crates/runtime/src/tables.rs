@@ -1,0 +1,220 @@
+//! What is computed once from a plan so that a run looks nothing up twice: names, shape rules, facts about each run.
+//!
+//! In: a plan. Out: the tables, or an error that says where the plan contradicts itself. After this every span a
+//! session touches lies in its region and holds what it must, so that only the caller and the device can fail.
+
+use crate::error::{NameKind, RuntimeError};
+use crate::load::LoadIndex;
+use crate::scalars;
+use indexmap::IndexSet;
+use pumice_plan::{IoSlot, Plan, RegionKind, Run, Span, StateInit};
+use pumice_types::tensor::byte_count;
+use pumice_types::{Bytes, DType, DimExpr, SymbolId};
+use std::sync::Arc;
+
+/// What an axis of an input must be.
+#[derive(Clone, Debug)]
+pub(crate) enum DimRule {
+    /// This extent.
+    Const(u64),
+    /// Whatever the symbol is; binds it.
+    Symbol(SymbolId),
+    /// The value of the expression, once every symbol is bound.
+    Expr(DimExpr),
+}
+
+/// Facts about one run of a plan.
+#[derive(Debug)]
+pub(crate) struct RunFacts {
+    /// Whether a host step is in it.
+    pub has_host: bool,
+    /// For each input, whether the run writes to its bytes.
+    pub overwrites: Vec<bool>,
+}
+
+/// The tables.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub inputs: IndexSet<String>,
+    pub outputs: Arc<IndexSet<String>>,
+    pub params: IndexSet<String>,
+    pub states: IndexSet<String>,
+    pub scalars: IndexSet<String>,
+    pub symbols: IndexSet<String>,
+    /// Per input, per axis.
+    pub rules: Vec<Vec<DimRule>>,
+    /// Natural bytes of each param.
+    pub param_bytes: Vec<u64>,
+    /// Per param: itself and the params that share its storage.
+    pub tied: Vec<Vec<usize>>,
+    /// Natural bytes of each state.
+    pub state_bytes: Vec<u64>,
+    pub runs: Vec<RunFacts>,
+    /// Whether a scalar advances on the device.
+    pub advances: bool,
+    /// The status block; empty when no op can report.
+    pub status: Option<Span>,
+    pub load: LoadIndex,
+}
+
+impl Tables {
+    /// Of a plan.
+    pub fn new(plan: &Plan) -> Result<Tables, RuntimeError> {
+        Ok(Tables {
+            inputs: names(plan, NameKind::Input, plan.inputs.iter().map(|s| &s.name))?,
+            outputs: Arc::new(names(plan, NameKind::Output, plan.outputs.iter().map(|s| &s.name))?),
+            params: names(plan, NameKind::Param, plan.params.iter().map(|s| &s.name))?,
+            states: names(plan, NameKind::State, plan.states.iter().map(|s| &s.name))?,
+            scalars: names(plan, NameKind::Scalar, plan.scalars.iter().map(|s| &s.name))?,
+            symbols: names(plan, NameKind::Symbol, plan.symbols.iter().map(|(_, s)| &s.name))?,
+            rules: io_rules(plan)?,
+            param_bytes: param_bytes(plan)?,
+            tied: tied(plan),
+            state_bytes: state_bytes(plan)?,
+            runs: plan.runs.iter().map(|r| run_facts(plan, r)).collect::<Result<_, _>>()?,
+            advances: scalars::check_slots(plan)?,
+            status: status_span(plan)?,
+            load: LoadIndex::new(plan),
+        })
+    }
+}
+
+/// The position of a name, or an error that lists the names there are.
+pub(crate) fn find(names: &IndexSet<String>, kind: NameKind, name: &str) -> Result<usize, RuntimeError> {
+    names.get_index_of(name).ok_or_else(|| RuntimeError::UnknownName {
+        kind,
+        name: name.to_owned(),
+        known: names.iter().cloned().collect(),
+    })
+}
+
+fn names<'a>(
+    plan: &Plan,
+    kind: NameKind,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<IndexSet<String>, RuntimeError> {
+    let mut set = IndexSet::new();
+    for name in names {
+        if !set.insert(name.clone()) {
+            return Err(RuntimeError::plan(plan, format!("two {kind}s are named `{name}`")));
+        }
+    }
+    Ok(set)
+}
+
+/// Checks that a span lies in the region it should and has room.
+fn check_span(
+    plan: &Plan,
+    what: &str,
+    span: Span,
+    region: RegionKind,
+    bytes: u64,
+) -> Result<(), RuntimeError> {
+    let inside = span.offset.0.checked_add(span.len.0).is_some_and(|end| end <= plan.region_size(region).0);
+    if span.region != region || !inside || span.len.0 < bytes {
+        return Err(RuntimeError::plan(
+            plan,
+            format!("{what} is at {span}, needs {bytes} bytes in {region}"),
+        ));
+    }
+    Ok(())
+}
+
+fn natural_bytes(plan: &Plan, what: &str, dtype: DType, shape: &[u64]) -> Result<u64, RuntimeError> {
+    byte_count(dtype, shape).map_err(|e| RuntimeError::plan(plan, format!("{what}: {e}")))
+}
+
+fn param_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
+    let bytes = |slot: &pumice_plan::ParamSlot| {
+        let what = format!("param `{}`", slot.name);
+        let bytes = natural_bytes(plan, &what, slot.dtype, &slot.shape)?;
+        check_span(plan, &what, slot.span, RegionKind::Weights, bytes).map(|()| bytes)
+    };
+    plan.params.iter().map(bytes).collect()
+}
+
+/// Params with the same span are one storage under several names.
+fn tied(plan: &Plan) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..plan.params.len()).collect();
+    order.sort_by_key(|&i| (plan.params[i].span, i));
+    let mut tied = vec![Vec::new(); order.len()];
+    for group in order.chunk_by(|&a, &b| plan.params[a].span == plan.params[b].span) {
+        let one_storage = group.first().is_some_and(|&i| plan.params[i].span.len.0 > 0);
+        for &i in group {
+            tied[i] = if one_storage { group.to_vec() } else { vec![i] };
+        }
+    }
+    tied
+}
+
+fn state_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
+    let bytes = |slot: &pumice_plan::StateSlot| {
+        let what = format!("state `{}`", slot.name);
+        let bytes = natural_bytes(plan, &what, slot.dtype, &slot.shape)?;
+        check_span(plan, &what, slot.span, RegionKind::States, bytes)?;
+        let fits = match &slot.init {
+            StateInit::Zeros => true,
+            StateInit::Data(data) => data.len() as u64 == bytes,
+            StateInit::Param(p) => plan
+                .params
+                .get(*p as usize)
+                .is_some_and(|param| param.dtype == slot.dtype && param.shape == slot.shape),
+        };
+        if !fits {
+            return Err(RuntimeError::plan(
+                plan,
+                format!("{what} begins with a value of another type or size"),
+            ));
+        }
+        Ok(bytes)
+    };
+    plan.states.iter().map(bytes).collect()
+}
+
+fn io_rules(plan: &Plan) -> Result<Vec<Vec<DimRule>>, RuntimeError> {
+    let check = |slot: &IoSlot, kind: NameKind, region: RegionKind| {
+        check_span(plan, &format!("{kind} `{}`", slot.name), slot.span, region, 0)
+    };
+    plan.outputs.iter().try_for_each(|slot| check(slot, NameKind::Output, RegionKind::IoOut))?;
+    let rules = |slot: &IoSlot| {
+        check(slot, NameKind::Input, RegionKind::IoIn)?;
+        Ok(slot.shape.iter().map(rule).collect())
+    };
+    plan.inputs.iter().map(rules).collect()
+}
+
+fn rule(extent: &DimExpr) -> DimRule {
+    match (extent.as_extent(), extent.as_symbol()) {
+        (Some(value), _) => DimRule::Const(value),
+        (None, Some(symbol)) => DimRule::Symbol(symbol),
+        (None, None) => DimRule::Expr(extent.clone()),
+    }
+}
+
+fn run_facts(plan: &Plan, run: &Run) -> Result<RunFacts, RuntimeError> {
+    if run.ranges.len() != plan.symbols.len() {
+        return Err(RuntimeError::plan(plan, "a run has not one range per symbol"));
+    }
+    let frame =
+        Span { region: RegionKind::Frame, offset: Bytes::ZERO, len: Bytes(run.frame.len_words() * 4) };
+    check_span(plan, "the frame", frame, RegionKind::Frame, 0)?;
+    let steps = &run.program.steps;
+    let writes = || steps.iter().flat_map(|s| &s.uses).filter(|u| u.access.writes()).map(|u| u.span);
+    let overwrites = plan.inputs.iter().map(|slot| writes().any(|span| span.overlaps(&slot.span))).collect();
+    Ok(RunFacts { has_host: steps.iter().any(|s| s.is_host()), overwrites })
+}
+
+fn status_span(plan: &Plan) -> Result<Option<Span>, RuntimeError> {
+    if plan.status_ops.is_empty() {
+        return Ok(None);
+    }
+    let len = Bytes(4 + 4 * plan.status_ops.len() as u64);
+    let span = Span { region: RegionKind::Status, offset: Bytes::ZERO, len };
+    check_span(plan, "the status block", span, RegionKind::Status, len.0)?;
+    Ok(Some(span))
+}
+
+/// `len` bytes of a span, from byte `start` of it on.
+pub(crate) fn part(span: Span, start: u64, len: u64) -> Span {
+    Span { offset: span.offset + Bytes(start), len: Bytes(len), ..span }
+}

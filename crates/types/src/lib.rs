@@ -1,0 +1,22 @@
+//! What both sides of pumice's borders speak.
+//!
+//! Plain data and pure functions: element types, sizes with units, extents that may be symbolic, scalar
+//! expressions, tensors at the host boundary, and the description of a device to compile for. Nothing here
+//! knows an op, a plan or a GPU API.
+
+pub mod bindings;
+pub mod bytes;
+pub mod dim;
+pub mod dtype;
+pub mod scalar;
+pub mod symbol;
+pub mod target;
+pub mod tensor;
+
+pub use bindings::Bindings;
+pub use bytes::{Bytes, Elems};
+pub use dim::{DimExpr, EvalError};
+pub use dtype::DType;
+pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
+pub use target::Target;
+pub use tensor::{Tensor, TensorError, TensorView};

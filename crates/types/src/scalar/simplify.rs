@@ -1,0 +1,127 @@
+//! The small rewrites a builder makes as instructions come: constant folding, identities, and dead code at the
+//! end.
+//!
+//! In: one instruction and lookups. Out: an existing register or an instruction to append. Every rule is exact
+//! for every input, NaN, infinities and signed zeros included; a rule that is only nearly right does not belong
+//! here.
+
+use super::eval::{Arithmetic, step};
+use super::expr::{Inst, RegId};
+use super::opcode::{Opcode, RegType};
+use smallvec::SmallVec;
+
+/// What an instruction became.
+pub(super) enum Simpler {
+    /// Its value is in this register.
+    Register(RegId),
+    /// It is to be appended (perhaps rewritten).
+    Inst(Inst),
+}
+
+const ONE: u64 = 0x3f80_0000;
+
+/// Applies the rules to one well-typed instruction whose operands have types `types`.
+pub(super) fn simplify(
+    inst: &Inst,
+    types: &[RegType],
+    constant: impl Fn(RegId) -> Option<u64>,
+    inst_of: impl Fn(RegId) -> Option<Inst>,
+) -> Simpler {
+    if inst.args.is_empty() {
+        return Simpler::Inst(inst.clone());
+    }
+    let known: SmallVec<[Option<u64>; 3]> = inst.args.iter().map(|&r| constant(r)).collect();
+    if let Some(bits) = fold(inst, types, &known) {
+        return Simpler::Inst(Inst { op: Opcode::Const(bits), ty: inst.ty, args: SmallVec::new() });
+    }
+    if let Some(id) = identity(inst, &known) {
+        return Simpler::Register(id);
+    }
+    // bitcast(bitcast(x)) == bitcast(x), or x when the type is x's own.
+    if inst.op == Opcode::Bitcast
+        && let Some(inner) = inst_of(inst.args[0])
+        && inner.op == Opcode::Bitcast
+    {
+        let source = inner.args[0];
+        return match inst_of(source).map(|i| i.ty) {
+            Some(ty) if ty == inst.ty => Simpler::Register(source),
+            _ => Simpler::Inst(inst.clone()),
+        };
+    }
+    // not(not(x)) == x; -(-x) == x; ||x|| == |x|
+    if let (Opcode::Not | Opcode::FNeg | Opcode::FAbs, Some(inner)) = (inst.op, inst_of(inst.args[0]))
+        && inner.op == inst.op
+    {
+        return Simpler::Register(if inst.op == Opcode::FAbs { inst.args[0] } else { inner.args[0] });
+    }
+    Simpler::Inst(inst.clone())
+}
+
+/// An instruction on constants is a constant. A float result that a flushing device would give otherwise is
+/// left to the device, so that folding never changes what a device computes.
+fn fold(inst: &Inst, types: &[RegType], known: &[Option<u64>]) -> Option<u64> {
+    let mut args = [0u64; 3];
+    for (slot, bits) in args.iter_mut().zip(known) {
+        *slot = (*bits)?;
+    }
+    let of = |arithmetic| step(inst.op, inst.ty, types[0], args, arithmetic);
+    let [first, rest @ ..] = Arithmetic::ALL.map(of);
+    rest.iter().all(|&r| r == first).then_some(first)
+}
+
+/// The operand that an instruction returns unchanged, if it is that plain.
+fn identity(inst: &Inst, known: &[Option<u64>]) -> Option<RegId> {
+    let ones = match inst.ty.bits() {
+        64 => u64::MAX,
+        w => (1 << w) - 1,
+    };
+    let one = if inst.ty == RegType::F32 { ONE } else { 1 };
+    let either = |v: u64| match known {
+        [Some(k), _] if *k == v => Some(inst.args[1]),
+        [_, Some(k)] if *k == v => Some(inst.args[0]),
+        _ => None,
+    };
+    match inst.op {
+        // x*1 == x, x/1 == x
+        Opcode::FMul | Opcode::PreciseMul | Opcode::IMul => either(one),
+        Opcode::FDiv | Opcode::IDiv if known[1] == Some(one) => Some(inst.args[0]),
+        // x+0 == x, x|0 == x, x^0 == x of integers
+        Opcode::IAdd | Opcode::Or | Opcode::Xor => either(0),
+        Opcode::ISub | Opcode::Shl | Opcode::Shr if known[1] == Some(0) => Some(inst.args[0]),
+        // x & ~0 == x
+        Opcode::And => either(ones).or_else(|| same(inst)),
+        // select(true, x, y) == x; select(c, x, x) == x
+        Opcode::Select => match known[0] {
+            Some(c) => Some(inst.args[if c != 0 { 1 } else { 2 }]),
+            None => (inst.args[1] == inst.args[2]).then(|| inst.args[1]),
+        },
+        _ => None,
+    }
+}
+
+fn same(inst: &Inst) -> Option<RegId> {
+    (inst.args[0] == inst.args[1]).then(|| inst.args[0])
+}
+
+/// Drops the instructions that no output needs and renumbers the rest.
+pub(super) fn without_dead(inputs: usize, insts: Vec<Inst>, outputs: &[RegId]) -> (Vec<Inst>, Vec<RegId>) {
+    let mut live = vec![false; inputs + insts.len()];
+    for out in outputs {
+        live[out.0 as usize] = true;
+    }
+    for (i, inst) in insts.iter().enumerate().rev() {
+        if live[inputs + i] {
+            inst.args.iter().for_each(|a| live[a.0 as usize] = true);
+        }
+    }
+    let mut renumbered: Vec<RegId> = (0..inputs as u32).map(RegId).collect();
+    let mut kept = Vec::new();
+    for (i, mut inst) in insts.into_iter().enumerate() {
+        renumbered.push(RegId((inputs + kept.len()) as u32));
+        if live[inputs + i] {
+            inst.args.iter_mut().for_each(|a| *a = renumbered[a.0 as usize]);
+            kept.push(inst);
+        }
+    }
+    (kept, outputs.iter().map(|o| renumbered[o.0 as usize]).collect())
+}

@@ -1,0 +1,146 @@
+//! What a plan is compiled for: limits, features and tuning of a device, as plain data.
+
+use crate::bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// A device as the planner sees it. Made from a real device's properties or taken from a profile, so that plans for
+/// a GPU can be made, printed and checked on a machine that has none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// `h200`, `lavapipe`, or the device's own name.
+    pub name: String,
+    /// Hard limits.
+    pub limits: Limits,
+    /// Optional abilities.
+    pub features: Features,
+    /// Measured figures that decide between kernels and feed the floor estimate.
+    pub tuning: Tuning,
+}
+
+/// Limits that a plan must not pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Largest group count per dimension of a dispatch.
+    pub max_workgroup_count: [u32; 3],
+    /// Threads in one workgroup.
+    pub max_workgroup_invocations: u32,
+    /// Shared memory of one workgroup.
+    pub max_shared_memory: Bytes,
+    /// Bytes of push constants.
+    pub max_push_constants: u32,
+    /// Largest single allocation; a region is split into chunks of at most this.
+    pub max_allocation: Bytes,
+    /// Largest range one descriptor can cover (descriptor form only).
+    pub max_storage_range: Bytes,
+    /// Memory the device can give to weights, states and scratch together.
+    pub memory: Bytes,
+}
+
+/// What a device may or may not have beyond the floor (Vulkan 1.2, buffer device address, timeline semaphores).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Features {
+    /// 64-bit integers in shaders.
+    pub int64: bool,
+    /// Lanes of a subgroup.
+    pub subgroup_size: u32,
+    /// Subgroup arithmetic (reductions) in compute shaders.
+    pub subgroup_arithmetic: bool,
+    /// NaN, infinities and signed zeros of f32 are preserved.
+    pub preserve_special_f32: bool,
+    /// Subnormal f32 values are preserved.
+    pub preserve_subnormal_f32: bool,
+    /// The device is a CPU: kernels for few wide threads are chosen.
+    pub cpu: bool,
+}
+
+/// Figures measured on the device (or taken from the profile nearest to it).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// Compute units (streaming multiprocessors, cores): grids smaller than a few times this starve the device.
+    pub compute_units: u32,
+    /// Time of one level: a dispatch and the barrier before it, in microseconds.
+    pub level_us: f64,
+    /// Time of one more dispatch in a level, in microseconds.
+    pub dispatch_us: f64,
+    /// Time of one submission as the host sees it, in microseconds.
+    pub submit_us: f64,
+    /// Memory bandwidth, read plus write, in bytes per microsecond.
+    pub bytes_per_us: f64,
+    /// f32 multiply-add rate of a matrix product, in operations per microsecond.
+    pub f32_flops_per_us: f64,
+}
+
+impl Target {
+    /// NVIDIA H200, driver 580.159.04: limits from its vulkaninfo, figures measured 2026-11-20.
+    pub fn h200() -> Target {
+        Target {
+            name: "h200".into(),
+            limits: Limits {
+                max_workgroup_count: [2_147_483_647, 65_535, 65_535],
+                max_workgroup_invocations: 1024,
+                max_shared_memory: Bytes(48 << 10),
+                max_push_constants: 256,
+                max_allocation: Bytes(0xffe0_0000),
+                max_storage_range: Bytes((4 << 30) - 1),
+                memory: Bytes(140 << 30),
+            },
+            features: Features {
+                int64: true,
+                subgroup_size: 32,
+                subgroup_arithmetic: true,
+                preserve_special_f32: true,
+                preserve_subnormal_f32: false,
+                cpu: false,
+            },
+            tuning: Tuning {
+                compute_units: 132,
+                level_us: 2.2,
+                dispatch_us: 0.16,
+                submit_us: 35.0,
+                bytes_per_us: 4.19e6,
+                f32_flops_per_us: 50.9e6,
+            },
+        }
+    }
+
+    /// Mesa 22.3 lavapipe, the floor: every plan for another target should also be makeable for this one.
+    pub fn lavapipe() -> Target {
+        Target {
+            name: "lavapipe".into(),
+            limits: Limits {
+                max_workgroup_count: [65_535; 3],
+                max_workgroup_invocations: 1024,
+                max_shared_memory: Bytes(32 << 10),
+                max_push_constants: 128,
+                max_allocation: Bytes(2 << 30),
+                max_storage_range: Bytes(128 << 20),
+                memory: Bytes(2 << 30),
+            },
+            features: Features {
+                int64: true,
+                subgroup_size: 8,
+                subgroup_arithmetic: true,
+                preserve_special_f32: true,
+                preserve_subnormal_f32: false,
+                cpu: true,
+            },
+            tuning: Tuning {
+                compute_units: 2,
+                level_us: 9.0,
+                dispatch_us: 7.0,
+                submit_us: 60.0,
+                bytes_per_us: 2.4e4,
+                f32_flops_per_us: 5.0e4,
+            },
+        }
+    }
+
+    /// A profile by name: `h200` or `lavapipe`.
+    pub fn profile(name: &str) -> Option<Target> {
+        match name {
+            "h200" => Some(Target::h200()),
+            "lavapipe" => Some(Target::lavapipe()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Tensors at the host boundary: a dtype, a shape and row-major bytes in natural width, little-endian.
+
+use crate::dtype::DType;
+use serde::{Deserialize, Serialize};
+
+/// A tensor that does not add up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TensorError {
+    /// The bytes given are not the bytes the shape needs.
+    #[error("a {dtype}{shape:?} tensor has {expected} bytes, {given} were given")]
+    Length {
+        /// The dtype asked for.
+        dtype: DType,
+        /// The shape asked for.
+        shape: Vec<u64>,
+        /// Bytes the shape needs.
+        expected: u64,
+        /// Bytes given.
+        given: u64,
+    },
+    /// The number of elements or bytes overflows 64 bits.
+    #[error("shape {shape:?} has more elements than 64 bits can count")]
+    TooLarge {
+        /// The shape asked for.
+        shape: Vec<u64>,
+    },
+    /// The tensor holds another dtype.
+    #[error("the tensor is {given}, not {expected}")]
+    DType {
+        /// The dtype asked for.
+        expected: DType,
+        /// The dtype the tensor has.
+        given: DType,
+    },
+}
+
+/// Elements of a shape, or an error where 64 bits do not hold the count.
+pub fn element_count(shape: &[u64]) -> Result<u64, TensorError> {
+    // A zero extent makes the tensor empty whatever the others are.
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    shape
+        .iter()
+        .try_fold(1u64, |n, &d| n.checked_mul(d))
+        .ok_or_else(|| TensorError::TooLarge { shape: shape.to_vec() })
+}
+
+/// Natural bytes of a tensor of that dtype and shape.
+pub fn byte_count(dtype: DType, shape: &[u64]) -> Result<u64, TensorError> {
+    element_count(shape)?
+        .checked_mul(dtype.natural_bytes())
+        .ok_or_else(|| TensorError::TooLarge { shape: shape.to_vec() })
+}
+
+/// An owned tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tensor {
+    dtype: DType,
+    shape: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+/// A borrowed tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorView<'a> {
+    dtype: DType,
+    shape: Shape<'a>,
+    bytes: &'a [u8],
+}
+
+/// A view's shape: borrowed, or up to eight extents held inline so that array literals work as arguments.
+#[derive(Clone, Copy, Debug)]
+enum Shape<'a> {
+    Borrowed(&'a [u64]),
+    Inline([u64; 8], usize),
+}
+
+/// Types whose slices are the bytes of a dtype.
+pub trait Element: Copy + private::Sealed {
+    /// The dtype of that type.
+    const DTYPE: DType;
+    /// Appends the little-endian bytes of the slice.
+    fn extend_bytes(values: &[Self], bytes: &mut Vec<u8>);
+    /// The values of little-endian bytes; a trailing partial element is left out.
+    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+macro_rules! element {
+    ($($t:ty => $d:ident),*) => {$(
+        impl private::Sealed for $t {}
+        impl Element for $t {
+            const DTYPE: DType = DType::$d;
+            fn extend_bytes(values: &[Self], bytes: &mut Vec<u8>) {
+                bytes.reserve(std::mem::size_of_val(values));
+                values.iter().for_each(|v| bytes.extend_from_slice(&v.to_le_bytes()));
+            }
+            fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+                bytes
+                    .chunks_exact(std::mem::size_of::<$t>())
+                    .map(|c| <$t>::from_le_bytes(c.try_into().expect("chunks_exact yields that size")))
+                    .collect()
+            }
+        }
+    )*};
+}
+element!(f32 => F32, i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
+    half::f16 => F16, half::bf16 => BF16);
+
+impl Tensor {
+    /// A tensor over natural bytes; errors if their number is not the shape's.
+    pub fn from_bytes(dtype: DType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
+        check_len(dtype, shape, bytes.len() as u64)?;
+        Ok(Tensor { dtype, shape: shape.to_vec(), bytes })
+    }
+
+    /// A tensor of the values' own dtype; errors if their number is not the shape's.
+    pub fn new<T: Element>(values: &[T], shape: &[u64]) -> Result<Tensor, TensorError> {
+        let mut bytes = Vec::new();
+        T::extend_bytes(values, &mut bytes);
+        Tensor::from_bytes(T::DTYPE, shape, bytes)
+    }
+
+    /// A tensor of booleans.
+    pub fn bools(values: &[bool], shape: &[u64]) -> Result<Tensor, TensorError> {
+        Tensor::from_bytes(DType::Bool, shape, values.iter().map(|&b| u8::from(b)).collect())
+    }
+
+    /// Its element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its extents.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Its bytes: row-major, natural width, little-endian.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives the bytes away.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The values, if `T` is the tensor's dtype.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, TensorError> {
+        if T::DTYPE != self.dtype {
+            return Err(TensorError::DType { expected: T::DTYPE, given: self.dtype });
+        }
+        Ok(T::from_bytes(&self.bytes))
+    }
+
+    /// The tensor, borrowed.
+    pub fn view(&self) -> TensorView<'_> {
+        TensorView { dtype: self.dtype, shape: Shape::Borrowed(&self.shape), bytes: &self.bytes }
+    }
+}
+
+macro_rules! slice_views {
+    ($($name:ident: $t:ty => $d:ident),*) => {
+        impl<'a> TensorView<'a> {$(
+            #[doc = concat!("A view of `", stringify!($t), "` values with up to eight extents. Length and shape are compared by whoever takes the view.")]
+            pub fn $name<const R: usize>(values: &'a [$t], shape: [u64; R]) -> TensorView<'a> {
+                const { assert!(R <= 8, "a tensor has at most eight extents") };
+                let mut inline = [0; 8];
+                inline[..R].copy_from_slice(&shape);
+                TensorView { dtype: DType::$d, shape: Shape::Inline(inline, R), bytes: bytemuck::cast_slice(values) }
+            }
+        )*}
+    };
+}
+slice_views!(f32: f32 => F32, i8: i8 => I8, u8: u8 => U8, i16: i16 => I16, u16: u16 => U16, i32: i32 => I32,
+    u32: u32 => U32, i64: i64 => I64, u64: u64 => U64, f16: half::f16 => F16, bf16: half::bf16 => BF16, bool: bool => Bool);
+
+impl<'a> TensorView<'a> {
+    /// A view over natural bytes; errors if their number is not the shape's.
+    pub fn new(dtype: DType, shape: &'a [u64], bytes: &'a [u8]) -> Result<TensorView<'a>, TensorError> {
+        check_len(dtype, shape, bytes.len() as u64)?;
+        Ok(TensorView { dtype, shape: Shape::Borrowed(shape), bytes })
+    }
+
+    /// Its element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its extents.
+    pub fn shape(&self) -> &[u64] {
+        match &self.shape {
+            Shape::Borrowed(s) => s,
+            Shape::Inline(s, n) => &s[..*n],
+        }
+    }
+
+    /// Its bytes: row-major, natural width, little-endian. Their number may disagree with the shape where the view
+    /// was made from a slice (`f32`, `i32`, …); whoever takes a view checks with [`TensorView::check`].
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Whether bytes and shape agree.
+    pub fn check(&self) -> Result<(), TensorError> {
+        check_len(self.dtype, self.shape(), self.bytes.len() as u64)
+    }
+
+    /// A copy that owns its bytes.
+    pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
+        Tensor::from_bytes(self.dtype, self.shape(), self.bytes.to_vec())
+    }
+}
+
+fn check_len(dtype: DType, shape: &[u64], given: u64) -> Result<(), TensorError> {
+    let expected = byte_count(dtype, shape)?;
+    if expected == given {
+        Ok(())
+    } else {
+        Err(TensorError::Length { dtype, shape: shape.to_vec(), expected, given })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_checked() {
+        assert!(Tensor::new(&[1f32, 2.0], &[2]).is_ok());
+        assert!(matches!(Tensor::new(&[1f32, 2.0], &[3]), Err(TensorError::Length { expected: 12, given: 8, .. })));
+        assert!(matches!(byte_count(DType::F32, &[u64::MAX, 2]), Err(TensorError::TooLarge { .. })));
+        assert_eq!(element_count(&[u64::MAX, 2, 0]), Ok(0));
+    }
+
+    #[test]
+    fn values_round_trip() {
+        let t = Tensor::new(&[-1i64, i64::MAX], &[2]).expect("two values");
+        assert_eq!(t.to_vec::<i64>(), Ok(vec![-1, i64::MAX]));
+        assert!(t.to_vec::<f32>().is_err());
+    }
+}

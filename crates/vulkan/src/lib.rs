@@ -1,0 +1,1 @@
+//! The Vulkan device of pumice: records plans and replays them

@@ -1,0 +1,259 @@
+//! The log of Vulkan calls: a counter per call, the fault that a test wants, and the process the calls belong to.
+//!
+//! Every call that returns a result code asks [`CallLog::attempt`] first; calls without one are noted. So a test can
+//! say "fail the 17th call" and "no pipeline was created meanwhile".
+
+use ash::vk;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+macro_rules! calls {
+    ($($variant:ident => $name:literal,)*) => {
+        /// A Vulkan command that pumice uses.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(usize)]
+        pub enum Call {$(
+            #[doc = concat!("`", $name, "`")]
+            $variant,
+        )*}
+
+        impl Call {
+            /// Every call, in declaration order.
+            pub const ALL: &[Call] = &[$(Call::$variant),*];
+
+            /// The name in the Vulkan specification.
+            pub const fn name(self) -> &'static str {
+                match self { $(Call::$variant => $name),* }
+            }
+        }
+    };
+}
+
+calls! {
+    EnumerateInstanceVersion => "vkEnumerateInstanceVersion",
+    EnumerateInstanceLayers => "vkEnumerateInstanceLayerProperties",
+    EnumerateInstanceExtensions => "vkEnumerateInstanceExtensionProperties",
+    CreateInstance => "vkCreateInstance",
+    CreateMessenger => "vkCreateDebugUtilsMessengerEXT",
+    EnumeratePhysicalDevices => "vkEnumeratePhysicalDevices",
+    EnumerateDeviceExtensions => "vkEnumerateDeviceExtensionProperties",
+    CreateDevice => "vkCreateDevice",
+    CreateBuffer => "vkCreateBuffer",
+    AllocateMemory => "vkAllocateMemory",
+    BindBufferMemory => "vkBindBufferMemory",
+    MapMemory => "vkMapMemory",
+    FlushMemory => "vkFlushMappedMemoryRanges",
+    InvalidateMemory => "vkInvalidateMappedMemoryRanges",
+    CreateShaderModule => "vkCreateShaderModule",
+    CreatePipelineLayout => "vkCreatePipelineLayout",
+    CreatePipelineCache => "vkCreatePipelineCache",
+    GetPipelineCacheData => "vkGetPipelineCacheData",
+    CreateComputePipelines => "vkCreateComputePipelines",
+    CreateDescriptorSetLayout => "vkCreateDescriptorSetLayout",
+    CreateDescriptorPool => "vkCreateDescriptorPool",
+    AllocateDescriptorSets => "vkAllocateDescriptorSets",
+    CreateCommandPool => "vkCreateCommandPool",
+    ResetCommandPool => "vkResetCommandPool",
+    AllocateCommandBuffers => "vkAllocateCommandBuffers",
+    BeginCommandBuffer => "vkBeginCommandBuffer",
+    EndCommandBuffer => "vkEndCommandBuffer",
+    CreateQueryPool => "vkCreateQueryPool",
+    GetQueryPoolResults => "vkGetQueryPoolResults",
+    CreateSemaphore => "vkCreateSemaphore",
+    WaitSemaphores => "vkWaitSemaphores",
+    QueueSubmit => "vkQueueSubmit",
+    QueueWaitIdle => "vkQueueWaitIdle",
+    CmdDispatch => "vkCmdDispatch",
+    CmdDispatchIndirect => "vkCmdDispatchIndirect",
+    CmdPipelineBarrier => "vkCmdPipelineBarrier",
+    CmdCopyBuffer => "vkCmdCopyBuffer",
+    CmdFillBuffer => "vkCmdFillBuffer",
+}
+
+/// The result code an injected fault returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultResult {
+    /// `VK_ERROR_OUT_OF_HOST_MEMORY`.
+    #[default]
+    OutOfHostMemory,
+    /// `VK_ERROR_OUT_OF_DEVICE_MEMORY`.
+    OutOfDeviceMemory,
+    /// `VK_ERROR_DEVICE_LOST`.
+    DeviceLost,
+    /// `VK_ERROR_INITIALIZATION_FAILED`.
+    InitializationFailed,
+}
+
+impl FaultResult {
+    const fn code(self) -> vk::Result {
+        match self {
+            FaultResult::OutOfHostMemory => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
+            FaultResult::OutOfDeviceMemory => vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
+            FaultResult::DeviceLost => vk::Result::ERROR_DEVICE_LOST,
+            FaultResult::InitializationFailed => vk::Result::ERROR_INITIALIZATION_FAILED,
+        }
+    }
+}
+
+/// Which call fails, for tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlan {
+    /// The n-th call that returns a result code, counted from 1 over the life of the instance; 0 lets all through.
+    pub fail_nth: u64,
+    /// What it returns instead of being made.
+    pub result: FaultResult,
+}
+
+/// A call that did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The driver (or an injected fault) returned an error.
+    #[error("{} returned {code:?}", call.name())]
+    Failed {
+        /// Which call.
+        call: Call,
+        /// What it returned.
+        code: ResultCode,
+    },
+    /// The process was forked after the instance was made; no driver survives that.
+    #[error("the process was forked after the device was opened")]
+    Forked,
+    /// A range past the end of a buffer (a defect of pumice).
+    #[error("bytes {offset}+{len} of a buffer of {size}")]
+    Range {
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u64,
+        /// Bytes of the buffer.
+        size: u64,
+    },
+    /// Memory that the host cannot see was to be mapped (a defect of pumice).
+    #[error("the host cannot see this memory")]
+    NotMapped,
+    /// No memory type satisfies the buffer's requirements.
+    #[error("no memory type of the device fits a buffer of {size} bytes")]
+    NoMemoryType {
+        /// Bytes of the buffer.
+        size: u64,
+    },
+}
+
+/// A Vulkan result code, kept as a number so that the error is plain data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ResultCode(pub i32);
+
+impl std::fmt::Debug for ResultCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "VK_{:?}", vk::Result::from_raw(self.0))
+    }
+}
+
+impl CallError {
+    /// Whether the device said that memory is short.
+    pub fn is_out_of_memory(&self) -> bool {
+        let short = [vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, vk::Result::ERROR_OUT_OF_HOST_MEMORY];
+        matches!(self, CallError::Failed { code, .. } if short.iter().any(|c| c.as_raw() == code.0))
+    }
+
+    /// Whether the device is gone.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, CallError::Failed { code, .. } if code.0 == vk::Result::ERROR_DEVICE_LOST.as_raw())
+    }
+}
+
+/// Counts calls, injects the fault, and knows the process. One per instance, shared by everything made from it.
+#[derive(Debug)]
+pub struct CallLog {
+    counts: Vec<AtomicU64>,
+    attempts: AtomicU64,
+    fault: FaultPlan,
+    pid: u32,
+    lost: AtomicBool,
+}
+
+impl CallLog {
+    /// A log with everything at zero, bound to this process.
+    pub fn new(fault: FaultPlan) -> CallLog {
+        CallLog {
+            counts: Call::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            attempts: AtomicU64::new(0),
+            fault,
+            pid: std::process::id(),
+            lost: AtomicBool::new(false),
+        }
+    }
+
+    /// How often a call was made (failed ones included).
+    pub fn count(&self, call: Call) -> u64 {
+        self.counts[call as usize].load(Ordering::Relaxed)
+    }
+
+    /// How many calls that return a result code were made: the range of [`FaultPlan::fail_nth`].
+    pub fn attempts(&self) -> u64 {
+        self.attempts.load(Ordering::Relaxed)
+    }
+
+    /// Whether the fault has been injected.
+    pub fn fault_hit(&self) -> bool {
+        self.fault.fail_nth != 0 && self.attempts() >= self.fault.fail_nth
+    }
+
+    /// Whether a call has returned `VK_ERROR_DEVICE_LOST`.
+    pub fn device_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is another process than the one the log was made in.
+    pub fn forked(&self) -> bool {
+        std::process::id() != self.pid
+    }
+
+    /// Counts a call without a result code.
+    pub(crate) fn note(&self, call: Call) {
+        self.counts[call as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Makes a call that returns a result code, unless it is the one that shall fail or the process is another one.
+    pub(crate) fn attempt<T>(
+        &self,
+        call: Call,
+        make: impl FnOnce() -> Result<T, vk::Result>,
+    ) -> Result<T, CallError> {
+        if self.forked() {
+            return Err(CallError::Forked);
+        }
+        self.note(call);
+        let nth = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+        let result = if nth == self.fault.fail_nth { Err(self.fault.result.code()) } else { make() };
+        result.map_err(|code| {
+            if code == vk::Result::ERROR_DEVICE_LOST {
+                self.lost.store(true, Ordering::Relaxed);
+            }
+            CallError::Failed { call, code: ResultCode(code.as_raw()) }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nth_call_fails_and_only_it() {
+        let log = CallLog::new(FaultPlan { fail_nth: 2, result: FaultResult::DeviceLost });
+        assert_eq!(log.attempt(Call::CreateBuffer, || Ok(1)), Ok(1));
+        let error = log.attempt(Call::CreateBuffer, || Ok(2)).unwrap_err();
+        assert!(error.is_lost() && log.device_lost() && log.fault_hit());
+        assert_eq!(error.to_string(), "vkCreateBuffer returned VK_ERROR_DEVICE_LOST");
+        assert_eq!(log.attempt(Call::QueueSubmit, || Ok(3)), Ok(3));
+        assert_eq!((log.count(Call::CreateBuffer), log.count(Call::QueueSubmit), log.attempts()), (2, 1, 3));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, a) in Call::ALL.iter().enumerate() {
+            assert_eq!(*a as usize, i);
+            assert!(Call::ALL[..i].iter().all(|b| a.name() != b.name()));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The logical device. Every other owner holds an `Arc` of it, so it goes last.
+
+use super::calls::{CallError, CallLog};
+use super::instance::Instance;
+use super::snapshot::heap_budgets;
+use super::table::DeviceTable;
+use crate::device_plan::DevicePlan;
+use crate::snapshot::{Heap, MemoryType, Snapshot};
+use ash::vk;
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Owner of `VkDevice`.
+pub(crate) struct DeviceShared {
+    pub(super) table: DeviceTable,
+    physical: vk::PhysicalDevice,
+    family: u32,
+    budgets: bool,
+    non_coherent_atom: u64,
+    memory_types: Vec<MemoryType>,
+    heaps: Vec<Heap>,
+    /// Bytes this device has taken from each heap.
+    taken: Vec<AtomicU64>,
+    // Declared last: the instance goes after the device.
+    instance: Arc<Instance>,
+}
+
+impl DeviceShared {
+    /// Makes the device the plan describes; `index` counts the instance's physical devices.
+    pub(crate) fn new(
+        instance: &Arc<Instance>,
+        index: usize,
+        snapshot: &Snapshot,
+        plan: &DevicePlan,
+    ) -> Result<Arc<DeviceShared>, CallError> {
+        let physical = *instance
+            .physical_devices()?
+            .get(index)
+            .ok_or(CallError::Range { offset: index as u64, len: 1, size: 0 })?;
+        let device = create(instance, physical, plan)?;
+        Ok(Arc::new(DeviceShared {
+            table: DeviceTable { device, log: instance.calls().clone() },
+            physical,
+            family: plan.queue_family,
+            budgets: plan.memory_budget,
+            non_coherent_atom: snapshot.limits.non_coherent_atom.max(1),
+            memory_types: snapshot.memory_types.clone(),
+            heaps: snapshot.heaps.clone(),
+            taken: snapshot.heaps.iter().map(|_| AtomicU64::new(0)).collect(),
+            instance: instance.clone(),
+        }))
+    }
+
+    /// The instance it was made from.
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// The log of calls.
+    pub(crate) fn log(&self) -> &Arc<CallLog> {
+        &self.table.log
+    }
+
+    pub(super) fn family(&self) -> u32 {
+        self.family
+    }
+
+    pub(super) fn non_coherent_atom(&self) -> u64 {
+        self.non_coherent_atom
+    }
+
+    /// A memory type by its index.
+    pub(crate) fn memory_type(&self, index: u32) -> Option<&MemoryType> {
+        self.memory_types.get(index as usize)
+    }
+
+    /// Bytes that can still be taken from a heap: the driver's estimate, or what pumice has not taken itself.
+    pub(crate) fn available(&self, heap: u32) -> u64 {
+        let heap = heap as usize;
+        if self.budgets
+            && !self.table.log.forked()
+            && let Some(&free) = heap_budgets(&self.instance.table, self.physical).get(heap)
+        {
+            return free;
+        }
+        let size = self.heaps.get(heap).map_or(0, |h| h.size);
+        size.saturating_sub(self.taken.get(heap).map_or(0, |t| t.load(Ordering::Relaxed)))
+    }
+
+    pub(super) fn took(&self, heap: u32, bytes: u64) {
+        if let Some(taken) = self.taken.get(heap as usize) {
+            taken.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn returned(&self, heap: u32, bytes: u64) {
+        if let Some(taken) = self.taken.get(heap as usize) {
+            taken.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for DeviceShared {
+    fn drop(&mut self) {
+        // SAFETY: every object made from the device holds an `Arc` of it, so none is left and none is in use.
+        self.table.destroy(|d| unsafe { d.destroy_device(None) });
+    }
+}
+
+fn create(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    plan: &DevicePlan,
+) -> Result<ash::Device, CallError> {
+    let priorities = [1.0f32];
+    let queues = [vk::DeviceQueueCreateInfo::default()
+        .queue_family_index(plan.queue_family)
+        .queue_priorities(&priorities)];
+    // Names come from the driver's own list, which holds no zero bytes; one that did would be left out.
+    let names: Vec<CString> =
+        plan.extensions.iter().filter_map(|n| CString::new(n.as_str()).ok()).collect();
+    let names: Vec<_> = names.iter().map(|n| n.as_ptr()).collect();
+    let enable = &plan.enable;
+    let base = vk::PhysicalDeviceFeatures::default().shader_int64(enable.int64);
+    let mut f11 =
+        vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(enable.storage16);
+    let mut f12 = vk::PhysicalDeviceVulkan12Features::default()
+        .buffer_device_address(true)
+        .timeline_semaphore(true)
+        .shader_float16(enable.float16)
+        .storage_buffer8_bit_access(enable.storage8);
+    let info = vk::DeviceCreateInfo::default()
+        .queue_create_infos(&queues)
+        .enabled_extension_names(&names)
+        .enabled_features(&base)
+        .push_next(&mut f11)
+        .push_next(&mut f12);
+    // SAFETY: `physical` is of this instance and everything `info` points to lives until the end of the function.
+    unsafe { instance.table.create_device(physical, &info) }
+}

@@ -1,0 +1,105 @@
+//! The queue and the timeline semaphore that tells its time.
+//!
+//! Every submission signals the next point of one timeline. A failed submission takes no point, so nobody waits for
+//! something that will not happen.
+
+use super::calls::CallError;
+use super::commands::Commands;
+use super::device::DeviceShared;
+use ash::vk;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Owner of a timeline `VkSemaphore`.
+struct TimelineSemaphore {
+    shared: Arc<DeviceShared>,
+    handle: vk::Semaphore,
+}
+
+impl TimelineSemaphore {
+    fn new(shared: &Arc<DeviceShared>) -> Result<TimelineSemaphore, CallError> {
+        let mut kind =
+            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE).initial_value(0);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        // SAFETY: timeline semaphores are enabled on the device.
+        let handle = unsafe { shared.table.create_semaphore(&info) }?;
+        Ok(TimelineSemaphore { shared: shared.clone(), handle })
+    }
+}
+
+impl Drop for TimelineSemaphore {
+    fn drop(&mut self) {
+        // SAFETY: the queue that signals it has waited for its last submission.
+        self.shared.table.destroy(|d| unsafe { d.destroy_semaphore(self.handle, None) });
+    }
+}
+
+/// The device's queue. One lock: submissions of all sessions go through it.
+pub(crate) struct Queue {
+    shared: Arc<DeviceShared>,
+    handle: vk::Queue,
+    timeline: TimelineSemaphore,
+    /// The last point submitted.
+    last: Mutex<u64>,
+}
+
+impl Queue {
+    /// The first queue of the device's family.
+    pub(crate) fn new(shared: &Arc<DeviceShared>) -> Result<Arc<Queue>, CallError> {
+        let timeline = TimelineSemaphore::new(shared)?;
+        // SAFETY: the device was made with one queue of this family.
+        let handle = unsafe { shared.table.device.get_device_queue(shared.family(), 0) };
+        Ok(Arc::new(Queue { shared: shared.clone(), handle, timeline, last: Mutex::new(0) }))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<DeviceShared> {
+        &self.shared
+    }
+
+    /// Submits command lists one behind the other, a list as often as it is named, and returns the point that is
+    /// reached when the last one has ended.
+    pub(crate) fn submit(&self, lists: &[&Commands]) -> Result<u64, CallError> {
+        let buffers: Vec<_> = lists.iter().map(|c| c.handle()).collect();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let points = [*last + 1];
+        let semaphores = [self.timeline.handle];
+        let mut times = vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&points);
+        let submit = vk::SubmitInfo::default()
+            .command_buffers(&buffers)
+            .signal_semaphores(&semaphores)
+            .push_next(&mut times);
+        // SAFETY: the queue is locked; the lists were ended, allow simultaneous use, and keep what they refer to
+        // until the point that is noted on them below has passed.
+        unsafe { self.shared.table.queue_submit(self.handle, &[submit], vk::Fence::null()) }?;
+        *last += 1;
+        lists.iter().for_each(|c| c.submitted(points[0]));
+        Ok(points[0])
+    }
+
+    /// Waits until a point has passed.
+    pub(crate) fn wait(&self, point: u64) -> Result<(), CallError> {
+        if point == 0 {
+            return Ok(());
+        }
+        let (semaphores, points) = ([self.timeline.handle], [point]);
+        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&points);
+        // SAFETY: the semaphore is alive; the point was submitted.
+        unsafe { self.shared.table.wait_semaphores(&info, u64::MAX) }
+    }
+
+    /// Waits in a destructor: by point, else until the queue is idle, else (device lost) not at all. In a forked
+    /// child nothing is called.
+    pub(super) fn settle(&self, point: u64) {
+        if self.wait(point).is_err() {
+            let _last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the queue is locked.
+            let _ = unsafe { self.shared.table.queue_wait_idle(self.handle) };
+        }
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settle(last);
+    }
+}

@@ -1,0 +1,1 @@
+//! pumice's test suites

@@ -1,0 +1,100 @@
+//! The command line of xtask: one variant and one file per command. In: arguments. Out: the command's
+//! outcome. Never here: the work itself.
+
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+mod bench;
+mod ci;
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+mod demo;
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+mod hist;
+#[cfg(not(feature = "libraries"))]
+mod libraries;
+mod new_op;
+mod ops;
+mod package;
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+mod plan;
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+mod plan_diff;
+mod shaders;
+mod test;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+use crate::checkout::Checkout;
+use crate::failure::Outcome;
+
+/// pumice's developer tools.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_version_flag = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every test suite; device suites need a Vulkan driver
+    Test(test::Args),
+    /// Embed a handful of sentences with all-MiniLM-L6-v2 on the best device found
+    Demo(demo::Args),
+    /// Check the house rules: sizes, borders, names, links, coverage
+    Tidy(tidy::Args),
+    /// Print the op x duty table; fails where a duty is missing
+    Ops(ops::Args),
+    /// Write the files and lines that a new op needs
+    NewOp(new_op::Args),
+    /// Compile the kernels to SPIR-V and regenerate their table (needs a C++ compiler and cmake)
+    Shaders(shaders::Args),
+    /// Print the schedule of a model: levels, barriers, segments, regions, bytes, floor
+    Plan(plan::Args),
+    /// Print the dispatch histogram of a model's plan
+    Hist(hist::Args),
+    /// Compare the plans of two models or of two saved plans
+    PlanDiff(plan_diff::Args),
+    /// Measure the speed lines and print them with floor, reference and ratio
+    Bench(bench::Args),
+    /// Package every published crate and build it from its package
+    Package(package::Args),
+    /// Everything that CI runs, tests last
+    Ci(ci::Args),
+}
+
+impl Cli {
+    /// Runs the chosen command on the checkout around the current folder.
+    pub fn run(self) -> Outcome {
+        let checkout = Checkout::find()?;
+        match self.command {
+            Command::Test(args) => test::run(&args, &checkout),
+            Command::Tidy(args) => tidy::run(&args, &checkout),
+            Command::Ops(args) => ops::run(&args, &checkout),
+            Command::NewOp(args) => new_op::run(&args, &checkout),
+            Command::Shaders(args) => shaders::run(&args, &checkout),
+            Command::Package(args) => package::run(&args, &checkout),
+            Command::Ci(args) => ci::run(&args, &checkout),
+            command => command.run_with_libraries(&checkout),
+        }
+    }
+}
+
+impl Command {
+    /// The commands that need pumice's packages.
+    #[cfg(feature = "libraries")]
+    fn run_with_libraries(self, checkout: &Checkout) -> Outcome {
+        match self {
+            Command::Demo(args) => demo::run(&args, checkout),
+            Command::Plan(args) => plan::run(&args, checkout),
+            Command::Hist(args) => hist::run(&args, checkout),
+            Command::PlanDiff(args) => plan_diff::run(&args, checkout),
+            Command::Bench(args) => bench::run(&args, checkout),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(not(feature = "libraries"))]
+    fn run_with_libraries(self, checkout: &Checkout) -> Outcome {
+        libraries::start_again(checkout)
+    }
+}

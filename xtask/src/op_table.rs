@@ -1,0 +1,228 @@
+//! The op x duty table, read from the files. In: the checkout. Out: one row per op, each duty with where it is
+//! done or what would do it. Never here: a compiler; the table can be read while nothing compiles.
+//!
+//! A duty is done by a file named after the op, or by a mark in another file of the folder: a macro call outside
+//! any function that names the op's type (`keep!(Add)`, `host!(Fft)`, ...), or an `impl ... for` that type. The
+//! table shows the macro's name, or that file's.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::checkout::Checkout;
+use crate::failure::{Failure, Outcome};
+use crate::tidy::{Source, Token};
+
+/// The one list of ops.
+pub const OP_LIST: &str = "crates/ir/src/ops/mod.rs";
+const OP_FOLDER: &str = "crates/ir/src/ops";
+
+/// Duties besides the declaration and its samples: name, folder, the mark that may stand for a file.
+const DUTIES: [(&str, &str, &str); 3] = [
+    ("reference", "crates/cpu-ref/src/ops", "elementwise!"),
+    ("decomposition", "crates/opt/src/decompose", "keep!"),
+    ("lowering", "crates/compile/src/lower", "host!"),
+];
+
+/// One op with its duties.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// Type name, as in `Op::Name`.
+    pub name: String,
+    /// File name without `.rs`.
+    pub file: String,
+    /// Heading of its group in the list.
+    pub section: String,
+    /// Line in the list.
+    pub line: usize,
+    /// Every duty, in the table's column order.
+    pub duties: Vec<Duty>,
+}
+
+/// One cell.
+#[derive(Debug, Serialize)]
+pub struct Duty {
+    /// The column.
+    pub name: &'static str,
+    /// `file` or the mark's macro; `None` is a hole.
+    pub by: Option<String>,
+    /// What would fill the hole.
+    pub how: String,
+}
+
+impl Row {
+    /// Duties that nothing does, each with what would.
+    pub fn holes(&self) -> Vec<(&'static str, &str)> {
+        self.duties
+            .iter()
+            .filter(|duty| duty.by.is_none())
+            .map(|duty| (duty.name, duty.how.as_str()))
+            .collect()
+    }
+}
+
+/// Reads the list and looks for each duty of each op.
+pub fn read(checkout: &Checkout) -> Outcome<Vec<Row>> {
+    let files = checkout.files()?;
+    let mut rows = listed(&checkout.read(OP_LIST)?);
+    if rows.is_empty() {
+        let message = "for_each_op! lists no op (`file Type \"name\";` per line)".to_owned();
+        return Err(Failure::Form { path: OP_LIST.to_owned(), line: 1, message });
+    }
+    for row in &mut rows {
+        let path = format!("{OP_FOLDER}/{}.rs", row.file);
+        let there = files.contains(&path);
+        let how = format!("write {path}");
+        row.duties.push(Duty { name: "declaration", by: there.then(|| "file".to_owned()), how });
+        let by = if there { samples(&Source::parse(&path, checkout.read(&path)?)?) } else { None };
+        row.duties.push(Duty { name: "samples", by, how: format!("fn samples in {path}") });
+    }
+    for (name, folder, mark) in DUTIES {
+        let marks = marks(checkout, &files, folder)?;
+        for row in &mut rows {
+            let path = format!("{folder}/{}.rs", row.file);
+            let own = [path.clone(), format!("{folder}/{}/mod.rs", row.file)];
+            let file = own.iter().any(|path| files.contains(path)).then(|| "file".to_owned());
+            let by = file.or_else(|| marks.get(&row.name).cloned());
+            row.duties.push(Duty { name, by, how: format!("write {path} or {mark}({})", row.name) });
+        }
+    }
+    Ok(rows)
+}
+
+/// The lines of `for_each_op!`: `file Type "name";` under comments that head the groups.
+fn listed(text: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut section = String::new();
+    let lines = text.lines().enumerate().skip_while(|(_, line)| !line.contains("macro_rules! for_each_op"));
+    for (index, line) in lines.take_while(|(_, line)| *line != "}") {
+        if let Some(title) = line.trim().strip_prefix("// ") {
+            section = title.to_owned();
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [file, name, text] = words[..]
+            && text.starts_with('"')
+            && text.ends_with("\";")
+        {
+            rows.push(Row {
+                name: name.to_owned(),
+                file: file.trim_start_matches("r#").to_owned(),
+                section: section.clone(),
+                line: index + 1,
+                duties: Vec::new(),
+            });
+        }
+    }
+    rows
+}
+
+/// How a declaration gives its samples: its own function, or the macro that declares the whole op.
+fn samples(source: &Source) -> Option<String> {
+    let words: Vec<&str> = source.tokens.iter().map(|token| token.text.as_str()).collect();
+    if let Some(at) = words.windows(2).position(|pair| pair == ["fn", "samples"]) {
+        let body: Vec<&str> = words[at..].iter().skip_while(|word| **word != "{").take(5).copied().collect();
+        let empty = body.starts_with(&["{", "Vec", ":", ":", "new"])
+            || body.starts_with(&["{", "vec", "!", "[", "]"]);
+        return (!empty).then(|| "file".to_owned());
+    }
+    let calls = item_macros(&source.tokens);
+    calls.into_iter().map(|(name, _)| name).find(|name| name != "op").map(|name| format!("{name}!"))
+}
+
+/// Type names inside the item-level macro calls of a folder (and of the file that is its parent module).
+fn marks(checkout: &Checkout, files: &[String], folder: &str) -> Outcome<BTreeMap<String, String>> {
+    let mut marks = BTreeMap::new();
+    let inside = format!("{folder}/");
+    let parent = format!("{folder}.rs");
+    for path in
+        files.iter().filter(|path| path.ends_with(".rs") && (path.starts_with(&inside) || **path == parent))
+    {
+        let source = Source::parse(path, checkout.read(path)?)?;
+        for (name, words) in item_macros(&source.tokens) {
+            for word in words {
+                marks.entry(word).or_insert_with(|| format!("{name}!"));
+            }
+        }
+        for pair in source.tokens.windows(2).filter(|pair| pair[0].depth == 0 && pair[0].text == "for") {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            marks.entry(pair[1].text.clone()).or_insert_with(|| file.to_owned());
+        }
+    }
+    Ok(marks)
+}
+
+/// Macro calls outside any item: the macro's name and the words it was given.
+fn item_macros(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
+    let mut calls = Vec::new();
+    for (index, three) in tokens.windows(3).enumerate() {
+        let opens = matches!(three[2].text.as_str(), "(" | "{" | "[");
+        if three[0].depth == 0 && three[0].is_word && three[1].text == "!" && opens {
+            let inside = tokens[index + 3..].iter().take_while(|token| token.depth > 0);
+            let words = inside.filter(|token| token.is_word).map(|token| token.text.clone());
+            calls.push((three[0].text.clone(), words.collect()));
+        }
+    }
+    calls
+}
+
+/// The table as text: a line per op, a heading per group, a count at the end.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let mut section = "";
+    for row in rows {
+        if row.section != section {
+            section = &row.section;
+            let mut heading = format!("\n{:<24}", section.chars().take(23).collect::<String>());
+            for duty in &row.duties {
+                heading.push_str(&format!("{:<15}", duty.name));
+            }
+            text.push_str(heading.trim_end());
+            text.push('\n');
+        }
+        let mut line = format!("  {:<22}", row.name);
+        for duty in &row.duties {
+            line.push_str(&format!("{:<15}", duty.by.as_deref().unwrap_or("-- HOLE --")));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    let holes: usize = rows.iter().map(|row| row.holes().len()).sum();
+    text.push_str(&format!(
+        "\n{} ops, {} duties, {holes} holes\n",
+        rows.len(),
+        rows.len() * (DUTIES.len() + 2)
+    ));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_read_with_its_groups() {
+        let text = "#[macro_export]\nmacro_rules! for_each_op {\n  ($m:ident) => {\n    $m! {\n      // 2 Leaves\n      input Input \"input\";\n      // 3.1 Elementwise\n      add Add \"add\";\n    }\n  };\n}\nnot Here \"no\";\n";
+        let rows = listed(text);
+        let seen: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.section.as_str(), r.line)).collect();
+        assert_eq!(seen, [("Input", "2 Leaves", 6), ("Add", "3.1 Elementwise", 8)]);
+    }
+
+    #[test]
+    fn marks_stand_outside_functions() {
+        let text = "keep!(Add, Mul);\nfn f() { host!(Sub); }\ncrate::host! { Fft }\n";
+        let source = Source::parse("crates/opt/src/decompose/mod.rs", text.to_owned()).expect("Rust");
+        let calls = item_macros(&source.tokens);
+        assert_eq!(calls[0], ("keep".to_owned(), vec!["Add".to_owned(), "Mul".to_owned()]));
+        assert_eq!(calls[1], ("host".to_owned(), vec!["Fft".to_owned()]));
+        assert_eq!(calls.len(), 2);
+    }
+
+    #[test]
+    fn empty_samples_are_a_hole() {
+        let parse = |text: &str| Source::parse("crates/ir/src/ops/x.rs", text.to_owned()).expect("Rust");
+        assert_eq!(samples(&parse("fn samples() -> Vec<Sample> { Vec::new() }")), None);
+        assert_eq!(samples(&parse("crate::op! { struct X {} }")), None);
+        assert_eq!(samples(&parse("unary! { X x }")).as_deref(), Some("unary!"));
+        assert_eq!(samples(&parse("fn samples() -> Vec<Sample> { vec![case()] }")).as_deref(), Some("file"));
+    }
+}

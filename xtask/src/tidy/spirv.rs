@@ -1,0 +1,106 @@
+//! The checked-in SPIR-V was made from the checked-in shaders: the hashes in `shaders/spv/manifest.json` hold for
+//! sources and modules. (That they hold for the declarations too needs `pumice-plan`, so a test of xtask says it.)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::{Findings, Tree};
+use crate::failure::{Failure, Outcome};
+
+const MANIFEST: &str = "shaders/spv/manifest.json";
+const AGAIN: &str = "run `cargo xtask shaders`";
+
+#[derive(Deserialize)]
+struct Manifest {
+    kernels: BTreeMap<String, Kernel>,
+}
+
+/// One kernel: hashes of its declaration, of its sources by path below `shaders/`, of its modules by file name.
+#[derive(Deserialize)]
+struct Kernel {
+    #[cfg_attr(not(all(test, feature = "libraries")), allow(dead_code))]
+    declaration: String,
+    sources: BTreeMap<String, String>,
+    modules: BTreeMap<String, String>,
+}
+
+/// Reports stale, missing and unknown shaders and modules.
+pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
+    let shaders: Vec<&String> = tree.files.iter().filter(|path| path.ends_with(".comp")).collect();
+    if !tree.files.iter().any(|path| path == MANIFEST) {
+        if let Some(path) = shaders.first() {
+            findings.at(path, 1, format!("{} shaders and no {MANIFEST}: {AGAIN}", shaders.len()));
+        }
+        return Ok(());
+    }
+    let manifest = read(&tree.checkout.read(MANIFEST)?)?;
+    let mut known = BTreeSet::from([MANIFEST.to_owned()]);
+    for (name, kernel) in &manifest.kernels {
+        let sources = kernel.sources.iter().map(|(file, hash)| (format!("shaders/{file}"), hash));
+        let modules = kernel.modules.iter().map(|(file, hash)| (format!("shaders/spv/{file}"), hash));
+        for (path, expected) in sources.chain(modules) {
+            match std::fs::read(tree.checkout.root.join(&path)) {
+                Ok(bytes) if hash(&bytes) == *expected => {}
+                Ok(_) => findings.at(&path, 1, format!("changed since {name} was compiled: {AGAIN}")),
+                Err(_) => findings.at(
+                    MANIFEST,
+                    1,
+                    format!("{name} was made from or into {path}, which is not there"),
+                ),
+            }
+            known.insert(path);
+        }
+    }
+    let ours = |path: &&String| path.ends_with(".comp") || path.starts_with("shaders/spv/");
+    for path in tree.files.iter().filter(ours).filter(|path| !known.contains(*path)) {
+        findings.at(path, 1, format!("no kernel in {MANIFEST} knows it: declare a kernel, then {AGAIN}"));
+    }
+    check_table(tree, &manifest, findings)
+}
+
+fn check_table(tree: &Tree<'_>, manifest: &Manifest, findings: &mut Findings) -> Outcome {
+    let table = "shaders/src/table.rs";
+    let text = tree.checkout.read(table)?;
+    let modules = manifest.kernels.values().flat_map(|kernel| kernel.modules.keys());
+    for module in modules.filter(|module| !text.contains(&format!("/{module}\""))) {
+        findings.at(table, 1, format!("{module} is missing: {AGAIN}"));
+    }
+    Ok(())
+}
+
+fn read(text: &str) -> Outcome<Manifest> {
+    serde_json::from_str(text).map_err(|e| Failure::Form {
+        path: MANIFEST.to_owned(),
+        line: e.line(),
+        message: e.to_string(),
+    })
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(all(test, feature = "libraries"))]
+mod tests {
+    use super::*;
+    use crate::checkout::Checkout;
+
+    #[test]
+    fn declarations_are_those_that_were_compiled() {
+        let checkout = Checkout::find().expect("tests run inside the checkout");
+        let manifest = read(&checkout.read(MANIFEST).expect("the manifest is checked in")).expect("JSON");
+        for declaration in pumice_plan::kernels::all() {
+            let fingerprint = pumice_plan::kernel::interface::fingerprint(declaration);
+            let kernel = manifest.kernels.get(declaration.name);
+            let compiled = kernel.map(|kernel| kernel.declaration.as_str());
+            assert_eq!(
+                compiled,
+                Some(hash(fingerprint.as_bytes()).as_str()),
+                "{}: {AGAIN}",
+                declaration.name
+            );
+        }
+    }
+}
