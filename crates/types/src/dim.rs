@@ -262,6 +262,16 @@ impl DimExpr {
         all.max(1)
     }
 
+    /// Its terms as coefficient and factors, in canonical order.
+    pub fn terms(&self) -> impl Iterator<Item = (i64, &[Atom])> {
+        self.terms.iter().map(|t| (t.coefficient, t.factors.as_slice()))
+    }
+
+    /// What is added to the terms.
+    pub fn constant_part(&self) -> i64 {
+        self.constant
+    }
+
     /// Every variable it mentions, with repetitions.
     pub fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();

@@ -86,31 +86,43 @@ pub struct Evaluator<'e> {
     expr: &'e ScalarExpr,
     arithmetic: Arithmetic,
     registers: Vec<u64>,
+    steps: Vec<Step>,
+}
+
+/// An instruction with its operands looked up; `source` is the type of the first.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    op: Opcode,
+    ty: RegType,
+    source: RegType,
+    args: [usize; 3],
 }
 
 impl<'e> Evaluator<'e> {
     /// For evaluating `expr` many times under `arithmetic`.
     pub fn new(expr: &'e ScalarExpr, arithmetic: Arithmetic) -> Evaluator<'e> {
-        Evaluator { expr, arithmetic, registers: vec![0; expr.registers()] }
+        let steps = expr.insts().iter().map(|inst| {
+            let mut args = [0; 3];
+            for (slot, reg) in args.iter_mut().zip(&inst.args) {
+                *slot = reg.0 as usize;
+            }
+            let source = inst.args.first().and_then(|&r| expr.reg_type(r)).unwrap_or(inst.ty);
+            Step { op: inst.op, ty: inst.ty, source, args }
+        });
+        Evaluator { expr, arithmetic, registers: vec![0; expr.registers()], steps: steps.collect() }
     }
 
-    /// Evaluates on the bits of the inputs; missing inputs are zero, surplus ones are ignored. Returns the bits
-    /// of output `i` through [`Evaluator::output`].
+    /// Evaluates on the bits of the inputs; missing inputs are zero, surplus ones are ignored. The results are
+    /// read with [`Evaluator::output`].
     pub fn run(&mut self, inputs: &[u64]) {
         let n = self.expr.inputs().len();
         for (i, ty) in self.expr.inputs().iter().enumerate() {
             self.registers[i] = canonical(*ty, inputs.get(i).copied().unwrap_or(0));
         }
-        for (i, inst) in self.expr.insts().iter().enumerate() {
-            let mut args = [0u64; 3];
-            let mut source = inst.ty;
-            for (slot, reg) in args.iter_mut().zip(&inst.args) {
-                *slot = self.registers[reg.0 as usize];
-            }
-            if let Some(&first) = inst.args.first() {
-                source = self.expr.reg_type(first).unwrap_or(inst.ty);
-            }
-            self.registers[n + i] = step(inst.op, inst.ty, source, args, self.arithmetic);
+        for (i, s) in self.steps.iter().enumerate() {
+            // Instructions of fewer operands read register 0 (or nothing) for the missing ones.
+            let args = s.args.map(|a| self.registers.get(a).copied().unwrap_or(0));
+            self.registers[n + i] = step(s.op, s.ty, s.source, args, self.arithmetic);
         }
     }
 
