@@ -64,9 +64,14 @@ pub struct GraphBuilder {
 impl GraphBuilder {
     /// An empty graph of that name.
     pub fn new(name: &str) -> GraphBuilder {
+        GraphBuilder::with_symbols(name, SymbolTable::default())
+    }
+
+    /// An empty graph that already has these symbols, by the same ids.
+    pub fn with_symbols(name: &str, symbols: SymbolTable) -> GraphBuilder {
         let graph = Graph {
             name: name.to_owned(),
-            symbols: SymbolTable::default(),
+            symbols,
             nodes: Vec::new(),
             values: Vec::new(),
             outputs: Vec::new(),

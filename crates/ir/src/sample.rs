@@ -15,8 +15,13 @@ pub enum Fill {
     Constant(f64),
     /// These integers, repeated.
     Ints(Vec<i64>),
+    /// These floats, repeated, rounded to the dtype; integers truncate them.
+    Floats(Vec<f64>),
     /// Integers in `lo..hi`.
     Range(i64, i64),
+    /// Bit patterns: element i has pattern i of an 8- or 16-bit dtype; wider dtypes take patterns that lie evenly over
+    /// all of theirs.
+    Patterns,
     /// Anything finite the dtype can hold, small values preferred.
     Any,
     /// As `Any`, with NaN, ±Inf, −0, subnormals, largest values and ties mixed in; for integers their extremes.
@@ -96,7 +101,9 @@ impl Sample {
 
 /// A counter-based generator (splitmix64), so that element `i` of seed `s` is the same everywhere.
 pub fn random(seed: u64, i: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut z = seed
+        .wrapping_mul(0xd134_2543_de82_ef95)
+        .wrapping_add(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -136,6 +143,13 @@ impl Fill {
                 let v = list.get(i as usize % list.len().max(1)).copied().unwrap_or(0);
                 if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
             }
+            Fill::Floats(list) => {
+                Element::Float(list.get(i as usize % list.len().max(1)).copied().unwrap_or(0.0))
+            }
+            Fill::Patterns if dtype.natural_bytes() <= 2 => Element::Bits(i),
+            Fill::Patterns => Element::Bits(
+                (i ^ (seed & 0xffff)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 8 * dtype.natural_bytes()),
+            ),
             Fill::Range(lo, hi) => {
                 let v = lo + (r % (hi - lo).max(1) as u64) as i64;
                 if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
@@ -149,6 +163,7 @@ impl Fill {
 enum Element {
     Float(f64),
     Int(i64),
+    Bits(u64),
 }
 
 fn any(dtype: DType, seed: u64, i: u64) -> Element {
@@ -200,6 +215,7 @@ fn push(bytes: &mut Vec<u8>, dtype: DType, element: Element) {
     let (f, i) = match element {
         Element::Float(f) => (f, f as i64),
         Element::Int(i) => (i as f64, i),
+        Element::Bits(bits) => return bytes.extend(&bits.to_le_bytes()[..dtype.natural_bytes() as usize]),
     };
     match dtype {
         DType::F32 => bytes.extend((f as f32).to_le_bytes()),

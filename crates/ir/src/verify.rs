@@ -143,7 +143,10 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
             }
         }
         if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
+            // A meaning has an input in the place of the state; lowering refuses that in a program.
+            let functional = matches!(graph.def(previous).op, Op::Input(_));
             match graph.state_of(previous) {
+                None if functional => {}
                 None => wrong(node.output(), "it is written through a value that is not a version of a state"),
                 Some(_) if !written.insert(previous) => {
                     wrong(previous, "two ops write the same version; chain them, so that their order is explicit");
@@ -152,7 +155,8 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
             }
         }
         if matches!(node.op, Op::StateRead(_)) {
-            let read = node.input(0).filter(|&v| graph.state_of(v).is_none());
+            let is_input = |v: ValueId| matches!(graph.def(v).op, Op::Input(_));
+            let read = node.input(0).filter(|&v| graph.state_of(v).is_none() && !is_input(v));
             read.into_iter().for_each(|v| wrong(v, "it is read as a state but is not a version of one"));
         }
     }

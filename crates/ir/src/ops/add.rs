@@ -1,9 +1,20 @@
 //! `Add`: the sum of two tensors.
 
 use super::elementwise::binary;
-use crate::sample::Fill;
+use super::elementwise_samples::{Fills, binary_case};
+use crate::sample::{Fill, Sample};
+use pumice_types::DType::F32;
 
 binary! {
-    /// y = a + b with NumPy broadcasting (ONNX Add); integers wrap.
-    Add add, NUMERIC, |b, x, y| b.add(x, y), Fill::Special
+    /// y = a + b with NumPy broadcasting (ONNX Add): two tensors of one dtype → that dtype. Integers wrap.
+    Add add, NUMERIC, |b, x, y| b.add(x, y), Fill::Special, also large
+}
+
+/// More than 65,535 groups of 256, one operand strided.
+fn large() -> Vec<Sample> {
+    let fills = Fills::from(Fill::Normal);
+    let a: &[u64] = &[4099, 4101];
+    vec![binary_case("many groups", (F32, a), (F32, &[4101, 4099]), &fills, &|g, x, y| {
+        g.add(x, g.transpose(y, &[1, 0]))
+    })]
 }

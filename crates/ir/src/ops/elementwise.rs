@@ -1,15 +1,14 @@
-//! What elementwise ops share: their type rules, their samples, and the macros that declare one in a few lines.
+//! What elementwise ops share: their type rules and the macros that declare one in a few lines. Their samples are in
+//! `elementwise_samples`.
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::sample::{Fill, Sample};
-use crate::shape::tensor;
 use pumice_types::DType::{self, *};
 
 /// Float types.
 pub const FLOATS: &[DType] = &[F32, F16, BF16];
 /// Integer types.
-pub const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
+pub const INTS: &[DType] = &[I32, I8, U8, I16, U16, U32, I64, U64];
 /// Floats and integers.
 pub const NUMERIC: &[DType] = &[F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64];
 /// Every dtype.
@@ -17,10 +16,10 @@ pub const ANY: &[DType] = &DType::ALL;
 /// Booleans.
 pub const BOOL: &[DType] = &[Bool];
 
-/// Type rule of a unary op: the result is the operand's type.
-pub fn infer_unary(cx: &Infer<'_>, dtypes: &[DType]) -> Result<Types, OpError> {
-    cx.expect_dtype(0, dtypes)?;
-    Ok(smallvec::smallvec![cx.ty(0)?.clone()])
+/// Type rule of a unary op: the result is the operand's type, or its shape in another dtype.
+pub fn infer_unary(cx: &Infer<'_>, dtypes: &[DType], result: Option<DType>) -> Result<Types, OpError> {
+    let dtype = cx.expect_dtype(0, dtypes)?;
+    one(result.unwrap_or(dtype), cx.ty(0)?.shape.clone())
 }
 
 /// Type rule of an op over operands of one dtype that broadcast together.
@@ -34,79 +33,24 @@ pub fn infer_broadcast(cx: &Infer<'_>, dtypes: &[DType], result: Option<DType>) 
     one(result.unwrap_or(dtype), shape)
 }
 
-/// The working-axis sizes of OPS E0.
-pub const E0_SIZES: &[u64] = &[0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025];
-
-/// Samples of a unary op (OPS E0): every size, every dtype, ranks 0 to 8, a transposed operand.
-pub fn unary_samples(
-    dtypes: &[DType],
-    fill: Fill,
-    apply: impl Fn(&crate::GraphBuilder, crate::Value) -> crate::Value,
-) -> Vec<Sample> {
-    let case = |label: String, dtype: DType, shape: &[u64], transposed: bool| {
-        Sample::graph(&label, |g| {
-            let x = g.input("x", tensor(dtype, shape.iter().copied()));
-            let x = if transposed { g.transpose(x, &[1, 0]) } else { x };
-            g.output("y", apply(g, x));
-        })
-        .fill("x", fill.clone())
-    };
-    let mut samples: Vec<Sample> =
-        E0_SIZES.iter().map(|&n| case(format!("{} [{n}]", dtypes[0]), dtypes[0], &[n], false)).collect();
-    samples.extend(dtypes.iter().map(|&d| case(format!("{d} [7, 37]"), d, &[7, 37], false)));
-    samples.push(case("rank 0".into(), dtypes[0], &[], false));
-    samples.push(case("rank 8".into(), dtypes[0], &[1, 2, 1, 3, 2, 1, 2, 2], false));
-    samples.push(case("transposed".into(), dtypes[0], &[13, 17], true));
-    samples
-}
-
-/// Samples of a binary op: unary's, and broadcasting on every side.
-pub fn binary_samples(
-    dtypes: &[DType],
-    fill: Fill,
-    apply: impl Fn(&crate::GraphBuilder, crate::Value, crate::Value) -> crate::Value,
-) -> Vec<Sample> {
-    let case = |label: String, dtype: DType, a: &[u64], b: &[u64]| {
-        Sample::graph(&label, |g| {
-            let x = g.input("a", tensor(dtype, a.iter().copied()));
-            let y = g.input("b", tensor(dtype, b.iter().copied()));
-            g.output("y", apply(g, x, y));
-        })
-        .fill("a", fill.clone())
-        .fill("b", fill.clone())
-    };
-    let first = dtypes[0];
-    let mut samples: Vec<Sample> =
-        E0_SIZES.iter().map(|&n| case(format!("{first} [{n}]"), first, &[n], &[n])).collect();
-    samples.extend(dtypes.iter().map(|&d| case(format!("{d} [7, 37]"), d, &[7, 37], &[7, 37])));
-    let broadcasts: &[(&[u64], &[u64])] = &[
-        (&[], &[]),
-        (&[5], &[]),
-        (&[], &[5]),
-        (&[3, 5], &[5]),
-        (&[3, 5], &[3, 1]),
-        (&[3, 1], &[1, 5]),
-        (&[2, 3, 4, 5], &[3, 1, 5]),
-        (&[2, 1, 4, 1], &[1, 3, 1, 5]),
-        (&[4, 1, 3], &[4, 0, 3]),
-        (&[1, 2, 1, 3, 2, 1, 2, 2], &[2, 1, 2, 1]),
-    ];
-    samples.extend(broadcasts.iter().map(|(a, b)| case(format!("{first} {a:?} with {b:?}"), first, a, b)));
-    samples
-}
-
-/// Declares a unary op with its builder method.
+/// Declares a unary op with its builder method: `Name method, DTYPES [-> Dtype], |builder, x| scalar form, fill`, and
+/// optionally `also` a function of further samples.
 macro_rules! unary {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident, |$b:ident, $x:ident| $body:expr, $fill:expr) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident| $body:expr, $fill:expr $(, also $also:expr)?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
-                $crate::ops::elementwise::infer_unary(cx, $crate::ops::elementwise::$dtypes)
+                let result = [$(pumice_types::DType::$result)?].first().copied();
+                $crate::ops::elementwise::infer_unary(cx, $crate::ops::elementwise::$dtypes, result)
             }
             fn samples() -> Vec<$crate::sample::Sample> {
-                $crate::ops::elementwise::unary_samples($crate::ops::elementwise::$dtypes, $fill, |g, x| g.$method(x))
+                #[allow(unused_mut)]
+                let mut samples = $crate::ops::elementwise_samples::unary_samples(
+                    $crate::ops::elementwise::$dtypes, $fill, |g, x| g.$method(x));
+                $(samples.extend(($also)());)?
+                samples
             }
             fn scalar(&self, cx: &$crate::ops::ScalarCx<'_>) -> Option<pumice_types::scalar::Reg> {
                 let ($b, $x) = (cx.b, cx.arg(0)?);
@@ -127,9 +71,47 @@ macro_rules! unary {
 }
 pub(crate) use unary;
 
-/// Declares a binary op of one dtype with its builder method.
+/// Declares a unary op with attributes: as [`unary`], with the attributes behind the method's name, the op and its
+/// [`ScalarCx`](crate::ops::ScalarCx) before the builder, and the settings that samples are made of, the main one first.
+macro_rules! unary_with {
+    ($(#[$doc:meta])* $Name:ident $method:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)?),* $(,)? },
+        $dtypes:ident $(-> $result:ident)?, |$op:ident, $cx:ident, $b:ident, $x:ident| $body:expr, $fill:expr,
+        settings $settings:expr) => {
+        $crate::op! { $(#[$doc])* pub struct $Name { $($(#[$fdoc])* $field : $ty $(= $default)?),* } }
+
+        impl $crate::ops::OpDef for $Name {
+            const OPERANDS: &'static [&'static str] = &["x"];
+            fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
+                let result = [$(pumice_types::DType::$result)?].first().copied();
+                $crate::ops::elementwise::infer_unary(cx, $crate::ops::elementwise::$dtypes, result)
+            }
+            fn samples() -> Vec<$crate::sample::Sample> {
+                $crate::ops::elementwise_samples::setting_samples(
+                    $crate::ops::elementwise::$dtypes, $fill, &$settings.map($crate::ops::Op::from))
+            }
+            fn scalar(&self, $cx: &$crate::ops::ScalarCx<'_>) -> Option<pumice_types::scalar::Reg> {
+                let ($op, $b, $x) = (self, $cx.b, $cx.arg(0)?);
+                Some($body)
+            }
+            fn is_elementwise(&self) -> bool {
+                true
+            }
+        }
+
+        impl $crate::builder::GraphBuilder {
+            $(#[$doc])*
+            pub fn $method(&self, x: $crate::builder::Value, $($field: $ty),*) -> $crate::builder::Value {
+                self.apply($Name { $($field),* }, &[x])
+            }
+        }
+    };
+}
+pub(crate) use unary_with;
+
+/// Declares a binary op of one dtype with its builder method; `fill` is a `Fill` or a
+/// [`Fills`](crate::ops::elementwise_samples::Fills).
 macro_rules! binary {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident, $y:ident| $body:expr, $fill:expr) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident, $y:ident| $body:expr, $fill:expr $(, also $also:expr)?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
@@ -139,7 +121,11 @@ macro_rules! binary {
                 $crate::ops::elementwise::infer_broadcast(cx, $crate::ops::elementwise::$dtypes, result)
             }
             fn samples() -> Vec<$crate::sample::Sample> {
-                $crate::ops::elementwise::binary_samples($crate::ops::elementwise::$dtypes, $fill, |g, x, y| g.$method(x, y))
+                #[allow(unused_mut)]
+                let mut samples = $crate::ops::elementwise_samples::binary_samples(
+                    $crate::ops::elementwise::$dtypes, $fill.into(), |g, x, y| g.$method(x, y));
+                $(samples.extend(($also)());)?
+                samples
             }
             fn scalar(&self, cx: &$crate::ops::ScalarCx<'_>) -> Option<pumice_types::scalar::Reg> {
                 let ($b, $x, $y) = (cx.b, cx.arg(0)?, cx.arg(1)?);
@@ -159,3 +145,40 @@ macro_rules! binary {
     };
 }
 pub(crate) use binary;
+
+/// Declares an op over any number of operands of one dtype, at least one, with its builder method.
+macro_rules! variadic {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident, composite $composite:literal, |$b:ident, $xs:ident| $body:expr, $fill:expr) => {
+        $crate::op! { $(#[$doc])* pub struct $Name {} }
+
+        impl $crate::ops::OpDef for $Name {
+            const OPERANDS: &'static [&'static str] = &["xs*"];
+            const COMPOSITE: bool = $composite;
+            fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
+                $crate::ops::elementwise::infer_broadcast(cx, $crate::ops::elementwise::$dtypes, None)
+            }
+            fn samples() -> Vec<$crate::sample::Sample> {
+                $crate::ops::elementwise_samples::variadic_samples(
+                    $crate::ops::elementwise::$dtypes, $fill, |g, xs| g.$method(xs))
+            }
+            fn scalar(&self, cx: &$crate::ops::ScalarCx<'_>) -> Option<pumice_types::scalar::Reg> {
+                let ($b, $xs) = (cx.b, cx.present());
+                $body
+            }
+            fn is_elementwise(&self) -> bool {
+                !$composite
+            }
+        }
+
+        impl $crate::builder::GraphBuilder {
+            $(#[$doc])*
+            pub fn $method(&self, xs: &[$crate::builder::Value]) -> $crate::builder::Value {
+                self.apply($Name {}, xs)
+            }
+        }
+    };
+}
+pub(crate) use variadic;
+
+/// Floats, integers and Bool, floats first.
+pub const ORDERED: &[DType] = &[F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64, Bool];

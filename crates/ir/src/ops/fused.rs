@@ -25,7 +25,11 @@ impl OpDef for Fused {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let inputs = self.body.inputs();
         if inputs.len() != cx.len() {
-            return Err(OpError::Invalid(format!("body has {} inputs, {} operands given", inputs.len(), cx.len())));
+            return Err(OpError::Invalid(format!(
+                "body has {} inputs, {} operands given",
+                inputs.len(),
+                cx.len()
+            )));
         }
         for (i, &v) in inputs.iter().enumerate() {
             let (given, declared) = (cx.ty(i)?, self.body.ty(v));

@@ -26,7 +26,8 @@ impl OpDef for MatMul {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;
         cx.same_dtype(0, 1)?;
-        let rank_0 = |i| OpError::Rank { operand: cx.name(i), rank: 0, expected: "expected 1 or more".into() };
+        let rank_0 =
+            |i| OpError::Rank { operand: cx.name(i), rank: 0, expected: "expected 1 or more".into() };
         let a = parts(&cx.ty(0)?.shape, !self.trans_a).ok_or_else(|| rank_0(0))?;
         let b = parts(&cx.ty(1)?.shape, self.trans_b).ok_or_else(|| rank_0(1))?;
         cx.equal(a.k, b.k, "K of `a` and `b`")?;

@@ -25,7 +25,10 @@ impl OpDef for Reshape {
         let open: Vec<usize> = (0..self.shape.len()).filter(|&i| self.shape[i].is(-1)).collect();
         let negative = self.shape.iter().any(|d| d.as_const().is_some_and(|v| v < -1));
         if open.len() > 1 || negative {
-            return Err(OpError::Invalid(format!("{} is not a shape with at most one -1", cx.show(&self.shape))));
+            return Err(OpError::Invalid(format!(
+                "{} is not a shape with at most one -1",
+                cx.show(&self.shape)
+            )));
         }
         let mut shape = self.shape.clone();
         if let Some(&i) = open.first() {

@@ -57,7 +57,8 @@ impl OpDef for Scalar {
         let used = |label: &str, value: f64, dtype: DType| {
             Sample::graph(label, move |g| {
                 let ty = crate::shape::tensor::<u64>(dtype, []);
-                let s = g.scalar("s", ty, -1000.0_f64.max(if dtype == DType::U32 { 0.0 } else { -1000.0 }), 1000.0, 1.0);
+                let lowest = if dtype == DType::U32 { 0.0 } else { -1000.0 };
+                let s = g.scalar("s", ty, lowest, 1000.0, 1.0);
                 let x = g.input("x", crate::shape::tensor(dtype, [3]));
                 g.output("y", g.add(x, s));
             })

@@ -1,12 +1,13 @@
 //! `Softmax`: exponentials that sum to one along an axis.
 
 use super::OpDef;
-use super::elementwise::{E0_SIZES, FLOATS, infer_unary};
+use super::elementwise::{FLOATS, infer_unary};
+use super::elementwise_samples::E0_SIZES;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::sample::{Fill, Sample};
-use crate::shape::tensor;
+use crate::shape::{sym, tensor};
 use pumice_types::DType;
 
 crate::op! {
@@ -22,7 +23,7 @@ impl OpDef for Softmax {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.axis(self.axis, cx.ty(0)?.rank())?;
-        infer_unary(cx, FLOATS)
+        infer_unary(cx, FLOATS, None)
     }
 
     fn samples() -> Vec<Sample> {
@@ -57,7 +58,28 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
         case(f, &[16, 9], -1, Fill::Special),
         case(f, &[3, 5], -1, Fill::Constant(f64::NEG_INFINITY)),
         case(f, &[3, 5], -1, Fill::Uniform(80.0, 100.0)),
+        case(f, &[2, 300], -1, Fill::Uniform(-90.0, 90.0)),
+        case(
+            f,
+            &[4, 3],
+            -1,
+            Fill::Floats(vec![f64::INFINITY, 1.0, 2.0, f64::NAN, 0.0, 1.0, 5.0, f64::NEG_INFINITY, 5.0]),
+        ),
+        case(f, &[1, 2, 1, 3, 2, 1, 2, 2], 3, Fill::Normal),
+        case(f, &[1, 1_000_003], -1, Fill::Normal),
     ]);
+    samples.push(Sample::graph("of a transposed operand", |g| {
+        let x = g.input("x", tensor(f, [37u64, 5]));
+        g.output("y", apply(g, g.transpose(x, &[]), -1));
+    }));
+    samples.extend([0, 1, 40, 70].map(|n| {
+        Sample::graph(&format!("symbolic, {n} of 70"), |g| {
+            let x = g.input("x", tensor(f, [sym("n", 0..=70), 5.into()]));
+            g.output("rows", apply(g, x, 1));
+            g.output("columns", apply(g, x, 0));
+        })
+        .bind("n", n)
+    }));
     samples
 }
 

@@ -1,0 +1,242 @@
+//! Samples of `Attention`: both layouts, grouped heads, unequal lengths and widths, every mask, windows, lengths,
+//! caches with unused rows of NaN.
+
+use super::attention::{Attention, AttentionLayout};
+use super::kv_append::AppendMode;
+use crate::builder::{GraphBuilder, Value};
+use crate::sample::{Fill, Sample};
+use crate::shape::{DimSpec, i32, sym, tensor};
+use pumice_types::DType::{self, *};
+
+/// Extents of one sample.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    b: u64,
+    hq: u64,
+    hkv: u64,
+    sq: u64,
+    sk: u64,
+    d: u64,
+    dv: u64,
+}
+
+const BASE: Size = Size { b: 2, hq: 4, hkv: 4, sq: 9, sk: 9, d: 16, dv: 16 };
+
+fn shape(layout: AttentionLayout, b: u64, h: u64, s: u64, d: u64) -> [u64; 4] {
+    match layout {
+        AttentionLayout::Bhsd => [b, h, s, d],
+        AttentionLayout::Bshd => [b, s, h, d],
+    }
+}
+
+fn qkv(g: &GraphBuilder, n: Size, layout: AttentionLayout, dtype: DType) -> [Value; 3] {
+    [
+        g.input("q", tensor(dtype, shape(layout, n.b, n.hq, n.sq, n.d))),
+        g.input("k", tensor(dtype, shape(layout, n.b, n.hkv, n.sk, n.d))),
+        g.input("v", tensor(dtype, shape(layout, n.b, n.hkv, n.sk, n.dv))),
+    ]
+}
+
+fn plain(n: Size, op: Attention, dtype: DType) -> Sample {
+    Sample::graph(&format!("{dtype} {n:?} {op:?}"), |g| {
+        let [q, k, v] = qkv(g, n, op.layout, dtype);
+        g.output("y", g.attention(q, k, v, None, None, op.clone()));
+    })
+}
+
+fn masked(n: Size, op: Attention, mask: &[u64], kind: DType, fill: Fill) -> Sample {
+    Sample::graph(&format!("{n:?} {op:?} mask {kind} {mask:?} {fill:?}"), |g| {
+        let [q, k, v] = qkv(g, n, op.layout, F32);
+        let mask = g.input("mask", tensor(kind, mask.iter().copied()));
+        g.output("y", g.attention(q, k, v, Some(mask), None, op.clone()));
+    })
+    .fill("mask", fill)
+}
+
+fn lengths(n: Size, op: Attention, kv_len: &[i64]) -> Sample {
+    Sample::graph(&format!("{n:?} {op:?} lengths {kv_len:?}"), |g| {
+        let [q, k, v] = qkv(g, n, op.layout, F32);
+        let rank0 = kv_len.len() == 1;
+        let len = g.input("kv_len", i32(if rank0 { vec![] } else { vec![kv_len.len() as u64] }));
+        g.output("y", g.attention(q, k, v, None, Some(len), op.clone()));
+    })
+    .fill("kv_len", Fill::Ints(kv_len.to_vec()))
+}
+
+/// All samples.
+pub fn samples() -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for layout in [AttentionLayout::Bhsd, AttentionLayout::Bshd] {
+        let op = Attention { layout, ..Attention::default() };
+        samples.extend(sizes(&op));
+        samples.extend(rules(&op));
+        samples.extend(masks(&op));
+        samples.extend(with_lengths(&op));
+    }
+    samples.extend([F16, BF16].map(|d| plain(BASE, Attention { causal: true, ..Attention::default() }, d)));
+    samples.extend([F32, F16, BF16].map(cache));
+    samples.push(unused_rows_are_nan());
+    samples.extend([1, 5, 24].map(symbolic));
+    samples.push(all_in_one());
+    samples
+}
+
+fn sizes(op: &Attention) -> Vec<Sample> {
+    let base = BASE;
+    let sizes = [
+        base,
+        Size { b: 1, hq: 1, hkv: 1, sq: 1, sk: 1, d: 1, dv: 1 },
+        Size { sq: 4, hq: 4, hkv: 4, sk: 4, ..base },
+        Size { sq: 1, sk: 33, ..base },
+        Size { sq: 1, sk: 257, d: 64, dv: 64, ..base },
+        Size { sq: 33, sk: 17, ..base },
+        Size { sq: 17, sk: 65, ..base },
+        Size { dv: 24, ..base },
+        Size { d: 40, dv: 40, ..base },
+        Size { d: 64, dv: 64, ..base },
+        Size { d: 80, dv: 80, ..base },
+        Size { d: 96, dv: 96, ..base },
+        Size { d: 128, dv: 128, ..base },
+        Size { d: 256, dv: 256, sq: 3, ..base },
+        Size { d: 32, dv: 32, sq: 64, sk: 64, ..base },
+        Size { d: 32, dv: 32, sq: 65, sk: 129, ..base },
+        Size { d: 7, dv: 5, ..base },
+        Size { hq: 8, hkv: 1, ..base },
+        Size { hq: 8, hkv: 2, sq: 1, sk: 40, ..base },
+        Size { hq: 6, hkv: 3, b: 3, ..base },
+        Size { sk: 0, ..base },
+        Size { sq: 0, ..base },
+        Size { b: 0, ..base },
+        Size { dv: 0, ..base },
+        Size { d: 0, ..base },
+    ];
+    sizes.into_iter().map(|n| plain(n, op.clone(), F32)).collect()
+}
+
+fn rules(op: &Attention) -> Vec<Sample> {
+    let wide = Size { sq: 13, sk: 29, ..BASE };
+    let tall = Size { sq: 29, sk: 13, ..BASE };
+    let ops = [
+        Attention { causal: true, ..op.clone() },
+        Attention { causal: true, left: 3, ..op.clone() },
+        Attention { left: 2, right: 1, ..op.clone() },
+        Attention { left: 0, right: 0, ..op.clone() },
+        Attention { right: 4, ..op.clone() },
+        Attention { scale: Some(0.5), ..op.clone() },
+        Attention { scale: Some(0.0), ..op.clone() },
+        Attention { softcap: 2.0, ..op.clone() },
+        Attention { softcap: 0.7, scale: Some(1.5), causal: true, ..op.clone() },
+    ];
+    ops.into_iter().flat_map(|op| [BASE, wide, tall].map(|n| plain(n, op.clone(), F32))).collect()
+}
+
+fn masks(op: &Attention) -> Vec<Sample> {
+    let n = Size { sq: 5, sk: 11, hq: 4, hkv: 2, ..BASE };
+    let shapes: [&[u64]; 8] = [
+        &[5, 11],
+        &[1, 11],
+        &[4, 5, 11],
+        &[1, 5, 11],
+        &[2, 4, 5, 11],
+        &[2, 1, 1, 11],
+        &[5, 7],
+        &[2, 1, 5, 1],
+    ];
+    let mut samples = Vec::new();
+    for shape in shapes {
+        samples.push(masked(n, op.clone(), shape, Bool, Fill::Any));
+        samples.push(masked(n, op.clone(), shape, F32, Fill::Normal));
+    }
+    let capped = Attention { softcap: 3.0, causal: true, ..op.clone() };
+    samples.push(masked(n, op.clone(), &[5, 11], Bool, Fill::Constant(0.0)));
+    samples.push(masked(n, op.clone(), &[5, 11], F32, Fill::Constant(f64::NEG_INFINITY)));
+    samples.push(masked(n, op.clone(), &[5, 11], F32, Fill::Floats(vec![0.0, f64::NEG_INFINITY, 1.5])));
+    samples.push(masked(n, capped.clone(), &[5, 11], Bool, Fill::Any));
+    samples.push(masked(n, capped, &[4, 5, 11], F32, Fill::Normal));
+    samples
+}
+
+fn with_lengths(op: &Attention) -> Vec<Sample> {
+    let n = Size { b: 3, sq: 4, sk: 12, hq: 4, hkv: 2, ..BASE };
+    let causal = Attention { causal: true, ..op.clone() };
+    let window = Attention { causal: true, left: 2, ..op.clone() };
+    let one = Size { sq: 1, ..n };
+    vec![
+        lengths(n, op.clone(), &[12, 7, 1]),
+        lengths(n, op.clone(), &[0, 12, 3]),
+        lengths(n, op.clone(), &[5]),
+        lengths(n, causal.clone(), &[12, 7, 4]),
+        lengths(n, causal.clone(), &[2, 0, 5]),
+        lengths(n, causal.clone(), &[9]),
+        lengths(n, window.clone(), &[12, 8, 4]),
+        lengths(one, causal.clone(), &[1, 12, 6]),
+        lengths(one, causal, &[0]),
+        lengths(one, window, &[12, 2, 1]),
+        lengths(Size { sk: 300, d: 64, dv: 64, ..one }, op.clone(), &[300, 77, 129]),
+    ]
+}
+
+/// A cache of capacity 24 in the state's dtype, rows beyond its length poisoned: 5 rows at `pos`, then attention over
+/// pos + 5.
+fn cache(dtype: DType) -> Sample {
+    Sample::graph(&format!("over a {dtype} cache with unused rows of NaN"), |g| {
+        let caches = ["k", "v"].map(|n| {
+            let init = g.param(&format!("{n}_init"), tensor(dtype, [2u64, 2, 24, 16]));
+            g.state_from(&format!("{n}_cache"), init)
+        });
+        let rows = ["k", "v"].map(|n| g.input(n, tensor(F32, [2u64, 2, 5, 16])));
+        let q = g.input("q", tensor(F32, [2u64, 4, 5, 16]));
+        let pos = g.input("pos", i32::<u64>([]));
+        let k = g.kv_append(caches[0], rows[0], pos, 2, AppendMode::Linear);
+        let v = g.kv_append(caches[1], rows[1], pos, 2, AppendMode::Linear);
+        let total = g.add(pos, g.constant_scalar(I32, 5.0));
+        g.output(
+            "y",
+            g.attention(q, k, v, None, Some(total), Attention { causal: true, ..Attention::default() }),
+        );
+    })
+    .fill("pos", Fill::Constant(0.0))
+    .fill("k_init", Fill::Constant(f64::NAN))
+    .fill("v_init", Fill::Constant(f64::NAN))
+    .runs(2)
+}
+
+/// Keys and values behind the length are NaN; so are those that a causal query does not see.
+fn unused_rows_are_nan() -> Sample {
+    Sample::graph("rows beyond the length are NaN", |g| {
+        let q = g.input("q", tensor(F32, [1u64, 2, 3, 8]));
+        let nan = g.expand(g.constant_scalar(F32, f64::NAN), &[1, 2, 4, 8]);
+        let [k, v] = ["k", "v"].map(|n| g.concat(&[g.input(n, tensor(F32, [1u64, 2, 5, 8])), nan], 2));
+        let len = g.constant_scalar(I32, 5.0);
+        g.output("all", g.attention(q, k, v, None, Some(len), Attention::default()));
+        g.output(
+            "causal",
+            g.attention(q, k, v, None, Some(len), Attention { causal: true, ..Attention::default() }),
+        );
+    })
+}
+
+fn symbolic(s: u64) -> Sample {
+    Sample::graph(&format!("symbolic lengths, {s} of 24"), |g| {
+        let size = |h: u64| -> [DimSpec; 4] { [sym("b", 1..=3), sym("s", 1..=24), h.into(), 16.into()] };
+        let [q, k, v] = [("q", 4), ("k", 2), ("v", 2)].map(|(n, h)| g.input(n, tensor(F32, size(h))));
+        let len = g.input("lengths", tensor(I32, [sym("b", 1..=3)]));
+        let op = Attention { layout: AttentionLayout::Bshd, ..Attention::default() };
+        g.output("y", g.attention(q, k, v, None, Some(len), op));
+    })
+    .bind("b", 2)
+    .bind("s", s)
+    .fill("lengths", Fill::Ints(vec![s as i64, 1]))
+}
+
+fn all_in_one() -> Sample {
+    Sample::graph("mask, length, window, scale and softcap at once", |g| {
+        let n = Size { sq: 7, sk: 21, hq: 6, hkv: 2, ..BASE };
+        let [q, k, v] = qkv(g, n, AttentionLayout::Bhsd, F32);
+        let mask = g.input("mask", tensor(F32, [2u64, 1, 7, 18]));
+        let len = g.input("kv_len", tensor(I32, [2u64]));
+        let op = Attention { scale: Some(0.3), causal: true, left: 9, softcap: 5.0, ..Attention::default() };
+        g.output("y", g.attention(q, k, v, Some(mask), Some(len), op));
+    })
+    .fill("kv_len", Fill::Ints(vec![20, 9]))
+}

@@ -1,0 +1,13 @@
+//! `Celu`: an exponential bend that stays smooth.
+
+use super::elementwise::unary_with;
+use crate::sample::Fill;
+
+unary_with! {
+    /// y = max(0, x) + min(0, α(e^(x/α) − 1)) (ONNX Celu): x\[…\] → the same type.
+    Celu celu {
+        /// Where the bend ends; not 0.
+        alpha: f32 = 1.0,
+    }, FLOATS, |op, _cx, b, x| b.add(b.max(b.f32(0.0), x), b.min(b.f32(0.0), b.mul(b.f32(op.alpha), b.expm1(b.div(x, b.f32(op.alpha)))))),
+    Fill::Special, settings [Celu { alpha: 1.0 }, Celu { alpha: 0.5 }, Celu { alpha: 3.0 }]
+}

@@ -1,0 +1,15 @@
+//! `HardSigmoid`: a clipped line.
+
+use super::elementwise::unary_with;
+use crate::sample::Fill;
+
+unary_with! {
+    /// y = max(0, min(1, αx + β)) (ONNX HardSigmoid): x\[…\] → the same type.
+    HardSigmoid hard_sigmoid {
+        /// Slope.
+        alpha: f32 = 0.2,
+        /// Value at 0.
+        beta: f32 = 0.5,
+    }, FLOATS, |op, _cx, b, x| b.clamp(b.fma(x, b.f32(op.alpha), b.f32(op.beta)), b.f32(0.0), b.f32(1.0)),
+    Fill::Special, settings [HardSigmoid { alpha: 0.2, beta: 0.5 }, HardSigmoid { alpha: 1.0 / 6.0, beta: 0.5 }, HardSigmoid { alpha: -0.3, beta: 0.25 }]
+}

@@ -1,0 +1,10 @@
+//! `Max`: the larger of any number of tensors.
+
+use super::elementwise::variadic;
+use crate::sample::Fill;
+
+variadic! {
+    /// y = the larger of all operands with NumPy broadcasting (ONNX Max): one or more tensors of one dtype → that dtype. NaN
+    /// wins.
+    Max max, NUMERIC, composite false, |b, xs| xs.into_iter().reduce(|x, y| b.max(x, y)), Fill::Special
+}

@@ -1,0 +1,144 @@
+//! `Slice`: a range with a step along some axes.
+
+use super::OpDef;
+use crate::attr::AttrError;
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::sample::Sample;
+use crate::shape::display_dim;
+use pumice_types::{DimExpr, SymbolTable};
+
+crate::op! {
+    /// The elements start, start + step, … before end, along each named axis (ONNX Slice). Starts and ends are clamped
+    /// as NumPy does, negative ones count from the end; a negative step walks backward, and i64::MIN as its end means
+    /// through the first element.
+    pub struct Slice {
+        /// First index of each axis.
+        starts: Vec<DimExpr>,
+        /// The index that is not reached.
+        ends: Vec<DimExpr>,
+        /// The axes; empty: the first ones, as many as there are starts.
+        axes: Vec<i64> = Vec::new(),
+        /// Steps; empty: 1.
+        steps: Vec<i64> = Vec::new(),
+    }
+}
+
+/// What is taken of one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisRange {
+    /// The axis.
+    pub axis: usize,
+    /// First index taken, clamped.
+    pub start: DimExpr,
+    /// Distance of the indices.
+    pub step: i64,
+    /// How many are taken.
+    pub len: DimExpr,
+}
+
+impl Slice {
+    /// The clamped range of every sliced axis of a tensor of that shape.
+    pub fn ranges(&self, shape: &[DimExpr], symbols: &SymbolTable) -> Result<Vec<AxisRange>, OpError> {
+        let n = self.starts.len();
+        let agree = |list: usize| list == n || list == 0;
+        if self.ends.len() != n || !agree(self.axes.len()) || !agree(self.steps.len()) {
+            return Err(OpError::Invalid("starts, ends, axes and steps must be equally long".into()));
+        }
+        let mut ranges: Vec<AxisRange> = Vec::with_capacity(n);
+        for i in 0..n {
+            let named = self.axes.get(i).copied().unwrap_or(i as i64);
+            let axis = crate::infer::normalize_axis(named, shape.len())?;
+            if ranges.iter().any(|r| r.axis == axis) {
+                return Err(OpError::DuplicateAxis(named));
+            }
+            let step = self.steps.get(i).copied().unwrap_or(1);
+            if step == 0 || step == i64::MIN {
+                let reason = "a step is neither 0 nor the smallest integer".into();
+                return Err(AttrError::Value { name: "steps", reason }.into());
+            }
+            let bound = |e: &DimExpr| clamped(e, &shape[axis], step > 0, symbols);
+            let (start, end) = (bound(&self.starts[i])?, bound(&self.ends[i])?);
+            let span = if step > 0 { end - start.clone() } else { start.clone() - end };
+            let size = DimExpr::constant(step.abs());
+            let len = span.max_with(&DimExpr::constant(0)).ceil_div(&size);
+            ranges.push(AxisRange { axis, start, step, len: simplest(len, symbols) });
+        }
+        Ok(ranges)
+    }
+}
+
+/// max(0, e) where e cannot be negative is e: keeps extents linear.
+fn simplest(len: DimExpr, symbols: &SymbolTable) -> DimExpr {
+    let (lo, hi) = len.bounds(symbols);
+    if lo == hi { DimExpr::constant(lo) } else { len }
+}
+
+/// A start or end brought into 0..=n, or −1..=n−1 for a walk backward, where n is the extent.
+fn clamped(e: &DimExpr, n: &DimExpr, forward: bool, symbols: &SymbolTable) -> Result<DimExpr, OpError> {
+    let (lo, hi) = e.bounds(symbols);
+    let from_end = hi < 0;
+    if lo < 0 && !from_end {
+        let extent = display_dim(e, symbols);
+        return Err(OpError::ExtentUnsupported { what: "the sign of a start or end".into(), extent });
+    }
+    let (floor, ceiling) = if forward {
+        (DimExpr::constant(0), n.clone())
+    } else {
+        (DimExpr::constant(-1), n.clone() - DimExpr::constant(1))
+    };
+    // i64::MIN plus an extent saturates nowhere near the floor, so the order of the two limits is free.
+    let index = if from_end { n.clone() + e.clone() } else { e.clone() };
+    let below = within(index, &ceiling, symbols, true);
+    Ok(within(below, &floor, symbols, false))
+}
+
+/// min(e, limit) or max(e, limit), the expression itself where bounds decide.
+fn within(e: DimExpr, limit: &DimExpr, symbols: &SymbolTable, at_most: bool) -> DimExpr {
+    let (lo, hi) = (e.clone() - limit.clone()).bounds(symbols);
+    match (at_most, hi <= 0, lo >= 0) {
+        (true, true, _) | (false, _, true) => e,
+        (true, _, true) | (false, true, _) => limit.clone(),
+        (true, ..) => e.min_with(limit),
+        (false, ..) => e.max_with(limit),
+    }
+}
+
+impl OpDef for Slice {
+    const OPERANDS: &'static [&'static str] = &["x"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        let x = cx.ty(0)?;
+        let mut shape = x.shape.clone();
+        for range in self.ranges(&x.shape, cx.symbols())? {
+            shape[range.axis] = range.len;
+        }
+        one(x.dtype, shape)
+    }
+
+    fn samples() -> Vec<Sample> {
+        super::slice_samples::samples()
+    }
+
+    fn is_movement(&self) -> bool {
+        true
+    }
+}
+
+impl GraphBuilder {
+    /// A range with a step along some axes: x\[…, n, …\] → \[…, ⌈(end − start)/step⌉, …\]. Empty `axes`: the first ones;
+    /// empty `steps`: 1.
+    pub fn slice(&self, x: Value, starts: &[i64], ends: &[i64], axes: &[i64], steps: &[i64]) -> Value {
+        let exprs = |v: &[i64]| v.iter().map(|&i| DimExpr::constant(i)).collect();
+        let (starts, ends) = (exprs(starts), exprs(ends));
+        self.apply(Slice { starts, ends, axes: axes.to_vec(), steps: steps.to_vec() }, &[x])
+    }
+
+    /// The `len` elements from `start` on along one axis, both expressions: x\[…, n, …\] → \[…, len, …\].
+    pub fn narrow(&self, x: Value, axis: i64, start: impl Into<DimExpr>, len: impl Into<DimExpr>) -> Value {
+        let start = start.into();
+        let end = start.clone() + len.into();
+        self.apply(Slice { starts: vec![start], ends: vec![end], axes: vec![axis], steps: Vec::new() }, &[x])
+    }
+}
