@@ -5,17 +5,21 @@
 //! checked by [`check`], which shares no code with the planner. Nothing here knows an op: what a step means is opaque
 //! text to everyone but the evaluator.
 
+pub mod check;
+pub mod diff;
 pub mod frame;
+pub mod hist;
 pub mod kernel;
 pub mod kernels;
 pub mod plan;
+pub mod print;
 pub mod region;
 pub mod step;
 
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord};
 pub use kernel::{ArgValue, HoleFill, HoleInput, KernelCall, KernelDecl, UseIndex};
 pub use plan::{
-    Barrier, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement, Plan, PlanValue,
+    Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement, Plan, PlanValue,
     Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
 };
 pub use region::{Region, RegionKind, SLOT_ALIGNMENT, Span};

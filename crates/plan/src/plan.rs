@@ -4,7 +4,7 @@
 use crate::frame::Frame;
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId};
-use pumice_types::{Bytes, DType, DimExpr, ScalarId, SymbolId, SymbolTable, Target};
+use pumice_types::{Bytes, DType, DimExpr, ScalarId, SymbolId, SymbolTable, Target, Tensor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
@@ -59,6 +59,15 @@ pub struct ParamSlot {
     pub span: Span,
 }
 
+/// Data written in the graph: natural bytes in region `weights`, uploaded when the plan is loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantSlot {
+    /// The bytes.
+    pub data: Tensor,
+    /// Where they lie.
+    pub span: Span,
+}
+
 /// What a state holds before anything was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StateInit {
@@ -105,6 +114,8 @@ pub struct IoSlot {
 pub enum ContentOrigin {
     /// Bytes of a stored param (index into `params`), set by the user.
     Param(u32),
+    /// Data of the graph (index into `constants`), uploaded when the plan is loaded.
+    Constant(u32),
     /// Bytes that the load program derives.
     Derived,
     /// Bytes of an input (index into `inputs`), set before the run.
@@ -335,6 +346,8 @@ pub struct Plan {
     pub scalars: Vec<ScalarSlot>,
     /// Stored params.
     pub params: Vec<ParamSlot>,
+    /// Data written in the graph.
+    pub constants: Vec<ConstantSlot>,
     /// States.
     pub states: Vec<StateSlot>,
     /// Inputs in declaration order.

@@ -239,7 +239,11 @@ impl KernelCall {
             return Err(CallError::Variant { kernel: kernel(), variant: self.variant.clone() });
         }
         let count = |what, expected: usize, given: usize| {
-            if expected == given { Ok(()) } else { Err(CallError::Count { kernel: kernel(), what, expected, given }) }
+            if expected == given {
+                Ok(())
+            } else {
+                Err(CallError::Count { kernel: kernel(), what, expected, given })
+            }
         };
         count("argument words", decl.arg_words() as usize, self.args.len())?;
         count("operands", decl.operands.len(), self.operands.len())?;
@@ -247,8 +251,9 @@ impl KernelCall {
             count("slots at most", decl.slots as usize, self.slots.len())?;
         }
         for &(id, _) in &self.spec {
-            let typed = decl.operands.iter().enumerate().any(|(k, o)| o.typed && super::TYPED_ID + k as u32 == id);
-            if !typed && !decl.specs.iter().any(|s| s.id == id) {
+            let typed =
+                decl.operands.iter().enumerate().any(|(k, o)| o.typed && super::TYPED_ID + k as u32 == id);
+            if !typed && id != super::VARIES_ID && !decl.specs.iter().any(|s| s.id == id) {
                 return Err(CallError::Spec { kernel: kernel(), id });
             }
         }

@@ -89,10 +89,13 @@ macro_rules! kernel {
                 use $crate::kernel::{IntoArgs, IntoOperand};
                 let (mut args, mut operands) = (Vec::new(), Vec::new());
                 let mut spec: Vec<(u32, u32)> = vec![$(($id, self.$spec)),*];
-                spec.sort_by_key(|s| s.0);
                 $(self.$arg.append(&mut args);)*
                 let mut typed_id = $crate::kernel::TYPED_ID;
                 $(self.$operand.append(typed_id, &mut operands, &mut spec); typed_id += 1;)*
+                if args.iter().all(|a| matches!(a, $crate::kernel::ArgValue::U32(_))) {
+                    spec.push(($crate::kernel::VARIES_ID, 0));
+                }
+                spec.sort_by_key(|s| s.0);
                 $crate::kernel::KernelCall {
                     kernel: $crate::kernel::KernelName(::std::borrow::Cow::Borrowed($name)),
                     variant: self.variant.to_owned(),
@@ -127,28 +130,76 @@ pub const fn is_plain(name: &str) -> bool {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kernel_word {
-    (arg_type) => { $crate::kernel::ArgValue };
-    (arg_type $len:literal) => { [$crate::kernel::ArgValue; $len] };
-    (operand_type) => { $crate::kernel::UseIndex };
-    (operand_type typed) => { $crate::kernel::Typed };
-    (option) => { None };
-    (option $len:literal) => { Some($len) };
-    (flag) => { false };
-    (flag typed) => { true };
-    (flag stores) => { true };
-    (u32) => { $crate::kernel::ArgKind::U32 };
-    (i32) => { $crate::kernel::ArgKind::I32 };
-    (f32) => { $crate::kernel::ArgKind::F32 };
-    (read) => { $crate::kernel::OperandAccess::Read };
-    (write) => { $crate::kernel::OperandAccess::Write };
-    (readwrite) => { $crate::kernel::OperandAccess::ReadWrite };
-    (status) => { $crate::kernel::OperandAccess::Status };
-    (float) => { $crate::kernel::HoleType::Float };
-    (vec4) => { $crate::kernel::HoleType::Vec4 };
-    (uint) => { $crate::kernel::HoleType::Uint };
-    (uvec4) => { $crate::kernel::HoleType::Uvec4 };
-    (void1) => { $crate::kernel::HoleType::Void1 };
-    (void4) => { $crate::kernel::HoleType::Void4 };
-    (zero) => { $crate::kernel::OptLevel::Zero };
-    (full) => { $crate::kernel::OptLevel::Full };
+    (arg_type) => {
+        $crate::kernel::ArgValue
+    };
+    (arg_type $len:literal) => {
+        [$crate::kernel::ArgValue; $len]
+    };
+    (operand_type) => {
+        $crate::kernel::UseIndex
+    };
+    (operand_type typed) => {
+        $crate::kernel::Typed
+    };
+    (option) => {
+        None
+    };
+    (option $len:literal) => {
+        Some($len)
+    };
+    (flag) => {
+        false
+    };
+    (flag typed) => {
+        true
+    };
+    (flag stores) => {
+        true
+    };
+    (u32) => {
+        $crate::kernel::ArgKind::U32
+    };
+    (i32) => {
+        $crate::kernel::ArgKind::I32
+    };
+    (f32) => {
+        $crate::kernel::ArgKind::F32
+    };
+    (read) => {
+        $crate::kernel::OperandAccess::Read
+    };
+    (write) => {
+        $crate::kernel::OperandAccess::Write
+    };
+    (readwrite) => {
+        $crate::kernel::OperandAccess::ReadWrite
+    };
+    (status) => {
+        $crate::kernel::OperandAccess::Status
+    };
+    (float) => {
+        $crate::kernel::HoleType::Float
+    };
+    (vec4) => {
+        $crate::kernel::HoleType::Vec4
+    };
+    (uint) => {
+        $crate::kernel::HoleType::Uint
+    };
+    (uvec4) => {
+        $crate::kernel::HoleType::Uvec4
+    };
+    (void1) => {
+        $crate::kernel::HoleType::Void1
+    };
+    (void4) => {
+        $crate::kernel::HoleType::Void4
+    };
+    (zero) => {
+        $crate::kernel::OptLevel::Zero
+    };
+    (full) => {
+        $crate::kernel::OptLevel::Full
+    };
 }

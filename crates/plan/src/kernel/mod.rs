@@ -8,12 +8,19 @@ pub mod call;
 pub mod declare;
 pub mod interface;
 pub mod layout;
+#[cfg(test)]
+mod tests;
 
-pub use call::{ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, IntoOperand, KernelCall, KernelName, Typed, UseIndex};
+pub use call::{
+    ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, IntoOperand, KernelCall, KernelName, Typed,
+    UseIndex,
+};
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
 
 /// Specialization constant of the branch that keeps hole functions alive; false in every pipeline.
 pub const KEEP_ID: u32 = 99;
+/// Specialization constant that says whether any argument varies; false lets drivers drop the frame from a kernel.
+pub const VARIES_ID: u32 = 98;
 /// Specialization constant of the first typed operand; operand `k` has `TYPED_ID + k`.
 pub const TYPED_ID: u32 = 100;
 
@@ -173,7 +180,7 @@ pub struct HoleDecl {
 pub struct SpecDecl {
     /// Lower case here; the GLSL constant is the same name in upper case, of type `uint`.
     pub name: &'static str,
-    /// `constant_id`; below [`KEEP_ID`].
+    /// `constant_id`; below [`VARIES_ID`].
     pub id: u32,
     /// The value in the unspecialized module.
     pub default: u32,

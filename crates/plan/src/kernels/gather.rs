@@ -10,17 +10,18 @@ kernel! {
     /// y[o, j, c] = table[o, idx[j], c]; o < outer, j < count, c < inner; idx in -axis..axis.
     ///
     /// An index outside gives a row of zeros (before the hole) and raises INDEX_OUT_OF_RANGE at position j for op
-    /// `op`. `wide` 1: idx is 64-bit. Vectors of four along c where `vec` is 1 (inner a multiple of four). Slot s of
-    /// the hole has element `slot_offset[s] + o * slot_outer[s] + j * slot_row[s] + c * slot_col[s]`, `slot_col` 0 or
-    /// 1. Table positions o * axis * inner + ... stay below 2^31 elements.
+    /// `op`. `wide` 1: idx is 64-bit. Vectors of four along c where `vec` is 1 (inner, and the offsets and strides
+    /// of the slots in slot_cols, multiples of four). Slot s of the hole has element `slot_offset[s] + o *
+    /// slot_outer[s] + j * slot_row[s] + c * bit s of slot_cols`. Table positions o * axis * inner + ... stay below
+    /// 2^31 elements.
     pub struct Gather = "gather" in "gather/gather.comp";
     grid "ceil(outer * count * ceil(inner / 4) / 256) groups of 256 threads, folded";
     args { outer: u32, axis: u32, inner: u32, count: u32, op: u32,
-        slot_offset[4]: i32, slot_outer[4]: i32, slot_row[4]: i32, slot_col[4]: i32 }
+        slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32 }
     operands { table: read typed, idx: read, y: write, status: status }
-    slots 4;
+    slots 2;
     holes { epilogue: vec4 [v] (outer, row, col) }
-    specs { wide = 0: 0, vec = 1: 1 }
+    specs { wide = 0: 0, vec = 1: 1, slot_cols = 2: 3 }
     variants { plain: zero }
 }
 

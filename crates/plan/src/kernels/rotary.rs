@@ -8,9 +8,9 @@ pub const DECLS: &[KernelDecl] = &[Rotary::DECL];
 
 /// `source` of [`Rotary`].
 pub mod source {
-    /// Row `positions[b, s]` of cos and sin, which have `table_rows` rows; outside: zeros and INDEX_OUT_OF_RANGE.
+    /// Row `positions[b, s]` of cos and sin, which have `table` rows; outside: zeros and INDEX_OUT_OF_RANGE.
     pub const TABLE_BY_POSITION: u32 = 0;
-    /// Row `b * table_batch + s` of cos and sin.
+    /// Row `b * table + s` of cos and sin.
     pub const TABLE_BY_ROW: u32 = 1;
     /// Computed: the angle of pair i at integer position p is the fraction of p * turns[i], turns as 64-bit fixed point.
     pub const COMPUTED: u32 = 2;
@@ -20,7 +20,7 @@ pub mod source {
 pub mod position {
     /// `base + s`.
     pub const BASE: u32 = 0;
-    /// `base + positions[b * pos_batch + s * pos_row]`, i32.
+    /// `base + positions[b * pos_batch + s]`, i32.
     pub const I32: u32 = 1;
     /// The same, i64.
     pub const I64: u32 = 2;
@@ -37,12 +37,11 @@ kernel! {
     /// `epilogue`, one element each.
     pub struct Rotary = "rotary" in "rotary/rotary.comp";
     grid "ceil(batch * seq * heads * (dim - n_rot / 2) / 256) groups of 256 threads, folded";
-    args { batch: u32, seq: u32, heads: u32, dim: u32, n_rot: u32, x_offset: u32, x_batch: u32, x_seq: u32, x_head: u32,
-        y_batch: u32, y_seq: u32, y_head: u32, base: i32, pos_batch: u32, pos_row: u32, table_rows: u32,
-        table_batch: u32, attn: f32, op: u32 }
+    args { batch: u32, seq: u32, heads: u32, x_offset: u32, x_batch: u32, x_seq: u32, x_head: u32,
+        y_batch: u32, y_seq: u32, y_head: u32, base: i32, pos_batch: u32, table: u32, attn: f32, op: u32 }
     operands { x: read, cos: read, sin: read, positions: read, y: write, status: status }
     slots 0;
     holes { epilogue: float [v] (batch, row, head, col) }
-    specs { interleaved = 0: 0, source = 1: 0, position = 2: 0 }
+    specs { interleaved = 0: 0, source = 1: 0, position = 2: 0, dim = 3: 64, n_rot = 4: 64 }
     variants { plain: zero }
 }

@@ -7,20 +7,21 @@ use crate::kernel::KernelDecl;
 pub const DECLS: &[KernelDecl] = &[SoftmaxRows::DECL, SoftmaxColumns::DECL];
 
 kernel! {
-    /// y[r, c] = epilogue(e^(v - m) / sum e^(v - m)), v = load(x[r, c]), m the row's maximum; `log` 1:
-    /// epilogue(v - m - ln sum).
+    /// y[r, c] = epilogue(e^(v - m) / sum e^(v - m)), v = load(x[r, c]), m the row's maximum; `log` 1: epilogue(v -
+    /// m - ln sum).
     ///
-    /// x lies at `r * x_row + c`, y at `r * n + c`. `vec` 1: n and x_row are multiples of four. A row of -Inf, or one
-    /// with +Inf or NaN, gives NaN. `plain` reads a row twice (running maximum and sum, then the result);
-    /// `fast1` to `fast16` once (at most `lanes * 4 * k` elements; see `norm::best`). Slot s has element
-    /// `slot_offset[s] + r * slot_row[s] + c * slot_col[s]`, `slot_col` 0 or 1.
+    /// x lies at `r * x_row + c`, y at `r * n + c`. `vec` 1: n and x_row are multiples of four, and so are the
+    /// offsets and row strides of the slots in slot_cols. A row of -Inf, or one with +Inf or NaN, gives NaN.
+    /// `plain` reads a row twice (running maximum and sum, then the result); `fast1` to `fast16` once (at most
+    /// `lanes * 4 * k` elements; see `norm::best`). Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit
+    /// s of slot_cols`.
     pub struct SoftmaxRows = "softmax_rows" in "softmax/rows.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, slot_offset[4]: i32, slot_row[4]: i32, slot_col[4]: i32 }
+    args { rows: u32, n: u32, x_row: u32, slot_offset[4]: i32, slot_row[4]: i32 }
     operands { x: read, y: write }
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: vec4 [v] (row, col) stores }
-    specs { lanes = 0: 256, vec = 1: 0, log = 2: 0 }
+    specs { lanes = 0: 256, vec = 1: 0, log = 2: 0, slot_cols = 3: 15 }
     variants {
         plain: zero;
         fast1: zero { "KEEP_ROW": "1" };
@@ -32,12 +33,13 @@ kernel! {
 }
 
 kernel! {
-    /// Softmax over the middle axis of dense [outer, n, inner], inner > 1. One thread walks one column.
+    /// Softmax over the middle axis of dense [outer, n, inner], inner > 1. One thread walks one column. Slot s has
+    /// element `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`.
     pub struct SoftmaxColumns = "softmax_columns" in "softmax/columns.comp";
     grid "ceil(outer * inner / 256) groups of 256 threads, folded";
-    args { outer: u32, n: u32, inner: u32, slot_offset[4]: i32, slot_outer[4]: i32, slot_row[4]: i32, slot_col[4]: i32 }
+    args { outer: u32, n: u32, inner: u32, slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32, slot_col[2]: i32 }
     operands { x: read, y: write }
-    slots 4;
+    slots 2;
     holes { load: float [v] (outer, row, col), epilogue: float [v] (outer, row, col) stores }
     specs { log = 0: 0 }
     variants { plain: zero }

@@ -1,0 +1,173 @@
+//! What depends on symbols, tried where the run's ranges end: views stay inside their spans, grids under their stated
+//! bounds, outputs in their slots.
+//!
+//! Every combination of smallest and largest symbols is tried, with scalars at their defaults, smallest and largest
+//! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not
+//! negative, so what holds at these corners holds between them.
+
+use super::Scene;
+use super::error::{Fault, Findings};
+use crate::plan::{Plan, Run};
+use crate::step::{Grid, StepKind, Use, View};
+use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId};
+
+/// With more symbols only the two extreme corners are tried.
+const MOST_SYMBOLS: usize = 4;
+
+/// Bindings at the ends of a run's ranges.
+pub(super) struct Corners {
+    /// With the scalars' defaults.
+    pub defaults: Vec<Bindings>,
+    /// With the scalars' smallest and largest values; empty where no scalar is an integer.
+    pub extremes: Vec<Bindings>,
+}
+
+impl Corners {
+    /// Of a run; combinations that its conditions refuse are left out.
+    pub fn of(plan: &Plan, run: &Run) -> Corners {
+        let symbols: Vec<Bindings> = symbol_corners(plan, run);
+        let with = |value: fn(&crate::plan::ScalarSlot) -> f64| {
+            let mut all = symbols.clone();
+            for b in &mut all {
+                for (i, s) in plan.scalars.iter().enumerate().filter(|(_, s)| s.dtype != DType::F32) {
+                    b.bind_scalar(ScalarId(i as u32), value(s) as i64);
+                }
+            }
+            all.retain(|b| allowed(run, b));
+            all
+        };
+        let integers = plan.scalars.iter().any(|s| s.dtype != DType::F32);
+        let mut extremes = if integers { with(|s| s.min) } else { Vec::new() };
+        extremes.extend(if integers { with(|s| s.max) } else { Vec::new() });
+        Corners { defaults: with(|s| s.default), extremes }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Bindings> {
+        self.defaults.iter().chain(&self.extremes)
+    }
+}
+
+fn symbol_corners(plan: &Plan, run: &Run) -> Vec<Bindings> {
+    let mut ends = Vec::new();
+    for ((_, s), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
+        let step = s.multiple_of.max(1);
+        let hi = hi - hi % step;
+        let Some(lo) = lo.checked_next_multiple_of(step).filter(|lo| *lo <= hi) else {
+            return Vec::new(); // No value in this range is allowed.
+        };
+        ends.push([lo, hi]);
+    }
+    let masks: Vec<u32> =
+        if ends.len() > MOST_SYMBOLS { vec![0, u32::MAX] } else { (0..1 << ends.len()).collect() };
+    let corner = |mask: u32| {
+        let mut b = Bindings::new();
+        for (i, pair) in ends.iter().enumerate() {
+            b.bind(SymbolId(i as u32), pair[(mask >> i.min(31)) as usize & 1]);
+        }
+        b
+    };
+    masks.into_iter().map(corner).collect()
+}
+
+fn allowed(run: &Run, bindings: &Bindings) -> bool {
+    run.checks.iter().all(|c| c.value.eval(bindings).is_ok_and(|v| (c.min..=c.max).contains(&v)))
+}
+
+/// Checks what depends on symbols.
+pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
+    let corners = match scene.run {
+        Some(run) => Corners::of(scene.plan, run),
+        None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new() },
+    };
+    for (id, step) in scene.steps() {
+        for (index, u) in step.uses.iter().enumerate() {
+            if let Some(fault) = view(index, u, &corners) {
+                findings.at(id, &step.origin, fault);
+            }
+        }
+        if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) = (&step.kind, scene.run)
+            && let Some(fault) = grid(run, word.0, upper, &corners)
+        {
+            findings.at(id, &step.origin, fault);
+        }
+    }
+    if let Some(run) = scene.run {
+        outputs(scene, run, &corners, findings);
+    }
+}
+
+fn is_static(view: &View) -> bool {
+    view.shape.iter().chain(&view.strides).chain([&view.offset]).all(|d| d.as_const().is_some())
+}
+
+fn view(index: usize, u: &Use, corners: &Corners) -> Option<Fault> {
+    let try_one = |bindings: &Bindings| match covered(&u.view, bindings) {
+        Ok((start, end)) if start >= 0 && end <= i128::from(u.span.len.0) => None,
+        Ok((start, end)) => Some(Fault::View { index, start, end, span: u.span }),
+        Err(why) => Some(Fault::Expression { what: format!("the view of use {index}"), why }),
+    };
+    if is_static(&u.view) {
+        return try_one(&Bindings::new());
+    }
+    corners.all().find_map(try_one)
+}
+
+/// The bytes between the first and the last element of a view, relative to its span.
+fn covered(view: &View, bindings: &Bindings) -> Result<(i128, i128), String> {
+    let eval = |e: &DimExpr| e.eval(bindings).map_err(|e| e.to_string());
+    let first = i128::from(eval(&view.offset)?);
+    let (mut low, mut high) = (first, first);
+    let mut empty = false;
+    for (extent, stride) in view.shape.iter().zip(&view.strides) {
+        let extent = extent.eval_extent(bindings).map_err(|e| e.to_string())?;
+        empty |= extent == 0;
+        let reach = i128::from(eval(stride)?).saturating_mul(i128::from(extent) - 1);
+        low = low.saturating_add(reach.min(0));
+        high = high.saturating_add(reach.max(0));
+    }
+    let width = i128::from(view.storage.element_bytes(view.dtype));
+    Ok(if empty { (0, 0) } else { (low.saturating_mul(width), high.saturating_add(1).saturating_mul(width)) })
+}
+
+fn grid(run: &Run, word: u32, upper: &[u32; 3], corners: &Corners) -> Option<Fault> {
+    use crate::frame::FrameSlot;
+    for (dimension, &limit) in upper.iter().enumerate() {
+        let slot = run.frame.words.get(word as usize + dimension)?;
+        for bindings in corners.all() {
+            let value = match slot {
+                FrameSlot::Expr(e) => e.eval(bindings).ok(),
+                FrameSlot::Bound(s) => bindings.symbol(*s).and_then(|v| i64::try_from(v).ok()),
+                _ => return Some(Fault::Frame(format!("a grid in word {word}, which is {slot:?}"))),
+            };
+            let Some(groups) = value.and_then(|v| u64::try_from(v).ok()) else {
+                let what = format!("grid dimension {dimension}");
+                return Some(Fault::Expression { what, why: format!("{value:?}") });
+            };
+            if groups > u64::from(limit) {
+                return Some(Fault::Grid { dimension, groups, limit: limit.into() });
+            }
+        }
+    }
+    None
+}
+
+/// Outputs at their actual extents fit the bytes that hold them.
+fn outputs(scene: &Scene<'_>, run: &Run, corners: &Corners, findings: &mut Findings) {
+    for (slot, id) in scene.plan.outputs.iter().zip(&run.outputs) {
+        let Some(value) = scene.program.value(*id) else { continue };
+        for bindings in corners.all() {
+            let bytes = slot.shape.iter().try_fold(slot.dtype.natural_bytes(), |n, d| {
+                d.eval_extent(bindings).ok().and_then(|d| n.checked_mul(d))
+            });
+            let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
+            let why = match bytes {
+                Some(bytes) if bytes > value.span.len.0 => "it has more bytes than its slot",
+                Some(bytes) if bytes > 0 && !inside => "it is not the front of its slot",
+                Some(_) => continue,
+                None => "its extents have no value",
+            };
+            findings.add(Fault::Slot { what: format!("output {}", slot.name), span: value.span, why });
+            break;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Symbolic contents: which value the bytes hold after every step, followed through the program twice in a row.
+
+use super::Scene;
+use super::error::{Fault, Findings};
+use super::intervals::Memory;
+use crate::plan::{ContentOrigin, PlanValue};
+use crate::region::{RegionKind, Span};
+use crate::step::{Access, ContentId, Step, StepId, Use};
+use std::collections::BTreeMap;
+
+/// The value that bytes hold; `None` for nothing that this replay may read.
+type Held = Option<ContentId>;
+
+/// Follows the contents. `derived` are spans of derived weights that are there when the program begins. Returns those
+/// that it leaves intact.
+pub(super) fn check(scene: &Scene<'_>, derived: &[Span], findings: &mut Findings) -> Vec<Span> {
+    let facts = Facts::of(scene);
+    if scene.run.is_some() {
+        expect_derived(scene, derived, findings);
+    }
+    let mut memory = Memory::new();
+    facts.outside(scene, &mut memory);
+    for replay in 0..2 {
+        if replay > 0 {
+            facts.seam(scene, &mut memory);
+        }
+        for (id, step) in scene.steps() {
+            follow(scene, &facts, &mut memory, (id, step), findings);
+        }
+        ends(scene, &facts, &mut memory, findings);
+    }
+    intact(scene, &facts, &mut memory)
+}
+
+/// What contents are to each other.
+struct Facts {
+    /// The content whose bytes a content has: itself, unless no step writes it or it shares storage.
+    same: Vec<ContentId>,
+    /// For a version of a state, the one before it.
+    previous: Vec<Option<ContentId>>,
+    /// The last step that writes a content; status atomics do not count.
+    last_writer: Vec<Option<StepId>>,
+    /// For each state, its content when a replay begins.
+    before: Vec<Option<ContentId>>,
+    /// Whether a content is there before the program begins, and stays.
+    persists: Vec<bool>,
+}
+
+impl Facts {
+    fn of(scene: &Scene<'_>) -> Facts {
+        let values = &scene.program.values;
+        let mut facts = Facts {
+            same: (0..values.len() as u32).map(ContentId).collect(),
+            previous: vec![None; values.len()],
+            last_writer: vec![None; values.len()],
+            before: vec![None; scene.plan.states.len()],
+            persists: values.iter().map(|v| persists(scene, v.origin)).collect(),
+        };
+        for (id, step) in scene.steps() {
+            for (_, u) in Scene::uses(step, true).filter(|(_, u)| u.access != Access::StatusAtomic) {
+                facts.last_writer[u.content.0 as usize] = Some(id);
+            }
+        }
+        facts.versions(values);
+        facts.ties(values);
+        facts
+    }
+
+    /// Versions of a state are numbered upwards; one that no step writes is the one before it.
+    fn versions(&mut self, values: &[PlanValue]) {
+        let mut latest: BTreeMap<u32, ContentId> = BTreeMap::new();
+        for (i, v) in values.iter().enumerate() {
+            let id = ContentId(i as u32);
+            match v.origin {
+                ContentOrigin::StateBefore(state) => {
+                    if let Some(before) = self.before.get_mut(state as usize) {
+                        *before = Some(id);
+                    }
+                    latest.insert(state, id);
+                }
+                ContentOrigin::StateAfter(state) => {
+                    let previous = latest.get(&state).copied();
+                    match (self.last_writer[i], previous) {
+                        (None, Some(p)) => self.same[i] = p,
+                        _ => {
+                            self.previous[i] = previous;
+                            latest.insert(state, id);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is stored in one place under several numbers is one content.
+    fn ties(&mut self, values: &[PlanValue]) {
+        let mut first: BTreeMap<Span, ContentId> = BTreeMap::new();
+        for (i, v) in values.iter().enumerate() {
+            if self.persists[i] && v.span.region == RegionKind::Weights && v.span.len.0 > 0 {
+                self.same[i] = *first.entry(v.span).or_insert(ContentId(i as u32));
+            }
+        }
+    }
+
+    fn same(&self, id: ContentId) -> ContentId {
+        self.same[id.0 as usize]
+    }
+
+    /// What memory holds before the first replay.
+    fn outside(&self, scene: &Scene<'_>, memory: &mut Memory<Held>) {
+        for (i, v) in scene.program.values.iter().enumerate() {
+            let id = ContentId(i as u32);
+            if self.persists[i] || self.before.contains(&Some(id)) {
+                memory.visit(v.span, |_, held| *held = Some(self.same(id)));
+            }
+        }
+    }
+
+    /// Between two replays: what persists stays, a state at its end is the state at the next beginning, and nothing
+    /// else may be read any more.
+    fn seam(&self, scene: &Scene<'_>, memory: &mut Memory<Held>) {
+        let states = scene.run.map_or(&[][..], |r| &r.states);
+        memory.visit_all(|held| {
+            let Some(id) = *held else { return };
+            if self.persists[id.0 as usize] {
+                return;
+            }
+            let state = match scene.program.values[id.0 as usize].origin {
+                ContentOrigin::StateBefore(i) | ContentOrigin::StateAfter(i) => Some(i as usize),
+                _ => None,
+            };
+            let last = state.filter(|&i| states.get(i).is_some_and(|&last| self.same(last) == id));
+            *held = last.and_then(|i| self.before.get(i).copied().flatten());
+        });
+    }
+}
+
+fn persists(scene: &Scene<'_>, origin: ContentOrigin) -> bool {
+    match origin {
+        ContentOrigin::Param(_) | ContentOrigin::Constant(_) => true,
+        ContentOrigin::Input(_) | ContentOrigin::Frame => true,
+        ContentOrigin::Derived => scene.run.is_some(),
+        // Where no op reports, kernels may still be given the block; they do not touch it.
+        ContentOrigin::Status => scene.plan.status_ops.is_empty(),
+        ContentOrigin::StateBefore(_) | ContentOrigin::StateAfter(_) | ContentOrigin::Step => false,
+    }
+}
+
+/// Derived weights that the run reads are left by the load program, at that place.
+fn expect_derived(scene: &Scene<'_>, derived: &[Span], findings: &mut Findings) {
+    let mut used = vec![false; scene.program.values.len()];
+    for u in scene.program.steps.iter().flat_map(|s| &s.uses) {
+        used[u.content.0 as usize] = true;
+    }
+    for (v, _) in scene.program.values.iter().zip(used).filter(|(_, used)| *used) {
+        if v.origin == ContentOrigin::Derived && v.span.len.0 > 0 && !derived.contains(&v.span) {
+            findings.add(Fault::Derived { name: v.name.clone(), span: v.span });
+        }
+    }
+}
+
+/// One step: its reads, then its writes.
+fn follow(
+    scene: &Scene<'_>,
+    facts: &Facts,
+    memory: &mut Memory<Held>,
+    (id, step): (StepId, &Step),
+    findings: &mut Findings,
+) {
+    for (index, u) in step.uses.iter().enumerate() {
+        if u.access.writes() && u.access != Access::StatusAtomic {
+            continue;
+        }
+        if let Some(fault) = read(scene, facts, memory, id, (index, u)) {
+            findings.at(id, &step.origin, fault);
+        }
+    }
+    for (index, u) in Scene::uses(step, true) {
+        if let Some(fault) = write(scene, facts, memory, step, (index, u)) {
+            findings.at(id, &step.origin, fault);
+        }
+    }
+}
+
+/// The first part of a span that does not hold a content.
+fn mismatch(memory: &mut Memory<Held>, span: Span, expected: ContentId) -> Option<(Span, Held)> {
+    let mut wrong = None;
+    memory.visit(span, |part, held| {
+        if *held != Some(expected) && wrong.is_none() {
+            wrong = Some((part, *held));
+        }
+    });
+    wrong
+}
+
+fn named(scene: &Scene<'_>, held: Held) -> String {
+    held.map_or_else(|| "nothing".to_owned(), |id| scene.name(id))
+}
+
+fn read(
+    scene: &Scene<'_>,
+    facts: &Facts,
+    memory: &mut Memory<Held>,
+    id: StepId,
+    (index, u): (usize, &Use),
+) -> Option<Fault> {
+    let expected = facts.same(u.content);
+    if let Some((at, held)) = mismatch(memory, u.span, expected) {
+        let (expected, found) = (scene.name(u.content), named(scene, held));
+        return Some(Fault::Finds { index, expected, found, at });
+    }
+    // The frame is advanced by the last step of all, for the next replay.
+    let origin = scene.program.values[u.content.0 as usize].origin;
+    let writer = facts.last_writer[expected.0 as usize].filter(|_| origin != ContentOrigin::Frame);
+    let writer = writer.filter(|&w| w >= id && u.span.len.0 > 0)?;
+    Some(Fault::Unfinished { index, expected: scene.name(u.content), writer })
+}
+
+fn write(
+    scene: &Scene<'_>,
+    facts: &Facts,
+    memory: &mut Memory<Held>,
+    step: &Step,
+    (index, u): (usize, &Use),
+) -> Option<Fault> {
+    let origin = scene.program.values[u.content.0 as usize].origin;
+    let content = || scene.name(u.content);
+    let allowed = match origin {
+        ContentOrigin::Step | ContentOrigin::StateAfter(_) | ContentOrigin::Status => true,
+        ContentOrigin::Derived => scene.run.is_none(),
+        ContentOrigin::Frame => matches!(step.kind, crate::step::StepKind::Advance { .. }),
+        _ => false,
+    };
+    if !allowed {
+        return Some(Fault::WritesOutside { index, content: content() });
+    }
+    let mut fault = None;
+    if let (ContentOrigin::StateAfter(_), Some(previous)) = (origin, facts.previous[u.content.0 as usize]) {
+        // Bytes of the same version are there where another step wrote its part.
+        memory.visit(u.span, |at, held| {
+            let in_order = *held == Some(previous) || *held == Some(u.content);
+            if !in_order && fault.is_none() {
+                fault = Some(Fault::StateVersion { index, content: content(), found: named(scene, *held), at });
+            }
+        });
+    }
+    memory.visit(u.span, |_, held| *held = Some(u.content));
+    fault
+}
+
+/// Outputs and states hold their values.
+fn ends(scene: &Scene<'_>, facts: &Facts, memory: &mut Memory<Held>, findings: &mut Findings) {
+    let Some(run) = scene.run else { return };
+    let outputs = scene.plan.outputs.iter().zip(&run.outputs).map(|(s, &id)| {
+        // A run may be sized for less than the slot.
+        let len = scene.program.values[id.0 as usize].span.len.min(s.span.len);
+        (format!("output {}", s.name), Span { len, ..s.span }, id)
+    });
+    let states = scene.plan.states.iter().zip(&run.states);
+    let states = states.map(|(s, &id)| (format!("state {}", s.name), s.span, id));
+    for (what, span, id) in outputs.chain(states) {
+        if let Some((at, held)) = mismatch(memory, span, facts.same(id)) {
+            let (expected, found) = (scene.name(id), named(scene, held));
+            findings.add(Fault::End { what, expected, found, at });
+        }
+    }
+}
+
+/// Spans of the derived weights that are complete at the end of the load program.
+fn intact(scene: &Scene<'_>, facts: &Facts, memory: &mut Memory<Held>) -> Vec<Span> {
+    if scene.run.is_some() {
+        return Vec::new();
+    }
+    let values = scene.program.values.iter().enumerate();
+    let derived = values.filter(|(_, v)| v.origin == ContentOrigin::Derived);
+    let kept = derived.filter(|(i, v)| {
+        facts.last_writer[*i].is_some() && mismatch(memory, v.span, ContentId(*i as u32)).is_none()
+    });
+    kept.map(|(_, v)| v.span).collect()
+}

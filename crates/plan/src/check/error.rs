@@ -1,0 +1,341 @@
+//! What a plan can have wrong. Every fault names the program and the step; none of them is the user's mistake.
+
+use crate::kernel::call::CallError;
+use crate::kernel::{Feature, OperandAccess};
+use crate::plan::Hazard;
+use crate::region::{RegionKind, Span};
+use crate::step::{Access, StepId};
+use pumice_types::Bytes;
+use std::fmt;
+
+/// Which program of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProgramRef {
+    /// The load program.
+    Load,
+    /// A run, by index.
+    Run(u32),
+}
+
+/// One fault and where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckError {
+    /// The program; `None` for what all programs share.
+    pub program: Option<ProgramRef>,
+    /// The step with its origin; `None` where no single step is at fault.
+    pub step: Option<(StepId, String)>,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Fault {
+    /// The list of regions, or one of them.
+    #[error("region {kind}: {why}")]
+    Region {
+        /// Which.
+        kind: RegionKind,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Everything together is larger than the target.
+    #[error("weights, states and scratch need {needed}, the target has {available}")]
+    Memory {
+        /// Their sum.
+        needed: Bytes,
+        /// What there is.
+        available: Bytes,
+    },
+    /// A slot or value in the wrong place.
+    #[error("{what} at {span}: {why}")]
+    Slot {
+        /// Which.
+        what: String,
+        /// Where it is.
+        span: Span,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Two things that share bytes and may not.
+    #[error("{a} and {b} share bytes at {span}")]
+    Overlap {
+        /// One.
+        a: String,
+        /// The other.
+        b: String,
+        /// Where the second lies.
+        span: Span,
+    },
+    /// Ranges of the runs.
+    #[error("ranges of the runs: {0}")]
+    Ranges(String),
+    /// A stated figure that is not so.
+    #[error("stats: {what} is stated as {stated}, counted {counted}")]
+    Stats {
+        /// Which figure.
+        what: &'static str,
+        /// In the plan.
+        stated: u64,
+        /// Counted.
+        counted: u64,
+    },
+    /// Levels, segments, or what stands in them.
+    #[error("{0}")]
+    Structure(String),
+    /// A kernel call that does not fit its declaration.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// More push constants than there are.
+    #[error("{bytes} bytes of push constants, at most {limit}")]
+    PushConstants {
+        /// What the call takes.
+        bytes: u32,
+        /// What there is.
+        limit: u32,
+    },
+    /// A feature the target lacks.
+    #[error("variant {variant} needs {feature:?}, which the target does not have")]
+    Feature {
+        /// The variant.
+        variant: String,
+        /// The feature.
+        feature: Feature,
+    },
+    /// A grid past the target's limit, or past its own stated upper bound.
+    #[error("grid dimension {dimension} has {groups} groups, at most {limit}")]
+    Grid {
+        /// 0, 1 or 2.
+        dimension: usize,
+        /// Groups.
+        groups: u64,
+        /// Most there may be.
+        limit: u64,
+    },
+    /// A kernel does to an operand what its use does not say.
+    #[error("the kernel declares {operand} as {declared:?}, its use says {}", .access.name())]
+    OperandAccess {
+        /// Name of the operand, or `slot 3`.
+        operand: String,
+        /// What the kernel does.
+        declared: OperandAccess,
+        /// What the use says.
+        access: Access,
+    },
+    /// A typed operand whose specialization constant contradicts its view.
+    #[error("typed operand {operand} is compiled for storage {stated}, its view has {viewed}")]
+    TypedStorage {
+        /// Name of the operand.
+        operand: String,
+        /// Number of the storage in the call.
+        stated: u32,
+        /// Number of the storage of the view.
+        viewed: u32,
+    },
+    /// An index into the step's uses that is too large.
+    #[error("{what} is use {index} of {count}")]
+    UseIndex {
+        /// Whose.
+        what: String,
+        /// The index.
+        index: u16,
+        /// Uses there are.
+        count: usize,
+    },
+    /// A use that steps of this kind cannot have, or that lies where it may not.
+    #[error("use {index} ({} {span}): {why}", .access.name())]
+    Use {
+        /// Which use.
+        index: usize,
+        /// Its access.
+        access: Access,
+        /// Its span.
+        span: Span,
+        /// What is wrong.
+        why: String,
+    },
+    /// The meaning does not fit the uses.
+    #[error("meaning: {0}")]
+    Meaning(String),
+    /// The frame, its words or its advance program.
+    #[error("frame: {0}")]
+    Frame(String),
+    /// A read that does not find its value.
+    #[error("use {index} reads {expected} at {at} and finds {found}")]
+    Finds {
+        /// Which use.
+        index: usize,
+        /// The value it expects.
+        expected: String,
+        /// What is there.
+        found: String,
+        /// The first bytes that are wrong.
+        at: Span,
+    },
+    /// A read of a value that a later step still writes to.
+    #[error("use {index} reads {expected}, which {writer} has yet to write to")]
+    Unfinished {
+        /// Which use.
+        index: usize,
+        /// The value.
+        expected: String,
+        /// The step that still writes.
+        writer: StepId,
+    },
+    /// A write that leaves what no step may leave.
+    #[error("use {index} writes {content}, which comes from outside the program")]
+    WritesOutside {
+        /// Which use.
+        index: usize,
+        /// The value.
+        content: String,
+    },
+    /// A state written over something that is not its previous version.
+    #[error("use {index} writes {content} at {at} over {found}, which is not its previous version")]
+    StateVersion {
+        /// Which use.
+        index: usize,
+        /// The version it leaves.
+        content: String,
+        /// What is there.
+        found: String,
+        /// The first bytes that are wrong.
+        at: Span,
+    },
+    /// An output or state that does not hold its value at the end.
+    #[error("at the end {what} should hold {expected} and holds {found} at {at}")]
+    End {
+        /// `output logits`, `state kv`.
+        what: String,
+        /// The value it should hold.
+        expected: String,
+        /// What is there.
+        found: String,
+        /// The first bytes that are wrong.
+        at: Span,
+    },
+    /// A derived weight that the load program does not leave.
+    #[error("derived weight {name} at {span} is not left there by the load program")]
+    Derived {
+        /// Its name.
+        name: String,
+        /// Where the run expects it.
+        span: Span,
+    },
+    /// A value that is touched outside the levels it is said to live in.
+    #[error("{name} is touched in level {level}, it is said to live in {live:?}")]
+    Live {
+        /// Its name.
+        name: String,
+        /// The level.
+        level: u32,
+        /// First and last level stated.
+        live: Option<(u32, u32)>,
+    },
+    /// Two steps in conflict with nothing between them that orders them.
+    #[error("{} of {} and {} on {}: nothing between them orders them", .0.kind, .0.before, .0.after, .0.span)]
+    Hazard(Hazard),
+    /// Two steps of one level in conflict.
+    #[error("{} of {} and {} on {}, in one level", .0.kind, .0.before, .0.after, .0.span)]
+    SameLevel(Hazard),
+    /// A step whose own uses conflict.
+    #[error("uses {a} and {b} of the step share bytes at {span}")]
+    SelfOverlap {
+        /// The writing use.
+        a: usize,
+        /// The other.
+        b: usize,
+        /// Where the second lies.
+        span: Span,
+    },
+    /// A view that leaves its span for values of the symbols that the run allows.
+    #[error("use {index}: the view covers bytes {start}..{end} of {span}")]
+    View {
+        /// Which use.
+        index: usize,
+        /// First byte covered, relative to the span.
+        start: i128,
+        /// One past the last byte covered.
+        end: i128,
+        /// The span.
+        span: Span,
+    },
+    /// An expression without a value for values of the symbols that the run allows.
+    #[error("{what} has no value: {why}")]
+    Expression {
+        /// Where it stands.
+        what: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl fmt::Display for ProgramRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgramRef::Load => f.write_str("load"),
+            ProgramRef::Run(i) => write!(f, "run {i}"),
+        }
+    }
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(program) = &self.program {
+            write!(f, "{program}: ")?;
+        }
+        if let Some((id, origin)) = &self.step {
+            write!(f, "{id} ({origin}): ")?;
+        }
+        self.fault.fmt(f)
+    }
+}
+
+impl std::error::Error for CheckError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        None
+    }
+}
+
+/// Collects faults; says each of them once.
+#[derive(Default)]
+pub(super) struct Findings {
+    program: Option<ProgramRef>,
+    list: Vec<CheckError>,
+}
+
+/// More faults than anybody reads.
+const MOST: usize = 1000;
+
+impl Findings {
+    /// From now on faults belong to this program.
+    pub fn begin(&mut self, program: Option<ProgramRef>) {
+        self.program = program;
+    }
+
+    /// A fault of no single step.
+    pub fn add(&mut self, fault: Fault) {
+        self.push(CheckError { program: self.program, step: None, fault });
+    }
+
+    /// A fault of a step.
+    pub fn at(&mut self, step: StepId, origin: &str, fault: Fault) {
+        self.push(CheckError { program: self.program, step: Some((step, origin.to_owned())), fault });
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// All of them.
+    pub fn into_list(self) -> Vec<CheckError> {
+        self.list
+    }
+
+    fn push(&mut self, error: CheckError) {
+        if self.list.len() < MOST && !self.list.contains(&error) {
+            self.list.push(error);
+        }
+    }
+}

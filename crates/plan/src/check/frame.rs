@@ -1,0 +1,118 @@
+//! The frame: its content, its advance program, and that the device's advance gives the words the host would write.
+
+use super::Scene;
+use super::bounds::Corners;
+use super::error::{Fault, Findings};
+use crate::frame::{AdvanceKind, Frame, FrameSlot};
+use crate::plan::Run;
+use crate::region::RegionKind;
+use pumice_types::{Bindings, DType, ScalarId};
+
+/// Checks the frame of a run.
+pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
+    let Some(run) = scene.run else { return };
+    let before = findings.len();
+    let needed = 4 * run.frame.len_words();
+    if scene.plan.region_size(RegionKind::Frame).0 < needed {
+        let why = format!("the frame needs {needed} bytes");
+        findings.add(Fault::Region { kind: RegionKind::Frame, why });
+    }
+    slots(scene, &run.frame, findings);
+    instructions(&run.frame, findings);
+    stats(run, findings);
+    if findings.len() == before {
+        values(scene, run, findings);
+    }
+}
+
+fn slots(scene: &Scene<'_>, frame: &Frame, findings: &mut Findings) {
+    for (i, slot) in frame.words.iter().enumerate() {
+        let there = match slot {
+            FrameSlot::Bound(id) => scene.plan.symbols.get(*id).is_some(),
+            FrameSlot::Scalar(id) => scene.plan.scalars.get(id.0 as usize).is_some(),
+            FrameSlot::Expr(_) | FrameSlot::Temporary => true,
+        };
+        if !there {
+            findings.add(Fault::Frame(format!("word {i} holds {slot:?}, which the plan does not have")));
+        }
+    }
+}
+
+/// Instructions stay inside the words and never write a bound symbol.
+fn instructions(frame: &Frame, findings: &mut Findings) {
+    let count = frame.words.len();
+    let there = |word: u32| (word as usize) < count;
+    for (i, op) in frame.advance.iter().enumerate() {
+        let (a, b) = match op.op {
+            AdvanceKind::Const => (true, true),
+            AdvanceKind::Copy => (there(op.a), true),
+            _ => (there(op.a), there(op.b)),
+        };
+        if !(there(op.dst.0) && a && b) {
+            findings.add(Fault::Frame(format!("instruction {i} names a word past {count}: {op:?}")));
+        } else if matches!(frame.words[op.dst.0 as usize], FrameSlot::Bound(_)) {
+            findings.add(Fault::Frame(format!("instruction {i} writes the bound symbol in word {}", op.dst.0)));
+        }
+    }
+}
+
+fn stats(run: &Run, findings: &mut Findings) {
+    let (p, s) = (&run.program, &run.stats);
+    let barriers = p.levels.iter().filter(|l| l.barrier.is_some()).count() as u64;
+    for (what, stated, counted) in [
+        ("steps", u64::from(s.steps), p.steps.len() as u64),
+        ("levels", u64::from(s.levels), p.levels.len() as u64),
+        ("barriers", u64::from(s.barriers), barriers),
+    ] {
+        if stated != counted {
+            findings.add(Fault::Stats { what, stated, counted });
+        }
+    }
+}
+
+/// At the ends of the ranges and the scalars' defaults: every word has a value, and after an advance every word but
+/// the temporaries holds what the host would write for the next replay.
+fn values(scene: &Scene<'_>, run: &Run, findings: &mut Findings) {
+    for corner in &Corners::of(scene.plan, run).defaults {
+        let bits = |scalars: &[f64]| {
+            let all: Vec<u32> = scene.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
+            move |id: ScalarId| all.get(id.0 as usize).copied().unwrap_or(0)
+        };
+        let now: Vec<f64> = scene.plan.scalars.iter().map(|s| s.default).collect();
+        let mut words = match run.frame.evaluate(corner, &bits(&now)) {
+            Ok(words) => words,
+            Err(e) => return findings.add(Fault::Frame(e.to_string())),
+        };
+        let Some((next, bindings)) = advanced(scene, &now, corner) else { continue };
+        let Ok(expected) = run.frame.evaluate(&bindings, &bits(&next)) else { continue };
+        run.frame.run_advance(&mut words);
+        for (i, slot) in run.frame.words.iter().enumerate() {
+            if *slot != FrameSlot::Temporary && words[i] != expected[i] {
+                let what = format!("word {i} advances to {}, the host would write {}", words[i], expected[i]);
+                return findings.add(Fault::Frame(what));
+            }
+        }
+    }
+}
+
+fn bits(dtype: DType, value: f64) -> u32 {
+    match dtype {
+        DType::F32 => (value as f32).to_bits(),
+        _ => value as i64 as u32,
+    }
+}
+
+/// Scalars and bindings of the next replay; `None` where an advance has no value or leaves the scalar's range.
+fn advanced(scene: &Scene<'_>, now: &[f64], corner: &Bindings) -> Option<(Vec<f64>, Bindings)> {
+    let (mut next, mut bindings) = (now.to_vec(), corner.clone());
+    for (i, (slot, value)) in scene.plan.scalars.iter().zip(now).enumerate() {
+        let Some(by) = &slot.advance else { continue };
+        let after = (*value as i64).checked_add(by.eval(corner).ok()?)?;
+        if !(slot.min..=slot.max).contains(&(after as f64)) {
+            return None;
+        }
+        next[i] = after as f64;
+        bindings.bind_scalar(ScalarId(i as u32), after);
+    }
+    Some((next, bindings))
+}

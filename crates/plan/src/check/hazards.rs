@@ -1,0 +1,195 @@
+//! Order: every two accesses to one byte of which one writes are cut by a barrier whose flags cover both, or by the
+//! border of a segment. Two replays are cut by the seam barrier that every segment begins with.
+//!
+//! Only the last accesses to a byte are looked at: its last write, and behind it the last read of every kind and the
+//! last status atomic. What cuts those cuts all before them: of two reads of one kind, every barrier behind the later
+//! is behind the earlier; and if A and B are cut and B and C are cut, A and C are, because the second barrier waits for
+//! what the first one held back.
+
+use super::error::{Fault, Findings};
+use super::intervals::Memory;
+use super::structure::levels_of;
+use super::{ProgramReport, Scene};
+use crate::plan::{Barrier, ContentOrigin, Hazard, HazardKind};
+use crate::step::{Access, Step, StepId, Use};
+use std::collections::BTreeSet;
+
+/// One access to some bytes.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    step: StepId,
+    level: u32,
+    access: Access,
+}
+
+/// The last accesses to some bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trace {
+    write: Option<Touch>,
+    /// Since that write, by [`From`].
+    reads: [Option<Touch>; 4],
+    /// Since that write.
+    atomic: Option<Touch>,
+}
+
+/// What a barrier tells apart before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    ShaderWrite,
+    ShaderRead,
+    Transfer,
+    Host,
+}
+
+/// What a barrier tells apart behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Shader,
+    Indirect,
+    Transfer,
+    Host,
+}
+
+/// The barriers passed so far in a segment.
+struct Cuts {
+    segment: u32,
+    /// Levels with a barrier before them, ascending.
+    barriers: Vec<(u32, Barrier)>,
+}
+
+/// Checks the order of all accesses, and counts pairs and barriers that nothing needs.
+pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings, figures: &mut ProgramReport) {
+    let mut memory: Memory<Trace> = Memory::new();
+    let mut needed: BTreeSet<u32> = BTreeSet::new();
+    for segment in &scene.program.segments {
+        let levels = levels_of(segment);
+        let mut cuts = Cuts { segment: levels.start, barriers: Vec::new() };
+        for i in levels {
+            let level = &scene.program.levels[i as usize];
+            cuts.barriers.extend(level.barrier.map(|b| (i, b)));
+            for (id, step) in scene.program.steps_of(level) {
+                within(scene, id, step, findings);
+                for u in &step.uses {
+                    let touch = Touch { step: id, level: i, access: u.access };
+                    for (before, hazard) in pairs(&mut memory, u, touch) {
+                        figures.pairs += 1;
+                        judge(&cuts, (before, touch), hazard, step, &mut needed, findings);
+                    }
+                }
+                note(&mut memory, id, i, step);
+            }
+        }
+    }
+    figures.redundant_barriers = figures.barriers - needed.len() as u32;
+}
+
+/// Conflicts of a use with what was there before, one per earlier step.
+fn pairs(memory: &mut Memory<Trace>, u: &Use, touch: Touch) -> Vec<(Touch, Hazard)> {
+    let mut found: Vec<(Touch, Hazard)> = Vec::new();
+    memory.visit(u.span, |span, trace| {
+        let earlier = trace.reads.iter().chain([&trace.atomic, &trace.write]).flatten();
+        for before in earlier.filter(|b| b.access.conflicts(touch.access)) {
+            if found.iter().all(|(f, _)| f.step != before.step || f.access != before.access) {
+                let kind = match (before.access.writes(), touch.access.writes()) {
+                    (true, true) => HazardKind::Waw,
+                    (true, false) => HazardKind::Raw,
+                    _ => HazardKind::War,
+                };
+                found.push((*before, Hazard { kind, before: before.step, after: touch.step, span }));
+            }
+        }
+    });
+    found
+}
+
+/// From now on the step's uses are the last accesses to their bytes.
+fn note(memory: &mut Memory<Trace>, id: StepId, level: u32, step: &Step) {
+    for u in Scene::uses(step, false).chain(Scene::uses(step, true)).map(|(_, u)| u) {
+        let touch = Some(Touch { step: id, level, access: u.access });
+        memory.visit(u.span, |_, trace| match u.access {
+            Access::StatusAtomic => trace.atomic = touch,
+            a if a.writes() => *trace = Trace { write: touch, ..Trace::default() },
+            a => trace.reads[from(a) as usize] = touch,
+        });
+    }
+}
+
+fn judge(
+    cuts: &Cuts,
+    (before, after): (Touch, Touch),
+    hazard: Hazard,
+    step: &Step,
+    needed: &mut BTreeSet<u32>,
+    findings: &mut Findings,
+) {
+    if before.level < cuts.segment {
+        return; // The border of a segment, or the seam.
+    }
+    let between = cuts.barriers.iter().rev().take_while(|(level, _)| *level > before.level);
+    let mut covering = between.filter(|(_, b)| covers(b, before.access, after.access));
+    match (covering.next(), covering.next()) {
+        (Some((only, _)), None) => {
+            needed.insert(*only);
+        }
+        (Some(_), Some(_)) => {}
+        (None, _) if before.level == after.level => findings.at(after.step, &step.origin, Fault::SameLevel(hazard)),
+        (None, _) => findings.at(after.step, &step.origin, Fault::Hazard(hazard)),
+    }
+}
+
+/// Whether the flags of a barrier cover both accesses.
+fn covers(b: &Barrier, before: Access, after: Access) -> bool {
+    let from = match from(before) {
+        From::ShaderWrite => b.from_shader_write,
+        // Waiting for kernels is enough: nothing has to be made visible.
+        From::ShaderRead => b.from_shader_read || b.from_shader_write,
+        From::Transfer => b.from_transfer,
+        From::Host => false,
+    };
+    from && match to(after) {
+        To::Shader => b.to_shader,
+        To::Indirect => b.to_indirect,
+        To::Transfer => b.to_transfer,
+        To::Host => false,
+    }
+}
+
+fn from(access: Access) -> From {
+    match access {
+        Access::ShaderWrite | Access::StatusAtomic => From::ShaderWrite,
+        // A grid is read before its kernel runs.
+        Access::ShaderRead | Access::IndirectRead => From::ShaderRead,
+        Access::TransferRead | Access::TransferWrite => From::Transfer,
+        Access::HostRead | Access::HostWrite => From::Host,
+    }
+}
+
+fn to(access: Access) -> To {
+    match access {
+        Access::ShaderRead | Access::ShaderWrite | Access::StatusAtomic => To::Shader,
+        Access::IndirectRead => To::Indirect,
+        Access::TransferRead | Access::TransferWrite => To::Transfer,
+        Access::HostRead | Access::HostWrite => To::Host,
+    }
+}
+
+/// Uses of one step that share bytes: a state may be written where it is read, nothing else.
+fn within(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
+    for (a, w) in Scene::uses(step, true) {
+        for (b, other) in step.uses.iter().enumerate().filter(|(b, o)| *b != a && (!o.access.writes() || *b > a)) {
+            let shares = w.access.conflicts(other.access) && w.span.overlaps(&other.span);
+            if shares && !in_place(scene, w, other) {
+                findings.at(id, &step.origin, Fault::SelfOverlap { a, b, span: other.span });
+            }
+        }
+    }
+}
+
+fn in_place(scene: &Scene<'_>, write: &Use, read: &Use) -> bool {
+    let origin = |u: &Use| scene.program.value(u.content).map(|v| v.origin);
+    let (Some(ContentOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else { return false };
+    let (Some(ContentOrigin::StateBefore(b)) | Some(ContentOrigin::StateAfter(b))) = origin(read) else {
+        return false;
+    };
+    a == b && write.span == read.span
+}

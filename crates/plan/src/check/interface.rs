@@ -1,0 +1,217 @@
+//! Regions, and the slots that lie in them for all programs: params, constants, states, inputs, outputs, values.
+
+use super::Scene;
+use super::error::{Fault, Findings};
+use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
+use crate::region::{RegionKind, SLOT_ALIGNMENT, Span};
+use pumice_types::tensor::byte_count;
+use pumice_types::{Bytes, DimExpr, DType};
+
+/// Checks regions and slots.
+pub(super) fn check(plan: &Plan, findings: &mut Findings) {
+    regions(plan, findings);
+    let mut stored = Vec::new();
+    for p in &plan.params {
+        let bytes = byte_count(p.dtype, &p.shape).ok();
+        slot(plan, format!("param {}", p.name), p.span, RegionKind::Weights, bytes, findings);
+        stored.push((format!("param {}", p.name), p.span));
+    }
+    for (i, c) in plan.constants.iter().enumerate() {
+        let bytes = Some(c.data.bytes().len() as u64);
+        slot(plan, format!("constant {i}"), c.span, RegionKind::Weights, bytes, findings);
+        stored.push((format!("constant {i}"), c.span));
+    }
+    let mut derived: Vec<(String, Span)> = Vec::new();
+    for v in plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived) {
+        derived.push((format!("derived weight {}", v.name), v.span));
+    }
+    // Tied params are one storage under several names.
+    stored.sort_by_key(|(_, s)| *s);
+    stored.dedup_by_key(|(_, s)| *s);
+    stored.append(&mut derived);
+    disjoint(stored, findings);
+    let mut states = Vec::new();
+    for s in &plan.states {
+        let bytes = byte_count(s.dtype, &s.shape).ok();
+        slot(plan, format!("state {}", s.name), s.span, RegionKind::States, bytes, findings);
+        states.push((format!("state {}", s.name), s.span));
+    }
+    disjoint(states, findings);
+    for (slots, region, what) in
+        [(&plan.inputs, RegionKind::IoIn, "input"), (&plan.outputs, RegionKind::IoOut, "output")]
+    {
+        for s in slots {
+            let bytes = upper_bytes(plan, s.dtype, &s.shape);
+            slot(plan, format!("{what} {}", s.name), s.span, region, bytes, findings);
+        }
+        disjoint(slots.iter().map(|s| (format!("{what} {}", s.name), s.span)).collect(), findings);
+    }
+    let status_bytes = 4 * (1 + plan.status_ops.len() as u64);
+    if !plan.status_ops.is_empty() && plan.region_size(RegionKind::Status).0 < status_bytes {
+        let why = format!("{} ops need {status_bytes} bytes", plan.status_ops.len());
+        findings.add(Fault::Region { kind: RegionKind::Status, why });
+    }
+}
+
+/// Bytes at the upper bounds; `None` where the bound of the extents is not that of a tensor (a wide scalar range).
+fn upper_bytes(plan: &Plan, dtype: DType, shape: &[DimExpr]) -> Option<u64> {
+    let upper: Vec<u64> = shape.iter().map(|d| d.upper(&plan.symbols)).collect();
+    byte_count(dtype, &upper).ok()
+}
+
+fn regions(plan: &Plan, findings: &mut Findings) {
+    for (i, kind) in RegionKind::ALL.into_iter().enumerate() {
+        if plan.regions.get(i).is_none_or(|r| r.kind != kind) {
+            findings.add(Fault::Region { kind, why: format!("it should be number {i} of the list") });
+        }
+    }
+    if plan.regions.len() > RegionKind::ALL.len() {
+        let kind = plan.regions[RegionKind::ALL.len()].kind;
+        findings.add(Fault::Region { kind, why: "the list has too many".into() });
+    }
+    let limits = &plan.target.limits;
+    for r in &plan.regions {
+        for (i, &chunk) in r.chunks.iter().enumerate() {
+            if chunk > limits.max_allocation {
+                let why = format!("chunk {i} has {chunk}, the largest allocation is {}", limits.max_allocation);
+                findings.add(Fault::Region { kind: r.kind, why });
+            }
+            if chunk.0 == 0 || (i + 1 < r.chunks.len() && chunk.0 % SLOT_ALIGNMENT != 0) {
+                let why = format!("chunk {i} of {} bytes is empty or cuts a slot", chunk.0);
+                findings.add(Fault::Region { kind: r.kind, why });
+            }
+        }
+    }
+    let size = |kind| plan.region_size(kind);
+    let needed = size(RegionKind::Weights) + size(RegionKind::States) + size(RegionKind::Scratch);
+    if needed > limits.memory {
+        findings.add(Fault::Memory { needed, available: limits.memory });
+    }
+}
+
+/// Why a span cannot be where it is, if it cannot.
+pub(super) fn misplaced(plan: &Plan, span: Span) -> Option<&'static str> {
+    let Some(region) = plan.region(span.region) else { return Some("there is no such region") };
+    let Some(end) = span.offset.0.checked_add(span.len.0) else { return Some("its end passes 64 bits") };
+    if end > region.size().0 {
+        return Some("it ends outside its region");
+    }
+    if span.len.0 == 0 {
+        return None;
+    }
+    let first = region.locate(span.offset);
+    let last = region.locate(Bytes(end - 1));
+    match (first, last) {
+        (Some((a, _)), Some((b, _))) if a == b => None,
+        _ => Some("it crosses a chunk border"),
+    }
+}
+
+fn slot(
+    plan: &Plan,
+    what: String,
+    span: Span,
+    region: RegionKind,
+    bytes: Option<u64>,
+    findings: &mut Findings,
+) {
+    let why = if span.region != region {
+        Some("it belongs in another region")
+    } else if bytes.is_none_or(|b| b > span.len.0) {
+        Some("it has more bytes than its slot")
+    } else if !span.offset.0.is_multiple_of(SLOT_ALIGNMENT) {
+        Some("a slot begins at a multiple of 256")
+    } else {
+        misplaced(plan, span)
+    };
+    if let Some(why) = why {
+        findings.add(Fault::Slot { what, span, why });
+    }
+}
+
+/// Reports slots that share bytes.
+fn disjoint(mut slots: Vec<(String, Span)>, findings: &mut Findings) {
+    slots.retain(|(_, s)| s.len.0 > 0);
+    slots.sort_by_key(|(_, s)| (s.region, s.offset));
+    let mut open: Option<(String, Span)> = None;
+    for (name, span) in slots {
+        if let Some((other, before)) = &open
+            && before.overlaps(&span)
+        {
+            findings.add(Fault::Overlap { a: other.clone(), b: name.clone(), span });
+        }
+        if open.as_ref().is_none_or(|(_, s)| s.region != span.region || s.end() < span.end()) {
+            open = Some((name, span));
+        }
+    }
+}
+
+/// Checks where a program's values lie, and that those alive at once are apart.
+pub(super) fn check_values(scene: &Scene<'_>, findings: &mut Findings) {
+    let mut touched = vec![false; scene.program.values.len()];
+    for u in scene.program.steps.iter().flat_map(|s| &s.uses) {
+        touched[u.content.0 as usize] = true;
+    }
+    let mut slots: Vec<(&PlanValue, (u32, u32))> = Vec::new();
+    for (v, touched) in scene.program.values.iter().zip(touched) {
+        // A value that nothing touches may have no place.
+        if !touched && v.span.len.0 == 0 {
+            continue;
+        }
+        let what = || format!("value {}", v.name);
+        if let Some(why) = value_fault(scene, v) {
+            findings.add(Fault::Slot { what: what(), span: v.span, why });
+        }
+        let temporary = matches!(v.origin, ContentOrigin::Step) && v.span.len.0 > 0;
+        if let Some(live) = v.live.filter(|_| temporary && touched) {
+            slots.push((v, live));
+        }
+    }
+    apart(scene, slots, findings);
+}
+
+fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
+    use ContentOrigin as O;
+    let plan = scene.plan;
+    let same = |span: Option<Span>| (span != Some(v.span)).then_some("it is not where its slot is");
+    let front = |span: Option<Span>| {
+        let inside = span.is_some_and(|s| s.contains(&v.span) && s.offset == v.span.offset);
+        (!inside).then_some("it is not the front of its slot")
+    };
+    let region = |kinds: &[RegionKind]| {
+        (!kinds.contains(&v.span.region)).then_some("it belongs in another region")
+    };
+    let at = |i: u32| i as usize;
+    let fault = match v.origin {
+        O::Param(i) => same(plan.params.get(at(i)).map(|p| p.span)),
+        O::Constant(i) => same(plan.constants.get(at(i)).map(|c| c.span)),
+        O::StateBefore(i) | O::StateAfter(i) => same(plan.states.get(at(i)).map(|s| s.span)),
+        O::Input(i) => front(plan.inputs.get(at(i)).map(|s| s.span)),
+        O::Derived => region(&[RegionKind::Weights]),
+        O::Frame => region(&[RegionKind::Frame]),
+        O::Status => region(&[RegionKind::Status]),
+        O::Step => region(&[RegionKind::Scratch, RegionKind::IoIn, RegionKind::IoOut]),
+    };
+    let aligned = v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
+    fault
+        .or_else(|| (!aligned).then_some("a slot begins at a multiple of 256"))
+        .or_else(|| misplaced(plan, v.span))
+}
+
+/// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all.
+fn apart(scene: &Scene<'_>, mut slots: Vec<(&PlanValue, (u32, u32))>, findings: &mut Findings) {
+    slots.sort_by_key(|(v, _)| (v.span.region, v.span.offset));
+    let bump = scene.plan.placement == Placement::Bump;
+    let mut open: Vec<(&PlanValue, (u32, u32))> = Vec::new();
+    for (v, live) in slots {
+        open.retain(|(o, _)| o.span.region == v.span.region && o.span.end() > v.span.offset);
+        for (other, lives) in &open {
+            let meet = lives.0 <= live.1 && live.0 <= lives.1;
+            if bump || meet {
+                let (a, b) = (format!("value {}", other.name), format!("value {}", v.name));
+                findings.add(Fault::Overlap { a, b, span: v.span });
+            }
+        }
+        open.push((v, live));
+    }
+}

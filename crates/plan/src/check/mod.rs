@@ -1,0 +1,153 @@
+//! The plan checker: recomputes from the finished plan alone that it is right, and shares no code with the planner.
+//!
+//! In: a [`Plan`]. Out: figures, or every fault with its step. The load program is followed first, then every run,
+//! each twice in a row, because a recording may be replayed right behind itself:
+//! - symbolic contents per byte range: every read finds the value it expects in every byte of its span, and no step
+//!   has yet to write to that value; inputs, params and frame persist, a state at the end of one replay is the state
+//!   at the beginning of the next;
+//! - every RAW, WAR and WAW pair is cut by a barrier whose flags cover both accesses, by a segment border or by the
+//!   seam barrier that every GPU segment begins with; status atomics commute with themselves;
+//! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
+//!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow.
+//!
+//! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
+//! one before it. Contents of the load program and of the runs meet by their spans.
+//!
+//! Never here: anything of the planner, an op, a device.
+
+mod bounds;
+mod contents;
+mod error;
+mod frame;
+mod hazards;
+mod interface;
+mod intervals;
+pub mod judge;
+pub mod mutate;
+mod ranges;
+mod step;
+mod structure;
+
+pub use error::{CheckError, Fault, ProgramRef};
+
+use crate::plan::{Plan, Program, Run};
+use crate::region::Span;
+use crate::step::{ContentId, Step, StepId, Use};
+use error::Findings;
+
+/// What was counted while a plan was checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Of the load program.
+    pub load: ProgramReport,
+    /// Of each run.
+    pub runs: Vec<ProgramReport>,
+}
+
+/// Figures of one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramReport {
+    /// Steps.
+    pub steps: u32,
+    /// Levels.
+    pub levels: u32,
+    /// Barriers, seam barriers not counted.
+    pub barriers: u32,
+    /// Barriers without which every pair would still be cut. An elided plan has none.
+    pub redundant_barriers: u32,
+    /// Conflicting pairs of neighbouring accesses to the same bytes that had to be cut.
+    pub pairs: u64,
+}
+
+impl CheckReport {
+    /// Redundant barriers of all programs together.
+    pub fn redundant_barriers(&self) -> u32 {
+        self.load.redundant_barriers + self.runs.iter().map(|r| r.redundant_barriers).sum::<u32>()
+    }
+}
+
+/// Checks a plan. `Err` holds every fault found (at most a thousand).
+///
+/// ```
+/// # use pumice_plan::{Placement, Plan, Precision, Program, Region, RegionKind, Run, check};
+/// # use pumice_types::{SymbolTable, Target};
+/// # let mut plan = Plan {
+/// #     name: "empty".into(), target: Target::lavapipe(), precision: Precision::Exact,
+/// #     placement: Placement::Packed, symbols: SymbolTable::default(), scalars: vec![], params: vec![],
+/// #     constants: vec![], states: vec![], inputs: vec![], outputs: vec![], status_ops: vec![],
+/// #     regions: RegionKind::ALL.into_iter().map(Region::empty).collect(), load: Program::default(), runs: vec![],
+/// # };
+/// let faults = check::check(&plan).expect_err("no run covers the bindings");
+/// assert!(faults[0].to_string().contains("ranges"));
+/// ```
+pub fn check(plan: &Plan) -> Result<CheckReport, Vec<CheckError>> {
+    let mut findings = Findings::default();
+    interface::check(plan, &mut findings);
+    ranges::check(plan, &mut findings);
+    let mut report = CheckReport::default();
+    let load = Scene { plan, program: &plan.load, run: None };
+    findings.begin(Some(ProgramRef::Load));
+    let derived = check_program(&load, &[], &mut findings, &mut report.load);
+    for (i, run) in plan.runs.iter().enumerate() {
+        findings.begin(Some(ProgramRef::Run(i as u32)));
+        let scene = Scene { plan, program: &run.program, run: Some(run) };
+        let mut figures = ProgramReport::default();
+        check_program(&scene, &derived, &mut findings, &mut figures);
+        report.runs.push(figures);
+    }
+    if findings.len() == 0 { Ok(report) } else { Err(findings.into_list()) }
+}
+
+/// A program with what belongs to it.
+pub(in crate::check) struct Scene<'p> {
+    plan: &'p Plan,
+    program: &'p Program,
+    /// `None` for the load program.
+    run: Option<&'p Run>,
+}
+
+impl<'p> Scene<'p> {
+    /// All steps with their ids.
+    fn steps(&self) -> impl Iterator<Item = (StepId, &'p Step)> {
+        (0u32..).map(StepId).zip(&self.program.steps)
+    }
+
+    /// The uses of a step that read, or those that write, with their indices. Status atomics do both.
+    fn uses(step: &'p Step, writes: bool) -> impl Iterator<Item = (usize, &'p Use)> {
+        step.uses.iter().enumerate().filter(move |(_, u)| u.access.writes() == writes)
+    }
+
+    /// The name of a content, for faults.
+    fn name(&self, id: ContentId) -> String {
+        match self.program.value(id) {
+            Some(v) => format!("{} ({})", v.name, id.0),
+            None => format!("content {}", id.0),
+        }
+    }
+}
+
+/// Checks one program. Returns the spans of derived weights that it leaves intact.
+fn check_program(
+    scene: &Scene<'_>,
+    derived: &[Span],
+    findings: &mut Findings,
+    figures: &mut ProgramReport,
+) -> Vec<Span> {
+    figures.steps = scene.program.steps.len() as u32;
+    figures.levels = scene.program.levels.len() as u32;
+    figures.barriers = scene.program.levels.iter().filter(|l| l.barrier.is_some()).count() as u32;
+    let before = findings.len();
+    structure::check(scene, findings);
+    if findings.len() > before {
+        // Indices cannot be trusted; everything below follows them.
+        return Vec::new();
+    }
+    interface::check_values(scene, findings);
+    for (id, step) in scene.steps() {
+        step::check(scene, id, step, findings);
+    }
+    frame::check(scene, findings);
+    bounds::check(scene, findings);
+    hazards::check(scene, findings, figures);
+    contents::check(scene, derived, findings)
+}

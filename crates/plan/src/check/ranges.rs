@@ -1,0 +1,67 @@
+//! Ranges of the runs: disjoint, and together every binding that the symbols allow. Every cell between the ends of
+//! all ranges is in exactly one run.
+
+use super::error::{Fault, Findings};
+use crate::plan::Plan;
+use pumice_types::SymbolId;
+
+/// More cells than any set of specializations has.
+const MOST_CELLS: usize = 1 << 20;
+
+/// Checks the ranges of all runs.
+pub(super) fn check(plan: &Plan, findings: &mut Findings) {
+    let mut wrong = |what: String| findings.add(Fault::Ranges(what));
+    if plan.runs.is_empty() {
+        return wrong("there is no run".into());
+    }
+    for (i, run) in plan.runs.iter().enumerate() {
+        if run.ranges.len() != plan.symbols.len() {
+            return wrong(format!("run {i} has {}, there are {} symbols", run.ranges.len(), plan.symbols.len()));
+        }
+        for ((_, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
+            if lo > hi || lo < symbol.min || hi > symbol.max {
+                let name = &symbol.name;
+                return wrong(format!("run {i} has {name} in {lo}..={hi}, which is empty or outside {symbol}"));
+            }
+        }
+    }
+    let cuts: Vec<Vec<u64>> = (0..plan.symbols.len()).map(|s| starts(plan, s)).collect();
+    let cells = cuts.iter().try_fold(1usize, |n, c| n.checked_mul(c.len()));
+    let Some(cells) = cells.filter(|&n| n <= MOST_CELLS) else {
+        return wrong(format!("{} runs over {} symbols are too many to follow", plan.runs.len(), cuts.len()));
+    };
+    for cell in 0..cells {
+        let corner = corner(&cuts, cell);
+        let covering = plan.runs.iter().filter(|r| r.covers(|s: SymbolId| corner.get(s.0 as usize).copied()));
+        let count = covering.count();
+        if count != 1 {
+            return wrong(format!("{count} runs cover {}", shown(plan, &corner)));
+        }
+    }
+}
+
+/// First values of the cells along one symbol.
+fn starts(plan: &Plan, symbol: usize) -> Vec<u64> {
+    let max = plan.symbols.get(SymbolId(symbol as u32)).map_or(0, |s| s.max);
+    let min = plan.symbols.get(SymbolId(symbol as u32)).map_or(0, |s| s.min);
+    let ends = plan.runs.iter().map(|r| r.ranges[symbol]);
+    let mut starts: Vec<u64> = ends.flat_map(|(lo, hi)| [lo, hi.saturating_add(1)]).chain([min]).collect();
+    starts.retain(|&v| v <= max);
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+fn corner(cuts: &[Vec<u64>], mut cell: usize) -> Vec<u64> {
+    let mut corner = Vec::with_capacity(cuts.len());
+    for c in cuts {
+        corner.push(c[cell % c.len()]);
+        cell /= c.len();
+    }
+    corner
+}
+
+fn shown(plan: &Plan, corner: &[u64]) -> String {
+    let parts = plan.symbols.iter().zip(corner).map(|((_, s), v)| format!("{}={v}", s.name));
+    parts.collect::<Vec<_>>().join(" ")
+}

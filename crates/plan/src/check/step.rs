@@ -1,0 +1,285 @@
+//! One step: its kernel call against the declaration and the target, its uses against their values and its kind, its
+//! meaning against its uses, its frame words against the frame.
+
+use super::Scene;
+use super::error::{Fault, Findings};
+use super::interface::misplaced;
+use crate::kernel::layout::MAX_PUSH_CONSTANTS;
+use crate::kernel::{
+    ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, TYPED_ID,
+};
+use crate::region::{RegionKind, Span};
+use crate::step::{Access, Grid, Step, StepId, StepKind, Storage, Use, View};
+use pumice_types::{Bytes, DType, Target};
+
+/// Operands of a kernel begin at multiples of this: it may load 16 bytes at once.
+const OPERAND_ALIGNMENT: u64 = 16;
+
+/// Checks one step.
+pub(super) fn check(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
+    let mut faults = Vec::new();
+    for (index, u) in step.uses.iter().enumerate() {
+        if let Some(why) = use_fault(scene, step, u) {
+            faults.push(Fault::Use { index, access: u.access, span: u.span, why });
+        }
+    }
+    match &step.kind {
+        StepKind::Dispatch { call, grid } => {
+            kernel(scene, step, call, &mut faults);
+            self::grid(scene, step, grid, &mut faults);
+        }
+        StepKind::Advance { call } => {
+            kernel(scene, step, call, &mut faults);
+            advance(scene, step, call, &mut faults);
+        }
+        StepKind::Host | StepKind::Copy | StepKind::Fill(_) => {}
+    }
+    meaning(scene, step, &mut faults);
+    live(scene, id, step, &mut faults);
+    faults.into_iter().for_each(|f| findings.at(id, &step.origin, f));
+}
+
+fn use_fault(scene: &Scene<'_>, step: &Step, u: &Use) -> Option<String> {
+    let value = scene.program.value(u.content)?;
+    if !value.span.contains(&u.span) {
+        return Some(format!("it lies outside {} at {}", value.name, value.span));
+    }
+    if let Some(why) = misplaced(scene.plan, u.span) {
+        return Some(why.to_owned());
+    }
+    if u.view.shape.len() != u.view.strides.len() {
+        return Some("its view has not one stride per axis".to_owned());
+    }
+    let io = matches!(u.span.region, RegionKind::IoIn | RegionKind::IoOut);
+    use Access as A;
+    let allowed = match (&step.kind, u.access) {
+        (StepKind::Dispatch { .. }, A::ShaderRead | A::ShaderWrite) => true,
+        (StepKind::Dispatch { .. }, A::IndirectRead) => u.span.region == RegionKind::Frame,
+        (StepKind::Dispatch { .. }, A::StatusAtomic) => u.span.region == RegionKind::Status,
+        (StepKind::Advance { .. }, A::ShaderWrite) => u.span.region == RegionKind::Frame,
+        (StepKind::Host, A::HostRead | A::HostWrite) if !io => {
+            return Some("host steps touch io regions only".to_owned());
+        }
+        (StepKind::Host, A::HostRead | A::HostWrite) => {
+            let dense = u.view.storage == Storage::Natural || u.view.dtype.same_in_arena();
+            if !(dense && u.view.is_dense()) {
+                return Some("host steps see dense bytes of natural width".to_owned());
+            }
+            true
+        }
+        (StepKind::Copy, A::TransferRead) => std::ptr::eq(u, &step.uses[0]),
+        (StepKind::Copy, A::TransferWrite) => step.uses.get(1).is_some_and(|w| std::ptr::eq(u, w)),
+        (StepKind::Fill(_), A::TransferWrite) => true,
+        _ => false,
+    };
+    if !allowed {
+        return Some("steps of this kind have no such use".to_owned());
+    }
+    let kernel = matches!(step.kind, StepKind::Dispatch { .. } | StepKind::Advance { .. });
+    if kernel && !u.span.offset.0.is_multiple_of(OPERAND_ALIGNMENT) {
+        return Some("operands begin at multiples of 16 bytes".to_owned());
+    }
+    None
+}
+
+fn kernel(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
+    let decl = match call.check() {
+        Ok(decl) => decl,
+        Err(e) => return faults.push(e.into()),
+    };
+    let target = &scene.plan.target;
+    let bytes = decl.layout().push_bytes();
+    let limit = target.limits.max_push_constants.min(MAX_PUSH_CONSTANTS);
+    if bytes > limit {
+        faults.push(Fault::PushConstants { bytes, limit });
+    }
+    if let Some(variant) = decl.variant(&call.variant) {
+        for &feature in variant.features.iter().filter(|f| !offers(target, **f)) {
+            faults.push(Fault::Feature { variant: call.label(), feature });
+        }
+    }
+    for (k, (declared, at)) in decl.operands.iter().zip(&call.operands).enumerate() {
+        let Some(u) = step.uses.get(usize::from(at.0)) else {
+            faults.push(missing(declared.name.to_owned(), at.0, step));
+            continue;
+        };
+        if !agrees(declared.access, u.access) {
+            let (operand, declared) = (declared.name.to_owned(), declared.access);
+            faults.push(Fault::OperandAccess { operand, declared, access: u.access });
+        }
+        if declared.typed {
+            typed(declared.name, call, k as u32, &u.view, faults);
+        }
+    }
+    slots(step, call, faults);
+    words(scene, step, call, decl, faults);
+}
+
+fn missing(what: String, index: u16, step: &Step) -> Fault {
+    Fault::UseIndex { what, index, count: step.uses.len() }
+}
+
+/// Whether a use says what the kernel does. A kernel that reads and writes has a writing use.
+fn agrees(declared: OperandAccess, access: Access) -> bool {
+    match declared {
+        OperandAccess::Read => access == Access::ShaderRead,
+        OperandAccess::Write | OperandAccess::ReadWrite => access == Access::ShaderWrite,
+        OperandAccess::Status => access == Access::StatusAtomic,
+    }
+}
+
+fn offers(target: &Target, feature: Feature) -> bool {
+    match feature {
+        Feature::SubgroupArithmetic => target.features.subgroup_arithmetic,
+        Feature::SubgroupSize(lanes) => target.features.subgroup_size == lanes,
+        Feature::Int64 => target.features.int64,
+        Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
+        Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,
+    }
+}
+
+/// A typed operand is compiled for the storage that its use has.
+fn typed(name: &str, call: &KernelCall, operand: u32, view: &View, faults: &mut Vec<Fault>) {
+    let stated = call.spec.iter().find(|(id, _)| *id == TYPED_ID + operand).map_or(0, |(_, v)| *v);
+    let viewed = match (view.storage, view.dtype) {
+        (Storage::Natural, DType::F16) => FloatStorage::F16,
+        (Storage::Natural, DType::BF16) => FloatStorage::BF16,
+        _ => FloatStorage::F32,
+    } as u32;
+    if stated != viewed {
+        faults.push(Fault::TypedStorage { operand: name.to_owned(), stated, viewed });
+    }
+}
+
+/// A slot that a hole stores to is written, one that it loads is read.
+fn slots(step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
+    for (slot, at) in call.slots.iter().enumerate() {
+        let operand = format!("slot {slot}");
+        let Some(u) = step.uses.get(usize::from(at.0)) else {
+            faults.push(missing(operand, at.0, step));
+            continue;
+        };
+        let stored = call.holes.iter().flat_map(|h| &h.stores).any(|(s, _)| usize::from(*s) == slot);
+        let is_slot = |i: &HoleInput| matches!(i, HoleInput::Slot(s) if usize::from(*s) == slot);
+        let loaded = call.holes.iter().flat_map(|h| &h.inputs).any(is_slot);
+        let access = u.access;
+        if stored && !matches!(access, Access::ShaderWrite | Access::StatusAtomic) {
+            faults.push(Fault::OperandAccess { operand, declared: OperandAccess::Write, access });
+        } else if loaded && !stored && access != Access::ShaderRead {
+            faults.push(Fault::OperandAccess { operand, declared: OperandAccess::Read, access });
+        } else if loaded && stored {
+            faults.push(Fault::OperandAccess { operand, declared: OperandAccess::ReadWrite, access });
+        }
+    }
+}
+
+/// Arguments that lie in the frame: the word exists, and a use of the frame covers it.
+fn words(scene: &Scene<'_>, step: &Step, call: &KernelCall, decl: &KernelDecl, faults: &mut Vec<Fault>) {
+    debug_assert_eq!(decl.arg_words() as usize, call.args.len());
+    for arg in &call.args {
+        if let ArgValue::Frame(word) = *arg {
+            frame_words(scene, step, word, 1, Access::ShaderRead, faults);
+        }
+    }
+}
+
+fn frame_words(
+    scene: &Scene<'_>,
+    step: &Step,
+    word: u32,
+    count: u32,
+    access: Access,
+    faults: &mut Vec<Fault>,
+) {
+    let there = scene.run.map_or(0, |r| r.frame.words.len() as u64);
+    if u64::from(word) + u64::from(count) > there {
+        let what = format!("words {word}..{} of {there}", u64::from(word) + u64::from(count));
+        return faults.push(Fault::Frame(what));
+    }
+    let (offset, len) = (Bytes(4 * u64::from(word)), Bytes(4 * u64::from(count)));
+    let needed = Span { region: RegionKind::Frame, offset, len };
+    if !step.uses.iter().any(|u| u.access == access && u.span.contains(&needed)) {
+        let what = format!("word {word} is read, and no use of the step says so ({})", access.name());
+        faults.push(Fault::Frame(what));
+    }
+}
+
+fn grid(scene: &Scene<'_>, step: &Step, grid: &Grid, faults: &mut Vec<Fault>) {
+    let counts = match grid {
+        Grid::Static(counts) => counts,
+        Grid::Frame { word, upper } => {
+            frame_words(scene, step, word.0, 3, Access::IndirectRead, faults);
+            upper
+        }
+    };
+    for (dimension, (&groups, &limit)) in
+        counts.iter().zip(&scene.plan.target.limits.max_workgroup_count).enumerate()
+    {
+        if groups > limit {
+            faults.push(Fault::Grid { dimension, groups: groups.into(), limit: limit.into() });
+        }
+    }
+}
+
+/// The advance runs the frame's own program: where it lies and how long it is.
+fn advance(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
+    let Some(run) = scene.run else { return };
+    let at = ArgValue::U32(run.frame.words.len() as u32);
+    let count = ArgValue::U32(run.frame.advance.len() as u32);
+    if call.args != [at, count] {
+        faults.push(Fault::Frame(format!("the advance is told {:?}, not {at:?} and {count:?}", call.args)));
+    }
+    let len = Bytes(4 * run.frame.len_words());
+    let whole = Span { region: RegionKind::Frame, offset: Bytes::ZERO, len };
+    if !step.uses.iter().any(|u| u.access == Access::ShaderWrite && u.span.contains(&whole)) {
+        faults.push(Fault::Frame("the advance has no use of the whole frame".into()));
+    }
+}
+
+/// Inputs of the meaning are reads, outputs writes; a status number belongs to a use of the status block.
+fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
+    let m = &step.meaning;
+    for (list, writes, what) in [(&m.inputs, false, "input"), (&m.outputs, true, "output")] {
+        for (i, &at) in list.iter().enumerate() {
+            match step.uses.get(usize::from(at)) {
+                None => faults.push(missing(format!("{what} {i} of the meaning"), at, step)),
+                Some(u) if u.access.writes() != writes || u.access == Access::StatusAtomic => {
+                    let access = u.access.name();
+                    faults.push(Fault::Meaning(format!("its {what} {i} is use {at}, which is {access}")));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    let says = match &step.kind {
+        StepKind::Host => true,
+        StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusReset::DECL.name,
+        StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
+    };
+    if says == m.graph.is_empty() {
+        faults.push(Fault::Meaning(format!("it is {}empty", if says { "" } else { "not " })));
+    }
+    if let Some(number) = m.status {
+        let ops = scene.plan.status_ops.len();
+        if number as usize >= ops {
+            faults.push(Fault::Meaning(format!("its status number is {number} of {ops}")));
+        }
+        if !step.uses.iter().any(|u| u.access == Access::StatusAtomic) {
+            faults.push(Fault::Meaning("it has a status number and no use of the status block".into()));
+        }
+    }
+}
+
+/// Temporary values are touched in the levels they are said to live in.
+fn live(scene: &Scene<'_>, id: StepId, step: &Step, faults: &mut Vec<Fault>) {
+    let levels = &scene.program.levels;
+    let level = levels.partition_point(|l| l.steps.end <= id.0) as u32;
+    for u in &step.uses {
+        let Some(value) = scene.program.value(u.content) else { continue };
+        let temporary = matches!(value.origin, crate::plan::ContentOrigin::Step);
+        let inside = value.live.is_some_and(|(first, last)| (first..=last).contains(&level));
+        if temporary && !inside {
+            faults.push(Fault::Live { name: value.name.clone(), level, live: value.live });
+        }
+    }
+}

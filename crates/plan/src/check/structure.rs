@@ -1,0 +1,135 @@
+//! Levels, segments, what may stand in them, and indices that everything else follows.
+
+use super::Scene;
+use super::error::{Fault, Findings};
+use crate::plan::Segment;
+use crate::step::{Step, StepId, StepKind};
+use std::ops::Range;
+
+/// Checks the structure of a program. After this, indices of levels, steps and contents are in range.
+pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
+    let wrong = |findings: &mut Findings, what: String| findings.add(Fault::Structure(what));
+    let program = scene.program;
+    let count = program.steps.len() as u32;
+    let mut next = 0;
+    for (i, level) in program.levels.iter().enumerate() {
+        let Range { start, end } = level.steps;
+        if start != next || end <= start || end > count {
+            return wrong(findings, format!("level {i} has steps {start}..{end} where {next} comes next of {count}"));
+        }
+        next = end;
+    }
+    if next != count {
+        return wrong(findings, format!("{} steps are in no level", count - next));
+    }
+    let before = findings.len();
+    segments(scene, findings);
+    contents(scene, findings);
+    if findings.len() == before {
+        kinds(scene, findings);
+        advance(scene, findings);
+    }
+}
+
+fn segments(scene: &Scene<'_>, findings: &mut Findings) {
+    let count = scene.program.levels.len() as u32;
+    let mut next = 0;
+    for (i, segment) in scene.program.segments.iter().enumerate() {
+        let Range { start, end } = levels_of(segment);
+        if start != next || end <= start || end > count {
+            let what = format!("segment {i} has levels {start}..{end} where {next} comes next of {count}");
+            return findings.add(Fault::Structure(what));
+        }
+        next = end;
+    }
+    if next != count {
+        findings.add(Fault::Structure(format!("{} levels are in no segment", count - next)));
+    }
+}
+
+/// The levels of a segment.
+pub(super) fn levels_of(segment: &Segment) -> Range<u32> {
+    match segment {
+        Segment::Gpu { levels } => levels.clone(),
+        Segment::Host { level } => *level..level.saturating_add(1),
+    }
+}
+
+fn contents(scene: &Scene<'_>, findings: &mut Findings) {
+    let values = scene.program.values.len();
+    for (id, step) in scene.steps() {
+        for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.content.0 as usize >= values) {
+            let why = format!("it has content {} of {values}", u.content.0);
+            findings.at(id, &step.origin, Fault::Use { index: i, access: u.access, span: u.span, why });
+        }
+    }
+    let Some(run) = scene.run else { return };
+    for (what, ids, slots) in
+        [("outputs", &run.outputs, scene.plan.outputs.len()), ("states", &run.states, scene.plan.states.len())]
+    {
+        if ids.len() != slots || ids.iter().any(|c| c.0 as usize >= values) {
+            let what = format!("the contents of its {what} are {ids:?}, there are {slots} {what} and {values} values");
+            findings.add(Fault::Structure(what));
+        }
+    }
+}
+
+/// Host steps have levels of their own; copies and fills stand at the border of a segment.
+fn kinds(scene: &Scene<'_>, findings: &mut Findings) {
+    for segment in &scene.program.segments {
+        let host_segment = matches!(segment, Segment::Host { .. });
+        let levels = levels_of(segment);
+        for i in levels.clone() {
+            let level = &scene.program.levels[i as usize];
+            if host_segment && level.barrier.is_some() {
+                findings.add(Fault::Structure(format!("level {i} of host steps has a barrier")));
+            }
+            let border = i == levels.start || i + 1 == levels.end;
+            for (id, step) in scene.program.steps_of(level) {
+                if let Some(why) = kind_fault(step, host_segment, border) {
+                    findings.at(id, &step.origin, Fault::Structure(why.to_owned()));
+                }
+            }
+            let last = StepId(scene.program.steps.len() as u32);
+            if level.reason.is_some_and(|r| r.before >= last || r.after >= last) {
+                findings.add(Fault::Structure(format!("the barrier of level {i} is there for steps there are not")));
+            }
+        }
+    }
+}
+
+fn kind_fault(step: &Step, host_segment: bool, border: bool) -> Option<&'static str> {
+    match &step.kind {
+        StepKind::Host if !host_segment => Some("a host step in a GPU segment"),
+        StepKind::Host => None,
+        _ if host_segment => Some("a device step in a host segment"),
+        StepKind::Copy if step.uses.len() != 2 => Some("a copy has two uses"),
+        StepKind::Copy if step.uses[0].span.len != step.uses[1].span.len => Some("a copy of unequal sizes"),
+        StepKind::Fill(_) if step.uses.len() != 1 => Some("a fill has one use"),
+        StepKind::Fill(_) if !step.uses[0].span.len.0.is_multiple_of(4) => Some("a fill of part of a word"),
+        StepKind::Copy | StepKind::Fill(_) if !border => Some("a copy or fill inside a segment"),
+        _ => None,
+    }
+}
+
+/// The advance of the frame is the last step, where a scalar advances.
+fn advance(scene: &Scene<'_>, findings: &mut Findings) {
+    let last = scene.program.steps.len().checked_sub(1);
+    let mut found = false;
+    for (id, step) in scene.steps().filter(|(_, s)| matches!(s.kind, StepKind::Advance { .. })) {
+        found = true;
+        if Some(id.0 as usize) != last || scene.run.is_none() {
+            let what = "the frame advances before the last step of a run".to_owned();
+            findings.at(id, &step.origin, Fault::Structure(what));
+        }
+    }
+    let Some(run) = scene.run else { return };
+    let wanted = scene.plan.scalars.iter().any(|s| s.advance.is_some());
+    if found != wanted || found == run.frame.advance.is_empty() {
+        let what = format!(
+            "a scalar advances: {wanted}; a step advances the frame: {found}; instructions: {}",
+            run.frame.advance.len()
+        );
+        findings.add(Fault::Structure(what));
+    }
+}

@@ -1,0 +1,163 @@
+//! What changed between two plans. In: two plans. Out: one difference per thing that is not the same; none only where
+//! the plans are equal. Never here: a judgement.
+
+use crate::hist::ranges;
+use crate::plan::{Plan, Program, Run};
+use crate::region::RegionKind;
+use crate::step::Step;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Difference {
+    /// Only the second plan has it.
+    Added {
+        /// What.
+        what: String,
+    },
+    /// Only the first plan has it.
+    Removed {
+        /// What.
+        what: String,
+    },
+    /// Both have it, and it is not the same.
+    Changed {
+        /// What.
+        what: String,
+        /// In the first plan.
+        from: String,
+        /// In the second.
+        to: String,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Added { what } => write!(f, "+ {what}"),
+            Difference::Removed { what } => write!(f, "- {what}"),
+            Difference::Changed { what, from, to } => write!(f, "~ {what}: {from} -> {to}"),
+        }
+    }
+}
+
+/// All differences, in the order of the plan's parts.
+pub fn diff(a: &Plan, b: &Plan) -> Vec<Difference> {
+    let mut list = List(Vec::new());
+    list.compare("name", &a.name, &b.name);
+    list.compare("target", &a.target.name, &b.target.name);
+    list.compare("precision", &format!("{:?}", a.precision), &format!("{:?}", b.precision));
+    list.compare("placement", &format!("{:?}", a.placement), &format!("{:?}", b.placement));
+    for kind in RegionKind::ALL {
+        list.compare(&format!("region {kind}"), &a.region_size(kind).0, &b.region_size(kind).0);
+    }
+    list.named("param", &a.params, &b.params, |p| (p.name.clone(), p.span.to_string()));
+    list.named("state", &a.states, &b.states, |s| (s.name.clone(), s.span.to_string()));
+    list.named("input", &a.inputs, &b.inputs, |s| (s.name.clone(), s.span.to_string()));
+    list.named("output", &a.outputs, &b.outputs, |s| (s.name.clone(), s.span.to_string()));
+    list.program("load", &a.load, &b.load);
+    let by_range = |p: &Plan| -> BTreeMap<String, usize> {
+        p.runs.iter().enumerate().map(|(i, r)| (ranges(&p.symbols, r), i)).collect()
+    };
+    let (left, right) = (by_range(a), by_range(b));
+    for (range, &i) in &left {
+        match right.get(range) {
+            Some(&j) => list.run(range, &a.runs[i], &b.runs[j]),
+            None => list.0.push(Difference::Removed { what: format!("run {range}") }),
+        }
+    }
+    for range in right.keys().filter(|r| !left.contains_key(*r)) {
+        list.0.push(Difference::Added { what: format!("run {range}") });
+    }
+    if list.0.is_empty() && a != b {
+        let (from, to) = ("one".to_owned(), "another".to_owned());
+        list.0.push(Difference::Changed { what: "constants, scalars, frames, checks or values".into(), from, to });
+    }
+    list.0
+}
+
+struct List(Vec<Difference>);
+
+impl List {
+    fn compare<T: PartialEq + fmt::Display>(&mut self, what: &str, a: &T, b: &T) {
+        if a != b {
+            let (what, from, to) = (what.to_owned(), a.to_string(), b.to_string());
+            self.0.push(Difference::Changed { what, from, to });
+        }
+    }
+
+    fn named<T>(&mut self, what: &str, a: &[T], b: &[T], show: impl Fn(&T) -> (String, String)) {
+        let (left, right): (BTreeMap<_, _>, BTreeMap<_, _>) = (a.iter().map(&show).collect(), b.iter().map(&show).collect());
+        for (name, from) in &left {
+            match right.get(name) {
+                Some(to) => self.compare(&format!("{what} {name}"), from, to),
+                None => self.0.push(Difference::Removed { what: format!("{what} {name}") }),
+            }
+        }
+        for name in right.keys().filter(|n| !left.contains_key(*n)) {
+            self.0.push(Difference::Added { what: format!("{what} {name}") });
+        }
+    }
+
+    fn run(&mut self, range: &str, a: &Run, b: &Run) {
+        let (x, y) = (&a.stats, &b.stats);
+        for (what, from, to) in [
+            ("steps", x.steps, y.steps),
+            ("levels", x.levels, y.levels),
+            ("barriers", x.barriers, y.barriers),
+            ("segments", a.program.segments.len() as u32, b.program.segments.len() as u32),
+        ] {
+            self.compare(&format!("{range}: {what}"), &from, &to);
+        }
+        self.compare(&format!("{range}: scratch"), &x.scratch.0, &y.scratch.0);
+        self.compare(&format!("{range}: frame words"), &a.frame.words.len(), &b.frame.words.len());
+        self.program(range, &a.program, &b.program);
+    }
+
+    /// Steps are matched by origin and label, the n-th with the n-th.
+    fn program(&mut self, place: &str, a: &Program, b: &Program) {
+        let (left, right) = (by_name(a), by_name(b));
+        for (name, steps) in &left {
+            let others = right.get(name).map_or(&[][..], Vec::as_slice);
+            for ((x, level_x), (y, level_y)) in steps.iter().zip(others) {
+                self.step(&format!("{place}: {name}"), (x, *level_x), (y, *level_y));
+            }
+            let gone = steps.iter().skip(others.len());
+            self.0.extend(gone.map(|_| Difference::Removed { what: format!("{place}: {name}") }));
+        }
+        for (name, steps) in &right {
+            let new = steps.iter().skip(left.get(name).map_or(0, Vec::len));
+            self.0.extend(new.map(|_| Difference::Added { what: format!("{place}: {name}") }));
+        }
+    }
+
+    fn step(&mut self, what: &str, (a, level_a): (&Step, u32), (b, level_b): (&Step, u32)) {
+        let before = self.0.len();
+        self.compare(&format!("{what}, level"), &level_a, &level_b);
+        let spans = |s: &Step| s.uses.iter().map(|u| u.span.to_string()).collect::<Vec<_>>().join(" ");
+        self.compare(&format!("{what}, spans"), &spans(a), &spans(b));
+        if self.0.len() == before && (&a.kind, &a.meaning, a.cost) != (&b.kind, &b.meaning, b.cost) {
+            let part = match (a.kind != b.kind, a.meaning != b.meaning) {
+                (true, _) => "arguments or grid",
+                (_, true) => "meaning",
+                _ => "cost",
+            };
+            let what = format!("{what}, {part}");
+            self.0.push(Difference::Changed { what, from: "one".into(), to: "another".into() });
+        }
+    }
+}
+
+/// Steps with their levels, by origin and label.
+fn by_name(program: &Program) -> BTreeMap<String, Vec<(&Step, u32)>> {
+    let mut named: BTreeMap<String, Vec<(&Step, u32)>> = BTreeMap::new();
+    for (i, level) in (0u32..).zip(&program.levels) {
+        for (_, step) in program.steps_of(level) {
+            named.entry(format!("{} {}", step.origin, step.label())).or_default().push((step, i));
+        }
+    }
+    named
+}

@@ -1,0 +1,83 @@
+//! The dispatch histogram: how often each kernel runs, counted from the steps of a plan.
+
+use crate::plan::{Plan, Program, Run};
+use pumice_types::{Bytes, SymbolTable};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Steps of one label.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCount {
+    /// `kernel.variant [holes]`, `host`, `copy`, `fill`.
+    pub label: String,
+    /// How many.
+    pub steps: u64,
+    /// Bytes they move at the upper bounds.
+    pub bytes: Bytes,
+    /// Arithmetic of matrix products at the upper bounds.
+    pub flops: u64,
+}
+
+/// The histogram of one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// `load`, or the ranges of the run: `batch=1..=64 tokens=1`.
+    pub range: String,
+    /// Most frequent first, then by label.
+    pub kernels: Vec<KernelCount>,
+}
+
+impl Histogram {
+    /// Of a program.
+    pub fn of(range: String, program: &Program) -> Histogram {
+        let mut counts: BTreeMap<String, KernelCount> = BTreeMap::new();
+        for step in &program.steps {
+            let label = step.label();
+            let count = counts.entry(label.clone()).or_insert_with(|| KernelCount { label, ..Default::default() });
+            count.steps += 1;
+            count.bytes += step.cost.bytes;
+            count.flops = count.flops.saturating_add(step.cost.flops);
+        }
+        let mut kernels: Vec<KernelCount> = counts.into_values().collect();
+        kernels.sort_by_key(|k| std::cmp::Reverse(k.steps));
+        Histogram { range, kernels }
+    }
+
+    /// Steps in all.
+    pub fn steps(&self) -> u64 {
+        self.kernels.iter().map(|k| k.steps).sum()
+    }
+}
+
+/// The histograms of the runs; that of the load program stands first, if it has steps.
+pub fn histogram(plan: &Plan) -> Vec<Histogram> {
+    let load = (!plan.load.steps.is_empty()).then(|| Histogram::of("load".to_owned(), &plan.load));
+    let runs = plan.runs.iter().map(|r| Histogram::of(ranges(&plan.symbols, r), &r.program));
+    load.into_iter().chain(runs).collect()
+}
+
+/// The ranges of a run as people read them; `every binding` where there are no symbols.
+pub fn ranges(symbols: &SymbolTable, run: &Run) -> String {
+    let one = |((_, s), &(lo, hi)): ((_, &pumice_types::Symbol), &(u64, u64))| match lo == hi {
+        true => format!("{}={lo}", s.name),
+        false => format!("{}={lo}..={hi}", s.name),
+    };
+    let parts: Vec<String> = symbols.iter().zip(&run.ranges).map(one).collect();
+    if parts.is_empty() { "every binding".to_owned() } else { parts.join(" ") }
+}
+
+impl fmt::Display for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {} steps", self.range, self.steps())?;
+        for k in &self.kernels {
+            write!(f, "{:>6}  {:>10}", k.steps, k.bytes.to_string())?;
+            match k.flops {
+                0 => write!(f, "  {:>12}", "")?,
+                flops => write!(f, "  {:>6.2} GFLOP", flops as f64 / 1e9)?,
+            }
+            writeln!(f, "  {}", k.label)?;
+        }
+        Ok(())
+    }
+}

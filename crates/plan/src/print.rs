@@ -1,0 +1,255 @@
+//! Plans as text for people: what runs, where, and why. Printed, compared in golden files, never parsed.
+//!
+//! [`Plan`]'s `Display` is everything; [`summary`] is one screen.
+
+use crate::frame::{FrameSlot, FrameWord};
+use crate::hist::{Histogram, ranges};
+use crate::plan::{ContentOrigin, Plan, Program, Run, Segment, StateInit, Stats};
+use crate::region::RegionKind;
+use crate::step::{Grid, Step, StepId, StepKind, Use};
+use pumice_types::{DimExpr, Var};
+use std::fmt::{self, Write};
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        header(f, self)?;
+        regions(f, self)?;
+        slots(f, self)?;
+        if !self.load.steps.is_empty() {
+            writeln!(f, "load")?;
+            program(f, &self.load)?;
+        }
+        for (i, run) in self.runs.iter().enumerate() {
+            writeln!(f, "run {i}  {}", ranges(&self.symbols, run))?;
+            frame(f, self, run)?;
+            program(f, &run.program)?;
+            stats(f, self, run)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a plan is, on one screen: regions, one line per run, the kernels of the longest run.
+pub fn summary(plan: &Plan) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_summary(&mut out, plan);
+    out
+}
+
+fn write_summary(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
+    header(f, plan)?;
+    regions(f, plan)?;
+    for run in &plan.runs {
+        let s = &run.stats;
+        write!(f, "{}  steps {}  levels {}", ranges(&plan.symbols, run), s.steps, s.levels)?;
+        write!(f, "  barriers {}  segments {}", s.barriers, segments(&run.program))?;
+        write!(f, "  scratch {} (ratio {:.2})", s.scratch, s.scratch_ratio())?;
+        writeln!(f, "  floor {:.0} us{}", s.floor.total_us, per_layer(run).unwrap_or_default())?;
+    }
+    let longest = plan.runs.iter().max_by_key(|r| r.program.steps.len());
+    let Some(run) = longest else { return Ok(()) };
+    let histogram = Histogram::of(ranges(&plan.symbols, run), &run.program);
+    writeln!(f, "kernels of {}", histogram.range)?;
+    for k in histogram.kernels.iter().take(12) {
+        writeln!(f, "{:>6}  {:>10}  {}", k.steps, k.bytes.to_string(), k.label)?;
+    }
+    let rest = histogram.kernels.iter().skip(12).map(|k| k.steps).sum::<u64>();
+    if rest > 0 { writeln!(f, "{rest:>6}  {:>10}  others", "") } else { Ok(()) }
+}
+
+fn segments(program: &Program) -> String {
+    let host = program.segments.iter().filter(|s| matches!(s, Segment::Host { .. })).count();
+    match host {
+        0 => program.segments.len().to_string(),
+        _ => format!("{} ({host} on the host)", program.segments.len()),
+    }
+}
+
+fn header(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
+    let lower = |text: String| text.to_lowercase();
+    write!(f, "plan {}  target {}", plan.name, plan.target.name)?;
+    let (precision, placement) = (format!("{:?}", plan.precision), format!("{:?}", plan.placement));
+    writeln!(f, "  precision {}  placement {}", lower(precision), lower(placement))?;
+    if !plan.symbols.is_empty() {
+        let all: Vec<String> = plan.symbols.iter().map(|(_, s)| s.to_string()).collect();
+        writeln!(f, "symbols  {}", all.join("  "))?;
+    }
+    for s in &plan.scalars {
+        write!(f, "scalar {}  {}  {}..={}  default {}", s.name, s.dtype, s.min, s.max, s.default)?;
+        match &s.advance {
+            Some(by) => writeln!(f, "  advances by {}", expr(plan, by))?,
+            None => writeln!(f)?,
+        }
+    }
+    Ok(())
+}
+
+fn regions(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
+    let count = |n: usize, one: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {one}s")),
+    };
+    let derived = plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived).count();
+    writeln!(f, "regions")?;
+    for r in &plan.regions {
+        let holds = match r.kind {
+            RegionKind::Weights => vec![
+                count(plan.params.len(), "param"),
+                count(plan.constants.len(), "constant"),
+                count(derived, "derived weight"),
+            ],
+            RegionKind::States => vec![count(plan.states.len(), "state")],
+            RegionKind::Scratch => vec![None],
+            RegionKind::IoIn => vec![count(plan.inputs.len(), "input")],
+            RegionKind::IoOut => vec![count(plan.outputs.len(), "output")],
+            RegionKind::Frame => vec![count(plan.scalars.len(), "scalar")],
+            RegionKind::Status => vec![count(plan.status_ops.len(), "reporting op")],
+        };
+        let mut holds: Vec<String> = holds.into_iter().flatten().collect();
+        if r.chunks.len() > 1 {
+            holds.push(format!("{} chunks", r.chunks.len()));
+        }
+        let line = format!("  {:<8}{:>12}  {}", r.kind.name(), r.size().to_string(), holds.join(", "));
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn slots(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
+    for p in &plan.params {
+        writeln!(f, "param {}  {}{:?}  {}", p.name, p.dtype, p.shape, p.span)?;
+    }
+    for (i, c) in plan.constants.iter().enumerate() {
+        writeln!(f, "constant {i}  {}{:?}  {}", c.data.dtype(), c.data.shape(), c.span)?;
+    }
+    for s in &plan.states {
+        let init = match &s.init {
+            StateInit::Zeros => "zeros".to_owned(),
+            StateInit::Param(p) => plan.params.get(*p as usize).map_or("?", |p| &p.name).to_owned(),
+            StateInit::Data(_) => "data".to_owned(),
+        };
+        writeln!(f, "state {}  {}{:?}  {}  begins as {init}", s.name, s.dtype, s.shape, s.span)?;
+    }
+    for (what, list) in [("input", &plan.inputs), ("output", &plan.outputs)] {
+        for s in list {
+            writeln!(f, "{what} {}  {}[{}]  {}", s.name, s.dtype, shape(plan, &s.shape), s.span)?;
+        }
+    }
+    Ok(())
+}
+
+fn shape(plan: &Plan, dims: &[DimExpr]) -> String {
+    dims.iter().map(|d| expr(plan, d)).collect::<Vec<_>>().join(", ")
+}
+
+fn expr(plan: &Plan, e: &DimExpr) -> String {
+    e.display(&|v| match v {
+        Var::Symbol(id) => plan.symbols.get(id).map_or_else(|| format!("?{}", id.0), |s| s.name.clone()),
+        Var::Scalar(id) => {
+            plan.scalars.get(id.0 as usize).map_or_else(|| format!("$?{}", id.0), |s| format!("${}", s.name))
+        }
+    })
+}
+
+fn frame(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
+    if run.frame.words.is_empty() {
+        return Ok(());
+    }
+    let words = run.frame.words.iter().enumerate().map(|(i, w)| match w {
+        FrameSlot::Bound(id) => format!("{i}:{}", expr(plan, &DimExpr::symbol(*id))),
+        FrameSlot::Scalar(id) => format!("{i}:{}", expr(plan, &DimExpr::scalar(*id))),
+        FrameSlot::Expr(e) => format!("{i}:{}", expr(plan, e)),
+        FrameSlot::Temporary => format!("{i}:_"),
+    });
+    write!(f, "frame  {}", words.collect::<Vec<_>>().join("  "))?;
+    match run.frame.advance.len() {
+        0 => writeln!(f),
+        n => writeln!(f, "  advance of {n} instructions"),
+    }
+}
+
+fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
+    for (s, segment) in program.segments.iter().enumerate() {
+        let (levels, border) = match segment {
+            Segment::Gpu { levels } => (levels.clone(), format!("segment {s}")),
+            Segment::Host { level } => (*level..level.saturating_add(1), format!("segment {s} host")),
+        };
+        for i in levels.clone() {
+            let Some(level) = program.levels.get(i as usize) else { continue };
+            let n = level.steps.len();
+            write!(f, "level {i}  {n} step{}", if n == 1 { "" } else { "s" })?;
+            if i == levels.start {
+                write!(f, "  {border}")?;
+            }
+            match (level.barrier, level.reason) {
+                (Some(_), Some(r)) => write!(f, "  1 barrier before ({} {}+{:#x})", r.kind, r.span.region, r.span.offset.0)?,
+                (Some(_), None) => write!(f, "  1 barrier before")?,
+                (None, _) => {}
+            }
+            writeln!(f)?;
+            for (id, step) in program.steps_of(level) {
+                self::step(f, program, id, step)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::Result {
+    let show = |u: &Use| {
+        let name = program.value(u.content).map_or("?", |v| v.name.as_str());
+        format!("{name}@{}", u.span)
+    };
+    // Frame and status are in many steps; the rest is what it computes on.
+    let list = |writes: bool| -> String {
+        let plain = |u: &&Use| !matches!(u.span.region, RegionKind::Frame | RegionKind::Status);
+        let uses = step.uses.iter().filter(|u| u.access.writes() == writes).filter(plain);
+        uses.map(show).collect::<Vec<_>>().join("  ")
+    };
+    write!(f, "  {id}  {}", step.label())?;
+    let (reads, writes) = (list(false), list(true));
+    for (mark, text) in [("   ", reads), (" -> ", writes)].iter().filter(|(_, t)| !t.is_empty()) {
+        write!(f, "{mark}{text}")?;
+    }
+    match &step.kind {
+        StepKind::Dispatch { grid: Grid::Static([x, y, z]), .. } => write!(f, "   grid {x}x{y}x{z}")?,
+        StepKind::Dispatch { grid: Grid::Frame { word: FrameWord(w), .. }, .. } => write!(f, "   grid frame[{w}]")?,
+        _ => {}
+    }
+    if step.meaning.status.is_some() {
+        f.write_str("  reports")?;
+    }
+    writeln!(f, "  origin {}", step.origin)
+}
+
+fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
+    let s: &Stats = &run.stats;
+    write!(f, "stats  steps {}  levels {}  barriers {}", s.steps, s.levels, s.barriers)?;
+    write!(f, "  scratch {} (lower bound {}, ratio {:.2})", s.scratch, s.scratch_lower_bound, s.scratch_ratio())?;
+    write!(f, "  weights {}", plan.region_size(RegionKind::Weights))?;
+    let p = &s.floor;
+    write!(f, "  floor {:.0} us (levels {:.0}, bytes {:.0}, flops {:.0})", p.total_us, p.levels_us, p.bytes_us, p.flops_us)?;
+    writeln!(f, "{}", per_layer(run).unwrap_or_default())?;
+    if s.layers.is_empty() {
+        return Ok(());
+    }
+    let each: Vec<String> = s.layers.iter().map(|(name, levels)| format!("{name} {levels}")).collect();
+    writeln!(f, "layers  {}", each.join("  "))
+}
+
+/// Levels that hold a step of a layer, over the number of layers.
+pub fn levels_per_layer(run: &Run) -> Option<f64> {
+    let layers = &run.stats.layers;
+    let in_layer = |origin: &str| {
+        layers.iter().any(|(name, _)| origin.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
+    };
+    let inside = |l: &&crate::plan::Level| run.program.steps_of(l).any(|(_, s)| in_layer(&s.origin));
+    let levels = run.program.levels.iter().filter(inside).count();
+    (!layers.is_empty()).then(|| levels as f64 / layers.len() as f64)
+}
+
+fn per_layer(run: &Run) -> Option<String> {
+    levels_per_layer(run).map(|l| format!("  levels per layer {l:.2}"))
+}

@@ -1,0 +1,182 @@
+//! The plan checker: a sound plan passes, every mutant that brute force calls wrong is flagged.
+
+mod plans;
+mod print;
+mod sketch;
+
+use pumice_plan::check::{CheckError, Fault, ProgramRef, check, judge::brute_force, mutate::mutations};
+use pumice_plan::{Access, Barrier, Plan, RegionKind, Segment};
+use pumice_types::Bytes;
+
+fn faults(plan: &Plan) -> Vec<CheckError> {
+    check(plan).err().unwrap_or_default()
+}
+
+fn assert_fault(plan: &Plan, wanted: impl Fn(&Fault) -> bool) {
+    let found = faults(plan);
+    assert!(found.iter().any(|e| wanted(&e.fault)), "found only {found:#?}");
+}
+
+#[test]
+fn a_sound_plan_passes() {
+    let plan = plans::everything();
+    let report = check(&plan).unwrap_or_else(|e| panic!("{e:#?}"));
+    assert_eq!(brute_force(&plan), Ok(()));
+    assert_eq!(report.runs[0].steps, plan.runs[0].stats.steps);
+    assert_eq!(report.runs[0].levels, 7);
+    // The advance waits for readers of the frame in level 4; the barrier before level 5 is between them already.
+    assert_eq!((report.runs[0].barriers, report.redundant_barriers()), (4, 1));
+    assert!(report.runs[0].pairs > 4);
+}
+
+#[test]
+fn every_wrong_mutant_is_flagged() {
+    let plan = plans::everything();
+    let (mut wrong, mut harmless, mut strict) = (0, 0, 0);
+    for mutation in mutations(&plan) {
+        let mutant = mutation.apply(&plan);
+        let flagged = check(&mutant).is_err();
+        match brute_force(&mutant) {
+            Err(why) => {
+                wrong += 1;
+                assert!(flagged, "not flagged: {mutation}: {why}");
+            }
+            Ok(()) => {
+                harmless += 1;
+                strict += u32::from(flagged);
+            }
+        }
+    }
+    println!("{wrong} wrong mutants, all flagged; {harmless} harmless ones, {strict} of them refused all the same");
+    assert!(wrong > 300 && harmless > 10, "{wrong} {harmless}");
+}
+
+#[test]
+fn a_barrier_too_many_is_counted() {
+    let mut plan = plans::everything();
+    let run = &mut plan.runs[0];
+    // Level 0 begins a segment: the seam barrier is there already.
+    run.program.levels[0].barrier = Some(Barrier { from_shader_write: true, to_shader: true, ..Barrier::default() });
+    run.stats.barriers += 1;
+    assert_eq!(check(&plan).map(|r| r.redundant_barriers()), Ok(2));
+}
+
+#[test]
+fn hazards_name_both_steps() {
+    let mut plan = plans::everything();
+    plan.runs[0].program.levels[1].barrier = None;
+    plan.runs[0].stats.barriers -= 1;
+    let found = faults(&plan);
+    let text: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(text.iter().any(|t| t == "run 0: s3 (sum): RAW of s1 and s3 on scratch+0x0:64: nothing between them orders them"), "{text:#?}");
+    assert!(found.iter().all(|e| e.program == Some(ProgramRef::Run(0))));
+}
+
+#[test]
+fn places_are_checked() {
+    let mut plan = plans::everything();
+    plan.regions[RegionKind::Scratch as usize].chunks = vec![Bytes(256), Bytes(256)];
+    assert_fault(&plan, |f| matches!(f, Fault::Slot { why: "it ends outside its region", .. }));
+
+    let mut plan = plans::everything();
+    plan.states[0].span.region = RegionKind::Scratch;
+    assert_fault(&plan, |f| matches!(f, Fault::Slot { why: "it belongs in another region", .. }));
+
+    let mut plan = plans::everything();
+    plan.target.limits.max_allocation = Bytes(256);
+    assert_fault(&plan, |f| matches!(f, Fault::Region { .. }));
+
+    let mut plan = plans::everything();
+    plan.target.limits.memory = Bytes(1000);
+    assert_fault(&plan, |f| matches!(f, Fault::Memory { .. }));
+
+    let mut plan = plans::everything();
+    let total = plan.regions[RegionKind::Scratch as usize].chunks[0].0;
+    plan.regions[RegionKind::Scratch as usize].chunks = vec![Bytes(256), Bytes(total - 256)];
+    assert_eq!(faults(&plan), vec![], "slots of 64 bytes cross no border");
+}
+
+#[test]
+fn ranges_cover_every_binding_once() {
+    let mut plan = plans::everything();
+    let mut second = plan.runs[0].clone();
+    (plan.runs[0].ranges, second.ranges) = (vec![(1, 2)], vec![(3, 4)]);
+    plan.runs.push(second);
+    assert_eq!(faults(&plan), vec![]);
+    plan.runs[1].ranges = vec![(4, 4)];
+    assert_fault(&plan, |f| matches!(f, Fault::Ranges(w) if w == "0 runs cover n=3"));
+    plan.runs[1].ranges = vec![(2, 4)];
+    assert_fault(&plan, |f| matches!(f, Fault::Ranges(w) if w == "2 runs cover n=2"));
+    plan.runs[1].ranges = vec![(3, 5)];
+    assert_fault(&plan, |f| matches!(f, Fault::Ranges(_)));
+}
+
+#[test]
+fn a_smaller_range_may_use_the_front_of_a_slot() {
+    let mut plan = plans::everything();
+    plan.symbols.get_mut(pumice_types::SymbolId(0)).expect("n").max = 9;
+    assert_fault(&plan, |f| matches!(f, Fault::Slot { what, .. } if what == "input x"));
+}
+
+#[test]
+fn grids_and_frames_are_checked() {
+    let mut plan = plans::everything();
+    plan.target.limits.max_workgroup_count = [0; 3];
+    assert_fault(&plan, |f| matches!(f, Fault::Grid { dimension: 0, groups: 1, limit: 0 }));
+
+    let mut plan = plans::everything();
+    plan.runs[0].frame.advance[0].a = 2;
+    assert_fault(&plan, |f| matches!(f, Fault::Frame(w) if w.contains("the host would write 1")));
+
+    let mut plan = plans::everything();
+    plan.runs[0].frame.advance[1].dst.0 = 99;
+    assert_fault(&plan, |f| matches!(f, Fault::Frame(w) if w.contains("past")));
+
+    let mut plan = plans::everything();
+    plan.scalars[0].advance = None;
+    assert_fault(&plan, |f| matches!(f, Fault::Structure(_)));
+}
+
+#[test]
+fn structure_is_checked() {
+    let mut plan = plans::everything();
+    plan.runs[0].program.segments.remove(1);
+    assert_fault(&plan, |f| matches!(f, Fault::Structure(_)));
+
+    let mut plan = plans::everything();
+    plan.runs[0].program.levels[2].steps.end += 1;
+    assert_fault(&plan, |f| matches!(f, Fault::Structure(_)));
+
+    let mut plan = plans::everything();
+    plan.runs[0].program.segments = vec![Segment::Gpu { levels: 0..7 }];
+    assert_fault(&plan, |f| matches!(f, Fault::Structure(w) if w == "a host step in a GPU segment"));
+
+    let mut plan = plans::everything();
+    plan.runs[0].outputs.clear();
+    assert_fault(&plan, |f| matches!(f, Fault::Structure(_)));
+
+    let mut plan = plans::everything();
+    plan.runs[0].program.steps[1].uses[0].content.0 = 1000;
+    assert_fault(&plan, |f| matches!(f, Fault::Use { .. }));
+}
+
+#[test]
+fn accesses_of_other_kinds_are_refused() {
+    for access in [Access::TransferRead, Access::TransferWrite, Access::HostRead, Access::HostWrite] {
+        let mut plan = plans::everything();
+        plan.runs[0].program.steps[1].uses[0].access = access;
+        assert_fault(&plan, |f| matches!(f, Fault::Use { index: 0, .. }));
+    }
+}
+
+/// A plan with a thousand steps is checked in milliseconds; the limit leaves room for a slow machine.
+#[test]
+fn a_large_plan_is_checked_quickly() {
+    let plan = plans::chain(1000);
+    let start = std::time::Instant::now();
+    let report = check(&plan).unwrap_or_else(|e| panic!("{:#?}", &e[..3.min(e.len())]));
+    let took = start.elapsed();
+    assert_eq!(report.runs[0].steps, 1000);
+    println!("{took:?}");
+    assert!(took.as_millis() < 500, "{took:?}");
+}

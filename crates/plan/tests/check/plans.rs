@@ -1,0 +1,167 @@
+//! The plan the suite works on: everything a plan can have, in little.
+
+use crate::sketch::*;
+use pumice_plan::*;
+use pumice_types::{DType, DimExpr, ScalarId, Symbol};
+
+/// y = gather(w, index) + d and s' = s + d, where d = host(c) + c, c = a + b, a = x + derived(w), b = x + x; for
+/// x of 4 n elements, n in 1..=4. A position advances. Bytes of a and b are used again.
+pub fn everything() -> Plan {
+    let mut k = Sketch::new();
+    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1 });
+    let shape = [DimExpr::symbol(symbol) * n(4)];
+    let whole = [n(16)];
+    k.plan.scalars.push(ScalarSlot {
+        name: "pos".into(),
+        dtype: DType::I32,
+        min: 0.0,
+        max: 100.0,
+        default: 0.0,
+        advance: Some(n(1)),
+    });
+    let w = k.room(RegionKind::Weights, &whole);
+    k.plan.params.push(ParamSlot { name: "w".into(), dtype: DType::F32, shape: vec![16], span: w });
+    let derived = k.room(RegionKind::Weights, &whole);
+    let s = k.room(RegionKind::States, &whole);
+    let state = StateSlot {
+        name: "s".into(),
+        dtype: DType::F32,
+        shape: vec![16],
+        capacity_axis: None,
+        init: StateInit::Zeros,
+        span: s,
+    };
+    k.plan.states.push(state);
+    let x = k.room(RegionKind::IoIn, &shape);
+    let index = k.room(RegionKind::IoIn, &whole);
+    let io = |name: &str, dtype, shape: &[DimExpr], span| IoSlot { name: name.into(), dtype, shape: shape.to_vec(), span };
+    k.plan.inputs.push(io("x", DType::F32, &shape, x));
+    k.plan.inputs.push(io("index", DType::I32, &whole, index));
+    let y = k.room(RegionKind::IoOut, &whole);
+    k.plan.outputs.push(io("y", DType::F32, &whole, y));
+    k.plan.status_ops.push("gather".into());
+    load(&mut k, w, derived);
+    run(&mut k, &shape, [w, derived, s, x, index, y]);
+    k.finish()
+}
+
+fn load(k: &mut Sketch, w: Span, derived: Span) {
+    let whole = [n(16)];
+    let mut p = Program::default();
+    let w = Sketch::value(&mut p, "w", ContentOrigin::Param(0), w, DType::F32, &whole);
+    let d = Sketch::value(&mut p, "wd", ContentOrigin::Derived, derived, DType::F32, &whole);
+    sum(&mut p, &[&w], &d, None);
+    level(&mut p);
+    k.plan.load = p;
+}
+
+fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6]) {
+    use ContentOrigin as O;
+    let whole = [n(16)];
+    let (f32, p) = (DType::F32, &mut Program::default());
+    let mut frame = Frame::default();
+    let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
+    let grid = frame.intern_grid([shape[0].ceil_div(&n(1024)), n(1), n(1)]).0;
+    let pos = frame.intern(FrameSlot::Scalar(ScalarId(0)));
+    frame.words.push(FrameSlot::Temporary);
+    let one = FrameWord(frame.words.len() as u32 - 1);
+    frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: one, a: 1, b: 0 });
+    frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: pos, a: pos.0, b: one.0 });
+    let words = Span { region: RegionKind::Frame, offset: 0u64.into_bytes(), len: (4 * frame.len_words()).into_bytes() };
+    let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: 8u64.into_bytes() };
+    let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
+    let st = Sketch::value(p, "status", O::Status, block, DType::U32, &[n(1)]);
+    let w = Sketch::value(p, "w", O::Param(0), w, f32, &whole);
+    let wd = Sketch::value(p, "wd", O::Derived, derived, f32, &whole);
+    let s0 = Sketch::value(p, "s", O::StateBefore(0), s, f32, &whole);
+    let s1 = Sketch::value(p, "s'", O::StateAfter(0), s, f32, &whole);
+    let x = Sketch::value(p, "x", O::Input(0), x, f32, shape);
+    let index = Sketch::value(p, "index", O::Input(1), index, DType::I32, &whole);
+    let (ra, rb, rc) =
+        (k.room(RegionKind::Scratch, shape), k.room(RegionKind::Scratch, shape), k.room(RegionKind::Scratch, shape));
+    let (ro, ri) = (k.room(RegionKind::IoOut, shape), k.room(RegionKind::IoIn, shape));
+    let a = Sketch::value(p, "a", O::Step, ra, f32, shape);
+    let b = Sketch::value(p, "b", O::Step, rb, f32, shape);
+    let c = Sketch::value(p, "c", O::Step, rc, f32, shape);
+    let sent = Sketch::value(p, "sent", O::Step, ro, f32, shape);
+    let back = Sketch::value(p, "back", O::Step, ri, f32, shape);
+    let d = Sketch::value(p, "d", O::Step, ra, f32, &whole);
+    let e = Sketch::value(p, "e", O::Step, rb, f32, &whole);
+    let y = Sketch::value(p, "y", O::Step, y, f32, &whole);
+    let dynamic = Some((count, grid, &fr));
+    reset(p, &st);
+    sum(p, &[&x, &wd], &a, dynamic);
+    sum(p, &[&x, &x], &b, dynamic);
+    level(p);
+    sum(p, &[&a, &b], &c, dynamic);
+    level(p);
+    sum(p, &[&c], &sent, dynamic);
+    level(p);
+    host(p, &sent, &back);
+    level(p);
+    sum(p, &[&back, &c], &d, dynamic);
+    gather(p, &w, &index, &e, &st);
+    level(p);
+    sum(p, &[&e, &d], &y, None);
+    sum(p, &[&s0, &d], &s1, None);
+    level(p);
+    advance(p, &frame, &fr);
+    level(p);
+    let run = Run {
+        ranges: vec![(1, 4)],
+        frame,
+        program: std::mem::take(p),
+        checks: vec![],
+        outputs: vec![y.content],
+        states: vec![s1.content],
+        stats: Stats::default(),
+    };
+    k.plan.runs.push(run);
+}
+
+trait IntoBytes {
+    fn into_bytes(self) -> pumice_types::Bytes;
+}
+
+impl IntoBytes for u64 {
+    fn into_bytes(self) -> pumice_types::Bytes {
+        pumice_types::Bytes(self)
+    }
+}
+
+/// A chain of sums through two buffers in turn, with a frame.
+pub fn chain(steps: usize) -> Plan {
+    use ContentOrigin as O;
+    let mut k = Sketch::new();
+    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1 });
+    let shape = [DimExpr::symbol(symbol) * n(4)];
+    let (x, y) = (k.room(RegionKind::IoIn, &shape), k.room(RegionKind::IoOut, &shape));
+    let slot = |name: &str, span| IoSlot { name: name.into(), dtype: DType::F32, shape: shape.to_vec(), span };
+    k.plan.inputs.push(slot("x", x));
+    k.plan.outputs.push(slot("y", y));
+    let rooms = [k.room(RegionKind::Scratch, &shape), k.room(RegionKind::Scratch, &shape)];
+    let (f32, p) = (DType::F32, &mut Program::default());
+    let mut frame = Frame::default();
+    let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
+    let grid = frame.intern_grid([shape[0].ceil_div(&n(1024)), n(1), n(1)]).0;
+    let words = Span { region: RegionKind::Frame, offset: 0u64.into_bytes(), len: (4 * frame.len_words()).into_bytes() };
+    let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
+    let mut last = Sketch::value(p, "x", O::Input(0), x, f32, &shape);
+    for i in 0..steps {
+        let span = if i + 1 == steps { y } else { rooms[i % 2] };
+        let next = Sketch::value(p, "t", O::Step, span, f32, &shape);
+        sum(p, &[&last, &last], &next, Some((count, grid, &fr)));
+        level(p);
+        last = next;
+    }
+    k.plan.runs.push(Run {
+        ranges: vec![(1, 4)],
+        frame,
+        program: std::mem::take(p),
+        checks: vec![],
+        outputs: vec![last.content],
+        states: vec![],
+        stats: Stats::default(),
+    });
+    k.finish()
+}
