@@ -5,7 +5,8 @@ use crate::manifest::hash;
 use pumice_plan::kernel::interface::{self, Addressing};
 use pumice_plan::kernel::{KernelDecl, VariantDecl};
 use shaderc::{
-    CompileOptions, Compiler, EnvVersion, OptimizationLevel, ResolvedInclude, ShaderKind, SpirvVersion, TargetEnv,
+    CompileOptions, Compiler, EnvVersion, OptimizationLevel, ResolvedInclude, ShaderKind, SpirvVersion,
+    TargetEnv,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -11,6 +11,8 @@ mod optimize;
 mod reflect;
 mod reflect_features;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use error::BuildError;
 use manifest::{Entry, Manifest};
@@ -88,6 +90,10 @@ fn build(options: &Options) -> Result<usize, BuildError> {
             Err(e) => {
                 eprintln!("{name}: {e}");
                 failed += 1;
+                // Its last good modules stay, and stay out of date.
+                if let Some(entry) = old.kernels.get(&name) {
+                    new.kernels.insert(name, entry.clone());
+                }
             }
         }
     }

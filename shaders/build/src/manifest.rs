@@ -43,7 +43,8 @@ impl Entry {
 
     /// Whether declaration, sources and modules are those that were hashed.
     pub fn is_current(&self, decl: &KernelDecl, root: &Path) -> bool {
-        let same = |path: &Path, expected: &str| std::fs::read(path).is_ok_and(|bytes| hash(&bytes) == expected);
+        let same =
+            |path: &Path, expected: &str| std::fs::read(path).is_ok_and(|bytes| hash(&bytes) == expected);
         self.declaration == Entry::new(decl).declaration
             && self.sources.iter().all(|(file, h)| same(&root.join(file), h))
             && self.modules.iter().all(|(file, h)| same(&root.join("spv").join(file), h))

@@ -6,7 +6,9 @@ use crate::optimize::load;
 use crate::reflect_features;
 use pumice_plan::kernel::interface::{Addressing, frame_binding};
 use pumice_plan::kernel::layout::VARY_AT;
-use pumice_plan::kernel::{HoleDecl, HoleType, KEEP_ID, KernelDecl, OperandAccess, TYPED_ID, VariantDecl};
+use pumice_plan::kernel::{
+    HoleDecl, HoleType, KEEP_ID, KernelDecl, OperandAccess, TYPED_ID, VARIES_ID, VariantDecl,
+};
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,11 +22,15 @@ pub struct Seen {
 impl Seen {
     /// Every declared specialization constant is used by some module.
     pub fn complete(&self, decl: &KernelDecl) -> Result<(), BuildError> {
-        let unused: Vec<&str> = decl.specs.iter().filter(|s| !self.specs.contains(&s.id)).map(|s| s.name).collect();
+        let unused: Vec<&str> =
+            decl.specs.iter().filter(|s| !self.specs.contains(&s.id)).map(|s| s.name).collect();
         if unused.is_empty() {
             return Ok(());
         }
-        Err(BuildError::Mismatch { module: decl.name.into(), what: format!("no module uses {}", unused.join(", ")) })
+        Err(BuildError::Mismatch {
+            module: decl.name.into(),
+            what: format!("no module uses {}", unused.join(", ")),
+        })
     }
 }
 
@@ -68,7 +74,9 @@ impl Reflected<'_> {
     /// The operand of a decoration of an id.
     fn decorated(&self, id: u32, decoration: Decoration) -> Option<u32> {
         let mut found = self.module.annotations.iter().filter(|i| i.class.opcode == Op::Decorate);
-        let hit = found.find(|i| i.operands[0] == Operand::IdRef(id) && i.operands[1] == Operand::Decoration(decoration))?;
+        let hit = found.find(|i| {
+            i.operands[0] == Operand::IdRef(id) && i.operands[1] == Operand::Decoration(decoration)
+        })?;
         match hit.operands.get(2) {
             Some(Operand::LiteralBit32(v)) => Some(*v),
             _ => Some(0),
@@ -78,7 +86,9 @@ impl Reflected<'_> {
     fn member_decorations(&self, id: u32, decoration: Decoration) -> Vec<(u32, u32)> {
         let members = self.module.annotations.iter().filter(|i| i.class.opcode == Op::MemberDecorate);
         members
-            .filter(|i| i.operands[0] == Operand::IdRef(id) && i.operands[2] == Operand::Decoration(decoration))
+            .filter(|i| {
+                i.operands[0] == Operand::IdRef(id) && i.operands[2] == Operand::Decoration(decoration)
+            })
             .filter_map(|i| match (&i.operands[1], i.operands.get(3)) {
                 (Operand::LiteralBit32(m), Some(Operand::LiteralBit32(v))) => Some((*m, *v)),
                 (Operand::LiteralBit32(m), None) => Some((*m, 0)),
@@ -149,8 +159,11 @@ fn bindings(r: &Reflected<'_>, decl: &KernelDecl, form: Addressing) -> Result<()
     }
     let mut found = BTreeSet::new();
     for (id, ty) in buffers {
-        let (set, binding) = (r.decorated(id, Decoration::DescriptorSet), r.decorated(id, Decoration::Binding));
-        let (Some(0), Some(binding)) = (set, binding) else { return Err("a buffer without set 0 and binding".to_owned()) };
+        let (set, binding) =
+            (r.decorated(id, Decoration::DescriptorSet), r.decorated(id, Decoration::Binding));
+        let (Some(0), Some(binding)) = (set, binding) else {
+            return Err("a buffer without set 0 and binding".to_owned());
+        };
         if binding > frame_binding(decl) + 1 || !found.insert(binding) {
             return Err(format!("binding {binding} is not declared, or twice"));
         }
@@ -171,7 +184,11 @@ fn bindings(r: &Reflected<'_>, decl: &KernelDecl, form: Addressing) -> Result<()
 /// The function whose mangled name begins so: parameter count and the opcode of its result type.
 fn function(r: &Reflected<'_>, prefix: &str) -> Option<(usize, Op)> {
     let ids: Vec<u32> = r.names.iter().filter(|(_, n)| n.starts_with(prefix)).map(|(id, _)| *id).collect();
-    let f = r.module.functions.iter().find(|f| f.def.as_ref().and_then(|d| d.result_id).is_some_and(|i| ids.contains(&i)))?;
+    let f = r
+        .module
+        .functions
+        .iter()
+        .find(|f| f.def.as_ref().and_then(|d| d.result_id).is_some_and(|i| ids.contains(&i)))?;
     let result = r.global(f.def.as_ref()?.result_type?)?;
     Some((f.parameters.len(), result.class.opcode))
 }
@@ -211,12 +228,19 @@ fn specs(r: &Reflected<'_>, decl: &KernelDecl, seen: &mut Seen) -> Result<(), St
         let Some(id) = i.result_id.and_then(|id| r.decorated(id, Decoration::SpecId)) else { continue };
         let value = match (i.class.opcode, i.operands.first()) {
             (Op::SpecConstant, Some(Operand::LiteralBit32(v))) => *v,
+            (Op::SpecConstantTrue, _) => 1,
             _ => 0,
         };
         let typed = decl.operands.iter().enumerate().any(|(k, o)| o.typed && TYPED_ID + k as u32 == id);
         let declared = decl.specs.iter().find(|s| s.id == id);
         seen.specs.insert(id);
-        let expected = if id == KEEP_ID || typed { Some(0) } else { declared.map(|s| s.default) };
+        let expected = if id == VARIES_ID {
+            Some(1)
+        } else if id == KEEP_ID || typed {
+            Some(0)
+        } else {
+            declared.map(|s| s.default)
+        };
         if expected != Some(value) {
             return Err(format!("specialization constant {id} = {value}, declared {expected:?}"));
         }

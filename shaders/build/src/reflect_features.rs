@@ -32,8 +32,10 @@ pub fn check(r: &Reflected<'_>, variant: &VariantDecl) -> Result<(), String> {
             return Err(format!("capability {capability:?} is not declared"));
         }
     }
-    let threads_limit = limit(variant, PLAIN_THREADS, |f| if let Feature::Threads(n) = f { Some(*n) } else { None });
-    let shared_limit = limit(variant, PLAIN_SHARED, |f| if let Feature::SharedMemory(n) = f { Some(*n) } else { None });
+    let threads_limit =
+        limit(variant, PLAIN_THREADS, |f| if let Feature::Threads(n) = f { Some(*n) } else { None });
+    let shared_limit =
+        limit(variant, PLAIN_SHARED, |f| if let Feature::SharedMemory(n) = f { Some(*n) } else { None });
     let threads = threads(r);
     if threads > threads_limit {
         return Err(format!("{threads} threads, declared {threads_limit}"));
@@ -50,9 +52,11 @@ fn limit(variant: &VariantDecl, plain: u32, pick: fn(&Feature) -> Option<u32>) -
 }
 
 fn threads(r: &Reflected<'_>) -> u32 {
-    let local = r.module.execution_modes.iter().find(|i| {
-        i.operands.get(1) == Some(&Operand::ExecutionMode(ExecutionMode::LocalSize))
-    });
+    let local = r
+        .module
+        .execution_modes
+        .iter()
+        .find(|i| i.operands.get(1) == Some(&Operand::ExecutionMode(ExecutionMode::LocalSize)));
     local.map_or(0, |i| {
         i.operands[2..].iter().map(|o| if let Operand::LiteralBit32(n) = o { *n } else { 0 }).product()
     })

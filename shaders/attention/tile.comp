@@ -1,0 +1,229 @@
+#version 460
+// y = epilogue(softmax(scores) · v) for a tile of BQ queries of one head, online: no score leaves the workgroup.
+//
+// TX x TY threads. Of the scores of BQ queries and BK keys thread (tx, ty) owns the quads of queries ty + TY·i and the
+// quads of keys tx + TX·j, of the result the same queries and the quads of columns tx + TX·j; DP columns a workgroup.
+// A step takes BK keys: scores from chunks of CH of the width, staged as [element][quad of queries or keys]; then the
+// maximum of each query over the threads; then weights, staged as [key][quad of queries], times chunks of CV values.
+// What lies outside is staged as zero. Values that are not finite are multiplied only by weights that count.
+#include "interface.glsl"
+#include "rules.glsl"
+
+const uint NT = TX * TY, RQ = BQ / (4 * TY), SN = BK / (4 * TX), ON = DP / (4 * TX);
+const uint QQ = BQ / 4, QP = QQ + 1, KP = BK / 4 + 1, VQ = DP / 4;
+const uint SCORES = CH * (QP + KP), VALUES = CV * VQ;
+layout(local_size_x = NT) in;
+
+shared vec4 stage[SCORES > VALUES ? SCORES : VALUES];
+shared vec4 weights[BK * QQ];
+shared float part[TX * BQ], row_max[BQ], row_scale[BQ];
+shared uint odd;
+
+uint SQ, D, DV, u, tx, ty, row0, col0, chunk_id;
+uint q_base, k_base, v_base;
+vec4 acc[RQ * 4 * ON];
+float sums[RQ * 4];
+
+vec4 hole_epilogue(vec4 v, uint row, uint col) { return v; }
+
+// Four elements from `at` on, of which `left` exist.
+#define QUAD(X, BIT) \
+vec4 quad_##X(uint at, uint left) { \
+    if ((VEC & BIT) != 0u) return load4_##X(at >> 2u); \
+    return vec4(load_##X(at), left > 1u ? load_##X(at + 1u) : 0.0, left > 2u ? load_##X(at + 2u) : 0.0, \
+                left > 3u ? load_##X(at + 3u) : 0.0); \
+}
+QUAD(q, 1u)
+QUAD(k, 2u)
+QUAD(v, 4u)
+
+// Rows `rows` on (those below `end`) of q or k, elements d0 on, transposed. Two quads of a row and sixteen rows are
+// neighbours among the threads: whole sectors are read, and no two threads write one bank.
+#define STAGE(X, ROWS, AT, PITCH) \
+void stage_##X(uint rows, uint end, uint base, uint pitch, uint d0) { \
+    [[unroll]] for (uint e = u; e < ROWS * CH / 4; e += NT) { \
+        uint r = (e >> 1u) % ROWS, dq = (e & 1u) + 2u * (e / (2u * ROWS)), d = d0 + 4u * dq; \
+        vec4 v = vec4(0.0); \
+        if (rows + r < end && d < D) v = quad_##X(base + (rows + r) * pitch + d, D - d); \
+        [[unroll]] for (uint c = 0u; c < 4u; c++) stage[AT + (4u * dq + c) * PITCH + r / 4u][r % 4u] = v[c]; \
+    } \
+}
+STAGE(q, BQ, 0u, QP)
+STAGE(k, BK, CH * QP, KP)
+
+void stage_v(uint key0, uint end) {
+    uint pitch = arg_v_row();
+    [[unroll]] for (uint e = u; e < CV * VQ; e += NT) {
+        uint key = key0 + e / VQ, col = col0 + e % VQ * 4u;
+        vec4 v = vec4(0.0);
+        if (key < end && col < DV) v = quad_v(v_base + key * pitch + col, DV - col);
+        uvec4 exponent = floatBitsToUint(v) & 0x7f800000u;
+        if (any(equal(exponent, uvec4(0x7f800000u)))) odd = chunk_id;
+        stage[e] = v;
+    }
+}
+
+uint query(uint i) { return row0 + 4u * (ty + TY * (i / 4u)) + i % 4u; }
+
+// Weights of one key are permuted by its quad, so that threads along keys write different banks.
+uint weight_at(uint key, uint quad) { return key * QQ + (quad ^ (key / 4u & 7u & (QQ - 1u))); }
+
+void multiply_scores(inout vec4 s[RQ * 4 * SN], uint elements) {
+    [[dont_unroll]] for (uint d0 = 0u; d0 < elements; d0 += 4u) [[unroll]] for (uint d1 = 0u; d1 < 4u; d1++) {
+        uint d = d0 + d1;
+        vec4 fq[RQ], fk[SN];
+        [[unroll]] for (uint i = 0u; i < RQ; i++) fq[i] = stage[d * QP + ty + TY * i];
+        [[unroll]] for (uint j = 0u; j < SN; j++) fk[j] = stage[CH * QP + d * KP + tx + TX * j];
+        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++)
+            [[unroll]] for (uint j = 0u; j < SN; j++) s[i * SN + j] = fma(vec4(fq[i / 4u][i % 4u]), fk[j], s[i * SN + j]);
+    }
+}
+
+// From products to scores; keys that a query must not see become -Inf.
+void finish_scores(inout vec4 s[RQ * 4 * SN], int key0, bool inside) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        uint row = min(query(i), SQ - 1u);
+        int first = first_key(row), end = end_key(row);
+        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            int key = key0 + int(4u * (tx + TX * j) + e);
+            float x = score(s[i * SN + j][e]);
+            if (MASK_KIND != 0u || !inside) {
+                if (key >= first && key < end) x = masked(x, row, uint(key));
+                else x = minus_inf();
+            }
+            s[i * SN + j][e] = x;
+        }
+    }
+}
+
+// The maxima of the queries so far, and by what older sums and results must be scaled.
+void update_maxima(vec4 s[RQ * 4 * SN]) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        float m = minus_inf();
+        [[unroll]] for (uint j = 0u; j < SN; j++) {
+            vec4 v = s[i * SN + j];
+            m = max(m, max(max(v.x, v.y), max(v.z, v.w)));
+        }
+        part[tx * BQ + query(i) - row0] = m;
+    }
+    barrier();
+    if (u < BQ) {
+        float old = row_max[u], m = old;
+        [[unroll]] for (uint t = 0u; t < TX; t++) m = max(m, part[t * BQ + u]);
+        row_max[u] = m;
+        row_scale[u] = old < LOWEST ? 0.0 : weight(old, m);
+    }
+    barrier();
+}
+
+void stage_weights(vec4 s[RQ * 4 * SN]) {
+    [[unroll]] for (uint i = 0u; i < RQ; i++) {
+        float m[4];
+        [[unroll]] for (uint c = 0u; c < 4u; c++) {
+            uint r = 4u * i + c, at = query(r) - row0;
+            float scale = row_scale[at];
+            m[c] = row_max[at];
+            sums[r] *= scale;
+            [[unroll]] for (uint j = 0u; j < ON; j++) acc[r * ON + j] *= scale;
+        }
+        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            vec4 p;
+            [[unroll]] for (uint c = 0u; c < 4u; c++) {
+                p[c] = weight(s[(4u * i + c) * SN + j][e], m[c]);
+                sums[4u * i + c] += p[c];
+            }
+            weights[weight_at(4u * (tx + TX * j) + e, ty + TY * i)] = p;
+        }
+    }
+}
+
+void multiply_values(uint chunk, uint keys, bool finite) {
+    [[dont_unroll]] for (uint k = 0u; k < keys; k++) {
+        vec4 fp[RQ], fv[ON];
+        [[unroll]] for (uint i = 0u; i < RQ; i++) fp[i] = weights[weight_at(chunk + k, ty + TY * i)];
+        [[unroll]] for (uint j = 0u; j < ON; j++) fv[j] = stage[k * VQ + tx + TX * j];
+        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+            float p = fp[i / 4u][i % 4u];
+            if (finite || floatBitsToUint(p) != NOTHING)
+                [[unroll]] for (uint j = 0u; j < ON; j++) acc[i * ON + j] = fma(vec4(p), fv[j], acc[i * ON + j]);
+        }
+    }
+}
+
+void store_rows(uint b, uint h) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) part[tx * BQ + query(i) - row0] = sums[i];
+    barrier();
+    uint base = b * arg_y_b() + h * arg_y_h(), pitch = arg_y_row();
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        uint row = query(i);
+        if (row >= SQ) continue;
+        float sum = 0.0;
+        [[unroll]] for (uint t = 0u; t < TX; t++) sum += part[t * BQ + row - row0];
+        bool seen = sum == 0.0 && sees_any(row);
+        [[unroll]] for (uint j = 0u; j < ON; j++) {
+            uint col = col0 + 4u * (tx + TX * j);
+            if (col >= DV) continue;
+            vec4 v = acc[i * ON + j];
+            [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = divided(v[e], sum, seen);
+            v = hole_epilogue(v, row, col);
+            uint at = base + row * pitch + col;
+            if ((VEC & 8u) != 0u) store4_y(at >> 2u, v);
+            else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < DV) store_y(at + e, v[e]);
+        }
+    }
+}
+
+// The step of keys key0 on; `end` is the end of all keys that any query of the tile sees.
+void step(uint key0, uint end, bool inside) {
+    vec4 s[RQ * 4 * SN];
+    [[unroll]] for (uint i = 0u; i < RQ * 4u * SN; i++) s[i] = vec4(0.0);
+    for (uint d0 = 0u; d0 < D; d0 += CH) {
+        barrier();
+        stage_q(row0, SQ, q_base, arg_q_row(), d0);
+        stage_k(key0, end, k_base, arg_k_row(), d0);
+        barrier();
+        multiply_scores(s, min(CH, D - d0));
+    }
+    finish_scores(s, int(key0), inside);
+    update_maxima(s);
+    stage_weights(s);
+    for (uint c = 0u; c < BK && key0 + c < end; c += CV) {
+        chunk_id++;
+        barrier();
+        stage_v(key0 + c, end);
+        barrier();
+        multiply_values(c, min(CV, end - key0 - c), odd != chunk_id);
+    }
+}
+
+void main() {
+    keep_holes();
+    SQ = arg_sq(); D = arg_d(); DV = arg_dv();
+    uint tiles = (SQ + BQ - 1u) / BQ, parts = (DV + DP - 1u) / DP, heads = arg_hq(), g = linear_group();
+    // The last tiles of a causal head have the most keys: they come first.
+    uint tile = tiles - 1u - g % tiles, rest = g / tiles;
+    col0 = rest % parts * DP;
+    uint h = rest / parts % heads, b = rest / parts / heads, kh = h / arg_group();
+    if (b >= arg_batches()) return;
+    row0 = tile * BQ;
+    u = gl_LocalInvocationID.x;
+    tx = u % 8u + 8u * (u / 32u % (TX / 8u));
+    ty = u / 8u % 4u + 4u * (u / (4u * TX));
+    q_base = arg_q_at() + b * arg_q_b() + h * arg_q_h();
+    k_base = arg_k_at() + b * arg_k_b() + kh * arg_k_h();
+    v_base = arg_v_at() + b * arg_v_b() + kh * arg_v_h();
+    place_keys(b, h);
+    [[unroll]] for (uint i = 0u; i < RQ * 4u * ON; i++) acc[i] = vec4(0.0);
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) sums[i] = 0.0;
+    chunk_id = 0u;
+    if (u < BQ) row_max[u] = minus_inf();
+    if (u == 0u) odd = 0u;
+    barrier();
+
+    uint last_row = min(row0 + BQ, SQ) - 1u;
+    int end = end_key(last_row), full_from = first_key(last_row), full_to = end_key(row0);
+    for (int key0 = first_key(row0) / int(BK) * int(BK); key0 < end; key0 += int(BK))
+        step(uint(key0), uint(end), key0 >= full_from && key0 + int(BK) <= full_to);
+    barrier();
+    store_rows(b, h);
+}

@@ -1,0 +1,31 @@
+#version 460
+// Runs `count` instructions (op, dst, a, b) over the words of the frame, in order, on one thread.
+// 0 literal a, 1 copy, 2 a + b, 3 a * b, 4 floor(a / b), 5 ceil(a / b), 6 minimum, 7 maximum; signed 32 bits, wrapping.
+#include "interface.glsl"
+layout(local_size_x = 1) in;
+
+int floor_div(int a, int b) {
+    if (b <= 0) return 0;
+    int q = a / b;
+    return q * b > a ? q - 1 : q;
+}
+
+void main() {
+    uint at = arg_at(), count = arg_count();
+    if (gl_WorkGroupID.x + gl_WorkGroupID.y + gl_WorkGroupID.z != 0u) return;
+    for (uint i = 0u; i < count; i++, at += 4u) {
+        uint op = loadu_words(at), dst = loadu_words(at + 1u), first = loadu_words(at + 2u);
+        if (op == 0u) {
+            storeu_words(dst, first);
+            continue;
+        }
+        int a = int(loadu_words(first)), b = int(loadu_words(loadu_words(at + 3u))), v = a;
+        if (op == 2u) v = a + b;
+        else if (op == 3u) v = a * b;
+        else if (op == 4u) v = floor_div(a, b);
+        else if (op == 5u) v = b <= 0 ? 0 : floor_div(a, b) + (floor_div(a, b) * b != a ? 1 : 0);
+        else if (op == 6u) v = min(a, b);
+        else if (op == 7u) v = max(a, b);
+        storeu_words(dst, uint(v));
+    }
+}

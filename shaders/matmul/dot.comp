@@ -1,0 +1,88 @@
+#version 460
+// y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]) for few rows m, where b lies along k (a weight of [n, k]).
+//
+// A workgroup makes MM rows of NQ quads of columns: its 128 threads stride over k, sixteen bytes of b a thread
+// and step if A_MODE and B_MODE are 1, one element otherwise, with all loads of a step independent. The partial sums meet in shared memory,
+// in an order fixed by the shape.
+#include "interface.glsl"
+#include "matrix_slots.glsl"
+
+const uint THREADS = 128, OUT = 4 * NQ * MM, GROUP = THREADS / OUT;
+layout(local_size_x = THREADS) in;
+shared float partial[OUT * THREADS];
+const uint EACH = T_b == 0u ? 4u : 8u;
+
+#ifdef NATIVE_HALF
+vec4 half4(uvec4 h) { return vec4(unpackHalf2x16(h.x | h.y << 16u), unpackHalf2x16(h.z | h.w << 16u)); }
+#else
+vec4 half4(uvec4 h) { return f16_to_f32(h); }
+#endif
+
+// Eight elements of 16 bits.
+void load8_b(uint i8, out vec4 low, out vec4 high) {
+    uvec4 w = loadu4_b(i8), a = split_halves(w.xy), b = split_halves(w.zw);
+    low = T_b == 1u ? half4(a) : uintBitsToFloat(a << 16u);
+    high = T_b == 1u ? half4(b) : uintBitsToFloat(b << 16u);
+}
+
+vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
+
+void main() {
+    keep_holes();
+    uint M = arg_m(), N = arg_n(), K = arg_k(), t = gl_LocalInvocationID.x;
+    uint tiles_m = (M + MM - 1u) / MM, tiles_n = (N + 4u * NQ - 1u) / (4u * NQ), group = linear_group();
+    uint tile_m = group % tiles_m, tile_n = group / tiles_m % tiles_n, rest = group / tiles_m / tiles_n;
+    uint batches = arg_batches(), batch = rest % batches, split = rest / batches;
+    if (split >= arg_splits()) return;
+    uint outer = batch / arg_inner(), inner = batch % arg_inner();
+    uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row(), a_col = arg_a_col();
+    uint b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(), b_row = arg_b_row(), b_col = arg_b_col();
+    uint row = tile_m * MM, col = tile_n * 4u * NQ, at_a[MM], at_b[4 * NQ];
+    [[unroll]] for (uint i = 0u; i < MM; i++) at_a[i] = a_at + min(row + i, M - 1u) * a_row;
+    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) at_b[j] = b_at + min(col + j, N - 1u) * b_col;
+
+    vec4 acc[OUT]; // of many outputs only x is used: the registers are short
+    [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = vec4(0.0);
+    uint first = split * arg_k_chunk(), end = min(K, first + arg_k_chunk());
+    if (A_MODE == 1u && B_MODE == 1u) {
+        for (uint k = first + EACH * t; k < end; k += EACH * THREADS) {
+            vec4 fb[8 * NQ], fa[2 * MM];
+            [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) {
+                if (T_b == 0u) fb[j] = load4_b((at_b[j] + k) >> 2u);
+                else load8_b((at_b[j] + k) >> 3u, fb[j], fb[4u * NQ + j]);
+            }
+            [[unroll]] for (uint i = 0u; i < MM * EACH / 4u; i++) fa[i] = load4_a((at_a[i % MM] + k + i / MM * 4u) >> 2u);
+            [[unroll]] for (uint h = 0u; h < EACH / 4u; h++) [[unroll]] for (uint o = 0u; o < OUT; o++) {
+                vec4 x = fa[h * MM + o / (4u * NQ)], w = fb[h * 4u * NQ + o % (4u * NQ)];
+                if (OUT == 4) acc[o] = fma(x, w, acc[o]);
+                else [[unroll]] for (uint c = 0u; c < 4u; c++) acc[o].x = fma(x[c], w[c], acc[o].x);
+            }
+        }
+    } else {
+        for (uint k = first + t; k < end; k += THREADS) {
+            float fb[4 * NQ], fa[MM];
+            [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load_b(at_b[j] + k * b_row);
+            [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load_a(at_a[i] + k * a_col);
+            [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o].x = fma(fa[o / (4u * NQ)], fb[o % (4u * NQ)], acc[o].x);
+        }
+    }
+    // Output o of thread i lies at o, i + o·GROUP: neither the stores nor the sums meet in one bank.
+    [[unroll]] for (uint o = 0u; o < OUT; o++) partial[o * THREADS + (t + o * GROUP) % THREADS] = (acc[o].x + acc[o].y) + (acc[o].z + acc[o].w);
+    barrier();
+    float sum = 0.0;
+    [[unroll]] for (uint i = 0u; i < OUT; i++) sum += partial[t / GROUP * THREADS + (i * GROUP + t) % THREADS];
+    barrier();
+    partial[t] = sum;
+    barrier();
+    row += t / NQ;
+    col += t % NQ * 4u;
+    if (t >= MM * NQ || row >= M || col >= N) return;
+    vec4 v = vec4(0.0);
+    [[unroll]] for (uint j = 0u; j < 4u; j++) for (uint i = 0u; i < GROUP; i++) v[j] += partial[(t * 4u + j) * GROUP + i];
+    slot_columns = N;
+    place_slots(outer, inner);
+    v = hole_epilogue(v, batch, row, col);
+    uint at = arg_y_at() + split * arg_y_split() + outer * arg_y_b0() + inner * arg_y_b1() + row * arg_y_row() + col;
+    if (VEC_Y != 0u) store4_y(at >> 2u, v);
+    else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < N) store_y(at + e, v[e]);
+}

@@ -1,0 +1,61 @@
+#version 460
+// y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]) without shared memory: for devices, CPUs first of all,
+// where it is no nearer than memory.
+//
+// A thread sums MR rows of NQ quads of columns; the 8 threads of a workgroup are neighbours along n, so what they read
+// of a is the same for all. B_MODE 3 reads four neighbouring columns of b at once; everything else is read one element
+// at a time. Rows and columns outside are read from inside and never stored.
+#include "interface.glsl"
+#include "matrix_slots.glsl"
+
+layout(local_size_x = 8) in;
+const uint BN = 32 * NQ;
+
+uint N, b_at, b_row, b_col, col0;
+
+vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
+
+// Element (k, column e of quad j) of b.
+uint place_b(uint k, uint j, uint e) { return b_at + min(col0 + 32u * j + e, N - 1u) * b_col + k * b_row; }
+
+vec4 quad_b(uint k, uint j) {
+    if (B_MODE == 3u) return load4_b((b_at + min(col0 + 32u * j, N - 4u) + k * b_row) >> 2u);
+    return vec4(load_b(place_b(k, j, 0u)), load_b(place_b(k, j, 1u)), load_b(place_b(k, j, 2u)), load_b(place_b(k, j, 3u)));
+}
+
+void main() {
+    keep_holes();
+    uint M = arg_m(), K = arg_k();
+    N = arg_n();
+    uint tiles_n = (N + BN - 1u) / BN, tiles_m = (M + MR - 1u) / MR, group = linear_group();
+    uint tile_n = group % tiles_n, tile_m = group / tiles_n % tiles_m, batch = group / tiles_n / tiles_m;
+    if (batch >= arg_batches()) return;
+    uint outer = batch / arg_inner(), inner = batch % arg_inner();
+    uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row(), a_col = arg_a_col();
+    b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(); b_row = arg_b_row(); b_col = arg_b_col();
+    uint row0 = tile_m * MR, row_at[MR];
+    col0 = tile_n * BN + 4u * gl_LocalInvocationID.x;
+    vec4 acc[MR * NQ];
+    [[unroll]] for (uint i = 0u; i < MR; i++) row_at[i] = a_at + min(row0 + i, M - 1u) * a_row;
+    [[unroll]] for (uint q = 0u; q < MR * NQ; q++) acc[q] = vec4(0.0);
+
+    for (uint k = 0u; k < K; k++) {
+        vec4 fb[NQ];
+        [[unroll]] for (uint j = 0u; j < NQ; j++) fb[j] = quad_b(k, j);
+        [[unroll]] for (uint i = 0u; i < MR; i++) {
+            vec4 fa = vec4(load_a(row_at[i] + k * a_col));
+            [[unroll]] for (uint j = 0u; j < NQ; j++) acc[i * NQ + j] = fma(fa, fb[j], acc[i * NQ + j]);
+        }
+    }
+    slot_columns = N;
+    place_slots(outer, inner);
+    uint y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1(), y_row = arg_y_row();
+    [[unroll]] for (uint i = 0u; i < MR; i++) [[unroll]] for (uint j = 0u; j < NQ; j++) {
+        uint row = row0 + i, col = col0 + 32u * j;
+        if (row >= M || col >= N) continue;
+        vec4 v = hole_epilogue(acc[i * NQ + j], batch, row, col);
+        uint at = y_at + row * y_row + col;
+        if (VEC_Y != 0u) store4_y(at >> 2u, v);
+        else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < N) store_y(at + e, v[e]);
+    }
+}

@@ -1,0 +1,36 @@
+#version 460
+// y[i] = epilogue(reduce of load(x[i, j]) over j < n), i over four kept axes, j over four reduced ones.
+// LANES threads an output, lane l takes j = l, l + LANES, ...
+#include "interface.glsl"
+#include "combine.glsl"
+#include "places.glsl"
+layout(local_size_x = 256) in;
+
+shared float part[256];
+
+float hole_load(float v, uint row, uint col) { return v; }
+float hole_epilogue(float v, uint row) { return v; }
+
+uint place(uint slot, uint row) { return uint(arg_slot_offset(slot)) + row * uint(arg_slot_row(slot)); }
+uint slotload_load(uint slot, uint row, uint col) { return slot_raw(slot, place(slot, row)); }
+uint slotload_epilogue(uint slot, uint row) { return slot_raw(slot, place(slot, row)); }
+void slotstore_epilogue(uint slot, uint row, uint bits) { slot_store_raw(slot, place(slot, row), bits); }
+
+void main() {
+    keep_holes();
+    uint t = gl_LocalInvocationID.x, lane = t % LANES, n = arg_n();
+    uint i = linear_group() * (256u / LANES) + t / LANES;
+    bool live = i < arg_outputs();
+    float acc = identity();
+    if (live) {
+        int at = kept_place(i);
+        for (uint j = lane; j < n; j += LANES) acc = combine(acc, hole_load(load_x(uint(at + red_place(j))), i, j));
+    }
+    part[t] = acc;
+    barrier();
+    for (uint s = LANES / 2u; s > 0u; s >>= 1u) {
+        if (lane < s) part[t] = combine(part[t], part[t + s]);
+        barrier();
+    }
+    if (lane == 0u && live) store_y(i, hole_epilogue(finish(part[t]), i));
+}
