@@ -1,1 +1,229 @@
-//! From a graph to a plan: lowering, placement, schedule
+//! From a graph to a plan.
+//!
+//! [`compile`] reads as a table of contents: passes, one lowering per range of the symbols, the load program, places,
+//! figures. Everything is deterministic to the byte: same graph, target and options, same plan. No device here.
+
+pub mod arena;
+pub mod cx;
+pub mod draft;
+mod ends;
+pub mod error;
+mod frame;
+pub mod hazard;
+mod layout;
+mod load;
+mod lower;
+mod meaning;
+pub mod options;
+mod order;
+mod product;
+mod program;
+mod region;
+mod rows;
+mod scalars;
+mod segment;
+mod specialize;
+mod stats;
+
+pub use error::{CompileError, Unsupported};
+pub use options::{Barriers, Options};
+pub use pumice_opt::OptOptions;
+
+use cx::LowerCx;
+use draft::Draft;
+use layout::{Layout, region};
+use load::Loads;
+use program::{PlaceCx, Placed};
+use pumice_ir::{ConstEval, Graph, Op};
+use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, ScalarSlot, Stats};
+use pumice_types::{Bytes, SymbolTable, Target};
+
+/// Compiles a graph for a target. `fold` evaluates what is constant.
+pub fn compile(graph: &Graph, target: &Target, options: &Options, fold: &dyn ConstEval) -> Result<Plan, CompileError> {
+    let graph = optimize(graph, target, options, fold)?;
+    let ranges = specialize::ranges(&graph, &options.specializations)?;
+    let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
+    let mut loads = Loads::default();
+    let lowered = ranges.iter().map(|r| lower_range(&graph, r, target)).collect::<Result<Vec<_>, _>>()?;
+    let mut drafts = Vec::new();
+    for mut low in lowered {
+        layout.hide_constants(&low.hidden)?;
+        let steps = load::split(&mut low.draft);
+        layout::check_buffers(&low.draft, target)?;
+        let derived = loads.add(&low.draft, steps, &mut layout);
+        drafts.push((low, derived));
+    }
+    let load = place_load(&loads, &layout, target, options)?;
+    let mut sizes = Sizes::default();
+    let mut runs = Vec::new();
+    let status_ops = drafts.first().map_or(Vec::new(), |(low, _)| low.status_ops.clone());
+    for ((low, derived), symbols) in drafts.into_iter().zip(&ranges) {
+        runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
+    }
+    let (weights, states) = layout.sizes();
+    fits(target, weights, states, sizes.scratch)?;
+    Ok(Plan {
+        name: graph.name().to_owned(),
+        target: target.clone(),
+        precision: Precision::Exact,
+        placement: options.placement,
+        symbols: graph.symbols().clone(),
+        scalars: scalars(&graph),
+        params: layout.params,
+        constants: layout.constants,
+        states: layout.states,
+        inputs: layout.inputs,
+        outputs: layout.outputs,
+        regions: regions(target, weights, states, &sizes),
+        status_ops,
+        load,
+        runs,
+    })
+}
+
+fn optimize(graph: &Graph, target: &Target, options: &Options, fold: &dyn ConstEval) -> Result<Graph, CompileError> {
+    pumice_opt::optimize(graph, target, &options.opt, fold).map_err(|e| match e {
+        pumice_opt::OptError::Verify { pass, errors } => CompileError::Pass { pass, errors },
+        other => CompileError::Defect(other.to_string()),
+    })
+}
+
+/// Everything lowering made for one range.
+struct Lowered {
+    draft: Draft,
+    frame: pumice_plan::Frame,
+    status_ops: Vec<String>,
+    checks: Vec<RunCheck>,
+    hidden: Vec<pumice_types::Tensor>,
+}
+
+fn lower_range(graph: &Graph, symbols: &SymbolTable, target: &Target) -> Result<Lowered, CompileError> {
+    let graph = graph.with_symbols(symbols.clone());
+    let mut cx = LowerCx::new(&graph, target);
+    let mut refused = Vec::new();
+    for (id, node) in graph.nodes() {
+        cx.begin(id);
+        // What depends on a refused node has no place to read from and is not reported again.
+        if node.operands().all(|v| cx.is_placed(v)) {
+            if let Err(refusal) = lower::lower(&mut cx, id) {
+                refused.push(cx.unsupported(id, refusal));
+            }
+        }
+    }
+    if !refused.is_empty() {
+        return Err(CompileError::Unsupported(refused));
+    }
+    let defect = |r: cx::Refusal| CompileError::Defect(r.0);
+    cx.begin_ends();
+    cx.draft.states = ends::final_states(&cx).map_err(defect)?;
+    ends::feeds(&mut cx).map_err(|r| CompileError::Options(r.0))?;
+    ends::outputs(&mut cx).map_err(defect)?;
+    ends::reset_status(&mut cx).map_err(defect)?;
+    ends::advance(&mut cx).map_err(defect)?;
+    for c in graph.constraints() {
+        cx.checks.push(RunCheck { value: c.difference.clone(), min: 0, max: 0, what: c.what.clone() });
+    }
+    Ok(Lowered { draft: cx.draft, frame: cx.frame, status_ops: cx.status_ops, checks: cx.checks, hidden: cx.hidden })
+}
+
+fn place_load(loads: &Loads, layout: &Layout, target: &Target, options: &Options) -> Result<pumice_plan::Program, CompileError> {
+    let (frame_bytes, status_bytes) = (0, 4);
+    let cx = PlaceCx { layout, derived: &loads.spans, frame_bytes, status_bytes, target, options };
+    let placed = program::place(&loads.draft, &loads.draft.steps, &mut layout.run_io(), &cx)?;
+    Ok(placed.program)
+}
+
+/// Region sizes that the runs decide: the largest of any.
+#[derive(Default)]
+struct Sizes {
+    scratch: u64,
+    io_in: u64,
+    io_out: u64,
+    frame: u64,
+    status: u64,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn place_run(
+    graph: &Graph,
+    low: Lowered,
+    derived: &[Option<pumice_plan::Span>],
+    symbols: &SymbolTable,
+    layout: &Layout,
+    target: &Target,
+    options: &Options,
+    sizes: &mut Sizes,
+) -> Result<Run, CompileError> {
+    let frame_bytes = 4 * low.frame.len_words().max(1);
+    let status_bytes = 4 * (1 + low.status_ops.len() as u64);
+    let cx = PlaceCx { layout, derived, frame_bytes, status_bytes, target, options };
+    let mut io = layout.run_io();
+    let Placed { program, scratch, scratch_lower_bound, barriers_unlimited } =
+        program::place(&low.draft, &low.draft.steps, &mut io, &cx)?;
+    let (io_in, io_out) = io.sizes();
+    sizes.scratch = sizes.scratch.max(scratch);
+    sizes.io_in = sizes.io_in.max(io_in);
+    sizes.io_out = sizes.io_out.max(io_out);
+    sizes.frame = sizes.frame.max(frame_bytes);
+    sizes.status = sizes.status.max(status_bytes);
+    let stats = Stats {
+        steps: program.steps.len() as u32,
+        levels: program.levels.len() as u32,
+        barriers: hazard::count(&program.levels),
+        barriers_unlimited,
+        scratch: Bytes(scratch),
+        scratch_lower_bound: Bytes(scratch_lower_bound),
+        floor: stats::floor(&program, target),
+        layers: stats::layers(&program),
+    };
+    let ids = |list: &[draft::DraftContent]| list.iter().map(|c| pumice_plan::ContentId(c.0)).collect();
+    let outputs = ids(&low.draft.outputs);
+    let states = ids(&low.draft.states);
+    let ranges = symbols.iter().map(|(_, s)| (s.min, s.max)).collect();
+    debug_assert_eq!(graph.outputs().len(), low.draft.outputs.len());
+    Ok(Run { ranges, frame: low.frame, program, checks: low.checks, outputs, states, stats })
+}
+
+fn fits(target: &Target, weights: u64, states: u64, scratch: u64) -> Result<(), CompileError> {
+    let needed = weights.saturating_add(states).saturating_add(scratch);
+    if needed <= target.limits.memory.0 {
+        return Ok(());
+    }
+    Err(CompileError::OutOfMemory {
+        needed: Bytes(needed),
+        weights: Bytes(weights),
+        states: Bytes(states),
+        scratch: Bytes(scratch),
+        available: target.limits.memory,
+        target: target.name.clone(),
+    })
+}
+
+fn regions(target: &Target, weights: u64, states: u64, sizes: &Sizes) -> Vec<Region> {
+    let size = |kind| match kind {
+        RegionKind::Weights => weights,
+        RegionKind::States => states,
+        RegionKind::Scratch => sizes.scratch,
+        RegionKind::IoIn => sizes.io_in,
+        RegionKind::IoOut => sizes.io_out,
+        RegionKind::Frame => sizes.frame,
+        RegionKind::Status => sizes.status,
+    };
+    RegionKind::ALL.iter().map(|&kind| region(kind, size(kind), target)).collect()
+}
+
+fn scalars(graph: &Graph) -> Vec<ScalarSlot> {
+    let slot = |v: pumice_ir::ValueId| match &graph.def(v).op {
+        Op::Scalar(s) => Some(ScalarSlot {
+            name: graph.value(v).name.clone(),
+            dtype: s.ty.dtype,
+            min: s.min,
+            max: s.max,
+            default: s.default,
+            advance: s.advance.clone(),
+        }),
+        _ => None,
+    };
+    graph.scalars().into_iter().filter_map(slot).collect()
+}
+

@@ -1,0 +1,455 @@
+//! What a lowering sees: where values are, and the means to add steps.
+
+use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
+use crate::error::Unsupported;
+use crate::{frame, meaning};
+use pumice_ir::{Graph, NodeId, ValueId, ValueType};
+use pumice_plan::kernel::{ArgValue, FloatStorage, KernelCall, Typed, UseIndex};
+use pumice_plan::{Access, Cost, Frame, FrameSlot, Grid, Meaning, StepKind, Storage, View, dense_strides};
+use pumice_types::{Bytes, DType, DimExpr, ScalarId, Target};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Group counts of one grid dimension that every device takes.
+pub const MAX_GROUPS: u32 = 65_535;
+
+/// Why one node cannot be lowered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal(pub String);
+
+impl<S: Into<String>> From<S> for Refusal {
+    fn from(reason: S) -> Refusal {
+        Refusal(reason.into())
+    }
+}
+
+/// Result of lowering a node.
+pub type LowerResult<T = ()> = Result<T, Refusal>;
+
+/// Lowering in progress, for one range of the symbols.
+pub struct LowerCx<'g> {
+    /// The graph.
+    pub graph: &'g Graph,
+    /// What for.
+    pub target: &'g Target,
+    /// Steps and buffers so far.
+    pub draft: Draft,
+    /// The frame so far.
+    pub frame: Frame,
+    /// Names of the ops in the status block.
+    pub status_ops: Vec<String>,
+    /// Bindings conditions found by lowering.
+    pub checks: Vec<pumice_plan::RunCheck>,
+    /// Constants that lowerings made.
+    pub hidden: Vec<pumice_types::Tensor>,
+    graph_constants: usize,
+    places: Vec<Option<Located>>,
+    scalar_values: BTreeMap<ValueId, DimExpr>,
+    dense_copies: Vec<(Located, Located)>,
+    frame_content: DraftContent,
+    status_content: DraftContent,
+    node: Option<NodeId>,
+}
+
+impl<'g> LowerCx<'g> {
+    /// Nothing lowered yet.
+    pub fn new(graph: &'g Graph, target: &'g Target) -> LowerCx<'g> {
+        let mut draft = Draft::default();
+        // Sizes of frame and status are known at the end; spans are fixed then.
+        let frame_content = draft.add("frame", Home::Frame, DType::U32, &[], 0);
+        let status_content = draft.add("status", Home::Status, DType::U32, &[], 0);
+        LowerCx {
+            graph,
+            target,
+            draft,
+            frame: Frame::default(),
+            status_ops: Vec::new(),
+            checks: Vec::new(),
+            hidden: Vec::new(),
+            graph_constants: graph.leaves(|op| matches!(op, pumice_ir::Op::Constant(_))).len(),
+            places: vec![None; graph.value_count()],
+            scalar_values: BTreeMap::new(),
+            dense_copies: Vec::new(),
+            frame_content,
+            status_content,
+            node: None,
+        }
+    }
+
+    /// From now on steps are made for this node.
+    pub fn begin(&mut self, node: NodeId) {
+        self.node = Some(node);
+    }
+
+    /// From now on steps belong to no node: outputs, feeds.
+    pub fn begin_ends(&mut self) {
+        self.node = None;
+    }
+
+    /// The label of steps that are made now.
+    pub fn origin(&self) -> String {
+        self.node.map_or_else(|| "io".to_owned(), |n| self.graph.node_name(n).to_owned())
+    }
+
+    /// A refusal with everything an error needs.
+    pub fn unsupported(&self, id: NodeId, refusal: Refusal) -> Unsupported {
+        let node = self.graph.node(id);
+        let show = |v: ValueId| self.graph.ty(v).display(self.graph.symbols());
+        let operands: Vec<String> = node.operands().map(show).collect();
+        let results: Vec<String> = node.outputs.iter().map(|&v| show(v)).collect();
+        Unsupported {
+            node: self.graph.node_name(id).to_owned(),
+            op: node.op.name(),
+            types: format!("({}) -> {}", operands.join(", "), results.join(", ")),
+            reason: refusal.0,
+        }
+    }
+
+    /// Where a value is.
+    pub fn at(&self, value: ValueId) -> LowerResult<Located> {
+        self.places[value.index()]
+            .clone()
+            .ok_or_else(|| format!("operand {} has no place", self.graph.value(value).name).into())
+    }
+
+    /// Says where a value is.
+    pub fn place(&mut self, value: ValueId, at: Located) {
+        self.places[value.index()] = Some(at);
+    }
+
+    /// Whether a value has a place already.
+    pub fn is_placed(&self, value: ValueId) -> bool {
+        self.places[value.index()].is_some()
+    }
+
+    /// Bytes of a dense tensor at the upper bounds, 64-bit.
+    pub fn upper_bytes(&self, dtype: DType, storage: Storage, shape: &[DimExpr]) -> LowerResult<u64> {
+        let symbols = self.graph.symbols();
+        let upper: Vec<u64> = shape.iter().map(|d| d.upper(symbols)).collect();
+        pumice_types::tensor::element_count(&upper)
+            .ok()
+            .and_then(|n| n.checked_mul(storage.element_bytes(dtype)))
+            .ok_or_else(|| Refusal("it has more bytes than 64 bits can count".into()))
+    }
+
+    /// A new dense buffer of any type.
+    pub fn alloc(&mut self, name: &str, home: Home, storage: Storage, ty: &ValueType) -> LowerResult<Located> {
+        let bytes = self.upper_bytes(ty.dtype, storage, &ty.shape)?;
+        let content = self.draft.add(name, home, ty.dtype, &ty.shape, bytes);
+        Ok(Located { content, view: View::dense(ty.dtype, storage, &ty.shape) })
+    }
+
+    /// A new arena buffer for a value of the graph, which is placed there.
+    pub fn result(&mut self, value: ValueId) -> LowerResult<Located> {
+        let info = self.graph.value(value);
+        let at = self.alloc(&info.name, Home::Scratch, Storage::Arena, &info.ty)?;
+        self.place(value, at.clone());
+        Ok(at)
+    }
+
+    /// An argument from an expression.
+    pub fn arg(&mut self, expr: &DimExpr) -> ArgValue {
+        frame::arg(&mut self.frame, expr)
+    }
+
+    /// Arguments from expressions, the rest zero. Fails where there are more than `N`.
+    pub fn args<const N: usize>(&mut self, exprs: &[DimExpr]) -> LowerResult<[ArgValue; N]> {
+        if exprs.len() > N {
+            return Err(format!("{} extents where the kernel takes {N}", exprs.len()).into());
+        }
+        let mut out = [ArgValue::ZERO; N];
+        exprs.iter().zip(&mut out).for_each(|(e, o)| *o = self.arg(e));
+        Ok(out)
+    }
+
+    /// A grid of so many groups, folded into dimensions of at most 65,535.
+    pub fn grid(&mut self, groups: &DimExpr) -> LowerResult<Grid> {
+        let max = DimExpr::constant(i64::from(MAX_GROUPS));
+        let upper = groups.upper(self.graph.symbols());
+        let fold = |g: u64| {
+            let m = u64::from(MAX_GROUPS);
+            let x = g.min(m);
+            let y = g.div_ceil(m).min(m);
+            let z = g.div_ceil(m * m);
+            [x as u32, y as u32, z as u32]
+        };
+        if upper > u64::from(MAX_GROUPS).pow(3) {
+            return Err("it needs more workgroups than a grid can have".into());
+        }
+        if groups.as_const().is_some() {
+            return Ok(Grid::Static(fold(upper)));
+        }
+        let rest = groups.ceil_div(&max);
+        let planes = if upper > u64::from(MAX_GROUPS).pow(2) { rest.ceil_div(&max) } else { DimExpr::constant(1) };
+        let rows = if upper > u64::from(MAX_GROUPS) { rest.min_with(&max) } else { DimExpr::constant(1) };
+        let columns = if upper > u64::from(MAX_GROUPS) { groups.min_with(&max) } else { groups.clone() };
+        let word = self.frame.intern_grid([columns, rows, planes]);
+        Ok(Grid::Frame { word, upper: fold(upper) })
+    }
+
+    /// `bound(upper of e) ≤ limit`, or a refusal: kernels count in 32 bits.
+    pub fn fits_u32(&self, elements: &DimExpr, what: &str) -> LowerResult {
+        let upper = elements.upper(self.graph.symbols());
+        if upper > u64::from(u32::MAX >> 1) {
+            return Err(format!("{what} has {upper} elements, kernels count to 2^31").into());
+        }
+        Ok(())
+    }
+
+    /// The number of the current node in the status block.
+    pub fn status_number(&mut self) -> u32 {
+        let name = self.origin();
+        if let Some(i) = self.status_ops.iter().position(|n| *n == name) {
+            return i as u32;
+        }
+        self.status_ops.push(name);
+        self.status_ops.len() as u32 - 1
+    }
+
+    /// Where the status block is.
+    pub fn status(&self) -> Located {
+        let shape = [DimExpr::constant(1)];
+        Located { content: self.status_content, view: View::dense(DType::U32, Storage::Arena, &shape) }
+    }
+
+    /// The content of the frame.
+    pub fn frame_content(&self) -> DraftContent {
+        self.frame_content
+    }
+
+    /// The content of the status block.
+    pub fn status_content(&self) -> DraftContent {
+        self.status_content
+    }
+
+    /// A rank-0 value that lives in the frame.
+    pub fn place_in_frame(&mut self, value: ValueId, slot: FrameSlot, expr: Option<DimExpr>) {
+        let word = self.frame.intern(slot);
+        let view = View {
+            dtype: self.graph.ty(value).dtype,
+            storage: Storage::Arena,
+            shape: Vec::new(),
+            strides: Vec::new(),
+            offset: DimExpr::constant(i64::from(word.0)),
+        };
+        self.place(value, Located { content: self.frame_content, view });
+        if let Some(expr) = expr {
+            self.scalar_values.insert(value, expr);
+        }
+    }
+
+    /// The frame expression that a rank-0 integer value is, if it is one: extents, integer scalars, constants, and
+    /// sums, products and extrema of them.
+    pub fn scalar_value(&self, value: ValueId) -> Option<DimExpr> {
+        if let Some(e) = self.scalar_values.get(&value) {
+            return Some(e.clone());
+        }
+        let data = self.graph.constant_data(value)?;
+        let one = |v: Vec<i64>| (v.len() == 1).then(|| DimExpr::constant(v[0]));
+        match data.dtype() {
+            DType::I32 => one(data.to_vec::<i32>().ok()?.into_iter().map(i64::from).collect()),
+            DType::I64 => one(data.to_vec::<i64>().ok()?),
+            _ => None,
+        }
+    }
+
+    /// The scalar of a `Scalar` node.
+    pub fn scalar_id(&self, value: ValueId) -> Option<ScalarId> {
+        self.graph.scalars().iter().position(|&s| s == value).map(|i| ScalarId(i as u32))
+    }
+
+    /// The value as dense arena words, copied there if it is not.
+    pub fn dense(&mut self, value: ValueId) -> LowerResult<Located> {
+        let at = self.at(value)?;
+        self.dense_at(&at, &self.graph.value(value).name.clone())
+    }
+
+    /// As [`LowerCx::dense`], but 16-bit floats may stay as they are stored in params and states.
+    pub fn dense_typed(&mut self, value: ValueId) -> LowerResult<Located> {
+        let at = self.at(value)?;
+        if at.view.dtype.is_float() && at.view.is_dense() {
+            return Ok(at);
+        }
+        self.dense(value)
+    }
+
+    /// A located value as dense arena words.
+    pub fn dense_at(&mut self, at: &Located, name: &str) -> LowerResult<Located> {
+        let words = at.view.storage == Storage::Arena || at.view.dtype.same_in_arena();
+        if words && at.view.is_dense() {
+            return Ok(at.clone());
+        }
+        if let Some((_, copy)) = self.dense_copies.iter().find(|(from, _)| from == at) {
+            return Ok(copy.clone());
+        }
+        let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
+        let to = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
+        crate::region::copy(self, at, &to)?;
+        self.dense_copies.push((at.clone(), to.clone()));
+        Ok(to)
+    }
+
+    /// Data that a lowering needs and the graph does not name; it lies with the graph's constants.
+    pub fn hidden_constant(&mut self, name: &str, data: pumice_types::Tensor) -> LowerResult<Located> {
+        let index = match self.hidden.iter().position(|t| *t == data) {
+            Some(i) => i,
+            None => {
+                self.hidden.push(data.clone());
+                self.hidden.len() - 1
+            }
+        };
+        let home = Home::Constant((self.graph_constants + index) as u32);
+        let ty = ValueType::fixed(data.dtype(), data.shape());
+        self.alloc(name, home, Storage::Natural, &ty)
+    }
+
+    /// Adds a finished step.
+    pub fn push(&mut self, step: DraftStep) {
+        self.draft.steps.push(step);
+    }
+}
+
+/// A step under construction: uses in the order of the kernel's operands, meaning in the order of the graph's.
+pub struct StepBuilder {
+    uses: Vec<DraftUse>,
+    inputs: Vec<u16>,
+    outputs: Vec<u16>,
+    status: Option<u32>,
+    flops: u64,
+}
+
+impl StepBuilder {
+    /// An empty step.
+    pub fn new() -> StepBuilder {
+        StepBuilder { uses: Vec::new(), inputs: Vec::new(), outputs: Vec::new(), status: None, flops: 0 }
+    }
+
+    /// A use that the meaning does not mention.
+    pub fn touch(&mut self, at: &Located, access: Access) -> UseIndex {
+        self.uses.push(DraftUse { content: at.content, part: None, access, view: at.view.clone() });
+        UseIndex(self.uses.len() as u16 - 1)
+    }
+
+    /// The next input of the meaning.
+    pub fn read(&mut self, at: &Located) -> UseIndex {
+        let i = self.touch(at, Access::ShaderRead);
+        self.inputs.push(i.0);
+        i
+    }
+
+    /// The next input of the meaning is a use that is already there.
+    pub fn read_again(&mut self, i: UseIndex) {
+        self.inputs.push(i.0);
+    }
+
+    /// A read of a float operand as it is stored.
+    pub fn read_typed(&mut self, at: &Located) -> Typed {
+        let i = self.read(at);
+        Typed { at: i, storage: float_storage(&at.view) }
+    }
+
+    /// The next output of the meaning.
+    pub fn write(&mut self, at: &Located) -> UseIndex {
+        let i = self.touch(at, Access::ShaderWrite);
+        self.outputs.push(i.0);
+        i
+    }
+
+    /// The next output of the meaning is a use that is already there.
+    pub fn wrote(&mut self, i: UseIndex) {
+        self.outputs.push(i.0);
+    }
+
+    /// The next output of the meaning, written by the host.
+    pub fn write_host(&mut self, at: &Located) -> UseIndex {
+        let i = self.touch(at, Access::HostWrite);
+        self.outputs.push(i.0);
+        i
+    }
+
+    /// The status block, for the op of that number.
+    pub fn status(&mut self, cx: &LowerCx<'_>, op: u32) -> UseIndex {
+        self.status = Some(op);
+        let at = cx.status();
+        self.touch(&at, Access::StatusAtomic)
+    }
+
+    /// The status block as an operand that the kernel will not touch.
+    pub fn status_unused(&mut self, cx: &LowerCx<'_>) -> UseIndex {
+        let at = cx.status();
+        self.touch(&at, Access::StatusAtomic)
+    }
+
+    /// Arithmetic of a matrix product at the upper bounds.
+    pub fn flops(&mut self, flops: u64) {
+        self.flops = flops;
+    }
+
+    /// The finished kernel step. The frame is a use where an argument or the grid lies in it.
+    pub fn dispatch(mut self, cx: &mut LowerCx<'_>, call: KernelCall, grid: Grid, graph: Arc<str>) {
+        let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
+        let indirect = matches!(grid, Grid::Frame { .. });
+        let words = View::dense(DType::U32, Storage::Arena, &[]);
+        let frame = Located { content: cx.frame_content(), view: words };
+        if varies {
+            self.touch(&frame, Access::ShaderRead);
+        }
+        if indirect {
+            self.touch(&frame, Access::IndirectRead);
+        }
+        self.finish(cx, StepKind::Dispatch { call, grid }, graph);
+    }
+
+    /// The finished step of any kind.
+    pub fn finish(self, cx: &mut LowerCx<'_>, kind: StepKind, graph: Arc<str>) {
+        let mut seen: Vec<DraftContent> = Vec::new();
+        let mut bytes = 0u64;
+        for u in &self.uses {
+            let counted = matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
+            if counted && (u.access.writes() || !seen.contains(&u.content)) {
+                seen.push(u.content);
+                bytes = bytes.saturating_add(cx.upper_bytes(u.view.dtype, u.view.storage, &u.view.shape).unwrap_or(0));
+            }
+        }
+        let meaning = Meaning { graph, inputs: self.inputs, outputs: self.outputs, status: self.status };
+        let origin = cx.origin();
+        cx.push(DraftStep {
+            kind,
+            uses: self.uses,
+            origin,
+            meaning,
+            cost: Cost { bytes: Bytes(bytes), flops: self.flops },
+        });
+    }
+}
+
+impl Default for StepBuilder {
+    fn default() -> StepBuilder {
+        StepBuilder::new()
+    }
+}
+
+/// How a float view is stored, for a typed operand.
+pub fn float_storage(view: &View) -> FloatStorage {
+    match (view.storage, view.dtype) {
+        (Storage::Natural, DType::F16) => FloatStorage::F16,
+        (Storage::Natural, DType::BF16) => FloatStorage::BF16,
+        _ => FloatStorage::F32,
+    }
+}
+
+/// Meaning of the current node.
+pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
+    meaning::of_node(cx.graph, cx.graph.node(id)).map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
+}
+
+/// A view of the same bytes with other extents and strides, in elements.
+pub fn restride(at: &Located, shape: Vec<DimExpr>, strides: Vec<DimExpr>, offset: DimExpr) -> Located {
+    let view = View { dtype: at.view.dtype, storage: at.view.storage, shape, strides, offset };
+    Located { content: at.content, view }
+}
+
+/// The same dense elements under another shape.
+pub fn reshaped(at: &Located, shape: &[DimExpr]) -> Located {
+    restride(at, shape.to_vec(), dense_strides(shape), at.view.offset.clone())
+}

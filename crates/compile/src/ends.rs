@@ -1,0 +1,167 @@
+//! What happens at the ends of a run: the status block is reset, outputs reach their slots, states are fed, scalars
+//! advance.
+
+use crate::cx::{LowerCx, LowerResult, Refusal, StepBuilder, restride};
+use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
+use crate::{frame, region};
+use pumice_ir::{FeedKind, Op, ValueType};
+use pumice_plan::kernel::{ArgValue, UseIndex};
+use pumice_plan::kernels::copy::StatusReset;
+use pumice_plan::kernels::frame::FrameAdvance;
+use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
+use pumice_types::{DType, DimExpr, ScalarId};
+
+/// Every output in its io slot, in natural width.
+pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
+    for (i, output) in cx.graph.outputs().iter().enumerate() {
+        let at = cx.at(output.value)?;
+        let home = Home::Output(i as u32);
+        if may_move(&cx.draft, &at) {
+            let buffer = cx.draft.contents[at.content.0 as usize].buffer.0 as usize;
+            cx.draft.buffers[buffer].home = home;
+            cx.draft.outputs.push(at.content);
+            continue;
+        }
+        let ty = cx.graph.ty(output.value).clone();
+        let to = cx.alloc(&output.name, home, Storage::Natural, &ty)?;
+        region::copy(cx, &at, &to)?;
+        cx.draft.outputs.push(to.content);
+    }
+    Ok(())
+}
+
+/// Whether a value can be made in its io slot at once: its bytes are the boundary's, one step writes them and no step
+/// reads them back from there.
+fn may_move(draft: &Draft, at: &Located) -> bool {
+    let plain = at.view.dtype.same_in_arena() && at.view.is_dense();
+    let scratch = draft.buffer_of(at.content).home == Home::Scratch;
+    let read = draft.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == at.content && !u.access.writes());
+    let written = draft.steps.iter().flat_map(|s| &s.uses).filter(|u| u.content == at.content).count();
+    plain && scratch && !read && written == 1
+}
+
+/// Feeds, after all ops: every source is taken before any state is written.
+pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
+    let feeds = cx.graph.feeds().to_vec();
+    let mut sources = Vec::with_capacity(feeds.len());
+    for feed in &feeds {
+        let value = cx.graph.outputs()[feed.output].value;
+        let at = cx.at(value)?;
+        let from_state = matches!(cx.draft.buffer_of(at.content).home, Home::State(_));
+        sources.push(if from_state { snapshot(cx, &at)? } else { at });
+    }
+    for (feed, from) in feeds.iter().zip(sources) {
+        let states = cx.graph.states();
+        let index = states.iter().position(|&s| s == feed.state).ok_or("a feed names no state")?;
+        let previous = cx.draft.states[index];
+        let (dtype, shape) = (cx.graph.ty(feed.state).dtype, cx.graph.ty(feed.state).shape.clone());
+        let buffer = cx.draft.contents[previous.0 as usize].buffer;
+        let name = cx.graph.value(feed.state).name.clone();
+        let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
+        let whole = Located { content, view: View::dense(dtype, Storage::Natural, &shape) };
+        let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
+        if to.view.storage == Storage::Natural && !dtype.same_in_arena() && !to.view.is_dense() {
+            return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
+        }
+        region::copy(cx, &from, &to)?;
+        cx.draft.states[index] = content;
+    }
+    Ok(())
+}
+
+fn snapshot(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
+    let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
+    let to = cx.alloc("snapshot", Home::Scratch, Storage::Arena, &ty)?;
+    region::copy(cx, at, &to)?;
+    Ok(to)
+}
+
+/// The parts of source and state that a feed joins.
+fn rows(
+    cx: &mut LowerCx<'_>,
+    kind: &FeedKind,
+    from: &Located,
+    to: &Located,
+    name: &str,
+) -> LowerResult<(Located, Located)> {
+    let zero = DimExpr::constant(0);
+    let (axis, src, dst, count) = match kind {
+        FeedKind::Whole => return Ok((from.clone(), to.clone())),
+        FeedKind::Prefix { axis, len } => (*axis, zero.clone(), zero, len.clone()),
+        FeedKind::Row { axis, src, dst, count } => (*axis, src.clone(), dst.clone(), count.clone()),
+    };
+    let part = |at: &Located, first: &DimExpr| {
+        let mut shape = at.view.shape.clone();
+        shape[axis] = count.clone();
+        let offset = at.view.offset.clone() + at.view.strides[axis].clone() * first.clone();
+        restride(at, shape, at.view.strides.clone(), offset)
+    };
+    let mut within = |first: &DimExpr, limit: &DimExpr, what: String| {
+        let mut check = |value: DimExpr| cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: what.clone() });
+        check(first.clone());
+        check(count.clone());
+        check(limit.clone() - first.clone() - count.clone());
+    };
+    within(&src, &from.view.shape[axis], format!("rows read by the feed of state {name}"));
+    within(&dst, &to.view.shape[axis], format!("rows written by the feed of state {name}"));
+    Ok((part(from, &src), part(to, &dst)))
+}
+
+/// A step before everything that may raise a flag: flags 0, positions 0xFFFFFFFF.
+pub fn reset_status(cx: &mut LowerCx<'_>) -> LowerResult {
+    if cx.status_ops.is_empty() {
+        return Ok(());
+    }
+    let status = cx.status();
+    let call = StatusReset {
+        variant: StatusReset::plain,
+        ops: ArgValue::U32(cx.status_ops.len() as u32),
+        block: UseIndex(0),
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let groups = (cx.status_ops.len() as u32 + 1).div_ceil(256);
+    let reset = DraftStep {
+        kind: StepKind::Dispatch { call: call.into_call(), grid: Grid::Static([groups, 1, 1]) },
+        uses: vec![DraftUse { content: status.content, part: None, access: Access::ShaderWrite, view: status.view }],
+        origin: "status".into(),
+        meaning: Meaning::none(),
+        cost: Cost::default(),
+    };
+    cx.draft.steps.insert(0, reset);
+    Ok(())
+}
+
+/// The last step: scalars that advance, and every frame word that depends on them.
+pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
+    let advances: Vec<(ScalarId, DimExpr)> = (cx.graph.scalars().iter().enumerate())
+        .filter_map(|(i, &v)| match &cx.graph.def(v).op {
+            Op::Scalar(s) => s.advance.clone().map(|by| (ScalarId(i as u32), by)),
+            _ => None,
+        })
+        .collect();
+    if advances.is_empty() {
+        return Ok(());
+    }
+    frame::finish(&mut cx.frame, &advances);
+    let content = cx.frame_content();
+    let words = View::dense(DType::U32, Storage::Arena, &[]);
+    let mut step = StepBuilder::new();
+    let at = Located { content, view: words };
+    let words = step.touch(&at, Access::ShaderWrite);
+    let call = FrameAdvance {
+        variant: FrameAdvance::plain,
+        at: ArgValue::U32(cx.frame.words.len() as u32),
+        count: ArgValue::U32(cx.frame.advance.len() as u32),
+        words,
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    step.finish(cx, StepKind::Advance { call: call.into_call() }, "".into());
+    Ok(())
+}
+
+/// The contents of states after the nodes, before feeds.
+pub fn final_states(cx: &LowerCx<'_>) -> LowerResult<Vec<DraftContent>> {
+    cx.graph.final_states().into_iter().map(|v| cx.at(v).map(|at| at.content)).collect()
+}

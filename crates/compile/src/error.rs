@@ -1,0 +1,75 @@
+//! Why a graph does not become a plan.
+
+use pumice_ir::VerifyError;
+use pumice_types::Bytes;
+
+/// One node that cannot be lowered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unsupported {
+    /// Its name.
+    pub node: String,
+    /// Its op.
+    pub op: &'static str,
+    /// Types of its operands and results.
+    pub types: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A graph that does not become a plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CompileError {
+    /// Nodes that nothing can run; all of them, not the first.
+    #[error("{} node(s) cannot be compiled:{}", .0.len(), list(.0))]
+    Unsupported(Vec<Unsupported>),
+    /// A value is larger than one allocation of the target.
+    #[error("{name} needs {needed}, the largest allocation of {target} is {available}; split it")]
+    TooLarge {
+        /// The value.
+        name: String,
+        /// Bytes it needs.
+        needed: Bytes,
+        /// Largest allocation.
+        available: Bytes,
+        /// The target.
+        target: String,
+    },
+    /// Everything together is larger than the device.
+    #[error("the program needs {needed} (weights {weights}, states {states}, scratch {scratch}), {target} has {available}; use narrower params, a smaller upper bound of a symbol, or a smaller model")]
+    OutOfMemory {
+        /// Sum of all regions.
+        needed: Bytes,
+        /// Of weights.
+        weights: Bytes,
+        /// Of states.
+        states: Bytes,
+        /// Of scratch.
+        scratch: Bytes,
+        /// What there is.
+        available: Bytes,
+        /// The target.
+        target: String,
+    },
+    /// Options that contradict the graph.
+    #[error("{0}")]
+    Options(String),
+    /// A pass broke the graph: a defect of pumice.
+    #[error("pass `{pass}` broke the graph (a defect of pumice): {}", first(.errors))]
+    Pass {
+        /// The pass.
+        pass: String,
+        /// What the verifier says.
+        errors: Vec<VerifyError>,
+    },
+    /// Anything else that is a defect of pumice.
+    #[error("{0} (a defect of pumice)")]
+    Defect(String),
+}
+
+fn list(nodes: &[Unsupported]) -> String {
+    nodes.iter().map(|u| format!("\n  {} ({} {}): {}", u.node, u.op, u.types, u.reason)).collect()
+}
+
+fn first(errors: &[VerifyError]) -> String {
+    errors.first().map_or(String::new(), ToString::to_string)
+}

@@ -1,0 +1,151 @@
+//! The frame of one run: words interned while steps are lowered, and the program that advances them on the device.
+
+use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, Frame, FrameSlot, FrameWord};
+use pumice_types::dim::Atom;
+use pumice_types::{DimExpr, ScalarId, Var};
+
+/// An argument: a constant where the expression is one, else a word of the frame.
+pub fn arg(frame: &mut Frame, expr: &DimExpr) -> ArgValue {
+    match expr.as_const() {
+        Some(c) => ArgValue::U32(c as u32),
+        None => word(frame, expr).into(),
+    }
+}
+
+/// The word that holds an expression.
+pub fn word(frame: &mut Frame, expr: &DimExpr) -> FrameWord {
+    match expr.as_symbol() {
+        Some(symbol) => frame.intern(FrameSlot::Bound(symbol)),
+        None => frame.intern(FrameSlot::Expr(expr.clone())),
+    }
+}
+
+/// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
+/// computed anew. `advances` lists the scalars that advance and by what.
+pub fn finish(frame: &mut Frame, advances: &[(ScalarId, DimExpr)]) {
+    if advances.is_empty() {
+        return;
+    }
+    let mut emit = Emit { frame, ops: Vec::new() };
+    let mut next = Vec::new();
+    for (scalar, by) in advances {
+        let at = emit.frame.intern(FrameSlot::Scalar(*scalar));
+        let step = emit.expr(by);
+        next.push((at, emit.binary(AdvanceKind::Add, at, step)));
+    }
+    for (at, value) in next {
+        emit.push(AdvanceKind::Copy, at, value.0, 0);
+    }
+    let advancing = |v: &Var| matches!(v, Var::Scalar(s) if advances.iter().any(|(a, _)| a == s));
+    let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.words.iter().enumerate())
+        .filter_map(|(i, slot)| match slot {
+            FrameSlot::Expr(e) if e.vars().iter().any(advancing) => Some((FrameWord(i as u32), e.clone())),
+            _ => None,
+        })
+        .collect();
+    for (at, e) in exprs {
+        let value = emit.expr(&e);
+        emit.push(AdvanceKind::Copy, at, value.0, 0);
+    }
+    let ops = emit.ops;
+    frame.advance = ops;
+}
+
+struct Emit<'f> {
+    frame: &'f mut Frame,
+    ops: Vec<AdvanceOp>,
+}
+
+impl Emit<'_> {
+    fn push(&mut self, op: AdvanceKind, dst: FrameWord, a: u32, b: u32) {
+        self.ops.push(AdvanceOp { op, dst, a, b });
+    }
+
+    fn temporary(&mut self) -> FrameWord {
+        // Not interned: every temporary is its own word.
+        self.frame.words.push(FrameSlot::Temporary);
+        FrameWord(self.frame.words.len() as u32 - 1)
+    }
+
+    fn constant(&mut self, value: i64) -> FrameWord {
+        let dst = self.temporary();
+        self.push(AdvanceKind::Const, dst, value as u32, 0);
+        dst
+    }
+
+    fn binary(&mut self, op: AdvanceKind, a: FrameWord, b: FrameWord) -> FrameWord {
+        let dst = self.temporary();
+        self.push(op, dst, a.0, b.0);
+        dst
+    }
+
+    fn expr(&mut self, e: &DimExpr) -> FrameWord {
+        let mut sum: Option<FrameWord> = None;
+        for (coefficient, factors) in e.terms() {
+            let mut product = (coefficient != 1).then(|| self.constant(coefficient));
+            for factor in factors {
+                let value = self.atom(factor);
+                product = Some(match product {
+                    Some(p) => self.binary(AdvanceKind::Mul, p, value),
+                    None => value,
+                });
+            }
+            let product = product.unwrap_or_else(|| self.constant(coefficient));
+            sum = Some(match sum {
+                Some(s) => self.binary(AdvanceKind::Add, s, product),
+                None => product,
+            });
+        }
+        match (sum, e.constant_part()) {
+            (Some(s), 0) => s,
+            (Some(s), c) => {
+                let c = self.constant(c);
+                self.binary(AdvanceKind::Add, s, c)
+            }
+            (None, c) => self.constant(c),
+        }
+    }
+
+    fn atom(&mut self, atom: &Atom) -> FrameWord {
+        let (op, pair) = match atom {
+            Atom::Var(Var::Symbol(id)) => return self.frame.intern(FrameSlot::Bound(*id)),
+            Atom::Var(Var::Scalar(id)) => return self.frame.intern(FrameSlot::Scalar(*id)),
+            Atom::FloorDiv(p) => (AdvanceKind::FloorDiv, p),
+            Atom::CeilDiv(p) => (AdvanceKind::CeilDiv, p),
+            Atom::Min(p) => (AdvanceKind::Min, p),
+            Atom::Max(p) => (AdvanceKind::Max, p),
+        };
+        let (a, b) = (self.expr(&pair.0), self.expr(&pair.1));
+        self.binary(op, a, b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_types::{Bindings, SymbolId};
+
+    /// The device's advance gives the words the host would write for the next position.
+    #[test]
+    fn advance_equals_evaluation_at_the_next_value() {
+        let (pos, t) = (DimExpr::scalar(ScalarId(0)), DimExpr::symbol(SymbolId(0)));
+        let mut frame = Frame::default();
+        word(&mut frame, &(pos.clone() + t.clone()));
+        word(&mut frame, &(pos.clone() + 1u64.into()).ceil_div(&64u64.into()));
+        word(&mut frame, &(pos.min_with(&DimExpr::constant(9)) * t.clone()));
+        finish(&mut frame, &[(ScalarId(0), t)]);
+        let words = |at: i64| {
+            let mut b = Bindings::new();
+            b.bind(SymbolId(0), 4);
+            b.bind_scalar(ScalarId(0), at);
+            frame.evaluate(&b, &|_| at as u32).expect("all bound")
+        };
+        let mut stepped = words(7);
+        frame.run_advance(&mut stepped);
+        for (i, slot) in frame.words.iter().enumerate() {
+            if *slot != FrameSlot::Temporary {
+                assert_eq!(stepped[i], words(11)[i], "word {i}: {slot:?}");
+            }
+        }
+    }
+}

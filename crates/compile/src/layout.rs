@@ -1,0 +1,245 @@
+//! Regions: where params, constants, states, inputs and outputs live. Shared by every specialization.
+
+use crate::arena::{Request, place};
+use crate::draft::{Draft, DraftContent, Home};
+use crate::error::CompileError;
+use pumice_ir::{Graph, Op, ValueId};
+use pumice_plan::{
+    ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, Span, StateInit, StateSlot,
+};
+use pumice_types::tensor::{byte_count, element_count};
+use pumice_types::{Bytes, DType, Target};
+
+/// Fixed places of the program's interface.
+pub struct Layout {
+    /// Stored params.
+    pub params: Vec<ParamSlot>,
+    /// Data of the graph.
+    pub constants: Vec<ConstantSlot>,
+    /// States.
+    pub states: Vec<StateSlot>,
+    /// Inputs.
+    pub inputs: Vec<IoSlot>,
+    /// Outputs.
+    pub outputs: Vec<IoSlot>,
+    graph_constants: usize,
+    weights: Cursor,
+    io_in: Cursor,
+    io_out: Cursor,
+    states_end: u64,
+}
+
+/// Hands out bytes one slot after the other; no slot crosses a chunk border.
+#[derive(Clone, Copy)]
+struct Cursor {
+    region: RegionKind,
+    next: u64,
+    chunk: u64,
+    guard: u64,
+}
+
+impl Cursor {
+    fn take(&mut self, bytes: u64) -> Span {
+        let request = [Request { bytes, first: 0, last: 0 }];
+        let rest = self.chunk - self.next % self.chunk;
+        let size = place(&request, Placement::Bump, self.chunk, self.guard).size;
+        if size > rest {
+            self.next += rest;
+        }
+        let span = Span { region: self.region, offset: Bytes(self.next), len: Bytes(bytes) };
+        self.next += size;
+        span
+    }
+}
+
+/// Size of the chunks of a region on that target.
+pub fn chunk_size(target: &Target) -> u64 {
+    (target.limits.max_allocation.0 / SLOT_ALIGNMENT).max(1) * SLOT_ALIGNMENT
+}
+
+/// A region of that many bytes in chunks of the target's size.
+pub fn region(kind: RegionKind, size: u64, target: &Target) -> Region {
+    let chunk = chunk_size(target);
+    let mut chunks = vec![Bytes(chunk); (size / chunk) as usize];
+    if size % chunk > 0 {
+        chunks.push(Bytes((size % chunk).next_multiple_of(SLOT_ALIGNMENT)));
+    }
+    Region { kind, chunks }
+}
+
+impl Layout {
+    /// Lays out the interface of a graph with the full ranges of its symbols.
+    pub fn new(graph: &Graph, target: &Target, guard: u64) -> Result<Layout, CompileError> {
+        let cursor = |region| Cursor { region, next: 0, chunk: chunk_size(target), guard };
+        let mut layout = Layout {
+            params: Vec::new(),
+            constants: Vec::new(),
+            states: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            graph_constants: 0,
+            weights: cursor(RegionKind::Weights),
+            io_in: cursor(RegionKind::IoIn),
+            io_out: cursor(RegionKind::IoOut),
+            states_end: 0,
+        };
+        let mut states = cursor(RegionKind::States);
+        for v in graph.params() {
+            let (shape, bytes) = fixed(graph, v, target)?;
+            let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
+            layout.params.push(ParamSlot { name, dtype, shape, span: layout.weights.take(bytes) });
+        }
+        for v in graph.leaves(|op| matches!(op, Op::Constant(_))) {
+            let (_, bytes) = fixed(graph, v, target)?;
+            let data = graph.constant_data(v).cloned().ok_or_else(|| CompileError::Defect("a constant has no data".into()))?;
+            layout.constants.push(ConstantSlot { data, span: layout.weights.take(bytes) });
+        }
+        layout.graph_constants = layout.constants.len();
+        for v in graph.states() {
+            let (shape, bytes) = fixed(graph, v, target)?;
+            let init = state_init(graph, v);
+            let Op::State(op) = &graph.def(v).op else { continue };
+            let rank = shape.len() as i64;
+            let capacity_axis = op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32);
+            let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
+            layout.states.push(StateSlot { name, dtype, shape, capacity_axis, init, span: states.take(bytes) });
+        }
+        layout.states_end = states.next;
+        for v in graph.inputs() {
+            let slot = io_slot(graph, &graph.value(v).name, v, target, &mut layout.io_in)?;
+            layout.inputs.push(slot);
+        }
+        for o in graph.outputs() {
+            let slot = io_slot(graph, &o.name, o.value, target, &mut layout.io_out)?;
+            layout.outputs.push(slot);
+        }
+        Ok(layout)
+    }
+
+    /// Places constants that lowering made. Every range of the symbols makes the same ones, in the same order: they
+    /// depend on attributes alone.
+    pub fn hide_constants(&mut self, hidden: &[pumice_types::Tensor]) -> Result<(), CompileError> {
+        let first = self.graph_constants;
+        for (i, data) in hidden.iter().enumerate() {
+            match self.constants.get(first + i) {
+                Some(known) if known.data == *data => {}
+                Some(_) => return Err(CompileError::Defect("ranges of the symbols made different constants".into())),
+                None => {
+                    let span = self.weights.take(data.bytes().len() as u64);
+                    self.constants.push(ConstantSlot { data: data.clone(), span });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Another run's own slots begin behind the interface again: host operands and results are not shared.
+    pub fn run_io(&self) -> RunIo {
+        RunIo { io_in: self.io_in, io_out: self.io_out }
+    }
+
+    /// Bytes for a derived weight.
+    pub fn take_derived(&mut self, bytes: u64) -> Span {
+        self.weights.take(bytes)
+    }
+
+    /// Sizes of the regions that the interface alone decides: weights, states.
+    pub fn sizes(&self) -> (u64, u64) {
+        (self.weights.next, self.states_end)
+    }
+
+    /// The fixed span of a home, where it has one.
+    pub fn span(&self, home: Home) -> Option<Span> {
+        match home {
+            Home::Param(i) => self.params.get(i as usize).map(|p| p.span),
+            Home::Constant(i) => self.constants.get(i as usize).map(|c| c.span),
+            Home::State(i) => self.states.get(i as usize).map(|s| s.span),
+            Home::Input(i) => self.inputs.get(i as usize).map(|s| s.span),
+            Home::Output(i) => self.outputs.get(i as usize).map(|s| s.span),
+            _ => None,
+        }
+    }
+}
+
+/// The io regions while one run's host operands and results are laid out.
+#[derive(Clone, Copy)]
+pub struct RunIo {
+    io_in: Cursor,
+    io_out: Cursor,
+}
+
+impl RunIo {
+    /// Bytes for a host operand or result.
+    pub fn take(&mut self, home: Home, bytes: u64) -> Span {
+        match home {
+            Home::HostOperand => self.io_out.take(bytes),
+            _ => self.io_in.take(bytes),
+        }
+    }
+
+    /// Ends of the two regions.
+    pub fn sizes(&self) -> (u64, u64) {
+        (self.io_in.next, self.io_out.next)
+    }
+}
+
+fn fits(name: &str, bytes: u64, target: &Target) -> Result<u64, CompileError> {
+    let available = Bytes(chunk_size(target));
+    if bytes <= available.0 {
+        return Ok(bytes);
+    }
+    let (name, target) = (name.to_owned(), target.name.clone());
+    Err(CompileError::TooLarge { name, needed: Bytes(bytes), available, target })
+}
+
+/// Refuses scratch buffers that no allocation holds.
+pub fn check_buffers(draft: &Draft, target: &Target) -> Result<(), CompileError> {
+    draft.buffers.iter().try_for_each(|b| fits(&b.name, b.bytes, target).map(|_| ()))
+}
+
+fn fixed(graph: &Graph, v: ValueId, target: &Target) -> Result<(Vec<u64>, u64), CompileError> {
+    let info = graph.value(v);
+    let shape = info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
+    let bytes = natural(info.ty.dtype, &shape);
+    Ok((shape, fits(&info.name, bytes, target)?))
+}
+
+fn natural(dtype: DType, shape: &[u64]) -> u64 {
+    byte_count(dtype, shape).unwrap_or(u64::MAX)
+}
+
+fn io_slot(graph: &Graph, name: &str, v: ValueId, target: &Target, cursor: &mut Cursor) -> Result<IoSlot, CompileError> {
+    let ty = graph.ty(v);
+    let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(graph.symbols())).collect();
+    let bytes = element_count(&upper).map_or(u64::MAX, |n| n.saturating_mul(ty.dtype.natural_bytes()));
+    let span = cursor.take(fits(name, bytes, target)?);
+    Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype, shape: ty.shape.clone(), span })
+}
+
+fn state_init(graph: &Graph, v: ValueId) -> StateInit {
+    let Some(init) = graph.def(v).input(0) else { return StateInit::Zeros };
+    match graph.constant_data(init) {
+        Some(data) => StateInit::Data(data.bytes().to_vec()),
+        None => {
+            let index = graph.params().iter().position(|&p| p == init);
+            index.map_or(StateInit::Zeros, |i| StateInit::Param(i as u32))
+        }
+    }
+}
+
+/// What a content's bytes come from, for the plan's list of values.
+pub fn origin(draft: &Draft, content: DraftContent) -> pumice_plan::ContentOrigin {
+    use pumice_plan::ContentOrigin as O;
+    let c = &draft.contents[content.0 as usize];
+    match draft.buffer_of(content).home {
+        Home::Param(i) => O::Param(i),
+        Home::Constant(i) => O::Constant(i),
+        Home::Derived => O::Derived,
+        Home::State(i) if c.replaces.is_none() => O::StateBefore(i),
+        Home::State(i) => O::StateAfter(i),
+        Home::Input(i) => O::Input(i),
+        Home::Frame => O::Frame,
+        Home::Status => O::Status,
+        Home::Scratch | Home::Output(_) | Home::HostOperand | Home::HostResult => O::Step,
+    }
+}

@@ -1,0 +1,52 @@
+//! First or last extremum along an axis.
+
+use super::LowerResult;
+use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::rows::Rows;
+use pumice_ir::NodeId;
+use pumice_ir::infer::normalize_axis;
+use pumice_plan::kernels::reduce::{ArgReduce, lanes};
+use pumice_types::{DType, DimExpr};
+
+/// Lowers an arg-max (`min` false) or arg-min along an axis.
+pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool) -> LowerResult {
+    let node = cx.graph.node(id);
+    let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
+    let axis = normalize_axis(axis, x.view.shape.len()).map_err(|e| e.to_string())?;
+    let y = cx.result(node.output())?;
+    if y.view.shape.iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    let space = Rows::of(&x.view.shape, axis..axis + 1);
+    let kind = match x.view.dtype {
+        DType::F32 | DType::F16 | DType::BF16 => 0,
+        DType::I8 | DType::I16 | DType::I32 => 1,
+        DType::I64 => 3,
+        DType::U64 => 4,
+        _ => 2,
+    };
+    let lanes = lanes(space.n.upper(cx.graph.symbols())).max(1);
+    let quads = space.inner.is(1) && kind < 3 && space.n.divisor(cx.graph.symbols()) % 4 == 0;
+    let outputs = space.outer * space.inner.clone();
+    let mut step = StepBuilder::new();
+    let call = ArgReduce {
+        variant: ArgReduce::plain,
+        kind,
+        min: u32::from(min),
+        last: u32::from(last),
+        wide: u32::from(y.view.dtype.arena_bytes() == 8),
+        lanes,
+        vec: u32::from(quads),
+        outputs: cx.arg(&outputs),
+        n: cx.arg(&space.n),
+        inner: cx.arg(&space.inner),
+        x: step.read(&x),
+        y: step.write(&y),
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}

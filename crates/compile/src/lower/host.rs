@@ -1,0 +1,32 @@
+//! Steps that the host runs: operands are copied to `io_out`, results arrive in `io_in`, both in natural width.
+
+use super::LowerResult;
+use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::draft::Home;
+use crate::{meaning, region};
+use pumice_ir::{NodeId, ValueId};
+use pumice_plan::{Access, StepKind, Storage};
+
+/// Lowers a node to a host step.
+pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+    let graph = cx.graph;
+    let node = graph.node(id);
+    let mut step = StepBuilder::new();
+    let in_memory = |v: &ValueId| graph.constant_data(*v).is_none_or(|t| !meaning::is_immediate(t));
+    let operands: Vec<ValueId> = node.operands().filter(in_memory).collect();
+    for v in operands {
+        let from = cx.at(v)?;
+        let to = cx.alloc(&graph.value(v).name, Home::HostOperand, Storage::Natural, graph.ty(v))?;
+        region::copy(cx, &from, &to)?;
+        let i = step.touch(&to, Access::HostRead);
+        step.read_again(i);
+    }
+    for &v in &node.outputs {
+        let to = cx.alloc(&graph.value(v).name, Home::HostResult, Storage::Natural, graph.ty(v))?;
+        step.write_host(&to);
+        cx.place(v, to);
+    }
+    let meaning = node_meaning(cx, id)?;
+    step.finish(cx, StepKind::Host, meaning);
+    Ok(())
+}

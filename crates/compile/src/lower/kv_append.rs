@@ -1,0 +1,142 @@
+//! Rows appended to a state in place.
+
+use super::leaf::next_version;
+use super::{Lower, LowerResult};
+use crate::cx::{LowerCx, StepBuilder, float_storage, node_meaning};
+use crate::draft::Located;
+use crate::rows::Rows;
+use pumice_ir::NodeId;
+use pumice_ir::infer::normalize_axis;
+use pumice_ir::ops::{KvAppend, kv_append::AppendMode};
+use pumice_plan::Access;
+use pumice_plan::kernel::{ArgValue, FloatStorage, Typed};
+use pumice_plan::kernels::kv::KvAppend as Kernel;
+use pumice_types::{DType, DimExpr};
+
+impl Lower for KvAppend {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let state = cx.at(node.input(0).ok_or("it has no state")?)?;
+        let dtype = state.view.dtype;
+        if !(dtype.is_float() || matches!(dtype, DType::I32 | DType::U32)) {
+            return Err(format!("rows of {dtype} cannot be appended").into());
+        }
+        let axis = normalize_axis(self.axis, state.view.shape.len()).map_err(|e| e.to_string())?;
+        let x = source(cx, node.input(1).ok_or("it has no rows")?, axis)?;
+        let after = next_version(cx, id, &state)?;
+        if x.rows.is(0) || state.view.shape.iter().chain(&x.at.view.shape).any(|d| d.is(0)) {
+            return Ok(());
+        }
+        emit(self, cx, id, &x, &state, &after, axis)
+    }
+}
+
+/// The rows, with the two outer strides the kernel can walk.
+struct Source {
+    at: Located,
+    rows: DimExpr,
+    outer0: DimExpr,
+    strides: [DimExpr; 3],
+}
+
+/// Finds x as [outer1, outer0, rows, inner] with inner contiguous, as it lies or in a dense copy.
+fn source(cx: &mut LowerCx<'_>, v: pumice_ir::ValueId, axis: usize) -> LowerResult<Source> {
+    let at = cx.at(v)?;
+    let words = at.view.storage == pumice_plan::Storage::Arena || at.view.dtype == DType::F32;
+    let inner_dense = {
+        let dense = pumice_plan::dense_strides(&at.view.shape[axis + 1..]);
+        at.view.strides[axis + 1..].iter().zip(&dense).zip(&at.view.shape[axis + 1..]).all(|((a, b), d)| a == b || d.is(1))
+    };
+    let two_outer = axis <= 2;
+    let at = if words && inner_dense && two_outer && at.view.offset.is(0) { at } else { cx.dense(v)? };
+    let (shape, strides) = (&at.view.shape, &at.view.strides);
+    let zero = || DimExpr::constant(0);
+    let (outer0, outer1_stride, outer0_stride) = match axis {
+        0 => (DimExpr::constant(1), zero(), zero()),
+        1 => (shape[0].clone(), zero(), strides[0].clone()),
+        2 => (shape[1].clone(), strides[0].clone(), strides[1].clone()),
+        // Dense: all outer axes are one.
+        _ => {
+            let all = pumice_ir::shape::product(&shape[..axis]);
+            (all, zero(), strides[axis - 1].clone())
+        }
+    };
+    let strides = [outer1_stride, outer0_stride, strides[axis].clone()];
+    Ok(Source { rows: shape[axis].clone(), outer0, strides, at })
+}
+
+fn emit(
+    op: &KvAppend,
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    x: &Source,
+    before: &Located,
+    after: &Located,
+    axis: usize,
+) -> LowerResult {
+    let node = cx.graph.node(id);
+    let pos_value = node.input(2).ok_or("it has no position")?;
+    let space = Rows::of(&before.view.shape, axis..axis + 1);
+    let (outer, capacity, inner) = (space.outer, space.n, space.inner);
+    let mut step = StepBuilder::new();
+    let x_use = step.touch(&x.at, Access::ShaderRead);
+    let scalar = cx.scalar_value(pos_value);
+    let positions = match &scalar {
+        Some(_) => None,
+        None => Some(cx.dense(pos_value)?),
+    };
+    // The meaning's operands in its order: state, x, pos. A position known to the frame is a use of the frame.
+    let state_read = step.read(before);
+    step.read_again(x_use);
+    let pos_use = match &positions {
+        Some(p) => step.read(p),
+        None => {
+            let at = cx.at(pos_value)?;
+            step.read(&at)
+        }
+    };
+    let state_write = step.write(after);
+    let number = cx.status_number();
+    let status = step.status(cx, number);
+    let _ = state_read;
+    let storage = float_storage(&after.view);
+    let odd = inner.divisor(cx.graph.symbols()) % 2 == 1;
+    let split = storage != FloatStorage::F32 && odd;
+    let per_batch = cx.graph.ty(pos_value).rank() == 1;
+    let batch = if per_batch { before.view.shape[0].clone() } else { DimExpr::constant(1) };
+    let pos_div = outer.exact_quotient(&batch).ok_or("positions do not divide the batch")?;
+    let call = Kernel {
+        variant: Kernel::plain,
+        mode: u32::from(op.mode == AppendMode::Circular),
+        source: u32::from(scalar.is_none()),
+        split: u32::from(split),
+        outer: cx.arg(&outer),
+        outer0: cx.arg(&x.outer0),
+        rows: cx.arg(&x.rows),
+        inner: cx.arg(&inner),
+        capacity: cx.arg(&capacity),
+        pos: scalar.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e)),
+        pos_div: cx.arg(&pos_div),
+        x_outer1: cx.arg(&x.strides[0]),
+        x_outer0: cx.arg(&x.strides[1]),
+        x_row: cx.arg(&x.strides[2]),
+        op: ArgValue::U32(number),
+        x: x_use,
+        positions: if scalar.is_some() { x_use } else { pos_use },
+        state: Typed { at: state_write, storage },
+        status,
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let two = DimExpr::constant(2);
+    let written = outer.clone() * x.rows.clone() * inner.clone();
+    let words = match (storage, split) {
+        (FloatStorage::F32, _) => written,
+        (_, false) => written.ceil_div(&two),
+        (_, true) => (outer * capacity * inner).ceil_div(&two),
+    };
+    let grid = cx.grid(&words.ceil_div(&DimExpr::constant(256)))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Leaves, and the nodes that only name what is there.
+
+use super::{Lower, LowerResult};
+use crate::cx::LowerCx;
+use crate::draft::{Draft, Home, Located};
+use pumice_ir::NodeId;
+use pumice_ir::ops::{Constant, Extent, Fused, Input, Param, Scalar, State, StateRead, StateWrite};
+use pumice_plan::{FrameSlot, Storage, View};
+use pumice_types::DimExpr;
+
+/// Index of a leaf among those of its kind.
+fn index_of(list: &[pumice_ir::ValueId], cx: &LowerCx<'_>, id: NodeId) -> u32 {
+    let value = cx.graph.node(id).output();
+    list.iter().position(|&v| v == value).unwrap_or(0) as u32
+}
+
+fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
+    let value = cx.graph.node(id).output();
+    let info = cx.graph.value(value);
+    let at = cx.alloc(&info.name, home, Storage::Natural, &info.ty)?;
+    cx.place(value, at);
+    Ok(())
+}
+
+impl Lower for Input {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let index = index_of(&cx.graph.inputs(), cx, id);
+        place_natural(cx, id, Home::Input(index))
+    }
+}
+
+impl Lower for Param {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let index = index_of(&cx.graph.params(), cx, id);
+        place_natural(cx, id, Home::Param(index))
+    }
+}
+
+impl Lower for Constant {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let constants = cx.graph.leaves(|op| matches!(op, pumice_ir::Op::Constant(_)));
+        let index = index_of(&constants, cx, id);
+        place_natural(cx, id, Home::Constant(index))
+    }
+}
+
+impl Lower for State {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let index = index_of(&cx.graph.states(), cx, id);
+        place_natural(cx, id, Home::State(index))
+    }
+}
+
+impl Lower for Scalar {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let value = cx.graph.node(id).output();
+        let scalar = cx.scalar_id(value).ok_or("it is not a scalar of the graph")?;
+        let integer = !self.ty.dtype.is_float();
+        cx.place_in_frame(value, FrameSlot::Scalar(scalar), integer.then(|| DimExpr::scalar(scalar)));
+        Ok(())
+    }
+}
+
+impl Lower for Extent {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let x = node.input(0).ok_or("it has no operand")?;
+        let shape = &cx.graph.ty(x).shape;
+        let axis = pumice_ir::infer::normalize_axis(self.axis, shape.len()).map_err(|e| e.to_string())?;
+        let extent = shape[axis].clone();
+        let slot = extent.as_symbol().map_or_else(|| FrameSlot::Expr(extent.clone()), FrameSlot::Bound);
+        cx.place_in_frame(node.output(), slot, Some(extent));
+        Ok(())
+    }
+}
+
+impl Lower for StateRead {
+    /// The version's bytes as they lie in the state; no step.
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let at = cx.at(node.input(0).ok_or("it has no operand")?)?;
+        cx.place(node.output(), at);
+        Ok(())
+    }
+}
+
+/// The next content of a state's buffer, placed as the result of a writing node.
+pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult<Located> {
+    let buffer = cx.draft.contents[previous.content.0 as usize].buffer;
+    if !matches!(cx.draft.buffer_of(previous.content).home, Home::State(_)) {
+        return Err("it writes a value that is not a state; make it one with `state` or `cache`".into());
+    }
+    let value = cx.graph.node(id).output();
+    let info = cx.graph.value(value);
+    let draft: &mut Draft = &mut cx.draft;
+    let content = draft.add_content(&info.name, buffer, info.ty.dtype, &info.ty.shape, Some(previous.content));
+    let at = Located { content, view: View::dense(info.ty.dtype, Storage::Natural, &info.ty.shape) };
+    cx.place(value, at.clone());
+    Ok(at)
+}
+
+impl Lower for StateWrite {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let previous = cx.at(node.input(0).ok_or("it has no state")?)?;
+        let x = cx.at(node.input(1).ok_or("it has no value")?)?;
+        // A value that is the state itself under a view would be overwritten while it is read.
+        let same = cx.draft.contents[x.content.0 as usize].buffer == cx.draft.contents[previous.content.0 as usize].buffer;
+        let x = if same {
+            let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
+            let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;
+            crate::region::copy(cx, &x, &to)?;
+            to
+        } else {
+            x
+        };
+        let to = next_version(cx, id, &previous)?;
+        crate::region::copy(cx, &x, &to)
+    }
+}
+
+impl Lower for Fused {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        match self.kind.as_str() {
+            "elementwise" => super::pointwise::lower_body(cx, id, &self.body),
+            other => super::fused::lower(other, self, cx, id),
+        }
+    }
+}

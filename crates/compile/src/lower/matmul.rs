@@ -1,0 +1,227 @@
+//! Matrix products, alone or with the elementwise nodes that follow them.
+
+use super::{Lower, LowerResult};
+use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
+use crate::draft::{Home, Located};
+use crate::product::{self, Epilogue, Matrices, SlotView, Space};
+use crate::{region, scalars};
+use pumice_ir::ops::{MatMul, Op};
+use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
+use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
+use pumice_plan::{Storage, View, dense_strides};
+use pumice_types::scalar::{RegType, ScalarExpr};
+use pumice_types::{DType, DimExpr};
+
+impl Lower for MatMul {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let graph = cx.graph;
+        let node = graph.node(id);
+        let (a, b) = (node.input(0).ok_or("it has no `a`")?, node.input(1).ok_or("it has no `b`")?);
+        let y = cx.result(node.output())?;
+        let dtype = graph.ty(node.output()).dtype;
+        let fill = crate::rows::rounding(dtype, "epilogue")?.pop();
+        let epilogue = Tail { fill, ..Tail::default() };
+        let meaning = node_meaning(cx, id)?;
+        let (a, b) = (cx.at(a)?, cx.at(b)?);
+        let shape = graph.ty(node.output()).shape.clone();
+        multiply(cx, self, (&a, &b, &y), &shape, epilogue, meaning, &[0, 1])
+    }
+}
+
+/// What follows the product, before its slots are placed over the product's axes.
+#[derive(Default)]
+struct Tail {
+    fill: Option<HoleFill>,
+    slots: Vec<Located>,
+    operands: usize,
+}
+
+/// Adds the steps of `y = epilogue(a · b)`; `shape` is the product's type in the graph.
+fn multiply(
+    cx: &mut LowerCx<'_>,
+    op: &MatMul,
+    (a, b, y): (&Located, &Located, &Located),
+    shape: &[DimExpr],
+    tail: Tail,
+    meaning: std::sync::Arc<str>,
+    meaning_inputs: &[usize],
+) -> LowerResult {
+    let vector_a = a.view.shape.len() == 1;
+    let vector_b = b.view.shape.len() == 1;
+    let a = operand(cx, a, "a")?;
+    let b = typed_operand(cx, b)?;
+    let a = if vector_a { insert_axis(&a, 0) } else { swapped(&a, op.trans_a) };
+    let b = if vector_b { insert_axis(&b, 1) } else { swapped(&b, op.trans_b) };
+    // The result with the axes that promotion added.
+    let mut full = shape.to_vec();
+    if vector_a {
+        full.insert(full.len() - usize::from(!vector_b), DimExpr::constant(1));
+    }
+    if vector_b {
+        full.push(DimExpr::constant(1));
+    }
+    let y_full = restride(y, full.clone(), dense_strides(&full), y.view.offset.clone());
+    if tail.slots.iter().any(|s| s.view.shape.len() > full.len()) || (full.len() > shape.len() && !tail.slots.is_empty()) {
+        return Err("a product of rank 1 takes no epilogue".into());
+    }
+    let slots: Vec<&View> = tail.slots.iter().map(|s| &s.view).collect();
+    let (a, b, (space, over)) = match space(&full, &a.view, &b.view, &y_full.view, &slots) {
+        Some(space) => (a, b, space),
+        None => {
+            // Batches that do not collapse to two axes: the operands are broadcast in memory.
+            let (a, b) = (broadcast(cx, &a, &full)?, broadcast(cx, &b, &full)?);
+            let space = space(&full, &a.view, &b.view, &y_full.view, &slots);
+            (a, b, space.ok_or("batches of its epilogue do not collapse to two axes")?)
+        }
+    };
+    let slots = tail.slots.into_iter().zip(over).map(|(at, over)| SlotView { at, over }).collect();
+    let epilogue = Epilogue { fill: tail.fill, slots, operands: tail.operands };
+    product::emit(cx, &space, [&a, &b, y], epilogue, meaning, meaning_inputs)
+}
+
+/// The product's axes over its operands, its result and the slots of its epilogue; all share one collapse.
+fn space(full: &[DimExpr], a: &View, b: &View, y: &View, slots: &[&View]) -> Option<(Space, Vec<Matrices>)> {
+    let rank = full.len();
+    let mut views = vec![a, b, y];
+    views.extend(slots);
+    let (batch, mut m) = product::collapse_batch(full, &views)?;
+    let slots = m.split_off(3);
+    let (y, b_m, a_m) = (m.pop()?, m.pop()?, m.pop()?);
+    // Matrix strides are the operands' own: broadcasting concerns batch axes alone.
+    let own = |v: &View, m: Matrices| {
+        let r = v.shape.len();
+        Matrices { row: v.strides[r - 2].clone(), col: v.strides[r - 1].clone(), ..m }
+    };
+    let k = a.shape.last()?.clone();
+    let (m, n) = (full[rank - 2].clone(), full[rank - 1].clone());
+    Some((Space { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y }, slots))
+}
+
+/// The left operand as words, with any strides along which the kernel can read.
+fn operand(cx: &mut LowerCx<'_>, at: &Located, name: &str) -> LowerResult<Located> {
+    let words = at.view.storage == Storage::Arena || at.view.dtype == DType::F32;
+    if words { Ok(at.clone()) } else { cx.dense_at(at, name) }
+}
+
+/// The right operand as it is stored; 16-bit floats are read as such.
+fn typed_operand(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
+    let half = float_storage(&at.view) != FloatStorage::F32;
+    // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
+    if half && !at.view.offset.is(0) { cx.dense_at(at, "b") } else { Ok(at.clone()) }
+}
+
+fn insert_axis(at: &Located, axis: usize) -> Located {
+    let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
+    shape.insert(axis, DimExpr::constant(1));
+    strides.insert(axis, DimExpr::constant(0));
+    restride(at, shape, strides, at.view.offset.clone())
+}
+
+fn swapped(at: &Located, swap: bool) -> Located {
+    let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
+    let r = shape.len();
+    if swap {
+        shape.swap(r - 2, r - 1);
+        strides.swap(r - 2, r - 1);
+    }
+    restride(at, shape, strides, at.view.offset.clone())
+}
+
+/// A dense copy with the batch axes of the result.
+fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResult<Located> {
+    let (r, rank) = (at.view.shape.len(), full.len());
+    let mut shape = full[..rank - 2].to_vec();
+    shape.extend_from_slice(&at.view.shape[r - 2..]);
+    let ty = ValueType::new(at.view.dtype, shape);
+    let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
+    region::copy_broadcast(cx, at, &to)?;
+    Ok(to)
+}
+
+/// Lowers a fused node whose body is one product followed by elementwise nodes over the product's shape.
+pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult {
+    let node = cx.graph.node(id);
+    let (_, anchor) =
+        body.nodes().find(|(_, n)| matches!(n.op, Op::MatMul(_))).ok_or("its body has no product")?;
+    let Op::MatMul(op) = &anchor.op else { return Err("its body has no product".into()) };
+    let outer: Vec<ValueId> = node.operands().collect();
+    let inputs = body.inputs();
+    let outside = |v: Option<ValueId>| {
+        let v = v.ok_or("its product lacks an operand")?;
+        let i = inputs.iter().position(|&x| x == v).ok_or("its product takes a value of the body")?;
+        Ok::<usize, Refusal>(i)
+    };
+    let (ai, bi) = (outside(anchor.input(0))?, outside(anchor.input(1))?);
+    let shape = body.ty(anchor.output()).shape.clone();
+    let extra: Vec<usize> = (0..inputs.len()).filter(|&i| used_besides(body, anchor, inputs[i])).collect();
+    let given: Vec<ValueId> =
+        std::iter::once(anchor.output()).chain(extra.iter().map(|&i| inputs[i])).collect();
+    let nodes: Vec<&Node> = body
+        .nodes()
+        .map(|(_, n)| n)
+        .filter(|n| !matches!(n.op, Op::Input(_)) && !std::ptr::eq(*n, anchor))
+        .collect();
+    let results: Vec<ValueId> = body.outputs().iter().map(|o| o.value).collect();
+    let rounded = round_first(body, anchor, &nodes, &given, &results)?;
+    let (a, b) = (cx.at(outer[ai])?, cx.at(outer[bi])?);
+    let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
+    let mut slots = Vec::new();
+    for &i in &extra {
+        let at = cx.at(outer[i])?;
+        let words = at.view.storage == Storage::Arena || at.view.dtype == DType::F32;
+        slots.push(if words { at } else { cx.dense_at(&at, "epilogue")? });
+    }
+    let operands = slots.len();
+    slots.extend(outputs[1..].iter().cloned());
+    let fill = HoleFill {
+        hole: "epilogue".into(),
+        inputs: (0..given.len())
+            .map(|i| i.checked_sub(1).map_or(HoleInput::Value(0), |s| HoleInput::Slot(s as u8)))
+            .collect(),
+        result: Some(0),
+        stores: (1..results.len()).map(|i| ((operands + i - 1) as u8, i as u16)).collect(),
+        expr: rounded,
+    };
+    // The meaning takes the body's inputs in order; a, b and the slots are this step's reads in order.
+    let meaning_inputs: Vec<usize> = (0..inputs.len())
+        .map(|i| match extra.iter().position(|&e| e == i) {
+            _ if i == ai => 0,
+            _ if i == bi => 1,
+            Some(s) => 2 + s,
+            None => 0,
+        })
+        .collect();
+    let tail = Tail { fill: Some(fill), slots, operands };
+    let meaning = node_meaning(cx, id)?;
+    multiply(cx, op, (&a, &b, &outputs[0]), &shape, tail, meaning, &meaning_inputs)
+}
+
+/// Whether an input is used by a node other than the anchor.
+fn used_besides(body: &Graph, anchor: &Node, v: ValueId) -> bool {
+    body.nodes().any(|(_, n)| !std::ptr::eq(n, anchor) && n.operands().any(|o| o == v))
+}
+
+/// The epilogue's expression; the product is rounded to its own dtype first, as the unfused graph does.
+fn round_first(
+    body: &Graph,
+    anchor: &Node,
+    nodes: &[&Node],
+    given: &[ValueId],
+    results: &[ValueId],
+) -> LowerResult<ScalarExpr> {
+    let made = scalars::body(body, nodes, given, results)?;
+    if made.inputs != given {
+        return Err("its epilogue folds an operand away".into());
+    }
+    let dtype = body.ty(anchor.output()).dtype;
+    if dtype == DType::F32 {
+        return Ok(made.expr);
+    }
+    let types: Vec<RegType> = made.expr.inputs().to_vec();
+    ScalarExpr::build(&types, |b, x| {
+        let mut args = x.to_vec();
+        args[0] = b.narrow(x[0], dtype);
+        b.compose(&made.expr, &args)
+    })
+    .map_err(|e| Refusal(format!("its epilogue is wrong: {e}")))
+}

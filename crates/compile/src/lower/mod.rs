@@ -1,0 +1,132 @@
+//! Lowering: one file per op that has its own kernel; elementwise ops, views, and what the host runs are listed.
+
+use crate::cx::{LowerCx, LowerResult};
+use pumice_ir::{NodeId, Op};
+
+mod arg_reduce;
+mod attention;
+mod fused;
+mod gather;
+mod host;
+mod kv_append;
+mod leaf;
+mod matmul;
+mod movement;
+mod norm;
+mod pointwise;
+mod reduce;
+mod rotary;
+mod softmax;
+mod views;
+
+/// Turns one node into steps. The node's operands have places; afterwards its results have.
+pub trait Lower {
+    /// Lowers the node; `Err` is why it cannot be.
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult;
+}
+
+/// Ops that map elements to elements: lowered through their scalar form.
+macro_rules! elementwise {
+    ($($Name:ident)*) => {$(
+        impl Lower for pumice_ir::ops::$Name {
+            fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+                pointwise::lower(cx, id)
+            }
+        }
+    )*};
+}
+
+/// Ops that the host runs, written down here and nowhere by omission.
+macro_rules! host {
+    ($($Name:ident)*) => {$(
+        impl Lower for pumice_ir::ops::$Name {
+            fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+                host::lower(cx, id)
+            }
+        }
+    )*};
+}
+
+/// Ops defined by others, which `opt` has replaced before lowering sees the graph.
+macro_rules! composite {
+    ($($Name:ident)*) => {$(
+        impl Lower for pumice_ir::ops::$Name {
+            fn lower(&self, _: &mut LowerCx<'_>, _: NodeId) -> LowerResult {
+                Err("it is defined by other ops and should have been replaced".into())
+            }
+        }
+    )*};
+}
+
+elementwise! {
+    Abs Neg Sign Reciprocal Sqrt Rsqrt Square Exp Exp2 Expm1 Log Log1p Log2 Sin Cos Tan Asin Acos Atan Atan2
+    Sinh Cosh Tanh Asinh Acosh Atanh Erf Floor Ceil Trunc Round Sigmoid LogSigmoid HardSigmoid Relu LeakyRelu
+    ThresholdedRelu PRelu Elu Celu Selu Gelu Swish HardSwish Mish Softplus Softsign Shrink Affine PowScalar IsNan IsInf
+    Not BitwiseNot Add Sub Mul Div Pow Max Min Mod BitwiseAnd BitwiseOr BitwiseXor And Or Xor BitShift Equal NotEqual
+    Less LessOrEqual Greater GreaterOrEqual Where Clip Cast BitCast Glu
+}
+
+composite! { Sum Mean Fma CastLike BiasAdd Dropout Linear }
+
+host! { Fft }
+
+macro_rules! reductions {
+    ($($Name:ident $code:ident)*) => {$(
+        impl Lower for pumice_ir::ops::$Name {
+            fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+                let rank = operand_rank(cx, id)?;
+                let axes = pumice_ir::ops::reduce::reduced_axes(&self.axes, self.noop_with_empty_axes, rank);
+                reduce::lower(cx, id, pumice_plan::kernels::reduce::op::$code, &axes.map_err(|e| e.to_string())?)
+            }
+        }
+    )*};
+}
+reductions! { ReduceSum SUM ReduceMean MEAN ReduceMax MAX ReduceMin MIN ReduceProd PROD }
+
+fn operand_rank(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<usize> {
+    let v = cx.graph.node(id).input(0).ok_or("it has no operand")?;
+    Ok(cx.graph.ty(v).rank())
+}
+
+impl Lower for pumice_ir::ops::ArgMax {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        arg_reduce::lower(cx, id, self.axis, self.select_last_index, false)
+    }
+}
+
+impl Lower for pumice_ir::ops::Gather {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        gather::lower(cx, id, self.axis)
+    }
+}
+
+impl Lower for pumice_ir::ops::LogSoftmax {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        softmax::lower(cx, id, self.axis, true)
+    }
+}
+
+impl Lower for pumice_ir::ops::LayerNorm {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let norm = norm::Norm { kind: norm::Kind::Layer, axis: self.axis, eps: f64::from(self.epsilon) };
+        norm::lower(cx, id, &norm)
+    }
+}
+
+impl Lower for pumice_ir::ops::RmsNorm {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let kind = norm::Kind::Rms(self.weight_offset);
+        norm::lower(cx, id, &norm::Norm { kind, axis: self.axis, eps: f64::from(self.epsilon) })
+    }
+}
+
+macro_rules! dispatch {
+    ($($file:ident $Name:ident $text:literal;)*) => {
+        /// Lowers any node.
+        pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+            let graph = cx.graph;
+            match &graph.node(id).op { $(Op::$Name(op) => Lower::lower(op, cx, id)),* }
+        }
+    };
+}
+pumice_ir::for_each_op!(dispatch);

@@ -1,0 +1,168 @@
+//! Layer norm and RMS norm over a suffix of the axes, alone or fused with the residual sum before them.
+
+use super::LowerResult;
+use crate::cx::{LowerCx, StepBuilder, reshaped};
+use crate::draft::{Home, Located};
+use crate::region;
+use crate::rows::{Rows, rounding};
+use pumice_ir::infer::normalize_axis;
+use pumice_ir::{NodeId, ValueId, ValueType};
+use pumice_plan::kernel::{ArgValue, HoleFill, UseIndex};
+use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel, best};
+use pumice_plan::{Access, Storage};
+use pumice_types::DimExpr;
+use std::sync::Arc;
+
+/// Which norm.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Mean and variance.
+    Layer,
+    /// Mean square; what is added to gamma.
+    Rms(f32),
+}
+
+/// A norm to lower.
+pub struct Norm {
+    /// Which.
+    pub kind: Kind,
+    /// First normalised axis.
+    pub axis: i64,
+    /// Added under the root.
+    pub eps: f64,
+}
+
+/// A sum computed while the norm loads its operand: the fill of the kernel's `load` hole and its slots.
+pub struct Residual {
+    /// The fill.
+    pub fill: HoleFill,
+    /// Operands of the fill besides the norm's own, dense over the rows or one row for all.
+    pub operands: Vec<Located>,
+    /// Where the sum is stored, if anyone else needs it.
+    pub store: Option<Located>,
+}
+
+/// Where everything is.
+pub struct Places<'a> {
+    /// The operand.
+    pub x: Located,
+    /// The scale; none is 1.
+    pub gamma: Option<ValueId>,
+    /// The shift; none is 0.
+    pub beta: Option<ValueId>,
+    /// The result.
+    pub y: &'a Located,
+}
+
+/// Adds the step of a norm. `meaning_inputs` orders x, gamma, beta (those that are there) and the residual's operands
+/// as the meaning takes them.
+pub fn emit(
+    cx: &mut LowerCx<'_>,
+    norm: &Norm,
+    places: Places<'_>,
+    residual: Option<Residual>,
+    meaning: Arc<str>,
+    meaning_inputs: &[usize],
+) -> LowerResult {
+    let x = places.x;
+    let rank = x.view.shape.len();
+    let axis = normalize_axis(norm.axis, rank).map_err(|e| e.to_string())?;
+    if x.view.shape.iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    let space = Rows::of(&x.view.shape, axis..rank);
+    let normalised = x.view.shape[axis..].to_vec();
+    let gamma = places.gamma.map(|v| one_row(cx, v, &normalised)).transpose()?;
+    let beta = places.beta.map(|v| one_row(cx, v, &normalised)).transpose()?;
+    let symbols = cx.graph.symbols();
+    let (variant, lanes) = best(space.n.upper(symbols));
+    let vec = u32::from(space.n.divisor(symbols) % 4 == 0);
+    let mut step = StepBuilder::new();
+    let xi = step.touch(&x, Access::ShaderRead);
+    let mut reads = vec![xi];
+    let gi = gamma.as_ref().map(|g| step.touch(g, Access::ShaderRead));
+    let bi = beta.as_ref().map(|b| step.touch(b, Access::ShaderRead));
+    reads.extend(gi.into_iter().chain(bi));
+    let mut holes = rounding(places.y.view.dtype, "epilogue")?;
+    let mut slots: Vec<UseIndex> = Vec::new();
+    let (mut slot_row, mut slot_cols) = ([ArgValue::ZERO; 4], 0u32);
+    let mut stored = None;
+    if let Some(r) = residual {
+        for (i, at) in r.operands.iter().chain(&r.store).enumerate() {
+            let is_operand = i < r.operands.len();
+            let slot = step.touch(at, if is_operand { Access::ShaderRead } else { Access::ShaderWrite });
+            let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
+            slot_row[i] = if per_row { cx.arg(&space.n) } else { ArgValue::ZERO };
+            slot_cols |= 1 << i;
+            if is_operand { reads.push(slot) } else { stored = Some(slot) }
+            slots.push(slot);
+        }
+        holes.push(r.fill);
+    }
+    meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
+    let yi = step.write(places.y);
+    stored.into_iter().for_each(|u| step.wrote(u));
+    let (rows, n) = (cx.arg(&space.outer), cx.arg(&space.n));
+    let eps = ArgValue::f32(norm.eps as f32);
+    let typed = |at: &Option<Located>, i: Option<UseIndex>| pumice_plan::kernel::Typed {
+        at: i.unwrap_or(xi),
+        storage: at.as_ref().map_or_else(Default::default, |l| crate::cx::float_storage(&l.view)),
+    };
+    let (g, b) = (typed(&gamma, gi), typed(&beta, bi));
+    let (has_gamma, has_beta) = (u32::from(gi.is_some()), u32::from(bi.is_some()));
+    let slot_offset = [ArgValue::ZERO; 4];
+    let call = match norm.kind {
+        Kind::Layer => LayerKernel {
+            variant, lanes, vec, gamma: has_gamma, beta: has_beta, slot_cols, rows, n, x_row: n, eps, slot_offset,
+            slot_row, x: xi, g, b, y: yi, slots, holes,
+        }
+        .into_call(),
+        Kind::Rms(offset) => RmsKernel {
+            variant, lanes, vec, gamma: has_gamma, beta: has_beta, slot_cols, rows, n, x_row: n, eps,
+            one_plus: one_plus(offset)?, slot_offset, slot_row, x: xi, g, b, y: yi, slots, holes,
+        }
+        .into_call(),
+    };
+    let groups = (space.outer * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256));
+    let grid = cx.grid(&groups)?;
+    step.dispatch(cx, call, grid, meaning);
+    Ok(())
+}
+
+/// Whether one is added to gamma; the kernel knows no other offset.
+fn one_plus(offset: f32) -> LowerResult<u32> {
+    match offset {
+        0.0 => Ok(0),
+        1.0 => Ok(1),
+        other => Err(format!("weight_offset {other} is neither 0 nor 1").into()),
+    }
+}
+
+/// A scale or shift as one dense row of the normalised extents, broadcast in memory where it is smaller.
+fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerResult<Located> {
+    let at = cx.dense_typed(v)?;
+    let own: Vec<DimExpr> = at.view.shape.iter().skip_while(|d| d.is(1)).cloned().collect();
+    let full: Vec<DimExpr> = normalised.iter().skip_while(|d| d.is(1)).cloned().collect();
+    if own == full {
+        return Ok(reshaped(&at, normalised));
+    }
+    if own.len() > normalised.len() {
+        return Err("its scale or shift varies outside the normalised axes".into());
+    }
+    let ty = ValueType::new(at.view.dtype, normalised.to_vec());
+    let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
+    region::copy_broadcast(cx, &at, &to)?;
+    Ok(to)
+}
+
+/// Lowers a norm that stands alone.
+pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
+    let node = cx.graph.node(id);
+    let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
+    let y = cx.result(node.output())?;
+    let meaning = crate::cx::node_meaning(cx, id)?;
+    let present = 1 + usize::from(node.input(1).is_some()) + usize::from(node.input(2).is_some());
+    let order: Vec<usize> = (0..present).collect();
+    let places = Places { x, gamma: node.input(1), beta: node.input(2), y: &y };
+    emit(cx, norm, places, None, meaning, &order)
+}

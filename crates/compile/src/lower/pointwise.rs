@@ -1,0 +1,79 @@
+//! Elementwise nodes, alone or as the body of a fused node.
+
+use super::LowerResult;
+use crate::cx::{LowerCx, node_meaning};
+use crate::draft::Located;
+use crate::region::{Elementwise, elementwise};
+use crate::scalars;
+use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
+use pumice_plan::FrameSlot;
+use pumice_types::{DType, DimExpr};
+
+/// Lowers one elementwise node.
+pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+    let graph = cx.graph;
+    let node = graph.node(id);
+    if let Some(expr) = frame_expression(cx, node) {
+        let slot = expr.as_symbol().map_or_else(|| FrameSlot::Expr(expr.clone()), FrameSlot::Bound);
+        cx.place_in_frame(node.output(), slot, Some(expr));
+        return Ok(());
+    }
+    let mut given: Vec<ValueId> = Vec::new();
+    node.operands().for_each(|v| {
+        if !given.contains(&v) {
+            given.push(v);
+        }
+    });
+    let body = scalars::body(graph, &[node], &given, &node.outputs)?;
+    let inputs = body.inputs.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
+    // One meaning input per operand that is not folded in, repeats included.
+    let meaning_inputs: Vec<usize> =
+        node.operands().filter_map(|v| body.inputs.iter().position(|&i| i == v)).collect();
+    let outputs = vec![cx.result(node.output())?];
+    let meaning = node_meaning(cx, id)?;
+    let shape = graph.ty(node.output()).shape.clone();
+    let (expr, meaning_inputs) = (body.expr, &meaning_inputs[..]);
+    elementwise(cx, Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning })
+}
+
+/// Lowers a fused node whose body is elementwise throughout.
+pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> LowerResult {
+    let node = cx.graph.node(id);
+    let nodes: Vec<&Node> =
+        body_graph.nodes().map(|(_, n)| n).filter(|n| !matches!(n.op, Op::Input(_))).collect();
+    let given = body_graph.inputs();
+    let results: Vec<ValueId> = body_graph.outputs().iter().map(|o| o.value).collect();
+    let body = scalars::body(body_graph, &nodes, &given, &results)?;
+    let outer: Vec<ValueId> = node.operands().collect();
+    let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
+    let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
+    let meaning_inputs: Vec<usize> = (0..inputs.len()).collect();
+    let meaning = node_meaning(cx, id)?;
+    let shape = cx.graph.ty(node.output()).shape.clone();
+    let (expr, meaning_inputs) = (body.expr, &meaning_inputs[..]);
+    elementwise(cx, Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning })
+}
+
+/// A rank-0 i32 sum, difference, product or extremum of extents, integer scalars and constants: it costs no step, the
+/// frame holds it.
+fn frame_expression(cx: &LowerCx<'_>, node: &Node) -> Option<DimExpr> {
+    let ty = cx.graph.ty(node.output());
+    if ty.dtype != DType::I32 || ty.rank() != 0 {
+        return None;
+    }
+    let args: Option<Vec<DimExpr>> = node.operands().map(|v| cx.scalar_value(v)).collect();
+    let mut args = args?.into_iter();
+    let first = args.next()?;
+    let all_constant = node.operands().all(|v| cx.graph.constant_data(v).is_some());
+    if all_constant {
+        return None;
+    }
+    match node.op.name() {
+        "add" => Some(args.fold(first, |a, b| a + b)),
+        "sub" => Some(args.fold(first, |a, b| a - b)),
+        "mul" => Some(args.fold(first, |a, b| a * b)),
+        "max" => Some(args.fold(first, |a, b| a.max_with(&b))),
+        "min" => Some(args.fold(first, |a, b| a.min_with(&b))),
+        _ => None,
+    }
+}

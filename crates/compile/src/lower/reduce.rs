@@ -1,0 +1,257 @@
+//! Reductions over any set of axes.
+
+use super::LowerResult;
+use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::draft::Located;
+use pumice_ir::NodeId;
+use pumice_ir::shape::product;
+use pumice_plan::dense_strides;
+use pumice_plan::kernel::ArgValue;
+use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes, op};
+use pumice_types::{DType, DimExpr};
+
+/// A dense operand as groups of adjacent axes that are all kept or all reduced.
+struct Groups {
+    /// (reduced?, extent, stride), outermost first; unit axes dropped.
+    axes: Vec<(bool, DimExpr, DimExpr)>,
+}
+
+impl Groups {
+    fn of(shape: &[DimExpr], reduced: &[usize]) -> Groups {
+        let strides = dense_strides(shape);
+        let mut axes: Vec<(bool, DimExpr, DimExpr)> = Vec::new();
+        for (d, (extent, stride)) in shape.iter().zip(strides).enumerate() {
+            if extent.is(1) {
+                continue;
+            }
+            let is_reduced = reduced.contains(&d);
+            match axes.last_mut() {
+                Some((r, e, s)) if *r == is_reduced => (*e, *s) = (e.clone() * extent.clone(), stride),
+                _ => axes.push((is_reduced, extent.clone(), stride)),
+            }
+        }
+        Groups { axes }
+    }
+
+    fn extents(&self, reduced: bool) -> Vec<DimExpr> {
+        self.axes.iter().filter(|a| a.0 == reduced).map(|a| a.1.clone()).collect()
+    }
+
+    fn strides(&self, reduced: bool) -> Vec<DimExpr> {
+        self.axes.iter().filter(|a| a.0 == reduced).map(|a| a.2.clone()).collect()
+    }
+}
+
+/// Lowers a reduction of the operand over these axes; `kind` is one of `kernels::reduce::op`.
+pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> LowerResult {
+    let node = cx.graph.node(id);
+    let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
+    let y = cx.result(node.output())?;
+    if y.view.shape.iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    let groups = Groups::of(&x.view.shape, axes);
+    let count = product(&axes.iter().map(|&a| x.view.shape[a].clone()).collect::<Vec<_>>());
+    let dtype = x.view.dtype;
+    if !dtype.is_float() {
+        return integers(cx, id, (&x, &y), &groups, kind, &count);
+    }
+    let pattern: Vec<bool> = groups.axes.iter().map(|a| a.0).collect();
+    match pattern.as_slice() {
+        [] | [true] | [false, true] => rows(cx, id, (&x, &y), &groups, kind, &count),
+        [true, false] | [false, true, false] => columns(cx, id, (&x, &y), &groups, kind, &count),
+        _ => strided(cx, id, (&x, &y), &groups, kind, &count),
+    }
+}
+
+fn rows(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    (x, y): (&Located, &Located),
+    groups: &Groups,
+    kind: u32,
+    count: &DimExpr,
+) -> LowerResult {
+    let rows = product(&groups.extents(false));
+    let n = count.clone();
+    let symbols = cx.graph.symbols();
+    let lanes = lanes(n.upper(symbols)).max(1);
+    let vec = u32::from(n.divisor(symbols) % 4 == 0);
+    let mut step = StepBuilder::new();
+    let call = ReduceRows {
+        variant: ReduceRows::plain,
+        op: kind,
+        lanes,
+        vec,
+        slot_cols: 0,
+        rows: cx.arg(&rows),
+        n: cx.arg(&n),
+        x_row: cx.arg(&n),
+        chunk: cx.arg(&n),
+        chunks: ArgValue::U32(1),
+        count: cx.arg(count),
+        slot_offset: Default::default(),
+        slot_row: Default::default(),
+        x: step.read(x),
+        y: step.write(y),
+        slots: Vec::new(),
+        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
+    };
+    let grid = cx.grid(&(rows * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}
+
+fn columns(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    (x, y): (&Located, &Located),
+    groups: &Groups,
+    kind: u32,
+    count: &DimExpr,
+) -> LowerResult {
+    let kept = groups.extents(false);
+    let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
+    let outer = product(&kept[..kept.len().saturating_sub(1)]);
+    let symbols = cx.graph.symbols();
+    let vec = u32::from(inner.divisor(symbols) % 4 == 0);
+    let columns = inner.upper(symbols).div_ceil(4).next_power_of_two().clamp(1, 64) as u32;
+    let mut step = StepBuilder::new();
+    let call = ReduceColumns {
+        variant: ReduceColumns::plain,
+        op: kind,
+        columns,
+        vec,
+        outer: cx.arg(&outer),
+        red: cx.arg(count),
+        inner: cx.arg(&inner),
+        x_outer: cx.arg(&(count.clone() * inner.clone())),
+        x_red: cx.arg(&inner),
+        chunk: cx.arg(count),
+        chunks: ArgValue::U32(1),
+        count: cx.arg(count),
+        slot_cols: 0,
+        slot_offset: Default::default(),
+        slot_outer: Default::default(),
+        slot_row: Default::default(),
+        x: step.read(x),
+        y: step.write(y),
+        slots: Vec::new(),
+        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
+    };
+    let grid = cx.grid(&(outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)))))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}
+
+/// Kept and reduced axes for the strided kernels, which take four of each, unused leading ones of extent 1.
+fn four(cx: &mut LowerCx<'_>, groups: &Groups, reduced: bool) -> LowerResult<([ArgValue; 4], [ArgValue; 4])> {
+    let (mut extents, mut strides) = (groups.extents(reduced), groups.strides(reduced));
+    while extents.len() < 4 {
+        extents.insert(0, DimExpr::constant(1));
+        strides.insert(0, DimExpr::constant(0));
+    }
+    Ok((cx.args(&extents)?, cx.args(&strides)?))
+}
+
+fn strided(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    (x, y): (&Located, &Located),
+    groups: &Groups,
+    kind: u32,
+    count: &DimExpr,
+) -> LowerResult {
+    let outputs = product(&groups.extents(false));
+    let lanes = lanes(count.upper(cx.graph.symbols())).max(1);
+    let (kept, kept_stride) = four(cx, groups, false)?;
+    let (red, red_stride) = four(cx, groups, true)?;
+    let mut step = StepBuilder::new();
+    let call = ReduceStrided {
+        variant: ReduceStrided::plain,
+        op: kind,
+        lanes,
+        outputs: cx.arg(&outputs),
+        n: cx.arg(count),
+        count: cx.arg(count),
+        x_offset: ArgValue::ZERO,
+        kept,
+        kept_stride,
+        red,
+        red_stride,
+        slot_offset: Default::default(),
+        slot_row: Default::default(),
+        x: step.read(x),
+        y: step.write(y),
+        slots: Vec::new(),
+        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
+    };
+    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}
+
+fn integers(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    (x, y): (&Located, &Located),
+    groups: &Groups,
+    kind: u32,
+    count: &DimExpr,
+) -> LowerResult {
+    let dtype = x.view.dtype;
+    if dtype.arena_bytes() == 8 && !cx.target.features.int64 {
+        return super::host::lower(cx, id);
+    }
+    let element = match dtype {
+        DType::I8 | DType::I16 | DType::I32 => 0,
+        DType::I64 => 2,
+        DType::U64 => 3,
+        _ => 1,
+    };
+    // Bool takes part as 0 or 1 in a full word.
+    let bits = if dtype == DType::Bool { 1 } else { dtype.bits().min(32) };
+    let outputs = product(&groups.extents(false));
+    let lanes = lanes(count.upper(cx.graph.symbols())).max(1);
+    let (kept, kept_stride) = four(cx, groups, false)?;
+    let (red, red_stride) = four(cx, groups, true)?;
+    let mut step = StepBuilder::new();
+    let call = ReduceInt {
+        variant: ReduceInt::plain,
+        op: kind,
+        lanes,
+        kind: element,
+        bits,
+        outputs: cx.arg(&outputs),
+        n: cx.arg(count),
+        count: cx.arg(count),
+        x_offset: ArgValue::ZERO,
+        kept,
+        kept_stride,
+        red,
+        red_stride,
+        x: step.read(x),
+        y: step.write(y),
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}
+
+/// The kernel's code of a reduction by the op's name; none for other names.
+pub fn code(name: &str) -> Option<u32> {
+    Some(match name {
+        "reduce_sum" => op::SUM,
+        "reduce_mean" => op::MEAN,
+        "reduce_max" => op::MAX,
+        "reduce_min" => op::MIN,
+        "reduce_prod" => op::PROD,
+        _ => return None,
+    })
+}

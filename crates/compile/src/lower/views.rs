@@ -1,0 +1,117 @@
+//! Expand, slice and split as views; flatten, squeeze and unsqueeze as reshapes; concatenation as copies into parts.
+
+use super::movement::{operand, reshape};
+use super::{Lower, LowerResult};
+use crate::cx::{LowerCx, restride};
+use crate::draft::Located;
+use crate::region;
+use pumice_ir::NodeId;
+use pumice_ir::infer::normalize_axis;
+use pumice_ir::ops::{Concat, Expand, Flatten, Slice, Split, Squeeze, Unsqueeze};
+use pumice_types::DimExpr;
+
+macro_rules! reshapes {
+    ($($Name:ident)*) => {$(
+        impl Lower for $Name {
+            fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+                reshape(cx, id)
+            }
+        }
+    )*};
+}
+reshapes! { Flatten Squeeze Unsqueeze }
+
+impl Lower for Expand {
+    /// Stride 0 along stretched axes.
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let at = operand(cx, id)?;
+        let to = cx.graph.ty(cx.graph.node(id).output()).shape.clone();
+        let missing = to.len() - at.view.shape.len();
+        let strides = (0..to.len()).map(|d| match d.checked_sub(missing) {
+            Some(i) if !at.view.shape[i].is(1) || to[d].is(1) => at.view.strides[i].clone(),
+            _ => DimExpr::constant(0),
+        });
+        let strides = strides.collect();
+        let view = restride(&at, to, strides, at.view.offset.clone());
+        cx.place(cx.graph.node(id).output(), view);
+        Ok(())
+    }
+}
+
+impl Lower for Slice {
+    /// The offset moves to the first element, strides are multiplied by the steps.
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let at = operand(cx, id)?;
+        let ranges = self.ranges(&at.view.shape, cx.graph.symbols()).map_err(|e| e.to_string())?;
+        let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
+        let mut offset = at.view.offset.clone();
+        for r in ranges {
+            offset = offset + strides[r.axis].clone() * r.start;
+            strides[r.axis] = strides[r.axis].clone() * DimExpr::constant(r.step);
+            shape[r.axis] = r.len;
+        }
+        if shape.iter().any(|d| d.is(0)) {
+            offset = at.view.offset.clone();
+        }
+        let view = restride(&at, shape, strides, offset);
+        cx.place(cx.graph.node(id).output(), view);
+        Ok(())
+    }
+}
+
+impl Lower for Split {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let at = operand(cx, id)?;
+        let axis = normalize_axis(self.axis, at.view.shape.len()).map_err(|e| e.to_string())?;
+        let mut start = DimExpr::constant(0);
+        let node = cx.graph.node(id);
+        for &v in &node.outputs {
+            let shape = cx.graph.ty(v).shape.clone();
+            let len = shape[axis].clone();
+            let offset = at.view.offset.clone() + at.view.strides[axis].clone() * start.clone();
+            cx.place(v, restride(&at, shape, at.view.strides.clone(), offset));
+            start = start + len;
+        }
+        Ok(())
+    }
+}
+
+impl Lower for Concat {
+    /// One copy per operand. Parts whose bytes are apart for every binding share a level; the others follow one
+    /// another.
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let operands: Vec<_> = node.operands().collect();
+        let y = cx.result(node.output())?;
+        let axis = normalize_axis(self.axis, y.view.shape.len()).map_err(|e| e.to_string())?;
+        let outermost = y.view.shape[..axis].iter().all(|d| d.is(1));
+        let mut start = DimExpr::constant(0);
+        for v in operands {
+            let from = cx.at(v)?;
+            let shape = from.view.shape.clone();
+            let offset = y.view.strides[axis].clone() * start.clone();
+            let to = restride(&y, shape.clone(), y.view.strides.clone(), offset.clone());
+            let first = cx.draft.steps.len();
+            region::copy(cx, &from, &to)?;
+            if outermost {
+                state_part(cx, first, &y, &to, &offset);
+            }
+            start = start + shape[axis].clone();
+        }
+        Ok(())
+    }
+}
+
+/// Says which bytes of the result the copies from `first` on write, where they are the same for every binding.
+fn state_part(cx: &mut LowerCx<'_>, first: usize, y: &Located, part: &Located, offset: &DimExpr) {
+    let width = y.view.storage.element_bytes(y.view.dtype);
+    let elements = pumice_ir::shape::product(&part.view.shape);
+    let (Some(start), Some(len)) = (offset.as_extent(), elements.as_extent()) else { return };
+    let relative = restride(part, part.view.shape.clone(), part.view.strides.clone(), DimExpr::constant(0));
+    for step in &mut cx.draft.steps[first..] {
+        for u in step.uses.iter_mut().filter(|u| u.content == y.content && u.access.writes()) {
+            u.part = Some((start * width, len * width));
+            u.view = relative.view.clone();
+        }
+    }
+}

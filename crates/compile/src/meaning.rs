@@ -1,0 +1,52 @@
+//! Meanings: the small graph a step computes, as text that only the evaluator reads.
+
+use pumice_ir::{Graph, GraphBuilder, Node, Op, text};
+use pumice_types::{SymbolTable, Tensor};
+use std::sync::Arc;
+
+/// Whether a constant is written into kernels and meanings instead of being read from memory: one element.
+pub fn is_immediate(data: &Tensor) -> bool {
+    data.shape().iter().all(|&d| d == 1)
+}
+
+/// The meaning of one node: operand k becomes the input `i{k}` (a one-element constant stays itself), its results the
+/// outputs `o0`, `o1`, …
+///
+/// A fused node means its body.
+pub fn of_node(graph: &Graph, node: &Node) -> Result<Arc<str>, String> {
+    if let Op::Fused(fused) = &node.op {
+        return Ok(text::print(&fused.body).into());
+    }
+    let g = builder(graph.symbols());
+    let inputs: Vec<_> = node
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(i, v)| {
+            v.map(|v| match graph.constant_data(v).filter(|t| is_immediate(t)) {
+                Some(data) => g.constant(data.clone()),
+                None => g.input(&format!("i{i}"), graph.ty(v).clone()),
+            })
+        })
+        .collect();
+    let outputs = g.apply_all(node.op.clone(), &inputs);
+    outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
+    finish(g)
+}
+
+/// The meaning of a copy: the value itself.
+pub fn of_copy(graph: &Graph, ty: &pumice_ir::ValueType) -> Result<Arc<str>, String> {
+    let g = builder(graph.symbols());
+    let x = g.input("i0", ty.clone());
+    g.output("o0", x);
+    finish(g)
+}
+
+/// A builder whose symbols have the ids of the graph's.
+fn builder(symbols: &SymbolTable) -> GraphBuilder {
+    GraphBuilder::with_symbols("step", symbols.clone())
+}
+
+fn finish(g: GraphBuilder) -> Result<Arc<str>, String> {
+    g.build().map(|g| text::print(&g).into()).map_err(|e| e.to_string())
+}

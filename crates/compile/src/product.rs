@@ -1,0 +1,339 @@
+//! Matrix products: operands as strided batches of matrices, the kernel and its tile, split-K, the epilogue.
+
+use crate::cx::{LowerCx, LowerResult, StepBuilder, float_storage};
+use crate::draft::Located;
+use pumice_ir::shape::product as elements;
+use pumice_plan::kernel::{ArgValue, HoleFill, KernelCall, Typed, UseIndex};
+use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+use pumice_plan::{Access, View};
+use pumice_types::DimExpr;
+use std::sync::Arc;
+
+/// A batch of matrices: two batch axes, rows, columns; strides in elements.
+#[derive(Clone, Debug)]
+pub struct Matrices {
+    /// Index of the first element.
+    pub at: DimExpr,
+    /// Strides of the two batch axes.
+    pub batch: [DimExpr; 2],
+    /// Stride between rows.
+    pub row: DimExpr,
+    /// Stride between columns.
+    pub col: DimExpr,
+}
+
+/// Everything a product kernel needs besides its operands.
+pub struct Space {
+    /// Extents of the two batch axes; unused ones are 1.
+    pub batch: [DimExpr; 2],
+    /// Rows of the result.
+    pub m: DimExpr,
+    /// Columns of the result.
+    pub n: DimExpr,
+    /// Terms of each sum.
+    pub k: DimExpr,
+    /// The left operand.
+    pub a: Matrices,
+    /// The right operand.
+    pub b: Matrices,
+    /// The result.
+    pub y: Matrices,
+}
+
+/// An extra operand or result of the epilogue.
+pub struct SlotView {
+    /// Where it is.
+    pub at: Located,
+    /// Its strides over the result.
+    pub over: Matrices,
+}
+
+/// What happens to each element of the product before it is stored.
+#[derive(Default)]
+pub struct Epilogue {
+    /// The filled hole; none is the identity.
+    pub fill: Option<HoleFill>,
+    /// Its slots, in order: operands, then results that are stored besides the kernel's own.
+    pub slots: Vec<SlotView>,
+    /// How many of the slots are operands.
+    pub operands: usize,
+}
+
+/// A view of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch
+/// does not collapse to two axes.
+pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2], Vec<Matrices>)> {
+    let rank = shape.len();
+    let batch = &shape[..rank - 2];
+    let strides: Vec<Vec<DimExpr>> = views.iter().map(|v| broadcast_strides(v, shape)).collect();
+    let mut axes: Vec<(DimExpr, Vec<DimExpr>)> = Vec::new();
+    for (d, extent) in batch.iter().enumerate() {
+        if extent.is(1) {
+            continue;
+        }
+        let here: Vec<DimExpr> = strides.iter().map(|s| s[d].clone()).collect();
+        let merges = axes.last().is_some_and(|(_, outer)| {
+            outer.iter().zip(&here).all(|(o, s)| *o == s.clone() * extent.clone())
+        });
+        match axes.last_mut() {
+            Some(last) if merges => *last = (last.0.clone() * extent.clone(), here),
+            _ => axes.push((extent.clone(), here)),
+        }
+    }
+    if axes.len() > 2 {
+        return None;
+    }
+    while axes.len() < 2 {
+        axes.insert(0, (DimExpr::constant(1), vec![DimExpr::constant(0); views.len()]));
+    }
+    let matrices = views.iter().zip(&strides).enumerate().map(|(i, (v, s))| Matrices {
+        at: v.offset.clone(),
+        batch: [axes[0].1[i].clone(), axes[1].1[i].clone()],
+        row: s[rank - 2].clone(),
+        col: s[rank - 1].clone(),
+    });
+    let matrices = matrices.collect();
+    Some(([axes[0].0.clone(), axes[1].0.clone()], matrices))
+}
+
+/// Strides of a view over a shape it broadcasts to. The last two axes of `shape` are the view's own extents there.
+fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
+    let missing = shape.len() - view.shape.len();
+    let zero = DimExpr::constant(0);
+    (0..shape.len())
+        .map(|d| match d.checked_sub(missing) {
+            Some(i) if !(view.shape[i].is(1) && !shape[d].is(1)) => view.strides[i].clone(),
+            _ => zero.clone(),
+        })
+        .collect()
+}
+
+/// Which kernel, by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Tile { variant: &'static str, bm: u64, bn: u64 },
+    Lanes { variant: &'static str, mr: u64, nq: u64 },
+    Dot { variant: &'static str, mm: u64 },
+    Columns { variant: &'static str, mm: u64, quads: u32 },
+}
+
+/// A chosen kernel: its class, and into how many parts k is split.
+struct Choice {
+    class: Class,
+    splits: u64,
+}
+
+/// Adds the steps of a product. `meaning_inputs` says in which order the meaning takes a, b and the epilogue's
+/// operands: 0, 1, 2….
+pub fn emit(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    operands: [&Located; 3],
+    epilogue: Epilogue,
+    meaning: Arc<str>,
+    meaning_inputs: &[usize],
+) -> LowerResult {
+    let [a, b, y] = operands;
+    if [&space.batch[0], &space.batch[1], &space.m, &space.n].iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    cx.fits_u32(&elements(&y.view.shape), "the result")?;
+    let choice = choose(cx, space);
+    let mut step = StepBuilder::new();
+    let (ai, bi) = (step.touch(a, Access::ShaderRead), step.touch(b, Access::ShaderRead));
+    let slots = touch_slots(&mut step, &epilogue);
+    let reads: Vec<UseIndex> = [ai, bi].into_iter().chain(slots[..epilogue.operands].iter().copied()).collect();
+    meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
+    let yi = step.write(y);
+    slots[epilogue.operands..].iter().for_each(|&u| step.wrote(u));
+    let b_typed = Typed { at: bi, storage: float_storage(&b.view) };
+    let ends = Ends { y: space.y.clone(), y_split: DimExpr::constant(0), splits: 1, k_chunk: space.k.clone() };
+    let call = call(cx, space, &choice, (ai, b_typed, yi), &ends, &epilogue, slots)?;
+    let grid = groups(space, &choice);
+    let grid = cx.grid(&grid)?;
+    step.flops(flops(cx, space));
+    step.dispatch(cx, call, grid, meaning);
+    Ok(())
+}
+
+/// Where partial or final products go.
+struct Ends {
+    y: Matrices,
+    y_split: DimExpr,
+    splits: u64,
+    k_chunk: DimExpr,
+}
+
+fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<UseIndex> {
+    let access = |i| if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
+    epilogue.slots.iter().enumerate().map(|(i, s)| step.touch(&s.at, access(i))).collect()
+}
+
+/// Strides of an epilogue's slots as arguments.
+#[derive(Default)]
+pub struct SlotArgs {
+    /// First elements.
+    pub at: [ArgValue; 4],
+    /// Strides of the outer batch axis.
+    pub b0: [ArgValue; 4],
+    /// Strides of the inner batch axis.
+    pub b1: [ArgValue; 4],
+    /// Row strides.
+    pub row: [ArgValue; 4],
+    /// Column strides.
+    pub col: [ArgValue; 4],
+}
+
+/// The arguments of an epilogue's slots.
+pub fn slot_args(cx: &mut LowerCx<'_>, slots: &[SlotView]) -> LowerResult<SlotArgs> {
+    let pick = |f: fn(&Matrices) -> &DimExpr| slots.iter().map(|s| f(&s.over).clone()).collect::<Vec<_>>();
+    Ok(SlotArgs {
+        at: cx.args(&pick(|m| &m.at))?,
+        b0: cx.args(&pick(|m| &m.batch[0]))?,
+        b1: cx.args(&pick(|m| &m.batch[1]))?,
+        row: cx.args(&pick(|m| &m.row))?,
+        col: cx.args(&pick(|m| &m.col))?,
+    })
+}
+
+fn flops(cx: &LowerCx<'_>, space: &Space) -> u64 {
+    let all = [&space.batch[0], &space.batch[1], &space.m, &space.n, &space.k];
+    let symbols = cx.graph.symbols();
+    all.iter().fold(2u64, |f, d| f.saturating_mul(d.upper(symbols)))
+}
+
+/// How an operand is read: along its contiguous axis, sixteen bytes at once where alignment allows.
+/// `along_k`, `along_free` are the strides; extents are those of k and of the free axis.
+fn mode(cx: &LowerCx<'_>, m: &Matrices, along_k: &DimExpr, along_free: &DimExpr, k: &DimExpr, free: &DimExpr) -> u32 {
+    let symbols = cx.graph.symbols();
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols) % 4 == 0;
+    let aligned = by_four(&m.at) && m.batch.iter().all(by_four);
+    if along_k.is(1) {
+        let vector = aligned && by_four(along_free) && by_four(k);
+        return u32::from(vector);
+    }
+    if along_free.is(1) {
+        let vector = aligned && by_four(along_k) && by_four(free) && free.lower(symbols) >= 4;
+        return 2 + u32::from(vector);
+    }
+    0
+}
+
+fn choose(cx: &LowerCx<'_>, space: &Space) -> Choice {
+    let symbols = cx.graph.symbols();
+    let up = |d: &DimExpr| d.upper(symbols).max(1);
+    let (m, n, k) = (up(&space.m), up(&space.n), up(&space.k));
+    let batches = up(&space.batch[0]).saturating_mul(up(&space.batch[1]));
+    let one = |class| Choice { class, splits: 1 };
+    if cx.target.features.cpu {
+        return one(if m <= 8 || n < 64 {
+            Class::Lanes { variant: MatmulF32Lanes::plain_small, mr: 4, nq: 1 }
+        } else {
+            Class::Lanes { variant: MatmulF32Lanes::plain, mr: 16, nq: 4 }
+        });
+    }
+    let along_k = space.b.row.is(1);
+    if m <= 8 {
+        let mm = if m == 1 { 1 } else if m <= 4 { 4 } else { 8 };
+        let pick = |names: [&'static str; 3]| names[if mm == 1 { 0 } else if mm == 4 { 1 } else { 2 }];
+        return one(if along_k {
+            let variant = pick([MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8]);
+            Class::Dot { variant, mm }
+        } else {
+            let variant = pick([MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8]);
+            Class::Columns { variant, mm, quads: 8 }
+        });
+    }
+    let units = u64::from(cx.target.tuning.compute_units);
+    let tiles = |bm: u64, bn: u64| m.div_ceil(bm).saturating_mul(n.div_ceil(bn)).saturating_mul(batches);
+    if tiles(128, 128) >= units {
+        return one(Class::Tile { variant: MatmulF32::t128, bm: 128, bn: 128 });
+    }
+    if tiles(64, 64) >= units {
+        return one(Class::Tile { variant: MatmulF32::t64, bm: 64, bn: 64 });
+    }
+    let variant = if k >= 256 { MatmulF32::t32k4 } else { MatmulF32::plain };
+    one(Class::Tile { variant, bm: 32, bn: 32 })
+}
+
+fn groups(space: &Space, choice: &Choice) -> DimExpr {
+    let c = |v: u64| DimExpr::from(v);
+    let batches = space.batch[0].clone() * space.batch[1].clone();
+    let tiles = |m: u64, n: u64| space.m.ceil_div(&c(m)) * space.n.ceil_div(&c(n));
+    let tiles = match choice.class {
+        Class::Tile { bm, bn, .. } => tiles(bm, bn),
+        Class::Lanes { mr, nq, .. } => tiles(mr, 32 * nq),
+        Class::Dot { mm, .. } => tiles(mm, 4),
+        Class::Columns { mm, quads, .. } => tiles(mm, 4 * u64::from(quads)),
+    };
+    tiles * batches * c(choice.splits)
+}
+
+/// The kernel call. All product kernels take the same arguments; only names, variants and constants differ.
+fn call(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    choice: &Choice,
+    (a, b, y): (UseIndex, Typed, UseIndex),
+    ends: &Ends,
+    epilogue: &Epilogue,
+    slots: Vec<UseIndex>,
+) -> LowerResult<KernelCall> {
+    let a_mode = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m);
+    let b_mode = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n);
+    let symbols = cx.graph.symbols();
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols) % 4 == 0;
+    let y_rows = [&ends.y.at, &ends.y.batch[0], &ends.y.batch[1], &ends.y.row, &space.n, &ends.y_split];
+    let vec_y = u32::from(ends.y.col.is(1) && y_rows.iter().all(|e| by_four(e)));
+    let divides = |e: &DimExpr, by: u64| e.divisor(symbols) % by == 0;
+    let (k_tail, edge) = match choice.class {
+        Class::Tile { bm, bn, .. } => (
+            u32::from(!divides(&ends.k_chunk, 16) || !divides(&space.k, 16)),
+            u32::from(!divides(&space.m, bm) || !divides(&space.n, bn)),
+        ),
+        _ => (1, 1),
+    };
+    if !ends.y.col.is(1) {
+        return Err("a product is stored along its rows".into());
+    }
+    let s = slot_args(cx, &epilogue.slots)?;
+    let holes: Vec<HoleFill> = epilogue.fill.clone().into_iter().collect();
+    macro_rules! fill {
+        ($Kernel:ident, $variant:expr $(, $spec:ident = $value:expr)*) => {
+            $Kernel {
+                variant: $variant,
+                a_mode, b_mode, vec_y $(, $spec: $value)*,
+                m: cx.arg(&space.m),
+                n: cx.arg(&space.n),
+                k: cx.arg(&space.k),
+                batches: cx.arg(&(space.batch[0].clone() * space.batch[1].clone())),
+                inner: cx.arg(&space.batch[1]),
+                splits: ArgValue::U32(ends.splits as u32),
+                k_chunk: cx.arg(&ends.k_chunk),
+                a_at: cx.arg(&space.a.at),
+                a_b0: cx.arg(&space.a.batch[0]),
+                a_b1: cx.arg(&space.a.batch[1]),
+                a_row: cx.arg(&space.a.row),
+                a_col: cx.arg(&space.a.col),
+                b_at: cx.arg(&space.b.at),
+                b_b0: cx.arg(&space.b.batch[0]),
+                b_b1: cx.arg(&space.b.batch[1]),
+                b_row: cx.arg(&space.b.row),
+                b_col: cx.arg(&space.b.col),
+                y_at: cx.arg(&ends.y.at),
+                y_split: cx.arg(&ends.y_split),
+                y_b0: cx.arg(&ends.y.batch[0]),
+                y_b1: cx.arg(&ends.y.batch[1]),
+                y_row: cx.arg(&ends.y.row),
+                slot_at: s.at, slot_b0: s.b0, slot_b1: s.b1, slot_row: s.row, slot_col: s.col,
+                a, b, y, slots, holes,
+            }
+            .into_call()
+        };
+    }
+    Ok(match choice.class {
+        Class::Tile { variant, .. } => fill!(MatmulF32, variant, k_tail = k_tail, edge = edge),
+        Class::Lanes { variant, .. } => fill!(MatmulF32Lanes, variant),
+        Class::Dot { variant, .. } => fill!(MatmulF32Dot, variant),
+        Class::Columns { variant, quads, .. } => fill!(MatmulF32Columns, variant, quads = quads),
+    })
+}

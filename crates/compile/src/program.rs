@@ -1,0 +1,186 @@
+//! From steps over buffers to a program over spans: levels, lives, places, segments, barriers.
+
+use crate::arena::{self, Request};
+use crate::draft::{Draft, DraftStep, Home};
+use crate::error::CompileError;
+use crate::layout::{Layout, RunIo, chunk_size, origin};
+use crate::options::{Barriers, Options};
+use crate::{hazard, order, segment};
+use pumice_plan::{ContentId, Level, PlanValue, Placement, Program, RegionKind, Span, Step, Use};
+use pumice_types::{Bytes, Target};
+
+/// A placed program and what it takes.
+pub struct Placed {
+    /// The program.
+    pub program: Program,
+    /// End of the scratch it uses.
+    pub scratch: u64,
+    /// Least scratch its levels allow.
+    pub scratch_lower_bound: u64,
+    /// Barriers it would have with every value in its own bytes.
+    pub barriers_unlimited: u32,
+}
+
+/// What placing needs to know.
+pub struct PlaceCx<'a> {
+    /// Where the interface is.
+    pub layout: &'a Layout,
+    /// Where derived weights are, by buffer index.
+    pub derived: &'a [Option<Span>],
+    /// Bytes of frame and status.
+    pub frame_bytes: u64,
+    /// Bytes of the status block.
+    pub status_bytes: u64,
+    /// The target.
+    pub target: &'a Target,
+    /// The options.
+    pub options: &'a Options,
+}
+
+/// Schedules and places the steps.
+pub fn place(draft: &Draft, steps: &[DraftStep], io: &mut RunIo, cx: &PlaceCx<'_>) -> Result<Placed, CompileError> {
+    let levels = order::levels(draft, steps).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
+    let lives = lives(draft, steps, &levels);
+    let fixed = fixed_spans(draft, &lives, io, cx)?;
+    let (spans, scratch, bound) = scratch_spans(draft, &lives, &fixed, cx.options.placement, cx);
+    let mut program = assemble(draft, steps, &levels, &spans, &lives)?;
+    let barriers_unlimited = match cx.options.placement {
+        Placement::Bump => None,
+        Placement::Packed => {
+            let (spans, ..) = scratch_spans(draft, &lives, &fixed, Placement::Bump, cx);
+            let mut unlimited = assemble(draft, steps, &levels, &spans, &lives)?;
+            hazard::elided(&unlimited.steps, &mut unlimited.levels, &unlimited.segments);
+            Some(hazard::count(&unlimited.levels))
+        }
+    };
+    match cx.options.barriers {
+        Barriers::Elided => hazard::elided(&program.steps, &mut program.levels, &program.segments),
+        Barriers::Naive => hazard::naive(&program.steps, &mut program.levels, &program.segments),
+    }
+    let barriers_unlimited = barriers_unlimited.unwrap_or_else(|| hazard::count(&program.levels));
+    Ok(Placed { program, scratch, scratch_lower_bound: bound, barriers_unlimited })
+}
+
+/// First and last level that touches each buffer.
+fn lives(draft: &Draft, steps: &[DraftStep], levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
+    let mut lives: Vec<Option<(u32, u32)>> = vec![None; draft.buffers.len()];
+    for (level, members) in levels.iter().enumerate() {
+        let level = level as u32;
+        for u in members.iter().flat_map(|&i| &steps[i].uses) {
+            let buffer = draft.contents[u.content.0 as usize].buffer.0 as usize;
+            let (first, _) = lives[buffer].unwrap_or((level, level));
+            lives[buffer] = Some((first, level));
+        }
+    }
+    lives
+}
+
+fn fixed_spans(
+    draft: &Draft,
+    lives: &[Option<(u32, u32)>],
+    io: &mut RunIo,
+    cx: &PlaceCx<'_>,
+) -> Result<Vec<Option<Span>>, CompileError> {
+    let whole = |region, bytes| Span { region, offset: Bytes::ZERO, len: Bytes(bytes) };
+    let mut spans = vec![None; draft.buffers.len()];
+    for (i, b) in draft.buffers.iter().enumerate() {
+        spans[i] = match b.home {
+            Home::Scratch => None,
+            Home::Frame => Some(whole(RegionKind::Frame, cx.frame_bytes)),
+            Home::Status => Some(whole(RegionKind::Status, cx.status_bytes)),
+            Home::HostOperand | Home::HostResult if lives[i].is_some() => Some(io.take(b.home, b.bytes)),
+            Home::HostOperand | Home::HostResult => Some(whole(b.home.region(), 0)),
+            Home::Derived => cx.derived.get(i).copied().flatten(),
+            home => {
+                let mut span = cx.layout.span(home);
+                // A specialization uses the front of an io slot that is sized for every binding.
+                if let (Some(s), Home::Input(_) | Home::Output(_)) = (&mut span, home) {
+                    s.len = Bytes(s.len.0.min(b.bytes));
+                }
+                span
+            }
+        };
+        let placed = spans[i].is_some() || b.home == Home::Scratch || (b.home == Home::Derived && lives[i].is_none());
+        if !placed {
+            return Err(CompileError::Defect(format!("buffer {} has no place", b.name)));
+        }
+    }
+    Ok(spans)
+}
+
+fn scratch_spans(
+    draft: &Draft,
+    lives: &[Option<(u32, u32)>],
+    fixed: &[Option<Span>],
+    policy: Placement,
+    cx: &PlaceCx<'_>,
+) -> (Vec<Option<Span>>, u64, u64) {
+    let wanted: Vec<(usize, Request)> = (draft.buffers.iter().enumerate())
+        .filter(|(_, b)| b.home == Home::Scratch)
+        .filter_map(|(i, b)| lives[i].map(|(first, last)| (i, Request { bytes: b.bytes, first, last })))
+        .collect();
+    let requests: Vec<Request> = wanted.iter().map(|w| w.1).collect();
+    let placed = arena::place(&requests, policy, chunk_size(cx.target), cx.options.guard_bytes);
+    let mut spans = fixed.to_vec();
+    for (&(i, r), &offset) in wanted.iter().zip(&placed.offsets) {
+        spans[i] = Some(Span { region: RegionKind::Scratch, offset: Bytes(offset), len: Bytes(r.bytes) });
+    }
+    (spans, placed.size, arena::lower_bound(&requests, cx.options.guard_bytes))
+}
+
+fn assemble(
+    draft: &Draft,
+    steps: &[DraftStep],
+    levels: &order::Levels,
+    spans: &[Option<Span>],
+    lives: &[Option<(u32, u32)>],
+) -> Result<Program, CompileError> {
+    let buffer = |c: crate::draft::DraftContent| draft.contents[c.0 as usize].buffer.0 as usize;
+    let mut program = Program::default();
+    for members in levels {
+        let start = program.steps.len() as u32;
+        for &i in members {
+            program.steps.push(placed_step(&steps[i], |c| spans[buffer(c)])?);
+        }
+        let end = program.steps.len() as u32;
+        program.levels.push(Level { steps: start..end, barrier: None, reason: None });
+    }
+    program.segments = segment::segments(&program.steps, &program.levels);
+    program.values = (0..draft.contents.len() as u32)
+        .map(|i| {
+            let id = crate::draft::DraftContent(i);
+            let c = &draft.contents[i as usize];
+            let nowhere = Span { region: RegionKind::Scratch, offset: Bytes::ZERO, len: Bytes::ZERO };
+            PlanValue {
+                name: c.name.clone(),
+                origin: origin(draft, id),
+                dtype: c.dtype,
+                shape: c.shape.clone(),
+                span: spans[buffer(id)].unwrap_or(nowhere),
+                live: lives[buffer(id)],
+            }
+        })
+        .collect();
+    Ok(program)
+}
+
+fn placed_step(
+    step: &DraftStep,
+    span: impl Fn(crate::draft::DraftContent) -> Option<Span>,
+) -> Result<Step, CompileError> {
+    let uses = step.uses.iter().map(|u| {
+        let whole = span(u.content).ok_or_else(|| CompileError::Defect(format!("{} touches bytes without a place", step.origin)))?;
+        let span = match u.part {
+            None => whole,
+            Some((start, len)) => Span { offset: whole.offset + Bytes(start), len: Bytes(len), ..whole },
+        };
+        Ok(Use { span, access: u.access, content: ContentId(u.content.0), view: u.view.clone() })
+    });
+    Ok(Step {
+        kind: step.kind.clone(),
+        uses: uses.collect::<Result<_, CompileError>>()?,
+        origin: step.origin.clone(),
+        meaning: step.meaning.clone(),
+        cost: step.cost,
+    })
+}

@@ -1,0 +1,258 @@
+//! Elementwise steps: an expression over slots, each slot an operand seen through strides of the iteration space.
+//!
+//! The same kernels are the copies: with the identity as expression, a strided operand becomes a dense result.
+
+use crate::cx::{LowerCx, LowerResult, Refusal, StepBuilder};
+use crate::draft::{Home, Located};
+use crate::meaning;
+use pumice_ir::ValueType;
+use pumice_plan::kernel::{HoleFill, HoleInput, KernelCall, SlotKind, UseIndex};
+use pumice_plan::kernels::elementwise::{
+    ElementwiseFlat, ElementwiseStrided, ElementwiseStrided4, MAX_SLOTS, kinds,
+};
+use pumice_plan::{Grid, Storage, View, dense_strides};
+use pumice_types::scalar::{RegType, ScalarExpr};
+use pumice_types::{DType, DimExpr};
+use std::sync::Arc;
+
+/// Elements one group of the flat kernel works on.
+const FLAT_ELEMENTS: i64 = 1024;
+
+/// An operand over the iteration space.
+struct Slot {
+    kind: SlotKind,
+    strides: Vec<DimExpr>,
+    offset: DimExpr,
+}
+
+/// An elementwise step: `expr` over `inputs`, its results into `outputs`. Inputs broadcast to `shape`; outputs have
+/// it. `meaning` takes the inputs and outputs in the same order.
+pub struct Elementwise<'a> {
+    /// The iteration space.
+    pub shape: &'a [DimExpr],
+    /// What is computed.
+    pub expr: ScalarExpr,
+    /// Operands, one for each input of `expr`.
+    pub inputs: &'a [Located],
+    /// Results, one for each output of `expr`.
+    pub outputs: &'a [Located],
+    /// Inputs of the meaning as indices into `inputs`.
+    pub meaning_inputs: &'a [usize],
+    /// The meaning.
+    pub meaning: Arc<str>,
+}
+
+/// Adds an elementwise step.
+pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
+    if e.shape.iter().any(|d| d.is(0)) {
+        return Ok(()); // A statically empty step is omitted.
+    }
+    let all: Vec<&Located> = e.inputs.iter().chain(e.outputs).collect();
+    if all.len() > MAX_SLOTS {
+        return Err(format!("{} operands and results, an elementwise kernel has {MAX_SLOTS}", all.len()).into());
+    }
+    let slots = all.iter().map(|l| slot(&l.view, e.shape)).collect::<LowerResult<Vec<_>>>()?;
+    let mut step = StepBuilder::new();
+    let mut uses: Vec<UseIndex> = Vec::new();
+    for at in e.inputs {
+        uses.push(step.touch(at, pumice_plan::Access::ShaderRead));
+    }
+    e.meaning_inputs.iter().for_each(|&i| step.read_again(uses[i]));
+    for at in e.outputs {
+        uses.push(step.write(at));
+    }
+    let fill = HoleFill {
+        hole: "body".into(),
+        inputs: (0..e.inputs.len()).map(|i| HoleInput::Slot(i as u8)).collect(),
+        result: None,
+        stores: (0..e.outputs.len()).map(|i| ((e.inputs.len() + i) as u8, i as u16)).collect(),
+        expr: e.expr,
+    };
+    let (call, grid) = choose(cx, e.shape, &slots, e.inputs.len(), uses, fill)?;
+    step.dispatch(cx, call, grid, e.meaning);
+    Ok(())
+}
+
+/// Copies a value from one place to another of the same extents, converting the storage.
+pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+    let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
+    let meaning = meaning::of_copy(cx.graph, &ty).map_err(Refusal)?;
+    let expr = ScalarExpr::identity(RegType::from(ty.dtype));
+    let narrow_store = to.view.storage == Storage::Natural && !to.view.dtype.same_in_arena();
+    // Narrow stores write whole words, four elements at a time: only a dense source can feed them.
+    let from = if narrow_store && !from.view.is_dense() {
+        let dense = cx.alloc("copy", Home::Scratch, Storage::Arena, &ty)?;
+        copy(cx, from, &dense)?;
+        dense
+    } else {
+        from.clone()
+    };
+    let (inputs, outputs) = (std::slice::from_ref(&from), std::slice::from_ref(to));
+    let shape = to.view.shape.clone();
+    elementwise(cx, Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs: &[0], meaning })
+}
+
+/// Copies a value into a dense place it broadcasts to.
+pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+    let (source, target) = (&from.view.shape, &to.view.shape);
+    let missing = target.len().checked_sub(source.len()).ok_or("an operand has more axes than its target")?;
+    let mut strides = vec![DimExpr::constant(0); missing];
+    for (i, stride) in from.view.strides.iter().enumerate() {
+        let stretched = source[i].is(1) && !target[missing + i].is(1);
+        strides.push(if stretched { DimExpr::constant(0) } else { stride.clone() });
+    }
+    let wide = crate::cx::restride(from, target.clone(), strides, from.view.offset.clone());
+    copy(cx, &wide, to)
+}
+
+fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
+    let missing = shape.len().checked_sub(view.shape.len()).ok_or("an operand has more axes than the result")?;
+    let mut strides = vec![DimExpr::constant(0); missing];
+    for (i, (extent, stride)) in view.shape.iter().zip(&view.strides).enumerate() {
+        let broadcast = extent.is(1) && !shape[missing + i].is(1);
+        strides.push(if broadcast { DimExpr::constant(0) } else { stride.clone() });
+    }
+    Ok(Slot { kind: slot_kind(view), strides, offset: view.offset.clone() })
+}
+
+/// How a view's elements are stored, as kernels see it.
+pub fn slot_kind(view: &View) -> SlotKind {
+    match (view.storage, view.dtype) {
+        (_, DType::I64 | DType::U64) => SlotKind::Wide,
+        (Storage::Arena, _) => SlotKind::Word,
+        (_, DType::F32 | DType::I32 | DType::U32) => SlotKind::Word,
+        (_, DType::F16) => SlotKind::F16,
+        (_, DType::BF16) => SlotKind::BF16,
+        (_, DType::U8 | DType::Bool) => SlotKind::U8,
+        (_, DType::I8) => SlotKind::I8,
+        (_, DType::U16) => SlotKind::U16,
+        (_, DType::I16) => SlotKind::I16,
+    }
+}
+
+/// An iteration space with unit axes dropped and axes merged that every slot walks as one.
+struct Space {
+    shape: Vec<DimExpr>,
+    strides: Vec<Vec<DimExpr>>,
+}
+
+fn collapse(shape: &[DimExpr], slots: &[Slot]) -> Space {
+    let mut space = Space { shape: Vec::new(), strides: vec![Vec::new(); slots.len()] };
+    for d in 0..shape.len() {
+        if shape[d].is(1) {
+            continue;
+        }
+        let merges = !space.shape.is_empty()
+            && slots.iter().zip(&space.strides).all(|(s, merged)| {
+                merged.last().is_some_and(|outer| *outer == s.strides[d].clone() * shape[d].clone())
+            });
+        if merges {
+            let last = space.shape.len() - 1;
+            space.shape[last] = space.shape[last].clone() * shape[d].clone();
+            slots.iter().zip(&mut space.strides).for_each(|(s, m)| m[last] = s.strides[d].clone());
+        } else {
+            space.shape.push(shape[d].clone());
+            slots.iter().zip(&mut space.strides).for_each(|(s, m)| m.push(s.strides[d].clone()));
+        }
+    }
+    if space.shape.is_empty() {
+        space.shape.push(DimExpr::constant(1));
+        space.strides.iter_mut().for_each(|m| m.push(DimExpr::constant(1)));
+    }
+    space
+}
+
+fn choose(
+    cx: &mut LowerCx<'_>,
+    shape: &[DimExpr],
+    slots: &[Slot],
+    inputs: usize,
+    uses: Vec<UseIndex>,
+    fill: HoleFill,
+) -> LowerResult<(KernelCall, Grid)> {
+    let space = collapse(shape, slots);
+    let n = pumice_ir::shape::product(&space.shape);
+    cx.fits_u32(&n, "the result")?;
+    let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
+    let (kinds0, kinds1) = kinds(&all_kinds);
+    let wide = all_kinds.contains(&SlotKind::Wide);
+    let dense = dense_strides(&space.shape);
+    let is_scalar = |i: usize| space.strides[i].iter().all(|s| s.is(0)) && i < inputs;
+    let flat = !wide
+        && (0..slots.len()).all(|i| slots[i].offset.is(0) && (is_scalar(i) || space.strides[i] == dense));
+    if flat {
+        let scalars = (0..slots.len()).filter(|&i| is_scalar(i)).fold(0u32, |m, i| m | 1 << i);
+        let call = ElementwiseFlat {
+            variant: ElementwiseFlat::plain,
+            kinds0,
+            kinds1,
+            scalars,
+            per: 1,
+            tail: u32::from(n.divisor(cx.graph.symbols()) % 4 != 0),
+            n: cx.arg(&n),
+            status_op: 0u32.into(),
+            slots: uses,
+            holes: vec![fill],
+        };
+        let grid = cx.grid(&n.ceil_div(&DimExpr::constant(FLAT_ELEMENTS)))?;
+        return Ok((call.into_call(), grid));
+    }
+    if slots[inputs..].iter().any(|s| !matches!(s.kind, SlotKind::Word | SlotKind::Wide)) {
+        return Err("a narrow result must be stored densely".into());
+    }
+    strided(cx, &space, slots, inputs, uses, fill)
+}
+
+fn strided(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+    inputs: usize,
+    uses: Vec<UseIndex>,
+    fill: HoleFill,
+) -> LowerResult<(KernelCall, Grid)> {
+    let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
+    let (kinds0, kinds1) = kinds(&all_kinds);
+    let by_four = vectorizes(cx, space, slots, inputs);
+    let mut shape = space.shape.clone();
+    if by_four && let Some(last) = shape.last_mut() {
+        *last = last.ceil_div(&DimExpr::constant(4));
+    }
+    let n = pumice_ir::shape::product(&shape);
+    let rank = shape.len() as u32;
+    let size = cx.args(&shape)?;
+    let offsets: Vec<DimExpr> = slots.iter().map(|s| s.offset.clone()).collect();
+    let offset = cx.args(&offsets)?;
+    let mut flat_strides = vec![DimExpr::constant(0); 8 * slots.len()];
+    for (i, strides) in space.strides.iter().enumerate() {
+        flat_strides[8 * i..8 * i + strides.len()].clone_from_slice(strides);
+    }
+    let stride = cx.args(&flat_strides)?;
+    let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
+    let n = cx.arg(&n);
+    let (status_op, holes) = (0u32.into(), vec![fill]);
+    let call = if by_four {
+        let last = space.shape.len() - 1;
+        let scalars = (0..slots.len()).filter(|&i| space.strides[i][last].is(0)).fold(0u32, |m, i| m | 1 << i);
+        let variant = ElementwiseStrided4::plain;
+        ElementwiseStrided4 { variant, kinds0, kinds1, rank, scalars, n, status_op, size, offset, stride, slots: uses, holes }
+            .into_call()
+    } else {
+        let variant = ElementwiseStrided::plain;
+        ElementwiseStrided { variant, kinds0, kinds1, rank, n, status_op, size, offset, stride, slots: uses, holes }.into_call()
+    };
+    Ok((call, grid))
+}
+
+/// Whether the innermost axis can be walked four elements at a time in every slot.
+fn vectorizes(cx: &LowerCx<'_>, space: &Space, slots: &[Slot], inputs: usize) -> bool {
+    let symbols = cx.graph.symbols();
+    let last = space.shape.len() - 1;
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols) % 4 == 0;
+    by_four(&space.shape[last])
+        && slots.iter().zip(&space.strides).enumerate().all(|(i, (s, strides))| {
+            let word = s.kind == SlotKind::Word;
+            let contiguous = strides[last].is(1) && by_four(&s.offset) && strides[..last].iter().all(by_four);
+            word && (contiguous || (strides[last].is(0) && i < inputs))
+        })
+}

@@ -1,0 +1,74 @@
+//! Elementwise nodes as one scalar expression.
+
+use crate::cx::{LowerResult, Refusal};
+use pumice_ir::ops::ScalarCx;
+use pumice_ir::{Graph, Node, ValueId};
+use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
+use pumice_types::{DType, Tensor};
+use std::collections::BTreeMap;
+
+/// An expression over the elements of `inputs`, with one output for each of `outputs`.
+pub struct Body {
+    /// The expression.
+    pub expr: ScalarExpr,
+    /// The graph values its inputs are; one-element constants are folded in and not among them.
+    pub inputs: Vec<ValueId>,
+}
+
+/// The expression of a run of elementwise nodes. `given` are values that come from outside (inputs of the body, and
+/// whatever is not computed by `nodes`), in the order the expression should take them.
+pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueId]) -> LowerResult<Body> {
+    let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| immediate(graph, v).is_none()).collect();
+    let types: Vec<RegType> = inputs.iter().map(|&v| RegType::from(graph.ty(v).dtype)).collect();
+    let b = ScalarBuilder::new(&types);
+    let mut regs: BTreeMap<ValueId, Reg> = inputs.iter().copied().zip(b.inputs().iter().copied()).collect();
+    for &v in given {
+        if let Some(data) = immediate(graph, v) {
+            regs.insert(v, constant(&b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?);
+        }
+    }
+    for node in nodes {
+        if let Some(data) = graph.constant_data(node.output()) {
+            let reg = constant(&b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?;
+            regs.insert(node.output(), reg);
+            continue;
+        }
+        let args: Vec<Option<Reg>> =
+            node.inputs.iter().map(|v| v.and_then(|v| regs.get(&v).copied())).collect();
+        let out = graph.ty(node.output()).dtype;
+        let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype)).collect();
+        let cx = ScalarCx { b: &b, args: &args, dtypes: &dtypes, out };
+        let reg = node
+            .op
+            .scalar(&cx)
+            .ok_or_else(|| Refusal(format!("{} has no scalar form over {dtypes:?}", node.op.name())))?;
+        regs.insert(node.output(), b.narrow(reg, out));
+    }
+    let results: Option<Vec<Reg>> = outputs.iter().map(|v| regs.get(v).copied()).collect();
+    let results = results.ok_or_else(|| Refusal("a result is not computed".into()))?;
+    let expr = b.finish(&results).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
+    Ok(Body { expr, inputs })
+}
+
+/// The data of a constant of one element.
+fn immediate(graph: &Graph, v: ValueId) -> Option<&Tensor> {
+    graph.constant_data(v).filter(|t| crate::meaning::is_immediate(t))
+}
+
+fn constant(b: &ScalarBuilder, data: &Tensor) -> Option<Reg> {
+    let bytes = data.bytes();
+    Some(match data.dtype() {
+        DType::F32 => b.f32(*data.to_vec::<f32>().ok()?.first()?),
+        DType::F16 => b.f32(data.to_vec::<half::f16>().ok()?.first()?.to_f32()),
+        DType::BF16 => b.f32(data.to_vec::<half::bf16>().ok()?.first()?.to_f32()),
+        DType::I8 => b.i32(i32::from(*data.to_vec::<i8>().ok()?.first()?)),
+        DType::I16 => b.i32(i32::from(*data.to_vec::<i16>().ok()?.first()?)),
+        DType::I32 => b.i32(*data.to_vec::<i32>().ok()?.first()?),
+        DType::U8 => b.u32(u32::from(*bytes.first()?)),
+        DType::U16 => b.u32(u32::from(*data.to_vec::<u16>().ok()?.first()?)),
+        DType::U32 => b.u32(*data.to_vec::<u32>().ok()?.first()?),
+        DType::I64 => b.i64(*data.to_vec::<i64>().ok()?.first()?),
+        DType::U64 => b.u64(*data.to_vec::<u64>().ok()?.first()?),
+        DType::Bool => b.bool(*bytes.first()? != 0),
+    })
+}
