@@ -98,12 +98,7 @@ impl Solution {
 }
 
 /// Compares rank and constant axes of an input's shape.
-pub(crate) fn check_static(
-    plan: &Plan,
-    input: usize,
-    rules: &[DimRule],
-    shape: &[u64],
-) -> Result<(), RuntimeError> {
+fn check_static(plan: &Plan, input: usize, rules: &[DimRule], shape: &[u64]) -> Result<(), RuntimeError> {
     let name = || plan.inputs.get(input).map_or_else(String::new, |s| s.name.clone());
     let kind = NameKind::Input;
     if rules.len() != shape.len() {
@@ -120,6 +115,36 @@ pub(crate) fn check_static(
                 expected: value.to_string(),
                 given,
             });
+        }
+    }
+    Ok(())
+}
+
+/// Compares an input's shape with all that is known without the other inputs: rank, constant axes, and the bounds
+/// of the others.
+pub(crate) fn check_alone(
+    plan: &Plan,
+    input: usize,
+    rules: &[DimRule],
+    shape: &[u64],
+) -> Result<(), RuntimeError> {
+    check_static(plan, input, rules, shape)?;
+    for (axis, (rule, &given)) in rules.iter().zip(shape).enumerate() {
+        match rule {
+            DimRule::Const(_) => {}
+            DimRule::Symbol(id) => {
+                if let Some(symbol) = plan.symbols.get(*id) {
+                    check_symbol(symbol, given, || name_source(plan, Source::Input(input, axis)))?;
+                }
+            }
+            DimRule::Expr(extent) => {
+                let (low, high) = (extent.lower(&plan.symbols), extent.upper(&plan.symbols));
+                if !(low..=high).contains(&given) {
+                    let name = plan.inputs.get(input).map_or_else(String::new, |s| s.name.clone());
+                    let expected = format!("in {low}..={high}");
+                    return Err(RuntimeError::Extent { kind: NameKind::Input, name, axis, expected, given });
+                }
+            }
         }
     }
     Ok(())

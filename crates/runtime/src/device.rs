@@ -78,7 +78,8 @@ pub trait Device: Send + Sync {
     fn name(&self) -> String;
     /// What to compile for.
     fn target(&self) -> &Target;
-    /// Takes memory for the weights and makes the plan ready. Pipelines may be made later, when first needed.
+    /// Takes memory for the weights and makes the plan ready; the caller writes constants and params afterwards.
+    /// Pipelines may be made later, when first needed.
     fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
 }
 
@@ -114,8 +115,8 @@ pub trait DeviceSession: Send {
     }
     /// Reads part of any region but `weights`, after the session's last run has ended.
     fn read(&mut self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError>;
-    /// Replays a run `repeats` times, one behind the other, and waits. Frame and inputs are in place. With host steps
-    /// in the run every repeat is its own sequence of submissions.
+    /// Replays a run `repeats` times, one behind the other, and waits. Frame and inputs are in place; `bindings` hold
+    /// the scalars of the first replay, the frame advances. With host steps in the run `repeats` is 1.
     fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError>;
     /// As `run` with one repeat, with the time of every step.
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError>;

@@ -8,7 +8,7 @@ use crate::error::{NameKind, RuntimeError};
 use crate::memory::MemorySummary;
 use crate::params::{Params, Payload, check_length};
 use crate::session::Session;
-use crate::tables::{Tables, find};
+use crate::tables::{Tables, find, part};
 use pumice_plan::Plan;
 use pumice_types::{Bytes, Tensor, TensorView};
 use std::fmt;
@@ -30,7 +30,8 @@ pub(crate) struct Inner {
 }
 
 impl Executable {
-    /// Takes memory for the weights of the plan and makes it ready to run. Params are set afterwards.
+    /// Takes memory for the weights of the plan, writes its constants, and makes it ready to run. Params are set
+    /// afterwards.
     pub fn new(
         device: Arc<dyn Device>,
         plan: Plan,
@@ -40,6 +41,10 @@ impl Executable {
         check_memory(&plan, device.as_ref())?;
         let plan = Arc::new(plan);
         let loaded = device.load(Arc::clone(&plan), host)?;
+        for constant in plan.constants.iter().filter(|c| !c.data.bytes().is_empty()) {
+            let bytes = constant.data.bytes();
+            loaded.write_weights(part(constant.span, 0, bytes.len() as u64), bytes)?;
+        }
         let params = Params::new(&tables);
         Ok(Executable { inner: Arc::new(Inner { plan, tables, device, loaded, params }) })
     }

@@ -5,7 +5,7 @@
 //! validated before the first byte is written, so an error other than [`RuntimeError::Device`] leaves states, scalars
 //! and results as they were (a [`RuntimeError::Status`] run did end).
 
-use crate::bind::{Solution, check_static, check_symbol};
+use crate::bind::{Solution, check_alone, check_symbol};
 use crate::device::{DeviceSession, StepTime};
 use crate::error::{NameKind, RuntimeError, SymbolSource};
 use crate::executable::{Executable, Inner};
@@ -177,7 +177,7 @@ impl Session {
         let inner = Arc::clone(&self.inner);
         let i = find(&inner.tables.inputs, NameKind::Input, name)?;
         check_input_view(&inner, i, &view)?;
-        check_static(&inner.plan, i, &inner.tables.rules[i], view.shape())?;
+        check_alone(&inner.plan, i, &inner.tables.rules[i], view.shape())?;
         self.write_input(&inner, i, view.shape(), view.bytes())?;
         let overwritten = inner.tables.runs.iter().any(|r| r.overwrites[i]);
         let held = &mut self.inputs[i];

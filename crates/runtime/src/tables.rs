@@ -60,6 +60,7 @@ pub(crate) struct Tables {
 impl Tables {
     /// Of a plan.
     pub fn new(plan: &Plan) -> Result<Tables, RuntimeError> {
+        check_constants(plan)?;
         Ok(Tables {
             inputs: names(plan, NameKind::Input, plan.inputs.iter().map(|s| &s.name))?,
             outputs: Arc::new(names(plan, NameKind::Output, plan.outputs.iter().map(|s| &s.name))?),
@@ -131,6 +132,13 @@ fn param_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
         check_span(plan, &what, slot.span, RegionKind::Weights, bytes).map(|()| bytes)
     };
     plan.params.iter().map(bytes).collect()
+}
+
+fn check_constants(plan: &Plan) -> Result<(), RuntimeError> {
+    plan.constants.iter().enumerate().try_for_each(|(i, c)| {
+        let bytes = c.data.bytes().len() as u64;
+        check_span(plan, &format!("constant {i}"), c.span, RegionKind::Weights, bytes)
+    })
 }
 
 /// Params with the same span are one storage under several names.

@@ -338,13 +338,23 @@ mod tests {
         assert_eq!(empty.read(&[], 0), Ok(vec![]));
     }
 
+    fn converted(dtype: DType, floats: &[u8]) -> Vec<u8> {
+        let mut got = Vec::new();
+        let part = |at: u64, bytes: &[u8]| {
+            assert_eq!(at, got.len() as u64);
+            got.extend_from_slice(bytes);
+            Ok::<(), ()>(())
+        };
+        convert_f32(dtype, floats, part).expect("the closure returns Ok");
+        got
+    }
+
     #[test]
     fn f32_is_rounded_to_nearest_even() {
         let values = [1.0f32, 1.0 + 1.0 / 256.0, 1.0 + 3.0 / 256.0, f32::NAN, 1e30, 6e-8];
         let floats: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         for dtype in [DType::F16, DType::BF16] {
-            let mut got = Vec::new();
-            convert_f32(dtype, &floats, |_, b| Ok::<_, ()>(got.extend_from_slice(b))).expect("cannot fail");
+            let got = converted(dtype, &floats);
             let each = values.iter().flat_map(|&v| match dtype {
                 DType::F16 => half::f16::from_f32(v).to_le_bytes(),
                 _ => half::bf16::from_f32(v).to_le_bytes(),
@@ -352,9 +362,12 @@ mod tests {
             assert_eq!(got, each.collect::<Vec<u8>>());
             assert!(to_f32(dtype, &got)[3].is_nan());
         }
+        // More than one piece.
+        let many: Vec<u8> = (0..100_000u32).flat_map(|v| (v as f32).to_le_bytes()).collect();
+        assert_eq!(to_f32(DType::F16, &converted(DType::F16, &many))[2000..2003], [2000.0, 2001.0, 2002.0]);
+        assert_eq!(to_f32(DType::BF16, &converted(DType::BF16, &many))[65_536 + 512], 66_048.0);
         // Halfway between 1 and 1 + 2⁻⁷ goes to the even 1; halfway above goes to the even 1 + 2·2⁻⁷.
-        let mut got = Vec::new();
-        convert_f32(DType::BF16, &floats, |_, b| Ok::<_, ()>(got.extend_from_slice(b))).expect("cannot fail");
+        let got = converted(DType::BF16, &floats);
         assert_eq!(&to_f32(DType::BF16, &got)[..3], &[1.0, 1.0, 1.0 + 2.0 / 128.0]);
     }
 }

@@ -1,0 +1,243 @@
+//! Params: the three setters, what is stored, ties, which load steps run again, and versions.
+
+use crate::fake::{Call, Log, executable, try_executable};
+use crate::sketch::{Sketch, add_bias, n};
+use pumice_plan::{ParamSlot, Plan, RegionKind, ScalarSlot};
+use pumice_runtime::{DeviceError, RuntimeError};
+use pumice_types::{Bytes, DType, Tensor, TensorView};
+use std::sync::Arc;
+
+#[test]
+fn setters_check_names_lengths_and_types() {
+    let mut k = Sketch::new();
+    k.param("f", DType::F32, &[2, 2]);
+    k.param("h", DType::F16, &[3]);
+    k.param("b", DType::BF16, &[3]);
+    k.param("i", DType::I64, &[2]);
+    k.run(&[]);
+    let (exe, log) = executable(k.finish());
+    log.take();
+    assert!(
+        matches!(exe.set_param("g", &[]), Err(RuntimeError::UnknownName { known, .. }) if known.len() == 4)
+    );
+    assert!(matches!(exe.set_param("f", &[1.0; 3]), Err(RuntimeError::Length { expected: 4, given: 3, .. })));
+    assert!(matches!(exe.set_param("i", &[1.0; 2]), Err(RuntimeError::DType { expected: DType::I64, .. })));
+    assert!(matches!(
+        exe.set_param_bytes("h", &[0; 5]),
+        Err(RuntimeError::Length { expected: 6, given: 5, .. })
+    ));
+    let flat = TensorView::f32(&[1.0; 4], [4]);
+    assert!(matches!(exe.set_param_view("f", flat), Err(RuntimeError::Rank { .. })));
+    let other = TensorView::f32(&[1.0; 4], [1, 4]);
+    assert!(matches!(exe.set_param_view("f", other), Err(RuntimeError::Extent { axis: 0, .. })));
+    let short = TensorView::f32(&[1.0; 3], [2, 2]);
+    assert!(matches!(exe.set_param_view("f", short), Err(RuntimeError::Tensor { .. })));
+    let half = [half::f16::ONE; 4];
+    assert!(matches!(
+        exe.set_param_view("f", TensorView::f16(&half, [2, 2])),
+        Err(RuntimeError::DType { .. })
+    ));
+    assert!(matches!(exe.param("f"), Err(RuntimeError::MissingParams { .. })));
+    assert_eq!(log.take(), [], "nothing was written");
+
+    exe.set_param("f", &[1.0, 2.0, 3.0, 4.0]).expect("four values");
+    assert_eq!(exe.param("f").ok(), Tensor::new(&[1f32, 2.0, 3.0, 4.0], &[2, 2]).ok());
+    let third = 1f32 / 3.0;
+    for name in ["h", "b"] {
+        exe.set_param(name, &[third, f32::NAN, 1e30]).expect("three values");
+    }
+    let h = exe.param("h").expect("set").to_vec::<half::f16>().expect("f16");
+    assert!(h[0] == half::f16::from_f32(third) && h[1].is_nan() && h[2] == half::f16::INFINITY);
+    let b = exe.param("b").expect("set").to_vec::<half::bf16>().expect("bf16");
+    assert!(b[0] == half::bf16::from_f32(third) && b[1].is_nan() && b[2] == half::bf16::from_f32(1e30));
+    exe.set_param_view("i", TensorView::i64(&[i64::MIN, -1], [2])).expect("two values");
+    exe.set_param_bytes("h", &[1, 2, 3, 4, 5, 6]).expect("six bytes");
+    assert_eq!(exe.param("h").expect("set").bytes(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(exe.param("i").expect("set").to_vec::<i64>(), Ok(vec![i64::MIN, -1]));
+    assert_eq!(exe.missing_params(), Vec::<String>::new());
+}
+
+/// qk = join(q, k); qkv = join(qk, v); o2 = 2·o; c is made of nothing.
+fn merged() -> Plan {
+    let mut p = Sketch::new();
+    let [q, k, v, o] = ["q", "k", "v", "o"].map(|name| p.param(name, DType::F32, &[1]));
+    let qk = p.derived("qk", DType::F32, &[2]);
+    let qkv = p.derived("qkv", DType::F32, &[3]);
+    let o2 = p.derived("o2", DType::F32, &[1]);
+    p.step("scale 2", &[&o], &[&o2]);
+    p.step("join", &[&q, &k], &[&qk]);
+    p.step("join", &[&qk, &v], &[&qkv]);
+    let y = p.output("y", DType::F32, &[n(3)]);
+    let z = p.output("z", DType::F32, &[n(1)]);
+    p.run(&[]);
+    p.step("copy", &[&qkv], &[&y]);
+    p.step("copy", &[&o2], &[&z]);
+    p.finish()
+}
+
+#[test]
+fn only_load_steps_of_changed_params_run_again() {
+    let (exe, log) = executable(merged());
+    for (name, value) in [("q", 1.0), ("k", 2.0), ("v", 3.0), ("o", 4.0)] {
+        exe.set_param(name, &[value]).expect("one value");
+    }
+    let mut s = exe.session().expect("a session");
+    let mut other = exe.session().expect("a session");
+    let loads = || {
+        let calls = log.take();
+        calls
+            .into_iter()
+            .filter_map(|c| if let Call::RunLoad(s) = c { Some(s) } else { None })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(loads(), Vec::<Vec<u32>>::new(), "lazily, at the next run");
+    let out = s.run(&[]).expect("a run");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![1.0, 2.0, 3.0]));
+    assert_eq!(loads(), [[0, 1, 2]]);
+    s.run(&[]).expect("a run");
+    assert_eq!(loads(), Vec::<Vec<u32>>::new());
+    exe.set_param("v", &[9.0]).expect("one value");
+    let out = other.run(&[]).expect("a run");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![1.0, 2.0, 9.0]));
+    assert_eq!(loads(), [[2]]);
+    assert_eq!(s.run(&[]).expect("a run").at(0).expect("y").to_vec::<f32>(), Ok(vec![1.0, 2.0, 9.0]));
+    exe.set_param("q", &[7.0]).expect("one value");
+    exe.set_param("o", &[8.0]).expect("one value");
+    let out = s.run(&[]).expect("a run");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![7.0, 2.0, 9.0]));
+    assert_eq!(out.at(1).expect("z").to_vec::<f32>(), Ok(vec![16.0]));
+    assert_eq!(loads(), [[0, 1, 2]]);
+    assert_eq!(
+        exe.param("o").expect("set").to_vec::<f32>(),
+        Ok(vec![8.0]),
+        "what was stored, not what was derived"
+    );
+}
+
+#[test]
+fn steps_over_bytes_that_are_used_again_run_together() {
+    // t = 2·a, a2 = t + e; then t's bytes hold 3·b, b2 = copy of them; c stands alone.
+    let mut k = Sketch::new();
+    let [a, b, c, e] = ["a", "b", "c", "e"].map(|name| k.param(name, DType::F32, &[1]));
+    let [t, a2, b2, c2] = ["t", "a2", "b2", "c2"].map(|name| k.derived(name, DType::F32, &[1]));
+    k.step("scale 2", &[&a], &[&t]);
+    k.step("add", &[&t, &e], &[&a2]);
+    k.step("scale 3", &[&b], &[&t]);
+    k.step("copy", &[&t], &[&b2]);
+    k.step("copy", &[&c], &[&c2]);
+    let y = k.output("y", DType::F32, &[n(1)]);
+    let z = k.output("z", DType::F32, &[n(1)]);
+    k.run(&[]);
+    k.step("copy", &[&a2], &[&y]);
+    k.step("copy", &[&b2], &[&z]);
+    let (exe, log) = executable(k.finish());
+    exe.set_params(&[
+        ("a", TensorView::f32(&[1.0], [1])),
+        ("b", TensorView::f32(&[1.0], [1])),
+        ("c", TensorView::f32(&[1.0], [1])),
+        ("e", TensorView::f32(&[1.0], [1])),
+    ])
+    .expect("all right");
+    let mut s = exe.session().expect("a session");
+    s.run(&[]).expect("a run");
+    for (name, value) in [("a", 5.0), ("b", 6.0), ("c", 7.0), ("a", 8.0), ("e", 2.0)] {
+        exe.set_param(name, &[value]).expect("one value");
+        log.take();
+        s.run(&[]).expect("a run");
+        let ran = log.take().into_iter().find_map(|c| if let Call::RunLoad(s) = c { Some(s) } else { None });
+        let ran = ran.expect("a load");
+        match name {
+            // Step 0 overwrites what step 2 left, so step 2 (and with it 3) follows.
+            "a" => assert_eq!(ran, [0, 1, 2, 3]),
+            // Step 1 reads what step 2 overwrote, so step 0 comes first and step 2 follows it.
+            "e" => assert_eq!(ran, [0, 1, 2, 3]),
+            "b" => assert_eq!(ran, [2, 3]),
+            _ => assert_eq!(ran, [4]),
+        }
+    }
+    let out = s.outputs().expect("results");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![18.0]));
+    assert_eq!(out.at(1).expect("z").to_vec::<f32>(), Ok(vec![18.0]));
+}
+
+#[test]
+fn tied_params_are_one_storage() {
+    let mut k = Sketch::new();
+    let w = k.param("w", DType::F32, &[3]);
+    k.plan.params.push(ParamSlot { name: "tied".into(), ..k.plan.params[0].clone() });
+    let d = k.derived("d", DType::F32, &[3]);
+    k.step("scale 10", &[&w], &[&d]);
+    let y = k.output("y", DType::F32, &[n(3)]);
+    k.run(&[]);
+    k.step("copy", &[&d], &[&y]);
+    let (exe, _) = executable(k.finish());
+    exe.set_param("tied", &[1.0, 2.0, 3.0]).expect("three values");
+    assert_eq!(exe.missing_params(), Vec::<String>::new());
+    assert_eq!(exe.param("w").expect("set").to_vec::<f32>(), Ok(vec![1.0, 2.0, 3.0]));
+    let mut s = exe.session().expect("a session");
+    assert_eq!(s.run(&[]).expect("a run").at(0).expect("y").to_vec::<f32>(), Ok(vec![10.0, 20.0, 30.0]));
+    exe.set_param("tied", &[2.0; 3]).expect("three values");
+    assert_eq!(s.run(&[]).expect("a run").at(0).expect("y").to_vec::<f32>(), Ok(vec![20.0; 3]));
+}
+
+#[test]
+fn set_params_writes_all_or_nothing() {
+    let (exe, log) = executable(merged());
+    log.take();
+    let v = TensorView::f32(&[1.0], [1]);
+    let wrong = TensorView::f32(&[1.0, 2.0], [2]);
+    assert!(exe.set_params(&[("q", v), ("k", wrong)]).is_err());
+    assert!(matches!(exe.set_params(&[("q", v), ("q", v)]), Err(RuntimeError::Duplicate { .. })));
+    assert_eq!(log.take(), []);
+    assert_eq!(exe.missing_params().len(), 4);
+}
+
+#[test]
+fn contradictory_plans_are_refused() {
+    let refused = |change: fn(&mut Plan)| {
+        let mut plan = add_bias();
+        change(&mut plan);
+        let log = Arc::new(Log::default());
+        log.fail_in(-1);
+        let error = try_executable(plan, &log).expect_err("the plan contradicts itself");
+        assert_eq!(log.take(), [], "the device saw nothing of it");
+        error
+    };
+    let changes: [fn(&mut Plan); 9] = [
+        |p| p.params[0].span.offset = Bytes(u64::MAX),
+        |p| p.params[0].shape = vec![u64::MAX, 2],
+        |p| p.params.push(p.params[0].clone()),
+        |p| p.inputs[0].span.region = RegionKind::Scratch,
+        |p| p.outputs[0].span.len = Bytes(1 << 40),
+        |p| p.runs[0].ranges.clear(),
+        |p| p.status_ops.push("op".into()),
+        |p| p.runs[0].frame.words.push(pumice_plan::FrameSlot::Temporary),
+        |p| p.scalars.push(half_scalar()),
+    ];
+    for change in changes {
+        assert!(matches!(refused(change), RuntimeError::Plan { .. }));
+    }
+    let large = refused(|p| p.regions[0].chunks = vec![Bytes(1 << 50)]);
+    assert!(matches!(large, RuntimeError::Device(DeviceError::OutOfMemory { .. })));
+    assert!(large.to_string().contains("1024.0 TiB"), "{large}");
+}
+
+/// A scalar of a dtype that no scalar has.
+fn half_scalar() -> ScalarSlot {
+    ScalarSlot { name: "s".into(), dtype: DType::F16, min: 0.0, max: 1.0, default: 0.0, advance: None }
+}
+
+#[test]
+fn constants_are_there_from_the_start() {
+    let mut k = Sketch::new();
+    let c = k.constant(Tensor::new(&[3f32, 4.0], &[2]).expect("two values"));
+    let d = k.derived("d", DType::F32, &[2]);
+    k.constant(Tensor::new::<f32>(&[], &[0]).expect("no values"));
+    k.step("scale 2", &[&c], &[&d]);
+    let y = k.output("y", DType::F32, &[n(2)]);
+    k.run(&[]);
+    k.step("add", &[&c, &d], &[&y]);
+    let (exe, _) = executable(k.finish());
+    let mut s = exe.session().expect("a session");
+    assert_eq!(s.run(&[]).expect("a run").at(0).expect("y").to_vec::<f32>(), Ok(vec![9.0, 12.0]));
+}
