@@ -3,6 +3,7 @@
 //!
 //! In: a [`Snapshot`]. Out: a [`DevicePlan`] or every [`Refusal`]. Pure: no driver is asked anything here.
 
+use crate::codegen::FloatControls;
 use crate::snapshot::{DeviceAbilities, DeviceKind, MemoryType, Snapshot, Version};
 use pumice_plan::RegionKind;
 use pumice_types::Bytes;
@@ -43,11 +44,15 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Api(has) => write!(f, "it speaks Vulkan {has}; {FLOOR_API} is needed: update the driver"),
+            Refusal::Api(has) => {
+                write!(f, "it speaks Vulkan {has}; {FLOOR_API} is needed: update the driver")
+            }
             Refusal::BufferDeviceAddress => {
                 write!(f, "feature bufferDeviceAddress is missing: update the driver")
             }
-            Refusal::TimelineSemaphore => write!(f, "feature timelineSemaphore is missing: update the driver"),
+            Refusal::TimelineSemaphore => {
+                write!(f, "feature timelineSemaphore is missing: update the driver")
+            }
             Refusal::ComputeQueue => write!(f, "it has no queue that runs compute shaders"),
             Refusal::PushConstants(n) => {
                 write!(f, "{n} bytes of push constants; {FLOOR_PUSH_CONSTANTS} are needed")
@@ -93,6 +98,8 @@ pub struct DevicePlan {
     memory: Vec<Vec<u32>>,
     /// Memory types for staging, from best to worst.
     pub staging: Vec<u32>,
+    /// The float behaviour that every kernel declares: what the device offers of it (OPS 1.3.5).
+    pub float_controls: FloatControls,
     /// What to compile for.
     pub target: Target,
 }
@@ -131,6 +138,11 @@ impl DevicePlan {
             },
             memory,
             staging: ranked(snapshot, |t| t.host_visible, |t| (!t.host_cached, t.device_local)),
+            float_controls: FloatControls {
+                signed_zero_inf_nan_preserve: a.preserve_special_f32,
+                denorm_preserve: a.preserve_subnormal_f32,
+                round_to_nearest_even: a.round_to_nearest_f32,
+            },
             target: target(snapshot),
         })
     }
@@ -271,5 +283,4 @@ fn generic_tuning(kind: DeviceKind) -> Tuning {
 }
 
 #[cfg(test)]
-#[path = "device_plan_tests.rs"]
 mod tests;

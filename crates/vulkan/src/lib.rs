@@ -1,1 +1,38 @@
-//! The Vulkan device of pumice: records plans and replays them
+//! The Vulkan device of pumice: records plans and replays them.
+//!
+//! It cannot name an op. In come plans; what is recorded stands in them: order, barriers, grids, arguments. The only
+//! `unsafe` of pumice lies under [`raw`], and every Vulkan call goes through one table that counts it and can make it
+//! fail.
+
+pub mod cache_file;
+pub mod codegen;
+pub mod device;
+pub mod device_plan;
+pub mod doctor;
+pub mod error;
+pub mod kernel_source;
+pub mod raw;
+pub mod snapshot;
+
+mod gpu;
+mod host;
+mod loaded;
+mod memory;
+mod pipelines;
+mod profile;
+mod record;
+mod session;
+mod slot_access;
+mod staging;
+
+pub use device::{DeviceOptions, DeviceReport, Pick, VulkanDevice, devices};
+pub use device_plan::{DevicePlan, Refusal};
+pub use error::OpenError;
+pub use gpu::Poison;
+pub use kernel_source::{CheckedInKernels, KernelSource};
+pub use pumice_plan::kernel::interface::Addressing;
+pub use raw::{
+    Call, CallLog, FaultPlan, FaultResult, Instance, InstanceOptions, Message, MessageLog, Severity,
+    Validation,
+};
+pub use snapshot::Snapshot;

@@ -118,6 +118,8 @@ pub struct DeviceAbilities {
     pub preserve_special_f32: bool,
     /// f32 keeps subnormal numbers.
     pub preserve_subnormal_f32: bool,
+    /// f32 results can be asked to be rounded to nearest even.
+    pub round_to_nearest_f32: bool,
 }
 
 /// Everything pumice reads of a device.

@@ -1,6 +1,6 @@
 //! The log of Vulkan calls: a counter per call, the fault that a test wants, and the process the calls belong to.
 //!
-//! Every call that returns a result code asks [`CallLog::attempt`] first; calls without one are noted. So a test can
+//! Every call that returns a result code asks `CallLog::attempt` first; calls without one are noted. So a test can
 //! say "fail the 17th call" and "no pipeline was created meanwhile".
 
 use ash::vk;

@@ -5,7 +5,7 @@
 
 use super::buffer::Buffer;
 use super::calls::{Call, CallError, ResultCode};
-use super::descriptors::{DescriptorPool, DescriptorSet};
+use super::descriptors::DescriptorSet;
 use super::device::DeviceShared;
 use super::pipeline::Pipeline;
 use super::queries::QueryPool;
@@ -195,7 +195,13 @@ impl Recorder {
         // SAFETY: the list is being recorded; stages and accesses are of a compute queue.
         unsafe {
             self.device(Call::CmdPipelineBarrier).cmd_pipeline_barrier(
-                self.commands.buffer, src_stages, dst_stages, flags, memory, &[], &[],
+                self.commands.buffer,
+                src_stages,
+                dst_stages,
+                flags,
+                memory,
+                &[],
+                &[],
             );
         }
     }
@@ -206,7 +212,7 @@ impl Recorder {
         &mut self,
         pipeline: &Arc<Pipeline>,
         push: &[u8],
-        set: Option<(&Arc<DescriptorPool>, DescriptorSet)>,
+        set: Option<&Arc<DescriptorSet>>,
         target: &DispatchTarget,
     ) -> Result<(), CallError> {
         let room = u64::from(pipeline.layout().push_bytes());
@@ -222,15 +228,20 @@ impl Recorder {
                 device.cmd_push_constants(buffer, layout, vk::ShaderStageFlags::COMPUTE, 0, push);
             }
         }
-        if let Some((pool, set)) = set {
-            // SAFETY: recording; the set was made for this layout and its pool is kept.
+        if let Some(set) = set {
+            // SAFETY: recording; the set was made for this layout and is kept.
             unsafe {
                 let device = &self.commands.queue.shared().table.device;
                 device.cmd_bind_descriptor_sets(
-                    buffer, vk::PipelineBindPoint::COMPUTE, layout, 0, &[set.0], &[],
+                    buffer,
+                    vk::PipelineBindPoint::COMPUTE,
+                    layout,
+                    0,
+                    &[set.handle()],
+                    &[],
                 );
             }
-            self.keep(pool);
+            self.keep(set);
         }
         match target {
             // SAFETY: recording, with a pipeline bound.
@@ -257,9 +268,7 @@ impl Recorder {
         // SAFETY: recording; the pipeline is kept.
         unsafe {
             let device = &self.commands.queue.shared().table.device;
-            device.cmd_bind_pipeline(
-                self.commands.buffer, vk::PipelineBindPoint::COMPUTE, pipeline.handle(),
-            );
+            device.cmd_bind_pipeline(self.commands.buffer, vk::PipelineBindPoint::COMPUTE, pipeline.handle());
         }
         self.keep(pipeline);
         self.bound = Some(pipeline.clone());

@@ -1,7 +1,7 @@
 //! Descriptor sets of storage buffers, for the addressing form that validation can see through.
 
 use super::buffer::Buffer;
-use super::calls::{Call, CallError};
+use super::calls::{Call, CallError, ResultCode};
 use super::device::DeviceShared;
 use ash::vk;
 use std::sync::Arc;
@@ -48,38 +48,19 @@ impl Drop for SetLayout {
     }
 }
 
-/// A set of a pool. Lives as long as the pool, which a recording that binds it keeps.
-#[derive(Clone, Copy)]
-pub(crate) struct DescriptorSet(pub(super) vk::DescriptorSet);
-
-/// Owner of `VkDescriptorPool`.
-pub(crate) struct DescriptorPool {
+/// A pool with its only set. Owner of `VkDescriptorPool`; holds everything the set refers to.
+pub(crate) struct DescriptorSet {
     shared: Arc<DeviceShared>,
-    handle: vk::DescriptorPool,
-    held: Vec<Arc<SetLayout>>,
-    buffers: Vec<Arc<Buffer>>,
+    pool: vk::DescriptorPool,
+    set: vk::DescriptorSet,
+    _layout: Arc<SetLayout>,
+    _buffers: Vec<Arc<Buffer>>,
 }
 
-impl DescriptorPool {
-    /// Room for `sets` sets with `bindings` storage buffers together.
+impl DescriptorSet {
+    /// A set whose binding k is the k-th range `(buffer, offset, bytes)`; one range per binding of the layout.
     pub(crate) fn new(
         shared: &Arc<DeviceShared>,
-        sets: u32,
-        bindings: u32,
-    ) -> Result<DescriptorPool, CallError> {
-        let sizes = [vk::DescriptorPoolSize {
-            ty: vk::DescriptorType::STORAGE_BUFFER,
-            descriptor_count: bindings.max(1),
-        }];
-        let info = vk::DescriptorPoolCreateInfo::default().max_sets(sets.max(1)).pool_sizes(&sizes);
-        // SAFETY: plain data.
-        let handle = unsafe { shared.table.create_descriptor_pool(&info) }?;
-        Ok(DescriptorPool { shared: shared.clone(), handle, held: Vec::new(), buffers: Vec::new() })
-    }
-
-    /// A set whose binding k is the k-th range `(buffer, offset, bytes)`; one range per binding of the layout.
-    pub(crate) fn set(
-        &mut self,
         layout: &Arc<SetLayout>,
         ranges: &[(Arc<Buffer>, u64, u64)],
     ) -> Result<DescriptorSet, CallError> {
@@ -88,14 +69,33 @@ impl DescriptorPool {
             return Err(CallError::Range { offset: 0, len, size });
         }
         ranges.iter().try_for_each(|(buffer, offset, bytes)| buffer.check(*offset, *bytes))?;
+        let ty = vk::DescriptorType::STORAGE_BUFFER;
+        let sizes = [vk::DescriptorPoolSize { ty, descriptor_count: layout.bindings.max(1) }];
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
+        // SAFETY: plain data.
+        let pool = unsafe { shared.table.create_descriptor_pool(&info) }?;
+        let mut made = DescriptorSet {
+            shared: shared.clone(),
+            pool,
+            set: vk::DescriptorSet::null(),
+            _layout: layout.clone(),
+            _buffers: ranges.iter().map(|r| r.0.clone()).collect(),
+        };
+        made.set = made.allocate(layout)?;
+        made.update(ranges);
+        Ok(made)
+    }
+
+    fn allocate(&self, layout: &SetLayout) -> Result<vk::DescriptorSet, CallError> {
         let layouts = [layout.handle];
-        let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.handle).set_layouts(&layouts);
-        // SAFETY: pool and layout are alive; the pool is borrowed mutably.
+        let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.pool).set_layouts(&layouts);
+        // SAFETY: pool and layout are alive, and nobody else knows the pool.
         let sets = unsafe { self.shared.table.allocate_descriptor_sets(&info) }?;
-        let set = *sets.first().ok_or(CallError::Failed {
-            call: Call::AllocateDescriptorSets,
-            code: super::calls::ResultCode(vk::Result::ERROR_UNKNOWN.as_raw()),
-        })?;
+        let none = ResultCode(vk::Result::ERROR_UNKNOWN.as_raw());
+        sets.first().copied().ok_or(CallError::Failed { call: Call::AllocateDescriptorSets, code: none })
+    }
+
+    fn update(&self, ranges: &[(Arc<Buffer>, u64, u64)]) {
         let infos: Vec<_> = ranges
             .iter()
             .map(|(buffer, offset, bytes)| {
@@ -106,23 +106,24 @@ impl DescriptorPool {
             .zip(&infos)
             .map(|(binding, info)| {
                 vk::WriteDescriptorSet::default()
-                    .dst_set(set)
+                    .dst_set(self.set)
                     .dst_binding(binding)
                     .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
                     .buffer_info(info)
             })
             .collect();
-        // SAFETY: the set is new and so not in use; the ranges lie inside their buffers (checked).
+        // SAFETY: the set is new and so not in use; the ranges lie inside their buffers (checked), which are held.
         unsafe { self.shared.table.device.update_descriptor_sets(&writes, &[]) };
-        self.held.push(layout.clone());
-        self.buffers.extend(ranges.iter().map(|r| r.0.clone()));
-        Ok(DescriptorSet(set))
+    }
+
+    pub(super) fn handle(&self) -> vk::DescriptorSet {
+        self.set
     }
 }
 
-impl Drop for DescriptorPool {
+impl Drop for DescriptorSet {
     fn drop(&mut self) {
-        // SAFETY: recordings that bind its sets hold an `Arc` of the pool and wait before they go.
-        self.shared.table.destroy(|d| unsafe { d.destroy_descriptor_pool(self.handle, None) });
+        // SAFETY: recordings that bind the set hold an `Arc` of it and wait before they go.
+        self.shared.table.destroy(|d| unsafe { d.destroy_descriptor_pool(self.pool, None) });
     }
 }

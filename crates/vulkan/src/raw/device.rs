@@ -34,10 +34,11 @@ impl DeviceShared {
         snapshot: &Snapshot,
         plan: &DevicePlan,
     ) -> Result<Arc<DeviceShared>, CallError> {
-        let physical = *instance
-            .physical_devices()?
-            .get(index)
-            .ok_or(CallError::Range { offset: index as u64, len: 1, size: 0 })?;
+        let physical = *instance.physical_devices()?.get(index).ok_or(CallError::Range {
+            offset: index as u64,
+            len: 1,
+            size: 0,
+        })?;
         let device = create(instance, physical, plan)?;
         Ok(Arc::new(DeviceShared {
             table: DeviceTable { device, log: instance.calls().clone() },
@@ -50,11 +51,6 @@ impl DeviceShared {
             taken: snapshot.heaps.iter().map(|_| AtomicU64::new(0)).collect(),
             instance: instance.clone(),
         }))
-    }
-
-    /// The instance it was made from.
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.instance
     }
 
     /// The log of calls.
@@ -118,13 +114,11 @@ fn create(
         .queue_family_index(plan.queue_family)
         .queue_priorities(&priorities)];
     // Names come from the driver's own list, which holds no zero bytes; one that did would be left out.
-    let names: Vec<CString> =
-        plan.extensions.iter().filter_map(|n| CString::new(n.as_str()).ok()).collect();
+    let names: Vec<CString> = plan.extensions.iter().filter_map(|n| CString::new(n.as_str()).ok()).collect();
     let names: Vec<_> = names.iter().map(|n| n.as_ptr()).collect();
     let enable = &plan.enable;
     let base = vk::PhysicalDeviceFeatures::default().shader_int64(enable.int64);
-    let mut f11 =
-        vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(enable.storage16);
+    let mut f11 = vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(enable.storage16);
     let mut f12 = vk::PhysicalDeviceVulkan12Features::default()
         .buffer_device_address(true)
         .timeline_semaphore(true)

@@ -61,6 +61,10 @@ pub enum InstanceError {
 }
 
 /// An instance with its messenger. Owner of `VkInstance` and `VkDebugUtilsMessengerEXT`.
+///
+/// The loader unloads the drivers with the last instance. NVIDIA's driver (580.159.04, 2026-11-21) can be loaded only
+/// about 29 times in a process ("cannot allocate memory in static TLS block", then no driver is found), so a process
+/// that opens devices again and again keeps one instance alive meanwhile.
 pub struct Instance {
     pub(super) table: InstanceTable,
     messenger: Option<(ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT)>,

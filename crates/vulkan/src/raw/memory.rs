@@ -26,8 +26,7 @@ impl Memory {
     /// Takes memory of one type, for buffers whose address kernels use.
     pub(super) fn new(shared: &Arc<DeviceShared>, size: u64, memory_type: u32) -> Result<Memory, CallError> {
         let kind = *shared.memory_type(memory_type).ok_or(CallError::NoMemoryType { size })?;
-        let mut flags =
-            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
         let info = vk::MemoryAllocateInfo::default()
             .allocation_size(size)
             .memory_type_index(memory_type)
@@ -46,9 +45,8 @@ impl Memory {
         };
         if kind.host_visible {
             // SAFETY: the memory is host-visible and not mapped yet.
-            let at = unsafe {
-                shared.table.map_memory(handle, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())
-            }?;
+            let at =
+                unsafe { shared.table.map_memory(handle, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) }?;
             memory.mapped = Some(Mutex::new(HostPointer(at.cast())));
         }
         Ok(memory)
@@ -75,9 +73,7 @@ impl Memory {
             // SAFETY: the range lies inside the mapping (checked), the source is a live slice elsewhere, and the lock
             // keeps other copies out. That the device is not using the range is the caller's protocol; a breach of
             // it gives wrong bytes on the device, not an invalid access here.
-            unsafe {
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.0.add(offset as usize), bytes.len())
-            };
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.0.add(offset as usize), bytes.len()) };
         }
         if self.coherent || bytes.is_empty() {
             return Ok(());
@@ -97,9 +93,7 @@ impl Memory {
         }
         let at = mapped.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: as in `write`, with the roles exchanged.
-        unsafe {
-            std::ptr::copy_nonoverlapping(at.0.add(offset as usize), bytes.as_mut_ptr(), bytes.len())
-        };
+        unsafe { std::ptr::copy_nonoverlapping(at.0.add(offset as usize), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
 

@@ -82,7 +82,8 @@ unsafe extern "system" fn receive(
     user: *mut c_void,
 ) -> vk::Bool32 {
     // SAFETY: see above; null pointers are refused first.
-    let (Some(data), Some(log)) = (unsafe { data.as_ref() }, unsafe { user.cast::<MessageLog>().as_ref() }) else {
+    let (Some(data), Some(log)) = (unsafe { data.as_ref() }, unsafe { user.cast::<MessageLog>().as_ref() })
+    else {
         return vk::FALSE;
     };
     let text = |p: *const std::ffi::c_char| {

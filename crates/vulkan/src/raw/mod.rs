@@ -1,7 +1,7 @@
 //! One owner per Vulkan handle, and the only `unsafe` of pumice.
 //!
 //! In: validated, plain arguments. Out: owners whose `Drop` returns what `new` took, and [`CallError`]. Every Vulkan
-//! call goes through [`table`], which counts it and can make it fail. Nothing here knows a plan, and nothing here
+//! call goes through `table`, which counts it and can make it fail. Nothing here knows a plan, and nothing here
 //! decides what to record.
 #![allow(unsafe_code)]
 
@@ -20,13 +20,16 @@ pub(crate) mod queue;
 pub(crate) mod snapshot;
 pub(crate) mod table;
 
+#[cfg(all(test, unix))]
+mod on_device;
+
 pub use calls::{Call, CallError, CallLog, FaultPlan, FaultResult};
 pub use instance::{Instance, InstanceError, InstanceOptions, Validation};
 pub use messages::{Message, MessageLog, Severity};
 
 pub(crate) use buffer::{Buffer, BufferUsage};
 pub(crate) use commands::{Commands, DispatchTarget, Masks, Recorder};
-pub(crate) use descriptors::{DescriptorPool, DescriptorSet, SetLayout};
+pub(crate) use descriptors::{DescriptorSet, SetLayout};
 pub(crate) use device::DeviceShared;
 pub(crate) use pipeline::{Pipeline, PipelineCache, PipelineLayout, ShaderModule};
 pub(crate) use queries::QueryPool;

@@ -44,9 +44,8 @@ impl PipelineLayout {
         push_bytes: u32,
         set: Option<Arc<SetLayout>>,
     ) -> Result<PipelineLayout, CallError> {
-        let ranges = [vk::PushConstantRange::default()
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)
-            .size(push_bytes)];
+        let ranges =
+            [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(push_bytes)];
         let sets: Vec<_> = set.iter().map(|s| s.handle()).collect();
         let mut info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
         if push_bytes > 0 {

@@ -7,6 +7,7 @@ use super::calls::CallError;
 use super::commands::Commands;
 use super::device::DeviceShared;
 use ash::vk;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Owner of a timeline `VkSemaphore`.
@@ -17,8 +18,9 @@ struct TimelineSemaphore {
 
 impl TimelineSemaphore {
     fn new(shared: &Arc<DeviceShared>) -> Result<TimelineSemaphore, CallError> {
-        let mut kind =
-            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE).initial_value(0);
+        let mut kind = vk::SemaphoreTypeCreateInfo::default()
+            .semaphore_type(vk::SemaphoreType::TIMELINE)
+            .initial_value(0);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         // SAFETY: timeline semaphores are enabled on the device.
         let handle = unsafe { shared.table.create_semaphore(&info) }?;
@@ -40,6 +42,8 @@ pub(crate) struct Queue {
     timeline: TimelineSemaphore,
     /// The last point submitted.
     last: Mutex<u64>,
+    /// The last point that is known to have passed.
+    passed: AtomicU64,
 }
 
 impl Queue {
@@ -48,7 +52,13 @@ impl Queue {
         let timeline = TimelineSemaphore::new(shared)?;
         // SAFETY: the device was made with one queue of this family.
         let handle = unsafe { shared.table.device.get_device_queue(shared.family(), 0) };
-        Ok(Arc::new(Queue { shared: shared.clone(), handle, timeline, last: Mutex::new(0) }))
+        Ok(Arc::new(Queue {
+            shared: shared.clone(),
+            handle,
+            timeline,
+            last: Mutex::new(0),
+            passed: AtomicU64::new(0),
+        }))
     }
 
     pub(crate) fn shared(&self) -> &Arc<DeviceShared> {
@@ -75,15 +85,17 @@ impl Queue {
         Ok(points[0])
     }
 
-    /// Waits until a point has passed.
+    /// Waits until a point has passed. Nothing is called for one that is known to have.
     pub(crate) fn wait(&self, point: u64) -> Result<(), CallError> {
-        if point == 0 {
+        if point <= self.passed.load(Ordering::Acquire) {
             return Ok(());
         }
         let (semaphores, points) = ([self.timeline.handle], [point]);
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&points);
         // SAFETY: the semaphore is alive; the point was submitted.
-        unsafe { self.shared.table.wait_semaphores(&info, u64::MAX) }
+        unsafe { self.shared.table.wait_semaphores(&info, u64::MAX) }?;
+        self.passed.fetch_max(point, Ordering::Release);
+        Ok(())
     }
 
     /// Waits in a destructor: by point, else until the queue is idle, else (device lost) not at all. In a forked

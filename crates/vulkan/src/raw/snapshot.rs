@@ -25,8 +25,7 @@ pub(super) fn take_snapshot(
     // SAFETY: `device` is of this instance; the structs of Vulkan 1.2 are chained only where the device knows them.
     let base = unsafe { table.instance.get_physical_device_properties(device) };
     if base.api_version >= vk::API_VERSION_1_2 {
-        let mut properties =
-            vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);
+        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);
         let mut wanted = vk::PhysicalDeviceFeatures2::default().push_next(&mut f11).push_next(&mut f12);
         // SAFETY: as above.
         unsafe {
@@ -91,10 +90,7 @@ fn kind(kind: vk::PhysicalDeviceType) -> DeviceKind {
     }
 }
 
-fn limits(
-    base: &vk::PhysicalDeviceLimits,
-    v11: &vk::PhysicalDeviceVulkan11Properties<'_>,
-) -> DeviceLimits {
+fn limits(base: &vk::PhysicalDeviceLimits, v11: &vk::PhysicalDeviceVulkan11Properties<'_>) -> DeviceLimits {
     DeviceLimits {
         max_workgroup_count: base.max_compute_work_group_count,
         max_workgroup_invocations: base.max_compute_work_group_invocations,
@@ -129,6 +125,7 @@ fn abilities(
             && v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE),
         preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
         preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
+        round_to_nearest_f32: yes(v12.shader_rounding_mode_rte_float32),
     }
 }
 

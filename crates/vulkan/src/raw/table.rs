@@ -67,7 +67,8 @@ impl InstanceTable {
     /// Physical devices, in the loader's order.
     pub(super) fn physical_devices(&self) -> Result<Vec<vk::PhysicalDevice>, CallError> {
         // SAFETY: the instance is alive.
-        self.log.attempt(Call::EnumeratePhysicalDevices, || unsafe { self.instance.enumerate_physical_devices() })
+        self.log
+            .attempt(Call::EnumeratePhysicalDevices, || unsafe { self.instance.enumerate_physical_devices() })
     }
 
     /// Names of a device's extensions.

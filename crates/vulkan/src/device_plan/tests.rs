@@ -8,15 +8,15 @@ fn snapshot(text: &str) -> Snapshot {
 }
 
 fn h200() -> Snapshot {
-    snapshot(include_str!("../tests/snapshots/h200.json"))
+    snapshot(include_str!("../../tests/snapshots/h200.json"))
 }
 
 fn lavapipe_22() -> Snapshot {
-    snapshot(include_str!("../tests/snapshots/lavapipe-22.3.json"))
+    snapshot(include_str!("../../tests/snapshots/lavapipe-22.3.json"))
 }
 
 fn lavapipe_25() -> Snapshot {
-    snapshot(include_str!("../tests/snapshots/lavapipe-25.0.json"))
+    snapshot(include_str!("../../tests/snapshots/lavapipe-25.0.json"))
 }
 
 #[test]
@@ -24,7 +24,11 @@ fn h200_is_planned_as_its_profile_says() {
     let plan = DevicePlan::new(&h200()).unwrap();
     assert_eq!(plan.queue_family, 2, "the family that only computes");
     assert!(plan.timestamps && plan.memory_budget);
-    assert_eq!(plan.memory_types(RegionKind::Weights), [1, 4], "device memory, unseen by the host if possible");
+    assert_eq!(
+        plan.memory_types(RegionKind::Weights),
+        [1, 4],
+        "device memory, unseen by the host if possible"
+    );
     assert_eq!(plan.memory_types(RegionKind::IoIn)[0], 4, "device memory through the window");
     assert_eq!(plan.memory_types(RegionKind::Frame)[0], 4);
     assert_eq!(plan.memory_types(RegionKind::IoOut)[0], 3, "cached host memory");

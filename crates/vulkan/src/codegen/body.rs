@@ -1,0 +1,237 @@
+//! The body of one filled hole: inputs in, the expression, stores and the result out.
+//!
+//! In: a module and a fill. Out: the module with that hole's function replaced. Slot loaders and storers are called
+//! with the hole's own coordinates; each slot is loaded once.
+
+use super::CodegenError;
+use super::assembly::{Assembly, Function, Param, Shape};
+use super::lower::Code;
+use pumice_plan::kernel::{HoleFill, HoleInput};
+use pumice_types::scalar::RegType;
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, StorageClass, Word};
+use std::collections::BTreeMap;
+
+/// The functions a hole consists of.
+struct Hole<'f> {
+    fill: &'f HoleFill,
+    function: Function,
+    /// How many of the params are values; the rest are coordinates.
+    values: usize,
+    width: u32,
+}
+
+/// Replaces the body of the hole that `fill` names.
+pub(super) fn fill(assembly: &mut Assembly, fill: &HoleFill) -> Result<(), CodegenError> {
+    let hole = Hole::find(assembly, fill)?;
+    let mut code = Code { assembly, variables: Vec::new(), code: Vec::new(), width: hole.width };
+    let inputs = hole.inputs(&mut code)?;
+    let registers = code.lower(&fill.expr, &inputs);
+    hole.stores(&mut code, &registers)?;
+    hole.result(&mut code, &registers)?;
+    let Code { variables, code, .. } = code;
+    assembly.replace(&hole.function, variables.into_iter().chain(code).collect());
+    Ok(())
+}
+
+impl<'f> Hole<'f> {
+    fn find(assembly: &Assembly, fill: &'f HoleFill) -> Result<Hole<'f>, CodegenError> {
+        let name = &fill.hole;
+        let function = needed(assembly, name, format!("hole_{name}"))?;
+        let bad = |function: String| CodegenError::Signature { function };
+        let loader = assembly.function(&format!("slotload_{name}"))?;
+        let coordinates = loader.as_ref().map_or(0, |l| l.params.len().saturating_sub(1));
+        let values = function.params.len().checked_sub(coordinates);
+        let values = values.ok_or_else(|| bad(format!("hole_{name}")))?;
+        // Values and result have one type; a hole without them works at the width of its loader.
+        let of_function =
+            std::iter::once(function.result).chain(function.params[..values].iter().map(|p| p.ty));
+        let of_loader = loader.iter().map(|l| l.result);
+        let mut widths = of_function.chain(of_loader).filter_map(|ty| match assembly.describe(ty) {
+            Some(Shape::Elements(_, n)) => Some(n),
+            _ => None,
+        });
+        let width = widths.next().ok_or_else(|| bad(format!("hole_{name}")))?;
+        if widths.any(|w| w != width) || !(width == 1 || width == 4) {
+            return Err(bad(format!("hole_{name}")));
+        }
+        if fill.inputs.len() != fill.expr.inputs().len() {
+            let (expected, given) = (fill.expr.inputs().len(), fill.inputs.len());
+            return Err(CodegenError::Inputs { hole: name.clone(), expected, given });
+        }
+        if let (true, Some(ty)) = (width > 1, wide_register(fill)) {
+            return Err(CodegenError::Type { hole: name.clone(), ty, width });
+        }
+        Ok(Hole { fill, function, values, width })
+    }
+
+    /// The ids of the expression's inputs.
+    fn inputs(&self, code: &mut Code<'_>) -> Result<Vec<Word>, CodegenError> {
+        let mut loaded: BTreeMap<(u8, bool), Word> = BTreeMap::new();
+        let mut ids = Vec::new();
+        for (input, &ty) in self.fill.inputs.iter().zip(self.fill.expr.inputs()) {
+            let wide = ty.bits() == 64;
+            ids.push(match *input {
+                HoleInput::Value(index) => self.value(code, index, ty)?,
+                HoleInput::Slot(slot) => {
+                    let raw = match loaded.get(&(slot, wide)) {
+                        Some(&id) => id,
+                        None => self.load(code, slot, wide)?,
+                    };
+                    loaded.insert((slot, wide), raw);
+                    let raw_type = if wide { None } else { Some(RegType::U32) };
+                    self.register(code, raw, raw_type, ty)
+                }
+            });
+        }
+        Ok(ids)
+    }
+
+    fn value(&self, code: &mut Code<'_>, index: u8, ty: RegType) -> Result<Word, CodegenError> {
+        let hole = || self.fill.hole.clone();
+        let params = &self.function.params[..self.values];
+        let param = params.get(usize::from(index)).copied();
+        let param =
+            param.ok_or_else(|| CodegenError::NoValue { hole: hole(), index, values: self.values })?;
+        let Some(Shape::Elements(raw_type, _)) = code.assembly.describe(param.ty) else {
+            return Err(CodegenError::Signature { function: format!("hole_{}", self.fill.hole) });
+        };
+        if ty.bits() == 64 {
+            return Err(CodegenError::Type { hole: hole(), ty, width: self.width });
+        }
+        let raw = read(code, param);
+        Ok(self.register(code, raw, Some(raw_type), ty))
+    }
+
+    /// Calls the slot loader at the hole's coordinates; a wide load gives two words.
+    fn load(&self, code: &mut Code<'_>, slot: u8, wide: bool) -> Result<Word, CodegenError> {
+        let loader = self.slot_function(code, "slotload", wide)?;
+        let mut args = vec![code.assembly.constant(RegType::U32, slot.into(), 1)];
+        args.extend(self.coordinates(code));
+        self.call(code, &loader, &args)
+    }
+
+    fn stores(&self, code: &mut Code<'_>, registers: &[Word]) -> Result<(), CodegenError> {
+        for &(slot, index) in &self.fill.stores {
+            let (id, ty) = self.output(registers, index)?;
+            let wide = ty.bits() == 64;
+            let bits = self.to_bits(code, id, ty, if wide { None } else { Some(RegType::U32) });
+            let storer = self.slot_function(code, "slotstore", wide)?;
+            let mut args = vec![code.assembly.constant(RegType::U32, slot.into(), 1)];
+            args.extend(self.coordinates(code));
+            args.push(bits);
+            self.call(code, &storer, &args)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the body with the result, if the hole has one.
+    fn result(&self, code: &mut Code<'_>, registers: &[Word]) -> Result<(), CodegenError> {
+        let wrong = |expected| CodegenError::Result { hole: self.fill.hole.clone(), expected };
+        match (code.assembly.describe(self.function.result), self.fill.result) {
+            (Some(Shape::Void), None) => code.code.push(Instruction::new(Op::Return, None, None, Vec::new())),
+            (Some(Shape::Elements(raw_type, _)), Some(index)) => {
+                let (id, ty) = self.output(registers, index)?;
+                if ty.bits() == 64 {
+                    return Err(CodegenError::Type { hole: self.fill.hole.clone(), ty, width: self.width });
+                }
+                let id = self.to_bits(code, id, ty, Some(raw_type));
+                let value = vec![Operand::IdRef(id)];
+                code.code.push(Instruction::new(Op::ReturnValue, None, None, value));
+            }
+            (Some(Shape::Void), Some(_)) => return Err(wrong("not taken")),
+            _ => return Err(wrong("needed")),
+        }
+        Ok(())
+    }
+
+    fn output(&self, registers: &[Word], index: u16) -> Result<(Word, RegType), CodegenError> {
+        let expr = &self.fill.expr;
+        let reg = expr.outputs().get(usize::from(index));
+        let known = reg.and_then(|&r| Some((*registers.get(r.0 as usize)?, expr.reg_type(r)?)));
+        known.ok_or_else(|| CodegenError::NoOutput { hole: self.fill.hole.clone(), index })
+    }
+
+    /// The hole's coordinates as values.
+    fn coordinates(&self, code: &mut Code<'_>) -> Vec<Word> {
+        self.function.params[self.values..].iter().map(|&p| read(code, p)).collect()
+    }
+
+    fn slot_function(&self, code: &Code<'_>, verb: &str, wide: bool) -> Result<Function, CodegenError> {
+        let bits = if wide { "64" } else { "" };
+        needed(code.assembly, &self.fill.hole, format!("{verb}{bits}_{}", self.fill.hole))
+    }
+
+    /// A call; params passed by pointer get a variable of their own, because a callee may write to it.
+    fn call(&self, code: &mut Code<'_>, callee: &Function, args: &[Word]) -> Result<Word, CodegenError> {
+        if callee.params.len() != args.len() {
+            return Err(CodegenError::Signature { function: format!("slot function of {}", self.fill.hole) });
+        }
+        let mut operands = vec![Operand::IdRef(callee.id)];
+        for (param, &arg) in callee.params.iter().zip(args) {
+            operands.push(Operand::IdRef(match param.pointer {
+                None => arg,
+                Some(_) => {
+                    let pointer = code.assembly.variable_type(param.ty);
+                    let id = code.assembly.fresh();
+                    let class = vec![Operand::StorageClass(StorageClass::Function)];
+                    code.variables.push(Instruction::new(Op::Variable, Some(pointer), Some(id), class));
+                    let store = vec![Operand::IdRef(id), Operand::IdRef(arg)];
+                    code.code.push(Instruction::new(Op::Store, None, None, store));
+                    id
+                }
+            }));
+        }
+        Ok(code.push(Op::FunctionCall, callee.result, operands))
+    }
+
+    /// Raw bits (F32 or U32 elements, or `None` for the two words of a 64-bit one) as a register of type `to`.
+    fn register(&self, code: &mut Code<'_>, raw: Word, raw_type: Option<RegType>, to: RegType) -> Word {
+        if raw_type == Some(to) {
+            return raw;
+        }
+        if to == RegType::Bool {
+            let word = self.register(code, raw, raw_type, RegType::U32);
+            let zero = code.constant(RegType::U32, 0);
+            return code.op(Op::INotEqual, RegType::Bool, &[word, zero]);
+        }
+        code.op(Op::Bitcast, to, &[raw])
+    }
+
+    /// A register as raw bits; Bool as 0 or 1.
+    fn to_bits(&self, code: &mut Code<'_>, id: Word, ty: RegType, raw_type: Option<RegType>) -> Word {
+        match raw_type {
+            Some(raw) if raw == ty => id,
+            _ if ty == RegType::Bool => {
+                let [one, zero] = [1, 0].map(|v| code.constant(RegType::U32, v));
+                let word = code.op(Op::Select, RegType::U32, &[id, one, zero]);
+                self.to_bits(code, word, RegType::U32, raw_type)
+            }
+            Some(raw) => code.op(Op::Bitcast, raw, &[id]),
+            None => {
+                let word = code.assembly.reg_type(RegType::U32, 1);
+                let pair = code.assembly.vector(word, 2);
+                code.push(Op::Bitcast, pair, vec![Operand::IdRef(id)])
+            }
+        }
+    }
+}
+
+/// The value of a param.
+fn read(code: &mut Code<'_>, param: Param) -> Word {
+    match param.pointer {
+        None => param.id,
+        Some(_) => code.push(Op::Load, param.ty, vec![Operand::IdRef(param.id)]),
+    }
+}
+
+fn needed(assembly: &Assembly, hole: &str, function: String) -> Result<Function, CodegenError> {
+    let found = assembly.function(&function)?;
+    found.ok_or_else(|| CodegenError::NoFunction { hole: hole.to_owned(), function })
+}
+
+/// A register of the expression that is a 64-bit integer.
+fn wide_register(fill: &HoleFill) -> Option<RegType> {
+    let expr = &fill.expr;
+    expr.inputs().iter().copied().chain(expr.insts().iter().map(|i| i.ty)).find(|t| t.bits() == 64)
+}

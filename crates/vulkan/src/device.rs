@@ -1,0 +1,269 @@
+//! Opening a device, and the runtime's `Device` over it.
+//!
+//! In: which device, and options made at the edge (no environment is read). Out: a [`VulkanDevice`], or why not.
+
+use crate::cache_file::CacheIdentity;
+use crate::device_plan::{DevicePlan, Refusal};
+use crate::error::OpenError;
+use crate::gpu::{Gpu, Poison};
+use crate::kernel_source::{CheckedInKernels, KernelSource};
+use crate::loaded::VulkanLoaded;
+use crate::pipelines::{PipelineOptions, Pipelines};
+use crate::raw::{
+    CallLog, DeviceShared, FaultPlan, Instance, InstanceOptions, MessageLog, Queue, Validation,
+};
+use crate::snapshot::{DeviceKind, Snapshot};
+use crate::staging::Staging;
+use pumice_plan::Plan;
+use pumice_plan::kernel::interface::Addressing;
+use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded};
+use pumice_types::Target;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// How a device is opened.
+#[derive(Clone)]
+pub struct DeviceOptions {
+    /// What the validation layer checks.
+    pub validation: Validation,
+    /// Which Vulkan call fails, for tests.
+    pub faults: FaultPlan,
+    /// How kernels reach their operands: by address (the product), or through descriptors with tight ranges, so that
+    /// synchronization validation sees every operand (plain kernels only).
+    pub addressing: Addressing,
+    /// Folder of the pipeline cache; `None`: pipelines are made anew by every process.
+    pub cache_dir: Option<PathBuf>,
+    /// Where kernels come from.
+    pub kernels: Arc<dyn KernelSource>,
+    /// Threads that make pipelines; `None`: as many as the machine runs.
+    pub pipeline_threads: Option<usize>,
+    /// Fill memory with this word, put guard bands around every chunk, and fail a run that touched one.
+    pub poison: Option<Poison>,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> DeviceOptions {
+        DeviceOptions {
+            validation: Validation::Off,
+            faults: FaultPlan::default(),
+            addressing: Addressing::Address,
+            cache_dir: None,
+            kernels: Arc::new(CheckedInKernels),
+            pipeline_threads: None,
+            poison: None,
+        }
+    }
+}
+
+/// Which device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// The best one that can be used: discrete before integrated before CPU, then the one with more memory.
+    #[default]
+    Best,
+    /// By its place in the list.
+    Index(usize),
+    /// By its name, or a part of it that only one device has; upper and lower case are the same.
+    Name(String),
+    /// By its UUID.
+    Uuid([u8; 16]),
+}
+
+/// A device in the list, with what pumice makes of it.
+#[derive(Clone, Debug)]
+pub struct DeviceReport {
+    /// Its place in the list.
+    pub index: usize,
+    /// What it says of itself.
+    pub snapshot: Snapshot,
+    /// How it would be used, or why it cannot.
+    pub verdict: Result<DevicePlan, Vec<Refusal>>,
+}
+
+/// An opened Vulkan device.
+pub struct VulkanDevice {
+    pub(crate) gpu: Arc<Gpu>,
+    snapshot: Snapshot,
+    messages: Arc<MessageLog>,
+}
+
+/// Every device of this machine, in the loader's order.
+pub fn devices() -> Result<Vec<DeviceReport>, OpenError> {
+    reports(&Instance::new(&InstanceOptions::default())?)
+}
+
+pub(crate) fn reports(instance: &Instance) -> Result<Vec<DeviceReport>, OpenError> {
+    let snapshots = instance.snapshots()?;
+    Ok(snapshots
+        .into_iter()
+        .enumerate()
+        .map(|(index, snapshot)| DeviceReport { index, verdict: DevicePlan::new(&snapshot), snapshot })
+        .collect())
+}
+
+/// The report a pick means.
+pub(crate) fn choose(reports: Vec<DeviceReport>, pick: &Pick) -> Result<DeviceReport, OpenError> {
+    if reports.is_empty() {
+        return Err(OpenError::NoDevice);
+    }
+    let available: Vec<String> =
+        reports.iter().map(|r| format!("{}: {}", r.index, r.snapshot.name)).collect();
+    let not_found = |wanted: String| OpenError::NotFound { wanted, available };
+    match pick {
+        Pick::Best => {
+            let first = reports[0].clone();
+            let usable = reports.into_iter().filter(|r| r.verdict.is_ok());
+            Ok(usable.min_by_key(rank).unwrap_or(first))
+        }
+        Pick::Index(i) => reports.into_iter().nth(*i).ok_or_else(|| not_found(format!("number {i}"))),
+        Pick::Uuid(uuid) => {
+            let hex: String = uuid.iter().map(|b| format!("{b:02x}")).collect();
+            let mut found = reports.into_iter().filter(|r| r.snapshot.device_uuid == *uuid);
+            found.next().ok_or_else(|| not_found(format!("of UUID {hex}")))
+        }
+        Pick::Name(name) => {
+            let lower = name.to_lowercase();
+            let exact = reports.iter().position(|r| r.snapshot.name.to_lowercase() == lower);
+            let mut part = (0..reports.len())
+                .filter(|&i| !name.is_empty() && reports[i].snapshot.name.to_lowercase().contains(&lower));
+            let found = exact.or_else(|| part.next().filter(|_| part.next().is_none()));
+            let found = found.ok_or_else(|| not_found(format!("named `{name}` (or several are)")))?;
+            Ok(reports[found].clone())
+        }
+    }
+}
+
+/// Smaller is better.
+fn rank(report: &DeviceReport) -> (u8, std::cmp::Reverse<u64>, usize) {
+    let kind = match report.snapshot.kind {
+        DeviceKind::Discrete => 0,
+        DeviceKind::Integrated => 1,
+        DeviceKind::Virtual => 2,
+        DeviceKind::Other => 3,
+        DeviceKind::Cpu => 4,
+    };
+    let memory = report.verdict.as_ref().map_or(0, |p| p.target.limits.memory.0);
+    (kind, std::cmp::Reverse(memory), report.index)
+}
+
+impl VulkanDevice {
+    /// Opens a device.
+    pub fn open(pick: &Pick, options: &DeviceOptions) -> Result<VulkanDevice, OpenError> {
+        let wanted = InstanceOptions { validation: options.validation, faults: options.faults };
+        VulkanDevice::open_on(Arc::new(Instance::new(&wanted)?), pick, options)
+    }
+
+    /// Opens a device of an instance that the caller made; its faults and validation count, not those of `options`.
+    /// So a test can keep the instance's logs when opening fails.
+    pub fn open_on(
+        instance: Arc<Instance>,
+        pick: &Pick,
+        options: &DeviceOptions,
+    ) -> Result<VulkanDevice, OpenError> {
+        let report = choose(reports(&instance)?, pick)?;
+        let DeviceReport { index, snapshot, verdict } = report;
+        let plan =
+            verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
+        let messages = instance.messages().clone();
+        let shared = DeviceShared::new(&instance, index, &snapshot, &plan)?;
+        let queue = Queue::new(&shared)?;
+        let pipelines = PipelineOptions {
+            source: options.kernels.clone(),
+            addressing: options.addressing,
+            controls: plan.float_controls,
+            threads: options.pipeline_threads,
+            cache: options
+                .cache_dir
+                .as_ref()
+                .map(|dir| (dir.clone(), CacheIdentity::new(&snapshot, options.kernels.identity()))),
+        };
+        let gpu = Gpu {
+            pipelines: Pipelines::new(&shared, pipelines)?,
+            staging: Mutex::new(Staging::default()),
+            plan,
+            poison: options.poison,
+            timestamp_period_ns: f64::from(snapshot.limits.timestamp_period_ns),
+            storage_buffers: snapshot.limits.max_storage_buffers,
+            storage_alignment: snapshot.limits.storage_offset_alignment.max(4),
+            queue,
+            shared,
+        };
+        Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages })
+    }
+
+    /// What the device says of itself.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// How it is used.
+    pub fn device_plan(&self) -> &DevicePlan {
+        &self.gpu.plan
+    }
+
+    /// The log of Vulkan calls: how many pipelines were made, command buffers begun, and so on.
+    pub fn calls(&self) -> &Arc<CallLog> {
+        self.gpu.shared.log()
+    }
+
+    /// The validation layer's messages. The log outlives the device.
+    pub fn messages(&self) -> &Arc<MessageLog> {
+        &self.messages
+    }
+
+    /// What happened to the pipeline cache, for people.
+    pub fn notes(&self) -> Vec<String> {
+        self.gpu.pipelines.notes()
+    }
+}
+
+impl Device for VulkanDevice {
+    fn name(&self) -> String {
+        format!("{} ({} {})", self.snapshot.name, self.snapshot.driver_name, self.snapshot.driver_info)
+    }
+
+    fn target(&self) -> &Target {
+        &self.gpu.plan.target
+    }
+
+    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        Ok(Arc::new(VulkanLoaded::new(&self.gpu, plan, host.as_ref())?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(index: usize, name: &str, kind: DeviceKind) -> DeviceReport {
+        let text = include_str!("../tests/snapshots/lavapipe-22.3.json");
+        let base: Snapshot = serde_json::from_str(text).unwrap();
+        let mut snapshot = Snapshot { name: name.into(), kind, ..base };
+        snapshot.device_uuid[15] = index as u8;
+        DeviceReport { index, verdict: DevicePlan::new(&snapshot), snapshot }
+    }
+
+    fn three() -> Vec<DeviceReport> {
+        let mut refused = report(2, "Old GPU", DeviceKind::Discrete);
+        refused.verdict = Err(vec![Refusal::TimelineSemaphore]);
+        vec![report(0, "llvmpipe", DeviceKind::Cpu), report(1, "Small GPU", DeviceKind::Integrated), refused]
+    }
+
+    #[test]
+    fn the_best_usable_device_is_chosen() {
+        assert_eq!(choose(three(), &Pick::Best).unwrap().index, 1);
+        assert!(matches!(choose(Vec::new(), &Pick::Best), Err(OpenError::NoDevice)));
+    }
+
+    #[test]
+    fn devices_are_found_by_index_name_and_uuid() {
+        assert_eq!(choose(three(), &Pick::Index(2)).unwrap().index, 2);
+        assert_eq!(choose(three(), &Pick::Name("LLVM".into())).unwrap().index, 0);
+        let uuid = three()[1].snapshot.device_uuid;
+        assert_eq!(choose(three(), &Pick::Uuid(uuid)).unwrap().index, 1);
+        for pick in [Pick::Index(3), Pick::Name("GPU".into()), Pick::Name("".into()), Pick::Uuid([9; 16])] {
+            let error = choose(three(), &pick).unwrap_err();
+            assert!(error.to_string().contains("1: Small GPU"), "{error}");
+        }
+    }
+}

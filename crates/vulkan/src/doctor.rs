@@ -1,0 +1,150 @@
+//! What a machine has for pumice, what it lacks, what that costs, and how to get it.
+//!
+//! In: the loader and the drivers of this machine. Out: findings as plain data; nothing is printed or installed here.
+
+use crate::device::{DeviceReport, reports};
+use crate::error::OpenError;
+use crate::raw::{Instance, InstanceError, InstanceOptions, Validation};
+use crate::snapshot::DeviceKind;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// As it should be.
+    Good,
+    /// Works, with a cost.
+    Costs,
+    /// Does not work.
+    Broken,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it matters.
+    pub weight: Weight,
+    /// What was found.
+    pub what: String,
+    /// What it costs; empty where nothing.
+    pub cost: String,
+    /// How to get it; empty where there is nothing to do.
+    pub remedy: String,
+}
+
+const GET_DRIVER: &str = "Debian, Ubuntu: apt install mesa-vulkan-drivers; Fedora: dnf install mesa-vulkan-drivers; \
+     Arch: pacman -S vulkan-swrast (CPU) or the package of your GPU; NVIDIA: its own driver; macOS: MoltenVK; \
+     Windows: the vendor's graphics driver";
+const GET_LOADER: &str = "Debian, Ubuntu: apt install libvulkan1; Fedora: dnf install vulkan-loader; Arch: pacman -S \
+     vulkan-icd-loader; macOS: the Vulkan SDK; Windows: the vendor's graphics driver";
+const GET_LAYER: &str = "Debian, Ubuntu: apt install vulkan-validationlayers; Fedora: dnf install \
+     vulkan-validation-layers; Arch: pacman -S vulkan-validation-layers";
+
+fn finding(weight: Weight, what: impl Into<String>, cost: &str, remedy: &str) -> Finding {
+    Finding { weight, what: what.into(), cost: cost.to_owned(), remedy: remedy.to_owned() }
+}
+
+/// Everything there is to say about this machine's Vulkan.
+pub fn diagnose() -> Vec<Finding> {
+    let instance = match Instance::new(&InstanceOptions::default()) {
+        Ok(instance) => instance,
+        Err(error) => return vec![no_instance(&error)],
+    };
+    let mut findings = vec![finding(Weight::Good, "the Vulkan loader works", "", "")];
+    match reports(&instance) {
+        Ok(list) if list.is_empty() => findings.push(no_instance(&InstanceError::NoDriver)),
+        Ok(list) => list.iter().for_each(|r| describe(r, &mut findings)),
+        Err(error) => findings.push(broken(&error)),
+    }
+    let validation = InstanceOptions { validation: Validation::Synchronization, ..Default::default() };
+    findings.push(match Instance::new(&validation) {
+        Ok(_) => finding(Weight::Good, "the Khronos validation layer is installed", "", ""),
+        Err(_) => finding(
+            Weight::Costs,
+            "the Khronos validation layer is not installed",
+            "only pumice's own tests need it",
+            GET_LAYER,
+        ),
+    });
+    findings
+}
+
+fn broken(error: &OpenError) -> Finding {
+    finding(Weight::Broken, error.to_string(), "plans run on the CPU interpreter, slowly", GET_DRIVER)
+}
+
+fn no_instance(error: &InstanceError) -> Finding {
+    let remedy = match error {
+        InstanceError::NoLoader(_) | InstanceError::LoaderTooOld { .. } => GET_LOADER,
+        _ => GET_DRIVER,
+    };
+    finding(Weight::Broken, error.to_string(), "plans run on the CPU interpreter, slowly", remedy)
+}
+
+/// What is said about one device.
+pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
+    let s = &report.snapshot;
+    let name = format!("device {}: {}", report.index, s.name);
+    match &report.verdict {
+        Err(refusals) => {
+            for refusal in refusals {
+                let what = format!("{name} cannot be used: {refusal}");
+                findings.push(finding(Weight::Broken, what, "the device is left out", GET_DRIVER));
+            }
+            return;
+        }
+        Ok(_) => {
+            let what = format!("{name}, Vulkan {}, {} {}", s.api, s.driver_name, s.driver_info);
+            findings.push(finding(Weight::Good, what, "", ""));
+        }
+    }
+    let mut costs = |missing: bool, what: &str, cost: &str, remedy: &str| {
+        if missing {
+            findings.push(finding(Weight::Costs, format!("{name}: {what}"), cost, remedy));
+        }
+    };
+    let update = "update the driver; some devices never have it";
+    costs(
+        s.kind == DeviceKind::Cpu,
+        "it computes on the CPU",
+        "10 to 1000 times slower than a GPU",
+        GET_DRIVER,
+    );
+    let a = &s.abilities;
+    costs(!a.int64, "no 64-bit integers in kernels", "i64 values go to the host", update);
+    costs(!a.subgroup_arithmetic, "no subgroup reductions", "slower reductions and norms", update);
+    costs(!a.preserve_special_f32, "NaN and infinity are not promised", "special values may differ", update);
+    costs(
+        !s.has_extension("VK_EXT_memory_budget"),
+        "free memory cannot be asked for",
+        "memory that other programs take is seen only when an allocation fails",
+        update,
+    );
+    let window = s.memory_types.iter().any(|t| t.device_local && t.host_visible);
+    costs(
+        !window,
+        "the host cannot write device memory",
+        "inputs are read over the bus",
+        "switch on resizable BAR in the firmware",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device_plan::DevicePlan;
+    use crate::snapshot::Snapshot;
+
+    #[test]
+    fn what_is_missing_has_a_cost_and_a_remedy() {
+        let mut snapshot: Snapshot =
+            serde_json::from_str(include_str!("../tests/snapshots/h200.json")).unwrap();
+        snapshot.abilities.int64 = false;
+        snapshot.memory_types.truncate(4);
+        let report = DeviceReport { index: 0, verdict: DevicePlan::new(&snapshot), snapshot };
+        let mut findings = Vec::new();
+        describe(&report, &mut findings);
+        let costs: Vec<_> = findings.iter().filter(|f| f.weight == Weight::Costs).collect();
+        assert_eq!(costs.len(), 2);
+        assert!(costs.iter().all(|f| !f.cost.is_empty() && !f.remedy.is_empty()));
+    }
+}

@@ -1,0 +1,61 @@
+//! Why a device cannot be opened, and how failed calls become the runtime's `DeviceError`.
+
+use crate::device_plan::Refusal;
+use crate::raw::{CallError, InstanceError};
+use pumice_runtime::device::DeviceError;
+
+/// Why there is no device.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No usable Vulkan on this machine, or validation was asked for and is missing.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    /// The loader works but lists no device.
+    #[error("Vulkan is installed, but no driver offers a device")]
+    NoDevice,
+    /// No device fits what was asked for.
+    #[error("no device is {wanted}; there are: {}", available.join(", "))]
+    NotFound {
+        /// What was asked for.
+        wanted: String,
+        /// The devices there are.
+        available: Vec<String>,
+    },
+    /// The device cannot run pumice.
+    #[error("{device} cannot be used: {}", reasons(refusals))]
+    Refused {
+        /// The device.
+        device: String,
+        /// Every reason.
+        refusals: Vec<Refusal>,
+    },
+    /// The driver failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn reasons(refusals: &[Refusal]) -> String {
+    refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl From<CallError> for OpenError {
+    fn from(error: CallError) -> OpenError {
+        OpenError::Device(device_error(error))
+    }
+}
+
+/// A failed call as the runtime knows it. Where memory was being taken, `memory` says more than this does.
+pub(crate) fn device_error(error: CallError) -> DeviceError {
+    match error {
+        CallError::Forked => DeviceError::Forked,
+        CallError::Failed { call, .. } if error.is_lost() => {
+            DeviceError::Lost(format!("{} said so", call.name()))
+        }
+        CallError::Failed { call, code } => {
+            DeviceError::Call { call: call.name().to_owned(), code: format!("{code:?}") }
+        }
+        CallError::Range { .. } | CallError::NotMapped | CallError::NoMemoryType { .. } => {
+            DeviceError::Unsupported(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! An opened device with everything its plans share: queue, staging, pipelines, and what was decided about it.
+
+use crate::device_plan::DevicePlan;
+use crate::error::device_error;
+use crate::pipelines::Pipelines;
+use crate::raw::{Commands, DeviceShared, Masks, Queue, Recorder};
+use crate::staging::Staging;
+use pumice_runtime::device::DeviceError;
+use std::sync::{Arc, Mutex};
+
+/// Every hazard a recording may meet in front of itself: kernels and copies of what ran before.
+pub(crate) const EVERYTHING_BEFORE: Masks =
+    Masks { shader: true, shader_reads_only: false, transfer: true, indirect: false, host: false };
+
+/// Everything a recording may do first.
+pub(crate) const EVERYTHING_BEHIND: Masks =
+    Masks { shader: true, shader_reads_only: false, transfer: true, indirect: true, host: false };
+
+/// The host, behind a submission.
+const HOST: Masks =
+    Masks { shader: false, shader_reads_only: false, transfer: false, indirect: false, host: true };
+
+/// A word that fills fresh memory and guard bands, and is looked for in the guards after every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poison(pub u32);
+
+/// What every plan on a device shares.
+pub(crate) struct Gpu {
+    pub(crate) pipelines: Pipelines,
+    pub(crate) staging: Mutex<Staging>,
+    pub(crate) plan: DevicePlan,
+    pub(crate) poison: Option<Poison>,
+    pub(crate) timestamp_period_ns: f64,
+    pub(crate) storage_buffers: u32,
+    pub(crate) storage_alignment: u64,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) shared: Arc<DeviceShared>,
+}
+
+impl Gpu {
+    /// A device that is gone or of another process says so before anything is tried.
+    pub(crate) fn check(&self) -> Result<(), DeviceError> {
+        let log = self.shared.log();
+        if log.forked() {
+            return Err(DeviceError::Forked);
+        }
+        if log.device_lost() {
+            return Err(DeviceError::Lost("an earlier call said so".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Runs lists once, one behind the other, and waits.
+    pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
+        let point = self.queue.submit(lists).map_err(device_error)?;
+        self.queue.wait(point).map_err(device_error)
+    }
+
+    /// A list that makes everything before it visible to the host; it closes every submission.
+    pub(crate) fn closing_list(&self) -> Result<Commands, DeviceError> {
+        let mut list = Recorder::new(&self.queue).map_err(device_error)?;
+        list.barrier(EVERYTHING_BEFORE, HOST);
+        list.finish().map_err(device_error)
+    }
+
+    /// A barrier that makes everything before it visible to the host.
+    pub(crate) fn host_barrier(list: &mut Recorder) {
+        list.barrier(EVERYTHING_BEFORE, HOST);
+    }
+}

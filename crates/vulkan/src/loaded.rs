@@ -1,0 +1,149 @@
+//! A plan on the device, with one copy of the weights.
+
+use crate::gpu::Gpu;
+use crate::host::HostSteps;
+use crate::memory::{Regions, check_room};
+use crate::pipelines::Request;
+use crate::record::{Scene, call_of};
+use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
+use pumice_plan::{Plan, Program, RegionKind, Span, StepId};
+use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded};
+use pumice_types::Bindings;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Which program of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgramRef {
+    /// The load program.
+    Load,
+    /// One of the runs.
+    Run(usize),
+}
+
+/// A loaded plan.
+pub(crate) struct VulkanLoaded {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) gpu: Arc<Gpu>,
+    weights: Arc<Regions>,
+    load_host: HostSteps,
+    run_host: Vec<HostSteps>,
+}
+
+impl VulkanLoaded {
+    /// Prepares the host steps and takes memory for the weights, if one session fits behind them.
+    pub(crate) fn new(
+        gpu: &Arc<Gpu>,
+        plan: Arc<Plan>,
+        host: &dyn HostOps,
+    ) -> Result<VulkanLoaded, DeviceError> {
+        gpu.check()?;
+        let load_host = HostSteps::prepare(&plan, &plan.load, host)?;
+        let run_host = plan
+            .runs
+            .iter()
+            .map(|r| HostSteps::prepare(&plan, &r.program, host))
+            .collect::<Result<_, _>>()?;
+        let all: Vec<_> = RegionKind::ALL.iter().filter_map(|&kind| plan.region(kind)).collect();
+        check_room(gpu, &all)?;
+        let weights: Vec<_> = plan.region(RegionKind::Weights).into_iter().collect();
+        let weights = Arc::new(Regions::new(gpu, &weights)?);
+        weights.poison(None)?;
+        Ok(VulkanLoaded { plan, gpu: gpu.clone(), weights, load_host, run_host })
+    }
+
+    fn program(&self, which: ProgramRef) -> Result<&Program, DeviceError> {
+        match which {
+            ProgramRef::Load => Ok(&self.plan.load),
+            ProgramRef::Run(i) => {
+                let run = self.plan.runs.get(i).map(|r| &r.program);
+                run.ok_or_else(|| DeviceError::Unsupported(format!("run {i} of {}", self.plan.runs.len())))
+            }
+        }
+    }
+
+    pub(crate) fn host_steps(&self, which: ProgramRef) -> &HostSteps {
+        match which {
+            ProgramRef::Load => &self.load_host,
+            // The run was looked up before its host steps are.
+            ProgramRef::Run(i) => self.run_host.get(i).unwrap_or(&self.load_host),
+        }
+    }
+
+    /// What a program is recorded from.
+    pub(crate) fn scene<'a>(
+        &'a self,
+        which: ProgramRef,
+        session: &'a Arc<Regions>,
+        only: Option<&'a BTreeSet<StepId>>,
+    ) -> Result<Scene<'a>, DeviceError> {
+        let frame = match which {
+            ProgramRef::Load => None,
+            ProgramRef::Run(i) => self.plan.runs.get(i).map(|r| &r.frame),
+        };
+        let program = self.program(which)?;
+        Ok(Scene { gpu: &self.gpu, program, frame, weights: &self.weights, session, only })
+    }
+
+    /// Makes the pipelines of programs, or of some of their steps, in parallel.
+    pub(crate) fn prepare_programs(
+        &self,
+        programs: &[ProgramRef],
+        only: Option<&BTreeSet<StepId>>,
+    ) -> Result<(), DeviceError> {
+        let programs = programs.iter().map(|&p| self.program(p)).collect::<Result<Vec<_>, _>>()?;
+        let steps = programs.iter().flat_map(|p| (0u32..).map(StepId).zip(&p.steps));
+        let wanted = steps.filter(|(id, _)| only.is_none_or(|o| o.contains(id)));
+        self.gpu
+            .pipelines
+            .prepare(wanted.filter_map(|(_, s)| Some(Request { call: call_of(s)?, uses: &s.uses })))
+    }
+
+    /// Regions that the load program needs beside the weights, for as long as it runs.
+    fn load_regions(&self, steps: &BTreeSet<StepId>) -> Result<Regions, DeviceError> {
+        let used = |kind: RegionKind| {
+            let chosen = steps.iter().filter_map(|id| self.plan.load.steps.get(id.0 as usize));
+            chosen.flat_map(|s| &s.uses).any(|u| u.span.region == kind)
+        };
+        let kinds = SESSION_REGIONS.iter().filter(|&&k| used(k));
+        let regions: Vec<_> = kinds.filter_map(|&kind| self.plan.region(kind)).collect();
+        Regions::new(&self.gpu, &regions)
+    }
+}
+
+impl Loaded for VulkanLoaded {
+    fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.weights.write(span, bytes)
+    }
+
+    fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.weights.read(span, bytes)
+    }
+
+    fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError> {
+        self.gpu.check()?;
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let only: BTreeSet<StepId> = steps.iter().copied().collect();
+        self.prepare_programs(&[ProgramRef::Load], Some(&only))?;
+        let regions = Arc::new(self.load_regions(&only)?);
+        regions.poison(None)?;
+        let scene = self.scene(ProgramRef::Load, &regions, Some(&only))?;
+        let parts = record_program(&scene)?;
+        let closing = self.gpu.closing_list()?;
+        run_parts(self, ProgramRef::Load, &scene, &parts, &closing, &Bindings::new())?;
+        regions.check_guards()?;
+        self.weights.check_guards()
+    }
+
+    fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        Ok(Box::new(VulkanSession::new(&self)?))
+    }
+
+    fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError> {
+        self.gpu.check()?;
+        let programs: Vec<_> = runs.iter().map(|&r| ProgramRef::Run(r)).collect();
+        self.prepare_programs(&programs, None)
+    }
+}

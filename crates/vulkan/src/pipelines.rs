@@ -1,0 +1,270 @@
+//! Pipelines: made when first needed, in parallel, once per device, with the driver's cache kept on disk.
+//!
+//! In: kernel calls. Out: a pipeline with its argument layout. Two calls share a pipeline when kernel, variant,
+//! specialization and filled holes agree. Nothing here knows what a call is for.
+
+use crate::cache_file::{CacheFile, CacheIdentity};
+use crate::codegen::FloatControls;
+use crate::error::device_error;
+use crate::kernel_source::KernelSource;
+use crate::raw::{DeviceShared, Pipeline, PipelineCache, PipelineLayout, SetLayout, ShaderModule};
+use crate::slot_access::{SlotAccess, tighten};
+use indexmap::{IndexMap, IndexSet};
+use pumice_plan::kernel::interface::{Addressing, frame_binding};
+use pumice_plan::kernel::{HoleFill, HoleInput, KernelDecl, KernelName, Layout};
+use pumice_plan::{KernelCall, Use};
+use pumice_runtime::device::DeviceError;
+use pumice_types::scalar::ScalarExpr;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A call that needs a pipeline, with the uses its operands and slots point at.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) call: &'a KernelCall,
+    pub(crate) uses: &'a [Use],
+}
+
+/// A pipeline that is ready, and how its arguments are laid out.
+#[derive(Clone)]
+pub(crate) struct Ready {
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) layout: Layout,
+    pub(crate) decl: &'static KernelDecl,
+}
+
+/// What tells pipelines apart.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    kernel: KernelName,
+    variant: String,
+    spec: Vec<(u32, u32)>,
+    holes: Vec<HoleKey>,
+    /// Descriptor form only: the module depends on them.
+    slots: Vec<SlotAccess>,
+}
+
+/// A filled hole, as far as the module depends on it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct HoleKey {
+    hole: String,
+    expr: ScalarExpr,
+    inputs: Vec<HoleInput>,
+    result: Option<u16>,
+    stores: Vec<(u8, u16)>,
+}
+
+impl From<&HoleFill> for HoleKey {
+    fn from(fill: &HoleFill) -> HoleKey {
+        HoleKey {
+            hole: fill.hole.clone(),
+            expr: fill.expr.clone(),
+            inputs: fill.inputs.clone(),
+            result: fill.result,
+            stores: fill.stores.clone(),
+        }
+    }
+}
+
+/// All pipelines of a device.
+pub(crate) struct Pipelines {
+    shared: Arc<DeviceShared>,
+    source: Arc<dyn KernelSource>,
+    addressing: Addressing,
+    controls: FloatControls,
+    threads: usize,
+    cache: PipelineCache,
+    file: Option<CacheFile>,
+    layouts: Mutex<IndexMap<(u32, u32), Arc<PipelineLayout>>>,
+    ready: Mutex<IndexMap<Key, Ready>>,
+    notes: Mutex<Vec<String>>,
+}
+
+/// How pipelines are made.
+pub(crate) struct PipelineOptions {
+    pub(crate) source: Arc<dyn KernelSource>,
+    pub(crate) addressing: Addressing,
+    /// The float behaviour every module declares.
+    pub(crate) controls: FloatControls,
+    /// Threads that make pipelines; `None`: as many as the machine runs.
+    pub(crate) threads: Option<usize>,
+    /// Folder of the cache and identity of the device; `None`: nothing is read or written.
+    pub(crate) cache: Option<(std::path::PathBuf, CacheIdentity)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The maps are changed by single inserts: a panic elsewhere leaves them valid.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pipelines {
+    /// Reads the cache; no pipeline is made yet.
+    pub(crate) fn new(
+        shared: &Arc<DeviceShared>,
+        options: PipelineOptions,
+    ) -> Result<Pipelines, DeviceError> {
+        let file = options.cache.map(|(folder, identity)| CacheFile::new(&folder, identity));
+        let mut notes = Vec::new();
+        let initial = match file.as_ref().map(|f| (f.load(), f.path())) {
+            Some((Ok(Some(data)), _)) => data,
+            Some((Err(refusal), path)) => {
+                notes.push(format!("pipeline cache {} is not used: {refusal}", path.display()));
+                Vec::new()
+            }
+            Some((Ok(None), _)) | None => Vec::new(),
+        };
+        let available = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Ok(Pipelines {
+            shared: shared.clone(),
+            source: options.source,
+            addressing: options.addressing,
+            controls: options.controls,
+            threads: options.threads.unwrap_or(available).max(1),
+            cache: PipelineCache::new(shared, &initial).map_err(device_error)?,
+            file,
+            layouts: Mutex::default(),
+            ready: Mutex::default(),
+            notes: Mutex::new(notes),
+        })
+    }
+
+    /// The addressing form of every pipeline.
+    pub(crate) fn addressing(&self) -> Addressing {
+        self.addressing
+    }
+
+    /// What happened to the cache, for people.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        lock(&self.notes).clone()
+    }
+
+    /// The pipeline of a call that was prepared.
+    pub(crate) fn get(&self, request: Request<'_>) -> Result<Ready, DeviceError> {
+        let key = self.key(request);
+        let missing =
+            || DeviceError::Unsupported(format!("{} before its pipeline was made", request.call.label()));
+        lock(&self.ready).get(&key).cloned().ok_or_else(missing)
+    }
+
+    /// Makes every pipeline that is not there yet. What was made stays, also when another one fails.
+    pub(crate) fn prepare<'a>(&self, requests: impl Iterator<Item = Request<'a>>) -> Result<(), DeviceError> {
+        let mut seen = IndexSet::new();
+        let mut missing = Vec::new();
+        {
+            let ready = lock(&self.ready);
+            for request in requests {
+                let key = self.key(request);
+                if !ready.contains_key(&key) && seen.insert(key.clone()) {
+                    missing.push((key, request));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let results: Vec<Mutex<Option<Result<Ready, DeviceError>>>> =
+            missing.iter().map(|_| Mutex::new(None)).collect();
+        self.make_all(&missing, &results);
+        let mut failure = None;
+        for ((key, _), result) in missing.into_iter().zip(results) {
+            match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                Some(Ok(made)) => {
+                    // Another thread may have made the same pipeline meanwhile; the first one stays.
+                    lock(&self.ready).entry(key).or_insert(made);
+                }
+                Some(Err(error)) => failure = failure.or(Some(error)),
+                None => {}
+            }
+        }
+        failure.map_or(Ok(()), Err)?;
+        self.store()
+    }
+
+    fn make_all(
+        &self,
+        missing: &[(Key, Request<'_>)],
+        results: &[Mutex<Option<Result<Ready, DeviceError>>>],
+    ) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((i, (_, request))) = {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                missing.get(i).map(|m| (i, m))
+            } {
+                *lock(&results[i]) = Some(self.make(*request));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads.min(missing.len()) {
+                // Where the system gives no further thread, the others do the work.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+    }
+
+    fn make(&self, request: Request<'_>) -> Result<Ready, DeviceError> {
+        let call = request.call;
+        let defect = |why: String| DeviceError::Unsupported(why);
+        let decl = call.check().map_err(|e| defect(e.to_string()))?;
+        let layout = decl.layout();
+        let mut words = self.source.spirv(call, self.addressing, self.controls).map_err(defect)?;
+        if self.addressing == Addressing::Descriptor {
+            let accesses = SlotAccess::of(decl, request);
+            words = tighten(&words, &accesses).map_err(|e| defect(format!("{}: {e}", call.label())))?;
+        }
+        let pipeline_layout = self.layout(decl, &layout)?;
+        let module = ShaderModule::new(&self.shared, &words).map_err(device_error)?;
+        let pipeline = Pipeline::new(&self.shared, &pipeline_layout, &module, &call.spec, &self.cache)
+            .map_err(device_error)?;
+        Ok(Ready { pipeline: Arc::new(pipeline), layout, decl })
+    }
+
+    fn layout(&self, decl: &KernelDecl, layout: &Layout) -> Result<Arc<PipelineLayout>, DeviceError> {
+        let bindings = match self.addressing {
+            Addressing::Address => 0,
+            Addressing::Descriptor => frame_binding(decl) + 1 + u32::from(layout.block),
+        };
+        let key = (layout.push_bytes(), bindings);
+        let mut layouts = lock(&self.layouts);
+        if let Some(found) = layouts.get(&key) {
+            return Ok(found.clone());
+        }
+        let set = match bindings {
+            0 => None,
+            n => Some(Arc::new(SetLayout::new(&self.shared, n).map_err(device_error)?)),
+        };
+        let made = Arc::new(PipelineLayout::new(&self.shared, key.0, set).map_err(device_error)?);
+        layouts.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// Writes the cache. A folder that cannot be written is noted and is no error.
+    fn store(&self) -> Result<(), DeviceError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let data = self.cache.data().map_err(device_error)?;
+        if let Err(refusal) = file.store(&data) {
+            let note = format!("pipeline cache {} is not written: {refusal}", file.path().display());
+            lock(&self.notes).push(note);
+        }
+        Ok(())
+    }
+
+    fn key(&self, request: Request<'_>) -> Key {
+        let call = request.call;
+        let slots = match (self.addressing, call.check()) {
+            (Addressing::Descriptor, Ok(decl)) => SlotAccess::of(decl, request),
+            _ => Vec::new(),
+        };
+        Key {
+            kernel: call.kernel.clone(),
+            variant: call.variant.clone(),
+            spec: call.spec.clone(),
+            holes: call.holes.iter().map(HoleKey::from).collect(),
+            slots,
+        }
+    }
+}

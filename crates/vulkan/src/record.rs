@@ -1,0 +1,328 @@
+//! Records the steps of a plan as they stand in it.
+//!
+//! In: a program, places for its spans, pipelines. Out: command lists. Nothing is decided here: order, barriers,
+//! grids, addresses and argument values come from the plan, and a segment begins with the seam barrier, because it may
+//! be replayed right behind itself.
+
+use crate::error::device_error;
+use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
+use crate::memory::{Place, Regions};
+use crate::pipelines::{Ready, Request};
+use crate::profile::Timing;
+use crate::raw::{Buffer, BufferUsage, Commands, DescriptorSet, DispatchTarget, Masks, Recorder};
+use pumice_plan::kernel::interface::Addressing;
+use pumice_plan::{
+    Barrier, Frame, FrameWord, Grid, KernelCall, Level, Program, RegionKind, Span, Step, StepId, StepKind,
+    Use,
+};
+use pumice_runtime::device::DeviceError;
+use pumice_types::Bytes;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Argument blocks lie at multiples of this.
+const BLOCK_ALIGNMENT: u64 = 64;
+
+/// What a segment is recorded from.
+pub(crate) struct Scene<'a> {
+    pub(crate) gpu: &'a Gpu,
+    pub(crate) program: &'a Program,
+    pub(crate) frame: Option<&'a Frame>,
+    /// The executable's regions (weights).
+    pub(crate) weights: &'a Arc<Regions>,
+    /// The session's regions.
+    pub(crate) session: &'a Arc<Regions>,
+    /// Steps to record; `None`: all.
+    pub(crate) only: Option<&'a BTreeSet<StepId>>,
+}
+
+impl Scene<'_> {
+    /// Whether a step is to be recorded.
+    pub(crate) fn wants(&self, id: StepId) -> bool {
+        self.only.is_none_or(|only| only.contains(&id))
+    }
+
+    fn place(&self, span: Span) -> Result<Place, DeviceError> {
+        let regions = if self.weights.has(span.region) { self.weights } else { self.session };
+        regions.place(span)
+    }
+
+    /// Where the frame lies, and its bytes; the spare buffer for programs without one.
+    fn frame(&self) -> Result<(Place, u64), DeviceError> {
+        let bytes = self.frame.map_or(0, |f| 4 * f.len_words());
+        if bytes == 0 {
+            return Ok((self.session.spare(), 16));
+        }
+        let span = Span { region: RegionKind::Frame, offset: Bytes::ZERO, len: Bytes(bytes) };
+        Ok((self.place(span)?, bytes))
+    }
+
+    fn steps(&self, levels: &Range<u32>) -> impl Iterator<Item = (&Level, StepId, &Step)> {
+        let range = levels.start as usize..levels.end as usize;
+        let levels = self.program.levels.get(range).unwrap_or(&[]);
+        levels
+            .iter()
+            .flat_map(|l| self.program.steps_of(l).map(move |(id, s)| (l, id, s)))
+            .filter(|(_, id, _)| self.wants(*id))
+    }
+}
+
+/// The kernel call of a step, if it has one.
+pub(crate) fn call_of(step: &Step) -> Option<&KernelCall> {
+    match &step.kind {
+        StepKind::Dispatch { call, .. } | StepKind::Advance { call } => Some(call),
+        StepKind::Host | StepKind::Copy | StepKind::Fill(_) => None,
+    }
+}
+
+/// Records the steps of some levels as one list.
+pub(crate) fn record(
+    scene: &Scene<'_>,
+    levels: Range<u32>,
+    mut timing: Option<&mut Timing>,
+) -> Result<Commands, DeviceError> {
+    let mut segment = Segment::new(scene, &levels)?;
+    if let Some(timing) = timing.as_deref_mut() {
+        timing.begin(&mut segment.list);
+    }
+    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+    let range = levels.start as usize..levels.end as usize;
+    for level in scene.program.levels.get(range).unwrap_or(&[]) {
+        if let Some(barrier) = &level.barrier {
+            let (from, to) = masks(barrier);
+            segment.list.barrier(from, to);
+        }
+        for (id, step) in scene.program.steps_of(level).filter(|(id, _)| scene.wants(*id)) {
+            match timing.as_deref_mut() {
+                None => segment.step(step)?,
+                Some(timing) => {
+                    timing.before(&mut segment.list, id)?;
+                    segment.step(step)?;
+                    timing.after(&mut segment.list)?;
+                    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+                }
+            }
+        }
+    }
+    segment.list.finish().map_err(device_error)
+}
+
+/// The plan's barrier as stages and accesses.
+fn masks(b: &Barrier) -> (Masks, Masks) {
+    let from = Masks {
+        shader: b.from_shader_write,
+        shader_reads_only: b.from_shader_read,
+        transfer: b.from_transfer,
+        ..Masks::default()
+    };
+    let to =
+        Masks { shader: b.to_shader, transfer: b.to_transfer, indirect: b.to_indirect, ..Masks::default() };
+    (from, to)
+}
+
+/// A segment being recorded.
+struct Segment<'a> {
+    scene: &'a Scene<'a>,
+    list: Recorder,
+    frame: (Place, u64),
+    blocks: Blocks,
+    sets: Option<Sets>,
+}
+
+impl<'a> Segment<'a> {
+    fn new(scene: &'a Scene<'a>, levels: &Range<u32>) -> Result<Segment<'a>, DeviceError> {
+        let gpu = scene.gpu;
+        let (mut block_bytes, mut calls) = (0, 0);
+        for (_, _, step) in scene.steps(levels) {
+            let Some(call) = call_of(step) else { continue };
+            let ready = gpu.pipelines.get(Request { call, uses: &step.uses })?;
+            if ready.layout.block {
+                block_bytes += u64::from(ready.layout.size).next_multiple_of(BLOCK_ALIGNMENT);
+            }
+            calls += 1;
+        }
+        let mut list = Recorder::new(&gpu.queue).map_err(device_error)?;
+        list.keep(scene.weights);
+        list.keep(scene.session);
+        let sets = match gpu.pipelines.addressing() {
+            Addressing::Address => None,
+            Addressing::Descriptor => Some(Sets::new(gpu, calls)?),
+        };
+        let blocks = Blocks::new(gpu, block_bytes)?;
+        if let Some(buffer) = &blocks.buffer {
+            list.keep(buffer);
+        }
+        Ok(Segment { scene, list, frame: scene.frame()?, blocks, sets })
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), DeviceError> {
+        match &step.kind {
+            StepKind::Dispatch { call, grid } => {
+                let target = self.grid(grid)?;
+                self.dispatch(call, &step.uses, &target)
+            }
+            StepKind::Advance { call } => self.dispatch(call, &step.uses, &DispatchTarget::Direct([1; 3])),
+            StepKind::Copy => {
+                let [from, to] = step.uses.as_slice() else { return Err(defect(step, "a copy of two uses")) };
+                if from.span.len != to.span.len {
+                    return Err(DeviceError::Span(to.span));
+                }
+                let (a, b) = (self.scene.place(from.span)?, self.scene.place(to.span)?);
+                let copied = self.list.copy((&a.buffer, a.offset), (&b.buffer, b.offset), from.span.len.0);
+                copied.map_err(device_error)
+            }
+            StepKind::Fill(word) => {
+                let [to] = step.uses.as_slice() else { return Err(defect(step, "a fill of one use")) };
+                let place = self.scene.place(to.span)?;
+                self.list.fill(&place.buffer, place.offset, to.span.len.0, *word).map_err(device_error)
+            }
+            StepKind::Host => Err(defect(step, "host steps outside GPU segments")),
+        }
+    }
+
+    fn grid(&self, grid: &Grid) -> Result<DispatchTarget, DeviceError> {
+        match grid {
+            Grid::Static(counts) => Ok(DispatchTarget::Direct(*counts)),
+            Grid::Frame { word: FrameWord(word), .. } => {
+                let span =
+                    Span { region: RegionKind::Frame, offset: Bytes(4 * u64::from(*word)), len: Bytes(12) };
+                let place = self.scene.place(span)?;
+                Ok(DispatchTarget::Indirect(place.buffer, place.offset))
+            }
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        call: &KernelCall,
+        uses: &[Use],
+        target: &DispatchTarget,
+    ) -> Result<(), DeviceError> {
+        let ready = self.scene.gpu.pipelines.get(Request { call, uses })?;
+        let spans = operand_spans(call, uses)?;
+        let places = spans.iter().map(|s| self.scene.place(*s)).collect::<Result<Vec<_>, _>>()?;
+        let addresses: Vec<u64> = places.iter().map(Place::address).collect();
+        let words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
+        let (push, block) = if ready.layout.block {
+            let block = self.blocks.put(&words)?;
+            (block.address().to_ne_bytes().to_vec(), Some((block, 4 * words.len() as u64)))
+        } else {
+            (words.iter().flat_map(|w| w.to_ne_bytes()).collect(), None)
+        };
+        let set = match &mut self.sets {
+            None => None,
+            Some(sets) => {
+                let ranges = places.into_iter().zip(spans.iter().map(|s| s.len.0)).collect();
+                let bound = Bound { operands: ranges, frame: self.frame.clone(), block };
+                Some(sets.bind(self.scene.gpu, &ready, call, bound)?)
+            }
+        };
+        self.list.dispatch(&ready.pipeline, &push, set.as_ref(), target).map_err(device_error)
+    }
+}
+
+fn defect(step: &Step, rule: &str) -> DeviceError {
+    DeviceError::Unsupported(format!("step {} against the rule: {rule}", step.origin))
+}
+
+/// Spans of the operands, then of the slots.
+fn operand_spans(call: &KernelCall, uses: &[Use]) -> Result<Vec<Span>, DeviceError> {
+    let all = call.operands.iter().chain(&call.slots);
+    all.map(|u| {
+        let found = uses.get(usize::from(u.0)).map(|u| u.span);
+        found.ok_or_else(|| {
+            DeviceError::Unsupported(format!("{} with use {} of {}", call.label(), u.0, uses.len()))
+        })
+    })
+    .collect()
+}
+
+/// Argument blocks of a segment, in one buffer.
+struct Blocks {
+    buffer: Option<Arc<Buffer>>,
+    next: u64,
+}
+
+impl Blocks {
+    fn new(gpu: &Gpu, bytes: u64) -> Result<Blocks, DeviceError> {
+        if bytes == 0 {
+            return Ok(Blocks { buffer: None, next: 0 });
+        }
+        let types = gpu.plan.memory_types(RegionKind::Frame);
+        let made = Buffer::new(&gpu.shared, BufferUsage::Kernel, bytes, types).map_err(device_error)?;
+        Ok(Blocks { buffer: Some(Arc::new(made)), next: 0 })
+    }
+
+    fn put(&mut self, words: &[u32]) -> Result<Place, DeviceError> {
+        let missing = || DeviceError::Unsupported("an argument block that was not counted".to_owned());
+        let buffer = self.buffer.clone().ok_or_else(missing)?;
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        let place = Place { buffer, offset: self.next };
+        place.buffer.write(place.offset, &bytes).map_err(device_error)?;
+        self.next = (self.next + bytes.len() as u64).next_multiple_of(BLOCK_ALIGNMENT);
+        Ok(place)
+    }
+}
+
+/// What a dispatch binds in descriptor form.
+struct Bound {
+    operands: Vec<(Place, u64)>,
+    frame: (Place, u64),
+    block: Option<(Place, u64)>,
+}
+
+/// Descriptor sets of a segment: one per dispatch, each binding tight ranges.
+struct Sets {
+    /// Stands in unbound slots, one piece per dispatch so that no two dispatches share it.
+    spare: Arc<Buffer>,
+    spare_next: u64,
+}
+
+const SPARE_BYTES: u64 = 256;
+
+impl Sets {
+    fn new(gpu: &Gpu, calls: u64) -> Result<Sets, DeviceError> {
+        let types = gpu.plan.memory_types(RegionKind::Scratch);
+        let bytes = calls.max(1) * SPARE_BYTES;
+        let spare = Buffer::new(&gpu.shared, BufferUsage::Kernel, bytes, types).map_err(device_error)?;
+        Ok(Sets { spare: Arc::new(spare), spare_next: 0 })
+    }
+
+    fn bind(
+        &mut self,
+        gpu: &Gpu,
+        ready: &Ready,
+        call: &KernelCall,
+        bound: Bound,
+    ) -> Result<Arc<DescriptorSet>, DeviceError> {
+        let layout = ready.pipeline.layout().set().cloned();
+        let layout = layout.ok_or_else(|| DeviceError::Unsupported("a set without a layout".to_owned()))?;
+        if layout.bindings() > gpu.storage_buffers {
+            let (n, most) = (layout.bindings(), gpu.storage_buffers);
+            return Err(DeviceError::Unsupported(format!(
+                "{n} storage buffers in {}, at most {most}",
+                call.label()
+            )));
+        }
+        let mut ranges: Vec<(Arc<Buffer>, u64, u64)> = Vec::new();
+        let mut push = |(place, bytes): (Place, u64)| -> Result<(), DeviceError> {
+            if !place.offset.is_multiple_of(gpu.storage_alignment) {
+                let what = format!("an operand of {} at offset {:#x}", call.label(), place.offset);
+                return Err(DeviceError::Unsupported(what));
+            }
+            // Kernels touch whole words; a range is never empty.
+            ranges.push((place.buffer, place.offset, bytes.next_multiple_of(4).max(4)));
+            Ok(())
+        };
+        bound.operands.into_iter().try_for_each(&mut push)?;
+        let unbound = ready.decl.slots as usize - call.slots.len().min(ready.decl.slots as usize);
+        for _ in 0..unbound {
+            push((Place { buffer: self.spare.clone(), offset: self.spare_next }, SPARE_BYTES))?;
+        }
+        self.spare_next += SPARE_BYTES;
+        push(bound.frame)?;
+        bound.block.into_iter().try_for_each(&mut push)?;
+        DescriptorSet::new(&gpu.shared, &layout, &ranges).map(Arc::new).map_err(device_error)
+    }
+}

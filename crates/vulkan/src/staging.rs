@@ -1,0 +1,101 @@
+//! Copies between the host and memory the host does not see, through two bounded buffers.
+//!
+//! While the device copies one part, the host fills or empties the other. What passes through here is bounded by
+//! [`PART`], whatever its size.
+
+use crate::error::device_error;
+use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
+use crate::memory::Place;
+use crate::raw::{Buffer, BufferUsage, Commands, Recorder};
+use pumice_runtime::device::DeviceError;
+use std::sync::Arc;
+
+/// Bytes of one of the two buffers.
+const PART: usize = 8 << 20;
+
+/// The two buffers, each with the list that copies from or to it. Empty until first used.
+#[derive(Default)]
+pub(crate) struct Staging {
+    halves: [Option<Half>; 2],
+}
+
+struct Half {
+    buffer: Arc<Buffer>,
+    list: Option<Commands>,
+    point: u64,
+}
+
+impl Half {
+    fn new(gpu: &Gpu) -> Result<Half, DeviceError> {
+        let made = Buffer::new(&gpu.shared, BufferUsage::Staging, PART as u64, &gpu.plan.staging);
+        Ok(Half { buffer: Arc::new(made.map_err(device_error)?), list: None, point: 0 })
+    }
+
+    /// Waits for the half's last copy and begins its list.
+    fn begin(&mut self, gpu: &Gpu) -> Result<Recorder, DeviceError> {
+        gpu.queue.wait(self.point).map_err(device_error)?;
+        let mut list = match self.list.take() {
+            Some(list) => list.restart().map_err(device_error)?,
+            None => Recorder::new(&gpu.queue).map_err(device_error)?,
+        };
+        list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+        Ok(list)
+    }
+
+    fn submit(&mut self, gpu: &Gpu, list: Recorder) -> Result<(), DeviceError> {
+        let list = list.finish().map_err(device_error)?;
+        self.point = gpu.queue.submit(&[&list]).map_err(device_error)?;
+        self.list = Some(list);
+        Ok(())
+    }
+}
+
+impl Staging {
+    fn half(&mut self, gpu: &Gpu, part: usize) -> Result<&mut Half, DeviceError> {
+        let half = &mut self.halves[part % 2];
+        if half.is_none() {
+            *half = Some(Half::new(gpu)?);
+        }
+        Ok(half.as_mut().expect("it was made just now"))
+    }
+
+    /// Writes bytes to a place and waits until they are there.
+    pub(crate) fn upload(&mut self, gpu: &Gpu, to: &Place, bytes: &[u8]) -> Result<(), DeviceError> {
+        let mut last = 0;
+        for (i, part) in bytes.chunks(PART).enumerate() {
+            let half = self.half(gpu, i)?;
+            let mut list = half.begin(gpu)?;
+            half.buffer.write(0, part).map_err(device_error)?;
+            let at = to.offset + (i * PART) as u64;
+            list.copy((&half.buffer, 0), (&to.buffer, at), part.len() as u64).map_err(device_error)?;
+            half.submit(gpu, list)?;
+            last = half.point;
+        }
+        gpu.queue.wait(last).map_err(device_error)
+    }
+
+    /// Reads bytes from a place.
+    pub(crate) fn download(&mut self, gpu: &Gpu, from: &Place, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let parts = bytes.len().div_ceil(PART);
+        for i in 0..=parts {
+            // Part i is on its way while part i - 1 is taken out.
+            if i < parts {
+                let len = PART.min(bytes.len() - i * PART) as u64;
+                let at = from.offset + (i * PART) as u64;
+                let half = self.half(gpu, i)?;
+                let mut list = half.begin(gpu)?;
+                list.copy((&from.buffer, at), (&half.buffer, 0), len).map_err(device_error)?;
+                Gpu::host_barrier(&mut list);
+                half.submit(gpu, list)?;
+            }
+            if i > 0 {
+                let start = (i - 1) * PART;
+                let end = bytes.len().min(start + PART);
+                let half = self.half(gpu, i - 1)?;
+                gpu.queue.wait(half.point).map_err(device_error)?;
+                half.buffer.read(0, &mut bytes[start..end]).map_err(device_error)?;
+            }
+        }
+        Ok(())
+    }
+}
