@@ -92,6 +92,21 @@ impl Array {
         Array { dtype: self.dtype, shape: shape.to_vec(), data }
     }
 
+    /// Overwrites elements: element `to[i]` of this array becomes element `from_index[i]` of `from`, rounded to this
+    /// array's dtype.
+    pub fn scatter(&mut self, to: &[usize], from: &Array, from_index: &[usize]) {
+        let dtype = self.dtype;
+        match (&mut self.data, &from.data) {
+            (Data::Float(a), Data::Float(b)) => {
+                to.iter().zip(from_index).for_each(|(&i, &j)| a[i] = round(dtype, b[j]));
+            }
+            (Data::Int(a), Data::Int(b)) => {
+                to.iter().zip(from_index).for_each(|(&i, &j)| a[i] = wrap(dtype, b[j]))
+            }
+            _ => {}
+        }
+    }
+
     /// From natural bytes.
     pub fn from_tensor(t: &Tensor) -> Array {
         Array::from_natural(t.dtype(), t.shape(), t.bytes())
@@ -106,17 +121,20 @@ impl Array {
         Array { dtype, shape: shape.to_vec(), data }
     }
 
-    /// As natural bytes.
+    /// As a tensor.
     pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
-        let mut bytes = Vec::with_capacity(self.len() * self.dtype.natural_bytes() as usize);
+        Tensor::from_bytes(self.dtype, &self.shape, self.natural_bytes())
+    }
+
+    /// As natural bytes, little-endian.
+    pub fn natural_bytes(&self) -> Vec<u8> {
+        let width = self.dtype.natural_bytes() as usize;
+        let mut bytes = Vec::with_capacity(self.len() * width);
         match &self.data {
             Data::Float(v) => v.iter().for_each(|&f| push_float(&mut bytes, self.dtype, f)),
-            Data::Int(v) => {
-                let width = self.dtype.natural_bytes() as usize;
-                v.iter().for_each(|i| bytes.extend_from_slice(&i.to_le_bytes()[..width]));
-            }
+            Data::Int(v) => v.iter().for_each(|i| bytes.extend_from_slice(&i.to_le_bytes()[..width])),
         }
-        Tensor::from_bytes(self.dtype, &self.shape, bytes)
+        bytes
     }
 }
 
@@ -152,10 +170,22 @@ fn read_ints(dtype: DType, bytes: &[u8]) -> Vec<i64> {
 /// A value rounded once, to nearest even, to a float dtype.
 pub fn round(dtype: DType, v: f64) -> f64 {
     match dtype {
-        DType::F16 => f16::from_f64(v).to_f64(),
-        DType::BF16 => bf16::from_f64(v).to_f64(),
+        DType::F16 => round_to(v, 11, -14, 65504.0),
+        DType::BF16 => round_to(v, 8, -126, f64::from(bf16::MAX)),
         _ => f64::from(v as f32),
     }
+}
+
+/// Rounding to `bits` significant bits, normal exponents from `min` on, infinity beyond `largest`. Dividing by a power
+/// of two is exact in f64, so there is one rounding (`half` drops low bits of an f64 before it rounds).
+fn round_to(v: f64, bits: i32, min: i32, largest: f64) -> f64 {
+    if v == 0.0 || !v.is_finite() {
+        return v;
+    }
+    let exponent = ((v.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    let unit = 2f64.powi(exponent.max(min) - (bits - 1));
+    let rounded = (v / unit).round_ties_even() * unit;
+    if rounded.abs() > largest { f64::INFINITY.copysign(v) } else { rounded }
 }
 
 /// A value wrapped to an integer dtype (two's complement); Bool: any non-zero is 1.

@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::tolerance::Tolerance;
-use pumice_types::DType;
+use pumice_types::{Bindings, DType};
 use std::cell::RefCell;
 
 /// What went wrong on the device's side of the rules: reported through the status block (OPS 1.5).
@@ -22,11 +22,22 @@ pub struct EvalCx<'a> {
     pub inputs: &'a [Option<&'a Array>],
     /// Dtype and actual extents of every result, from inference.
     pub outputs: &'a [(DType, Vec<u64>)],
+    /// Values of the graph's symbols, for attributes that are expressions.
+    pub bindings: &'a Bindings,
     /// Status events; the first of each kind counts.
     pub status: RefCell<Vec<Status>>,
 }
 
 impl<'a> EvalCx<'a> {
+    /// An evaluation of these operands; no status yet.
+    pub fn new(
+        inputs: &'a [Option<&'a Array>],
+        outputs: &'a [(DType, Vec<u64>)],
+        bindings: &'a Bindings,
+    ) -> EvalCx<'a> {
+        EvalCx { inputs, outputs, bindings, status: RefCell::default() }
+    }
+
     /// An operand that inference has seen to be there.
     ///
     /// # Panics
@@ -38,6 +49,11 @@ impl<'a> EvalCx<'a> {
     /// An optional operand.
     pub fn opt(&self, i: usize) -> Option<&'a Array> {
         self.inputs.get(i).copied().flatten()
+    }
+
+    /// All operands that are there, in order.
+    pub fn present(&self) -> Vec<&'a Array> {
+        self.inputs.iter().flatten().copied().collect()
     }
 
     /// Dtype and extents of the first result.
@@ -56,9 +72,9 @@ pub trait Eval {
     /// The results.
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array>;
 
-    /// How far a runner's result may be from `eval`'s, element by element. `magnitude` of a tolerance that scales is
-    /// given by [`Eval::magnitude`].
-    fn tolerance(&self, dtype: DType) -> Tolerance;
+    /// How far a runner's result may be from `eval`'s, element by element, for these operands and result types. What a
+    /// `Sum` scales with is given by [`Eval::magnitude`].
+    fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance;
 
     /// For tolerance class T2, Σ|termᵢ| behind every element of result 0 (in f64); empty for other classes.
     fn magnitude(&self, _cx: &EvalCx<'_>) -> Vec<f64> {

@@ -25,6 +25,39 @@ pub enum Tolerance {
 }
 
 impl Tolerance {
+    /// T1 for a function that is computed in f32 within `units` ULP of the true value. The reference is itself rounded,
+    /// hence half a unit more; a 16-bit result is the same value rounded again, which can move it by one unit of its
+    /// own. Up to half a unit (sums, products) the result is the correctly rounded one in every float dtype. Integers
+    /// and booleans are exact.
+    pub fn ulps(dtype: DType, units: f64) -> Tolerance {
+        Tolerance::ulps_or(dtype, units, 0.0)
+    }
+
+    /// As [`Tolerance::ulps`], or within the absolute difference `abs`.
+    pub fn ulps_or(dtype: DType, units: f64, abs: f64) -> Tolerance {
+        match dtype {
+            DType::F32 if units > 0.5 => Tolerance::Ulp { ulp: units + 0.5, abs },
+            DType::F16 | DType::BF16 if units > 0.5 => Tolerance::Ulp { ulp: 1.0 + units / 8192.0, abs },
+            d if d.is_float() => Tolerance::Ulp { ulp: 0.5, abs },
+            _ => Tolerance::Exact,
+        }
+    }
+
+    /// T2 for sums of `k` terms in a float dtype; integers wrap and are exact.
+    pub fn sum(dtype: DType, k: u64) -> Tolerance {
+        if dtype.is_float() { Tolerance::Sum { k } } else { Tolerance::Exact }
+    }
+
+    /// The magnitude by which a term counts that is rounded to the dtype before it is summed further: the class gives at
+    /// least 16·2⁻²⁴ = 2⁻²⁰ of it, and a unit of f16 is 2⁻¹⁰, of bf16 2⁻⁷ of the value.
+    pub fn rounding_weight(dtype: DType) -> f64 {
+        match dtype {
+            DType::F16 => 1.0 + 1024.0,
+            DType::BF16 => 1.0 + 8192.0,
+            _ => 1.0,
+        }
+    }
+
     /// Whether `got` is close to `want`. `magnitude` is Σ|term| for `Sum`, else ignored. Non-finite values are close
     /// only to the same non-finite value, except that an overflow within the tolerance of the largest finite value is
     /// accepted for `Ulp` and `Sum`.
@@ -54,7 +87,8 @@ impl Tolerance {
             }
             Tolerance::Sum { k } => {
                 let steps = 4.0 * ((k.max(1) as f64).log2().ceil() + 4.0);
-                difference <= steps * EPS32 * magnitude + 0.5 * ulp(dtype, want) + f64::from(f32::MIN_POSITIVE)
+                // Both sides are rounded to the dtype: half a unit each.
+                difference <= steps * EPS32 * magnitude + ulp(dtype, want) + f64::from(f32::MIN_POSITIVE)
             }
         }
     }

@@ -1,0 +1,94 @@
+//! How close a graph's outputs must be reached: the tolerance of the op behind each.
+//!
+//! In: a graph and an evaluation that kept every value. Out: per output a [`Bound`]. Ops that only move elements pass
+//! the bounds of what they move on, moved in the same way; further results of an op with several are exact. An op on inexact operands has its own bound only: graphs
+//! that chain inexact ops are compared where they are tested.
+
+use crate::array::{Array, Data};
+use crate::eval::EvalCx;
+use crate::graph::{EvalError, Evaluation, actual_type, only_moves};
+use crate::ops;
+use crate::tolerance::Tolerance;
+use pumice_ir::{Graph, ValueId};
+use pumice_types::Bindings;
+
+/// The tolerance of one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// Its class.
+    pub tolerance: Tolerance,
+    /// What `Sum` scales with, per element; empty for other classes.
+    pub magnitude: Vec<f64>,
+}
+
+impl Bound {
+    /// Whether `got` is close to `want` at element `i`.
+    pub fn accepts(&self, want: &Array, got: &Array, i: usize) -> bool {
+        match (&want.data, &got.data) {
+            (Data::Int(w), Data::Int(g)) => w.get(i) == g.get(i),
+            (Data::Float(w), Data::Float(g)) => match (w.get(i), g.get(i)) {
+                (Some(&w), Some(&g)) => {
+                    let magnitude = self.magnitude.get(i).copied().unwrap_or(0.0);
+                    self.tolerance.accepts(want.dtype, w, g, magnitude)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// The bound of every output, in declaration order. `evaluation` must have kept all values.
+pub fn output_bounds(
+    graph: &Graph,
+    evaluation: &Evaluation,
+    bindings: &Bindings,
+) -> Result<Vec<Bound>, EvalError> {
+    graph.outputs().iter().map(|o| bound(graph, evaluation, bindings, o.value)).collect()
+}
+
+fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Result<Bound, EvalError> {
+    let exact = Bound { tolerance: Tolerance::Exact, magnitude: Vec::new() };
+    let node = graph.def(v);
+    if node.op.is_leaf() {
+        return Ok(exact);
+    }
+    let arrays: Vec<Option<&Array>> =
+        node.inputs.iter().map(|i| i.and_then(|i| all.values[i.index()].as_deref())).collect();
+    let types =
+        node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
+    if !only_moves(&node.op) {
+        let cx = EvalCx::new(&arrays, &types, bindings);
+        if v != node.output() {
+            return Ok(exact);
+        }
+        let tolerance = ops::tolerance(&node.op, &cx);
+        let sums = matches!(tolerance, Tolerance::Sum { .. });
+        let magnitude = if sums { ops::magnitude(&node.op, &cx) } else { Vec::new() };
+        return Ok(Bound { tolerance, magnitude });
+    }
+    let inner = node
+        .inputs
+        .iter()
+        .map(|i| i.map(|i| bound(graph, all, bindings, i)).transpose())
+        .collect::<Result<Vec<Option<Bound>>, _>>()?;
+    let Some(tolerance) = inner.iter().flatten().map(|b| b.tolerance).find(|t| *t != Tolerance::Exact) else {
+        return Ok(exact);
+    };
+    // The same movement applied to the magnitudes, which are kept in f64.
+    let moved: Vec<Option<Array>> = arrays
+        .iter()
+        .zip(&inner)
+        .map(|(array, b)| {
+            let (array, b) = (array.as_ref()?, b.as_ref()?);
+            let magnitude = if b.magnitude.is_empty() { vec![0.0; array.len()] } else { b.magnitude.clone() };
+            let data = if array.dtype.is_float() { Data::Float(magnitude) } else { array.data.clone() };
+            Some(Array { dtype: array.dtype, shape: array.shape.clone(), data })
+        })
+        .collect();
+    let inputs: Vec<Option<&Array>> = moved.iter().map(Option::as_ref).collect();
+    let results = ops::eval(&node.op, &EvalCx::new(&inputs, &types, bindings));
+    let position = node.outputs.iter().position(|&o| o == v).unwrap_or(0);
+    let magnitude = results.get(position).map_or_else(Vec::new, |a| a.as_floats().to_vec());
+    Ok(Bound { tolerance, magnitude })
+}

@@ -1,0 +1,254 @@
+//! Evaluating a whole graph, node after node, each rounded once.
+//!
+//! In: a graph, the values of its leaves, the bindings of its symbols. Out: its outputs, the last versions of its
+//! states, status events by node. Feeds and scalars that advance are the session's. Never here: a plan, bytes of an
+//! arena, fusion.
+
+use crate::array::{Array, Data};
+use crate::eval::{EvalCx, Status};
+use crate::ops;
+use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, ValueId, ValueType};
+use pumice_types::{Bindings, DType, Tensor, dim};
+use std::sync::Arc;
+
+/// Why a graph has no value.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EvalError {
+    /// A leaf was not given.
+    #[error("`{0}` has no value; give one for every input, param, state and scalar")]
+    MissingLeaf(String),
+    /// A leaf was given with another type.
+    #[error("`{name}` is {given}, not {expected}")]
+    LeafType {
+        /// Which leaf.
+        name: String,
+        /// Its type under the bindings.
+        expected: String,
+        /// What was given.
+        given: String,
+    },
+    /// An extent of a value has no value.
+    #[error("an extent of `{name}`: {source}")]
+    Extent {
+        /// Which value.
+        name: String,
+        /// Why.
+        source: dim::EvalError,
+    },
+    /// Two extents that must be equal are not, under these bindings.
+    #[error("{what}: the extents differ by {by}")]
+    Constraint {
+        /// Where the equality comes from.
+        what: String,
+        /// The difference.
+        by: i64,
+    },
+    /// A value has more elements than this machine can hold.
+    #[error("`{0}` has too many elements")]
+    TooLarge(String),
+    /// A feed outside its state or its output.
+    #[error("feed of output `{output}` into state `{state}`: rows {from}..{to} are outside {size}")]
+    Feed {
+        /// The output.
+        output: String,
+        /// The state.
+        state: String,
+        /// First row.
+        from: i64,
+        /// Row behind the last.
+        to: i64,
+        /// Extent of the axis.
+        size: u64,
+    },
+}
+
+/// A status event with the node that raised it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusEvent {
+    /// Name of the node.
+    pub node: String,
+    /// What it was.
+    pub status: Status,
+}
+
+/// What an evaluation does besides evaluating.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvalOptions {
+    /// Keep every value, not only outputs and states.
+    pub keep_all: bool,
+    /// Operands of arithmetic that are f32-subnormal count as zeros of the same sign, as OPS 1.3.4 allows a device. A
+    /// comparison accepts what is close to the evaluation with or without.
+    pub flush_subnormals: bool,
+}
+
+/// What an evaluation gives.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    /// Outputs in declaration order.
+    pub outputs: Vec<Arc<Array>>,
+    /// The last version of every state, in declaration order.
+    pub states: Vec<Arc<Array>>,
+    /// Values by id: all of them with [`EvalOptions::keep_all`], else those of outputs and states.
+    pub values: Vec<Option<Arc<Array>>>,
+    /// Status events in node order.
+    pub status: Vec<StatusEvent>,
+}
+
+/// Values of leaves: inputs, params, states (version 0) and scalars.
+pub type Leaves<'a> = &'a dyn Fn(ValueId) -> Option<Arc<Array>>;
+
+/// Evaluates a verified graph.
+pub fn eval_graph(
+    graph: &Graph,
+    leaves: Leaves<'_>,
+    bindings: &Bindings,
+    options: EvalOptions,
+) -> Result<Evaluation, EvalError> {
+    check_constraints(graph, bindings)?;
+    let last_use = last_uses(graph, options.keep_all);
+    let mut result = Evaluation { values: vec![None; graph.value_count()], ..Evaluation::default() };
+    for (id, node) in graph.nodes() {
+        let types =
+            node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
+        let arrays = if node.op.is_leaf_interface() {
+            vec![leaf_value(graph, node, leaves, &types[0])?]
+        } else {
+            eval_node(graph, (id, node), &types, bindings, options, &mut result)
+        };
+        for (&v, array) in node.outputs.iter().zip(arrays) {
+            result.values[v.index()] = Some(array);
+        }
+        for v in node.operands().chain(node.outputs.iter().copied()) {
+            if last_use[v.index()].is_some_and(|last| last <= id) {
+                result.values[v.index()] = None;
+            }
+        }
+    }
+    let value = |v: ValueId| result.values[v.index()].clone().expect("outputs and states are kept");
+    result.outputs = graph.outputs().iter().map(|o| value(o.value)).collect();
+    result.states = graph.final_states().into_iter().map(value).collect();
+    Ok(result)
+}
+
+fn eval_node(
+    graph: &Graph,
+    (id, node): (NodeId, &Node),
+    types: &[(DType, Vec<u64>)],
+    bindings: &Bindings,
+    options: EvalOptions,
+    result: &mut Evaluation,
+) -> Vec<Arc<Array>> {
+    let operands: Vec<Option<Arc<Array>>> = node
+        .inputs
+        .iter()
+        .map(|v| v.and_then(|v| result.values[v.index()].clone()))
+        .map(|a| a.map(|a| if options.flush_subnormals && flushes(&node.op) { flushed(a) } else { a }))
+        .collect();
+    let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
+    let cx = EvalCx::new(&inputs, types, bindings);
+    let arrays = ops::eval(&node.op, &cx);
+    debug_assert!(
+        arrays.iter().zip(types).all(|(a, (d, s))| a.dtype == *d && a.shape == *s),
+        "{:?}",
+        node.op
+    );
+    let name = graph.node_name(id);
+    let events = cx.status.into_inner();
+    result.status.extend(events.into_iter().map(|status| StatusEvent { node: name.to_owned(), status }));
+    arrays.into_iter().map(Arc::new).collect()
+}
+
+/// Whether the op does arithmetic on its operands; what only moves bits keeps subnormals.
+fn flushes(op: &Op) -> bool {
+    !only_moves(op) && op.state_operand().is_none() && !matches!(op, Op::Fused(_))
+}
+
+/// Whether every element of the result is an element of an operand, as it is.
+pub fn only_moves(op: &Op) -> bool {
+    let copies = matches!(
+        op,
+        Op::StateRead(_) | Op::Concat(_) | Op::Gather(_) | Op::Where(_) | Op::BitCast(_) | Op::Dropout(_)
+    );
+    op.is_movement() || copies
+}
+
+fn flushed(a: Arc<Array>) -> Arc<Array> {
+    let tiny = |v: f64| v != 0.0 && v.abs() < f64::from(f32::MIN_POSITIVE);
+    match &a.data {
+        Data::Float(v) if a.dtype != DType::F16 && v.iter().any(|&x| tiny(x)) => {
+            let data = v.iter().map(|&x| if tiny(x) { 0f64.copysign(x) } else { x }).collect();
+            Arc::new(Array { data: Data::Float(data), dtype: a.dtype, shape: a.shape.clone() })
+        }
+        _ => a,
+    }
+}
+
+fn check_constraints(graph: &Graph, bindings: &Bindings) -> Result<(), EvalError> {
+    for c in graph.constraints() {
+        match c.difference.eval(bindings) {
+            Ok(0) => {}
+            Ok(by) => return Err(EvalError::Constraint { what: c.what.clone(), by }),
+            Err(source) => return Err(EvalError::Extent { name: c.what.clone(), source }),
+        }
+    }
+    Ok(())
+}
+
+/// Dtype and extents of a value under the bindings.
+pub fn actual_type(graph: &Graph, v: ValueId, bindings: &Bindings) -> Result<(DType, Vec<u64>), EvalError> {
+    let ValueType { dtype, shape } = graph.ty(v);
+    let name = || graph.value(v).name.clone();
+    let shape = shape
+        .iter()
+        .map(|d| d.eval_extent(bindings).map_err(|source| EvalError::Extent { name: name(), source }))
+        .collect::<Result<Vec<u64>, _>>()?;
+    let elements = pumice_types::tensor::byte_count(DType::F32, &shape).ok();
+    if elements.is_none_or(|bytes| bytes > isize::MAX as u64 / 8) {
+        return Err(EvalError::TooLarge(name()));
+    }
+    Ok((*dtype, shape))
+}
+
+fn leaf_value(
+    graph: &Graph,
+    node: &Node,
+    leaves: Leaves<'_>,
+    (dtype, shape): &(DType, Vec<u64>),
+) -> Result<Arc<Array>, EvalError> {
+    let name = || graph.value(node.output()).name.clone();
+    let array = leaves(node.output()).ok_or_else(|| EvalError::MissingLeaf(name()))?;
+    if array.dtype == *dtype && array.shape == *shape {
+        return Ok(array);
+    }
+    let (expected, given) = (format!("{dtype}{shape:?}"), format!("{}{:?}", array.dtype, array.shape));
+    Err(EvalError::LeafType { name: name(), expected, given })
+}
+
+/// The node behind which a value is not needed any more; `None` for what is kept.
+fn last_uses(graph: &Graph, keep_all: bool) -> Vec<Option<NodeId>> {
+    let mut last = vec![None; graph.value_count()];
+    if keep_all {
+        return last;
+    }
+    for (id, node) in graph.nodes() {
+        node.outputs.iter().copied().chain(node.operands()).for_each(|v| last[v.index()] = Some(id));
+    }
+    let kept = graph.outputs().iter().map(|o| o.value).chain(graph.final_states());
+    kept.for_each(|v| last[v.index()] = None);
+    last
+}
+
+/// Constant folding by evaluation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RefEval;
+
+impl ConstEval for RefEval {
+    fn eval(&self, graph: &Graph) -> Result<Vec<Tensor>, String> {
+        let result = eval_graph(graph, &|_| None, &Bindings::new(), EvalOptions::default())
+            .map_err(|e| e.to_string())?;
+        if let Some(event) = result.status.first() {
+            return Err(format!("{}: {:?}", event.node, event.status));
+        }
+        result.outputs.iter().map(|a| a.to_tensor().map_err(|e| e.to_string())).collect()
+    }
+}

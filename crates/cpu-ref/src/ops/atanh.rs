@@ -1,0 +1,5 @@
+//! `Atanh`.
+
+use super::elementwise::unary_eval;
+
+unary_eval!(Atanh, ulp 8.0, |_op, x| x.atanh());

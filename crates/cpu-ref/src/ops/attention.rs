@@ -1,0 +1,163 @@
+//! `Attention`: query by query, key by key.
+
+use crate::array::{Array, Data};
+use crate::eval::{Eval, EvalCx};
+use crate::index::{broadcast_strides, strides};
+use crate::tolerance::Tolerance;
+use pumice_ir::ops::Attention;
+
+impl Eval for Attention {
+    fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
+        let (dtype, shape) = cx.out();
+        vec![Array::floats(dtype, shape, Problem::new(self, cx).results(|p, _, v| p * v))]
+    }
+
+    fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
+        let [_, _, keys, width] = self.layout.axes().map(|a| cx.arg(1).shape[a]);
+        Tolerance::sum(cx.out().0, keys.max(width))
+    }
+
+    /// Σ p|v|·(1 + 2S), S the largest Σ|q·k|·scale + |mask| over the query's allowed keys. Every score is a sum of D
+    /// terms, off by 4(⌈log₂D⌉ + 4)·2⁻²⁴·S at most (softcap's slope is at most 1, its tanh's 8 ULP are of |s| ≤ S). The
+    /// exponential makes that a relative error of p, the division by Σp doubles it, and the sum over keys is one more
+    /// sum of Σp|v|.
+    fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
+        Problem::new(self, cx).results(|p, largest, v| p * v.abs() * (1.0 + 2.0 * largest))
+    }
+}
+
+/// Operands with their strides in the order batch, head, sequence, width.
+struct Problem<'a> {
+    op: &'a Attention,
+    q: Operand<'a>,
+    k: Operand<'a>,
+    v: Operand<'a>,
+    mask: Option<Mask<'a>>,
+    kv_len: Option<&'a [i64]>,
+    scale: f64,
+}
+
+struct Operand<'a> {
+    data: &'a [f64],
+    extents: [usize; 4],
+    strides: [usize; 4],
+}
+
+impl<'a> Operand<'a> {
+    fn new(x: &'a Array, axes: [usize; 4]) -> Operand<'a> {
+        let all = strides(&x.shape);
+        Operand {
+            data: x.as_floats(),
+            extents: axes.map(|a| x.shape[a] as usize),
+            strides: axes.map(|a| all[a] as usize),
+        }
+    }
+
+    fn offset(&self, b: usize, h: usize, s: usize) -> usize {
+        b * self.strides[0] + h * self.strides[1] + s * self.strides[2]
+    }
+
+    fn at(&self, b: usize, h: usize, s: usize, d: usize) -> f64 {
+        self.data[self.offset(b, h, s) + d * self.strides[3]]
+    }
+}
+
+struct Mask<'a> {
+    array: &'a Array,
+    strides: Vec<i64>,
+    keys: usize,
+}
+
+impl Mask<'_> {
+    /// What is added to the score, or none where the key is not allowed.
+    fn at(&self, b: usize, h: usize, i: usize, j: usize) -> Option<f64> {
+        if j >= self.keys {
+            return None;
+        }
+        let place: i64 = [b, h, i].iter().zip(&self.strides).map(|(&x, s)| x as i64 * s).sum();
+        let place = place as usize + j;
+        match &self.array.data {
+            Data::Int(v) => (v[place] != 0).then_some(0.0),
+            Data::Float(v) => Some(v[place]).filter(|m| *m != f64::NEG_INFINITY),
+        }
+    }
+}
+
+impl<'a> Problem<'a> {
+    fn new(op: &'a Attention, cx: &EvalCx<'a>) -> Problem<'a> {
+        let axes = op.layout.axes();
+        let [q, k, v] = [0, 1, 2].map(|i| Operand::new(cx.arg(i), axes));
+        let [batch, heads, rows, width] = q.extents;
+        let mask = cx.opt(3).map(|array| {
+            let keys = *array.shape.last().expect("verified: the mask has rank 2 to 4");
+            let full = [batch as u64, heads as u64, rows as u64, keys];
+            Mask { array, strides: broadcast_strides(&array.shape, &full), keys: keys as usize }
+        });
+        let scale = op.scale.map_or_else(|| 1.0 / (width as f64).sqrt(), f64::from);
+        Problem { op, q, k, v, mask, kv_len: cx.opt(4).map(Array::as_ints), scale }
+    }
+
+    /// Σ term(pⱼ, S, vⱼ) for every element of the result, in its layout.
+    fn results(&self, term: impl Fn(f64, f64, f64) -> f64) -> Vec<f64> {
+        let [batch, heads, rows, _] = self.q.extents;
+        let width = self.v.extents[3];
+        let mut shape = [0u64; 4];
+        let axes = self.op.layout.axes();
+        axes.into_iter().zip([batch, heads, rows, width]).for_each(|(a, n)| shape[a] = n as u64);
+        let walk = strides(&shape);
+        let mut y = vec![0.0; batch * heads * rows * width];
+        for b in 0..batch {
+            for h in 0..heads {
+                let key_head = h * self.k.extents[1] / heads;
+                for i in 0..rows {
+                    let (weights, largest) = self.weights(b, h, key_head, i);
+                    for d in 0..width {
+                        let at =
+                            [b, h, i, d].iter().zip(axes).map(|(&x, a)| x * walk[a] as usize).sum::<usize>();
+                        let terms =
+                            weights.iter().map(|&(j, p)| term(p, largest, self.v.at(b, key_head, j, d)));
+                        y[at] = terms.sum();
+                    }
+                }
+            }
+        }
+        y
+    }
+
+    /// The allowed keys of a query with their probabilities, and the largest size of a score.
+    fn weights(&self, b: usize, h: usize, key_head: usize, i: usize) -> (Vec<(usize, f64)>, f64) {
+        let keys = self.k.extents[2];
+        let length = self.kv_len.map(|l| l[b.min(l.len() - 1)]);
+        let total = length.map_or(keys as i64, |l| l.min(keys as i64));
+        let place = i as i64 + length.map_or(0, |l| l - self.q.extents[2] as i64);
+        let mut largest = 0f64;
+        let mut scores = Vec::new();
+        for j in 0..keys.min(usize::try_from(total).unwrap_or(0)) {
+            let added = match &self.mask {
+                _ if !self.in_window(j as i64, place) => None,
+                Some(mask) => mask.at(b, h, i, j),
+                None => Some(0.0),
+            };
+            let Some(added) = added else { continue };
+            let terms = (0..self.q.extents[3]).map(|d| self.q.at(b, h, i, d) * self.k.at(b, key_head, j, d));
+            let (sum, size) = terms.fold((0.0, 0.0), |(s, a), t| (s + t, a + t.abs()));
+            let cap = f64::from(self.op.softcap);
+            let raw = sum * self.scale;
+            let score = if cap > 0.0 { cap * (raw / cap).tanh() } else { raw };
+            largest = largest.max(size * self.scale.abs() + added.abs());
+            scores.push((j, score + added));
+        }
+        let max = scores.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
+        scores.iter_mut().for_each(|s| s.1 = (s.1 - max).exp());
+        let sum: f64 = scores.iter().map(|s| s.1).sum();
+        scores.iter_mut().for_each(|s| s.1 /= sum);
+        (scores, largest)
+    }
+
+    fn in_window(&self, j: i64, place: i64) -> bool {
+        let op = self.op;
+        (!op.causal || j <= place)
+            && (op.left < 0 || j >= place.saturating_sub(op.left))
+            && (op.right < 0 || j <= place.saturating_add(op.right))
+    }
+}

@@ -1,0 +1,5 @@
+//! `Exp`.
+
+use super::elementwise::unary_eval;
+
+unary_eval!(Exp, ulp 4.0, |_op, x| x.exp());

@@ -1,0 +1,77 @@
+//! `Pow`.
+
+use crate::array::{Array, Data};
+use crate::eval::{Eval, EvalCx};
+use crate::index::expand;
+use crate::tolerance::Tolerance;
+use pumice_ir::ops::Pow;
+use pumice_types::DType;
+
+impl Eval for Pow {
+    fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
+        let (dtype, shape) = cx.out();
+        let (x, y) = (expand(cx.arg(0), shape), expand(cx.arg(1), shape));
+        vec![match (&x.data, &y.data) {
+            (Data::Float(x), Data::Float(y)) => {
+                Array::floats(dtype, shape, x.iter().zip(y).map(|(x, y)| x.powf(*y)).collect())
+            }
+            (Data::Float(x), Data::Int(n)) => {
+                let powers = x.iter().zip(n.iter().zip(y.to_f64()));
+                Array::floats(dtype, shape, powers.map(|(&x, (&n, y))| float_to_int(x, n, y)).collect())
+            }
+            (Data::Int(x), Data::Int(n)) => {
+                let unsigned = y.dtype == DType::U64;
+                let pairs = x.iter().zip(n);
+                Array::ints(dtype, shape, pairs.map(|(&x, &n)| int_pow(dtype, x, n, unsigned)).collect())
+            }
+            (Data::Int(base), Data::Float(y)) => {
+                let pairs = base.iter().zip(x.to_f64()).zip(y);
+                Array::ints(dtype, shape, pairs.map(|((&i, x), &y)| int_to_float(dtype, i, x, y)).collect())
+            }
+        }]
+    }
+
+    fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
+        Tolerance::ulps(cx.out().0, 16.0)
+    }
+}
+
+/// The sign by the integer's own parity: as a float every large one is even.
+fn float_to_int(x: f64, n: i64, y: f64) -> f64 {
+    let magnitude = x.abs().powf(y);
+    if x.is_sign_negative() && n & 1 == 1 { -magnitude } else { magnitude }
+}
+
+/// By squaring, wrapping; to a negative power toward zero.
+fn int_pow(dtype: DType, x: i64, n: i64, unsigned: bool) -> i64 {
+    if n < 0 && !unsigned {
+        return match x {
+            1 => 1,
+            -1 if dtype.is_signed() => {
+                if n % 2 == 0 {
+                    1
+                } else {
+                    -1
+                }
+            }
+            _ => 0,
+        };
+    }
+    let (mut left, mut square, mut result) = (n as u64, x, 1i64);
+    while left > 0 {
+        if left & 1 == 1 {
+            result = result.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        left >>= 1;
+    }
+    result
+}
+
+/// A whole exponent is that integer, held to i32; any other is a float power, truncated.
+fn int_to_float(dtype: DType, i: i64, x: f64, y: f64) -> i64 {
+    if y.trunc() == y {
+        return int_pow(dtype, i, i64::from(y as i32), false);
+    }
+    super::cast::float_to_int(x.powf(y), dtype)
+}
