@@ -108,7 +108,9 @@ pub enum ImportError {
         given: u64,
     },
     /// The host has no memory for a tensor.
-    #[error("{origin}: no memory for the {bytes} bytes of tensor `{tensor}`; close other programs or use a smaller model")]
+    #[error(
+        "{origin}: no memory for the {bytes} bytes of tensor `{tensor}`; close other programs or use a smaller model"
+    )]
     OutOfMemory {
         /// The source.
         origin: String,
@@ -180,7 +182,9 @@ pub enum FormatProblem {
         shape: Vec<u64>,
     },
     /// The offsets do not span what dtype and shape need.
-    #[error("tensor `{tensor}` needs {expected} bytes by its dtype and shape, its offsets {begin}..{end} do not span that")]
+    #[error(
+        "tensor `{tensor}` needs {expected} bytes by its dtype and shape, its offsets {begin}..{end} do not span that"
+    )]
     Span {
         /// The tensor.
         tensor: String,

@@ -151,8 +151,10 @@ pub(crate) fn read_limited(path: &Path, file: File, bytes: u64, limit: u64) -> R
         return Err(ImportError::TooLarge { path: path.to_owned(), bytes, limit });
     }
     let mut text = String::new();
-    file.take(limit)
-        .read_to_string(&mut text)
-        .map_err(|source| ImportError::Io { path: path.to_owned(), action: "reading", source })?;
+    file.take(limit).read_to_string(&mut text).map_err(|source| ImportError::Io {
+        path: path.to_owned(),
+        action: "reading",
+        source,
+    })?;
     Ok(text)
 }

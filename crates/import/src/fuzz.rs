@@ -76,8 +76,16 @@ impl Mutator {
 
     fn mutate(&mut self, data: &mut Vec<u8>) {
         const EXTREME: [&[u8]; 10] = [
-            b"0", b"-1", b"1", b"255", b"4294967295", b"9223372036854775807", b"18446744073709551615",
-            b"18446744073709551616", b"1e308", b"null",
+            b"0",
+            b"-1",
+            b"1",
+            b"255",
+            b"4294967295",
+            b"9223372036854775807",
+            b"18446744073709551615",
+            b"18446744073709551616",
+            b"1e308",
+            b"null",
         ];
         let at = self.below(data.len());
         match self.below(9) {
@@ -96,11 +104,13 @@ impl Mutator {
             }
             5 => self.replace_number(data, at, EXTREME[at % EXTREME.len()]),
             6 if !self.dictionary.is_empty() => {
-                let word = self.dictionary[self.below(self.dictionary.len())].clone();
+                let pick = self.below(self.dictionary.len());
+                let word = self.dictionary[pick].clone();
                 data.splice(at..at, word);
             }
             7 => {
-                let other = self.corpus[self.below(self.corpus.len())].clone();
+                let pick = self.below(self.corpus.len());
+                let other = self.corpus[pick].clone();
                 let from = self.below(other.len());
                 let to = (from + self.below(128)).min(other.len());
                 let end = (at + self.below(128)).min(data.len());

@@ -19,7 +19,9 @@ pub enum MismatchError {
     #[error(transparent)]
     Import(#[from] ImportError),
     /// A tensor of another type or shape than its parameter.
-    #[error("{origin}: tensor `{tensor}` is {found}, the model's configuration needs {needed}; take weights and configuration from one model")]
+    #[error(
+        "{origin}: tensor `{tensor}` is {found}, the model's configuration needs {needed}; take weights and configuration from one model"
+    )]
     Type {
         /// The weights.
         origin: String,

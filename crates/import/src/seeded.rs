@@ -156,7 +156,10 @@ mod tests {
         assert!(matches!(w.add("x", DType::F32, &[u64::MAX, 3]), Err(ImportError::Unmakeable { .. })));
         assert!(matches!(w.load("y"), Err(ImportError::UnknownTensor { .. })));
         w.add("x", DType::F32, &[3]).expect("small");
-        assert!(matches!(w.read("x", &mut [0; 11]), Err(ImportError::BufferLength { expected: 12, given: 11, .. })));
+        assert!(matches!(
+            w.read("x", &mut [0; 11]),
+            Err(ImportError::BufferLength { expected: 12, given: 11, .. })
+        ));
         w.add("huge", DType::F32, &[1 << 40, 1 << 20]).expect("fits 64 bits");
         assert!(matches!(w.load("huge"), Err(ImportError::OutOfMemory { .. })));
     }

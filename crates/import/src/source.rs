@@ -57,7 +57,11 @@ pub trait WeightSource: Send + Sync {
 /// The error for a name that a source does not have, with the name that it most resembles.
 pub(crate) fn unknown(origin: String, tensor: &str, names: &[&str]) -> ImportError {
     let nearest = names.iter().max_by_key(|n| common_tail(n, tensor)).filter(|n| common_tail(n, tensor) >= 4);
-    ImportError::UnknownTensor { origin, tensor: tensor.to_owned(), nearest: nearest.map(|n| (*n).to_owned()) }
+    ImportError::UnknownTensor {
+        origin,
+        tensor: tensor.to_owned(),
+        nearest: nearest.map(|n| (*n).to_owned()),
+    }
 }
 
 /// Bytes that two names share at their ends: prefixes are what models differ in.
@@ -66,7 +70,12 @@ fn common_tail(a: &str, b: &str) -> usize {
 }
 
 /// The error for a buffer of another length than the tensor's.
-pub(crate) fn check_buffer(origin: &dyn WeightSource, name: &str, expected: u64, out: &[u8]) -> Result<(), ImportError> {
+pub(crate) fn check_buffer(
+    origin: &dyn WeightSource,
+    name: &str,
+    expected: u64,
+    out: &[u8],
+) -> Result<(), ImportError> {
     let given = out.len() as u64;
     if expected == given {
         return Ok(());

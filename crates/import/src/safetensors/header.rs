@@ -258,7 +258,15 @@ mod tests {
 
     #[test]
     fn other_text_is_refused_with_the_name() {
-        for text in ["", "[]", "{", " {}", "null", r#"{"a":1}"#, r#"{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}"#] {
+        for text in [
+            "",
+            "[]",
+            "{",
+            " {}",
+            "null",
+            r#"{"a":1}"#,
+            r#"{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}"#,
+        ] {
             assert!(matches!(parse(text, 4), Err(FormatProblem::Header(_))), "{text}");
         }
         let unknown = parse(r#"{"some.weight":{"dtype":"Q9","shape":[1],"data_offsets":[0,1]}}"#, 1);
