@@ -1,1 +1,22 @@
-//! Model configurations to pumice graphs: encoders, tokenizers, pooling
+//! Model configurations to pumice graphs: encoders, tokenizers, pooling.
+//!
+//! A folder in Hugging Face layout comes in; a graph, its weights under the graph's parameter names, and a tokenizer
+//! come out. Nothing here computes, compiles or runs: a model is its description. What a file says is believed only
+//! after it was found consistent with the other files; otherwise a [`ModelError`] names file, field and remedy.
+
+pub mod config;
+pub mod decoder;
+pub mod encoder;
+pub mod error;
+pub mod fuzz;
+pub mod offline;
+pub mod sentence;
+pub mod specialize;
+pub mod tokenizer;
+
+pub use config::{Activation, EncoderConfig, Family};
+pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
+pub use error::{ModelError, Note};
+pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
+pub use specialize::Cuts;
+pub use tokenizer::{SentenceTokenizer, TokenBatch};

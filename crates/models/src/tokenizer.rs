@@ -1,0 +1,175 @@
+//! Texts to token ids: a `tokenizer.json` that somebody else wrote, used without its own padding and truncation.
+//!
+//! The file is untrusted. The `tokenizers` crate reports most of what is wrong as errors but meets some files with a
+//! panic; every call into it is therefore fenced, and a panic becomes the typed error that it should have been.
+
+use crate::error::ModelError;
+use crate::sentence::SentenceSpec;
+use pumice_import::{ImportError, ModelFolder};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use tokenizers::{ModelWrapper, PostProcessor, Tokenizer, TruncationParams};
+
+/// The largest vocabularies in use need a quarter of it.
+const LIMIT: u64 = 128 << 20;
+
+/// Token ids of several texts as one tensor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenBatch {
+    /// Ids, [batch, seq] row-major; positions behind a row's length hold the padding id.
+    pub ids: Vec<i32>,
+    /// Tokens of each row.
+    pub lengths: Vec<i32>,
+    /// Number of rows.
+    pub batch: usize,
+    /// Length of the longest row, at least 1.
+    pub seq: usize,
+}
+
+impl TokenBatch {
+    /// Puts rows of ids beside each other; `pad` fills the shorter ones.
+    pub fn pack<R: AsRef<[i32]>>(rows: &[R], pad: i32) -> TokenBatch {
+        let seq = rows.iter().map(|r| r.as_ref().len()).max().unwrap_or(0).max(1);
+        let mut batch = TokenBatch { batch: rows.len(), seq, ..TokenBatch::default() };
+        for row in rows {
+            let row = row.as_ref();
+            batch.ids.extend_from_slice(row);
+            batch.ids.resize(batch.ids.len() + seq - row.len(), pad);
+            batch.lengths.push(row.len() as i32);
+        }
+        batch
+    }
+}
+
+/// A tokenizer with the limits of the model that it belongs to.
+pub struct SentenceTokenizer {
+    inner: Tokenizer,
+    file: PathBuf,
+    vocab: u64,
+    pad: i32,
+    max_tokens: usize,
+    lowercase: bool,
+    prompt: String,
+}
+
+impl SentenceTokenizer {
+    /// Reads the folder's `tokenizer.json`. `vocab` is the number of rows in the token table, `pad` the id for padding.
+    pub fn open(
+        folder: &ModelFolder,
+        spec: &SentenceSpec,
+        vocab: u64,
+        pad: u64,
+    ) -> Result<SentenceTokenizer, ModelError> {
+        const FILE: &str = "tokenizer.json";
+        let text = folder.read_text(FILE, LIMIT)?.ok_or_else(|| ImportError::Missing {
+            path: folder.file(FILE),
+            remedy: "save the model's fast tokenizer into the folder".to_owned(),
+        })?;
+        SentenceTokenizer::from_json(&folder.file(FILE), &text, spec, vocab, pad)
+    }
+
+    /// Reads the text of a `tokenizer.json`; `file` names it in messages.
+    pub fn from_json(
+        file: &Path,
+        text: &str,
+        spec: &SentenceSpec,
+        vocab: u64,
+        pad: u64,
+    ) -> Result<SentenceTokenizer, ModelError> {
+        let wrong =
+            |problem: String, remedy| ModelError::Tokenizer { file: file.to_owned(), problem, remedy };
+        let mut inner = fenced(|| Tokenizer::from_bytes(text.as_bytes()))
+            .map_err(|reason| wrong(reason, "the file is damaged or of another kind: get it again"))?;
+        inner.with_padding(None);
+        if let ModelWrapper::BPE(bpe) = inner.get_model()
+            && bpe.dropout.is_some()
+        {
+            // Dropout is for training; with it, a text would not have one result.
+            let mut bpe = bpe.clone();
+            bpe.dropout = None;
+            inner.with_model(bpe);
+        }
+        let specials = inner.get_post_processor().map_or(0, |p| p.added_tokens(false));
+        let max_tokens = usize::try_from(spec.max_tokens).unwrap_or(usize::MAX);
+        if specials >= max_tokens {
+            let problem =
+                format!("it adds {specials} special tokens, the model takes {max_tokens} tokens in all");
+            return Err(wrong(problem, "take all files from one model"));
+        }
+        let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
+        fenced(|| inner.with_truncation(Some(truncation)).map(|_| ()))
+            .map_err(|reason| wrong(reason, "the file is damaged or of another kind: get it again"))?;
+        Ok(SentenceTokenizer {
+            inner,
+            file: file.to_owned(),
+            vocab,
+            pad: pad as i32,
+            max_tokens,
+            lowercase: spec.lowercase,
+            prompt: spec.prompt.clone(),
+        })
+    }
+
+    /// Tokens of the longest text, specials included.
+    pub fn max_tokens(&self) -> usize {
+        self.max_tokens
+    }
+
+    /// The id that fills short rows.
+    pub fn pad(&self) -> i32 {
+        self.pad
+    }
+
+    /// Token ids of one text, specials included, cut to the model's length. `index` is the text's number in messages.
+    pub fn encode(&self, index: usize, text: &str) -> Result<Vec<i32>, ModelError> {
+        let wrong = |problem| ModelError::Text { text: index, problem };
+        let file = self.file.display();
+        let text = format!("{}{text}", self.prompt);
+        let text = if self.lowercase { text.to_lowercase() } else { text };
+        let encoding = fenced(|| self.inner.encode_fast(text, true))
+            .map_err(|reason| wrong(format!("{file}: {reason}")))?;
+        let ids = encoding.get_ids();
+        if ids.len() > self.max_tokens {
+            let problem = format!(
+                "{file}: {} tokens although {} is the limit; its post-processor repeats the text",
+                ids.len(),
+                self.max_tokens
+            );
+            return Err(wrong(problem));
+        }
+        if let Some(position) = ids.iter().position(|&id| u64::from(id) >= self.vocab) {
+            let token = encoding.get_tokens().get(position).cloned().unwrap_or_default();
+            let problem = format!(
+                "{file}: token `{token}` has id {}, `vocab_size` in config.json is {}; take both files from one model",
+                ids[position], self.vocab
+            );
+            return Err(wrong(problem));
+        }
+        // vocab is at most 2²⁴, so every id fits.
+        Ok(ids.iter().map(|&id| id as i32).collect())
+    }
+
+    /// Token ids of several texts as one tensor.
+    pub fn encode_batch<S: AsRef<str>>(&self, texts: &[S]) -> Result<TokenBatch, ModelError> {
+        let rows = texts.iter().enumerate().map(|(i, t)| self.encode(i, t.as_ref()));
+        Ok(TokenBatch::pack(&rows.collect::<Result<Vec<_>, _>>()?, self.pad))
+    }
+}
+
+/// Runs a call into the `tokenizers` crate; its errors and its panics become one kind of reason.
+fn fenced<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
+    // What the closure borrowed is dropped or read-only afterwards, so a half-done change cannot be seen.
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|e| shorten(&e.to_string())),
+        Err(payload) => {
+            let message = payload.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(shorten(&format!("the tokenizer gave up: {message}")))
+        }
+    }
+}
+
+/// Messages may quote the file, and a hostile one is long.
+fn shorten(message: &str) -> String {
+    message.chars().take(400).collect()
+}

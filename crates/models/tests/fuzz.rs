@@ -1,0 +1,78 @@
+//! A million damaged configurations through each reader, and damaged tokenizers used: nothing panics out.
+
+use pumice_import::fuzz::Mutator;
+use pumice_models::fuzz::{fuzz_config, fuzz_sentence, fuzz_tokenizer};
+use std::fs;
+use std::path::Path;
+
+const RUNS: u32 = 1_000_000;
+
+fn corpus(files: &[&str]) -> Vec<Vec<u8>> {
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny");
+    files.iter().map(|f| fs::read(tiny.join(f)).expect("checked in")).collect()
+}
+
+#[test]
+fn config_reader_survives_a_million_files() {
+    let files = ["bert/config.json", "roberta/config.json", "xlmr/config.json", "distilbert/config.json"];
+    let words = [
+        "\"hidden_size\":",
+        "\"model_type\":\"bert\"",
+        "[[[[",
+        "{\"a\":",
+        "true",
+        "\"relu\"",
+        "1e999",
+        "\\ud800",
+    ];
+    let mut mutator = Mutator::new(11, corpus(&files), &words);
+    for _ in 0..RUNS {
+        fuzz_config(&mutator.generate());
+    }
+}
+
+#[test]
+fn sentence_readers_survive_a_million_files() {
+    let files = [
+        "bert/modules.json",
+        "roberta/modules.json",
+        "bert/1_Pooling/config.json",
+        "roberta/1_Pooling/config.json",
+    ];
+    let words = ["\"type\":", "\"path\":\"..\"", "[[[[", "{\"a\":", "true", "\"max\"", "\"pooling_mode\":"];
+    let mut mutator = Mutator::new(12, corpus(&files), &words);
+    for _ in 0..RUNS {
+        fuzz_sentence(&mutator.generate());
+    }
+}
+
+/// Tokenizers are slow to make, so fewer of them. Panics inside the tokenizers crate are fenced; their messages are
+/// kept from the output here.
+#[test]
+fn tokenizer_survives_damaged_files() {
+    let files =
+        ["bert/tokenizer.json", "roberta/tokenizer.json", "xlmr/tokenizer.json", "distilbert/tokenizer.json"];
+    let words = [
+        "\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a+)+$\"},",
+        "\"type\":\"Replace\",",
+        "\"ByteLevel\"",
+        "\"Unigram\"",
+        "\"WordLevel\"",
+        "\"dropout\":0.5,",
+        "\"unk_id\":99999,",
+        "\"ids\":[],",
+        "\"max_input_chars_per_word\":0,",
+        "\"continuing_subword_prefix\":\"\",",
+        "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},",
+        "\"precompiled_charsmap\":\"AAAA\",",
+    ];
+    let mut mutator = Mutator::new(13, corpus(&files), &words);
+    std::panic::set_hook(Box::new(|_| {}));
+    let survived = std::panic::catch_unwind(move || {
+        for _ in 0..20_000 {
+            fuzz_tokenizer(&mutator.generate());
+        }
+    });
+    let _ = std::panic::take_hook();
+    assert!(survived.is_ok(), "a panic left the fence");
+}
