@@ -1,0 +1,110 @@
+//! `LayerNorm`, `RmsNorm`: afterwards γ and β have exactly the normalized axes, which is what kernels read.
+//!
+//! A γ or β that only broadcasts within them is expanded. One that varies along other axes is taken out:
+//! N(x; γ, β) == N(x; 1)·γ + β, and with a weight offset o: N(x; γ, β) == N(x; 1)·(o + γ) + β.
+
+use super::{Decompose, patch_for};
+use pumice_ir::builder::scalar_tensor;
+use pumice_ir::infer::normalize_axis;
+use pumice_ir::ops::{Add, Constant, Expand, LayerNorm, Mul, Op, Reshape, RmsNorm};
+use pumice_ir::{Graph, NodeId, Patch, PatchRef, ValueId};
+use pumice_types::{DType, DimExpr, Target};
+use std::sync::Arc;
+
+impl Decompose for LayerNorm {
+    fn decompose(&self, graph: &Graph, id: NodeId, _: &Target) -> Option<Patch> {
+        legalize(graph, id, self.axis, 0.0, self.clone().into())
+    }
+}
+
+impl Decompose for RmsNorm {
+    fn decompose(&self, graph: &Graph, id: NodeId, _: &Target) -> Option<Patch> {
+        let plain = RmsNorm { weight_offset: 0.0, ..self.clone() };
+        legalize(graph, id, self.axis, self.weight_offset, plain.into())
+    }
+}
+
+/// How a scale lies to the normalized axes.
+#[derive(Clone, Copy, PartialEq)]
+enum Fit {
+    Exact,
+    Expandable,
+    Varies,
+}
+
+fn fit(graph: &Graph, v: ValueId, normalized: &[DimExpr]) -> Fit {
+    let shape = &graph.ty(v).shape;
+    let unit = shape.iter().take_while(|d| d.is(1)).count();
+    let kept = &shape[unit.min(shape.len().saturating_sub(normalized.len()))..];
+    let full = |(a, b): (&DimExpr, &DimExpr)| a == b || !a.is(1);
+    match () {
+        () if kept.len() > normalized.len() => Fit::Varies,
+        () if shape.len() == normalized.len() && shape.iter().zip(normalized).all(full) => Fit::Exact,
+        () => Fit::Expandable,
+    }
+}
+
+/// `plain` is the op without its weight offset, which goes where γ goes.
+fn legalize(graph: &Graph, id: NodeId, axis: i64, offset: f32, plain: Op) -> Option<Patch> {
+    let (node, name) = (graph.node(id), graph.node_name(id));
+    let x = node.input(0)?;
+    let ty = graph.ty(x);
+    let normalized = &ty.shape[normalize_axis(axis, ty.rank()).ok()?..];
+    let scales: Vec<(ValueId, Fit)> =
+        node.operands().skip(1).map(|v| (v, fit(graph, v, normalized))).collect();
+    if scales.iter().all(|(_, f)| *f == Fit::Exact) {
+        return None;
+    }
+    let mut patch = patch_for(graph, id);
+    if scales.iter().all(|(_, f)| *f != Fit::Varies) {
+        let mut inputs = vec![PatchRef::Old(x)];
+        for (i, &(v, f)) in scales.iter().enumerate() {
+            inputs.push(if f == Fit::Exact {
+                PatchRef::Old(v)
+            } else {
+                expand(&mut patch, graph, v, normalized, name, i)
+            });
+        }
+        let y = patch.add(node.op.clone(), name, &inputs);
+        patch.replace(node.output(), y);
+        return Some(patch);
+    }
+    let one = patch.add(constant(ty.dtype, 1.0), format!("{name}.one"), &[]);
+    let ones = patch.add(Expand { shape: normalized.to_vec() }, format!("{name}.ones"), &[one]);
+    let y = patch.add(plain, format!("{name}.unscaled"), &[PatchRef::Old(x), ones]);
+    let mut factor = PatchRef::Old(scales.first()?.0);
+    if offset != 0.0 {
+        let offset = patch.add(constant(ty.dtype, f64::from(offset)), format!("{name}.offset"), &[]);
+        factor = patch.add(Add {}, format!("{name}.factor"), &[offset, factor]);
+    }
+    let beta = scales.get(1);
+    let scaled = if beta.is_some() { format!("{name}.scaled") } else { name.to_owned() };
+    let mut y = patch.add(Mul {}, scaled, &[y, factor]);
+    if let Some(&(beta, _)) = beta {
+        y = patch.add(Add {}, name, &[y, PatchRef::Old(beta)]);
+    }
+    patch.replace(node.output(), y);
+    Some(patch)
+}
+
+/// The scale over the normalized axes: without leading axes of extent 1, then stretched.
+fn expand(
+    patch: &mut Patch,
+    graph: &Graph,
+    v: ValueId,
+    normalized: &[DimExpr],
+    name: &str,
+    i: usize,
+) -> PatchRef {
+    let shape = &graph.ty(v).shape;
+    let extra = shape.len().saturating_sub(normalized.len());
+    let mut y = PatchRef::Old(v);
+    if extra > 0 {
+        y = patch.add(Reshape { shape: shape[extra..].to_vec() }, format!("{name}.scale{i}.row"), &[y]);
+    }
+    patch.add(Expand { shape: normalized.to_vec() }, format!("{name}.scale{i}"), &[y])
+}
+
+fn constant(dtype: DType, value: f64) -> Constant {
+    Constant { data: Arc::new(scalar_tensor(dtype, value)) }
+}

@@ -1,0 +1,198 @@
+//! Products of one left operand with several weights become one product with the weights side by side (OPS F3: queries,
+//! keys and values; gate and up).
+//!
+//! x·W₁, x·W₂, … == slices of x·[W₁ W₂ …], and (x·Wᵢ + bᵢ) == slices of x·[W₁ W₂ …] + [b₁ b₂ …]. A product without a
+//! bias among others with one gets −0, since x + −0 == x. Sums have the same terms in the same order, so values are the
+//! same to the bit. The weights are known when loading: they are joined there, and reading a param still gives what was
+//! stored.
+//!
+//! Left alone: weights that vary or have batch axes, products whose readers would copy a slice (norms, reductions:
+//! they want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
+//! product is not merged again.
+
+use crate::pipeline::PassCx;
+use crate::rewrite::Facts;
+use pumice_ir::builder::scalar_tensor;
+use pumice_ir::ops::{Add, Cast, Concat, Constant, MatMul, Slice};
+use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
+use pumice_types::{DType, DimExpr, Tensor};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Products merged into one at most: enough for queries, keys, values, gate and up; more would keep values alive for
+/// layers.
+const MOST: usize = 6;
+
+/// One patch for every set of products that are merged.
+pub fn merge_matmuls(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
+    let facts = Facts::new(graph);
+    let mut sets: BTreeMap<Key, Vec<Part>> = BTreeMap::new();
+    for (id, node) in graph.nodes() {
+        if let Some((key, part)) = part(graph, &facts, id, node) {
+            sets.entry(key).or_default().push(part);
+        }
+    }
+    let mut sets: Vec<Vec<Part>> = sets.into_values().collect();
+    sets.sort_by_key(|parts| parts[0].product);
+    sets.iter()
+        .flat_map(|parts| parts.chunks(MOST))
+        .filter(|p| p.len() > 1)
+        .map(|p| merge(graph, p))
+        .collect()
+}
+
+/// What products must share: left operand, flags, dtype. K agrees because the left operand does.
+type Key = (ValueId, bool, bool);
+
+struct Part {
+    product: NodeId,
+    op: MatMul,
+    x: ValueId,
+    weight: ValueId,
+    columns: u64,
+    /// The addition of a bias known when loading, and the bias.
+    bias: Option<(NodeId, ValueId)>,
+}
+
+impl Part {
+    /// The value that a slice of the merged product replaces.
+    fn result(&self, graph: &Graph) -> ValueId {
+        graph.node(self.bias.map_or(self.product, |(add, _)| add)).output()
+    }
+}
+
+fn part(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(Key, Part)> {
+    let Op::MatMul(op) = &node.op else { return None };
+    let (x, weight) = (node.input(0)?, node.input(1)?);
+    let known = |v: ValueId| facts.is_load_time(graph.value(v).def.0);
+    let shape = graph.ty(weight).static_shape().filter(|s| s.len() == 2)?;
+    if !known(weight) || known(x) {
+        return None;
+    }
+    let columns = if op.trans_b { shape[0] } else { shape[1] };
+    let bias = bias(graph, facts, node, columns);
+    let part = Part { product, op: op.clone(), x, weight, columns, bias };
+    let result = part.result(graph);
+    let fits = columns > 0 && reads_strides(graph, facts, result, columns);
+    fits.then_some(((x, op.trans_a, op.trans_b), part))
+}
+
+/// The addition of a vector along the columns that alone uses the product.
+fn bias(graph: &Graph, facts: &Facts, product: &Node, columns: u64) -> Option<(NodeId, ValueId)> {
+    let y = product.output();
+    let add = facts.only_user(y)?;
+    let node = graph.node(add);
+    let other = match (&node.op, node.input(0)?, node.input(1)?) {
+        (Op::Add(_), a, b) if a == y => b,
+        (Op::Add(_), a, b) if b == y => a,
+        _ => return None,
+    };
+    let vector = graph.ty(other).static_shape() == Some(vec![columns]);
+    (vector && facts.is_load_time(graph.value(other).def.0)).then_some((add, other))
+}
+
+/// Whether every reader can walk a slice of wider rows, so that cutting costs no copy. Behind a transpose a copy is
+/// made, or not made, with and without the slice.
+fn reads_strides(graph: &Graph, facts: &Facts, v: ValueId, columns: u64) -> bool {
+    facts.users(v).iter().all(|&user| {
+        let node = graph.node(user);
+        match &node.op {
+            op if op.is_elementwise() => true,
+            Op::MatMul(_) | Op::Attention(_) | Op::Rotary(_) | Op::KvAppend(_) => true,
+            Op::Transpose(_) | Op::Slice(_) | Op::Expand(_) => true,
+            // A view if the columns are split among themselves.
+            Op::Reshape(_) => {
+                splits_last(&graph.ty(node.output()).shape, columns)
+                    && reads_strides(graph, facts, node.output(), columns)
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Whether the last axes of a shape hold so many elements together.
+fn splits_last(shape: &[DimExpr], columns: u64) -> bool {
+    let mut count = 1u64;
+    for d in shape.iter().rev() {
+        if count == columns {
+            return true;
+        }
+        match d.as_extent().and_then(|d| count.checked_mul(d)) {
+            Some(n) if n <= columns => count = n,
+            _ => return false,
+        }
+    }
+    count == columns
+}
+
+fn merge(graph: &Graph, parts: &[Part]) -> Patch {
+    let first = &parts[0];
+    let name = graph.node_name(first.product);
+    let names: Vec<&str> = parts.iter().map(|p| graph.node_name(p.product)).collect();
+    let mut patch = Patch::new(format!("merge {}", names.join(", ")));
+    let axis = if first.op.trans_b { 0 } else { 1 };
+    let weights: Vec<ValueId> = parts.iter().map(|p| p.weight).collect();
+    let weight = joined(&mut patch, graph, &weights, axis, &format!("{name}.weights"));
+    let mut y = patch.add(first.op.clone(), format!("{name}.merged"), &[PatchRef::Old(first.x), weight]);
+    if parts.iter().any(|p| p.bias.is_some()) {
+        let bias = biases(&mut patch, graph, parts, name);
+        y = patch.add(Add {}, format!("{name}.biased"), &[y, bias]);
+    }
+    let mut start = 0;
+    for part in parts {
+        let end = start + part.columns;
+        let result = part.result(graph);
+        let (starts, ends) = (vec![start.into()], vec![end.into()]);
+        let slice = Slice { starts, ends, axes: vec![-1], steps: Vec::new() };
+        let piece = patch.add(slice, graph.value(result).name.clone(), &[y]);
+        patch.replace(result, piece);
+        start = end;
+    }
+    patch
+}
+
+/// The biases one behind the other, −0 where there is none.
+fn biases(patch: &mut Patch, graph: &Graph, parts: &[Part], name: &str) -> PatchRef {
+    if let Some(all) = parts.iter().map(|p| p.bias.map(|(_, b)| b)).collect::<Option<Vec<ValueId>>>() {
+        return joined(patch, graph, &all, 0, &format!("{name}.biases"));
+    }
+    let mut pieces = Vec::new();
+    for part in parts {
+        let dtype = graph.ty(part.weight).dtype;
+        pieces.push(match part.bias {
+            Some((_, b)) => PatchRef::Old(b),
+            None => {
+                let data = Arc::new(negative_zeros(dtype, part.columns));
+                patch.add(Constant { data }, format!("{}.no_bias", graph.node_name(part.product)), &[])
+            }
+        });
+    }
+    patch.add(Concat { axis: 0 }, format!("{name}.biases"), &pieces)
+}
+
+fn negative_zeros(dtype: DType, n: u64) -> Tensor {
+    let one = scalar_tensor(dtype, -0.0);
+    let bytes = one.bytes().repeat(n as usize);
+    Tensor::from_bytes(dtype, &[n], bytes).expect("n elements of the dtype were made")
+}
+
+/// concat(cast(a), cast(b), …) == cast(concat(a, b, …)): the narrow form is joined, so that a kernel may still read it.
+fn joined(patch: &mut Patch, graph: &Graph, values: &[ValueId], axis: i64, name: &str) -> PatchRef {
+    let stored = |&v: &ValueId| match &graph.def(v).op {
+        Op::Cast(_) => graph.def(v).input(0).map(|x| (x, graph.ty(x).dtype)),
+        _ => None,
+    };
+    let concat = |patch: &mut Patch, vs: &[ValueId], name: &str| {
+        let operands: Vec<PatchRef> = vs.iter().copied().map(PatchRef::Old).collect();
+        patch.add(Concat { axis }, name, &operands)
+    };
+    let sources: Option<Vec<(ValueId, DType)>> = values.iter().map(stored).collect();
+    match sources {
+        Some(s) if s.iter().all(|(_, d)| *d == s[0].1) => {
+            let narrow: Vec<ValueId> = s.iter().map(|(v, _)| *v).collect();
+            let together = concat(patch, &narrow, &format!("{name}.stored"));
+            patch.add(Cast { to: graph.ty(values[0]).dtype }, name, &[together])
+        }
+        _ => concat(patch, values, name),
+    }
+}

@@ -1,0 +1,11 @@
+//! One pass, one file.
+
+pub mod decompose;
+pub mod eliminate_common_subexpressions;
+pub mod eliminate_identities;
+pub mod fold_constants;
+pub mod fold_transposes;
+pub mod form_elementwise_regions;
+pub mod fuse_matmul_epilogues;
+pub mod fuse_residual_norms;
+pub mod merge_matmuls;

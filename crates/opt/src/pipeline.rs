@@ -1,0 +1,145 @@
+//! The order of the passes, and the driver that applies and verifies them.
+
+use crate::passes;
+use pumice_ir::{ConstEval, Form, Graph, Patch, PatchError, VerifyError, verify};
+use pumice_types::Target;
+use std::collections::BTreeSet;
+
+/// Which passes run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptOptions {
+    /// Names of passes that are left out. `decompose` cannot be: nothing can be lowered without it.
+    pub skip: BTreeSet<String>,
+}
+
+impl OptOptions {
+    /// No fusion and no rewriting: the oracle of every pass.
+    pub fn none() -> OptOptions {
+        OptOptions { skip: PASSES.iter().filter(|p| !p.required).map(|p| p.name.to_owned()).collect() }
+    }
+
+    /// Everything but the pass of that name.
+    pub fn without(name: &str) -> OptOptions {
+        OptOptions { skip: BTreeSet::from([name.to_owned()]) }
+    }
+}
+
+/// What a pass may look at besides the graph.
+pub struct PassCx<'a> {
+    /// What the graph is compiled for.
+    pub target: &'a Target,
+    /// Evaluates constants.
+    pub fold: &'a dyn ConstEval,
+}
+
+/// A pass: its name, and the patches it wants.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// A verb.
+    pub name: &'static str,
+    /// Whether the graph could not be lowered without it.
+    pub required: bool,
+    /// Whether it runs again until it finds nothing.
+    pub repeat: bool,
+    /// Finds what to change. Patches of one call must not replace the same value twice.
+    pub find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>,
+}
+
+/// A pass that runs until it finds nothing.
+const fn repeated(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>) -> Pass {
+    Pass { name, required: false, repeat: true, find }
+}
+
+/// A pass that runs once.
+const fn once(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>) -> Pass {
+    Pass { name, required: false, repeat: false, find }
+}
+
+/// All passes, in order. A pass that stands here twice is skipped twice by its name.
+pub const PASSES: &[Pass] = &[
+    Pass { name: "decompose", required: true, repeat: true, find: passes::decompose::decompose },
+    repeated("eliminate_identities", passes::eliminate_identities::eliminate_identities),
+    repeated("fold_constants", passes::fold_constants::fold_constants),
+    repeated("fold_transposes", passes::fold_transposes::fold_transposes),
+    repeated("eliminate_identities", passes::eliminate_identities::eliminate_identities),
+    once(
+        "eliminate_common_subexpressions",
+        passes::eliminate_common_subexpressions::eliminate_common_subexpressions,
+    ),
+    once("merge_matmuls", passes::merge_matmuls::merge_matmuls),
+    once("fuse_matmul_epilogues", passes::fuse_matmul_epilogues::fuse_matmul_epilogues),
+    once("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),
+    once("form_elementwise_regions", passes::form_elementwise_regions::form_elementwise_regions),
+];
+
+/// A pass that went wrong: a defect of pumice.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OptError {
+    /// A patch cannot be applied.
+    #[error("pass `{pass}`: {source}")]
+    Patch {
+        /// The pass.
+        pass: String,
+        /// Why.
+        source: PatchError,
+    },
+    /// The graph breaks a rule afterwards.
+    #[error("pass `{pass}` broke the graph: {}", errors.first().map_or(String::new(), ToString::to_string))]
+    Verify {
+        /// The pass.
+        pass: String,
+        /// Every violation.
+        errors: Vec<VerifyError>,
+    },
+    /// A pass finds something to do for ever.
+    #[error("pass `{0}` does not come to an end")]
+    Endless(String),
+}
+
+/// Rounds after which a repeating pass is stopped; nesting of decompositions is far below.
+const MAX_ROUNDS: usize = 64;
+
+/// Runs every pass that is not skipped.
+pub fn optimize(
+    graph: &Graph,
+    target: &Target,
+    options: &OptOptions,
+    fold: &dyn ConstEval,
+) -> Result<Graph, OptError> {
+    let cx = PassCx { target, fold };
+    let mut graph = graph.clone();
+    for pass in PASSES {
+        if pass.required || !options.skip.contains(pass.name) {
+            graph = run_pass(&graph, pass, &cx)?;
+        }
+    }
+    verify(&graph, Form::Lowerable)
+        .map_err(|errors| OptError::Verify { pass: "the whole pipeline".into(), errors })?;
+    Ok(graph)
+}
+
+/// Runs one pass to its end, verifying after every round.
+pub fn run_pass(graph: &Graph, pass: &Pass, cx: &PassCx<'_>) -> Result<Graph, OptError> {
+    let mut graph = graph.clone();
+    for _ in 0..MAX_ROUNDS {
+        let patches = (pass.find)(&graph, cx);
+        if patches.is_empty() {
+            return Ok(graph);
+        }
+        graph =
+            graph.apply(&patches).map_err(|source| OptError::Patch { pass: pass.name.to_owned(), source })?;
+        verify(&graph, Form::Source)
+            .map_err(|errors| OptError::Verify { pass: pass.name.to_owned(), errors })?;
+        if !pass.repeat {
+            return Ok(graph);
+        }
+    }
+    Err(OptError::Endless(pass.name.to_owned()))
+}
+
+/// The graph with the bodies of its fused nodes put back: the oracle of every fusion.
+pub fn unfused(graph: &Graph) -> Result<Graph, OptError> {
+    graph
+        .apply(&crate::rewrite::fuse::unfuse(graph))
+        .map_err(|source| OptError::Patch { pass: "unfuse".to_owned(), source })
+}

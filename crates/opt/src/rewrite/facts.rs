@@ -1,0 +1,117 @@
+//! What the passes ask about a graph, computed once per pass: users, outputs, what is known when loading, and which
+//! values are the bytes of a state.
+//!
+//! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite.
+
+use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
+use smallvec::SmallVec;
+
+/// Answers about one graph.
+pub struct Facts {
+    users: Vec<SmallVec<[NodeId; 2]>>,
+    output: Vec<bool>,
+    load_time: Vec<bool>,
+    shown: Vec<Option<ValueId>>,
+    before_write: Vec<SmallVec<[NodeId; 1]>>,
+}
+
+impl Facts {
+    /// Reads the graph once.
+    pub fn new(graph: &Graph) -> Facts {
+        let mut output = vec![false; graph.value_count()];
+        graph.outputs().iter().for_each(|o| output[o.value.index()] = true);
+        let users = graph.users();
+        let shown = shown_states(graph);
+        let before_write = anti_dependencies(graph, &shown);
+        Facts { users, output, load_time: load_time(graph), shown, before_write }
+    }
+
+    /// The nodes that use a value, in order, once per operand position.
+    pub fn users(&self, v: ValueId) -> &[NodeId] {
+        &self.users[v.index()]
+    }
+
+    /// Whether a value is a result of the program.
+    pub fn is_output(&self, v: ValueId) -> bool {
+        self.output[v.index()]
+    }
+
+    /// The node that alone uses a value, once, where the value is not a result of the program.
+    pub fn only_user(&self, v: ValueId) -> Option<NodeId> {
+        match self.users(v) {
+            [user] if !self.is_output(v) => Some(*user),
+            _ => None,
+        }
+    }
+
+    /// Whether a node depends on params and constants alone, so that its steps go into the load program.
+    pub fn is_load_time(&self, id: NodeId) -> bool {
+        self.load_time[id.index()]
+    }
+
+    /// Whether a value is the bytes of a state version, possibly under a view.
+    pub fn shows_state(&self, v: ValueId) -> bool {
+        self.shown[v.index()].is_some()
+    }
+
+    /// The nodes that must come after a node: users of its values, and writers of the states whose bytes it reads.
+    pub fn successors<'a>(&'a self, graph: &'a Graph, id: NodeId) -> impl Iterator<Item = NodeId> + 'a {
+        let users = graph.node(id).outputs.iter().flat_map(|v| self.users[v.index()].iter());
+        users.chain(&self.before_write[id.index()]).copied()
+    }
+}
+
+fn load_time(graph: &Graph) -> Vec<bool> {
+    let mut known = vec![false; graph.nodes().len()];
+    for (id, node) in graph.nodes() {
+        known[id.index()] = match node.op {
+            Op::Param(_) | Op::Constant(_) => true,
+            Op::Input(_) | Op::State(_) | Op::Scalar(_) | Op::Extent(_) => false,
+            _ => {
+                // An extent that varies is known in the run only.
+                let fixed = |v: &ValueId| graph.ty(*v).static_shape().is_some();
+                node.operands().count() > 0
+                    && node.operands().all(|v| known[graph.value(v).def.0.index()])
+                    && node.outputs.iter().all(fixed)
+            }
+        };
+    }
+    known
+}
+
+/// For every value, the state version whose bytes it is; views and copies by name included.
+fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
+    let mut shown = vec![None; graph.value_count()];
+    for (_, node) in graph.nodes() {
+        let version = is_version(node).then(|| node.output());
+        let renames = matches!(node.op, Op::StateRead(_) | Op::Identity(_)) || node.op.is_movement();
+        let through = if renames { node.operands().find_map(|v| shown[v.index()]) } else { None };
+        for &v in &node.outputs {
+            shown[v.index()] = version.or(through);
+        }
+    }
+    shown
+}
+
+/// Whether the node's value is a version of a state.
+fn is_version(node: &Node) -> bool {
+    matches!(node.op, Op::State(_)) || node.op.state_operand().is_some()
+}
+
+/// For every node that reads a state version, the node that overwrites it.
+fn anti_dependencies(graph: &Graph, shown: &[Option<ValueId>]) -> Vec<SmallVec<[NodeId; 1]>> {
+    let mut writer: Vec<Option<NodeId>> = vec![None; graph.value_count()];
+    for (id, node) in graph.nodes() {
+        if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
+            writer[previous.index()] = Some(id);
+        }
+    }
+    let after = |(id, node): (NodeId, &Node)| {
+        let read = node.operands().filter_map(|v| shown[v.index()]);
+        let mut writers: SmallVec<[NodeId; 1]> =
+            read.filter_map(|version| writer[version.index()]).filter(|&w| w != id).collect();
+        writers.dedup();
+        writers
+    };
+    graph.nodes().map(after).collect()
+}

@@ -1,0 +1,10 @@
+//! What passes share: facts about a graph, sets of nodes that may become one, making and unmaking `Fused` nodes.
+
+pub mod cost;
+pub mod facts;
+pub mod fuse;
+pub mod groups;
+pub mod retype;
+
+pub use facts::Facts;
+pub use groups::Groups;

@@ -1,0 +1,83 @@
+//! What the tests of the passes share: finding a pass, and comparing two graphs by their values.
+
+#![allow(dead_code)]
+
+use pumice_cpu_ref::array::Data;
+use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
+use pumice_ir::{Form, Graph, Sample, verify};
+use pumice_opt::{OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
+use pumice_types::Target;
+
+/// The graph after the passes of these names, in that order, verified.
+pub fn after(graph: &Graph, names: &[&str]) -> Graph {
+    let target = Target::lavapipe();
+    let cx = PassCx { target: &target, fold: &RefEval };
+    names.iter().fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn pass(name: &str) -> &'static Pass {
+    PASSES.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("there is no pass `{name}`"))
+}
+
+/// The graph after all passes but those of `options`.
+pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
+    optimize(graph, &Target::lavapipe(), options, &RefEval).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The graph without its fusions, verified.
+pub fn without_fusions(graph: &Graph) -> Graph {
+    let graph = unfused(graph).unwrap_or_else(|e| panic!("{e}"));
+    verify(&graph, Form::Source).unwrap_or_else(|e| panic!("unfused: {e:?}"));
+    graph
+}
+
+/// A sample of a graph with fills as they come.
+pub fn sample_of(graph: &Graph) -> Sample {
+    let mut sample = Sample::graph("graph", |_| {});
+    sample.graph = Ok(graph.clone());
+    sample
+}
+
+/// Every output and state of every run.
+pub fn values(sample: &Sample, graph: &Graph) -> Vec<Evaluation> {
+    sample::evaluate(sample, graph, EvalOptions::default()).unwrap_or_else(|e| panic!("{}: {e}", sample.label))
+}
+
+/// Panics unless both graphs give the same bits, all NaNs being one.
+pub fn assert_same(sample: &Sample, before: &Graph, after: &Graph, what: &str) {
+    let (a, b) = (values(sample, before), values(sample, after));
+    for (run, (a, b)) in a.iter().zip(&b).enumerate() {
+        for (i, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
+            let name = &before.outputs()[i].name;
+            assert!(same(x, y), "{what}: {}: output {name} of run {run} differs: {}", sample.label, difference(x, y));
+        }
+        for (i, (x, y)) in a.states.iter().zip(&b.states).enumerate() {
+            assert!(same(x, y), "{what}: {}: state {i} of run {run} differs: {}", sample.label, difference(x, y));
+        }
+    }
+}
+
+fn same(a: &Array, b: &Array) -> bool {
+    let data = match (&a.data, &b.data) {
+        (Data::Float(x), Data::Float(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_float(*x, *y)),
+        (x, y) => x == y,
+    };
+    a.dtype == b.dtype && a.shape == b.shape && data
+}
+
+fn same_float(x: f64, y: f64) -> bool {
+    x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+}
+
+fn difference(a: &Array, b: &Array) -> String {
+    match (&a.data, &b.data) {
+        (Data::Float(x), Data::Float(y)) => {
+            let at = x.iter().zip(y).position(|(x, y)| !same_float(*x, *y));
+            at.map_or_else(
+                || format!("{}{:?} and {}{:?}", a.dtype, a.shape, b.dtype, b.shape),
+                |i| format!("element {i} is {} and {}", x[i], y[i]),
+            )
+        }
+        _ => format!("{}{:?} and {}{:?}", a.dtype, a.shape, b.dtype, b.shape),
+    }
+}
