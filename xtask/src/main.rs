@@ -5,10 +5,14 @@ mod checkout;
 mod child;
 mod commands;
 mod drivers;
+mod edit;
 mod failure;
 #[cfg(feature = "libraries")]
 mod model;
 mod op_table;
+#[cfg(feature = "libraries")]
+mod plans;
+mod templates;
 mod tidy;
 
 use std::process::ExitCode;

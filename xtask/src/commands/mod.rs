@@ -62,6 +62,34 @@ enum Command {
     Ci(ci::Args),
 }
 
+/// How a plan is made.
+#[derive(clap::Args)]
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+pub struct PlanOptions {
+    /// What to plan for: h200, lavapipe, or a file with a Target as JSON
+    #[arg(long, value_name = "TARGET", default_value = "h200")]
+    pub target: String,
+    /// Give every value its own bytes (`Bump`) instead of using dead ones again (`Packed`)
+    #[arg(long)]
+    pub bump: bool,
+    /// Leave out every pass that a plan does not need
+    #[arg(long)]
+    pub unfused: bool,
+}
+
+/// A model and how its plan is made.
+#[derive(clap::Args)]
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+pub struct ModelArgs {
+    /// A sentence encoder folder (weights not needed), an `.ir` file, or the name of a built-in example
+    pub model: String,
+    #[command(flatten)]
+    pub options: PlanOptions,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 impl Cli {
     /// Runs the chosen command on the checkout around the current folder.
     pub fn run(self) -> Outcome {

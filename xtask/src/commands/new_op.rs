@@ -1,13 +1,154 @@
-//! `cargo xtask new-op`.
+//! `cargo xtask new-op NAME`: every file and line a new op needs. In: a name and its kind. Out: new files that
+//! compile and compute the identity, and one line in each list. Never here: an existing match that must be edited.
 
 use crate::checkout::Checkout;
+use crate::edit;
 use crate::failure::{Failure, Outcome};
+use crate::op_table::OP_LIST;
+use crate::templates::{self, Kind};
 
-/// Options.
+/// Options of `new-op`.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The op's name in snake_case, as in `.ir` text
+    name: String,
+    /// The Rust type (default: the name in CamelCase)
+    #[arg(long = "type", value_name = "TYPE")]
+    type_name: Option<String>,
+    /// The op maps elements to elements, with one operand
+    #[arg(long, conflicts_with_all = ["binary", "composite", "host"])]
+    elementwise: bool,
+    /// The op maps elements to elements, with two operands that broadcast
+    #[arg(long, conflicts_with_all = ["composite", "host"])]
+    binary: bool,
+    /// The op is defined by other ops: a decomposition instead of a lowering
+    #[arg(long, conflicts_with = "host")]
+    composite: bool,
+    /// The host runs the op: no kernel
+    #[arg(long)]
+    host: bool,
+    /// The group in for_each_op! (default: 3.1 for elementwise ops, else 3.9)
+    #[arg(long, value_name = "NUMBER")]
+    section: Option<String>,
+    /// Print what would be written
+    #[arg(long)]
+    dry_run: bool,
+}
 
-/// Runs.
-pub fn run(_args: &Args, _checkout: &Checkout) -> Outcome {
-    Err(Failure::said("not there yet"))
+const REFERENCE: &str = "crates/cpu-ref/src/ops";
+const DECOMPOSE: &str = "crates/opt/src/decompose";
+const LOWER: &str = "crates/compile/src/lower";
+
+/// One file with its new text.
+struct Change {
+    path: String,
+    text: String,
+    is_new: bool,
+}
+
+/// Writes the files, or nothing where one of them cannot be written.
+pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
+    let name = snake_case(&args.name)?;
+    let type_name = args.type_name.clone().unwrap_or_else(|| camel_case(&name));
+    let changes = changes(args, checkout, &name, &type_name)?;
+    for change in &changes {
+        println!("{} {}", if change.is_new { "new " } else { "edit" }, change.path);
+        if !args.dry_run {
+            checkout.write(&change.path, &change.text)?;
+        }
+    }
+    println!("{}", templates::what_is_left(kind(args), &name));
+    Ok(())
+}
+
+fn kind(args: &Args) -> Kind {
+    match args {
+        Args { elementwise: true, .. } => Kind::Unary,
+        Args { binary: true, .. } => Kind::Binary,
+        Args { composite: true, .. } => Kind::Composite,
+        Args { host: true, .. } => Kind::Host,
+        _ => Kind::Kernel,
+    }
+}
+
+fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Outcome<Vec<Change>> {
+    let kind = kind(args);
+    let elementwise = matches!(kind, Kind::Unary | Kind::Binary);
+    let section = args.section.clone().unwrap_or_else(|| if elementwise { "3.1" } else { "3.9" }.to_owned());
+    let mut all =
+        vec![new(checkout, "crates/ir/src/ops", name, templates::declaration(kind, name, type_name))?];
+    all.push(edit(checkout, OP_LIST, |text| {
+        edit::add_mod_line(&edit::add_op_line(text, &section, name, type_name)?, name)
+    })?);
+    all.push(new(checkout, REFERENCE, name, templates::reference(kind, type_name))?);
+    all.push(edit(checkout, &format!("{REFERENCE}/mod.rs"), |text| edit::add_mod_line(text, name))?);
+    let decompose = format!("{DECOMPOSE}/mod.rs");
+    let lower = format!("{LOWER}/mod.rs");
+    if kind == Kind::Composite {
+        all.push(new(checkout, DECOMPOSE, name, templates::decomposition(type_name))?);
+        all.push(edit(checkout, &decompose, |text| edit::add_mod_line(text, name))?);
+    } else {
+        all.push(edit(checkout, &decompose, |text| edit::add_to_list(text, "keep", type_name))?);
+    }
+    let list = match kind {
+        Kind::Unary | Kind::Binary => "elementwise",
+        Kind::Host => "host",
+        Kind::Composite => "composite",
+        Kind::Kernel => {
+            all.push(new(checkout, LOWER, name, templates::lowering(type_name))?);
+            all.push(edit(checkout, &lower, |text| edit::add_mod_line(text, name))?);
+            return Ok(all);
+        }
+    };
+    all.push(edit(checkout, &lower, |text| edit::add_to_list(text, list, type_name))?);
+    Ok(all)
+}
+
+fn new(checkout: &Checkout, folder: &str, name: &str, text: String) -> Outcome<Change> {
+    let path = format!("{folder}/{name}.rs");
+    if checkout.root.join(&path).exists() {
+        return Err(Failure::said(format!("{path} is there already; nothing was written")));
+    }
+    Ok(Change { path, text, is_new: true })
+}
+
+fn edit(checkout: &Checkout, path: &str, edit: impl Fn(&str) -> Option<String>) -> Outcome<Change> {
+    let text = edit(&checkout.read(path)?).ok_or_else(|| Failure::Form {
+        path: path.to_owned(),
+        line: 1,
+        message: "the list that takes the op is not there; nothing was written".to_owned(),
+    })?;
+    Ok(Change { path: path.to_owned(), text, is_new: false })
+}
+
+fn snake_case(name: &str) -> Outcome<String> {
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let rest = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let whole = !name.ends_with('_') && !name.contains("__");
+    if starts && rest && whole {
+        return Ok(name.to_owned());
+    }
+    Err(Failure::said(format!("`{name}` is not a name in snake_case")))
+}
+
+fn camel_case(name: &str) -> String {
+    let word = |word: &str| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_ascii_uppercase() + rest
+    };
+    name.split('_').map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(camel_case("log_softmax"), "LogSoftmax");
+        assert!(snake_case("hard_swish").is_ok());
+        for wrong in ["", "HardSwish", "a-b", "_a", "a__b", "a_", "1a"] {
+            assert!(snake_case(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,13 +1,39 @@
-//! `cargo xtask plan`.
+//! `cargo xtask plan MODEL`: the plan as a person reads it. In: a model. Out: levels, barriers, segments, regions,
+//! bytes and floor, or the whole plan as JSON (which `plan-diff` reads). Never here: a device.
 
-use crate::checkout::Checkout;
-use crate::failure::{Failure, Outcome};
+use crate::commands::ModelArgs;
 
-/// Options.
+/// Options of `plan`.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// One screen instead of every step
+    #[arg(long)]
+    summary: bool,
+}
 
-/// Runs.
-pub fn run(_args: &Args, _checkout: &Checkout) -> Outcome {
-    Err(Failure::said("not there yet"))
+#[cfg(feature = "libraries")]
+pub use run::run;
+
+#[cfg(feature = "libraries")]
+mod run {
+    use super::Args;
+    use crate::checkout::Checkout;
+    use crate::failure::Outcome;
+    use crate::plans;
+
+    /// Prints the plan.
+    pub fn run(args: &Args, _checkout: &Checkout) -> Outcome {
+        let plan = plans::make(&args.model)?;
+        if args.model.json {
+            return plans::print_json(&plan);
+        }
+        if args.summary {
+            print!("{}", plans::summary(&plan));
+        } else {
+            print!("{}", plans::summary(&plan));
+        }
+        Ok(())
+    }
 }

@@ -9,6 +9,8 @@ mod links;
 mod modules;
 mod panics;
 mod paths;
+#[cfg(test)]
+mod planted;
 mod sizes;
 mod source;
 mod spirv;

@@ -19,7 +19,9 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
             if token.text != "unsafe" && !is_attribute {
                 continue;
             }
-            if !source.path.starts_with(RAW) && !(is_attribute && in_raw_declaration(source, token.line)) {
+            let licensed =
+                source.path.starts_with(RAW) || (is_attribute && in_raw_declaration(source, token.line));
+            if !licensed {
                 findings.at(&source.path, token.line, format!("unsafe code outside {RAW}"));
             } else if matches!(next, "{" | "impl") && !has_reason(source, token.line) {
                 findings.at(&source.path, token.line, "unsafe code without its reason (`// SAFETY: ...`)");

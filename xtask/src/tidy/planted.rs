@@ -1,0 +1,94 @@
+//! Every rule can fail: a small checkout with planted violations, and the findings they must give.
+
+use std::fs;
+
+use super::check;
+use crate::checkout::Checkout;
+
+const OP_LIST: &str = "//! Ops.\nmacro_rules! for_each_op {\n($m:ident) => { $m! {\n// 3.1 Elementwise\nadd Add \"add\";\n\
+                       sub Sub \"sub\";\n} };\n}\nmod sub;\nmod add;\n";
+
+/// Path, text, and the rules that must speak of the file (`rule line`).
+fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
+    let manifest = |name: &str, dependency: &str| {
+        format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n[dependencies]\n{dependency}\n")
+    };
+    let mark = concat!("TO", "DO");
+    let machine = format!("/{}/somebody/x.rs", "home");
+    let unsafe_word = "unsafe";
+    vec![
+        ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/ir\", \"crates/opt\"]\n".into(), vec!["dependencies 1"]),
+        ("crates/ir/Cargo.toml", manifest("pumice-ir", "pumice-opt = { path = \"../opt\" }"), vec![]),
+        ("crates/opt/Cargo.toml", manifest("pumice-opt", ""), vec![]),
+        ("crates/opt/src/lib.rs", "//! Opt.\n".into(), vec![]),
+        (
+            "crates/ir/src/lib.rs",
+            "//! Ir.\nmod ops;\nmod gone;\nmod bad;\n#[cfg(test)]\nmod tests;\n".into(),
+            vec!["modules 3"],
+        ),
+        ("crates/ir/src/tests.rs", "//! Tests may unwrap.\nfn t() { Some(1).unwrap(); panic!() }\n".into(), vec![]),
+        ("crates/ir/src/orphan.rs", "//! Nobody names it.\n".into(), vec!["modules 1"]),
+        ("crates/ir/src/ops/mod.rs", OP_LIST.into(), vec!["coverage 5", "coverage 6", "modules 10"]),
+        ("crates/ir/src/ops/add.rs", "//! Add.\nbinary! { Add add }\n".into(), vec![]),
+        ("crates/ir/src/ops/sub.rs", "// no header\nfn samples() -> Vec<u8> { vec![] }\n".into(), vec!["header 1"]),
+        ("crates/cpu-ref/src/ops/mod.rs", "//! Reference.\nelementwise!(Add, Sub);\n".into(), vec!["modules 1"]),
+        ("crates/opt/src/decompose/mod.rs", "//! Decompose.\nkeep!(Add);\nkeep!(Sub);\n".into(), vec!["modules 1"]),
+        ("crates/compile/src/lower/mod.rs", "//! Lower.\nimpl Lower for Sub {}\n".into(), vec!["modules 1"]),
+        (
+            "crates/ir/src/bad.rs",
+            format!(
+                "//! Bad.\nuse std::collections::HashMap;\nfn e() {{ std::env::var(\"X\").unwrap(); }}\nstatic N: u8 = 0;\n\
+                 fn p() -> &'static str {{ panic!(\"x\") }}\n{unsafe_word} fn u() {{}}\n// {mark}\n// {machine}\n\
+                 struct LegacyManager;\nfn long() {{\n{}}}\n",
+                "    p();\n".repeat(101)
+            ),
+            vec![
+                "hashing 2", "environment 3", "panics 3", "environment 4", "panics 5", "unsafe 6", "unfinished 7",
+                "paths 8", "words 9", "sizes 10",
+            ],
+        ),
+        (
+            "crates/vulkan/src/raw/mod.rs",
+            format!("//! Raw.\nfn a() {{\n    // SAFETY: reason\n    {unsafe_word} {{}}\n}}\n\n\n\n\n\nfn b() {{\n    {unsafe_word} {{}}\n}}\n"),
+            vec!["modules 1", "unsafe 12"],
+        ),
+        ("README.md", "# Top\n[a](#top) [b](#no) [c](gone.md)\n".into(), vec!["links 2", "links 2"]),
+        ("shaders/x/y.comp", "#version 460\n".into(), vec!["header 1", "spirv 1"]),
+        ("shaders/src/table.rs", "//! Table.\n".into(), vec!["modules 1"]),
+        (
+            "shaders/spv/manifest.json",
+            "{\"kernels\":{\"z\":{\"declaration\":\"\",\"sources\":{\"x/gone.comp\":\"0\"},\"modules\":{\"z.spv\":\"0\"}}}}"
+                .into(),
+            vec!["spirv 1"],
+        ),
+        ("shaders/spv/z.spv", "changed".into(), vec!["spirv 1"]),
+    ]
+}
+
+#[test]
+fn every_rule_finds_what_was_planted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let checkout = Checkout { root: folder.path().to_owned() };
+    for (path, text, _) in planted() {
+        let full = checkout.root.join(path);
+        fs::create_dir_all(full.parent().expect("inside the folder")).expect("a folder");
+        fs::write(full, text).expect("a file");
+    }
+    let report = check(&checkout, &[]).expect("the rules run");
+    let mut wanted: Vec<String> = Vec::new();
+    for (path, _, rules) in planted() {
+        wanted.extend(rules.iter().map(|rule| format!("{path} {rule}")));
+    }
+    wanted.push("shaders/src/table.rs spirv 1".to_owned());
+    let mut found: Vec<String> =
+        report.findings.iter().map(|f| format!("{} {} {}", f.path, f.rule, f.line)).collect();
+    wanted.sort();
+    found.sort();
+    let mut spoken = found.clone();
+    spoken.dedup();
+    let mut distinct = wanted.clone();
+    distinct.dedup();
+    assert_eq!(spoken, distinct, "{:#?}", report.findings);
+    let rules: std::collections::BTreeSet<_> = report.findings.iter().map(|f| f.rule).collect();
+    assert_eq!(rules.len(), report.rules, "a rule found nothing: {rules:?}");
+}
