@@ -1,1 +1,4 @@
-//! pumice's test suites
+//! Harness of pumice's test suites: samples on any runner, compared with the evaluator.
+
+pub mod compare;
+pub mod op_suite;

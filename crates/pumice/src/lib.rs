@@ -1,1 +1,67 @@
-//! A graph compiler for neural networks: compile once, run on any GPU with a Vulkan driver
+//! pumice compiles a neural-network graph into a plan (where every byte lives, which kernel runs when, which barrier
+//! separates what) and replays that plan on any Vulkan GPU, or on the CPU interpreter.
+//!
+//! ```
+//! use pumice::{Device, GraphBuilder, Options, TensorView, f32, sym};
+//!
+//! let g = GraphBuilder::new("mlp"); // methods take &self and collect mistakes
+//! let x = g.input("x", f32([sym("batch", 1..=64), 4.into()]));
+//! let w1 = g.param("w1", f32([4, 8]));
+//! let h = g.relu(g.matmul(x, w1));
+//! let w2 = g.param("w2", f32([8, 2]));
+//! g.output("logits", g.matmul(h, w2));
+//! let graph = g.build()?; // every mistake at once, with node names
+//!
+//! let device = Device::cpu(); // or Device::best(): a GPU if there is one
+//! let exe = pumice::compile(&graph, &device, &Options::default())?;
+//! exe.set_param("w1", &[0.5; 32])?;
+//! exe.set_param("w2", &[0.25; 16])?;
+//! let mut session = exe.session()?;
+//! let out = session.run(&[("x", TensorView::f32(&[1.0; 8], [2, 4]))])?;
+//! assert_eq!(out.get("logits").map(|t| t.shape().to_vec()), Some(vec![2, 2]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
+//! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
+//! interpreter), `pumice-import` (files), `pumice-models` (architectures).
+
+pub mod device;
+pub mod error;
+pub mod model;
+
+pub use device::{Device, DeviceChoice, DeviceKind};
+pub use error::Error;
+pub use model::{Loaded, load_weights};
+pub use pumice_compile::{Barriers, OptOptions, Options};
+pub use pumice_ir::{
+    BuildErrors, FeedKind, Fill, Graph, GraphBuilder, Value, bf16, bool_, dim, f16, f32, i32, i64, ops, sym, tensor, text, u32,
+};
+pub use pumice_plan::{Placement, Plan, Precision};
+pub use pumice_runtime::{
+    Executable, HostOps, HostStep, OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus, RuntimeError, ScalarValue,
+    Session, StateHandle,
+};
+pub use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
+
+/// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops.
+///
+/// # Errors
+/// [`Error::Compile`] for a graph that the device cannot run, with every unsupported node; [`Error::Check`] if the
+/// independent checker finds the plan wrong (a defect of pumice; debug builds only); [`Error::Runtime`] where the device fails.
+pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Executable, Error> {
+    let plan = plan(graph, device.target(), options)?;
+    Ok(Executable::new(device.shared(), plan, device.host_ops())?)
+}
+
+/// Compiles a graph for a target without any device. Debug builds run the independent checker over the plan.
+///
+/// # Errors
+/// As [`compile`], without those of a device.
+pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<Plan, Error> {
+    let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;
+    if cfg!(debug_assertions) {
+        pumice_plan::check::check(&plan).map_err(|errors| Error::Check(errors.iter().map(ToString::to_string).collect()))?;
+    }
+    Ok(plan)
+}

@@ -1,0 +1,130 @@
+//! The device a program runs on: a GPU, a CPU Vulkan driver, or the interpreter.
+
+use crate::error::Error;
+use pumice_cpu_ref::host_ops::CpuHostOps;
+use pumice_cpu_ref::interp::Interpreter;
+use pumice_runtime::HostOps;
+use pumice_types::Target;
+use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
+use pumice_vulkan::{DeviceOptions, Pick, VulkanDevice};
+use std::fmt;
+use std::sync::Arc;
+
+/// What kind of thing a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A GPU with a Vulkan driver.
+    Gpu,
+    /// A Vulkan driver that runs on the CPU (lavapipe).
+    CpuDriver,
+    /// pumice's own interpreter: exact, slow, always there.
+    Interpreter,
+}
+
+/// An open device. Cheap to clone; clones are the same device.
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<dyn pumice_runtime::Device>,
+    host: Arc<dyn HostOps>,
+    kind: DeviceKind,
+    target: Target,
+}
+
+/// A device with the reason it was taken and what would give a better one.
+#[derive(Clone)]
+pub struct DeviceChoice {
+    /// The device.
+    pub device: Device,
+    /// Why this one, in one sentence.
+    pub why: String,
+    /// How to get a faster one; none for a GPU.
+    pub better: Option<String>,
+}
+
+impl Device {
+    /// The best device there is: a GPU, else a CPU Vulkan driver, else the interpreter.
+    pub fn best() -> Device {
+        Device::choose(&DeviceOptions::default()).device
+    }
+
+    /// As [`Device::best`], saying why and what would be better.
+    pub fn choose(options: &DeviceOptions) -> DeviceChoice {
+        match Device::open(&Pick::Best, options) {
+            Ok(device) if device.kind == DeviceKind::Gpu => {
+                DeviceChoice { why: "the first usable GPU".into(), better: None, device }
+            }
+            Ok(device) => DeviceChoice {
+                why: "no GPU with a Vulkan driver was found, so a Vulkan driver on the CPU is used".into(),
+                better: Some("install your GPU's Vulkan driver; `pumice doctor` says what is missing".into()),
+                device,
+            },
+            Err(error) => DeviceChoice {
+                device: Device::cpu(),
+                why: format!("no Vulkan device can be opened ({error}), so the interpreter is used; it is slow"),
+                better: Some(
+                    "install a Vulkan driver: your GPU's, or lavapipe (Debian, Ubuntu: mesa-vulkan-drivers)".into(),
+                ),
+            },
+        }
+    }
+
+    /// Opens a Vulkan device.
+    ///
+    /// # Errors
+    /// [`Error::Open`] with what is missing and how to get it.
+    pub fn open(pick: &Pick, options: &DeviceOptions) -> Result<Device, Error> {
+        let vulkan = VulkanDevice::open(pick, options)?;
+        let kind = match vulkan.snapshot().kind {
+            VulkanKind::Cpu => DeviceKind::CpuDriver,
+            _ => DeviceKind::Gpu,
+        };
+        Ok(Device::from_runtime(Arc::new(vulkan), kind))
+    }
+
+    /// The interpreter, compiling for the plain kernels of the floor. Exact and slow.
+    pub fn cpu() -> Device {
+        Device::from_runtime(Arc::new(Interpreter::new(Target::lavapipe())), DeviceKind::Interpreter)
+    }
+
+    /// Any device of the runtime, such as one with options of its own.
+    pub fn from_runtime(inner: Arc<dyn pumice_runtime::Device>, kind: DeviceKind) -> Device {
+        let target = inner.target().clone();
+        Device { inner, host: Arc::new(CpuHostOps::default()), kind, target }
+    }
+
+    /// The same device with other host ops: a user's own register here.
+    pub fn with_host_ops(self, host: Arc<dyn HostOps>) -> Device {
+        Device { host, ..self }
+    }
+
+    /// The name people know it by.
+    pub fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    /// What kind of thing it is.
+    pub fn kind(&self) -> DeviceKind {
+        self.kind
+    }
+
+    /// What to compile for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The runtime's view of it.
+    pub fn shared(&self) -> Arc<dyn pumice_runtime::Device> {
+        self.inner.clone()
+    }
+
+    /// What runs its host steps.
+    pub fn host_ops(&self) -> Arc<dyn HostOps> {
+        self.host.clone()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("name", &self.name()).field("kind", &self.kind).finish()
+    }
+}

@@ -1,0 +1,191 @@
+//! `pumice embed`: arguments in, vectors to the standard output or a file; what the user should know goes to the log.
+
+use crate::device::{Device, DeviceChoice, DeviceKind};
+use crate::embed::{EmbedError, EmbedOptions, Embedder, Embeddings, read_lines, write_npy};
+use crate::error::Error;
+use indicatif::{ProgressBar, ProgressStyle};
+use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
+use pumice_vulkan::{DeviceOptions, Pick};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `pumice embed`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct EmbedArgs {
+    /// A BERT, RoBERTa, XLM-R or DistilBERT sentence encoder in Hugging Face layout
+    #[arg(long, value_name = "DIR", required_unless_present = "offline")]
+    pub model: Option<PathBuf>,
+    /// Use the small model with seeded weights, which needs no file
+    #[arg(long, conflicts_with = "model")]
+    pub offline: bool,
+    /// Texts to embed
+    #[arg(value_name = "TEXT")]
+    pub texts: Vec<String>,
+    /// Embed the lines of a file instead, blank ones too; `-` is the standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "texts")]
+    pub file: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Write the vectors to a NumPy file, f32 of shape (texts, width), instead of printing them
+    #[arg(long, value_name = "X.npy")]
+    pub out: Option<PathBuf>,
+    /// The most texts in one run
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub batch: u64,
+    /// Where to run: `auto`, `cpu` (the interpreter), a device's number or a part of its name
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: String,
+    /// Another pooling than the model's: mean, cls or max
+    #[arg(long, value_name = "POOLING")]
+    pub pooling: Option<Pooling>,
+    /// Whether vectors get length 1, whatever the model's modules.json says
+    #[arg(long, value_name = "BOOL")]
+    pub normalize: Option<bool>,
+    /// Cut texts to so many tokens
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+}
+
+/// The form of `--json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    model: String,
+    device: String,
+    precision: String,
+    width: usize,
+    notes: Vec<&'a str>,
+    embeddings: Vec<&'a [f32]>,
+}
+
+/// Runs the command. Vectors go to `out`, the device, the precision and notes to `log`. `cache` is the folder of the
+/// pipeline cache.
+///
+/// # Errors
+/// Arguments that do not fit together, files that cannot be read or written, and everything of [`Embedder`].
+pub fn run(
+    args: &EmbedArgs,
+    cache: Option<PathBuf>,
+    out: &mut dyn Write,
+    log: &mut dyn Write,
+) -> Result<(), EmbedError> {
+    let texts = match &args.file {
+        Some(file) => read_lines(file)?,
+        None if args.texts.is_empty() => {
+            return Err(EmbedError::Usage("give texts to embed, or a file of them with --file".to_owned()));
+        }
+        None => args.texts.clone(),
+    };
+    let choice = choose(&args.device, cache)?;
+    let mut embedder = open(args, &choice.device)?;
+    let precision = format!("{:?}", embedder.executable().plan().precision).to_lowercase();
+    announce(&choice, &precision, &embedder, log).map_err(printing)?;
+
+    let bar = bar(texts.len(), "texts");
+    let embeddings = embedder.embed(&texts, |done| bar.set_position(done as u64))?;
+    bar.finish_and_clear();
+
+    if let Some(path) = &args.out {
+        write_npy(path, &embeddings)?;
+        writeln!(log, "{} vectors of {} to {}", embeddings.len(), embeddings.width, path.display())
+            .map_err(printing)?;
+    }
+    if args.json {
+        let report = Report {
+            model: args.model.as_ref().map_or("offline".into(), |m| m.display().to_string()),
+            device: choice.device.name(),
+            precision,
+            width: embeddings.width,
+            notes: embedder.notes().iter().map(|n| n.0.as_str()).collect(),
+            // With --out the vectors are in the file.
+            embeddings: if args.out.is_some() { Vec::new() } else { embeddings.rows().collect() },
+        };
+        let text = serde_json::to_string(&report).map_err(|e| printing(e.into()))?;
+        return quiet(writeln!(out, "{text}"));
+    }
+    if args.out.is_none() { quiet(print(&embeddings, out)) } else { Ok(()) }
+}
+
+/// One line per text, components separated by spaces, each in the shortest form that reads back to the same f32.
+fn print(embeddings: &Embeddings, out: &mut dyn Write) -> std::io::Result<()> {
+    for row in embeddings.rows() {
+        let line = row.iter().map(f32::to_string).collect::<Vec<_>>().join(" ");
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
+}
+
+fn announce(
+    choice: &DeviceChoice,
+    precision: &str,
+    embedder: &Embedder,
+    log: &mut dyn Write,
+) -> std::io::Result<()> {
+    writeln!(log, "device: {} ({}); precision: {precision}", choice.device.name(), choice.why)?;
+    if let Some(better) = &choice.better {
+        writeln!(log, "faster: {better}")?;
+    }
+    embedder.notes().iter().try_for_each(|note| writeln!(log, "note: {note}"))
+}
+
+fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
+    let options = EmbedOptions {
+        encoder: EncoderOptions { max_batch: args.batch },
+        overrides: SentenceOverrides {
+            pooling: args.pooling,
+            normalize: args.normalize,
+            max_tokens: args.max_tokens,
+        },
+        ..EmbedOptions::default()
+    };
+    let Some(path) = args.model.as_deref().filter(|_| !args.offline) else {
+        return Ok(Embedder::offline(1, device, &options)?);
+    };
+    let bar = bar(0, "tensors");
+    let embedder = Embedder::open(path, device, &options, |done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    })?;
+    bar.finish_and_clear();
+    Ok(embedder)
+}
+
+/// The device that the argument names.
+fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
+    let options = DeviceOptions { cache_dir: cache, ..DeviceOptions::default() };
+    let pick = match name {
+        "auto" => return Ok(Device::choose(&options)),
+        "cpu" => {
+            let why = "the interpreter was asked for".to_owned();
+            return Ok(DeviceChoice { device: Device::cpu(), why, better: None });
+        }
+        name => name.parse().map_or_else(|_| Pick::Name(name.to_owned()), Pick::Index),
+    };
+    let device = Device::open(&pick, &options).map_err(Error::from)?;
+    let why = match device.kind() {
+        DeviceKind::Gpu => "asked for",
+        DeviceKind::CpuDriver | DeviceKind::Interpreter => "asked for; it runs on the CPU",
+    };
+    Ok(DeviceChoice { device, why: why.to_owned(), better: None })
+}
+
+/// A bar on the standard error; none where that is no terminal.
+fn bar(len: usize, what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} {msg} {eta}");
+    ProgressBar::new(len as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_message(what.to_owned())
+}
+
+fn printing(source: std::io::Error) -> EmbedError {
+    EmbedError::Io { path: Path::new("standard output").to_owned(), action: "writing", source }
+}
+
+/// A reader that has seen enough is no error.
+fn quiet(written: std::io::Result<()>) -> Result<(), EmbedError> {
+    match written {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(printing),
+    }
+}

@@ -1,0 +1,33 @@
+//! What can go wrong between a file of texts and a file of vectors.
+
+use crate::error::Error;
+use std::path::PathBuf;
+
+/// Why texts were not embedded.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// The model or the device.
+    #[error(transparent)]
+    Pumice(#[from] Error),
+    /// A file could not be read or written.
+    #[error("{}: {action} failed: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A line that is not text.
+    #[error("{}: line {line} is not UTF-8; convert the file, with iconv for example", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// Arguments that do not fit together.
+    #[error("{0}")]
+    Usage(String),
+}

@@ -1,0 +1,33 @@
+//! What can go wrong between a graph and its results.
+
+use pumice_compile::CompileError;
+use pumice_import::ImportError;
+use pumice_models::ModelError;
+use pumice_runtime::RuntimeError;
+use pumice_vulkan::OpenError;
+
+/// Any error of the facade; the parts keep their own types.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No device could be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The graph does not become a plan.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The checker found the plan wrong: a defect of pumice.
+    #[error("the plan is wrong (a defect of pumice): {}", .0.join("; "))]
+    Check(Vec<String>),
+    /// Params, inputs, states or the device.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// A model file.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A model folder.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Weights that do not fit their graph.
+    #[error(transparent)]
+    Mismatch(#[from] pumice_import::model::MismatchError),
+}

@@ -1,0 +1,47 @@
+//! Models on devices: a graph with its weights, compiled and filled.
+
+use crate::device::Device;
+use crate::error::Error;
+use pumice_compile::Options;
+use pumice_import::Model;
+use pumice_runtime::Executable;
+
+/// An executable with its weights in place.
+#[derive(Clone)]
+pub struct Loaded {
+    /// The executable.
+    pub exe: Executable,
+}
+
+impl Loaded {
+    /// Compiles a model and uploads its weights. `progress` hears of every tensor: how many are done, of how many.
+    ///
+    /// # Errors
+    /// Weights that are missing or do not fit are found before anything is uploaded.
+    pub fn new(
+        model: &Model,
+        device: &Device,
+        options: &Options,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Loaded, Error> {
+        model.check()?;
+        let exe = crate::compile(&model.graph, device, options)?;
+        load_weights(&exe, model, progress)?;
+        Ok(Loaded { exe })
+    }
+}
+
+/// Uploads every weight of a model, one tensor in memory at a time.
+///
+/// # Errors
+/// [`Error::Import`] for a file that cannot be read, [`Error::Runtime`] for a param that does not fit.
+pub fn load_weights(exe: &Executable, model: &Model, mut progress: impl FnMut(usize, usize)) -> Result<(), Error> {
+    let params = model.graph.params();
+    for (i, &id) in params.iter().enumerate() {
+        let name = &model.graph.value(id).name;
+        let tensor = model.weights.load(name)?;
+        exe.set_param_view(name, tensor.view())?;
+        progress(i + 1, params.len());
+    }
+    Ok(())
+}
