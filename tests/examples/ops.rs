@@ -2,7 +2,7 @@
 
 use pumice_plan::{Meaning, Plan, Use};
 use pumice_runtime::{HostOps, HostStep};
-use pumice_tests::op_suite::{Runner, cases, run_all};
+use pumice_tests::op_suite::{Outcome, Runner, cases, run_all};
 use std::sync::Arc;
 
 struct NoHost;
@@ -23,10 +23,13 @@ fn main() {
         options: Default::default(),
     };
     let cases = cases(only.as_deref());
-    let summary = run_all(&runner, &cases);
-    for (name, why) in &summary.failed {
-        println!("FAILED {name}: {}", why.chars().take(300).collect::<String>());
-    }
+    let summary = run_all(&runner, &cases, |case, outcome| match outcome {
+        None => eprintln!("{}", case.name()),
+        Some(Outcome::Failed(why)) => {
+            println!("FAILED {}: {}", case.name(), why.chars().take(300).collect::<String>());
+        }
+        Some(_) => {}
+    });
     for (name, why) in &summary.excluded {
         println!("excluded {name}: {why}");
     }

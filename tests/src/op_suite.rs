@@ -153,11 +153,14 @@ pub struct Summary {
     pub failed: Vec<(String, String)>,
 }
 
-/// Runs all cases on a runner.
-pub fn run_all(runner: &Runner, cases: &[Case]) -> Summary {
+/// Runs all cases on a runner; `heard` is told of every case before and after it ran.
+pub fn run_all(runner: &Runner, cases: &[Case], mut heard: impl FnMut(&Case, Option<&Outcome>)) -> Summary {
     let mut summary = Summary::default();
     for case in cases {
-        match runner.run(case) {
+        heard(case, None);
+        let outcome = runner.run(case);
+        heard(case, Some(&outcome));
+        match outcome {
             Outcome::Passed => summary.passed += 1,
             Outcome::Excluded(why) => summary.excluded.push((case.name(), why)),
             Outcome::Failed(why) => summary.failed.push((case.name(), why)),

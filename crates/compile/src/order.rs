@@ -44,41 +44,63 @@ fn is_host(step: &DraftStep) -> bool {
     matches!(step.kind, StepKind::Host)
 }
 
-/// For every step, the earlier steps it must wait for, without repetition.
+/// Steps that write and that read each content.
+#[derive(Default)]
+struct Touches {
+    writers: BTreeMap<DraftContent, Vec<usize>>,
+    readers: BTreeMap<DraftContent, Vec<usize>>,
+}
+
+impl Touches {
+    fn of(steps: &[DraftStep]) -> Touches {
+        let mut touches = Touches::default();
+        for (i, step) in steps.iter().enumerate() {
+            for u in &step.uses {
+                match u.access {
+                    Access::StatusAtomic => {}
+                    // The frame is read as the host or the last replay left it; advancing it is the last step of all.
+                    _ if matches!(step.kind, StepKind::Advance { .. }) => {}
+                    a if a.writes() => touches.writers.entry(u.content).or_default().push(i),
+                    _ => touches.readers.entry(u.content).or_default().push(i),
+                }
+            }
+        }
+        touches
+    }
+
+    fn writers(&self, content: DraftContent) -> impl Iterator<Item = usize> + '_ {
+        self.writers.get(&content).into_iter().flatten().copied()
+    }
+
+    fn readers(&self, content: DraftContent) -> impl Iterator<Item = usize> + '_ {
+        self.readers.get(&content).into_iter().flatten().copied()
+    }
+}
+
+/// For every step, the steps it must wait for, without repetition.
 fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
-    let mut writers: BTreeMap<DraftContent, Vec<usize>> = BTreeMap::new();
-    let mut readers: BTreeMap<DraftContent, Vec<usize>> = BTreeMap::new();
+    let touches = Touches::of(steps);
     let mut all = Vec::with_capacity(steps.len());
     for (i, step) in steps.iter().enumerate() {
         let mut deps: Vec<usize> = Vec::new();
         for u in &step.uses {
-            let written = writers.get(&u.content).into_iter().flatten();
-            match u.access {
-                Access::StatusAtomic => deps.extend(written),
-                a if !a.writes() => deps.extend(written),
-                _ => {
-                    // Writers of one value whose bytes are not known to be apart follow one another.
-                    if u.part.is_none() {
-                        deps.extend(written);
-                    }
-                    // In place: whoever wrote or reads the bytes it replaces comes first.
-                    let replaced = draft.contents[u.content.0 as usize].replaces;
-                    for c in replaced.into_iter() {
-                        deps.extend(writers.get(&c).into_iter().flatten());
-                        deps.extend(readers.get(&c).into_iter().flatten());
-                    }
-                }
+            let writes = u.access.writes() && u.access != Access::StatusAtomic;
+            if !writes {
+                deps.extend(touches.writers(u.content));
+                continue;
+            }
+            // Writers of one value whose bytes are not known to be apart follow one another.
+            if u.part.is_none() {
+                deps.extend(touches.writers(u.content).filter(|&w| w < i));
+            }
+            // In place: whoever wrote or reads the bytes it replaces comes first, outputs that show an older version
+            // among them.
+            if let Some(c) = draft.contents[u.content.0 as usize].replaces {
+                deps.extend(touches.writers(c).chain(touches.readers(c)));
             }
         }
         if matches!(step.kind, StepKind::Advance { .. }) {
             deps.extend(0..i);
-        }
-        for u in &step.uses {
-            match u.access {
-                Access::StatusAtomic => {}
-                a if a.writes() => writers.entry(u.content).or_default().push(i),
-                _ => readers.entry(u.content).or_default().push(i),
-            }
         }
         deps.sort_unstable();
         deps.dedup();

@@ -2,7 +2,8 @@
 
 use crate::cx::{LowerResult, Refusal};
 use pumice_ir::ops::ScalarCx;
-use pumice_ir::{Graph, Node, ValueId};
+use pumice_ir::{Graph, Node, Op, ValueId};
+use pumice_plan::kernel::status;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{DType, Tensor};
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ pub struct Body {
     pub expr: ScalarExpr,
     /// The graph values its inputs are; one-element constants are folded in and not among them.
     pub inputs: Vec<ValueId>,
+    /// Whether the expression has one more output: flags for the status block (an integer divided by zero).
+    pub raises: bool,
 }
 
 /// The expression of a run of elementwise nodes. `given` are values that come from outside (inputs of the body, and
@@ -27,6 +30,7 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
             regs.insert(v, constant(&b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?);
         }
     }
+    let mut flags: Option<Reg> = None;
     for node in nodes {
         if let Some(data) = graph.constant_data(node.output()) {
             let reg = constant(&b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?;
@@ -43,11 +47,25 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
             .scalar(&cx)
             .ok_or_else(|| Refusal(format!("{} has no scalar form over {dtypes:?}", node.op.name())))?;
         regs.insert(node.output(), b.narrow(reg, out));
+        if let Some(flag) = division_flag(&b, node, &args, out) {
+            flags = Some(flags.map_or(flag, |f| b.or(f, flag)));
+        }
     }
     let results: Option<Vec<Reg>> = outputs.iter().map(|v| regs.get(v).copied()).collect();
-    let results = results.ok_or_else(|| Refusal("a result is not computed".into()))?;
+    let mut results = results.ok_or_else(|| Refusal("a result is not computed".into()))?;
+    results.extend(flags);
     let expr = b.finish(&results).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
-    Ok(Body { expr, inputs })
+    Ok(Body { expr, inputs, raises: flags.is_some() })
+}
+
+/// INT_DIV_ZERO where an integer is divided by zero (OPS 1.4); none for nodes that cannot.
+fn division_flag(b: &ScalarBuilder, node: &Node, args: &[Option<Reg>], out: DType) -> Option<Reg> {
+    if !out.is_int() || !matches!(node.op, Op::Div(_) | Op::Mod(_)) {
+        return None;
+    }
+    let divisor = args.get(1).copied().flatten()?;
+    let zero = b.eq(divisor, b.number(divisor.ty(), 0));
+    Some(b.select(zero, b.u32(status::INT_DIV_ZERO), b.u32(0)))
 }
 
 /// The data of a constant of one element.

@@ -154,7 +154,7 @@ impl Fill {
                 let v = lo + (r % (hi - lo).max(1) as u64) as i64;
                 if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
             }
-            Fill::Special if r % 3 == 0 => special(dtype, r >> 8),
+            Fill::Special if r.is_multiple_of(3) => special(dtype, r >> 8),
             Fill::Normal | Fill::Any | Fill::Special => any(dtype, seed, i),
         }
     }

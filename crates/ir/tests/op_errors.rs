@@ -20,7 +20,7 @@ fn mistake(build: impl FnOnce(&GraphBuilder) -> Value) -> OpError {
 }
 
 macro_rules! refuses {
-    ($($name:ident: |$g:ident| $build:expr => $pattern:pat;)*) => {$(
+    ($($name:ident: |$g:ident| $build:expr => $pattern:pat,)*) => {$(
         #[test]
         fn $name() {
             let error = mistake(|$g| $build);
@@ -31,88 +31,88 @@ macro_rules! refuses {
 
 refuses! {
     element_count_is_not_compatibility: |g| g.add(g.input("a", f32([2, 3])), g.input("b", f32([3, 2])))
-        => OpError::BroadcastMismatch { .. };
-    no_promotion: |g| g.mul(g.input("a", f32([2])), g.input("b", f16([2]))) => OpError::DTypeMismatch { .. };
-    sqrt_of_integers: |g| g.sqrt(g.input("x", i32([2]))) => OpError::DType { .. };
-    and_of_floats: |g| g.and(g.input("x", f32([2])), g.input("y", f32([2]))) => OpError::DType { .. };
-    max_of_nothing: |g| g.max(&[]) => OpError::MissingOperand(_);
+        => OpError::BroadcastMismatch { .. },
+    no_promotion: |g| g.mul(g.input("a", f32([2])), g.input("b", f16([2]))) => OpError::DTypeMismatch { .. },
+    sqrt_of_integers: |g| g.sqrt(g.input("x", i32([2]))) => OpError::DType { .. },
+    and_of_floats: |g| g.and(g.input("x", f32([2])), g.input("y", f32([2]))) => OpError::DType { .. },
+    max_of_nothing: |g| g.max(&[]) => OpError::MissingOperand(_),
     slope_may_not_grow_the_result: |g| g.p_relu(g.input("x", f32([3])), g.input("s", f32([2, 3])))
-        => OpError::BroadcastMismatch { .. };
+        => OpError::BroadcastMismatch { .. },
     condition_is_bool: |g| g.select(g.input("c", i32([2])), g.input("x", f32([2])), g.input("y", f32([2])))
-        => OpError::DType { operand: "condition", .. };
+        => OpError::DType { operand: "condition", .. },
     bound_is_rank_0: |g| g.clip_by(g.input("x", f32([2])), Some(g.input("lo", f32([2]))), None)
-        => OpError::Rank { operand: "min", .. };
-    bits_of_another_width: |g| g.apply(BitCast { to: DType::F16 }, &[g.input("x", f32([2]))]) => OpError::DType { .. };
-    training_dropout: |g| g.apply(Dropout { ratio: 0.5, training: true }, &[g.input("x", f32([2]))]) => OpError::Attr(_);
+        => OpError::Rank { operand: "min", .. },
+    bits_of_another_width: |g| g.apply(BitCast { to: DType::F16 }, &[g.input("x", f32([2]))]) => OpError::DType { .. },
+    training_dropout: |g| g.apply(Dropout { ratio: 0.5, training: true }, &[g.input("x", f32([2]))]) => OpError::Attr(_),
     odd_width_has_no_halves: |g| g.glu_packed(g.input("x", f32([2, 5])), GluAct::Swish, GluPacking::Concat, -1)
-        => OpError::Invalid(_);
+        => OpError::Invalid(_),
     flatten_beyond_the_rank: |g| g.apply(Flatten { axis: 3 }, &[g.input("x", f32([2, 5]))])
-        => OpError::AxisOutOfRange { axis: 3, rank: 2 };
-    squeeze_of_more_than_one: |g| g.squeeze(g.input("x", f32([2, 5])), &[0]) => OpError::ExtentMismatch { .. };
-    unsqueeze_twice: |g| g.unsqueeze(g.input("x", f32([2])), &[0, -3]) => OpError::DuplicateAxis(-3);
-    rank_9: |g| g.unsqueeze(g.input("x", f32([1, 1, 1, 1, 1, 1, 1])), &[0, 1]) => OpError::RankTooHigh(9);
-    expand_to_another_extent: |g| g.expand(g.input("x", f32([3])), &[4]) => OpError::BroadcastMismatch { .. };
-    negative_shape: |g| g.expand(g.input("x", f32([1])), &[-1]) => OpError::Invalid(_);
-    step_0: |g| g.slice(g.input("x", f32([4])), &[0], &[4], &[], &[0]) => OpError::Attr(_);
+        => OpError::AxisOutOfRange { axis: 3, rank: 2 },
+    squeeze_of_more_than_one: |g| g.squeeze(g.input("x", f32([2, 5])), &[0]) => OpError::ExtentMismatch { .. },
+    unsqueeze_twice: |g| g.unsqueeze(g.input("x", f32([2])), &[0, -3]) => OpError::DuplicateAxis(-3),
+    rank_9: |g| g.unsqueeze(g.input("x", f32([1, 1, 1, 1, 1, 1, 1])), &[0, 1]) => OpError::RankTooHigh(9),
+    expand_to_another_extent: |g| g.expand(g.input("x", f32([3])), &[4]) => OpError::BroadcastMismatch { .. },
+    negative_shape: |g| g.expand(g.input("x", f32([1])), &[-1]) => OpError::Invalid(_),
+    step_0: |g| g.slice(g.input("x", f32([4])), &[0], &[4], &[], &[0]) => OpError::Attr(_),
     slices_of_one_axis: |g| g.slice(g.input("x", f32([4, 4])), &[0, 1], &[4, 2], &[1, -1], &[])
-        => OpError::DuplicateAxis(-1);
-    unequal_lists: |g| g.slice(g.input("x", f32([4])), &[0], &[4, 4], &[], &[]) => OpError::Invalid(_);
-    parts_do_not_sum: |g| g.split(g.input("x", f32([4])), 0, &[1, 2])[0] => OpError::ExtentMismatch { .. };
+        => OpError::DuplicateAxis(-1),
+    unequal_lists: |g| g.slice(g.input("x", f32([4])), &[0], &[4, 4], &[], &[]) => OpError::Invalid(_),
+    parts_do_not_sum: |g| g.split(g.input("x", f32([4])), 0, &[1, 2])[0] => OpError::ExtentMismatch { .. },
     no_parts: |g| g.apply(Split { axis: 0, sizes: vec![], num_outputs: Some(0) }, &[g.input("x", f32([4]))])
-        => OpError::Attr(_);
+        => OpError::Attr(_),
     concat_off_the_axis: |g| g.concat(&[g.input("x", f32([2, 3])), g.input("y", f32([3, 3]))], 1)
-        => OpError::ExtentMismatch { .. };
-    concat_of_dtypes: |g| g.concat(&[g.input("x", f32([2])), g.input("y", i32([2]))], 0) => OpError::DTypeMismatch { .. };
-    float_indices: |g| g.gather(g.input("x", f32([2])), g.input("i", f32([2])), 0) => OpError::IndexDType(DType::F32);
+        => OpError::ExtentMismatch { .. },
+    concat_of_dtypes: |g| g.concat(&[g.input("x", f32([2])), g.input("y", i32([2]))], 0) => OpError::DTypeMismatch { .. },
+    float_indices: |g| g.gather(g.input("x", f32([2])), g.input("i", f32([2])), 0) => OpError::IndexDType(DType::F32),
     constant_index_outside: |g| {
         let i = g.constant(Tensor::new(&[0i32, -3], &[2]).expect("two"));
         g.gather(g.input("x", f32([2])), i, 0)
-    } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 };
-    reduced_twice: |g| g.reduce_sum(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1);
-    sum_of_booleans: |g| g.reduce_sum(g.input("x", bool_([2])), &[], false) => OpError::DType { .. };
-    arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_);
-    arg_max_of_perhaps_nothing: |g| g.arg_max(g.input("x", f32([sym("n", 0..=4)])), 0, false) => OpError::Invalid(_);
+    } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 },
+    reduced_twice: |g| g.reduce_sum(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
+    sum_of_booleans: |g| g.reduce_sum(g.input("x", bool_([2])), &[], false) => OpError::DType { .. },
+    arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
+    arg_max_of_perhaps_nothing: |g| g.arg_max(g.input("x", f32([sym("n", 0..=4)])), 0, false) => OpError::Invalid(_),
     inner_extents: |g| g.linear(g.input("x", f32([2, 3])), g.input("w", f32([4, 5])), None)
-        => OpError::ExtentMismatch { .. };
+        => OpError::ExtentMismatch { .. },
     scale_does_not_fit: |g| g.layer_norm(g.input("x", f32([2, 3])), g.input("g", f32([2])), None, 1e-5)
-        => OpError::BroadcastMismatch { .. };
+        => OpError::BroadcastMismatch { .. },
     heads_are_not_shared: |g| {
         let (q, k) = (g.input("q", f32([1, 6, 2, 8])), g.input("k", f32([1, 4, 2, 8])));
         g.attention(q, k, k, None, None, Attention::default())
-    } => OpError::Invalid(_);
+    } => OpError::Invalid(_),
     heads_vary: |g| {
         let q = g.input("q", f32([1.into(), sym("h", 1..=4), 2.into(), 8.into()]));
         g.attention(q, q, q, None, None, Attention::default())
-    } => OpError::ExtentUnsupported { .. };
+    } => OpError::ExtentUnsupported { .. },
     mask_is_longer: |g| {
         let q = g.input("q", f32([1, 2, 3, 8]));
         g.attention(q, q, q, Some(g.input("m", bool_([3, 4]))), None, Attention::default())
-    } => OpError::ExtentMismatch { .. };
+    } => OpError::ExtentMismatch { .. },
     mask_of_integers: |g| {
         let q = g.input("q", f32([1, 2, 3, 8]));
         g.attention(q, q, q, Some(g.input("m", i32([3, 3]))), None, Attention::default())
-    } => OpError::DType { operand: "mask", .. };
+    } => OpError::DType { operand: "mask", .. },
     lengths_of_another_batch: |g| {
         let q = g.input("q", f32([2, 2, 3, 8]));
         g.attention(q, q, q, None, Some(g.input("n", i32([3]))), Attention::default())
-    } => OpError::ExtentMismatch { .. };
+    } => OpError::ExtentMismatch { .. },
     odd_rotation: |g| g.rotary(g.input("x", f32([1, 1, 1, 8])), g.input("p", i32::<u64>([])), Rotary { n_rot: Some(3), ..Rotary::default() })
-        => OpError::Attr(_);
+        => OpError::Attr(_),
     rotation_wider_than_the_head: |g| g.rotary(g.input("x", f32([1, 1, 1, 8])), g.input("p", i32::<u64>([])), Rotary { n_rot: Some(10), ..Rotary::default() })
-        => OpError::Attr(_);
+        => OpError::Attr(_),
     rotation_without_angles: |g| g.apply(Rotary { layout: AttentionLayout::Bshd, ..Rotary::default() }, &[g.input("x", f32([1, 1, 1, 8]))])
-        => OpError::MissingOperand("pos");
+        => OpError::MissingOperand("pos"),
     tables_of_another_width: |g| {
         let (x, t) = (g.input("x", f32([1, 1, 5, 8])), g.input("t", f32([5, 8])));
         g.rotary_tables(x, t, t, None, Rotary::default())
-    } => OpError::ExtentMismatch { .. };
-    transform_of_the_parts: |g| g.fft(g.input("x", f32([4, 2])), Fft { axis: -1, ..Fft::default() }) => OpError::Invalid(_);
+    } => OpError::ExtentMismatch { .. },
+    transform_of_the_parts: |g| g.fft(g.input("x", f32([4, 2])), Fft { axis: -1, ..Fft::default() }) => OpError::Invalid(_),
     one_side_of_complex_values: |g| g.fft(g.input("x", f32([4, 2])), Fft { onesided: true, ..Fft::default() })
-        => OpError::Invalid(_);
+        => OpError::Invalid(_),
     sign_of_a_start_is_open: |g| {
         let x = g.input("x", f32([sym("n", 1..=9)]));
         let start = g.dim_of(x, 0) - DimExpr::constant(5);
         let op = Slice { starts: vec![start], ends: vec![DimExpr::constant(9)], axes: vec![], steps: vec![] };
         g.apply(op, &[x])
-    } => OpError::ExtentUnsupported { .. };
+    } => OpError::ExtentUnsupported { .. },
 }

@@ -16,6 +16,8 @@ pub struct Args {
     /// Use the small seeded model and no network
     #[arg(long, conflicts_with = "model")]
     offline: bool,
+    /// Sentences to compare, instead of the built-in handful
+    sentences: Vec<String>,
 }
 
 #[cfg(feature = "libraries")]
@@ -23,39 +25,112 @@ pub use run::run;
 
 #[cfg(feature = "libraries")]
 mod run {
-    use super::*;
+    use std::io::Write;
+    use std::path::{Path, PathBuf};
+    use std::time::Instant;
+
+    use indicatif::{ProgressBar, ProgressStyle};
+    use pumice::embed::{EmbedOptions, Embedder, similarity_table};
+    use pumice::{Device, DeviceChoice};
+    use pumice_plan::print::summary;
+    use pumice_vulkan::DeviceOptions;
+
+    use super::Args;
     use crate::checkout::Checkout;
     use crate::drivers;
     use crate::failure::{Failure, Outcome};
     use crate::model;
 
-    /// Chooses the model, compiles it, embeds the sentences and prints what happened.
+    /// Two of the same, two of another thing, one of neither.
+    const SENTENCES: [&str; 5] = [
+        "The weather is lovely today.",
+        "It is warm and sunny outside.",
+        "He drove his car to the stadium.",
+        "She took the train to the city.",
+        "A compiler plans memory before the code runs.",
+    ];
+    const SEED: u64 = 1;
+
+    /// Chooses model and device, compiles, embeds the sentences and prints what happened.
     pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         if args.install {
             drivers::install()?;
         }
-        let folder = folder(args, checkout);
-        println!("model: {folder:?}");
-        Err(Failure::said("not there yet"))
+        let folder = folder(args, checkout)?;
+        let choice = device(checkout)?;
+        let start = Instant::now();
+        let mut embedder = open(folder.as_deref(), &choice.device)?;
+        let opened = start.elapsed();
+        let plan = embedder.executable().plan();
+        say(&format!("\n{}", summary(plan)))?;
+        for note in embedder.notes() {
+            say(&format!("note: {note}\n"))?;
+        }
+        let sentences: Vec<String> = match args.sentences.is_empty() {
+            true => SENTENCES.map(str::to_owned).into(),
+            false => args.sentences.clone(),
+        };
+        let start = Instant::now();
+        let embeddings = embedder.embed(&sentences, |_| {}).map_err(|e| Failure::said(e.to_string()))?;
+        let embedded = start.elapsed();
+        say(&format!(
+            "\n{} sentences on {}: model opened in {:.2} s, first embedding (pipelines included) in {:.2} s\n\n",
+            sentences.len(),
+            choice.device.name(),
+            opened.as_secs_f64(),
+            embedded.as_secs_f64()
+        ))?;
+        say(&similarity_table(&sentences, &embeddings))
     }
 
-    /// The model's folder; `None` stands for the seeded model.
-    fn folder(args: &Args, checkout: &Checkout) -> Option<PathBuf> {
-        if args.offline {
-            println!(
-                "model: small, seeded weights (--offline): the numbers mean nothing, the machinery is the same"
-            );
-            return None;
+    /// The model's folder; `None` stands for the seeded model. A folder that the user names must be there.
+    fn folder(args: &Args, checkout: &Checkout) -> Outcome<Option<PathBuf>> {
+        if let Some(folder) = &args.model {
+            return Ok(Some(folder.clone()));
         }
-        match args.model.clone().map_or_else(|| model::fetch(checkout), Ok) {
-            Ok(folder) => Some(folder),
-            Err(failure) => {
-                println!("all-MiniLM-L6-v2 could not be had: {failure}");
-                println!(
-                    "model: small, seeded weights instead: the numbers mean nothing, the machinery is the same"
-                );
-                None
-            }
+        let reason = match args.offline {
+            true => "--offline".to_owned(),
+            false => match model::fetch(checkout) {
+                Ok(folder) => return Ok(Some(folder)),
+                Err(failure) => format!("all-MiniLM-L6-v2 could not be had: {failure}"),
+            },
+        };
+        say(&format!(
+            "model: a small one with seeded weights ({reason}); its numbers mean little, the machinery is the same\n"
+        ))?;
+        Ok(None)
+    }
+
+    fn device(checkout: &Checkout) -> Outcome<DeviceChoice> {
+        let cache = checkout.target_folder()?.join("demo").join("pipelines");
+        let choice = Device::choose(&DeviceOptions { cache_dir: Some(cache), ..DeviceOptions::default() });
+        say(&format!("device: {} ({})\n", choice.device.name(), choice.why))?;
+        if let Some(better) = &choice.better {
+            say(&format!("faster: {better}\n{}", drivers::advice()))?;
         }
+        Ok(choice)
+    }
+
+    fn open(folder: Option<&Path>, device: &Device) -> Outcome<Embedder> {
+        let options = EmbedOptions::default();
+        let Some(folder) = folder else {
+            return Embedder::offline(SEED, device, &options).map_err(|e| Failure::said(e.to_string()));
+        };
+        say(&format!("model: {}\n", folder.display()))?;
+        let style = ProgressStyle::with_template("{bar:32} {pos}/{len} tensors");
+        let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let embedder = Embedder::open(folder, device, &options, |done, all| {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        });
+        bar.finish_and_clear();
+        embedder.map_err(|e| Failure::said(format!("{}: {e}", folder.display())))
+    }
+
+    fn say(text: &str) -> Outcome {
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(Failure::file(Path::new("standard output")))
     }
 }

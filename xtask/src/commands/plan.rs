@@ -30,9 +30,9 @@ mod run {
             return plans::print_json(&plan);
         }
         if args.summary {
-            print!("{}", plans::summary(&plan));
+            print!("{}", pumice_plan::print::summary(&plan));
         } else {
-            print!("{}", plans::summary(&plan));
+            print!("{plan}");
         }
         Ok(())
     }

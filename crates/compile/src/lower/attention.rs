@@ -178,7 +178,7 @@ impl Problem<'_> {
         let op = self.op;
         let [batch, heads, rows, width] = &self.q.extents;
         let group = heads.exact_quotient(&self.k.extents[1]).ok_or("query heads do not share key heads evenly")?;
-        let vec = [&self.q, &self.k, &self.v, &self.y].iter().enumerate();
+        let vec = [&self.q, &self.k, &self.v, &self.y].into_iter().enumerate();
         let vec = vec.fold(0, |bits, (i, x)| bits | u32::from(x.by_four(cx)) << i);
         let typed = |at, x: &Heads| Typed { at, storage: float_storage(&x.at.view) };
         let scale = match (op.scale, width.as_const()) {

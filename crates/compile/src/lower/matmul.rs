@@ -210,7 +210,7 @@ fn round_first(
     results: &[ValueId],
 ) -> LowerResult<ScalarExpr> {
     let made = scalars::body(body, nodes, given, results)?;
-    if made.inputs != given {
+    if made.inputs != given || made.raises {
         return Err("its epilogue folds an operand away".into());
     }
     let dtype = body.ty(anchor.output()).dtype;

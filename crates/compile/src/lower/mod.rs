@@ -106,19 +106,17 @@ impl Lower for pumice_ir::ops::LogSoftmax {
     }
 }
 
-impl Lower for pumice_ir::ops::LayerNorm {
-    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let norm = norm::Norm { kind: norm::Kind::Layer, axis: self.axis, eps: f64::from(self.epsilon) };
-        norm::lower(cx, id, &norm)
-    }
+macro_rules! norms {
+    ($($Name:ident)*) => {$(
+        impl Lower for pumice_ir::ops::$Name {
+            fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+                let norm = norm::norm_of(&self.clone().into()).ok_or("it is no norm")?;
+                norm::lower(cx, id, &norm)
+            }
+        }
+    )*};
 }
-
-impl Lower for pumice_ir::ops::RmsNorm {
-    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let kind = norm::Kind::Rms(self.weight_offset);
-        norm::lower(cx, id, &norm::Norm { kind, axis: self.axis, eps: f64::from(self.epsilon) })
-    }
-}
+norms! { LayerNorm RmsNorm }
 
 macro_rules! dispatch {
     ($($file:ident $Name:ident $text:literal;)*) => {

@@ -6,8 +6,8 @@ use crate::draft::{Home, Located};
 use crate::region;
 use crate::rows::{Rows, rounding};
 use pumice_ir::infer::normalize_axis;
-use pumice_ir::{NodeId, ValueId, ValueType};
-use pumice_plan::kernel::{ArgValue, HoleFill, UseIndex};
+use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
+use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, UseIndex};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel, best};
 use pumice_plan::{Access, Storage};
 use pumice_types::DimExpr;
@@ -165,4 +165,70 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
     let order: Vec<usize> = (0..present).collect();
     let places = Places { x, gamma: node.input(1), beta: node.input(2), y: &y };
     emit(cx, norm, places, None, meaning, &order)
+}
+
+/// Lowers a fused node whose body is additions followed by a norm of their sum: the additions happen while the norm
+/// loads, and the sum is stored where anyone else needs it.
+pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult {
+    let node = cx.graph.node(id);
+    let anchor = body.nodes().map(|(_, n)| n).find(|n| norm_of(&n.op).is_some());
+    let anchor = anchor.ok_or("its body has no norm")?;
+    let norm = norm_of(&anchor.op).ok_or("its body has no norm")?;
+    let sum = anchor.input(0).ok_or("its norm has no operand")?;
+    let inputs = body.inputs();
+    let outer: Vec<ValueId> = node.operands().collect();
+    let outside = |v: Option<ValueId>| v.and_then(|v| inputs.iter().position(|&i| i == v));
+    let (gamma, beta) = (outside(anchor.input(1)), outside(anchor.input(2)));
+    let is_addition = |n: &&Node| !matches!(n.op, Op::Input(_)) && !std::ptr::eq(*n, anchor);
+    let additions: Vec<&Node> = body.nodes().map(|(_, n)| n).filter(is_addition).collect();
+    // The kernel's own operand is one of the full-shape addends; the others are slots.
+    let used = |v: ValueId| additions.iter().any(|n| n.operands().any(|o| o == v));
+    let addends: Vec<usize> = (0..inputs.len()).filter(|&i| used(inputs[i])).collect();
+    let full = |i: &usize| body.ty(inputs[*i]).shape == body.ty(sum).shape;
+    let first = *addends.iter().find(|i| full(i)).ok_or("none of its addends has the sum's shape")?;
+    let slots: Vec<usize> = addends.iter().copied().filter(|&i| i != first).collect();
+    let given: Vec<ValueId> = std::iter::once(first).chain(slots.iter().copied()).map(|i| inputs[i]).collect();
+    let made = crate::scalars::body(body, &additions, &given, &[sum])?;
+    if made.inputs != given || made.raises {
+        return Err("its additions fold an operand away".into());
+    }
+    let x = cx.dense(outer[first])?;
+    let operands = slots.iter().map(|&i| cx.dense(outer[i])).collect::<LowerResult<Vec<_>>>()?;
+    let results: Vec<Located> = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<_>>()?;
+    let store = results.get(1).cloned();
+    let fill = HoleFill {
+        hole: "load".into(),
+        inputs: (0..given.len())
+            .map(|i| i.checked_sub(1).map_or(HoleInput::Value(0), |s| HoleInput::Slot(s as u8)))
+            .collect(),
+        result: Some(0),
+        stores: store.iter().map(|_| (operands.len() as u8, 0)).collect(),
+        expr: made.expr,
+    };
+    // Reads in the order of `emit`: x, gamma, beta, then the slots.
+    let scales = usize::from(gamma.is_some()) + usize::from(beta.is_some());
+    let order: Option<Vec<usize>> = (0..inputs.len())
+        .map(|i| match slots.iter().position(|&s| s == i) {
+            _ if i == first => Some(0),
+            _ if gamma == Some(i) => Some(1),
+            _ if beta == Some(i) => Some(1 + usize::from(gamma.is_some())),
+            Some(s) => Some(1 + scales + s),
+            None => None,
+        })
+        .collect();
+    let order = order.ok_or("its body has an input that nothing uses")?;
+    let meaning = crate::cx::node_meaning(cx, id)?;
+    let places = Places { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
+    emit(cx, &norm, places, Some(Residual { fill, operands, store }), meaning, &order)
+}
+
+/// The norm an op is.
+pub fn norm_of(op: &Op) -> Option<Norm> {
+    match op {
+        Op::LayerNorm(n) => Some(Norm { kind: Kind::Layer, axis: n.axis, eps: f64::from(n.epsilon) }),
+        Op::RmsNorm(n) => {
+            Some(Norm { kind: Kind::Rms(n.weight_offset), axis: n.axis, eps: f64::from(n.epsilon) })
+        }
+        _ => None,
+    }
 }

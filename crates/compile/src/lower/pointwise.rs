@@ -32,8 +32,11 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let outputs = vec![cx.result(node.output())?];
     let meaning = node_meaning(cx, id)?;
     let shape = graph.ty(node.output()).shape.clone();
-    let (expr, meaning_inputs) = (body.expr, &meaning_inputs[..]);
-    elementwise(cx, Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning })
+    let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
+    elementwise(
+        cx,
+        Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning, raises },
+    )
 }
 
 /// Lowers a fused node whose body is elementwise throughout.
@@ -50,8 +53,11 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let meaning_inputs: Vec<usize> = (0..inputs.len()).collect();
     let meaning = node_meaning(cx, id)?;
     let shape = cx.graph.ty(node.output()).shape.clone();
-    let (expr, meaning_inputs) = (body.expr, &meaning_inputs[..]);
-    elementwise(cx, Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning })
+    let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
+    elementwise(
+        cx,
+        Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning, raises },
+    )
 }
 
 /// A rank-0 i32 sum, difference, product or extremum of extents, integer scalars and constants: it costs no step, the

@@ -7,7 +7,7 @@ use pumice_ir::NodeId;
 use pumice_ir::shape::product;
 use pumice_plan::dense_strides;
 use pumice_plan::kernel::ArgValue;
-use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes, op};
+use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes};
 use pumice_types::{DType, DimExpr};
 
 /// A dense operand as groups of adjacent axes that are all kept or all reduced.
@@ -242,16 +242,4 @@ fn integers(
     let meaning = node_meaning(cx, id)?;
     step.dispatch(cx, call.into_call(), grid, meaning);
     Ok(())
-}
-
-/// The kernel's code of a reduction by the op's name; none for other names.
-pub fn code(name: &str) -> Option<u32> {
-    Some(match name {
-        "reduce_sum" => op::SUM,
-        "reduce_mean" => op::MEAN,
-        "reduce_max" => op::MAX,
-        "reduce_min" => op::MIN,
-        "reduce_prod" => op::PROD,
-        _ => return None,
-    })
 }

@@ -8,6 +8,10 @@ unary_with! {
     Celu celu {
         /// Where the bend ends; not 0.
         alpha: f32 = 1.0,
-    }, FLOATS, |op, _cx, b, x| b.add(b.max(b.f32(0.0), x), b.min(b.f32(0.0), b.mul(b.f32(op.alpha), b.expm1(b.div(x, b.f32(op.alpha)))))),
+    }, FLOATS, |op, _cx, b, x| {
+        let alpha = b.f32(op.alpha);
+        let below = b.mul(alpha, b.expm1(b.div(x, alpha)));
+        b.add(b.max(b.f32(0.0), x), b.min(b.f32(0.0), below))
+    },
     Fill::Special, settings [Celu { alpha: 1.0 }, Celu { alpha: 0.5 }, Celu { alpha: 3.0 }]
 }

@@ -10,6 +10,9 @@ unary_with! {
         alpha: f32 = 1.0 / 6.0,
         /// Gate at 0.
         beta: f32 = 0.5,
-    }, FLOATS, |op, _cx, b, x| b.mul(x, b.clamp(b.fma(x, b.f32(op.alpha), b.f32(op.beta)), b.f32(0.0), b.f32(1.0))),
+    }, FLOATS, |op, _cx, b, x| {
+        let line = b.fma(x, b.f32(op.alpha), b.f32(op.beta));
+        b.mul(x, b.clamp(line, b.f32(0.0), b.f32(1.0)))
+    },
     Fill::Special, settings [HardSwish { alpha: 1.0 / 6.0, beta: 0.5 }, HardSwish { alpha: 0.25, beta: 0.25 }]
 }

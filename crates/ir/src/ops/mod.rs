@@ -1,6 +1,6 @@
 //! The op set: one line here, one file beside this one.
 //!
-//! [`for_each_op!`] is the one list. Every crate expands it into its own exhaustive dispatch, so that a forgotten duty
+//! [`for_each_op!`](crate::for_each_op) is the one list. Every crate expands it into its own exhaustive dispatch, so that a forgotten duty
 //! is a compile error that names the op. Nothing is matched by hand on [`Op`] except the leaves that make up a
 //! program's interface.
 

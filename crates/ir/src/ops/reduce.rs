@@ -73,62 +73,16 @@ pub fn reduction_samples(
         samples.push(case(f, &[n, 5], &[0], true, &fill, &apply));
         samples.push(case(f, &[2, n, 3], &[1], false, &fill, &apply));
     }
-    let sets: &[(&[u64], &[i64])] = &[
-        (&[], &[]),
-        (&[7], &[]),
-        (&[2, 3, 4, 5], &[]),
-        (&[2, 3, 4, 5], &[0, 2]),
-        (&[2, 3, 4, 5], &[1, 3]),
-        (&[2, 3, 4, 5], &[-1, -2]),
-        (&[2, 3, 4, 5], &[0, 1]),
-        (&[2, 3, 4, 5], &[3, 0]),
-        (&[2, 1, 3, 2, 2, 3, 1, 2], &[0, 3, 5]),
-        (&[33, 31, 29], &[0, 2]),
-        (&[128, 64], &[1]),
-        (&[64, 128], &[0]),
-        (&[4, 0], &[1]),
-        (&[0, 4], &[0]),
-        (&[0, 4], &[1]),
-        (&[70_000, 3], &[1]),
-        (&[3, 70_000], &[1]),
-        (&[70_000, 3], &[0]),
-        (&[1, 1_000_003], &[1]),
-        (&[1_000_003], &[]),
-        (&[2, 200_000, 2], &[1]),
-    ];
-    for (i, (shape, axes)) in sets.iter().enumerate() {
+    for (i, (shape, axes)) in AXIS_SETS.iter().enumerate() {
         samples.push(case(f, shape, axes, i % 2 == 0, &fill, &apply));
     }
     samples.extend(dtypes.iter().map(|&d| case(d, &[5, 37], &[-1], false, &fill, &apply)));
     samples.extend(dtypes.iter().map(|&d| case(d, &[37, 5], &[0], true, &fill, &apply)));
-    let (nan, inf) = (f64::NAN, f64::INFINITY);
-    let rows = [
-        [nan, 1.0, 2.0],
-        [1.0, 2.0, nan],
-        [inf, 1.0, -2.0],
-        [1.0, -inf, 2.0],
-        [inf, -inf, 0.5],
-        [-0.0, 0.0, -0.0],
-    ];
-    for row in rows {
-        samples.push(case(f, &[2, 3], &[1], false, &Fill::Floats(row.to_vec()), &apply));
-        let spread: Vec<f64> = (0..259)
-            .map(|i| {
-                [row[0], row[1], row[2], 1.0][if i == 0 {
-                    0
-                } else if i == 258 {
-                    2
-                } else {
-                    3
-                }]
-            })
-            .collect();
-        samples.push(case(f, &[1, 259], &[1], false, &Fill::Floats(spread), &apply));
-    }
+    samples.extend(special_rows(f, &apply));
     let transposed =
         |g: &GraphBuilder, x: Value, axes: &[i64], keep: bool| apply(g, g.transpose(x, &[1, 0]), axes, keep);
-    samples
-        .push(Sample { label: "transposed".into(), ..case(f, &[13, 17], &[1], false, &fill, &transposed) });
+    let of_transposed = case(f, &[13, 17], &[1], false, &fill, &transposed);
+    samples.push(Sample { label: "transposed".into(), ..of_transposed });
     samples.extend([0, 1, 40, 70].map(|n| {
         Sample::graph(&format!("symbolic, {n} of 70"), |g| {
             let x = g.input("x", tensor(f, [sym("n", 0..=70), 5.into()]));
@@ -139,6 +93,56 @@ pub fn reduction_samples(
         .bind("n", n)
     }));
     samples
+}
+
+/// Shapes with the axes reduced: every axis and pair of axes, rank 8, none, long and short, empty.
+const AXIS_SETS: &[(&[u64], &[i64])] = &[
+    (&[], &[]),
+    (&[7], &[]),
+    (&[2, 3, 4, 5], &[]),
+    (&[2, 3, 4, 5], &[0, 2]),
+    (&[2, 3, 4, 5], &[1, 3]),
+    (&[2, 3, 4, 5], &[-1, -2]),
+    (&[2, 3, 4, 5], &[0, 1]),
+    (&[2, 3, 4, 5], &[3, 0]),
+    (&[2, 1, 3, 2, 2, 3, 1, 2], &[0, 3, 5]),
+    (&[2, 3, 2, 3, 2, 3, 2, 3], &[0, 2, 4, 6]),
+    (&[33, 31, 29], &[0, 2]),
+    (&[128, 64], &[1]),
+    (&[64, 128], &[0]),
+    (&[4, 0], &[1]),
+    (&[0, 4], &[0]),
+    (&[0, 4], &[1]),
+    (&[70_000, 3], &[1]),
+    (&[3, 70_000], &[1]),
+    (&[70_000, 3], &[0]),
+    (&[1, 1_000_003], &[1]),
+    (&[1_000_003], &[]),
+    (&[2, 200_000, 2], &[1]),
+];
+
+/// NaN, infinities and zeros of both signs, first, last and in the middle; short rows and one that takes many threads.
+fn special_rows(f: DType, apply: Apply<'_>) -> Vec<Sample> {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let rows = [
+        [nan, 1.0, 2.0],
+        [1.0, 2.0, nan],
+        [inf, 1.0, -2.0],
+        [1.0, -inf, 2.0],
+        [inf, -inf, 0.5],
+        [-0.0, 0.0, -0.0],
+    ];
+    let long = |row: [f64; 3]| {
+        let mut spread = vec![1.0; 259];
+        (spread[0], spread[129], spread[258]) = (row[0], row[1], row[2]);
+        spread
+    };
+    let each = rows.into_iter().flat_map(|row| {
+        let short = case(f, &[2, 3], &[1], false, &Fill::Floats(row.to_vec()), apply);
+        let long = case(f, &[1, 259], &[1], false, &Fill::Floats(long(row)), apply);
+        [short, Sample { label: format!("a long row of {row:?}"), ..long }]
+    });
+    each.collect()
 }
 
 /// Declares a reduction with its builder method.

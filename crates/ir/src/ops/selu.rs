@@ -10,6 +10,9 @@ unary_with! {
         alpha: f32 = 1.673_263_2,
         /// Factor of both sides.
         gamma: f32 = 1.050_701,
-    }, FLOATS, |op, _cx, b, x| b.mul(b.f32(op.gamma), b.select(b.le(x, b.f32(0.0)), b.mul(b.f32(op.alpha), b.expm1(x)), x)),
+    }, FLOATS, |op, _cx, b, x| {
+        let below = b.mul(b.f32(op.alpha), b.expm1(x));
+        b.mul(b.f32(op.gamma), b.select(b.le(x, b.f32(0.0)), below, x))
+    },
     Fill::Special, settings [Selu { alpha: 1.673_263_2, gamma: 1.050_701 }, Selu { alpha: 0.5, gamma: 2.0 }]
 }

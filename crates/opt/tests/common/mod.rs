@@ -45,6 +45,14 @@ pub fn values(sample: &Sample, graph: &Graph) -> Vec<Evaluation> {
 
 /// Panics unless both graphs give the same bits, all NaNs being one.
 pub fn assert_same(sample: &Sample, before: &Graph, after: &Graph, what: &str) {
+    assert_close(sample, before, after, 0.0, what);
+}
+
+/// Panics unless both graphs give the same within a share of the value (or of 1, if that is more): one composite op
+/// rounds once, the ops that define it round each.
+pub fn assert_close(sample: &Sample, before: &Graph, after: &Graph, tolerance: f64, what: &str) {
+    let same = |x: &Array, y: &Array| same(x, y, tolerance);
+    let difference = |x: &Array, y: &Array| difference(x, y, tolerance);
     let (a, b) = (values(sample, before), values(sample, after));
     for (run, (a, b)) in a.iter().zip(&b).enumerate() {
         for (i, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
@@ -57,22 +65,23 @@ pub fn assert_same(sample: &Sample, before: &Graph, after: &Graph, what: &str) {
     }
 }
 
-fn same(a: &Array, b: &Array) -> bool {
+fn same(a: &Array, b: &Array, tolerance: f64) -> bool {
     let data = match (&a.data, &b.data) {
-        (Data::Float(x), Data::Float(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_float(*x, *y)),
+        (Data::Float(x), Data::Float(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_float(*x, *y, tolerance)),
         (x, y) => x == y,
     };
     a.dtype == b.dtype && a.shape == b.shape && data
 }
 
-fn same_float(x: f64, y: f64) -> bool {
-    x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+fn same_float(x: f64, y: f64, tolerance: f64) -> bool {
+    let close = tolerance > 0.0 && (x - y).abs() <= tolerance * x.abs().max(1.0);
+    x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan() || close
 }
 
-fn difference(a: &Array, b: &Array) -> String {
+fn difference(a: &Array, b: &Array, tolerance: f64) -> String {
     match (&a.data, &b.data) {
         (Data::Float(x), Data::Float(y)) => {
-            let at = x.iter().zip(y).position(|(x, y)| !same_float(*x, *y));
+            let at = x.iter().zip(y).position(|(x, y)| !same_float(*x, *y, tolerance));
             at.map_or_else(
                 || format!("{}{:?} and {}{:?}", a.dtype, a.shape, b.dtype, b.shape),
                 |i| format!("element {i} is {} and {}", x[i], y[i]),

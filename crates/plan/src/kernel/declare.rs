@@ -35,7 +35,7 @@ macro_rules! kernel {
         $(#[doc = $doc])+
         #[doc = concat!("\n\nGrid: ", $grid, ".")]
         #[derive(Clone, Debug)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, rustdoc::broken_intra_doc_links)]
         pub struct $Call {
             pub variant: &'static str,
             $(pub $spec: u32,)*

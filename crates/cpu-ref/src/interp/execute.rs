@@ -1,0 +1,225 @@
+//! One step on the bytes of its uses.
+
+use super::memory::Memory;
+use super::prepare::{FrameOf, Work, defect};
+use crate::array::Array;
+use crate::eval::Status;
+use crate::graph::{EvalOptions, StatusEvent, eval_graph};
+use pumice_ir::{Graph, ValueId};
+use pumice_plan::kernel::status;
+use pumice_plan::{Access, Grid, RegionKind, Span, Step, StepKind, Use};
+use pumice_runtime::device::{DeviceError, HostStep};
+use pumice_runtime::values::Window;
+use pumice_types::{Bindings, Bytes};
+use std::sync::Arc;
+
+/// The weights, which only the load program may write.
+pub(super) enum Weights<'a> {
+    /// Several runs may read them.
+    Shared(&'a Memory),
+    /// The load program is running.
+    Own(&'a mut Memory),
+}
+
+/// What a program runs on.
+pub(super) struct Machine<'a> {
+    /// Region `weights`.
+    pub weights: Weights<'a>,
+    /// All others.
+    pub session: &'a mut Memory,
+    /// The frame's words.
+    pub frame: FrameOf<'a>,
+    /// Symbols, and the integer scalars of this replay.
+    pub bindings: Bindings,
+}
+
+impl Machine<'_> {
+    fn bytes(&self, span: Span) -> Result<&[u8], DeviceError> {
+        match (&self.weights, span.region) {
+            (Weights::Shared(weights), RegionKind::Weights) => weights.bytes(span),
+            (Weights::Own(weights), RegionKind::Weights) => weights.bytes(span),
+            _ => self.session.bytes(span),
+        }
+    }
+
+    fn bytes_mut(&mut self, span: Span) -> Result<&mut [u8], DeviceError> {
+        match (&mut self.weights, span.region) {
+            (Weights::Shared(_), RegionKind::Weights) => Err(DeviceError::Span(span)),
+            (Weights::Own(weights), RegionKind::Weights) => weights.bytes_mut(span),
+            _ => self.session.bytes_mut(span),
+        }
+    }
+
+    /// Runs one step.
+    pub fn run(&mut self, step: &Step, work: &Work) -> Result<(), DeviceError> {
+        match work {
+            _ if self.is_empty(step)? => Ok(()),
+            Work::Graph(graph) => self.graph(step, graph),
+            Work::Host(host) => self.host(step, host.as_ref()),
+            Work::ResetStatus => {
+                let block = self.bytes_mut(only_use(step)?.span)?;
+                block.fill(0xff);
+                block.iter_mut().take(4).for_each(|b| *b = 0);
+                Ok(())
+            }
+            Work::Advance => self.advance(step),
+            Work::Copy => {
+                let [from, to] = step.uses.as_slice() else {
+                    return Err(defect(step, "a copy has two uses"));
+                };
+                let bytes = self.bytes(from.span)?.to_vec();
+                if from.span.len != to.span.len {
+                    return Err(defect(step, "a copy of unequal parts"));
+                }
+                self.bytes_mut(to.span)?.copy_from_slice(&bytes);
+                Ok(())
+            }
+            Work::Fill(word) => {
+                let words = self.bytes_mut(only_use(step)?.span)?.as_chunks_mut::<4>().0;
+                words.fill(word.to_le_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the frame says that a dispatch has no groups.
+    fn is_empty(&self, step: &Step) -> Result<bool, DeviceError> {
+        let StepKind::Dispatch { grid: Grid::Frame { word, .. }, .. } = &step.kind else { return Ok(false) };
+        let (offset, len) = (Bytes(4 * u64::from(word.0)), Bytes(12));
+        let span = Span { region: RegionKind::Frame, offset, len };
+        let declared = |u: &Use| u.access == Access::IndirectRead && u.span.contains(&span);
+        if !step.uses.iter().any(declared) {
+            return Err(defect(step, "it reads a grid that no use declares"));
+        }
+        Ok(words(self.bytes(span)?).contains(&0))
+    }
+
+    fn use_of<'s>(&self, step: &'s Step, index: u16) -> Result<(&'s Use, Window), DeviceError> {
+        let u = step
+            .uses
+            .get(usize::from(index))
+            .ok_or_else(|| defect(step, format!("it has no use {index}")))?;
+        let window =
+            Window::of(&u.view, &self.bindings).map_err(|e| defect(step, format!("use {index}: {e}")))?;
+        Ok((u, window))
+    }
+
+    /// The natural bytes of a use that is read.
+    fn read(&self, step: &Step, index: u16) -> Result<(Window, Vec<u8>), DeviceError> {
+        let (u, window) = self.use_of(step, index)?;
+        if u.access.writes() {
+            return Err(defect(step, format!("its meaning reads use {index}, which is {}", u.access.name())));
+        }
+        let bytes =
+            window.read(self.bytes(u.span)?, 0).map_err(|e| defect(step, format!("use {index}: {e}")))?;
+        Ok((window, bytes))
+    }
+
+    fn write(&mut self, step: &Step, index: u16, natural: &[u8]) -> Result<(), DeviceError> {
+        let (u, window) = self.use_of(step, index)?;
+        if !u.access.writes() {
+            return Err(defect(
+                step,
+                format!("its meaning writes use {index}, which is {}", u.access.name()),
+            ));
+        }
+        let span = u.span;
+        let bytes = self.bytes_mut(span)?;
+        window.write(natural, bytes, 0).map_err(|e| defect(step, format!("use {index}: {e}")))
+    }
+
+    fn graph(&mut self, step: &Step, graph: &Graph) -> Result<(), DeviceError> {
+        let mut inputs: Vec<Arc<Array>> = Vec::with_capacity(step.meaning.inputs.len());
+        for &index in &step.meaning.inputs {
+            let (window, bytes) = self.read(step, index)?;
+            let dtype = step.uses[usize::from(index)].view.dtype;
+            inputs.push(Arc::new(Array::from_natural(dtype, window.shape(), &bytes)));
+        }
+        let names = graph.inputs();
+        if names.len() != inputs.len() || graph.outputs().len() != step.meaning.outputs.len() {
+            return Err(defect(step, "its meaning has other inputs or outputs than the step"));
+        }
+        let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&inputs[i]));
+        let result = eval_graph(graph, &leaf, &self.bindings, EvalOptions::default());
+        let result = result.map_err(|e| defect(step, e))?;
+        for (&index, array) in step.meaning.outputs.iter().zip(&result.outputs) {
+            let tensor = array.to_tensor().map_err(|e| defect(step, e))?;
+            if tensor.dtype() != step.uses[usize::from(index)].view.dtype {
+                return Err(defect(step, format!("use {index} is not {}", tensor.dtype())));
+            }
+            self.write(step, index, tensor.bytes())?;
+        }
+        self.report(step, &result.status)
+    }
+
+    /// Status events reach the block where the step has a number in it.
+    fn report(&mut self, step: &Step, events: &[StatusEvent]) -> Result<(), DeviceError> {
+        let Some(number) = step.meaning.status.filter(|_| !events.is_empty()) else { return Ok(()) };
+        let block = step.uses.iter().find(|u| u.access == Access::StatusAtomic);
+        let span = block.ok_or_else(|| defect(step, "it reports and has no use of the status block"))?.span;
+        let words = self.bytes_mut(span)?.as_chunks_mut::<4>().0;
+        for event in events {
+            let (flag, position) = match event.status {
+                Status::IndexOutOfRange(at) => (status::INDEX_OUT_OF_RANGE, at),
+                Status::StateOverflow(at) => (status::STATE_OVERFLOW, at),
+                Status::IntDivZero(at) => (status::INT_DIV_ZERO, at),
+            };
+            let position = u32::try_from(position).unwrap_or(u32::MAX - 1);
+            let at = 1 + number as usize;
+            if at >= words.len() {
+                return Err(defect(step, "its number is outside the status block"));
+            }
+            words[0] = (u32::from_le_bytes(words[0]) | flag).to_le_bytes();
+            words[at] = u32::from_le_bytes(words[at]).min(position).to_le_bytes();
+        }
+        Ok(())
+    }
+
+    fn host(&mut self, step: &Step, host: &dyn HostStep) -> Result<(), DeviceError> {
+        let mut inputs = Vec::with_capacity(step.meaning.inputs.len());
+        for &index in &step.meaning.inputs {
+            inputs.push(self.read(step, index)?.1);
+        }
+        let mut outputs = Vec::with_capacity(step.meaning.outputs.len());
+        for &index in &step.meaning.outputs {
+            let bytes = Bytes(self.use_of(step, index)?.1.natural_bytes());
+            let room = bytes.to_usize().filter(|_| bytes <= step.uses[usize::from(index)].span.len);
+            outputs.push(vec![
+                0;
+                room.ok_or_else(|| defect(
+                    step,
+                    format!("use {index} has no room for {bytes}")
+                ))?
+            ]);
+        }
+        let (given, mut made): (Vec<&[u8]>, Vec<&mut [u8]>) =
+            (inputs.iter().map(Vec::as_slice).collect(), outputs.iter_mut().map(Vec::as_mut_slice).collect());
+        let failed = |message| DeviceError::Host { origin: step.origin.clone(), message };
+        host.run(&self.bindings, &given, &mut made).map_err(failed)?;
+        let indices = step.meaning.outputs.iter();
+        indices.zip(&outputs).try_for_each(|(&index, bytes)| self.write(step, index, bytes))
+    }
+
+    fn advance(&mut self, step: &Step) -> Result<(), DeviceError> {
+        let span = only_use(step)?.span;
+        let count = self.frame.words() as usize;
+        let Some(frame) = self.frame.0 else { return Err(defect(step, "there is no frame")) };
+        let bytes = self.bytes_mut(span)?;
+        if bytes.len() < 4 * count {
+            return Err(defect(step, "it does not reach the whole frame"));
+        }
+        let mut all = words(&bytes[..4 * count]);
+        frame.run_advance(&mut all);
+        bytes.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
+        Ok(())
+    }
+}
+
+fn only_use(step: &Step) -> Result<&Use, DeviceError> {
+    step.uses.first().ok_or_else(|| defect(step, "it has no use"))
+}
+
+/// Little-endian words.
+pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect()
+}

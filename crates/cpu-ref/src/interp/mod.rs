@@ -1,0 +1,82 @@
+//! The interpreter: the other [`Device`]. It runs any plan by what its steps mean, on bytes placed as the plan says.
+//!
+//! In: a plan, and who prepares host steps. Out: the same sessions that a GPU has. A step sees the bytes of its own
+//! uses through their views and nothing else; steps of one level run in an order of their own; whatever a run may not
+//! read is filled with a pattern of NaNs before it. So a plan that gets by on luck does not get by here.
+//!
+//! Never here: kernels, grids beyond "none at all", arguments. What a step computes is its meaning.
+
+mod execute;
+mod memory;
+mod prepare;
+mod session;
+
+use pumice_plan::{Plan, check::check};
+use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded};
+use pumice_types::Target;
+use std::sync::Arc;
+
+/// How plans are interpreted. Nothing here changes the results of a right plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Decides the order of the steps of one level.
+    pub seed: u64,
+    /// Fills whatever a run may not read: scratch, outputs, results of host steps, the status block, fresh states.
+    pub poison: Option<u32>,
+    /// Whether plans are checked before they are loaded.
+    pub check: bool,
+}
+
+impl Default for Options {
+    /// A fixed seed, a quiet NaN, and the check.
+    fn default() -> Options {
+        Options { seed: 0, poison: Some(0x7fc0_0bad), check: true }
+    }
+}
+
+/// Runs plans on the CPU with the evaluator's own arithmetic: slow and exact.
+///
+/// ```
+/// use pumice_cpu_ref::interp::Interpreter;
+/// use pumice_runtime::Device;
+/// use pumice_types::Target;
+/// assert_eq!(Interpreter::new(Target::lavapipe()).name(), "interpreter (as lavapipe)");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Interpreter {
+    target: Target,
+    options: Options,
+}
+
+impl Interpreter {
+    /// An interpreter that plans for this target run on.
+    pub fn new(target: Target) -> Interpreter {
+        Interpreter::with(target, Options::default())
+    }
+
+    /// An interpreter with options.
+    pub fn with(target: Target, options: Options) -> Interpreter {
+        Interpreter { target, options }
+    }
+}
+
+impl Device for Interpreter {
+    fn name(&self) -> String {
+        format!("interpreter (as {})", self.target.name)
+    }
+
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        if self.options.check {
+            check(&plan).map_err(|faults| {
+                let shown: Vec<String> = faults.iter().take(8).map(ToString::to_string).collect();
+                let what = format!("a plan with {} faults: {}", faults.len(), shown.join("; "));
+                DeviceError::Unsupported(what)
+            })?;
+        }
+        Ok(Arc::new(session::Interpreted::new(plan, host.as_ref(), self.options)?))
+    }
+}

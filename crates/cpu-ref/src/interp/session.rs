@@ -1,0 +1,237 @@
+//! A plan on the interpreter, and its sessions.
+
+use super::Options;
+use super::execute::{Machine, Weights, words};
+use super::memory::Memory;
+use super::prepare::{FrameOf, Prepared, defect, order};
+use pumice_plan::{ContentOrigin, FrameSlot, Plan, Program, RegionKind, Run, Span, StepId};
+use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded, StepTime};
+use pumice_types::{Bindings, Bytes, DType, ScalarId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+/// What a session has of its own.
+const OF_SESSION: [RegionKind; 6] = [
+    RegionKind::States,
+    RegionKind::Scratch,
+    RegionKind::IoIn,
+    RegionKind::IoOut,
+    RegionKind::Frame,
+    RegionKind::Status,
+];
+
+/// A loaded plan.
+pub(super) struct Interpreted {
+    plan: Arc<Plan>,
+    options: Options,
+    load: Prepared,
+    runs: Vec<Prepared>,
+    weights: RwLock<Memory>,
+}
+
+impl Interpreted {
+    /// Reads every meaning, prepares host steps, takes memory for the weights.
+    pub fn new(plan: Arc<Plan>, host: &dyn HostOps, options: Options) -> Result<Interpreted, DeviceError> {
+        let mut known = BTreeMap::new();
+        let load = Prepared::new(&plan, &plan.load, host, &mut known)?;
+        let mut runs = Vec::with_capacity(plan.runs.len());
+        for run in &plan.runs {
+            runs.push(Prepared::new(&plan, &run.program, host, &mut known)?);
+        }
+        let weights = RwLock::new(Memory::new(&plan, &[RegionKind::Weights], options.poison)?);
+        Ok(Interpreted { plan, options, load, runs, weights })
+    }
+}
+
+impl Loaded for Interpreted {
+    fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
+        let to = weights.bytes_mut(span)?;
+        if to.len() != bytes.len() {
+            return Err(DeviceError::Span(span));
+        }
+        to.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let weights = self.weights.read().unwrap_or_else(PoisonError::into_inner);
+        let from = weights.bytes(span)?;
+        if from.len() != bytes.len() {
+            return Err(DeviceError::Span(span));
+        }
+        bytes.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError> {
+        let program = &self.plan.load;
+        let wanted: BTreeSet<StepId> = steps.iter().copied().collect();
+        let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
+        let mut room = Memory::new(&self.plan, &OF_SESSION[1..], self.options.poison)?;
+        let mut machine = Machine {
+            weights: Weights::Own(&mut weights),
+            session: &mut room,
+            frame: FrameOf(None),
+            bindings: Bindings::new(),
+        };
+        for id in order(program, self.options.seed, |s| wanted.contains(&s)) {
+            let i = id.0 as usize;
+            machine.run(&program.steps[i], &self.load.work[i])?;
+        }
+        Ok(())
+    }
+
+    fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        let memory = Memory::new(&self.plan, &OF_SESSION, self.options.poison)?;
+        Ok(Box::new(InterpreterSession { loaded: self, memory, replays: 0 }))
+    }
+
+    fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError> {
+        match runs.iter().find(|&&r| r >= self.runs.len()) {
+            Some(r) => Err(DeviceError::Unsupported(format!("run {r} of {}", self.runs.len()))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A session.
+struct InterpreterSession {
+    loaded: Arc<Interpreted>,
+    memory: Memory,
+    /// Replays so far; steps of one level run in another order each time.
+    replays: u64,
+}
+
+impl DeviceSession for InterpreterSession {
+    fn write(&mut self, span: Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        let to = self.memory.bytes_mut(span)?;
+        if to.len() != bytes.len() {
+            return Err(DeviceError::Span(span));
+        }
+        to.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn clear(&mut self, span: Span) -> Result<(), DeviceError> {
+        self.memory.bytes_mut(span)?.fill(0);
+        Ok(())
+    }
+
+    fn read(&mut self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let from = self.memory.bytes(span)?;
+        if from.len() != bytes.len() {
+            return Err(DeviceError::Span(span));
+        }
+        bytes.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
+        let mut bindings = bindings.clone();
+        for replay in 0..repeats {
+            if replay > 0 {
+                self.next_scalars(run, &mut bindings)?;
+            }
+            self.replay(run, &bindings, &mut |_, _| {})?;
+        }
+        Ok(())
+    }
+
+    fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError> {
+        let mut times = Vec::new();
+        self.replay(run, bindings, &mut |step, us| times.push(StepTime { step, us }))?;
+        times.sort_by_key(|t| t.step);
+        Ok(times)
+    }
+
+    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        let plan = &self.loaded.plan;
+        let mut memory = Memory::new(plan, &OF_SESSION, self.loaded.options.poison)?;
+        for state in plan.states.iter().filter(|s| s.span.len.0 > 0) {
+            memory.bytes_mut(state.span)?.copy_from_slice(self.memory.bytes(state.span)?);
+        }
+        Ok(Box::new(InterpreterSession { loaded: Arc::clone(&self.loaded), memory, replays: 0 }))
+    }
+}
+
+impl InterpreterSession {
+    fn run_of(&self, run: usize) -> Result<&Run, DeviceError> {
+        let runs = &self.loaded.plan.runs;
+        runs.get(run).ok_or_else(|| DeviceError::Unsupported(format!("run {run} of {}", runs.len())))
+    }
+
+    /// One replay, with the time of every step.
+    fn replay(
+        &mut self,
+        run: usize,
+        bindings: &Bindings,
+        timed: &mut dyn FnMut(StepId, f64),
+    ) -> Result<(), DeviceError> {
+        let seed = self.loaded.options.seed.wrapping_add(self.replays.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let loaded = Arc::clone(&self.loaded);
+        self.run_of(run)?;
+        let Run { program, frame, .. } = &loaded.plan.runs[run];
+        self.replays += 1;
+        self.poison(program);
+        let weights = loaded.weights.read().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = Machine {
+            weights: Weights::Shared(&weights),
+            session: &mut self.memory,
+            frame: FrameOf(Some(frame)),
+            bindings: bindings.clone(),
+        };
+        for id in order(program, seed, |_| true) {
+            let step = &program.steps[id.0 as usize];
+            let work = loaded.runs[run]
+                .work
+                .get(id.0 as usize)
+                .ok_or_else(|| defect(step, "it was not prepared"))?;
+            let start = Instant::now();
+            machine.run(step, work)?;
+            timed(id, start.elapsed().as_secs_f64() * 1e6);
+        }
+        Ok(())
+    }
+
+    /// Fills what this replay may not read: everything but states, inputs and frame.
+    fn poison(&mut self, program: &Program) {
+        let Some(pattern) = self.loaded.options.poison else { return };
+        let plan = &self.loaded.plan;
+        let mut inputs: Vec<Span> = plan.inputs.iter().map(|s| s.span).filter(|s| s.len.0 > 0).collect();
+        inputs.sort_unstable();
+        self.memory.poison(RegionKind::Scratch, pattern, &[]);
+        self.memory.poison(RegionKind::IoIn, pattern, &inputs);
+        self.memory.poison(RegionKind::IoOut, pattern, &[]);
+        let reset = program.values.iter().any(|v| v.origin == ContentOrigin::Status);
+        if reset && !plan.status_ops.is_empty() {
+            self.memory.poison(RegionKind::Status, pattern, &[]);
+        }
+    }
+
+    /// The scalars as the frame holds them after an advance; one that no word holds goes on by its own expression.
+    fn next_scalars(&self, run: usize, bindings: &mut Bindings) -> Result<(), DeviceError> {
+        let plan = &self.loaded.plan;
+        let frame = &self.run_of(run)?.frame;
+        let len = Bytes(4 * frame.words.len() as u64);
+        let span = Span { region: RegionKind::Frame, offset: Bytes::ZERO, len };
+        let words = words(self.memory.bytes(span)?);
+        let before = bindings.clone();
+        for (i, scalar) in plan.scalars.iter().enumerate() {
+            let id = ScalarId(i as u32);
+            let Some(by) = scalar.advance.as_ref() else { continue };
+            let word = frame.words.iter().position(|w| *w == FrameSlot::Scalar(id)).map(|at| words[at]);
+            let value = match (word, scalar.dtype) {
+                (Some(bits), DType::U32) => Some(i64::from(bits)),
+                (Some(bits), _) => Some(i64::from(bits as i32)),
+                (None, _) => {
+                    by.eval(&before).ok().zip(before.get(pumice_types::Var::Scalar(id))).map(|(a, b)| a + b)
+                }
+            };
+            let unknown = || DeviceError::Unsupported(format!("scalar {} without a value", scalar.name));
+            bindings.bind_scalar(id, value.ok_or_else(unknown)?);
+        }
+        Ok(())
+    }
+}

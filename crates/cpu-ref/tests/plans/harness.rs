@@ -1,0 +1,97 @@
+//! Samples compiled, checked and run on the interpreter, next to the evaluator.
+
+use pumice_compile::{CompileError, Options};
+use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, interp, sample as data};
+use pumice_ir::{Graph, Sample};
+use pumice_plan::Plan;
+use pumice_plan::check::check;
+use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
+use pumice_types::{Bindings, Target, Tensor, TensorView};
+use std::sync::Arc;
+
+/// The plan of a graph, checked. `Err(None)`: there is no lowering for one of its nodes.
+pub fn plan(graph: &Graph, options: &Options) -> Result<Plan, Option<String>> {
+    let plan = match pumice_compile::compile(graph, &Target::lavapipe(), options, &RefEval) {
+        Ok(plan) => plan,
+        Err(CompileError::Unsupported(_)) => return Err(None),
+        Err(e) => return Err(Some(format!("compile: {e}"))),
+    };
+    match check(&plan) {
+        Ok(report) if options.barriers == Default::default() && report.redundant_barriers() > 0 => {
+            Err(Some(format!("{} redundant barriers", report.redundant_barriers())))
+        }
+        Ok(_) => Ok(plan),
+        Err(faults) => {
+            let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
+            Err(Some(format!("check: {} faults: {}", faults.len(), shown.join("; "))))
+        }
+    }
+}
+
+/// A session over a plan with the sample's params, scalars and symbols.
+pub fn session(plan: Plan, sample: &Sample, graph: &Graph, bindings: &Bindings, seed: u64) -> Result<Session, String> {
+    let text = |e: RuntimeError| e.to_string();
+    let poison = Some(if seed % 2 == 0 { 0x7fc0_0bad } else { 0xffff_ffff });
+    let device = Interpreter::with(Target::lavapipe(), interp::Options { seed, poison, check: false });
+    let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps)).map_err(text)?;
+    for p in graph.params() {
+        let tensor = data::leaf_tensor(sample, graph, p, bindings, 0).map_err(|e| e.to_string())?;
+        exe.set_param_view(&graph.value(p).name, tensor.view()).map_err(text)?;
+    }
+    let mut session = exe.session().map_err(text)?;
+    for (name, value) in &sample.scalars {
+        session.set_scalar(name, *value).map_err(text)?;
+    }
+    for (id, symbol) in graph.symbols().iter() {
+        session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
+    }
+    Ok(session)
+}
+
+/// The outputs of one run, and whether the status block reported.
+pub fn run(session: &mut Session, sample: &Sample, graph: &Graph, bindings: &Bindings, run: u32) -> Result<(Vec<Tensor>, bool), String> {
+    let mut inputs = Vec::new();
+    for v in graph.inputs() {
+        let tensor = data::leaf_tensor(sample, graph, v, bindings, run).map_err(|e| e.to_string())?;
+        inputs.push((graph.value(v).name.clone(), tensor));
+    }
+    let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
+    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
+    let outputs = session.run_with(&views, &options).map_err(|e| format!("run {run}: {e}"))?;
+    Ok((outputs.into_tensors(), !session.status().is_clean()))
+}
+
+/// All outputs of all runs of a sample under these options. `Err(None)` as in [`plan`].
+pub fn outputs(sample: &Sample, graph: &Graph, options: &Options, seed: u64) -> Result<Vec<Vec<Tensor>>, Option<String>> {
+    let bindings = data::bindings(sample, graph);
+    let plan = plan(graph, options)?;
+    let mut session = session(plan, sample, graph, &bindings, seed).map_err(Some)?;
+    let each = (0..sample.runs).map(|r| run(&mut session, sample, graph, &bindings, r).map(|(t, _)| t).map_err(Some));
+    each.collect()
+}
+
+/// Compares a sample on the interpreter with the evaluator. `Ok(true)`: bit for bit, `Ok(false)`: close.
+pub fn compare(sample: &Sample, graph: &Graph, options: &Options, seed: u64) -> Result<bool, Option<String>> {
+    let bindings = data::bindings(sample, graph);
+    let plan = plan(graph, options)?;
+    let reference = Reference::new(sample, graph).map_err(|e| Some(e.to_string()))?;
+    let mut session = session(plan, sample, graph, &bindings, seed).map_err(Some)?;
+    let mut same = true;
+    let mut reported = false;
+    for r in 0..sample.runs {
+        let (tensors, status) = run(&mut session, sample, graph, &bindings, r).map_err(Some)?;
+        reported |= status;
+        let expected = reference.run(r as usize).map_or(&[][..], |e| &e.outputs);
+        for (i, (got, want)) in tensors.iter().zip(expected).enumerate() {
+            let got_array = Array::from_tensor(got);
+            if let Some(d) = reference.difference(r as usize, i, &got_array) {
+                return Err(Some(format!("run {r}, output {i}: {d}")));
+            }
+            same &= want.to_tensor().is_ok_and(|w| w.bytes() == got.bytes());
+        }
+    }
+    if reported != reference.has_status() {
+        return Err(Some(format!("status reported: {reported}, by the evaluator: {}", reference.has_status())));
+    }
+    Ok(same)
+}

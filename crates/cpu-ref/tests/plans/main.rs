@@ -1,0 +1,4 @@
+//! Plans on the interpreter: op samples, random graphs, mutants.
+
+mod harness;
+mod op_samples;

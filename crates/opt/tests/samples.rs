@@ -1,0 +1,41 @@
+//! Every sample of every op: all passes keep its values.
+
+mod common;
+
+use common::{assert_close, optimized};
+use pumice_ir::{Graph, Op, Sample};
+use pumice_opt::OptOptions;
+
+/// Samples with more elements are left to the op suite: passes see types, not sizes.
+const MAX_ELEMENTS: u64 = 20_000;
+
+/// Ops whose decomposition rounds more often than the op.
+const ROUNDING: [&str; 6] = ["sum", "mean", "fma", "linear", "layer_norm", "rms_norm"];
+
+fn is_small(graph: &Graph) -> bool {
+    let elements = |v: &pumice_ir::ValueInfo| -> u64 {
+        v.ty.shape.iter().map(|d| d.upper(graph.symbols())).fold(1, u64::saturating_mul)
+    };
+    graph.values().map(|(_, v)| elements(v)).max().is_none_or(|n| n <= MAX_ELEMENTS)
+}
+
+#[test]
+fn samples_keep_their_values() {
+    let mut checked = 0;
+    for &name in Op::NAMES {
+        for sample in Op::samples(name) {
+            let Ok(graph) = sample.graph.clone() else { panic!("{name}: {}: {:?}", sample.label, sample.graph.err()) };
+            if is_small(&graph) {
+                check(name, &sample, &graph);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 1000, "only {checked} samples");
+}
+
+fn check(name: &str, sample: &Sample, graph: &Graph) {
+    let tolerance = if ROUNDING.contains(&name) { 1e-2 } else { 0.0 };
+    let after = optimized(graph, &OptOptions::default());
+    assert_close(sample, graph, &after, tolerance, name);
+}
