@@ -1,187 +1,229 @@
 #version 460
-// y[b, h, i, :] = sum over the keys j that i may see of softmax_j(s[i, j]) · v[b, h / group, j, :], never keeping s.
+// y = epilogue(softmax(scores) · v) for a tile of BQ queries of one head, online: no score leaves the workgroup.
 //
-// A workgroup has BQ queries of one head and walks the keys in tiles of BKV, 16 x BQ/4 threads: thread (tx, ty) has the
-// queries 4·ty.. and the keys tx + 16·n of a tile, and of the result the quads cx + CT·o (cx = tx % CT); where CT < 16
-// the threads tx / CT share the keys of a tile out. Running maximum, sum and result are rescaled tile by tile.
-// What lies outside is zero in shared memory; values that no query weighs are not multiplied where any is not finite.
+// TX x TY threads. Of the scores of BQ queries and BK keys thread (tx, ty) owns the quads of queries ty + TY·i and the
+// quads of keys tx + TX·j, of the result the same queries and the quads of columns tx + TX·j; DP columns a workgroup.
+// A step takes BK keys: scores from chunks of CH of the width, staged as [element][quad of queries or keys]; then the
+// maximum of each query over the threads; then weights, staged as [key][quad of queries], times chunks of CV values.
+// What lies outside is staged as zero. Values that are not finite are multiplied only by weights that count.
 #include "interface.glsl"
-#include "attention.glsl"
+#include "rules.glsl"
 
-const uint TY = BQ / 4, NT = 16 * TY, NJ = BKV / 16, DQ = DC / 4;
+const uint NT = TX * TY, RQ = BQ / (4 * TY), SN = BK / (4 * TX), ON = DP / (4 * TX);
+const uint QQ = BQ / 4, QP = QQ + 1, KP = BK / 4 + 1, VQ = DP / 4;
+const uint SCORES = CH * (QP + KP), VALUES = CV * VQ;
 layout(local_size_x = NT) in;
-const uint CT = 16u / KEY_SHARES, VQ = CT * QUADS; // quads of a row of v
-const uint V_QUADS = 512, QK_QUADS = (BQ + BKV) * (DQ + 1);
-shared vec4 stage[QK_QUADS > V_QUADS ? QK_QUADS : V_QUADS]; // of q and k, of v, or the rows' partial maxima and sums
-shared vec4 weights[BQ * (BKV / 4 + 1)];
-shared uint odd_values[2];
 
-uint q_at, k_at, v_at, q_s, k_s, v_s, sq, d, dv, t, tx, ty, cx, share, tile_row, chunks;
-float row_max[4], row_sum[4], s[4 * NJ];
-vec4 o[4 * QUADS];
+shared vec4 stage[SCORES > VALUES ? SCORES : VALUES];
+shared vec4 weights[BK * QQ];
+shared float part[TX * BQ], row_max[BQ], row_scale[BQ];
+shared uint odd;
 
-vec4 quad_q(uint row, uint c) {
-    if (row >= sq || c >= d) return vec4(0.0);
-    uint at = q_at + row * q_s + c;
-    if (VEC != 0u) return load4_q(at >> 2u);
-    vec4 v;
-    [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = c + e < d ? load_q(at + e) : 0.0;
-    return v;
+uint SQ, D, DV, u, tx, ty, row0, col0, chunk_id;
+uint q_base, k_base, v_base;
+vec4 acc[RQ * 4 * ON];
+float sums[RQ * 4];
+
+vec4 hole_epilogue(vec4 v) { return v; }
+
+// Four elements from `at` on, of which `left` exist.
+#define QUAD(X, BIT) \
+vec4 quad_##X(uint at, uint left) { \
+    if ((VEC & BIT) != 0u) return load4_##X(at >> 2u); \
+    return vec4(load_##X(at), left > 1u ? load_##X(at + 1u) : 0.0, left > 2u ? load_##X(at + 2u) : 0.0, \
+                left > 3u ? load_##X(at + 3u) : 0.0); \
 }
-vec4 quad_k(uint j, uint c) {
-    if (j >= uint(total) || c >= d) return vec4(0.0);
-    uint at = k_at + j * k_s + c;
-    if (VEC != 0u) return load4_k(at >> 2u);
-    vec4 v;
-    [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = c + e < d ? load_k(at + e) : 0.0;
-    return v;
+QUAD(q, 1u)
+QUAD(k, 2u)
+QUAD(v, 4u)
+
+// Rows `rows` on (those below `end`) of q or k, elements d0 on, transposed. Two quads of a row and sixteen rows are
+// neighbours among the threads: whole sectors are read, and no two threads write one bank.
+#define STAGE(X, ROWS, AT, PITCH) \
+void stage_##X(uint rows, uint end, uint base, uint pitch, uint d0) { \
+    [[unroll]] for (uint e = u; e < ROWS * CH / 4; e += NT) { \
+        uint r = (e >> 1u) % ROWS, dq = (e & 1u) + 2u * (e / (2u * ROWS)), d = d0 + 4u * dq; \
+        vec4 v = vec4(0.0); \
+        if (rows + r < end && d < D) v = quad_##X(base + (rows + r) * pitch + d, D - d); \
+        [[unroll]] for (uint c = 0u; c < 4u; c++) stage[AT + (4u * dq + c) * PITCH + r / 4u][r % 4u] = v[c]; \
+    } \
 }
-vec4 quad_v(uint j, uint c) {
-    if (j >= uint(total) || c >= dv) return vec4(0.0);
-    uint at = v_at + j * v_s + c;
-    if (VEC != 0u) return load4_v(at >> 2u);
-    vec4 v;
-    [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = c + e < dv ? load_v(at + e) : 0.0;
-    return v;
+STAGE(q, BQ, 0u, QP)
+STAGE(k, BK, CH * QP, KP)
+
+void stage_v(uint key0, uint end) {
+    uint pitch = arg_v_row();
+    [[unroll]] for (uint e = u; e < CV * VQ; e += NT) {
+        uint key = key0 + e / VQ, col = col0 + e % VQ * 4u;
+        vec4 v = vec4(0.0);
+        if (key < end && col < DV) v = quad_v(v_base + key * pitch + col, DV - col);
+        uvec4 exponent = floatBitsToUint(v) & 0x7f800000u;
+        if (any(equal(exponent, uvec4(0x7f800000u)))) odd = chunk_id;
+        stage[e] = v;
+    }
 }
 
-// s = products of the queries with keys j0.., DC elements of d at a time.
-void products(uint j0) {
-    [[unroll]] for (uint n = 0u; n < 4u * NJ; n++) s[n] = 0.0;
-    for (uint c = 0u; c < d; c += DC) {
-        barrier();
-        [[unroll]] for (uint e = 0u; e < BQ * DQ; e += NT) {
-            uint x = e + t;
-            stage[x / DQ * (DQ + 1u) + x % DQ] = quad_q(tile_row + x / DQ, c + x % DQ * 4u);
+uint query(uint i) { return row0 + 4u * (ty + TY * (i / 4u)) + i % 4u; }
+
+// Weights of one key are permuted by its quad, so that threads along keys write different banks.
+uint weight_at(uint key, uint quad) { return key * QQ + (quad ^ (key / 4u & 7u & (QQ - 1u))); }
+
+void multiply_scores(inout vec4 s[RQ * 4 * SN], uint elements) {
+    [[dont_unroll]] for (uint d0 = 0u; d0 < elements; d0 += 4u) [[unroll]] for (uint d1 = 0u; d1 < 4u; d1++) {
+        uint d = d0 + d1;
+        vec4 fq[RQ], fk[SN];
+        [[unroll]] for (uint i = 0u; i < RQ; i++) fq[i] = stage[d * QP + ty + TY * i];
+        [[unroll]] for (uint j = 0u; j < SN; j++) fk[j] = stage[CH * QP + d * KP + tx + TX * j];
+        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++)
+            [[unroll]] for (uint j = 0u; j < SN; j++) s[i * SN + j] = fma(vec4(fq[i / 4u][i % 4u]), fk[j], s[i * SN + j]);
+    }
+}
+
+// From products to scores; keys that a query must not see become -Inf.
+void finish_scores(inout vec4 s[RQ * 4 * SN], int key0, bool inside) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        uint row = min(query(i), SQ - 1u);
+        int first = first_key(row), end = end_key(row);
+        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            int key = key0 + int(4u * (tx + TX * j) + e);
+            float x = score(s[i * SN + j][e]);
+            if (MASK_KIND != 0u || !inside) {
+                if (key >= first && key < end) x = masked(x, row, uint(key));
+                else x = minus_inf();
+            }
+            s[i * SN + j][e] = x;
         }
-        [[unroll]] for (uint e = 0u; e < BKV * DQ; e += NT) {
-            uint x = e + t;
-            stage[(BQ + x / DQ) * (DQ + 1u) + x % DQ] = quad_k(j0 + x / DQ, c + x % DQ * 4u);
+    }
+}
+
+// The maxima of the queries so far, and by what older sums and results must be scaled.
+void update_maxima(vec4 s[RQ * 4 * SN]) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        float m = minus_inf();
+        [[unroll]] for (uint j = 0u; j < SN; j++) {
+            vec4 v = s[i * SN + j];
+            m = max(m, max(max(v.x, v.y), max(v.z, v.w)));
         }
-        barrier();
-        [[unroll]] for (uint g = 0u; g < DQ; g++) {
-            vec4 fq[4], fk[NJ];
-            [[unroll]] for (uint i = 0u; i < 4u; i++) fq[i] = stage[(4u * ty + i) * (DQ + 1u) + g];
-            [[unroll]] for (uint n = 0u; n < NJ; n++) fk[n] = stage[(BQ + tx + 16u * n) * (DQ + 1u) + g];
-            [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint i = 0u; i < 4u; i++)
-                [[unroll]] for (uint n = 0u; n < NJ; n++) s[i * NJ + n] = fma(fq[i][e], fk[n][e], s[i * NJ + n]);
-        }
+        part[tx * BQ + query(i) - row0] = m;
+    }
+    barrier();
+    if (u < BQ) {
+        float old = row_max[u], m = old;
+        [[unroll]] for (uint t = 0u; t < TX; t++) m = max(m, part[t * BQ + u]);
+        row_max[u] = m;
+        row_scale[u] = old < LOWEST ? 0.0 : weight(old, m);
     }
     barrier();
 }
 
-// The 16 values of a row, one from each tx, in `stage`.
-void share_row(uint i, float v) { stage[(4u * ty + i) * 4u + tx / 4u][tx % 4u] = v; }
-vec4 row_values(uint i, uint g) { return stage[(4u * ty + i) * 4u + g]; }
-
-// Turns s into weights under the new maxima, and rescales sums and results.
-void soften(uint j0) {
-    bool whole = sees_all(int(tile_row), int(tile_row + BQ) - 1, int(j0), int(BKV));
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        float most = NEVER;
-        int row = int(min(tile_row + 4u * ty + i, sq - 1u));
-        [[unroll]] for (uint n = 0u; n < NJ; n++) {
-            float x = score(s[i * NJ + n], whole, mask_base, row, int(j0 + tx + 16u * n));
-            s[i * NJ + n] = x;
-            most = x > most ? x : most;
+void stage_weights(vec4 s[RQ * 4 * SN]) {
+    [[unroll]] for (uint i = 0u; i < RQ; i++) {
+        float m[4];
+        [[unroll]] for (uint c = 0u; c < 4u; c++) {
+            uint r = 4u * i + c, at = query(r) - row0;
+            float scale = row_scale[at];
+            m[c] = row_max[at];
+            sums[r] *= scale;
+            [[unroll]] for (uint j = 0u; j < ON; j++) acc[r * ON + j] *= scale;
         }
-        share_row(i, most);
+        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            vec4 p;
+            [[unroll]] for (uint c = 0u; c < 4u; c++) {
+                p[c] = weight(s[(4u * i + c) * SN + j][e], m[c]);
+                sums[4u * i + c] += p[c];
+            }
+            weights[weight_at(4u * (tx + TX * j) + e, ty + TY * i)] = p;
+        }
     }
+}
+
+void multiply_values(uint chunk, uint keys, bool finite) {
+    [[dont_unroll]] for (uint k = 0u; k < keys; k++) {
+        vec4 fp[RQ], fv[ON];
+        [[unroll]] for (uint i = 0u; i < RQ; i++) fp[i] = weights[weight_at(chunk + k, ty + TY * i)];
+        [[unroll]] for (uint j = 0u; j < ON; j++) fv[j] = stage[k * VQ + tx + TX * j];
+        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+            float p = fp[i / 4u][i % 4u];
+            if (finite || floatBitsToUint(p) != NOTHING)
+                [[unroll]] for (uint j = 0u; j < ON; j++) acc[i * ON + j] = fma(vec4(p), fv[j], acc[i * ON + j]);
+        }
+    }
+}
+
+void store_rows(uint b, uint h) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) part[tx * BQ + query(i) - row0] = sums[i];
     barrier();
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        float most = row_max[i];
-        [[unroll]] for (uint g = 0u; g < 4u; g++) {
-            vec4 m = row_values(i, g);
-            [[unroll]] for (uint e = 0u; e < 4u; e++) most = m[e] > most ? m[e] : most;
-        }
-        float shrink = rescale(row_max[i], most);
-        row_max[i] = most;
-        row_sum[i] *= shrink;
-        [[unroll]] for (uint g = 0u; g < QUADS; g++) o[i * QUADS + g] *= shrink;
-        [[unroll]] for (uint n = 0u; n < NJ; n++) {
-            float p = weight(s[i * NJ + n], most);
-            row_sum[i] += p;
-            uint col = tx + 16u * n;
-            weights[(4u * ty + i) * (BKV / 4u + 1u) + col / 4u][col % 4u] = p;
+    uint base = b * arg_y_b() + h * arg_y_h(), pitch = arg_y_row();
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        uint row = query(i);
+        if (row >= SQ) continue;
+        float sum = 0.0;
+        [[unroll]] for (uint t = 0u; t < TX; t++) sum += part[t * BQ + row - row0];
+        bool seen = sum == 0.0 && sees_any(row);
+        [[unroll]] for (uint j = 0u; j < ON; j++) {
+            uint col = col0 + 4u * (tx + TX * j);
+            if (col >= DV) continue;
+            vec4 v = acc[i * ON + j];
+            [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = divided(v[e], sum, seen);
+            v = hole_epilogue(v);
+            uint at = base + row * pitch + col;
+            if ((VEC & 8u) != 0u) store4_y(at >> 2u, v);
+            else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < DV) store_y(at + e, v[e]);
         }
     }
 }
 
-void add_keys(uint from, uint row, bool odd) {
-    vec4 p[4], fv[4 * QUADS];
-    [[unroll]] for (uint i = 0u; i < 4u; i++) p[i] = weights[(4u * ty + i) * (BKV / 4u + 1u) + (from + row) / 4u];
-    [[unroll]] for (uint e = 0u; e < 4u; e++)
-        [[unroll]] for (uint g = 0u; g < QUADS; g++) fv[e * QUADS + g] = stage[(row + e) * VQ + cx + CT * g];
-    [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint i = 0u; i < 4u; i++)
-        [[unroll]] for (uint g = 0u; g < QUADS; g++)
-            if (!odd || p[i][e] != 0.0) o[i * QUADS + g] = fma(vec4(p[i][e]), fv[e * QUADS + g], o[i * QUADS + g]);
-}
-
-// o += weights · v, as many keys at a time as there is room for.
-void gather(uint j0) {
-    uint ROWS = min(V_QUADS / VQ, uint(BKV));
-    for (uint from = 0u; from < BKV; from += ROWS) {
-        uint slot = chunks++ & 1u;
+// The step of keys key0 on; `end` is the end of all keys that any query of the tile sees.
+void step(uint key0, uint end, bool inside) {
+    vec4 s[RQ * 4 * SN];
+    [[unroll]] for (uint i = 0u; i < RQ * 4u * SN; i++) s[i] = vec4(0.0);
+    for (uint d0 = 0u; d0 < D; d0 += CH) {
         barrier();
-        for (uint x = t; x < ROWS * VQ; x += NT) {
-            vec4 v = quad_v(j0 + from + x / VQ, x % VQ * 4u);
-            if (!finite(v)) odd_values[slot] = 1u;
-            stage[x] = v;
-        }
+        stage_q(row0, SQ, q_base, arg_q_row(), d0);
+        stage_k(key0, end, k_base, arg_k_row(), d0);
         barrier();
-        bool odd = odd_values[slot] != 0u;
-        if (t == 0u) odd_values[slot ^ 1u] = 0u;
-        uint begin = share * (ROWS / KEY_SHARES);
-        if (odd) [[dont_unroll]] for (uint r = 0u; r < ROWS / KEY_SHARES; r += 4u) add_keys(from, begin + r, true);
-        else for (uint r = 0u; r < ROWS / KEY_SHARES; r += 4u) add_keys(from, begin + r, false);
+        multiply_scores(s, min(CH, D - d0));
     }
-}
-
-void finish(uint y_at, uint y_s) {
-    [[unroll]] for (uint i = 0u; i < 4u; i++) share_row(i, row_sum[i]);
-    if (share > 0u) [[unroll]] for (uint i = 0u; i < 4u; i++)
-        [[unroll]] for (uint g = 0u; g < QUADS; g++) weights[((share - 1u) * BQ + 4u * ty + i) * VQ + cx + CT * g] = o[i * QUADS + g];
-    barrier();
-    if (share > 0u) return;
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        vec4 sums = (row_values(i, 0u) + row_values(i, 1u)) + (row_values(i, 2u) + row_values(i, 3u));
-        float sum = (sums.x + sums.y) + (sums.z + sums.w), over = sum == 0.0 ? 0.0 : 1.0 / sum;
-        uint row = tile_row + 4u * ty + i;
-        [[unroll]] for (uint g = 0u; g < QUADS; g++) {
-            vec4 v = o[i * QUADS + g];
-            uint quad = cx + CT * g, at = y_at + row * y_s + quad * 4u;
-            for (uint x = 1u; x < KEY_SHARES; x++) v += weights[((x - 1u) * BQ + 4u * ty + i) * VQ + quad];
-            v *= over;
-            if (row >= sq || quad * 4u >= dv) continue;
-            if (VEC != 0u) store4_y(at >> 2u, v);
-            else [[unroll]] for (uint e = 0u; e < 4u; e++) if (quad * 4u + e < dv) store_y(at + e, v[e]);
-        }
+    finish_scores(s, int(key0), inside);
+    update_maxima(s);
+    stage_weights(s);
+    for (uint c = 0u; c < BK && key0 + c < end; c += CV) {
+        chunk_id++;
+        barrier();
+        stage_v(key0 + c, end);
+        barrier();
+        multiply_values(c, min(CV, end - key0 - c), odd != chunk_id);
     }
 }
 
 void main() {
-    sq = arg_sq();
-    uint tiles = (sq + BQ - 1u) / BQ, group = linear_group(), heads = arg_heads();
-    uint tile = tiles - 1u - group % tiles, head = group / tiles % heads, batch = group / tiles / heads;
-    if (batch >= arg_batches()) return;
-    uint kv_head = head / arg_group();
-    t = gl_LocalInvocationID.x; tx = t % 16u; ty = t / 16u; cx = tx % CT; share = tx / CT;
-    d = arg_d(); dv = arg_dv(); tile_row = tile * BQ;
-    q_at = arg_q_at() + batch * arg_q_b() + head * arg_q_h(); q_s = arg_q_s();
-    k_at = arg_k_at() + batch * arg_k_b() + kv_head * arg_k_h(); k_s = arg_k_s();
-    v_at = arg_v_at() + batch * arg_v_b() + kv_head * arg_v_h(); v_s = arg_v_s();
-    place_batch(batch, head);
-    [[unroll]] for (uint i = 0u; i < 4u; i++) { row_max[i] = NEVER; row_sum[i] = 0.0; }
-    [[unroll]] for (uint g = 0u; g < 4u * QUADS; g++) o[g] = vec4(0.0);
-    if (t < 2u) odd_values[t] = 0u;
-    chunks = 0u;
-
-    ivec2 keys = key_range(int(tile_row), int(min(tile_row + BQ, sq)) - 1);
-    for (int j0 = keys.x & -int(BKV); j0 < keys.y; j0 += int(BKV)) {
-        products(uint(j0));
-        soften(uint(j0));
-        gather(uint(j0));
-    }
+    keep_holes();
+    SQ = arg_sq(); D = arg_d(); DV = arg_dv();
+    uint tiles = (SQ + BQ - 1u) / BQ, parts = (DV + DP - 1u) / DP, heads = arg_hq(), g = linear_group();
+    // The last tiles of a causal head have the most keys: they come first.
+    uint tile = tiles - 1u - g % tiles, rest = g / tiles;
+    col0 = rest % parts * DP;
+    uint h = rest / parts % heads, b = rest / parts / heads, kh = h / arg_group();
+    if (b >= arg_batches()) return;
+    row0 = tile * BQ;
+    u = gl_LocalInvocationID.x;
+    tx = u % 8u + 8u * (u / 32u % (TX / 8u));
+    ty = u / 8u % 4u + 4u * (u / (4u * TX));
+    q_base = arg_q_at() + b * arg_q_b() + h * arg_q_h();
+    k_base = arg_k_at() + b * arg_k_b() + kh * arg_k_h();
+    v_base = arg_v_at() + b * arg_v_b() + kh * arg_v_h();
+    place_keys(b, h);
+    [[unroll]] for (uint i = 0u; i < RQ * 4u * ON; i++) acc[i] = vec4(0.0);
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) sums[i] = 0.0;
+    chunk_id = 0u;
+    if (u < BQ) row_max[u] = minus_inf();
+    if (u == 0u) odd = 0u;
     barrier();
-    finish(arg_y_at() + batch * arg_y_b() + head * arg_y_h(), arg_y_s());
+
+    uint last_row = min(row0 + BQ, SQ) - 1u;
+    int end = end_key(last_row), full_from = first_key(last_row), full_to = end_key(row0);
+    for (int key0 = first_key(row0) / int(BK) * int(BK); key0 < end; key0 += int(BK))
+        step(uint(key0), uint(end), key0 >= full_from && key0 + int(BK) <= full_to);
+    barrier();
+    store_rows(b, h);
 }

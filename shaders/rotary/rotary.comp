@@ -33,7 +33,9 @@ uint turn(int position, uint i) {
 int position_of(uint b, uint s) {
     int base = arg_base();
     if (POSITION == 0u) return base + int(s);
-    uint at = b * arg_pos_batch() + s;
+    // One position for all rows is that of the first.
+    uint at = b * arg_pos_batch() + s * PER_ROW;
+    if (PER_ROW == 0u) base += int(s);
     if (POSITION == 1u) return base + int(loadu_positions(at));
     uvec2 w = loadu2_positions(at);
     int p = int(w.x);

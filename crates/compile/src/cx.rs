@@ -136,7 +136,7 @@ impl<'g> LowerCx<'g> {
     pub fn alloc(&mut self, name: &str, home: Home, storage: Storage, ty: &ValueType) -> LowerResult<Located> {
         let bytes = self.upper_bytes(ty.dtype, storage, &ty.shape)?;
         let content = self.draft.add(name, home, ty.dtype, &ty.shape, bytes);
-        Ok(Located { content, view: View::dense(ty.dtype, storage, &ty.shape) })
+        Ok(Located { content, part: None, view: View::dense(ty.dtype, storage, &ty.shape) })
     }
 
     /// A new arena buffer for a value of the graph, which is placed there.
@@ -209,7 +209,7 @@ impl<'g> LowerCx<'g> {
     /// Where the status block is.
     pub fn status(&self) -> Located {
         let shape = [DimExpr::constant(1)];
-        Located { content: self.status_content, view: View::dense(DType::U32, Storage::Arena, &shape) }
+        Located { content: self.status_content, part: None, view: View::dense(DType::U32, Storage::Arena, &shape) }
     }
 
     /// The content of the frame.
@@ -232,7 +232,7 @@ impl<'g> LowerCx<'g> {
             strides: Vec::new(),
             offset: DimExpr::constant(i64::from(word.0)),
         };
-        self.place(value, Located { content: self.frame_content, view });
+        self.place(value, Located { content: self.frame_content, part: None, view });
         if let Some(expr) = expr {
             self.scalar_values.insert(value, expr);
         }
@@ -326,7 +326,7 @@ impl StepBuilder {
 
     /// A use that the meaning does not mention.
     pub fn touch(&mut self, at: &Located, access: Access) -> UseIndex {
-        self.uses.push(DraftUse { content: at.content, part: None, access, view: at.view.clone() });
+        self.uses.push(DraftUse { content: at.content, part: at.part, access, view: at.view.clone() });
         UseIndex(self.uses.len() as u16 - 1)
     }
 
@@ -390,7 +390,7 @@ impl StepBuilder {
         let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
         let indirect = matches!(grid, Grid::Frame { .. });
         let words = View::dense(DType::U32, Storage::Arena, &[]);
-        let frame = Located { content: cx.frame_content(), view: words };
+        let frame = Located { content: cx.frame_content(), part: None, view: words };
         if varies {
             self.touch(&frame, Access::ShaderRead);
         }
@@ -446,7 +446,7 @@ pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
 /// A view of the same bytes with other extents and strides, in elements.
 pub fn restride(at: &Located, shape: Vec<DimExpr>, strides: Vec<DimExpr>, offset: DimExpr) -> Located {
     let view = View { dtype: at.view.dtype, storage: at.view.storage, shape, strides, offset };
-    Located { content: at.content, view }
+    Located { content: at.content, part: at.part, view }
 }
 
 /// The same dense elements under another shape.

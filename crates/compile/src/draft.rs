@@ -89,6 +89,8 @@ pub struct Content {
 pub struct Located {
     /// What the bytes hold.
     pub content: DraftContent,
+    /// First byte inside the buffer and number of bytes that the view begins at; `None` is the whole buffer.
+    pub part: Option<(u64, u64)>,
     /// How they are seen.
     pub view: View,
 }

@@ -58,7 +58,7 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let buffer = cx.draft.contents[previous.0 as usize].buffer;
         let name = cx.graph.value(feed.state).name.clone();
         let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
-        let whole = Located { content, view: View::dense(dtype, Storage::Natural, &shape) };
+        let whole = Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape) };
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
         if to.view.storage == Storage::Natural && !dtype.same_in_arena() && !to.view.is_dense() {
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
@@ -147,7 +147,7 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
     let content = cx.frame_content();
     let words = View::dense(DType::U32, Storage::Arena, &[]);
     let mut step = StepBuilder::new();
-    let at = Located { content, view: words };
+    let at = Located { content, part: None, view: words };
     let words = step.touch(&at, Access::ShaderWrite);
     let call = FrameAdvance {
         variant: FrameAdvance::plain,

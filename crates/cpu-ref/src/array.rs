@@ -142,7 +142,7 @@ fn push_float(bytes: &mut Vec<u8>, dtype: DType, f: f64) {
     match dtype {
         DType::F16 => bytes.extend(f16::from_f64(f).to_le_bytes()),
         DType::BF16 => bytes.extend(bf16::from_f64(f).to_le_bytes()),
-        _ => bytes.extend((f as f32).to_le_bytes()),
+        _ => bytes.extend(narrow(f).to_le_bytes()),
     }
 }
 
@@ -151,8 +151,30 @@ fn read_floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     match dtype {
         DType::F16 => bytes.chunks_exact(2).map(|c| f16::from_bits(two(c)).to_f64()).collect(),
         DType::BF16 => bytes.chunks_exact(2).map(|c| bf16::from_bits(two(c)).to_f64()).collect(),
-        _ => bytes.chunks_exact(4).map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect(),
+        _ => bytes.chunks_exact(4).map(|c| widen(u32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect(),
     }
+}
+
+/// An f32 as f64. A NaN keeps its payload and its quiet bit, which the hardware's conversion would set.
+fn widen(bits: u32) -> f64 {
+    let value = f32::from_bits(bits);
+    if !value.is_nan() {
+        return f64::from(value);
+    }
+    let (sign, payload) = (u64::from(bits >> 31), u64::from(bits & 0x007f_ffff));
+    f64::from_bits(sign << 63 | 0x7ff << 52 | payload << 29)
+}
+
+/// The bits of an f64 that holds an f32: what [`widen`] undoes.
+fn narrow(value: f64) -> u32 {
+    if !value.is_nan() {
+        return (value as f32).to_bits();
+    }
+    let bits = value.to_bits();
+    let payload = (bits >> 29) as u32 & 0x007f_ffff;
+    let sign = (bits >> 63) as u32;
+    // A NaN whose payload lies below f32's stays a NaN.
+    sign << 31 | 0x7f80_0000 | if payload == 0 { 0x0040_0000 } else { payload }
 }
 
 fn read_ints(dtype: DType, bytes: &[u8]) -> Vec<i64> {
@@ -170,6 +192,7 @@ fn read_ints(dtype: DType, bytes: &[u8]) -> Vec<i64> {
 /// A value rounded once, to nearest even, to a float dtype.
 pub fn round(dtype: DType, v: f64) -> f64 {
     match dtype {
+        _ if v.is_nan() => v,
         DType::F16 => round_to(v, 11, -14, 65504.0),
         DType::BF16 => round_to(v, 8, -126, f64::from(bf16::MAX)),
         _ => f64::from(v as f32),

@@ -3,6 +3,8 @@
 //! In: a meaning as `.ir` text, then natural dense bytes. Out: natural dense bytes. Fast crates are allowed here and
 //! never in the evaluator, which is what this is tested against.
 
+mod fft;
+
 use crate::array::Array;
 use crate::graph::{EvalOptions, actual_type, eval_graph};
 use pumice_ir::{Graph, ValueId, text};
@@ -18,7 +20,10 @@ pub struct RefHostOps;
 impl HostOps for RefHostOps {
     fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
         let graph = text::read(&meaning.graph).map_err(|e| e.to_string())?;
-        Ok(Box::new(Evaluated { graph }))
+        match fft::FastFft::of(&graph) {
+            Some(fft) => Ok(Box::new(fft)),
+            None => Ok(Box::new(Evaluated { graph })),
+        }
     }
 }
 

@@ -27,6 +27,7 @@
 //! interpreter), `pumice-import` (files), `pumice-models` (architectures).
 
 pub mod device;
+pub mod embed;
 pub mod error;
 pub mod model;
 

@@ -94,7 +94,7 @@ pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Low
     let info = cx.graph.value(value);
     let draft: &mut Draft = &mut cx.draft;
     let content = draft.add_content(&info.name, buffer, info.ty.dtype, &info.ty.shape, Some(previous.content));
-    let at = Located { content, view: View::dense(info.ty.dtype, Storage::Natural, &info.ty.shape) };
+    let at = Located { content, part: None, view: View::dense(info.ty.dtype, Storage::Natural, &info.ty.shape) };
     cx.place(value, at.clone());
     Ok(at)
 }

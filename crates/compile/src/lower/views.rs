@@ -90,28 +90,22 @@ impl Lower for Concat {
             let from = cx.at(v)?;
             let shape = from.view.shape.clone();
             let offset = y.view.strides[axis].clone() * start.clone();
-            let to = restride(&y, shape.clone(), y.view.strides.clone(), offset.clone());
-            let first = cx.draft.steps.len();
+            let whole = restride(&y, shape.clone(), y.view.strides.clone(), offset.clone());
+            let to = if outermost { as_part(&y, &whole).unwrap_or(whole) } else { whole };
             region::copy(cx, &from, &to)?;
-            if outermost {
-                state_part(cx, first, &y, &to, &offset);
-            }
             start = start + shape[axis].clone();
         }
         Ok(())
     }
 }
 
-/// Says which bytes of the result the copies from `first` on write, where they are the same for every binding.
-fn state_part(cx: &mut LowerCx<'_>, first: usize, y: &Located, part: &Located, offset: &DimExpr) {
+/// A dense part of a dense value as bytes of its own, where they are the same for every binding and a kernel can begin
+/// there (16 bytes).
+fn as_part(y: &Located, part: &Located) -> Option<Located> {
     let width = y.view.storage.element_bytes(y.view.dtype);
-    let elements = pumice_ir::shape::product(&part.view.shape);
-    let (Some(start), Some(len)) = (offset.as_extent(), elements.as_extent()) else { return };
-    let relative = restride(part, part.view.shape.clone(), part.view.strides.clone(), DimExpr::constant(0));
-    for step in &mut cx.draft.steps[first..] {
-        for u in step.uses.iter_mut().filter(|u| u.content == y.content && u.access.writes()) {
-            u.part = Some((start * width, len * width));
-            u.view = relative.view.clone();
-        }
-    }
+    let start = part.view.offset.as_extent()? * width;
+    let len = pumice_ir::shape::product(&part.view.shape).as_extent()? * width;
+    let zero = DimExpr::constant(0);
+    let at = restride(part, part.view.shape.clone(), part.view.strides.clone(), zero);
+    (start % 16 == 0).then_some(Located { part: Some((start, len)), ..at })
 }

@@ -2,3 +2,4 @@
 
 mod harness;
 mod op_samples;
+mod random;

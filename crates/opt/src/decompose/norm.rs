@@ -1,6 +1,7 @@
 //! `LayerNorm`, `RmsNorm`: afterwards γ and β have exactly the normalized axes, which is what kernels read.
 //!
-//! A γ or β that only broadcasts within them is expanded. One that varies along other axes is taken out:
+//! A weight offset o that is neither 0 nor 1 goes into γ: N(x; γ, o) == N(x; o + γ, 0). A γ or β that only broadcasts
+//! within the axes is expanded. One that varies along other axes is taken out:
 //! N(x; γ, β) == N(x; 1)·γ + β, and with a weight offset o: N(x; γ, β) == N(x; 1)·(o + γ) + β.
 
 use super::{Decompose, patch_for};
@@ -52,10 +53,20 @@ fn legalize(graph: &Graph, id: NodeId, axis: i64, offset: f32, plain: Op) -> Opt
     let normalized = &ty.shape[normalize_axis(axis, ty.rank()).ok()?..];
     let scales: Vec<(ValueId, Fit)> =
         node.operands().skip(1).map(|v| (v, fit(graph, v, normalized))).collect();
-    if scales.iter().all(|(_, f)| *f == Fit::Exact) {
+    let exact = scales.iter().all(|(_, f)| *f == Fit::Exact);
+    let added = offset != 0.0 && offset != 1.0;
+    if exact && !added {
         return None;
     }
     let mut patch = patch_for(graph, id);
+    if exact {
+        let factor = factor(&mut patch, name, ty.dtype, offset, scales.first()?.0);
+        let rest = scales.iter().skip(1).map(|&(v, _)| PatchRef::Old(v));
+        let inputs: Vec<PatchRef> = [PatchRef::Old(x), factor].into_iter().chain(rest).collect();
+        let y = patch.add(plain, name, &inputs);
+        patch.replace(node.output(), y);
+        return Some(patch);
+    }
     if scales.iter().all(|(_, f)| *f != Fit::Varies) {
         let mut inputs = vec![PatchRef::Old(x)];
         for (i, &(v, f)) in scales.iter().enumerate() {
@@ -72,11 +83,7 @@ fn legalize(graph: &Graph, id: NodeId, axis: i64, offset: f32, plain: Op) -> Opt
     let one = patch.add(constant(ty.dtype, 1.0), format!("{name}.one"), &[]);
     let ones = patch.add(Expand { shape: normalized.to_vec() }, format!("{name}.ones"), &[one]);
     let y = patch.add(plain, format!("{name}.unscaled"), &[PatchRef::Old(x), ones]);
-    let mut factor = PatchRef::Old(scales.first()?.0);
-    if offset != 0.0 {
-        let offset = patch.add(constant(ty.dtype, f64::from(offset)), format!("{name}.offset"), &[]);
-        factor = patch.add(Add {}, format!("{name}.factor"), &[offset, factor]);
-    }
+    let factor = factor(&mut patch, name, ty.dtype, offset, scales.first()?.0);
     let beta = scales.get(1);
     let scaled = if beta.is_some() { format!("{name}.scaled") } else { name.to_owned() };
     let mut y = patch.add(Mul {}, scaled, &[y, factor]);
@@ -85,6 +92,15 @@ fn legalize(graph: &Graph, id: NodeId, axis: i64, offset: f32, plain: Op) -> Opt
     }
     patch.replace(node.output(), y);
     Some(patch)
+}
+
+/// o + γ.
+fn factor(patch: &mut Patch, name: &str, dtype: DType, offset: f32, gamma: ValueId) -> PatchRef {
+    if offset == 0.0 {
+        return PatchRef::Old(gamma);
+    }
+    let offset = patch.add(constant(dtype, f64::from(offset)), format!("{name}.offset"), &[]);
+    patch.add(Add {}, format!("{name}.factor"), &[offset, PatchRef::Old(gamma)])
 }
 
 /// The scale over the normalized axes: without leading axes of extent 1, then stretched.

@@ -60,7 +60,6 @@ fn additions(
     norm: NodeId,
     sum: ValueId,
 ) -> Option<Vec<NodeId>> {
-    let scales: Vec<ValueId> = graph.node(norm).operands().skip(1).collect();
     let stored = usize::from(facts.only_user(sum).is_none());
     let mut nodes = vec![norm];
     let mut open = vec![sum];

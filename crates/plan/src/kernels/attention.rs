@@ -1,19 +1,41 @@
-//! Attention kernels.
+//! Attention: scores, softmax and the sum over values in one kernel; the scores never reach memory.
+// Rooms of the attention helper (NOT the matmul helper): shaders/attention, this file, compile lower/attention.rs.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[AttentionF32::DECL, AttentionF32Decode::DECL, AttentionF32Merge::DECL];
+pub const DECLS: &[KernelDecl] = &[Attention::DECL];
 
-/// Declares a kernel that looks at keys: all of them take the same arguments and operands.
+/// How a mask is read.
+pub mod mask {
+    /// There is none.
+    pub const NONE: u32 = 0;
+    /// A word a key: 0 where it is not allowed.
+    pub const BOOL: u32 = 1;
+    /// An f32 a key, added to the score; -Inf where it is not allowed.
+    pub const FLOAT: u32 = 2;
+}
+
+/// Where the number of keys comes from.
+pub mod length {
+    /// All keys count; the offset is 0.
+    pub const NONE: u32 = 0;
+    /// The argument `kv_len`; the offset is `kv_len - sq`.
+    pub const ARG: u32 = 1;
+    /// Word `b * len_b` of the operand `lens`.
+    pub const OPERAND: u32 = 2;
+}
+
+/// `left` and `right` without a window.
+pub const UNBOUNDED: i32 = 1 << 30;
+
+/// Declares a kernel that computes attention: all of them take the same arguments and operands.
 macro_rules! attention {
     (
         $(#[doc = $doc:literal])+
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
-        args { $($arg:ident),* }
-        specs { $($spec:ident = $id:literal : $default:literal),* }
         variants { $($variants:tt)* }
     ) => {
         kernel! {
@@ -21,57 +43,51 @@ macro_rules! attention {
             pub struct $Call = $name in $file;
             grid $grid;
             args {
-                batches: u32, heads: u32, group: u32, sq: u32, skv: u32, d: u32, dv: u32,
-                q_at: u32, q_b: u32, q_h: u32, q_s: u32, k_at: u32, k_b: u32, k_h: u32, k_s: u32,
-                v_at: u32, v_b: u32, v_h: u32, v_s: u32, y_at: u32, y_b: u32, y_h: u32, y_s: u32,
-                mask_at: u32, mask_b: u32, mask_h: u32, mask_q: u32, mask_k: u32, len_at: u32, len_b: u32,
-                past: i32, left: i32, right: i32, scale: f32, softcap: f32 $(, $arg: u32)*
+                batches: u32, hq: u32, group: u32, sq: u32, sk: u32, d: u32, dv: u32,
+                q_at: u32, q_b: u32, q_h: u32, q_row: u32,
+                k_at: u32, k_b: u32, k_h: u32, k_row: u32,
+                v_at: u32, v_b: u32, v_h: u32, v_row: u32,
+                y_b: u32, y_h: u32, y_row: u32,
+                mask_at: u32, mask_b: u32, mask_h: u32, mask_row: u32, mask_col: u32, mask_len: u32,
+                scale: f32, softcap: f32, left: i32, right: i32, kv_len: i32, len_b: u32,
             }
             operands { q: read, k: read typed, v: read typed, mask: read, lens: read, y: write }
             slots 0;
-            holes {}
-            specs {
-                vec = 0: 0, mask_kind = 1: 0, len_kind = 2: 0, offset_kind = 3: 0, window = 4: 0, capped = 5: 0
-                $(, $spec = $id: $default)*
-            }
+            holes { epilogue: vec4 [v] () }
+            specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0 }
             variants { $($variants)* }
         }
     };
 }
 
 attention! {
-    /// y = softmax(scale · q · kᵀ, masked) · v.
-    pub struct AttentionF32 = "attention_f32" in "attention/tile.comp";
-    grid "ceil(sq / BQ) * heads * batches groups, folded";
-    args {}
-    specs { quads = 6: 1, key_shares = 7: 1 }
+    /// y[b, h, i] = sum over keys j of softmax(s)[j] · v[b, h / group, j], s[j] = scale · ⟨q[b, h, i], k[b, h / group, j]⟩.
+    ///
+    /// Element d of row i lies at `at + b * _b + h * _h + i * _row + d`; y has no `at`. Query i sees key j where
+    /// j < total, i + offset - left <= j <= i + offset + right, and the mask allows it; total and offset follow from
+    /// `length` (see there) and sk. With `capped` 1, s = softcap · tanh(s / softcap) before the mask is added. The mask
+    /// has `mask_len` keys, those behind are not allowed. A query that sees nothing gives zeros; keys and values that
+    /// nobody sees are not read as values. Bits of `vec`: q, k, v, y have all offsets, strides and widths divisible by
+    /// four. Without a mask or lengths bind q.
+    pub struct Attention = "attention" in "attention/tile.comp";
+    grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
     variants {
-        plain: zero { "BQ": "16", "BKV": "32", "DC": "16" };
-        t64: zero { "BQ": "64", "BKV": "64", "DC": "16" }
+        plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16" }
     }
 }
 
-attention! {
-    /// As `attention_f32` for few queries.
-    pub struct AttentionF32Decode = "attention_f32_decode" in "attention/decode.comp";
-    grid "parts * ceil(group * sq / RB) * (heads / group) * batches groups, folded";
-    args { parts, part_keys }
-    specs { lanes = 6: 32, direct = 7: 0 }
-    variants {
-        plain: zero { "RB": "1" };
-        plain_r4: zero { "RB": "4" };
-        plain_r8: zero { "RB": "8" }
-    }
+/// A chosen kernel form and the tile of the result one workgroup makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The variant.
+    pub variant: &'static str,
+    /// Queries of a tile.
+    pub rows: u64,
+    /// Columns of a tile.
+    pub columns: u64,
 }
 
-kernel! {
-    /// The second half of a decode in parts.
-    pub struct AttentionF32Merge = "attention_f32_merge" in "attention/merge.comp";
-    grid "ceil(batches * heads * sq * ceil(dv / 4) / 128) groups, folded";
-    args { batches: u32, heads: u32, sq: u32, dv: u32, parts: u32, y_at: u32, y_b: u32, y_h: u32, y_s: u32 }
-    operands { part: read, y: write }
-    slots 0;
-    holes {}
-    specs {}
-    variants { plain: zero }
+/// The form for a shape on a target.
+pub fn choose(_target: &pumice_types::Target) -> Choice {
+    Choice { variant: Attention::plain, rows: 16, columns: 256 }
 }

@@ -12,7 +12,7 @@ pub mod source {
     pub const TABLE_BY_POSITION: u32 = 0;
     /// Row `b * table + s` of cos and sin.
     pub const TABLE_BY_ROW: u32 = 1;
-    /// Computed: the angle of pair i at integer position p is the fraction of p * turns[i], turns as 64-bit fixed point.
+    /// Computed: the angle of pair i at integer position p is the fraction of `p * turns[i]`, turns as 64-bit fixed point.
     pub const COMPUTED: u32 = 2;
 }
 
@@ -20,7 +20,7 @@ pub mod source {
 pub mod position {
     /// `base + s`.
     pub const BASE: u32 = 0;
-    /// `base + positions[b * pos_batch + s]`, i32.
+    /// `base + positions[b * pos_batch + s]`, i32; with `per_row` 0, `base + s + positions[b * pos_batch]`.
     pub const I32: u32 = 1;
     /// The same, i64.
     pub const I64: u32 = 2;
@@ -42,6 +42,6 @@ kernel! {
     operands { x: read, cos: read, sin: read, positions: read, y: write, status: status }
     slots 0;
     holes { epilogue: float [v] (batch, row, head, col) }
-    specs { interleaved = 0: 0, source = 1: 0, position = 2: 0, dim = 3: 64, n_rot = 4: 64 }
+    specs { interleaved = 0: 0, source = 1: 0, position = 2: 0, dim = 3: 64, n_rot = 4: 64, per_row = 5: 1 }
     variants { plain: zero }
 }

@@ -1,0 +1,115 @@
+//! An FFT of any length by `rustfft`, in f64: the transform is planned once per length, the lines are gathered and
+//! scattered here. What is computed is said in `ir/ops/fft.rs` and by the evaluator.
+
+use super::arrays;
+use crate::array::Array;
+use crate::index::{around, axis_of};
+use pumice_ir::ops::Fft;
+use pumice_ir::ops::fft::FftNorm;
+use pumice_ir::{Graph, Op, ValueId};
+use pumice_runtime::device::HostStep;
+use pumice_types::{Bindings, DimExpr};
+use rustfft::num_complex::Complex;
+use rustfft::{FftDirection, FftPlanner};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A host step that is one FFT.
+pub(super) struct FastFft {
+    graph: Graph,
+    op: Fft,
+    result: ValueId,
+    plans: Mutex<FftPlanner<f64>>,
+}
+
+impl FastFft {
+    /// The step, if the graph is one FFT of its only input.
+    pub fn of(graph: &Graph) -> Option<FastFft> {
+        let [output] = graph.outputs() else { return None };
+        let node = graph.def(output.value);
+        let Op::Fft(op) = &node.op else { return None };
+        let inputs = graph.inputs();
+        if inputs.len() != 1 || node.input(0) != inputs.first().copied() {
+            return None;
+        }
+        let plans = Mutex::new(FftPlanner::new());
+        Some(FastFft { graph: graph.clone(), op: op.clone(), result: output.value, plans })
+    }
+
+    fn plan(&self, n: usize) -> Arc<dyn rustfft::Fft<f64>> {
+        let direction = if self.op.inverse { FftDirection::Inverse } else { FftDirection::Forward };
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).plan_fft(n, direction)
+    }
+}
+
+impl HostStep for FastFft {
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
+        let x = arrays(&self.graph, bindings, inputs)?.into_iter().next().ok_or("it has no operand")?;
+        let result = crate::graph::actual_type(&self.graph, self.result, bindings);
+        let (dtype, shape) = result.map_err(|e| e.to_string())?;
+        let y = Array::floats(dtype, &shape, self.transform(&x, &shape)).to_tensor().map_err(|e| e.to_string())?;
+        match outputs {
+            [out] if out.len() == y.bytes().len() => out.copy_from_slice(y.bytes()),
+            _ => return Err(format!("one result of {} bytes, other room given", y.bytes().len())),
+        }
+        Ok(())
+    }
+}
+
+impl FastFft {
+    /// The elements of the result.
+    fn transform(&self, x: &Array, shape: &[u64]) -> Vec<f64> {
+        let (op, rank, values) = (&self.op, x.shape.len(), x.as_floats());
+        let axis = axis_of(op.axis, rank);
+        let parts = x.shape[rank - 1] as usize;
+        let (outer, rows, all) = around(&x.shape, axis);
+        let inner = all / parts.max(1);
+        let n = op.length(&DimExpr::from(x.shape[axis])).as_extent().unwrap_or(0) as usize;
+        let (kept, parts_out) = (shape[axis] as usize, shape[rank - 1] as usize);
+        let mut y = vec![0.0; outer * kept * inner * parts_out];
+        if n == 0 || y.is_empty() {
+            return y;
+        }
+        let (plan, factor) = (self.plan(n), scale(op, n as f64));
+        let mut scratch = vec![Complex::default(); plan.get_inplace_scratch_len()];
+        let mut line = vec![Complex::default(); n];
+        for (o, c) in (0..outer).flat_map(|o| (0..inner).map(move |c| (o, c))) {
+            line.fill(Complex::default());
+            for (r, z) in line.iter_mut().enumerate().take(rows) {
+                let at = ((o * rows + r) * inner + c) * parts;
+                *z = Complex::new(values[at], if parts == 2 { values[at + 1] } else { 0.0 });
+            }
+            if op.inverse && op.onesided {
+                mirror(&mut line);
+            }
+            plan.process_with_scratch(&mut line, &mut scratch);
+            for (k, z) in line.iter().take(kept).enumerate() {
+                let at = ((o * kept + k) * inner + c) * parts_out;
+                y[at] = z.re * factor;
+                if parts_out == 2 {
+                    y[at + 1] = z.im * factor;
+                }
+            }
+        }
+        y
+    }
+}
+
+/// Completes the first half of the spectrum of real values: what stands behind it are conjugates.
+fn mirror(line: &mut [Complex<f64>]) {
+    let n = line.len();
+    line[0].im = 0.0;
+    if n.is_multiple_of(2) {
+        line[n / 2].im = 0.0;
+    }
+    for k in n / 2 + 1..n {
+        line[k] = line[n - k].conj();
+    }
+}
+
+fn scale(op: &Fft, n: f64) -> f64 {
+    match (op.norm, op.inverse) {
+        (FftNorm::Ortho, _) => n.sqrt().recip(),
+        (FftNorm::Backward, true) | (FftNorm::Forward, false) => n.recip(),
+        (FftNorm::Backward, false) | (FftNorm::Forward, true) => 1.0,
+    }
+}
