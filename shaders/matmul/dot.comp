@@ -10,8 +10,6 @@
 const uint THREADS = 128, OUT = 4 * NQ * MM, GROUP = THREADS / OUT;
 layout(local_size_x = THREADS) in;
 shared float partial[OUT * THREADS];
-const uint EACH = T_b == 0u ? 4u : 8u;
-
 #ifdef NATIVE_HALF
 vec4 half4(uvec4 h) { return vec4(unpackHalf2x16(h.x | h.y << 16u), unpackHalf2x16(h.z | h.w << 16u)); }
 #else
@@ -23,6 +21,30 @@ void load8_b(uint i8, out vec4 low, out vec4 high) {
     uvec4 w = loadu4_b(i8), a = split_halves(w.xy), b = split_halves(w.zw);
     low = T_b == 1u ? half4(a) : uintBitsToFloat(a << 16u);
     high = T_b == 1u ? half4(b) : uintBitsToFloat(b << 16u);
+}
+
+uint at_a[MM], at_b[4 * NQ];
+vec4 acc[OUT]; // of many outputs only x is used: the registers are short
+
+void add(vec4 fa[MM], vec4 fb[4 * NQ]) {
+    [[unroll]] for (uint o = 0u; o < OUT; o++) {
+        vec4 x = fa[o / (4u * NQ)], w = fb[o % (4u * NQ)];
+        if (OUT == 4) acc[o] = fma(x, w, acc[o]);
+        else [[unroll]] for (uint c = 0u; c < 4u; c++) acc[o].x = fma(x[c], w[c], acc[o].x);
+    }
+}
+void add4(uint k) {
+    vec4 fa[MM], fb[4 * NQ];
+    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load4_b((at_b[j] + k) >> 2u);
+    [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load4_a((at_a[i] + k) >> 2u);
+    add(fa, fb);
+}
+void add8(uint k) {
+    vec4 fa[MM], ga[MM], fb[4 * NQ], gb[4 * NQ];
+    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) load8_b((at_b[j] + k) >> 3u, fb[j], gb[j]);
+    [[unroll]] for (uint i = 0u; i < MM; i++) { fa[i] = load4_a((at_a[i] + k) >> 2u); ga[i] = load4_a((at_a[i] + k + 4u) >> 2u); }
+    add(fa, fb);
+    add(ga, gb);
 }
 
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
@@ -37,27 +59,16 @@ void main() {
     uint outer = batch / arg_inner(), inner = batch % arg_inner();
     uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row(), a_col = arg_a_col();
     uint b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(), b_row = arg_b_row(), b_col = arg_b_col();
-    uint row = tile_m * MM, col = tile_n * 4u * NQ, at_a[MM], at_b[4 * NQ];
+    uint row = tile_m * MM, col = tile_n * 4u * NQ;
     [[unroll]] for (uint i = 0u; i < MM; i++) at_a[i] = a_at + min(row + i, M - 1u) * a_row;
     [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) at_b[j] = b_at + min(col + j, N - 1u) * b_col;
 
-    vec4 acc[OUT]; // of many outputs only x is used: the registers are short
     [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = vec4(0.0);
     uint first = split * arg_k_chunk(), end = min(K, first + arg_k_chunk());
     if (A_MODE == 1u && B_MODE == 1u) {
-        for (uint k = first + EACH * t; k < end; k += EACH * THREADS) {
-            vec4 fb[8 * NQ], fa[2 * MM];
-            [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) {
-                if (T_b == 0u) fb[j] = load4_b((at_b[j] + k) >> 2u);
-                else load8_b((at_b[j] + k) >> 3u, fb[j], fb[4u * NQ + j]);
-            }
-            [[unroll]] for (uint i = 0u; i < MM * EACH / 4u; i++) fa[i] = load4_a((at_a[i % MM] + k + i / MM * 4u) >> 2u);
-            [[unroll]] for (uint h = 0u; h < EACH / 4u; h++) [[unroll]] for (uint o = 0u; o < OUT; o++) {
-                vec4 x = fa[h * MM + o / (4u * NQ)], w = fb[h * 4u * NQ + o % (4u * NQ)];
-                if (OUT == 4) acc[o] = fma(x, w, acc[o]);
-                else [[unroll]] for (uint c = 0u; c < 4u; c++) acc[o].x = fma(x[c], w[c], acc[o].x);
-            }
-        }
+        bool wide = T_b != 0u && ((end | first | b_at | b_col) & 7u) == 0u;
+        if (wide) for (uint k = first + 8u * t; k < end; k += 8u * THREADS) add8(k);
+        else for (uint k = first + 4u * t; k < end; k += 4u * THREADS) add4(k);
     } else {
         for (uint k = first + t; k < end; k += THREADS) {
             float fb[4 * NQ], fa[MM];

@@ -26,7 +26,7 @@ vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 uint swizzle(uint k, uint mode, uint threads) {
     return mode < 2u ? ((k >> 2u & 3u) * 2u ^ (k & 1u)) & (threads - 1u) : 0u;
 }
-bool inside(uint k) { return K_TAIL == 0u || k < K; }
+bool inside(uint k) { return K_TAIL == 0u && SK == 1 || k < K; }
 uint row_in(uint r, uint extent, uint quad) { return EDGE != 0u ? min(r, extent - quad) : r; }
 
 // Quad i of this thread: fetched from memory as a vector, put where its mode says. `place` gives row and k.
@@ -113,7 +113,10 @@ void main() {
     cols_at = tile_n * BN;
     [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = vec4(0.0);
 
-    uint chunk = arg_k_chunk(), steps = chunk / BK, k0 = (split * SK + slice) * chunk, stage = 2u * slice;
+    uint chunk = arg_k_chunk(), k0 = split * chunk, steps = (min(chunk, K - min(K, k0)) + BK * SK - 1u) / (BK * SK);
+    uint stage = 2u * slice;
+    K = min(K, k0 + chunk);
+    k0 += slice * steps * BK;
     // Named, not an array: the compilers keep the loads of the next step ahead of the products only then.
     vec4 a0, a1, a2, a3, b0, b1, b2, b3;
     if (steps > 0u) { FETCH }

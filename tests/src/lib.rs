@@ -1,4 +1,14 @@
-//! Harness of pumice's test suites: samples on any runner, compared with the evaluator.
+//! Harness of pumice's test suites: what the suites under `tests/` and the tools under `examples/` have in common.
+//!
+//! Everything here runs on any device of the runtime; a suite says on which. Nothing here is shipped.
 
-pub mod compare;
+pub mod device;
+pub mod files;
+pub mod graphs;
+pub mod known;
+pub mod lab;
 pub mod op_suite;
+pub mod planted;
+pub mod spirv;
+
+pub use lab::Lab;

@@ -1,11 +1,16 @@
 //! The op suite: every sample of every op on a device, against the evaluator.
+//!
+//! In: cases and runners. Out: per case whether every output of every run is close, what was left out and why. The
+//! reference of a case is evaluated once, whatever the number of runners.
 
-use crate::compare::Expected;
+use crate::known::Known;
 use pumice_compile::{CompileError, Options};
-use pumice_cpu_ref::{RefEval, sample as data};
+use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, sample as data};
 use pumice_ir::{Graph, Op, Sample};
+use pumice_plan::Plan;
 use pumice_runtime::{Device, Executable, HostOps, OnStatus, RunOptions, RuntimeError, Session};
-use pumice_types::{Bindings, TensorView};
+use pumice_types::{Bindings, Target, TensorView};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// How one sample ended.
@@ -25,26 +30,59 @@ pub struct Case {
     pub op: &'static str,
     /// The sample.
     pub sample: Sample,
+    reference: OnceCell<Result<Reference, String>>,
 }
 
 impl Case {
+    /// A case of an op.
+    pub fn new(op: &'static str, sample: Sample) -> Case {
+        Case { op, sample, reference: OnceCell::new() }
+    }
+
     /// `op: label`.
     pub fn name(&self) -> String {
         format!("{}: {}", self.op, self.sample.label)
+    }
+
+    /// Elements of the largest value; 0 for what is no graph.
+    pub fn elements(&self) -> u64 {
+        let Ok(graph) = &self.sample.graph else { return 0 };
+        largest(graph, &data::bindings(&self.sample, graph))
+    }
+
+    fn reference(&self, graph: &Graph) -> Result<&Reference, String> {
+        let evaluate = || Reference::new(&self.sample, graph).map_err(|e| format!("the evaluator: {e}"));
+        self.reference.get_or_init(evaluate).as_ref().map_err(Clone::clone)
     }
 }
 
 /// Every sample of every op, or of those whose name contains `only`.
 pub fn cases(only: Option<&str>) -> Vec<Case> {
-    let wanted = |op: &&&str| only.is_none_or(|o| op.contains(o));
-    Op::NAMES
-        .iter()
-        .filter(wanted)
-        .flat_map(|&op| Op::samples(op).into_iter().map(move |sample| Case { op, sample }))
-        .collect()
+    cases_of(|op| only.is_none_or(|o| op.contains(o)))
 }
 
-/// Elements of the largest value, for runners with limits.
+/// Every sample of the ops that are wanted.
+pub fn cases_of(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
+    let ops = Op::NAMES.iter().copied().filter(|op| wanted(op));
+    ops.flat_map(|op| Op::samples(op).into_iter().map(move |s| Case::new(op, s))).collect()
+}
+
+/// Part `part` of `parts`: neighbouring ops, about as many samples in each part.
+pub fn part_of_cases(part: usize, parts: usize) -> Vec<Case> {
+    let counts: Vec<usize> = Op::NAMES.iter().map(|op| Op::samples(op).len()).collect();
+    let total: usize = counts.iter().sum();
+    let mut before = 0;
+    let mut mine = Vec::new();
+    for (op, count) in Op::NAMES.iter().zip(counts) {
+        if before * parts / total.max(1) == part {
+            mine.push(*op);
+        }
+        before += count;
+    }
+    cases_of(|op| mine.contains(&op))
+}
+
+/// Elements of the largest value.
 pub fn largest(graph: &Graph, bindings: &Bindings) -> u64 {
     let count = |v: &pumice_ir::ValueInfo| {
         v.ty.shape.iter().map(|d| d.eval_extent(bindings).unwrap_or(u64::MAX)).fold(1u64, u64::saturating_mul)
@@ -58,14 +96,37 @@ pub struct Runner {
     pub device: Arc<dyn Device>,
     /// Its host ops.
     pub host: Arc<dyn HostOps>,
+    /// What is compiled for: the device's own, or one that allows less.
+    pub target: Target,
     /// Samples with a larger value are excluded and counted.
     pub max_elements: u64,
     /// Options of every compilation.
     pub options: Options,
+    /// Whether every plan is checked before it is loaded.
+    pub check: bool,
 }
 
 impl Runner {
-    /// Runs one sample.
+    /// A device as it comes, taking values of up to `max_elements`.
+    pub fn new(device: Arc<dyn Device>, max_elements: u64) -> Runner {
+        let (host, target) = (Arc::new(RefHostOps), device.target().clone());
+        Runner { device, host, target, max_elements, options: Options::default(), check: true }
+    }
+
+    /// The interpreter, which checks plans by itself.
+    pub fn interpreter(max_elements: u64) -> Runner {
+        let device = Arc::new(Interpreter::new(Target::lavapipe()));
+        Runner { check: false, ..Runner::new(device, max_elements) }
+    }
+
+    /// A device whose kernels reach operands through descriptors: plain twins alone, which is what CPU targets get.
+    pub fn descriptor(device: Arc<dyn Device>, max_elements: u64) -> Runner {
+        let mut runner = Runner::new(device, max_elements);
+        runner.target.features.cpu = true;
+        runner
+    }
+
+    /// Runs one case.
     pub fn run(&self, case: &Case) -> Outcome {
         let graph = match &case.sample.graph {
             Ok(graph) => graph,
@@ -76,20 +137,29 @@ impl Runner {
         if size > self.max_elements {
             return Outcome::Excluded(format!("{size} elements, this runner takes {}", self.max_elements));
         }
-        match self.compare(&case.sample, graph, &bindings) {
-            Ok(outcome) => outcome,
+        match self.compare(case, graph, &bindings) {
+            Ok(()) => Outcome::Passed,
             Err(e) => Outcome::Failed(e),
         }
     }
 
-    fn compare(&self, sample: &Sample, graph: &Graph, bindings: &Bindings) -> Result<Outcome, String> {
-        let expected = Expected::of(sample, graph, bindings)?;
-        let plan = match pumice_compile::compile(graph, self.device.target(), &self.options, &RefEval) {
+    /// The plan of a graph for this runner.
+    pub fn plan(&self, graph: &Graph) -> Result<Plan, String> {
+        let plan = match pumice_compile::compile(graph, &self.target, &self.options, &RefEval) {
             Ok(plan) => plan,
             Err(e @ CompileError::Unsupported(_)) => return Err(format!("not compiled: {e}")),
             Err(e) => return Err(e.to_string()),
         };
+        if self.check {
+            checked(&plan)?;
+        }
+        Ok(plan)
+    }
+
+    /// A session over a sample's graph with its params, scalars and symbols in place.
+    pub fn session(&self, sample: &Sample, graph: &Graph, bindings: &Bindings) -> Result<Session, String> {
         let text = |e: RuntimeError| e.to_string();
+        let plan = self.plan(graph)?;
         let exe = Executable::new(self.device.clone(), plan, self.host.clone()).map_err(text)?;
         for p in graph.params() {
             let tensor = data::leaf_tensor(sample, graph, p, bindings, 0).map_err(|e| e.to_string())?;
@@ -102,20 +172,37 @@ impl Runner {
         for (id, symbol) in graph.symbols().iter() {
             session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
         }
+        Ok(session)
+    }
+
+    fn compare(&self, case: &Case, graph: &Graph, bindings: &Bindings) -> Result<(), String> {
+        let sample = &case.sample;
+        let mut session = self.session(sample, graph, bindings)?;
         for run in 0..sample.runs {
-            run_once(&mut session, sample, graph, bindings, run, &expected)?;
+            execute(&mut session, sample, graph, bindings, run)?;
+            let reference = case.reference(graph)?;
+            compare_run(&mut session, sample, graph, reference, run as usize)
+                .map_err(|e| format!("run {run}: {e}"))?;
         }
-        Ok(Outcome::Passed)
+        Ok(())
     }
 }
 
-fn run_once(
+/// The plan has no fault that the checker knows.
+pub fn checked(plan: &Plan) -> Result<(), String> {
+    pumice_plan::check::check(plan).map(drop).map_err(|faults| {
+        let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
+        format!("{} faults in the plan: {}", faults.len(), shown.join("; "))
+    })
+}
+
+/// Runs a sample once more; what ops report is left in the session's status.
+pub fn execute(
     session: &mut Session,
     sample: &Sample,
     graph: &Graph,
     bindings: &Bindings,
     run: u32,
-    expected: &Expected,
 ) -> Result<(), String> {
     let inputs = graph
         .inputs()
@@ -127,17 +214,30 @@ fn run_once(
         .collect::<Result<Vec<_>, String>>()?;
     let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
     let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
-    let outputs = session.run_with(&views, &options).map_err(|e| format!("run {run}: {e}"))?;
-    let reported = session.status().flags != 0;
-    if reported != expected.has_status(run as usize) {
-        return Err(format!("run {run}: status reported: {reported}, expected {}", !reported));
+    session.execute(&views, &options).map_err(|e| format!("run {run}: {e}"))
+}
+
+fn compare_run(
+    session: &mut Session,
+    sample: &Sample,
+    graph: &Graph,
+    reference: &Reference,
+    run: usize,
+) -> Result<(), String> {
+    let reported = !session.status().is_clean();
+    let expected = reference.run(run).is_some_and(|e| !e.status.is_empty());
+    if reported != expected {
+        return Err(format!("status reported: {reported}, by the evaluator: {expected}"));
     }
     if sample.status && !reported {
-        return Err(format!("run {run}: the sample expects a status and there is none"));
+        return Err("the sample expects a status and there is none".to_owned());
     }
+    let outputs = session.outputs().map_err(|e| e.to_string())?;
     for (i, output) in graph.outputs().iter().enumerate() {
-        let got = outputs.at(i).map_err(|e| format!("run {run}: output {}: {e}", output.name))?;
-        expected.check(run as usize, i, got).map_err(|e| format!("run {run}: output {} {e}", output.name))?;
+        let got = outputs.at(i).map_err(|e| e.to_string())?;
+        if let Some(difference) = reference.difference(run, i, &Array::from_tensor(got)) {
+            return Err(format!("output {}: {difference}", output.name));
+        }
     }
     Ok(())
 }
@@ -153,6 +253,31 @@ pub struct Summary {
     pub failed: Vec<(String, String)>,
 }
 
+impl Summary {
+    /// Takes up how a case ended.
+    pub fn add(&mut self, case: &Case, outcome: Outcome) {
+        match outcome {
+            Outcome::Passed => self.passed += 1,
+            Outcome::Excluded(why) => self.excluded.push((case.name(), why)),
+            Outcome::Failed(why) => self.failed.push((case.name(), why)),
+        }
+    }
+
+    /// Prints the counts and every exclusion.
+    pub fn print(&self, runner: &str) {
+        let (passed, failed, excluded) = (self.passed, self.failed.len(), self.excluded.len());
+        println!("{runner}: {passed} passed, {failed} failed, {excluded} excluded");
+        self.excluded.iter().for_each(|(name, why)| println!("  excluded {name}: {why}"));
+    }
+
+    /// Panics with everything that is not as the list says.
+    pub fn assert_as_known(&self, runner: &str, known: &Known) {
+        self.print(runner);
+        let lines = known.unexpected(self);
+        assert!(lines.is_empty(), "{runner}: {} unexpected:\n{}", lines.len(), lines.join("\n"));
+    }
+}
+
 /// Runs all cases on a runner; `heard` is told of every case before and after it ran.
 pub fn run_all(runner: &Runner, cases: &[Case], mut heard: impl FnMut(&Case, Option<&Outcome>)) -> Summary {
     let mut summary = Summary::default();
@@ -160,11 +285,7 @@ pub fn run_all(runner: &Runner, cases: &[Case], mut heard: impl FnMut(&Case, Opt
         heard(case, None);
         let outcome = runner.run(case);
         heard(case, Some(&outcome));
-        match outcome {
-            Outcome::Passed => summary.passed += 1,
-            Outcome::Excluded(why) => summary.excluded.push((case.name(), why)),
-            Outcome::Failed(why) => summary.failed.push((case.name(), why)),
-        }
+        summary.add(case, outcome);
     }
     summary
 }

@@ -10,6 +10,7 @@ mod failure;
 #[cfg(feature = "libraries")]
 mod model;
 mod op_table;
+mod output;
 #[cfg(feature = "libraries")]
 mod plans;
 mod templates;

@@ -1,5 +1,5 @@
-//! Plans for the commands that show them. In: a model's name or file, or a saved plan. Out: the plan, or any value
-//! as JSON. Never here: planning, printing a plan.
+//! Plans for the commands that show them. In: a model's name or file, or a saved plan. Out: the plan. Never
+//! here: planning, printing a plan.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,6 @@ use pumice_models::decoder::{DecoderConfig, decoder_graph};
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::{Cuts, EncoderFolder, EncoderOptions, ModelError, SentenceOverrides, specialize};
 use pumice_types::Target;
-use serde::Serialize;
 
 use crate::commands::{ModelArgs, PlanOptions};
 use crate::failure::{Failure, Outcome};
@@ -94,11 +93,4 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Outcome<T> {
         line: e.line(),
         message: e.to_string(),
     })
-}
-
-/// Prints any value as JSON.
-pub fn print_json<T: Serialize>(value: &T) -> Outcome {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::said(e.to_string()))?;
-    println!("{text}");
-    Ok(())
 }

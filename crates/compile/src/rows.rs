@@ -1,8 +1,9 @@
 //! Tensors seen as [outer, n, inner] around a range of axes, and rounding as a hole.
 
-use crate::cx::{LowerResult, Refusal};
+use crate::cx::{LowerCx, LowerResult, Refusal};
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{HoleFill, HoleInput};
+use pumice_plan::kernels::norm;
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr};
 use std::ops::Range;
@@ -26,6 +27,12 @@ impl Rows {
             inner: product(&shape[axes.end..]),
         }
     }
+}
+
+/// Variant and lanes of the row kernels (norms, softmax) for rows of that length.
+pub fn row_variant(cx: &LowerCx<'_>, n: &DimExpr) -> (&'static str, u32) {
+    let n = n.upper(cx.graph.symbols());
+    if cx.target.features.cpu { norm::best_on_cpu(n) } else { norm::best(n) }
 }
 
 /// The fill that rounds a kernel's f32 result to a 16-bit float; none for f32.

@@ -31,7 +31,8 @@ fn golden_files() {
         let content = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
         let (above, below) = content.split_once(BORDER).unwrap_or((&content, ""));
         let passes = above.lines().next().and_then(|l| l.strip_prefix("// passes: "));
-        let passes: Vec<&str> = passes.unwrap_or_else(|| panic!("{name}: no `// passes:`")).split(", ").collect();
+        let passes: Vec<&str> =
+            passes.unwrap_or_else(|| panic!("{name}: no `// passes:`")).split(", ").collect();
         let before = text::read(above).unwrap_or_else(|e| panic!("{name}: {e}"));
         let graph = after(&before, &passes);
         let sample = sample_of(&before);

@@ -24,7 +24,9 @@ fn samples_keep_their_values() {
     let mut checked = 0;
     for &name in Op::NAMES {
         for sample in Op::samples(name) {
-            let Ok(graph) = sample.graph.clone() else { panic!("{name}: {}: {:?}", sample.label, sample.graph.err()) };
+            let Ok(graph) = sample.graph.clone() else {
+                panic!("{name}: {}: {:?}", sample.label, sample.graph.err())
+            };
             if is_small(&graph) {
                 check(name, &sample, &graph);
                 checked += 1;

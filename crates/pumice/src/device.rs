@@ -1,7 +1,7 @@
 //! The device a program runs on: a GPU, a CPU Vulkan driver, or the interpreter.
 
 use crate::error::Error;
-use pumice_cpu_ref::host_ops::CpuHostOps;
+use pumice_cpu_ref::host_ops::RefHostOps;
 use pumice_cpu_ref::interp::Interpreter;
 use pumice_runtime::HostOps;
 use pumice_types::Target;
@@ -89,7 +89,7 @@ impl Device {
     /// Any device of the runtime, such as one with options of its own.
     pub fn from_runtime(inner: Arc<dyn pumice_runtime::Device>, kind: DeviceKind) -> Device {
         let target = inner.target().clone();
-        Device { inner, host: Arc::new(CpuHostOps::default()), kind, target }
+        Device { inner, host: Arc::new(RefHostOps), kind, target }
     }
 
     /// The same device with other host ops: a user's own register here.

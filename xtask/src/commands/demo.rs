@@ -25,7 +25,6 @@ pub use run::run;
 
 #[cfg(feature = "libraries")]
 mod run {
-    use std::io::Write;
     use std::path::{Path, PathBuf};
     use std::time::Instant;
 
@@ -40,6 +39,7 @@ mod run {
     use crate::drivers;
     use crate::failure::{Failure, Outcome};
     use crate::model;
+    use crate::output::say;
 
     /// Two of the same, two of another thing, one of neither.
     const SENTENCES: [&str; 5] = [
@@ -125,12 +125,5 @@ mod run {
         });
         bar.finish_and_clear();
         embedder.map_err(|e| Failure::said(format!("{}: {e}", folder.display())))
-    }
-
-    fn say(text: &str) -> Outcome {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(Failure::file(Path::new("standard output")))
     }
 }

@@ -18,19 +18,16 @@ mod run {
     use super::Args;
     use crate::checkout::Checkout;
     use crate::failure::Outcome;
-    use crate::plans;
+    use crate::{output, plans};
 
     /// Prints the histogram of the load program and of every specialization.
     pub fn run(args: &Args, _checkout: &Checkout) -> Outcome {
         let plan = plans::make(&args.model)?;
         let histograms = pumice_plan::hist::histogram(&plan);
         if args.model.json {
-            return plans::print_json(&histograms);
+            return output::json(&histograms);
         }
-        println!("{} for {}", plan.name, plan.target.name);
-        for histogram in &histograms {
-            println!("\n{histogram}");
-        }
-        Ok(())
+        let tables: String = histograms.iter().map(|histogram| format!("\n{histogram}")).collect();
+        output::say(&format!("{} for {}\n{tables}", plan.name, plan.target.name))
     }
 }

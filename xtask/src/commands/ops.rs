@@ -3,7 +3,7 @@
 
 use crate::checkout::Checkout;
 use crate::failure::{Failure, Outcome};
-use crate::op_table;
+use crate::{op_table, output};
 
 /// Options of `ops`.
 #[derive(clap::Args)]
@@ -17,10 +17,9 @@ pub struct Args {
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let rows = op_table::read(checkout)?;
     if args.json {
-        let text = serde_json::to_string_pretty(&rows).map_err(|e| Failure::said(e.to_string()))?;
-        println!("{text}");
+        output::json(&rows)?;
     } else {
-        print!("{}", op_table::table(&rows));
+        output::say(&op_table::table(&rows))?;
     }
     let holes: Vec<_> =
         rows.iter().flat_map(|row| row.holes().into_iter().map(move |hole| (row, hole))).collect();

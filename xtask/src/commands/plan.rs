@@ -21,19 +21,14 @@ mod run {
     use super::Args;
     use crate::checkout::Checkout;
     use crate::failure::Outcome;
-    use crate::plans;
+    use crate::{output, plans};
 
     /// Prints the plan.
     pub fn run(args: &Args, _checkout: &Checkout) -> Outcome {
         let plan = plans::make(&args.model)?;
         if args.model.json {
-            return plans::print_json(&plan);
+            return output::json(&plan);
         }
-        if args.summary {
-            print!("{}", pumice_plan::print::summary(&plan));
-        } else {
-            print!("{plan}");
-        }
-        Ok(())
+        output::say(&if args.summary { pumice_plan::print::summary(&plan) } else { plan.to_string() })
     }
 }

@@ -28,7 +28,7 @@ mod run {
     use super::Args;
     use crate::checkout::Checkout;
     use crate::failure::{Failure, Outcome};
-    use crate::plans;
+    use crate::{output, plans};
 
     /// Prints the differences of two plans.
     pub fn run(args: &Args, _checkout: &Checkout) -> Outcome {
@@ -36,11 +36,9 @@ mod run {
         let b = plans::load_or_make(&args.b, &args.options)?;
         let differences = pumice_plan::diff::diff(&a, &b);
         if args.json {
-            plans::print_json(&differences)?;
+            output::json(&differences)?;
         } else {
-            for difference in &differences {
-                println!("{difference}");
-            }
+            output::say(&differences.iter().map(|difference| format!("{difference}\n")).collect::<String>())?;
         }
         if args.exit_code && !differences.is_empty() {
             return Err(Failure::Findings { count: differences.len(), what: "differences" });

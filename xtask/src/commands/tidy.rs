@@ -3,7 +3,7 @@
 
 use crate::checkout::Checkout;
 use crate::failure::{Failure, Outcome};
-use crate::tidy;
+use crate::{output, tidy};
 
 /// Options of `tidy`.
 #[derive(clap::Args)]
@@ -20,14 +20,11 @@ pub struct Args {
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let report = tidy::check(checkout, &args.rule)?;
     if args.json {
-        let text =
-            serde_json::to_string_pretty(&report.findings).map_err(|e| Failure::said(e.to_string()))?;
-        println!("{text}");
+        output::json(&report.findings)?;
     } else {
-        for finding in &report.findings {
-            println!("{finding}");
-        }
-        println!("tidy: {} rules, {} files, {} findings", report.rules, report.files, report.findings.len());
+        let lines: String = report.findings.iter().map(|finding| format!("{finding}\n")).collect();
+        let (rules, files, findings) = (report.rules, report.files, report.findings.len());
+        output::say(&format!("{lines}tidy: {rules} rules, {files} files, {findings} findings\n"))?;
     }
     if report.findings.is_empty() {
         return Ok(());

@@ -7,7 +7,9 @@ use crate::meaning::is_immediate;
 use pumice_ir::ops::{Attention, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::{ArgValue, FloatStorage, KernelCall, Typed, UseIndex};
-use pumice_plan::kernels::attention::{self, Attention as Kernel, UNBOUNDED, length, mask};
+use pumice_plan::kernels::attention::{
+    self, Attention as Tile, AttentionLanes as Lanes, Choice, Form, UNBOUNDED, length, mask,
+};
 use pumice_plan::{Access, Storage};
 use pumice_types::{DType, DimExpr};
 
@@ -149,10 +151,12 @@ impl Problem<'_> {
         let lens = if length.as_ref().is_some_and(|l| l.expr.is_none()) { lens } else { q };
         let uses = Uses { q, k, v, mask: mask_use, lens, y };
         let [batch, heads, rows, _] = &self.y.extents;
-        let choice = attention::choose(cx.target);
+        let symbols = cx.graph.symbols();
+        let choice =
+            attention::choose(cx.target, self.k.extents[3].upper(symbols), self.v.extents[3].upper(symbols));
         let tiles = rows.ceil_div(&choice.rows.into()) * self.y.extents[3].ceil_div(&choice.columns.into());
         let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;
-        let call = self.call(cx, choice.variant, uses, mask.as_ref(), length.as_ref())?;
+        let call = self.call(cx, choice, uses, mask.as_ref(), length.as_ref())?;
         let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call, grid, meaning);
         Ok(())
@@ -170,14 +174,15 @@ impl Problem<'_> {
     fn call(
         &self,
         cx: &mut LowerCx<'_>,
-        variant: &'static str,
+        choice: Choice,
         uses: Uses,
         mask: Option<&Mask>,
         length: Option<&Length>,
     ) -> LowerResult<KernelCall> {
         let op = self.op;
         let [batch, heads, rows, width] = &self.q.extents;
-        let group = heads.exact_quotient(&self.k.extents[1]).ok_or("query heads do not share key heads evenly")?;
+        let group =
+            heads.exact_quotient(&self.k.extents[1]).ok_or("query heads do not share key heads evenly")?;
         let vec = [&self.q, &self.k, &self.v, &self.y].into_iter().enumerate();
         let vec = vec.fold(0, |bits, (i, x)| bits | u32::from(x.by_four(cx)) << i);
         let typed = |at, x: &Heads| Typed { at, storage: float_storage(&x.at.view) };
@@ -198,59 +203,67 @@ impl Problem<'_> {
             [&m.at.view.offset, b, h, row, col, &m.keys].map(|e| cx.arg(e))
         });
         let expr = length.and_then(|l| l.expr.as_ref());
-        Ok(Kernel {
-            variant,
-            vec,
-            mask_kind: mask.map_or(mask::NONE, |m| m.kind),
-            length: match length {
-                None => length::NONE,
-                Some(_) if expr.is_some() => length::ARG,
-                Some(_) => length::OPERAND,
-            },
-            capped: u32::from(op.softcap > 0.0),
-            batches: cx.arg(batch),
-            hq: cx.arg(heads),
-            group: cx.arg(&group),
-            sq: cx.arg(rows),
-            sk: cx.arg(&self.k.extents[2]),
-            d: cx.arg(width),
-            dv: cx.arg(&self.v.extents[3]),
-            q_at,
-            q_b,
-            q_h,
-            q_row,
-            k_at,
-            k_b,
-            k_h,
-            k_row,
-            v_at,
-            v_b,
-            v_h,
-            v_row,
-            y_b,
-            y_h,
-            y_row,
-            mask_at,
-            mask_b,
-            mask_h,
-            mask_row,
-            mask_col,
-            mask_len,
-            scale: ArgValue::f32(scale),
-            softcap: ArgValue::f32(op.softcap),
-            left: ArgValue::i32(window(op.left)),
-            right: ArgValue::i32(right),
-            kv_len: expr.map_or(ArgValue::ZERO, |e| cx.arg(e)),
-            len_b: ArgValue::U32(length.map_or(0, |l| u32::from(l.per_batch))),
-            q: uses.q,
-            k: typed(uses.k, &self.k),
-            v: typed(uses.v, &self.v),
-            mask: uses.mask,
-            lens: uses.lens,
-            y: uses.y,
-            slots: Vec::new(),
-            holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
+        macro_rules! fill {
+            ($Kernel:ident) => {
+                $Kernel {
+                    variant: choice.variant,
+                    vec,
+                    mask_kind: mask.map_or(mask::NONE, |m| m.kind),
+                    length: match length {
+                        None => length::NONE,
+                        Some(_) if expr.is_some() => length::ARG,
+                        Some(_) => length::OPERAND,
+                    },
+                    capped: u32::from(op.softcap > 0.0),
+                    batches: cx.arg(batch),
+                    hq: cx.arg(heads),
+                    group: cx.arg(&group),
+                    sq: cx.arg(rows),
+                    sk: cx.arg(&self.k.extents[2]),
+                    d: cx.arg(width),
+                    dv: cx.arg(&self.v.extents[3]),
+                    q_at,
+                    q_b,
+                    q_h,
+                    q_row,
+                    k_at,
+                    k_b,
+                    k_h,
+                    k_row,
+                    v_at,
+                    v_b,
+                    v_h,
+                    v_row,
+                    y_b,
+                    y_h,
+                    y_row,
+                    mask_at,
+                    mask_b,
+                    mask_h,
+                    mask_row,
+                    mask_col,
+                    mask_len,
+                    scale: ArgValue::f32(scale),
+                    softcap: ArgValue::f32(op.softcap),
+                    left: ArgValue::i32(window(op.left)),
+                    right: ArgValue::i32(right),
+                    kv_len: expr.map_or(ArgValue::ZERO, |e| cx.arg(e)),
+                    len_b: ArgValue::U32(length.map_or(0, |l| u32::from(l.per_batch))),
+                    q: uses.q,
+                    k: typed(uses.k, &self.k),
+                    v: typed(uses.v, &self.v),
+                    mask: uses.mask,
+                    lens: uses.lens,
+                    y: uses.y,
+                    slots: Vec::new(),
+                    holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
+                }
+                .into_call()
+            };
         }
-        .into_call())
+        Ok(match choice.form {
+            Form::Tile => fill!(Tile),
+            Form::Lanes => fill!(Lanes),
+        })
     }
 }

@@ -8,7 +8,7 @@ use crate::rows::{Rows, rounding};
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, UseIndex};
-use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel, best};
+use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
 use pumice_plan::{Access, Storage};
 use pumice_types::DimExpr;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub fn emit(
     let gamma = places.gamma.map(|v| one_row(cx, v, &normalised)).transpose()?;
     let beta = places.beta.map(|v| one_row(cx, v, &normalised)).transpose()?;
     let symbols = cx.graph.symbols();
-    let (variant, lanes) = best(space.n.upper(symbols));
+    let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
     let vec = u32::from(space.n.divisor(symbols) % 4 == 0);
     let mut step = StepBuilder::new();
     let xi = step.touch(&x, Access::ShaderRead);

@@ -7,7 +7,7 @@ use pumice_ir::NodeId;
 use pumice_ir::shape::product;
 use pumice_plan::dense_strides;
 use pumice_plan::kernel::ArgValue;
-use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes};
+use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes, row_lanes};
 use pumice_types::{DType, DimExpr};
 
 /// A dense operand as groups of adjacent axes that are all kept or all reduced.
@@ -75,7 +75,7 @@ fn rows(
     let rows = product(&groups.extents(false));
     let n = count.clone();
     let symbols = cx.graph.symbols();
-    let lanes = lanes(n.upper(symbols)).max(1);
+    let lanes = row_lanes(n.upper(symbols));
     let vec = u32::from(n.divisor(symbols) % 4 == 0);
     let mut step = StepBuilder::new();
     let call = ReduceRows {

@@ -7,7 +7,6 @@ use crate::rows::Rows;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::Softmax;
-use pumice_plan::kernels::norm;
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_types::DimExpr;
 
@@ -47,7 +46,7 @@ fn rows(
     holes: Vec<pumice_plan::HoleFill>,
 ) -> LowerResult {
     let symbols = cx.graph.symbols();
-    let (variant, lanes) = norm::best(space.n.upper(symbols));
+    let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
     let vec = u32::from(space.n.divisor(symbols) % 4 == 0);
     let mut step = StepBuilder::new();
     let call = SoftmaxRows {

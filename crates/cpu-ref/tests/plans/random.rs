@@ -283,3 +283,16 @@ fn every_wrong_mutant_of_compiled_plans_is_flagged() {
     assert!(missed.is_empty(), "{} not flagged:\n{}", missed.len(), missed.join("\n"));
     assert!(wrong > 3000, "{wrong}");
 }
+
+#[test]
+#[ignore = "shows one"]
+fn show() {
+    let seed = std::env::var("SEED").unwrap().parse().unwrap();
+    let sample = sample(seed);
+    let graph = sample.graph.as_ref().unwrap();
+    println!("{}", pumice_ir::text::print(graph));
+    println!("{:?} {:?}", sample.bindings, try_seed(seed));
+    for opt in [OptOptions::none(), OptOptions::default()] {
+        match plan(graph, &Options { opt, ..Options::default() }) { Ok(p) => println!("{p}"), Err(e) => println!("{e:?}") }
+    }
+}

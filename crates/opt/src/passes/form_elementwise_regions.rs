@@ -4,8 +4,10 @@
 //! together, a bounded number of instructions, nothing computed twice, several results where values in between are
 //! needed elsewhere. It is convex: no path leaves it and comes back.
 //!
-//! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), nodes that read a state, and
-//! edges between what is known when loading and what is not. Runs last: what products and norms took in is not seen
+//! A region that reads a state runs before the state is overwritten, or is not formed.
+//!
+//! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), integer divisions (they report
+//! under their names), and edges between what is known when loading and what is not. Runs last: what products and norms took in is not seen
 //! here. Values are those of the graph to the bit.
 
 use crate::pipeline::PassCx;
@@ -24,7 +26,7 @@ pub fn form_elementwise_regions(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
     let mut groups = Groups::new(graph, &facts);
     let mut cost: Vec<usize> = Vec::new();
     for (id, _) in graph.nodes() {
-        let Some(own) = member(graph, &facts, id) else { continue };
+        let Some(own) = member(graph, id) else { continue };
         let mut mine = groups.claim(vec![id]);
         cost.push(own);
         for v in graph.node(id).operands() {
@@ -45,12 +47,11 @@ pub fn form_elementwise_regions(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
 }
 
 /// The instructions of a node that may be in a region.
-fn member(graph: &Graph, facts: &Facts, id: NodeId) -> Option<usize> {
+fn member(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     let ty = graph.ty(*node.outputs.first()?);
     let frame = ty.rank() == 0 && ty.dtype.is_int();
-    let reads_state = node.operands().any(|v| facts.shows_state(v));
-    (!frame && !reads_state).then(|| cost::instructions(graph, id)).flatten()
+    (!frame).then(|| cost::instructions(graph, id)).flatten()
 }
 
 fn same_space(graph: &Graph, facts: &Facts, a: NodeId, b: NodeId) -> bool {

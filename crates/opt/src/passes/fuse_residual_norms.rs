@@ -73,8 +73,8 @@ fn additions(
         more.extend_from_slice(&nodes);
         more.sort_unstable();
         // The kernel's own operand is one of what is added; γ and β have places of their own.
-        let added: Vec<ValueId> =
-            operands(graph, &more).into_iter().filter(|v| !scales.contains(v)).collect();
+        let sums: Vec<NodeId> = more.iter().copied().filter(|&n| n != norm).collect();
+        let added = operands(graph, &sums);
         let whole = added.iter().any(|&v| graph.ty(v).shape == graph.ty(sum).shape);
         let slots = added.len().saturating_sub(1) + stored;
         if whole && slots <= SLOTS && groups.may_unite(&[id], &nodes) {

@@ -1,17 +1,21 @@
 //! How much an elementwise node adds to the body of a kernel.
 
 use pumice_ir::ops::ScalarCx;
-use pumice_ir::{Graph, NodeId};
+use pumice_ir::{Graph, NodeId, Op};
 use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 
-/// Instructions of one element of the node's scalar form; `None` where it has none, so that it must stay alone.
+/// Instructions of one element of the node's scalar form; `None` where it has none, so that it must stay alone. So must
+/// an integer division: what it reports when the divisor is zero is reported under its own name.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     if !node.op.is_elementwise() || node.outputs.len() != 1 {
         return None;
     }
     let out = graph.ty(node.output()).dtype;
+    if out.is_int() && matches!(node.op, Op::Div(_) | Op::Mod(_)) {
+        return None;
+    }
     let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype)).collect();
     let types: Vec<RegType> = dtypes.iter().map(|&d| RegType::from(d)).collect();
     let b = ScalarBuilder::new(&types);

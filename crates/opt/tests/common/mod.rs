@@ -12,7 +12,9 @@ use pumice_types::Target;
 pub fn after(graph: &Graph, names: &[&str]) -> Graph {
     let target = Target::lavapipe();
     let cx = PassCx { target: &target, fold: &RefEval };
-    names.iter().fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
+    names
+        .iter()
+        .fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
 }
 
 fn pass(name: &str) -> &'static Pass {
@@ -40,7 +42,8 @@ pub fn sample_of(graph: &Graph) -> Sample {
 
 /// Every output and state of every run.
 pub fn values(sample: &Sample, graph: &Graph) -> Vec<Evaluation> {
-    sample::evaluate(sample, graph, EvalOptions::default()).unwrap_or_else(|e| panic!("{}: {e}", sample.label))
+    sample::evaluate(sample, graph, EvalOptions::default())
+        .unwrap_or_else(|e| panic!("{}: {e}", sample.label))
 }
 
 /// Panics unless both graphs give the same bits, all NaNs being one.
@@ -57,17 +60,29 @@ pub fn assert_close(sample: &Sample, before: &Graph, after: &Graph, tolerance: f
     for (run, (a, b)) in a.iter().zip(&b).enumerate() {
         for (i, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
             let name = &before.outputs()[i].name;
-            assert!(same(x, y), "{what}: {}: output {name} of run {run} differs: {}", sample.label, difference(x, y));
+            assert!(
+                same(x, y),
+                "{what}: {}: output {name} of run {run} differs: {}",
+                sample.label,
+                difference(x, y)
+            );
         }
         for (i, (x, y)) in a.states.iter().zip(&b.states).enumerate() {
-            assert!(same(x, y), "{what}: {}: state {i} of run {run} differs: {}", sample.label, difference(x, y));
+            assert!(
+                same(x, y),
+                "{what}: {}: state {i} of run {run} differs: {}",
+                sample.label,
+                difference(x, y)
+            );
         }
     }
 }
 
 fn same(a: &Array, b: &Array, tolerance: f64) -> bool {
     let data = match (&a.data, &b.data) {
-        (Data::Float(x), Data::Float(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_float(*x, *y, tolerance)),
+        (Data::Float(x), Data::Float(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_float(*x, *y, tolerance))
+        }
         (x, y) => x == y,
     };
     a.dtype == b.dtype && a.shape == b.shape && data

@@ -226,7 +226,8 @@ impl Random {
         if ty.rank() != 3 {
             return x;
         }
-        let split = vec![ty.shape[0].clone(), ty.shape[1].clone(), DimExpr::constant(2), DimExpr::constant(2)];
+        let split =
+            vec![ty.shape[0].clone(), ty.shape[1].clone(), DimExpr::constant(2), DimExpr::constant(2)];
         let mut heads = [x; 3];
         for h in &mut heads {
             let (w, b) = (self.param(&[4, 4]), self.param(&[4]));

@@ -5,7 +5,7 @@
 //! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not
 //! negative, so what holds at these corners holds between them.
 
-use super::Scene;
+use super::{Scene, coverage};
 use super::error::{Fault, Findings};
 use crate::plan::{Plan, Run};
 use crate::step::{Grid, StepKind, Use, View};
@@ -91,6 +91,7 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
             findings.at(id, &step.origin, fault);
         }
     }
+    coverage::check(scene, &corners, findings);
     if let Some(run) = scene.run {
         outputs(scene, run, &corners, findings);
     }

@@ -260,6 +260,14 @@ pub enum Fault {
         /// The span.
         span: Span,
     },
+    /// A value that its writers do not fill, or write twice.
+    #[error("{name}: {why}")]
+    Coverage {
+        /// The value.
+        name: String,
+        /// Which element, or how many.
+        why: String,
+    },
     /// An expression without a value for values of the symbols that the run allows.
     #[error("{what} has no value: {why}")]
     Expression {

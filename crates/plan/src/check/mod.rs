@@ -7,6 +7,7 @@
 //!   at the beginning of the next;
 //! - every RAW, WAR and WAW pair is cut by a barrier whose flags cover both accesses, by a segment border or by the
 //!   seam barrier that every GPU segment begins with; status atomics commute with themselves;
+//! - a value that several steps write is filled by them, each element once;
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
 //!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow.
 //!
@@ -17,6 +18,7 @@
 
 mod bounds;
 mod contents;
+mod coverage;
 mod error;
 mod frame;
 mod hazards;

@@ -1,11 +1,10 @@
-//! Attention: scores, softmax and the sum over values in one kernel; the scores never reach memory.
-// Rooms of the attention helper (NOT the matmul helper): shaders/attention, this file, compile lower/attention.rs.
+//! Attention kernels.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Attention::DECL];
+pub const DECLS: &[KernelDecl] = &[Attention::DECL, AttentionLanes::DECL];
 
 /// How a mask is read.
 pub mod mask {
@@ -76,10 +75,32 @@ attention! {
     }
 }
 
-/// A chosen kernel form and the tile of the result one workgroup makes.
+attention! {
+    /// As `attention`, for subgroups of 8 that are the vectors of a CPU; keys at most W wide.
+    pub struct AttentionLanes = "attention_lanes" in "attention/lanes.comp";
+    grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
+    variants {
+        w32: zero needs [SubgroupSize(8), Int64] { "W": "32", "ROWS": "8", "WORDS64": "1" };
+        w64: zero needs [SubgroupSize(8), Int64] { "W": "64", "ROWS": "4", "WORDS64": "1" };
+        w128: zero needs [SubgroupSize(8), Int64] { "W": "128", "ROWS": "2", "WORDS64": "1" }
+    }
+}
+
+/// Which kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// [`Attention`].
+    Tile,
+    /// [`AttentionLanes`].
+    Lanes,
+}
+
+/// A chosen kernel and the tile of the result one workgroup makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The variant.
+    /// The kernel.
+    pub form: Form,
+    /// Its variant.
     pub variant: &'static str,
     /// Queries of a tile.
     pub rows: u64,
@@ -87,7 +108,16 @@ pub struct Choice {
     pub columns: u64,
 }
 
-/// The form for a shape on a target.
-pub fn choose(_target: &pumice_types::Target) -> Choice {
-    Choice { variant: Attention::plain, rows: 16, columns: 256 }
+/// The form for keys of width `d` and values of width `dv` on a target.
+pub fn choose(target: &pumice_types::Target, d: u64, dv: u64) -> Choice {
+    let f = &target.features;
+    if f.cpu && f.int64 && f.subgroup_size == 8 && d <= 128 {
+        let (variant, rows, columns) = match d.max(dv.min(128)) {
+            0..=32 => (AttentionLanes::w32, 64, 32),
+            33..=64 => (AttentionLanes::w64, 32, 64),
+            _ => (AttentionLanes::w128, 16, 128),
+        };
+        return Choice { form: Form::Lanes, variant, rows, columns };
+    }
+    Choice { form: Form::Tile, variant: Attention::plain, rows: 16, columns: 256 }
 }

@@ -175,12 +175,27 @@ impl Embedder {
     }
 }
 
-/// Rows in groups of at most `max_batch`, longest first, so that a group's rows are about equally long and the first
-/// group shows at once whether the device can hold the largest.
+/// Lengths below this share a group whatever they are: such runs cost the same.
+const SHORT: usize = 32;
+
+/// Rows in groups of at most `max_batch`, longest first, so that the first group shows at once whether the device can
+/// hold the largest. A group's shortest row is at least half as long as its longest, or both are short: what is padded
+/// is computed for nothing.
 fn groups(rows: &[Vec<i32>], max_batch: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|&i| (std::cmp::Reverse(rows[i].len()), i));
-    order.chunks(max_batch.max(1)).map(<[usize]>::to_vec).collect()
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for i in order {
+        let fits = |group: &Vec<usize>| {
+            let longest = rows[group[0]].len();
+            group.len() < max_batch && (longest <= SHORT || 2 * rows[i].len() >= longest)
+        };
+        match groups.last_mut().filter(|g| fits(g)) {
+            Some(group) => group.push(i),
+            None => groups.push(vec![i]),
+        }
+    }
+    groups
 }
 
 #[cfg(test)]
@@ -192,5 +207,7 @@ mod tests {
         let rows: Vec<Vec<i32>> = [3, 9, 1, 9, 4, 0, 2].iter().map(|&n| vec![0; n]).collect();
         assert_eq!(groups(&rows, 3), [vec![1, 3, 4], vec![0, 6, 2], vec![5]]);
         assert!(groups(&[], 3).is_empty());
+        let rows: Vec<Vec<i32>> = [30, 200, 90, 100, 40, 1, 60].iter().map(|&n| vec![0; n]).collect();
+        assert_eq!(groups(&rows, 9), [vec![1, 3], vec![2, 6], vec![4, 0], vec![5]]);
     }
 }

@@ -1,0 +1,104 @@
+//! Values that several steps write, or one through a view with holes: together the writes fill the value, and no two
+//! of them share an element. Tried where the run's ranges end.
+
+use super::Scene;
+use super::bounds::Corners;
+use super::error::{Fault, Findings};
+use crate::plan::{ContentOrigin, PlanValue};
+use crate::step::{Access, ContentId, Use, View};
+use pumice_types::{Bindings, DimExpr};
+use std::ops::Range;
+
+/// Above this many runs of contiguous elements only their number is compared.
+const MOST_RUNS: u64 = 1 << 16;
+
+/// Checks every value that steps write.
+pub(super) fn check(scene: &Scene<'_>, corners: &Corners, findings: &mut Findings) {
+    let mut writers: Vec<Vec<&Use>> = vec![Vec::new(); scene.program.values.len()];
+    for u in scene.program.steps.iter().flat_map(|s| &s.uses) {
+        if matches!(u.access, Access::ShaderWrite | Access::HostWrite) {
+            writers[u.content.0 as usize].push(u);
+        }
+    }
+    for (i, (value, uses)) in scene.program.values.iter().zip(&writers).enumerate() {
+        let made = matches!(value.origin, ContentOrigin::Step | ContentOrigin::Derived);
+        if !made || uses.is_empty() || whole(value, uses) {
+            continue;
+        }
+        if let Some(why) = corners.defaults.iter().find_map(|b| filled(value, uses, b).err()) {
+            let name = scene.name(ContentId(i as u32));
+            findings.add(Fault::Coverage { name, why });
+        }
+    }
+}
+
+/// Whether one write of as many elements, row-major and contiguous, says it all.
+fn whole(value: &PlanValue, uses: &[&Use]) -> bool {
+    let elements = |shape: &[DimExpr]| shape.iter().fold(DimExpr::constant(1), |n, d| n * d.clone());
+    matches!(uses, [u] if u.span == value.span && u.view.is_dense() && elements(&u.view.shape) == elements(&value.shape))
+}
+
+/// `Err` says what is missing or written twice.
+fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
+    let width = uses[0].view.storage.element_bytes(uses[0].view.dtype);
+    if uses.iter().any(|u| u.view.storage.element_bytes(u.view.dtype) != width) {
+        return Err("its writers see elements of several widths".into());
+    }
+    let wanted = count(&value.shape, bindings)?;
+    let mut written = 0u64;
+    let mut pieces = 0u64;
+    for u in uses {
+        let n = count(&u.view.shape, bindings)?;
+        written = written.saturating_add(n);
+        pieces = pieces.saturating_add(n / inner(&u.view, bindings)?.max(1));
+    }
+    if written != wanted {
+        return Err(format!("{wanted} elements, {written} written"));
+    }
+    if pieces > MOST_RUNS {
+        return Ok(());
+    }
+    let mut all = Vec::new();
+    for u in uses {
+        let first = (u.span.offset - value.span.offset).0 / width;
+        runs(&u.view, bindings, i128::from(first), &mut all)?;
+    }
+    all.sort_unstable_by_key(|r| r.start);
+    let mut next = 0;
+    for run in all.iter().filter(|r| !r.is_empty()) {
+        if run.start != next {
+            let what = if run.start < next { "written twice" } else { "not written" };
+            return Err(format!("element {} is {what}", run.start.min(next)));
+        }
+        next = run.end;
+    }
+    Ok(())
+}
+
+fn count(shape: &[DimExpr], bindings: &Bindings) -> Result<u64, String> {
+    let extents = shape.iter().map(|d| d.eval_extent(bindings).map_err(|e| e.to_string()));
+    extents.collect::<Result<Vec<u64>, _>>().map(|e| e.into_iter().fold(1, u64::saturating_mul))
+}
+
+/// Elements of the innermost axis, where they are contiguous.
+fn inner(view: &View, bindings: &Bindings) -> Result<u64, String> {
+    match (view.shape.last(), view.strides.last()) {
+        (Some(extent), Some(stride)) if stride.is(1) => extent.eval_extent(bindings).map_err(|e| e.to_string()),
+        _ => Ok(1),
+    }
+}
+
+/// The contiguous elements of a view, from element `first` of the value on.
+fn runs(view: &View, bindings: &Bindings, first: i128, all: &mut Vec<Range<i128>>) -> Result<(), String> {
+    let eval = |e: &DimExpr| e.eval(bindings).map(i128::from).map_err(|e| e.to_string());
+    let length = inner(view, bindings)?;
+    let contiguous = view.strides.last().is_some_and(|s| s.is(1));
+    let outer = view.shape.len() - usize::from(contiguous);
+    let mut starts = vec![first + eval(&view.offset)?];
+    for (extent, stride) in view.shape[..outer].iter().zip(&view.strides) {
+        let (extent, stride) = (eval(extent)?, eval(stride)?);
+        starts = starts.iter().flat_map(|s| (0..extent).map(move |i| s + i * stride)).collect();
+    }
+    all.extend(starts.into_iter().map(|s| s..s + i128::from(length)));
+    Ok(())
+}

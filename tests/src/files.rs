@@ -1,0 +1,36 @@
+//! Files that suites read: checked-in data, and the real model where it was downloaded.
+
+use pumice_import::{SafetensorsFile, WeightSource};
+use std::path::{Path, PathBuf};
+
+/// `tests/data`, or the folder that `PUMICE_TEST_DATA` names (for test programs that run on another machine).
+pub fn data() -> PathBuf {
+    match std::env::var_os("PUMICE_TEST_DATA") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("data"),
+    }
+}
+
+/// all-MiniLM-L6-v2 in Hugging Face layout: the folder that `PUMICE_MINILM` names, else where `cargo xtask demo` has
+/// put it.
+pub fn minilm() -> Option<PathBuf> {
+    let named = std::env::var_os("PUMICE_MINILM").map(PathBuf::from);
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
+        PathBuf::from,
+    );
+    named.into_iter().chain([target.join("demo/all-MiniLM-L6-v2")]).find(|f| f.join("config.json").exists())
+}
+
+/// The sentences that golden embeddings were made of.
+pub fn sentences() -> Vec<String> {
+    let text = std::fs::read_to_string(data().join("minilm/sentences.txt")).expect("checked in");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Rows of the tensor `embeddings` of a golden file.
+pub fn golden(path: &Path) -> Vec<Vec<f32>> {
+    let tensor = SafetensorsFile::open(path).expect("checked in").load("embeddings").expect("in the file");
+    let width = tensor.shape()[1] as usize;
+    tensor.to_vec::<f32>().expect("f32").chunks(width).map(<[f32]>::to_vec).collect()
+}

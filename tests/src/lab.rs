@@ -1,0 +1,101 @@
+//! A device under test with what suites do on it: compile, check, load, fill.
+
+use crate::device;
+use crate::op_suite::checked;
+use pumice_compile::Options;
+use pumice_cpu_ref::{Interpreter, RefEval, RefHostOps};
+use pumice_import::Model;
+use pumice_ir::Graph;
+use pumice_plan::Plan;
+use pumice_runtime::{Device, Executable};
+use pumice_types::Target;
+use pumice_vulkan::{DeviceOptions, VulkanDevice};
+use std::sync::Arc;
+
+/// A device under test.
+pub struct Lab {
+    /// The device.
+    pub device: Arc<dyn Device>,
+    /// The same, where it is a Vulkan device.
+    pub vulkan: Option<Arc<VulkanDevice>>,
+}
+
+impl Lab {
+    /// The interpreter.
+    pub fn interpreter() -> Lab {
+        Lab { device: Arc::new(Interpreter::new(Target::lavapipe())), vulkan: None }
+    }
+
+    /// The Vulkan device of [`device::pick`].
+    pub fn vulkan() -> Lab {
+        Lab::vulkan_with(&DeviceOptions::default())
+    }
+
+    /// The Vulkan device of [`device::pick`] with options.
+    pub fn vulkan_with(options: &DeviceOptions) -> Lab {
+        let device = device::open(options);
+        Lab { device: device.clone(), vulkan: Some(device) }
+    }
+
+    /// Whether this is a Vulkan device: fast, and close to the evaluator instead of equal to it.
+    pub fn is_vulkan(&self) -> bool {
+        self.vulkan.is_some()
+    }
+
+    /// The checked plan of a graph for this device.
+    ///
+    /// # Panics
+    /// If the graph does not compile or the checker finds a fault.
+    pub fn plan(&self, graph: &Graph, options: &Options) -> Plan {
+        let plan = pumice_compile::compile(graph, self.device.target(), options, &RefEval);
+        let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", graph.name()));
+        checked(&plan).unwrap_or_else(|e| panic!("{}: {e}", graph.name()));
+        plan
+    }
+
+    /// A plan on the device.
+    ///
+    /// # Panics
+    /// If it cannot be loaded.
+    pub fn load(&self, plan: Plan) -> Executable {
+        Executable::new(self.device.clone(), plan, Arc::new(RefHostOps)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// A graph compiled and loaded.
+    pub fn executable(&self, graph: &Graph, options: &Options) -> Executable {
+        self.load(self.plan(graph, options))
+    }
+
+    /// A model compiled, loaded, and filled with its weights.
+    ///
+    /// # Panics
+    /// If one of these fails.
+    pub fn model(&self, model: &Model, options: &Options) -> Executable {
+        let exe = self.executable(&model.graph, options);
+        for id in model.graph.params() {
+            let name = &model.graph.value(id).name;
+            let tensor = model.weights.load(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+            exe.set_param_view(name, tensor.view()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+        exe
+    }
+}
+
+/// Makes, of functions that take a [`Lab`], one test on the interpreter and one on the Vulkan device each.
+#[macro_export]
+macro_rules! on_every_device {
+    ($($name:ident),* $(,)?) => {
+        mod on_interpreter {$(
+            #[test]
+            fn $name() {
+                super::$name(&$crate::Lab::interpreter());
+            }
+        )*}
+        mod on_device {$(
+            #[test]
+            fn $name() {
+                super::$name(&$crate::Lab::vulkan());
+            }
+        )*}
+    };
+}

@@ -1,0 +1,137 @@
+//! Suite 1: every sample of every op on the interpreter, on Vulkan, and on Vulkan's descriptor form under validation.
+//!
+//! Neighbouring ops make a part, so that parts run side by side and pipelines are shared within one.
+
+use pumice_ir::Op;
+use pumice_tests::known::Known;
+use pumice_tests::op_suite::{Case, Runner, cases, part_of_cases, run_all};
+use std::collections::BTreeSet;
+
+/// Parts of the suite, and the numbers of the tests below.
+const PARTS: usize = 6;
+/// Values larger than this say nothing new of an interpreted plan.
+const INTERPRETED: u64 = 1 << 18;
+
+/// The list of a runner, as far as it speaks of these cases.
+fn known(text: &str, cases: &[Case]) -> Known {
+    let names: BTreeSet<String> = cases.iter().map(Case::name).collect();
+    Known::parse(text).only(|name| names.contains(name))
+}
+
+fn run_part(runner: &Runner, what: &str, list: &str, part: usize) {
+    let cases = part_of_cases(part, PARTS);
+    let summary = run_all(runner, &cases, |_, _| {});
+    assert_eq!(summary.passed + summary.failed.len() + summary.excluded.len(), cases.len());
+    summary.assert_as_known(what, &known(list, &cases));
+}
+
+/// A3: enough samples, each with a name of its own, all in some part; lists name existing ones.
+#[test]
+fn samples_are_many_and_counted_once() {
+    let all = cases(None);
+    let names: BTreeSet<String> = all.iter().map(Case::name).collect();
+    println!("{} samples of {} ops", all.len(), Op::NAMES.len());
+    assert!(all.len() >= 3000, "{} samples", all.len());
+    assert_eq!(names.len(), all.len(), "two samples of one name");
+    assert_eq!((0..PARTS).map(|p| part_of_cases(p, PARTS).len()).sum::<usize>(), all.len());
+    let lists = [
+        include_str!("../known/interpreter.txt"),
+        include_str!("../known/vulkan.txt"),
+        include_str!("../known/descriptor.txt"),
+    ];
+    for list in lists {
+        let unknown: Vec<String> =
+            Known::parse(list).names().filter(|n| !names.contains(*n)).map(str::to_owned).collect();
+        assert!(unknown.is_empty(), "listed and not a sample: {unknown:?}");
+    }
+}
+
+macro_rules! parts {
+    ($run:ident: $($name:ident $part:literal),*) => {$(
+        #[test]
+        fn $name() {
+            $run($part);
+        }
+    )*};
+}
+
+mod on_interpreter {
+    use super::*;
+
+    fn run(part: usize) {
+        let list = include_str!("../known/interpreter.txt");
+        run_part(&Runner::interpreter(INTERPRETED), "interpreter", list, part);
+    }
+
+    parts!(run: part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5);
+}
+
+mod on_device {
+    use super::*;
+    use pumice_runtime::Executable;
+    use pumice_tests::device;
+    use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation};
+
+    /// What the evaluator can hold beside the others.
+    const VULKAN: u64 = 1 << 22;
+    /// The layer looks at every operand of every dispatch.
+    const VALIDATED: u64 = 20_000;
+
+    fn run(part: usize) {
+        let device = device::open(&DeviceOptions::default());
+        run_part(&Runner::new(device, VULKAN), "vulkan", include_str!("../known/vulkan.txt"), part);
+    }
+
+    parts!(run: part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5);
+
+    fn validated() -> DeviceOptions {
+        DeviceOptions {
+            validation: Validation::Synchronization,
+            addressing: Addressing::Descriptor,
+            ..DeviceOptions::default()
+        }
+    }
+
+    fn run_validated(part: usize) {
+        let device = device::open(&validated());
+        let log = device.messages().clone();
+        run_part(
+            &Runner::descriptor(device, VALIDATED),
+            "descriptor",
+            include_str!("../known/descriptor.txt"),
+            part,
+        );
+        assert_eq!(log.take(), [], "the validation layer has nothing to say");
+    }
+
+    parts!(run_validated: validated_part_0 0, validated_part_1 1, validated_part_2 2, validated_part_3 3,
+        validated_part_4 4, validated_part_5 5);
+
+    /// The positive control: a plan of the compiler without one of its barriers is reported, with it not.
+    #[test]
+    fn a_missing_barrier_is_reported() {
+        let case = cases(Some("layer_norm")).into_iter().find(|c| c.elements() > 1000).expect("a large one");
+        let graph = pumice_tests::graphs::chain();
+        let mut seen = 0;
+        for broken in [false, true] {
+            let device = device::open(&validated());
+            let log = device.messages().clone();
+            let runner = Runner::descriptor(device, VALIDATED);
+            assert_eq!(runner.run(&case), pumice_tests::op_suite::Outcome::Passed);
+            let mut plan = runner.plan(&graph).expect("compiles");
+            if broken {
+                let levels = &mut plan.runs[0].program.levels;
+                seen = levels.iter_mut().map(|l| usize::from(l.barrier.take().is_some())).sum();
+            }
+            let exe = Executable::new(runner.device.clone(), plan, runner.host.clone()).expect("loads");
+            let mut session = exe.session().expect("a session");
+            let x = vec![0.5f32; 64 * 64];
+            session.run(&[("x", pumice_types::TensorView::f32(&x, [64, 64]))]).expect("runs");
+            drop((session, exe, runner));
+            let messages = log.take();
+            assert_eq!(messages.iter().any(Message::is_hazard), broken, "{messages:#?}");
+            assert!(messages.iter().all(Message::is_hazard), "{messages:#?}");
+        }
+        assert!(seen >= 2, "{seen} barriers were taken out");
+    }
+}
