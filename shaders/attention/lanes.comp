@@ -62,10 +62,10 @@ void soften(int key0, uint row0, uint last_row) {
             s[c * ROWS + r] = x;
             m = max(m, x);
         }
-        float scale = row_max[r] < LOWEST ? 0.0 : weight(row_max[r], m);
+        float shrink = row_max[r] < LOWEST ? 0.0 : weight(row_max[r], m);
         row_max[r] = m;
-        row_sum[r] *= scale;
-        [[unroll]] for (uint j = 0u; j < WQ; j++) acc[r * WQ + j] *= scale;
+        row_sum[r] *= shrink;
+        [[unroll]] for (uint j = 0u; j < WQ; j++) acc[r * WQ + j] *= shrink;
         [[unroll]] for (uint c = 0u; c < 8u; c++) {
             float p = weight(s[c * ROWS + r], m);
             s[c * ROWS + r] = p;
@@ -75,9 +75,14 @@ void soften(int key0, uint row0, uint last_row) {
 }
 
 void add_values(vec4 v[WQ]) {
-    [[unroll]] for (uint c = 0u; c < 8u; c++) [[unroll]] for (uint j = 0u; j < WQ; j++) {
-        vec4 b = subgroupBroadcast(v[j], c);
-        [[unroll]] for (uint r = 0u; r < ROWS; r++) acc[r * WQ + j] = fma(vec4(s[c * ROWS + r]), b, acc[r * WQ + j]);
+    [[unroll]] for (uint j = 0u; j < WQ; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+        float b[8];
+        [[unroll]] for (uint c = 0u; c < 8u; c++) b[c] = subgroupBroadcast(v[j][e], c);
+        [[unroll]] for (uint r = 0u; r < ROWS; r++) {
+            float sum = acc[r * WQ + j][e];
+            [[unroll]] for (uint c = 0u; c < 8u; c++) sum = fma(s[c * ROWS + r], b[c], sum);
+            acc[r * WQ + j][e] = sum;
+        }
     }
 }
 

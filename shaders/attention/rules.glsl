@@ -10,13 +10,18 @@ const uint NOTHING = 0x80000000u;
 const uint MASK_BOOL = 1u, MASK_FLOAT = 2u;
 const uint LENGTH_ARG = 1u, LENGTH_OPERAND = 2u;
 
-int total, offset;
-uint mask_base;
+int total, offset, left, right;
+uint mask_base, mask_row, mask_col;
+float scale, softcap;
 
 float minus_inf() { return uintBitsToFloat(0xff800000u); }
 
-// Sets what belongs to one batch entry and query head.
+// Sets what belongs to one batch entry and query head. Arguments are read here once: each read is one of memory.
 void place_keys(uint b, uint h) {
+    left = arg_left();
+    right = arg_right();
+    scale = arg_scale();
+    softcap = arg_softcap();
     total = int(arg_sk());
     offset = 0;
     if (LENGTH != 0u) {
@@ -26,11 +31,13 @@ void place_keys(uint b, uint h) {
     }
     if (MASK_KIND != 0u) total = min(total, int(arg_mask_len()));
     mask_base = arg_mask_at() + b * arg_mask_b() + h * arg_mask_h();
+    mask_row = arg_mask_row();
+    mask_col = arg_mask_col();
 }
 
-int first_key(uint i) { return max(0, int(i) + offset - arg_left()); }
+int first_key(uint i) { return max(0, int(i) + offset - left); }
 
-int end_key(uint i) { return min(total, int(i) + offset + arg_right() + 1); }
+int end_key(uint i) { return min(total, int(i) + offset + right + 1); }
 
 // tanh to a few units in the last place: an odd polynomial below 5/8, e^2x above. NaN stays.
 float tanh_own(float x) {
@@ -42,14 +49,14 @@ float tanh_own(float x) {
 
 // The score of a product before the mask.
 float score(float product) {
-    float s = product * arg_scale();
-    return CAPPED == 1u ? arg_softcap() * tanh_own(s / arg_softcap()) : s;
+    float s = product * scale;
+    return CAPPED == 1u ? softcap * tanh_own(s / softcap) : s;
 }
 
 // The score after the mask; key and query lie in their ranges.
 float masked(float s, uint i, uint key) {
     if (MASK_KIND == 0u) return s;
-    uint m = loadu_mask(mask_base + i * arg_mask_row() + key * arg_mask_col());
+    uint m = loadu_mask(mask_base + i * mask_row + key * mask_col);
     if (MASK_KIND == MASK_BOOL) return m != 0u ? s : minus_inf();
     return m == 0xff800000u ? minus_inf() : s + uintBitsToFloat(m);
 }
@@ -59,7 +66,7 @@ bool sees_any(uint i) {
     int first = first_key(i), end = end_key(i);
     if (MASK_KIND == 0u) return first < end;
     for (int key = first; key < end; key++) {
-        uint m = loadu_mask(mask_base + i * arg_mask_row() + uint(key) * arg_mask_col());
+        uint m = loadu_mask(mask_base + i * mask_row + uint(key) * mask_col);
         if (MASK_KIND == MASK_BOOL ? m != 0u : m != 0xff800000u) return true;
     }
     return false;

@@ -121,10 +121,10 @@ void stage_weights(vec4 s[RQ * 4 * SN]) {
         float m[4];
         [[unroll]] for (uint c = 0u; c < 4u; c++) {
             uint r = 4u * i + c, at = query(r) - row0;
-            float scale = row_scale[at];
+            float shrink = row_scale[at];
             m[c] = row_max[at];
-            sums[r] *= scale;
-            [[unroll]] for (uint j = 0u; j < ON; j++) acc[r * ON + j] *= scale;
+            sums[r] *= shrink;
+            [[unroll]] for (uint j = 0u; j < ON; j++) acc[r * ON + j] *= shrink;
         }
         [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
             vec4 p;

@@ -12,6 +12,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "attention", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/attention.plain.descriptor.spv") },
     Entry { kernel: "attention_lanes", variant: "w128", form: Form::Address, bytes: crate::module!("../spv/attention_lanes.w128.address.spv") },
     Entry { kernel: "attention_lanes", variant: "w32", form: Form::Address, bytes: crate::module!("../spv/attention_lanes.w32.address.spv") },
+    Entry { kernel: "attention_lanes", variant: "w32r2", form: Form::Address, bytes: crate::module!("../spv/attention_lanes.w32r2.address.spv") },
+    Entry { kernel: "attention_lanes", variant: "w32r4", form: Form::Address, bytes: crate::module!("../spv/attention_lanes.w32r4.address.spv") },
     Entry { kernel: "attention_lanes", variant: "w64", form: Form::Address, bytes: crate::module!("../spv/attention_lanes.w64.address.spv") },
     Entry { kernel: "elementwise_flat", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/elementwise_flat.plain.address.spv") },
     Entry { kernel: "elementwise_flat", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/elementwise_flat.plain.descriptor.spv") },

@@ -1,37 +1,56 @@
-//! Runs the op suite on a Vulkan device and prints a line per failure: `ops [op-name-part] [descriptor]`.
+//! Runs the op suite on one device and prints a line per failure, for devices that no CI has:
+//! `ops [--only PART-OF-NAME] [--descriptor] [--interp] [--max ELEMENTS] [--json FILE]`.
 
-use pumice_plan::{Meaning, Plan, Use};
-use pumice_runtime::{HostOps, HostStep};
-use pumice_tests::op_suite::{Outcome, Runner, cases, run_all};
-use std::sync::Arc;
-
-struct NoHost;
-
-impl HostOps for NoHost {
-    fn prepare(&self, _: &Plan, _: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
-        Err("no host ops here".into())
-    }
-}
+use pumice_tests::device;
+use pumice_tests::op_suite::{Outcome, Runner, Summary, cases, run_all};
+use pumice_vulkan::{Addressing, DeviceOptions, Validation};
+use std::time::Instant;
 
 fn main() {
-    let only = std::env::args().nth(1);
-    let device = pumice_vulkan::VulkanDevice::open(&Default::default(), &Default::default()).expect("a device");
-    let runner = Runner {
-        device: Arc::new(device),
-        host: Arc::new(NoHost),
-        max_elements: 1 << 22,
-        options: Default::default(),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let has = |name: &str| args.iter().any(|a| a == name);
+    let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
+    let max = value("--max").and_then(|v| v.parse().ok());
+    let runner = if has("--interp") {
+        Runner::interpreter(max.unwrap_or(1 << 18))
+    } else if has("--descriptor") {
+        let options = DeviceOptions {
+            addressing: Addressing::Descriptor,
+            validation: if has("--validate") { Validation::Synchronization } else { Validation::Off },
+            ..DeviceOptions::default()
+        };
+        Runner::descriptor(device::open(&options), max.unwrap_or(20_000))
+    } else {
+        Runner::new(device::open(&DeviceOptions::default()), max.unwrap_or(1 << 22))
     };
-    let cases = cases(only.as_deref());
+    let cases = cases(value("--only").as_deref());
+    let (start, mut slow) = (Instant::now(), Vec::new());
+    let mut began = start;
     let summary = run_all(&runner, &cases, |case, outcome| match outcome {
-        None => eprintln!("{}", case.name()),
-        Some(Outcome::Failed(why)) => {
-            println!("FAILED {}: {}", case.name(), why.chars().take(300).collect::<String>());
+        None => began = Instant::now(),
+        Some(outcome) => {
+            slow.push((began.elapsed(), case.name()));
+            if let Outcome::Failed(why) = outcome {
+                println!("FAILED {}: {}", case.name(), why.chars().take(400).collect::<String>());
+            }
         }
-        Some(_) => {}
     });
-    for (name, why) in &summary.excluded {
-        println!("excluded {name}: {why}");
+    slow.sort();
+    slow.iter().rev().take(5).for_each(|(time, name)| println!("{:8.1} ms {name}", time.as_secs_f64() * 1e3));
+    summary.print(&runner.device.name());
+    println!("{:.1} s", start.elapsed().as_secs_f64());
+    if let Some(file) = value("--json") {
+        std::fs::write(&file, json(&runner.device.name(), &summary).to_string()).expect("written");
     }
-    println!("{} passed, {} failed, {} excluded", summary.passed, summary.failed.len(), summary.excluded.len());
+    std::process::exit(i32::from(!summary.failed.is_empty()));
+}
+
+fn json(device: &str, summary: &Summary) -> serde_json::Value {
+    let pairs = |list: &[(String, String)]| {
+        list.iter().map(|(name, why)| serde_json::json!({ "name": name, "why": why })).collect::<Vec<_>>()
+    };
+    serde_json::json!({
+        "device": device, "passed": summary.passed,
+        "failed": pairs(&summary.failed), "excluded": pairs(&summary.excluded),
+    })
 }

@@ -98,15 +98,55 @@ impl Kernel {
         changed
     }
 
-    /// Comparisons of that kind in functions of that name become true whatever they compare.
+    /// Integer comparisons of that kind in functions of that name become true whatever they compare.
     pub fn always(&mut self, function: &str, comparison: Op) -> usize {
-        let class = Instruction::new(Op::IEqual, None, None, vec![]).class;
+        self.compare_with_itself(function, comparison, Op::IEqual)
+    }
+
+    /// Integer comparisons of that kind in functions of that name become false whatever they compare.
+    pub fn never(&mut self, function: &str, comparison: Op) -> usize {
+        self.compare_with_itself(function, comparison, Op::INotEqual)
+    }
+
+    fn compare_with_itself(&mut self, function: &str, comparison: Op, to: Op) -> usize {
+        let class = Instruction::new(to, None, None, vec![]).class;
         let mut changed = 0;
         for body in self.bodies(function) {
             let insts = body.blocks.iter_mut().flat_map(|b| &mut b.instructions);
             for inst in insts.filter(|i| i.class.opcode == comparison) {
                 inst.class = class;
                 inst.operands[1] = inst.operands[0].clone();
+                changed += 1;
+            }
+        }
+        changed
+    }
+
+    /// Instructions of that kind in functions of that name give back their first operand.
+    pub fn first_operand(&mut self, function: &str, op: Op) -> usize {
+        let class = Instruction::new(Op::CopyObject, None, None, vec![]).class;
+        let mut changed = 0;
+        for body in self.bodies(function) {
+            for inst in body.blocks.iter_mut().flat_map(|b| &mut b.instructions).filter(|i| i.class.opcode == op) {
+                inst.class = class;
+                inst.operands.truncate(1);
+                changed += 1;
+            }
+        }
+        changed
+    }
+
+    /// Float constants within a thousandth of `near` become `by` times as large.
+    pub fn scale_constant(&mut self, near: f32, by: f32) -> usize {
+        let is_float = |i: &&Instruction| i.class.opcode == Op::TypeFloat && i.operands[0] == Operand::LiteralBit32(32);
+        let globals = &mut self.module.types_global_values;
+        let Some(float) = globals.iter().find(is_float).and_then(|i| i.result_id) else { return 0 };
+        let mut changed = 0;
+        for inst in globals.iter_mut().filter(|i| i.class.opcode == Op::Constant && i.result_type == Some(float)) {
+            let Operand::LiteralBit32(bits) = &mut inst.operands[0] else { continue };
+            let value = f32::from_bits(*bits);
+            if (value - near).abs() <= 1e-3 * near.abs() {
+                *bits = (value * by).to_bits();
                 changed += 1;
             }
         }

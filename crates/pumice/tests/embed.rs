@@ -87,7 +87,7 @@ fn json_and_npy_hold_the_same_numbers() {
         .map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")))
         .collect();
     assert_eq!(values, numbers);
-    assert!(bytes.starts_with(b"\x93NUMPY") && bytes.len() % 64 == 0);
+    assert!(bytes.starts_with(b"\x93NUMPY") && bytes.len().is_multiple_of(64));
     let left: Vec<_> = std::fs::read_dir(npy.parent().expect("a folder"))
         .expect("there")
         .filter(|e| e.as_ref().is_ok_and(|e| e.file_name().to_string_lossy().ends_with(".new")))

@@ -253,7 +253,9 @@ impl DimExpr {
         let of_term = |term: &Term| {
             term.factors.iter().fold(term.coefficient.unsigned_abs(), |d, f| match f {
                 Atom::Var(Var::Symbol(id)) => {
-                    d.saturating_mul(symbols.get(*id).map_or(1, |s| s.multiple_of.max(1)))
+                    // A symbol of one value is that number.
+                    let of_symbol = |s: &crate::symbol::Symbol| if s.min == s.max { s.min } else { s.multiple_of.max(1) };
+                    d.saturating_mul(symbols.get(*id).map_or(1, of_symbol))
                 }
                 _ => d,
             })

@@ -71,7 +71,7 @@ fn rows_by_scalars(lab: &Lab) {
     let g = GraphBuilder::new("rows");
     let x = g.input("x", f32([4u64, 3]));
     let s = g.state("s", f32([6u64, 3]));
-    let mut scalar = |name: &str, max: f64| g.scalar(name, i32::<u64>([]), 0.0, max, 0.0);
+    let scalar = |name: &str, max: f64| g.scalar(name, i32::<u64>([]), 0.0, max, 0.0);
     let (src, dst, count) = (scalar("src", 4.0), scalar("dst", 6.0), scalar("count", 4.0));
     let [src, dst, count]: [DimExpr; 3] = [src, dst, count].map(|v| g.scalar_expr(v));
     g.output("y", g.neg(x));

@@ -30,7 +30,7 @@ mod run {
 
     use indicatif::{ProgressBar, ProgressStyle};
     use pumice::embed::{EmbedOptions, Embedder, similarity_table};
-    use pumice::{Device, DeviceChoice};
+    use pumice::{Device, DeviceChoice, DeviceKind};
     use pumice_plan::print::summary;
     use pumice_vulkan::DeviceOptions;
 
@@ -106,7 +106,10 @@ mod run {
         let choice = Device::choose(&DeviceOptions { cache_dir: Some(cache), ..DeviceOptions::default() });
         say(&format!("device: {} ({})\n", choice.device.name(), choice.why))?;
         if let Some(better) = &choice.better {
-            say(&format!("faster: {better}\n{}", drivers::advice()))?;
+            say(&format!("faster: {better}\n"))?;
+        }
+        if choice.device.kind() == DeviceKind::Interpreter {
+            say(&drivers::advice())?;
         }
         Ok(choice)
     }

@@ -2,7 +2,9 @@
 //! answers, the device suites are left out, counted, and said to be so. Never here: a suite.
 //!
 //! A test needs a Vulkan driver if its binary is named `device_*` or if it stands in a module `on_device`.
-//! Such a test never skips itself: without a driver it fails, so leaving it out is decided here alone.
+//! Such a test never skips itself: without a driver it fails, so leaving it out is decided here alone. Likewise a test
+//! that takes minutes or needs a downloaded model is ignored with a reason that begins with `long:` or `model:`, and
+//! runs with `--long`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -26,6 +28,9 @@ pub struct Args {
     /// First install Mesa's drivers and the validation layer with apt
     #[arg(long)]
     install: bool,
+    /// Also run what takes minutes or needs all-MiniLM-L6-v2 (`cargo xtask demo` fetches it)
+    #[arg(long)]
+    long: bool,
     /// The nextest profile
     #[arg(long, value_name = "NAME", default_value = "default")]
     profile: String,
@@ -61,6 +66,10 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         }
         Err(reason) => Some(reason),
     };
+    let model = checkout.model_folder()?;
+    if args.long && !model.exists() {
+        return Err(Failure::said("--long needs all-MiniLM-L6-v2: run `cargo xtask demo` once"));
+    }
     let mut doc = child::cargo();
     doc.args(["test", "--doc", "--quiet"]).args(WORKSPACE).current_dir(&checkout.root);
     let documentation = child::run(&mut doc);
@@ -77,12 +86,17 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
 }
 
 const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
+/// Tests read the model's folder from here.
+const MODEL: &str = "PUMICE_MINILM";
 const WITH_LIBRARIES: [&str; 2] = ["--features", "xtask/libraries"];
 
 fn nextest(args: &Args, checkout: &Checkout, with_device: bool) -> Outcome {
     let mut command = child::cargo();
     command.args(["nextest", "run", "--no-tests", "pass", "--profile", &args.profile]);
     command.args(WORKSPACE).args(WITH_LIBRARIES).current_dir(&checkout.root);
+    if args.long {
+        command.args(["--run-ignored", "all"]).env(MODEL, checkout.model_folder()?);
+    }
     if !with_device {
         command.args(["--filterset", &format!("not ({DEVICE_SUITES})")]);
     }
@@ -111,6 +125,9 @@ fn cargo_test(args: &Args, checkout: &Checkout, with_device: bool) -> Outcome {
         }
     }
     command.arg("--").args(&args.rest).current_dir(&checkout.root);
+    if args.long {
+        command.arg("--include-ignored").env(MODEL, checkout.model_folder()?);
+    }
     if !with_device {
         command.args(["--skip", "on_device::"]);
     }

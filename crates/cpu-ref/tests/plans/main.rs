@@ -3,3 +3,4 @@
 mod harness;
 mod op_samples;
 mod random;
+mod sessions;

@@ -1,49 +1,77 @@
 //! Evaluates nodes whose operands are all constants (OPS F18), up to a size. Leaves states, statuses and large results
 //! alone, and expansions: a number that is broadcast is written into kernels, a filled tensor would be read from memory.
-//! Dtype and rounding are those of the run-time path, because the evaluator is the same.
+//! Dtype and rounding are those of the run-time path, because the evaluator is the same. After: no node but those has
+//! constants alone for operands.
 
 use crate::pipeline::PassCx;
 use pumice_ir::ops::{Constant, Op};
-use pumice_ir::{Graph, GraphBuilder, Node, Patch};
+use pumice_ir::{Graph, GraphBuilder, Node, Patch, ValueId};
 use pumice_types::Tensor;
 use std::sync::Arc;
 
 /// Results with more elements than this stay nodes: the load program computes them once anyway.
 const MAX_ELEMENTS: u64 = 1 << 16;
 
-/// One patch for every node that is constant.
+/// Tensors of the values that are constant or become it.
+type Known = Vec<Option<Arc<Tensor>>>;
+
+/// One patch for every node that is constant and used by one that is not.
 pub fn fold_constants(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
-    graph.nodes().filter_map(|(_, node)| fold(graph, node, cx)).collect()
+    let mut known: Known = vec![None; graph.value_count()];
+    let mut folded = Vec::new();
+    for (_, node) in graph.nodes() {
+        if let Op::Constant(c) = &node.op {
+            known[node.output().index()] = Some(c.data.clone());
+        } else if let Some(results) = fold(graph, node, &known, cx) {
+            for (&v, data) in node.outputs.iter().zip(results) {
+                known[v.index()] = Some(Arc::new(data));
+            }
+            folded.push(node);
+        }
+    }
+    let needed = needed(graph, &known);
+    folded.into_iter().filter_map(|node| patch(graph, node, &known, &needed)).collect()
 }
 
-fn fold(graph: &Graph, node: &Node, cx: &PassCx<'_>) -> Option<Patch> {
-    let small = |v| graph.ty(v).static_shape().is_some_and(|s| s.iter().product::<u64>() <= MAX_ELEMENTS);
-    let constant = node.operands().count() > 0 && node.operands().all(|v| graph.constant_data(v).is_some());
-    if !constant || node.op.state_operand().is_some() || !node.outputs.iter().all(|&v| small(v)) {
-        return None;
+/// For every value, whether a node that stays, or the program, uses it.
+fn needed(graph: &Graph, known: &Known) -> Vec<bool> {
+    let mut needed = vec![false; graph.value_count()];
+    graph.outputs().iter().for_each(|o| needed[o.value.index()] = true);
+    for (_, node) in graph.nodes() {
+        if known[node.output().index()].is_none() {
+            node.operands().for_each(|v| needed[v.index()] = true);
+        }
     }
-    let grows = matches!(node.op, Op::Expand(_))
-        && graph.ty(node.output()).elements() != graph.ty(node.input(0)?).elements();
-    if grows || matches!(node.op, Op::State(_)) {
-        return None;
-    }
-    let results = evaluate(graph, node, cx)?;
-    let name = &graph.value(node.output()).name;
-    let mut patch = Patch::new(format!("fold {name}"));
-    for (&v, data) in node.outputs.iter().zip(results) {
-        let new = patch.add(Constant { data: Arc::new(data) }, graph.value(v).name.clone(), &[]);
+    needed
+}
+
+fn patch(graph: &Graph, node: &Node, known: &Known, needed: &[bool]) -> Option<Patch> {
+    let mut patch = Patch::new(format!("fold {}", graph.value(node.output()).name));
+    for &v in node.outputs.iter().filter(|v| needed[v.index()]) {
+        let data = known[v.index()].clone()?;
+        let new = patch.add(Constant { data }, graph.value(v).name.clone(), &[]);
         patch.replace(v, new);
     }
-    Some(patch)
+    (!patch.replace.is_empty()).then_some(patch)
 }
 
-fn evaluate(graph: &Graph, node: &Node, cx: &PassCx<'_>) -> Option<Vec<Tensor>> {
+fn fold(graph: &Graph, node: &Node, known: &Known, cx: &PassCx<'_>) -> Option<Vec<Tensor>> {
+    let elements =
+        |v: ValueId| graph.ty(v).static_shape().map(|s| s.iter().fold(1, |n: u64, &d| n.saturating_mul(d)));
+    let small = |&v: &ValueId| elements(v).is_some_and(|n| n <= MAX_ELEMENTS);
+    let grows = matches!(node.op, Op::Expand(_)) && elements(node.output()) != elements(node.input(0)?);
+    let is_state = matches!(node.op, Op::State(_)) || node.op.state_operand().is_some();
+    if grows || is_state || node.operands().next().is_none() || !node.outputs.iter().all(small) {
+        return None;
+    }
     let g = GraphBuilder::new("fold");
-    let operands: Vec<_> = node
-        .inputs
-        .iter()
-        .map(|v| v.and_then(|v| graph.constant_data(v)).map(|t| g.constant(t.clone())))
-        .collect();
+    let mut operands = Vec::with_capacity(node.inputs.len());
+    for v in &node.inputs {
+        operands.push(match v {
+            Some(v) => Some(g.constant(Tensor::clone(known[v.index()].as_ref()?))),
+            None => None,
+        });
+    }
     let results = g.apply_all(node.op.clone(), &operands);
     results.iter().enumerate().for_each(|(i, &r)| g.output(&format!("o{i}"), r));
     let results = cx.fold.eval(&g.build().ok()?).ok()?;

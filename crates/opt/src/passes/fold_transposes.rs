@@ -36,9 +36,7 @@ fn source(graph: &Graph, v: Option<ValueId>, a: i64, b: i64) -> Option<ValueId> 
 fn matmul(graph: &Graph, id: NodeId, node: &Node, op: &MatMul) -> Option<Patch> {
     let (a, b) = (node.input(0)?, node.input(1)?);
     let (new_a, new_b) = (source(graph, Some(a), -2, -1), source(graph, Some(b), -2, -1));
-    if new_a.or(new_b).is_none() {
-        return None;
-    }
+    new_a.or(new_b)?;
     let folded = MatMul { trans_a: op.trans_a != new_a.is_some(), trans_b: op.trans_b != new_b.is_some() };
     let operands = [PatchRef::Old(new_a.unwrap_or(a)), PatchRef::Old(new_b.unwrap_or(b))];
     let name = graph.node_name(id);

@@ -2,13 +2,12 @@
 //!
 //! A region is a set of nodes with results of one shape that one kernel computes: at most twelve operands and results
 //! together, a bounded number of instructions, nothing computed twice, several results where values in between are
-//! needed elsewhere. It is convex: no path leaves it and comes back.
-//!
-//! A region that reads a state runs before the state is overwritten, or is not formed.
+//! needed elsewhere. It is convex: no path leaves it and comes back. A region that reads a state runs before the state
+//! is overwritten, or is not formed.
 //!
 //! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), integer divisions (they report
-//! under their names), and edges between what is known when loading and what is not. Runs last: what products and norms took in is not seen
-//! here. Values are those of the graph to the bit.
+//! under their names), and edges between what is known when loading and what is not. Runs last: what products and norms
+//! took in is not seen here. Values are those of the graph to the bit.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
@@ -17,8 +16,8 @@ use pumice_ir::{Graph, NodeId, Patch};
 
 /// Slots of an elementwise kernel, operands and results.
 const SLOTS: usize = 12;
-/// Instructions of a body at most: it has no loop, and its values live in registers.
-const INSTRUCTIONS: usize = 256;
+/// Instructions of a body at most: it has no loop, and its values live in registers. A tanh is 68, a pow 184.
+const INSTRUCTIONS: usize = 512;
 
 /// One patch for every region of two nodes or more.
 pub fn form_elementwise_regions(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {

@@ -2,7 +2,6 @@
 
 use crate::device::{Device, DeviceChoice, DeviceKind};
 use crate::embed::{EmbedError, EmbedOptions, Embedder, Embeddings, read_lines, write_npy};
-use crate::error::Error;
 use indicatif::{ProgressBar, ProgressStyle};
 use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
 use pumice_vulkan::{DeviceOptions, Pick};
@@ -162,7 +161,7 @@ fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError
         }
         name => name.parse().map_or_else(|_| Pick::Name(name.to_owned()), Pick::Index),
     };
-    let device = Device::open(&pick, &options).map_err(Error::from)?;
+    let device = Device::open(&pick, &options)?;
     let why = match device.kind() {
         DeviceKind::Gpu => "asked for",
         DeviceKind::CpuDriver | DeviceKind::Interpreter => "asked for; it runs on the CPU",

@@ -49,10 +49,10 @@ mod tests {
         let embeddings = Embeddings { values: vec![1.0, 0.0, 0.0, 2.0, 3.0, 3.0], width: 2 };
         let table = similarity_table(&["first", "second\nline", "third"], &embeddings);
         let expected = "similarity
-                        1      2      3
-  1  first          1.000  0.000  0.707
-  2  second line    0.000  1.000  0.707
-  3  third          0.707  0.707  1.000
+                      1      2      3
+  1  first        1.000  0.000  0.707
+  2  second line  0.000  1.000  0.707
+  3  third        0.707  0.707  1.000
 ";
         assert_eq!(table, expected);
         assert_eq!(cosine(&[0.0], &[1.0]), 0.0);

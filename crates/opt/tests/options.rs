@@ -1,0 +1,75 @@
+//! Options of the pipeline, and graphs on which a pass could run for ever or too long.
+
+mod common;
+
+use common::{after, assert_same, optimized, sample_of};
+use pumice_cpu_ref::RefEval;
+use pumice_ir::{Graph, GraphBuilder, Op, f32};
+use pumice_opt::{OptError, OptOptions, optimize};
+use pumice_types::{DType, Target};
+
+fn chain(
+    length: usize,
+    step: impl Fn(&GraphBuilder, pumice_ir::Value) -> pumice_ir::Value,
+    x: bool,
+) -> Graph {
+    let g = GraphBuilder::new("chain");
+    let input = g.input("x", f32([2u64, 3]));
+    let mut v = if x { input } else { g.constant_scalar(DType::F32, 1.0) };
+    for _ in 0..length {
+        v = step(&g, v);
+    }
+    g.output("y", g.add(v, input));
+    g.build().expect("a chain")
+}
+
+#[test]
+fn unknown_passes_are_errors() {
+    let graph = chain(1, |g, v| g.neg(v), true);
+    let skip = |name| optimize(&graph, &Target::lavapipe(), &OptOptions::without(name), &RefEval);
+    assert!(matches!(skip("fold_constant"), Err(OptError::Skip { reason: "there is no such pass", .. })));
+    assert!(matches!(skip("decompose"), Err(OptError::Skip { .. })));
+    assert!(skip("fold_constants").is_ok());
+}
+
+#[test]
+fn long_chains_come_to_an_end() {
+    let constants = chain(500, |g, v| g.add(v, g.constant_scalar(DType::F32, 1.0)), false);
+    let folded = optimized(&constants, &OptOptions::default());
+    assert_eq!(folded.nodes().len(), 3, "x, 501, x + 501");
+    let moved = chain(300, |g, v| g.transpose(v, &[1, 0]), true);
+    let graph = after(&moved, &["eliminate_identities"]);
+    assert!(!graph.nodes().any(|(_, n)| matches!(n.op, Op::Transpose(_))), "300 exchanges are none");
+    let negated = optimized(&chain(301, |g, v| g.neg(v), true), &OptOptions::default());
+    assert_same(&sample_of(&moved), &moved, &graph, "transposes");
+    assert!(negated.nodes().len() <= 4);
+}
+
+/// A region has as many nodes as its kernel bears, and the rest is another region: nothing is refused.
+#[test]
+fn long_regions_are_cut() {
+    let graph = chain(100, |g, v| g.tanh(v), true);
+    let after = optimized(&graph, &OptOptions::default());
+    let fused = after.nodes().filter(|(_, n)| matches!(n.op, Op::Fused(_))).count();
+    assert!((10..40).contains(&fused), "{fused} regions");
+    assert_same(&sample_of(&graph), &graph, &after, "tanh of tanh");
+}
+
+/// The time grows with the graph, not with its square: 4,000 nodes in well under a second even unoptimized.
+#[test]
+fn large_graphs_are_quick() {
+    let g = GraphBuilder::new("large");
+    let mut x = g.input("x", f32([4u64, 8]));
+    for i in 0..400 {
+        let (w, b) = (g.param(&format!("w{i}"), f32([8u64, 8])), g.param(&format!("b{i}"), f32([8u64])));
+        let (gamma, y) = (g.param(&format!("g{i}"), f32([8u64])), g.linear(x, w, Some(b)));
+        let y = g.mul(g.sigmoid(y), y);
+        x = g.rms_norm(g.add(y, x), gamma, 1e-5);
+    }
+    g.output("y", x);
+    let graph = g.build().expect("a large graph");
+    let start = std::time::Instant::now();
+    let after = optimized(&graph, &OptOptions::default());
+    assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
+    assert_eq!(after.nodes().filter(|(_, n)| matches!(n.op, Op::Fused(_))).count(), 400);
+}
