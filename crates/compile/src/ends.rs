@@ -33,7 +33,10 @@ pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
 /// Whether a value can be made in its io slot at once: its bytes are the boundary's, one step writes them and no step
 /// reads them back from there.
 fn may_move(draft: &Draft, at: &Located) -> bool {
-    let plain = at.view.dtype.same_in_arena() && at.view.is_dense();
+    let content = &draft.contents[at.content.0 as usize];
+    // A view of part of a value leaves the rest without a place.
+    let whole = pumice_ir::shape::product(&content.shape) == pumice_ir::shape::product(&at.view.shape);
+    let plain = at.view.dtype.same_in_arena() && at.view.is_dense() && whole && at.part.is_none();
     let scratch = draft.buffer_of(at.content).home == Home::Scratch;
     let read = draft.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == at.content && !u.access.writes());
     let written = draft.steps.iter().flat_map(|s| &s.uses).filter(|u| u.content == at.content).count();

@@ -84,6 +84,7 @@ pub fn compile(graph: &Graph, target: &Target, options: &Options, fold: &dyn Con
 fn optimize(graph: &Graph, target: &Target, options: &Options, fold: &dyn ConstEval) -> Result<Graph, CompileError> {
     pumice_opt::optimize(graph, target, &options.opt, fold).map_err(|e| match e {
         pumice_opt::OptError::Verify { pass, errors } => CompileError::Pass { pass, errors },
+        skip @ pumice_opt::OptError::Skip { .. } => CompileError::Options(skip.to_string()),
         other => CompileError::Defect(other.to_string()),
     })
 }

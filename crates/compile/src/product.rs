@@ -23,6 +23,7 @@ pub struct Matrices {
 }
 
 /// Everything a product kernel needs besides its operands.
+#[derive(Clone)]
 pub struct Space {
     /// Extents of the two batch axes; unused ones are 1.
     pub batch: [DimExpr; 2],
@@ -137,6 +138,8 @@ pub fn emit(
         return Ok(());
     }
     cx.fits_u32(&elements(&y.view.shape), "the result")?;
+    let (space, epilogue) = fold_batch(space, epilogue);
+    let space = &space;
     let choice = choose(cx, space);
     let mut step = StepBuilder::new();
     let (ai, bi) = (step.touch(a, Access::ShaderRead), step.touch(b, Access::ShaderRead));
@@ -161,6 +164,29 @@ struct Ends {
     y_split: DimExpr,
     splits: u64,
     k_chunk: DimExpr,
+}
+
+/// One product of many rows instead of many products with one right operand: batch · M rows, where every operand that
+/// walks the batch does so as if its rows went on.
+fn fold_batch(space: &Space, mut epilogue: Epilogue) -> (Space, Epilogue) {
+    let mut space = space.clone();
+    for axis in [1, 0] {
+        let extent = space.batch[axis].clone();
+        let m = space.m.clone();
+        let goes_on = |x: &Matrices| x.batch[axis] == x.row.clone() * m.clone();
+        let all_go_on = goes_on(&space.a) && goes_on(&space.y) && epilogue.slots.iter().all(|s| goes_on(&s.over));
+        let inner_done = axis == 1 || space.batch[1].is(1);
+        if extent.is(1) || !inner_done || !space.b.batch[axis].is(0) || !all_go_on {
+            continue;
+        }
+        space.m = m * extent;
+        space.batch[axis] = DimExpr::constant(1);
+        let zero = || DimExpr::constant(0);
+        for x in [&mut space.a, &mut space.y].into_iter().chain(epilogue.slots.iter_mut().map(|s| &mut s.over)) {
+            x.batch[axis] = zero();
+        }
+    }
+    (space, epilogue)
 }
 
 fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<UseIndex> {

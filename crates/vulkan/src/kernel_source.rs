@@ -2,6 +2,7 @@
 
 use crate::codegen::{self, FloatControls};
 use pumice_plan::KernelCall;
+use pumice_plan::kernels;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_shaders::{Form, modules};
 use sha2::{Digest, Sha256};
@@ -37,6 +38,8 @@ impl KernelSource for CheckedInKernels {
             .ok_or_else(|| {
                 format!("kernel {}.{} has no module in {} form", call.kernel, call.variant, form.name())
             })?;
+        let controls =
+            if kernels::wants_float_controls(&call.kernel.0) { controls } else { FloatControls::default() };
         codegen::fill(&entry.words(), &call.holes, controls).map_err(|e| format!("{}: {e}", call.label()))
     }
 

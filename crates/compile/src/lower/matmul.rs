@@ -48,10 +48,11 @@ fn multiply(
 ) -> LowerResult {
     let vector_a = a.view.shape.len() == 1;
     let vector_b = b.view.shape.len() == 1;
-    let a = operand(cx, a, "a")?;
-    let b = typed_operand(cx, b)?;
-    let a = if vector_a { insert_axis(&a, 0) } else { swapped(&a, op.trans_a) };
-    let b = if vector_b { insert_axis(&b, 1) } else { swapped(&b, op.trans_b) };
+    // Steps show their operands as the graph has them; the kernel walks them as matrices.
+    let shown_a = operand(cx, a, "a")?;
+    let shown_b = typed_operand(cx, b)?;
+    let a = if vector_a { insert_axis(&shown_a, 0) } else { swapped(&shown_a, op.trans_a) };
+    let b = if vector_b { insert_axis(&shown_b, 1) } else { swapped(&shown_b, op.trans_b) };
     // The result with the axes that promotion added.
     let mut full = shape.to_vec();
     if vector_a {
@@ -66,12 +67,13 @@ fn multiply(
     }
     let slots: Vec<&View> = tail.slots.iter().map(|s| &s.view).collect();
     let (a, b, (space, over)) = match space(&full, &a.view, &b.view, &y_full.view, &slots) {
-        Some(space) => (a, b, space),
+        Some(space) => (shown_a, shown_b, space),
         None => {
             // Batches that do not collapse to two axes: the operands are broadcast in memory.
             let (a, b) = (broadcast(cx, &a, &full)?, broadcast(cx, &b, &full)?);
             let space = space(&full, &a.view, &b.view, &y_full.view, &slots);
-            (a, b, space.ok_or("batches of its epilogue do not collapse to two axes")?)
+            let shown = (unbroadcast(&a, &shown_a, op.trans_a), unbroadcast(&b, &shown_b, op.trans_b));
+            (shown.0, shown.1, space.ok_or("batches of its epilogue do not collapse to two axes")?)
         }
     };
     let slots = tail.slots.into_iter().zip(over).map(|(at, over)| SlotView { at, over }).collect();
@@ -125,6 +127,14 @@ fn swapped(at: &Located, swap: bool) -> Located {
         strides.swap(r - 2, r - 1);
     }
     restride(at, shape, strides, at.view.offset.clone())
+}
+
+/// A broadcast copy seen as the operand it was made from: index 0 of every stretched axis, axes as they were.
+fn unbroadcast(copy: &Located, original: &Located, swap: bool) -> Located {
+    let wide = swapped(copy, swap);
+    let missing = wide.view.shape.len() - original.view.shape.len();
+    let strides = wide.view.strides[missing..].to_vec();
+    restride(&wide, original.view.shape.clone(), strides, wide.view.offset.clone())
 }
 
 /// A dense copy with the batch axes of the result.

@@ -161,7 +161,7 @@ fn sample(seed: u64) -> Sample {
         }
         let last = garden.pool[garden.pool.len() - 1];
         g.output("last", last);
-        for i in 0..garden.below(3) {
+        for i in 0..2 + garden.below(3) {
             let v = garden.any();
             g.output(&format!("y{i}"), v);
         }
@@ -257,10 +257,10 @@ fn ten_thousand_random_graphs() {
 fn every_wrong_mutant_of_compiled_plans_is_flagged() {
     use pumice_plan::check::{check, judge::brute_force, mutate::mutations};
     let (mut wrong, mut harmless, mut strict, mut missed) = (0, 0, 0, Vec::new());
-    for seed in [2, 7, 10, 21, 33, 47] {
+    for seed in 0..60 {
         let sample = sample(seed);
         let graph = sample.graph.as_ref().expect("a graph");
-        let Ok(plan) = plan(graph, &Options::default()) else { continue };
+        let plan = plan(graph, &Options::default()).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
         assert_eq!(brute_force(&plan), Ok(()), "seed {seed}");
         for mutation in mutations(&plan) {
             let mutant = mutation.apply(&plan);
@@ -281,7 +281,7 @@ fn every_wrong_mutant_of_compiled_plans_is_flagged() {
     }
     println!("{wrong} wrong mutants, {harmless} harmless ones, {strict} of them refused all the same");
     assert!(missed.is_empty(), "{} not flagged:\n{}", missed.len(), missed.join("\n"));
-    assert!(wrong > 3000, "{wrong}");
+    assert!(wrong > 10_000, "{wrong}");
 }
 
 #[test]

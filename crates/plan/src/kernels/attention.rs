@@ -80,11 +80,11 @@ attention! {
     pub struct AttentionLanes = "attention_lanes" in "attention/lanes.comp";
     grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
     variants {
-        w32: zero needs [SubgroupSize(8), Int64] { "W": "32", "ROWS": "8", "WORDS64": "1" };
-        w32r4: zero needs [SubgroupSize(8), Int64] { "W": "32", "ROWS": "4", "WORDS64": "1" };
-        w32r2: zero needs [SubgroupSize(8), Int64] { "W": "32", "ROWS": "2", "WORDS64": "1" };
-        w64: zero needs [SubgroupSize(8), Int64] { "W": "64", "ROWS": "4", "WORDS64": "1" };
-        w128: zero needs [SubgroupSize(8), Int64] { "W": "128", "ROWS": "2", "WORDS64": "1" }
+        w32: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "4", "WORDS64": "1" };
+        w32r4: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "8", "WORDS64": "1" };
+        w32r2: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "2", "WORDS64": "1" };
+        w64: zero needs [Int64] { "W": "64", "ROWS": "4", "KEYS": "4", "WORDS64": "1" };
+        w128: zero needs [Int64] { "W": "128", "ROWS": "2", "KEYS": "4", "WORDS64": "1" }
     }
 }
 
@@ -113,9 +113,9 @@ pub struct Choice {
 /// The form for keys of width `d` and values of width `dv` on a target.
 pub fn choose(target: &pumice_types::Target, d: u64, dv: u64) -> Choice {
     let f = &target.features;
-    if f.cpu && f.int64 && f.subgroup_size == 8 && d <= 128 {
+    if f.cpu && f.int64 && d <= 128 {
         let (variant, rows, columns) = match d.max(dv.min(128)) {
-            0..=32 => match std::env::var("V").as_deref() { Ok("4") => (AttentionLanes::w32r4, 32, 32), Ok("2") => (AttentionLanes::w32r2, 16, 32), _ => (AttentionLanes::w32, 64, 32) },
+            0..=32 => match std::env::var("V").as_deref() { Ok("4") => (AttentionLanes::w32r4, 64, 32), Ok("2") => (AttentionLanes::w32r2, 64, 32), _ => (AttentionLanes::w32, 64, 32) },
             33..=64 => (AttentionLanes::w64, 32, 64),
             _ => (AttentionLanes::w128, 16, 128),
         };
