@@ -15,10 +15,8 @@ pub fn data() -> PathBuf {
 /// put it.
 pub fn minilm() -> Option<PathBuf> {
     let named = std::env::var_os("PUMICE_MINILM").map(PathBuf::from);
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
-        PathBuf::from,
-    );
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
     named.into_iter().chain([target.join("demo/all-MiniLM-L6-v2")]).find(|f| f.join("config.json").exists())
 }
 

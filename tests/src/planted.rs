@@ -173,7 +173,11 @@ impl KernelSource for DefectiveKernels {
 
     fn identity(&self) -> [u8; 32] {
         let mut identity = [0xdf; 32];
-        self.defect.name.bytes().enumerate().for_each(|(i, b)| identity[i % 32] ^= b.rotate_left(i as u32 % 7));
+        self.defect
+            .name
+            .bytes()
+            .enumerate()
+            .for_each(|(i, b)| identity[i % 32] ^= b.rotate_left(i as u32 % 7));
         identity
     }
 }

@@ -28,7 +28,10 @@ impl Kernel {
             [Operand::IdRef(id), Operand::LiteralString(text)] => Some((*id, text.as_str())),
             _ => None,
         });
-        named.filter(|(_, text)| text.split('(').next() == Some(name) && text.contains('(')).map(|(id, _)| id).collect()
+        named
+            .filter(|(_, text)| text.split('(').next() == Some(name) && text.contains('('))
+            .map(|(id, _)| id)
+            .collect()
     }
 
     fn bodies(&mut self, name: &str) -> impl Iterator<Item = &mut rspirv::dr::Function> {
@@ -68,11 +71,13 @@ impl Kernel {
         let mut changed = 0;
         for body in self.bodies(name) {
             for block in &mut body.blocks {
-                let Some(last) = block.instructions.last_mut().filter(|i| i.class.opcode == Op::ReturnValue) else {
+                let Some(last) = block.instructions.last_mut().filter(|i| i.class.opcode == Op::ReturnValue)
+                else {
                     continue;
                 };
                 let old = std::mem::replace(&mut last.operands[0], Operand::IdRef(fresh));
-                let inst = Instruction::new(op, Some(result_type), Some(fresh), vec![old, Operand::IdRef(constant)]);
+                let inst =
+                    Instruction::new(op, Some(result_type), Some(fresh), vec![old, Operand::IdRef(constant)]);
                 let at = block.instructions.len() - 1;
                 block.instructions.insert(at, inst);
                 fresh += 1;
@@ -90,7 +95,9 @@ impl Kernel {
         let class = Instruction::new(to, None, None, vec![]).class;
         let mut changed = 0;
         for body in self.bodies(function) {
-            for inst in body.blocks.iter_mut().flat_map(|b| &mut b.instructions).filter(|i| i.class.opcode == from) {
+            for inst in
+                body.blocks.iter_mut().flat_map(|b| &mut b.instructions).filter(|i| i.class.opcode == from)
+            {
                 inst.class = class;
                 changed += 1;
             }
@@ -127,7 +134,9 @@ impl Kernel {
         let class = Instruction::new(Op::CopyObject, None, None, vec![]).class;
         let mut changed = 0;
         for body in self.bodies(function) {
-            for inst in body.blocks.iter_mut().flat_map(|b| &mut b.instructions).filter(|i| i.class.opcode == op) {
+            for inst in
+                body.blocks.iter_mut().flat_map(|b| &mut b.instructions).filter(|i| i.class.opcode == op)
+            {
                 inst.class = class;
                 inst.operands.truncate(1);
                 changed += 1;
@@ -138,11 +147,14 @@ impl Kernel {
 
     /// Float constants within a thousandth of `near` become `by` times as large.
     pub fn scale_constant(&mut self, near: f32, by: f32) -> usize {
-        let is_float = |i: &&Instruction| i.class.opcode == Op::TypeFloat && i.operands[0] == Operand::LiteralBit32(32);
+        let is_float =
+            |i: &&Instruction| i.class.opcode == Op::TypeFloat && i.operands[0] == Operand::LiteralBit32(32);
         let globals = &mut self.module.types_global_values;
         let Some(float) = globals.iter().find(is_float).and_then(|i| i.result_id) else { return 0 };
         let mut changed = 0;
-        for inst in globals.iter_mut().filter(|i| i.class.opcode == Op::Constant && i.result_type == Some(float)) {
+        for inst in
+            globals.iter_mut().filter(|i| i.class.opcode == Op::Constant && i.result_type == Some(float))
+        {
             let Operand::LiteralBit32(bits) = &mut inst.operands[0] else { continue };
             let value = f32::from_bits(*bits);
             if (value - near).abs() <= 1e-3 * near.abs() {

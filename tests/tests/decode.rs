@@ -81,7 +81,8 @@ fn generate(session: &mut Session, tokens: usize, per: usize) -> Vec<i32> {
         made += steps;
     }
     let from = PROMPT.len() as u64;
-    let history = session.state("history").expect("there").read_rows(from..from + tokens as u64).expect("rows");
+    let history =
+        session.state("history").expect("there").read_rows(from..from + tokens as u64).expect("rows");
     history.to_vec::<i32>().expect("i32")
 }
 

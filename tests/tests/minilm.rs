@@ -34,9 +34,10 @@ fn check(what: &str, got: &[Vec<f32>], want: &[Vec<f32>]) {
 }
 
 fn open(folder: &Path, device: &Device, batch: u64) -> Embedder {
-    let encoder = EncoderOptions { max_batch: batch, ..EncoderOptions::default() };
+    let encoder = EncoderOptions { max_batch: batch };
     let options = EmbedOptions { encoder, ..EmbedOptions::default() };
-    Embedder::open(folder, device, &options, |_, _| {}).unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+    Embedder::open(folder, device, &options, |_, _| {})
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
 }
 
 fn embed(embedder: &mut Embedder, texts: &[String]) -> Vec<Vec<f32>> {
@@ -77,7 +78,8 @@ mod on_interpreter {
             println!("not run: all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`)");
             return;
         };
-        let (texts, want) = (files::sentences(), files::golden(&files::data().join("minilm/golden.safetensors")));
+        let (texts, want) =
+            (files::sentences(), files::golden(&files::data().join("minilm/golden.safetensors")));
         let mut short: Vec<usize> = (0..texts.len()).collect();
         short.sort_by_key(|&i| texts[i].len());
         let pick = |i: &usize| (texts[*i].clone(), want[*i].clone());
@@ -112,7 +114,8 @@ mod on_device {
             println!("not run: all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`)");
             return;
         };
-        let (texts, want) = (files::sentences(), files::golden(&files::data().join("minilm/golden.safetensors")));
+        let (texts, want) =
+            (files::sentences(), files::golden(&files::data().join("minilm/golden.safetensors")));
         let mut embedder = open(&folder, &device().0, 32);
         check("minilm, 50 in batches of 32", &embed(&mut embedder, &texts), &want);
         let mut got = Vec::new();
@@ -128,7 +131,9 @@ mod on_device {
     fn nothing_is_made_twice() {
         let (device, vulkan) = device();
         let folder = files::minilm().unwrap_or_else(|| {
-            println!("all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`): the tiny BERT instead");
+            println!(
+                "all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`): the tiny BERT instead"
+            );
             files::data().join("tiny/bert")
         });
         let embedder = open(&folder, &device, 32);
@@ -151,7 +156,8 @@ mod on_device {
             let low = |name: &str| plan.ranges[symbols.find(name).expect("declared").0 as usize].0;
             run(low("batch"), low("seq"));
         }
-        let count = || [Call::CreateComputePipelines, Call::BeginCommandBuffer].map(|c| vulkan.calls().count(c));
+        let count =
+            || [Call::CreateComputePipelines, Call::BeginCommandBuffer].map(|c| vulkan.calls().count(c));
         let before = count();
         let slow = vulkan.snapshot().kind == pumice_vulkan::snapshot::DeviceKind::Cpu;
         // Long sequences in large batches take a CPU driver seconds each; the lengths are what matters here.

@@ -37,9 +37,10 @@ pub fn load_or_make(model: &str, options: &PlanOptions) -> Outcome<Plan> {
 /// A graph with the ranges of its symbols that get plans of their own.
 type Program = (Graph, Cuts);
 
-/// Programs that need no file: name, and how the graph is made.
-const BUILT_IN: [(&str, fn() -> Result<Program, ModelError>); 2] =
-    [("seeded-minilm", seeded_minilm), ("tiny-decoder", tiny_decoder)];
+/// A program that needs no file: its name, and how it is made.
+type BuiltIn = (&'static str, fn() -> Result<Program, ModelError>);
+
+const BUILT_IN: [BuiltIn; 2] = [("seeded-minilm", seeded_minilm), ("tiny-decoder", tiny_decoder)];
 
 fn graph(model: &str) -> Outcome<Program> {
     let named = |e: ModelError| Failure::said(format!("{model}: {e}"));

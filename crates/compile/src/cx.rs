@@ -133,7 +133,13 @@ impl<'g> LowerCx<'g> {
     }
 
     /// A new dense buffer of any type.
-    pub fn alloc(&mut self, name: &str, home: Home, storage: Storage, ty: &ValueType) -> LowerResult<Located> {
+    pub fn alloc(
+        &mut self,
+        name: &str,
+        home: Home,
+        storage: Storage,
+        ty: &ValueType,
+    ) -> LowerResult<Located> {
         let bytes = self.upper_bytes(ty.dtype, storage, &ty.shape)?;
         let content = self.draft.add(name, home, ty.dtype, &ty.shape, bytes);
         Ok(Located { content, part: None, view: View::dense(ty.dtype, storage, &ty.shape) })
@@ -189,7 +195,8 @@ impl<'g> LowerCx<'g> {
             return Ok(Grid::Static(fold(upper)));
         }
         let rest = groups.ceil_div(&max);
-        let planes = if upper > u64::from(MAX_GROUPS).pow(2) { rest.ceil_div(&max) } else { DimExpr::constant(1) };
+        let planes =
+            if upper > u64::from(MAX_GROUPS).pow(2) { rest.ceil_div(&max) } else { DimExpr::constant(1) };
         let rows = if upper > u64::from(MAX_GROUPS) { rest.min_with(&max) } else { DimExpr::constant(1) };
         let columns = if upper > u64::from(MAX_GROUPS) { groups.min_with(&max) } else { groups.clone() };
         let word = self.frame.intern_grid([columns, rows, planes]);
@@ -218,7 +225,11 @@ impl<'g> LowerCx<'g> {
     /// Where the status block is.
     pub fn status(&self) -> Located {
         let shape = [DimExpr::constant(1)];
-        Located { content: self.status_content, part: None, view: View::dense(DType::U32, Storage::Arena, &shape) }
+        Located {
+            content: self.status_content,
+            part: None,
+            view: View::dense(DType::U32, Storage::Arena, &shape),
+        }
     }
 
     /// The content of the frame.
@@ -414,10 +425,12 @@ impl StepBuilder {
         let mut seen: Vec<DraftContent> = Vec::new();
         let mut bytes = 0u64;
         for u in &self.uses {
-            let counted = matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
+            let counted =
+                matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
             if counted && (u.access.writes() || !seen.contains(&u.content)) {
                 seen.push(u.content);
-                bytes = bytes.saturating_add(cx.upper_bytes(u.view.dtype, u.view.storage, &u.view.shape).unwrap_or(0));
+                bytes = bytes
+                    .saturating_add(cx.upper_bytes(u.view.dtype, u.view.storage, &u.view.shape).unwrap_or(0));
             }
         }
         let meaning = Meaning { graph, inputs: self.inputs, outputs: self.outputs, status: self.status };
@@ -449,7 +462,8 @@ pub fn float_storage(view: &View) -> FloatStorage {
 
 /// Meaning of the current node.
 pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
-    meaning::of_node(cx.graph, cx.graph.node(id)).map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
+    meaning::of_node(cx.graph, cx.graph.node(id))
+        .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }
 
 /// A view of the same bytes with other extents and strides, in elements.

@@ -145,7 +145,14 @@ impl Draft {
     }
 
     /// A new buffer with its first content.
-    pub fn add(&mut self, name: &str, home: Home, dtype: DType, shape: &[DimExpr], bytes: u64) -> DraftContent {
+    pub fn add(
+        &mut self,
+        name: &str,
+        home: Home,
+        dtype: DType,
+        shape: &[DimExpr],
+        bytes: u64,
+    ) -> DraftContent {
         self.buffers.push(Buffer { name: name.to_owned(), bytes, home });
         let buffer = BufferId(self.buffers.len() as u32 - 1);
         self.add_content(name, buffer, dtype, shape, None)

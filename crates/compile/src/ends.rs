@@ -38,7 +38,8 @@ fn may_move(draft: &Draft, at: &Located) -> bool {
     let whole = pumice_ir::shape::product(&content.shape) == pumice_ir::shape::product(&at.view.shape);
     let plain = at.view.dtype.same_in_arena() && at.view.is_dense() && whole && at.part.is_none();
     let scratch = draft.buffer_of(at.content).home == Home::Scratch;
-    let read = draft.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == at.content && !u.access.writes());
+    let read =
+        draft.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == at.content && !u.access.writes());
     let written = draft.steps.iter().flat_map(|s| &s.uses).filter(|u| u.content == at.content).count();
     plain && scratch && !read && written == 1
 }
@@ -100,7 +101,8 @@ fn rows(
         restride(at, shape, at.view.strides.clone(), offset)
     };
     let mut within = |first: &DimExpr, limit: &DimExpr, what: String| {
-        let mut check = |value: DimExpr| cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: what.clone() });
+        let mut check =
+            |value: DimExpr| cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: what.clone() });
         check(first.clone());
         check(count.clone());
         check(limit.clone() - first.clone() - count.clone());
@@ -126,7 +128,12 @@ pub fn reset_status(cx: &mut LowerCx<'_>) -> LowerResult {
     let groups = (cx.status_ops.len() as u32 + 1).div_ceil(256);
     let reset = DraftStep {
         kind: StepKind::Dispatch { call: call.into_call(), grid: Grid::Static([groups, 1, 1]) },
-        uses: vec![DraftUse { content: status.content, part: None, access: Access::ShaderWrite, view: status.view }],
+        uses: vec![DraftUse {
+            content: status.content,
+            part: None,
+            access: Access::ShaderWrite,
+            view: status.view,
+        }],
         origin: "status".into(),
         meaning: Meaning::none(),
         cost: Cost::default(),

@@ -35,7 +35,9 @@ pub enum CompileError {
         target: String,
     },
     /// Everything together is larger than the device.
-    #[error("the program needs {needed} (weights {weights}, states {states}, scratch {scratch}), {target} has {available}; use narrower params, a smaller upper bound of a symbol, or a smaller model")]
+    #[error(
+        "the program needs {needed} (weights {weights}, states {states}, scratch {scratch}), {target} has {available}; use narrower params, a smaller upper bound of a symbol, or a smaller model"
+    )]
     OutOfMemory {
         /// Sum of all regions.
         needed: Bytes,

@@ -71,7 +71,8 @@ fn is_transfer(access: Access) -> bool {
 
 /// Everything a barrier of this segment has to cover: what waits behind it may be anything the segment does.
 fn scope(steps: &[Step], levels: &[Level], range: std::ops::Range<u32>) -> Barrier {
-    let mut scope = Barrier { from_shader_write: true, from_shader_read: true, to_shader: true, ..Barrier::default() };
+    let mut scope =
+        Barrier { from_shader_write: true, from_shader_read: true, to_shader: true, ..Barrier::default() };
     for (_, u) in range.flat_map(|i| uses(steps, &levels[i as usize])) {
         scope.from_transfer |= is_transfer(u.access);
         scope.to_transfer |= is_transfer(u.access);

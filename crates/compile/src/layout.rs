@@ -5,7 +5,8 @@ use crate::draft::{Draft, DraftContent, Home};
 use crate::error::CompileError;
 use pumice_ir::{Graph, Op, ValueId};
 use pumice_plan::{
-    ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, Span, StateInit, StateSlot,
+    ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, Span, StateInit,
+    StateSlot,
 };
 use pumice_types::tensor::{byte_count, element_count};
 use pumice_types::{Bytes, DType, Target};
@@ -61,7 +62,7 @@ pub fn chunk_size(target: &Target) -> u64 {
 pub fn region(kind: RegionKind, size: u64, target: &Target) -> Region {
     let chunk = chunk_size(target);
     let mut chunks = vec![Bytes(chunk); (size / chunk) as usize];
-    if size % chunk > 0 {
+    if !size.is_multiple_of(chunk) {
         chunks.push(Bytes((size % chunk).next_multiple_of(SLOT_ALIGNMENT)));
     }
     Region { kind, chunks }
@@ -91,7 +92,10 @@ impl Layout {
         }
         for v in graph.leaves(|op| matches!(op, Op::Constant(_))) {
             let (_, bytes) = fixed(graph, v, target)?;
-            let data = graph.constant_data(v).cloned().ok_or_else(|| CompileError::Defect("a constant has no data".into()))?;
+            let data = graph
+                .constant_data(v)
+                .cloned()
+                .ok_or_else(|| CompileError::Defect("a constant has no data".into()))?;
             layout.constants.push(ConstantSlot { data, span: layout.weights.take(bytes) });
         }
         layout.graph_constants = layout.constants.len();
@@ -102,7 +106,14 @@ impl Layout {
             let rank = shape.len() as i64;
             let capacity_axis = op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32);
             let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
-            layout.states.push(StateSlot { name, dtype, shape, capacity_axis, init, span: states.take(bytes) });
+            layout.states.push(StateSlot {
+                name,
+                dtype,
+                shape,
+                capacity_axis,
+                init,
+                span: states.take(bytes),
+            });
         }
         layout.states_end = states.next;
         for v in graph.inputs() {
@@ -123,7 +134,9 @@ impl Layout {
         for (i, data) in hidden.iter().enumerate() {
             match self.constants.get(first + i) {
                 Some(known) if known.data == *data => {}
-                Some(_) => return Err(CompileError::Defect("ranges of the symbols made different constants".into())),
+                Some(_) => {
+                    return Err(CompileError::Defect("ranges of the symbols made different constants".into()));
+                }
                 None => {
                     let span = self.weights.take(data.bytes().len() as u64);
                     self.constants.push(ConstantSlot { data: data.clone(), span });
@@ -199,7 +212,8 @@ pub fn check_buffers(draft: &Draft, target: &Target) -> Result<(), CompileError>
 
 fn fixed(graph: &Graph, v: ValueId, target: &Target) -> Result<(Vec<u64>, u64), CompileError> {
     let info = graph.value(v);
-    let shape = info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
+    let shape =
+        info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
     let bytes = natural(info.ty.dtype, &shape);
     Ok((shape, fits(&info.name, bytes, target)?))
 }
@@ -208,7 +222,13 @@ fn natural(dtype: DType, shape: &[u64]) -> u64 {
     byte_count(dtype, shape).unwrap_or(u64::MAX)
 }
 
-fn io_slot(graph: &Graph, name: &str, v: ValueId, target: &Target, cursor: &mut Cursor) -> Result<IoSlot, CompileError> {
+fn io_slot(
+    graph: &Graph,
+    name: &str,
+    v: ValueId,
+    target: &Target,
+    cursor: &mut Cursor,
+) -> Result<IoSlot, CompileError> {
     let ty = graph.ty(v);
     let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(graph.symbols())).collect();
     let bytes = element_count(&upper).map_or(u64::MAX, |n| n.saturating_mul(ty.dtype.natural_bytes()));

@@ -39,7 +39,12 @@ use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, ScalarSlot
 use pumice_types::{Bytes, SymbolTable, Target};
 
 /// Compiles a graph for a target. `fold` evaluates what is constant.
-pub fn compile(graph: &Graph, target: &Target, options: &Options, fold: &dyn ConstEval) -> Result<Plan, CompileError> {
+pub fn compile(
+    graph: &Graph,
+    target: &Target,
+    options: &Options,
+    fold: &dyn ConstEval,
+) -> Result<Plan, CompileError> {
     let graph = optimize(graph, target, options, fold)?;
     let ranges = specialize::ranges(&graph, &options.specializations)?;
     let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
@@ -81,7 +86,12 @@ pub fn compile(graph: &Graph, target: &Target, options: &Options, fold: &dyn Con
     })
 }
 
-fn optimize(graph: &Graph, target: &Target, options: &Options, fold: &dyn ConstEval) -> Result<Graph, CompileError> {
+fn optimize(
+    graph: &Graph,
+    target: &Target,
+    options: &Options,
+    fold: &dyn ConstEval,
+) -> Result<Graph, CompileError> {
     pumice_opt::optimize(graph, target, &options.opt, fold).map_err(|e| match e {
         pumice_opt::OptError::Verify { pass, errors } => CompileError::Pass { pass, errors },
         skip @ pumice_opt::OptError::Skip { .. } => CompileError::Options(skip.to_string()),
@@ -105,10 +115,10 @@ fn lower_range(graph: &Graph, symbols: &SymbolTable, target: &Target) -> Result<
     for (id, node) in graph.nodes() {
         cx.begin(id);
         // What depends on a refused node has no place to read from and is not reported again.
-        if node.operands().all(|v| cx.is_placed(v)) {
-            if let Err(refusal) = lower::lower(&mut cx, id) {
-                refused.push(cx.unsupported(id, refusal));
-            }
+        if node.operands().all(|v| cx.is_placed(v))
+            && let Err(refusal) = lower::lower(&mut cx, id)
+        {
+            refused.push(cx.unsupported(id, refusal));
         }
     }
     if !refused.is_empty() {
@@ -124,10 +134,21 @@ fn lower_range(graph: &Graph, symbols: &SymbolTable, target: &Target) -> Result<
     for c in graph.constraints() {
         cx.checks.push(RunCheck { value: c.difference.clone(), min: 0, max: 0, what: c.what.clone() });
     }
-    Ok(Lowered { draft: cx.draft, frame: cx.frame, status_ops: cx.status_ops, checks: cx.checks, hidden: cx.hidden })
+    Ok(Lowered {
+        draft: cx.draft,
+        frame: cx.frame,
+        status_ops: cx.status_ops,
+        checks: cx.checks,
+        hidden: cx.hidden,
+    })
 }
 
-fn place_load(loads: &Loads, layout: &Layout, target: &Target, options: &Options) -> Result<pumice_plan::Program, CompileError> {
+fn place_load(
+    loads: &Loads,
+    layout: &Layout,
+    target: &Target,
+    options: &Options,
+) -> Result<pumice_plan::Program, CompileError> {
     let (frame_bytes, status_bytes) = (0, 4);
     let cx = PlaceCx { layout, derived: &loads.spans, frame_bytes, status_bytes, target, options };
     let placed = program::place(&loads.draft, &loads.draft.steps, &mut layout.run_io(), &cx)?;
@@ -227,4 +248,3 @@ fn scalars(graph: &Graph) -> Vec<ScalarSlot> {
     };
     graph.scalars().into_iter().filter_map(slot).collect()
 }
-

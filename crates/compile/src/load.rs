@@ -27,7 +27,9 @@ pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
                 let b = buffer(draft, c);
                 let home = draft.buffers[b].home;
                 match access {
-                    Access::ShaderRead => home.is_load_time() || home == Home::Scratch && derived[b] && written[b],
+                    Access::ShaderRead => {
+                        home.is_load_time() || home == Home::Scratch && derived[b] && written[b]
+                    }
                     Access::ShaderWrite => home == Home::Scratch && derived[b],
                     // Bound because the kernel has the operand, but never raised by what is known when loading.
                     _ => false,
@@ -90,10 +92,7 @@ impl Loads {
                 continue;
             }
             for &c in &writes {
-                if !map.contains_key(&c) {
-                    let mine = self.derived(run, c, layout);
-                    map.insert(c, mine);
-                }
+                map.entry(c).or_insert_with(|| self.derived(run, c, layout));
             }
             self.known.insert(key, writes.iter().map(|c| map[c]).collect());
             let mut step = step;
@@ -109,7 +108,8 @@ impl Loads {
     }
 
     fn stored(&mut self, run: &Draft, content: DraftContent, home: Home) -> DraftContent {
-        let known = (self.draft.contents.iter()).position(|c| self.draft.buffers[c.buffer.0 as usize].home == home);
+        let known =
+            (self.draft.contents.iter()).position(|c| self.draft.buffers[c.buffer.0 as usize].home == home);
         known.map_or_else(|| self.copy_content(run, content, None), |i| DraftContent(i as u32))
     }
 
@@ -133,7 +133,11 @@ fn key(step: &DraftStep, map: &BTreeMap<DraftContent, DraftContent>) -> String {
         .filter(|u| !u.access.writes())
         .map(|u| format!("{:?} {:?}", map.get(&u.content), u.view))
         .collect();
-    let writes: Vec<String> =
-        step.uses.iter().filter(|u| u.access.writes()).map(|u| format!("{:?} {:?}", u.part, u.view)).collect();
+    let writes: Vec<String> = step
+        .uses
+        .iter()
+        .filter(|u| u.access.writes())
+        .map(|u| format!("{:?} {:?}", u.part, u.view))
+        .collect();
     format!("{}|{reads:?}|{writes:?}|{}", step.meaning.graph, step.origin)
 }

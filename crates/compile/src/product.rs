@@ -72,9 +72,9 @@ pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2
             continue;
         }
         let here: Vec<DimExpr> = strides.iter().map(|s| s[d].clone()).collect();
-        let merges = axes.last().is_some_and(|(_, outer)| {
-            outer.iter().zip(&here).all(|(o, s)| *o == s.clone() * extent.clone())
-        });
+        let merges = axes
+            .last()
+            .is_some_and(|(_, outer)| outer.iter().zip(&here).all(|(o, s)| *o == s.clone() * extent.clone()));
         match axes.last_mut() {
             Some(last) if merges => *last = (last.0.clone() * extent.clone(), here),
             _ => axes.push((extent.clone(), here)),
@@ -102,7 +102,7 @@ fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
     let zero = DimExpr::constant(0);
     (0..shape.len())
         .map(|d| match d.checked_sub(missing) {
-            Some(i) if !(view.shape[i].is(1) && !shape[d].is(1)) => view.strides[i].clone(),
+            Some(i) if !view.shape[i].is(1) || shape[d].is(1) => view.strides[i].clone(),
             _ => zero.clone(),
         })
         .collect()
@@ -144,12 +144,14 @@ pub fn emit(
     let mut step = StepBuilder::new();
     let (ai, bi) = (step.touch(a, Access::ShaderRead), step.touch(b, Access::ShaderRead));
     let slots = touch_slots(&mut step, &epilogue);
-    let reads: Vec<UseIndex> = [ai, bi].into_iter().chain(slots[..epilogue.operands].iter().copied()).collect();
+    let reads: Vec<UseIndex> =
+        [ai, bi].into_iter().chain(slots[..epilogue.operands].iter().copied()).collect();
     meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
     let yi = step.write(y);
     slots[epilogue.operands..].iter().for_each(|&u| step.wrote(u));
     let b_typed = Typed { at: bi, storage: float_storage(&b.view) };
-    let ends = Ends { y: space.y.clone(), y_split: DimExpr::constant(0), splits: 1, k_chunk: space.k.clone() };
+    let ends =
+        Ends { y: space.y.clone(), y_split: DimExpr::constant(0), splits: 1, k_chunk: space.k.clone() };
     let call = call(cx, space, &choice, (ai, b_typed, yi), &ends, &epilogue, slots)?;
     let grid = groups(space, &choice);
     let grid = cx.grid(&grid)?;
@@ -174,7 +176,8 @@ fn fold_batch(space: &Space, mut epilogue: Epilogue) -> (Space, Epilogue) {
         let extent = space.batch[axis].clone();
         let m = space.m.clone();
         let goes_on = |x: &Matrices| x.batch[axis] == x.row.clone() * m.clone();
-        let all_go_on = goes_on(&space.a) && goes_on(&space.y) && epilogue.slots.iter().all(|s| goes_on(&s.over));
+        let all_go_on =
+            goes_on(&space.a) && goes_on(&space.y) && epilogue.slots.iter().all(|s| goes_on(&s.over));
         let inner_done = axis == 1 || space.batch[1].is(1);
         if extent.is(1) || !inner_done || !space.b.batch[axis].is(0) || !all_go_on {
             continue;
@@ -182,7 +185,9 @@ fn fold_batch(space: &Space, mut epilogue: Epilogue) -> (Space, Epilogue) {
         space.m = m * extent;
         space.batch[axis] = DimExpr::constant(1);
         let zero = || DimExpr::constant(0);
-        for x in [&mut space.a, &mut space.y].into_iter().chain(epilogue.slots.iter_mut().map(|s| &mut s.over)) {
+        for x in
+            [&mut space.a, &mut space.y].into_iter().chain(epilogue.slots.iter_mut().map(|s| &mut s.over))
+        {
             x.batch[axis] = zero();
         }
     }
@@ -229,9 +234,16 @@ fn flops(cx: &LowerCx<'_>, space: &Space) -> u64 {
 
 /// How an operand is read: along its contiguous axis, sixteen bytes at once where alignment allows.
 /// `along_k`, `along_free` are the strides; extents are those of k and of the free axis.
-fn mode(cx: &LowerCx<'_>, m: &Matrices, along_k: &DimExpr, along_free: &DimExpr, k: &DimExpr, free: &DimExpr) -> u32 {
+fn mode(
+    cx: &LowerCx<'_>,
+    m: &Matrices,
+    along_k: &DimExpr,
+    along_free: &DimExpr,
+    k: &DimExpr,
+    free: &DimExpr,
+) -> u32 {
     let symbols = cx.graph.symbols();
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols) % 4 == 0;
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
     let aligned = by_four(&m.at) && m.batch.iter().all(by_four);
     if along_k.is(1) {
         let vector = aligned && by_four(along_free) && by_four(k);
@@ -259,13 +271,28 @@ fn choose(cx: &LowerCx<'_>, space: &Space) -> Choice {
     }
     let along_k = space.b.row.is(1);
     if m <= 8 {
-        let mm = if m == 1 { 1 } else if m <= 4 { 4 } else { 8 };
-        let pick = |names: [&'static str; 3]| names[if mm == 1 { 0 } else if mm == 4 { 1 } else { 2 }];
+        let mm = if m == 1 {
+            1
+        } else if m <= 4 {
+            4
+        } else {
+            8
+        };
+        let pick = |names: [&'static str; 3]| {
+            names[if mm == 1 {
+                0
+            } else if mm == 4 {
+                1
+            } else {
+                2
+            }]
+        };
         return one(if along_k {
             let variant = pick([MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8]);
             Class::Dot { variant, mm }
         } else {
-            let variant = pick([MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8]);
+            let variant =
+                pick([MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8]);
             Class::Columns { variant, mm, quads: 8 }
         });
     }
@@ -307,10 +334,10 @@ fn call(
     let a_mode = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m);
     let b_mode = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n);
     let symbols = cx.graph.symbols();
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols) % 4 == 0;
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
     let y_rows = [&ends.y.at, &ends.y.batch[0], &ends.y.batch[1], &ends.y.row, &space.n, &ends.y_split];
     let vec_y = u32::from(ends.y.col.is(1) && y_rows.iter().all(|e| by_four(e)));
-    let divides = |e: &DimExpr, by: u64| e.divisor(symbols) % by == 0;
+    let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
     let (k_tail, edge) = match choice.class {
         Class::Tile { bm, bn, .. } => (
             u32::from(!divides(&ends.k_chunk, 16) || !divides(&space.k, 16)),

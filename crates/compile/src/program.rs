@@ -6,7 +6,7 @@ use crate::error::CompileError;
 use crate::layout::{Layout, RunIo, chunk_size, origin};
 use crate::options::{Barriers, Options};
 use crate::{hazard, order, segment};
-use pumice_plan::{ContentId, Level, PlanValue, Placement, Program, RegionKind, Span, Step, Use};
+use pumice_plan::{ContentId, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use};
 use pumice_types::{Bytes, Target};
 
 /// A placed program and what it takes.
@@ -38,8 +38,14 @@ pub struct PlaceCx<'a> {
 }
 
 /// Schedules and places the steps.
-pub fn place(draft: &Draft, steps: &[DraftStep], io: &mut RunIo, cx: &PlaceCx<'_>) -> Result<Placed, CompileError> {
-    let levels = order::levels(draft, steps).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
+pub fn place(
+    draft: &Draft,
+    steps: &[DraftStep],
+    io: &mut RunIo,
+    cx: &PlaceCx<'_>,
+) -> Result<Placed, CompileError> {
+    let levels =
+        order::levels(draft, steps).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
     let lives = lives(draft, steps, &levels);
     let fixed = fixed_spans(draft, &lives, io, cx)?;
     let (spans, scratch, bound) = scratch_spans(draft, &lives, &fixed, cx.options.placement, cx);
@@ -100,7 +106,8 @@ fn fixed_spans(
                 span
             }
         };
-        let placed = spans[i].is_some() || b.home == Home::Scratch || (b.home == Home::Derived && lives[i].is_none());
+        let placed =
+            spans[i].is_some() || b.home == Home::Scratch || (b.home == Home::Derived && lives[i].is_none());
         if !placed {
             return Err(CompileError::Defect(format!("buffer {} has no place", b.name)));
         }
@@ -169,7 +176,8 @@ fn placed_step(
     span: impl Fn(crate::draft::DraftContent) -> Option<Span>,
 ) -> Result<Step, CompileError> {
     let uses = step.uses.iter().map(|u| {
-        let whole = span(u.content).ok_or_else(|| CompileError::Defect(format!("{} touches bytes without a place", step.origin)))?;
+        let whole = span(u.content)
+            .ok_or_else(|| CompileError::Defect(format!("{} touches bytes without a place", step.origin)))?;
         let span = match u.part {
             None => whole,
             Some((start, len)) => Span { offset: whole.offset + Bytes(start), len: Bytes(len), ..whole },

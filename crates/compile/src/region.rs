@@ -51,7 +51,9 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     }
     let all: Vec<&Located> = e.inputs.iter().chain(e.outputs).collect();
     if all.len() + usize::from(e.raises) > MAX_SLOTS {
-        return Err(format!("{} operands and results, an elementwise kernel has {MAX_SLOTS}", all.len()).into());
+        return Err(
+            format!("{} operands and results, an elementwise kernel has {MAX_SLOTS}", all.len()).into()
+        );
     }
     let mut slots = all.iter().map(|l| slot(&l.view, e.shape)).collect::<LowerResult<Vec<_>>>()?;
     let mut step = StepBuilder::new();
@@ -66,7 +68,11 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     let mut number = 0;
     if e.raises {
         // Its position is that of the element in the result.
-        slots.push(Slot { kind: SlotKind::Status, strides: dense_strides(e.shape), offset: DimExpr::constant(0) });
+        slots.push(Slot {
+            kind: SlotKind::Status,
+            strides: dense_strides(e.shape),
+            offset: DimExpr::constant(0),
+        });
         number = cx.status_number();
         uses.push(step.status(cx, number));
     }
@@ -99,7 +105,10 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     };
     let (inputs, outputs) = (std::slice::from_ref(&from), std::slice::from_ref(to));
     let shape = to.view.shape.clone();
-    elementwise(cx, Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs: &[0], meaning, raises: false })
+    elementwise(
+        cx,
+        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs: &[0], meaning, raises: false },
+    )
 }
 
 /// Copies a value into a dense place it broadcasts to.
@@ -116,7 +125,8 @@ pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> Low
 }
 
 fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
-    let missing = shape.len().checked_sub(view.shape.len()).ok_or("an operand has more axes than the result")?;
+    let missing =
+        shape.len().checked_sub(view.shape.len()).ok_or("an operand has more axes than the result")?;
     let mut strides = vec![DimExpr::constant(0); missing];
     for (i, (extent, stride)) in view.shape.iter().zip(&view.strides).enumerate() {
         let broadcast = extent.is(1) && !shape[missing + i].is(1);
@@ -148,20 +158,20 @@ struct Space {
 
 fn collapse(shape: &[DimExpr], slots: &[Slot]) -> Space {
     let mut space = Space { shape: Vec::new(), strides: vec![Vec::new(); slots.len()] };
-    for d in 0..shape.len() {
-        if shape[d].is(1) {
+    for (d, extent) in shape.iter().enumerate() {
+        if extent.is(1) {
             continue;
         }
         let merges = !space.shape.is_empty()
             && slots.iter().zip(&space.strides).all(|(s, merged)| {
-                merged.last().is_some_and(|outer| *outer == s.strides[d].clone() * shape[d].clone())
+                merged.last().is_some_and(|outer| *outer == s.strides[d].clone() * extent.clone())
             });
         if merges {
             let last = space.shape.len() - 1;
-            space.shape[last] = space.shape[last].clone() * shape[d].clone();
+            space.shape[last] = space.shape[last].clone() * extent.clone();
             slots.iter().zip(&mut space.strides).for_each(|(s, m)| m[last] = s.strides[d].clone());
         } else {
-            space.shape.push(shape[d].clone());
+            space.shape.push(extent.clone());
             slots.iter().zip(&mut space.strides).for_each(|(s, m)| m.push(s.strides[d].clone()));
         }
     }
@@ -204,7 +214,7 @@ fn choose(
             kinds1,
             scalars,
             per,
-            tail: u32::from(n.divisor(symbols) % 4 != 0),
+            tail: u32::from(!n.divisor(symbols).is_multiple_of(4)),
             n: cx.arg(&n),
             status_op: status_op.into(),
             slots: uses,
@@ -250,13 +260,40 @@ fn strided(
     let (status_op, holes) = (status_op.into(), vec![fill]);
     let call = if by_four {
         let last = space.shape.len() - 1;
-        let scalars = (0..slots.len()).filter(|&i| space.strides[i][last].is(0)).fold(0u32, |m, i| m | 1 << i);
+        let scalars =
+            (0..slots.len()).filter(|&i| space.strides[i][last].is(0)).fold(0u32, |m, i| m | 1 << i);
         let variant = ElementwiseStrided4::plain;
-        ElementwiseStrided4 { variant, kinds0, kinds1, rank, scalars, n, status_op, size, offset, stride, slots: uses, holes }
-            .into_call()
+        ElementwiseStrided4 {
+            variant,
+            kinds0,
+            kinds1,
+            rank,
+            scalars,
+            n,
+            status_op,
+            size,
+            offset,
+            stride,
+            slots: uses,
+            holes,
+        }
+        .into_call()
     } else {
         let variant = ElementwiseStrided::plain;
-        ElementwiseStrided { variant, kinds0, kinds1, rank, n, status_op, size, offset, stride, slots: uses, holes }.into_call()
+        ElementwiseStrided {
+            variant,
+            kinds0,
+            kinds1,
+            rank,
+            n,
+            status_op,
+            size,
+            offset,
+            stride,
+            slots: uses,
+            holes,
+        }
+        .into_call()
     };
     Ok((call, grid))
 }
@@ -265,7 +302,7 @@ fn strided(
 fn vectorizes(cx: &LowerCx<'_>, space: &Space, slots: &[Slot], inputs: usize) -> bool {
     let symbols = cx.graph.symbols();
     let last = space.shape.len() - 1;
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols) % 4 == 0;
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
     by_four(&space.shape[last])
         && slots.iter().zip(&space.strides).enumerate().all(|(i, (s, strides))| {
             let word = s.kind == SlotKind::Word;

@@ -33,7 +33,8 @@ pub fn floor(program: &Program, target: &Target) -> Floor {
 pub fn layers(program: &Program) -> Vec<(String, u32)> {
     let mut layers: BTreeMap<(String, u64), u32> = BTreeMap::new();
     for level in &program.levels {
-        let mut here: Vec<(String, u64)> = program.steps_of(level).filter_map(|(_, s)| layer(&s.origin)).collect();
+        let mut here: Vec<(String, u64)> =
+            program.steps_of(level).filter_map(|(_, s)| layer(&s.origin)).collect();
         here.sort();
         here.dedup();
         here.into_iter().for_each(|l| *layers.entry(l).or_default() += 1);

@@ -263,7 +263,8 @@ impl Inner {
             ids.pop();
         }
         let graph = &self.graph;
-        let inferred = infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        let inferred =
+            infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
         match inferred {
             Ok((types, constraints)) => {
                 for c in constraints {

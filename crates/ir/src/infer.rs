@@ -76,7 +76,11 @@ impl<'a> Infer<'a> {
             return Ok(dtype);
         }
         let names: Vec<&str> = allowed.iter().map(|d| d.name()).collect();
-        Err(OpError::DType { operand: self.name(i), dtype, expected: format!("expected {}", names.join(", ")) })
+        Err(OpError::DType {
+            operand: self.name(i),
+            dtype,
+            expected: format!("expected {}", names.join(", ")),
+        })
     }
 
     /// Errors unless two operands have one dtype.
@@ -141,10 +145,8 @@ impl<'a> Infer<'a> {
                 (Some(x), Some(y)) if x.is(1) => Ok(y),
                 (Some(x), Some(y)) if y.is(1) => Ok(x),
                 (Some(x), Some(y)) => {
-                    self.equal(&x, &y, "broadcast extents").map_err(|_| OpError::BroadcastMismatch {
-                        a: self.show(a),
-                        b: self.show(b),
-                    })?;
+                    self.equal(&x, &y, "broadcast extents")
+                        .map_err(|_| OpError::BroadcastMismatch { a: self.show(a), b: self.show(b) })?;
                     Ok(if y.as_const().is_some() { y } else { x })
                 }
                 (x, y) => Ok(x.or(y).expect("i < rank, so one of the shapes has the axis")),

@@ -207,25 +207,26 @@ impl<'g> Draft<'g> {
     fn follow_redirections(&mut self) {
         let (graph, redirect) = (self.graph, &self.redirect);
         let old_count = graph.nodes.len();
-        let target = |mut r: DraftRef, from_patch: Option<usize>, starts: &[usize], ends: &dyn Fn(usize) -> usize| {
-            for _ in 0..=redirect.len() {
-                if r.0 >= old_count {
-                    break;
-                }
-                let v = graph.nodes[r.0].outputs[r.1 as usize];
-                match redirect[v.index()] {
-                    Some(next) => {
-                        let own = from_patch.is_some_and(|p| (starts[p]..ends(p)).contains(&next.0));
-                        if own {
-                            break;
-                        }
-                        r = next;
+        let target =
+            |mut r: DraftRef, from_patch: Option<usize>, starts: &[usize], ends: &dyn Fn(usize) -> usize| {
+                for _ in 0..=redirect.len() {
+                    if r.0 >= old_count {
+                        break;
                     }
-                    None => break,
+                    let v = graph.nodes[r.0].outputs[r.1 as usize];
+                    match redirect[v.index()] {
+                        Some(next) => {
+                            let own = from_patch.is_some_and(|p| (starts[p]..ends(p)).contains(&next.0));
+                            if own {
+                                break;
+                            }
+                            r = next;
+                        }
+                        None => break,
+                    }
                 }
-            }
-            r
-        };
+                r
+            };
         let total = self.nodes.len();
         let starts = self.starts.clone();
         let ends = |p: usize| starts.get(p + 1).copied().unwrap_or(total);
@@ -309,7 +310,12 @@ impl<'g> Draft<'g> {
 
     fn rebuild(&self, order: &[usize], patches: &[Patch]) -> Result<Graph, PatchError> {
         let old = self.graph;
-        let mut graph = Graph { nodes: Vec::new(), values: Vec::new(), constraints: old.constraints.clone(), ..old.clone() };
+        let mut graph = Graph {
+            nodes: Vec::new(),
+            values: Vec::new(),
+            constraints: old.constraints.clone(),
+            ..old.clone()
+        };
         let mut names = Names::new(old, order.iter().filter_map(|&i| self.nodes[i].old));
         let mut place: Vec<SmallVec<[ValueId; 2]>> = vec![SmallVec::new(); self.nodes.len()];
         for &i in order {
@@ -325,7 +331,8 @@ impl<'g> Draft<'g> {
                 None => {
                     let ty = |v: ValueId| graph.ty(v);
                     let constant = |v: ValueId| graph.constant_data(v);
-                    let inferred = infer_node(&draft.op, &draft.name, &inputs, &graph.symbols, &ty, &constant);
+                    let inferred =
+                        infer_node(&draft.op, &draft.name, &inputs, &graph.symbols, &ty, &constant);
                     let (types, constraints) = inferred.map_err(|source| PatchError::Infer {
                         label: patches[draft.patch.unwrap_or(0)].label.clone(),
                         node: draft.name.clone(),

@@ -82,8 +82,9 @@ fn types(graph: &Graph) -> Vec<VerifyError> {
     let mut errors = Vec::new();
     for (id, node) in graph.nodes() {
         let name = graph.node_name(id);
-        let inferred =
-            infer_node(&node.op, name, &node.inputs, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        let inferred = infer_node(&node.op, name, &node.inputs, &graph.symbols, &|v| graph.ty(v), &|v| {
+            graph.constant_data(v)
+        });
         match inferred {
             Err(source) => {
                 errors.push(BuildError::Op { node: name.to_owned(), op: node.op.name(), source }.into());
@@ -136,10 +137,10 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
             if !stored {
                 wrong(node.output(), "a state is a float or integer tensor");
             }
-            if let Some(init) = node.input(0) {
-                if !matches!(graph.def(init).op, Op::Param(_) | Op::Constant(_)) {
-                    wrong(node.output(), "its initial value must be a param or a constant");
-                }
+            if let Some(init) = node.input(0)
+                && !matches!(graph.def(init).op, Op::Param(_) | Op::Constant(_))
+            {
+                wrong(node.output(), "its initial value must be a param or a constant");
             }
         }
         if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
@@ -147,9 +148,14 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
             let functional = matches!(graph.def(previous).op, Op::Input(_));
             match graph.state_of(previous) {
                 None if functional => {}
-                None => wrong(node.output(), "it is written through a value that is not a version of a state"),
+                None => {
+                    wrong(node.output(), "it is written through a value that is not a version of a state")
+                }
                 Some(_) if !written.insert(previous) => {
-                    wrong(previous, "two ops write the same version; chain them, so that their order is explicit");
+                    wrong(
+                        previous,
+                        "two ops write the same version; chain them, so that their order is explicit",
+                    );
                 }
                 Some(_) => {}
             }
@@ -194,7 +200,9 @@ fn late_readers(graph: &Graph) -> Vec<BuildError> {
 fn feed_rules(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
     for feed in &graph.feeds {
-        let (Some(output), Some(state)) = (graph.outputs.get(feed.output), graph.values.get(feed.state.index())) else {
+        let (Some(output), Some(state)) =
+            (graph.outputs.get(feed.output), graph.values.get(feed.state.index()))
+        else {
             continue;
         };
         let mut wrong = |reason: String| {

@@ -74,7 +74,11 @@ pub fn diff(a: &Plan, b: &Plan) -> Vec<Difference> {
     }
     if list.0.is_empty() && a != b {
         let (from, to) = ("one".to_owned(), "another".to_owned());
-        list.0.push(Difference::Changed { what: "constants, scalars, frames, checks or values".into(), from, to });
+        list.0.push(Difference::Changed {
+            what: "constants, scalars, frames, checks or values".into(),
+            from,
+            to,
+        });
     }
     list.0
 }
@@ -90,7 +94,8 @@ impl List {
     }
 
     fn named<T>(&mut self, what: &str, a: &[T], b: &[T], show: impl Fn(&T) -> (String, String)) {
-        let (left, right): (BTreeMap<_, _>, BTreeMap<_, _>) = (a.iter().map(&show).collect(), b.iter().map(&show).collect());
+        let (left, right): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (a.iter().map(&show).collect(), b.iter().map(&show).collect());
         for (name, from) in &left {
             match right.get(name) {
                 Some(to) => self.compare(&format!("{what} {name}"), from, to),

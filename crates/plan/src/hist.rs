@@ -34,7 +34,8 @@ impl Histogram {
         let mut counts: BTreeMap<String, KernelCount> = BTreeMap::new();
         for step in &program.steps {
             let label = step.label();
-            let count = counts.entry(label.clone()).or_insert_with(|| KernelCount { label, ..Default::default() });
+            let count =
+                counts.entry(label.clone()).or_insert_with(|| KernelCount { label, ..Default::default() });
             count.steps += 1;
             count.bytes += step.cost.bytes;
             count.flops = count.flops.saturating_add(step.cost.flops);

@@ -19,8 +19,8 @@ pub mod step;
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord};
 pub use kernel::{ArgValue, HoleFill, HoleInput, KernelCall, KernelDecl, UseIndex};
 pub use plan::{
-    Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement, Plan, PlanValue,
-    Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
+    Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement,
+    Plan, PlanValue, Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
 };
 pub use region::{Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{

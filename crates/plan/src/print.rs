@@ -184,7 +184,9 @@ fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
                 write!(f, "  {border}")?;
             }
             match (level.barrier, level.reason) {
-                (Some(_), Some(r)) => write!(f, "  1 barrier before ({} {}+{:#x})", r.kind, r.span.region, r.span.offset.0)?,
+                (Some(_), Some(r)) => {
+                    write!(f, "  1 barrier before ({} {}+{:#x})", r.kind, r.span.region, r.span.offset.0)?
+                }
                 (Some(_), None) => write!(f, "  1 barrier before")?,
                 (None, _) => {}
             }
@@ -215,7 +217,9 @@ fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::R
     }
     match &step.kind {
         StepKind::Dispatch { grid: Grid::Static([x, y, z]), .. } => write!(f, "   grid {x}x{y}x{z}")?,
-        StepKind::Dispatch { grid: Grid::Frame { word: FrameWord(w), .. }, .. } => write!(f, "   grid frame[{w}]")?,
+        StepKind::Dispatch { grid: Grid::Frame { word: FrameWord(w), .. }, .. } => {
+            write!(f, "   grid frame[{w}]")?
+        }
         _ => {}
     }
     if step.meaning.status.is_some() {
@@ -227,10 +231,20 @@ fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::R
 fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
     let s: &Stats = &run.stats;
     write!(f, "stats  steps {}  levels {}  barriers {}", s.steps, s.levels, s.barriers)?;
-    write!(f, "  scratch {} (lower bound {}, ratio {:.2})", s.scratch, s.scratch_lower_bound, s.scratch_ratio())?;
+    write!(
+        f,
+        "  scratch {} (lower bound {}, ratio {:.2})",
+        s.scratch,
+        s.scratch_lower_bound,
+        s.scratch_ratio()
+    )?;
     write!(f, "  weights {}", plan.region_size(RegionKind::Weights))?;
     let p = &s.floor;
-    write!(f, "  floor {:.0} us (levels {:.0}, bytes {:.0}, flops {:.0})", p.total_us, p.levels_us, p.bytes_us, p.flops_us)?;
+    write!(
+        f,
+        "  floor {:.0} us (levels {:.0}, bytes {:.0}, flops {:.0})",
+        p.total_us, p.levels_us, p.bytes_us, p.flops_us
+    )?;
     writeln!(f, "{}", per_layer(run).unwrap_or_default())?;
     if s.layers.is_empty() {
         return Ok(());
@@ -243,7 +257,9 @@ fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
 pub fn levels_per_layer(run: &Run) -> Option<f64> {
     let layers = &run.stats.layers;
     let in_layer = |origin: &str| {
-        layers.iter().any(|(name, _)| origin.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
+        layers
+            .iter()
+            .any(|(name, _)| origin.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
     };
     let inside = |l: &&crate::plan::Level| run.program.steps_of(l).any(|(_, s)| in_layer(&s.origin));
     let levels = run.program.levels.iter().filter(inside).count();

@@ -117,7 +117,11 @@ impl View {
     /// Whether the elements are row-major, contiguous and start at the span's first byte.
     pub fn is_dense(&self) -> bool {
         self.offset.is(0)
-            && dense_strides(&self.shape).iter().zip(&self.strides).zip(&self.shape).all(|((a, b), d)| a == b || d.is(1))
+            && dense_strides(&self.shape)
+                .iter()
+                .zip(&self.strides)
+                .zip(&self.shape)
+                .all(|((a, b), d)| a == b || d.is(1))
     }
 }
 

@@ -23,7 +23,8 @@ fn main() {
         options.compile.specializations = vec![("batch".into(), vec![1, 31]), ("seq".into(), vec![127, 128])];
     }
     let start = Instant::now();
-    let mut embedder = Embedder::open(Path::new(&args[0]), &choice, &options, |_, _| {}).expect("the folder opens");
+    let mut embedder =
+        Embedder::open(Path::new(&args[0]), &choice, &options, |_, _| {}).expect("the folder opens");
     println!("open {:.3} s", start.elapsed().as_secs_f64());
     for run in &embedder.executable().plan().runs {
         println!("run {:?}: {:?}", run.ranges, run.stats);

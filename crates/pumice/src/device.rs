@@ -60,9 +60,12 @@ impl Device {
             },
             Err(error) => DeviceChoice {
                 device: Device::cpu(),
-                why: format!("no Vulkan device can be opened ({error}), so the interpreter is used; it is slow"),
+                why: format!(
+                    "no Vulkan device can be opened ({error}), so the interpreter is used; it is slow"
+                ),
                 better: Some(
-                    "install a Vulkan driver: your GPU's, or lavapipe (Debian, Ubuntu: mesa-vulkan-drivers)".into(),
+                    "install a Vulkan driver: your GPU's, or lavapipe (Debian, Ubuntu: mesa-vulkan-drivers)"
+                        .into(),
                 ),
             },
         }

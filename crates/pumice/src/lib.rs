@@ -36,12 +36,13 @@ pub use error::Error;
 pub use model::{Loaded, load_weights};
 pub use pumice_compile::{Barriers, OptOptions, Options};
 pub use pumice_ir::{
-    BuildErrors, FeedKind, Fill, Graph, GraphBuilder, Value, bf16, bool_, dim, f16, f32, i32, i64, ops, sym, tensor, text, u32,
+    BuildErrors, FeedKind, Fill, Graph, GraphBuilder, Value, bf16, bool_, dim, f16, f32, i32, i64, ops, sym,
+    tensor, text, u32,
 };
 pub use pumice_plan::{Placement, Plan, Precision};
 pub use pumice_runtime::{
-    Executable, HostOps, HostStep, OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus, RuntimeError, ScalarValue,
-    Session, StateHandle,
+    Executable, HostOps, HostStep, OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus, RuntimeError,
+    ScalarValue, Session, StateHandle,
 };
 pub use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
 
@@ -62,7 +63,8 @@ pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Exec
 pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<Plan, Error> {
     let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;
     if cfg!(debug_assertions) {
-        pumice_plan::check::check(&plan).map_err(|errors| Error::Check(errors.iter().map(ToString::to_string).collect()))?;
+        pumice_plan::check::check(&plan)
+            .map_err(|errors| Error::Check(errors.iter().map(ToString::to_string).collect()))?;
     }
     Ok(plan)
 }

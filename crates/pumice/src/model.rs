@@ -35,7 +35,11 @@ impl Loaded {
 ///
 /// # Errors
 /// [`Error::Import`] for a file that cannot be read, [`Error::Runtime`] for a param that does not fit.
-pub fn load_weights(exe: &Executable, model: &Model, mut progress: impl FnMut(usize, usize)) -> Result<(), Error> {
+pub fn load_weights(
+    exe: &Executable,
+    model: &Model,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<(), Error> {
     let params = model.graph.params();
     for (i, &id) in params.iter().enumerate() {
         let name = &model.graph.value(id).name;

@@ -80,7 +80,7 @@ mod tests {
     fn aligns_and_prints() {
         assert_eq!(Bytes(100).align_up(256), Bytes(256));
         assert_eq!(Bytes(256).align_up(256), Bytes(256));
-        assert_eq!(Bytes(u64::MAX).align_up(256), Bytes(u64::MAX & !255));
+        assert_eq!(Bytes(u64::MAX).align_up(256), Bytes(!255));
         assert_eq!(Bytes(17).to_string(), "17 B");
         assert_eq!(Bytes(1_677_722).to_string(), "1.6 MiB");
     }

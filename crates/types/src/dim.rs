@@ -254,7 +254,8 @@ impl DimExpr {
             term.factors.iter().fold(term.coefficient.unsigned_abs(), |d, f| match f {
                 Atom::Var(Var::Symbol(id)) => {
                     // A symbol of one value is that number.
-                    let of_symbol = |s: &crate::symbol::Symbol| if s.min == s.max { s.min } else { s.multiple_of.max(1) };
+                    let of_symbol =
+                        |s: &crate::symbol::Symbol| if s.min == s.max { s.min } else { s.multiple_of.max(1) };
                     d.saturating_mul(symbols.get(*id).map_or(1, of_symbol))
                 }
                 _ => d,
@@ -521,7 +522,8 @@ mod tests {
     fn equal_polynomials_are_equal() {
         let (_, a, b) = two();
         let lhs = (a.clone() + b.clone()) * (a.clone() + b.clone());
-        let rhs = a.clone() * a.clone() + DimExpr::constant(2) * a.clone() * b.clone() + b.clone() * b.clone();
+        let rhs =
+            a.clone() * a.clone() + DimExpr::constant(2) * a.clone() * b.clone() + b.clone() * b.clone();
         assert_eq!(lhs, rhs);
         assert_eq!((a.clone() - a.clone()).as_const(), Some(0));
         assert_eq!((a.clone() * b.clone()).exact_quotient(&a), Some(b.clone()));

@@ -233,7 +233,10 @@ mod tests {
     #[test]
     fn lengths_are_checked() {
         assert!(Tensor::new(&[1f32, 2.0], &[2]).is_ok());
-        assert!(matches!(Tensor::new(&[1f32, 2.0], &[3]), Err(TensorError::Length { expected: 12, given: 8, .. })));
+        assert!(matches!(
+            Tensor::new(&[1f32, 2.0], &[3]),
+            Err(TensorError::Length { expected: 12, given: 8, .. })
+        ));
         assert!(matches!(byte_count(DType::F32, &[u64::MAX, 2]), Err(TensorError::TooLarge { .. })));
         assert_eq!(element_count(&[u64::MAX, 2, 0]), Ok(0));
     }

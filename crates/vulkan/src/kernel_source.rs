@@ -2,8 +2,8 @@
 
 use crate::codegen::{self, FloatControls};
 use pumice_plan::KernelCall;
-use pumice_plan::kernels;
 use pumice_plan::kernel::interface::Addressing;
+use pumice_plan::kernels;
 use pumice_shaders::{Form, modules};
 use sha2::{Digest, Sha256};
 

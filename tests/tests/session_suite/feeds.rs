@@ -78,8 +78,10 @@ fn rows_by_scalars(lab: &Lab) {
     g.feed("y", s, FeedKind::Row { axis: 0, src, dst, count });
     let exe = lab.executable(&g.build().expect("sound"), &Options::default());
     let mut session = exe.session().expect("a session");
-    let mut want = vec![0f32; 18];
-    for (i, (src, dst, count)) in [(0usize, 0usize, 1usize), (1, 3, 3), (2, 2, 2), (0, 0, 0), (3, 5, 1)].into_iter().enumerate() {
+    let mut want = [0f32; 18];
+    for (i, (src, dst, count)) in
+        [(0usize, 0usize, 1usize), (1, 3, 3), (2, 2, 2), (0, 0, 0), (3, 5, 1)].into_iter().enumerate()
+    {
         let x = numbers(12, i as u64);
         for (name, v) in [("src", src), ("dst", dst), ("count", count)] {
             session.set_scalar(name, v as i64).expect("in range");
@@ -89,7 +91,10 @@ fn rows_by_scalars(lab: &Lab) {
             (0..3).for_each(|c| want[(dst + r) * 3 + c] = -x[(src + r) * 3 + c]);
         }
         let got = floats(&session.state("s").expect("there").read().expect("after"));
-        assert_eq!(got.iter().map(|v| v + 0.0).collect::<Vec<_>>(), want.iter().map(|v| v + 0.0).collect::<Vec<_>>());
+        assert_eq!(
+            got.iter().map(|v| v + 0.0).collect::<Vec<_>>(),
+            want.iter().map(|v| v + 0.0).collect::<Vec<_>>()
+        );
     }
     let before = session.state("s").expect("there").read().expect("whole");
     for (src, dst, count) in [(2i64, 0i64, 3i64), (0, 5, 2)] {

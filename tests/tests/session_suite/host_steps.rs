@@ -44,7 +44,7 @@ fn graph(build: impl FnOnce(&GraphBuilder, Value) -> Value) -> Graph {
 fn session(lab: &Lab, graph: &Graph, hosts: usize) -> Session {
     let exe = lab.executable(graph, &Options::default());
     let program = &exe.plan().runs[0].program;
-    let host_steps = program.steps.iter().filter(|s| matches!(s.kind, StepKind::Host { .. })).count();
+    let host_steps = program.steps.iter().filter(|s| matches!(s.kind, StepKind::Host)).count();
     assert_eq!(host_steps, hosts, "{}", exe.plan());
     assert!(program.segments.iter().any(|s| matches!(s, Segment::Host { .. })));
     exe.session().expect("a session")
@@ -105,7 +105,8 @@ fn everywhere_with_a_state(lab: &Lab) {
             let a: Vec<f32> = sums(dft(&x)).iter().map(|v| v + 1.0).collect();
             let b: Vec<f32> = sums(dft(&a)).iter().map(|v| v + runs as f32).collect();
             let (got, want) = (floats(out.get("y").expect("there")), dft(&b));
-            let close = got.iter().zip(&want).all(|(g, w)| (f64::from(*g) - w).abs() <= 1e-4 * (1.0 + w.abs()));
+            let close =
+                got.iter().zip(&want).all(|(g, w)| (f64::from(*g) - w).abs() <= 1e-4 * (1.0 + w.abs()));
             assert!(close, "{n}: {got:?} for {want:?}");
         }
     }

@@ -25,19 +25,30 @@ fn by_name_in_any_order(lab: &Lab) {
         assert_eq!(floats(out.get("z").expect("there")), [7.0, 5.0]);
     }
     let refused = |r: Result<pumice_runtime::Outputs, RuntimeError>| r.expect_err("refused");
-    assert!(matches!(refused(s.run(&[("a", av), ("i", iv)])), RuntimeError::MissingInputs { names } if names == ["b"]));
+    assert!(
+        matches!(refused(s.run(&[("a", av), ("i", iv)])), RuntimeError::MissingInputs { names } if names == ["b"])
+    );
     assert!(matches!(refused(s.run(&[("a", av), ("b", bv), ("i", iv), ("c", bv)])),
         RuntimeError::UnknownName { name, .. } if name == "c"));
-    assert!(matches!(refused(s.run(&[("a", av), ("a", av), ("b", bv), ("i", iv)])), RuntimeError::Duplicate { .. }));
+    assert!(matches!(
+        refused(s.run(&[("a", av), ("a", av), ("b", bv), ("i", iv)])),
+        RuntimeError::Duplicate { .. }
+    ));
     let short = TensorView::f32(&[5.0, 6.0], [2]);
-    assert!(matches!(refused(s.run(&[("a", short), ("b", bv), ("i", iv)])), RuntimeError::Extent { given: 2, .. }));
+    assert!(matches!(
+        refused(s.run(&[("a", short), ("b", bv), ("i", iv)])),
+        RuntimeError::Extent { given: 2, .. }
+    ));
     assert!(matches!(refused(s.run(&[("a", iv), ("b", bv), ("i", iv)])), RuntimeError::DType { .. }));
     // What was refused left the last results where they were.
     assert_eq!(floats(&s.output("y").expect("of the last run")), [4.0; 3]);
     // An index outside is reported by node, or asked for.
     let outside = TensorView::i32(&[0, 3], [2]);
     let error = refused(s.run(&[("a", av), ("b", bv), ("i", outside)]));
-    assert!(matches!(&error, RuntimeError::Status(status) if status.first == [("gather".to_owned(), 1)]), "{error}");
+    assert!(
+        matches!(&error, RuntimeError::Status(status) if status.first == [("gather".to_owned(), 1)]),
+        "{error}"
+    );
     let report = RunOptions { on_status: pumice_runtime::OnStatus::Report, ..RunOptions::default() };
     let out = s.run_with(&[("a", av), ("b", bv), ("i", outside)], &report).expect("reported");
     assert_eq!(floats(out.get("z").expect("there")), [5.0, 0.0], "outside reads 0");

@@ -24,7 +24,8 @@ fn graph() -> Graph {
 
 fn the_first_non_finite_value(lab: &Lab) {
     // Fusion would leave out values that are looked for by name.
-    let unfused = Options { placement: Placement::Bump, opt: pumice_compile::OptOptions::none(), ..Options::default() };
+    let unfused =
+        Options { placement: Placement::Bump, opt: pumice_compile::OptOptions::none(), ..Options::default() };
     let exe = lab.executable(&graph(), &unfused);
     let w: Vec<f32> = (0..16).map(|i| if i % 5 == 0 { 1.0 } else { 0.0 }).collect();
     exe.set_param("w", &w).expect("set");

@@ -31,14 +31,18 @@ fn subsets_in_the_asked_order(lab: &Lab) {
     let plus: Vec<f32> = x.iter().map(|v| v + 1.0).collect();
     let out = s.run(&inputs).expect("runs");
     assert_eq!(out.iter().map(|(n, _)| n).collect::<Vec<_>>(), ["y", "z", "again", "n"]);
-    assert_eq!((floats(out.at(0).expect("y")), floats(out.get("again").expect("z"))), (doubled.clone(), plus.clone()));
+    assert_eq!(
+        (floats(out.at(0).expect("y")), floats(out.get("again").expect("z"))),
+        (doubled.clone(), plus.clone())
+    );
     assert_eq!(out.get("n").expect("n").shape(), [4, 3]);
     let asked = s.run_read(&inputs, &[2, 0, 2]).expect("runs");
     assert_eq!(asked.iter().map(floats).collect::<Vec<_>>(), [plus.clone(), doubled.clone(), plus.clone()]);
     assert!(s.run_read(&inputs, &[]).expect("runs").is_empty());
     assert!(matches!(s.run_read(&inputs, &[0, 4]), Err(RuntimeError::OutputIndex { index: 4, count: 4 })));
     let (mut y, mut z) = (vec![0f32; 12], vec![0f32; 12]);
-    s.run_into(&inputs, &mut [OutputBuffer::numbers(1, &mut z), OutputBuffer::numbers(0, &mut y)]).expect("runs");
+    s.run_into(&inputs, &mut [OutputBuffer::numbers(1, &mut z), OutputBuffer::numbers(0, &mut y)])
+        .expect("runs");
     assert_eq!((y, z), (doubled, plus));
     let mut short = vec![0f32; 11];
     let wrong = s.run_into(&inputs, &mut [OutputBuffer::numbers(0, &mut short)]);
@@ -58,7 +62,10 @@ fn partial_reads(lab: &Lab) {
         assert_eq!(columns.shape(), [rows, 2]);
         let expected: Vec<f32> = z.chunks(3).flat_map(|r| r[1..].to_vec()).collect();
         assert_eq!(floats(&columns), expected);
-        assert!(matches!(s.output_row("z", rows), Err(RuntimeError::Rows { .. })), "trimmed to the actual rows");
+        assert!(
+            matches!(s.output_row("z", rows), Err(RuntimeError::Rows { .. })),
+            "trimmed to the actual rows"
+        );
         let twice = s.read_outputs(&[1, 1]).expect("there");
         assert_eq!(twice[0], twice[1]);
     }

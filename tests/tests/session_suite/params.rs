@@ -7,7 +7,12 @@ use pumice_runtime::RuntimeError;
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{DType, Tensor, TensorView};
 
-on_every_device!(every_form_and_any_time, tied_params_are_one_storage, merged_params_stay_in_step, what_is_missing_is_named);
+on_every_device!(
+    every_form_and_any_time,
+    tied_params_are_one_storage,
+    merged_params_stay_in_step,
+    what_is_missing_is_named
+);
 
 /// y = x·w + h·b, with h in f16 and b in bf16.
 fn every_form_and_any_time(lab: &Lab) {
@@ -36,7 +41,8 @@ fn every_form_and_any_time(lab: &Lab) {
     // Between two runs of a session, each form.
     let (w2, h2) = (numbers(12, 5), numbers(3, 6));
     let typed: Vec<half::f16> = h2.iter().map(|v| half::f16::from_f32(*v)).collect();
-    exe.set_params(&[("w", TensorView::f32(&w2, [4, 3])), ("h", TensorView::f16(&typed, [3]))]).expect("views");
+    exe.set_params(&[("w", TensorView::f32(&w2, [4, 3])), ("h", TensorView::f16(&typed, [3]))])
+        .expect("views");
     assert_eq!(run(&mut session), expected(&w2, &h2, &b));
     exe.set_param("w", &w).expect("again");
     exe.set_param("w", &w2).expect("twice before a run");
@@ -51,7 +57,10 @@ fn every_form_and_any_time(lab: &Lab) {
         exe.set_param_view("w", TensorView::f32(&w, [3, 4])),
         Err(RuntimeError::Extent { axis: 0, given: 3, .. })
     ));
-    assert!(matches!(exe.set_param_view("w", TensorView::i32(&[0; 12], [4, 3])), Err(RuntimeError::DType { .. })));
+    assert!(matches!(
+        exe.set_param_view("w", TensorView::i32(&[0; 12], [4, 3])),
+        Err(RuntimeError::DType { .. })
+    ));
     assert_eq!(run(&mut session), expected(&w2, &h2, &b));
 }
 
@@ -90,7 +99,8 @@ fn merged_params_stay_in_step(lab: &Lab) {
     let exe = lab.executable(&g.build().expect("sound"), &Options::default());
     assert!(!exe.plan().load.steps.is_empty(), "nothing is derived: this test shows nothing");
     let x = numbers(80, 1);
-    let mut weights: Vec<(Vec<f32>, Vec<f32>)> = (0..3).map(|i| (numbers(256, 10 + i), numbers(16, 20 + i))).collect();
+    let mut weights: Vec<(Vec<f32>, Vec<f32>)> =
+        (0..3).map(|i| (numbers(256, 10 + i), numbers(16, 20 + i))).collect();
     for (name, (w, b)) in ["q", "k", "v"].iter().zip(&weights) {
         exe.set_param(&format!("w{name}"), w).expect("set");
         exe.set_param(&format!("b{name}"), b).expect("set");

@@ -93,5 +93,9 @@ fn advancing_scalars_keep_their_range(lab: &Lab) {
     s.set_scalar("u", 3).expect("in range");
     s.set_scalar("f", -1.0).expect("in range");
     assert_eq!(floats(s.run(&[]).expect("runs").at(0).expect("one")), [2.0]);
-    assert!(s.set_scalar("u", 4).is_err() && s.set_scalar("f", f64::NAN).is_err() && s.set_scalar("u", 0.5).is_err());
+    assert!(
+        s.set_scalar("u", 4).is_err()
+            && s.set_scalar("f", f64::NAN).is_err()
+            && s.set_scalar("u", 0.5).is_err()
+    );
 }

@@ -9,7 +9,12 @@ use pumice_runtime::RuntimeError;
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{DType, TensorView};
 
-on_every_device!(handles_write_read_and_reset, initial_values, narrow_states, beyond_the_length_is_never_seen);
+on_every_device!(
+    handles_write_read_and_reset,
+    initial_values,
+    narrow_states,
+    beyond_the_length_is_never_seen
+);
 
 /// acc += x; the output is what it was before.
 fn handles_write_read_and_reset(lab: &Lab) {
@@ -96,7 +101,10 @@ fn narrow_states(lab: &Lab) {
         s.set_scalar("pos", at as i64).expect("in range");
         let out = s.run(&[("x", TensorView::f32(&x, [1, rows as u64, 2]))]).expect("runs");
         want[2 * at..2 * (at + rows)].copy_from_slice(&x);
-        assert_eq!((floats(out.at(0).expect("h")), floats(out.at(1).expect("b"))), (want.to_vec(), want.to_vec()));
+        assert_eq!(
+            (floats(out.at(0).expect("h")), floats(out.at(1).expect("b"))),
+            (want.to_vec(), want.to_vec())
+        );
     }
     assert_eq!(s.state("h").expect("there").row_axis(), 1);
     let row = s.state("b").expect("there").read_row(4).expect("a row");

@@ -29,7 +29,9 @@ fn bound_by_inputs_and_checked(lab: &Lab) {
         let n = |s: [u64; 2]| &data[..(s[0] * s[1]) as usize];
         s.run(&[("a", TensorView::f32(n(a), a)), ("b", TensorView::f32(n(b), b))]).expect_err("refused")
     };
-    assert!(matches!(try_shapes([2, 4], [6, 3]), RuntimeError::DimConstraint { symbol, .. } if symbol == "k"));
+    assert!(
+        matches!(try_shapes([2, 4], [6, 3]), RuntimeError::DimConstraint { symbol, .. } if symbol == "k")
+    );
     assert!(matches!(try_shapes([5, 4], [4, 3]), RuntimeError::SymbolRange { value: 5, max: 4, .. }));
     assert!(matches!(try_shapes([2, 3], [3, 3]), RuntimeError::SymbolRange { value: 3, multiple_of: 2, .. }));
     assert!(matches!(try_shapes([2, 4], [4, 4]), RuntimeError::Extent { axis: 1, given: 4, .. }));

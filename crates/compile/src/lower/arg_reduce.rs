@@ -26,7 +26,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         _ => 2,
     };
     let lanes = lanes(space.n.upper(cx.graph.symbols())).max(1);
-    let quads = space.inner.is(1) && kind < 3 && space.n.divisor(cx.graph.symbols()) % 4 == 0;
+    let quads = space.inner.is(1) && kind < 3 && space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
     let outputs = space.outer * space.inner.clone();
     let mut step = StepBuilder::new();
     let call = ArgReduce {

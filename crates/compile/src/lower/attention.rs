@@ -49,7 +49,7 @@ impl Heads {
 
     /// Whether every row begins at a multiple of four elements and has a multiple of four.
     fn by_four(&self, cx: &LowerCx<'_>) -> bool {
-        let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()) % 4 == 0;
+        let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
         let strides = self.strides.iter().zip(&self.extents).all(|(s, extent)| extent.is(1) || by_four(s));
         strides && by_four(&self.at.view.offset) && by_four(&self.extents[3])
     }

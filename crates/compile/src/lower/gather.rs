@@ -36,7 +36,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let (outer, extent, n) = (cx.arg(&space.outer), cx.arg(&space.n), cx.arg(&count));
     let op = ArgValue::U32(number);
     let (call, per_row) = if float {
-        let vec = inner.divisor(cx.graph.symbols()) % 4 == 0;
+        let vec = inner.divisor(cx.graph.symbols()).is_multiple_of(4);
         let call = Gather {
             variant: Gather::plain,
             wide: wide_index,
@@ -61,8 +61,19 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     } else {
         let (variant, inner_arg) = (GatherWords::plain, cx.arg(&inner));
         let call = GatherWords {
-            variant, wide: wide_index, outer, axis: extent, inner: inner_arg, count: n, op, table: typed.at, idx,
-            y: yi, status, slots: Vec::new(), holes: Vec::new(),
+            variant,
+            wide: wide_index,
+            outer,
+            axis: extent,
+            inner: inner_arg,
+            count: n,
+            op,
+            table: typed.at,
+            idx,
+            y: yi,
+            status,
+            slots: Vec::new(),
+            holes: Vec::new(),
         };
         (call.into_call(), inner)
     };

@@ -45,7 +45,11 @@ fn source(cx: &mut LowerCx<'_>, v: pumice_ir::ValueId, axis: usize) -> LowerResu
     let words = at.view.storage == pumice_plan::Storage::Arena || at.view.dtype == DType::F32;
     let inner_dense = {
         let dense = pumice_plan::dense_strides(&at.view.shape[axis + 1..]);
-        at.view.strides[axis + 1..].iter().zip(&dense).zip(&at.view.shape[axis + 1..]).all(|((a, b), d)| a == b || d.is(1))
+        at.view.strides[axis + 1..]
+            .iter()
+            .zip(&dense)
+            .zip(&at.view.shape[axis + 1..])
+            .all(|((a, b), d)| a == b || d.is(1))
     };
     let two_outer = axis <= 2;
     let at = if words && inner_dense && two_outer && at.view.offset.is(0) { at } else { cx.dense(v)? };

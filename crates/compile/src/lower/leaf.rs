@@ -93,8 +93,10 @@ pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Low
     let value = cx.graph.node(id).output();
     let info = cx.graph.value(value);
     let draft: &mut Draft = &mut cx.draft;
-    let content = draft.add_content(&info.name, buffer, info.ty.dtype, &info.ty.shape, Some(previous.content));
-    let at = Located { content, part: None, view: View::dense(info.ty.dtype, Storage::Natural, &info.ty.shape) };
+    let content =
+        draft.add_content(&info.name, buffer, info.ty.dtype, &info.ty.shape, Some(previous.content));
+    let at =
+        Located { content, part: None, view: View::dense(info.ty.dtype, Storage::Natural, &info.ty.shape) };
     cx.place(value, at.clone());
     Ok(at)
 }
@@ -105,7 +107,8 @@ impl Lower for StateWrite {
         let previous = cx.at(node.input(0).ok_or("it has no state")?)?;
         let x = cx.at(node.input(1).ok_or("it has no value")?)?;
         // A value that is the state itself under a view would be overwritten while it is read.
-        let same = cx.draft.contents[x.content.0 as usize].buffer == cx.draft.contents[previous.content.0 as usize].buffer;
+        let same = cx.draft.contents[x.content.0 as usize].buffer
+            == cx.draft.contents[previous.content.0 as usize].buffer;
         let x = if same {
             let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
             let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;

@@ -62,7 +62,9 @@ fn multiply(
         full.push(DimExpr::constant(1));
     }
     let y_full = restride(y, full.clone(), dense_strides(&full), y.view.offset.clone());
-    if tail.slots.iter().any(|s| s.view.shape.len() > full.len()) || (full.len() > shape.len() && !tail.slots.is_empty()) {
+    if tail.slots.iter().any(|s| s.view.shape.len() > full.len())
+        || (full.len() > shape.len() && !tail.slots.is_empty())
+    {
         return Err("a product of rank 1 takes no epilogue".into());
     }
     let slots: Vec<&View> = tail.slots.iter().map(|s| &s.view).collect();

@@ -76,7 +76,7 @@ pub fn emit(
     let beta = places.beta.map(|v| one_row(cx, v, &normalised)).transpose()?;
     let symbols = cx.graph.symbols();
     let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
-    let vec = u32::from(space.n.divisor(symbols) % 4 == 0);
+    let vec = u32::from(space.n.divisor(symbols).is_multiple_of(4));
     let mut step = StepBuilder::new();
     let xi = step.touch(&x, Access::ShaderRead);
     let mut reads = vec![xi];
@@ -94,7 +94,11 @@ pub fn emit(
             let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
             slot_row[i] = if per_row { cx.arg(&space.n) } else { ArgValue::ZERO };
             slot_cols |= 1 << i;
-            if is_operand { reads.push(slot) } else { stored = Some(slot) }
+            if is_operand {
+                reads.push(slot)
+            } else {
+                stored = Some(slot)
+            }
             slots.push(slot);
         }
         holes.push(r.fill);
@@ -113,13 +117,46 @@ pub fn emit(
     let slot_offset = [ArgValue::ZERO; 4];
     let call = match norm.kind {
         Kind::Layer => LayerKernel {
-            variant, lanes, vec, gamma: has_gamma, beta: has_beta, slot_cols, rows, n, x_row: n, eps, slot_offset,
-            slot_row, x: xi, g, b, y: yi, slots, holes,
+            variant,
+            lanes,
+            vec,
+            gamma: has_gamma,
+            beta: has_beta,
+            slot_cols,
+            rows,
+            n,
+            x_row: n,
+            eps,
+            slot_offset,
+            slot_row,
+            x: xi,
+            g,
+            b,
+            y: yi,
+            slots,
+            holes,
         }
         .into_call(),
         Kind::Rms(offset) => RmsKernel {
-            variant, lanes, vec, gamma: has_gamma, beta: has_beta, slot_cols, rows, n, x_row: n, eps,
-            one_plus: one_plus(offset)?, slot_offset, slot_row, x: xi, g, b, y: yi, slots, holes,
+            variant,
+            lanes,
+            vec,
+            gamma: has_gamma,
+            beta: has_beta,
+            slot_cols,
+            rows,
+            n,
+            x_row: n,
+            eps,
+            one_plus: one_plus(offset)?,
+            slot_offset,
+            slot_row,
+            x: xi,
+            g,
+            b,
+            y: yi,
+            slots,
+            holes,
         }
         .into_call(),
     };
@@ -187,7 +224,8 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
     let full = |i: &usize| body.ty(inputs[*i]).shape == body.ty(sum).shape;
     let first = *addends.iter().find(|i| full(i)).ok_or("none of its addends has the sum's shape")?;
     let slots: Vec<usize> = addends.iter().copied().filter(|&i| i != first).collect();
-    let given: Vec<ValueId> = std::iter::once(first).chain(slots.iter().copied()).map(|i| inputs[i]).collect();
+    let given: Vec<ValueId> =
+        std::iter::once(first).chain(slots.iter().copied()).map(|i| inputs[i]).collect();
     let made = crate::scalars::body(body, &additions, &given, &[sum])?;
     if made.inputs != given || made.raises {
         return Err("its additions fold an operand away".into());

@@ -35,7 +35,15 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
     elementwise(
         cx,
-        Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning, raises },
+        Elementwise {
+            shape: &shape,
+            expr,
+            inputs: &inputs,
+            outputs: &outputs,
+            meaning_inputs,
+            meaning,
+            raises,
+        },
     )
 }
 
@@ -56,7 +64,15 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
     elementwise(
         cx,
-        Elementwise { shape: &shape, expr, inputs: &inputs, outputs: &outputs, meaning_inputs, meaning, raises },
+        Elementwise {
+            shape: &shape,
+            expr,
+            inputs: &inputs,
+            outputs: &outputs,
+            meaning_inputs,
+            meaning,
+            raises,
+        },
     )
 }
 

@@ -76,7 +76,7 @@ fn rows(
     let n = count.clone();
     let symbols = cx.graph.symbols();
     let lanes = row_lanes(n.upper(symbols));
-    let vec = u32::from(n.divisor(symbols) % 4 == 0);
+    let vec = u32::from(n.divisor(symbols).is_multiple_of(4));
     let mut step = StepBuilder::new();
     let call = ReduceRows {
         variant: ReduceRows::plain,

@@ -47,7 +47,7 @@ fn rows(
 ) -> LowerResult {
     let symbols = cx.graph.symbols();
     let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
-    let vec = u32::from(space.n.divisor(symbols) % 4 == 0);
+    let vec = u32::from(space.n.divisor(symbols).is_multiple_of(4));
     let mut step = StepBuilder::new();
     let call = SoftmaxRows {
         variant,

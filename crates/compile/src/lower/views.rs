@@ -107,5 +107,5 @@ fn as_part(y: &Located, part: &Located) -> Option<Located> {
     let len = pumice_ir::shape::product(&part.view.shape).as_extent()? * width;
     let zero = DimExpr::constant(0);
     let at = restride(part, part.view.shape.clone(), part.view.strides.clone(), zero);
-    (start % 16 == 0).then_some(Located { part: Some((start, len)), ..at })
+    start.is_multiple_of(16).then_some(Located { part: Some((start, len)), ..at })
 }

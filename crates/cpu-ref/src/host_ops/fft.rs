@@ -46,7 +46,9 @@ impl HostStep for FastFft {
         let x = arrays(&self.graph, bindings, inputs)?.into_iter().next().ok_or("it has no operand")?;
         let result = crate::graph::actual_type(&self.graph, self.result, bindings);
         let (dtype, shape) = result.map_err(|e| e.to_string())?;
-        let y = Array::floats(dtype, &shape, self.transform(&x, &shape)).to_tensor().map_err(|e| e.to_string())?;
+        let y = Array::floats(dtype, &shape, self.transform(&x, &shape))
+            .to_tensor()
+            .map_err(|e| e.to_string())?;
         match outputs {
             [out] if out.len() == y.bytes().len() => out.copy_from_slice(y.bytes()),
             _ => return Err(format!("one result of {} bytes, other room given", y.bytes().len())),

@@ -29,9 +29,15 @@ pub fn plan(graph: &Graph, options: &Options) -> Result<Plan, Option<String>> {
 }
 
 /// A session over a plan with the sample's params, scalars and symbols.
-pub fn session(plan: Plan, sample: &Sample, graph: &Graph, bindings: &Bindings, seed: u64) -> Result<Session, String> {
+pub fn session(
+    plan: Plan,
+    sample: &Sample,
+    graph: &Graph,
+    bindings: &Bindings,
+    seed: u64,
+) -> Result<Session, String> {
     let text = |e: RuntimeError| e.to_string();
-    let poison = Some(if seed % 2 == 0 { 0x7fc0_0bad } else { 0xffff_ffff });
+    let poison = Some(if seed.is_multiple_of(2) { 0x7fc0_0bad } else { 0xffff_ffff });
     let device = Interpreter::with(Target::lavapipe(), interp::Options { seed, poison, check: false });
     let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps)).map_err(text)?;
     for p in graph.params() {
@@ -49,7 +55,13 @@ pub fn session(plan: Plan, sample: &Sample, graph: &Graph, bindings: &Bindings, 
 }
 
 /// The outputs of one run, and whether the status block reported.
-pub fn run(session: &mut Session, sample: &Sample, graph: &Graph, bindings: &Bindings, run: u32) -> Result<(Vec<Tensor>, bool), String> {
+pub fn run(
+    session: &mut Session,
+    sample: &Sample,
+    graph: &Graph,
+    bindings: &Bindings,
+    run: u32,
+) -> Result<(Vec<Tensor>, bool), String> {
     let mut inputs = Vec::new();
     for v in graph.inputs() {
         let tensor = data::leaf_tensor(sample, graph, v, bindings, run).map_err(|e| e.to_string())?;
@@ -62,11 +74,17 @@ pub fn run(session: &mut Session, sample: &Sample, graph: &Graph, bindings: &Bin
 }
 
 /// All outputs of all runs of a sample under these options. `Err(None)` as in [`plan`].
-pub fn outputs(sample: &Sample, graph: &Graph, options: &Options, seed: u64) -> Result<Vec<Vec<Tensor>>, Option<String>> {
+pub fn outputs(
+    sample: &Sample,
+    graph: &Graph,
+    options: &Options,
+    seed: u64,
+) -> Result<Vec<Vec<Tensor>>, Option<String>> {
     let bindings = data::bindings(sample, graph);
     let plan = plan(graph, options)?;
     let mut session = session(plan, sample, graph, &bindings, seed).map_err(Some)?;
-    let each = (0..sample.runs).map(|r| run(&mut session, sample, graph, &bindings, r).map(|(t, _)| t).map_err(Some));
+    let each = (0..sample.runs)
+        .map(|r| run(&mut session, sample, graph, &bindings, r).map(|(t, _)| t).map_err(Some));
     each.collect()
 }
 
@@ -91,7 +109,10 @@ pub fn compare(sample: &Sample, graph: &Graph, options: &Options, seed: u64) -> 
         }
     }
     if reported != reference.has_status() {
-        return Err(Some(format!("status reported: {reported}, by the evaluator: {}", reference.has_status())));
+        return Err(Some(format!(
+            "status reported: {reported}, by the evaluator: {}",
+            reference.has_status()
+        )));
     }
     Ok(same)
 }

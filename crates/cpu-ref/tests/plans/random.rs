@@ -85,7 +85,11 @@ impl Garden<'_> {
             12 if c > 2 => g.narrow(x, -1, 1u64, c - 1),
             13 if c <= 8 => g.concat(&[x, self.same_shape(x)], -1),
             14 => {
-                let sum = [g.reduce_sum(x, &[-1], true), g.reduce_mean(x, &[-1], true), g.reduce_max(x, &[-1], true)];
+                let sum = [
+                    g.reduce_sum(x, &[-1], true),
+                    g.reduce_mean(x, &[-1], true),
+                    g.reduce_max(x, &[-1], true),
+                ];
                 g.sub(x, sum[self.below(3)])
             }
             15 => {
@@ -109,11 +113,15 @@ impl Garden<'_> {
         let g = self.g;
         let shape = self.shape(x);
         match self.below(3) {
-            0 if rank == 2 && c % 4 == 0 => {
+            0 if rank == 2 && c.is_multiple_of(4) => {
                 let heads = vec![1u64.into(), shape[0].clone(), 2u64.into(), (c / 2).into()];
                 let q = g.reshape_to(x, heads.clone());
                 let k = g.tanh(q);
-                let op = Attention { layout: AttentionLayout::Bshd, causal: self.below(2) == 0, ..Attention::default() };
+                let op = Attention {
+                    layout: AttentionLayout::Bshd,
+                    causal: self.below(2) == 0,
+                    ..Attention::default()
+                };
                 g.reshape_to(g.attention(q, k, q, None, None, op), shape)
             }
             1 => {
@@ -153,7 +161,8 @@ fn sample(seed: u64) -> Sample {
     let mut sample = Sample::graph("random", |g| {
         let mut garden = Garden { g, seed, draws: 0, pool: vec![], leaves: 0 };
         let c = [4, 6, 8][garden.below(3)];
-        let x = if symbolic { g.input("x", f32([sym("n", 1..=5), c.into()])) } else { g.input("x", f32([3, c])) };
+        let x =
+            if symbolic { g.input("x", f32([sym("n", 1..=5), c.into()])) } else { g.input("x", f32([3, c])) };
         garden.pool.push(x);
         for _ in 0..5 + garden.below(25) {
             let v = garden.node(stateful);
@@ -180,7 +189,10 @@ fn close(a: &Tensor, b: &Tensor) -> bool {
     let (a, b) = (Array::from_tensor(a), Array::from_tensor(b));
     a.dtype == b.dtype
         && a.shape == b.shape
-        && a.to_f64().iter().zip(b.to_f64()).all(|(x, y)| (x - y).abs() <= 1e-4 * (1.0 + y.abs()) || x.is_nan() && y.is_nan())
+        && a.to_f64()
+            .iter()
+            .zip(b.to_f64())
+            .all(|(x, y)| (x - y).abs() <= 1e-4 * (1.0 + y.abs()) || x.is_nan() && y.is_nan())
 }
 
 fn all_close(a: &[Vec<Tensor>], b: &[Vec<Tensor>]) -> bool {
@@ -191,7 +203,11 @@ fn all_close(a: &[Vec<Tensor>], b: &[Vec<Tensor>]) -> bool {
 fn try_seed(seed: u64) -> Result<(bool, bool), String> {
     let sample = sample(seed);
     let graph = sample.graph.as_ref().map_err(Clone::clone)?;
-    let cuts = if seed % 3 == 0 && graph.symbols().find("n").is_some() { vec![("n".to_owned(), vec![1, 3])] } else { vec![] };
+    let cuts = if seed.is_multiple_of(3) && graph.symbols().find("n").is_some() {
+        vec![("n".to_owned(), vec![1, 3])]
+    } else {
+        vec![]
+    };
     let standard = Options { specializations: cuts, ..Options::default() };
     let run = |options: &Options, shuffle: u64| {
         outputs(&sample, graph, options, shuffle).map_err(|e| e.unwrap_or_else(|| "not lowered".into()))
@@ -208,7 +224,8 @@ fn try_seed(seed: u64) -> Result<(bool, bool), String> {
             return Err(format!("{what}: other bits"));
         }
     }
-    let unfused = run(&Options { opt: OptOptions::none(), ..standard.clone() }, 5).map_err(|e| format!("unfused: {e}"))?;
+    let unfused = run(&Options { opt: OptOptions::none(), ..standard.clone() }, 5)
+        .map_err(|e| format!("unfused: {e}"))?;
     let evaluated = data::evaluate(&sample, graph, EvalOptions::default()).map_err(|e| e.to_string())?;
     let evaluated: Vec<Vec<Tensor>> = evaluated
         .iter()
@@ -293,6 +310,9 @@ fn show() {
     println!("{}", pumice_ir::text::print(graph));
     println!("{:?} {:?}", sample.bindings, try_seed(seed));
     for opt in [OptOptions::none(), OptOptions::default()] {
-        match plan(graph, &Options { opt, ..Options::default() }) { Ok(p) => println!("{p}"), Err(e) => println!("{e:?}") }
+        match plan(graph, &Options { opt, ..Options::default() }) {
+            Ok(p) => println!("{p}"),
+            Err(e) => println!("{e:?}"),
+        }
     }
 }

@@ -22,7 +22,7 @@ fn load(plan: Plan) -> Result<Executable, RuntimeError> {
 
 fn numbers(session: &mut Session, inputs: &[(&str, TensorView<'_>)], steps: u32) -> Vec<f32> {
     let out = session.run_steps(inputs, steps).unwrap_or_else(|e| panic!("{e}"));
-    out.at(0).and_then(|t| Ok(t.to_vec::<f32>().expect("f32"))).expect("one output")
+    out.at(0).map(|t| t.to_vec::<f32>().expect("f32")).expect("one output")
 }
 
 /// A running sum with a cache: appends x at a position that advances, gives the sum of the cache.
@@ -48,7 +48,10 @@ fn several_replays_are_several_runs() {
     assert_eq!(numbers(&mut four, &inputs, 4), singly[3]);
     for session in [&mut one, &mut four] {
         assert_eq!(session.scalar("pos").expect("it is there").to_string(), "4");
-        assert_eq!(session.state("kv").and_then(|mut s| s.read_row(3)).expect("a row").to_vec(), Ok(x.to_vec()));
+        assert_eq!(
+            session.state("kv").and_then(|mut s| s.read_row(3)).expect("a row").to_vec(),
+            Ok(x.to_vec())
+        );
     }
     // A fork goes on alone.
     let mut fork = one.fork().expect("memory");
@@ -68,7 +71,8 @@ fn rows_past_the_capacity_are_reported() {
     let kv = g.cache("kv", f32([8u64, 2]), 0);
     let after = g.kv_append(kv, x, pos, 0, AppendMode::Linear);
     g.output("sum", g.reduce_sum(g.state_read(after), &[0, 1], false));
-    let mut session = executable(&g.build().expect("a graph"), &Options::default()).session().expect("memory");
+    let mut session =
+        executable(&g.build().expect("a graph"), &Options::default()).session().expect("memory");
     session.set_scalar("pos", 6i64).expect("in range");
     let x = [1.0f32; 8];
     let error = session.run(&[("x", TensorView::f32(&x, [4, 2]))]).expect_err("two rows are outside");
@@ -89,7 +93,9 @@ fn derived_weights_follow_their_params() {
     let mut session = exe.session().expect("memory");
     let x = [1.0f32, 1.0, 1.0, 1.0];
     let inputs = [("x", TensorView::f32(&x, [1, 4]))];
-    assert!(matches!(session.run(&inputs), Err(RuntimeError::MissingParams { names }) if names == ["a", "b"]));
+    assert!(
+        matches!(session.run(&inputs), Err(RuntimeError::MissingParams { names }) if names == ["a", "b"])
+    );
     exe.set_param("a", &[1.0; 16]).expect("16");
     exe.set_param("b", &[2.0; 16]).expect("16");
     assert_eq!(numbers(&mut session, &inputs, 1), [4.0, 4.0, 4.0, 4.0, 8.0, 8.0, 8.0, 8.0]);
@@ -145,7 +151,7 @@ fn what_was_not_written_reads_as_poison() {
     let mut session = exe.session().expect("memory");
     let y = numbers(&mut session, &[("x", TensorView::f32(&[0.0; 4], [4]))], 1);
     assert!(y.iter().all(|v| v.is_nan()), "{y:?}");
-    let refused = load(plan).err().expect("a step is missing").to_string();
+    let refused = load(plan).expect_err("a step is missing").to_string();
     assert!(refused.contains("faults"), "{refused}");
 }
 

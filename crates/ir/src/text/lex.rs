@@ -179,7 +179,8 @@ impl<'t> Lexer<'t> {
             '"' | '\\' => Ok(c),
             'u' => {
                 let digits = self.take_while(|c| c == '{' || c.is_ascii_hexdigit());
-                let code = u32::from_str_radix(digits.trim_start_matches('{'), 16).ok().and_then(char::from_u32);
+                let code =
+                    u32::from_str_radix(digits.trim_start_matches('{'), 16).ok().and_then(char::from_u32);
                 if !self.rest.starts_with('}') {
                     return self.error("\\u{…} does not end");
                 }
@@ -193,7 +194,7 @@ impl<'t> Lexer<'t> {
     fn hex(&mut self) -> Result<Token, TextError> {
         self.advance(2);
         let digits = self.take_while(|c| c.is_ascii_hexdigit());
-        if !self.rest.starts_with('"') || digits.len() % 2 != 0 {
+        if !self.rest.starts_with('"') || !digits.len().is_multiple_of(2) {
             return self.error("data in x\"…\" is pairs of hexadecimal digits");
         }
         self.advance(1);

@@ -71,7 +71,8 @@ impl Printer {
         let operands: Vec<String> =
             node.inputs.iter().map(|v| v.map_or("_".into(), |v| name(&g.value(v).name))).collect();
         let _ = write!(self.out, " = {}({})", node.op.name(), operands.join(", "));
-        let attrs: Vec<_> = node.op.attrs().into_iter().filter(|(_, v)| !matches!(v, AttrValue::Type(_))).collect();
+        let attrs: Vec<_> =
+            node.op.attrs().into_iter().filter(|(_, v)| !matches!(v, AttrValue::Type(_))).collect();
         if attrs.is_empty() {
             return;
         }
@@ -135,9 +136,11 @@ fn data(t: &Tensor) -> String {
     let shape = list(t.shape().iter().map(u64::to_string));
     let short = t.bytes().len() as u64 <= 16 * t.dtype().natural_bytes();
     let numbers = match t.dtype() {
-        DType::F32 if short => t.to_vec::<f32>().ok().filter(|v| v.iter().all(|f| f.is_finite())).map(|v| {
-            v.iter().map(|f| format!("{f:?}")).collect::<Vec<_>>()
-        }),
+        DType::F32 if short => t
+            .to_vec::<f32>()
+            .ok()
+            .filter(|v| v.iter().all(|f| f.is_finite()))
+            .map(|v| v.iter().map(|f| format!("{f:?}")).collect::<Vec<_>>()),
         DType::I32 if short => t.to_vec::<i32>().ok().map(|v| v.iter().map(i32::to_string).collect()),
         DType::I64 if short => t.to_vec::<i64>().ok().map(|v| v.iter().map(i64::to_string).collect()),
         _ => None,

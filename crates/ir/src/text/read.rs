@@ -134,7 +134,8 @@ impl Reader<'_> {
         };
         let mut scope = Scope::default();
         while !self.eat("}") {
-            let followed_by_name = matches!(self.tokens.get(self.next + 1), Some((Token::Word(_) | Token::Quoted(_), _)));
+            let followed_by_name =
+                matches!(self.tokens.get(self.next + 1), Some((Token::Word(_) | Token::Quoted(_), _)));
             match self.peek() {
                 Token::Word(w) if w == "symbol" && followed_by_name => self.symbol(&mut graph)?,
                 Token::Word(w) if w == "output" && followed_by_name => self.output(&mut graph, &scope)?,
@@ -208,7 +209,9 @@ impl Reader<'_> {
         let axis = |e: DimExpr| e.as_extent().and_then(|a| usize::try_from(a).ok());
         let kind = match kind.as_str() {
             "whole" => FeedKind::Whole,
-            "prefix" => FeedKind::Prefix { axis: axis(field("axis")?).unwrap_or(usize::MAX), len: field("len")? },
+            "prefix" => {
+                FeedKind::Prefix { axis: axis(field("axis")?).unwrap_or(usize::MAX), len: field("len")? }
+            }
             "row" => FeedKind::Row {
                 axis: axis(field("axis")?).unwrap_or(usize::MAX),
                 src: field("src")?,
@@ -227,7 +230,10 @@ impl Reader<'_> {
     fn value(&mut self, scope: &Scope) -> Result<ValueId> {
         let at = self.at();
         let name = self.name()?;
-        let unknown = || TextError { at, message: format!("`{name}` is not defined above; nodes are in order, cycles cannot be") };
+        let unknown = || TextError {
+            at,
+            message: format!("`{name}` is not defined above; nodes are in order, cycles cannot be"),
+        };
         scope.values.get(&name).copied().ok_or_else(unknown)
     }
 
@@ -271,8 +277,9 @@ impl Reader<'_> {
             Some(Err(e)) => return fail(format!("{op_name}: {e}")),
             None => return fail(format!("there is no op `{op_name}`")),
         };
-        let inferred =
-            infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        let inferred = infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &|v| {
+            graph.constant_data(v)
+        });
         let (inferred, constraints) = match inferred {
             Ok(result) => result,
             Err(e) => return fail(format!("{} ({op_name}): {e}", names[0])),
@@ -303,7 +310,9 @@ impl Reader<'_> {
 
     fn dtype(&mut self) -> Result<DType> {
         let at = self.at();
-        self.name()?.parse().map_err(|e: pumice_types::dtype::UnknownDType| TextError { at, message: e.to_string() })
+        self.name()?
+            .parse()
+            .map_err(|e: pumice_types::dtype::UnknownDType| TextError { at, message: e.to_string() })
     }
 
     fn ty(&mut self, graph: &Graph, scope: &Scope) -> Result<ValueType> {

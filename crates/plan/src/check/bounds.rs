@@ -5,8 +5,8 @@
 //! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not
 //! negative, so what holds at these corners holds between them.
 
-use super::{Scene, coverage};
 use super::error::{Fault, Findings};
+use super::{Scene, coverage};
 use crate::plan::{Plan, Run};
 use crate::step::{Grid, StepKind, Use, View};
 use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId};
@@ -85,7 +85,8 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
                 findings.at(id, &step.origin, fault);
             }
         }
-        if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) = (&step.kind, scene.run)
+        if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) =
+            (&step.kind, scene.run)
             && let Some(fault) = grid(run, word.0, upper, &corners)
         {
             findings.at(id, &step.origin, fault);

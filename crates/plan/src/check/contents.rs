@@ -241,7 +241,8 @@ fn write(
         memory.visit(u.span, |at, held| {
             let in_order = *held == Some(previous) || *held == Some(u.content);
             if !in_order && fault.is_none() {
-                fault = Some(Fault::StateVersion { index, content: content(), found: named(scene, *held), at });
+                fault =
+                    Some(Fault::StateVersion { index, content: content(), found: named(scene, *held), at });
             }
         });
     }

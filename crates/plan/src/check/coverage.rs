@@ -83,7 +83,9 @@ fn count(shape: &[DimExpr], bindings: &Bindings) -> Result<u64, String> {
 /// Elements of the innermost axis, where they are contiguous.
 fn inner(view: &View, bindings: &Bindings) -> Result<u64, String> {
     match (view.shape.last(), view.strides.last()) {
-        (Some(extent), Some(stride)) if stride.is(1) => extent.eval_extent(bindings).map_err(|e| e.to_string()),
+        (Some(extent), Some(stride)) if stride.is(1) => {
+            extent.eval_extent(bindings).map_err(|e| e.to_string())
+        }
         _ => Ok(1),
     }
 }

@@ -51,7 +51,8 @@ fn instructions(frame: &Frame, findings: &mut Findings) {
         if !(there(op.dst.0) && a && b) {
             findings.add(Fault::Frame(format!("instruction {i} names a word past {count}: {op:?}")));
         } else if matches!(frame.words[op.dst.0 as usize], FrameSlot::Bound(_)) {
-            findings.add(Fault::Frame(format!("instruction {i} writes the bound symbol in word {}", op.dst.0)));
+            findings
+                .add(Fault::Frame(format!("instruction {i} writes the bound symbol in word {}", op.dst.0)));
         }
     }
 }
@@ -75,7 +76,8 @@ fn stats(run: &Run, findings: &mut Findings) {
 fn values(scene: &Scene<'_>, run: &Run, findings: &mut Findings) {
     for corner in &Corners::of(scene.plan, run).defaults {
         let bits = |scalars: &[f64]| {
-            let all: Vec<u32> = scene.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
+            let all: Vec<u32> =
+                scene.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
             move |id: ScalarId| all.get(id.0 as usize).copied().unwrap_or(0)
         };
         let now: Vec<f64> = scene.plan.scalars.iter().map(|s| s.default).collect();

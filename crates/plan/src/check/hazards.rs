@@ -132,7 +132,9 @@ fn judge(
             needed.insert(*only);
         }
         (Some(_), Some(_)) => {}
-        (None, _) if before.level == after.level => findings.at(after.step, &step.origin, Fault::SameLevel(hazard)),
+        (None, _) if before.level == after.level => {
+            findings.at(after.step, &step.origin, Fault::SameLevel(hazard))
+        }
         (None, _) => findings.at(after.step, &step.origin, Fault::Hazard(hazard)),
     }
 }
@@ -176,7 +178,9 @@ fn to(access: Access) -> To {
 /// Uses of one step that share bytes: a state may be written where it is read, nothing else.
 fn within(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
     for (a, w) in Scene::uses(step, true) {
-        for (b, other) in step.uses.iter().enumerate().filter(|(b, o)| *b != a && (!o.access.writes() || *b > a)) {
+        for (b, other) in
+            step.uses.iter().enumerate().filter(|(b, o)| *b != a && (!o.access.writes() || *b > a))
+        {
             let shares = w.access.conflicts(other.access) && w.span.overlaps(&other.span);
             if shares && !in_place(scene, w, other) {
                 findings.at(id, &step.origin, Fault::SelfOverlap { a, b, span: other.span });
@@ -187,7 +191,9 @@ fn within(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
 
 fn in_place(scene: &Scene<'_>, write: &Use, read: &Use) -> bool {
     let origin = |u: &Use| scene.program.value(u.content).map(|v| v.origin);
-    let (Some(ContentOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else { return false };
+    let (Some(ContentOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else {
+        return false;
+    };
     let (Some(ContentOrigin::StateBefore(b)) | Some(ContentOrigin::StateAfter(b))) = origin(read) else {
         return false;
     };

@@ -5,7 +5,7 @@ use super::error::{Fault, Findings};
 use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
 use crate::region::{RegionKind, SLOT_ALIGNMENT, Span};
 use pumice_types::tensor::byte_count;
-use pumice_types::{Bytes, DimExpr, DType};
+use pumice_types::{Bytes, DType, DimExpr};
 
 /// Checks regions and slots.
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -73,7 +73,8 @@ fn regions(plan: &Plan, findings: &mut Findings) {
     for r in &plan.regions {
         for (i, &chunk) in r.chunks.iter().enumerate() {
             if chunk > limits.max_allocation {
-                let why = format!("chunk {i} has {chunk}, the largest allocation is {}", limits.max_allocation);
+                let why =
+                    format!("chunk {i} has {chunk}, the largest allocation is {}", limits.max_allocation);
                 findings.add(Fault::Region { kind: r.kind, why });
             }
             if chunk.0 == 0 || (i + 1 < r.chunks.len() && chunk.0 % SLOT_ALIGNMENT != 0) {
@@ -178,9 +179,8 @@ fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
         let inside = span.is_some_and(|s| s.contains(&v.span) && s.offset == v.span.offset);
         (!inside).then_some("it is not the front of its slot")
     };
-    let region = |kinds: &[RegionKind]| {
-        (!kinds.contains(&v.span.region)).then_some("it belongs in another region")
-    };
+    let region =
+        |kinds: &[RegionKind]| (!kinds.contains(&v.span.region)).then_some("it belongs in another region");
     let at = |i: u32| i as usize;
     let fault = match v.origin {
         O::Param(i) => same(plan.params.get(at(i)).map(|p| p.span)),

@@ -54,7 +54,7 @@ fn inherit(plan: &Plan, load: &Bytes, run: &Run, bytes: &mut Bytes) {
             w.origin == ContentOrigin::Derived && w.span == v.span && left
         });
         if there {
-            bytes.at(v.span).fill(Some(stands_for(plan, &run.program, true, ContentId(c as u32))));
+            bytes.at(v.span).fill(Some(stands_for(&run.program, true, ContentId(c as u32))));
         }
     }
 }
@@ -154,7 +154,7 @@ fn kernel(step: &Step, call: &KernelCall) -> Result<(), String> {
     }
     for (at, does) in touches {
         let u = &step.uses[usize::from(at)];
-        if u.span.offset.0 % 16 != 0 {
+        if !u.span.offset.0.is_multiple_of(16) {
             return Err(format!("operand at {}", u.span));
         }
         let says = match does {
@@ -171,13 +171,18 @@ fn kernel(step: &Step, call: &KernelCall) -> Result<(), String> {
 }
 
 fn frame_use(run: Option<&Run>, step: &Step, access: Access, word: u32) -> Result<(), String> {
-    let exists = run.is_some_and(|r| matches!(r.frame.words.get(word as usize), Some(w) if *w != FrameSlot::Temporary));
+    let exists = run
+        .is_some_and(|r| matches!(r.frame.words.get(word as usize), Some(w) if *w != FrameSlot::Temporary));
     let at = 4 * u64::from(word);
     let covers = |u: &Use| {
         let (start, end) = (u.span.offset.0, u.span.offset.0 + u.span.len.0);
         u.span.region == RegionKind::Frame && u.access == access && start <= at && at + 4 <= end
     };
-    if exists && step.uses.iter().any(covers) { Ok(()) } else { Err(format!("frame word {word} is not declared")) }
+    if exists && step.uses.iter().any(covers) {
+        Ok(())
+    } else {
+        Err(format!("frame word {word} is not declared"))
+    }
 }
 
 fn structure(program: &Program) -> Result<(), String> {
@@ -245,7 +250,10 @@ fn pair_is_ordered(program: &Program, a: (usize, &Use), b: (usize, &Use), place:
             ContentOrigin::StateBefore(s) | ContentOrigin::StateAfter(s) => Some(s),
             _ => None,
         };
-        return u.span == v.span && u.access.writes() != v.access.writes() && state(u).is_some() && state(u) == state(v);
+        return u.span == v.span
+            && u.access.writes() != v.access.writes()
+            && state(u).is_some()
+            && state(u) == state(v);
     }
     if place[i].0 != place[j].0 {
         return true;
@@ -256,7 +264,9 @@ fn pair_is_ordered(program: &Program, a: (usize, &Use), b: (usize, &Use), place:
         let Some(barrier) = program.levels[level as usize].barrier else { continue };
         let holds_first = match u.access {
             Access::ShaderWrite | Access::StatusAtomic => barrier.from_shader_write,
-            Access::ShaderRead | Access::IndirectRead => barrier.from_shader_write || barrier.from_shader_read,
+            Access::ShaderRead | Access::IndirectRead => {
+                barrier.from_shader_write || barrier.from_shader_read
+            }
             Access::TransferRead | Access::TransferWrite => barrier.from_transfer,
             Access::HostRead | Access::HostWrite => false,
         };
@@ -311,7 +321,7 @@ fn elements(view: &View, bindings: &Bindings) -> Result<Vec<i64>, String> {
 }
 
 /// The content whose bytes a content has.
-fn stands_for(plan: &Plan, program: &Program, is_run: bool, id: ContentId) -> ContentId {
+fn stands_for(program: &Program, is_run: bool, id: ContentId) -> ContentId {
     let v = &program.values[id.0 as usize];
     let stored = |o: ContentOrigin| match o {
         ContentOrigin::Param(_) | ContentOrigin::Constant(_) => true,
@@ -324,14 +334,15 @@ fn stands_for(plan: &Plan, program: &Program, is_run: bool, id: ContentId) -> Co
     }
     let written = program.steps.iter().flat_map(|s| &s.uses).any(|u| u.access.writes() && u.content == id);
     match (v.origin, version_before(program, id)) {
-        (ContentOrigin::StateAfter(_), Some(before)) if !written => stands_for(plan, program, is_run, before),
+        (ContentOrigin::StateAfter(_), Some(before)) if !written => stands_for(program, is_run, before),
         _ => id,
     }
 }
 
 fn version_before(program: &Program, id: ContentId) -> Option<ContentId> {
     let ContentOrigin::StateAfter(state) = program.values[id.0 as usize].origin else { return None };
-    let of_state = |o: ContentOrigin| o == ContentOrigin::StateBefore(state) || o == ContentOrigin::StateAfter(state);
+    let of_state =
+        |o: ContentOrigin| o == ContentOrigin::StateBefore(state) || o == ContentOrigin::StateAfter(state);
     let before = (0..id.0 as usize).rev().find(|&i| of_state(program.values[i].origin));
     before.map(|i| ContentId(i as u32))
 }
@@ -346,35 +357,41 @@ fn follow(
 ) -> Result<(), String> {
     let is_run = run.is_some();
     let stays = |o: ContentOrigin| match o {
-        ContentOrigin::Param(_) | ContentOrigin::Constant(_) | ContentOrigin::Input(_) | ContentOrigin::Frame => true,
+        ContentOrigin::Param(_)
+        | ContentOrigin::Constant(_)
+        | ContentOrigin::Input(_)
+        | ContentOrigin::Frame => true,
         ContentOrigin::Derived => is_run,
         ContentOrigin::Status => plan.status_ops.is_empty(),
         _ => false,
     };
     for (i, v) in program.values.iter().enumerate().filter(|(_, v)| v.origin != ContentOrigin::Derived) {
         if stays(v.origin) || matches!(v.origin, ContentOrigin::StateBefore(_)) {
-            let id = stands_for(plan, program, is_run, ContentId(i as u32));
+            let id = stands_for(program, is_run, ContentId(i as u32));
             memory.at(v.span).fill(Some(id));
         }
     }
     for replay in 0..2 {
         for (i, step) in program.steps.iter().enumerate() {
-            one_step(plan, program, is_run, step, bindings, memory).map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
+            one_step(plan, program, is_run, step, bindings, memory)
+                .map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
         }
         let Some(run) = run else { continue };
         ends(plan, run, bindings, memory).map_err(|e| format!("replay {replay}: {e}"))?;
         for byte in memory.0.iter_mut().flatten() {
-            *byte = byte.and_then(|id| next_replay(plan, program, run, id, stays(program.values[id.0 as usize].origin)));
+            *byte = byte.and_then(|id| {
+                next_replay(program, run, id, stays(program.values[id.0 as usize].origin))
+            });
         }
     }
     Ok(())
 }
 
-fn next_replay(plan: &Plan, program: &Program, run: &Run, id: ContentId, stays: bool) -> Option<ContentId> {
+fn next_replay(program: &Program, run: &Run, id: ContentId, stays: bool) -> Option<ContentId> {
     match program.values[id.0 as usize].origin {
         _ if stays => Some(id),
         ContentOrigin::StateBefore(s) | ContentOrigin::StateAfter(s) => {
-            let last = stands_for(plan, program, true, *run.states.get(s as usize)?);
+            let last = stands_for(program, true, *run.states.get(s as usize)?);
             let before = program.values.iter().position(|v| v.origin == ContentOrigin::StateBefore(s))?;
             (last == id).then_some(ContentId(before as u32))
         }
@@ -393,8 +410,9 @@ fn one_step(
     let in_meaning = |i: usize, list: &[u16]| list.iter().any(|&m| usize::from(m) == i);
     for writes in [false, true] {
         for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
-            let whole = matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
-                || step.meaning.graph.is_empty();
+            let whole =
+                matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
+                    || step.meaning.graph.is_empty();
             // Words of the frame that arguments and grids read were looked at already.
             let spoken = in_meaning(i, &step.meaning.inputs) || in_meaning(i, &step.meaning.outputs);
             let touched: Vec<i64> = match (whole, spoken) {
@@ -406,10 +424,13 @@ fn one_step(
                 return Err(format!("use {i} leaves {}", u.span));
             }
             let bytes = memory.at(u.span);
-            let expected = stands_for(plan, program, is_run, u.content);
+            let expected = stands_for(program, is_run, u.content);
             if !writes || u.access == Access::StatusAtomic {
                 if let Some(&b) = touched.iter().find(|&&b| bytes[b as usize] != Some(expected)) {
-                    return Err(format!("use {i} wants {:?} at byte {b}, finds {:?}", expected, bytes[b as usize]));
+                    return Err(format!(
+                        "use {i} wants {:?} at byte {b}, finds {:?}",
+                        expected, bytes[b as usize]
+                    ));
                 }
                 continue;
             }
@@ -425,7 +446,7 @@ fn one_step(
                 return Err(format!("use {i} overwrites {origin:?}"));
             }
             if let Some(before) = version_before(program, u.content) {
-                let before = stands_for(plan, program, is_run, before);
+                let before = stands_for(program, is_run, before);
                 if bytes.iter().any(|b| *b != Some(before) && *b != Some(u.content)) {
                     return Err(format!("use {i} writes a state over something else"));
                 }
@@ -449,7 +470,7 @@ fn ends(plan: &Plan, run: &Run, bindings: &Bindings, memory: &mut Bytes) -> Resu
         }
     }
     for (slot, &id) in plan.states.iter().zip(&run.states) {
-        let id = stands_for(plan, &run.program, true, id);
+        let id = stands_for(&run.program, true, id);
         if memory.at(slot.span).iter().any(|b| *b != Some(id)) {
             return Err(format!("state {} is not there", slot.name));
         }

@@ -118,7 +118,8 @@ pub fn mutations(plan: &Plan) -> Vec<Mutation> {
         let program = ProgramRef::Run(i as u32);
         all.extend(of_program(plan, program, &run.program));
         for output in 0..run.outputs.len() {
-            let others = (0..run.program.values.len() as u32).map(ContentId).filter(|c| *c != run.outputs[output]);
+            let others =
+                (0..run.program.values.len() as u32).map(ContentId).filter(|c| *c != run.outputs[output]);
             let wrong = others.map(|to| Mutation { program, change: Change::WrongOutput { output, to } });
             all.extend(wrong);
         }
@@ -267,7 +268,9 @@ impl Change {
                 span.len = span.len - Bytes(by);
             }
             Change::FlipAccess { step, index, to } => program.steps[step.0 as usize].uses[index].access = to,
-            Change::WrongContent { step, index, to } => program.steps[step.0 as usize].uses[index].content = to,
+            Change::WrongContent { step, index, to } => {
+                program.steps[step.0 as usize].uses[index].content = to
+            }
             Change::MoveValue { content, by } => {
                 let to = moved(value(program, content), by);
                 relocate(program, content, to);

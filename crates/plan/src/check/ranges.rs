@@ -16,12 +16,18 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     }
     for (i, run) in plan.runs.iter().enumerate() {
         if run.ranges.len() != plan.symbols.len() {
-            return wrong(format!("run {i} has {}, there are {} symbols", run.ranges.len(), plan.symbols.len()));
+            return wrong(format!(
+                "run {i} has {}, there are {} symbols",
+                run.ranges.len(),
+                plan.symbols.len()
+            ));
         }
         for ((_, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
             if lo > hi || lo < symbol.min || hi > symbol.max {
                 let name = &symbol.name;
-                return wrong(format!("run {i} has {name} in {lo}..={hi}, which is empty or outside {symbol}"));
+                return wrong(format!(
+                    "run {i} has {name} in {lo}..={hi}, which is empty or outside {symbol}"
+                ));
             }
         }
     }

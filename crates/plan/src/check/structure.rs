@@ -15,7 +15,10 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
     for (i, level) in program.levels.iter().enumerate() {
         let Range { start, end } = level.steps;
         if start != next || end <= start || end > count {
-            return wrong(findings, format!("level {i} has steps {start}..{end} where {next} comes next of {count}"));
+            return wrong(
+                findings,
+                format!("level {i} has steps {start}..{end} where {next} comes next of {count}"),
+            );
         }
         next = end;
     }
@@ -64,11 +67,14 @@ fn contents(scene: &Scene<'_>, findings: &mut Findings) {
         }
     }
     let Some(run) = scene.run else { return };
-    for (what, ids, slots) in
-        [("outputs", &run.outputs, scene.plan.outputs.len()), ("states", &run.states, scene.plan.states.len())]
-    {
+    for (what, ids, slots) in [
+        ("outputs", &run.outputs, scene.plan.outputs.len()),
+        ("states", &run.states, scene.plan.states.len()),
+    ] {
         if ids.len() != slots || ids.iter().any(|c| c.0 as usize >= values) {
-            let what = format!("the contents of its {what} are {ids:?}, there are {slots} {what} and {values} values");
+            let what = format!(
+                "the contents of its {what} are {ids:?}, there are {slots} {what} and {values} values"
+            );
             findings.add(Fault::Structure(what));
         }
     }
@@ -92,7 +98,9 @@ fn kinds(scene: &Scene<'_>, findings: &mut Findings) {
             }
             let last = StepId(scene.program.steps.len() as u32);
             if level.reason.is_some_and(|r| r.before >= last || r.after >= last) {
-                findings.add(Fault::Structure(format!("the barrier of level {i} is there for steps there are not")));
+                findings.add(Fault::Structure(format!(
+                    "the barrier of level {i} is there for steps there are not"
+                )));
             }
         }
     }

@@ -115,7 +115,11 @@ pub fn choose(target: &pumice_types::Target, d: u64, dv: u64) -> Choice {
     let f = &target.features;
     if f.cpu && f.int64 && d <= 128 {
         let (variant, rows, columns) = match d.max(dv.min(128)) {
-            0..=32 => match std::env::var("V").as_deref() { Ok("4") => (AttentionLanes::w32r4, 64, 32), Ok("2") => (AttentionLanes::w32r2, 64, 32), _ => (AttentionLanes::w32, 64, 32) },
+            0..=32 => match std::env::var("V").as_deref() {
+                Ok("4") => (AttentionLanes::w32r4, 64, 32),
+                Ok("2") => (AttentionLanes::w32r2, 64, 32),
+                _ => (AttentionLanes::w32, 64, 32),
+            },
             33..=64 => (AttentionLanes::w64, 32, 64),
             _ => (AttentionLanes::w128, 16, 128),
         };

@@ -47,7 +47,9 @@ fn every_wrong_mutant_is_flagged() {
             }
         }
     }
-    println!("{wrong} wrong mutants, all flagged; {harmless} harmless ones, {strict} of them refused all the same");
+    println!(
+        "{wrong} wrong mutants, all flagged; {harmless} harmless ones, {strict} of them refused all the same"
+    );
     assert!(wrong > 300 && harmless > 10, "{wrong} {harmless}");
 }
 
@@ -56,7 +58,8 @@ fn a_barrier_too_many_is_counted() {
     let mut plan = plans::everything();
     let run = &mut plan.runs[0];
     // Level 0 begins a segment: the seam barrier is there already.
-    run.program.levels[0].barrier = Some(Barrier { from_shader_write: true, to_shader: true, ..Barrier::default() });
+    run.program.levels[0].barrier =
+        Some(Barrier { from_shader_write: true, to_shader: true, ..Barrier::default() });
     run.stats.barriers += 1;
     assert_eq!(check(&plan).map(|r| r.redundant_barriers()), Ok(2));
 }
@@ -68,7 +71,12 @@ fn hazards_name_both_steps() {
     plan.runs[0].stats.barriers -= 1;
     let found = faults(&plan);
     let text: Vec<String> = found.iter().map(ToString::to_string).collect();
-    assert!(text.iter().any(|t| t == "run 0: s3 (sum): RAW of s1 and s3 on scratch+0x0:64: nothing between them orders them"), "{text:#?}");
+    assert!(
+        text.iter()
+            .any(|t| t
+                == "run 0: s3 (sum): RAW of s1 and s3 on scratch+0x0:64: nothing between them orders them"),
+        "{text:#?}"
+    );
     assert!(found.iter().all(|e| e.program == Some(ProgramRef::Run(0))));
 }
 

@@ -34,7 +34,12 @@ pub fn everything() -> Plan {
     k.plan.states.push(state);
     let x = k.room(RegionKind::IoIn, &shape);
     let index = k.room(RegionKind::IoIn, &whole);
-    let io = |name: &str, dtype, shape: &[DimExpr], span| IoSlot { name: name.into(), dtype, shape: shape.to_vec(), span };
+    let io = |name: &str, dtype, shape: &[DimExpr], span| IoSlot {
+        name: name.into(),
+        dtype,
+        shape: shape.to_vec(),
+        span,
+    };
     k.plan.inputs.push(io("x", DType::F32, &shape, x));
     k.plan.inputs.push(io("index", DType::I32, &whole, index));
     let y = k.room(RegionKind::IoOut, &whole);
@@ -67,7 +72,11 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let one = FrameWord(frame.words.len() as u32 - 1);
     frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: one, a: 1, b: 0 });
     frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: pos, a: pos.0, b: one.0 });
-    let words = Span { region: RegionKind::Frame, offset: 0u64.into_bytes(), len: (4 * frame.len_words()).into_bytes() };
+    let words = Span {
+        region: RegionKind::Frame,
+        offset: 0u64.into_bytes(),
+        len: (4 * frame.len_words()).into_bytes(),
+    };
     let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: 8u64.into_bytes() };
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let st = Sketch::value(p, "status", O::Status, block, DType::U32, &[n(1)]);
@@ -77,8 +86,11 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let s1 = Sketch::value(p, "s'", O::StateAfter(0), s, f32, &whole);
     let x = Sketch::value(p, "x", O::Input(0), x, f32, shape);
     let index = Sketch::value(p, "index", O::Input(1), index, DType::I32, &whole);
-    let (ra, rb, rc) =
-        (k.room(RegionKind::Scratch, shape), k.room(RegionKind::Scratch, shape), k.room(RegionKind::Scratch, shape));
+    let (ra, rb, rc) = (
+        k.room(RegionKind::Scratch, shape),
+        k.room(RegionKind::Scratch, shape),
+        k.room(RegionKind::Scratch, shape),
+    );
     let (ro, ri) = (k.room(RegionKind::IoOut, shape), k.room(RegionKind::IoIn, shape));
     let a = Sketch::value(p, "a", O::Step, ra, f32, shape);
     let b = Sketch::value(p, "b", O::Step, rb, f32, shape);
@@ -136,7 +148,8 @@ pub fn chain(steps: usize) -> Plan {
     let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1 });
     let shape = [DimExpr::symbol(symbol) * n(4)];
     let (x, y) = (k.room(RegionKind::IoIn, &shape), k.room(RegionKind::IoOut, &shape));
-    let slot = |name: &str, span| IoSlot { name: name.into(), dtype: DType::F32, shape: shape.to_vec(), span };
+    let slot =
+        |name: &str, span| IoSlot { name: name.into(), dtype: DType::F32, shape: shape.to_vec(), span };
     k.plan.inputs.push(slot("x", x));
     k.plan.outputs.push(slot("y", y));
     let rooms = [k.room(RegionKind::Scratch, &shape), k.room(RegionKind::Scratch, &shape)];
@@ -144,7 +157,11 @@ pub fn chain(steps: usize) -> Plan {
     let mut frame = Frame::default();
     let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
     let grid = frame.intern_grid([shape[0].ceil_div(&n(1024)), n(1), n(1)]).0;
-    let words = Span { region: RegionKind::Frame, offset: 0u64.into_bytes(), len: (4 * frame.len_words()).into_bytes() };
+    let words = Span {
+        region: RegionKind::Frame,
+        offset: 0u64.into_bytes(),
+        len: (4 * frame.len_words()).into_bytes(),
+    };
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let mut last = Sketch::value(p, "x", O::Input(0), x, f32, &shape);
     for i in 0..steps {

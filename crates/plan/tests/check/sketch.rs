@@ -64,7 +64,14 @@ impl Sketch {
     }
 
     /// A value of a program at a place.
-    pub fn value(program: &mut Program, name: &str, origin: ContentOrigin, span: Span, dtype: DType, shape: &[DimExpr]) -> At {
+    pub fn value(
+        program: &mut Program,
+        name: &str,
+        origin: ContentOrigin,
+        span: Span,
+        dtype: DType,
+        shape: &[DimExpr],
+    ) -> At {
         let value = PlanValue { name: name.into(), origin, dtype, shape: shape.to_vec(), span, live: None };
         program.values.push(value);
         let view = View::dense(dtype, Storage::Natural, shape);
