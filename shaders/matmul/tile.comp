@@ -5,7 +5,7 @@
 // TX x TY threads; thread (tx, ty) owns the quads of rows ty + TY·i and the quads of columns tx + TX·j: TM x TN sums.
 // Steps of BK along k are staged in shared memory as [k][quad], twice, the next step being fetched while one is used.
 // Modes of a (b alike, with columns for rows): 0 and 1 read along k, 2 and 3 along rows; 1 and 3 sixteen bytes at once.
-// Everything outside is read from inside: what lies outside k is then zero, rows and columns are never stored.
+// What lies outside k is zero; rows and columns outside are read from inside and never stored.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
 
@@ -26,11 +26,8 @@ vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 uint swizzle(uint k, uint mode, uint threads) {
     return mode < 2u ? ((k >> 2u & 3u) * 2u ^ (k & 1u)) & (threads - 1u) : 0u;
 }
+bool inside(uint k) { return K_TAIL == 0u || k < K; }
 uint row_in(uint r, uint extent, uint quad) { return EDGE != 0u ? min(r, extent - quad) : r; }
-// With SK slices the last ones may begin behind the end of k.
-const bool TAIL = K_TAIL != 0u || SK > 1;
-uint k_in(uint k, uint quad) { return TAIL ? min(k, K - quad) : k; }
-float kept(float v, uint k) { return TAIL && k >= K ? 0.0 : v; }
 
 // Quad i of this thread: fetched from memory as a vector, put where its mode says. `place` gives row and k.
 #define OPERAND(X, Q, T, ROWS, EXTENT, MODE, AT, ALONG_ROWS, ALONG_K) \
@@ -42,16 +39,15 @@ uvec2 place_##X(uint i, uint c) { \
 } \
 float one_##X(uint i, uint c, uint k0) { \
     uvec2 at = place_##X(i, c); \
-    return load_##X(AT + row_in(ROWS + at.x, EXTENT, 1u) * ALONG_ROWS + k_in(k0 + at.y, 1u) * ALONG_K); \
+    return inside(k0 + at.y) ? load_##X(AT + row_in(ROWS + at.x, EXTENT, 1u) * ALONG_ROWS + (k0 + at.y) * ALONG_K) : 0.0; \
 } \
 vec4 fetch_##X(uint i, uint k0) { \
     if ((MODE & 1u) == 0u) return vec4(one_##X(i, 0u, k0), one_##X(i, 1u, k0), one_##X(i, 2u, k0), one_##X(i, 3u, k0)); \
     uvec2 at = place_##X(i, 0u); \
-    if (MODE == 1u) return load4_##X((AT + row_in(ROWS + at.x, EXTENT, 1u) * ALONG_ROWS + k_in(k0 + at.y, 4u)) >> 2u); \
-    return load4_##X((AT + k_in(k0 + at.y, 1u) * ALONG_K + row_in(ROWS + at.x, EXTENT, 4u)) >> 2u); \
+    uint r = row_in(ROWS + at.x, EXTENT, MODE == 3u ? 4u : 1u), k = k0 + at.y; \
+    return inside(k) ? load4_##X((AT + (MODE == 1u ? r * ALONG_ROWS + k : k * ALONG_K + r)) >> 2u) : vec4(0.0); \
 } \
-void put_##X(uint stage, uint i, uint k0, vec4 v) { \
-    [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = kept(v[c], k0 + place_##X(i, c).y); \
+void put_##X(uint stage, uint i, vec4 v) { \
     if (MODE == 3u) pool[FROM_##X + stage * BK * Q + u + i * NT] = v; \
     else [[unroll]] for (uint c = 0u; c < 4u; c++) { \
         uvec2 at = place_##X(i, c); \
@@ -61,12 +57,12 @@ void put_##X(uint stage, uint i, uint k0, vec4 v) { \
 OPERAND(a, QM, TY, rows_at, M, A_MODE, a_at, a_row, a_col)
 OPERAND(b, QN, TX, cols_at, N, B_MODE, b_at, b_col, b_row)
 
-#define FETCH(k) \
-    a0 = fetch_a(0u, k); if (RA > 1) a1 = fetch_a(1u, k); if (RA > 2) { a2 = fetch_a(2u, k); a3 = fetch_a(3u, k); } \
-    b0 = fetch_b(0u, k); if (RB > 1) b1 = fetch_b(1u, k); if (RB > 2) { b2 = fetch_b(2u, k); b3 = fetch_b(3u, k); }
-#define PUT(k) \
-    put_a(stage, 0u, k, a0); if (RA > 1) put_a(stage, 1u, k, a1); if (RA > 2) { put_a(stage, 2u, k, a2); put_a(stage, 3u, k, a3); } \
-    put_b(stage, 0u, k, b0); if (RB > 1) put_b(stage, 1u, k, b1); if (RB > 2) { put_b(stage, 2u, k, b2); put_b(stage, 3u, k, b3); }
+#define FETCH \
+    a0 = fetch_a(0u, k0); if (RA > 1) a1 = fetch_a(1u, k0); if (RA > 2) { a2 = fetch_a(2u, k0); a3 = fetch_a(3u, k0); } \
+    b0 = fetch_b(0u, k0); if (RB > 1) b1 = fetch_b(1u, k0); if (RB > 2) { b2 = fetch_b(2u, k0); b3 = fetch_b(3u, k0); }
+#define PUT \
+    put_a(stage, 0u, a0); if (RA > 1) put_a(stage, 1u, a1); if (RA > 2) { put_a(stage, 2u, a2); put_a(stage, 3u, a3); } \
+    put_b(stage, 0u, b0); if (RB > 1) put_b(stage, 1u, b1); if (RB > 2) { put_b(stage, 2u, b2); put_b(stage, 3u, b3); }
 
 void multiply(uint at_a, uint at_b) {
     [[dont_unroll]] for (uint k0 = 0u; k0 < BK; k0 += UK) [[unroll]] for (uint k1 = 0u; k1 < UK; k1++) {
@@ -117,20 +113,14 @@ void main() {
     cols_at = tile_n * BN;
     [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = vec4(0.0);
 
-    uint chunk = arg_k_chunk(), k0 = split * chunk, steps = (min(chunk, K - min(K, k0)) + BK * SK - 1u) / (BK * SK);
-    uint stage = 2u * slice;
-    K = min(K, k0 + chunk);
-    k0 += slice * steps * BK;
-    // The next step is fetched without a condition, the last one once more: where a fetched value meets an old one
-    // behind a branch, or a zero, compilers copy it at once, and the copy waits for memory before the products.
+    uint chunk = arg_k_chunk(), steps = chunk / BK, k0 = (split * SK + slice) * chunk, stage = 2u * slice;
+    // Named, not an array: the compilers keep the loads of the next step ahead of the products only then.
     vec4 a0, a1, a2, a3, b0, b1, b2, b3;
-    uint last = k0 + steps * BK - BK;
-    if (steps > 0u) { FETCH(k0) }
+    if (steps > 0u) { FETCH }
     for (uint s = 0u; s < steps; s++) {
-        PUT(k0)
+        PUT
         barrier();
-        k0 = min(k0 + BK, last);
-        FETCH(k0)
+        if (s + 1u < steps) { k0 += BK; FETCH }
         multiply(stage * BK * QM, stage * BK * QN);
         stage ^= 1u;
     }

@@ -82,7 +82,7 @@ fn generate(session: &mut Session, tokens: usize, per: usize) -> Vec<i32> {
     }
     let from = PROMPT.len() as u64;
     let history =
-        session.state("history").expect("there").read_rows(from..from + tokens as u64).expect("rows");
+        session.state("history").expect("there").read_range(1, from..from + tokens as u64).expect("rows");
     history.to_vec::<i32>().expect("i32")
 }
 

@@ -137,7 +137,7 @@ fn a_row_without_tokens_gives_zeros() {
 
 /// The evaluator is slow, so the shorter sentences; the devices run all of them.
 #[test]
-#[ignore = "needs the MiniLM folder: set PUMICE_MINILM"]
+#[ignore = "model: the MiniLM folder, named by PUMICE_MINILM"]
 fn minilm_agrees_with_numpy() {
     let path = std::env::var_os("PUMICE_MINILM").expect("PUMICE_MINILM names the model's folder");
     let folder = EncoderFolder::open(path, &SentenceOverrides::default()).expect("sound");

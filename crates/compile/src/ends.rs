@@ -9,7 +9,7 @@ use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusReset;
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
-use pumice_types::{DType, DimExpr, ScalarId};
+use pumice_types::{DType, DimExpr, ScalarId, Var};
 
 /// Every output in its io slot, in natural width.
 pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
@@ -94,9 +94,16 @@ fn rows(
         FeedKind::Prefix { axis, len } => (*axis, zero.clone(), zero, len.clone()),
         FeedKind::Row { axis, src, dst, count } => (*axis, src.clone(), dst.clone(), count.clone()),
     };
+    // Checked below; said in the extent as well, because a dynamic scalar bounds nothing by itself.
+    let within_both = || {
+        let at_most = count.min_with(&from.view.shape[axis]).min_with(&to.view.shape[axis]);
+        at_most.max_with(&DimExpr::constant(0))
+    };
+    let dynamic = count.vars().iter().any(|v| matches!(v, Var::Scalar(_)));
+    let rows = if dynamic { within_both() } else { count.clone() };
     let part = |at: &Located, first: &DimExpr| {
         let mut shape = at.view.shape.clone();
-        shape[axis] = count.clone();
+        shape[axis] = rows.clone();
         let offset = at.view.offset.clone() + at.view.strides[axis].clone() * first.clone();
         restride(at, shape, at.view.strides.clone(), offset)
     };

@@ -135,7 +135,9 @@ impl Layout {
             match self.constants.get(first + i) {
                 Some(known) if known.data == *data => {}
                 Some(_) => {
-                    return Err(CompileError::Defect("ranges of the symbols made different constants".into()));
+                    return Err(CompileError::Defect(
+                        "ranges of the symbols made different constants".into(),
+                    ));
                 }
                 None => {
                     let span = self.weights.take(data.bytes().len() as u64);

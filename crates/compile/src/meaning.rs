@@ -1,7 +1,7 @@
 //! Meanings: the small graph a step computes, as text that only the evaluator reads.
 
-use pumice_ir::{Graph, GraphBuilder, Node, Op, text};
-use pumice_types::{SymbolTable, Tensor};
+use pumice_ir::{Graph, GraphBuilder, Node, Op, ValueType, text};
+use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor, Var};
 use std::sync::Arc;
 
 /// Whether a constant is written into kernels and meanings instead of being read from memory: one element.
@@ -35,9 +35,20 @@ pub fn of_node(graph: &Graph, node: &Node) -> Result<Arc<str>, String> {
 }
 
 /// The meaning of a copy: the value itself.
-pub fn of_copy(graph: &Graph, ty: &pumice_ir::ValueType) -> Result<Arc<str>, String> {
-    let g = builder(graph.symbols());
-    let x = g.input("i0", ty.clone());
+///
+/// An extent that a dynamic scalar decides (rows of a feed) becomes a symbol of the meaning's own, which the extents of
+/// its input bind.
+pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<Arc<str>, String> {
+    let mut symbols = graph.symbols().clone();
+    let mut shape = ty.shape.clone();
+    for (axis, extent) in shape.iter_mut().enumerate() {
+        if extent.vars().iter().any(|v| matches!(v, Var::Scalar(_))) {
+            let (name, max) = (format!("extent.{axis}"), u64::from(u32::MAX));
+            *extent = DimExpr::symbol(symbols.push(Symbol { name, min: 0, max, multiple_of: 1 }));
+        }
+    }
+    let g = builder(&symbols);
+    let x = g.input("i0", ValueType::new(ty.dtype, shape));
     g.output("o0", x);
     finish(g)
 }

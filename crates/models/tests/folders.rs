@@ -76,7 +76,7 @@ fn token_ids_are_those_of_the_reference() {
 
 /// The real MiniLM folder, named by PUMICE_MINILM; its tokenizer pads to 128 by itself, which must not show.
 #[test]
-#[ignore = "needs the MiniLM folder: set PUMICE_MINILM"]
+#[ignore = "model: the MiniLM folder, named by PUMICE_MINILM"]
 fn minilm_ids_are_those_of_the_reference() {
     let path = std::env::var_os("PUMICE_MINILM").expect("PUMICE_MINILM names the model's folder");
     let folder = EncoderFolder::open(path, &SentenceOverrides::default()).expect("sound");

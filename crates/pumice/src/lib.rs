@@ -26,6 +26,7 @@
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
 //! interpreter), `pumice-import` (files), `pumice-models` (architectures).
 
+pub mod cli;
 pub mod device;
 pub mod embed;
 pub mod error;

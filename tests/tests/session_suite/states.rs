@@ -59,7 +59,7 @@ fn initial_values(lab: &Lab) {
     let g = GraphBuilder::new("initial");
     let p = g.param("p", f32([2u64]));
     let c = g.constant(pumice_types::Tensor::new(&[5f32, 6.0], &[2]).expect("two"));
-    let states = [g.state("zeros", f32([2u64])), g.state_from("constant", c), g.state_from("param", p)];
+    let states = [g.state("zeros", f32([2u64])), g.state_from("given", c), g.state_from("param", p)];
     for (i, s) in states.into_iter().enumerate() {
         let old = g.state_read(s);
         g.output(&format!("y{i}"), old);

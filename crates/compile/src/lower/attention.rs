@@ -185,6 +185,8 @@ impl Problem<'_> {
             heads.exact_quotient(&self.k.extents[1]).ok_or("query heads do not share key heads evenly")?;
         let vec = [&self.q, &self.k, &self.v, &self.y].into_iter().enumerate();
         let vec = vec.fold(0, |bits, (i, x)| bits | u32::from(x.by_four(cx)) << i);
+        let fills = |d: &DimExpr| u32::from(d.divisor(cx.graph.symbols()) % choice.columns == 0);
+        let vec = vec | fills(width) << 4 | fills(&self.v.extents[3]) << 5;
         let typed = |at, x: &Heads| Typed { at, storage: float_storage(&x.at.view) };
         let scale = match (op.scale, width.as_const()) {
             (Some(scale), _) => scale,

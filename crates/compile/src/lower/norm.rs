@@ -84,25 +84,16 @@ pub fn emit(
     let bi = beta.as_ref().map(|b| step.touch(b, Access::ShaderRead));
     reads.extend(gi.into_iter().chain(bi));
     let mut holes = rounding(places.y.view.dtype, "epilogue")?;
-    let mut slots: Vec<UseIndex> = Vec::new();
-    let (mut slot_row, mut slot_cols) = ([ArgValue::ZERO; 4], 0u32);
-    let mut stored = None;
-    if let Some(r) = residual {
-        for (i, at) in r.operands.iter().chain(&r.store).enumerate() {
-            let is_operand = i < r.operands.len();
-            let slot = step.touch(at, if is_operand { Access::ShaderRead } else { Access::ShaderWrite });
-            let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
-            slot_row[i] = if per_row { cx.arg(&space.n) } else { ArgValue::ZERO };
-            slot_cols |= 1 << i;
-            if is_operand {
-                reads.push(slot)
-            } else {
-                stored = Some(slot)
-            }
-            slots.push(slot);
+    let added = match residual {
+        Some(r) => {
+            let added = addends(cx, &mut step, &r, rank, axis, &space.n);
+            holes.push(r.fill);
+            added
         }
-        holes.push(r.fill);
-    }
+        None => Addends::default(),
+    };
+    reads.extend(&added.reads);
+    let Addends { slots, slot_row, slot_cols, stored, .. } = added;
     meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
     let yi = step.write(places.y);
     stored.into_iter().for_each(|u| step.wrote(u));
@@ -173,6 +164,42 @@ fn one_plus(offset: f32) -> LowerResult<u32> {
         1.0 => Ok(1),
         other => Err(format!("weight_offset {other} is neither 0 nor 1").into()),
     }
+}
+
+/// The slots of a residual sum.
+#[derive(Default)]
+struct Addends {
+    slots: Vec<UseIndex>,
+    reads: Vec<UseIndex>,
+    stored: Option<UseIndex>,
+    slot_row: [ArgValue; 4],
+    slot_cols: u32,
+}
+
+/// Binds what a residual sum reads and where it is stored. An operand walks the rows, or is one row for all.
+fn addends(
+    cx: &mut LowerCx<'_>,
+    step: &mut StepBuilder,
+    residual: &Residual,
+    rank: usize,
+    axis: usize,
+    n: &DimExpr,
+) -> Addends {
+    let mut added = Addends::default();
+    for (i, at) in residual.operands.iter().chain(&residual.store).enumerate() {
+        let is_operand = i < residual.operands.len();
+        let slot = step.touch(at, if is_operand { Access::ShaderRead } else { Access::ShaderWrite });
+        let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
+        added.slot_row[i] = if per_row { cx.arg(n) } else { ArgValue::ZERO };
+        added.slot_cols |= 1 << i;
+        if is_operand {
+            added.reads.push(slot)
+        } else {
+            added.stored = Some(slot)
+        }
+        added.slots.push(slot);
+    }
+    added
 }
 
 /// A scale or shift as one dense row of the normalised extents, broadcast in memory where it is smaller.

@@ -140,7 +140,7 @@ impl Machine<'_> {
             return Err(defect(step, "its meaning has other inputs or outputs than the step"));
         }
         let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&inputs[i]));
-        let result = eval_graph(graph, &leaf, &self.bindings, EvalOptions::default());
+        let result = eval_graph(graph, &leaf, &self.bindings_of(graph, &inputs), EvalOptions::default());
         let result = result.map_err(|e| defect(step, e))?;
         for (&index, array) in step.meaning.outputs.iter().zip(&result.outputs) {
             let tensor = array.to_tensor().map_err(|e| defect(step, e))?;
@@ -150,6 +150,19 @@ impl Machine<'_> {
             self.write(step, index, tensor.bytes())?;
         }
         self.report(step, &result.status)
+    }
+
+    /// The bindings, with symbols that a meaning has for itself bound by the extents of its inputs.
+    fn bindings_of(&self, graph: &Graph, inputs: &[Arc<Array>]) -> Bindings {
+        let mut bindings = self.bindings.clone();
+        for (&v, array) in graph.inputs().iter().zip(inputs) {
+            for (extent, &given) in graph.ty(v).shape.iter().zip(&array.shape) {
+                if let Some(own) = extent.as_symbol().filter(|id| bindings.symbol(*id).is_none()) {
+                    bindings.bind(own, given);
+                }
+            }
+        }
+        bindings
     }
 
     /// Status events reach the block where the step has a number in it.

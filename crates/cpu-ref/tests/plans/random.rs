@@ -264,7 +264,7 @@ fn random_graphs_on_the_interpreter_2() {
 }
 
 #[test]
-#[ignore = "minutes; the acceptance run"]
+#[ignore = "long: ten thousand random graphs"]
 fn ten_thousand_random_graphs() {
     try_seeds(0..10_000);
 }
@@ -302,7 +302,7 @@ fn every_wrong_mutant_of_compiled_plans_is_flagged() {
 }
 
 #[test]
-#[ignore = "shows one"]
+#[ignore = "long: prints one graph, for finding defects"]
 fn show() {
     let seed = std::env::var("SEED").unwrap().parse().unwrap();
     let sample = sample(seed);

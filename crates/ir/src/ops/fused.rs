@@ -1,10 +1,12 @@
 //! `Fused`: several nodes that one kernel computes, defined by the graph it holds.
 
 use super::OpDef;
+use crate::builder::GraphBuilder;
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::infer::{Infer, Types};
 use crate::sample::Sample;
+use crate::shape::f32;
 use std::sync::Arc;
 
 crate::op! {
@@ -44,8 +46,17 @@ impl OpDef for Fused {
         Ok(self.body.outputs().iter().map(|o| self.body.ty(o.value).clone()).collect())
     }
 
-    /// None: fusions are made by passes, and every pass's suite runs them against the unfused graph.
+    /// One by hand; every pass's suite runs the fusions it makes against the unfused graph.
     fn samples() -> Vec<Sample> {
-        Vec::new()
+        let ty = || f32([3, 37]);
+        let body = GraphBuilder::new("body");
+        let (x, y) = (body.input("i0", ty()), body.input("i1", ty()));
+        body.output("o0", body.add(body.abs(x), y));
+        let Ok(body) = body.build() else { return Vec::new() };
+        let body = Arc::new(body);
+        vec![Sample::graph("abs and add in one step", move |g| {
+            let (x, y) = (g.input("x", ty()), g.input("y", ty()));
+            g.output("z", g.apply(Fused { kind: "elementwise".to_owned(), body }, &[x, y]));
+        })]
     }
 }

@@ -373,15 +373,14 @@ fn follow(
     }
     for replay in 0..2 {
         for (i, step) in program.steps.iter().enumerate() {
-            one_step(plan, program, is_run, step, bindings, memory)
+            one_step(program, is_run, step, bindings, memory)
                 .map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
         }
         let Some(run) = run else { continue };
         ends(plan, run, bindings, memory).map_err(|e| format!("replay {replay}: {e}"))?;
         for byte in memory.0.iter_mut().flatten() {
-            *byte = byte.and_then(|id| {
-                next_replay(program, run, id, stays(program.values[id.0 as usize].origin))
-            });
+            *byte = byte
+                .and_then(|id| next_replay(program, run, id, stays(program.values[id.0 as usize].origin)));
         }
     }
     Ok(())
@@ -400,7 +399,6 @@ fn next_replay(program: &Program, run: &Run, id: ContentId, stays: bool) -> Opti
 }
 
 fn one_step(
-    plan: &Plan,
     program: &Program,
     is_run: bool,
     step: &Step,

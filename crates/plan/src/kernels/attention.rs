@@ -66,8 +66,8 @@ attention! {
     /// j < total, i + offset - left <= j <= i + offset + right, and the mask allows it; total and offset follow from
     /// `length` (see there) and sk. With `capped` 1, s = softcap · tanh(s / softcap) before the mask is added. The mask
     /// has `mask_len` keys, those behind are not allowed. A query that sees nothing gives zeros; keys and values that
-    /// nobody sees are not read as values. Bits of `vec`: q, k, v, y have all offsets, strides and widths divisible by
-    /// four. Without a mask or lengths bind q.
+    /// nobody sees are not read as values. Bits 0 to 3 of `vec`: q, k, v, y have all offsets, strides and widths
+    /// divisible by four; bits 4 and 5: d, dv are multiples of the tile's columns. Without a mask or lengths bind q.
     pub struct Attention = "attention" in "attention/tile.comp";
     grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
     variants {
@@ -115,11 +115,7 @@ pub fn choose(target: &pumice_types::Target, d: u64, dv: u64) -> Choice {
     let f = &target.features;
     if f.cpu && f.int64 && d <= 128 {
         let (variant, rows, columns) = match d.max(dv.min(128)) {
-            0..=32 => match std::env::var("V").as_deref() {
-                Ok("4") => (AttentionLanes::w32r4, 64, 32),
-                Ok("2") => (AttentionLanes::w32r2, 64, 32),
-                _ => (AttentionLanes::w32, 64, 32),
-            },
+            0..=32 => (AttentionLanes::w32, 64, 32),
             33..=64 => (AttentionLanes::w64, 32, 64),
             _ => (AttentionLanes::w128, 16, 128),
         };

@@ -1,8 +1,8 @@
 //! Random graphs: all passes, each pass left out, and fusions undone give the bits of the unoptimized graph.
 
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "common/random.rs"]
-mod random;
+mod programs;
 
 use common::{assert_same, optimized, sample_of, without_fusions};
 use pumice_ir::{Graph, Op};
@@ -26,7 +26,7 @@ fn count_kinds(graph: &Graph, kinds: &mut BTreeMap<String, usize>) {
 fn passes_keep_the_values() {
     let mut kinds = BTreeMap::new();
     for seed in 0..GRAPHS {
-        let graph = random::graph(seed).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let graph = programs::graph(seed).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let mut sample = sample_of(&graph);
         sample.runs = 2;
         let plain = optimized(&graph, &OptOptions::none());
@@ -49,7 +49,7 @@ fn passes_keep_the_values() {
 #[test]
 fn passes_are_deterministic() {
     for seed in 0..20 {
-        let graph = || random::graph(seed).expect("built above");
+        let graph = || programs::graph(seed).expect("built above");
         let text = || pumice_ir::text::print(&optimized(&graph(), &OptOptions::default()));
         assert_eq!(text(), text(), "seed {seed}");
     }
