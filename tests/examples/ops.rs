@@ -2,8 +2,9 @@
 //! `ops [--only PART-OF-NAME] [--descriptor] [--interp] [--max ELEMENTS] [--json FILE]`.
 
 use pumice_tests::device;
-use pumice_tests::op_suite::{Outcome, Runner, Summary, cases, run_all};
+use pumice_tests::op_suite::{Outcome, PlainTwins, Runner, Summary, cases, run_all};
 use pumice_vulkan::{Addressing, DeviceOptions, Validation};
+use std::sync::Arc;
 use std::time::Instant;
 
 fn main() {
@@ -16,6 +17,7 @@ fn main() {
     } else if has("--descriptor") {
         let options = DeviceOptions {
             addressing: Addressing::Descriptor,
+            kernels: Arc::new(PlainTwins),
             validation: if has("--validate") { Validation::Synchronization } else { Validation::Off },
             ..DeviceOptions::default()
         };

@@ -7,9 +7,11 @@ use crate::known::Known;
 use pumice_compile::{CompileError, Options};
 use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, sample as data};
 use pumice_ir::{Graph, Op, Sample};
-use pumice_plan::Plan;
+use pumice_plan::{KernelCall, Plan};
 use pumice_runtime::{Device, Executable, HostOps, OnStatus, RunOptions, RuntimeError, Session};
 use pumice_types::{Bindings, Target, TensorView};
+use pumice_vulkan::codegen::FloatControls;
+use pumice_vulkan::{Addressing, CheckedInKernels, KernelSource};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -119,7 +121,8 @@ impl Runner {
         Runner { check: false, ..Runner::new(device, max_elements) }
     }
 
-    /// A device whose kernels reach operands through descriptors: plain twins alone, which is what CPU targets get.
+    /// A device whose kernels reach operands through descriptors, opened with [`PlainTwins`]. What CPU targets get has
+    /// a plain twin.
     pub fn descriptor(device: Arc<dyn Device>, max_elements: u64) -> Runner {
         let mut runner = Runner::new(device, max_elements);
         runner.target.features.cpu = true;
@@ -185,6 +188,31 @@ impl Runner {
                 .map_err(|e| format!("run {run}: {e}"))?;
         }
         Ok(())
+    }
+}
+
+/// The checked-in kernels, with the plain twin wherever a plan asks for a variant that keeps rows in registers: both
+/// have the same grid, and descriptor forms are made of plain twins alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainTwins;
+
+impl KernelSource for PlainTwins {
+    fn spirv(
+        &self,
+        call: &KernelCall,
+        form: Addressing,
+        controls: FloatControls,
+    ) -> Result<Vec<u32>, String> {
+        let row_kernel = ["layer_norm", "rms_norm", "softmax_rows"].contains(&call.kernel.0.as_ref());
+        if row_kernel && call.variant.starts_with("fast") {
+            let plain = KernelCall { variant: "plain".into(), ..call.clone() };
+            return CheckedInKernels.spirv(&plain, form, controls);
+        }
+        CheckedInKernels.spirv(call, form, controls)
+    }
+
+    fn identity(&self) -> [u8; 32] {
+        CheckedInKernels.identity().map(|b| b ^ 0x70)
     }
 }
 

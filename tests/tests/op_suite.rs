@@ -70,7 +70,9 @@ mod on_device {
     use super::*;
     use pumice_runtime::Executable;
     use pumice_tests::device;
+    use pumice_tests::op_suite::PlainTwins;
     use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation};
+    use std::sync::Arc;
 
     /// What the evaluator can hold beside the others.
     const VULKAN: u64 = 1 << 22;
@@ -88,6 +90,7 @@ mod on_device {
         DeviceOptions {
             validation: Validation::Synchronization,
             addressing: Addressing::Descriptor,
+            kernels: Arc::new(PlainTwins),
             ..DeviceOptions::default()
         }
     }

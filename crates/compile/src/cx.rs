@@ -117,6 +117,12 @@ impl<'g> LowerCx<'g> {
         self.places[value.index()] = Some(at);
     }
 
+    /// Values whose place is in that content.
+    pub fn placed_in(&self, content: DraftContent) -> Vec<ValueId> {
+        let values = self.graph.values().map(|(v, _)| v);
+        values.filter(|v| self.places[v.index()].as_ref().is_some_and(|at| at.content == content)).collect()
+    }
+
     /// Whether a value has a place already.
     pub fn is_placed(&self, value: ValueId) -> bool {
         self.places[value.index()].is_some()
@@ -460,9 +466,18 @@ pub fn float_storage(view: &View) -> FloatStorage {
     }
 }
 
-/// Meaning of the current node.
+/// Meaning of a node whose step reads every operand.
 pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
-    meaning::of_node(cx.graph, cx.graph.node(id))
+    meaning_of(cx, id, false)
+}
+
+/// Meaning of a node whose step reads no constant of one element.
+pub fn meaning_with_immediates(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
+    meaning_of(cx, id, true)
+}
+
+fn meaning_of(cx: &LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<Arc<str>> {
+    meaning::of_node(cx.graph, cx.graph.node(id), immediates)
         .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }
 

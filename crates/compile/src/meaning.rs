@@ -9,11 +9,11 @@ pub fn is_immediate(data: &Tensor) -> bool {
     data.shape().iter().all(|&d| d == 1)
 }
 
-/// The meaning of one node: operand k becomes the input `i{k}` (a one-element constant stays itself), its results the
-/// outputs `o0`, `o1`, …
+/// The meaning of one node: operand k becomes the input `i{k}` (with `immediates` a one-element constant stays itself),
+/// its results the outputs `o0`, `o1`, …
 ///
 /// A fused node means its body.
-pub fn of_node(graph: &Graph, node: &Node) -> Result<Arc<str>, String> {
+pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<Arc<str>, String> {
     if let Op::Fused(fused) = &node.op {
         return Ok(text::print(&fused.body).into());
     }
@@ -23,7 +23,7 @@ pub fn of_node(graph: &Graph, node: &Node) -> Result<Arc<str>, String> {
         .iter()
         .enumerate()
         .map(|(i, v)| {
-            v.map(|v| match graph.constant_data(v).filter(|t| is_immediate(t)) {
+            v.map(|v| match graph.constant_data(v).filter(|t| immediates && is_immediate(t)) {
                 Some(data) => g.constant(data.clone()),
                 None => g.input(&format!("i{i}"), graph.ty(v).clone()),
             })

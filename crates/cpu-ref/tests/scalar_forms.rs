@@ -28,6 +28,12 @@ fn scalar_form(graph: &Graph, node: &Node) -> Result<ScalarExpr, String> {
 
 fn to_bits(x: &Array, i: usize) -> u64 {
     match &x.data {
+        // As stored: the hardware's conversion would quiet a signaling NaN.
+        Data::Float(v) if v[i].is_nan() && x.dtype == DType::F32 => {
+            let one = Array { dtype: x.dtype, shape: vec![1], data: Data::Float(vec![v[i]]) };
+            let bytes = one.to_tensor().map(|t| t.into_bytes()).unwrap_or_default();
+            u64::from(bytes.iter().rev().fold(0u32, |w, &b| w << 8 | u32::from(b)))
+        }
         Data::Float(v) => u64::from((v[i] as f32).to_bits()),
         Data::Int(v) if RegType::from(x.dtype).bits() == 64 => v[i] as u64,
         Data::Int(v) => u64::from(v[i] as u32),

@@ -1,7 +1,7 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, StepBuilder, float_storage, node_meaning};
+use crate::cx::{LowerCx, StepBuilder, float_storage, meaning_with_immediates};
 use crate::draft::Located;
 use crate::meaning::is_immediate;
 use pumice_ir::ops::{Attention, attention::AttentionLayout};
@@ -157,7 +157,7 @@ impl Problem<'_> {
         let tiles = rows.ceil_div(&choice.rows.into()) * self.y.extents[3].ceil_div(&choice.columns.into());
         let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;
         let call = self.call(cx, choice, uses, mask.as_ref(), length.as_ref())?;
-        let meaning = node_meaning(cx, id)?;
+        let meaning = meaning_with_immediates(cx, id)?;
         step.dispatch(cx, call, grid, meaning);
         Ok(())
     }

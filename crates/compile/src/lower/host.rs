@@ -1,7 +1,7 @@
 //! Steps that the host runs: operands are copied to `io_out`, results arrive in `io_in`, both in natural width.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::cx::{LowerCx, StepBuilder, meaning_with_immediates};
 use crate::draft::Home;
 use crate::{meaning, region};
 use pumice_ir::{NodeId, ValueId};
@@ -26,7 +26,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         step.write_host(&to);
         cx.place(v, to);
     }
-    let meaning = node_meaning(cx, id)?;
+    let meaning = meaning_with_immediates(cx, id)?;
     step.finish(cx, StepKind::Host, meaning);
     Ok(())
 }

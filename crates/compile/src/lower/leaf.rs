@@ -84,12 +84,32 @@ impl Lower for StateRead {
     }
 }
 
+/// Nodes behind a write that still read the version it replaces read a copy: otherwise one that also reads the new
+/// version, or two states that take each other's place, would have to come before and behind the write.
+fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult {
+    let users = cx.graph.users();
+    let mut late = cx.placed_in(previous.content);
+    late.retain(|v| users[v.index()].iter().any(|&user| user > id));
+    if late.is_empty() || previous.view.shape.iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    let ty = pumice_ir::ValueType::new(previous.view.dtype, previous.view.shape.clone());
+    let copy = cx.alloc("state_before", Home::Scratch, Storage::Arena, &ty)?;
+    crate::region::copy(cx, previous, &copy)?;
+    for v in late {
+        let view = cx.at(v)?.view;
+        cx.place(v, crate::cx::restride(&copy, view.shape, view.strides, view.offset));
+    }
+    Ok(())
+}
+
 /// The next content of a state's buffer, placed as the result of a writing node.
 pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult<Located> {
     let buffer = cx.draft.contents[previous.content.0 as usize].buffer;
     if !matches!(cx.draft.buffer_of(previous.content).home, Home::State(_)) {
         return Err("it writes a value that is not a state; make it one with `state` or `cache`".into());
     }
+    keep_for_later(cx, id, previous)?;
     let value = cx.graph.node(id).output();
     let info = cx.graph.value(value);
     let draft: &mut Draft = &mut cx.draft;

@@ -1,7 +1,7 @@
 //! Elementwise nodes, alone or as the body of a fused node.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
 use crate::region::{Elementwise, elementwise};
 use crate::scalars;
@@ -30,7 +30,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let meaning_inputs: Vec<usize> =
         node.operands().filter_map(|v| body.inputs.iter().position(|&i| i == v)).collect();
     let outputs = vec![cx.result(node.output())?];
-    let meaning = node_meaning(cx, id)?;
+    let meaning = meaning_with_immediates(cx, id)?;
     let shape = graph.ty(node.output()).shape.clone();
     let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
     elementwise(
@@ -59,7 +59,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
     let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
     let meaning_inputs: Vec<usize> = (0..inputs.len()).collect();
-    let meaning = node_meaning(cx, id)?;
+    let meaning = meaning_with_immediates(cx, id)?;
     let shape = cx.graph.ty(node.output()).shape.clone();
     let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
     elementwise(

@@ -76,13 +76,11 @@ attention! {
 }
 
 attention! {
-    /// As `attention`, for subgroups of 8 that are the vectors of a CPU; keys at most W wide.
+    /// As `attention`, without shared memory, for CPUs; keys at most W wide.
     pub struct AttentionLanes = "attention_lanes" in "attention/lanes.comp";
     grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
     variants {
         w32: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "4", "WORDS64": "1" };
-        w32r4: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "8", "WORDS64": "1" };
-        w32r2: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "2", "WORDS64": "1" };
         w64: zero needs [Int64] { "W": "64", "ROWS": "4", "KEYS": "4", "WORDS64": "1" };
         w128: zero needs [Int64] { "W": "128", "ROWS": "2", "KEYS": "4", "WORDS64": "1" }
     }

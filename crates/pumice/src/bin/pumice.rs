@@ -1,8 +1,12 @@
 //! The command line of pumice: embed sentences, list devices, say what is missing, test this device.
+//!
+//! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
+//! command could not be carried out.
 
 use clap::{Parser, Subcommand};
-use pumice::cli::{devices, doctor, selftest};
+use pumice::cli::{CommandError, devices, doctor, selftest};
 use pumice::embed::cli as embed;
+use std::env::var_os;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,32 +26,38 @@ enum Command {
     Devices(devices::Args),
     /// Say what is missing on this machine, what it costs, and how to get it
     Doctor(doctor::Args),
-    /// Run every op's samples on a device and compare with the reference
+    /// Run the samples of every op on a device and compare with the reference
     Selftest(selftest::Args),
 }
 
-/// The folder of the pipeline cache: the user's cache folder, if the environment names one.
+/// The folder of the pipeline cache in the user's cache folder, where the environment names one.
 fn cache_dir() -> Option<PathBuf> {
-    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache"));
-    base.or_else(home).map(|dir| dir.join("pumice"))
+    let folder = |name: &str| var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let base = if cfg!(windows) {
+        folder("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        folder("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))
+    };
+    base.map(|dir| dir.join("pumice"))
 }
 
 fn main() -> ExitCode {
     let (mut out, mut log) = (std::io::stdout(), std::io::stderr());
     let result = match Arguments::parse().command {
         Command::Embed(args) => {
-            embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(|e| e.to_string())
+            embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
         Command::Devices(args) => devices::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Selftest(args) => selftest::run(&args, &mut out),
     };
     match result {
-        Ok(true) => ExitCode::SUCCESS,
+        Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("pumice: {message}");
+        Err(error) => {
+            eprintln!("pumice: {error}");
             ExitCode::from(2)
         }
     }

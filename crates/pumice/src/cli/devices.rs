@@ -1,40 +1,89 @@
-//! `pumice devices`: the Vulkan devices of this machine and what pumice makes of them.
+//! `pumice devices`: the Vulkan devices of this machine, what they are, and what pumice makes of them.
 
-use super::Outcome;
+use super::{Outcome, say};
+use pumice_vulkan::DeviceReport;
+use serde::Serialize;
 use std::io::Write;
 
 /// Arguments of `pumice devices`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Print JSON
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Lists the devices.
-///
-/// # Errors
-/// Where no loader or driver answers.
-pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let list = pumice_vulkan::devices().map_err(|e| e.to_string())?;
-    let mut rows = Vec::new();
-    for report in &list {
-        let (usable, says) = match &report.verdict {
-            Ok(plan) => (true, format!("usable, {} of memory", plan.target.limits.memory)),
-            Err(refusals) => (false, refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+/// A device as people and programs see it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its number, for `--device`.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Whether pumice can use it.
+    pub usable: bool,
+    /// What kind of device it is.
+    pub kind: String,
+    /// The Vulkan version it speaks.
+    pub vulkan: String,
+    /// Name and version of the driver.
+    pub driver: String,
+    /// Memory that plans may take, in bytes; none where it cannot be used.
+    pub memory_bytes: Option<u64>,
+    /// How it is used, or why it cannot be.
+    pub verdict: String,
+}
+
+impl Row {
+    /// The row of a device.
+    pub fn of(report: &DeviceReport) -> Row {
+        let s = &report.snapshot;
+        let verdict = match &report.verdict {
+            Ok(plan) => {
+                let (l, f) = (&plan.target.limits, &plan.target.features);
+                format!(
+                    "usable: {} of memory, {} shared by {} threads at most, subgroups of {}",
+                    l.memory, l.max_shared_memory, l.max_workgroup_invocations, f.subgroup_size
+                )
+            }
+            Err(refusals) => {
+                let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+                format!("cannot be used: {}", reasons.join("; "))
+            }
         };
-        rows.push((report.index, report.snapshot.name.clone(), usable, says));
-    }
-    if args.json {
-        let rows: Vec<_> = rows
-            .iter()
-            .map(|(index, name, usable, says)| serde_json::json!({"index": index, "name": name, "usable": usable, "verdict": says}))
-            .collect();
-        writeln!(out, "{}", serde_json::json!({ "devices": rows })).map_err(|e| e.to_string())?;
-    } else {
-        for (index, name, _, says) in &rows {
-            writeln!(out, "{index}  {name}: {says}").map_err(|e| e.to_string())?;
+        Row {
+            index: report.index,
+            name: s.name.clone(),
+            usable: report.verdict.is_ok(),
+            kind: format!("{:?}", s.kind).to_lowercase(),
+            vulkan: s.api.to_string(),
+            driver: format!("{} {}", s.driver_name, s.driver_info),
+            memory_bytes: report.verdict.as_ref().ok().map(|p| p.target.limits.memory.0),
+            verdict,
         }
     }
-    Ok(rows.iter().any(|r| r.2))
+}
+
+/// Lists the devices. All is well if one of them can be used.
+///
+/// # Errors
+/// Where the output cannot be written. A machine without a loader or driver has no devices, which is told.
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let (rows, problem) = match pumice_vulkan::devices() {
+        Ok(reports) => (reports.iter().map(Row::of).collect::<Vec<_>>(), None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    if args.json {
+        say(out, serde_json::json!({ "devices": rows, "problem": problem }))?;
+        return Ok(rows.iter().any(|r| r.usable));
+    }
+    for r in &rows {
+        say(out, format_args!("{:>3}  {} ({}, Vulkan {}, {})", r.index, r.name, r.kind, r.vulkan, r.driver))?;
+        say(out, format_args!("     {}", r.verdict))?;
+    }
+    say(out, "cpu  pumice's interpreter\n     usable: exact, slow, always there")?;
+    if let Some(problem) = problem {
+        say(out, format_args!("no Vulkan device: {problem}; `pumice doctor` says how to get one"))?;
+    }
+    Ok(rows.iter().any(|r| r.usable))
 }

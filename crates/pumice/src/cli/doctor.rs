@@ -1,51 +1,71 @@
 //! `pumice doctor`: loader, drivers, features, limits; what each missing thing costs and how to get it.
 
-use super::Outcome;
-use pumice_vulkan::doctor::{Weight, diagnose};
+use super::devices::Row;
+use super::{Outcome, say};
+use crate::device::Device;
+use pumice_vulkan::DeviceOptions;
+use pumice_vulkan::doctor::{Finding, Weight, diagnose};
+use serde_json::{Value, json};
 use std::io::Write;
 
 /// Arguments of `pumice doctor`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// Print JSON
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Prints the findings. All is well unless something does not work at all.
+/// Prints the findings. All is well unless something does not work at all; with `--json` the report is the result, and
+/// a machine without a driver is no failure of the command.
 ///
 /// # Errors
 /// Where the output cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let findings = diagnose();
-    let well = findings.iter().all(|f| f.weight != Weight::Broken);
     if args.json {
-        let devices: Vec<_> = pumice_vulkan::devices()
-            .unwrap_or_default()
-            .iter()
-            .map(|r| serde_json::json!({"name": r.snapshot.name, "usable": r.verdict.is_ok()}))
-            .collect();
-        let findings: Vec<_> = findings
-            .iter()
-            .map(|f| serde_json::json!({"weight": format!("{:?}", f.weight).to_lowercase(), "what": f.what, "cost": f.cost, "remedy": f.remedy}))
-            .collect();
-        let report = serde_json::json!({ "devices": devices, "findings": findings });
-        writeln!(out, "{report}").map_err(|e| e.to_string())?;
-        // Machines read the report; a machine without a driver is no failure of the command.
+        let devices: Vec<Row> = pumice_vulkan::devices().unwrap_or_default().iter().map(Row::of).collect();
+        let findings: Vec<Value> = findings.iter().map(as_json).collect();
+        say(out, json!({ "devices": devices, "findings": findings }))?;
         return Ok(true);
     }
     for f in &findings {
-        let mark = match f.weight {
-            Weight::Good => "ok     ",
-            Weight::Costs => "costs  ",
-            Weight::Broken => "broken ",
-        };
-        writeln!(out, "{mark}{}", f.what).map_err(|e| e.to_string())?;
-        for (label, text) in [("cost: ", &f.cost), ("remedy: ", &f.remedy)] {
+        say(out, format_args!("{:8}{}", word(f.weight), f.what))?;
+        for (label, text) in [("cost", &f.cost), ("remedy", &f.remedy)] {
             if !text.is_empty() {
-                writeln!(out, "       {label}{text}").map_err(|e| e.to_string())?;
+                say(out, format_args!("        {label}: {text}"))?;
             }
         }
     }
-    Ok(well)
+    let choice = Device::choose(&DeviceOptions::default());
+    say(out, format_args!("\npumice runs on {}: {}", choice.device.name(), choice.why))?;
+    Ok(findings.iter().all(|f| f.weight != Weight::Broken))
+}
+
+fn word(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Good => "good",
+        Weight::Costs => "costs",
+        Weight::Broken => "broken",
+    }
+}
+
+fn as_json(f: &Finding) -> Value {
+    json!({ "weight": word(f.weight), "what": f.what, "cost": f.cost, "remedy": f.remedy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cargo xtask test` reads `devices[].name` and `devices[].usable`.
+    #[test]
+    fn the_report_has_the_form_that_tools_read() {
+        let mut out = Vec::new();
+        assert!(run(&Args { json: true }, &mut out).expect("written"));
+        let report: Value = serde_json::from_slice(&out).expect("one JSON object");
+        let devices = report["devices"].as_array().expect("a list");
+        assert!(devices.iter().all(|d| d["name"].is_string() && d["usable"].is_boolean()));
+        assert!(report["findings"].as_array().is_some_and(|f| !f.is_empty()));
+    }
 }

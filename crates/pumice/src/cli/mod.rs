@@ -3,6 +3,39 @@
 pub mod devices;
 pub mod doctor;
 pub mod selftest;
+mod trial;
 
-/// What a command returns: whether all is well, or a message with a remedy.
-pub type Outcome = Result<bool, String>;
+use crate::embed::EmbedError;
+use std::io::{ErrorKind, Write};
+
+/// Why a command ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// Whoever read the output has seen enough: no mistake.
+    #[error("the output was closed")]
+    Closed,
+    /// The output cannot be written.
+    #[error("the output cannot be written: {0}")]
+    Write(std::io::Error),
+    /// A device that cannot be opened, or one of `pumice embed`'s.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// Arguments that ask for nothing.
+    #[error("{0}")]
+    Usage(String),
+}
+
+/// What a command returns: whether all is well, or why it ended early.
+pub type Outcome = Result<bool, CommandError>;
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> CommandError {
+        if error.kind() == ErrorKind::BrokenPipe { CommandError::Closed } else { CommandError::Write(error) }
+    }
+}
+
+/// A line, seen at once.
+fn say(out: &mut dyn Write, line: impl std::fmt::Display) -> Result<(), CommandError> {
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}

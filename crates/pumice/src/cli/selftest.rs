@@ -1,124 +1,246 @@
-//! `pumice selftest`: every op's samples on this device against the reference.
+//! `pumice selftest`: the samples of every op on a device against the reference, by op and by kernel variant.
+//!
+//! Samples are planned as the device wants them, and once more as the other kind of device (CPU or GPU) would, where
+//! that gives other kernels, so that the variants for both are run.
 
-use super::Outcome;
-use crate::device::Device;
-use pumice_compile::Options;
-use pumice_cpu_ref::Array;
-use pumice_cpu_ref::reference::Reference;
-use pumice_cpu_ref::sample as data;
-use pumice_ir::{Graph, Op, Sample};
-use pumice_runtime::{OnStatus, RunOptions};
-use pumice_types::TensorView;
+use super::trial::{Trial, code, largest, plan, run as try_sample};
+use super::{CommandError, Outcome, say};
+use crate::device::{Device, DeviceKind};
+use crate::embed::cli::choose;
+use pumice_cpu_ref::Reference;
+use pumice_ir::{Op, Sample};
+use pumice_plan::kernel::{Feature, VariantDecl};
+use pumice_types::Target;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Arguments of `pumice selftest`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
+    /// Where to run: `auto`, `cpu` (the interpreter), a device's number or a part of its name
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: String,
     /// Only ops whose name contains this
-    #[arg(long)]
+    #[arg(long, value_name = "OP")]
     pub only: Option<String>,
-    /// Run on the CPU interpreter
-    #[arg(long)]
-    pub cpu: bool,
-    /// Leave out samples with a value of more elements
-    #[arg(long, default_value_t = 1 << 20)]
-    pub max_elements: u64,
-    /// Print JSON
+    /// Leave out samples with a value of more elements [default: 1048576; 16384 on a CPU driver; 4096 on the interpreter]
+    #[arg(long, value_name = "N")]
+    pub max_elements: Option<u64>,
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Runs the samples and prints a table: op, samples, failures. All is well if there are none.
+/// A line of a table: cases of one op, or those in which one kernel variant ran.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Tally {
+    cases: usize,
+    /// Of floats: the largest |got − want| / max(1, |want|).
+    worst_error: f64,
+    failures: usize,
+    left_out: usize,
+}
+
+impl Tally {
+    fn add(&mut self, trial: &Trial) {
+        self.cases += 1;
+        self.worst_error = self.worst_error.max(trial.worst);
+        self.failures += usize::from(trial.wrong.is_some());
+    }
+}
+
+/// Everything that was found.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    device: String,
+    why: String,
+    ops: BTreeMap<&'static str, Tally>,
+    kernels: BTreeMap<String, Tally>,
+    /// Variants that the device can run and no sample made run.
+    not_run: Vec<String>,
+    failed: Vec<String>,
+}
+
+impl Report {
+    fn add(&mut self, op: &'static str, label: &str, trial: &Trial) {
+        self.ops.entry(op).or_default().add(trial);
+        for kernel in &trial.kernels {
+            self.kernels.entry(kernel.clone()).or_default().add(trial);
+        }
+        if let Some(why) = &trial.wrong {
+            self.failed.push(format!("{op}: {label}: {why}"));
+        }
+    }
+}
+
+/// Runs the samples and prints tables: op or kernel variant, cases, worst error, failures. All is well if nothing failed.
 ///
 /// # Errors
-/// Where the output cannot be written.
+/// A device that cannot be opened, a filter that no op fits, an output that cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let device = if args.cpu { Device::cpu() } else { Device::best() };
-    let write = |out: &mut dyn Write, text: String| writeln!(out, "{text}").map_err(|e| e.to_string());
+    let choice = choose(&args.device, None)?;
+    let device = &choice.device;
+    let wanted = |op: &&str| args.only.as_ref().is_none_or(|o| op.contains(o.as_str()));
+    let ops: Vec<&'static str> = Op::NAMES.iter().copied().filter(wanted).collect();
+    if ops.is_empty() {
+        return Err(CommandError::Usage(
+            "no op has that in its name; ops are named as in `.ir` files".into(),
+        ));
+    }
+    let limit = args.max_elements.unwrap_or(match device.kind() {
+        DeviceKind::Gpu => 1 << 20,
+        DeviceKind::CpuDriver => 1 << 14,
+        DeviceKind::Interpreter => 1 << 12,
+    });
+    let targets = targets(device);
+    let mut report = Report { device: device.name(), why: choice.why.clone(), ..Report::default() };
     if !args.json {
-        write(out, format!("device {}", device.name()))?;
-    }
-    let (mut all, mut failures, mut rows) = (0usize, Vec::new(), Vec::new());
-    for &op in Op::NAMES.iter().filter(|op| args.only.as_ref().is_none_or(|o| op.contains(o.as_str()))) {
-        let samples: Vec<Sample> = Op::samples(op);
-        let mut failed = 0;
-        let mut ran = 0;
-        for sample in &samples {
-            let Ok(graph) = &sample.graph else { continue };
-            if largest(graph, sample) > args.max_elements {
-                continue;
-            }
-            ran += 1;
-            if let Err(why) = check(&device, sample, graph) {
-                failed += 1;
-                failures.push(format!("{op}: {}: {why}", sample.label));
-            }
-        }
-        all += ran;
-        rows.push(
-            serde_json::json!({"op": op, "samples": ran, "failed": failed, "left_out": samples.len() - ran}),
-        );
-        if !args.json {
-            write(
-                out,
-                format!("{op:24} {ran:5} samples  {failed:4} failed  {:4} left out", samples.len() - ran),
-            )?;
-        }
-    }
-    if args.json {
-        write(
+        say(
             out,
-            serde_json::json!({"device": device.name(), "ops": rows, "failures": failures}).to_string(),
+            format_args!("device: {} ({}); values of up to {limit} elements", report.device, report.why),
         )?;
+        say(out, format_args!("\n{}", heading("op")))?;
+    }
+    for op in ops {
+        for sample in Op::samples(op) {
+            test(device, &targets, limit, op, &sample, &mut report);
+        }
+        if let Some(tally) = report.ops.get(op).filter(|_| !args.json) {
+            say(out, line(op, tally))?;
+        }
+    }
+    let all = args.only.is_none();
+    report.not_run =
+        runnable(&targets).into_iter().filter(|k| all && !report.kernels.contains_key(k)).collect();
+    if args.json {
+        let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
+        say(out, text)?;
     } else {
-        failures.iter().try_for_each(|f| write(out, format!("FAILED {f}")))?;
-        write(out, format!("{} passed, {} failed", all - failures.len(), failures.len()))?;
+        finish(&report, out)?;
     }
-    Ok(failures.is_empty())
+    Ok(report.failed.is_empty())
 }
 
-fn largest(graph: &Graph, sample: &Sample) -> u64 {
-    let bindings = data::bindings(sample, graph);
-    let count = |v: &pumice_ir::ValueInfo| {
-        v.ty.shape
-            .iter()
-            .map(|d| d.eval_extent(&bindings).unwrap_or(u64::MAX))
-            .fold(1u64, u64::saturating_mul)
+/// What the device is planned for: itself, and itself as the other kind of device. The interpreter runs the meaning of
+/// kernels, so one is enough there.
+fn targets(device: &Device) -> Vec<Target> {
+    let own = device.target().clone();
+    if device.kind() == DeviceKind::Interpreter {
+        return vec![own];
+    }
+    let mut other = own.clone();
+    other.features.cpu = !own.features.cpu;
+    vec![own, other]
+}
+
+/// Runs a sample for every target that gives it other code.
+fn test(
+    device: &Device,
+    targets: &[Target],
+    limit: u64,
+    op: &'static str,
+    sample: &Sample,
+    report: &mut Report,
+) {
+    let wrong = |why: String| Trial { wrong: Some(why), ..Trial::default() };
+    let graph = match &sample.graph {
+        Ok(graph) => graph,
+        Err(why) => return report.add(op, &sample.label, &wrong(format!("the sample is no graph: {why}"))),
     };
-    graph.values().map(|(_, v)| count(v)).max().unwrap_or(0)
+    if largest(graph, sample) > limit {
+        report.ops.entry(op).or_default().left_out += 1;
+        return;
+    }
+    let reference = match Reference::new(sample, graph) {
+        Ok(reference) => reference,
+        Err(why) => return report.add(op, &sample.label, &wrong(format!("the reference: {why}"))),
+    };
+    let mut seen: Vec<Vec<String>> = Vec::new();
+    for target in targets {
+        let trial = match plan(graph, target) {
+            Err(why) => wrong(why.to_string()),
+            Ok(plan) if seen.contains(&code(&plan)) => continue,
+            Ok(plan) => {
+                seen.push(code(&plan));
+                try_sample(device, plan, sample, graph, &reference)
+            }
+        };
+        report.add(op, &sample.label, &trial);
+    }
 }
 
-fn check(device: &Device, sample: &Sample, graph: &Graph) -> Result<(), String> {
-    let reference = Reference::new(sample, graph).map_err(|e| e.to_string())?;
-    let bindings = data::bindings(sample, graph);
-    let text = |e: pumice_runtime::RuntimeError| e.to_string();
-    let exe = crate::compile(graph, device, &Options::default()).map_err(|e| e.to_string())?;
-    for p in graph.params() {
-        let tensor = data::leaf_tensor(sample, graph, p, &bindings, 0).map_err(|e| e.to_string())?;
-        exe.set_param_view(&graph.value(p).name, tensor.view()).map_err(text)?;
+/// Variants that the device can run, as `kernel.variant`; the built-in advance of scalars is no dispatch.
+fn runnable(targets: &[Target]) -> Vec<String> {
+    let Some(target) = targets.first() else { return Vec::new() };
+    let kernels = pumice_plan::kernels::all().filter(|k| k.name != "frame_advance");
+    let variants = kernels.flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));
+    variants.filter(|(_, v)| can_run(v, target)).map(|(k, v)| format!("{k}.{}", v.name)).collect()
+}
+
+fn can_run(variant: &VariantDecl, target: &Target) -> bool {
+    let (f, l) = (&target.features, &target.limits);
+    variant.features.iter().all(|feature| match *feature {
+        Feature::SubgroupArithmetic => f.subgroup_arithmetic,
+        Feature::SubgroupSize(lanes) => f.subgroup_size == lanes,
+        Feature::Int64 => f.int64,
+        Feature::SharedMemory(bytes) => l.max_shared_memory.0 >= u64::from(bytes),
+        Feature::Threads(n) => l.max_workgroup_invocations >= n,
+    })
+}
+
+/// The second table, the failures, and the sums.
+fn finish(report: &Report, out: &mut dyn Write) -> Result<(), CommandError> {
+    say(out, format_args!("\n{}", heading("kernel variant")))?;
+    for (name, tally) in &report.kernels {
+        say(out, line(name, tally))?;
     }
-    let mut session = exe.session().map_err(text)?;
-    for (name, value) in &sample.scalars {
-        session.set_scalar(name, *value).map_err(text)?;
+    if !report.not_run.is_empty() {
+        say(
+            out,
+            format_args!("\nvariants that no sample of these sizes runs: {}", report.not_run.join(", ")),
+        )?;
     }
-    for (id, symbol) in graph.symbols().iter() {
-        session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
+    for failure in &report.failed {
+        say(out, format_args!("FAILED {failure}"))?;
     }
-    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
-    for run in 0..sample.runs {
-        let mut inputs = Vec::new();
-        for v in graph.inputs() {
-            let tensor = data::leaf_tensor(sample, graph, v, &bindings, run).map_err(|e| e.to_string())?;
-            inputs.push((graph.value(v).name.clone(), tensor));
-        }
-        let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
-        let outputs = session.run_with(&views, &options).map_err(text)?;
-        for (i, output) in graph.outputs().iter().enumerate() {
-            let got = outputs.at(i).map_err(text)?;
-            if let Some(difference) = reference.difference(run as usize, i, &Array::from_tensor(got)) {
-                return Err(format!("run {run}, output {}: {difference}", output.name));
-            }
-        }
+    let sum = |part: fn(&Tally) -> usize| report.ops.values().map(part).sum::<usize>();
+    let (cases, failed, left_out) = (sum(|t| t.cases), sum(|t| t.failures), sum(|t| t.left_out));
+    say(out, format_args!("\n{} passed, {failed} failed, {left_out} left out", cases - failed))?;
+    if failed > 0 {
+        say(out, "the driver or pumice is wrong: update the driver; if it stays, report it with this table")?;
     }
     Ok(())
+}
+
+fn heading(first: &str) -> String {
+    format!("{first:40} {:>6} {:>12} {:>8} {:>8}", "cases", "worst error", "failures", "left out")
+}
+
+fn line(name: &str, t: &Tally) -> String {
+    format!("{name:40} {:>6} {:>12.1e} {:>8} {:>8}", t.cases, t.worst_error, t.failures, t.left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(only: &str) -> Args {
+        Args { device: "cpu".into(), only: Some(only.into()), max_elements: Some(64), json: true }
+    }
+
+    #[test]
+    fn the_interpreter_passes_and_the_report_counts() {
+        let mut out = Vec::new();
+        assert!(run(&args("relu"), &mut out).expect("written"));
+        let report: serde_json::Value = serde_json::from_slice(&out).expect("one JSON object");
+        assert!(report["ops"]["relu"]["cases"].as_u64() > Some(0));
+        assert_eq!(report["failed"].as_array().map(Vec::len), Some(0));
+        assert!(report["kernels"].as_object().is_some_and(|k| !k.is_empty()));
+    }
+
+    #[test]
+    fn a_filter_that_fits_nothing_is_refused() {
+        assert!(matches!(run(&args("no such op"), &mut Vec::new()), Err(CommandError::Usage(_))));
+    }
 }

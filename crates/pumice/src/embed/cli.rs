@@ -151,7 +151,7 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
 }
 
 /// The device that the argument names.
-fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
+pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
     let options = DeviceOptions { cache_dir: cache, ..DeviceOptions::default() };
     let pick = match name {
         "auto" => return Ok(Device::choose(&options)),

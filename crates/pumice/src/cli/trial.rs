@@ -1,0 +1,153 @@
+//! One sample on one device: compile, run, compare every output of every run with the reference.
+//!
+//! In: a device, a target that it can run, a sample with its reference. Out: which kernels the plan runs, how far the
+//! worst result lies from the reference, and what is wrong. Never here: which samples, or how results are shown.
+
+use crate::device::Device;
+use crate::error::Error;
+use pumice_compile::Options;
+use pumice_cpu_ref::{Array, Data, Reference, sample as data};
+use pumice_ir::{Graph, Sample, ValueInfo};
+use pumice_plan::{Plan, StepKind};
+use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
+use pumice_types::{Target, TensorView};
+use std::collections::BTreeSet;
+
+/// How a sample ended.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    /// `kernel.variant` of every dispatch of the plan.
+    pub kernels: BTreeSet<String>,
+    /// The largest |got − want| / max(1, |want|) over elements that are finite in both; 0 where every bit agrees.
+    pub worst: f64,
+    /// What is wrong, if anything is.
+    pub wrong: Option<String>,
+}
+
+/// Elements of the largest value of a sample.
+pub(super) fn largest(graph: &Graph, sample: &Sample) -> u64 {
+    let bindings = data::bindings(sample, graph);
+    let count = |v: &ValueInfo| {
+        v.ty.shape.iter().map(|d| d.eval_extent(&bindings).unwrap_or(u64::MAX)).fold(1, u64::saturating_mul)
+    };
+    graph.values().map(|(_, v)| count(v)).max().unwrap_or(0)
+}
+
+/// The plan of a sample for a target.
+pub(super) fn plan(graph: &Graph, target: &Target) -> Result<Plan, Error> {
+    crate::plan(graph, target, &Options::default())
+}
+
+/// `kernel.variant [constants]` of every dispatch of a plan, in order: plans with the same list run the same code.
+pub(super) fn code(plan: &Plan) -> Vec<String> {
+    let programs = plan.runs.iter().map(|r| &r.program).chain([&plan.load]);
+    let steps = programs.flat_map(|p| &p.steps);
+    steps
+        .filter_map(|step| match &step.kind {
+            StepKind::Dispatch { call, .. } => {
+                Some(format!("{}.{} {:?}", call.kernel, call.variant, call.spec))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Runs a planned sample and compares.
+pub(super) fn run(
+    device: &Device,
+    plan: Plan,
+    sample: &Sample,
+    graph: &Graph,
+    reference: &Reference,
+) -> Trial {
+    let name = |code: String| code.split(' ').next().unwrap_or_default().to_owned();
+    let mut trial = Trial { kernels: code(&plan).into_iter().map(name).collect(), ..Trial::default() };
+    trial.wrong = compare(device, plan, sample, graph, reference, &mut trial.worst).err();
+    trial
+}
+
+fn compare(
+    device: &Device,
+    plan: Plan,
+    sample: &Sample,
+    graph: &Graph,
+    reference: &Reference,
+    worst: &mut f64,
+) -> Result<(), String> {
+    let mut session = session(device, plan, sample, graph)?;
+    for run in 0..sample.runs {
+        execute(&mut session, sample, graph, run)?;
+        let at = run as usize;
+        let reported = !session.status().is_clean();
+        let expected = reference.run(at).is_some_and(|e| !e.status.is_empty());
+        if reported != expected {
+            return Err(format!("run {run}: status reported: {reported}, by the reference: {expected}"));
+        }
+        let outputs = session.outputs().map_err(text)?;
+        for (i, output) in graph.outputs().iter().enumerate() {
+            let got = Array::from_tensor(outputs.at(i).map_err(text)?);
+            if let Some(want) = reference.run(at).and_then(|e| e.outputs.get(i)) {
+                *worst = worst.max(distance(want, &got));
+            }
+            if let Some(difference) = reference.difference(at, i, &got) {
+                return Err(format!("run {run}, output {}: {difference}", output.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A session with params, scalars and symbols as the sample wants them.
+fn session(device: &Device, plan: Plan, sample: &Sample, graph: &Graph) -> Result<Session, String> {
+    let exe = Executable::new(device.shared(), plan, device.host_ops()).map_err(text)?;
+    let bindings = data::bindings(sample, graph);
+    for p in graph.params() {
+        let tensor = data::leaf_tensor(sample, graph, p, &bindings, 0).map_err(|e| e.to_string())?;
+        exe.set_param_view(&graph.value(p).name, tensor.view()).map_err(text)?;
+    }
+    let mut session = exe.session().map_err(text)?;
+    for (name, value) in &sample.scalars {
+        session.set_scalar(name, *value).map_err(text)?;
+    }
+    for (id, symbol) in graph.symbols().iter() {
+        session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
+    }
+    Ok(session)
+}
+
+fn execute(session: &mut Session, sample: &Sample, graph: &Graph, run: u32) -> Result<(), String> {
+    let bindings = data::bindings(sample, graph);
+    let mut inputs = Vec::new();
+    for v in graph.inputs() {
+        let tensor = data::leaf_tensor(sample, graph, v, &bindings, run).map_err(|e| e.to_string())?;
+        inputs.push((graph.value(v).name.clone(), tensor));
+    }
+    let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
+    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
+    session.execute(&views, &options).map_err(|e| format!("run {run}: {e}"))
+}
+
+fn text(error: RuntimeError) -> String {
+    error.to_string()
+}
+
+/// The largest |got − want| / max(1, |want|) over floats that are finite in both.
+fn distance(want: &Array, got: &Array) -> f64 {
+    let (Data::Float(want), Data::Float(got)) = (&want.data, &got.data) else { return 0.0 };
+    let finite = want.iter().zip(got).filter(|(w, g)| w.is_finite() && g.is_finite());
+    finite.map(|(w, g)| (g - w).abs() / w.abs().max(1.0)).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_types::DType;
+
+    #[test]
+    fn distance_is_relative_above_one_and_leaves_out_what_is_not_finite() {
+        let array = |values: &[f64]| Array::floats(DType::F32, &[values.len() as u64], values.to_vec());
+        let want = array(&[0.0, 100.0, f64::NAN, f64::INFINITY]);
+        assert_eq!(distance(&want, &array(&[0.5, 150.0, 1.0, 2.0])), 0.5);
+        assert_eq!(distance(&want, &want), 0.0);
+    }
+}

@@ -1,0 +1,129 @@
+//! Nodes of random programs that change dtypes, pick rows, count, and keep states.
+
+use super::{Garden, Item};
+use pumice_ir::ops::kv_append::AppendMode;
+use pumice_ir::{FeedKind, Fill, f32, i32, sym, tensor};
+use pumice_types::{DType, DimExpr};
+
+impl Garden<'_> {
+    /// Casts of exact values: there and back they stay what they are.
+    pub(super) fn convert(&mut self) -> Option<Item> {
+        let g = self.g;
+        let small = |i: &Item| i.exact && i.size <= 100.0;
+        let x = self.find(|_, i| small(i))?;
+        let from = self.ty(x.value).dtype;
+        let value = match self.below(8) {
+            0 => g.cast(x.value, DType::F16),
+            1 => g.cast(x.value, DType::BF16),
+            2 => g.cast(x.value, self.pick(&[DType::I32, DType::I64, DType::I16, DType::F32])),
+            3 if from != DType::Bool => g.cast(g.abs_of(x.value, from), DType::U8),
+            4 => {
+                let like = self.find(|s, i| small(i) && s.ty(i.value).dtype != DType::U8)?;
+                g.cast_like(x.value, like.value)
+            }
+            5 if from == DType::F32 => g.bit_cast(g.bit_cast(x.value, DType::U32), DType::F32),
+            6 if from == DType::F32 => {
+                let halves = g.mul(x.value, g.constant_scalar(DType::F32, 0.5));
+                return Some(self.rounded(halves, x.size));
+            }
+            7 if from.is_float() => g.cast(x.value, DType::F32),
+            _ => g.cast(x.value, DType::F32),
+        };
+        Some(self.exact(value, x.size))
+    }
+
+    fn rounded(&mut self, halves: pumice_ir::Value, size: f64) -> Item {
+        let g = self.g;
+        let value = match self.below(5) {
+            0 => g.floor(halves),
+            1 => g.ceil(halves),
+            2 => g.trunc(halves),
+            3 => g.round(halves),
+            _ => g.sign(halves),
+        };
+        self.exact(value, size)
+    }
+
+    /// Rows of a table by ids, or of a value by constant ones.
+    pub(super) fn gathered(&mut self) -> Option<Item> {
+        let x = self.real();
+        let c = self.width(x.value);
+        let rows = if self.symbolic { sym("n", 1..=5) } else { 3u64.into() };
+        let (table, name) = (self.param(&[5, c]), self.name("ids"));
+        let ids = self.g.input(&name, i32([rows]));
+        self.fill(&name, Fill::Range(-5, 5));
+        let value = match self.below(2) {
+            0 => self.g.gather(table, ids, 0),
+            _ => self.g.embedding(table, ids),
+        };
+        Some(self.about(value, 2.0))
+    }
+
+    /// Extents and the scalar as numbers.
+    pub(super) fn counted(&mut self) -> Option<Item> {
+        let x = self.real();
+        let g = self.g;
+        let count = match self.below(2) {
+            0 => g.extent(x.value, 0),
+            _ => self.position,
+        };
+        let y = g.add(x.value, g.cast(count, DType::F32));
+        Some(Item { value: y, size: x.size + 5.0, exact: false })
+    }
+
+    /// A state that is read, written and read again; a cache that grows; a state fed by an output.
+    pub(super) fn state(&mut self) -> Option<Item> {
+        let x = self.real();
+        let c = self.width(x.value);
+        let g = self.g;
+        let name = self.name("s");
+        match self.below(4) {
+            0 | 1 => {
+                let s = g.state(&name, f32([c]));
+                let old = g.state_read(s);
+                let step = self.param(&[c]);
+                let new = g.state_write(s, g.tanh(g.add(old, step)));
+                let read = if self.below(2) == 0 { old } else { g.add(g.state_read(new), old) };
+                Some(self.about(g.mul(x.value, read), 2.0 * x.size))
+            }
+            2 => {
+                let row = self.param(&[1, 2, c]);
+                let dtype = self.pick(&[DType::F32, DType::F32, DType::F16]);
+                let exact_row = g.round(row);
+                let s = g.cache(&name, tensor(dtype, [1, 16, c]), 1);
+                let s = g.kv_append(s, exact_row, self.position, 1, AppendMode::Linear);
+                let all = g.cast(g.state_read(s), DType::F32);
+                Some(self.about(g.reduce_mean(all, &[1], false), 2.0))
+            }
+            _ => {
+                let s = g.state(&name, f32([c]));
+                let read = g.state_read(s);
+                let next = g.tanh(g.add(read, self.param(&[c])));
+                g.output(&name, next);
+                g.feed(&name, s, FeedKind::Whole);
+                Some(self.about(read, 1.0))
+            }
+        }
+    }
+
+    /// The host's transform, and back to real numbers.
+    pub(super) fn host(&mut self) -> Option<Item> {
+        let x = self.real();
+        let (g, shape) = (self.g, self.ty(x.value).shape);
+        let z = g.fft(g.unsqueeze(g.tanh(x.value), &[-1]), pumice_ir::ops::Fft::default());
+        let parts = g.split_equal(z, -1, 2);
+        let sum: Vec<DimExpr> = shape;
+        Some(self.about(g.tanh(g.reshape_to(g.add(parts[0], parts[1]), sum)), 1.0))
+    }
+}
+
+/// |x| of a dtype that has a sign.
+trait AbsOf {
+    fn abs_of(&self, x: pumice_ir::Value, dtype: DType) -> pumice_ir::Value;
+}
+
+impl AbsOf for pumice_ir::GraphBuilder {
+    fn abs_of(&self, x: pumice_ir::Value, dtype: DType) -> pumice_ir::Value {
+        if dtype == DType::U8 { x } else { self.abs(x) }
+    }
+}

@@ -1,0 +1,298 @@
+//! Random programs: a pure function of the seed.
+//!
+//! 5 to 60 nodes of every op, values used more than once, a fifth with symbols, a fifth with states, some host steps.
+//! What has jumps (comparisons, rounding, casts to integers) is fed with exact values alone: integers small enough that
+//! every device computes the same. Everything else is continuous, so that a device's last digits stay last digits.
+//!
+//! How far last digits may go is measured and not guessed: the same program with noise behind every inexact node
+//! ([`noisy`]) says how much of it reaches an output.
+
+mod data;
+mod movement;
+mod numbers;
+mod products;
+
+use pumice_ir::sample::random as draw;
+use pumice_ir::{Fill, Graph, GraphBuilder, Sample, Value, ValueType, bool_, f32, i32, sym};
+use pumice_types::DType;
+use std::collections::BTreeMap;
+
+/// Size of the noise, relative to the value: 64 units in the last place of f32, more than any function may err.
+const NOISE: f64 = 3.8e-6;
+
+/// A value with what the generator knows of it.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    pub value: Value,
+    /// About how large its elements are.
+    pub size: f64,
+    /// Whether every device computes it to the bit.
+    pub exact: bool,
+}
+
+/// A program under construction.
+pub(super) struct Garden<'g> {
+    pub g: &'g GraphBuilder,
+    seed: u64,
+    draws: u64,
+    pub pool: Vec<Item>,
+    leaves: u32,
+    fills: Vec<(String, Fill)>,
+    /// Rows of most values: a symbol in a fifth of the programs.
+    pub symbolic: bool,
+    stateful: bool,
+    /// Rank-0 i32 between 0 and 6; advances by 1 in programs with states.
+    pub position: Value,
+    noise: bool,
+}
+
+/// The program of a seed with its data, run twice in a session.
+pub fn sample(seed: u64) -> Sample {
+    grow(seed, false)
+}
+
+/// The program of a seed with noise behind every inexact node.
+pub fn noisy(seed: u64) -> Sample {
+    grow(seed, true)
+}
+
+fn grow(seed: u64, noise: bool) -> Sample {
+    let (symbolic, stateful) = (seed % 5 == 1, seed % 5 == 2);
+    let mut fills = Vec::new();
+    let mut sample = Sample::graph("random", |g| {
+        let position = match stateful {
+            true => g.scalar_advancing("position", 0, 6, 0, pumice_types::DimExpr::constant(1)),
+            false => g.scalar("position", i32::<u64>([]), 0.0, 6.0, (seed % 6) as f64),
+        };
+        let mut garden = Garden {
+            g,
+            seed,
+            draws: 0,
+            pool: Vec::new(),
+            leaves: 0,
+            fills: Vec::new(),
+            symbolic,
+            stateful,
+            position,
+            noise,
+        };
+        garden.leaves();
+        for _ in 0..5 + garden.below(56) {
+            garden.node();
+        }
+        garden.outputs();
+        fills = garden.fills;
+    });
+    sample.fills = fills;
+    let has_rows = sample.graph.as_ref().is_ok_and(|g| g.symbols().find("n").is_some());
+    let sample = if has_rows { sample.bind("n", 1 + draw(seed, 1 << 40) % 5) } else { sample };
+    sample.runs(2)
+}
+
+impl Garden<'_> {
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.draws += 1;
+        (draw(self.seed, self.draws) % n as u64) as usize
+    }
+
+    /// One of a list.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+
+    /// A name no other leaf has.
+    pub fn name(&mut self, what: &str) -> String {
+        self.leaves += 1;
+        format!("{what}{}", self.leaves)
+    }
+
+    /// Sets how a leaf is filled.
+    pub fn fill(&mut self, name: &str, fill: Fill) {
+        self.fills.push((name.to_owned(), fill));
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, v: Value) -> ValueType {
+        self.g.type_of(v).unwrap_or_else(|| ValueType::new(DType::F32, []))
+    }
+
+    /// A value of the pool that satisfies a condition, recent ones preferred.
+    pub fn find(&mut self, wanted: impl Fn(&Self, &Item) -> bool) -> Option<Item> {
+        let found: Vec<Item> = self.pool.iter().copied().filter(|i| wanted(self, i)).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let back = self.below(found.len()).min(self.below(found.len()));
+        Some(found[found.len() - 1 - back])
+    }
+
+    /// An f32 value of moderate size with at least one axis.
+    pub fn real(&mut self) -> Item {
+        let item = self.find(|s, i| {
+            let ty = s.ty(i.value);
+            ty.dtype == DType::F32 && ty.rank() > 0
+        });
+        self.calm(item.expect("the first leaf is one"))
+    }
+
+    /// The value, squeezed if it is large.
+    pub fn calm(&mut self, x: Item) -> Item {
+        if x.size > 20.0 { Item { value: self.g.tanh(x.value), size: 1.0, exact: false } } else { x }
+    }
+
+    /// An f32 value of the same shape as another.
+    pub fn twin(&mut self, of: Item) -> Item {
+        let ty = self.ty(of.value);
+        let item = self.find(|s, i| s.ty(i.value) == ty).expect("it is its own twin");
+        self.calm(item)
+    }
+
+    /// A param of f32 numbers about 1 in size.
+    pub fn param(&mut self, shape: &[u64]) -> Value {
+        let name = self.name("w");
+        self.g.param(&name, f32(shape.iter().copied()))
+    }
+
+    /// The constant innermost extent of a value with at least one axis.
+    pub fn width(&self, x: Value) -> u64 {
+        self.ty(x)
+            .shape
+            .last()
+            .and_then(pumice_types::DimExpr::as_extent)
+            .expect("innermost extents are constant")
+    }
+
+    /// A result that is the same on every device.
+    pub fn exact(&self, value: Value, size: f64) -> Item {
+        Item { value, size, exact: true }
+    }
+
+    /// A result whose last digits are a device's own.
+    pub fn about(&self, value: Value, size: f64) -> Item {
+        Item { value, size, exact: false }
+    }
+
+    fn leaves(&mut self) {
+        let rows = || if self.symbolic { sym("n", 1..=5) } else { 3u64.into() };
+        let g = self.g;
+        let c: u64 = [4, 8][(self.seed / 7 % 2) as usize];
+        let x = g.input("x", f32([rows(), c.into()]));
+        let y = g.input("y", f32([2.into(), rows(), c.into()]));
+        let e = g.input("e", f32([rows(), c.into()]));
+        let i = g.input("i", i32([rows(), c.into()]));
+        let b = g.input("b", bool_([rows(), c.into()]));
+        self.fill("e", Fill::Range(-4, 5));
+        self.fill("i", Fill::Range(-4, 5));
+        self.fill("b", Fill::Range(0, 2));
+        self.pool = vec![self.about(x, 3.0), self.about(y, 3.0)];
+        self.pool.extend([self.exact(e, 4.0), self.exact(i, 4.0), self.exact(b, 1.0)]);
+        // Inputs come from outside as they are, on every device.
+        self.pool[0].exact = false;
+    }
+
+    /// One more node, or a few that belong together.
+    fn node(&mut self) {
+        let family = self.below(24);
+        let made = match family {
+            0..=2 => self.unary(),
+            3..=5 => self.binary(),
+            6 => self.activation(),
+            7 => self.whole(),
+            8 => self.compare(),
+            9 => self.logic(),
+            10 => self.convert(),
+            11 | 12 => self.movement(),
+            13 => self.joined(),
+            14 => self.gathered(),
+            15 => self.reduced(),
+            16 => self.row_op(),
+            17 | 18 => self.product(),
+            19 => self.attention(),
+            20 => self.composite(),
+            21 => self.counted(),
+            22 if self.stateful => self.state(),
+            22 => self.host(),
+            _ => self.residual(),
+        };
+        if let Some(item) = made {
+            self.keep(item);
+        }
+    }
+
+    /// Takes a result into the pool if it is small enough; with noise where noise is asked for.
+    pub fn keep(&mut self, item: Item) {
+        let ty = self.ty(item.value);
+        let large = self.g.type_of(item.value).is_none()
+            || ty.rank() > 5
+            || ty.shape.last().is_some_and(|d| d.as_extent().is_none_or(|d| d == 0 || d > 64));
+        let most: f64 = ty.shape.iter().map(|d| d.as_extent().unwrap_or(8) as f64).product();
+        if large || most > 3000.0 {
+            return;
+        }
+        let item = if self.noise && !item.exact && ty.dtype == DType::F32 { self.shaken(item) } else { item };
+        self.pool.push(item);
+    }
+
+    /// x + x·noise, the noise a param along the innermost axis.
+    fn shaken(&mut self, x: Item) -> Item {
+        let shape: Vec<u64> = if self.ty(x.value).rank() > 0 { vec![self.width(x.value)] } else { vec![] };
+        let name = format!("noise{}", self.pool.len());
+        self.fill(&name, Fill::Uniform(-NOISE, NOISE));
+        let noise = self.g.param(&name, f32(shape));
+        Item { value: self.g.add(x.value, self.g.mul(x.value, noise)), ..x }
+    }
+
+    fn outputs(&mut self) {
+        let last = self.pool[self.pool.len() - 1];
+        self.g.output("last", last.value);
+        for k in 0..1 + self.below(4) {
+            let i = self.below(self.pool.len());
+            self.g.output(&format!("y{k}"), self.pool[i].value);
+        }
+    }
+}
+
+/// How often each op occurs in some programs, with how many have symbols, states, host ops.
+#[derive(Default)]
+pub struct Histogram {
+    ops: BTreeMap<&'static str, u64>,
+    graphs: u64,
+    nodes: u64,
+}
+
+impl Histogram {
+    /// Counts a program.
+    pub fn add(&mut self, graph: &Graph) {
+        self.graphs += 1;
+        let mut seen = BTreeMap::<&'static str, u64>::new();
+        for (_, node) in graph.nodes() {
+            self.nodes += 1;
+            *seen.entry(node.op.name()).or_default() += 1;
+        }
+        let mut some =
+            |what: &'static str, there: bool| *self.ops.entry(what).or_default() += u64::from(there);
+        some("(programs with symbols)", graph.symbols().iter().next().is_some());
+        some("(programs with states)", !graph.states().is_empty());
+        some("(programs with host ops)", seen.contains_key("fft"));
+        seen.into_iter().for_each(|(op, n)| *self.ops.entry(op).or_default() += n);
+    }
+
+    /// Ops that occur nowhere.
+    pub fn absent(&self) -> Vec<&'static str> {
+        let only_made_by_passes = ["fused"];
+        pumice_ir::Op::NAMES
+            .iter()
+            .copied()
+            .filter(|op| !self.ops.contains_key(op) && !only_made_by_passes.contains(op))
+            .collect()
+    }
+}
+
+impl std::fmt::Display for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} programs, {} nodes", self.graphs, self.nodes)?;
+        let cells: Vec<String> = self.ops.iter().map(|(op, n)| format!("{op} {n}")).collect();
+        cells.chunks(8).try_for_each(|line| writeln!(f, "  {}", line.join(", ")))
+    }
+}

@@ -1,0 +1,73 @@
+//! Nodes of random programs that move elements.
+
+use super::{Garden, Item};
+use pumice_types::DimExpr;
+
+impl Garden<'_> {
+    /// One value, seen otherwise.
+    pub(super) fn movement(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.find(|s, i| s.ty(i.value).rank() > 0)?;
+        let (v, ty) = (x.value, self.ty(x.value));
+        let (rank, c) = (ty.rank() as i64, self.width(x.value));
+        let value = match self.below(10) {
+            // Out and back, with something between that sees the strides.
+            0 if rank >= 2 && ty.dtype.is_float() => {
+                let mut perm: Vec<i64> = (0..rank).collect();
+                perm.swap(rank as usize - 1, rank as usize - 2);
+                let there = g.transpose(v, &perm);
+                g.transpose(g.neg(there), &perm)
+            }
+            // All axes but the last, which stays constant.
+            1 if rank >= 3 => {
+                let mut perm: Vec<i64> = (0..rank).collect();
+                perm.swap(0, 1);
+                g.transpose(v, &perm)
+            }
+            2 if c % 2 == 0 => {
+                let mut shape = ty.shape.clone();
+                *shape.last_mut()? = DimExpr::constant(2);
+                shape.insert(rank as usize - 1, DimExpr::constant(c as i64 / 2));
+                g.reshape_to(v, shape)
+            }
+            3 if rank >= 2 => {
+                let axis = 1 + self.below(rank as usize - 1) as i64;
+                let flat = g.flatten(v, axis);
+                g.reshape_to(flat, ty.shape)
+            }
+            4 => g.squeeze(g.unsqueeze(v, &[0, rank + 1]), &[0, rank + 1]),
+            5 => g.unsqueeze(v, &[0]),
+            6 if rank < 4 => {
+                let mut shape = ty.shape.clone();
+                shape.insert(0, DimExpr::constant(2));
+                g.expand_to(v, shape)
+            }
+            7 if c > 2 => g.narrow(v, -1, 1u64, c - 1),
+            8 if c > 1 => g.slice(v, &[-1], &[i64::MIN], &[-1], &[-2]),
+            9 if c > 2 => {
+                let sizes = [1, c as i64 - 1];
+                let parts = g.split(v, -1, &sizes);
+                parts[self.below(2)]
+            }
+            _ => g.identity(v),
+        };
+        Some(Item { value, ..x })
+    }
+
+    /// Several values as one.
+    pub(super) fn joined(&mut self) -> Option<Item> {
+        let x = self.find(|s, i| s.ty(i.value).rank() > 0 && s.width(i.value) <= 16)?;
+        let y = self.twin(x);
+        let mut parts = vec![x.value, y.value];
+        if self.below(3) == 0 {
+            parts.push(x.value);
+        }
+        if self.ty(y.value).dtype != self.ty(x.value).dtype {
+            return None;
+        }
+        let rank = self.ty(x.value).rank() as i64;
+        let along_rows = rank > 1 && !self.symbolic && self.below(2) == 0;
+        let value = self.g.concat(&parts, if along_rows { rank - 2 } else { -1 });
+        Some(Item { value, size: x.size.max(y.size), exact: x.exact && y.exact })
+    }
+}

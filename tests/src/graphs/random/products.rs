@@ -1,0 +1,178 @@
+//! Nodes of random programs that sum: reductions, products, norms, attention.
+
+use super::{Garden, Item};
+use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::glu::{GluAct, GluPacking};
+use pumice_ir::ops::{Attention, Rotary};
+use pumice_types::{DType, DimExpr};
+
+impl Garden<'_> {
+    pub(super) fn reduced(&mut self) -> Option<Item> {
+        let g = self.g;
+        if self.below(4) == 0 {
+            return self.reduced_exactly();
+        }
+        let x = self.real();
+        let rank = self.ty(x.value).rank() as i64;
+        let axis = if rank > 1 && self.below(3) == 0 { rank - 2 } else { -1 };
+        let keep = axis == -1;
+        let (value, size) = match self.below(6) {
+            0 | 1 => (g.reduce_sum(x.value, &[axis], keep), 4.0 * x.size),
+            2 => (g.reduce_mean(x.value, &[axis], keep), x.size),
+            3 => (g.reduce_max(x.value, &[axis], keep), x.size),
+            4 => (g.reduce_min(x.value, &[axis], keep), x.size),
+            _ => (g.reduce_prod(g.tanh(x.value), &[axis], keep), 1.0),
+        };
+        Some(self.about(value, size))
+    }
+
+    /// Of integers, which wrap, and the place of the largest.
+    fn reduced_exactly(&mut self) -> Option<Item> {
+        let g = self.g;
+        let number = |t: DType| t != DType::Bool;
+        let x = self.find(|s, i| i.exact && s.ty(i.value).rank() > 0 && number(s.ty(i.value).dtype))?;
+        let dtype = self.ty(x.value).dtype;
+        let value = match self.below(4) {
+            0 => g.arg_max(x.value, -1, true),
+            1 => g.arg_max_i32(x.value, -1, true),
+            2 => g.reduce_max(x.value, &[-1], true),
+            _ if dtype.is_float() => g.reduce_min(x.value, &[-1], true),
+            _ => g.reduce_sum(x.value, &[-1], true),
+        };
+        Some(self.exact(value, x.size.max(100.0)))
+    }
+
+    pub(super) fn row_op(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.real();
+        let c = self.width(x.value);
+        let (value, size) = match self.below(5) {
+            0 => (g.softmax(x.value, -1), 1.0),
+            1 => (g.log_softmax(x.value, -1), 5.0),
+            2 => {
+                let (gamma, beta) = (self.param(&[c]), self.param(&[c]));
+                let spread = self.spread(x, c);
+                (g.layer_norm(spread, gamma, (self.below(2) == 0).then_some(beta), 1e-5), 4.0)
+            }
+            3 => {
+                let (spread, gamma) = (self.spread(x, c), self.param(&[c]));
+                (g.rms_norm(spread, gamma, 1e-5), 4.0)
+            }
+            _ if self.ty(x.value).rank() > 1 => (g.softmax(x.value, -2), 1.0),
+            _ => (g.softmax(x.value, 0), 1.0),
+        };
+        Some(self.about(value, size))
+    }
+
+    /// x with something added that differs from column to column: a norm of equal numbers magnifies last digits.
+    fn spread(&mut self, x: Item, c: u64) -> pumice_ir::Value {
+        let p = self.param(&[c]);
+        self.g.add(x.value, p)
+    }
+
+    pub(super) fn product(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.real();
+        let (c, rank) = (self.width(x.value), self.ty(x.value).rank());
+        let n = [4, 6, 8, 1][self.below(4)];
+        let value = match self.below(6) {
+            0 => {
+                let w = self.param(&[c, n]);
+                g.matmul(x.value, w)
+            }
+            1 => {
+                let (w, b) = (self.param(&[n, c]), self.param(&[n]));
+                g.linear(x.value, w, Some(b))
+            }
+            2 => {
+                let w = self.param(&[n, c]);
+                g.linear(x.value, w, None)
+            }
+            3 => {
+                let w = self.param(&[n, c]);
+                g.matmul(x.value, g.transpose(w, &[1, 0]))
+            }
+            4 => {
+                // Two of one operand, for the pass that merges them.
+                let (v, w) = (self.param(&[4, c]), self.param(&[4, c]));
+                let q = g.linear(x.value, v, None);
+                self.keep(Item { value: q, size: 2.0 * x.size, exact: false });
+                g.linear(x.value, w, None)
+            }
+            _ if rank >= 2 => {
+                let mut perm: Vec<i64> = (0..rank as i64).collect();
+                perm.swap(rank - 1, rank - 2);
+                let scores = g.matmul(x.value, g.transpose(x.value, &perm));
+                g.matmul(g.softmax(scores, -1), x.value)
+            }
+            _ => return None,
+        };
+        Some(self.about(value, 2.0 * x.size))
+    }
+
+    /// x + something, then a norm or not: what a layer ends with.
+    pub(super) fn residual(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.real();
+        let c = self.width(x.value);
+        let (w, b) = (self.param(&[c, c]), self.param(&[c]));
+        let y = g.add(x.value, g.linear(x.value, w, Some(b)));
+        self.keep(Item { value: y, size: 3.0 * x.size, exact: false });
+        if self.below(2) == 0 {
+            return None;
+        }
+        let gamma = self.param(&[c]);
+        Some(self.about(g.rms_norm(y, gamma, 1e-5), 3.0))
+    }
+
+    /// Two query heads over one or two key heads, turned or not, causal or not.
+    pub(super) fn attention(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.find(|s, i| {
+            let ty = s.ty(i.value);
+            ty.dtype == DType::F32 && ty.rank() == 2 && s.width(i.value) % 4 == 0
+        })?;
+        let x = self.calm(x);
+        let (shape, c) = (self.ty(x.value).shape, self.width(x.value) as i64);
+        let heads = |v, n: i64, width: i64| {
+            let split = vec![1.into(), shape[0].clone(), DimExpr::constant(n), DimExpr::constant(width)];
+            g.reshape_to(v, split)
+        };
+        let mut q = heads(x.value, 2, c / 2);
+        if self.below(2) == 0 {
+            let op = Rotary {
+                layout: AttentionLayout::Bshd,
+                interleaved: self.below(2) == 0,
+                ..Rotary::default()
+            };
+            q = g.rotary(q, self.position, op);
+        }
+        let k = match self.below(2) {
+            0 => g.tanh(q),
+            _ => heads(g.narrow(x.value, -1, 0u64, (c / 2) as u64), 1, c / 2),
+        };
+        let op = Attention {
+            layout: AttentionLayout::Bshd,
+            causal: self.below(2) == 0,
+            softcap: [0.0, 5.0][self.below(2)],
+            left: [-1, -1, 1][self.below(3)],
+            ..Attention::default()
+        };
+        Some(self.about(g.reshape_to(g.attention(q, k, k, None, None, op), shape.clone()), x.size))
+    }
+
+    pub(super) fn composite(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.real();
+        let c = self.width(x.value);
+        let act = self.pick(&[GluAct::Swish, GluAct::Gelu, GluAct::GeluTanh, GluAct::Relu, GluAct::Sigmoid]);
+        let value = match self.below(2) {
+            0 if c % 2 == 0 => g.glu_packed(x.value, act, GluPacking::Concat, -1),
+            _ => {
+                let y = self.twin(x);
+                g.glu(x.value, y.value, act)
+            }
+        };
+        Some(self.about(value, x.size * x.size))
+    }
+}
