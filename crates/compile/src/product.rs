@@ -3,8 +3,11 @@
 use crate::cx::{LowerCx, LowerResult, StepBuilder, float_storage};
 use crate::draft::Located;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{ArgValue, HoleFill, KernelCall, Typed, UseIndex};
-use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+use pumice_plan::kernel::{ArgValue, FloatStorage, HoleFill, KernelCall, Typed, UseIndex};
+use pumice_plan::kernels::matmul as kernels;
+use pumice_plan::kernels::matmul::{
+    Choice, Class, MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes, Product,
+};
 use pumice_plan::{Access, View};
 use pumice_types::DimExpr;
 use std::sync::Arc;
@@ -108,21 +111,6 @@ fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
         .collect()
 }
 
-/// Which kernel, by class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Tile { variant: &'static str, bm: u64, bn: u64 },
-    Lanes { variant: &'static str, mr: u64, nq: u64 },
-    Dot { variant: &'static str, mm: u64 },
-    Columns { variant: &'static str, mm: u64, quads: u32 },
-}
-
-/// A chosen kernel: its class, and into how many parts k is split.
-struct Choice {
-    class: Class,
-    splits: u64,
-}
-
 /// Adds the steps of a product. `meaning_inputs` says in which order the meaning takes a, b and the epilogue's
 /// operands: 0, 1, 2….
 pub fn emit(
@@ -140,7 +128,7 @@ pub fn emit(
     cx.fits_u32(&elements(&y.view.shape), "the result")?;
     let (space, epilogue) = fold_batch(space, epilogue);
     let space = &space;
-    let choice = choose(cx, space);
+    let choice = choose(cx, space, &b.view);
     let mut step = StepBuilder::new();
     let (ai, bi) = (step.touch(a, Access::ShaderRead), step.touch(b, Access::ShaderRead));
     let slots = touch_slots(&mut step, &epilogue);
@@ -256,68 +244,26 @@ fn mode(
     0
 }
 
-fn choose(cx: &LowerCx<'_>, space: &Space) -> Choice {
+/// The kernel form, by the upper bounds of the extents. The product stays one step, so k is not split.
+fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
-    let (m, n, k) = (up(&space.m), up(&space.n), up(&space.k));
-    let batches = up(&space.batch[0]).saturating_mul(up(&space.batch[1]));
-    let one = |class| Choice { class, splits: 1 };
-    if cx.target.features.cpu {
-        return one(if m <= 8 || n < 64 {
-            Class::Lanes { variant: MatmulF32Lanes::plain_small, mr: 4, nq: 1 }
-        } else {
-            Class::Lanes { variant: MatmulF32Lanes::plain, mr: 16, nq: 4 }
-        });
-    }
-    let along_k = space.b.row.is(1);
-    if m <= 8 {
-        let mm = if m == 1 {
-            1
-        } else if m <= 4 {
-            4
-        } else {
-            8
-        };
-        let pick = |names: [&'static str; 3]| {
-            names[if mm == 1 {
-                0
-            } else if mm == 4 {
-                1
-            } else {
-                2
-            }]
-        };
-        return one(if along_k {
-            let variant = pick([MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8]);
-            Class::Dot { variant, mm }
-        } else {
-            let variant =
-                pick([MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8]);
-            Class::Columns { variant, mm, quads: 8 }
-        });
-    }
-    let units = u64::from(cx.target.tuning.compute_units);
-    let tiles = |bm: u64, bn: u64| m.div_ceil(bm).saturating_mul(n.div_ceil(bn)).saturating_mul(batches);
-    if tiles(128, 128) >= units {
-        return one(Class::Tile { variant: MatmulF32::t128, bm: 128, bn: 128 });
-    }
-    if tiles(64, 64) >= units {
-        return one(Class::Tile { variant: MatmulF32::t64, bm: 64, bn: 64 });
-    }
-    let variant = if k >= 256 { MatmulF32::t32k4 } else { MatmulF32::plain };
-    one(Class::Tile { variant, bm: 32, bn: 32 })
+    let product = Product {
+        m: up(&space.m),
+        n: up(&space.n),
+        k: up(&space.k),
+        batches: up(&space.batch[0]).saturating_mul(up(&space.batch[1])),
+        b_along_k: space.b.row.is(1),
+        b_words: float_storage(b) == FloatStorage::F32,
+        max_splits: 1,
+    };
+    kernels::choose(&product, cx.target)
 }
 
 fn groups(space: &Space, choice: &Choice) -> DimExpr {
     let c = |v: u64| DimExpr::from(v);
     let batches = space.batch[0].clone() * space.batch[1].clone();
-    let tiles = |m: u64, n: u64| space.m.ceil_div(&c(m)) * space.n.ceil_div(&c(n));
-    let tiles = match choice.class {
-        Class::Tile { bm, bn, .. } => tiles(bm, bn),
-        Class::Lanes { mr, nq, .. } => tiles(mr, 32 * nq),
-        Class::Dot { mm, .. } => tiles(mm, 4),
-        Class::Columns { mm, quads, .. } => tiles(mm, 4 * u64::from(quads)),
-    };
+    let tiles = space.m.ceil_div(&c(choice.rows)) * space.n.ceil_div(&c(choice.columns));
     tiles * batches * c(choice.splits)
 }
 
@@ -331,20 +277,20 @@ fn call(
     epilogue: &Epilogue,
     slots: Vec<UseIndex>,
 ) -> LowerResult<KernelCall> {
-    let a_mode = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m);
-    let b_mode = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n);
+    let widest = if choice.scalar { 2 } else { 3 };
+    let a_mode = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
+    let b_mode = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
     let symbols = cx.graph.symbols();
     let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
     let y_rows = [&ends.y.at, &ends.y.batch[0], &ends.y.batch[1], &ends.y.row, &space.n, &ends.y_split];
     let vec_y = u32::from(ends.y.col.is(1) && y_rows.iter().all(|e| by_four(e)));
     let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
-    let (k_tail, edge) = match choice.class {
-        Class::Tile { bm, bn, .. } => (
-            u32::from(!divides(&ends.k_chunk, 16) || !divides(&space.k, 16)),
-            u32::from(!divides(&space.m, bm) || !divides(&space.n, bn)),
-        ),
-        _ => (1, 1),
+    let k_tail = match divides(&ends.k_chunk, choice.step) && divides(&space.k, choice.step) {
+        true => 0,
+        false if space.k.lower(symbols) >= choice.least_k => 2,
+        false => 1,
     };
+    let edge = u32::from(!divides(&space.m, choice.rows) || !divides(&space.n, choice.columns));
     if !ends.y.col.is(1) {
         return Err("a product is stored along its rows".into());
     }
@@ -383,10 +329,11 @@ fn call(
             .into_call()
         };
     }
+    let variant = choice.variant;
     Ok(match choice.class {
-        Class::Tile { variant, .. } => fill!(MatmulF32, variant, k_tail = k_tail, edge = edge),
-        Class::Lanes { variant, .. } => fill!(MatmulF32Lanes, variant),
-        Class::Dot { variant, .. } => fill!(MatmulF32Dot, variant),
-        Class::Columns { variant, quads, .. } => fill!(MatmulF32Columns, variant, quads = quads),
+        Class::Tile => fill!(MatmulF32, variant, k_tail = k_tail, edge = edge),
+        Class::Lanes => fill!(MatmulF32Lanes, variant),
+        Class::Dot => fill!(MatmulF32Dot, variant),
+        Class::Columns(quads) => fill!(MatmulF32Columns, variant, quads = quads),
     })
 }

@@ -4,7 +4,8 @@ use crate::error::CompileError;
 use pumice_ir::Graph;
 use pumice_types::SymbolTable;
 
-/// The symbol tables of all combinations of ranges; one with the full ranges where nothing is cut.
+/// The symbol tables of all combinations of ranges; one with the full ranges where nothing is cut. Left out are
+/// combinations that a condition of the graph excludes: nothing can be planned for extents that contradict each other.
 pub fn ranges(graph: &Graph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<SymbolTable>, CompileError> {
     let mut tables = vec![graph.symbols().clone()];
     for (name, ends) in cuts {
@@ -28,13 +29,28 @@ pub fn ranges(graph: &Graph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<SymbolTa
         }
         tables = next;
     }
+    tables.retain(|table| !excluded(graph, table));
+    if tables.is_empty() {
+        return Err(CompileError::Options(
+            "the conditions of the graph exclude every range of its symbols".into(),
+        ));
+    }
     Ok(tables)
+}
+
+/// Whether a condition, that a difference is 0, holds nowhere in these ranges.
+fn excluded(graph: &Graph, table: &SymbolTable) -> bool {
+    graph.constraints().iter().any(|c| {
+        let (lo, hi) = c.difference.bounds(table);
+        lo > 0 || hi < 0
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pumice_ir::{GraphBuilder, f32, sym};
+    use pumice_types::DimExpr;
 
     #[test]
     fn ranges_are_disjoint_and_cover() {
@@ -51,5 +67,17 @@ mod tests {
         assert_eq!(cut(&[100, 200]), Ok(vec![(1, 100)]));
         assert!(cut(&[8, 1]).is_err());
         assert!(ranges(&graph, &[("m".into(), vec![1])]).is_err());
+    }
+    /// \[n, 3\] seen as \[3, 2\] wants n to be 2: the range of 1 alone was once planned, with views past their ends.
+    #[test]
+    fn ranges_that_a_condition_excludes_are_left_out() {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([sym("n", 1..=2), 3.into()]));
+        g.output("y", g.reshape_to(x, vec![DimExpr::constant(3), DimExpr::constant(2)]));
+        let graph = g.build().expect("sound for n = 2");
+        let tables = ranges(&graph, &[("n".into(), vec![1])]).expect("one is left");
+        let left: Vec<(u64, u64)> =
+            tables.iter().flat_map(|t| t.iter().map(|(_, s)| (s.min, s.max)).collect::<Vec<_>>()).collect();
+        assert_eq!(left, [(2, 2)]);
     }
 }

@@ -8,7 +8,8 @@ use pumice_ir::ops::{Attention, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::{ArgValue, FloatStorage, KernelCall, Typed, UseIndex};
 use pumice_plan::kernels::attention::{
-    self, Attention as Tile, AttentionLanes as Lanes, Choice, Form, UNBOUNDED, length, mask,
+    self, Attention as Tile, AttentionLanes as Lanes, AttentionSplit as Split, Choice, Extents, Form,
+    UNBOUNDED, length, mask,
 };
 use pumice_plan::{Access, Storage};
 use pumice_types::{DType, DimExpr};
@@ -151,15 +152,22 @@ impl Problem<'_> {
         let lens = if length.as_ref().is_some_and(|l| l.expr.is_none()) { lens } else { q };
         let uses = Uses { q, k, v, mask: mask_use, lens, y };
         let [batch, heads, rows, _] = &self.y.extents;
-        let symbols = cx.graph.symbols();
-        let choice =
-            attention::choose(cx.target, self.k.extents[3].upper(symbols), self.v.extents[3].upper(symbols));
+        let choice = attention::choose(cx.target, &self.extents(cx, mask.is_some()));
         let tiles = rows.ceil_div(&choice.rows.into()) * self.y.extents[3].ceil_div(&choice.columns.into());
         let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;
         let call = self.call(cx, choice, uses, mask.as_ref(), length.as_ref())?;
         let meaning = meaning_with_immediates(cx, id)?;
         step.dispatch(cx, call, grid, meaning);
         Ok(())
+    }
+
+    /// Upper bounds.
+    fn extents(&self, cx: &LowerCx<'_>, masked: bool) -> Extents {
+        let up = |d: &DimExpr| d.upper(cx.graph.symbols());
+        let [batch, heads, queries, _] = &self.y.extents;
+        let heads = up(batch).saturating_mul(up(heads));
+        let (d, dv) = (up(&self.k.extents[3]), up(&self.v.extents[3]));
+        Extents { d, dv, queries: up(queries), heads, masked }
     }
 
     /// Two products over all pairs of queries and keys.
@@ -185,7 +193,7 @@ impl Problem<'_> {
             heads.exact_quotient(&self.k.extents[1]).ok_or("query heads do not share key heads evenly")?;
         let vec = [&self.q, &self.k, &self.v, &self.y].into_iter().enumerate();
         let vec = vec.fold(0, |bits, (i, x)| bits | u32::from(x.by_four(cx)) << i);
-        let fills = |d: &DimExpr| u32::from(d.divisor(cx.graph.symbols()) % choice.columns == 0);
+        let fills = |d: &DimExpr| u32::from(d.divisor(cx.graph.symbols()).is_multiple_of(choice.columns));
         let vec = vec | fills(width) << 4 | fills(&self.v.extents[3]) << 5;
         let typed = |at, x: &Heads| Typed { at, storage: float_storage(&x.at.view) };
         let scale = match (op.scale, width.as_const()) {
@@ -266,6 +274,7 @@ impl Problem<'_> {
         Ok(match choice.form {
             Form::Tile => fill!(Tile),
             Form::Lanes => fill!(Lanes),
+            Form::Split => fill!(Split),
         })
     }
 }

@@ -236,7 +236,9 @@ fn operand(out: &mut String, o: &OperandDecl, k: u32, form: Addressing) {
     let n = o.name;
     let words = match form {
         Addressing::Address => {
-            Words::at_address(&format!("P_.addr[{k}]"), o.access == OperandAccess::ReadWrite)
+            // Read once: inside a loop the address would be read again before every value.
+            let _ = writeln!(out, "uvec2 at_{n}_ = P_.addr[{k}];");
+            Words::at_address(&format!("at_{n}_"), o.access == OperandAccess::ReadWrite)
         }
         Addressing::Descriptor => {
             let qualifier = match o.access {

@@ -198,7 +198,7 @@ pub enum OptLevel {
 /// A device ability that a fast variant may need. Plain variants need none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// Subgroup reductions; no assumption on the subgroup's size.
+    /// Subgroup reductions and shuffles; no assumption on the subgroup's size.
     SubgroupArithmetic,
     /// A subgroup of exactly this many lanes.
     SubgroupSize(u32),

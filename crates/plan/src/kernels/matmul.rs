@@ -1,7 +1,10 @@
-//! Matmul kernels.
+//! Matmul kernels, and which of them a product takes.
+//!
+//! In come extents, layout and target; out goes a [`Choice`]. Operands, strides and holes are lowering's.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
+use pumice_types::Target;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[
@@ -43,19 +46,53 @@ macro_rules! product {
 
 product! {
     /// y[b, m, n] = epilogue(sum over k of a[b, m, k] · b[b, k, n]), f32 sums.
+    ///
+    /// Batch b is (b / inner, b % inner); each has its stride (`_b0`, `_b1`), 0 broadcasts. `at` and strides count
+    /// elements; y and the slots' hole coordinates have consecutive columns. Modes say how an operand is read: 0 along
+    /// k, 2 along its rows (a) or columns (b), in any strides; 1 and 3 the same, four elements at once, where that
+    /// stride is 1 and its extent, the other strides and `at` are multiples of 4. `vec_y` 1: n, y's strides and `at`
+    /// are multiples of 4.
+    ///
+    /// Split `s` of `splits` sums k from s·k_chunk on, k_chunk terms; with more than one split k_chunk is a multiple of
+    /// the variant's BK·SK, y is scratch of stride `y_split` a split, the hole is empty, and `matmul_f32_reduce`
+    /// follows. `k_tail` 0: k is a multiple of BK·SK and so is k_chunk; 2: k is at least BK; 1: any k. `edge` 0: m and
+    /// n are multiples of BM and BN.
+    ///
+    /// NVIDIA H200, driver 580.159.04, 2026-11-21, medians of 9 behind 0.25 s of load, barrier between products, in
+    /// TFLOPS (cuBLAS f32, b along n: 50.4 / 51.6 unaligned / 37.4 at 1024):
+    /// t128: 4096 b along n 45.2, b along k 43.2, both with modes 0 and 2 (40.2 and 38.9 with 1 and 3: the quads that
+    /// are fetched along k are copied before the products begin, and the copy waits for memory), 4095 x 4097 x 4093
+    /// 42.8 and 43.3, 8192 40; with bias, gelu and residual in the hole 2.2 % less. t64x128: 1024 38.2 (128 tiles, one a
+    /// multiprocessor; 27 at 4096, where two share one). t64 at 1024 33.3. 128 x 1152 x 384: plain 11.4 us (cuBLAS 9.9),
+    /// 128 x 384 x 1536: t64 or plain split in 8 13.3 us with the reduction (cuBLAS 12.8).
+    /// Level zero and full differ by less than 1 %.
+    ///
+    /// Where every group has a compute unit to itself and weights come from memory, not from the cache, a step waits
+    /// 0.63 us for its operands: t32k4 has four in flight. In MiniLM at 128 tokens, the same device and day, us: 128 x 1152
+    /// x 384 14.1 (plain 20.2), 128 x 384 x 384 10.5 (20.4), 128 x 1536 x 384 15.1 (21.7), 128 x 384 x 1536 24.6 (65.3).
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches * splits groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
-        t32k4: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4" };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
-        t128: zero { "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "4" }
+        t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4" };
+        t32k4: zero needs [SharedMemory(36864)] {
+            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
+        };
+        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16" };
+        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16" };
+        t128: zero needs [SharedMemory(33792)] {
+            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16"
+        }
     }
 }
 
 product! {
-    /// As `matmul_f32`, without shared memory.
+    /// As `matmul_f32`, without shared memory, for CPUs; one split.
+    ///
+    /// lavapipe (Mesa 22.3, 8 lanes, 2 threads, processor time halved, 2026-11-21): `plain` 1.3 ms at 256, 83 ms at 1024
+    /// (26 GFLOPS; the 32 x 32 tile 5.3 ms and 320 ms); 32 rows a thread would give 33 GFLOPS for twice the compile
+    /// time (0.6 s).
     pub struct MatmulF32Lanes = "matmul_f32_lanes" in "matmul/lanes.comp";
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
@@ -67,19 +104,29 @@ product! {
 }
 
 product! {
-    /// As `matmul_f32`, for few rows and a `b` that lies along k.
+    /// As `matmul_f32`, for few rows and a `b` that lies along k. k_chunk is a multiple of 4 if there are splits.
+    ///
+    /// H200, 2026-11-21, [1 x 14336] x [14336 x 4096]: f32 58.5 us (4.0 TB/s), bf16 31.8 (3.7), f16 54.9 with `plain`,
+    /// 30.7 (3.8) with `native`. 4096 x 4096 f32: 4 rows 22.3 us, 8 rows 26.3, 16 rows 52.
     pub struct MatmulF32Dot = "matmul_f32_dot" in "matmul/dot.comp";
     grid "ceil(m / MM) * ceil(n / (4 * NQ)) * batches * splits groups, folded";
     specs {}
     variants {
         plain: zero { "MM": "1", "NQ": "1" };
         plain_m4: zero { "MM": "4", "NQ": "1" };
-        plain_m8: zero { "MM": "8", "NQ": "2" }
+        plain_m8: zero { "MM": "8", "NQ": "1" };
+        native: zero { "MM": "1", "NQ": "1", "NATIVE_HALF": "1" };
+        native_m4: zero { "MM": "4", "NQ": "1", "NATIVE_HALF": "1" };
+        native_m8: zero { "MM": "8", "NQ": "1", "NATIVE_HALF": "1" }
     }
 }
 
 product! {
-    /// As `matmul_f32`, for few rows and a `b` that lies along n.
+    /// As `matmul_f32`, for few rows and a `b` that lies along n. `quads`, a power of two up to 128, is how many quads of
+    /// columns a group has: the fewer, the more groups and the shorter the pieces of memory it reads.
+    ///
+    /// H200, 2026-11-21, [1 x 14336] x [14336 x 4096] f32: 60.5 us (3.9 TB/s) with 8 quads in 8 splits, the reduction
+    /// included; in one split 139 us with 4 quads, 234 with 8.
     pub struct MatmulF32Columns = "matmul_f32_columns" in "matmul/columns.comp";
     grid "ceil(m / MM) * ceil(n / (4 * quads)) * batches * splits groups, folded";
     specs { quads = 3: 8 }
@@ -91,7 +138,7 @@ product! {
 }
 
 kernel! {
-    /// y[b, m, n] = epilogue(sum over s, in order, of part[s, b, m, n]).
+    /// y[b, m, n] = epilogue(sum over s, in order, of part[s, b, m, n]): what follows a product in splits. part is dense.
     pub struct MatmulF32Reduce = "matmul_f32_reduce" in "matmul/reduce.comp";
     grid "ceil(batches * m * ceil(n / 4) / 128) groups, folded";
     args {
@@ -103,4 +150,320 @@ kernel! {
     holes { epilogue: vec4 [v] (batch, row, col) stores }
     specs { vec_y = 2: 0 }
     variants { plain: zero }
+}
+
+/// Which kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// [`MatmulF32`].
+    Tile,
+    /// [`MatmulF32Lanes`].
+    Lanes,
+    /// [`MatmulF32Dot`].
+    Dot,
+    /// [`MatmulF32Columns`] with this many quads.
+    Columns(u32),
+}
+
+/// The kernel form a product takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which kernel.
+    pub class: Class,
+    /// Which variant of it.
+    pub variant: &'static str,
+    /// Rows of the result a group makes.
+    pub rows: u64,
+    /// Columns of the result a group makes.
+    pub columns: u64,
+    /// k_chunk is a multiple of this where there are splits; `k_tail` is 0 where k and k_chunk are.
+    pub step: u64,
+    /// Least k for `k_tail` 2.
+    pub least_k: u64,
+    /// Into how many parts k is split.
+    pub splits: u64,
+    /// Modes 1 and 3 lose to 0 and 2.
+    pub scalar: bool,
+}
+
+/// A product, at the upper bounds of its extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// Rows.
+    pub m: u64,
+    /// Columns.
+    pub n: u64,
+    /// Terms of a sum.
+    pub k: u64,
+    /// Matrices.
+    pub batches: u64,
+    /// Whether neighbours of the right operand are neighbours along k (a weight of [n, k]).
+    pub b_along_k: bool,
+    /// Whether the right operand is stored as f32 words.
+    pub b_words: bool,
+    /// Largest number of splits allowed; 1 where the result cannot be reduced in a step of its own.
+    pub max_splits: u64,
+}
+
+/// One tile size: time of a step of 16 k for one group that has a compute unit to itself, and for each of many, in
+/// microseconds on the H200 (2026-11-21). `alone` of the 64 x 64 tile is measured with warm caches and raised by a quarter.
+struct Tile {
+    variant: &'static str,
+    rows: u64,
+    columns: u64,
+    alone: f64,
+    crowded: f64,
+    shared: u64,
+    /// Terms of k that one step of all slices takes.
+    step: u64,
+    scalar: bool,
+}
+
+const TILES: [Tile; 5] = [
+    Tile {
+        variant: MatmulF32::plain,
+        rows: 32,
+        columns: 32,
+        alone: 0.63,
+        crowded: 0.18,
+        shared: 0,
+        step: 16,
+        scalar: false,
+    },
+    Tile {
+        variant: MatmulF32::t32k4,
+        rows: 32,
+        columns: 32,
+        alone: 0.2,
+        crowded: 0.2,
+        shared: 36864,
+        step: 64,
+        scalar: false,
+    },
+    Tile {
+        variant: MatmulF32::t64,
+        rows: 64,
+        columns: 64,
+        alone: 0.7,
+        crowded: 0.55,
+        shared: 0,
+        step: 16,
+        scalar: false,
+    },
+    Tile {
+        variant: MatmulF32::t64x128,
+        rows: 64,
+        columns: 128,
+        alone: 0.84,
+        crowded: 1.24,
+        shared: 0,
+        step: 16,
+        scalar: false,
+    },
+    Tile {
+        variant: MatmulF32::t128,
+        rows: 128,
+        columns: 128,
+        alone: 1.53,
+        crowded: 1.53,
+        shared: 33792,
+        step: 16,
+        scalar: true,
+    },
+];
+
+/// Numbers of splits that are tried.
+const SPLITS: [u64; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
+
+/// Rows up to which a product is made of dot products or column sums.
+const FEW_ROWS: u64 = 8;
+
+/// The form for a product on a target.
+pub fn choose(product: &Product, target: &Target) -> Choice {
+    let p = Product { m: product.m.max(1), n: product.n.max(1), batches: product.batches.max(1), ..*product };
+    if target.features.cpu {
+        return lanes(&p);
+    }
+    let units = u64::from(target.tuning.compute_units.max(1));
+    if p.m <= FEW_ROWS {
+        return few_rows(&p, units);
+    }
+    if p.m <= 2 * FEW_ROWS {
+        return sixteen_rows(&p, units);
+    }
+    tiles(&p, target, units)
+}
+
+fn lanes(p: &Product) -> Choice {
+    let (variant, rows, columns) = if p.m <= 2 {
+        (MatmulF32Lanes::plain_row, 1, 32)
+    } else if p.m < 16 || p.n < 64 || p.m * p.n * p.batches * p.k.max(1) < 1 << 21 {
+        (MatmulF32Lanes::plain_small, 8, 32)
+    } else {
+        (MatmulF32Lanes::plain, 16, 128)
+    };
+    Choice { class: Class::Lanes, variant, rows, columns, step: 1, least_k: 0, splits: 1, scalar: false }
+}
+
+fn few_rows(p: &Product, units: u64) -> Choice {
+    let (at, rows) = match p.m {
+        1 => (0, 1),
+        2..=4 => (1, 4),
+        _ => (2, 8),
+    };
+    let blocks = p.m.div_ceil(rows) * p.batches;
+    if p.b_along_k {
+        let words = [MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8];
+        let halves = [MatmulF32Dot::native, MatmulF32Dot::native_m4, MatmulF32Dot::native_m8];
+        let variant = if p.b_words { words } else { halves }[at];
+        let groups = blocks * p.n.div_ceil(4);
+        let splits = fewest_splits(p, groups, units, 2048);
+        return Choice {
+            class: Class::Dot,
+            variant,
+            rows,
+            columns: 4,
+            step: 4,
+            least_k: 0,
+            splits,
+            scalar: false,
+        };
+    }
+    let variant = [MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8][at];
+    let wide = blocks * p.n.div_ceil(32);
+    let splits = fewest_splits(p, wide, 4 * units, 256);
+    let quads = if wide * splits < 2 * units { 4 } else { 8 };
+    let (class, columns) = (Class::Columns(quads), 4 * u64::from(quads));
+    Choice { class, variant, rows, columns, step: 4, least_k: 0, splits, scalar: false }
+}
+
+/// The fewest splits that give `wanted` groups, each with at least `terms` of k.
+fn fewest_splits(p: &Product, groups: u64, wanted: u64, terms: u64) -> u64 {
+    let most = p.max_splits.min(p.k / terms).max(1);
+    let allowed = SPLITS.iter().copied().filter(|s| *s <= most);
+    allowed.clone().find(|s| groups * s >= wanted).or(allowed.clone().next_back()).unwrap_or(1)
+}
+
+fn sixteen_rows(p: &Product, units: u64) -> Choice {
+    let groups = p.n.div_ceil(64) * p.batches;
+    let splits = fewest_splits(p, groups, 2 * units, 256);
+    if groups * splits < units && p.k >= 512 {
+        return few_rows(p, units);
+    }
+    let (variant, rows, columns) = (MatmulF32::t16, 16, 64);
+    Choice { class: Class::Tile, variant, rows, columns, step: 32, least_k: 16, splits, scalar: false }
+}
+
+fn tiles(p: &Product, target: &Target, units: u64) -> Choice {
+    let mut best: Option<(f64, Choice)> = None;
+    let fits =
+        |t: &&Tile| t.shared <= target.limits.max_shared_memory.0 && (t.step == 16 || p.k >= 4 * t.step);
+    for tile in TILES.iter().filter(fits) {
+        let groups = p.m.div_ceil(tile.rows) * p.n.div_ceil(tile.columns) * p.batches;
+        for splits in SPLITS.into_iter().filter(|s| *s <= p.max_splits.max(1) && (*s == 1 || p.k >= 64 * s)) {
+            let steps = p.k.div_ceil(16 * splits) as f64;
+            let waves = (groups * splits).div_ceil(units) as f64;
+            let step = if waves > 1.0 { tile.alone.max(waves * tile.crowded) } else { tile.alone };
+            let mut time = steps * step;
+            if splits > 1 {
+                let bytes = 4.0 * (p.m * p.n * p.batches * (2 * splits + 1)) as f64;
+                time = 1.2 * time + target.tuning.level_us + 1.0 + bytes / target.tuning.bytes_per_us;
+            }
+            if best.as_ref().is_none_or(|(t, _)| time < *t) {
+                best = Some((time, of_tile(tile, splits, p.b_words)));
+            }
+        }
+    }
+    best.map_or_else(|| of_tile(&TILES[0], 1, p.b_words), |(_, choice)| choice)
+}
+
+fn of_tile(tile: &Tile, splits: u64, b_words: bool) -> Choice {
+    Choice {
+        class: Class::Tile,
+        variant: tile.variant,
+        rows: tile.rows,
+        columns: tile.columns,
+        step: tile.step,
+        least_k: 16,
+        splits,
+        scalar: tile.scalar && b_words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pick(m: u64, n: u64, k: u64, max_splits: u64) -> (&'static str, u64) {
+        let p = Product { m, n, k, batches: 1, b_along_k: true, b_words: true, max_splits };
+        let c = choose(&p, &Target::h200());
+        (c.variant, c.splits)
+    }
+
+    /// The measured winners.
+    #[test]
+    fn h200_takes_what_was_fastest() {
+        assert_eq!(pick(4096, 4096, 4096, 16), ("t128", 1));
+        assert_eq!(pick(1024, 1024, 1024, 16), ("t64x128", 1));
+        assert_eq!(pick(128, 1152, 384, 1), ("t32k4", 1));
+        assert_eq!(pick(128, 1536, 384, 1), ("t32k4", 1));
+        assert_eq!(pick(128, 384, 1536, 1), ("t32k4", 1));
+        assert_eq!(pick(128, 384, 100, 1), ("plain", 1));
+        assert_eq!(pick(4096, 1152, 384, 16), ("t128", 1));
+        assert_eq!(pick(4096, 384, 1536, 16), ("t128", 1));
+        assert_eq!(pick(4096, 1536, 384, 16), ("t128", 1));
+        assert!(pick(128, 384, 1536, 16).1 >= 4);
+        assert_eq!(pick(16, 4096, 4096, 16), ("t16", 6));
+        assert_eq!(pick(16, 4096, 4096, 1), ("plain_m8", 1));
+        assert_eq!(pick(1, 4096, 14336, 16), ("plain", 1));
+    }
+
+    /// Where a tile needs more shared memory than there is, the others serve.
+    #[test]
+    fn shared_memory_is_respected() {
+        let mut target = Target::h200();
+        target.limits.max_shared_memory = pumice_types::Bytes(32 << 10);
+        let p =
+            Product { m: 4096, n: 4096, k: 4096, batches: 1, b_along_k: true, b_words: true, max_splits: 1 };
+        assert_ne!(choose(&p, &target).variant, "t128");
+    }
+
+    /// Every chosen variant exists and makes the tile that the choice states.
+    #[test]
+    fn choices_agree_with_declarations() {
+        for target in [Target::h200(), Target::lavapipe()] {
+            for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
+                for n in [1, 7, 64, 384, 4096] {
+                    for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
+                        let p = Product { m, n, k, batches: 1, b_along_k, b_words, max_splits: 16 };
+                        agrees(&choose(&p, &target), &p);
+                    }
+                }
+            }
+        }
+    }
+
+    fn agrees(c: &Choice, p: &Product) {
+        let (decl, rows, columns) = match c.class {
+            Class::Tile => (MatmulF32::DECL, "BM", "BN"),
+            Class::Lanes => (MatmulF32Lanes::DECL, "MR", "NQ"),
+            Class::Dot => (MatmulF32Dot::DECL, "MM", "NQ"),
+            Class::Columns(_) => (MatmulF32Columns::DECL, "MM", "MM"),
+        };
+        let variant = decl.variants.iter().find(|v| v.name == c.variant).expect("declared");
+        let define = |name: &str| -> u64 {
+            variant.defines.iter().find(|d| d.0 == name).and_then(|d| d.1.parse().ok()).expect("a number")
+        };
+        assert_eq!(c.rows, define(rows), "{p:?}");
+        match c.class {
+            Class::Tile => {
+                assert_eq!(c.columns, define(columns));
+                assert_eq!(c.step, define("BK") * define("SK"));
+            }
+            Class::Lanes => assert_eq!(c.columns, 32 * define(columns)),
+            Class::Dot => assert_eq!(c.columns, 4 * define(columns)),
+            Class::Columns(quads) => assert_eq!(c.columns, 4 * u64::from(quads)),
+        }
+        assert!(c.splits == 1 || (c.splits <= p.max_splits && p.k >= c.splits * c.step));
+    }
 }

@@ -1,0 +1,59 @@
+// What lies between the two products of a tile: scores, the maximum of each query over the threads that share it, weights.
+
+// From products to scores; keys that a query must not see become -Inf.
+void finish_scores(inout vec4 s[RQ * 4 * SN], int key0, bool inside) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        uint row = min(query(i), SQ - 1u);
+        int first = first_key(row), end = end_key(row);
+        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            int key = key0 + int(4u * (tx + TX * j) + e);
+            float x = score(s[i * SN + j][e]);
+            if (MASK_KIND != 0u || !inside) {
+                if (key >= first && key < end) x = masked(x, row, uint(key));
+                else x = minus_inf();
+            }
+            s[i * SN + j][e] = x;
+        }
+    }
+}
+
+// The maxima of the queries so far, and by what older sums and results must be scaled.
+void update_maxima(vec4 s[RQ * 4 * SN]) {
+    [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        float m = minus_inf();
+        [[unroll]] for (uint j = 0u; j < SN; j++) {
+            vec4 v = s[i * SN + j];
+            m = max(m, max(max(v.x, v.y), max(v.z, v.w)));
+        }
+        part[tx * BQ + query(i) - row0] = m;
+    }
+    barrier();
+    if (u < BQ) {
+        float old = row_max[u], m = old;
+        [[unroll]] for (uint t = 0u; t < TX; t++) m = max(m, part[t * BQ + u]);
+        row_max[u] = m;
+        row_scale[u] = old < LOWEST ? 0.0 : weight(old, m);
+    }
+    barrier();
+}
+
+void stage_weights(vec4 s[RQ * 4 * SN]) {
+    [[unroll]] for (uint i = 0u; i < RQ; i++) {
+        float m[4];
+        [[unroll]] for (uint c = 0u; c < 4u; c++) {
+            uint r = 4u * i + c, at = query(r) - row0;
+            float shrink = row_scale[at];
+            m[c] = row_max[at];
+            sums[r] *= shrink;
+            [[unroll]] for (uint j = 0u; j < ON; j++) acc[r * ON + j] *= shrink;
+        }
+        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            vec4 p;
+            [[unroll]] for (uint c = 0u; c < 4u; c++) {
+                p[c] = weight(s[(4u * i + c) * SN + j][e], m[c]);
+                sums[4u * i + c] += p[c];
+            }
+            weights[weight_at(4u * (tx + TX * j) + e, ty + TY * i)] = p;
+        }
+    }
+}

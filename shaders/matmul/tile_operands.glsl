@@ -1,0 +1,57 @@
+// How a thread of matmul_f32's tile fetches its quads of the operands and stages them.
+//
+// In: the tile's constants and variables (tile.comp), the generated loads. Out: aim_a, fetch_a, put_a and the same of b.
+
+// A step that would reach behind the end begins BK before it (K_TAIL 2) or reads the last k again (1); what it reads
+// twice counts as zero: all k below `first`, and all not below K.
+const bool TAIL = K_TAIL != 0u || SK > 1;
+float kept(float v, uint k, uint first) { return TAIL && (k < first || k >= K) ? 0.0 : v; }
+// `place`: row (or column) and k, within the step, of element c of quad i of thread t. `aim`: where it lies in memory
+// before the step's offset, in quads where they are read as such. `fetch` reads a quad, `put` stages it.
+#define OPERAND(X, R, L, ROWS, EXTENT, MODE) \
+uvec2 place_##X(uint t, uint i, uint c) { \
+    uint e = t + i * NT, f = t + (4u * i + c) * NT; \
+    if (MODE == 1u) return uvec2(e / (BK / 4), e % (BK / 4) * 4u + c); \
+    if (MODE == 3u) return uvec2(e % ((L - 4u) / 4u) * 4u + c, e / ((L - 4u) / 4u)); \
+    return MODE == 0u ? uvec2(f / BK, f % BK) : uvec2(f % (L - 4u), f / (L - 4u)); \
+} \
+void aim_##X(uint at, uint along_rows, uint along_k) { \
+    [[unroll]] for (uint q = 0u; q < 4u * R; q++) { \
+        uvec2 p = place_##X(u, q / 4u, q % 4u); \
+        uint row = ROWS + p.x; \
+        if (EDGE != 0u) row = min(row, EXTENT - (MODE == 3u ? 4u - q % 4u : 1u)); \
+        if (K_TAIL == 1u) p.y = min(p.y, K - min(K, MODE == 1u ? 4u - q % 4u : 1u)); \
+        from_##X[q] = at + row * along_rows + p.y * along_k; \
+        if ((MODE & 1u) != 0u) from_##X[q] >>= 2u; \
+    } \
+    along_##X = along_k; \
+    uvec2 p = place_##X(u, 0u, 0u); \
+    put_at_##X = p.y * L + p.x; \
+} \
+vec4 fetch_##X(uint i, uint k0) { \
+    uint at = k0 * along_##X; \
+    if ((MODE & 1u) != 0u) return load4_##X(from_##X[4u * i] + uint(int(at) >> 2)); \
+    return vec4(load_##X(from_##X[4u * i] + at), load_##X(from_##X[4u * i + 1u] + at), \
+                load_##X(from_##X[4u * i + 2u] + at), load_##X(from_##X[4u * i + 3u] + at)); \
+}
+OPERAND(a, RA, LA, rows_at, M, A_MODE)
+OPERAND(b, RB, LB, cols_at, N, B_MODE)
+
+void put_a(uint stage, uint i, uint k0, uint first, vec4 v) {
+    [[unroll]] for (uint c = 0u; c < 4u; c++) {
+        uvec2 d = place_a(0u, i, c);
+        stage_a[put_at_a + stage * BK * LA + d.y * LA + d.x] = kept(v[c], k0 + place_a(u, i, c).y, first);
+    }
+}
+// Elements of a thread are multiples of four columns apart, or neighbours of one quad.
+void put_b(uint stage, uint i, uint k0, uint first, vec4 v) {
+    uint quad = put_at_b / 4u + stage * BK * LB / 4u, part = put_at_b % 4u;
+    [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = kept(v[c], k0 + place_b(u, i, c).y, first);
+    if (B_MODE == 3u) {
+        uvec2 d = place_b(0u, i, 0u);
+        stage_b[quad + (d.y * LB + d.x) / 4u] = v;
+    } else [[unroll]] for (uint c = 0u; c < 4u; c++) {
+        uvec2 d = place_b(0u, i, c);
+        stage_b[quad + (d.y * LB + d.x) / 4u][part] = v[c];
+    }
+}
