@@ -4,6 +4,7 @@
 use pumice_plan::{Meaning, Plan, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, Target};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The device failed, or was asked for more than it has.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +119,13 @@ pub trait DeviceSession: Send {
     /// Replays a run `repeats` times, one behind the other, and waits. Frame and inputs are in place; `bindings` hold
     /// the scalars of the first replay, the frame advances. With host steps in the run `repeats` is 1.
     fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError>;
+    /// As `run`, with the device's time from the first step's begin to the last one's end, in microseconds. A device
+    /// without a clock of its own is timed from outside.
+    fn run_timed(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<f64, DeviceError> {
+        let begin = Instant::now();
+        self.run(run, bindings, repeats)?;
+        Ok(begin.elapsed().as_secs_f64() * 1e6)
+    }
     /// As `run` with one repeat, with the time of every step.
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError>;
     /// A new session with a copy of this one's states; everything else is undefined.

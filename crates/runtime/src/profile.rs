@@ -3,6 +3,7 @@
 
 use crate::error::RuntimeError;
 use crate::outcome::RunOptions;
+use crate::run::Clock;
 use crate::session::Session;
 use indexmap::IndexMap;
 use pumice_plan::StepId;
@@ -80,6 +81,21 @@ impl fmt::Display for Profile {
 }
 
 impl Session {
+    /// Runs as `run_with` does and returns the device's time of all replays together, in microseconds: from the first
+    /// step's begin to the last one's end, what lies between them included, the submission left out. Results are there
+    /// afterwards.
+    pub fn time(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        options: &RunOptions,
+    ) -> Result<f64, RuntimeError> {
+        let inner = Arc::clone(&self.inner);
+        let run = self.prepare(&inner, inputs, options)?;
+        self.work.device_us = 0.0;
+        self.submit(&inner, run, inputs, options, Clock::Run)?;
+        Ok(self.work.device_us)
+    }
+
     /// Runs once, as `run` does, and returns the time of every step. Results are there afterwards.
     pub fn profile(
         &mut self,
@@ -89,7 +105,7 @@ impl Session {
         let inner = Arc::clone(&self.inner);
         let options = RunOptions { steps: 1, ..options.clone() };
         let run = self.prepare(&inner, inputs, &options)?;
-        self.submit(&inner, run, inputs, &options, true)?;
+        self.submit(&inner, run, inputs, &options, Clock::Steps)?;
         let program = &inner.plan.runs[run].program;
         let level_of = |step: u32| program.levels.partition_point(|l| l.steps.end <= step) as u32;
         let timed = self.work.times.iter().filter_map(|time| {

@@ -17,6 +17,16 @@ use pumice_types::tensor::byte_count;
 use pumice_types::{Tensor, TensorView};
 use std::sync::Arc;
 
+/// What is timed while a run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    Off,
+    /// All replays together.
+    Run,
+    /// Every step by itself.
+    Steps,
+}
+
 /// Named inputs of one run.
 type Inputs<'a> = [(&'a str, TensorView<'a>)];
 
@@ -92,7 +102,7 @@ impl Session {
                 byte_count(slot.dtype, &self.work.output_shapes[buffer.output]).unwrap_or(u64::MAX);
             check_length(NameKind::Output, &slot.name, "bytes", expected, buffer.bytes.len() as u64)?;
         }
-        self.submit(&inner, run, inputs, options, false)?;
+        self.submit(&inner, run, inputs, options, Clock::Off)?;
         outputs.iter_mut().try_for_each(|o| self.read_output_into(o.output, o.bytes))
     }
 
@@ -104,7 +114,18 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         let inner = Arc::clone(&self.inner);
         let run = self.prepare(&inner, inputs, options)?;
-        self.submit(&inner, run, inputs, options, false)
+        self.submit(&inner, run, inputs, options, Clock::Off)
+    }
+
+    /// Why no run is for these values of the symbols: a condition of the program excludes them, which every run knows.
+    fn excluded(&mut self, inner: &Inner, steps: u32) -> RuntimeError {
+        self.frame.run = None;
+        self.work.frame_ready = false;
+        let refused = inner.plan.runs.first().map(|any| self.check_replays(inner, any, steps));
+        match refused {
+            Some(Err(why)) => why,
+            _ => RuntimeError::plan(&inner.plan, "no run covers these values of the symbols"),
+        }
     }
 
     /// Validates a run and computes what it needs. Writes to nothing but the session's working room. Returns which
@@ -128,8 +149,7 @@ impl Session {
         self.solve(inner)?;
         let solution = &self.work.solution;
         let run = inner.plan.run_for(|id| solution.value(id));
-        let run =
-            run.ok_or_else(|| RuntimeError::plan(&inner.plan, "no run covers these values of the symbols"))?;
+        let Some(run) = run else { return Err(self.excluded(inner, options.steps)) };
         output_shapes(inner, &mut self.work)?;
         if !self.frame_matches(run) {
             self.frame.run = None;
@@ -216,7 +236,7 @@ impl Session {
         run: usize,
         inputs: &Inputs<'_>,
         options: &RunOptions,
-        profile: bool,
+        clock: Clock,
     ) -> Result<(), RuntimeError> {
         let params = inner.params.ready(&inner.plan, &inner.tables, inner.loaded.as_ref())?;
         self.init_states(inner, &params)?;
@@ -226,7 +246,7 @@ impl Session {
         let (submissions, repeats) = if facts.has_host { (options.steps, 1) } else { (1, options.steps) };
         let mut ended = self.write_inputs(inner, inputs);
         for _ in 0..submissions {
-            ended = ended.and_then(|()| self.replay(inner, run, repeats, profile));
+            ended = ended.and_then(|()| self.replay(inner, run, repeats, clock));
             ended = ended.and_then(|()| self.read_status(inner, options.on_status));
             if ended.is_err() || (options.on_status == OnStatus::Error && !self.status.is_clean()) {
                 break;
@@ -268,7 +288,7 @@ impl Session {
     }
 
     /// One submission: frame, replays, and the scalars after them.
-    fn replay(&mut self, inner: &Inner, run: usize, repeats: u32, profile: bool) -> Result<(), RuntimeError> {
+    fn replay(&mut self, inner: &Inner, run: usize, repeats: u32, clock: Clock) -> Result<(), RuntimeError> {
         if self.frame.run != Some(run) {
             if !std::mem::take(&mut self.work.frame_ready) {
                 self.work.scalars.clone_from(&self.scalars);
@@ -277,9 +297,10 @@ impl Session {
             }
             self.write_frame(run)?;
         }
-        match profile {
-            false => self.device.run(run, &self.work.bindings, repeats)?,
-            true => self.work.times = self.device.run_profiled(run, &self.work.bindings)?,
+        match clock {
+            Clock::Off => self.device.run(run, &self.work.bindings, repeats)?,
+            Clock::Run => self.work.device_us += self.device.run_timed(run, &self.work.bindings, repeats)?,
+            Clock::Steps => self.work.times = self.device.run_profiled(run, &self.work.bindings)?,
         }
         if inner.tables.advances {
             self.frame.run = None;

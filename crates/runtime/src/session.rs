@@ -82,6 +82,8 @@ pub(crate) struct Work {
     pub next_frame: Vec<u32>,
     pub status: Vec<u8>,
     pub times: Vec<StepTime>,
+    /// The device's time of a timed run, in microseconds.
+    pub device_us: f64,
 }
 
 impl Session {

@@ -1,9 +1,11 @@
-//! Times of steps, from timestamps around each one.
+//! Times from timestamps: of every step, or of a whole submission.
 //!
-//! In a profiled recording every step runs alone, with a barrier behind it, so that its time is its own.
+//! In a profiled recording every step runs alone, with a barrier behind it, so that its time is its own. A bracket
+//! leaves the recordings between its two lists as they are.
 
 use crate::error::device_error;
-use crate::raw::{DeviceShared, QueryPool, Recorder};
+use crate::gpu::Gpu;
+use crate::raw::{Commands, DeviceShared, QueryPool, Recorder};
 use pumice_plan::StepId;
 use pumice_runtime::device::{DeviceError, StepTime};
 use std::sync::Arc;
@@ -52,4 +54,45 @@ impl Timing {
             .map(|(&step, pair)| StepTime { step, us: time(pair) })
             .collect())
     }
+}
+
+/// Two lists with a timestamp each, for either end of a submission.
+pub(crate) struct Bracket {
+    pool: Arc<QueryPool>,
+    /// To be submitted first.
+    pub(crate) open: Commands,
+    /// To be submitted last.
+    pub(crate) close: Commands,
+}
+
+impl Bracket {
+    /// Fails where the queue has no timestamps.
+    pub(crate) fn new(gpu: &Gpu) -> Result<Bracket, DeviceError> {
+        needs_timestamps(gpu)?;
+        let pool = Arc::new(QueryPool::new(&gpu.shared, 2).map_err(device_error)?);
+        let mut open = Recorder::new(&gpu.queue).map_err(device_error)?;
+        open.reset_queries(&pool);
+        open.timestamp(&pool, 0).map_err(device_error)?;
+        let mut close = Recorder::new(&gpu.queue).map_err(device_error)?;
+        Gpu::host_barrier(&mut close);
+        close.keep(&pool);
+        close.timestamp(&pool, 1).map_err(device_error)?;
+        let (open, close) = (open.finish().map_err(device_error)?, close.finish().map_err(device_error)?);
+        Ok(Bracket { pool, open, close })
+    }
+
+    /// The time between the two, in microseconds, once the submission has ended.
+    pub(crate) fn us(&self, gpu: &Gpu) -> Result<f64, DeviceError> {
+        let ticks = self.pool.ticks().map_err(device_error)?;
+        Ok(ticks[1].wrapping_sub(ticks[0]) as f64 * gpu.timestamp_period_ns / 1e3)
+    }
+}
+
+/// An error where the queue has no timestamps.
+pub(crate) fn needs_timestamps(gpu: &Gpu) -> Result<(), DeviceError> {
+    if gpu.plan.timestamps {
+        return Ok(());
+    }
+    let (call, code) = ("vkCmdWriteTimestamp".to_owned(), "no timestamps on this queue".to_owned());
+    Err(DeviceError::Call { call, code })
 }

@@ -12,8 +12,8 @@ use crate::profile::Timing;
 use crate::raw::{Buffer, BufferUsage, Commands, DescriptorSet, DispatchTarget, Masks, Recorder};
 use pumice_plan::kernel::interface::Addressing;
 use pumice_plan::{
-    Barrier, Frame, FrameWord, Grid, KernelCall, Level, Program, RegionKind, Span, Step, StepId, StepKind,
-    Use,
+    Access, ArgValue, Barrier, Frame, FrameWord, Grid, KernelCall, Level, Program, RegionKind, Span, Step,
+    StepId, StepKind, Use,
 };
 use pumice_runtime::device::DeviceError;
 use pumice_types::Bytes;
@@ -214,7 +214,8 @@ impl<'a> Segment<'a> {
             None => None,
             Some(sets) => {
                 let ranges = places.into_iter().zip(spans.iter().map(|s| s.len.0)).collect();
-                let bound = Bound { operands: ranges, frame: self.frame.clone(), block };
+                let frame = reads_frame(call, uses).then(|| self.frame.clone());
+                let bound = Bound { operands: ranges, frame, block };
                 Some(sets.bind(self.scene.gpu, &ready, call, bound)?)
             }
         };
@@ -224,6 +225,12 @@ impl<'a> Segment<'a> {
 
 fn defect(step: &Step, rule: &str) -> DeviceError {
     DeviceError::Unsupported(format!("step {} against the rule: {rule}", step.origin))
+}
+
+/// Whether a call reads words of the frame.
+fn reads_frame(call: &KernelCall, uses: &[Use]) -> bool {
+    let by_argument = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
+    by_argument || uses.iter().any(|u| u.span.region == RegionKind::Frame && u.access == Access::ShaderRead)
 }
 
 /// Spans of the operands, then of the slots.
@@ -268,7 +275,9 @@ impl Blocks {
 /// What a dispatch binds in descriptor form.
 struct Bound {
     operands: Vec<(Place, u64)>,
-    frame: (Place, u64),
+    /// `None` for a call that reads no word of it: synchronization validation takes what a kernel could read as read,
+    /// and would see a hazard with the step that advances the frame.
+    frame: Option<(Place, u64)>,
     block: Option<(Place, u64)>,
 }
 
@@ -316,12 +325,13 @@ impl Sets {
             Ok(())
         };
         bound.operands.into_iter().try_for_each(&mut push)?;
+        let spare = (Place { buffer: self.spare.clone(), offset: self.spare_next }, SPARE_BYTES);
+        self.spare_next += SPARE_BYTES;
         let unbound = ready.decl.slots as usize - call.slots.len().min(ready.decl.slots as usize);
         for _ in 0..unbound {
-            push((Place { buffer: self.spare.clone(), offset: self.spare_next }, SPARE_BYTES))?;
+            push(spare.clone())?;
         }
-        self.spare_next += SPARE_BYTES;
-        push(bound.frame)?;
+        push(bound.frame.unwrap_or(spare))?;
         bound.block.into_iter().try_for_each(&mut push)?;
         DescriptorSet::new(&gpu.shared, &layout, &ranges).map(Arc::new).map_err(device_error)
     }

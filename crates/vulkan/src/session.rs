@@ -5,7 +5,7 @@
 
 use crate::loaded::{ProgramRef, VulkanLoaded};
 use crate::memory::Regions;
-use crate::profile::Timing;
+use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
 use crate::record::{Scene, record};
 use pumice_plan::{Program, RegionKind, Segment, Span, StepId};
@@ -69,9 +69,7 @@ impl VulkanSession {
     fn replay(&self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
         let parts = self.recordings.get(run).and_then(Option::as_ref);
         let parts = parts.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
-        if parts.iter().all(|p| matches!(p, Part::Gpu(_))) {
-            let once = parts.iter().filter_map(|p| if let Part::Gpu(list) = p { Some(list) } else { None });
-            let mut lists: Vec<&Commands> = std::iter::repeat_n(once, repeats as usize).flatten().collect();
+        if let Some(mut lists) = without_host(parts, repeats) {
             lists.push(&self.closing);
             return self.loaded.gpu.run(&lists);
         }
@@ -114,6 +112,25 @@ impl DeviceSession for VulkanSession {
         self.regions.check_guards()
     }
 
+    fn run_timed(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<f64, DeviceError> {
+        let gpu = &self.loaded.gpu.clone();
+        gpu.check()?;
+        self.record(run)?;
+        self.regions.poison(Some(RegionKind::Scratch))?;
+        let parts = self.recordings.get(run).and_then(Option::as_deref).unwrap_or(&[]);
+        let Some(mut lists) = without_host(parts, repeats) else {
+            let begin = Instant::now();
+            self.replay(run, bindings, repeats)?;
+            return Ok(begin.elapsed().as_secs_f64() * 1e6);
+        };
+        let bracket = Bracket::new(gpu)?;
+        lists.insert(0, &bracket.open);
+        lists.push(&bracket.close);
+        gpu.run(&lists)?;
+        self.regions.check_guards()?;
+        bracket.us(gpu)
+    }
+
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError> {
         self.loaded.gpu.check()?;
         profile(&self.loaded, run, &self.regions, &self.closing, bindings)
@@ -124,6 +141,19 @@ impl DeviceSession for VulkanSession {
         forked.regions.copy_from(&self.regions, RegionKind::States)?;
         Ok(Box::new(forked))
     }
+}
+
+/// The lists of a recording, `repeats` times over; `None` where host steps stand between them.
+fn without_host(parts: &[Part], repeats: u32) -> Option<Vec<&Commands>> {
+    // Room for a list at either end, too.
+    let mut lists = Vec::with_capacity(parts.len() * repeats as usize + 2);
+    for part in std::iter::repeat_n(parts, repeats as usize).flatten() {
+        match part {
+            Part::Gpu(list) => lists.push(list),
+            Part::Host { .. } => return None,
+        }
+    }
+    Some(lists)
 }
 
 /// Records the segments of a program.
@@ -196,10 +226,7 @@ fn profile(
     bindings: &Bindings,
 ) -> Result<Vec<StepTime>, DeviceError> {
     let gpu = &loaded.gpu;
-    if !gpu.plan.timestamps {
-        let (call, code) = ("vkCmdWriteTimestamp".to_owned(), "no timestamps on this queue".to_owned());
-        return Err(DeviceError::Call { call, code });
-    }
+    needs_timestamps(gpu)?;
     loaded.prepare_programs(&[ProgramRef::Run(run)], None)?;
     let scene = loaded.scene(ProgramRef::Run(run), regions, None)?;
     let mut times = Vec::new();

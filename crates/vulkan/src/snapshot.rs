@@ -112,7 +112,7 @@ pub struct DeviceAbilities {
     pub storage8: bool,
     /// Lanes of a subgroup.
     pub subgroup_size: u32,
-    /// Subgroup reductions in compute kernels.
+    /// Subgroup reductions and shuffles in compute kernels.
     pub subgroup_arithmetic: bool,
     /// f32 keeps signed zeros, infinities and NaNs.
     pub preserve_special_f32: bool,

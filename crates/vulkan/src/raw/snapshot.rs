@@ -121,7 +121,9 @@ fn abilities(
         storage16: yes(f11.storage_buffer16_bit_access),
         storage8: yes(f12.storage_buffer8_bit_access),
         subgroup_size: v11.subgroup_size,
-        subgroup_arithmetic: v11.subgroup_supported_operations.contains(vk::SubgroupFeatureFlags::ARITHMETIC)
+        subgroup_arithmetic: v11
+            .subgroup_supported_operations
+            .contains(vk::SubgroupFeatureFlags::ARITHMETIC | vk::SubgroupFeatureFlags::SHUFFLE)
             && v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE),
         preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
         preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
