@@ -1,0 +1,143 @@
+//! Measures the speed lines and prints them, losses like wins: a table with floor, reference and ratio, and one line of
+//! JSON per case. `docs/measuring.md` says how figures are taken.
+//!
+//! In: arguments alone, so that the program can be carried to another machine. Out: figures. A case whose numbers are
+//! wrong is not timed; a case that fails makes the exit code 1. Never here: a figure without its device and date.
+
+mod chain;
+mod clock;
+mod cpu_driver;
+mod data;
+mod encoder;
+mod pin;
+mod products;
+mod reference;
+mod report;
+mod rig;
+mod row;
+mod start;
+mod streams;
+
+use clap::Parser;
+use reference::References;
+use report::Report;
+use rig::Rig;
+use row::{Outcome, Row};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measures pumice's speed lines on one device.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "bench")]
+pub struct Args {
+    /// Write one JSON object per case to this file too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Only cases whose name contains one of these, separated by commas: `S1`, `gemm,minilm`
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    only: Vec<String>,
+    /// PyTorch's figures of the same session, written by tests/reference/torch_bench.py
+    #[arg(long, value_name = "FILE")]
+    reference: Option<PathBuf>,
+    /// A folder with all-MiniLM-L6-v2; without it seeded weights in the same shape
+    #[arg(long, value_name = "FOLDER")]
+    model: Option<PathBuf>,
+    /// Part of the device's name; without it the best device
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Small sizes and short samples, to see that everything runs; no bar is judged
+    #[arg(long)]
+    quick: bool,
+    /// Also print the time of every kernel of the encoder
+    #[arg(long)]
+    profile: bool,
+    /// A program that prints what another compiler needs for the S3 cases; see docs/measuring.md
+    #[arg(long, value_name = "PROGRAM")]
+    rlx: Option<PathBuf>,
+    /// Written into the JSON lines
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+    /// Do not restart on two CPUs where the device is a CPU driver
+    #[arg(long)]
+    unpinned: bool,
+    /// Open the model, embed one sentence, say so, and leave: the child of the S4 case
+    #[arg(long, hide = true)]
+    first_embedding: bool,
+    /// The child's pipeline cache
+    #[arg(long, hide = true, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+}
+
+/// Measures a case.
+type Measure = dyn Fn(&Rig) -> Outcome<Vec<Row>>;
+
+/// A case: its name, and how its rows are measured. Rows may add to the name.
+pub struct Case {
+    name: String,
+    run: Box<Measure>,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, run: impl Fn(&Rig) -> Outcome<Vec<Row>> + 'static) -> Case {
+        Case { name: name.into(), run: Box::new(run) }
+    }
+
+    fn is_wanted(&self, only: &[String]) -> bool {
+        only.is_empty()
+            || only.iter().any(|text| self.name.contains(text.as_str()) || text.starts_with(&self.name))
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every case could be measured.
+fn run(args: &Args) -> Outcome<bool> {
+    if args.first_embedding {
+        return start::embed_once(args).map(|()| true);
+    }
+    let rig = Rig::open(args)?;
+    if rig.is_cpu_driver()
+        && !args.unpinned
+        && let Some(ended_well) = pin::restart_on_two_cpus()?
+    {
+        return Ok(ended_well);
+    }
+    let references = References::read(args.reference.as_deref(), &rig.snapshot().name)?;
+    let mut report = Report::new(&rig, args)?;
+    let cases = cases(&rig);
+    let wanted: Vec<&Case> = cases.iter().filter(|case| case.is_wanted(&args.only)).collect();
+    if wanted.is_empty() {
+        let known: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        return Err(format!("no case has such a name; there are {}", known.join(", ")).into());
+    }
+    let first = wanted.iter().find(|case| case.name.starts_with("S1")).filter(|_| wanted.len() > 1);
+    for case in &wanted {
+        report.take(&case.name, (case.run)(&rig), &references, "")?;
+    }
+    // The clock check: a card that ran slower or faster meanwhile shows here.
+    if let Some(case) = first {
+        report.take(&case.name, (case.run)(&rig), &references, ".again")?;
+    }
+    report.finish()
+}
+
+fn cases(rig: &Rig) -> Vec<Case> {
+    let mut cases = products::cases(rig);
+    cases.extend(streams::cases(rig));
+    cases.extend(chain::cases(rig));
+    cases.extend(encoder::cases());
+    if rig.is_cpu_driver() {
+        cases.extend(cpu_driver::cases());
+    }
+    cases.extend(start::cases());
+    cases
+}

@@ -1,0 +1,144 @@
+//! A measured case, and the bar it is held against. Plain data.
+
+use crate::clock::Times;
+use pumice::{Executable, Plan};
+use pumice_plan::hist::Histogram;
+use std::error::Error;
+
+/// What every step of a measurement returns.
+pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// What the speed lines demand of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bar {
+    /// Nothing; the figure is for information.
+    None,
+    /// A rate, in the unit of the row's rate.
+    Rate(f64),
+    /// A time in microseconds that must not be passed.
+    Us(f64),
+    /// Reference time over pumice's time.
+    Ratio(f64),
+    /// A share of another case's rate in the same run.
+    ShareOf(String, f64),
+}
+
+/// What a time is turned into for people.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// Nothing: the time itself counts.
+    None,
+    /// Operations of one unit of work.
+    Tflops(f64),
+    /// Bytes read plus bytes written by one unit of work.
+    Tbps(f64),
+}
+
+impl Rate {
+    /// Value and unit at a time in microseconds.
+    pub fn at(self, us: f64) -> Option<(f64, &'static str)> {
+        match self {
+            Rate::None => None,
+            Rate::Tflops(operations) => Some((operations / us / 1e6, "TFLOPS")),
+            Rate::Tbps(bytes) => Some((bytes / us / 1e6, "TB/s")),
+        }
+    }
+}
+
+/// What the plan says of the run that was timed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Levels of the whole run.
+    pub levels: u32,
+    /// Steps of the whole run that the device does.
+    pub dispatches: usize,
+    /// Bytes read plus bytes written.
+    pub bytes: u64,
+    /// Operations of matrix products.
+    pub flops: u64,
+    /// The floor in microseconds.
+    pub floor_us: f64,
+    /// The most frequent kernels: label and number of steps.
+    pub kernels: Vec<(String, u64)>,
+}
+
+impl Figures {
+    /// Of one run of an executable's plan.
+    pub fn of(exe: &Executable, run: usize) -> Figures {
+        Figures::of_plan(exe.plan(), run)
+    }
+
+    fn of_plan(plan: &Plan, run: usize) -> Figures {
+        let run = &plan.runs[run];
+        let steps = || run.program.steps.iter().filter(|s| !s.is_host());
+        let histogram = Histogram::of(String::new(), &run.program);
+        Figures {
+            levels: run.stats.levels,
+            dispatches: steps().count(),
+            bytes: steps().map(|s| s.cost.bytes.0).sum(),
+            flops: steps().map(|s| s.cost.flops).sum(),
+            floor_us: run.stats.floor.total_us,
+            kernels: histogram.kernels.into_iter().take(6).map(|k| (k.label, k.steps)).collect(),
+        }
+    }
+}
+
+/// Another program's time for the same work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// Microseconds for one unit of work.
+    pub us: f64,
+    /// Whose, taken how and when.
+    pub from: String,
+}
+
+/// A measured case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// `S1.gemm_4096`.
+    pub case: String,
+    /// Times of one unit of work, in microseconds.
+    pub times: Times,
+    /// Whose clock it was: `device` or `host`.
+    pub clock: &'static str,
+    /// Units of work in one run: equal ops behind one another.
+    pub per: u32,
+    /// What a unit of work is in a rate.
+    pub rate: Rate,
+    /// What the plan says of the run; none where no plan was run.
+    pub figures: Option<Figures>,
+    /// The other program's time, if it was measured beside this one.
+    pub reference: Option<Reference>,
+    /// The demand.
+    pub bar: Bar,
+    /// Whether the demand is for this device and these sizes.
+    pub judged: bool,
+    /// How the numbers were checked before they were timed.
+    pub checked: String,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Row {
+    /// A row with a time and nothing else.
+    pub fn new(case: impl Into<String>, times: Times, clock: &'static str) -> Row {
+        Row {
+            case: case.into(),
+            times,
+            clock,
+            per: 1,
+            rate: Rate::None,
+            figures: None,
+            reference: None,
+            bar: Bar::None,
+            judged: false,
+            checked: String::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Reference time over pumice's.
+    pub fn ratio(&self) -> Option<f64> {
+        self.reference.as_ref().map(|r| r.us / self.times.median)
+    }
+}
