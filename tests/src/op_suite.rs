@@ -84,13 +84,7 @@ pub fn part_of_cases(part: usize, parts: usize) -> Vec<Case> {
     cases_of(|op| mine.contains(&op))
 }
 
-/// Elements of the largest value.
-pub fn largest(graph: &Graph, bindings: &Bindings) -> u64 {
-    let count = |v: &pumice_ir::ValueInfo| {
-        v.ty.shape.iter().map(|d| d.eval_extent(bindings).unwrap_or(u64::MAX)).fold(1u64, u64::saturating_mul)
-    };
-    graph.values().map(|(_, v)| count(v)).max().unwrap_or(0)
-}
+pub use pumice_cpu_ref::sample::largest;
 
 /// A device with what the suite needs to know of it.
 pub struct Runner {
@@ -126,6 +120,7 @@ impl Runner {
     pub fn descriptor(device: Arc<dyn Device>, max_elements: u64) -> Runner {
         let mut runner = Runner::new(device, max_elements);
         runner.target.features.cpu = true;
+        runner.target.features.int64 = false;
         runner
     }
 
@@ -164,18 +159,7 @@ impl Runner {
         let text = |e: RuntimeError| e.to_string();
         let plan = self.plan(graph)?;
         let exe = Executable::new(self.device.clone(), plan, self.host.clone()).map_err(text)?;
-        for p in graph.params() {
-            let tensor = data::leaf_tensor(sample, graph, p, bindings, 0).map_err(|e| e.to_string())?;
-            exe.set_param_view(&graph.value(p).name, tensor.view()).map_err(text)?;
-        }
-        let mut session = exe.session().map_err(text)?;
-        for (name, value) in &sample.scalars {
-            session.set_scalar(name, *value).map_err(text)?;
-        }
-        for (id, symbol) in graph.symbols().iter() {
-            session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
-        }
-        Ok(session)
+        data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
     }
 
     fn compare(&self, case: &Case, graph: &Graph, bindings: &Bindings) -> Result<(), String> {

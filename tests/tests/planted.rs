@@ -1,20 +1,26 @@
 //! Planted defects: kernels made wrong one at a time, each caught by the op suite on the samples of its ops.
+//!
+//! In descriptor form: a kernel without its bound reads outside of an operand, which by address may end the process.
 
 mod on_device {
     use pumice_tests::device;
-    use pumice_tests::op_suite::{Case, Outcome, Runner, cases_of};
+    use pumice_tests::op_suite::{Case, Outcome, PlainTwins, Runner, cases_of};
     use pumice_tests::planted::{DEFECTS, Defect, DefectiveKernels};
-    use pumice_vulkan::DeviceOptions;
+    use pumice_vulkan::{Addressing, DeviceOptions};
     use std::sync::Arc;
 
     const MOST_ELEMENTS: u64 = 1 << 16;
 
     fn runner(kernels: Option<Arc<DefectiveKernels>>) -> Runner {
-        let mut options = DeviceOptions::default();
+        let mut options = DeviceOptions {
+            addressing: Addressing::Descriptor,
+            kernels: Arc::new(PlainTwins),
+            ..DeviceOptions::default()
+        };
         if let Some(kernels) = kernels {
             options.kernels = kernels;
         }
-        Runner::new(device::open(&options), MOST_ELEMENTS)
+        Runner::descriptor(device::open(&options), MOST_ELEMENTS)
     }
 
     /// How many samples show a defect, and how many do not.

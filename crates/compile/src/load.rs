@@ -59,7 +59,12 @@ pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
 fn eligible(step: &DraftStep, mut allowed: impl FnMut(DraftContent, Access) -> bool) -> bool {
     let reads = step.uses.iter().any(|u| u.access == Access::ShaderRead);
     let dispatch = matches!(step.kind, StepKind::Dispatch { .. });
-    dispatch && reads && step.uses.iter().all(|u| allowed(u.content, u.access))
+    // No symbol is bound when weights are loaded.
+    let fixed = step.uses.iter().all(|u| {
+        let view = &u.view;
+        view.shape.iter().chain(&view.strides).chain([&view.offset]).all(|d| d.as_const().is_some())
+    });
+    dispatch && reads && fixed && step.uses.iter().all(|u| allowed(u.content, u.access))
 }
 
 /// Derived weights of all runs together.

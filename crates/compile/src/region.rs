@@ -196,7 +196,7 @@ fn choose(
     cx.fits_u32(&n, "the result")?;
     let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
     let (kinds0, kinds1) = kinds(&all_kinds);
-    let wide = all_kinds.contains(&SlotKind::Wide);
+    let wide = all_kinds.contains(&SlotKind::Wide) || has_wide_register(&fill);
     let dense = dense_strides(&space.shape);
     let is_scalar = |i: usize| space.strides[i].iter().all(|s| s.is(0)) && i < inputs;
     let flat = !wide
@@ -240,7 +240,7 @@ fn strided(
 ) -> LowerResult<(KernelCall, Grid)> {
     let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
     let (kinds0, kinds1) = kinds(&all_kinds);
-    let by_four = vectorizes(cx, space, slots, inputs);
+    let by_four = vectorizes(cx, space, slots, inputs) && !has_wide_register(&fill);
     let mut shape = space.shape.clone();
     if by_four && let Some(last) = shape.last_mut() {
         *last = last.ceil_div(&DimExpr::constant(4));
@@ -296,6 +296,13 @@ fn strided(
         .into_call()
     };
     Ok((call, grid))
+}
+
+/// Whether the body computes with 64-bit integers on the way, whatever its operands are: no body of vectors does.
+fn has_wide_register(fill: &HoleFill) -> bool {
+    let expr = &fill.expr;
+    let results = expr.insts().iter().map(|i| i.ty);
+    expr.inputs().iter().copied().chain(results).any(|ty| ty.bits() == 64)
 }
 
 /// Whether the innermost axis can be walked four elements at a time in every slot.

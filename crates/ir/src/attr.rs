@@ -226,7 +226,7 @@ pub fn write_one<T: AttrType>(
 
 /// Declares an op's struct: fields are attributes, `= expr` their defaults.
 ///
-/// ```ignore
+/// ```text
 /// op! {
 ///     /// Softmax along one axis (ONNX Softmax).
 ///     pub struct Softmax { /// The axis. axis: i64 = -1 }

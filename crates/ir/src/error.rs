@@ -71,6 +71,19 @@ pub enum OpError {
     /// More than eight axes that do not coalesce.
     #[error("rank {0} is more than the 8 axes that are supported")]
     RankTooHigh(usize),
+    /// An expression over a symbol of another graph.
+    #[error(
+        "an expression uses symbol {0}, which this graph does not have; take it from this graph's builder"
+    )]
+    UnknownSymbol(u32),
+    /// An extent that is negative whatever the symbols are.
+    #[error("axis {axis} has the extent {extent}, which is negative")]
+    NegativeExtent {
+        /// Which axis.
+        axis: usize,
+        /// The extent.
+        extent: String,
+    },
     /// Two extents that must be equal and are not.
     #[error("{what}: {a} is not {b}")]
     ExtentMismatch {

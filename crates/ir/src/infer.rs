@@ -1,11 +1,12 @@
 //! What an op sees while its result types are inferred.
 
+use crate::attr::AttrValue;
 use crate::entity::ValueId;
 use crate::error::OpError;
 use crate::graph::Constraint;
 use crate::ops::Op;
 use crate::shape::{ValueType, display_dim};
-use pumice_types::{DType, DimExpr, SymbolTable};
+use pumice_types::{DType, DimExpr, SymbolTable, Var};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 
@@ -218,6 +219,7 @@ pub fn infer_node<'a>(
             return Err(OpError::MissingOperand(operand));
         }
     }
+    only_known_symbols(op, symbols)?;
     let operands: Vec<Option<&ValueType>> = inputs.iter().map(|v| v.map(ty)).collect();
     let constants = |i: usize| inputs.get(i).copied().flatten().and_then(constant);
     let infer = Infer::new(symbols, names, &operands, &constants);
@@ -230,5 +232,33 @@ pub fn infer_node<'a>(
     if let Some(t) = types.iter().find(|t| t.rank() > 8) {
         return Err(OpError::RankTooHigh(t.rank()));
     }
+    types.iter().try_for_each(|t| no_negative_extent(&t.shape, symbols))?;
     Ok((types, constraints))
+}
+
+/// Attributes are expressions over this graph's symbols.
+fn only_known_symbols(op: &Op, symbols: &SymbolTable) -> Result<(), OpError> {
+    let check = |d: &DimExpr| {
+        let unknown = d.vars().into_iter().find_map(|v| match v {
+            Var::Symbol(id) if id.0 as usize >= symbols.len() => Some(id.0),
+            _ => None,
+        });
+        unknown.map_or(Ok(()), |id| Err(OpError::UnknownSymbol(id)))
+    };
+    op.attrs().iter().try_for_each(|(_, value)| match value {
+        AttrValue::Dim(d) => check(d),
+        AttrValue::Dims(list) => list.iter().try_for_each(check),
+        AttrValue::Type(ty) => ty.shape.iter().try_for_each(check),
+        _ => Ok(()),
+    })
+}
+
+fn no_negative_extent(shape: &[DimExpr], symbols: &SymbolTable) -> Result<(), OpError> {
+    let negative = |d: &DimExpr| d.bounds(symbols).1 < 0;
+    match shape.iter().position(negative) {
+        Some(axis) => {
+            Err(OpError::NegativeExtent { axis, extent: crate::shape::display_dim(&shape[axis], symbols) })
+        }
+        None => Ok(()),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Graph`] is finished and immutable: nodes in an order in which every operand is defined before it is used,
 //! values with their types, outputs, feeds, and the constraints between symbols. It is made by a [`GraphBuilder`],
-//! read from `.ir` text, or made from another graph by [`Patch`]es; [`verify`] states every rule and reports every
+//! read from `.ir` text, or made from another graph by [`Patch`]es; [`verify()`] states every rule and reports every
 //! violation. An op is one line in [`for_each_op!`] and one file under `ops/`.
 //!
 //! Nothing here evaluates, optimizes or lowers.

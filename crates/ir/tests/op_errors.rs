@@ -4,7 +4,7 @@ use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
-use pumice_types::{DType, DimExpr, Tensor};
+use pumice_types::{DType, DimExpr, SymbolId, Tensor};
 
 /// The one mistake of a graph.
 fn mistake(build: impl FnOnce(&GraphBuilder) -> Value) -> OpError {
@@ -50,6 +50,10 @@ refuses! {
         => OpError::AxisOutOfRange { axis: 3, rank: 2 },
     squeeze_of_more_than_one: |g| g.squeeze(g.input("x", f32([2, 5])), &[0]) => OpError::ExtentMismatch { .. },
     unsqueeze_twice: |g| g.unsqueeze(g.input("x", f32([2])), &[0, -3]) => OpError::DuplicateAxis(-3),
+    symbol_of_another_graph: |g| g.expand_to(g.input("x", f32([1])), vec![DimExpr::symbol(SymbolId(0))])
+        => OpError::UnknownSymbol(0),
+    negative_extent: |g| g.input("x", f32([DimExpr::constant(2), DimExpr::constant(-1)]))
+        => OpError::NegativeExtent { axis: 1, .. },
     rank_9: |g| g.unsqueeze(g.input("x", f32([1, 1, 1, 1, 1, 1, 1])), &[0, 1]) => OpError::RankTooHigh(9),
     expand_to_another_extent: |g| g.expand(g.input("x", f32([3])), &[4]) => OpError::BroadcastMismatch { .. },
     negative_shape: |g| g.expand(g.input("x", f32([1])), &[-1]) => OpError::Invalid(_),

@@ -43,7 +43,7 @@ pub struct Features {
     pub int64: bool,
     /// Lanes of a subgroup.
     pub subgroup_size: u32,
-    /// Subgroup arithmetic (reductions) in compute shaders.
+    /// Subgroup arithmetic (reductions) and shuffles in compute shaders.
     pub subgroup_arithmetic: bool,
     /// NaN, infinities and signed zeros of f32 are preserved.
     pub preserve_special_f32: bool,

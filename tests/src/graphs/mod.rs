@@ -1,7 +1,10 @@
 //! Graphs that suites share: small ones written by hand, random ones, and the corpus of wide ones.
 
+pub mod careless;
 pub mod corpus;
 pub mod random;
+pub mod series;
+pub mod trial;
 
 use pumice_ir::{Graph, GraphBuilder, f32, sym};
 

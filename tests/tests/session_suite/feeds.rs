@@ -1,110 +1,239 @@
-//! Feeds: whole, prefix and rows, taken before any state is written, while callers read what was before.
+//! Feeds: whole, prefix and row, from snapshots taken before any state is written.
 
-use crate::{floats, numbers};
-use pumice_compile::Options;
-use pumice_ir::{FeedKind, GraphBuilder, f32, i32, sym};
-use pumice_runtime::RuntimeError;
+use crate::common::*;
+use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, sym};
+use pumice_runtime::{RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, DimExpr, TensorView};
+use pumice_types::{DType, DimExpr};
 
-on_every_device!(two_states_swap, prefixes_of_the_actual_extent, rows_by_scalars);
+on_every_device!(
+    two_states_swap,
+    three_states_turn_and_one_reads_what_it_writes,
+    a_prefix_as_long_as_a_symbol,
+    rows_where_scalars_say,
+    rows_out_of_range_change_nothing,
+    outputs_show_what_was_before,
+    several_feeds_into_one_state,
+    narrower_states_are_fed,
+);
 
-/// Two states feed each other, and one more counts.
-fn two_states_swap(lab: &Lab) {
+fn state(s: &mut Session, name: &str) -> Vec<f32> {
+    floats(&s.state(name).unwrap_or_else(|e| panic!("{e}")).read().unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Nothing but two reads and two feeds: whoever writes first must not be seen by the other.
+pub fn two_states_swap(lab: &Lab) {
     let g = GraphBuilder::new("swap");
-    let (a, b) = (g.state("a", f32([3u64])), g.state("b", f32([3u64])));
-    let n = g.state("n", f32([3u64]));
+    let (a, b) = (g.state("a", f32([5u64])), g.state("b", f32([5u64])));
     g.output("a", g.state_read(a));
     g.output("b", g.state_read(b));
-    g.output("n", g.add(g.state_read(n), g.constant_scalar(DType::F32, 1.0)));
     g.feed("a", b, FeedKind::Whole);
     g.feed("b", a, FeedKind::Whole);
-    g.feed("n", n, FeedKind::Whole);
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
+    let exe = load(lab, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
-    let start = [[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]];
-    s.state("a").expect("there").write_f32(&start[0]).expect("bound");
-    s.state("b").expect("there").write_f32(&start[1]).expect("bound");
-    for k in 0..4 {
-        let out = s.run(&[]).expect("runs");
-        assert_eq!(floats(out.get("a").expect("there")), start[k % 2], "before the feed of run {k}");
-        assert_eq!(floats(out.get("b").expect("there")), start[1 - k % 2]);
-        assert_eq!(floats(out.get("n").expect("there")), [k as f32 + 1.0; 3]);
-        assert_eq!(floats(&s.state("a").expect("there").read().expect("after it")), start[1 - k % 2]);
+    let mut v = [wave(5, 1), wave(5, 2)];
+    s.state("a").expect("there").write_f32(&v[0]).expect("written");
+    s.state("b").expect("there").write_f32(&v[1]).expect("written");
+    for turn in 0..5 {
+        let y = s.run(&[]).expect("runs");
+        assert_eq!([out(&y, "a"), out(&y, "b")], v, "turn {turn}");
+        v.swap(0, 1);
+        assert_eq!([state(&mut s, "a"), state(&mut s, "b")], v, "turn {turn}");
     }
-    // Behind each other in one submission the swaps come one after the other.
-    let out = s.run_steps(&[], 3).expect("runs");
-    assert_eq!(floats(out.get("a").expect("there")), start[0]);
-    assert_eq!(floats(out.get("n").expect("there")), [7.0; 3]);
+    let y = s.run_steps(&[], 6).expect("six in one submission");
+    v.swap(0, 1);
+    assert_eq!([out(&y, "a"), out(&y, "b")], v, "the last replay saw them swapped once more");
+    v.swap(0, 1);
+    assert_eq!([state(&mut s, "a"), state(&mut s, "b")], v);
 }
 
-/// The state takes as many rows as the input has; the others stay.
-fn prefixes_of_the_actual_extent(lab: &Lab) {
+/// a ← b, b ← c, c ← 2c + a, all of the values before.
+pub fn three_states_turn_and_one_reads_what_it_writes(lab: &Lab) {
+    let g = GraphBuilder::new("turn");
+    let [a, b, c] = ["a", "b", "c"].map(|n| g.state(n, f32([4u64])));
+    let (ra, rb, rc) = (g.state_read(a), g.state_read(b), g.state_read(c));
+    g.output("b", rb);
+    g.output("c", rc);
+    g.output("mixed", g.add(g.add(rc, rc), ra));
+    g.feed("mixed", c, FeedKind::Whole);
+    g.feed("b", a, FeedKind::Whole);
+    g.feed("c", b, FeedKind::Whole);
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let mut v = [wave(4, 1), wave(4, 2), wave(4, 3)];
+    for (name, v) in ["a", "b", "c"].iter().zip(&v) {
+        s.state(name).expect("there").write_f32(v).expect("written");
+    }
+    for turn in 0..6 {
+        s.run(&[]).expect("runs");
+        let [a, b, c] = v;
+        let mixed = zip(&c, &a, |c, a| c + c + a);
+        v = [b, c, mixed];
+        assert_eq!(["a", "b", "c"].map(|n| state(&mut s, n)), v, "turn {turn}");
+    }
+}
+
+/// s\[0..n) = x + s\[0..1), s\[6, 2\].
+pub fn a_prefix_as_long_as_a_symbol(lab: &Lab) {
     let g = GraphBuilder::new("prefix");
-    let x = g.input("x", f32([sym("n", 0..=5), 2.into()]));
-    let s = g.state("s", f32([5u64, 2]));
-    let mirror = g.state("whole_rows", f32([2u64, 5]));
-    let n = g.dim_of(x, 0);
-    g.output("y", g.mul(x, g.constant_scalar(DType::F32, 2.0)));
-    g.output("t", g.transpose(x, &[1, 0]));
-    g.output("sum", g.reduce_sum(g.state_read(s), &[0, 1], false));
-    g.feed("y", s, FeedKind::Prefix { axis: 0, len: n.clone() });
-    g.feed("t", mirror, FeedKind::Prefix { axis: 1, len: n });
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let mut session = exe.session().expect("a session");
-    let mut want = vec![0f32; 10];
-    for n in [3u64, 5, 0, 1, 4] {
-        let x = numbers(2 * n as usize, n);
-        let before: f32 = want.iter().sum();
-        let out = session.run(&[("x", TensorView::f32(&x, [n, 2]))]).expect("runs");
-        assert_eq!(floats(out.get("sum").expect("there")), [before], "the feed comes last");
-        x.iter().enumerate().for_each(|(i, v)| want[i] = 2.0 * v);
-        assert_eq!(floats(&session.state("s").expect("there").read().expect("after")), want, "{n} rows");
-        let mirrored = floats(&session.state("whole_rows").expect("there").read().expect("after"));
-        let expected: Vec<f32> = (0..10).map(|i| want[i % 5 * 2 + i / 5] / 2.0).collect();
-        assert_eq!(mirrored, expected, "{n} columns");
+    let x = g.input("x", f32([sym("n", 0..=6), 2.into()]));
+    let s = g.state("s", f32([6u64, 2]));
+    let t = g.state("t", f32([2u64, 6]));
+    let y = g.add(x, g.narrow(g.state_read(s), 0, 0u64, 1u64));
+    g.output("y", y);
+    g.feed("y", s, FeedKind::Prefix { axis: 0, len: g.dim_of(x, 0) });
+    // The other axis, and a length that is not the output's.
+    g.output("turned", g.transpose(y, &[1, 0]));
+    let half = g.dim_of(x, 0).floor_div(&DimExpr::constant(2));
+    g.feed("turned", t, FeedKind::Prefix { axis: 1, len: half });
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let (mut rows, mut turned) = (wave(12, 50), vec![0f32; 12]);
+    s.state("s").expect("there").write_f32(&rows).expect("written");
+    for (turn, n) in [3usize, 0, 6, 1, 4, 5].into_iter().enumerate() {
+        let x = wave(2 * n, turn as u32);
+        let y = zip(&x, &rows[..2], |x, s| x + s);
+        let got = s.run(&[("x", tensor(&x, &[n as u64, 2]).view())]).expect("runs");
+        assert_eq!(out(&got, "y"), y, "n {n}");
+        rows[..2 * n].copy_from_slice(&y);
+        for j in 0..n / 2 {
+            (turned[j], turned[6 + j]) = (y[2 * j], y[2 * j + 1]);
+        }
+        assert_eq!(state(&mut s, "s"), rows, "n {n}");
+        assert_eq!(state(&mut s, "t"), turned, "n {n}");
     }
 }
 
-/// Rows [src, src + count) of an output become rows [dst, dst + count) of a state; out of range is refused.
-fn rows_by_scalars(lab: &Lab) {
+/// s\[dst..dst + count) = y\[src..src + count), s\[8, 3\], y\[5, 3\] = 2x.
+fn rows_graph() -> Graph {
     let g = GraphBuilder::new("rows");
-    let x = g.input("x", f32([4u64, 3]));
-    let s = g.state("s", f32([6u64, 3]));
-    let scalar = |name: &str, max: f64| g.scalar(name, i32::<u64>([]), 0.0, max, 0.0);
-    let (src, dst, count) = (scalar("src", 4.0), scalar("dst", 6.0), scalar("count", 4.0));
-    let [src, dst, count]: [DimExpr; 3] = [src, dst, count].map(|v| g.scalar_expr(v));
-    g.output("y", g.neg(x));
+    let x = g.input("x", f32([5u64, 3]));
+    let scalar = |name: &str, max: f64| g.scalar(name, pumice_ir::i32::<u64>([]), -4.0, max, 0.0);
+    let [src, dst, count] =
+        [("src", 9.0), ("dst", 9.0), ("count", 9.0)].map(|(n, m)| g.scalar_expr(scalar(n, m)));
+    let s = g.state("s", f32([8u64, 3]));
+    let calls = g.state("calls", f32([1u64]));
+    g.state_write(calls, g.add(g.state_read(calls), g.constant_scalar(DType::F32, 1.0)));
+    g.output("y", g.add(x, x));
     g.feed("y", s, FeedKind::Row { axis: 0, src, dst, count });
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let mut session = exe.session().expect("a session");
-    let mut want = [0f32; 18];
-    for (i, (src, dst, count)) in
-        [(0usize, 0usize, 1usize), (1, 3, 3), (2, 2, 2), (0, 0, 0), (3, 5, 1)].into_iter().enumerate()
+    g.build().expect("sound")
+}
+
+fn set_scalars(s: &mut Session, [src, dst, count]: [i64; 3]) {
+    s.set_scalar("src", src).expect("in range");
+    s.set_scalar("dst", dst).expect("in range");
+    s.set_scalar("count", count).expect("in range");
+}
+
+pub fn rows_where_scalars_say(lab: &Lab) {
+    let exe = load(lab, &rows_graph());
+    let mut s = exe.session().expect("a session");
+    let mut rows = wave(24, 60);
+    s.state("s").expect("there").write_f32(&rows).expect("written");
+    for (turn, at) in
+        [[0, 0, 1], [4, 7, 1], [1, 2, 3], [0, 3, 5], [2, 5, 0], [5, 8, 0]].into_iter().enumerate()
     {
-        let x = numbers(12, i as u64);
-        for (name, v) in [("src", src), ("dst", dst), ("count", count)] {
-            session.set_scalar(name, v as i64).expect("in range");
-        }
-        session.run(&[("x", TensorView::f32(&x, [4, 3]))]).expect("runs");
-        for r in 0..count {
-            (0..3).for_each(|c| want[(dst + r) * 3 + c] = -x[(src + r) * 3 + c]);
-        }
-        let got = floats(&session.state("s").expect("there").read().expect("after"));
-        assert_eq!(
-            got.iter().map(|v| v + 0.0).collect::<Vec<_>>(),
-            want.iter().map(|v| v + 0.0).collect::<Vec<_>>()
-        );
+        set_scalars(&mut s, at);
+        let x = wave(15, turn as u32);
+        let y = map(&x, |v| 2.0 * v);
+        let got = s.run(&[("x", tensor(&x, &[5, 3]).view())]).expect("runs");
+        assert_eq!(out(&got, "y"), y);
+        let [src, dst, count] = at.map(|v| 3 * v as usize);
+        rows[dst..dst + count].copy_from_slice(&y[src..src + count]);
+        assert_eq!(state(&mut s, "s"), rows, "{at:?}");
+        let last = s.state("s").expect("there").read_row(7).expect("one row");
+        assert_eq!(floats(&last), rows[21..]);
     }
-    let before = session.state("s").expect("there").read().expect("whole");
-    for (src, dst, count) in [(2i64, 0i64, 3i64), (0, 5, 2)] {
-        for (name, v) in [("src", src), ("dst", dst), ("count", count)] {
-            session.set_scalar(name, v).expect("in range alone");
-        }
-        let x = [0f32; 12];
-        let refused = session.run(&[("x", TensorView::f32(&x, [4, 3]))]);
-        assert!(matches!(refused, Err(RuntimeError::RunCheck { .. })), "{refused:?}");
+}
+
+fn rows_out_of_range_change_nothing(lab: &Lab) {
+    let exe = load(lab, &rows_graph());
+    let mut s = exe.session().expect("a session");
+    let rows = wave(24, 60);
+    s.state("s").expect("there").write_f32(&rows).expect("written");
+    let x = tensor(&wave(15, 1), &[5, 3]);
+    for at in [[4, 0, 2], [0, 7, 2], [-1, 0, 1], [0, -1, 1], [0, 0, -1], [6, 0, 0], [0, 9, 0], [0, 0, 6]] {
+        set_scalars(&mut s, at);
+        refused!(run(&mut s, &x), RuntimeError::RunCheck { replay: 0, .. }, "state s");
+        assert_eq!((state(&mut s, "s"), state(&mut s, "calls")), (rows.clone(), vec![0.0]), "{at:?}");
+        refused!(s.outputs(), RuntimeError::NoResults, "run");
     }
-    assert_eq!(session.state("s").expect("there").read().expect("whole"), before, "nothing was written");
-    assert!(matches!(session.set_scalar("src", 5), Err(RuntimeError::ScalarRange { .. })));
+    set_scalars(&mut s, [0, 0, 5]);
+    run(&mut s, &x).expect("goes on");
+    let twice = map(&floats(&x), |v| 2.0 * v);
+    assert_eq!(state(&mut s, "s"), [&twice[..], &rows[15..]].concat());
+    assert_eq!(state(&mut s, "calls"), [1.0]);
+}
+
+/// An output that is the fed state reads as it was; a part of it too.
+fn outputs_show_what_was_before(lab: &Lab) {
+    let g = GraphBuilder::new("before");
+    let x = g.input("x", f32([4u64, 2]));
+    let s = g.state("s", f32([4u64, 2]));
+    let old = g.state_read(s);
+    g.output("old", old);
+    g.output("row", g.narrow(old, 0, 2u64, 1u64));
+    g.output("new", g.add(old, x));
+    g.feed("new", s, FeedKind::Whole);
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let mut sum = vec![0f32; 8];
+    for seed in 0..4 {
+        let x = wave(8, seed);
+        let asked = s.run_read(&[("x", tensor(&x, &[4, 2]).view())], &[1, 0]).expect("runs");
+        assert_eq!([floats(&asked[0]), floats(&asked[1])], [sum[4..6].to_vec(), sum.clone()], "run {seed}");
+        assert_eq!(s.output_row("old", 3).expect("in part"), tensor(&sum[6..], &[2]));
+        sum = zip(&sum, &x, |s, x| s + x);
+        assert_eq!(state(&mut s, "s"), sum);
+        assert_eq!(floats(&s.output("new").expect("there")), sum);
+    }
+}
+
+/// In the order in which they were declared; the source may be the state itself.
+fn several_feeds_into_one_state(lab: &Lab) {
+    let g = GraphBuilder::new("several");
+    let x = g.input("x", f32([6u64]));
+    let s = g.state("s", f32([6u64]));
+    g.output("x", x);
+    g.output("old", g.state_read(s));
+    let rows = |src: i64, dst: i64, count: i64| {
+        let [src, dst, count] = [src, dst, count].map(DimExpr::constant);
+        FeedKind::Row { axis: 0, src, dst, count }
+    };
+    g.feed("x", s, FeedKind::Prefix { axis: 0, len: DimExpr::constant(4) });
+    // Overlapping rows of the state itself, moved by one: from the snapshot.
+    g.feed("old", s, rows(0, 1, 3));
+    g.feed("old", s, rows(5, 5, 1));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let mut now = wave(6, 9);
+    s.state("s").expect("there").write_f32(&now).expect("written");
+    for seed in 0..4 {
+        let x = wave(6, seed);
+        let old = now.clone();
+        now[..4].copy_from_slice(&x[..4]);
+        now[1..4].copy_from_slice(&old[..3]);
+        let y = s.run(&[("x", row(&x))]).expect("runs");
+        assert_eq!((out(&y, "old"), state(&mut s, "s")), (old, now.clone()), "run {seed}");
+    }
+}
+
+/// An f32 output into f16 and bf16 states: rounded once.
+fn narrower_states_are_fed(lab: &Lab) {
+    let g = GraphBuilder::new("narrow");
+    let x = g.input("x", f32([4u64]));
+    for (name, dtype) in [("half", DType::F16), ("brain", DType::BF16)] {
+        let s = g.state(name, pumice_ir::tensor(dtype, [4u64]));
+        let fed = format!("{name} fed");
+        g.output(&fed, g.cast(x, dtype));
+        g.feed(&fed, s, FeedKind::Whole);
+        g.output(name, g.cast(g.state_read(s), DType::F32));
+    }
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let x = [0.1f32, -3.3333, 1000.7, 1.0 + 1.0 / 512.0];
+    s.run(&[("x", row(&x))]).expect("runs");
+    let y = s.run(&[("x", row(&[0.0; 4]))]).expect("runs");
+    assert_eq!(out(&y, "half"), map(&x, |v| half::f16::from_f32(v).to_f32()));
+    assert_eq!(out(&y, "brain"), map(&x, |v| half::bf16::from_f32(v).to_f32()));
 }

@@ -1,80 +1,165 @@
-//! Inputs by name, in any order, bound and kept; what is wrong is refused by name before anything runs.
+//! Inputs: by name in any order, kept, bound once for many runs, passed through, of every boundary dtype.
 
-use crate::floats;
-use pumice_compile::Options;
-use pumice_ir::{GraphBuilder, f32, i32};
-use pumice_runtime::{RunOptions, RuntimeError};
+use crate::common::*;
+use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
+use pumice_runtime::{NameKind, RunOptions, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::TensorView;
+use pumice_types::{DType, Tensor, TensorView};
 
-on_every_device!(by_name_in_any_order, bound_and_kept);
+on_every_device!(
+    names_decide_not_positions,
+    kept_values_need_not_be_given,
+    bound_values_stay_until_given,
+    every_dtype_passes_the_boundary,
+    empty_and_rank_0_inputs,
+);
 
-fn by_name_in_any_order(lab: &Lab) {
-    let g = GraphBuilder::new("inputs");
-    let (a, b) = (g.input("a", f32([3u64])), g.input("b", f32([3u64])));
-    let i = g.input("i", i32([2u64]));
-    g.output("y", g.sub(a, b));
-    g.output("z", g.gather(a, i, 0));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let mut s = exe.session().expect("a session");
-    let (av, bv) = (TensorView::f32(&[5.0, 6.0, 7.0], [3]), TensorView::f32(&[1.0, 2.0, 3.0], [3]));
-    let iv = TensorView::i32(&[2, -3], [2]);
-    for inputs in [[("a", av), ("b", bv), ("i", iv)], [("i", iv), ("b", bv), ("a", av)]] {
-        let out = s.run(&inputs).expect("runs");
-        assert_eq!(floats(out.get("y").expect("there")), [4.0; 3]);
-        assert_eq!(floats(out.get("z").expect("there")), [7.0, 5.0]);
-    }
-    let refused = |r: Result<pumice_runtime::Outputs, RuntimeError>| r.expect_err("refused");
-    assert!(
-        matches!(refused(s.run(&[("a", av), ("i", iv)])), RuntimeError::MissingInputs { names } if names == ["b"])
-    );
-    assert!(matches!(refused(s.run(&[("a", av), ("b", bv), ("i", iv), ("c", bv)])),
-        RuntimeError::UnknownName { name, .. } if name == "c"));
-    assert!(matches!(
-        refused(s.run(&[("a", av), ("a", av), ("b", bv), ("i", iv)])),
-        RuntimeError::Duplicate { .. }
-    ));
-    let short = TensorView::f32(&[5.0, 6.0], [2]);
-    assert!(matches!(
-        refused(s.run(&[("a", short), ("b", bv), ("i", iv)])),
-        RuntimeError::Extent { given: 2, .. }
-    ));
-    assert!(matches!(refused(s.run(&[("a", iv), ("b", bv), ("i", iv)])), RuntimeError::DType { .. }));
-    // What was refused left the last results where they were.
-    assert_eq!(floats(&s.output("y").expect("of the last run")), [4.0; 3]);
-    // An index outside is reported by node, or asked for.
-    let outside = TensorView::i32(&[0, 3], [2]);
-    let error = refused(s.run(&[("a", av), ("b", bv), ("i", outside)]));
-    assert!(
-        matches!(&error, RuntimeError::Status(status) if status.first == [("gather".to_owned(), 1)]),
-        "{error}"
-    );
-    let report = RunOptions { on_status: pumice_runtime::OnStatus::Report, ..RunOptions::default() };
-    let out = s.run_with(&[("a", av), ("b", bv), ("i", outside)], &report).expect("reported");
-    assert_eq!(floats(out.get("z").expect("there")), [5.0, 0.0], "outside reads 0");
-    assert!(!s.status().is_clean());
-    s.run(&[("a", av), ("b", bv), ("i", iv)]).expect("runs");
-    assert!(s.status().is_clean(), "the report does not outlive its run");
+/// y = a·4 − b + c, which tells the three apart.
+fn graph() -> Graph {
+    let g = GraphBuilder::new("three");
+    let n = sym("n", 1..=5);
+    let [a, b, c] = ["a", "b", "c"].map(|name| g.input(name, f32([n.clone()])));
+    let a = g.mul(a, g.constant_scalar(DType::F32, 4.0));
+    g.output("y", g.add(g.sub(a, b), c));
+    g.build().expect("sound")
 }
 
-fn bound_and_kept(lab: &Lab) {
-    let g = GraphBuilder::new("kept");
-    let (a, b) = (g.input("a", f32([2u64])), g.input("b", f32([2u64])));
-    g.output("y", g.add(g.mul(a, a), b));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
+fn plain([a, b, c]: [&[f32]; 3]) -> Vec<f32> {
+    zip(&zip(a, b, |a, b| a * 4.0 - b), c, |ab, c| ab + c)
+}
+
+fn names_decide_not_positions(lab: &Lab) {
+    let exe = load(lab, &graph());
     let mut s = exe.session().expect("a session");
-    s.bind_input("a", TensorView::f32(&[2.0, 3.0], [2])).expect("bound");
-    for k in 0..3 {
-        let b = [k as f32, 1.0];
-        let out = s.run(&[("b", TensorView::f32(&b, [2]))]).expect("a is bound");
-        assert_eq!(floats(out.at(0).expect("one")), [4.0 + k as f32, 10.0]);
+    let values = [wave(4, 1), wave(4, 2), wave(4, 3)];
+    let [a, b, c] = values.each_ref().map(|v| row(v));
+    let want = plain(values.each_ref().map(Vec::as_slice));
+    for given in
+        [[("a", a), ("b", b), ("c", c)], [("c", c), ("a", a), ("b", b)], [("b", b), ("c", c), ("a", a)]]
+    {
+        assert_eq!(out(&s.run(&given).expect("runs"), "y"), want);
     }
+    // One tensor for all three.
+    assert_eq!(
+        out(&s.run(&[("a", a), ("b", a), ("c", a)]).expect("runs"), "y"),
+        map(&values[0], |v| v * 4.0)
+    );
+}
+
+fn kept_values_need_not_be_given(lab: &Lab) {
+    let exe = load(lab, &graph());
+    let mut s = exe.session().expect("a session");
     let keep = RunOptions { keep: true, ..RunOptions::default() };
-    match s.run_with(&[("a", TensorView::f32(&[1.0, 1.0], [2]))], &keep) {
-        Ok(out) => assert_eq!(floats(out.at(0).expect("one")), [3.0, 2.0], "b of the last run"),
-        Err(e) => assert!(matches!(&e, RuntimeError::InputNotKept { names } if names == &["b"]), "{e}"),
+    let v = [wave(3, 1), wave(3, 2), wave(3, 3), wave(3, 4)];
+    refused!(s.run_with(&[], &keep), RuntimeError::MissingInputs { names } if names.len() == 3, "`a`", "`c`");
+    s.run(&[("a", row(&v[0])), ("b", row(&v[1])), ("c", row(&v[2]))]).expect("runs");
+    refused!(s.run(&[("b", row(&v[3]))]), RuntimeError::MissingInputs { names } if names == &["a", "c"], "keep");
+    for _ in 0..2 {
+        let y = s.run_with(&[("b", row(&v[3]))], &keep).expect("a and c are kept");
+        assert_eq!(out(&y, "y"), plain([&v[0], &v[3], &v[2]]));
     }
-    let both = [("a", TensorView::f32(&[0.0, 0.0], [2])), ("b", TensorView::f32(&[8.0, 9.0], [2]))];
-    assert_eq!(floats(s.run(&both).expect("runs").at(0).expect("one")), [8.0, 9.0]);
-    assert!(matches!(s.run(&[]), Err(RuntimeError::MissingInputs { names }) if names == ["a", "b"]));
+    assert_eq!(out(&s.run_with(&[], &keep).expect("all kept"), "y"), plain([&v[0], &v[3], &v[2]]));
+    // Kept values keep their extents too.
+    let long = wave(4, 5);
+    refused!(
+        s.run_with(&[("a", row(&long))], &keep),
+        RuntimeError::DimConstraint { .. },
+        "`n`",
+        "`a`",
+        "`b`"
+    );
+    assert_eq!(out(&s.run_with(&[], &keep).expect("as before"), "y"), plain([&v[0], &v[3], &v[2]]));
+}
+
+fn bound_values_stay_until_given(lab: &Lab) {
+    let exe = load(lab, &graph());
+    let mut s = exe.session().expect("a session");
+    let v = [wave(2, 1), wave(2, 2), wave(2, 3), wave(2, 4)];
+    s.bind_input("c", row(&v[2])).expect("bound");
+    let check = |s: &mut Session, a: usize, c: usize| {
+        let y = s.run(&[("a", row(&v[a])), ("b", row(&v[1]))]).expect("c is bound");
+        assert_eq!(out(&y, "y"), plain([&v[a], &v[1], &v[c]]));
+    };
+    check(&mut s, 0, 2);
+    check(&mut s, 3, 2);
+    s.bind_input("c", row(&v[3])).expect("bound again");
+    check(&mut s, 0, 3);
+    let y = s.run(&[("a", row(&v[0])), ("b", row(&v[1])), ("c", row(&v[0]))]).expect("given");
+    assert_eq!(out(&y, "y"), plain([&v[0], &v[1], &v[0]]));
+    let missing = s.run(&[("a", row(&v[0])), ("b", row(&v[1]))]);
+    refused!(missing, RuntimeError::MissingInputs { names } if names == &["c"], "`c`");
+    s.bind_input("c", row(&v[2])).expect("bound");
+    s.unbind_input("c").expect("unbound");
+    let missing = s.run(&[("a", row(&v[0])), ("b", row(&v[1]))]);
+    refused!(missing, RuntimeError::MissingInputs { .. }, "`c`");
+    const INPUT: NameKind = NameKind::Input;
+    refused!(s.bind_input("d", row(&v[0])), RuntimeError::UnknownName { kind: INPUT, .. }, "`d`");
+    refused!(s.unbind_input("d"), RuntimeError::UnknownName { kind: INPUT, .. }, "`d`");
+    let six = wave(6, 1);
+    refused!(s.bind_input("c", row(&six)), RuntimeError::SymbolRange { value: 6, max: 5, .. }, "`n`", "`c`");
+    let bits = [0i32; 2];
+    refused!(s.bind_input("c", TensorView::i32(&bits, [2])), RuntimeError::DType { .. }, "`c`");
+    s.bind_input("c", row(&v[2])).expect("bound");
+    check(&mut s, 0, 2);
+}
+
+/// Every dtype in, the same bits out, beside a computation that keeps the device busy.
+fn every_dtype_passes_the_boundary(lab: &Lab) {
+    use DType::*;
+    const DTYPES: [DType; 12] = [F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64, Bool];
+    let g = GraphBuilder::new("boundary");
+    for d in DTYPES {
+        let x = g.input(&format!("{d}"), pumice_ir::tensor(d, [sym("n", 0..=9)]));
+        g.output(&format!("same {d}"), x);
+        g.output(&format!("turned {d}"), g.slice(x, &[-1], &[i64::MIN], &[0], &[-1]));
+    }
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    for n in [9u64, 1, 0, 4] {
+        let bytes = |d: DType, i: u64, b: u64| match d {
+            Bool => (i % 2) as u8,
+            // No NaNs of two bytes: their payload may change where they are computed with.
+            F16 | BF16 if b == 1 => (i * 7 + 0x38) as u8,
+            F32 if b == 3 => (i * 5 + 0x3c) as u8,
+            _ => (i * 37 + b * 101 + 3) as u8,
+        };
+        let element =
+            |d: DType, i: u64| (0..d.natural_bytes()).map(move |b| bytes(d, i, b)).collect::<Vec<u8>>();
+        let tensors = DTYPES.map(|d| {
+            let all = (0..n).flat_map(|i| element(d, i)).collect();
+            Tensor::from_bytes(d, &[n], all).expect("n elements")
+        });
+        let names = DTYPES.map(|d| format!("{d}"));
+        let given: Vec<(&str, TensorView<'_>)> =
+            names.iter().map(String::as_str).zip(tensors.iter().map(Tensor::view)).collect();
+        let y = s.run(&given).expect("runs");
+        for (d, tensor) in DTYPES.iter().zip(&tensors) {
+            assert_eq!(y.get(&format!("same {d}")).expect("there"), tensor, "{d} of {n}");
+            let turned: Vec<u8> = (0..n).rev().flat_map(|i| element(*d, i)).collect();
+            assert_eq!(y.get(&format!("turned {d}")).expect("there").bytes(), turned, "{d} of {n}");
+        }
+    }
+}
+
+fn empty_and_rank_0_inputs(lab: &Lab) {
+    let g = GraphBuilder::new("edges");
+    let x = g.input("x", f32([sym("n", 0..=3), 2.into()]));
+    let (c, i) = (g.input("c", f32::<u64>([])), g.input("i", i32::<u64>([])));
+    g.output("y", g.mul(x, c));
+    g.output("sum", g.reduce_sum(x, &[0], false));
+    g.output("i", g.add(i, i));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    for n in [2usize, 0, 3] {
+        let x = wave(2 * n, n as u32);
+        let (c, i) = ([0.5f32], [n as i32]);
+        let x = tensor(&x, &[n as u64, 2]);
+        let given = [("x", x.view()), ("c", TensorView::f32(&c, [])), ("i", TensorView::i32(&i, []))];
+        let y = s.run(&given).expect("runs");
+        assert_eq!(y.get("y").expect("there").shape(), [n as u64, 2]);
+        assert_eq!(out(&y, "y"), map(&floats(&x), |v| v * 0.5));
+        let column = |j: usize| floats(&x).chunks(2).map(|r| r[j]).sum::<f32>();
+        assert_eq!(out(&y, "sum"), [column(0), column(1)]);
+        assert_eq!(ints(y.get("i").expect("there")), [2 * n as i32]);
+    }
 }

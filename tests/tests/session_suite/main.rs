@@ -1,33 +1,26 @@
-//! Suite of the session (A7): every ability on the interpreter and on the Vulkan device alike.
+//! Session suite (A7): what a user does with an executable and its sessions, on the interpreter and on the Vulkan
+//! device alike. What a test expects is computed in plain Rust beside it, or by the evaluator; never by a session.
 //!
-//! Data are small integers, so that sums are exact and both devices are held to the same numbers.
+//! Numbers are small multiples of an eighth wherever sums must be equal to the bit: then no order of summing rounds.
+
+#[macro_use]
+mod common;
 
 mod feeds;
 mod forks;
 mod host_steps;
 mod inputs;
 mod inspect;
+mod interrupted;
+mod merged;
 mod outputs;
 mod params;
+mod poison;
+mod reference;
+mod refusals;
 mod replays;
 mod states;
+mod status;
 mod symbols;
 mod threads;
-
-use pumice_types::Tensor;
-
-/// The values of an f32 tensor.
-fn floats(tensor: &Tensor) -> Vec<f32> {
-    tensor.to_vec().expect("f32")
-}
-
-/// `n` small integers that depend on `salt`.
-fn numbers(n: usize, salt: u64) -> Vec<f32> {
-    (0..n as u64).map(|i| (pumice_ir::sample::random(salt, i) % 9) as f32 - 4.0).collect()
-}
-
-/// a[m, k] · b[k, n].
-fn product(a: &[f32], b: &[f32], k: usize, n: usize) -> Vec<f32> {
-    let row = |r: &[f32]| (0..n).map(|j| (0..k).map(|i| r[i] * b[i * n + j]).sum()).collect::<Vec<f32>>();
-    a.chunks(k).flat_map(row).collect()
-}
+mod watched;

@@ -1,97 +1,211 @@
-//! All outputs, a subset in the asked order, twice the same, none; into the caller's memory; rows of one.
+//! Outputs: all, an asked subset in the asked order, into the caller's buffers, in part, again later.
 
-use crate::{floats, numbers};
-use pumice_compile::Options;
-use pumice_ir::{GraphBuilder, f32, sym};
-use pumice_runtime::{OutputBuffer, RuntimeError, Session};
+use crate::common::*;
+use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, sym};
+use pumice_runtime::{Executable, NameKind, OutputBuffer, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, TensorView};
+use pumice_types::{DType, Tensor, TensorView};
 
-on_every_device!(subsets_in_the_asked_order, partial_reads, leaves_and_casts_as_outputs);
+on_every_device!(
+    all_or_an_asked_subset,
+    into_the_callers_buffers,
+    in_part,
+    they_stay_until_the_next_run,
+    any_value_may_be_an_output,
+);
 
-/// y = 2x, z = x + 1 (twice an output), n = x in f16; x is f32[rows, 3], rows 1 to 6.
-fn session(lab: &Lab) -> Session {
+/// x\[n, 3\] → twice = 2x, sum\[n\], twice again under another name, and a state that counts runs.
+fn graph() -> Graph {
     let g = GraphBuilder::new("outputs");
-    let x = g.input("x", f32([sym("rows", 1..=6), 3.into()]));
-    let y = g.mul(x, g.constant_scalar(DType::F32, 2.0));
-    let z = g.add(x, g.constant_scalar(DType::F32, 1.0));
-    g.output("y", y);
-    g.output("z", z);
-    g.output("again", z);
-    g.output("n", g.cast(x, DType::F16));
-    lab.executable(&g.build().expect("sound"), &Options::default()).session().expect("a session")
+    let x = g.input("x", f32([sym("n", 1..=6), 3.into()]));
+    let twice = g.add(x, x);
+    g.output("twice", twice);
+    g.output("sum", g.reduce_sum(x, &[1], false));
+    g.output("again", twice);
+    let count = g.state("count", f32([1u64]));
+    let next = g.add(g.state_read(count), g.constant_scalar(DType::F32, 1.0));
+    g.state_write(count, next);
+    g.output("count", next);
+    g.build().expect("sound")
 }
 
-fn subsets_in_the_asked_order(lab: &Lab) {
-    let mut s = session(lab);
-    assert!(matches!(s.outputs(), Err(RuntimeError::NoResults)));
-    let x = numbers(12, 1);
-    let inputs = [("x", TensorView::f32(&x, [4, 3]))];
-    let doubled: Vec<f32> = x.iter().map(|v| 2.0 * v).collect();
-    let plus: Vec<f32> = x.iter().map(|v| v + 1.0).collect();
-    let out = s.run(&inputs).expect("runs");
-    assert_eq!(out.iter().map(|(n, _)| n).collect::<Vec<_>>(), ["y", "z", "again", "n"]);
-    assert_eq!(
-        (floats(out.at(0).expect("y")), floats(out.get("again").expect("z"))),
-        (doubled.clone(), plus.clone())
+/// What the outputs are in run `count`, in order.
+fn plain(x: &Tensor, count: f32) -> [Tensor; 4] {
+    let (values, n) = (floats(x), x.shape()[0]);
+    let sums: Vec<f32> = values.chunks(3).map(|r| r.iter().sum()).collect();
+    let twice = tensor(&map(&values, |v| 2.0 * v), &[n, 3]);
+    [twice.clone(), tensor(&sums, &[n]), twice, tensor(&[count], &[1])]
+}
+
+fn session(lab: &Lab) -> (Executable, Session) {
+    let exe = load(lab, &graph());
+    let s = exe.session().expect("a session");
+    (exe, s)
+}
+
+fn all_or_an_asked_subset(lab: &Lab) {
+    let (exe, mut s) = session(lab);
+    assert_eq!(["twice", "sum", "again", "count"].map(|n| exe.output_index(n).expect("there")), [0, 1, 2, 3]);
+    refused!(
+        exe.output_index("none"),
+        RuntimeError::UnknownName { kind: NameKind::Output, .. },
+        "`none`",
+        "`sum`"
     );
-    assert_eq!(out.get("n").expect("n").shape(), [4, 3]);
-    let asked = s.run_read(&inputs, &[2, 0, 2]).expect("runs");
-    assert_eq!(asked.iter().map(floats).collect::<Vec<_>>(), [plus.clone(), doubled.clone(), plus.clone()]);
-    assert!(s.run_read(&inputs, &[]).expect("runs").is_empty());
-    assert!(matches!(s.run_read(&inputs, &[0, 4]), Err(RuntimeError::OutputIndex { index: 4, count: 4 })));
-    let (mut y, mut z) = (vec![0f32; 12], vec![0f32; 12]);
-    s.run_into(&inputs, &mut [OutputBuffer::numbers(1, &mut z), OutputBuffer::numbers(0, &mut y)])
-        .expect("runs");
-    assert_eq!((y, z), (doubled, plus));
-    let mut short = vec![0f32; 11];
-    let wrong = s.run_into(&inputs, &mut [OutputBuffer::numbers(0, &mut short)]);
-    assert!(matches!(wrong, Err(RuntimeError::Length { expected: 48, given: 44, .. })));
+    let x = tensor(&wave(12, 1), &[4, 3]);
+    let want = plain(&x, 1.0);
+    let all = run(&mut s, &x).expect("runs");
+    assert_eq!(all.iter().map(|(n, _)| n).collect::<Vec<_>>(), ["twice", "sum", "again", "count"]);
+    assert_eq!((all.len(), all.is_empty()), (4, false));
+    assert_eq!(all.at(1).expect("there"), &want[1]);
+    refused!(all.at(4), RuntimeError::OutputIndex { index: 4, count: 4 }, "4");
+    refused!(all.get("none"), RuntimeError::UnknownName { .. }, "`none`");
+    assert_eq!(all.into_tensors(), want);
+    for (run, asked) in
+        [vec![3, 1], vec![1, 3, 0, 2], vec![2], vec![0, 0, 3, 0], vec![]].into_iter().enumerate()
+    {
+        let count = run as f32 + 2.0;
+        let want: Vec<Tensor> = asked.iter().map(|&o| plain(&x, count)[o].clone()).collect();
+        assert_eq!(s.run_read(&[("x", x.view())], &asked).expect("runs"), want, "{asked:?}");
+        assert_eq!(s.read_outputs(&[3]).expect("not asked for, but there"), [plain(&x, count)[3].clone()]);
+    }
+    refused!(s.run_read(&[("x", x.view())], &[0, 4]), RuntimeError::OutputIndex { index: 4, count: 4 }, "4");
+    refused!(s.read_outputs(&[9]), RuntimeError::OutputIndex { index: 9, .. }, "9");
+    assert_eq!(
+        floats(&s.state("count").expect("there").read().expect("reads")),
+        [6.0],
+        "refused before it ran"
+    );
 }
 
-fn partial_reads(lab: &Lab) {
-    let mut s = session(lab);
-    for rows in [6u64, 1, 4] {
-        let x = numbers(3 * rows as usize, rows);
-        s.execute(&[("x", TensorView::f32(&x, [rows, 3]))], &Default::default()).expect("runs");
-        let z: Vec<f32> = x.iter().map(|v| v + 1.0).collect();
-        assert_eq!(s.output_shape(1).expect("there"), [rows, 3]);
-        assert_eq!(floats(&s.output_row("z", rows - 1).expect("last")), z[z.len() - 3..]);
-        assert_eq!(floats(&s.output_range("z", 0, 0..rows).expect("all")), z);
-        let columns = s.output_range("z", 1, 1..3).expect("two columns");
-        assert_eq!(columns.shape(), [rows, 2]);
-        let expected: Vec<f32> = z.chunks(3).flat_map(|r| r[1..].to_vec()).collect();
-        assert_eq!(floats(&columns), expected);
-        assert!(
-            matches!(s.output_row("z", rows), Err(RuntimeError::Rows { .. })),
-            "trimmed to the actual rows"
-        );
-        let twice = s.read_outputs(&[1, 1]).expect("there");
-        assert_eq!(twice[0], twice[1]);
+fn into_the_callers_buffers(lab: &Lab) {
+    let (_, mut s) = session(lab);
+    let x = tensor(&wave(6, 2), &[2, 3]);
+    let (mut sum, mut twice, mut count) = ([0f32; 2], [0f32; 6], [0u8; 4]);
+    let mut buffers = [
+        OutputBuffer::numbers(1, &mut sum),
+        OutputBuffer::bytes(3, &mut count),
+        OutputBuffer::numbers(0, &mut twice),
+    ];
+    s.run_into(&[("x", x.view())], &mut buffers).expect("runs");
+    let want = plain(&x, 1.0);
+    assert_eq!((sum.to_vec(), twice.to_vec()), (floats(&want[1]), floats(&want[0])));
+    assert_eq!(f32::from_le_bytes(count), 1.0);
+    let mut long = [7f32; 3];
+    let refusal = s.run_into(&[("x", x.view())], &mut [OutputBuffer::numbers(1, &mut long)]);
+    refused!(refusal, RuntimeError::Length { expected: 8, given: 12, .. }, "`sum`");
+    let refusal = s.run_into(&[("x", x.view())], &mut [OutputBuffer::numbers(7, &mut long)]);
+    refused!(refusal, RuntimeError::OutputIndex { index: 7, .. }, "7");
+    assert_eq!(long, [7.0; 3]);
+    assert_eq!(
+        floats(&s.state("count").expect("there").read().expect("reads")),
+        [1.0],
+        "refused before it ran"
+    );
+    assert_eq!(s.output("twice").expect("the last results"), want[0]);
+    let mut bytes = vec![0; 8];
+    s.read_output_into(1, &mut bytes).expect("reads");
+    assert_eq!(bytes, want[1].bytes());
+    refused!(s.read_output_into(1, &mut [0; 4]), RuntimeError::Length { .. }, "`sum`");
+}
+
+fn in_part(lab: &Lab) {
+    let (_, mut s) = session(lab);
+    refused!(s.output("sum"), RuntimeError::NoResults, "run");
+    refused!(s.outputs(), RuntimeError::NoResults, "run");
+    refused!(s.output_row("twice", 0), RuntimeError::NoResults, "run");
+    for n in [5u64, 1, 6] {
+        let x = tensor(&wave(3 * n as usize, n as u32), &[n, 3]);
+        s.run_read(&[("x", x.view())], &[]).expect("runs");
+        assert_eq!(s.output_shape(0).expect("there"), [n, 3]);
+        let twice = floats(&plain(&x, 0.0)[0]);
+        assert_eq!(s.output_row("twice", n - 1).expect("the last"), tensor(&twice[twice.len() - 3..], &[3]));
+        for (start, end) in [(0, n), (n - 1, n), (0, 1), (n, n)] {
+            let want = tensor(&twice[3 * start as usize..3 * end as usize], &[end - start, 3]);
+            assert_eq!(
+                s.output_range("again", 0, start..end).expect("in range"),
+                want,
+                "{start}..{end} of {n}"
+            );
+        }
+        let columns: Vec<f32> = twice.chunks(3).flat_map(|r| r[1..].to_vec()).collect();
+        assert_eq!(s.output_range("twice", 1, 1..3).expect("columns"), tensor(&columns, &[n, 2]));
+        refused!(s.output_row("twice", n), RuntimeError::Rows { axis: 0, .. }, "`twice`");
+        refused!(s.output_row("twice", u64::MAX), RuntimeError::Rows { .. }, "`twice`");
+        refused!(s.output_range("sum", 1, 0..1), RuntimeError::Axis { axis: 1, rank: 1, .. }, "`sum`");
+        refused!(s.output_range("none", 0, 0..1), RuntimeError::UnknownName { .. }, "`none`");
     }
 }
 
-/// An input, a param and a state are outputs too; a boundary cast converts.
-fn leaves_and_casts_as_outputs(lab: &Lab) {
-    let g = GraphBuilder::new("leaves");
-    let x = g.input("x", f32([2u64]));
-    let p = g.param("p", f32([2u64]));
-    let s = g.state("s", f32([2u64]));
-    let old = g.state_read(s);
-    g.state_write(s, g.add(old, x));
-    g.output("x", x);
-    g.output("p", p);
-    g.output("old", old);
-    g.output("half", g.cast(g.identity(x), DType::F16));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    exe.set_param("p", &[7.0, 8.0]).expect("set");
-    let mut session = exe.session().expect("a session");
-    for k in 0..3u16 {
-        let out = session.run(&[("x", TensorView::f32(&[1.0, 2.0], [2]))]).expect("runs");
-        assert_eq!(floats(out.get("x").expect("there")), [1.0, 2.0]);
-        assert_eq!(floats(out.get("p").expect("there")), [7.0, 8.0]);
-        assert_eq!(floats(out.get("old").expect("there")), [f32::from(k), 2.0 * f32::from(k)]);
-        let half = out.get("half").expect("there").to_vec::<half::f16>().expect("f16");
-        assert_eq!(half, [half::f16::from_f32(1.0), half::f16::from_f32(2.0)]);
+fn they_stay_until_the_next_run(lab: &Lab) {
+    let (exe, mut s) = session(lab);
+    let x = tensor(&wave(9, 3), &[3, 3]);
+    let want = plain(&x, 1.0);
+    run(&mut s, &x).expect("runs");
+    s.state("count").expect("there").write_f32(&[40.0]).expect("written");
+    assert_eq!(s.outputs().expect("there").into_tensors(), want, "after a state was written");
+    s.state("count").expect("there").reset().expect("reset");
+    let other = tensor(&wave(18, 4), &[6, 3]);
+    s.bind_input("x", other.view()).expect("bound");
+    assert_eq!(s.outputs().expect("there").into_tensors(), want, "after another input was bound");
+    assert_eq!(s.output_shape(0).expect("there"), [3, 3]);
+    refused!(s.run(&[("y", x.view())]), RuntimeError::UnknownName { .. }, "`y`");
+    let mut fork = s.fork().expect("a fork");
+    fork.run(&[]).expect("runs on the bound input");
+    exe.session().expect("another").run(&[("x", x.view())]).expect("runs");
+    assert_eq!(
+        s.outputs().expect("there").into_tensors(),
+        want,
+        "after a refusal, a fork and another session"
+    );
+    assert_eq!(s.run(&[]).expect("runs").into_tensors(), plain(&other, 1.0));
+    assert_eq!(fork.outputs().expect("its own").into_tensors(), plain(&other, 1.0));
+}
+
+/// An input, a param, a constant, a state before and after, one value thrice, a cast at the boundary, a fed one.
+pub fn any_value_may_be_an_output(lab: &Lab) {
+    let g = GraphBuilder::new("any");
+    let (x, h) = (g.input("x", f32([4u64])), g.input("h", f16([4u64])));
+    let (w, c) = (g.param("w", f32([4u64])), g.constant(tensor(&wave(4, 9), &[4])));
+    let s = g.state("s", f32([4u64]));
+    let before = g.state_read(s);
+    let after = g.state_read(g.state_write(s, g.add(before, x)));
+    let big = g.greater(x, g.constant_scalar(DType::F32, 0.5));
+    for (name, value) in
+        [("x", x), ("x again", x), ("h", h), ("w", w), ("c", c), ("before", before), ("after", after)]
+    {
+        g.output(name, value);
+    }
+    g.output("half", g.cast(g.mul(x, w), DType::F16));
+    g.output("big", big);
+    g.output("long", g.cast(x, DType::I64));
+    g.output("view", g.reshape(x, &[2, 2]));
+    let fed = g.state("fed", f32([4u64]));
+    g.output("fed", g.state_read(fed));
+    g.feed("after", fed, FeedKind::Whole);
+    let exe = load(lab, &g.build().expect("sound"));
+    let w = wave(4, 5);
+    set(&exe, &[("w", &w)]);
+    let mut s = exe.session().expect("a session");
+    let mut sum = vec![0f32; 4];
+    for seed in 1..4 {
+        let x = map(&wave(4, seed), |v| v * 4.0);
+        let h: Vec<half::f16> = x.iter().map(|v| half::f16::from_f32(v * 0.5)).collect();
+        let y = s.run(&[("x", row(&x)), ("h", TensorView::f16(&h, [4]))]).expect("runs");
+        assert_eq!((out(&y, "x"), out(&y, "x again"), out(&y, "w")), (x.clone(), x.clone(), w.clone()));
+        assert_eq!(y.get("h").expect("there").to_vec::<half::f16>().expect("f16"), h);
+        assert_eq!(y.get("c").expect("there"), &tensor(&wave(4, 9), &[4]));
+        // What was fed at the end of the last run is what the state was after it.
+        assert_eq!((out(&y, "before"), out(&y, "fed")), (sum.clone(), sum.clone()));
+        sum = zip(&sum, &x, |s, x| s + x);
+        assert_eq!(out(&y, "after"), sum);
+        let halves = zip(&x, &w, |x, w| half::f16::from_f32(x * w).to_f32());
+        let got = y.get("half").expect("there").to_vec::<half::f16>().expect("f16");
+        assert_eq!(got.iter().map(|v| v.to_f32()).collect::<Vec<_>>(), halves);
+        let bits: Vec<bool> = x.iter().map(|v| *v > 0.5).collect();
+        assert_eq!(y.get("big").expect("there"), &Tensor::bools(&bits, &[4]).expect("four"));
+        let long: Vec<i64> = x.iter().map(|v| v.trunc() as i64).collect();
+        assert_eq!(y.get("long").expect("there").to_vec::<i64>().expect("i64"), long);
+        assert_eq!(y.get("view").expect("there"), &tensor(&x, &[2, 2]));
     }
 }

@@ -1,141 +1,254 @@
-//! Params by f32, typed view and raw bytes, at any time; tied ones; derived and merged ones kept in step.
+//! Params: set as f32, as a typed view, as bytes, at any time, together; read back as stored; derived bytes follow.
 
-use crate::{floats, numbers, product};
+use crate::common::*;
+use half::{bf16, f16};
 use pumice_compile::Options;
-use pumice_ir::{GraphBuilder, bf16, f16, f32};
-use pumice_runtime::RuntimeError;
+use pumice_ir::{Graph, GraphBuilder, bf16 as bf16s, f16 as f16s, f32, i32, sym};
+use pumice_plan::{Plan, Span};
+use pumice_runtime::{Executable, NameKind, RuntimeError};
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{DType, Tensor, TensorView};
 
 on_every_device!(
-    every_form_and_any_time,
-    tied_params_are_one_storage,
-    merged_params_stay_in_step,
-    what_is_missing_is_named
+    every_setter_at_any_time,
+    what_is_computed_from_params_alone_follows,
+    several_are_set_together_or_not_at_all,
+    tied_names_are_one_storage,
+    one_param_at_two_places,
+    params_are_outputs_and_initial_values,
 );
 
-/// y = x·w + h·b, with h in f16 and b in bf16.
-fn every_form_and_any_time(lab: &Lab) {
-    let g = GraphBuilder::new("forms");
-    let x = g.input("x", f32([2u64, 4]));
-    let (w, h, b) = (g.param("w", f32([4u64, 3])), g.param("h", f16([3u64])), g.param("b", bf16([3u64])));
-    let (h, b) = (g.cast(h, DType::F32), g.cast(b, DType::F32));
-    g.output("y", g.add(g.matmul(x, w), g.mul(h, b)));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let mut session = exe.session().expect("a session");
-    let x = numbers(8, 1);
-    let run = |s: &mut pumice_runtime::Session| {
-        let out = s.run(&[("x", TensorView::f32(&x, [2, 4]))]).expect("runs");
-        floats(out.get("y").expect("an output"))
+/// y\[n, 3\] = x·w + h + b + i, a param of every kind.
+fn mixed() -> Graph {
+    let g = GraphBuilder::new("mixed");
+    let x = g.input("x", f32([sym("n", 1..=4), 3.into()]));
+    let (w, h) = (g.param("w", f32([3u64])), g.param("h", f16s([3u64])));
+    let (b, i) = (g.param("b", bf16s([3u64])), g.param("i", i32([3u64])));
+    let y = g.add(g.mul(x, w), g.cast(h, DType::F32));
+    let y = g.add(y, g.cast(b, DType::F32));
+    g.output("y", g.add(y, g.cast(i, DType::F32)));
+    g.build().expect("sound")
+}
+
+/// The same in plain Rust; 16-bit params rounded to nearest even.
+fn mixed_plain(x: &[f32], w: &[f32], h: &[f32], b: &[f32], i: &[i32]) -> Vec<f32> {
+    let each = |(at, x): (usize, &f32)| {
+        let j = at % 3;
+        x * w[j] + f16::from_f32(h[j]).to_f32() + bf16::from_f32(b[j]).to_f32() + i[j] as f32
     };
-    let expected = |w: &[f32], h: &[f32], b: &[f32]| -> Vec<f32> {
-        product(&x, w, 4, 3).iter().enumerate().map(|(i, v)| v + h[i % 3] * b[i % 3]).collect()
-    };
-    let (w, h, b) = (numbers(12, 2), numbers(3, 3), numbers(3, 4));
+    x.iter().enumerate().map(each).collect()
+}
+
+fn every_setter_at_any_time(lab: &Lab) {
+    let exe = load(lab, &mixed());
+    let mut s = exe.session().expect("a session before any param is set");
+    let (one, four) = (tensor(&wave(3, 1), &[1, 3]), tensor(&wave(12, 2), &[4, 3]));
+    assert_eq!(exe.missing_params(), ["w", "h", "b", "i"]);
+    refused!(run(&mut s, &one), RuntimeError::MissingParams { names } if names.len() == 4, "`w`", "`i`");
+    let (mut w, h, b, mut i) =
+        (wave(3, 3), vec![0.1f32, -2049.0, 65.5], vec![0.7f32, 1.0, -3.0], vec![5, -6, 7]);
     exe.set_param("w", &w).expect("f32");
-    exe.set_param("h", &h).expect("f32 into f16");
-    let halves: Vec<u8> = b.iter().flat_map(|v| half::bf16::from_f32(*v).to_le_bytes()).collect();
-    exe.set_param_bytes("b", &halves).expect("bf16 bytes");
-    assert_eq!(run(&mut session), expected(&w, &h, &b));
-
-    // Between two runs of a session, each form.
-    let (w2, h2) = (numbers(12, 5), numbers(3, 6));
-    let typed: Vec<half::f16> = h2.iter().map(|v| half::f16::from_f32(*v)).collect();
-    exe.set_params(&[("w", TensorView::f32(&w2, [4, 3])), ("h", TensorView::f16(&typed, [3]))])
-        .expect("views");
-    assert_eq!(run(&mut session), expected(&w2, &h2, &b));
-    exe.set_param("w", &w).expect("again");
-    exe.set_param("w", &w2).expect("twice before a run");
-    assert_eq!(run(&mut session), expected(&w2, &h2, &b));
-    assert_eq!(exe.param("h").expect("stored"), Tensor::new(&typed, &[3]).expect("three"));
-
-    // What is refused changes nothing.
-    assert!(matches!(exe.set_param("w", &w[1..]), Err(RuntimeError::Length { expected: 12, given: 11, .. })));
-    assert!(matches!(exe.set_param("v", &w), Err(RuntimeError::UnknownName { .. })));
-    assert!(matches!(exe.set_param_bytes("h", &[0; 5]), Err(RuntimeError::Length { .. })));
-    assert!(matches!(
-        exe.set_param_view("w", TensorView::f32(&w, [3, 4])),
-        Err(RuntimeError::Extent { axis: 0, given: 3, .. })
-    ));
-    assert!(matches!(
-        exe.set_param_view("w", TensorView::i32(&[0; 12], [4, 3])),
-        Err(RuntimeError::DType { .. })
-    ));
-    assert_eq!(run(&mut session), expected(&w2, &h2, &b));
-}
-
-/// Two names, one storage: setting one sets the other, and what is derived from either follows.
-fn tied_params_are_one_storage(lab: &Lab) {
-    let g = GraphBuilder::new("tied");
-    let x = g.input("x", f32([2u64, 3]));
-    g.output("y", g.mul(x, g.param("w", f32([3u64]))));
-    let mut plan = lab.plan(&g.build().expect("sound"), &Options::default());
-    let tied = pumice_plan::ParamSlot { name: "v".into(), ..plan.params[0].clone() };
-    plan.params.push(tied);
-    pumice_tests::op_suite::checked(&plan).expect("tied params are right");
-    let exe = lab.load(plan);
-    exe.set_param("v", &[1.0, 2.0, 3.0]).expect("by the second name");
-    assert_eq!(exe.missing_params(), Vec::<String>::new());
-    let mut session = exe.session().expect("a session");
-    let mut run = || {
-        let out = session.run(&[("x", TensorView::f32(&[1.0; 6], [2, 3]))]).expect("runs");
-        floats(out.get("y").expect("an output"))
+    exe.set_param("h", &h).expect("f32 rounds to f16");
+    let stored: Vec<u8> = b.iter().flat_map(|v| bf16::from_f32(*v).to_le_bytes()).collect();
+    exe.set_param_bytes("b", &stored).expect("raw bytes");
+    refused!(run(&mut s, &one), RuntimeError::MissingParams { names } if names == &["i"], "`i`");
+    exe.set_param_view("i", TensorView::i32(&i, [3])).expect("a typed view");
+    let check = |s: &mut pumice_runtime::Session, x: &Tensor, w: &[f32], i: &[i32], what: &str| {
+        let y = out(&run(s, x).expect("runs"), "y");
+        assert_eq!(y, mixed_plain(&floats(x), w, &h, &b, i), "{what}");
     };
-    assert_eq!(run(), [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
-    exe.set_param("w", &[4.0, 5.0, 6.0]).expect("by the first name");
-    assert_eq!(floats(&exe.param("v").expect("stored")), [4.0, 5.0, 6.0]);
-    assert_eq!(run(), [4.0, 5.0, 6.0, 4.0, 5.0, 6.0]);
+    check(&mut s, &one, &w, &i, "all set after the session was made");
+    // Between runs, across a change of the symbol, twice before a run, by each setter.
+    i = vec![1 << 20, 0, -1];
+    exe.set_param_view("i", TensorView::i32(&i, [3])).expect("again");
+    check(&mut s, &four, &w, &i, "an integer set again");
+    exe.set_param("w", &[9.0; 3]).expect("soon replaced");
+    w = vec![0.5, -0.25, 4.0];
+    let bytes: Vec<u8> = w.iter().flat_map(|v| v.to_le_bytes()).collect();
+    exe.set_param_bytes("w", &bytes).expect("bytes");
+    check(&mut s, &four, &w, &i, "the last of two");
+    let mut late = exe.session().expect("a later session");
+    check(&mut late, &one, &w, &i, "a session made later");
+    w = wave(3, 8);
+    exe.set_param_view("w", row(&w)).expect("a view");
+    for s in [&mut s, &mut late] {
+        check(s, &one, &w, &i, "every session sees it");
+    }
+    assert_eq!(floats(&exe.param("w").expect("set")), w);
+    assert_eq!(exe.param("b").expect("set").bytes(), stored);
+    let halves: Vec<f16> = h.iter().map(|v| f16::from_f32(*v)).collect();
+    assert_eq!(exe.param("h").expect("set"), Tensor::new(&halves, &[3]).expect("three"));
+    wrong_values(&exe);
+    check(&mut s, &four, &w, &i, "after refusals");
 }
 
-/// Three products of one operand become one over a derived matrix; setting one of the three re-derives it.
-fn merged_params_stay_in_step(lab: &Lab) {
-    let g = GraphBuilder::new("merged");
-    let x = g.input("x", f32([5u64, 16]));
-    for name in ["q", "k", "v"] {
-        let w = g.param(&format!("w{name}"), f32([16u64, 16]));
-        let b = g.param(&format!("b{name}"), f32([16u64]));
-        g.output(name, g.linear(x, w, Some(b)));
+fn wrong_values(exe: &Executable) {
+    const PARAM: NameKind = NameKind::Param;
+    refused!(exe.set_param("v", &[0.0; 3]), RuntimeError::UnknownName { kind: PARAM, .. }, "`v`", "`w`");
+    refused!(exe.param("v"), RuntimeError::UnknownName { kind: PARAM, .. }, "`v`");
+    refused!(exe.set_param("w", &[0.0; 4]), RuntimeError::Length { expected: 3, given: 4, .. }, "`w`");
+    refused!(exe.set_param_bytes("h", &[0; 7]), RuntimeError::Length { expected: 6, given: 7, .. }, "`h`");
+    refused!(exe.set_param("i", &[0.0; 3]), RuntimeError::DType { expected: DType::I32, .. }, "`i`", "i32");
+    let halves = [f16::ONE; 3];
+    let narrow = exe.set_param_view("w", TensorView::f16(&halves, [3]));
+    refused!(narrow, RuntimeError::DType { given: DType::F16, .. }, "`w`");
+    let flat = exe.set_param_view("w", TensorView::f32(&[0.0; 3], [3, 1]));
+    refused!(flat, RuntimeError::Rank { expected: 1, given: 2, .. }, "`w`");
+    let long = exe.set_param_view("w", TensorView::f32(&[0.0; 4], [4]));
+    refused!(long, RuntimeError::Extent { axis: 0, given: 4, .. }, "`w`");
+    let short = exe.set_param_view("w", TensorView::f32(&[0.0; 2], [3]));
+    refused!(short, RuntimeError::Tensor { kind: PARAM, .. }, "`w`");
+}
+
+/// Weights made of weights: c = relu(a), d = c·b − a; y = x·dᵀ. One param is in two of them.
+pub fn what_is_computed_from_params_alone_follows(lab: &Lab) {
+    let g = GraphBuilder::new("derived");
+    let x = g.input("x", f32([2u64, 4]));
+    let (a, b) = (g.param("a", f32([3u64, 4])), g.param("b", f32([4u64])));
+    let c = g.relu(a);
+    g.output("y", g.linear(x, g.sub(g.mul(c, b), a), None));
+    g.output("z", g.linear(x, g.transpose(g.reshape(c, &[4, 3]), &[1, 0]), None));
+    let exe = load(lab, &g.build().expect("sound"));
+    assert!(!exe.plan().load.steps.is_empty(), "computed when loading, not in every run");
+    let x = tensor(&wave(8, 1), &[2, 4]);
+    let mut s = exe.session().expect("a session");
+    let (mut a, mut b) = (wave(12, 2), wave(4, 3));
+    set(&exe, &[("a", &a), ("b", &b)]);
+    for turn in 0..6u32 {
+        match turn {
+            0 => {}
+            1 | 4 => {
+                b = wave(4, 10 + turn);
+                set(&exe, &[("b", &b)]);
+            }
+            _ => {
+                a = wave(12, 10 + turn);
+                set(&exe, &[("a", &a)]);
+            }
+        }
+        let y = run(&mut s, &x).expect("runs");
+        let c = map(&a, |v| v.max(0.0));
+        let d = zip(&zip(&c, &b, |c, b| c * b), &a, |cb, a| cb - a);
+        assert_eq!(out(&y, "y"), linear(&floats(&x), &d, None, 4), "turn {turn}");
+        // c as [4, 3], transposed: row j of it is the column j.
+        let turned: Vec<f32> = (0..12).map(|i| c[(i % 4) * 3 + i / 4]).collect();
+        assert_eq!(out(&y, "z"), linear(&floats(&x), &turned, None, 4), "turn {turn}");
+        assert_eq!(
+            (floats(&exe.param("a").expect("set")), floats(&exe.param("b").expect("set"))),
+            (a.clone(), b.clone())
+        );
     }
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    assert!(!exe.plan().load.steps.is_empty(), "nothing is derived: this test shows nothing");
-    let x = numbers(80, 1);
-    let mut weights: Vec<(Vec<f32>, Vec<f32>)> =
-        (0..3).map(|i| (numbers(256, 10 + i), numbers(16, 20 + i))).collect();
-    for (name, (w, b)) in ["q", "k", "v"].iter().zip(&weights) {
-        exe.set_param(&format!("w{name}"), w).expect("set");
-        exe.set_param(&format!("b{name}"), b).expect("set");
-    }
-    let mut session = exe.session().expect("a session");
-    let mut check = |weights: &[(Vec<f32>, Vec<f32>)]| {
-        let out = session.run(&[("x", TensorView::f32(&x, [5, 16]))]).expect("runs");
-        for (i, (w, b)) in weights.iter().enumerate() {
-            let transposed: Vec<f32> = (0..256).map(|at| w[at % 16 * 16 + at / 16]).collect();
-            let mut expected = product(&x, &transposed, 16, 16);
-            expected.iter_mut().enumerate().for_each(|(at, v)| *v += b[at % 16]);
-            assert_eq!(floats(out.at(i).expect("an output")), expected, "output {i}");
+}
+
+fn several_are_set_together_or_not_at_all(lab: &Lab) {
+    let g = GraphBuilder::new("pair");
+    let x = g.input("x", f32([3u64]));
+    let (a, b) = (g.param("a", f32([3u64])), g.param("b", f32([3u64])));
+    g.output("y", g.add(g.mul(x, a), b));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let (x, a, b) = (tensor(&wave(3, 1), &[3]), wave(3, 2), wave(3, 3));
+    exe.set_params(&[("b", row(&b)), ("a", row(&a))]).expect("both");
+    let check = |s: &mut pumice_runtime::Session| {
+        let want = zip(&zip(&floats(&x), &a, |x, a| x * a), &b, |xa, b| xa + b);
+        assert_eq!(out(&run(s, &x).expect("runs"), "y"), want);
+    };
+    check(&mut s);
+    let other = [7.0f32; 4];
+    let wrong = exe.set_params(&[("a", row(&other[..3])), ("b", row(&other))]);
+    refused!(wrong, RuntimeError::Extent { .. }, "`b`");
+    let unknown = exe.set_params(&[("a", row(&other[..3])), ("c", row(&other[..3]))]);
+    refused!(unknown, RuntimeError::UnknownName { .. }, "`c`");
+    let twice = exe.set_params(&[("a", row(&other[..3])), ("a", row(&other[..3]))]);
+    refused!(twice, RuntimeError::Duplicate { kind: NameKind::Param, .. }, "`a`");
+    check(&mut s);
+    assert_eq!(floats(&exe.param("a").expect("set")), a, "nothing was written");
+}
+
+/// Makes param `b` of a plan a second name for the storage of param `a`.
+fn tie(plan: &mut Plan, a: usize, b: usize) {
+    let (to, from) = (plan.params[a].span, plan.params[b].span);
+    let move_span = |span: &mut Span| {
+        if span.overlaps(&from) {
+            span.offset = to.offset + (span.offset - from.offset);
         }
     };
-    check(&weights);
-    weights[1].0 = numbers(256, 99);
-    exe.set_param("wk", &weights[1].0).expect("between runs");
-    check(&weights);
-    weights[2].1 = numbers(16, 98);
-    exe.set_param("bv", &weights[2].1).expect("between runs");
-    check(&weights);
-    assert_eq!(floats(&exe.param("wk").expect("stored")), weights[1].0, "what was stored is what is read");
+    let programs = plan.runs.iter_mut().map(|r| &mut r.program).chain([&mut plan.load]);
+    for program in programs {
+        program.steps.iter_mut().flat_map(|s| &mut s.uses).for_each(|u| move_span(&mut u.span));
+        program.values.iter_mut().for_each(|v| move_span(&mut v.span));
+    }
+    plan.params[b].span = to;
 }
 
-/// A run without all params says which; the session is usable afterwards.
-fn what_is_missing_is_named(lab: &Lab) {
-    let g = GraphBuilder::new("missing");
-    let x = g.input("x", f32([2u64]));
-    g.output("y", g.add(g.mul(x, g.param("a", f32([2u64]))), g.param("b", f32([2u64]))));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let mut session = exe.session().expect("a session");
-    let x = [("x", TensorView::f32(&[1.0, 2.0], [2]))];
-    assert!(matches!(session.run(&x), Err(RuntimeError::MissingParams { names }) if names == ["a", "b"]));
-    exe.set_param("b", &[1.0, 1.0]).expect("set");
-    assert!(matches!(session.run(&x), Err(RuntimeError::MissingParams { names }) if names == ["a"]));
-    exe.set_param("a", &[2.0, 3.0]).expect("set");
-    assert_eq!(floats(session.run(&x).expect("runs").at(0).expect("one")), [3.0, 7.0]);
+fn tied_names_are_one_storage(lab: &Lab) {
+    let g = GraphBuilder::new("tied");
+    let x = g.input("x", f32([2u64, 4]));
+    let (a, b, c) = (g.param("a", f32([4u64, 4])), g.param("b", f32([4u64, 4])), g.param("c", f32([4u64])));
+    let h = g.linear(x, g.relu(a), None);
+    g.output("h", h);
+    g.output("y", g.add(g.linear(h, g.neg(b), None), c));
+    let mut plan = lab.plan(&g.build().expect("sound"), &Options::default());
+    tie(&mut plan, 0, 1);
+    let exe = lab.load(plan);
+    let mut s = exe.session().expect("a session");
+    let x = tensor(&wave(8, 1), &[2, 4]);
+    let c = wave(4, 5);
+    set(&exe, &[("c", &c)]);
+    assert_eq!(exe.missing_params(), ["a", "b"]);
+    for (turn, name) in ["b", "a", "a", "b"].into_iter().enumerate() {
+        let w = wave(16, 20 + turn as u32);
+        set(&exe, &[(name, &w)]);
+        let y = run(&mut s, &x).expect("one name sets both");
+        let h = linear(&floats(&x), &map(&w, |v| v.max(0.0)), None, 4);
+        assert_eq!(out(&y, "h"), h, "set by {name}");
+        assert_eq!(out(&y, "y"), linear(&h, &map(&w, |v| -v), Some(&c), 4), "set by {name}");
+        assert_eq!(exe.param("a").expect("set"), exe.param("b").expect("set"));
+    }
+}
+
+/// A table that is looked up and multiplied with, as tied embeddings are.
+fn one_param_at_two_places(lab: &Lab) {
+    let g = GraphBuilder::new("table");
+    let ids = g.input("ids", i32([3u64]));
+    let table = g.param("table", f32([5u64, 4]));
+    let rows = g.embedding(table, ids);
+    g.output("rows", rows);
+    g.output("logits", g.linear(rows, table, None));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    for seed in 0..3 {
+        let table = wave(20, seed);
+        set(&exe, &[("table", &table)]);
+        let y = s.run(&[("ids", TensorView::i32(&[4, 0, 2], [3]))]).expect("runs");
+        let rows: Vec<f32> = [4, 0, 2].iter().flat_map(|i| table[i * 4..i * 4 + 4].to_vec()).collect();
+        assert_eq!(out(&y, "rows"), rows);
+        assert_eq!(out(&y, "logits"), linear(&rows, &table, None, 4));
+    }
+}
+
+fn params_are_outputs_and_initial_values(lab: &Lab) {
+    let g = GraphBuilder::new("initial");
+    let x = g.input("x", f32([3u64]));
+    let w = g.param("w", f32([3u64]));
+    let s = g.state_from("s", w);
+    g.output("w", w);
+    let sum = g.add(g.state_read(s), x);
+    g.state_write(s, sum);
+    g.output("sum", sum);
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let (x, w, later) = (tensor(&wave(3, 1), &[3]), wave(3, 2), wave(3, 3));
+    refused!(s.state("s").expect("there").read(), RuntimeError::MissingParams { .. }, "`w`");
+    set(&exe, &[("w", &w)]);
+    assert_eq!(floats(&s.state("s").expect("there").read().expect("the param now")), w);
+    let y = run(&mut s, &x).expect("runs");
+    let sum = zip(&w, &floats(&x), |a, b| a + b);
+    assert_eq!((out(&y, "w"), out(&y, "sum")), (w, sum.clone()));
+    set(&exe, &[("w", &later)]);
+    let y = run(&mut s, &x).expect("runs");
+    let sum = zip(&sum, &floats(&x), |a, b| a + b);
+    assert_eq!((out(&y, "w"), out(&y, "sum")), (later.clone(), sum), "a state that began goes on");
+    s.state("s").expect("there").reset().expect("reset");
+    assert_eq!(floats(&s.state("s").expect("there").read().expect("the param as it is now")), later);
 }

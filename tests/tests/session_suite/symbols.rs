@@ -1,93 +1,195 @@
-//! Symbols bound by inputs or by hand; ranges with plans of their own share states and weights.
+//! Symbols: bound by inputs, by hand, by expressions; contradictions; specializations of one executable in turn.
 
-use crate::{floats, numbers, product};
+use crate::common::*;
 use pumice_compile::Options;
-use pumice_ir::{GraphBuilder, f32, sym};
-use pumice_runtime::RuntimeError;
+use pumice_ir::{Graph, GraphBuilder, f32, sym};
+use pumice_runtime::{Executable, NameKind, RunOptions, RuntimeError, Session, SymbolSource};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, TensorView};
+use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor};
+use std::collections::BTreeMap;
 
-on_every_device!(bound_by_inputs_and_checked, specializations_share_everything, without_an_input);
+on_every_device!(
+    inputs_bind_and_must_agree,
+    expressions_are_compared,
+    bound_by_hand,
+    specializations_take_turns,
+    two_symbols_cut_the_runs,
+);
 
-fn bound_by_inputs_and_checked(lab: &Lab) {
-    let g = GraphBuilder::new("symbols");
-    let a = g.input("a", f32([sym("m", 1..=4), sym("k", 2..=8).multiple_of(2)]));
-    let b = g.input("b", f32([sym("k", 2..=8).multiple_of(2), 3.into()]));
+fn at(rows: u64, columns: u64, seed: u32) -> Tensor {
+    tensor(&wave((rows * columns) as usize, seed), &[rows, columns])
+}
+
+/// y\[m, n\] = a\[m, k\]·b\[k, n\].
+fn product() -> Graph {
+    let g = GraphBuilder::new("product");
+    let a = g.input("a", f32([sym("m", 1..=7), sym("k", 1..=9).multiple_of(3)]));
+    let k = g.dim_of(a, 1);
+    let b = g.input("b", f32([k.into(), sym("n", 2..=5)]));
     g.output("y", g.matmul(a, b));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
+    g.build().expect("sound")
+}
+
+fn check_product(s: &mut Session, m: u64, k: u64, n: u64) {
+    let (a, b) = (at(m, k, (m * k) as u32), at(k, n, (k * n) as u32));
+    let y = s.run(&[("a", a.view()), ("b", b.view())]).expect("runs");
+    let (columns, b) = (n as usize, floats(&b));
+    let turned: Vec<f32> =
+        (0..columns).flat_map(|j| b.iter().skip(j).step_by(columns).copied().collect::<Vec<_>>()).collect();
+    let want = tensor(&linear(&floats(&a), &turned, None, k as usize), &[m, n]);
+    assert_eq!(y.get("y").expect("there"), &want, "{m}x{k}x{n}");
+}
+
+fn inputs_bind_and_must_agree(lab: &Lab) {
+    let exe = load(lab, &product());
     let mut s = exe.session().expect("a session");
-    for (m, k) in [(4usize, 8usize), (1, 2), (3, 6), (4, 4)] {
-        let (x, y) = (numbers(m * k, 1), numbers(3 * k, 2));
-        let inputs =
-            [("a", TensorView::f32(&x, [m as u64, k as u64])), ("b", TensorView::f32(&y, [k as u64, 3]))];
-        let out = s.run(&inputs).expect("runs");
-        assert_eq!(out.at(0).expect("one").shape(), [m as u64, 3]);
-        assert_eq!(floats(out.at(0).expect("one")), product(&x, &y, k, 3));
+    for (m, k, n) in [(1, 3, 2), (7, 9, 5), (2, 6, 3), (7, 3, 2), (1, 9, 5)] {
+        check_product(&mut s, m, k, n);
     }
-    let data = [0f32; 64];
-    let mut try_shapes = |a: [u64; 2], b: [u64; 2]| {
-        let n = |s: [u64; 2]| &data[..(s[0] * s[1]) as usize];
-        s.run(&[("a", TensorView::f32(n(a), a)), ("b", TensorView::f32(n(b), b))]).expect_err("refused")
+    let mut given = |a: [u64; 2], b: [u64; 2]| {
+        let (a, b) = (at(a[0], a[1], 1), at(b[0], b[1], 2));
+        s.run(&[("a", a.view()), ("b", b.view())])
     };
-    assert!(
-        matches!(try_shapes([2, 4], [6, 3]), RuntimeError::DimConstraint { symbol, .. } if symbol == "k")
-    );
-    assert!(matches!(try_shapes([5, 4], [4, 3]), RuntimeError::SymbolRange { value: 5, max: 4, .. }));
-    assert!(matches!(try_shapes([2, 3], [3, 3]), RuntimeError::SymbolRange { value: 3, multiple_of: 2, .. }));
-    assert!(matches!(try_shapes([2, 4], [4, 4]), RuntimeError::Extent { axis: 1, given: 4, .. }));
-}
-
-/// A session goes from range to range; one state sums up what all of them saw.
-fn specializations_share_everything(lab: &Lab) {
-    let g = GraphBuilder::new("ranges");
-    let x = g.input("x", f32([sym("n", 1..=40), 6.into()]));
-    let w = g.param("w", f32([6u64, 4]));
-    let s = g.state("s", f32([4u64]));
-    let y = g.matmul(x, w);
-    let sum = g.add(g.state_read(s), g.reduce_sum(y, &[0], false));
-    g.state_write(s, sum);
-    g.output("y", y);
-    g.output("sum", sum);
-    let options = Options { specializations: vec![("n".into(), vec![1, 8])], ..Options::default() };
-    let exe = lab.executable(&g.build().expect("sound"), &options);
-    assert_eq!(exe.plan().runs.len(), 3);
-    let mut w = numbers(24, 1);
-    exe.set_param("w", &w).expect("set");
-    let mut session = exe.session().expect("a session");
-    let mut total = [0f32; 4];
-    for (i, n) in [40usize, 1, 8, 9, 1, 2, 39].into_iter().enumerate() {
-        let x = numbers(6 * n, i as u64);
-        if i == 4 {
-            w = numbers(24, 77);
-            exe.set_param("w", &w).expect("seen by every range");
+    let contradiction = given([2, 3], [6, 2]);
+    match contradiction.as_ref().expect_err("3 is not 6") {
+        RuntimeError::DimConstraint { symbol, first, second } => {
+            assert_eq!(symbol, "k");
+            assert_eq!(**first, (SymbolSource::Input { name: "a".into(), axis: 1 }, 3));
+            assert_eq!(**second, (SymbolSource::Input { name: "b".into(), axis: 0 }, 6));
         }
-        let out = session.run(&[("x", TensorView::f32(&x, [n as u64, 6]))]).expect("runs");
-        let y = product(&x, &w, 6, 4);
-        y.chunks(4).for_each(|r| r.iter().zip(&mut total).for_each(|(v, t)| *t += v));
-        assert_eq!(floats(out.get("y").expect("there")), y, "n = {n}");
-        assert_eq!(floats(out.get("sum").expect("there")), total);
+        other => panic!("{other:?}"),
     }
+    refused!(contradiction, RuntimeError::DimConstraint { .. }, "`k`", "`a`", "`b`");
+    refused!(given([8, 3], [3, 2]), RuntimeError::SymbolRange { value: 8, max: 7, .. }, "`m`", "`a`");
+    refused!(given([0, 3], [3, 2]), RuntimeError::SymbolRange { value: 0, min: 1, .. }, "`m`");
+    refused!(given([2, 4], [4, 2]), RuntimeError::SymbolRange { multiple_of: 3, .. }, "`k`");
+    refused!(given([2, 3], [3, 1]), RuntimeError::SymbolRange { min: 2, .. }, "`n`", "`b`");
+    check_product(&mut s, 2, 3, 2);
 }
 
-/// A symbol that no input has as an extent of its own is bound by hand; one with a single value needs nothing.
-fn without_an_input(lab: &Lab) {
-    let g = GraphBuilder::new("by_hand");
-    let x = g.input("x", f32([1u64]));
-    let like = g.input("like", f32([sym("n", 1..=5), sym("one", 3..=3)]));
-    let n = g.dim_of(like, 0);
-    let wide = g.expand_to(x, vec![n.clone() * pumice_types::DimExpr::constant(2)]);
-    g.output("y", g.mul(wide, g.constant_scalar(DType::F32, 3.0)));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
+fn expressions_are_compared(lab: &Lab) {
+    let g = GraphBuilder::new("expressions");
+    let x = g.input("x", f32([sym("n", 1..=6)]));
+    let n = g.dim_of(x, 0);
+    let longer = g.input("longer", f32([n.clone() * DimExpr::constant(2) + DimExpr::constant(1)]));
+    g.output("y", g.concat(&[x, longer], 0));
+    let exe = load(lab, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
-    s.bind_symbol("n", 4).expect("in range");
-    let like = [0f32; 15];
-    let x = TensorView::f32(&[2.0], [1]);
-    let out = s.run(&[("x", x), ("like", TensorView::f32(&like[..12], [4, 3]))]).expect("agrees");
-    assert_eq!(floats(out.at(0).expect("one")), [6.0; 8]);
-    let other = s.run(&[("x", x), ("like", TensorView::f32(&like, [5, 3]))]);
-    assert!(matches!(other, Err(RuntimeError::DimConstraint { .. })));
-    s.unbind_symbol("n").expect("there");
-    let out = s.run(&[("x", x), ("like", TensorView::f32(&like, [5, 3]))]).expect("by the input");
-    assert_eq!(floats(out.at(0).expect("one")), [6.0; 10]);
-    assert!(matches!(s.bind_symbol("n", 6), Err(RuntimeError::SymbolRange { .. })));
+    for n in [1usize, 6, 3] {
+        let (x, longer) = (wave(n, 1), wave(2 * n + 1, 2));
+        let y = s.run(&[("longer", row(&longer)), ("x", row(&x))]).expect("runs");
+        assert_eq!(out(&y, "y"), [x, longer].concat());
+    }
+    let (x, longer) = (wave(3, 1), wave(8, 2));
+    let wrong = s.run(&[("x", row(&x)), ("longer", row(&longer))]);
+    refused!(wrong, RuntimeError::Extent { axis: 0, given: 8, .. }, "`longer`", "7");
+    let alone = s.bind_input("longer", row(&wave(14, 1)));
+    refused!(alone, RuntimeError::Extent { given: 14, .. }, "`longer`", "13");
+}
+
+/// A symbol that no input shows by itself, and one that an input shows as well.
+fn bound_by_hand(lab: &Lab) {
+    let mut symbols = SymbolTable::default();
+    let k = symbols.push(Symbol { name: "k".into(), min: 1, max: 4, multiple_of: 1 });
+    // One that can have a single value needs nobody to bind it.
+    let fixed = symbols.push(Symbol { name: "fixed".into(), min: 5, max: 5, multiple_of: 1 });
+    let g = GraphBuilder::with_symbols("by hand", symbols);
+    let twice = g.input("twice", f32([DimExpr::symbol(k) * DimExpr::constant(2)]));
+    let x = g.input("x", f32([sym("n", 1..=3)]));
+    g.output("y", g.narrow(g.mul(twice, twice), 0, DimExpr::symbol(k), DimExpr::symbol(k)));
+    g.output("x", g.neg(x));
+    let one = g.constant(tensor(&[1.5], &[1]));
+    g.output("fixed", g.expand_to(one, vec![DimExpr::symbol(fixed) + DimExpr::symbol(k)]));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    refused!(s.bind_symbol("j", 1), RuntimeError::UnknownName { kind: NameKind::Symbol, .. }, "`j`", "`k`");
+    refused!(s.unbind_symbol("j"), RuntimeError::UnknownName { .. }, "`j`");
+    refused!(
+        s.bind_symbol("k", 5),
+        RuntimeError::SymbolRange { value: 5, by: SymbolSource::Bound, .. },
+        "`k`"
+    );
+    let (x, twice) = (wave(2, 1), wave(8, 2));
+    let run = |s: &mut Session, k: usize| s.run(&[("x", row(&x)), ("twice", row(&twice[..2 * k]))]);
+    refused!(run(&mut s, 3), RuntimeError::UnboundSymbols { names } if names == &["k"], "`k`", "bind_symbol");
+    for k in [3usize, 1, 4, 2] {
+        s.bind_symbol("k", k as u64).expect("in range");
+        let y = run(&mut s, k).expect("bound");
+        assert_eq!(out(&y, "y"), map(&twice[k..2 * k], |v| v * v), "k {k}");
+        assert_eq!(out(&y, "x"), map(&x, |v| -v));
+        assert_eq!(out(&y, "fixed"), vec![1.5; 5 + k]);
+    }
+    refused!(run(&mut s, 3), RuntimeError::Extent { axis: 0, given: 6, .. }, "`twice`", "4");
+    s.bind_symbol("n", 3).expect("in range");
+    refused!(run(&mut s, 2), RuntimeError::DimConstraint { .. }, "`n`", "bind_symbol", "`x`");
+    s.bind_symbol("n", 2).expect("in range");
+    assert_eq!(out(&run(&mut s, 2).expect("they agree"), "y"), map(&twice[2..4], |v| v * v));
+    s.bind_symbol("n", 1).expect("in range");
+    s.unbind_symbol("n").expect("taken back");
+    assert_eq!(out(&run(&mut s, 2).expect("shown by x"), "x"), map(&x, |v| -v));
+    s.unbind_symbol("k").expect("taken back");
+    refused!(run(&mut s, 2), RuntimeError::UnboundSymbols { .. }, "`k`");
+}
+
+/// y\[n, 5\] = x\[n, 4\]·wᵀ, s += Σx, with plans for n = 1, 2..4, 5..12.
+fn specialized(lab: &Lab) -> Executable {
+    let g = GraphBuilder::new("specialized");
+    let x = g.input("x", f32([sym("n", 1..=12), 4.into()]));
+    g.output("y", g.linear(x, g.param("w", f32([5u64, 4])), None));
+    g.output("soft", g.softmax(x, -1));
+    let s = g.state("s", f32([4u64]));
+    let sum = g.add(g.state_read(s), g.reduce_sum(x, &[0], false));
+    g.state_write(s, sum);
+    g.output("sum", sum);
+    let options = Options { specializations: vec![("n".to_owned(), vec![1, 4])], ..Options::default() };
+    lab.executable(&g.build().expect("sound"), &options)
+}
+
+pub fn specializations_take_turns(lab: &Lab) {
+    let exe = specialized(lab);
+    let ranges: Vec<_> = exe.plan().runs.iter().map(|r| r.ranges[0]).collect();
+    assert_eq!(ranges, [(1, 1), (2, 4), (5, 12)]);
+    exe.prepare().expect("pipelines of all runs");
+    let mut w = wave(20, 1);
+    set(&exe, &[("w", &w)]);
+    let mut s = exe.session().expect("a session");
+    let (mut sum, mut seen) = (vec![0f32; 4], BTreeMap::new());
+    let order = [1, 12, 4, 1, 5, 2, 12, 1, 3, 5, 4, 11, 2, 1];
+    for (turn, n) in order.into_iter().enumerate() {
+        if turn == 7 {
+            w = wave(20, 2);
+            set(&exe, &[("w", &w)]);
+        }
+        let x = at(n, 4, n as u32);
+        let y = run(&mut s, &x).expect("runs");
+        floats(&x).iter().enumerate().for_each(|(i, v)| sum[i % 4] += v);
+        assert_eq!(out(&y, "y"), linear(&floats(&x), &w, None, 4), "turn {turn}, n {n}");
+        assert_eq!(out(&y, "sum"), sum, "turn {turn}, n {n}: states are those of all runs");
+        let soft = y.get("soft").expect("there").clone();
+        let rows = floats(&x);
+        let want: Vec<f32> = rows.chunks(4).flat_map(softmax).collect();
+        assert_close(&floats(&soft), &want, 1e-6, "softmax");
+        assert_eq!(seen.entry(n).or_insert(soft.clone()), &soft, "n {n} again, to the bit");
+    }
+    // An input kept from one specialization is there for a run with it alone.
+    let keep = RunOptions { keep: true, ..RunOptions::default() };
+    let y = s.run_with(&[], &keep).expect("n is still 1");
+    assert_eq!(out(&y, "y"), linear(&floats(&at(1, 4, 1)), &w, None, 4));
+}
+
+fn softmax(row: &[f32]) -> Vec<f32> {
+    let e: Vec<f64> = row.iter().map(|v| f64::from(*v).exp()).collect();
+    let sum: f64 = e.iter().sum();
+    e.iter().map(|v| (v / sum) as f32).collect()
+}
+
+fn two_symbols_cut_the_runs(lab: &Lab) {
+    let cuts = vec![("m".to_owned(), vec![1]), ("n".to_owned(), vec![2, 4])];
+    let options = Options { specializations: cuts, ..Options::default() };
+    let exe = lab.executable(&product(), &options);
+    assert_eq!(exe.plan().runs.len(), 6);
+    let mut s = exe.session().expect("a session");
+    for (m, n) in [(1, 2), (7, 5), (1, 3), (2, 2), (1, 5), (6, 4), (1, 2), (7, 3)] {
+        check_product(&mut s, m, 6, n);
+    }
 }

@@ -1,68 +1,118 @@
-//! Two sessions of one executable in two threads, and params set by a third.
+//! Sessions of one executable in several threads, and params set while they run.
 
-use crate::{floats, numbers, product};
-use pumice_compile::Options;
+use crate::common::*;
 use pumice_ir::{GraphBuilder, f32, sym};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::TensorView;
+use pumice_types::DType;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-on_every_device!(two_sessions_in_two_threads, a_run_sees_one_version);
+on_every_device!(
+    two_sessions_in_two_threads,
+    a_run_sees_one_version_of_the_params,
+    sessions_move_between_threads
+);
 
-const RUNS: usize = 20;
-
-fn two_sessions_in_two_threads(lab: &Lab) {
-    let g = GraphBuilder::new("threads");
-    let x = g.input("x", f32([sym("n", 1..=9), 8.into()]));
-    let s = g.state("s", f32([5u64]));
-    let y = g.matmul(x, g.param("w", f32([8u64, 5])));
-    let sum = g.add(g.state_read(s), g.reduce_sum(y, &[0], false));
+/// y = x·wᵀ, s += Σx.
+fn executable(lab: &Lab) -> pumice_runtime::Executable {
+    let g = GraphBuilder::new("shared");
+    let x = g.input("x", f32([sym("n", 1..=8), 6.into()]));
+    g.output("y", g.linear(x, g.param("w", f32([7u64, 6])), None));
+    let s = g.state("s", f32([6u64]));
+    let sum = g.add(g.state_read(s), g.reduce_sum(x, &[0], false));
     g.state_write(s, sum);
     g.output("sum", sum);
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let w = numbers(40, 1);
-    exe.set_param("w", &w).expect("set");
+    load(lab, &g.build().expect("sound"))
+}
+
+/// Runs one session and checks every result.
+fn work(mut s: pumice_runtime::Session, w: &[f32], runs: u32, seed: u32) -> pumice_runtime::Session {
+    let mut sum = vec![0f32; 6];
+    for turn in 0..runs {
+        let n = 1 + (turn as usize * 5 + seed as usize) % 8;
+        let x = tensor(&wave(6 * n, seed + turn), &[n as u64, 6]);
+        floats(&x).iter().enumerate().for_each(|(i, v)| sum[i % 6] += v);
+        let y = run(&mut s, &x).expect("runs");
+        assert_eq!(out(&y, "y"), linear(&floats(&x), w, None, 6), "session {seed}, turn {turn}");
+        assert_eq!(out(&y, "sum"), sum, "session {seed}, turn {turn}");
+    }
+    s
+}
+
+fn two_sessions_in_two_threads(lab: &Lab) {
+    let exe = executable(lab);
+    let w = wave(42, 1);
+    set(&exe, &[("w", &w)]);
     std::thread::scope(|scope| {
-        for thread in 0..2u64 {
+        for seed in [1000, 2000] {
+            // One session is made here, the other in its thread.
+            let made = (seed == 1000).then(|| exe.session().expect("a session"));
             let (exe, w) = (exe.clone(), &w);
             scope.spawn(move || {
-                let mut session = exe.session().expect("a session");
-                let mut total = [0f32; 5];
-                for run in 0..RUNS {
-                    let n = 1 + (run + 4 * thread as usize) % 9;
-                    let x = numbers(8 * n, 100 * thread + run as u64);
-                    let out = session.run(&[("x", TensorView::f32(&x, [n as u64, 8]))]).expect("runs");
-                    let y = product(&x, w, 8, 5);
-                    y.chunks(5).for_each(|r| r.iter().zip(&mut total).for_each(|(v, t)| *t += v));
-                    assert_eq!(floats(out.at(0).expect("one")), total, "thread {thread}, run {run}");
-                }
+                let s = made.unwrap_or_else(|| exe.session().expect("a session"));
+                work(s, w, 60, seed)
             });
         }
     });
 }
 
-/// Two params that are always set together are never seen apart.
-fn a_run_sees_one_version(lab: &Lab) {
+/// Derived from two params that are always set together: their difference is 0 in every version.
+fn a_run_sees_one_version_of_the_params(lab: &Lab) {
     let g = GraphBuilder::new("versions");
-    let (a, b) = (g.param("a", f32([64u64])), g.param("b", f32([64u64])));
-    g.output("y", g.sub(a, b));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default());
-    let set = |v: f32| {
-        let v = [v; 64];
-        exe.set_params(&[("a", TensorView::f32(&v, [64])), ("b", TensorView::f32(&v, [64]))]).expect("set");
+    let (a, b) = (g.param("a", f32([500u64])), g.param("b", f32([500u64])));
+    let x = g.input("x", f32([500u64]));
+    let zero = g.constant_scalar(DType::F32, 0.0);
+    g.output("difference", g.add(g.add(g.relu(a), g.neg(g.relu(b))), g.mul(x, zero)));
+    g.output("a", g.add(a, x));
+    let exe = load(lab, &g.build().expect("sound"));
+    let both = |v: f32| {
+        let values = vec![v; 500];
+        exe.set_params(&[("a", row(&values)), ("b", row(&values))]).expect("both");
     };
-    set(0.0);
+    both(0.0);
+    let (done, x) = (AtomicBool::new(false), vec![0f32; 500]);
     std::thread::scope(|scope| {
-        let mut session = exe.session().expect("a session");
-        let reader = scope.spawn(move || {
-            for _ in 0..RUNS {
-                let out = session.run(&[]).expect("runs");
-                assert_eq!(floats(out.at(0).expect("one")), [0.0; 64]);
-            }
+        let readers = [0, 1].map(|_| {
+            scope.spawn(|| {
+                let mut s = exe.session().expect("a session");
+                let (mut last, mut versions, mut runs) = (0f32, 0, 0);
+                while !done.load(Ordering::Acquire) || runs == 0 {
+                    let y = s.run(&[("x", row(&x))]).expect("runs");
+                    assert_eq!(out(&y, "difference"), vec![0f32; 500]);
+                    let a = out(&y, "a");
+                    assert!(a.iter().all(|v| *v == a[0]), "one version of a");
+                    assert!(a[0] >= last, "{} after {last}", a[0]);
+                    versions += u32::from(a[0] > last);
+                    (last, runs) = (a[0], runs + 1);
+                }
+                (versions, runs)
+            })
         });
-        let mut version = 0.0;
-        while !reader.is_finished() {
-            version += 1.0;
-            set(version);
+        for version in 1..=100 {
+            both(version as f32);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        done.store(true, Ordering::Release);
+        for reader in readers {
+            let (versions, runs) = reader.join().expect("no assertion failed");
+            assert!(versions > 0, "{runs} runs saw no new version");
         }
     });
+    let mut s = exe.session().expect("a session");
+    assert_eq!(
+        out(&s.run(&[("x", row(&x))]).expect("runs"), "a"),
+        vec![100f32; 500],
+        "the last version stays"
+    );
+}
+
+fn sessions_move_between_threads(lab: &Lab) {
+    let exe = executable(lab);
+    let w = wave(42, 3);
+    set(&exe, &[("w", &w)]);
+    let mut s = exe.session().expect("a session");
+    for seed in [1, 2, 3] {
+        s.state("s").expect("there").reset().expect("reset");
+        let w = w.clone();
+        s = std::thread::spawn(move || work(s, &w, 3, seed)).join().expect("no assertion failed");
+    }
 }

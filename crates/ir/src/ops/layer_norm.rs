@@ -4,7 +4,7 @@ use super::OpDef;
 use super::elementwise::FLOATS;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
-use crate::infer::{Infer, Types};
+use crate::infer::{Infer, Types, one};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::DType;
@@ -25,11 +25,15 @@ pub(super) fn infer_norm(cx: &Infer<'_>, axis: i64) -> Result<Types, OpError> {
     cx.expect_dtype(0, FLOATS)?;
     let x = cx.ty(0)?;
     cx.axis(axis, x.rank())?;
+    let mut shape = x.shape.clone();
     for i in [1, 2].into_iter().filter(|&i| cx.opt(i).is_some()) {
         cx.same_dtype(0, i)?;
-        cx.broadcast_to(&cx.ty(i)?.shape, &x.shape)?;
+        let scale = &cx.ty(i)?.shape;
+        cx.broadcast_to(scale, &x.shape)?;
+        // A scale of constant extent says what a symbolic one of x must be, here as in the product that it becomes.
+        shape = cx.broadcast(&shape, scale)?;
     }
-    Ok(smallvec::smallvec![x.clone()])
+    one(x.dtype, shape)
 }
 
 impl OpDef for LayerNorm {

@@ -332,10 +332,15 @@ impl Reader<'_> {
     }
 
     fn dim(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
-        let mut sum = if self.eat("-") {
-            self.term(graph, scope)? * DimExpr::constant(-1)
-        } else {
-            self.term(graph, scope)?
+        let negative = self.eat("-");
+        let mut sum = match *self.peek() {
+            // Only the smallest integer has a magnitude that is none: its sign belongs to it.
+            Token::Int(i64::MIN) if negative => {
+                self.next += 1;
+                DimExpr::constant(i64::MIN)
+            }
+            _ if negative => self.term(graph, scope)? * DimExpr::constant(-1),
+            _ => self.term(graph, scope)?,
         };
         loop {
             if self.eat("+") {
@@ -358,6 +363,9 @@ impl Reader<'_> {
 
     fn factor(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
         if let Token::Int(i) = *self.peek() {
+            if i == i64::MIN {
+                return self.error("the integer is too large");
+            }
             self.next += 1;
             return Ok(DimExpr::constant(i));
         }

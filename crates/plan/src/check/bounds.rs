@@ -158,8 +158,11 @@ fn outputs(scene: &Scene<'_>, run: &Run, corners: &Corners, findings: &mut Findi
     for (slot, id) in scene.plan.outputs.iter().zip(&run.outputs) {
         let Some(value) = scene.program.value(*id) else { continue };
         for bindings in corners.all() {
-            let bytes = slot.shape.iter().try_fold(slot.dtype.natural_bytes(), |n, d| {
-                d.eval_extent(bindings).ok().and_then(|d| n.checked_mul(d))
+            let extents =
+                slot.shape.iter().map(|d| d.eval_extent(bindings).ok()).collect::<Option<Vec<u64>>>();
+            let bytes = extents.and_then(|e| match e.contains(&0) {
+                true => Some(0),
+                false => e.iter().try_fold(slot.dtype.natural_bytes(), |n, d| n.checked_mul(*d)),
             });
             let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
             let why = match bytes {

@@ -1,5 +1,5 @@
-//! Ranges of the runs: disjoint, and together every binding that the symbols allow. Every cell between the ends of
-//! all ranges is in exactly one run.
+//! Ranges of the runs: disjoint, and together every binding that the symbols and the conditions allow. Every cell
+//! between the ends of all ranges is in exactly one run, or in none if every run has a condition that it breaks.
 
 use super::error::{Fault, Findings};
 use crate::plan::Plan;
@@ -40,7 +40,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         let corner = corner(&cuts, cell);
         let covering = plan.runs.iter().filter(|r| r.covers(|s: SymbolId| corner.get(s.0 as usize).copied()));
         let count = covering.count();
-        if count != 1 {
+        if count != 1 && !(count == 0 && excluded(plan, &cuts, cell)) {
             return wrong(format!("{count} runs cover {}", shown(plan, &corner)));
         }
     }
@@ -65,6 +65,25 @@ fn corner(cuts: &[Vec<u64>], mut cell: usize) -> Vec<u64> {
         cell /= c.len();
     }
     corner
+}
+
+/// Whether some condition of every run holds nowhere in a cell.
+fn excluded(plan: &Plan, cuts: &[Vec<u64>], cell: usize) -> bool {
+    let (mut table, mut rest) = (plan.symbols.clone(), cell);
+    for (i, c) in cuts.iter().enumerate() {
+        let place = rest % c.len();
+        rest /= c.len();
+        if let Some(symbol) = table.get_mut(SymbolId(i as u32)) {
+            symbol.max = c.get(place + 1).map_or(symbol.max, |next| next - 1);
+            symbol.min = c[place];
+        }
+    }
+    plan.runs.iter().all(|run| {
+        run.checks.iter().any(|check| {
+            let (lo, hi) = check.value.bounds(&table);
+            lo > check.max || hi < check.min
+        })
+    })
 }
 
 fn shown(plan: &Plan, corner: &[u64]) -> String {

@@ -1,8 +1,7 @@
-//! Nodes of random programs that change dtypes, pick rows, count, and keep states.
+//! Nodes of random programs that change dtypes, pick rows, count, and run on the host.
 
 use super::{Garden, Item};
-use pumice_ir::ops::kv_append::AppendMode;
-use pumice_ir::{FeedKind, Fill, f32, i32, sym, tensor};
+use pumice_ir::{Fill, i32};
 use pumice_types::{DType, DimExpr};
 
 impl Garden<'_> {
@@ -48,7 +47,7 @@ impl Garden<'_> {
     pub(super) fn gathered(&mut self) -> Option<Item> {
         let x = self.real();
         let c = self.width(x.value);
-        let rows = if self.symbolic { sym("n", 1..=5) } else { 3u64.into() };
+        let rows = self.rows();
         let (table, name) = (self.param(&[5, c]), self.name("ids"));
         let ids = self.g.input(&name, i32([rows]));
         self.fill(&name, Fill::Range(-5, 5));
@@ -69,41 +68,6 @@ impl Garden<'_> {
         };
         let y = g.add(x.value, g.cast(count, DType::F32));
         Some(Item { value: y, size: x.size + 5.0, exact: false })
-    }
-
-    /// A state that is read, written and read again; a cache that grows; a state fed by an output.
-    pub(super) fn state(&mut self) -> Option<Item> {
-        let x = self.real();
-        let c = self.width(x.value);
-        let g = self.g;
-        let name = self.name("s");
-        match self.below(4) {
-            0 | 1 => {
-                let s = g.state(&name, f32([c]));
-                let old = g.state_read(s);
-                let step = self.param(&[c]);
-                let new = g.state_write(s, g.tanh(g.add(old, step)));
-                let read = if self.below(2) == 0 { old } else { g.add(g.state_read(new), old) };
-                Some(self.about(g.mul(x.value, read), 2.0 * x.size))
-            }
-            2 => {
-                let row = self.param(&[1, 2, c]);
-                let dtype = self.pick(&[DType::F32, DType::F32, DType::F16]);
-                let exact_row = g.round(row);
-                let s = g.cache(&name, tensor(dtype, [1, 16, c]), 1);
-                let s = g.kv_append(s, exact_row, self.position, 1, AppendMode::Linear);
-                let all = g.cast(g.state_read(s), DType::F32);
-                Some(self.about(g.reduce_mean(all, &[1], false), 2.0))
-            }
-            _ => {
-                let s = g.state(&name, f32([c]));
-                let read = g.state_read(s);
-                let next = g.tanh(g.add(read, self.param(&[c])));
-                g.output(&name, next);
-                g.feed(&name, s, FeedKind::Whole);
-                Some(self.about(read, 1.0))
-            }
-        }
     }
 
     /// The host's transform, and back to real numbers.

@@ -1,24 +1,34 @@
 //! Random programs: a pure function of the seed.
 //!
-//! 5 to 60 nodes of every op, values used more than once, a fifth with symbols, a fifth with states, some host steps.
+//! 5 to 60 nodes besides leaves, of every op, values used more than once, a fifth with symbols, a fifth with states, some
+//! with host steps, an eighth with extents of tens instead of ones, which other kernels compute.
 //! What has jumps (comparisons, rounding, casts to integers) is fed with exact values alone: integers small enough that
 //! every device computes the same. Everything else is continuous, so that a device's last digits stay last digits.
 //!
 //! How far last digits may go is measured and not guessed: the same program with noise behind every inexact node
 //! ([`noisy`]) says how much of it reaches an output.
 
+mod attention;
 mod data;
+mod histogram;
 mod movement;
 mod numbers;
 mod products;
+mod states;
+
+pub use histogram::Histogram;
 
 use pumice_ir::sample::random as draw;
+use pumice_ir::shape::DimSpec;
 use pumice_ir::{Fill, Graph, GraphBuilder, Sample, Value, ValueType, bool_, f32, i32, sym};
 use pumice_types::DType;
-use std::collections::BTreeMap;
 
 /// Size of the noise, relative to the value: 64 units in the last place of f32, more than any function may err.
 const NOISE: f64 = 3.8e-6;
+/// Nodes besides leaves that a program has at most.
+const MOST: usize = 60;
+/// And at least.
+const FEWEST: usize = 5;
 
 /// A value with what the generator knows of it.
 #[derive(Clone, Copy)]
@@ -41,6 +51,8 @@ pub(super) struct Garden<'g> {
     /// Rows of most values: a symbol in a fifth of the programs.
     pub symbolic: bool,
     stateful: bool,
+    /// Extents of tens.
+    large: bool,
     /// Rank-0 i32 between 0 and 6; advances by 1 in programs with states.
     pub position: Value,
     noise: bool,
@@ -48,15 +60,33 @@ pub(super) struct Garden<'g> {
 
 /// The program of a seed with its data, run twice in a session.
 pub fn sample(seed: u64) -> Sample {
-    grow(seed, false)
+    grow(seed, false, steps(seed))
 }
 
 /// The program of a seed with noise behind every inexact node.
 pub fn noisy(seed: u64) -> Sample {
-    grow(seed, true)
+    grow(seed, true, steps(seed))
 }
 
-fn grow(seed: u64, noise: bool) -> Sample {
+/// Nodes of a graph besides its leaves.
+pub fn inner_nodes(graph: &Graph) -> usize {
+    graph.nodes().filter(|(_, node)| !node.op.is_leaf()).count()
+}
+
+/// How often something is added: some additions are of several nodes, some of none, so fewer or more until the size of
+/// the program is right.
+fn steps(seed: u64) -> usize {
+    let mut steps = 4 + (draw(seed, 1 << 41) % 36) as usize;
+    while grow(seed, false, steps).graph.is_ok_and(|g| inner_nodes(&g) < FEWEST) {
+        steps += 1;
+    }
+    while steps > 1 && grow(seed, false, steps).graph.is_ok_and(|g| inner_nodes(&g) > MOST) {
+        steps -= steps.div_ceil(6);
+    }
+    steps
+}
+
+fn grow(seed: u64, noise: bool, steps: usize) -> Sample {
     let (symbolic, stateful) = (seed % 5 == 1, seed % 5 == 2);
     let mut fills = Vec::new();
     let mut sample = Sample::graph("random", |g| {
@@ -73,19 +103,26 @@ fn grow(seed: u64, noise: bool) -> Sample {
             fills: Vec::new(),
             symbolic,
             stateful,
+            large: seed % 8 == 3,
             position,
             noise,
         };
         garden.leaves();
-        for _ in 0..5 + garden.below(56) {
+        for step in 0..steps {
             garden.node();
+            if stateful && step == steps / 2 {
+                garden.stateful_node();
+            }
         }
         garden.outputs();
         fills = garden.fills;
     });
     sample.fills = fills;
-    let has_rows = sample.graph.as_ref().is_ok_and(|g| g.symbols().find("n").is_some());
-    let sample = if has_rows { sample.bind("n", 1 + draw(seed, 1 << 40) % 5) } else { sample };
+    let rows = sample.graph.as_ref().ok().and_then(|g| g.symbols().get(g.symbols().find("n")?).cloned());
+    let sample = match rows {
+        Some(n) => sample.bind("n", n.min + draw(seed, 1 << 40) % n.max),
+        None => sample,
+    };
     sample.runs(2)
 }
 
@@ -136,9 +173,23 @@ impl Garden<'_> {
         self.calm(item.expect("the first leaf is one"))
     }
 
+    /// The extent that a symbol stands for in some programs.
+    pub fn rows(&self) -> DimSpec {
+        match (self.symbolic, self.large) {
+            (true, false) => sym("n", 1..=5),
+            (true, true) => sym("n", 1..=48),
+            (false, false) => 3u64.into(),
+            (false, true) => 37u64.into(),
+        }
+    }
+
     /// The value, squeezed if it is large.
     pub fn calm(&mut self, x: Item) -> Item {
-        if x.size > 20.0 { Item { value: self.g.tanh(x.value), size: 1.0, exact: false } } else { x }
+        if x.size > 20.0 && self.ty(x.value).dtype == DType::F32 {
+            Item { value: self.g.tanh(x.value), size: 1.0, exact: false }
+        } else {
+            x
+        }
     }
 
     /// An f32 value of the same shape as another.
@@ -174,9 +225,10 @@ impl Garden<'_> {
     }
 
     fn leaves(&mut self) {
-        let rows = || if self.symbolic { sym("n", 1..=5) } else { 3u64.into() };
+        let rows = || self.rows();
         let g = self.g;
-        let c: u64 = [4, 8][(self.seed / 7 % 2) as usize];
+        let widths = if self.large { [64, 132] } else { [4, 8] };
+        let c: u64 = widths[(self.seed / 7 % 2) as usize];
         let x = g.input("x", f32([rows(), c.into()]));
         let y = g.input("y", f32([2.into(), rows(), c.into()]));
         let e = g.input("e", f32([rows(), c.into()]));
@@ -187,8 +239,6 @@ impl Garden<'_> {
         self.fill("b", Fill::Range(0, 2));
         self.pool = vec![self.about(x, 3.0), self.about(y, 3.0)];
         self.pool.extend([self.exact(e, 4.0), self.exact(i, 4.0), self.exact(b, 1.0)]);
-        // Inputs come from outside as they are, on every device.
-        self.pool[0].exact = false;
     }
 
     /// One more node, or a few that belong together.
@@ -220,14 +270,22 @@ impl Garden<'_> {
         }
     }
 
+    /// A state that no chance leaves out.
+    fn stateful_node(&mut self) {
+        if let Some(item) = self.state() {
+            self.keep(item);
+        }
+    }
+
     /// Takes a result into the pool if it is small enough; with noise where noise is asked for.
     pub fn keep(&mut self, item: Item) {
         let ty = self.ty(item.value);
+        let (widest, elements) = if self.large { (300, 40_000.0) } else { (64, 3000.0) };
         let large = self.g.type_of(item.value).is_none()
             || ty.rank() > 5
-            || ty.shape.last().is_some_and(|d| d.as_extent().is_none_or(|d| d == 0 || d > 64));
+            || ty.shape.last().is_some_and(|d| d.as_extent().is_none_or(|d| d == 0 || d > widest));
         let most: f64 = ty.shape.iter().map(|d| d.as_extent().unwrap_or(8) as f64).product();
-        if large || most > 3000.0 {
+        if large || most > elements {
             return;
         }
         let item = if self.noise && !item.exact && ty.dtype == DType::F32 { self.shaken(item) } else { item };
@@ -250,49 +308,5 @@ impl Garden<'_> {
             let i = self.below(self.pool.len());
             self.g.output(&format!("y{k}"), self.pool[i].value);
         }
-    }
-}
-
-/// How often each op occurs in some programs, with how many have symbols, states, host ops.
-#[derive(Default)]
-pub struct Histogram {
-    ops: BTreeMap<&'static str, u64>,
-    graphs: u64,
-    nodes: u64,
-}
-
-impl Histogram {
-    /// Counts a program.
-    pub fn add(&mut self, graph: &Graph) {
-        self.graphs += 1;
-        let mut seen = BTreeMap::<&'static str, u64>::new();
-        for (_, node) in graph.nodes() {
-            self.nodes += 1;
-            *seen.entry(node.op.name()).or_default() += 1;
-        }
-        let mut some =
-            |what: &'static str, there: bool| *self.ops.entry(what).or_default() += u64::from(there);
-        some("(programs with symbols)", graph.symbols().iter().next().is_some());
-        some("(programs with states)", !graph.states().is_empty());
-        some("(programs with host ops)", seen.contains_key("fft"));
-        seen.into_iter().for_each(|(op, n)| *self.ops.entry(op).or_default() += n);
-    }
-
-    /// Ops that occur nowhere.
-    pub fn absent(&self) -> Vec<&'static str> {
-        let only_made_by_passes = ["fused"];
-        pumice_ir::Op::NAMES
-            .iter()
-            .copied()
-            .filter(|op| !self.ops.contains_key(op) && !only_made_by_passes.contains(op))
-            .collect()
-    }
-}
-
-impl std::fmt::Display for Histogram {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{} programs, {} nodes", self.graphs, self.nodes)?;
-        let cells: Vec<String> = self.ops.iter().map(|(op, n)| format!("{op} {n}")).collect();
-        cells.chunks(8).try_for_each(|line| writeln!(f, "  {}", line.join(", ")))
     }
 }

@@ -1,10 +1,8 @@
-//! Nodes of random programs that sum: reductions, products, norms, attention.
+//! Nodes of random programs that sum: reductions, products, norms.
 
 use super::{Garden, Item};
-use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
-use pumice_ir::ops::{Attention, Rotary};
-use pumice_types::{DType, DimExpr};
+use pumice_types::DType;
 
 impl Garden<'_> {
     pub(super) fn reduced(&mut self) -> Option<Item> {
@@ -74,7 +72,8 @@ impl Garden<'_> {
         let g = self.g;
         let x = self.real();
         let (c, rank) = (self.width(x.value), self.ty(x.value).rank());
-        let n = [4, 6, 8, 1][self.below(4)];
+        let widths = if self.large { [4, 64, 132, 1] } else { [4, 6, 8, 1] };
+        let n = self.pick(&widths);
         let value = match self.below(6) {
             0 => {
                 let w = self.param(&[c, n]);
@@ -125,49 +124,13 @@ impl Garden<'_> {
         Some(self.about(g.rms_norm(y, gamma, 1e-5), 3.0))
     }
 
-    /// Two query heads over one or two key heads, turned or not, causal or not.
-    pub(super) fn attention(&mut self) -> Option<Item> {
-        let g = self.g;
-        let x = self.find(|s, i| {
-            let ty = s.ty(i.value);
-            ty.dtype == DType::F32 && ty.rank() == 2 && s.width(i.value) % 4 == 0
-        })?;
-        let x = self.calm(x);
-        let (shape, c) = (self.ty(x.value).shape, self.width(x.value) as i64);
-        let heads = |v, n: i64, width: i64| {
-            let split = vec![1.into(), shape[0].clone(), DimExpr::constant(n), DimExpr::constant(width)];
-            g.reshape_to(v, split)
-        };
-        let mut q = heads(x.value, 2, c / 2);
-        if self.below(2) == 0 {
-            let op = Rotary {
-                layout: AttentionLayout::Bshd,
-                interleaved: self.below(2) == 0,
-                ..Rotary::default()
-            };
-            q = g.rotary(q, self.position, op);
-        }
-        let k = match self.below(2) {
-            0 => g.tanh(q),
-            _ => heads(g.narrow(x.value, -1, 0u64, (c / 2) as u64), 1, c / 2),
-        };
-        let op = Attention {
-            layout: AttentionLayout::Bshd,
-            causal: self.below(2) == 0,
-            softcap: [0.0, 5.0][self.below(2)],
-            left: [-1, -1, 1][self.below(3)],
-            ..Attention::default()
-        };
-        Some(self.about(g.reshape_to(g.attention(q, k, k, None, None, op), shape.clone()), x.size))
-    }
-
     pub(super) fn composite(&mut self) -> Option<Item> {
         let g = self.g;
         let x = self.real();
         let c = self.width(x.value);
         let act = self.pick(&[GluAct::Swish, GluAct::Gelu, GluAct::GeluTanh, GluAct::Relu, GluAct::Sigmoid]);
         let value = match self.below(2) {
-            0 if c % 2 == 0 => g.glu_packed(x.value, act, GluPacking::Concat, -1),
+            0 if c.is_multiple_of(2) => g.glu_packed(x.value, act, GluPacking::Concat, -1),
             _ => {
                 let y = self.twin(x);
                 g.glu(x.value, y.value, act)

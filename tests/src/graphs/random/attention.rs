@@ -1,0 +1,101 @@
+//! Attention and rotation in random programs: both layouts, every mask, windows, shared key heads, scale, softcap.
+
+use super::{Garden, Item};
+use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::{Attention, Rotary};
+use pumice_ir::shape::DimSpec;
+use pumice_ir::{Fill, Value, tensor};
+use pumice_types::{DType, DimExpr};
+
+impl Garden<'_> {
+    /// x\[rows, c\] as two query heads over one or two key heads, and back.
+    pub(super) fn attention(&mut self) -> Option<Item> {
+        let x = self.rows_of_heads()?;
+        let (shape, c) = (self.ty(x.value).shape, self.width(x.value));
+        let layout = self.pick(&[AttentionLayout::Bshd, AttentionLayout::Bhsd]);
+        let mut q = self.heads(x.value, 2, layout);
+        if self.below(2) == 0 {
+            q = self.turned(q, layout);
+        }
+        let k = match self.below(2) {
+            0 => self.g.tanh(q),
+            _ => {
+                let first = self.g.narrow(x.value, -1, 0u64, c / 2);
+                self.heads(first, 1, layout)
+            }
+        };
+        let v = if self.below(2) == 0 { k } else { self.g.neg(k) };
+        let mask = self.mask(&shape[0]);
+        let op = self.settings(layout);
+        let y = self.g.attention(q, k, v, mask, None, op);
+        let y = self.joined_heads(y, layout, shape);
+        Some(self.about(y, x.size))
+    }
+
+    /// A value of \[rows, c\] whose rows are two heads of an even width.
+    pub(super) fn rows_of_heads(&mut self) -> Option<Item> {
+        let x = self.find(|s, i| {
+            let ty = s.ty(i.value);
+            ty.dtype == DType::F32 && ty.rank() == 2 && s.width(i.value).is_multiple_of(4)
+        })?;
+        Some(self.calm(x))
+    }
+
+    /// x\[rows, n·w\] → \[1, rows, n, w\], or with heads before rows.
+    pub(super) fn heads(&mut self, x: Value, n: u64, layout: AttentionLayout) -> Value {
+        let (g, width, rows) = (self.g, self.width(x) / n, self.ty(x).shape[0].clone());
+        let constant = |v: u64| DimExpr::constant(v as i64);
+        let y = g.reshape_to(x, vec![constant(1), rows, constant(n), constant(width)]);
+        match layout {
+            AttentionLayout::Bshd => y,
+            AttentionLayout::Bhsd => g.transpose(y, &[0, 2, 1, 3]),
+        }
+    }
+
+    /// The way back.
+    pub(super) fn joined_heads(&mut self, y: Value, layout: AttentionLayout, shape: Vec<DimExpr>) -> Value {
+        let y = match layout {
+            AttentionLayout::Bshd => y,
+            AttentionLayout::Bhsd => self.g.transpose(y, &[0, 2, 1, 3]),
+        };
+        self.g.reshape_to(y, shape)
+    }
+
+    /// Turned by the position, wholly or in part, or by tables.
+    pub(super) fn turned(&mut self, q: Value, layout: AttentionLayout) -> Value {
+        let width = self.width(q);
+        let n_rot = if self.below(3) == 0 { Some(width as i64 / 2 / 2 * 2) } else { None };
+        let interleaved = self.below(2) == 0;
+        let op = Rotary { layout, interleaved, n_rot, ..Rotary::default() };
+        self.g.rotary(q, self.position, op)
+    }
+
+    fn settings(&mut self, layout: AttentionLayout) -> Attention {
+        Attention {
+            layout,
+            scale: [None, None, Some(0.3)][self.below(3)],
+            causal: self.below(2) == 0,
+            softcap: [0.0, 5.0][self.below(2)],
+            left: [-1, -1, 1][self.below(3)],
+            right: [-1, -1, 0, 2][self.below(4)],
+        }
+    }
+
+    /// Which keys each query may see, told or added; or nothing.
+    fn mask(&mut self, rows: &DimExpr) -> Option<Value> {
+        let kind = self.below(4);
+        let square = || [DimSpec::Expr(rows.clone()), DimSpec::Expr(rows.clone())];
+        let name = self.name("mask");
+        match kind {
+            0 => {
+                self.fill(&name, Fill::Range(0, 2));
+                Some(self.g.input(&name, tensor(DType::Bool, square())))
+            }
+            1 => {
+                self.fill(&name, Fill::Floats(vec![0.0, f64::NEG_INFINITY, 0.5, -2.0, 1.0]));
+                Some(self.g.input(&name, tensor(DType::F32, square())))
+            }
+            _ => None,
+        }
+    }
+}

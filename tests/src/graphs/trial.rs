@@ -1,0 +1,301 @@
+//! One random program, tried on a device: what must hold of it, and how it is found out.
+//!
+//! In: a seed and a [`Rig`]. Out: nothing, or what is wrong, in one line. The evaluator of the unoptimized program is
+//! the truth; how far from it a device may be is measured by evaluating the program once more with noise behind every
+//! inexact node (see [`super::random`]).
+
+use super::random;
+use crate::op_suite::execute;
+use pumice_compile::{Barriers, OptOptions, Options};
+use pumice_cpu_ref::{Array, Data, EvalOptions, Interpreter, RefEval, RefHostOps, interp, sample as data};
+use pumice_ir::form::Form;
+use pumice_ir::{Graph, Sample};
+use pumice_plan::check::check;
+use pumice_plan::{Placement, Plan};
+use pumice_runtime::{Device, Executable, Session};
+use pumice_types::{Bindings, Target, Tensor};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// How much of the noise's effect a device may show: noise is 64 units in the last place once, not its worst.
+const OF_NOISE: f64 = 4.0;
+/// What is close regardless, relative to the largest element of the output.
+const RELATIVE: f64 = 4e-6;
+/// An output that noise moves by more than this part of its largest element proves little.
+const LOOSE: f64 = 1e-2;
+
+/// Outputs of every run, in the order of their declaration.
+pub type Results = Vec<Vec<Tensor>>;
+
+/// What programs are tried on.
+pub struct Rig {
+    /// What is compiled for.
+    pub target: Target,
+    /// The device; none: an interpreter whose step order and poison are the trial's own.
+    pub device: Option<Arc<dyn Device>>,
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The compiled program against the evaluator.
+    Plain,
+    /// As well: other placement, barriers and passes; replayed and freshly recorded.
+    Deep,
+}
+
+/// A program with its data and what it must give.
+pub struct Trial {
+    /// Program and data.
+    pub sample: Sample,
+    /// The program.
+    pub graph: Graph,
+    bindings: Bindings,
+    options: Options,
+    want: Vec<Vec<Array>>,
+    /// How far noise moves each output of each run: the largest difference of its elements.
+    moved: Vec<Vec<f64>>,
+    status: Vec<bool>,
+}
+
+/// What a passed trial says about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Outputs compared.
+    pub outputs: u64,
+    /// Of these, how many noise moves so far that they prove little.
+    pub loose: u64,
+    /// The largest difference found, as a part of what was allowed.
+    pub worst: f64,
+}
+
+impl Verdict {
+    /// Both together.
+    pub fn with(self, other: Verdict) -> Verdict {
+        Verdict {
+            outputs: self.outputs + other.outputs,
+            loose: self.loose + other.loose,
+            worst: self.worst.max(other.worst),
+        }
+    }
+}
+
+impl Rig {
+    /// The interpreter, for programs compiled as for lavapipe.
+    pub fn interpreter() -> Rig {
+        Rig { target: Target::lavapipe(), device: None }
+    }
+
+    /// A device.
+    pub fn device(device: Arc<dyn Device>) -> Rig {
+        Rig { target: device.target().clone(), device: Some(device) }
+    }
+
+    fn device_for(&self, shuffle: u64) -> Arc<dyn Device> {
+        self.device.clone().unwrap_or_else(|| {
+            let poison = Some(if shuffle.is_multiple_of(2) { 0x7fc0_0bad } else { 0xffff_ffff });
+            let options = interp::Options { seed: shuffle, poison, check: false };
+            Arc::new(Interpreter::with(self.target.clone(), options))
+        })
+    }
+
+    /// Tries the program of a seed; a panic is a failure like any other.
+    pub fn try_seed(&self, seed: u64, depth: Depth) -> Result<Verdict, String> {
+        let trial = || Trial::new(seed)?.run(self, depth);
+        catch_unwind(AssertUnwindSafe(trial)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panicked: {}", text.unwrap_or("no message")))
+        })
+    }
+}
+
+impl Trial {
+    /// The program of a seed with what it must give.
+    pub fn new(seed: u64) -> Result<Trial, String> {
+        let sample = random::sample(seed);
+        let graph = sample.graph.clone()?;
+        pumice_ir::verify::verify(&graph, Form::Source).map_err(|e| format!("verifier: {e:?}"))?;
+        let cut = seed.is_multiple_of(3) && graph.symbols().find("n").is_some();
+        let specializations = if cut { vec![("n".to_owned(), vec![1, 3])] } else { vec![] };
+        let evaluate = |s: &Sample, g: &Graph| {
+            data::evaluate(s, g, EvalOptions::default()).map_err(|e| format!("evaluator: {e}"))
+        };
+        let noisy = random::noisy(seed);
+        let shaken = evaluate(&noisy, noisy.graph.as_ref().map_err(Clone::clone)?)?;
+        let plain = evaluate(&sample, &graph)?;
+        let status = plain.iter().map(|run| !run.status.is_empty()).collect();
+        let outputs = |run: pumice_cpu_ref::Evaluation| -> Vec<Array> {
+            run.outputs.iter().map(|a| a.as_ref().clone()).collect()
+        };
+        let want: Vec<Vec<Array>> = plain.into_iter().map(outputs).collect();
+        let moved = want.iter().zip(shaken).map(|(w, s)| {
+            let pairs = w.iter().zip(outputs(s));
+            pairs.map(|(w, s)| distance(w, &s)).collect()
+        });
+        let moved = moved.collect();
+        let bindings = data::bindings(&sample, &graph);
+        let options = Options { specializations, ..Options::default() };
+        Ok(Trial { sample, graph, bindings, options, want, moved, status })
+    }
+
+    /// How it is compiled.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The checked plan for a target.
+    pub fn plan(&self, target: &Target, options: &Options) -> Result<Plan, String> {
+        let plan = pumice_compile::compile(&self.graph, target, options, &RefEval);
+        let plan = plan.map_err(|e| format!("compile: {e}"))?;
+        let report = check(&plan).map_err(|faults| {
+            let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
+            format!("check: {} faults: {}", faults.len(), shown.join("; "))
+        })?;
+        if options.barriers == Barriers::Elided && report.redundant_barriers() > 0 {
+            return Err(format!("check: {} redundant barriers", report.redundant_barriers()));
+        }
+        Ok(plan)
+    }
+
+    fn run(&self, rig: &Rig, depth: Depth) -> Result<Verdict, String> {
+        let plan = self.plan(&rig.target, &self.options)?;
+        let mut session = self.session(rig, plan, 0)?;
+        let fused = self.replay(&mut session)?;
+        let mut verdict = self.compare(&fused)?;
+        if depth == Depth::Deep {
+            self.rewind(&mut session)?;
+            let again = self.replay(&mut session)?;
+            same("replayed", &again, &fused)?;
+            drop(session);
+            verdict = verdict.with(self.variants(rig, &fused)?);
+        }
+        Ok(verdict)
+    }
+
+    /// Other plans of the same program.
+    fn variants(&self, rig: &Rig, fused: &Results) -> Result<Verdict, String> {
+        let standard = || self.options.clone();
+        let exact = [
+            ("freshly recorded", standard()),
+            ("bump", Options { placement: Placement::Bump, ..standard() }),
+            ("naive barriers", Options { barriers: Barriers::Naive, ..standard() }),
+            ("guard bytes", Options { guard_bytes: 64, ..standard() }),
+        ];
+        for (shuffle, (what, options)) in (1..).zip(exact) {
+            let other = self.outputs(rig, &options, shuffle).map_err(|e| format!("{what}: {e}"))?;
+            same(what, &other, fused)?;
+        }
+        let unfused = Options { opt: OptOptions::none(), ..standard() };
+        let unfused = self.outputs(rig, &unfused, 5).map_err(|e| format!("unfused: {e}"))?;
+        self.compare(&unfused).map_err(|e| format!("unfused: {e}"))
+    }
+
+    fn outputs(&self, rig: &Rig, options: &Options, shuffle: u64) -> Result<Results, String> {
+        let plan = self.plan(&rig.target, options)?;
+        self.replay(&mut self.session(rig, plan, shuffle)?)
+    }
+
+    fn session(&self, rig: &Rig, plan: Plan, shuffle: u64) -> Result<Session, String> {
+        let exe = Executable::new(rig.device_for(shuffle), plan, Arc::new(RefHostOps));
+        let exe = exe.map_err(|e| format!("load: {e}"))?;
+        for p in self.graph.params() {
+            let tensor = data::leaf_tensor(&self.sample, &self.graph, p, &self.bindings, 0);
+            let tensor = tensor.map_err(|e| e.to_string())?;
+            exe.set_param_view(&self.graph.value(p).name, tensor.view()).map_err(|e| e.to_string())?;
+        }
+        let mut session = exe.session().map_err(|e| format!("session: {e}"))?;
+        for (id, symbol) in self.graph.symbols().iter() {
+            let value = self.bindings.symbol(id).unwrap_or(symbol.max);
+            session.bind_symbol(&symbol.name, value).map_err(|e| e.to_string())?;
+        }
+        Ok(session)
+    }
+
+    fn replay(&self, session: &mut Session) -> Result<Results, String> {
+        let mut results = Vec::new();
+        for run in 0..self.sample.runs {
+            execute(session, &self.sample, &self.graph, &self.bindings, run)?;
+            let reported = !session.status().is_clean();
+            if reported != self.status[run as usize] {
+                return Err(format!("run {run}: status reported: {reported}, not by the evaluator"));
+            }
+            results.push(session.outputs().map_err(|e| e.to_string())?.into_tensors());
+        }
+        Ok(results)
+    }
+
+    /// States and scalars as they were before the first run.
+    fn rewind(&self, session: &mut Session) -> Result<(), String> {
+        for v in self.graph.states() {
+            let name = &self.graph.value(v).name;
+            session.state(name).and_then(|mut s| s.reset()).map_err(|e| e.to_string())?;
+        }
+        for v in self.graph.scalars() {
+            if let pumice_ir::Op::Scalar(scalar) = &self.graph.def(v).op {
+                let name = &self.graph.value(v).name;
+                session.set_scalar(name, scalar.default as i64).map_err(|e| e.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every output of every run within what noise does to it.
+    pub fn compare(&self, got: &Results) -> Result<Verdict, String> {
+        let mut verdict = Verdict::default();
+        for (run, (want, got)) in self.want.iter().zip(got).enumerate() {
+            for (i, (want, got)) in want.iter().zip(got).enumerate() {
+                let moved = self.moved[run][i];
+                let name = || format!("run {run}, output {}", self.graph.outputs()[i].name);
+                let got = Array::from_tensor(got);
+                let one = close(want, &got, moved).map_err(|e| format!("{}: {e}", name()))?;
+                verdict = verdict.with(one);
+            }
+        }
+        Ok(verdict)
+    }
+}
+
+/// The two are the same bits.
+fn same(what: &str, a: &Results, b: &Results) -> Result<(), String> {
+    let differs = a.iter().zip(b).flat_map(|(a, b)| a.iter().zip(b)).position(|(a, b)| a != b);
+    match differs {
+        Some(i) => Err(format!("{what}: other bits in result {i}")),
+        None if a.len() != b.len() => Err(format!("{what}: another number of runs")),
+        None => Ok(()),
+    }
+}
+
+/// The largest finite difference of their elements; infinite where one is finite and the other not.
+fn distance(a: &Array, b: &Array) -> f64 {
+    let apart = |x: f64, y: f64| if x == y || (x.is_nan() && y.is_nan()) { 0.0 } else { (x - y).abs() };
+    let apart = |x: f64, y: f64| if apart(x, y).is_nan() { f64::INFINITY } else { apart(x, y) };
+    a.to_f64().into_iter().zip(b.to_f64()).map(|(x, y)| apart(x, y)).fold(0.0, f64::max)
+}
+
+/// Integers equal, floats within four times what noise moved the output by, and a little.
+fn close(want: &Array, got: &Array, moved: f64) -> Result<Verdict, String> {
+    if want.dtype != got.dtype || want.shape != got.shape {
+        return Err(format!("{}{:?}, not {}{:?}", got.dtype, got.shape, want.dtype, want.shape));
+    }
+    let (w, g) = (want.to_f64(), got.to_f64());
+    let largest = w.iter().filter(|x| x.is_finite()).fold(0.0, |m: f64, x| m.max(x.abs()));
+    let least = largest * RELATIVE + f64::from(f32::MIN_POSITIVE);
+    let allowed = if want.dtype.is_float() { OF_NOISE * moved + least } else { 0.0 };
+    if let (Data::Int(w), Data::Int(g)) = (&want.data, &got.data)
+        && let Some(i) = (0..w.len()).find(|&i| w[i] != g[i])
+    {
+        return Err(format!("element {i} is {}, not {}", g[i], w[i]));
+    }
+    let equal = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan());
+    let mut worst = 0.0f64;
+    for (i, (&x, &y)) in w.iter().zip(&g).enumerate() {
+        let apart = if equal(x, y) { 0.0 } else { (x - y).abs() };
+        if apart.is_nan() || apart > allowed {
+            return Err(format!("element {i} is {y:e}, not {x:e} (±{allowed:.1e})"));
+        }
+        worst = worst.max(if allowed > 0.0 { apart / allowed } else { 0.0 });
+    }
+    let loose = u64::from(want.dtype.is_float() && OF_NOISE * moved > LOOSE * largest && largest > 0.0);
+    Ok(Verdict { outputs: 1, loose, worst })
+}

@@ -1,0 +1,129 @@
+//! A9, the second half: ten thousand programs as careless people write them are built, compiled and run on the
+//! interpreter. Whatever is wrong with them: typed errors, no panic, no plan with faults, bounded memory.
+
+use pumice_compile::Options;
+use pumice_ir::{GraphBuilder, f32, sym};
+use pumice_runtime::RuntimeError;
+use pumice_tests::Lab;
+use pumice_tests::graphs::careless::run::{End, live};
+use pumice_tests::graphs::careless::{Catalogue, program};
+use pumice_types::{DimExpr, TensorView};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Programs of the long test.
+const MANY: u64 = 200_000;
+/// What the whole process may take, MiB.
+const MEMORY: u64 = 1024;
+
+/// The most memory this process has held, MiB, where the system says so.
+fn most_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
+/// What a message says, without the names and numbers that differ from program to program.
+fn in_short(why: &str) -> String {
+    let line = why.lines().find(|l| l.starts_with("  ")).unwrap_or(why.lines().next().unwrap_or_default());
+    let words = line.split_once("): ").map_or(line, |(_, what)| what).split_whitespace();
+    let plain = words.map(|w| if w.contains(|c: char| c.is_ascii_digit()) { "#" } else { w });
+    plain.take(9).collect::<Vec<_>>().join(" ")
+}
+
+fn live_through(seeds: u64, limit: Option<Duration>) -> u64 {
+    let (catalogue, start) = (Catalogue::new(), Instant::now());
+    let (mut ends, mut findings) = (BTreeMap::<End, u64>::new(), Vec::new());
+    let (mut reasons, mut done) = (BTreeMap::<(End, String), u64>::new(), 0);
+    // A panic is caught and told with its seed; the default message would drown it.
+    std::panic::set_hook(Box::new(|_| {}));
+    for seed in (0..seeds).take_while(|_| limit.is_none_or(|l| start.elapsed() < l)) {
+        done += 1;
+        match live(&catalogue, seed) {
+            Ok((end, why)) => {
+                *ends.entry(end).or_default() += 1;
+                *reasons.entry((end, in_short(&why))).or_default() += 1;
+            }
+            Err(why) => findings.push(format!("seed {seed}: {why}")),
+        }
+    }
+    drop(std::panic::take_hook());
+    let memory = most_memory();
+    println!("{done} programs in {:.1} s, {memory:?} MiB: {ends:?}", start.elapsed().as_secs_f64());
+    let mut reasons: Vec<_> = reasons.into_iter().filter(|((end, _), _)| *end != End::Ran).collect();
+    reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    reasons.iter().take(24).for_each(|((end, why), n)| println!("{n:7} {end:?}: {why}"));
+    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+    assert!(memory.is_none_or(|m| m < MEMORY), "{memory:?} MiB");
+    // A careless program that never gets anywhere shows nothing.
+    for end in [End::NotBuilt, End::Ran] {
+        assert!(ends.get(&end).is_some_and(|n| 5 * n > done), "{ends:?}");
+    }
+    done
+}
+
+#[test]
+fn careless_programs_are_refused_or_run() {
+    let done = live_through(10_000, Some(Duration::from_secs(60)));
+    assert!(done >= 500, "this machine is too slow for the suite: {done}");
+}
+
+#[test]
+#[ignore = "long: two hundred thousand careless programs"]
+fn many_careless_programs_are_refused_or_run() {
+    assert_eq!(live_through(MANY, None), MANY);
+}
+
+/// Values of symbols for which nothing was planned, because a condition excludes them, are refused with that condition.
+#[test]
+fn values_that_a_condition_excludes_are_refused() {
+    let g = GraphBuilder::new("condition");
+    let x = g.input("x", f32([sym("n", 1..=2), 3.into()]));
+    g.output("y", g.reshape_to(x, vec![DimExpr::constant(3), DimExpr::constant(2)]));
+    let options = Options { specializations: vec![("n".into(), vec![1])], ..Options::default() };
+    let exe = Lab::interpreter().executable(&g.build().expect("sound for n = 2"), &options);
+    let mut session = exe.session().expect("a session");
+    let data = [1.0f32; 6];
+    let refused = session.run(&[("x", TensorView::f32(&data[..3], [1, 3]))]).expect_err("n is 1");
+    assert!(matches!(refused, RuntimeError::RunCheck { value: -3, .. }), "{refused}");
+    session.run(&[("x", TensorView::f32(&data, [2, 3]))]).expect("n is 2");
+}
+
+/// A norm whose scale says what a symbol must be was once decomposed to nodes of another type.
+#[test]
+fn a_scale_may_say_what_a_symbol_is() {
+    let g = GraphBuilder::new("norm");
+    let (x, gamma) = (g.input("x", f32([2.into(), sym("n", 1..=4)])), g.param("gamma", f32([3])));
+    g.output("y", g.layer_norm(x, gamma, None, 1e-5));
+    let exe = Lab::interpreter().executable(&g.build().expect("sound"), &Options::default());
+    exe.set_param("gamma", &[1.0; 3]).expect("there");
+    let mut session = exe.session().expect("a session");
+    session.run(&[("x", TensorView::f32(&[0.0; 6], [2, 3]))]).expect("n is 3");
+    assert!(session.run(&[("x", TensorView::f32(&[0.0; 4], [2, 2]))]).is_err());
+}
+
+/// A value of constants alone but of symbolic extents was once computed when weights are loaded, where no symbol is
+/// bound: dropout's mask.
+#[test]
+fn constants_of_symbolic_extents_are_made_in_the_run() {
+    let g = GraphBuilder::new("mask");
+    let x = g.input("x", f32([sym("n", 1..=3), 2.into()]));
+    g.output("mask", g.dropout(x, 0.5).1);
+    let exe = Lab::interpreter().executable(&g.build().expect("sound"), &Options::default());
+    let mut session = exe.session().expect("a session");
+    let out = session.run(&[("x", TensorView::f32(&[0.0; 4], [2, 2]))]).expect("runs");
+    assert_eq!(out.get("mask").expect("there").shape(), [2, 2]);
+}
+
+/// The program of `SEED`, what the builder says of it, and how far it comes.
+#[test]
+#[ignore = "long: prints one program, for finding defects"]
+fn show() {
+    let seed = std::env::var("SEED").expect("SEED").parse().expect("a number");
+    let catalogue = Catalogue::new();
+    match program(&catalogue, seed) {
+        Ok(graph) => println!("{}", pumice_ir::text::print(&graph)),
+        Err(errors) => println!("{errors}"),
+    }
+    println!("{:?}", live(&catalogue, seed));
+}

@@ -1,0 +1,108 @@
+//! Suite 4 (A4): random programs on the interpreter and on Vulkan, against the evaluator of the program as it was
+//! written; plans checked; other placement, barriers and passes, replayed and recorded anew: the same bits, or close.
+
+use pumice_tests::Lab;
+use pumice_tests::graphs::series::{Series, histogram};
+use pumice_tests::graphs::trial::Rig;
+use std::time::Duration;
+
+/// Programs tried by the long tests.
+const MANY: u64 = 10_000;
+
+fn series(rig: &Rig, deep_every: u64, seconds: Option<u64>) -> Series<'_> {
+    Series { rig, deep_every, threads: 1, limit: seconds.map(Duration::from_secs) }
+}
+
+/// Every op occurs, and every kind of program in its share.
+#[test]
+fn every_op_occurs() {
+    let histogram = histogram(0..1000);
+    print!("{histogram}");
+    assert_eq!(histogram.absent(), Vec::<&str>::new());
+    let (fewest, most) = histogram.inner();
+    assert!(fewest >= 5 && most <= 60, "{fewest} to {most} nodes");
+    for (kind, least) in
+        [("(programs with symbols)", 200), ("(programs with states)", 180), ("(programs with host ops)", 150)]
+    {
+        assert!(histogram.count(kind) >= least, "{kind}: {}", histogram.count(kind));
+    }
+}
+
+mod on_interpreter {
+    use super::*;
+
+    /// As many as fit in the time; the same ones, from the first on, whatever the machine.
+    #[test]
+    fn random_programs() {
+        let tally = series(&Rig::interpreter(), 10, Some(80)).run(0..MANY, |_, _, _| {});
+        tally.assert_clean();
+        assert!(tally.passed >= 300, "this machine is too slow for the suite: {}", tally.passed);
+    }
+
+    #[test]
+    #[ignore = "long: ten thousand random programs"]
+    fn ten_thousand_random_programs() {
+        let tally = series(&Rig::interpreter(), 10, None).run(0..MANY, |_, _, _| {});
+        tally.assert_clean();
+        assert_eq!(tally.passed, MANY);
+    }
+}
+
+mod on_device {
+    use super::*;
+    use pumice_ir::{Fill, GraphBuilder, Sample, bool_, f32};
+    use pumice_tests::op_suite::{Case, Outcome, Runner};
+    use pumice_types::DType;
+
+    fn part(part: u64) {
+        let rig = Rig::device(Lab::vulkan().device);
+        let tally = series(&rig, 15, None).run(100 * part..100 * (part + 1), |_, _, _| {});
+        tally.assert_clean();
+        assert_eq!(tally.passed, 100);
+    }
+
+    #[test]
+    fn random_programs_0() {
+        part(0);
+    }
+
+    #[test]
+    fn random_programs_1() {
+        part(1);
+    }
+
+    #[test]
+    fn random_programs_2() {
+        part(2);
+    }
+
+    /// 64-bit integers on the way between narrow ones, for which kernels of four elements were once chosen, wherever
+    /// a body of scalar instructions goes.
+    #[test]
+    fn wide_integers_inside_a_step() {
+        let through = |g: &GraphBuilder, x| g.cast(g.cast(x, DType::I64), DType::F32);
+        let sample = Sample::graph("wide", |g| {
+            let (x, w) = (g.input("x", f32([4, 8])), g.param("w", f32([8, 8])));
+            let b = g.input("b", bool_([4, 8]));
+            let wide = g.cast(b, DType::I64);
+            g.output("compared", g.less_or_equal(wide, wide));
+            g.output("there and back", through(g, x));
+            g.output("behind a product", through(g, g.matmul(x, w)));
+            g.output("before a sum", g.reduce_sum(through(g, x), &[-1], false));
+            g.output("before a norm", g.softmax(g.add(x, through(g, x)), -1));
+        });
+        let sample =
+            sample.fill("x", Fill::Range(-3, 4)).fill("w", Fill::Range(-3, 4)).fill("b", Fill::Range(0, 2));
+        let runner = Runner::new(Lab::vulkan().device, 1 << 10);
+        assert_eq!(runner.run(&Case::new("cast", sample)), Outcome::Passed);
+    }
+
+    #[test]
+    #[ignore = "long: three thousand random programs"]
+    fn three_thousand_random_programs() {
+        let rig = Rig::device(Lab::vulkan().device);
+        let tally = series(&rig, 15, None).run(0..3000, |_, _, _| {});
+        tally.assert_clean();
+        assert_eq!(tally.passed, 3000);
+    }
+}

@@ -1,0 +1,115 @@
+//! What ops report: a run that met an index out of range or a full state says so, names the op, and did end.
+
+use crate::common::*;
+use pumice_ir::ops::kv_append::AppendMode;
+use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
+use pumice_plan::kernel::status;
+use pumice_runtime::{OnStatus, RunOptions, RuntimeError, Session};
+use pumice_tests::{Lab, on_every_device};
+use pumice_types::{DimExpr, TensorView};
+
+on_every_device!(the_op_and_the_place_are_named, states_that_are_full, of_several_replays);
+
+/// Rows of a table by ids, and the quotient of two integers.
+fn lookup() -> Graph {
+    let g = GraphBuilder::new("lookup");
+    let ids = g.input("ids", i32([sym("n", 1..=6)]));
+    let by = g.input("by", i32([g.dim_of(ids, 0)]));
+    let table = g.constant(tensor(&wave(12, 1), &[4, 3]));
+    g.output("rows", g.named("lookup").embedding(table, ids));
+    g.output("quotient", g.named("quotient").div(ids, by));
+    g.build().expect("sound")
+}
+
+fn rows(ids: &[i32]) -> Vec<f32> {
+    let table = wave(12, 1);
+    let one = |id: &i32| match id {
+        // Negative indices count from the end.
+        -4..4 => table[id.rem_euclid(4) as usize * 3..][..3].to_vec(),
+        _ => vec![0.0; 3],
+    };
+    ids.iter().flat_map(one).collect()
+}
+
+fn the_op_and_the_place_are_named(lab: &Lab) {
+    let exe = load(lab, &lookup());
+    let mut s = exe.session().expect("a session");
+    let go = |s: &mut Session, ids: &[i32], by: &[i32], on_status| {
+        let n = ids.len() as u64;
+        let options = RunOptions { on_status, ..RunOptions::default() };
+        s.run_with(&[("ids", TensorView::i32(ids, [n])), ("by", TensorView::i32(by, [n]))], &options)
+    };
+    let good = go(&mut s, &[3, 0, -4, -1], &[1, 2, 3, -1], OnStatus::Error).expect("nothing to report");
+    assert_eq!(out(&good, "rows"), rows(&[3, 0, -4, -1]));
+    assert_eq!(ints(good.get("quotient").expect("there")), [3, 0, -1, 1]);
+    assert!(s.status().is_clean());
+    let (ids, by) = ([1, 2, 4, -5, 99], [1, 1, 1, 1, 1]);
+    match go(&mut s, &ids, &by, OnStatus::Error) {
+        Err(RuntimeError::Status(met)) => {
+            assert_eq!(met.flags, status::INDEX_OUT_OF_RANGE);
+            assert!(
+                met.first.len() == 1 && met.first[0].0.contains("lookup") && met.first[0].1 == 2,
+                "{met:?}"
+            );
+            assert_eq!(s.status(), &met);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(out(&s.outputs().expect("it did end"), "rows"), rows(&ids));
+    let reported = go(&mut s, &ids, &[1, 0, 1, 1, 1], OnStatus::Report).expect("reported, not refused");
+    assert_eq!(out(&reported, "rows"), rows(&ids));
+    assert_eq!(s.status().flags, status::INDEX_OUT_OF_RANGE | status::INT_DIV_ZERO);
+    let place = |name: &str| s.status().first.iter().find(|(op, _)| op.contains(name)).map(|(_, at)| *at);
+    assert_eq!((place("lookup"), place("quotient")), (Some(2), Some(1)));
+    let ignored = go(&mut s, &ids, &by, OnStatus::Ignore).expect("not read");
+    assert_eq!(out(&ignored, "rows"), rows(&ids));
+    assert!(s.status().is_clean());
+    go(&mut s, &[0], &[1], OnStatus::Error).expect("the report is reset by the run");
+}
+
+fn cache() -> Graph {
+    let g = GraphBuilder::new("cache");
+    let x = g.input("x", f32([sym("t", 1..=3), 2.into()]));
+    let at = g.scalar_advancing("at", 0, 100, 0, g.dim_of(x, 0));
+    let s = g.cache("s", f32([5u64, 2]), 0);
+    g.output("y", g.state_read(g.named("append").kv_append(s, x, at, 0, AppendMode::Linear)));
+    g.build().expect("sound")
+}
+
+fn states_that_are_full(lab: &Lab) {
+    let exe = load(lab, &cache());
+    let mut s = exe.session().expect("a session");
+    let mut want = vec![0f32; 10];
+    for (turn, (at, t)) in [(0usize, 3usize), (3, 2), (5, 1), (3, 3), (2, 1)].into_iter().enumerate() {
+        s.set_scalar("at", at as i64).expect("in range");
+        let x = wave(2 * t, turn as u32);
+        let fits = t.min(5 - at);
+        want[2 * at..2 * (at + fits)].copy_from_slice(&x[..2 * fits]);
+        let y = s.run(&[("x", tensor(&x, &[t as u64, 2]).view())]);
+        if fits == t {
+            assert_eq!(out(&y.expect("it fits"), "y"), want);
+        } else {
+            refused!(y, RuntimeError::Status(met) if met.flags == status::STATE_OVERFLOW, "append");
+            assert_eq!(floats(&s.output("y").expect("it did end")), want, "rows past the end were dropped");
+        }
+        assert_eq!(floats(&s.state("s").expect("there").read().expect("reads")), want, "turn {turn}");
+        assert_eq!(s.scalar("at").expect("there").as_i64(), Some((at + t) as i64));
+    }
+}
+
+/// Of several replays in one submission the last one's report counts.
+fn of_several_replays(lab: &Lab) {
+    let g = GraphBuilder::new("steps");
+    let at = g.scalar_advancing("at", 0, 100, 0, DimExpr::constant(1));
+    let table = g.constant(tensor(&wave(4, 1), &[4]));
+    g.output("y", g.named("lookup").gather(table, at, 0));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let y = s.run_steps(&[], 4).expect("0, 1, 2 and 3 are there");
+    assert_eq!(out(&y, "y"), wave(4, 1)[3..]);
+    refused!(s.run_steps(&[], 2), RuntimeError::Status(_), "lookup");
+    assert_eq!(floats(&s.output("y").expect("it did end")), [0.0]);
+    s.set_scalar("at", 2).expect("in range");
+    let y = s.run(&[]).expect("goes on");
+    assert_eq!(out(&y, "y"), wave(4, 1)[2..3]);
+}

@@ -1,0 +1,98 @@
+//! Sessions on a watched device: synchronization validation over the descriptor form, and memory filled with NaNs
+//! between guard bands. What the tests themselves expect must hold there too; nobody may report anything.
+//!
+//! That the layer sees hazards at all is shown by the positive control of `pumice-vulkan`'s `device_validation`.
+
+use crate::*;
+use pumice_plan::Plan;
+use pumice_runtime::{Device, DeviceError, HostOps, Loaded};
+use pumice_tests::Lab;
+use pumice_tests::op_suite::PlainTwins;
+use pumice_types::Target;
+use pumice_vulkan::{Addressing, DeviceOptions, Poison, Validation};
+use std::sync::Arc;
+
+/// A test of this suite, with a name for messages.
+type Named = (&'static str, fn(&Lab));
+
+/// What crosses replays, host steps, forks and specializations; many levels or little data each.
+const SESSIONS: [Named; 16] = [
+    ("swap", feeds::two_states_swap),
+    ("turn", feeds::three_states_turn_and_one_reads_what_it_writes),
+    ("prefix", feeds::a_prefix_as_long_as_a_symbol),
+    ("rows", feeds::rows_where_scalars_say),
+    ("forks", forks::forks_diverge),
+    ("hosts", host_steps::everywhere),
+    ("host and states", host_steps::with_states_scalars_and_feeds),
+    ("interrupted", interrupted::a_host_step_fails),
+    ("merged", merged::in_every_specialization),
+    ("outputs", outputs::any_value_may_be_an_output),
+    ("derived", params::what_is_computed_from_params_alone_follows),
+    ("attention", poison::attention_over_caches),
+    ("everything", reference::a_session_is_what_the_evaluator_says),
+    ("steps", replays::several_steps_are_several_runs),
+    ("advance", replays::scalars_advance_between_replays),
+    ("specialized", symbols::specializations_take_turns),
+];
+
+/// A device as plans for kernels with descriptor forms see it: what CPUs get, without 64-bit integers.
+struct Plain {
+    device: Arc<dyn Device>,
+    target: Target,
+}
+
+impl Device for Plain {
+    fn name(&self) -> String {
+        self.device.name()
+    }
+
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        self.device.load(plan, host)
+    }
+}
+
+/// The device that kernels with descriptors run on.
+fn plain(options: &DeviceOptions) -> Lab {
+    let lab = Lab::vulkan_with(options);
+    let mut target = lab.device.target().clone();
+    (target.features.cpu, target.features.int64) = (true, false);
+    Lab { device: Arc::new(Plain { device: lab.device, target }), ..lab }
+}
+
+fn all(lab: Lab) {
+    let log = lab.vulkan.as_ref().expect("a Vulkan device").messages().clone();
+    for (name, session) in SESSIONS {
+        session(&lab);
+        assert_eq!(log.take(), [], "{name}");
+    }
+    drop(lab);
+    assert_eq!(log.take(), [], "closing the device");
+}
+
+mod on_device {
+    use super::*;
+
+    #[test]
+    fn nothing_to_report_in_the_descriptor_form() {
+        let (validation, addressing) = (Validation::Synchronization, Addressing::Descriptor);
+        let kernels = Arc::new(PlainTwins);
+        all(plain(&DeviceOptions { validation, addressing, kernels, ..DeviceOptions::default() }));
+    }
+
+    #[test]
+    fn nothing_to_report_in_the_address_form() {
+        let validation = Validation::Synchronization;
+        all(Lab::vulkan_with(&DeviceOptions { validation, ..DeviceOptions::default() }));
+    }
+
+    #[test]
+    fn poison_is_not_read_and_guards_stay() {
+        for word in [0x7fc0_dead, 0xff80_0000] {
+            all(Lab::vulkan_with(&DeviceOptions { poison: Some(Poison(word)), ..DeviceOptions::default() }));
+        }
+    }
+}
