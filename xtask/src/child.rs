@@ -1,6 +1,7 @@
 //! Child processes. In: a prepared `Command`. Out: its success, or its output. Never here: which program to
 //! run and why.
 
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use crate::failure::{Failure, Outcome};
@@ -44,6 +45,13 @@ pub fn answers(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+/// Cargo's own folder: `CARGO_HOME`, else `.cargo` in the home folder.
+pub fn cargo_home() -> Option<PathBuf> {
+    std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
 }
 
 /// The cargo that started this program, else the one on PATH.
