@@ -6,7 +6,8 @@
 use crate::array::Array;
 use crate::graph::{EvalError, EvalOptions, Evaluation, actual_type};
 use crate::session::RefSession;
-use pumice_ir::{Graph, Sample, ValueId};
+use pumice_ir::{Graph, Sample, ValueId, ValueInfo};
+use pumice_runtime::{Executable, RuntimeError, Session};
 use pumice_types::{Bindings, Tensor};
 use std::sync::Arc;
 
@@ -18,6 +19,46 @@ pub fn bindings(sample: &Sample, graph: &Graph) -> Bindings {
         all.bind(id, given.unwrap_or(symbol.max));
     }
     all
+}
+
+/// Elements of the largest value of a graph.
+pub fn largest(graph: &Graph, bindings: &Bindings) -> u64 {
+    let count = |v: &ValueInfo| {
+        v.ty.shape.iter().map(|d| d.eval_extent(bindings).unwrap_or(u64::MAX)).fold(1u64, u64::saturating_mul)
+    };
+    graph.values().map(|(_, v)| count(v)).max().unwrap_or(0)
+}
+
+/// Why there is no session over a sample.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// A param has no data.
+    #[error(transparent)]
+    Data(#[from] EvalError),
+    /// The runtime refused something.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+/// A session over an executable of a sample's graph with the sample's params, scalars and symbols in place.
+pub fn session(
+    exe: &Executable,
+    sample: &Sample,
+    graph: &Graph,
+    bindings: &Bindings,
+) -> Result<Session, SessionError> {
+    for p in graph.params() {
+        let tensor = leaf_tensor(sample, graph, p, bindings, 0)?;
+        exe.set_param_view(&graph.value(p).name, tensor.view())?;
+    }
+    let mut session = exe.session()?;
+    for (name, value) in &sample.scalars {
+        session.set_scalar(name, *value)?;
+    }
+    for (id, symbol) in graph.symbols().iter() {
+        session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max))?;
+    }
+    Ok(session)
 }
 
 /// The data of an input (for one run) or a param (of run 0) of that sample.

@@ -18,7 +18,7 @@
 //! exe.set_param("w2", &[0.25; 16])?;
 //! let mut session = exe.session()?;
 //! let out = session.run(&[("x", TensorView::f32(&[1.0; 8], [2, 4]))])?;
-//! assert_eq!(out.get("logits").map(|t| t.shape().to_vec()), Some(vec![2, 2]));
+//! assert_eq!(out.get("logits")?.shape(), [2, 2]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

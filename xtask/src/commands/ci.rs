@@ -69,6 +69,7 @@ fn early_steps(args: &Args) -> Vec<Step> {
         ("ops", xtask(&["ops"])),
         ("clippy", clippy),
         ("doc", doc),
+        ("demo", xtask(&["demo"])),
         ("demo without a network", xtask(&["demo", "--offline"])),
         ("package", package),
     ]
@@ -76,10 +77,10 @@ fn early_steps(args: &Args) -> Vec<Step> {
     .into()
 }
 
-/// Every example of every package, run to its end.
+/// Every example of every published package, run to its end; those of the suites are tools.
 fn example_steps(checkout: &Checkout) -> Outcome<Vec<Step>> {
     let mut steps = Vec::new();
-    for package in checkout.packages()? {
+    for package in checkout.packages()?.iter().filter(|p| p.is_published()) {
         for target in package.targets.iter().filter(|t| t.kind.iter().any(|kind| kind == "example")) {
             let mut command = child::cargo();
             command.args(["run", "--quiet", "--package", &package.name, "--example", &target.name]);

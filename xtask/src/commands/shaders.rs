@@ -25,6 +25,11 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let target = checkout.target_folder()?.join("shader-build");
     let mut command = child::cargo();
     command.args(["run", "--release", "--package", "pumice-shader-build", "--target-dir"]).arg(target);
-    command.arg("--").args(&args.rest).current_dir(&checkout.root);
+    command
+        .arg("--")
+        .arg("--root")
+        .arg(checkout.root.join("shaders"))
+        .args(&args.rest)
+        .current_dir(&checkout.root);
     child::run(&mut command)
 }

@@ -40,18 +40,7 @@ pub fn session(
     let poison = Some(if seed.is_multiple_of(2) { 0x7fc0_0bad } else { 0xffff_ffff });
     let device = Interpreter::with(Target::lavapipe(), interp::Options { seed, poison, check: false });
     let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps)).map_err(text)?;
-    for p in graph.params() {
-        let tensor = data::leaf_tensor(sample, graph, p, bindings, 0).map_err(|e| e.to_string())?;
-        exe.set_param_view(&graph.value(p).name, tensor.view()).map_err(text)?;
-    }
-    let mut session = exe.session().map_err(text)?;
-    for (name, value) in &sample.scalars {
-        session.set_scalar(name, *value).map_err(text)?;
-    }
-    for (id, symbol) in graph.symbols().iter() {
-        session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
-    }
-    Ok(session)
+    data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
 }
 
 /// The outputs of one run, and whether the status block reported.

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::error::Error;
 use pumice_compile::Options;
 use pumice_cpu_ref::{Array, Data, Reference, sample as data};
-use pumice_ir::{Graph, Sample, ValueInfo};
+use pumice_ir::{Graph, Sample};
 use pumice_plan::{Plan, StepKind};
 use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
 use pumice_types::{Target, TensorView};
@@ -26,11 +26,7 @@ pub(super) struct Trial {
 
 /// Elements of the largest value of a sample.
 pub(super) fn largest(graph: &Graph, sample: &Sample) -> u64 {
-    let bindings = data::bindings(sample, graph);
-    let count = |v: &ValueInfo| {
-        v.ty.shape.iter().map(|d| d.eval_extent(&bindings).unwrap_or(u64::MAX)).fold(1, u64::saturating_mul)
-    };
-    graph.values().map(|(_, v)| count(v)).max().unwrap_or(0)
+    data::largest(graph, &data::bindings(sample, graph))
 }
 
 /// The plan of a sample for a target.
@@ -101,18 +97,7 @@ fn compare(
 fn session(device: &Device, plan: Plan, sample: &Sample, graph: &Graph) -> Result<Session, String> {
     let exe = Executable::new(device.shared(), plan, device.host_ops()).map_err(text)?;
     let bindings = data::bindings(sample, graph);
-    for p in graph.params() {
-        let tensor = data::leaf_tensor(sample, graph, p, &bindings, 0).map_err(|e| e.to_string())?;
-        exe.set_param_view(&graph.value(p).name, tensor.view()).map_err(text)?;
-    }
-    let mut session = exe.session().map_err(text)?;
-    for (name, value) in &sample.scalars {
-        session.set_scalar(name, *value).map_err(text)?;
-    }
-    for (id, symbol) in graph.symbols().iter() {
-        session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max)).map_err(text)?;
-    }
-    Ok(session)
+    data::session(&exe, sample, graph, &bindings).map_err(|e| e.to_string())
 }
 
 fn execute(session: &mut Session, sample: &Sample, graph: &Graph, run: u32) -> Result<(), String> {
