@@ -27,9 +27,8 @@ void main() {
     uint M = arg_m(), K = arg_k(), t = gl_LocalInvocationID.x, KL = THREADS / QUADS;
     N = arg_n();
     uint tiles_m = (M + MM - 1u) / MM, tiles_n = (N + 4u * QUADS - 1u) / (4u * QUADS), group = linear_group();
-    uint tile_m = group % tiles_m, tile_n = group / tiles_m % tiles_n, rest = group / tiles_m / tiles_n;
-    uint batches = arg_batches(), batch = rest % batches, split = rest / batches;
-    if (split >= arg_splits()) return;
+    uint tile_m = group % tiles_m, tile_n = group / tiles_m % tiles_n, batch = group / tiles_m / tiles_n;
+    if (batch >= arg_batches()) return;
     uint outer = batch / arg_inner(), inner = batch % arg_inner();
     uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row(), a_col = arg_a_col();
     b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(); b_row = arg_b_row(); b_col = arg_b_col();
@@ -39,14 +38,14 @@ void main() {
 
     vec4 acc[MM];
     [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = vec4(0.0);
-    uint first = split * arg_k_chunk(), end = min(K, first + arg_k_chunk()), k = first + t / QUADS;
-    for (; k + (AHEAD - 1u) * KL < end; k += AHEAD * KL) {
+    uint k = t / QUADS;
+    for (; k + (AHEAD - 1u) * KL < K; k += AHEAD * KL) {
         vec4 fb[AHEAD];
         [[unroll]] for (uint c = 0u; c < AHEAD; c++) fb[c] = quad_b(k + c * KL);
         [[unroll]] for (uint c = 0u; c < AHEAD; c++)
             [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = fma(vec4(load_a(at_a[i] + (k + c * KL) * a_col)), fb[c], acc[i]);
     }
-    for (; k < end; k += KL) {
+    for (; k < K; k += KL) {
         vec4 fb = quad_b(k);
         [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = fma(vec4(load_a(at_a[i] + k * a_col)), fb, acc[i]);
     }
@@ -54,7 +53,7 @@ void main() {
     barrier();
     slot_columns = N;
     place_slots(outer, inner);
-    uint y_at = arg_y_at() + split * arg_y_split() + outer * arg_y_b0() + inner * arg_y_b1(), y_row = arg_y_row();
+    uint y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1(), y_row = arg_y_row();
     for (uint o = t; o < MM * QUADS; o += THREADS) {
         uint row = row0 + o / QUADS, at_col = 4u * (tile_n * QUADS + o % QUADS);
         if (row >= M || at_col >= N) continue;

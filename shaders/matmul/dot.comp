@@ -53,9 +53,8 @@ void main() {
     keep_holes();
     uint M = arg_m(), N = arg_n(), K = arg_k(), t = gl_LocalInvocationID.x;
     uint tiles_m = (M + MM - 1u) / MM, tiles_n = (N + 4u * NQ - 1u) / (4u * NQ), group = linear_group();
-    uint tile_m = group % tiles_m, tile_n = group / tiles_m % tiles_n, rest = group / tiles_m / tiles_n;
-    uint batches = arg_batches(), batch = rest % batches, split = rest / batches;
-    if (split >= arg_splits()) return;
+    uint tile_m = group % tiles_m, tile_n = group / tiles_m % tiles_n, batch = group / tiles_m / tiles_n;
+    if (batch >= arg_batches()) return;
     uint outer = batch / arg_inner(), inner = batch % arg_inner();
     uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row(), a_col = arg_a_col();
     uint b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(), b_row = arg_b_row(), b_col = arg_b_col();
@@ -64,13 +63,12 @@ void main() {
     [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) at_b[j] = b_at + min(col + j, N - 1u) * b_col;
 
     [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = vec4(0.0);
-    uint first = split * arg_k_chunk(), end = min(K, first + arg_k_chunk());
     if (A_MODE == 1u && B_MODE == 1u) {
-        bool wide = T_b != 0u && ((end | first | b_at | b_col) & 7u) == 0u;
-        if (wide) for (uint k = first + 8u * t; k < end; k += 8u * THREADS) add8(k);
-        else for (uint k = first + 4u * t; k < end; k += 4u * THREADS) add4(k);
+        bool wide = T_b != 0u && ((K | b_at | b_col) & 7u) == 0u;
+        if (wide) for (uint k = 8u * t; k < K; k += 8u * THREADS) add8(k);
+        else for (uint k = 4u * t; k < K; k += 4u * THREADS) add4(k);
     } else {
-        for (uint k = first + t; k < end; k += THREADS) {
+        for (uint k = t; k < K; k += THREADS) {
             float fb[4 * NQ], fa[MM];
             [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load_b(at_b[j] + k * b_row);
             [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load_a(at_a[i] + k * a_col);
@@ -93,7 +91,7 @@ void main() {
     slot_columns = N;
     place_slots(outer, inner);
     v = hole_epilogue(v, batch, row, col);
-    uint at = arg_y_at() + split * arg_y_split() + outer * arg_y_b0() + inner * arg_y_b1() + row * arg_y_row() + col;
+    uint at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1() + row * arg_y_row() + col;
     if (VEC_Y != 0u) store4_y(at >> 2u, v);
     else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < N) store_y(at + e, v[e]);
 }

@@ -7,7 +7,7 @@
 // The products of UK k are one straight piece of code.
 // Modes of a (b alike, with columns for rows): 0 and 1 read along k, 2 and 3 along rows; 1 and 3 sixteen bytes at once.
 // Everything outside is read from inside: what lies outside k is then zero, rows and columns are never stored.
-// K_TAIL: 0 k is a multiple of BK·SK in every split; 1 any k; 2 any k of at least BK.
+// K_TAIL: 0 k is a multiple of BK·SK; 1 any k; 2 any k of at least BK.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
 
@@ -72,9 +72,8 @@ void main() {
     keep_holes();
     M = arg_m(); N = arg_n(); K = arg_k();
     uint tiles_n = (N + BN - 1u) / BN, tiles_m = (M + BM - 1u) / BM, group = linear_group();
-    uint tile_n = group % tiles_n, tile_m = group / tiles_n % tiles_m, rest = group / tiles_n / tiles_m;
-    uint batches = arg_batches(), batch = rest % batches, split = rest / batches;
-    if (split >= arg_splits()) return;
+    uint tile_n = group % tiles_n, tile_m = group / tiles_n % tiles_m, batch = group / tiles_n / tiles_m;
+    if (batch >= arg_batches()) return;
     uint outer = batch / arg_inner(), inner = batch % arg_inner(), slice = gl_LocalInvocationID.x / NT;
     u = gl_LocalInvocationID.x % NT;
     tx = u % WX + WX * (u / 32u % (TX / WX));
@@ -83,12 +82,9 @@ void main() {
     cols_at = tile_n * BN;
     [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = vec4(0.0);
 
-    uint chunk = arg_k_chunk(), first = split * chunk, steps = (min(chunk, K - min(K, first)) + BK * SK - 1u) / (BK * SK);
-    uint stage = 2u * slice;
-    K = min(K, first + chunk);
+    uint steps = (K + BK * SK - 1u) / (BK * SK), first = slice * steps * BK, stage = 2u * slice;
     aim_a(arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), arg_a_row(), arg_a_col());
     aim_b(arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(), arg_b_col(), arg_b_row());
-    first += slice * steps * BK;
     uint last = !TAIL ? first + steps * BK - BK : K_TAIL == 1u && K < BK ? 0u : K - BK, k0 = TAIL ? min(first, last) : first;
     // The next step is fetched without a condition, the last one once more: where a fetched value meets an old one
     // behind a branch, or a zero, compilers copy it at once, and the copy waits for memory before the products.
@@ -105,6 +101,6 @@ void main() {
     }
     slot_columns = N;
     place_slots(outer, inner);
-    uint y_at = arg_y_at() + split * arg_y_split() + outer * arg_y_b0() + inner * arg_y_b1();
+    uint y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1();
     finish(slice, batch, y_at, arg_y_row());
 }

@@ -1,5 +1,5 @@
 #version 460
-// y[o, k, c] = epilogue(reduce of load(x[o, r, c]) over r in k * chunk .. min(red, (k + 1) * chunk)).
+// y[o, c] = epilogue(reduce of load(x[o, r, c]) over r < red).
 // A workgroup is COLUMNS x (256 / COLUMNS) threads: four columns a thread, rows 256 / COLUMNS apart.
 #include "interface.glsl"
 #define SLOT_STORES
@@ -40,16 +40,15 @@ vec4 fetch(uint at, uint left) {
 void main() {
     keep_holes();
     inner = arg_inner();
-    uint chunks = arg_chunks(), blocks = (inner + 4u * COLUMNS - 1u) / (4u * COLUMNS), group = linear_group();
-    if (group >= arg_outer() * chunks * blocks) return;
-    uint rest = group / blocks, block = group - rest * blocks, outer = rest / chunks, k = rest - outer * chunks;
+    uint blocks = (inner + 4u * COLUMNS - 1u) / (4u * COLUMNS), group = linear_group();
+    if (group >= arg_outer() * blocks) return;
+    uint outer = group / blocks, block = group - outer * blocks, end = arg_red();
     uint t = gl_LocalInvocationID.x, lane = t / COLUMNS, c = 4u * (block * COLUMNS + t % COLUMNS);
-    uint begin = k * arg_chunk(), end = min(arg_red(), begin + arg_chunk());
     uint x_red = arg_x_red(), at = outer * arg_x_outer() + c, left = inner - c;
 
     vec4 acc = vec4(identity());
     if (c < inner) {
-        for (uint r = begin + lane; r < end; r += 4u * LANES) {
+        for (uint r = lane; r < end; r += 4u * LANES) {
             vec4 v[4];
             [[unroll]] for (uint u = 0u; u < 4u; u++)
                 v[u] = r + LANES * u < end ? fetch(at + (r + LANES * u) * x_red, left) : vec4(0.0);
@@ -65,8 +64,8 @@ void main() {
     }
     if (lane != 0u || c >= inner) return;
     vec4 v = part[t];
-    v = hole_epilogue(vec4(finish(v.x), finish(v.y), finish(v.z), finish(v.w)), rest, c);
-    uint y = rest * inner + c;
+    v = hole_epilogue(vec4(finish(v.x), finish(v.y), finish(v.z), finish(v.w)), outer, c);
+    uint y = outer * inner + c;
     if (VEC == 1u) {
         store4_y(y >> 2u, v);
         return;

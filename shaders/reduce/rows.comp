@@ -1,6 +1,6 @@
 #version 460
-// y[r, k] = epilogue(reduce of load(x[r, c]) over c in k * chunk .. min(n, (k + 1) * chunk)).
-// LANES threads share a chunk, 256 / LANES chunks a workgroup; a lane takes quads 4 * LANES apart, four in flight.
+// y[r] = epilogue(reduce of load(x[r, c]) over c < n).
+// LANES threads share a row, 256 / LANES rows a workgroup; a lane takes quads 4 * LANES apart, four in flight.
 #include "interface.glsl"
 #define SLOT_STORES
 #include "quads.glsl"
@@ -35,14 +35,12 @@ vec4 fetch(uint at, uint c) {
 void main() {
     keep_holes();
     uint lane = gl_LocalInvocationID.x % LANES, at_part = gl_LocalInvocationID.x;
-    uint unit = linear_group() * (256u / LANES) + at_part / LANES, chunks = arg_chunks();
-    bool live = unit < arg_rows() * chunks;
-    uint row = unit / chunks, k = unit - row * chunks, chunk = arg_chunk();
-    uint begin = k * chunk, at = row * arg_x_row();
-    end = live ? min(arg_n(), begin + chunk) : 0u;
+    uint row = linear_group() * (256u / LANES) + at_part / LANES, at = row * arg_x_row();
+    bool live = row < arg_rows();
+    end = live ? arg_n() : 0u;
 
     vec4 acc[4] = vec4[4](vec4(identity()), vec4(identity()), vec4(identity()), vec4(identity()));
-    for (uint c = begin + 4u * lane; c < end; c += 16u * LANES) {
+    for (uint c = 4u * lane; c < end; c += 16u * LANES) {
         vec4 v[4];
         [[unroll]] for (uint u = 0u; u < 4u; u++) v[u] = fetch(at, c + 4u * LANES * u);
         [[unroll]] for (uint u = 0u; u < 4u; u++) {
@@ -60,5 +58,5 @@ void main() {
         if (lane < s) part[at_part] = combine(part[at_part], part[at_part + s]);
         barrier();
     }
-    if (lane == 0u && live) store_y(unit, hole_epilogue(finish(part[at_part]), unit));
+    if (lane == 0u && live) store_y(row, hole_epilogue(finish(part[at_part]), row));
 }

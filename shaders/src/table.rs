@@ -74,8 +74,6 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "matmul_f32_lanes", variant: "plain_row", form: Form::Descriptor, bytes: crate::module!("../spv/matmul_f32_lanes.plain_row.descriptor.spv") },
     Entry { kernel: "matmul_f32_lanes", variant: "plain_small", form: Form::Address, bytes: crate::module!("../spv/matmul_f32_lanes.plain_small.address.spv") },
     Entry { kernel: "matmul_f32_lanes", variant: "plain_small", form: Form::Descriptor, bytes: crate::module!("../spv/matmul_f32_lanes.plain_small.descriptor.spv") },
-    Entry { kernel: "matmul_f32_reduce", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/matmul_f32_reduce.plain.address.spv") },
-    Entry { kernel: "matmul_f32_reduce", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/matmul_f32_reduce.plain.descriptor.spv") },
     Entry { kernel: "reduce_columns", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/reduce_columns.plain.address.spv") },
     Entry { kernel: "reduce_columns", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/reduce_columns.plain.descriptor.spv") },
     Entry { kernel: "reduce_int", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/reduce_int.plain.address.spv") },

@@ -26,6 +26,15 @@ impl<S: Into<String>> From<S> for Refusal {
 /// Result of lowering a node.
 pub type LowerResult<T = ()> = Result<T, Refusal>;
 
+/// Which constants of the plan a graph has.
+#[derive(Clone, Debug, Default)]
+pub struct Constants {
+    /// For each constant of the graph, in the order of its leaves, its index in the plan.
+    pub slots: Vec<u32>,
+    /// Index of the first constant that lowering makes.
+    pub hidden: u32,
+}
+
 /// Lowering in progress, for one range of the symbols.
 pub struct LowerCx<'g> {
     /// The graph.
@@ -42,7 +51,7 @@ pub struct LowerCx<'g> {
     pub checks: Vec<pumice_plan::RunCheck>,
     /// Constants that lowerings made.
     pub hidden: Vec<pumice_types::Tensor>,
-    graph_constants: usize,
+    constants: Constants,
     places: Vec<Option<Located>>,
     scalar_values: BTreeMap<ValueId, DimExpr>,
     dense_copies: Vec<(Located, Located)>,
@@ -53,7 +62,7 @@ pub struct LowerCx<'g> {
 
 impl<'g> LowerCx<'g> {
     /// Nothing lowered yet.
-    pub fn new(graph: &'g Graph, target: &'g Target) -> LowerCx<'g> {
+    pub fn new(graph: &'g Graph, target: &'g Target, constants: Constants) -> LowerCx<'g> {
         let mut draft = Draft::default();
         // Sizes of frame and status are known at the end; spans are fixed then.
         let frame_content = draft.add("frame", Home::Frame, DType::U32, &[], 0);
@@ -66,7 +75,7 @@ impl<'g> LowerCx<'g> {
             status_ops: Vec::new(),
             checks: Vec::new(),
             hidden: Vec::new(),
-            graph_constants: graph.leaves(|op| matches!(op, pumice_ir::Op::Constant(_))).len(),
+            constants,
             places: vec![None; graph.value_count()],
             scalar_values: BTreeMap::new(),
             dense_copies: Vec::new(),
@@ -103,6 +112,12 @@ impl<'g> LowerCx<'g> {
             types: format!("({}) -> {}", operands.join(", "), results.join(", ")),
             reason: refusal.0,
         }
+    }
+
+    /// Where the graph's constant of that index among its leaves lies.
+    pub fn constant_home(&self, index: u32) -> LowerResult<Home> {
+        let slot = self.constants.slots.get(index as usize);
+        slot.map(|&s| Home::Constant(s)).ok_or_else(|| "it has no place among the constants".into())
     }
 
     /// Where a value is.
@@ -324,7 +339,7 @@ impl<'g> LowerCx<'g> {
                 self.hidden.len() - 1
             }
         };
-        let home = Home::Constant((self.graph_constants + index) as u32);
+        let home = Home::Constant(self.constants.hidden + index as u32);
         let ty = ValueType::fixed(data.dtype(), data.shape());
         self.alloc(name, home, Storage::Natural, &ty)
     }

@@ -69,7 +69,7 @@ pub fn region(kind: RegionKind, size: u64, target: &Target) -> Region {
 }
 
 impl Layout {
-    /// Lays out the interface of a graph with the full ranges of its symbols.
+    /// Lays out the interface of a graph with the full ranges of its symbols, but for its constants.
     pub fn new(graph: &Graph, target: &Target, guard: u64) -> Result<Layout, CompileError> {
         let cursor = |region| Cursor { region, next: 0, chunk: chunk_size(target), guard };
         let mut layout = Layout {
@@ -90,15 +90,6 @@ impl Layout {
             let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
             layout.params.push(ParamSlot { name, dtype, shape, span: layout.weights.take(bytes) });
         }
-        for v in graph.leaves(|op| matches!(op, Op::Constant(_))) {
-            let (_, bytes) = fixed(graph, v, target)?;
-            let data = graph
-                .constant_data(v)
-                .cloned()
-                .ok_or_else(|| CompileError::Defect("a constant has no data".into()))?;
-            layout.constants.push(ConstantSlot { data, span: layout.weights.take(bytes) });
-        }
-        layout.graph_constants = layout.constants.len();
         for v in graph.states() {
             let (shape, bytes) = fixed(graph, v, target)?;
             let init = state_init(graph, v);
@@ -125,6 +116,40 @@ impl Layout {
             layout.outputs.push(slot);
         }
         Ok(layout)
+    }
+
+    /// The places of a graph's constants, in the order of its leaves, as indices into `constants`. Passes leave ranges
+    /// of the symbols different constants of those that the whole graph has: what a fused body holds itself is none.
+    pub fn constants_of(&mut self, graph: &Graph, target: &Target) -> Result<Vec<u32>, CompileError> {
+        let known = self.constants.len();
+        let (mut slots, mut next) = (Vec::new(), 0);
+        for v in graph.leaves(|op| matches!(op, Op::Constant(_))) {
+            let data = graph
+                .constant_data(v)
+                .ok_or_else(|| CompileError::Defect("a constant has no data".into()))?;
+            // Ranges have mostly the same ones in the same order: the search begins behind the last one found.
+            let found = (next..known).chain(0..next).find(|&i| self.constants[i].data == *data);
+            let slot = match found {
+                Some(slot) => {
+                    next = slot + 1;
+                    slot
+                }
+                None => {
+                    let (_, bytes) = fixed(graph, v, target)?;
+                    let span = self.weights.take(bytes);
+                    self.constants.push(ConstantSlot { data: data.clone(), span });
+                    self.constants.len() - 1
+                }
+            };
+            slots.push(slot as u32);
+        }
+        self.graph_constants = self.constants.len();
+        Ok(slots)
+    }
+
+    /// How many constants graphs have; those that lowering makes come behind them.
+    pub fn graph_constants(&self) -> u32 {
+        self.graph_constants as u32
     }
 
     /// Places constants that lowering made. Every range of the symbols makes the same ones, in the same order: they

@@ -3,6 +3,7 @@
 //! [`compile`] reads as a table of contents: passes, one lowering per range of the symbols, the load program, places,
 //! figures. Everything is deterministic to the byte: same graph, target and options, same plan. No device here.
 
+mod advice;
 pub mod arena;
 pub mod cx;
 pub mod draft;
@@ -24,17 +25,20 @@ mod scalars;
 mod segment;
 mod specialize;
 mod stats;
+mod transposed;
 
 pub use error::{CompileError, Unsupported};
 pub use options::{Barriers, Options};
 pub use pumice_opt::OptOptions;
 
-use cx::LowerCx;
+use advice::Kernels;
+use cx::{Constants, LowerCx};
 use draft::Draft;
 use layout::{Layout, region};
 use load::Loads;
 use program::{PlaceCx, Placed};
 use pumice_ir::{ConstEval, Graph, Op};
+use pumice_opt::PassCx;
 use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, ScalarSlot, Stats};
 use pumice_types::{Bytes, SymbolTable, Target};
 
@@ -45,11 +49,25 @@ pub fn compile(
     options: &Options,
     fold: &dyn ConstEval,
 ) -> Result<Plan, CompileError> {
-    let graph = optimize(graph, target, options, fold)?;
+    let passes = PassCx { target, fold, advice: &Kernels { target } };
+    let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes).map_err(pass_error)?;
     let ranges = specialize::ranges(&graph, &options.specializations)?;
     let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
     let mut loads = Loads::default();
-    let lowered = ranges.iter().map(|r| lower_range(&graph, r, target)).collect::<Result<Vec<_>, _>>()?;
+    let graphs = ranges
+        .iter()
+        .map(|range| {
+            let graph = graph.with_symbols(range.clone());
+            pumice_opt::optimize_range(&graph, &options.opt, &passes).map_err(pass_error)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
+    let hidden = layout.graph_constants();
+    let lowered = graphs
+        .iter()
+        .zip(constants)
+        .map(|(graph, slots)| lower_range(graph, target, Constants { slots, hidden }))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut drafts = Vec::new();
     for mut low in lowered {
         layout.hide_constants(&low.hidden)?;
@@ -86,17 +104,12 @@ pub fn compile(
     })
 }
 
-fn optimize(
-    graph: &Graph,
-    target: &Target,
-    options: &Options,
-    fold: &dyn ConstEval,
-) -> Result<Graph, CompileError> {
-    pumice_opt::optimize(graph, target, &options.opt, fold).map_err(|e| match e {
+fn pass_error(e: pumice_opt::OptError) -> CompileError {
+    match e {
         pumice_opt::OptError::Verify { pass, errors } => CompileError::Pass { pass, errors },
         skip @ pumice_opt::OptError::Skip { .. } => CompileError::Options(skip.to_string()),
         other => CompileError::Defect(other.to_string()),
-    })
+    }
 }
 
 /// Everything lowering made for one range.
@@ -108,9 +121,8 @@ struct Lowered {
     hidden: Vec<pumice_types::Tensor>,
 }
 
-fn lower_range(graph: &Graph, symbols: &SymbolTable, target: &Target) -> Result<Lowered, CompileError> {
-    let graph = graph.with_symbols(symbols.clone());
-    let mut cx = LowerCx::new(&graph, target);
+fn lower_range(graph: &Graph, target: &Target, constants: Constants) -> Result<Lowered, CompileError> {
+    let mut cx = LowerCx::new(graph, target, constants);
     let mut refused = Vec::new();
     for (id, node) in graph.nodes() {
         cx.begin(id);

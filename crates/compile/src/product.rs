@@ -138,22 +138,12 @@ pub fn emit(
     let yi = step.write(y);
     slots[epilogue.operands..].iter().for_each(|&u| step.wrote(u));
     let b_typed = Typed { at: bi, storage: float_storage(&b.view) };
-    let ends =
-        Ends { y: space.y.clone(), y_split: DimExpr::constant(0), splits: 1, k_chunk: space.k.clone() };
-    let call = call(cx, space, &choice, (ai, b_typed, yi), &ends, &epilogue, slots)?;
+    let call = call(cx, space, &choice, (ai, b_typed, yi), &epilogue, slots)?;
     let grid = groups(space, &choice);
     let grid = cx.grid(&grid)?;
     step.flops(flops(cx, space));
     step.dispatch(cx, call, grid, meaning);
     Ok(())
-}
-
-/// Where partial or final products go.
-struct Ends {
-    y: Matrices,
-    y_split: DimExpr,
-    splits: u64,
-    k_chunk: DimExpr,
 }
 
 /// One product of many rows instead of many products with one right operand: batch · M rows, where every operand that
@@ -244,7 +234,7 @@ fn mode(
     0
 }
 
-/// The kernel form, by the upper bounds of the extents. The product stays one step, so k is not split.
+/// The kernel form, by the upper bounds of the extents.
 fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
@@ -255,7 +245,6 @@ fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
         batches: up(&space.batch[0]).saturating_mul(up(&space.batch[1])),
         b_along_k: space.b.row.is(1),
         b_words: float_storage(b) == FloatStorage::F32,
-        max_splits: 1,
     };
     kernels::choose(&product, cx.target)
 }
@@ -264,7 +253,7 @@ fn groups(space: &Space, choice: &Choice) -> DimExpr {
     let c = |v: u64| DimExpr::from(v);
     let batches = space.batch[0].clone() * space.batch[1].clone();
     let tiles = space.m.ceil_div(&c(choice.rows)) * space.n.ceil_div(&c(choice.columns));
-    tiles * batches * c(choice.splits)
+    tiles * batches
 }
 
 /// The kernel call. All product kernels take the same arguments; only names, variants and constants differ.
@@ -273,7 +262,6 @@ fn call(
     space: &Space,
     choice: &Choice,
     (a, b, y): (UseIndex, Typed, UseIndex),
-    ends: &Ends,
     epilogue: &Epilogue,
     slots: Vec<UseIndex>,
 ) -> LowerResult<KernelCall> {
@@ -282,16 +270,16 @@ fn call(
     let b_mode = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
     let symbols = cx.graph.symbols();
     let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
-    let y_rows = [&ends.y.at, &ends.y.batch[0], &ends.y.batch[1], &ends.y.row, &space.n, &ends.y_split];
-    let vec_y = u32::from(ends.y.col.is(1) && y_rows.iter().all(|e| by_four(e)));
+    let y_rows = [&space.y.at, &space.y.batch[0], &space.y.batch[1], &space.y.row, &space.n];
+    let vec_y = u32::from(space.y.col.is(1) && y_rows.iter().all(|e| by_four(e)));
     let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
-    let k_tail = match divides(&ends.k_chunk, choice.step) && divides(&space.k, choice.step) {
+    let k_tail = match divides(&space.k, choice.step) {
         true => 0,
         false if space.k.lower(symbols) >= choice.least_k => 2,
         false => 1,
     };
     let edge = u32::from(!divides(&space.m, choice.rows) || !divides(&space.n, choice.columns));
-    if !ends.y.col.is(1) {
+    if !space.y.col.is(1) {
         return Err("a product is stored along its rows".into());
     }
     let s = slot_args(cx, &epilogue.slots)?;
@@ -306,8 +294,6 @@ fn call(
                 k: cx.arg(&space.k),
                 batches: cx.arg(&(space.batch[0].clone() * space.batch[1].clone())),
                 inner: cx.arg(&space.batch[1]),
-                splits: ArgValue::U32(ends.splits as u32),
-                k_chunk: cx.arg(&ends.k_chunk),
                 a_at: cx.arg(&space.a.at),
                 a_b0: cx.arg(&space.a.batch[0]),
                 a_b1: cx.arg(&space.a.batch[1]),
@@ -318,11 +304,10 @@ fn call(
                 b_b1: cx.arg(&space.b.batch[1]),
                 b_row: cx.arg(&space.b.row),
                 b_col: cx.arg(&space.b.col),
-                y_at: cx.arg(&ends.y.at),
-                y_split: cx.arg(&ends.y_split),
-                y_b0: cx.arg(&ends.y.batch[0]),
-                y_b1: cx.arg(&ends.y.batch[1]),
-                y_row: cx.arg(&ends.y.row),
+                y_at: cx.arg(&space.y.at),
+                y_b0: cx.arg(&space.y.batch[0]),
+                y_b1: cx.arg(&space.y.batch[1]),
+                y_row: cx.arg(&space.y.row),
                 slot_at: s.at, slot_b0: s.b0, slot_b1: s.b1, slot_row: s.row, slot_col: s.col,
                 a, b, y, slots, holes,
             }

@@ -1,10 +1,12 @@
 //! Elementwise steps: an expression over slots, each slot an operand seen through strides of the iteration space.
 //!
-//! The same kernels are the copies: with the identity as expression, a strided operand becomes a dense result.
+//! The same kernels are the copies: with the identity as expression, a strided operand becomes a dense result. Copies
+//! that exchange the innermost axis have a kernel of their own (`transposed`).
 
 use crate::cx::{LowerCx, LowerResult, Refusal, StepBuilder};
 use crate::draft::{Home, Located};
 use crate::meaning;
+use crate::transposed;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::{HoleFill, HoleInput, KernelCall, SlotKind, UseIndex};
 use pumice_plan::kernels::elementwise::{
@@ -19,10 +21,13 @@ use std::sync::Arc;
 const FLAT_ELEMENTS: i64 = 1024;
 
 /// An operand over the iteration space.
-struct Slot {
-    kind: SlotKind,
-    strides: Vec<DimExpr>,
-    offset: DimExpr,
+pub struct Slot {
+    /// How its elements are stored.
+    pub kind: SlotKind,
+    /// In elements, one for each axis of the iteration space.
+    pub strides: Vec<DimExpr>,
+    /// First element.
+    pub offset: DimExpr,
 }
 
 /// An elementwise step: `expr` over `inputs`, its results into `outputs`. Inputs broadcast to `shape`; outputs have
@@ -103,6 +108,9 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     } else {
         from.clone()
     };
+    if transposed::copy(cx, &from, to, &meaning)? {
+        return Ok(());
+    }
     let (inputs, outputs) = (std::slice::from_ref(&from), std::slice::from_ref(to));
     let shape = to.view.shape.clone();
     elementwise(
@@ -124,7 +132,8 @@ pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> Low
     copy(cx, &wide, to)
 }
 
-fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
+/// A view over an iteration space it broadcasts to.
+pub fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
     let missing =
         shape.len().checked_sub(view.shape.len()).ok_or("an operand has more axes than the result")?;
     let mut strides = vec![DimExpr::constant(0); missing];
@@ -151,12 +160,15 @@ pub fn slot_kind(view: &View) -> SlotKind {
 }
 
 /// An iteration space with unit axes dropped and axes merged that every slot walks as one.
-struct Space {
-    shape: Vec<DimExpr>,
-    strides: Vec<Vec<DimExpr>>,
+pub struct Space {
+    /// At least one extent.
+    pub shape: Vec<DimExpr>,
+    /// Of each slot, in elements.
+    pub strides: Vec<Vec<DimExpr>>,
 }
 
-fn collapse(shape: &[DimExpr], slots: &[Slot]) -> Space {
+/// The same iteration space with as few axes as the strides allow.
+pub fn collapse(shape: &[DimExpr], slots: &[Slot]) -> Space {
     let mut space = Space { shape: Vec::new(), strides: vec![Vec::new(); slots.len()] };
     for (d, extent) in shape.iter().enumerate() {
         if extent.is(1) {

@@ -7,12 +7,16 @@
 //!
 //! Nothing here evaluates (constants are folded through [`ConstEval`]), places or schedules.
 
+pub mod advice;
 pub mod decompose;
 pub mod passes;
 pub mod pipeline;
 pub mod rewrite;
 
-pub use pipeline::{OptError, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
+pub use advice::{Advice, NoAdvice};
+pub use pipeline::{
+    OptError, OptOptions, PASSES, Pass, PassCx, optimize, optimize_range, optimize_whole, run_pass, unfused,
+};
 use pumice_ir::ConstEval;
 
 /// Folds nothing; for callers without an evaluator.

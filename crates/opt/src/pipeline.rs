@@ -1,5 +1,6 @@
 //! The order of the passes, and the driver that applies and verifies them.
 
+use crate::advice::Advice;
 use crate::passes;
 use pumice_ir::{ConstEval, Form, Graph, Patch, PatchError, VerifyError, verify};
 use pumice_types::Target;
@@ -31,6 +32,8 @@ pub struct PassCx<'a> {
     pub target: &'a Target,
     /// Evaluates constants.
     pub fold: &'a dyn ConstEval,
+    /// Knows the kernels.
+    pub advice: &'a dyn Advice,
 }
 
 /// A pass: its name, and the patches it wants.
@@ -42,23 +45,38 @@ pub struct Pass {
     pub required: bool,
     /// Whether it runs again until it finds nothing.
     pub repeat: bool,
+    /// Whether what it decides depends on the range of the symbols, so that it runs once for each. Such a pass makes no
+    /// leaves: all ranges share params and constants.
+    pub per_range: bool,
     /// Finds what to change. Patches of one call must not replace the same value twice.
     pub find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>,
 }
 
 /// A pass that runs until it finds nothing.
 const fn repeated(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>) -> Pass {
-    Pass { name, required: false, repeat: true, find }
+    Pass { name, required: false, repeat: true, per_range: false, find }
 }
 
 /// A pass that runs once.
 const fn once(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>) -> Pass {
-    Pass { name, required: false, repeat: false, find }
+    Pass { name, required: false, repeat: false, per_range: false, find }
 }
 
-/// All passes, in order. A pass that stands here twice is skipped twice by its name.
+/// A pass that runs once for every range of the symbols.
+const fn ranged(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>) -> Pass {
+    Pass { name, required: false, repeat: false, per_range: true, find }
+}
+
+/// All passes, in order: those for the whole graph, then those for a range of its symbols. A pass that stands here twice
+/// is skipped twice by its name.
 pub const PASSES: &[Pass] = &[
-    Pass { name: "decompose", required: true, repeat: true, find: passes::decompose::decompose },
+    Pass {
+        name: "decompose",
+        required: true,
+        repeat: true,
+        per_range: false,
+        find: passes::decompose::decompose,
+    },
     repeated("eliminate_identities", passes::eliminate_identities::eliminate_identities),
     repeated("fold_constants", passes::fold_constants::fold_constants),
     repeated("fold_transposes", passes::fold_transposes::fold_transposes),
@@ -68,9 +86,11 @@ pub const PASSES: &[Pass] = &[
         passes::eliminate_common_subexpressions::eliminate_common_subexpressions,
     ),
     once("merge_matmuls", passes::merge_matmuls::merge_matmuls),
-    once("fuse_matmul_epilogues", passes::fuse_matmul_epilogues::fuse_matmul_epilogues),
-    once("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),
-    once("form_elementwise_regions", passes::form_elementwise_regions::form_elementwise_regions),
+    ranged("split_reductions", passes::split_reductions::split_reductions),
+    ranged("split_products", passes::split_products::split_products),
+    ranged("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),
+    ranged("fuse_matmul_epilogues", passes::fuse_matmul_epilogues::fuse_matmul_epilogues),
+    ranged("form_elementwise_regions", passes::form_elementwise_regions::form_elementwise_regions),
 ];
 
 /// A pass that went wrong: a defect of pumice.
@@ -126,24 +146,35 @@ fn check(options: &OptOptions) -> Result<(), OptError> {
     Ok(())
 }
 
-/// Runs every pass that is not skipped.
-pub fn optimize(
-    graph: &Graph,
-    target: &Target,
-    options: &OptOptions,
-    fold: &dyn ConstEval,
-) -> Result<Graph, OptError> {
+/// Runs every pass that is not skipped, for the one range that the graph's symbols have.
+pub fn optimize(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
+    optimize_range(&optimize_whole(graph, options, cx)?, options, cx)
+}
+
+/// The first part of [`optimize`]: what is the same for every range of the symbols.
+pub fn optimize_whole(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
     check(options)?;
-    let cx = PassCx { target, fold };
-    let mut graph = graph.clone();
-    for pass in PASSES {
-        if !options.skip.contains(pass.name) {
-            graph = run_pass(&graph, pass, &cx)?;
-        }
-    }
+    run_passes(graph, options, cx, false)
+}
+
+/// The second part of [`optimize`], on what the first left, with the symbols in one range
+/// ([`Graph::with_symbols`]). Leaves stay as they are.
+pub fn optimize_range(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
+    check(options)?;
+    let graph = run_passes(graph, options, cx, true)?;
     verify(&graph, Form::Lowerable)
         .map_err(|errors| OptError::Verify { pass: "the whole pipeline".into(), errors })?;
     Ok(graph)
+}
+
+fn run_passes(
+    graph: &Graph,
+    options: &OptOptions,
+    cx: &PassCx<'_>,
+    per_range: bool,
+) -> Result<Graph, OptError> {
+    let wanted = |p: &&Pass| p.per_range == per_range && !options.skip.contains(p.name);
+    PASSES.iter().filter(wanted).try_fold(graph.clone(), |graph, pass| run_pass(&graph, pass, cx))
 }
 
 /// Runs one pass to its end, verifying after every round.

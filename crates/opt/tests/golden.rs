@@ -1,12 +1,14 @@
-//! Golden files: a graph, the passes named in its first line, and the graph they leave.
+//! Golden files: a graph, the passes named in its first line, and the graph they leave. A second line `// parts: n`
+//! makes `n` the advice for every product and reduction.
 //!
 //! The part above the line `// after` is written by hand; the part below is rewritten by `UPDATE=1 cargo test` and then
 //! read in review. Every file is also evaluated: the graph before and after, and after with its fusions undone, must
-//! give the same bits; a decomposition, the same within the rounding of f16.
+//! give the same bits; a decomposition, the same within the rounding of f16; cut products and reductions, within that of
+//! f32.
 
 mod common;
 
-use common::{after, assert_close, assert_same, sample_of, without_fusions};
+use common::{Parts, after_advice, assert_close, assert_same, sample_of, without_fusions};
 use pumice_ir::text;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,9 +36,15 @@ fn golden_files() {
         let passes: Vec<&str> =
             passes.unwrap_or_else(|| panic!("{name}: no `// passes:`")).split(", ").collect();
         let before = text::read(above).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let graph = after(&before, &passes);
+        let parts = above.lines().nth(1).and_then(|l| l.strip_prefix("// parts: "));
+        let parts = parts.map_or(1, |n| n.parse().unwrap_or_else(|e| panic!("{name}: `// parts:`: {e}")));
+        let graph = after_advice(&before, &passes, &Parts { products: parts, reductions: parts });
         let sample = sample_of(&before);
-        let tolerance = if passes.contains(&"decompose") { 4e-3 } else { 0.0 };
+        let tolerance = match parts {
+            _ if passes.contains(&"decompose") => 4e-3,
+            1 => 0.0,
+            _ => 1e-6,
+        };
         assert_close(&sample, &before, &graph, tolerance, &name);
         assert_same(&sample, &graph, &without_fusions(&graph), &name);
         let found = text::print(&graph);

@@ -116,12 +116,16 @@ impl View {
 
     /// Whether the elements are row-major, contiguous and start at the span's first byte.
     pub fn is_dense(&self) -> bool {
-        self.offset.is(0)
-            && dense_strides(&self.shape)
-                .iter()
-                .zip(&self.strides)
-                .zip(&self.shape)
-                .all(|((a, b), d)| a == b || d.is(1))
+        self.offset.is(0) && self.is_contiguous()
+    }
+
+    /// Whether the elements are row-major and contiguous, wherever they start.
+    pub fn is_contiguous(&self) -> bool {
+        dense_strides(&self.shape)
+            .iter()
+            .zip(&self.strides)
+            .zip(&self.shape)
+            .all(|((a, b), d)| a == b || d.is(1))
     }
 }
 

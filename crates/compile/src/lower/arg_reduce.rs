@@ -5,7 +5,7 @@ use crate::cx::{LowerCx, StepBuilder, node_meaning};
 use crate::rows::Rows;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
-use pumice_plan::kernels::reduce::{ArgReduce, lanes};
+use pumice_plan::kernels::reduce::{ArgReduce, arg_threads};
 use pumice_types::{DType, DimExpr};
 
 /// Lowers an arg-max (`min` false) or arg-min along an axis.
@@ -25,12 +25,14 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         DType::U64 => 4,
         _ => 2,
     };
-    let lanes = lanes(space.n.upper(cx.graph.symbols())).max(1);
-    let quads = space.inner.is(1) && kind < 3 && space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
+    let symbols = cx.graph.symbols();
+    let quads = space.inner.is(1) && kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
     let outputs = space.outer * space.inner.clone();
+    let (variant, lanes) = arg_threads(outputs.upper(symbols), space.n.upper(symbols), cx.target);
+    let threads = if variant == ArgReduce::fast { 1024 } else { 256 };
     let mut step = StepBuilder::new();
     let call = ArgReduce {
-        variant: ArgReduce::plain,
+        variant,
         kind,
         min: u32::from(min),
         last: u32::from(last),
@@ -45,7 +47,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
+    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(threads)))?;
     let meaning = node_meaning(cx, id)?;
     step.dispatch(cx, call.into_call(), grid, meaning);
     Ok(())

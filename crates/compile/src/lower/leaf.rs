@@ -40,7 +40,8 @@ impl Lower for Constant {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let constants = cx.graph.leaves(|op| matches!(op, pumice_ir::Op::Constant(_)));
         let index = index_of(&constants, cx, id);
-        place_natural(cx, id, Home::Constant(index))
+        let home = cx.constant_home(index)?;
+        place_natural(cx, id, home)
     }
 }
 

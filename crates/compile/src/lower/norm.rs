@@ -74,9 +74,8 @@ pub fn emit(
     let normalised = x.view.shape[axis..].to_vec();
     let gamma = places.gamma.map(|v| one_row(cx, v, &normalised)).transpose()?;
     let beta = places.beta.map(|v| one_row(cx, v, &normalised)).transpose()?;
-    let symbols = cx.graph.symbols();
     let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
-    let vec = u32::from(space.n.divisor(symbols).is_multiple_of(4));
+    let vec = u32::from(by_quads(cx, &space.n, residual.as_ref()));
     let mut step = StepBuilder::new();
     let xi = step.touch(&x, Access::ShaderRead);
     let mut reads = vec![xi];
@@ -93,7 +92,7 @@ pub fn emit(
         None => Addends::default(),
     };
     reads.extend(&added.reads);
-    let Addends { slots, slot_row, slot_cols, stored, .. } = added;
+    let Addends { slots, slot_offset, slot_row, slot_cols, stored, .. } = added;
     meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
     let yi = step.write(places.y);
     stored.into_iter().for_each(|u| step.wrote(u));
@@ -105,7 +104,6 @@ pub fn emit(
     };
     let (g, b) = (typed(&gamma, gi), typed(&beta, bi));
     let (has_gamma, has_beta) = (u32::from(gi.is_some()), u32::from(bi.is_some()));
-    let slot_offset = [ArgValue::ZERO; 4];
     let call = match norm.kind {
         Kind::Layer => LayerKernel {
             variant,
@@ -157,6 +155,12 @@ pub fn emit(
     Ok(())
 }
 
+/// Whether rows, and the addends that begin elsewhere, can be read four elements at once.
+fn by_quads(cx: &LowerCx<'_>, n: &DimExpr, residual: Option<&Residual>) -> bool {
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
+    by_four(n) && residual.iter().flat_map(|r| &r.operands).all(|at| by_four(&at.view.offset))
+}
+
 /// Whether one is added to gamma; the kernel knows no other offset.
 fn one_plus(offset: f32) -> LowerResult<u32> {
     match offset {
@@ -166,13 +170,17 @@ fn one_plus(offset: f32) -> LowerResult<u32> {
     }
 }
 
+/// Slots of the norm kernels.
+const SLOTS: usize = 8;
+
 /// The slots of a residual sum.
 #[derive(Default)]
 struct Addends {
     slots: Vec<UseIndex>,
     reads: Vec<UseIndex>,
     stored: Option<UseIndex>,
-    slot_row: [ArgValue; 4],
+    slot_offset: [ArgValue; SLOTS],
+    slot_row: [ArgValue; SLOTS],
     slot_cols: u32,
 }
 
@@ -190,6 +198,7 @@ fn addends(
         let is_operand = i < residual.operands.len();
         let slot = step.touch(at, if is_operand { Access::ShaderRead } else { Access::ShaderWrite });
         let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
+        added.slot_offset[i] = cx.arg(&at.view.offset);
         added.slot_row[i] = if per_row { cx.arg(n) } else { ArgValue::ZERO };
         added.slot_cols |= 1 << i;
         if is_operand {
@@ -217,6 +226,13 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
     region::copy_broadcast(cx, &at, &to)?;
     Ok(to)
+}
+
+/// An addend as contiguous arena words, wherever they start.
+fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Located> {
+    let at = cx.at(v)?;
+    let words = at.view.storage == Storage::Arena || at.view.dtype.same_in_arena();
+    if words && at.view.is_contiguous() { Ok(at) } else { cx.dense(v) }
 }
 
 /// Lowers a norm that stands alone.
@@ -249,7 +265,10 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
     let used = |v: ValueId| additions.iter().any(|n| n.operands().any(|o| o == v));
     let addends: Vec<usize> = (0..inputs.len()).filter(|&i| used(inputs[i])).collect();
     let full = |i: &usize| body.ty(inputs[*i]).shape == body.ty(sum).shape;
-    let first = *addends.iter().find(|i| full(i)).ok_or("none of its addends has the sum's shape")?;
+    // It lies at its beginning; slots may lie anywhere (parts of a product do).
+    let dense = |i: &&usize| cx.at(outer[**i]).is_ok_and(|at| at.view.is_dense());
+    let whole = || addends.iter().filter(|i| full(i));
+    let first = *whole().find(dense).or(whole().next()).ok_or("none of its addends has the sum's shape")?;
     let slots: Vec<usize> = addends.iter().copied().filter(|&i| i != first).collect();
     let given: Vec<ValueId> =
         std::iter::once(first).chain(slots.iter().copied()).map(|i| inputs[i]).collect();
@@ -258,7 +277,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
         return Err("its additions fold an operand away".into());
     }
     let x = cx.dense(outer[first])?;
-    let operands = slots.iter().map(|&i| cx.dense(outer[i])).collect::<LowerResult<Vec<_>>>()?;
+    let operands = slots.iter().map(|&i| contiguous(cx, outer[i])).collect::<LowerResult<Vec<_>>>()?;
     let results: Vec<Located> = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<_>>()?;
     let store = results.get(1).cloned();
     let fill = HoleFill {

@@ -4,9 +4,10 @@ use super::LowerResult;
 use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
 use crate::region::{Elementwise, elementwise};
-use crate::scalars;
+use crate::scalars::{self, Body};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
 use pumice_plan::FrameSlot;
+use pumice_types::scalar::Opcode;
 use pumice_types::{DType, DimExpr};
 
 /// Lowers one elementwise node.
@@ -29,22 +30,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     // One meaning input per operand that is not folded in, repeats included.
     let meaning_inputs: Vec<usize> =
         node.operands().filter_map(|v| body.inputs.iter().position(|&i| i == v)).collect();
-    let outputs = vec![cx.result(node.output())?];
-    let meaning = meaning_with_immediates(cx, id)?;
-    let shape = graph.ty(node.output()).shape.clone();
-    let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
-    elementwise(
-        cx,
-        Elementwise {
-            shape: &shape,
-            expr,
-            inputs: &inputs,
-            outputs: &outputs,
-            meaning_inputs,
-            meaning,
-            raises,
-        },
-    )
+    step(cx, id, body, &inputs, &meaning_inputs)
 }
 
 /// Lowers a fused node whose body is elementwise throughout.
@@ -57,23 +43,44 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let body = scalars::body(body_graph, &nodes, &given, &results)?;
     let outer: Vec<ValueId> = node.operands().collect();
     let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
-    let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
     let meaning_inputs: Vec<usize> = (0..inputs.len()).collect();
+    step(cx, id, body, &inputs, &meaning_inputs)
+}
+
+/// One step for a node with that body, by the host where it computes with 64-bit integers and the target has none.
+fn step(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    body: Body,
+    inputs: &[Located],
+    meaning_inputs: &[usize],
+) -> LowerResult {
+    let graph = cx.graph;
+    let node = graph.node(id);
+    let shape = &graph.ty(node.output()).shape;
+    if body.expr.computes_int64() && !cx.target.features.int64 && !shape.iter().any(|d| d.is(0)) {
+        if may_report(&body) {
+            return Err(
+                "it divides 64-bit integers, which this target leaves to the host, and host steps cannot \
+                        report a division by zero"
+                    .into(),
+            );
+        }
+        return super::host::lower(cx, id);
+    }
+    let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
     let meaning = meaning_with_immediates(cx, id)?;
-    let shape = cx.graph.ty(node.output()).shape.clone();
-    let (expr, meaning_inputs, raises) = (body.expr, &meaning_inputs[..], body.raises);
-    elementwise(
-        cx,
-        Elementwise {
-            shape: &shape,
-            expr,
-            inputs: &inputs,
-            outputs: &outputs,
-            meaning_inputs,
-            meaning,
-            raises,
-        },
-    )
+    let Body { expr, raises, .. } = body;
+    elementwise(cx, Elementwise { shape, expr, inputs, outputs: &outputs, meaning_inputs, meaning, raises })
+}
+
+/// Whether the flags for the status block can be other than 0; a division by a constant other than 0 has none.
+fn may_report(body: &Body) -> bool {
+    let expr = &body.expr;
+    let flags = expr.outputs().last().filter(|_| body.raises);
+    let inst =
+        flags.map(|r| (r.0 as usize).checked_sub(expr.inputs().len()).and_then(|i| expr.insts().get(i)));
+    inst.is_some_and(|i| i.is_none_or(|i| i.op != Opcode::Const(0)))
 }
 
 /// A rank-0 i32 sum, difference, product or extremum of extents, integer scalars and constants: it costs no step, the

@@ -6,7 +6,8 @@
 //! is overwritten, or is not formed.
 //!
 //! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), integer divisions (they report
-//! under their names), and edges between what is known when loading and what is not. Runs last: what products and norms
+//! under their names), 64-bit integers where the target lacks them (the host computes those, alone), and edges between what
+//! is known when loading and what is not. Runs last: what products and norms
 //! took in is not seen here. Values are those of the graph to the bit.
 
 use crate::pipeline::PassCx;
@@ -20,12 +21,15 @@ const SLOTS: usize = 12;
 const INSTRUCTIONS: usize = 512;
 
 /// One patch for every region of two nodes or more.
-pub fn form_elementwise_regions(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
+pub fn form_elementwise_regions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let facts = Facts::new(graph);
     let mut groups = Groups::new(graph, &facts);
     let mut cost: Vec<usize> = Vec::new();
     for (id, _) in graph.nodes() {
-        let Some(own) = member(graph, id) else { continue };
+        let Some(own) = member(graph, id).filter(|_| cx.target.features.int64 || !touches_int64(graph, id))
+        else {
+            continue;
+        };
         let mut mine = groups.claim(vec![id]);
         cost.push(own);
         for v in graph.node(id).operands() {
@@ -43,6 +47,12 @@ pub fn form_elementwise_regions(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
     }
     let regions = groups.iter().filter(|nodes| nodes.len() > 1);
     regions.filter_map(|nodes| fuse(graph, "elementwise", nodes, &results(graph, &facts, nodes))).collect()
+}
+
+/// Whether a node takes or makes 64-bit integers.
+fn touches_int64(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    node.operands().chain(node.outputs.iter().copied()).any(|v| graph.ty(v).dtype.natural_bytes() == 8)
 }
 
 /// The instructions of a node that may be in a region.

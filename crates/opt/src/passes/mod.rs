@@ -9,3 +9,5 @@ pub mod form_elementwise_regions;
 pub mod fuse_matmul_epilogues;
 pub mod fuse_residual_norms;
 pub mod merge_matmuls;
+pub mod split_products;
+pub mod split_reductions;

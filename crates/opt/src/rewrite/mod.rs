@@ -4,6 +4,7 @@ pub mod cost;
 pub mod facts;
 pub mod fuse;
 pub mod groups;
+pub mod norm;
 pub mod retype;
 
 pub use facts::Facts;

@@ -5,13 +5,36 @@
 use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, Sample, verify};
-use pumice_opt::{OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
+use pumice_opt::advice::{ProductExtents, ReductionExtents};
+use pumice_opt::{Advice, NoAdvice, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
 use pumice_types::Target;
+
+/// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    pub products: u64,
+    pub reductions: u64,
+}
+
+impl Advice for Parts {
+    fn product_parts(&self, _: &ProductExtents, parts: &[u64], _: bool) -> u64 {
+        parts.iter().copied().filter(|p| *p <= self.products).max().unwrap_or(1)
+    }
+
+    fn reduction_parts(&self, _: &ReductionExtents) -> u64 {
+        self.reductions
+    }
+}
 
 /// The graph after the passes of these names, in that order, verified.
 pub fn after(graph: &Graph, names: &[&str]) -> Graph {
+    after_advice(graph, names, &NoAdvice)
+}
+
+/// As [`after`], asking `advice`.
+pub fn after_advice(graph: &Graph, names: &[&str], advice: &dyn Advice) -> Graph {
     let target = Target::lavapipe();
-    let cx = PassCx { target: &target, fold: &RefEval };
+    let cx = PassCx { target: &target, fold: &RefEval, advice };
     names
         .iter()
         .fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
@@ -23,7 +46,8 @@ fn pass(name: &str) -> &'static Pass {
 
 /// The graph after all passes but those of `options`.
 pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
-    optimize(graph, &Target::lavapipe(), options, &RefEval).unwrap_or_else(|e| panic!("{e}"))
+    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice };
+    optimize(graph, options, &cx).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The graph without its fusions, verified.

@@ -176,3 +176,33 @@ fn outputs(scene: &Scene<'_>, run: &Run, corners: &Corners, findings: &mut Findi
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Storage;
+
+    fn covered_by(shape: &[i64], strides: &[i64]) -> Result<(i128, i128), String> {
+        let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();
+        let (shape, strides, offset) = (dims(shape), dims(strides), DimExpr::constant(3));
+        covered(
+            &View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset },
+            &Bindings::new(),
+        )
+    }
+
+    #[test]
+    fn views_reach_from_their_first_to_their_last_element() {
+        assert_eq!(covered_by(&[2, 3], &[8, 1]), Ok((12, 56)));
+        assert_eq!(covered_by(&[2, 3], &[8, -1]), Ok((4, 48)));
+    }
+
+    #[test]
+    fn views_without_elements_reach_nothing_whatever_their_strides_are() {
+        assert_eq!(covered_by(&[0, 3], &[8, 1]), Ok((0, 0)));
+        let far = [i64::MAX; 4];
+        assert_eq!(covered_by(&[i64::MAX, i64::MAX, i64::MAX, 0], &far), Ok((0, 0)));
+        let (low, high) = covered_by(&far, &far).expect("a value");
+        assert!(low == 12 && high > 1 << 100, "{low} {high}");
+    }
+}

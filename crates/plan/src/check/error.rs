@@ -94,7 +94,7 @@ pub enum Fault {
         /// What there is.
         limit: u32,
     },
-    /// A feature the target lacks.
+    /// A feature the target lacks, needed by the variant or by what its holes compute.
     #[error("variant {variant} needs {feature:?}, which the target does not have")]
     Feature {
         /// The variant.

@@ -98,6 +98,9 @@ fn kernel(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fa
             faults.push(Fault::Feature { variant: call.label(), feature });
         }
     }
+    if !target.features.int64 && call.holes.iter().any(|h| h.expr.computes_int64()) {
+        faults.push(Fault::Feature { variant: call.label(), feature: Feature::Int64 });
+    }
     for (k, (declared, at)) in decl.operands.iter().zip(&call.operands).enumerate() {
         let Some(u) = step.uses.get(usize::from(at.0)) else {
             faults.push(missing(declared.name.to_owned(), at.0, step));

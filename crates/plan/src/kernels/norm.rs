@@ -19,11 +19,11 @@ kernel! {
     /// + c * bit s of slot_cols`.
     pub struct LayerNorm = "layer_norm" in "norm/norm.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, eps: f32, slot_offset[4]: i32, slot_row[4]: i32 }
+    args { rows: u32, n: u32, x_row: u32, eps: f32, slot_offset[8]: i32, slot_row[8]: i32 }
     operands { x: read, g: read typed, b: read typed, y: write }
-    slots 4;
+    slots 8;
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
-    specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 1, slot_cols = 4: 15 }
+    specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 1, slot_cols = 4: 255 }
     variants {
         plain: zero;
         fast1: zero { "KEEP_ROW": "1" };
@@ -40,11 +40,11 @@ kernel! {
     /// Everything else as in `layer_norm`. `one_plus` 1: the factor is 1 + gamma. Without gamma it is 1.
     pub struct RmsNorm = "rms_norm" in "norm/norm.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, eps: f32, slot_offset[4]: i32, slot_row[4]: i32 }
+    args { rows: u32, n: u32, x_row: u32, eps: f32, slot_offset[8]: i32, slot_row[8]: i32 }
     operands { x: read, g: read typed, b: read typed, y: write }
-    slots 4;
+    slots 8;
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
-    specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 0, slot_cols = 4: 15, one_plus = 5: 0 }
+    specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 0, slot_cols = 4: 255, one_plus = 5: 0 }
     variants {
         plain: zero { "RMS": "1" };
         fast1: zero { "RMS": "1", "KEEP_ROW": "1" };

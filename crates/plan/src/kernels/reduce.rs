@@ -1,12 +1,12 @@
 //! Reductions: sum, mean, maximum, minimum, product; first or last extremum.
 //!
 //! Any axis set collapses to one of: rows ([rows, n], the reduced axis innermost), columns ([outer, red, inner]), or
-//! the strided form (up to four kept and four reduced axes, rank 8 in all). Few long rows: two calls, the first with
-//! `chunks` > 1 leaves [rows, chunks] partial results, the second reduces those. Partial results are combined in a
-//! tree whose shape follows from the arguments alone.
+//! the strided form (up to four kept and four reduced axes, rank 8 in all). Few long rows are two reductions of the
+//! graph, into as many parts as [`parts`] says. A group combines in a tree whose shape follows from the arguments alone.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
+use pumice_types::Target;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
@@ -27,18 +27,15 @@ pub mod op {
 }
 
 kernel! {
-    /// y[r, k] = epilogue(reduce over the k-th chunk of load(x[r, c])), c < n, chunk k = k * chunk .. (k + 1) *
-    /// chunk.
+    /// y[r] = epilogue(reduce over c < n of load(x[r, c])).
     ///
-    /// x lies at `r * x_row + c`, y at `r * chunks + k`. `count`: divisor of the mean. `vec` 1: n, x_row, chunk,
-    /// and the offsets and row strides of the slots in slot_cols are multiples of four. In a first pass of two, use
-    /// SUM for the mean and give the epilogue to the second. Slot s has element `slot_offset[s] + r * slot_row[s] +
-    /// c * bit s of slot_cols` in `load`; in the epilogue r is r * chunks + k and c is 0.
+    /// x lies at `r * x_row + c`. `count`: divisor of the mean. `vec` 1: n, x_row, and the offsets and row strides of
+    /// the slots in slot_cols are multiples of four. Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit s of
+    /// slot_cols` in `load`; in the epilogue c is 0.
     /// H200, 2026-11-21: 8192 rows of 8192 in 62 us (4.3 TB/s), one row of 64 Mi in two passes 65 us.
     pub struct ReduceRows = "reduce_rows" in "reduce/rows.comp";
-    grid "ceil(rows * chunks * lanes / 256) groups of 256 threads, folded; lanes threads a chunk";
-    args { rows: u32, n: u32, x_row: u32, chunk: u32, chunks: u32, count: u32,
-        slot_offset[4]: i32, slot_row[4]: i32 }
+    grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
+    args { rows: u32, n: u32, x_row: u32, count: u32, slot_offset[4]: i32, slot_row[4]: i32 }
     operands { x: read, y: write }
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: float [v] (row) stores }
@@ -47,17 +44,17 @@ kernel! {
 }
 
 kernel! {
-    /// y[o, k, c] = epilogue(reduce over the k-th chunk of rows of load(x[o, r, c])), r < red, c < inner.
+    /// y[o, c] = epilogue(reduce over r < red of load(x[o, r, c])), c < inner.
     ///
-    /// x lies at `o * x_outer + r * x_red + c`, y at `(o * chunks + k) * inner + c`. `columns` (power of two up to
+    /// x lies at `o * x_outer + r * x_red + c`, y at `o * inner + c`. `columns` (power of two up to
     /// 64) threads side by side take four columns each, 256 / columns rows at a time. `vec` 1: inner, x_outer,
     /// x_red and the offsets and strides of the slots in slot_cols are multiples of four. Slot s has element
-    /// `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * bit s of slot_cols`, with r = 0 and o = o *
-    /// chunks + k in the epilogue.
-    /// H200, 2026-11-21: sum over the rows of 8192 x 8192 in two passes of 8 chunks 65 us (PyTorch 76 us), in one 146 us.
+    /// `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * bit s of slot_cols`, with r = 0 in the
+    /// epilogue.
+    /// H200, 2026-11-21: sum over the rows of 8192 x 8192 in two steps of 8 parts 65 us (PyTorch 76 us), in one 146 us.
     pub struct ReduceColumns = "reduce_columns" in "reduce/columns.comp";
-    grid "outer * chunks * ceil(inner / (4 * columns)) groups of 256 threads, folded; column blocks fastest, then chunks";
-    args { outer: u32, red: u32, inner: u32, x_outer: u32, x_red: u32, chunk: u32, chunks: u32, count: u32,
+    grid "outer * ceil(inner / (4 * columns)) groups of 256 threads, folded; column blocks fastest";
+    args { outer: u32, red: u32, inner: u32, x_outer: u32, x_red: u32, count: u32,
         slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32 }
     operands { x: read, y: write }
     slots 2;
@@ -102,7 +99,7 @@ kernel! {
     ///
     /// The first NaN wins over everything, with `last` too. `kind` 0 f32, 1 i32, 2 u32, 3 i64, 4 u64; `min` 1 for
     /// the minimum. `wide` 1: y is I64, else I32. `vec` 1: inner is 1, n a multiple of four, the kind a 32-bit one.
-    /// `fast` has groups of 1024 threads and up to 1024 lanes.
+    /// `fast` has groups of 1024 threads and up to 1024 lanes. `arg_threads` chooses.
     pub struct ArgReduce = "arg_reduce" in "reduce/arg.comp";
     grid "ceil(outer * inner * lanes / threads) groups of 256 threads (fast: 1024), folded; lanes (a power of two up to threads) an output";
     args { outputs: u32, n: u32, inner: u32 }
@@ -113,17 +110,15 @@ kernel! {
     variants { plain: zero; fast: zero needs [Threads(1024)] { "THREADS": "1024" } }
 }
 
-/// `(chunk, chunks)` for columns of `red` rows by `inner` columns, so that the groups keep `units` compute units busy:
-/// at least 64 rows a chunk. `(red, 1)` where one pass is better.
-pub fn column_chunks(outer: u64, red: u64, inner: u64, units: u64) -> (u64, u64) {
-    let groups = outer.max(1) * inner.div_ceil(128).max(1);
-    let wanted = (4 * units).div_ceil(groups);
-    let most = red / 64;
-    if wanted < 2 || most < 2 {
-        return (red.max(1), 1);
+/// Variant and `lanes` of `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: `fast` on
+/// GPUs where groups of 256 threads would keep less than a quarter of the compute units' threads busy, and a thread of
+/// 1024 has a load of four words at least.
+pub fn arg_threads(outputs: u64, n: u64, target: &pumice_types::Target) -> (&'static str, u32) {
+    let large_groups = target.limits.max_workgroup_invocations >= 1024 && !target.features.cpu;
+    if large_groups && n >= 4096 && outputs <= u64::from(target.tuning.compute_units) {
+        return (ArgReduce::fast, 1024);
     }
-    let chunk = red.div_ceil(wanted.min(most));
-    (chunk, red.div_ceil(chunk))
+    (ArgReduce::plain, lanes(n))
 }
 
 /// Threads for an output over `n` elements that are read one by one: a power of two, 1 to 256.
@@ -131,20 +126,65 @@ pub fn lanes(n: u64) -> u32 {
     n.div_ceil(4).next_power_of_two().clamp(1, 256) as u32
 }
 
-/// `lanes` of `reduce_rows` for chunks of `n` elements: a power of two, 8 to 256, with 16 elements for each. H200,
+/// `lanes` of `reduce_rows` for rows of `n` elements: a power of two, 8 to 256, with 16 elements for each. H200,
 /// 2026-11-21: 65536 rows of 384, 32 lanes 28 us, 128 lanes 63 us; 2^20 rows of 64, 8 lanes 78 us, 16 lanes 188 us.
 pub fn row_lanes(n: u64) -> u32 {
     n.div_ceil(16).next_power_of_two().clamp(8, 256) as u32
 }
 
-/// `(chunk, chunks)` for rows of `n`, so that `rows * chunks` groups keep `units` compute units busy: a multiple of
-/// 4 elements, at least 4096 of them. `(n, 1)` where one pass is better.
-pub fn chunks(rows: u64, n: u64, units: u64) -> (u64, u64) {
-    let wanted = (4 * units).div_ceil(rows.max(1));
-    let most = n / 4096;
-    if wanted < 2 || most < 2 {
-        return (n.max(1), 1);
+/// Into about how many parts a reduction \[outer, red, inner\] to \[outer, inner\] is best cut, each part reduced by
+/// groups of its own and the results in a second step; 1 where one step is better. Four groups for every compute unit,
+/// each with 4096 elements of a row or 64 rows of columns at least; on a CPU two groups for every core, each with 2^17
+/// elements. Lavapipe, two cores, 2026-11-22: a row of 2^20 in 5.3 ms, in four parts 2.8 ms; 4096 rows of 128 columns
+/// 2.7 and 1.5 ms; a row of 2^17 in 0.67 ms, in four parts 0.75 ms.
+pub fn parts(outer: u64, red: u64, inner: u64, target: &Target) -> u64 {
+    let cpu = target.features.cpu;
+    let units = u64::from(target.tuning.compute_units.max(1)) * if cpu { 2 } else { 4 };
+    let (blocks, least) = match (inner <= 1, cpu) {
+        (true, false) => (1, 4096),
+        (true, true) => (1, 1 << 17),
+        (false, false) => (inner.div_ceil(128), 64),
+        (false, true) => (inner.div_ceil(128), (1 << 17) / inner.min(128)),
+    };
+    let groups = outer.max(1).saturating_mul(blocks);
+    let wanted = units.div_ceil(groups).min(red / least);
+    if wanted < 2 { 1 } else { wanted }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(outer: u64, red: u64, inner: u64) -> u64 {
+        parts(outer, red, inner, &Target::h200())
     }
-    let chunk = n.div_ceil(wanted.min(most)).next_multiple_of(4);
-    (chunk, n.div_ceil(chunk))
+
+    #[test]
+    fn few_long_rows_are_cut() {
+        assert_eq!(cut(1, 64 << 20, 1), 528);
+        assert_eq!(cut(1, 1 << 20, 1), 256);
+        assert_eq!(cut(3, 262_147, 1), 64);
+        assert_eq!(cut(100, 1 << 20, 1), 6);
+        // One part of 4096 elements is the row; as many rows as groups are wanted, or none, are enough.
+        assert_eq!(cut(1, 8191, 1), 1);
+        assert_eq!(cut(528, 1 << 20, 1), 1);
+        assert_eq!(cut(8192, 8192, 1), 1);
+        assert_eq!(cut(0, 8192, 0), 2);
+    }
+
+    #[test]
+    fn few_long_columns_are_cut() {
+        assert_eq!(cut(1, 8192, 8192), 9);
+        assert_eq!(cut(2, 200_000, 2), 264);
+        assert_eq!(cut(1, 512, 128), 8);
+        assert_eq!(cut(1, 127, 2), 1);
+        assert_eq!(cut(u64::MAX, u64::MAX, 1000), 1);
+    }
+
+    #[test]
+    fn a_cpu_gets_few_large_parts() {
+        let cut = |outer, red, inner| parts(outer, red, inner, &Target::lavapipe());
+        assert_eq!((cut(1, 1 << 20, 1), cut(1, 1 << 17, 1), cut(2, 1 << 20, 1)), (4, 1, 2));
+        assert_eq!((cut(4, 1 << 20, 1), cut(1, 4096, 128), cut(1, 4096, 1024)), (1, 4, 1));
+    }
 }

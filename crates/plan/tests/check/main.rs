@@ -5,7 +5,8 @@ mod print;
 mod sketch;
 
 use pumice_plan::check::{CheckError, Fault, ProgramRef, check, judge::brute_force, mutate::mutations};
-use pumice_plan::{Access, Barrier, Plan, RegionKind, Segment};
+use pumice_plan::kernel::Feature;
+use pumice_plan::{Access, Barrier, Plan, RegionKind, Segment, StepKind};
 use pumice_types::Bytes;
 
 fn faults(plan: &Plan) -> Vec<CheckError> {
@@ -124,6 +125,39 @@ fn a_smaller_range_may_use_the_front_of_a_slot() {
     let mut plan = plans::everything();
     plan.symbols.get_mut(pumice_types::SymbolId(0)).expect("n").max = 9;
     assert_fault(&plan, |f| matches!(f, Fault::Slot { what, .. } if what == "input x"));
+}
+
+/// The product of the extents before the 0 passes 64 bits; the output has no bytes all the same.
+#[test]
+fn an_output_without_elements_fits_whatever_its_other_extents_are() {
+    let huge = || pumice_types::DimExpr::constant(1 << 40);
+    let mut plan = plans::everything();
+    plan.outputs[0].shape = vec![huge(), huge(), pumice_types::DimExpr::constant(0)];
+    assert_eq!(faults(&plan), vec![]);
+    plan.outputs[0].shape[2] = pumice_types::DimExpr::constant(1);
+    assert_fault(&plan, |f| matches!(f, Fault::Slot { why: "its extents have no value", .. }));
+}
+
+/// A kernel without the feature of its own gets it from what its hole computes; two words that are moved need none.
+#[test]
+fn holes_that_compute_with_64_bit_integers_need_them() {
+    use pumice_types::scalar::{RegType, ScalarExpr};
+    let is_int64 = |f: &Fault| matches!(f, Fault::Feature { feature: Feature::Int64, .. });
+    let with = |expr: ScalarExpr| {
+        let mut plan = plans::everything();
+        plan.target.features.int64 = false;
+        let StepKind::Dispatch { call, .. } = &mut plan.load.steps[0].kind else { panic!("a dispatch") };
+        call.holes[0].expr = expr;
+        faults(&plan).iter().any(|e| is_int64(&e.fault))
+    };
+    let computed = |f: fn(&pumice_types::scalar::ScalarBuilder, pumice_types::scalar::Reg) -> _, ty| {
+        ScalarExpr::unary(ty, f).expect("well typed")
+    };
+    assert!(!with(ScalarExpr::identity(RegType::I64)));
+    assert!(!with(computed(|b, x| b.add(x, x), RegType::I32)));
+    assert!(with(computed(|b, x| b.add(x, x), RegType::I64)));
+    assert!(with(computed(|b, x| b.convert(x, RegType::F32), RegType::I64)));
+    assert!(with(computed(|b, x| b.convert(x, RegType::I64), RegType::F32)));
 }
 
 #[test]

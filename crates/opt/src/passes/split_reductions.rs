@@ -1,0 +1,235 @@
+//! Reductions of few long rows become two: each part of a row by itself, then what the parts gave.
+//!
+//! One result is made by one group of threads, so few results leave most of a device idle. Over c parts of q elements,
+//! reduce(x\[outer, c·q, inner\]) == reduce(reduce(x\[outer, c, q, inner\])), for sums, extrema and products, and for means
+//! because all parts are equal. Where no number near c divides the one row (or one matrix of columns) there is, the first
+//! c·q elements are reduced so, the few that remain in one step, and
+//!   sum, product, extremum: of both;
+//!   mean(x) == mean(first)·(c·q/n) + mean(remaining)·((n − c·q)/n),
+//! whose shares round by 2⁻²⁴ each, as one more term of the sum does.
+//!
+//! NaN wins in every step that it would win in one; sums and products are rounded in another order. Only views, reductions
+//! and elementwise nodes are added, no leaf.
+//!
+//! Left alone: what is known when loading, other dtypes than f32, reduced axes with others between them, extents that
+//! vary among the reduced ones, no elements, and several rows that no number divides (their first parts are not dense,
+//! and kernels want them so). How many parts pay, kernels know ([`Advice`](crate::Advice)).
+
+use crate::advice::ReductionExtents;
+use crate::pipeline::PassCx;
+use crate::rewrite::Facts;
+use pumice_ir::ops::reduce::reduced_axes;
+use pumice_ir::ops::{
+    Add, Affine, Max, Min, Mul, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reshape, Slice,
+};
+use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
+use pumice_types::{DType, DimExpr, SymbolTable};
+
+/// One patch for every reduction that is cut.
+pub fn split_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
+    let facts = Facts::new(graph);
+    let unknown = graph.nodes().filter(|&(id, _)| !facts.is_load_time(id));
+    unknown.filter_map(|(id, node)| Cut::of(graph, cx, id, node).map(|cut| cut.patch(graph))).collect()
+}
+
+/// A reduction and how it is cut.
+struct Cut<'g> {
+    id: NodeId,
+    op: &'g Op,
+    x: ValueId,
+    /// Extents of the operand.
+    shape: &'g [DimExpr],
+    /// The first reduced axis that is longer than 1.
+    first: usize,
+    /// The last one.
+    last: usize,
+    /// Elements that make one result.
+    reduced: u64,
+    parts: Parts,
+}
+
+/// `count` parts of `len` elements; what is left of the axis remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parts {
+    count: u64,
+    len: u64,
+}
+
+impl<'g> Cut<'g> {
+    fn of(graph: &'g Graph, cx: &PassCx<'_>, id: NodeId, node: &'g Node) -> Option<Cut<'g>> {
+        let (axes, noop) = attributes(&node.op)?;
+        let x = node.input(0)?;
+        let ty = graph.ty(x);
+        if ty.dtype != DType::F32 {
+            return None;
+        }
+        let shape = &ty.shape[..];
+        let mut axes = reduced_axes(axes, noop, shape.len()).ok()?;
+        axes.retain(|&a| !shape[a].is(1));
+        let (first, last) = (*axes.first()?, *axes.last()?);
+        let together = (first..=last).all(|a| shape[a].is(1) || axes.contains(&a));
+        let extents = shape[first..=last].iter().map(DimExpr::as_extent);
+        let reduced = extents.into_iter().try_fold(1u64, |n, d| n.checked_mul(d?)).filter(|_| together)?;
+        let symbols = graph.symbols();
+        let (outer, inner) = (upper(&shape[..first], symbols), upper(&shape[last + 1..], symbols));
+        if outer == 0 || inner == 0 {
+            return None;
+        }
+        let wanted = cx.advice.reduction_parts(&ReductionExtents { outer, reduced, inner });
+        let parts = parts(reduced, wanted, inner == 1)?;
+        let divided = parts.count * parts.len == reduced;
+        let single = shape[..first].iter().all(|d| d.is(1));
+        (divided || single).then_some(Cut { id, op: &node.op, x, shape, first, last, reduced, parts })
+    }
+
+    fn patch(&self, graph: &Graph) -> Patch {
+        let name = graph.node_name(self.id);
+        let mut patch = Patch::new(format!("split {name} into {} parts", self.parts.count));
+        let x = PatchRef::Old(self.x);
+        let main = self.parts.count * self.parts.len;
+        let y = if main == self.reduced {
+            self.twice(&mut patch, x, name, name)
+        } else {
+            let rows = self.rows(&mut patch, x, name);
+            let first = self.slice(&mut patch, rows, 0..main, &format!("{name}.first"));
+            let of_first = self.twice(&mut patch, first, name, &format!("{name}.of_first"));
+            let remaining = self.slice(&mut patch, rows, main..self.reduced, &format!("{name}.remaining"));
+            let of_remaining = patch.add(self.op.clone(), format!("{name}.of_remaining"), &[remaining]);
+            self.combine(&mut patch, of_first, of_remaining, name)
+        };
+        patch.replace(graph.node(self.id).output(), y);
+        patch
+    }
+
+    /// The operand with all it reduces along axis `first`; axes of extent 1 follow in the place of the others.
+    fn rows(&self, patch: &mut Patch, x: PatchRef, name: &str) -> PatchRef {
+        if self.first == self.last {
+            return x;
+        }
+        let mut shape = self.shape.to_vec();
+        shape[self.first..=self.last].fill(1u64.into());
+        shape[self.first] = self.reduced.into();
+        patch.add(Reshape { shape }, format!("{name}.rows"), &[x])
+    }
+
+    fn slice(&self, patch: &mut Patch, x: PatchRef, range: std::ops::Range<u64>, name: &str) -> PatchRef {
+        let (starts, ends) = (vec![range.start.into()], vec![range.end.into()]);
+        patch.add(Slice { starts, ends, axes: vec![self.first as i64], steps: Vec::new() }, name, &[x])
+    }
+
+    /// Both reductions of an operand whose parts are all of it. The partial results have as many axes as the operand,
+    /// so that the second reduction is the op itself and gives its type.
+    fn twice(&self, patch: &mut Patch, x: PatchRef, name: &str, result: &str) -> PatchRef {
+        let single = self.first == self.last;
+        let mut between = vec![DimExpr::constant(1); self.last - self.first + 1 + usize::from(single)];
+        let within = self.first + between.len() - 1;
+        between[0] = self.parts.count.into();
+        between[within - self.first] = self.parts.len.into();
+        let shape = [&self.shape[..self.first], &between, &self.shape[self.last + 1..]].concat();
+        let parts = patch.add(Reshape { shape }, format!("{name}.parts"), &[x]);
+        let of_parts = patch.add(over(self.op, within, !single), format!("{name}.of_parts"), &[parts]);
+        patch.add(self.op.clone(), result, &[of_parts])
+    }
+
+    fn combine(&self, patch: &mut Patch, a: PatchRef, b: PatchRef, name: &str) -> PatchRef {
+        let op: Op = match self.op {
+            Op::ReduceMax(_) => Max {}.into(),
+            Op::ReduceMin(_) => Min {}.into(),
+            Op::ReduceProd(_) => Mul {}.into(),
+            _ => Add {}.into(),
+        };
+        if !matches!(self.op, Op::ReduceMean(_)) {
+            return patch.add(op, name, &[a, b]);
+        }
+        let main = self.parts.count * self.parts.len;
+        let mut share = |v: PatchRef, elements: u64, of: &str| {
+            let mul = (elements as f64 / self.reduced as f64) as f32;
+            patch.add(Affine { mul, add: 0.0 }, format!("{name}.share_of_{of}"), &[v])
+        };
+        let (a, b) = (share(a, main, "first"), share(b, self.reduced - main, "remaining"));
+        patch.add(op, name, &[a, b])
+    }
+}
+
+/// Product of upper bounds.
+fn upper(shape: &[DimExpr], symbols: &SymbolTable) -> u64 {
+    shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)))
+}
+
+/// Axes and `noop_with_empty_axes` of a reduction that can be cut.
+fn attributes(op: &Op) -> Option<(&[i64], bool)> {
+    match op {
+        Op::ReduceSum(r) => Some((&r.axes, r.noop_with_empty_axes)),
+        Op::ReduceMean(r) => Some((&r.axes, r.noop_with_empty_axes)),
+        Op::ReduceMax(r) => Some((&r.axes, r.noop_with_empty_axes)),
+        Op::ReduceMin(r) => Some((&r.axes, r.noop_with_empty_axes)),
+        Op::ReduceProd(r) => Some((&r.axes, r.noop_with_empty_axes)),
+        _ => None,
+    }
+}
+
+/// The same reduction over one axis.
+fn over(op: &Op, axis: usize, keepdims: bool) -> Op {
+    let (axes, noop_with_empty_axes) = (vec![axis as i64], false);
+    match op {
+        Op::ReduceMean(_) => ReduceMean { axes, keepdims, noop_with_empty_axes }.into(),
+        Op::ReduceMax(_) => ReduceMax { axes, keepdims, noop_with_empty_axes }.into(),
+        Op::ReduceMin(_) => ReduceMin { axes, keepdims, noop_with_empty_axes }.into(),
+        Op::ReduceProd(_) => ReduceProd { axes, keepdims, noop_with_empty_axes }.into(),
+        _ => ReduceSum { axes, keepdims, noop_with_empty_axes }.into(),
+    }
+}
+
+/// About `wanted` parts (half to twice as many) of n elements: the number nearest to it that divides n, among those with
+/// parts of a multiple of four elements where `quads` asks for it and there is one. Where none divides n, `wanted` parts
+/// of equal length leave some. `None`: the parts would have fewer than two elements, or fewer than two are wanted.
+fn parts(n: u64, wanted: u64, quads: bool) -> Option<Parts> {
+    if wanted < 2 {
+        return None;
+    }
+    let near = wanted.div_ceil(2).max(2)..=wanted.saturating_mul(2).min(n / 2);
+    let dividing = near.filter(|c| n.is_multiple_of(*c)).map(|count| Parts { count, len: n / count });
+    let odd = |p: &Parts| quads && !p.len.is_multiple_of(4);
+    if let Some(parts) = dividing.min_by_key(|p| (odd(p), p.count.abs_diff(wanted))) {
+        return Some(parts);
+    }
+    let len = n / wanted;
+    let len = if quads && len >= 4 { len - len % 4 } else { len };
+    (len >= 2).then_some(Parts { count: wanted, len })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(n: u64, wanted: u64, quads: bool) -> Option<(u64, u64)> {
+        parts(n, wanted, quads).map(|p| (p.count, p.len))
+    }
+
+    #[test]
+    fn numbers_near_the_wanted_one_that_divide() {
+        assert_eq!(cut(1 << 20, 256, true), Some((256, 4096)));
+        // Four parts have 6 elements each, three have 8.
+        assert_eq!(cut(24, 4, false), Some((4, 6)));
+        assert_eq!(cut(24, 4, true), Some((3, 8)));
+        // No part of 30 or 15 is a multiple of four.
+        assert_eq!(cut(30, 2, true), Some((2, 15)));
+        assert_eq!(cut(1_000_000, 7, false), Some((8, 125_000)));
+    }
+
+    #[test]
+    fn the_rest_of_an_axis_that_nothing_near_divides() {
+        assert_eq!(cut(262_147, 64, true), Some((64, 4096)));
+        assert_eq!(cut(262_147, 64, false), Some((64, 4096)));
+        assert_eq!(cut(23, 3, true), Some((3, 4)));
+        assert_eq!(cut(23, 3, false), Some((3, 7)));
+    }
+
+    #[test]
+    fn too_short_to_cut() {
+        assert_eq!(cut(4096, 1, true), None);
+        assert_eq!(cut(3, 2, true), None);
+        assert_eq!(cut(0, 9, true), None);
+        assert_eq!(cut(7, u64::MAX, false), None);
+    }
+}

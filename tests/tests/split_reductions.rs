@@ -1,0 +1,150 @@
+//! Reductions of few long rows, cut into parts as for a GPU: the steps of their plans, and results on every device.
+
+use pumice_cpu_ref::Interpreter;
+use pumice_ir::sample::Fill;
+use pumice_ir::{GraphBuilder, Sample, Value, f32, sym};
+use pumice_plan::{Grid, Plan, StepKind};
+use pumice_tests::device;
+use pumice_tests::op_suite::{Case, Outcome, Runner};
+use pumice_types::Target;
+use pumice_vulkan::DeviceOptions;
+use std::sync::Arc;
+
+const MOST_ELEMENTS: u64 = 1 << 21;
+
+/// Kernels of a run with their workgroups, level by level.
+type Steps = &'static [&'static [(&'static str, u64)]];
+
+fn case(
+    label: &str,
+    shape: &[u64],
+    fill: Fill,
+    steps: Steps,
+    reduce: impl FnOnce(&GraphBuilder, Value) -> Value,
+) -> (Case, Steps) {
+    let sample = Sample::graph(label, |g| {
+        let x = g.input("x", pumice_ir::shape::tensor(pumice_types::DType::F32, shape.iter().copied()));
+        g.output("y", reduce(g, x));
+    });
+    (Case::new("split", sample.fill("x", fill)), steps)
+}
+
+/// A NaN among the last elements, behind all parts.
+fn late_nan(n: usize) -> Fill {
+    let mut values = vec![0.25; n];
+    (values[n / 2], values[n - 1]) = (3.0, f64::NAN);
+    Fill::Floats(values)
+}
+
+fn cases() -> Vec<(Case, Steps)> {
+    let mut cases = vec![
+        case(
+            "a long row",
+            &[1, 1 << 20],
+            Fill::Normal,
+            &[&[("reduce_rows", 256)], &[("reduce_rows", 1)]],
+            |g, x| g.reduce_sum(x, &[1], false),
+        ),
+        case(
+            "everything",
+            &[4, 512, 512],
+            Fill::Normal,
+            &[&[("reduce_rows", 256)], &[("reduce_rows", 1)]],
+            |g, x| g.reduce_mean(x, &[], true),
+        ),
+        case("rows of a prime", &[3, 262_147], Fill::Normal, &[&[("reduce_rows", 3)]], |g, x| {
+            g.reduce_mean(x, &[1], true)
+        }),
+        case(
+            "a row of a prime",
+            &[1_000_003],
+            late_nan(1_000_003),
+            &[
+                &[("reduce_rows", 244), ("elementwise_strided", 3)],
+                &[("reduce_rows", 1), ("reduce_rows", 1)],
+                &[("elementwise_flat", 1)],
+            ],
+            |g, x| g.reduce_min(x, &[0], false),
+        ),
+        case(
+            "columns",
+            &[2, 200_000, 2],
+            Fill::Special,
+            &[&[("reduce_columns", 500)], &[("reduce_columns", 2)]],
+            |g, x| g.reduce_max(x, &[1], false),
+        ),
+        case(
+            "columns of a prime",
+            &[1, 65_537, 5],
+            Fill::Normal,
+            &[
+                &[("reduce_columns", 528), ("elementwise_strided", 2)],
+                &[("reduce_columns", 1), ("reduce_columns", 1)],
+                &[("elementwise_flat", 1)],
+            ],
+            |g, x| g.reduce_mean(x, &[1], true),
+        ),
+        case("many rows", &[600, 1024], Fill::Normal, &[&[("reduce_rows", 150)]], |g, x| {
+            g.reduce_sum(x, &[1], false)
+        }),
+    ];
+    let symbolic = Sample::graph("a symbol of rows", |g| {
+        let x = g.input("x", f32([sym("n", 0..=4), 100_000u64.into()]));
+        g.output("y", g.reduce_sum(x, &[1], false));
+    });
+    let steps: Steps = &[&[("reduce_rows", 100)], &[("reduce_rows", 1)]];
+    cases.push((Case::new("split", symbolic.bind("n", 3)), steps));
+    cases
+}
+
+fn levels(plan: &Plan) -> Vec<Vec<(&str, u64)>> {
+    let program = &plan.runs[0].program;
+    fn of_step(step: &StepKind) -> (&str, u64) {
+        match step {
+            StepKind::Dispatch { call, grid } => {
+                let (Grid::Static(g) | Grid::Frame { upper: g, .. }) = grid;
+                (call.kernel.0.as_ref(), g.iter().map(|&n| u64::from(n)).product())
+            }
+            _ => ("other", 0),
+        }
+    }
+    program.levels.iter().map(|l| program.steps_of(l).map(|(_, s)| of_step(&s.kind)).collect()).collect()
+}
+
+/// The steps for an H200: two levels where a number divides the axis, three where some elements remain, whose copy is
+/// small and beside the first parts.
+#[test]
+fn plans_for_a_gpu_have_two_steps() {
+    let device = Arc::new(Interpreter::new(Target::h200()));
+    let runner = Runner::new(device, MOST_ELEMENTS);
+    for (case, steps) in cases() {
+        let graph = case.sample.graph.as_ref().expect("a graph");
+        let plan = runner.plan(graph).unwrap_or_else(|e| panic!("{}: {e}", case.name()));
+        assert_eq!(levels(&plan), steps, "{}", case.name());
+    }
+}
+
+fn assert_close(runner: &Runner) {
+    for (case, _) in cases() {
+        assert_eq!(runner.run(&case), Outcome::Passed, "{}", case.name());
+    }
+}
+
+#[test]
+fn interpreted_plans_for_a_gpu_are_close() {
+    assert_close(&Runner::new(Arc::new(Interpreter::new(Target::h200())), MOST_ELEMENTS));
+}
+
+mod on_device {
+    use super::*;
+
+    /// The device as it is, and as if it had the compute units of a large GPU.
+    #[test]
+    fn results_are_close() {
+        let mut runner = Runner::new(device::open(&DeviceOptions::default()), MOST_ELEMENTS);
+        assert_close(&runner);
+        runner.target.features.cpu = false;
+        runner.target.tuning.compute_units = Target::h200().tuning.compute_units;
+        assert_close(&runner);
+    }
+}
