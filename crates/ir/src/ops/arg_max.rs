@@ -61,6 +61,10 @@ impl OpDef for ArgMax {
                 case(DType::F32, &[2, 3000], base.clone(), Fill::Constant(1.0)),
                 case(DType::F32, &[2, 300], base.clone(), Fill::Constant(f64::NEG_INFINITY)),
                 case(DType::F32, &[2, 70_001], base.clone(), Fill::Range(0, 9)),
+                // Few long rows: groups of 1024 threads on GPUs.
+                case(DType::F32, &[1, 5003], base.clone(), Fill::Range(0, 9)),
+                case(DType::F32, &[2, 8192], base.clone(), Fill::Special),
+                case(DType::I64, &[1, 4099], base.clone(), Fill::Special),
                 case(
                     DType::F32,
                     &[2, 5, 3],

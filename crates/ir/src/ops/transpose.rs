@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::sample::{Fill, Sample};
-use crate::shape::tensor;
+use crate::shape::{sym, tensor};
 use pumice_types::DType;
 
 crate::op! {
@@ -74,12 +74,52 @@ impl OpDef for Transpose {
             case(f, &[4099, 4101], &[1, 0]),
         ];
         samples.extend(DType::ALL.map(|d| case(d, &[3, 5], &[1, 0])));
+        // Tiles of 32 x 32: whole ones, cut ones, several matrices, the axis between them in the middle of the result.
+        samples.extend([
+            case(f, &[64, 96], &[1, 0]),
+            case(DType::I32, &[3, 33, 65], &[0, 2, 1]),
+            case(DType::U32, &[2, 3, 35, 40], &[0, 3, 1, 2]),
+            case(f, &[40, 3, 50], &[2, 1, 0]),
+            case(f, &[40, 3, 50], &[2, 0, 1]),
+            case(DType::F16, &[33, 47], &[1, 0]),
+        ]);
+        samples.extend([1, 31, 67].map(symbolic_rows));
+        samples.extend([1, 3].map(symbolic_batch));
+        samples.push(part_of_a_value());
         samples
     }
 
     fn is_movement(&self) -> bool {
         true
     }
+}
+
+fn symbolic_rows(n: u64) -> Sample {
+    Sample::graph(&format!("symbolic rows, {n} of 70"), |g| {
+        let x = g.input("x", tensor(DType::F32, [2.into(), sym("n", 1..=70), 41.into()]));
+        g.output("last", g.transpose(x, &[0, 2, 1]));
+        g.output("first", g.transpose(x, &[1, 2, 0]));
+    })
+    .bind("n", n)
+}
+
+fn symbolic_batch(n: u64) -> Sample {
+    Sample::graph(&format!("symbolic batch, {n} of 4"), |g| {
+        let x = g.input("x", tensor(DType::F32, [sym("n", 1..=4), 34.into(), 37.into()]));
+        g.output("y", g.transpose(x, &[0, 2, 1]));
+    })
+    .bind("n", n)
+}
+
+/// Rows and columns that begin and end inside a larger value.
+fn part_of_a_value() -> Sample {
+    Sample::graph("of a part of a value", |g| {
+        let x = g.input("x", tensor(DType::F32, [2u64, 70, 50]));
+        let part = g.slice(x, &[3, 5], &[66, 46], &[1, 2], &[]);
+        g.output("y", g.transpose(part, &[0, 2, 1]));
+        let upwards = g.slice(x, &[-2], &[i64::MIN], &[1], &[-1]);
+        g.output("rows upwards", g.transpose(upwards, &[0, 2, 1]));
+    })
 }
 
 impl GraphBuilder {

@@ -1,0 +1,210 @@
+//! Kernels that only some shapes and some devices get: which plans take them, and that they compute what the others do.
+//!
+//! A plan for a GPU runs on a CPU driver as well, so that its kernels are tested wherever the suites run.
+
+use pumice_compile::{Options, compile};
+use pumice_cpu_ref::RefEval;
+use pumice_ir::shape::DimSpec;
+use pumice_ir::{Graph, GraphBuilder, Op, Value, f32, sym, tensor};
+use pumice_plan::{KernelCall, Plan, StepKind};
+use pumice_tests::op_suite::checked;
+use pumice_types::{DType, DimExpr, Target};
+
+fn plan(graph: &Graph, target: &Target) -> Plan {
+    let plan = compile(graph, target, &Options::default(), &RefEval);
+    let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", graph.name()));
+    checked(&plan).unwrap_or_else(|e| panic!("{}: {e}", graph.name()));
+    plan
+}
+
+/// `kernel.variant` of the dispatches of the runs, in order.
+fn kernels(plan: &Plan) -> Vec<String> {
+    let steps = plan.runs.iter().flat_map(|r| &r.program.steps);
+    let calls = steps.filter_map(|s| match &s.kind {
+        StepKind::Dispatch { call, .. } => Some(format!("{}.{}", call.kernel, call.variant)),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The kernels of a graph of one input of that dtype and shape.
+fn kernels_of<D: Into<DimSpec>>(
+    target: &Target,
+    dtype: DType,
+    shape: impl IntoIterator<Item = D>,
+    build: impl FnOnce(&GraphBuilder, Value) -> Value,
+) -> Vec<String> {
+    let g = GraphBuilder::new("choice");
+    let x = g.input("x", tensor(dtype, shape));
+    g.output("y", build(&g, x));
+    kernels(&plan(&g.build().expect("sound"), target))
+}
+
+const TILES: &str = "transpose.plain";
+
+#[test]
+fn copies_that_exchange_the_innermost_axis_go_through_tiles() {
+    let gpu = Target::h200();
+    let transposed = |dtype, shape: &[u64], perm: &'static [i64]| {
+        kernels_of(&gpu, dtype, shape.iter().copied(), |g, x| g.transpose(x, perm))
+    };
+    for dtype in [DType::F32, DType::I32, DType::U32] {
+        assert_eq!(transposed(dtype, &[2048, 2048], &[1, 0]), [TILES], "{dtype}");
+    }
+    assert_eq!(transposed(DType::F32, &[64, 128, 384], &[0, 2, 1]), [TILES]);
+    assert_eq!(transposed(DType::F32, &[8, 14, 14, 64], &[0, 3, 1, 2]), [TILES], "two axes are one");
+    assert_eq!(transposed(DType::F32, &[64, 5, 96], &[2, 1, 0]), [TILES], "the batch lies in the middle");
+    assert_eq!(transposed(DType::F32, &[32, 32], &[1, 0]), [TILES]);
+    // Too narrow, the same innermost axis, two axes of batch, 64-bit elements.
+    let strided = "elementwise_strided.plain";
+    assert_eq!(transposed(DType::F32, &[31, 2048], &[1, 0]), [strided]);
+    assert_eq!(transposed(DType::F32, &[2048, 31], &[1, 0]), [strided]);
+    assert_eq!(transposed(DType::F32, &[64, 128, 384], &[1, 0, 2]), ["elementwise_strided4.plain"]);
+    assert_eq!(transposed(DType::F32, &[40, 3, 50, 4], &[2, 1, 3, 0]), [strided]);
+    assert_eq!(transposed(DType::I64, &[64, 64], &[1, 0]), [strided]);
+    // 16-bit elements are widened as they lie, and narrowed once they lie in order.
+    assert!(!transposed(DType::F16, &[64, 64], &[1, 0]).contains(&TILES.to_owned()));
+    for target in [gpu, Target::lavapipe()] {
+        let rows = [sym("n", 1..=512), 384.into()];
+        let steps = kernels_of(&target, DType::F32, rows, |g, x| g.transpose(x, &[1, 0]));
+        assert_eq!(steps, [TILES], "symbolic, {}", target.name);
+    }
+}
+
+#[test]
+fn operands_that_must_lie_in_order_go_through_tiles() {
+    let gpu = Target::h200();
+    let softmax = |g: &GraphBuilder, x| g.softmax(g.transpose(x, &[1, 0]), 0);
+    let joined = |g: &GraphBuilder, x| g.relu(g.reshape(g.transpose(x, &[1, 0]), &[-1]));
+    let part = |g: &GraphBuilder, x| g.transpose(g.narrow(x, 1, 5u64, DimExpr::constant(64)), &[1, 0]);
+    for (what, steps) in [
+        ("softmax", kernels_of(&gpu, DType::F32, [96u64, 160], softmax)),
+        ("one axis of two", kernels_of(&gpu, DType::F32, [96u64, 160], joined)),
+        ("columns 5 to 69", kernels_of(&gpu, DType::F32, [96u64, 160], part)),
+    ] {
+        assert_eq!(steps.iter().filter(|k| *k == TILES).count(), 1, "{what}: {steps:?}");
+    }
+    // An elementwise step takes strides.
+    let relu = kernels_of(&gpu, DType::F32, [96u64, 160], |g, x| g.relu(g.transpose(x, &[1, 0])));
+    assert!(!relu.contains(&TILES.to_owned()), "{relu:?}");
+}
+
+#[test]
+fn few_long_rows_get_large_groups() {
+    let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+    let arg_max = |target: &Target, shape: [u64; 2]| {
+        kernels_of(target, DType::F32, shape, |g, x| g.arg_max(x, -1, false))
+    };
+    let (fast, plain) = (["arg_reduce.fast"], ["arg_reduce.plain"]);
+    assert_eq!(arg_max(&gpu, [1, 32_000]), fast);
+    assert_eq!(arg_max(&gpu, [132, 4096]), fast);
+    assert_eq!(arg_max(&gpu, [133, 4096]), plain, "every compute unit has a group");
+    assert_eq!(arg_max(&gpu, [1, 4095]), plain, "less than a load a thread");
+    assert_eq!(arg_max(&cpu, [1, 32_000]), plain);
+    let mut small = gpu.clone();
+    small.limits.max_workgroup_invocations = 512;
+    assert_eq!(arg_max(&small, [1, 32_000]), plain, "no groups of 1024");
+    // The groups are as many as outputs.
+    let g = GraphBuilder::new("groups");
+    g.output("y", g.arg_max(g.input("x", f32([7u64, 5000])), 1, false));
+    let plan = plan(&g.build().expect("sound"), &gpu);
+    match &plan.runs[0].program.steps[0].kind {
+        StepKind::Dispatch { grid, .. } => assert_eq!(*grid, pumice_plan::Grid::Static([7, 1, 1])),
+        other => panic!("{other:?}"),
+    }
+}
+
+mod on_device {
+    use super::*;
+    use pumice_tests::op_suite::{Case, Outcome, Runner};
+    use pumice_tests::{Lab, device};
+    use pumice_types::TensorView;
+    use pumice_vulkan::DeviceOptions;
+    use std::collections::BTreeMap;
+
+    /// Samples with larger values take minutes on a CPU driver.
+    const LARGEST: u64 = 200_000;
+
+    /// The device under test as if it were a GPU.
+    fn gpu() -> Runner {
+        let mut runner = Runner::new(device::open(&DeviceOptions::default()), LARGEST);
+        runner.target.features.cpu = false;
+        runner
+    }
+
+    /// Every sample of the ops that such kernels compute, planned as for a GPU, gives what the evaluator says.
+    #[test]
+    fn samples_planned_for_a_gpu_compute_the_same() {
+        let runner = gpu();
+        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+        for op in ["transpose", "arg_max"] {
+            for sample in Op::samples(op) {
+                let case = Case::new(op, sample);
+                match runner.run(&case) {
+                    Outcome::Failed(why) => panic!("{}: {why}", case.name()),
+                    Outcome::Excluded(_) => continue,
+                    Outcome::Passed => {}
+                }
+                let plan = runner.plan(case.sample.graph.as_ref().expect("it ran")).expect("it ran");
+                kernels(&plan).into_iter().for_each(|k| *taken.entry(k).or_default() += 1);
+            }
+        }
+        println!("{taken:?}");
+        assert!(taken.get(TILES).is_some_and(|&n| n >= 12), "{taken:?}");
+        assert!(taken.get("arg_reduce.fast").is_some_and(|&n| n >= 6), "{taken:?}");
+    }
+
+    /// The first (or last) of the smallest, the first NaN before all.
+    fn arg_min(row: &[f32], last: bool) -> i64 {
+        if let Some(nan) = row.iter().position(|v| v.is_nan()) {
+            return nan as i64;
+        }
+        let least = row.iter().copied().fold(f32::INFINITY, f32::min);
+        let found =
+            if last { row.iter().rposition(|&v| v == least) } else { row.iter().position(|&v| v == least) };
+        found.expect("a row has elements") as i64
+    }
+
+    /// No op lowers to the minimum yet: the plan of the maximum with the constant `min` set.
+    #[test]
+    fn large_groups_find_the_smallest() {
+        const N: usize = 32_768;
+        const MIN: u32 = 1;
+        let (runner, lab) = (gpu(), Lab::vulkan());
+        let ties: Vec<f32> = (0..N).map(|i| if i % 97 == 41 { -3.0 } else { (i % 29) as f32 }).collect();
+        let mut with_nan = ties.clone();
+        (with_nan[20_011], with_nan[31_000]) = (f32::NAN, f32::NAN);
+        let zeros: Vec<f32> = (0..N).map(|i| if i % 2 == 0 { 0.0 } else { -0.0 }).collect();
+        for last in [false, true] {
+            let g = GraphBuilder::new("least");
+            let op = pumice_ir::ops::ArgMax {
+                axis: 1,
+                keepdims: false,
+                select_last_index: last,
+                index_dtype: DType::I64,
+            };
+            g.output("y", g.apply(op, &[g.input("x", f32([1, N as u64]))]));
+            let mut plan = runner.plan(&g.build().expect("sound")).expect("compiles");
+            let call = only_call(&mut plan);
+            assert_eq!(call.variant, "fast");
+            call.spec.iter_mut().filter(|(id, _)| *id == MIN).for_each(|(_, value)| *value = 1);
+            let exe = lab.load(plan);
+            let mut session = exe.session().expect("a session");
+            for row in [&ties, &with_nan, &zeros] {
+                let outputs = session.run(&[("x", TensorView::f32(row, [1, N as u64]))]).expect("runs");
+                let got = outputs.at(0).expect("one").to_vec::<i64>().expect("i64");
+                assert_eq!(got, [arg_min(row, last)], "last: {last}");
+            }
+        }
+    }
+
+    fn only_call(plan: &mut Plan) -> &mut KernelCall {
+        match &mut plan.runs[0].program.steps[..] {
+            [step] => match &mut step.kind {
+                StepKind::Dispatch { call, .. } => call,
+                other => panic!("{other:?}"),
+            },
+            steps => panic!("{} steps", steps.len()),
+        }
+    }
+}
