@@ -13,6 +13,7 @@ mod on_device {
         Validation, VulkanDevice,
     };
     use std::sync::Arc;
+    use std::time::Duration;
 
     #[derive(Debug)]
     enum Failure {
@@ -43,8 +44,9 @@ mod on_device {
             Err(e) => return (Err(Failure::Open(e.into())), None),
         };
         let log = instance.messages().clone();
-        // One thread: the order of calls is the same in every life.
-        let options = DeviceOptions { pipeline_threads: Some(1), ..DeviceOptions::default() };
+        // One thread that asks nothing twice: the order of calls is the same in every life.
+        let poll = Some(Duration::ZERO);
+        let options = DeviceOptions { pipeline_threads: Some(1), poll, ..DeviceOptions::default() };
         let device = match VulkanDevice::open_on(instance, &device::pick(), &options) {
             Ok(device) => Arc::new(device),
             Err(e) => return (Err(Failure::Open(e)), Some(log)),

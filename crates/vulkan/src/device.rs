@@ -20,6 +20,10 @@ use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded};
 use pumice_types::Target;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Longer than a run that is short enough for 0.1 ms to matter.
+const GPU_POLL: Duration = Duration::from_millis(10);
 
 /// How a device is opened.
 #[derive(Clone)]
@@ -39,6 +43,10 @@ pub struct DeviceOptions {
     pub pipeline_threads: Option<usize>,
     /// Fill memory with this word, put guard bands around every chunk, and fail a run that touched one.
     pub poison: Option<Poison>,
+    /// How long a wait for the device asks again and again, giving way to other threads, before it sleeps; `None`:
+    /// 10 ms on a GPU, where waking a sleeping thread would add to every run, and not at all on a CPU driver, whose own
+    /// threads need the processor.
+    pub poll: Option<Duration>,
 }
 
 impl Default for DeviceOptions {
@@ -51,6 +59,7 @@ impl Default for DeviceOptions {
             kernels: Arc::new(CheckedInKernels),
             pipeline_threads: None,
             poison: None,
+            poll: None,
         }
     }
 }
@@ -166,7 +175,8 @@ impl VulkanDevice {
             verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(&instance, index, &snapshot, &plan)?;
-        let queue = Queue::new(&shared)?;
+        let polling = if plan.target.features.cpu { Duration::ZERO } else { GPU_POLL };
+        let queue = Queue::new(&shared, options.poll.unwrap_or(polling))?;
         let pipelines = PipelineOptions {
             source: options.kernels.clone(),
             addressing: options.addressing,

@@ -207,18 +207,15 @@ impl Regions {
                     }
                     let touched = band.chunks_exact(4).position(|w| *w != word.to_ne_bytes());
                     if let Some(w) = touched {
-                        return Err(guard_error(memory.region.kind, i, at == 0, w as u64 * 4));
+                        let side = if at == 0 { "before" } else { "behind" };
+                        let (region, byte) = (memory.region.kind, w as u64 * 4);
+                        return Err(DeviceError::Guard { region, chunk: i, side, byte });
                     }
                 }
             }
         }
         Ok(())
     }
-}
-
-fn guard_error(kind: RegionKind, chunk: usize, before: bool, byte: u64) -> DeviceError {
-    let side = if before { "before" } else { "behind" };
-    DeviceError::Unsupported(format!("a write {side} chunk {chunk} of region {kind}, guard byte {byte}"))
 }
 
 /// That regions fit together into what their heaps have free.

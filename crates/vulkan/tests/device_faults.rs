@@ -12,6 +12,7 @@ use pumice_vulkan::{
     OpenError, Validation, VulkanDevice,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What failed, where it may.
 #[derive(Debug)]
@@ -25,14 +26,16 @@ fn life(
     validation: Validation,
     addressing: Addressing,
     faults: FaultPlan,
+    poll: Duration,
 ) -> (Result<u64, Failure>, Option<Arc<MessageLog>>) {
     let instance = match Instance::new(&InstanceOptions { validation, faults }) {
         Ok(instance) => Arc::new(instance),
         Err(error) => return (Err(Failure::Open(error.into())), None),
     };
     let log = instance.messages().clone();
-    // One thread: the order of calls is the same in every life.
-    let options = DeviceOptions { addressing, pipeline_threads: Some(1), ..Default::default() };
+    // One thread: the order of calls is the same in every life, but for how often the device is asked for its time.
+    let options =
+        DeviceOptions { addressing, pipeline_threads: Some(1), poll: Some(poll), ..Default::default() };
     let device = match VulkanDevice::open_on(instance, &pick(), &options) {
         Ok(device) => device,
         Err(error) => return (Err(Failure::Open(error)), Some(log)),
@@ -57,11 +60,11 @@ fn work(device: &VulkanDevice) -> Result<(), DeviceError> {
 fn sweep(validation: Validation, addressing: Addressing, result: FaultResult, stride: usize) {
     // NVIDIA's driver cannot be loaded more than about 29 times in a process (see `Instance`); this keeps it loaded.
     let _kept = Instance::new(&InstanceOptions::default());
-    let (whole, _) = life(validation, addressing, FaultPlan::default());
+    let (whole, _) = life(validation, addressing, FaultPlan::default(), Duration::ZERO);
     let calls = whole.expect("without a fault everything works");
     assert!(calls > 50, "{calls} calls");
     for n in (1..=calls).step_by(stride) {
-        let (outcome, log) = life(validation, addressing, FaultPlan { fail_nth: n, result });
+        let (outcome, log) = life(validation, addressing, FaultPlan { fail_nth: n, result }, Duration::ZERO);
         let failure = outcome.expect_err("a fault must be an error");
         let said = match &failure {
             Failure::Open(OpenError::Instance(InstanceError::Call(_))) => true,
@@ -74,7 +77,7 @@ fn sweep(validation: Validation, addressing: Addressing, result: FaultResult, st
         let messages: Vec<Message> = log.map(|l| l.take()).unwrap_or_default();
         assert_eq!(messages, [], "call {n} of {calls}: {failure:?}");
     }
-    let (again, _) = life(validation, addressing, FaultPlan::default());
+    let (again, _) = life(validation, addressing, FaultPlan::default(), Duration::ZERO);
     assert_eq!(again.expect("the next device works"), calls);
 }
 
@@ -91,4 +94,19 @@ fn every_call_loses_the_device_once() {
 #[test]
 fn every_fifth_call_of_the_descriptor_form_fails_once() {
     sweep(Validation::Core, Addressing::Descriptor, FaultResult::OutOfHostMemory, 5);
+}
+
+/// Waits that ask again and again before they sleep, as on GPUs: the first question fails.
+#[test]
+fn asking_for_the_time_fails_once() {
+    let _kept = Instance::new(&InstanceOptions::default());
+    let poll = Duration::from_secs(1);
+    let fails = |n| {
+        let faults = FaultPlan { fail_nth: n, result: FaultResult::DeviceLost };
+        life(Validation::Off, Addressing::Address, faults, poll).0.err().map(|e| format!("{e:?}"))
+    };
+    let asked = |failure: &String| failure.contains("vkGetSemaphoreCounterValue");
+    assert!((1..200).map_while(fails).any(|failure| asked(&failure)), "no wait asked for the time");
+    let (whole, _) = life(Validation::Off, Addressing::Address, FaultPlan::default(), poll);
+    whole.expect("without a fault everything works");
 }

@@ -69,7 +69,7 @@ impl<'f> Hole<'f> {
     fn inputs(&self, code: &mut Code<'_>) -> Result<Vec<Word>, CodegenError> {
         let mut loaded: BTreeMap<(u8, bool), Word> = BTreeMap::new();
         let mut ids = Vec::new();
-        for (input, &ty) in self.fill.inputs.iter().zip(self.fill.expr.inputs()) {
+        for (i, (input, &ty)) in self.fill.inputs.iter().zip(self.fill.expr.inputs()).enumerate() {
             let wide = ty.bits() == 64;
             ids.push(match *input {
                 HoleInput::Value(index) => self.value(code, index, ty)?,
@@ -80,11 +80,19 @@ impl<'f> Hole<'f> {
                     };
                     loaded.insert((slot, wide), raw);
                     let raw_type = if wide { None } else { Some(RegType::U32) };
-                    self.register(code, raw, raw_type, ty)
+                    if self.stays_words(i) { raw } else { self.register(code, raw, raw_type, ty) }
                 }
             });
         }
         Ok(ids)
+    }
+
+    /// Whether a register is a 64-bit input that no instruction takes. It stays the two words it was loaded as, so that
+    /// moving it needs no 64-bit integers.
+    fn stays_words(&self, register: usize) -> bool {
+        let expr = &self.fill.expr;
+        let wide = expr.inputs().get(register).is_some_and(|ty| ty.bits() == 64);
+        wide && !expr.insts().iter().any(|i| i.args.iter().any(|r| r.0 as usize == register))
     }
 
     fn value(&self, code: &mut Code<'_>, index: u8, ty: RegType) -> Result<Word, CodegenError> {
@@ -115,7 +123,12 @@ impl<'f> Hole<'f> {
         for &(slot, index) in &self.fill.stores {
             let (id, ty) = self.output(registers, index)?;
             let wide = ty.bits() == 64;
-            let bits = self.to_bits(code, id, ty, if wide { None } else { Some(RegType::U32) });
+            let moved = self.fill.expr.outputs().get(usize::from(index));
+            let bits = if moved.is_some_and(|r| self.stays_words(r.0 as usize)) {
+                id
+            } else {
+                self.to_bits(code, id, ty, if wide { None } else { Some(RegType::U32) })
+            };
             let storer = self.slot_function(code, "slotstore", wide)?;
             let mut args = vec![code.assembly.constant(RegType::U32, slot.into(), 1)];
             args.extend(self.coordinates(code));

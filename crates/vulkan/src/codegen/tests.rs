@@ -167,6 +167,39 @@ fn int64_is_declared_only_when_used() {
     assert_eq!(defects(&load_words(&wide).expect("readable")), Vec::<String>::new());
 }
 
+/// Devices without 64-bit integers copy them, too: loaded and stored as two words, also beside others that are computed.
+#[test]
+fn wide_elements_that_are_moved_need_no_int64() {
+    let words = module("elementwise_strided");
+    let moved = ScalarExpr::identity(RegType::I64);
+    let moved = fill(&words, &[slots_only(moved)], FloatControls::default()).expect("filled");
+    assert!(!has_capability(&moved, Capability::Int64));
+    let readable = load_words(&moved).expect("readable");
+    assert_eq!(defects(&readable), Vec::<String>::new());
+    let id_of = |name: &str| {
+        readable.debug_names.iter().find_map(|i| match i.operands.as_slice() {
+            [Operand::IdRef(id), Operand::LiteralString(text)] if text.starts_with(name) => Some(*id),
+            _ => None,
+        })
+    };
+    let hole = readable.functions.iter().find(|f| f.def_id() == id_of("hole_body("));
+    let body = &hole.expect("the hole").blocks[0].instructions;
+    let calls = |name: &str| {
+        let callee = Operand::IdRef(id_of(name).expect("a slot function"));
+        body.iter().filter(|i| i.class.opcode == Op::FunctionCall && i.operands[0] == callee).count()
+    };
+    assert_eq!((calls("slotload64_body("), calls("slotstore64_body(")), (1, 1));
+    assert!(body.iter().all(|i| i.class.opcode != Op::Bitcast));
+
+    let b = ScalarBuilder::new(&[RegType::I64, RegType::I64]);
+    let (x, y) = (b.inputs()[0], b.inputs()[1]);
+    let twice = b.add(y, y);
+    let both = b.finish(&[x, twice]).expect("a well-typed body");
+    let stores = vec![(2, 0), (3, 1)];
+    let both = fill(&words, &[HoleFill { stores, ..slots_only(both) }], FloatControls::default());
+    assert_eq!(defects(&load_words(both.expect("filled")).expect("readable")), Vec::<String>::new());
+}
+
 #[test]
 fn float_controls_are_declared_once() {
     let words = module("elementwise_flat");

@@ -48,8 +48,14 @@ mod on_device {
         regions.poison(None).unwrap();
         let place = regions.place(scratch(0, 256)).unwrap();
         place.buffer.write(place.offset + 256 + 40, &[0]).unwrap();
-        let error = regions.check_guards().unwrap_err().to_string();
-        assert!(error.contains("behind chunk 0 of region scratch, guard byte 40"), "{error}");
+        let error = regions.check_guards().unwrap_err();
+        assert!(matches!(error, DeviceError::Guard { chunk: 0, side: "behind", byte: 40, .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.starts_with("a kernel wrote behind chunk 0 of region scratch, at byte 40"), "{text}");
+        regions.poison(None).unwrap();
+        place.buffer.write(place.offset - 4, &[0]).unwrap();
+        let error = regions.check_guards().unwrap_err();
+        assert!(matches!(error, DeviceError::Guard { side: "before", byte, .. } if byte == GUARD - 4));
     }
 
     #[test]

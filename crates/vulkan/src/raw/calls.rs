@@ -59,6 +59,7 @@ calls! {
     CreateQueryPool => "vkCreateQueryPool",
     GetQueryPoolResults => "vkGetQueryPoolResults",
     CreateSemaphore => "vkCreateSemaphore",
+    GetSemaphoreCounterValue => "vkGetSemaphoreCounterValue",
     WaitSemaphores => "vkWaitSemaphores",
     QueueSubmit => "vkQueueSubmit",
     QueueWaitIdle => "vkQueueWaitIdle",

@@ -9,6 +9,7 @@ use super::device::DeviceShared;
 use ash::vk;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Owner of a timeline `VkSemaphore`.
 struct TimelineSemaphore {
@@ -44,11 +45,13 @@ pub(crate) struct Queue {
     last: Mutex<u64>,
     /// The last point that is known to have passed.
     passed: AtomicU64,
+    /// How long a wait asks again and again before it sleeps.
+    poll: Duration,
 }
 
 impl Queue {
-    /// The first queue of the device's family.
-    pub(crate) fn new(shared: &Arc<DeviceShared>) -> Result<Arc<Queue>, CallError> {
+    /// The first queue of the device's family. A wait asks for `poll` before it sleeps.
+    pub(crate) fn new(shared: &Arc<DeviceShared>, poll: Duration) -> Result<Arc<Queue>, CallError> {
         let timeline = TimelineSemaphore::new(shared)?;
         // SAFETY: the device was made with one queue of this family.
         let handle = unsafe { shared.table.device.get_device_queue(shared.family(), 0) };
@@ -58,6 +61,7 @@ impl Queue {
             timeline,
             last: Mutex::new(0),
             passed: AtomicU64::new(0),
+            poll,
         }))
     }
 
@@ -90,12 +94,35 @@ impl Queue {
         if point <= self.passed.load(Ordering::Acquire) {
             return Ok(());
         }
+        if self.polled(point)? {
+            return Ok(());
+        }
         let (semaphores, points) = ([self.timeline.handle], [point]);
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&points);
         // SAFETY: the semaphore is alive; the point was submitted.
         unsafe { self.shared.table.wait_semaphores(&info, u64::MAX) }?;
         self.passed.fetch_max(point, Ordering::Release);
         Ok(())
+    }
+
+    /// Whether a point passed while the device was asked again and again, other threads going first.
+    fn polled(&self, point: u64) -> Result<bool, CallError> {
+        if self.poll.is_zero() {
+            return Ok(false);
+        }
+        let begin = Instant::now();
+        loop {
+            // SAFETY: the semaphore is alive.
+            let now = unsafe { self.shared.table.get_semaphore_counter_value(self.timeline.handle) }?;
+            if now >= point {
+                self.passed.fetch_max(now, Ordering::Release);
+                return Ok(true);
+            }
+            if begin.elapsed() >= self.poll {
+                return Ok(false);
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Waits in a destructor: by point, else until the queue is idle, else (device lost) not at all. In a forked

@@ -155,6 +155,7 @@ calls_with_result! {
     EndCommandBuffer: end_command_buffer(buffer: vk::CommandBuffer) -> ();
     GetQueryPoolResults: get_query_pool_results(
         pool: vk::QueryPool, first: u32, data: &mut [u64], flags: vk::QueryResultFlags) -> ();
+    GetSemaphoreCounterValue: get_semaphore_counter_value(semaphore: vk::Semaphore) -> u64;
     WaitSemaphores: wait_semaphores(info: &vk::SemaphoreWaitInfo<'_>, timeout: u64) -> ();
     QueueSubmit: queue_submit(queue: vk::Queue, submits: &[vk::SubmitInfo<'_>], fence: vk::Fence) -> ();
     QueueWaitIdle: queue_wait_idle(queue: vk::Queue) -> ();
