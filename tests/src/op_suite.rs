@@ -8,8 +8,8 @@ use pumice_compile::{CompileError, Options};
 use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, sample as data};
 use pumice_ir::{Graph, Op, Sample};
 use pumice_plan::{KernelCall, Plan};
-use pumice_runtime::{Device, Executable, HostOps, OnStatus, RunOptions, RuntimeError, Session};
-use pumice_types::{Bindings, Target, TensorView};
+use pumice_runtime::{Device, Executable, HostOps, RuntimeError, Session};
+use pumice_types::{Bindings, Target};
 use pumice_vulkan::codegen::FloatControls;
 use pumice_vulkan::{Addressing, CheckedInKernels, KernelSource};
 use std::cell::OnceCell;
@@ -166,7 +166,8 @@ impl Runner {
         let sample = &case.sample;
         let mut session = self.session(sample, graph, bindings)?;
         for run in 0..sample.runs {
-            execute(&mut session, sample, graph, bindings, run)?;
+            data::execute(&mut session, sample, graph, bindings, run)
+                .map_err(|e| format!("run {run}: {e}"))?;
             let reference = case.reference(graph)?;
             compare_run(&mut session, sample, graph, reference, run as usize)
                 .map_err(|e| format!("run {run}: {e}"))?;
@@ -206,27 +207,6 @@ pub fn checked(plan: &Plan) -> Result<(), String> {
         let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
         format!("{} faults in the plan: {}", faults.len(), shown.join("; "))
     })
-}
-
-/// Runs a sample once more; what ops report is left in the session's status.
-pub fn execute(
-    session: &mut Session,
-    sample: &Sample,
-    graph: &Graph,
-    bindings: &Bindings,
-    run: u32,
-) -> Result<(), String> {
-    let inputs = graph
-        .inputs()
-        .into_iter()
-        .map(|v| {
-            let tensor = data::leaf_tensor(sample, graph, v, bindings, run).map_err(|e| e.to_string())?;
-            Ok((graph.value(v).name.clone(), tensor))
-        })
-        .collect::<Result<Vec<_>, String>>()?;
-    let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
-    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
-    session.execute(&views, &options).map_err(|e| format!("run {run}: {e}"))
 }
 
 fn compare_run(

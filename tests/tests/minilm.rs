@@ -7,10 +7,28 @@ use pumice::Device;
 use pumice::embed::{EmbedOptions, Embedder};
 use pumice_models::EncoderOptions;
 use pumice_tests::files;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MIN_COSINE: f64 = 0.99999;
 const MAX_DIFFERENCE: f64 = 1e-4;
+const NO_MINILM: &str = "all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`)";
+
+/// all-MiniLM-L6-v2 with the embeddings of its sentences.
+struct Golden {
+    folder: PathBuf,
+    texts: Vec<String>,
+    want: Vec<Vec<f32>>,
+}
+
+/// None where the model is not there, which is said.
+fn golden_minilm() -> Option<Golden> {
+    let Some(folder) = files::minilm() else {
+        println!("not run: {NO_MINILM}");
+        return None;
+    };
+    let want = files::golden(&files::data().join("minilm/golden.safetensors"));
+    Some(Golden { folder, texts: files::sentences(), want })
+}
 
 /// Smallest cosine and largest difference of rows.
 fn compare(got: &[Vec<f32>], want: &[Vec<f32>]) -> (f64, f64) {
@@ -74,12 +92,7 @@ mod on_interpreter {
     /// A few sentences: the interpreter takes seconds for each.
     #[test]
     fn minilm_agrees_with_numpy() {
-        let Some(folder) = files::minilm() else {
-            println!("not run: all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`)");
-            return;
-        };
-        let (texts, want) =
-            (files::sentences(), files::golden(&files::data().join("minilm/golden.safetensors")));
+        let Some(Golden { folder, texts, want }) = golden_minilm() else { return };
         let mut short: Vec<usize> = (0..texts.len()).collect();
         short.sort_by_key(|&i| texts[i].len());
         let pick = |i: &usize| (texts[*i].clone(), want[*i].clone());
@@ -110,12 +123,7 @@ mod on_device {
 
     #[test]
     fn minilm_agrees_with_numpy() {
-        let Some(folder) = files::minilm() else {
-            println!("not run: all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`)");
-            return;
-        };
-        let (texts, want) =
-            (files::sentences(), files::golden(&files::data().join("minilm/golden.safetensors")));
+        let Some(Golden { folder, texts, want }) = golden_minilm() else { return };
         let mut embedder = open(&folder, &device().0, 32);
         check("minilm, 50 in batches of 32", &embed(&mut embedder, &texts), &want);
         let mut got = Vec::new();
@@ -131,9 +139,7 @@ mod on_device {
     fn nothing_is_made_twice() {
         let (device, vulkan) = device();
         let folder = files::minilm().unwrap_or_else(|| {
-            println!(
-                "all-MiniLM-L6-v2 is not there (PUMICE_MINILM, or `cargo xtask demo`): the tiny BERT instead"
-            );
+            println!("{NO_MINILM}: the tiny BERT instead");
             files::data().join("tiny/bert")
         });
         let embedder = open(&folder, &device, 32);

@@ -6,7 +6,7 @@ mod on_device {
     use pumice_models::offline::OfflineEncoder;
     use pumice_models::{EncoderOptions, specialize};
     use pumice_runtime::Session;
-    use pumice_tests::op_suite::{Case, Runner, execute, largest, part_of_cases};
+    use pumice_tests::op_suite::{Case, Runner, largest, part_of_cases};
     use pumice_tests::{Lab, device};
     use pumice_types::{DType, Tensor, TensorView};
     use pumice_vulkan::{DeviceOptions, Poison};
@@ -27,7 +27,8 @@ mod on_device {
         let mut session = runner.session(&case.sample, graph, &bindings)?;
         let mut all = Vec::new();
         for run in 0..case.sample.runs {
-            execute(&mut session, &case.sample, graph, &bindings, run)?;
+            data::execute(&mut session, &case.sample, graph, &bindings, run)
+                .map_err(|e| format!("run {run}: {e}"))?;
             for i in 0..graph.outputs().len() {
                 all.push(session.read_output(i).map_err(|e| e.to_string())?);
             }

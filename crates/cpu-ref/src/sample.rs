@@ -7,8 +7,8 @@ use crate::array::Array;
 use crate::graph::{EvalError, EvalOptions, Evaluation, actual_type};
 use crate::session::RefSession;
 use pumice_ir::{Graph, Sample, ValueId, ValueInfo};
-use pumice_runtime::{Executable, RuntimeError, Session};
-use pumice_types::{Bindings, Tensor};
+use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
+use pumice_types::{Bindings, Tensor, TensorView};
 use std::sync::Arc;
 
 /// Bindings of a sample: what it says, else the maximum.
@@ -29,10 +29,10 @@ pub fn largest(graph: &Graph, bindings: &Bindings) -> u64 {
     graph.values().map(|(_, v)| count(v)).max().unwrap_or(0)
 }
 
-/// Why there is no session over a sample.
+/// Why there is no session over a sample, or no run of it.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// A param has no data.
+    /// A param or input has no data.
     #[error(transparent)]
     Data(#[from] EvalError),
     /// The runtime refused something.
@@ -59,6 +59,23 @@ pub fn session(
         session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max))?;
     }
     Ok(session)
+}
+
+/// Runs a sample once more in its session, with the inputs of run `run`; what ops report is left in the session's status.
+pub fn execute(
+    session: &mut Session,
+    sample: &Sample,
+    graph: &Graph,
+    bindings: &Bindings,
+    run: u32,
+) -> Result<(), SessionError> {
+    let mut inputs: Vec<(&str, Tensor)> = Vec::new();
+    for v in graph.inputs() {
+        inputs.push((&graph.value(v).name, leaf_tensor(sample, graph, v, bindings, run)?));
+    }
+    let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (*n, t.view())).collect();
+    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
+    Ok(session.execute(&views, &options)?)
 }
 
 /// The data of an input (for one run) or a param (of run 0) of that sample.

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A value of a builder. Copy it around freely; a value that came out of a mistake is accepted everywhere and causes
@@ -42,7 +43,6 @@ struct Inner {
     taken: BTreeSet<String>,
     scope: Vec<String>,
     errors: Vec<BuildError>,
-    next_name: Option<String>,
 }
 
 /// Builds a [`Graph`].
@@ -58,7 +58,9 @@ struct Inner {
 /// # Ok::<(), pumice_ir::BuildErrors>(())
 /// ```
 pub struct GraphBuilder {
-    inner: RefCell<Inner>,
+    inner: Rc<RefCell<Inner>>,
+    /// The name of the next node made by this handle.
+    next_name: RefCell<Option<String>>,
 }
 
 impl GraphBuilder {
@@ -69,24 +71,8 @@ impl GraphBuilder {
 
     /// An empty graph that already has these symbols, by the same ids.
     pub fn with_symbols(name: &str, symbols: SymbolTable) -> GraphBuilder {
-        let graph = Graph {
-            name: name.to_owned(),
-            symbols,
-            nodes: Vec::new(),
-            values: Vec::new(),
-            outputs: Vec::new(),
-            feeds: Vec::new(),
-            constraints: Vec::new(),
-        };
-        GraphBuilder {
-            inner: RefCell::new(Inner {
-                graph,
-                taken: BTreeSet::new(),
-                scope: Vec::new(),
-                errors: Vec::new(),
-                next_name: None,
-            }),
-        }
+        let inner = Rc::new(RefCell::new(Inner::new(name, symbols)));
+        GraphBuilder { inner, next_name: RefCell::new(None) }
     }
 
     /// A tensor the caller gives for every run.
@@ -178,10 +164,21 @@ impl GraphBuilder {
         result
     }
 
-    /// The next node made by an op method has this name (inside the current scope).
-    pub fn named(&self, name: &str) -> &GraphBuilder {
-        self.inner.borrow_mut().next_name = Some(name.to_owned());
-        self
+    /// The same graph under a handle that gives its name (inside the current scope) to the first node made by an op
+    /// method of the handle. Nodes made by `self` meanwhile, such as operands written inline, keep their own names.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// let g = GraphBuilder::new("g");
+    /// let x = g.input("x", f32([4]));
+    /// g.output("y", g.named("total").add(g.mul(x, x), x));
+    /// let graph = g.build()?;
+    /// assert!(graph.find("total").is_some() && graph.find("mul").is_some());
+    /// # Ok::<(), pumice_ir::BuildErrors>(())
+    /// ```
+    #[must_use = "the name belongs to the handle that is returned"]
+    pub fn named(&self, name: &str) -> GraphBuilder {
+        GraphBuilder { inner: Rc::clone(&self.inner), next_name: RefCell::new(Some(name.to_owned())) }
     }
 
     /// Applies any op to operands that are all there; the result is its first value.
@@ -194,7 +191,7 @@ impl GraphBuilder {
     pub fn apply_all(&self, op: impl Into<Op>, inputs: &[Option<Value>]) -> Vec<Value> {
         let op = op.into();
         let mut inner = self.inner.borrow_mut();
-        let base = inner.next_name.take().unwrap_or_else(|| op.name().to_owned());
+        let base = self.next_name.take().unwrap_or_else(|| op.name().to_owned());
         let scoped = inner.scope.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>().join(".");
         inner.add(op, scoped, inputs)
     }
@@ -219,7 +216,9 @@ impl GraphBuilder {
 
     /// The finished graph, or every mistake.
     pub fn build(self) -> Result<Graph, BuildErrors> {
-        let Inner { graph, mut errors, .. } = self.inner.into_inner();
+        // Handles of `named` that are still there are left with an empty graph.
+        let inner = self.inner.replace(Inner::new("", SymbolTable::default()));
+        let Inner { graph, mut errors, .. } = inner;
         if errors.is_empty() {
             errors = verify::program_rules(&graph);
         }
@@ -246,6 +245,19 @@ impl GraphBuilder {
 }
 
 impl Inner {
+    fn new(name: &str, symbols: SymbolTable) -> Inner {
+        let graph = Graph {
+            name: name.to_owned(),
+            symbols,
+            nodes: Vec::new(),
+            values: Vec::new(),
+            outputs: Vec::new(),
+            feeds: Vec::new(),
+            constraints: Vec::new(),
+        };
+        Inner { graph, taken: BTreeSet::new(), scope: Vec::new(), errors: Vec::new() }
+    }
+
     fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>]) -> Vec<Value> {
         let known = self.graph.values.len() as u32;
         for (operand, v) in inputs.iter().enumerate() {
@@ -326,4 +338,29 @@ pub fn scalar_tensor(dtype: DType, value: f64) -> Tensor {
         DType::Bool => Tensor::bools(&[value != 0.0], &[]),
     };
     tensor.expect("one element of rank 0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::f32;
+
+    /// A name went to the first node made behind `named`, which was an operand written inline.
+    #[test]
+    fn a_name_belongs_to_its_handle() {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([4u64]));
+        let total = g.named("total").add(g.mul(x, x), g.named("root").sqrt(x));
+        let twice = g.named("twice");
+        let (first, second) = g.scoped("s", |g| (twice.neg(x), g.neg(x)));
+        let third = twice.neg(x);
+        g.output("y", total);
+        let graph = g.build().expect("a graph");
+        let name = |v: Value| graph.value(v.0.expect("no mistake")).name.as_str();
+        assert_eq!(
+            [name(total), name(first), name(second), name(third)],
+            ["total", "s.twice", "s.neg", "neg"]
+        );
+        assert!(["mul", "root"].iter().all(|n| graph.find(n).is_some()), "{graph:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What a device must do for sessions: hold regions, run load steps, replay runs. Vulkan and the interpreter both
 //! implement it, so a test of one is a test of the other. Nothing here knows an op.
 
-use pumice_plan::{Meaning, Plan, Span, StepId, Use};
+use pumice_plan::{Meaning, Plan, RegionKind, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, Target};
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,6 +46,20 @@ pub enum DeviceError {
     /// A span outside its region (a defect of pumice).
     #[error("{0} is outside its region; this is a defect of pumice")]
     Span(Span),
+    /// A kernel wrote outside a region's memory; found on devices whose memory is poisoned (a defect of pumice).
+    #[error(
+        "a kernel wrote {side} chunk {chunk} of region {region}, at byte {byte} of the guard; this is a defect of pumice"
+    )]
+    Guard {
+        /// The region.
+        region: RegionKind,
+        /// Which of its chunks.
+        chunk: usize,
+        /// `before` or `behind` it.
+        side: &'static str,
+        /// Bytes from the guard's beginning.
+        byte: u64,
+    },
     /// The process was forked after the device was opened.
     #[error("the device was opened by another process; open it again after fork")]
     Forked,

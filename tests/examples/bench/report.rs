@@ -168,6 +168,7 @@ impl Report {
             "levels": figures.map(|f| f.levels), "dispatches": figures.map(|f| f.dispatches),
             "bytes": figures.map(|f| f.bytes), "flops": figures.map(|f| f.flops),
             "floor": figures.map(|f| f.floor_us / per), "kernels": figures.map(|f| &f.kernels),
+            "modules": figures.map(|f| &f.modules),
             "reference": row.reference.as_ref().map(|r| r.us),
             "reference_from": row.reference.as_ref().map(|r| &r.from),
             "ratio": row.ratio(), "bar": bar(&row.bar), "met": verdict,

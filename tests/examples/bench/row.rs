@@ -3,6 +3,10 @@
 use crate::clock::Times;
 use pumice::{Executable, Plan};
 use pumice_plan::hist::Histogram;
+use pumice_plan::{Step, StepKind};
+use pumice_shaders::Form;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::error::Error;
 
 /// What every step of a measurement returns.
@@ -60,6 +64,9 @@ pub struct Figures {
     pub floor_us: f64,
     /// The most frequent kernels: label and number of steps.
     pub kernels: Vec<(String, u64)>,
+    /// SHA-256 of the checked-in module of every kernel of the run, by `kernel.variant`: the templates whose holes are
+    /// filled, as `shaders/spv/manifest.json` lists them.
+    pub modules: BTreeMap<String, String>,
 }
 
 impl Figures {
@@ -79,7 +86,40 @@ impl Figures {
             flops: steps().map(|s| s.cost.flops).sum(),
             floor_us: run.stats.floor.total_us,
             kernels: histogram.kernels.into_iter().take(6).map(|k| (k.label, k.steps)).collect(),
+            modules: steps().filter_map(module).collect(),
         }
+    }
+}
+
+/// The module that a step runs: `kernel.variant` and its hash; none where no kernel runs. The device is never opened for
+/// descriptors here.
+fn module(step: &Step) -> Option<(String, String)> {
+    let (StepKind::Dispatch { call, .. } | StepKind::Advance { call }) = &step.kind else { return None };
+    let entry = pumice_shaders::find(&call.kernel.0, &call.variant, Form::Address)?;
+    let hash: String = Sha256::digest(entry.bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    Some((format!("{}.{}", call.kernel, call.variant), hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_ir::{GraphBuilder, f32};
+
+    #[test]
+    fn modules_have_the_hashes_of_the_manifest() {
+        let g = GraphBuilder::new("g");
+        g.output("y", g.exp(g.input("x", f32([300u64]))));
+        let graph = g.build().expect("a graph");
+        let target = pumice_types::Target::h200();
+        let plan = pumice::plan(&graph, &target, &pumice::Options::default()).expect("a plan");
+        let modules = Figures::of_plan(&plan, 0).modules;
+        assert_eq!(modules.keys().collect::<Vec<_>>(), ["elementwise_flat.plain"]);
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../shaders/spv/manifest.json");
+        let manifest = std::fs::read_to_string(manifest).expect("the manifest");
+        let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+        let listed =
+            &manifest["kernels"]["elementwise_flat"]["modules"]["elementwise_flat.plain.address.spv"];
+        assert_eq!(listed, &modules["elementwise_flat.plain"]);
     }
 }
 

@@ -5,7 +5,6 @@
 //! inexact node (see [`super::random`]).
 
 use super::random;
-use crate::op_suite::execute;
 use pumice_compile::{Barriers, OptOptions, Options};
 use pumice_cpu_ref::{Array, Data, EvalOptions, Interpreter, RefEval, RefHostOps, interp, sample as data};
 use pumice_ir::form::Form;
@@ -215,7 +214,8 @@ impl Trial {
     fn replay(&self, session: &mut Session) -> Result<Results, String> {
         let mut results = Vec::new();
         for run in 0..self.sample.runs {
-            execute(session, &self.sample, &self.graph, &self.bindings, run)?;
+            data::execute(session, &self.sample, &self.graph, &self.bindings, run)
+                .map_err(|e| format!("run {run}: {e}"))?;
             let reported = !session.status().is_clean();
             if reported != self.status[run as usize] {
                 return Err(format!("run {run}: status reported: {reported}, not by the evaluator"));

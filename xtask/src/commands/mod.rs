@@ -1,7 +1,6 @@
 //! The command line of xtask: one variant and one file per command. In: arguments. Out: the command's
 //! outcome. Never here: the work itself.
 
-#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
 mod bench;
 mod ci;
 #[cfg_attr(not(feature = "libraries"), allow(dead_code))]
@@ -100,6 +99,7 @@ impl Cli {
             Command::Ops(args) => ops::run(&args, &checkout),
             Command::NewOp(args) => new_op::run(&args, &checkout),
             Command::Shaders(args) => shaders::run(&args, &checkout),
+            Command::Bench(args) => bench::run(&args, &checkout),
             Command::Package(args) => package::run(&args, &checkout),
             Command::Ci(args) => ci::run(&args, &checkout),
             command => command.run_with_libraries(&checkout),
@@ -116,7 +116,6 @@ impl Command {
             Command::Plan(args) => plan::run(&args, checkout),
             Command::Hist(args) => hist::run(&args, checkout),
             Command::PlanDiff(args) => plan_diff::run(&args, checkout),
-            Command::Bench(args) => bench::run(&args, checkout),
             _ => Ok(()),
         }
     }

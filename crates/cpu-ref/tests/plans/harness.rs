@@ -5,13 +5,18 @@ use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, interp,
 use pumice_ir::{Graph, Sample};
 use pumice_plan::Plan;
 use pumice_plan::check::check;
-use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
-use pumice_types::{Bindings, Target, Tensor, TensorView};
+use pumice_runtime::{Executable, RuntimeError, Session};
+use pumice_types::{Bindings, Target, Tensor};
 use std::sync::Arc;
 
-/// The plan of a graph, checked. `Err(None)`: there is no lowering for one of its nodes.
+/// The plan of a graph for lavapipe, checked. `Err(None)`: there is no lowering for one of its nodes.
 pub fn plan(graph: &Graph, options: &Options) -> Result<Plan, Option<String>> {
-    let plan = match pumice_compile::compile(graph, &Target::lavapipe(), options, &RefEval) {
+    plan_for(graph, &Target::lavapipe(), options)
+}
+
+/// As [`plan`], for any target.
+pub fn plan_for(graph: &Graph, target: &Target, options: &Options) -> Result<Plan, Option<String>> {
+    let plan = match pumice_compile::compile(graph, target, options, &RefEval) {
         Ok(plan) => plan,
         Err(CompileError::Unsupported(_)) => return Err(None),
         Err(e) => return Err(Some(format!("compile: {e}"))),
@@ -38,7 +43,7 @@ pub fn session(
 ) -> Result<Session, String> {
     let text = |e: RuntimeError| e.to_string();
     let poison = Some(if seed.is_multiple_of(2) { 0x7fc0_0bad } else { 0xffff_ffff });
-    let device = Interpreter::with(Target::lavapipe(), interp::Options { seed, poison, check: false });
+    let device = Interpreter::with(plan.target.clone(), interp::Options { seed, poison, check: false });
     let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps)).map_err(text)?;
     data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
 }
@@ -51,14 +56,9 @@ pub fn run(
     bindings: &Bindings,
     run: u32,
 ) -> Result<(Vec<Tensor>, bool), String> {
-    let mut inputs = Vec::new();
-    for v in graph.inputs() {
-        let tensor = data::leaf_tensor(sample, graph, v, bindings, run).map_err(|e| e.to_string())?;
-        inputs.push((graph.value(v).name.clone(), tensor));
-    }
-    let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
-    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
-    let outputs = session.run_with(&views, &options).map_err(|e| format!("run {run}: {e}"))?;
+    let failed = |e: &dyn std::error::Error| format!("run {run}: {e}");
+    data::execute(session, sample, graph, bindings, run).map_err(|e| failed(&e))?;
+    let outputs = session.outputs().map_err(|e| failed(&e))?;
     Ok((outputs.into_tensors(), !session.status().is_clean()))
 }
 
@@ -79,8 +79,17 @@ pub fn outputs(
 
 /// Compares a sample on the interpreter with the evaluator. `Ok(true)`: bit for bit, `Ok(false)`: close.
 pub fn compare(sample: &Sample, graph: &Graph, options: &Options, seed: u64) -> Result<bool, Option<String>> {
+    compare_planned(plan(graph, options)?, sample, graph, seed)
+}
+
+/// As [`compare`], with a plan of the sample's graph.
+pub fn compare_planned(
+    plan: Plan,
+    sample: &Sample,
+    graph: &Graph,
+    seed: u64,
+) -> Result<bool, Option<String>> {
     let bindings = data::bindings(sample, graph);
-    let plan = plan(graph, options)?;
     let reference = Reference::new(sample, graph).map_err(|e| Some(e.to_string()))?;
     let mut session = session(plan, sample, graph, &bindings, seed).map_err(Some)?;
     let mut same = true;

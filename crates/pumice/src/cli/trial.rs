@@ -9,8 +9,8 @@ use pumice_compile::Options;
 use pumice_cpu_ref::{Array, Data, Reference, sample as data};
 use pumice_ir::{Graph, Sample};
 use pumice_plan::{Plan, StepKind};
-use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
-use pumice_types::{Target, TensorView};
+use pumice_runtime::{Executable, RuntimeError, Session};
+use pumice_types::{Bindings, Target};
 use std::collections::BTreeSet;
 
 /// How a sample ended.
@@ -70,9 +70,10 @@ fn compare(
     reference: &Reference,
     worst: &mut f64,
 ) -> Result<(), String> {
-    let mut session = session(device, plan, sample, graph)?;
+    let bindings = data::bindings(sample, graph);
+    let mut session = session(device, plan, sample, graph, &bindings)?;
     for run in 0..sample.runs {
-        execute(&mut session, sample, graph, run)?;
+        data::execute(&mut session, sample, graph, &bindings, run).map_err(|e| format!("run {run}: {e}"))?;
         let at = run as usize;
         let reported = !session.status().is_clean();
         let expected = reference.run(at).is_some_and(|e| !e.status.is_empty());
@@ -94,22 +95,15 @@ fn compare(
 }
 
 /// A session with params, scalars and symbols as the sample wants them.
-fn session(device: &Device, plan: Plan, sample: &Sample, graph: &Graph) -> Result<Session, String> {
+fn session(
+    device: &Device,
+    plan: Plan,
+    sample: &Sample,
+    graph: &Graph,
+    bindings: &Bindings,
+) -> Result<Session, String> {
     let exe = Executable::new(device.shared(), plan, device.host_ops()).map_err(text)?;
-    let bindings = data::bindings(sample, graph);
-    data::session(&exe, sample, graph, &bindings).map_err(|e| e.to_string())
-}
-
-fn execute(session: &mut Session, sample: &Sample, graph: &Graph, run: u32) -> Result<(), String> {
-    let bindings = data::bindings(sample, graph);
-    let mut inputs = Vec::new();
-    for v in graph.inputs() {
-        let tensor = data::leaf_tensor(sample, graph, v, &bindings, run).map_err(|e| e.to_string())?;
-        inputs.push((graph.value(v).name.clone(), tensor));
-    }
-    let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
-    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
-    session.execute(&views, &options).map_err(|e| format!("run {run}: {e}"))
+    data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
 }
 
 fn text(error: RuntimeError) -> String {

@@ -163,9 +163,11 @@ impl ScalarExpr {
         self.outputs.get(i).and_then(|&r| self.reg_type(r))
     }
 
-    /// Whether any register is a 64-bit integer, which devices may lack.
-    pub fn uses_int64(&self) -> bool {
-        self.inputs.iter().chain(self.insts.iter().map(|i| &i.ty)).any(|t| t.bits() == 64)
+    /// Whether an instruction takes or makes a 64-bit integer, which devices may lack. An input that only becomes an
+    /// output is no such use: its two words are moved.
+    pub fn computes_int64(&self) -> bool {
+        let wide = |r: &RegId| self.reg_type(*r).is_some_and(|ty| ty.bits() == 64);
+        self.insts.iter().any(|i| i.ty.bits() == 64 || i.args.iter().any(wide))
     }
 
     /// Whether every output is an input: nothing is computed.

@@ -1,0 +1,168 @@
+//! Arithmetic on extents, in canonical form: every result is a sum of terms, or an atom where that cannot be.
+
+use super::{Atom, DimExpr, Term};
+use crate::symbol::Var;
+use std::ops::{Add, Mul, Sub};
+
+impl DimExpr {
+    /// ⌊self/by⌋. Exact where every coefficient divides; constants fold; otherwise an atom.
+    pub fn floor_div(&self, by: &DimExpr) -> DimExpr {
+        self.divide(by, i64::div_euclid, Atom::FloorDiv)
+    }
+
+    /// ⌈self/by⌉. Exact where every coefficient divides; constants fold; otherwise an atom.
+    pub fn ceil_div(&self, by: &DimExpr) -> DimExpr {
+        self.divide(by, |a, b| -(-a).div_euclid(b), Atom::CeilDiv)
+    }
+
+    fn divide(
+        &self,
+        by: &DimExpr,
+        fold: fn(i64, i64) -> i64,
+        atom: fn(Box<(DimExpr, DimExpr)>) -> Atom,
+    ) -> DimExpr {
+        if self == by && by.as_const() != Some(0) {
+            return DimExpr::constant(1);
+        }
+        if let Some(exact) = self.exact_quotient(by) {
+            return exact;
+        }
+        match (self.as_const(), by.as_const()) {
+            (_, Some(1)) => self.clone(),
+            (Some(a), Some(b)) if b > 0 && a > i64::MIN => DimExpr::constant(fold(a, b)),
+            _ => DimExpr::atom(atom(Box::new((self.clone(), by.clone())))),
+        }
+    }
+
+    /// self/by where the division leaves no remainder for any binding, as far as term-wise division shows it.
+    pub fn exact_quotient(&self, by: &DimExpr) -> Option<DimExpr> {
+        let (divisor, factors): (i64, &[Atom]) = match (by.terms.as_slice(), by.constant) {
+            ([], c) if c > 0 => (c, &[]),
+            ([term], 0) if term.coefficient > 0 => (term.coefficient, &term.factors),
+            _ => return None,
+        };
+        if !factors.is_empty() && self.constant != 0 || self.constant % divisor != 0 {
+            return None;
+        }
+        let mut result = DimExpr::constant(self.constant / divisor);
+        for term in &self.terms {
+            if term.coefficient % divisor != 0 {
+                return None;
+            }
+            let mut rest = term.factors.clone();
+            for factor in factors {
+                rest.remove(rest.iter().position(|f| f == factor)?);
+            }
+            let coefficient = term.coefficient / divisor;
+            if rest.is_empty() {
+                result.constant = result.constant.saturating_add(coefficient);
+            } else {
+                result.add_term(Term { factors: rest, coefficient });
+            }
+        }
+        Some(result)
+    }
+
+    /// The smaller of the two.
+    pub fn min_with(&self, other: &DimExpr) -> DimExpr {
+        self.extremum(other, |a, b| a.min(b), Atom::Min)
+    }
+
+    /// The larger of the two.
+    pub fn max_with(&self, other: &DimExpr) -> DimExpr {
+        self.extremum(other, |a, b| a.max(b), Atom::Max)
+    }
+
+    fn extremum(
+        &self,
+        other: &DimExpr,
+        fold: fn(i64, i64) -> i64,
+        atom: fn(Box<(DimExpr, DimExpr)>) -> Atom,
+    ) -> DimExpr {
+        if self == other {
+            return self.clone();
+        }
+        if let Some(d) = (self.clone() - other.clone()).as_const() {
+            // The two differ by a constant, so one of them is the extremum everywhere.
+            return if fold(d, 0) == d { self.clone() } else { other.clone() };
+        }
+        let pair = if self <= other { (self, other) } else { (other, self) };
+        DimExpr::atom(atom(Box::new((pair.0.clone(), pair.1.clone()))))
+    }
+
+    fn add_term(&mut self, term: Term) {
+        match self.terms.binary_search_by(|t| t.factors.cmp(&term.factors)) {
+            Ok(i) => {
+                let sum = self.terms[i].coefficient.saturating_add(term.coefficient);
+                if sum == 0 {
+                    self.terms.remove(i);
+                } else {
+                    self.terms[i].coefficient = sum;
+                }
+            }
+            Err(i) if term.coefficient != 0 => self.terms.insert(i, term),
+            Err(_) => {}
+        }
+    }
+
+    /// The expression with every variable replaced; `None` from the closure keeps the variable.
+    pub fn substitute(&self, replace: &dyn Fn(Var) -> Option<DimExpr>) -> DimExpr {
+        let mut result = DimExpr::constant(self.constant);
+        for term in &self.terms {
+            let mut product = DimExpr::constant(term.coefficient);
+            for factor in &term.factors {
+                let value = match factor {
+                    Atom::Var(v) => replace(*v).unwrap_or_else(|| DimExpr::atom(Atom::Var(*v))),
+                    Atom::FloorDiv(p) => p.0.substitute(replace).floor_div(&p.1.substitute(replace)),
+                    Atom::CeilDiv(p) => p.0.substitute(replace).ceil_div(&p.1.substitute(replace)),
+                    Atom::Min(p) => p.0.substitute(replace).min_with(&p.1.substitute(replace)),
+                    Atom::Max(p) => p.0.substitute(replace).max_with(&p.1.substitute(replace)),
+                };
+                product = product * value;
+            }
+            result = result + product;
+        }
+        result
+    }
+}
+
+impl Add for DimExpr {
+    type Output = DimExpr;
+    fn add(mut self, other: DimExpr) -> DimExpr {
+        self.constant = self.constant.saturating_add(other.constant);
+        other.terms.into_iter().for_each(|t| self.add_term(t));
+        self
+    }
+}
+
+impl Sub for DimExpr {
+    type Output = DimExpr;
+    fn sub(self, other: DimExpr) -> DimExpr {
+        self + other * DimExpr::constant(-1)
+    }
+}
+
+impl Mul for DimExpr {
+    type Output = DimExpr;
+    fn mul(self, other: DimExpr) -> DimExpr {
+        let mut product = DimExpr::constant(self.constant.saturating_mul(other.constant));
+        let scaled = |terms: &[Term], by: i64| {
+            terms
+                .iter()
+                .map(|t| Term { factors: t.factors.clone(), coefficient: t.coefficient.saturating_mul(by) })
+                .collect::<Vec<_>>()
+        };
+        scaled(&self.terms, other.constant).into_iter().for_each(|t| product.add_term(t));
+        scaled(&other.terms, self.constant).into_iter().for_each(|t| product.add_term(t));
+        for a in &self.terms {
+            for b in &other.terms {
+                let mut factors = a.factors.clone();
+                factors.extend(b.factors.iter().cloned());
+                factors.sort();
+                let coefficient = a.coefficient.saturating_mul(b.coefficient);
+                product.add_term(Term { factors, coefficient });
+            }
+        }
+        product
+    }
+}

@@ -1,0 +1,203 @@
+//! Extents that may be symbolic, in one canonical form, so that equality of expressions is equality of values
+//! wherever polynomial arithmetic can show it.
+//!
+//! A [`DimExpr`] is a sum of terms `coefficient · atom · atom …` plus a constant. Atoms are variables and the
+//! operations that do not distribute over sums (floor and ceiling division, minimum, maximum). Arithmetic saturates
+//! instead of overflowing; an evaluation that leaves 64 bits is an error.
+
+mod arith;
+mod eval;
+mod text;
+
+use crate::symbol::{ScalarId, SymbolId, Var};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// An indivisible factor of a term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Atom {
+    /// A symbol or an integer scalar.
+    Var(Var),
+    /// ⌊a/b⌋ with b > 0.
+    FloorDiv(Box<(DimExpr, DimExpr)>),
+    /// ⌈a/b⌉ with b > 0.
+    CeilDiv(Box<(DimExpr, DimExpr)>),
+    /// The smaller of two.
+    Min(Box<(DimExpr, DimExpr)>),
+    /// The larger of two.
+    Max(Box<(DimExpr, DimExpr)>),
+}
+
+/// `coefficient · Π factors`, factors sorted, coefficient not 0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+struct Term {
+    factors: SmallVec<[Atom; 1]>,
+    coefficient: i64,
+}
+
+/// An integer expression over symbols (in shapes) or symbols and integer scalars (in frames).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DimExpr {
+    terms: SmallVec<[Term; 1]>,
+    constant: i64,
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// A variable has no value in the bindings.
+    #[error("{0:?} is not bound")]
+    Unbound(Var),
+    /// The value does not fit 64 bits.
+    #[error("the value does not fit in 64 bits")]
+    Overflow,
+    /// A divisor is zero or negative.
+    #[error("division by {0}")]
+    Divisor(i64),
+    /// An extent came out negative.
+    #[error("the extent is {0}, which is negative")]
+    Negative(i64),
+}
+
+impl DimExpr {
+    /// A constant.
+    pub fn constant(value: i64) -> DimExpr {
+        DimExpr { terms: SmallVec::new(), constant: value }
+    }
+
+    /// A symbol.
+    pub fn symbol(id: SymbolId) -> DimExpr {
+        DimExpr::atom(Atom::Var(Var::Symbol(id)))
+    }
+
+    /// An integer scalar; in frame expressions only.
+    pub fn scalar(id: ScalarId) -> DimExpr {
+        DimExpr::atom(Atom::Var(Var::Scalar(id)))
+    }
+
+    fn atom(atom: Atom) -> DimExpr {
+        let term = Term { factors: smallvec::smallvec![atom], coefficient: 1 };
+        DimExpr { terms: smallvec::smallvec![term], constant: 0 }
+    }
+
+    /// The value, if it is one constant.
+    pub fn as_const(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The value as an extent, if it is one constant that is not negative.
+    pub fn as_extent(&self) -> Option<u64> {
+        self.as_const().and_then(|v| u64::try_from(v).ok())
+    }
+
+    /// Whether it is exactly this constant.
+    pub fn is(&self, value: i64) -> bool {
+        self.as_const() == Some(value)
+    }
+
+    /// The symbol, if it is one symbol and nothing else.
+    pub fn as_symbol(&self) -> Option<SymbolId> {
+        match (self.terms.as_slice(), self.constant) {
+            ([Term { factors, coefficient: 1 }], 0) => match factors.as_slice() {
+                [Atom::Var(Var::Symbol(id))] => Some(*id),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Its terms as coefficient and factors, in canonical order.
+    pub fn terms(&self) -> impl Iterator<Item = (i64, &[Atom])> {
+        self.terms.iter().map(|t| (t.coefficient, t.factors.as_slice()))
+    }
+
+    /// What is added to the terms.
+    pub fn constant_part(&self) -> i64 {
+        self.constant
+    }
+
+    /// Every variable it mentions, with repetitions.
+    pub fn vars(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.visit_vars(&mut |v| vars.push(v));
+        vars
+    }
+
+    fn visit_vars(&self, visit: &mut dyn FnMut(Var)) {
+        for factor in self.terms.iter().flat_map(|t| &t.factors) {
+            match factor.operands() {
+                None => {
+                    if let Atom::Var(v) = factor {
+                        visit(*v);
+                    }
+                }
+                Some((a, b)) => {
+                    a.visit_vars(visit);
+                    b.visit_vars(visit);
+                }
+            }
+        }
+    }
+}
+
+impl Atom {
+    fn operands(&self) -> Option<&(DimExpr, DimExpr)> {
+        match self {
+            Atom::Var(_) => None,
+            Atom::FloorDiv(p) | Atom::CeilDiv(p) | Atom::Min(p) | Atom::Max(p) => Some(p),
+        }
+    }
+}
+
+impl From<u64> for DimExpr {
+    fn from(value: u64) -> DimExpr {
+        DimExpr::constant(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<SymbolId> for DimExpr {
+    fn from(id: SymbolId) -> DimExpr {
+        DimExpr::symbol(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bindings::Bindings;
+    use crate::symbol::{Symbol, SymbolTable};
+
+    fn two() -> (SymbolTable, DimExpr, DimExpr) {
+        let mut t = SymbolTable::default();
+        let a = t.push(Symbol { name: "a".into(), min: 1, max: 64, multiple_of: 1 });
+        let b = t.push(Symbol { name: "b".into(), min: 0, max: 256, multiple_of: 8 });
+        (t, a.into(), b.into())
+    }
+
+    #[test]
+    fn equal_polynomials_are_equal() {
+        let (_, a, b) = two();
+        let lhs = (a.clone() + b.clone()) * (a.clone() + b.clone());
+        let rhs =
+            a.clone() * a.clone() + DimExpr::constant(2) * a.clone() * b.clone() + b.clone() * b.clone();
+        assert_eq!(lhs, rhs);
+        assert_eq!((a.clone() - a.clone()).as_const(), Some(0));
+        assert_eq!((a.clone() * b.clone()).exact_quotient(&a), Some(b.clone()));
+        assert_eq!((a.clone() * DimExpr::constant(6)).floor_div(&DimExpr::constant(3)), a * 2u64.into());
+    }
+
+    #[test]
+    fn evaluates_and_bounds() {
+        let (t, a, b) = two();
+        let e = (a.clone() * b.clone() + 5u64.into()).ceil_div(&DimExpr::constant(4));
+        let mut bind = Bindings::new();
+        bind.bind(SymbolId(0), 3);
+        assert_eq!(e.eval(&bind), Err(EvalError::Unbound(Var::Symbol(SymbolId(1)))));
+        bind.bind(SymbolId(1), 8);
+        assert_eq!(e.eval(&bind), Ok(8)); // ceil(29 / 4)
+        assert_eq!(e.bounds(&t), (2, 4098)); // ceil(5/4), ceil((64*256 + 5)/4)
+        assert_eq!((a.clone() * b.clone()).divisor(&t), 8);
+        assert_eq!(a.max_with(&(a.clone() + 1u64.into())), a + 1u64.into());
+        assert_eq!(b.display(&|_| "b".into()), "b");
+    }
+}
