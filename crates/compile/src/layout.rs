@@ -118,6 +118,18 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Whether a graph has the leaves that are laid out, in their order; else a pass for a range is defective.
+    pub fn has_leaves_of(&self, graph: &Graph) -> Result<(), CompileError> {
+        let name = |v: &ValueId| graph.value(*v).name.as_str();
+        let params = graph.params().iter().map(name).eq(self.params.iter().map(|s| s.name.as_str()));
+        let states = graph.states().iter().map(name).eq(self.states.iter().map(|s| s.name.as_str()));
+        let inputs = graph.inputs().iter().map(name).eq(self.inputs.iter().map(|s| s.name.as_str()));
+        if params && states && inputs {
+            return Ok(());
+        }
+        Err(CompileError::Defect("a pass for a range of the symbols moved params, states or inputs".into()))
+    }
+
     /// The places of a graph's constants, in the order of its leaves, as indices into `constants`. Passes leave ranges
     /// of the symbols different constants of those that the whole graph has: what a fused body holds itself is none.
     pub fn constants_of(&mut self, graph: &Graph, target: &Target) -> Result<Vec<u32>, CompileError> {

@@ -58,7 +58,9 @@ pub fn compile(
         .iter()
         .map(|range| {
             let graph = graph.with_symbols(range.clone());
-            pumice_opt::optimize_range(&graph, &options.opt, &passes).map_err(pass_error)
+            let graph = pumice_opt::optimize_range(&graph, &options.opt, &passes).map_err(pass_error)?;
+            layout.has_leaves_of(&graph)?;
+            Ok(graph)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;

@@ -264,7 +264,8 @@ impl<'g> Draft<'g> {
     }
 
     /// Depth-first, so that a node comes as soon after its operands as the old order allows. Iterative: graphs are
-    /// deep.
+    /// deep. The leaves of the interface keep their order, by which scalars are numbered in extents, and params, inputs
+    /// and states in a plan: where one comes earlier than it did, those before it do too.
     fn topological(&self, by_position: &[usize], patches: &[Patch]) -> Result<Vec<usize>, PatchError> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
@@ -274,6 +275,8 @@ impl<'g> Draft<'g> {
         }
         let mut mark = vec![Mark::New; self.nodes.len()];
         let mut order = Vec::with_capacity(by_position.len());
+        let is_interface = |i: usize| self.nodes[i].op.is_leaf_interface() && self.nodes[i].old.is_some();
+        let mut leaves = (0..self.nodes.len()).filter(|&i| is_interface(i));
         for &root in by_position {
             let mut stack = vec![root];
             while let Some(&i) = stack.last() {
@@ -282,6 +285,12 @@ impl<'g> Draft<'g> {
                         stack.pop();
                     }
                     Mark::Open => {
+                        if is_interface(i) {
+                            for leaf in leaves.by_ref().take_while(|&leaf| leaf != i) {
+                                mark[leaf] = Mark::Done;
+                                order.push(leaf);
+                            }
+                        }
                         mark[i] = Mark::Done;
                         order.push(i);
                         stack.pop();

@@ -1,0 +1,32 @@
+//! What applying a patch keeps.
+
+use pumice_ir::ops::Mul;
+use pumice_ir::{Graph, GraphBuilder, Patch, PatchRef, f32};
+
+fn names(graph: &Graph, values: &[pumice_ir::ValueId]) -> Vec<String> {
+    values.iter().map(|&v| graph.value(v).name.clone()).collect()
+}
+
+/// A node that comes to need a later leaf takes the leaves before that one along: extents know scalars, and plans know
+/// params, inputs and states, by their numbers. Two params once changed places.
+#[test]
+fn leaves_keep_their_order() {
+    let g = GraphBuilder::new("g");
+    let x = g.input("x", f32([4u64]));
+    let y = g.mul(x, g.param("a", f32([4u64])));
+    let (b, c) = (g.param("b", f32([4u64])), g.param("c", f32([4u64])));
+    let late = g.input("late", f32([4u64]));
+    g.output("z", g.mul(g.mul(y, b), g.mul(c, late)));
+    let graph = g.build().expect("a graph");
+    let value = |name: &str| graph.find(name).expect("it is there");
+    let first = graph.nodes().find(|(_, n)| matches!(n.op, pumice_ir::Op::Mul(_))).expect("a product").1;
+    let mut patch = Patch::new("multiply by c and late at once");
+    let product = patch.add(Mul {}, "early", &[PatchRef::Old(value("c")), PatchRef::Old(value("late"))]);
+    patch.replace(first.output(), product);
+    let patched = graph.apply(&[patch]).expect("it can be applied");
+    assert_eq!(names(&patched, &patched.params()), ["a", "b", "c"]);
+    assert_eq!(names(&patched, &patched.inputs()), ["x", "late"]);
+    let at = |name: &str| patched.value(patched.find(name).expect("it is there")).def.0;
+    assert!(at("c") < at("early") && at("late") < at("early"), "{patched:?}");
+    assert!(at("b") < at("c"));
+}
