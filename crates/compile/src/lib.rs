@@ -49,18 +49,19 @@ pub fn compile(
     options: &Options,
     fold: &dyn ConstEval,
 ) -> Result<Plan, CompileError> {
-    let passes = PassCx { target, fold, advice: &Kernels { target } };
-    let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes).map_err(pass_error)?;
+    let advice = Kernels { target };
+    let passes = |range| PassCx { target, fold, advice: &advice, range };
+    let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes(None)).map_err(pass_error)?;
     let ranges = specialize::ranges(&graph, &options.specializations)?;
     let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
     let mut loads = Loads::default();
     let graphs = ranges
         .iter()
         .map(|range| {
-            let graph = graph.with_symbols(range.clone());
-            let graph = pumice_opt::optimize_range(&graph, &options.opt, &passes).map_err(pass_error)?;
+            let graph = pumice_opt::optimize_range(&graph, &options.opt, &passes(Some(range)));
+            let graph = graph.map_err(pass_error)?;
             layout.has_leaves_of(&graph)?;
-            Ok(graph)
+            Ok(graph.with_symbols(range.clone()))
         })
         .collect::<Result<Vec<_>, _>>()?;
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;

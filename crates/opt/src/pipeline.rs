@@ -3,7 +3,7 @@
 use crate::advice::Advice;
 use crate::passes;
 use pumice_ir::{ConstEval, Form, Graph, Patch, PatchError, VerifyError, verify};
-use pumice_types::Target;
+use pumice_types::{SymbolTable, Target};
 use std::collections::BTreeSet;
 
 /// Which passes run.
@@ -34,6 +34,16 @@ pub struct PassCx<'a> {
     pub fold: &'a dyn ConstEval,
     /// Knows the kernels.
     pub advice: &'a dyn Advice,
+    /// The range of the symbols that is compiled for; `None`: all that the graph allows.
+    pub range: Option<&'a SymbolTable>,
+}
+
+impl PassCx<'_> {
+    /// The symbols in the range. The graph itself keeps its own, since types depend on their bounds: within a range an
+    /// extent could be inferred in a simpler form.
+    pub fn symbols<'s>(&'s self, graph: &'s Graph) -> &'s SymbolTable {
+        self.range.unwrap_or(graph.symbols())
+    }
 }
 
 /// A pass: its name, and the patches it wants.
@@ -157,8 +167,7 @@ pub fn optimize_whole(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> R
     run_passes(graph, options, cx, false)
 }
 
-/// The second part of [`optimize`], on what the first left, with the symbols in one range
-/// ([`Graph::with_symbols`]). Leaves stay as they are.
+/// The second part of [`optimize`], on what the first left, for the range of symbols in `cx`. Leaves stay as they are.
 pub fn optimize_range(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
     check(options)?;
     let graph = run_passes(graph, options, cx, true)?;

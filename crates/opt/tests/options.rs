@@ -26,7 +26,7 @@ fn chain(
 #[test]
 fn unknown_passes_are_errors() {
     let graph = chain(1, |g, v| g.neg(v), true);
-    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice };
+    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice, range: None };
     let skip = |name| optimize(&graph, &OptOptions::without(name), &cx);
     assert!(matches!(skip("fold_constant"), Err(OptError::Skip { reason: "there is no such pass", .. })));
     assert!(matches!(skip("decompose"), Err(OptError::Skip { .. })));

@@ -70,12 +70,12 @@ impl<'g> Product<'g> {
         let most = room.map_or(MOST, |slots| slots as u64);
         let fits = |s: &u64| *s <= most && self.k.is_multiple_of(4 * s) && self.k / s >= TERMS;
         let allowed: Vec<u64> = std::iter::once(1).chain(PARTS.into_iter().filter(fits)).collect();
-        let parts = cx.advice.product_parts(&self.extents(graph), &allowed, room.is_some());
+        let parts = cx.advice.product_parts(&self.extents(graph, cx), &allowed, room.is_some());
         (parts > 1 && allowed.contains(&parts)).then_some(parts)
     }
 
-    fn extents(&self, graph: &Graph) -> ProductExtents {
-        let symbols = graph.symbols();
+    fn extents(&self, graph: &Graph, cx: &PassCx<'_>) -> ProductExtents {
+        let symbols = cx.symbols(graph);
         let up = |d: &DimExpr| d.upper(symbols).max(1);
         let (y, b) = (&graph.ty(self.y).shape, graph.ty(self.b));
         let (batch, matrix) = y.split_at(y.len() - 2);

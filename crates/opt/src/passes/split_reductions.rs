@@ -70,7 +70,7 @@ impl<'g> Cut<'g> {
         let together = (first..=last).all(|a| shape[a].is(1) || axes.contains(&a));
         let extents = shape[first..=last].iter().map(DimExpr::as_extent);
         let reduced = extents.into_iter().try_fold(1u64, |n, d| n.checked_mul(d?)).filter(|_| together)?;
-        let symbols = graph.symbols();
+        let symbols = cx.symbols(graph);
         let (outer, inner) = (upper(&shape[..first], symbols), upper(&shape[last + 1..], symbols));
         if outer == 0 || inner == 0 {
             return None;

@@ -34,7 +34,7 @@ pub fn after(graph: &Graph, names: &[&str]) -> Graph {
 /// As [`after`], asking `advice`.
 pub fn after_advice(graph: &Graph, names: &[&str], advice: &dyn Advice) -> Graph {
     let target = Target::lavapipe();
-    let cx = PassCx { target: &target, fold: &RefEval, advice };
+    let cx = PassCx { target: &target, fold: &RefEval, advice, range: None };
     names
         .iter()
         .fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
@@ -46,7 +46,7 @@ fn pass(name: &str) -> &'static Pass {
 
 /// The graph after all passes but those of `options`.
 pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
-    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice };
+    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice, range: None };
     optimize(graph, options, &cx).unwrap_or_else(|e| panic!("{e}"))
 }
 
