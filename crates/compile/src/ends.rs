@@ -1,8 +1,9 @@
 //! What happens at the ends of a run: the status block is reset, outputs reach their slots, states are fed, scalars
 //! advance.
 
-use crate::cx::{LowerCx, LowerResult, Refusal, StepBuilder, restride};
+use crate::cx::{LowerCx, LowerResult, Refusal, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
+use crate::step::StepBuilder;
 use crate::{frame, region};
 use pumice_ir::{FeedKind, Op, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};

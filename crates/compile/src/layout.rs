@@ -5,14 +5,16 @@ use crate::draft::{Draft, DraftContent, Home};
 use crate::error::CompileError;
 use pumice_ir::{Graph, Op, ValueId};
 use pumice_plan::{
-    ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, Span, StateInit,
-    StateSlot,
+    ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, ScalarSlot, Span,
+    StateInit, StateSlot,
 };
 use pumice_types::tensor::{byte_count, element_count};
 use pumice_types::{Bytes, DType, Target};
 
 /// Fixed places of the program's interface.
 pub struct Layout {
+    /// Scalars.
+    pub scalars: Vec<ScalarSlot>,
     /// Stored params.
     pub params: Vec<ParamSlot>,
     /// Data of the graph.
@@ -73,6 +75,7 @@ impl Layout {
     pub fn new(graph: &Graph, target: &Target, guard: u64) -> Result<Layout, CompileError> {
         let cursor = |region| Cursor { region, next: 0, chunk: chunk_size(target), guard };
         let mut layout = Layout {
+            scalars: scalar_slots(graph),
             params: Vec::new(),
             constants: Vec::new(),
             states: Vec::new(),
@@ -118,16 +121,20 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Whether a graph has the leaves that are laid out, in their order; else a pass for a range is defective.
-    pub fn has_leaves_of(&self, graph: &Graph) -> Result<(), CompileError> {
+    /// Whether a graph has the interface that is laid out, in its order; else a pass for a range is defective.
+    pub fn is_interface_of(&self, graph: &Graph) -> Result<(), CompileError> {
         let name = |v: &ValueId| graph.value(*v).name.as_str();
         let params = graph.params().iter().map(name).eq(self.params.iter().map(|s| s.name.as_str()));
         let states = graph.states().iter().map(name).eq(self.states.iter().map(|s| s.name.as_str()));
         let inputs = graph.inputs().iter().map(name).eq(self.inputs.iter().map(|s| s.name.as_str()));
-        if params && states && inputs {
+        let scalars = graph.scalars().iter().map(name).eq(self.scalars.iter().map(|s| s.name.as_str()));
+        let outputs = graph.outputs().iter().map(|o| &o.name).eq(self.outputs.iter().map(|s| &s.name));
+        if params && states && inputs && scalars && outputs {
             return Ok(());
         }
-        Err(CompileError::Defect("a pass for a range of the symbols moved params, states or inputs".into()))
+        Err(CompileError::Defect(
+            "a pass for a range of the symbols moved params, states or other leaves".into(),
+        ))
     }
 
     /// The places of a graph's constants, in the order of its leaves, as indices into `constants`. Passes leave ranges
@@ -247,6 +254,21 @@ fn fits(name: &str, bytes: u64, target: &Target) -> Result<u64, CompileError> {
 /// Refuses scratch buffers that no allocation holds.
 pub fn check_buffers(draft: &Draft, target: &Target) -> Result<(), CompileError> {
     draft.buffers.iter().try_for_each(|b| fits(&b.name, b.bytes, target).map(|_| ()))
+}
+
+fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
+    let slot = |v: pumice_ir::ValueId| match &graph.def(v).op {
+        Op::Scalar(s) => Some(ScalarSlot {
+            name: graph.value(v).name.clone(),
+            dtype: s.ty.dtype,
+            min: s.min,
+            max: s.max,
+            default: s.default,
+            advance: s.advance.clone(),
+        }),
+        _ => None,
+    };
+    graph.scalars().into_iter().filter_map(slot).collect()
 }
 
 fn fixed(graph: &Graph, v: ValueId, target: &Target) -> Result<(Vec<u64>, u64), CompileError> {

@@ -25,6 +25,7 @@ mod scalars;
 mod segment;
 mod specialize;
 mod stats;
+mod step;
 mod transposed;
 
 pub use error::{CompileError, Unsupported};
@@ -37,9 +38,9 @@ use draft::Draft;
 use layout::{Layout, region};
 use load::Loads;
 use program::{PlaceCx, Placed};
-use pumice_ir::{ConstEval, Graph, Op};
+use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
-use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, ScalarSlot, Stats};
+use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, Stats};
 use pumice_types::{Bytes, SymbolTable, Target};
 
 /// Compiles a graph for a target. `fold` evaluates what is constant.
@@ -60,19 +61,15 @@ pub fn compile(
         .map(|range| {
             let graph = pumice_opt::optimize_range(&graph, &options.opt, &passes(Some(range)));
             let graph = graph.map_err(pass_error)?;
-            layout.has_leaves_of(&graph)?;
+            layout.is_interface_of(&graph)?;
             Ok(graph.with_symbols(range.clone()))
         })
         .collect::<Result<Vec<_>, _>>()?;
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
     let hidden = layout.graph_constants();
-    let lowered = graphs
-        .iter()
-        .zip(constants)
-        .map(|(graph, slots)| lower_range(graph, target, Constants { slots, hidden }))
-        .collect::<Result<Vec<_>, _>>()?;
     let mut drafts = Vec::new();
-    for mut low in lowered {
+    for (graph, slots) in graphs.iter().zip(constants) {
+        let mut low = lower_range(graph, target, Constants { slots, hidden })?;
         layout.hide_constants(&low.hidden)?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target)?;
@@ -81,8 +78,8 @@ pub fn compile(
     }
     let load = place_load(&loads, &layout, target, options)?;
     let mut sizes = Sizes::default();
+    let status_ops = drafts.first().map_or(Vec::new(), |(low, _): &(Lowered, _)| low.status_ops.clone());
     let mut runs = Vec::new();
-    let status_ops = drafts.first().map_or(Vec::new(), |(low, _)| low.status_ops.clone());
     for ((low, derived), symbols) in drafts.into_iter().zip(&ranges) {
         runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
     }
@@ -94,7 +91,7 @@ pub fn compile(
         precision: Precision::Exact,
         placement: options.placement,
         symbols: graph.symbols().clone(),
-        scalars: scalars(&graph),
+        scalars: layout.scalars,
         params: layout.params,
         constants: layout.constants,
         states: layout.states,
@@ -247,19 +244,4 @@ fn regions(target: &Target, weights: u64, states: u64, sizes: &Sizes) -> Vec<Reg
         RegionKind::Status => sizes.status,
     };
     RegionKind::ALL.iter().map(|&kind| region(kind, size(kind), target)).collect()
-}
-
-fn scalars(graph: &Graph) -> Vec<ScalarSlot> {
-    let slot = |v: pumice_ir::ValueId| match &graph.def(v).op {
-        Op::Scalar(s) => Some(ScalarSlot {
-            name: graph.value(v).name.clone(),
-            dtype: s.ty.dtype,
-            min: s.min,
-            max: s.max,
-            default: s.default,
-            advance: s.advance.clone(),
-        }),
-        _ => None,
-    };
-    graph.scalars().into_iter().filter_map(slot).collect()
 }

@@ -1,15 +1,16 @@
 //! Matrix products: operands as strided batches of matrices, the kernel and its tile, split-K, the epilogue.
 
-use crate::cx::{LowerCx, LowerResult, StepBuilder, float_storage};
+use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
+use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{ArgValue, FloatStorage, HoleFill, KernelCall, Typed, UseIndex};
 use pumice_plan::kernels::matmul as kernels;
 use pumice_plan::kernels::matmul::{
-    Choice, Class, MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes, Product,
+    Choice, Class, MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes,
 };
 use pumice_plan::{Access, View};
-use pumice_types::DimExpr;
+use pumice_types::{DimExpr, ProductExtents};
 use std::sync::Arc;
 
 /// A batch of matrices: two batch axes, rows, columns; strides in elements.
@@ -238,7 +239,7 @@ fn mode(
 fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
-    let product = Product {
+    let product = ProductExtents {
         m: up(&space.m),
         n: up(&space.n),
         k: up(&space.k),

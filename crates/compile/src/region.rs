@@ -3,18 +3,17 @@
 //! The same kernels are the copies: with the identity as expression, a strided operand becomes a dense result. Copies
 //! that exchange the innermost axis have a kernel of their own (`transposed`).
 
-use crate::cx::{LowerCx, LowerResult, Refusal, StepBuilder};
+use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{Home, Located};
 use crate::meaning;
+use crate::step::StepBuilder;
 use crate::transposed;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::{HoleFill, HoleInput, KernelCall, SlotKind, UseIndex};
-use pumice_plan::kernels::elementwise::{
-    ElementwiseFlat, ElementwiseStrided, ElementwiseStrided4, MAX_SLOTS, kinds,
-};
+use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided, ElementwiseStrided4, kinds};
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, slots};
 use std::sync::Arc;
 
 /// Elements one group of the flat kernel works on.
@@ -55,10 +54,13 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
         return Ok(()); // A statically empty step is omitted.
     }
     let all: Vec<&Located> = e.inputs.iter().chain(e.outputs).collect();
-    if all.len() + usize::from(e.raises) > MAX_SLOTS {
-        return Err(
-            format!("{} operands and results, an elementwise kernel has {MAX_SLOTS}", all.len()).into()
-        );
+    if all.len() + usize::from(e.raises) > slots::ELEMENTWISE {
+        return Err(format!(
+            "{} operands and results, an elementwise kernel has {}",
+            all.len(),
+            slots::ELEMENTWISE
+        )
+        .into());
     }
     let mut slots = all.iter().map(|l| slot(&l.view, e.shape)).collect::<LowerResult<Vec<_>>>()?;
     let mut step = StepBuilder::new();
@@ -99,7 +101,7 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
     let meaning = meaning::of_copy(cx.graph, &ty).map_err(Refusal)?;
     let expr = ScalarExpr::identity(RegType::from(ty.dtype));
-    let narrow_store = to.view.storage == Storage::Natural && !to.view.dtype.same_in_arena();
+    let narrow_store = !to.view.is_words();
     // Narrow stores write whole words, four elements at a time: only a dense source can feed them.
     let from = if narrow_store && !from.view.is_dense() {
         let dense = cx.alloc("copy", Home::Scratch, Storage::Arena, &ty)?;

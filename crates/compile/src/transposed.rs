@@ -3,9 +3,10 @@
 //! In: a strided view and a place of its extents, both of 32-bit words. Out: a `transpose` step, or none where the
 //! elementwise copy does as well. Never here: elements that are stored narrow or wide, conversions of storage.
 
-use crate::cx::{LowerCx, LowerResult, StepBuilder};
+use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::region::{collapse, slot};
+use crate::step::StepBuilder;
 use pumice_ir::shape::product;
 use pumice_plan::View;
 use pumice_plan::kernel::SlotKind;

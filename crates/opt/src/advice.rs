@@ -3,33 +3,7 @@
 //! In: extents at their upper bounds, in elements. Out: numbers of parts. Never here: an answer; the compiler gives it,
 //! from what was measured.
 
-/// A matrix product at the upper bounds of its extents, as [`Advice`] sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProductExtents {
-    /// Rows of the result; broadcast batches that the right operand does not have count as rows.
-    pub m: u64,
-    /// Columns of the result.
-    pub n: u64,
-    /// Terms of each sum.
-    pub k: u64,
-    /// Products.
-    pub batches: u64,
-    /// Whether neighbours of the right operand are neighbours along k (a weight of \[n, k\]).
-    pub b_along_k: bool,
-    /// Whether the right operand is stored as f32 words.
-    pub b_words: bool,
-}
-
-/// A reduction at the upper bounds of its extents: \[outer, reduced, inner\] to \[outer, inner\].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReductionExtents {
-    /// Results along the axes before the reduced ones.
-    pub outer: u64,
-    /// Elements that make one result.
-    pub reduced: u64,
-    /// Results along the axes behind the reduced ones.
-    pub inner: u64,
-}
+use pumice_types::{ProductExtents, ReductionExtents};
 
 /// Who knows the kernels.
 pub trait Advice {

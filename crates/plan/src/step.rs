@@ -114,6 +114,11 @@ impl View {
         }
     }
 
+    /// Whether elements are stored as the arena stores them: what is narrower elsewhere is widened there.
+    pub fn is_words(&self) -> bool {
+        self.storage == Storage::Arena || self.dtype.same_in_arena()
+    }
+
     /// Whether the elements are row-major, contiguous and start at the span's first byte.
     pub fn is_dense(&self) -> bool {
         self.offset.is(0) && self.is_contiguous()

@@ -1,8 +1,9 @@
 //! First or last extremum along an axis.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::cx::{LowerCx, node_meaning};
 use crate::rows::Rows;
+use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::kernels::reduce::{ArgReduce, arg_threads};

@@ -1,17 +1,18 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, StepBuilder, float_storage, meaning_with_immediates};
+use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
 use crate::meaning::is_immediate;
+use crate::step::StepBuilder;
 use pumice_ir::ops::{Attention, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
+use pumice_plan::Access;
 use pumice_plan::kernel::{ArgValue, FloatStorage, KernelCall, Typed, UseIndex};
 use pumice_plan::kernels::attention::{
     self, Attention as Tile, AttentionLanes as Lanes, AttentionSplit as Split, Choice, Extents, Form,
     UNBOUNDED, length, mask,
 };
-use pumice_plan::{Access, Storage};
 use pumice_types::{DType, DimExpr};
 
 impl Lower for Attention {
@@ -65,8 +66,7 @@ impl Heads {
 /// An operand as it lies, copied only where the elements of a row are apart or the kernel cannot read its storage.
 fn heads(cx: &mut LowerCx<'_>, v: ValueId, layout: AttentionLayout, typed: bool) -> LowerResult<Heads> {
     let at = cx.at(v)?;
-    let words = at.view.storage == Storage::Arena || at.view.dtype == DType::F32;
-    let readable = words || (typed && float_storage(&at.view) != FloatStorage::F32);
+    let readable = at.view.is_words() || (typed && float_storage(&at.view) != FloatStorage::F32);
     let together = at.view.strides[3].is(1) || at.view.shape[3].is(1);
     let at = if readable && together { at } else { cx.dense(v)? };
     Ok(Heads::of(&at, layout))
@@ -83,8 +83,7 @@ struct Mask {
 
 fn mask_words(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Mask> {
     let at = cx.at(v)?;
-    let words = at.view.storage == Storage::Arena || at.view.dtype.same_in_arena();
-    let at = if words { at } else { cx.dense(v)? };
+    let at = if at.view.is_words() { at } else { cx.dense(v)? };
     let view = &at.view;
     let missing = 4 - view.shape.len();
     let strides = std::array::from_fn(|axis| match axis.checked_sub(missing) {

@@ -1,8 +1,9 @@
 //! Gather along one axis: embedding tables, index selection.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::cx::{LowerCx, node_meaning};
 use crate::rows::Rows;
+use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::kernel::ArgValue;

@@ -1,8 +1,9 @@
 //! Steps that the host runs: operands are copied to `io_out`, results arrive in `io_in`, both in natural width.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, StepBuilder, meaning_with_immediates};
+use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Home;
+use crate::step::StepBuilder;
 use crate::{meaning, region};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::{Access, StepKind, Storage};

@@ -2,9 +2,10 @@
 
 use super::leaf::next_version;
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, StepBuilder, float_storage, node_meaning};
+use crate::cx::{LowerCx, float_storage, node_meaning};
 use crate::draft::Located;
 use crate::rows::Rows;
+use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{KvAppend, kv_append::AppendMode};
@@ -42,7 +43,6 @@ struct Source {
 /// Finds x as [outer1, outer0, rows, inner] with inner contiguous, as it lies or in a dense copy.
 fn source(cx: &mut LowerCx<'_>, v: pumice_ir::ValueId, axis: usize) -> LowerResult<Source> {
     let at = cx.at(v)?;
-    let words = at.view.storage == pumice_plan::Storage::Arena || at.view.dtype == DType::F32;
     let inner_dense = {
         let dense = pumice_plan::dense_strides(&at.view.shape[axis + 1..]);
         at.view.strides[axis + 1..]
@@ -52,7 +52,11 @@ fn source(cx: &mut LowerCx<'_>, v: pumice_ir::ValueId, axis: usize) -> LowerResu
             .all(|((a, b), d)| a == b || d.is(1))
     };
     let two_outer = axis <= 2;
-    let at = if words && inner_dense && two_outer && at.view.offset.is(0) { at } else { cx.dense(v)? };
+    let at = if at.view.is_words() && inner_dense && two_outer && at.view.offset.is(0) {
+        at
+    } else {
+        cx.dense(v)?
+    };
     let (shape, strides) = (&at.view.shape, &at.view.strides);
     let zero = || DimExpr::constant(0);
     let (outer0, outer1_stride, outer0_stride) = match axis {

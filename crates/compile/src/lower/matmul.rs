@@ -101,10 +101,9 @@ fn space(full: &[DimExpr], a: &View, b: &View, y: &View, slots: &[&View]) -> Opt
     Some((Space { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y }, slots))
 }
 
-/// The left operand as words, with any strides along which the kernel can read.
+/// The left operand or one of the epilogue as words, with any strides along which the kernel can read.
 fn operand(cx: &mut LowerCx<'_>, at: &Located, name: &str) -> LowerResult<Located> {
-    let words = at.view.storage == Storage::Arena || at.view.dtype == DType::F32;
-    if words { Ok(at.clone()) } else { cx.dense_at(at, name) }
+    if at.view.is_words() { Ok(at.clone()) } else { cx.dense_at(at, name) }
 }
 
 /// The right operand as it is stored; 16-bit floats are read as such.
@@ -180,8 +179,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
     let mut slots = Vec::new();
     for &i in &extra {
         let at = cx.at(outer[i])?;
-        let words = at.view.storage == Storage::Arena || at.view.dtype == DType::F32;
-        slots.push(if words { at } else { cx.dense_at(&at, "epilogue")? });
+        slots.push(operand(cx, &at, "epilogue")?);
     }
     let operands = slots.len();
     slots.extend(outputs[1..].iter().cloned());

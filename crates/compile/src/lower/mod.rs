@@ -75,8 +75,8 @@ macro_rules! reductions {
         impl Lower for pumice_ir::ops::$Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
                 let rank = operand_rank(cx, id)?;
-                let axes = pumice_ir::ops::reduce::reduced_axes(&self.axes, self.noop_with_empty_axes, rank);
-                reduce::lower(cx, id, pumice_plan::kernels::reduce::op::$code, &axes.map_err(|e| e.to_string())?)
+                let axes = pumice_ir::ops::reduce::Reduction::axes(self, rank).map_err(|e| e.to_string())?;
+                reduce::lower(cx, id, pumice_plan::kernels::reduce::op::$code, &axes)
             }
         }
     )*};

@@ -1,16 +1,17 @@
 //! Layer norm and RMS norm over a suffix of the axes, alone or fused with the residual sum before them.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, StepBuilder, reshaped};
+use crate::cx::{LowerCx, reshaped};
 use crate::draft::{Home, Located};
 use crate::region;
 use crate::rows::{Rows, rounding};
+use crate::step::StepBuilder;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, UseIndex};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
 use pumice_plan::{Access, Storage};
-use pumice_types::DimExpr;
+use pumice_types::{DimExpr, slots};
 use std::sync::Arc;
 
 /// Which norm.
@@ -170,17 +171,14 @@ fn one_plus(offset: f32) -> LowerResult<u32> {
     }
 }
 
-/// Slots of the norm kernels.
-const SLOTS: usize = 8;
-
 /// The slots of a residual sum.
 #[derive(Default)]
 struct Addends {
     slots: Vec<UseIndex>,
     reads: Vec<UseIndex>,
     stored: Option<UseIndex>,
-    slot_offset: [ArgValue; SLOTS],
-    slot_row: [ArgValue; SLOTS],
+    slot_offset: [ArgValue; slots::NORM],
+    slot_row: [ArgValue; slots::NORM],
     slot_cols: u32,
 }
 
@@ -231,8 +229,7 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
 /// An addend as contiguous arena words, wherever they start.
 fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Located> {
     let at = cx.at(v)?;
-    let words = at.view.storage == Storage::Arena || at.view.dtype.same_in_arena();
-    if words && at.view.is_contiguous() { Ok(at) } else { cx.dense(v) }
+    if at.view.is_words() && at.view.is_contiguous() { Ok(at) } else { cx.dense(v) }
 }
 
 /// Lowers a norm that stands alone.

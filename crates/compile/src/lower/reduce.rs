@@ -1,12 +1,13 @@
 //! Reductions over any set of axes.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
+use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::shape::product;
 use pumice_plan::dense_strides;
-use pumice_plan::kernel::ArgValue;
+use pumice_plan::kernel::{ArgValue, KernelCall};
 use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes, row_lanes};
 use pumice_types::{DType, DimExpr};
 
@@ -52,94 +53,175 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> Low
     }
     let groups = Groups::of(&x.view.shape, axes);
     let count = product(&axes.iter().map(|&a| x.view.shape[a].clone()).collect::<Vec<_>>());
-    let dtype = x.view.dtype;
-    if !dtype.is_float() {
-        return integers(cx, id, (&x, &y), &groups, kind, &count);
+    let reduction = Reduction { id, x, y, groups, kind, count };
+    if !reduction.x.view.dtype.is_float() {
+        return reduction.integers(cx);
     }
-    let pattern: Vec<bool> = groups.axes.iter().map(|a| a.0).collect();
+    let pattern: Vec<bool> = reduction.groups.axes.iter().map(|a| a.0).collect();
     match pattern.as_slice() {
-        [] | [true] | [false, true] => rows(cx, id, (&x, &y), &groups, kind, &count),
-        [true, false] | [false, true, false] => columns(cx, id, (&x, &y), &groups, kind, &count),
-        _ => strided(cx, id, (&x, &y), &groups, kind, &count),
+        [] | [true] | [false, true] => reduction.rows(cx),
+        [true, false] | [false, true, false] => reduction.columns(cx),
+        _ => reduction.strided(cx),
     }
 }
 
-fn rows(
-    cx: &mut LowerCx<'_>,
+/// A reduction that is not empty.
+struct Reduction {
     id: NodeId,
-    (x, y): (&Located, &Located),
-    groups: &Groups,
+    x: Located,
+    y: Located,
+    groups: Groups,
+    /// One of `kernels::reduce::op`.
     kind: u32,
-    count: &DimExpr,
-) -> LowerResult {
-    let rows = product(&groups.extents(false));
-    let n = count.clone();
-    let symbols = cx.graph.symbols();
-    let lanes = row_lanes(n.upper(symbols));
-    let vec = u32::from(n.divisor(symbols).is_multiple_of(4));
-    let mut step = StepBuilder::new();
-    let call = ReduceRows {
-        variant: ReduceRows::plain,
-        op: kind,
-        lanes,
-        vec,
-        slot_cols: 0,
-        rows: cx.arg(&rows),
-        n: cx.arg(&n),
-        x_row: cx.arg(&n),
-        count: cx.arg(count),
-        slot_offset: Default::default(),
-        slot_row: Default::default(),
-        x: step.read(x),
-        y: step.write(y),
-        slots: Vec::new(),
-        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
-    };
-    let grid = cx.grid(&(rows * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    /// Elements that make one result.
+    count: DimExpr,
 }
 
-fn columns(
-    cx: &mut LowerCx<'_>,
-    id: NodeId,
-    (x, y): (&Located, &Located),
-    groups: &Groups,
-    kind: u32,
-    count: &DimExpr,
-) -> LowerResult {
-    let kept = groups.extents(false);
-    let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
-    let outer = product(&kept[..kept.len().saturating_sub(1)]);
-    let symbols = cx.graph.symbols();
-    let vec = u32::from(inner.divisor(symbols) % 4 == 0);
-    let columns = inner.upper(symbols).div_ceil(4).next_power_of_two().clamp(1, 64) as u32;
-    let mut step = StepBuilder::new();
-    let call = ReduceColumns {
-        variant: ReduceColumns::plain,
-        op: kind,
-        columns,
-        vec,
-        outer: cx.arg(&outer),
-        red: cx.arg(count),
-        inner: cx.arg(&inner),
-        x_outer: cx.arg(&(count.clone() * inner.clone())),
-        x_red: cx.arg(&inner),
-        count: cx.arg(count),
-        slot_cols: 0,
-        slot_offset: Default::default(),
-        slot_outer: Default::default(),
-        slot_row: Default::default(),
-        x: step.read(x),
-        y: step.write(y),
-        slots: Vec::new(),
-        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
-    };
-    let grid = cx.grid(&(outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)))))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+impl Reduction {
+    fn rows(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+        let rows = product(&self.groups.extents(false));
+        let n = self.count.clone();
+        let symbols = cx.graph.symbols();
+        let lanes = row_lanes(n.upper(symbols));
+        let vec = u32::from(n.divisor(symbols).is_multiple_of(4));
+        let mut step = StepBuilder::new();
+        let call = ReduceRows {
+            variant: ReduceRows::plain,
+            op: self.kind,
+            lanes,
+            vec,
+            slot_cols: 0,
+            rows: cx.arg(&rows),
+            n: cx.arg(&n),
+            x_row: cx.arg(&n),
+            count: cx.arg(&self.count),
+            slot_offset: Default::default(),
+            slot_row: Default::default(),
+            x: step.read(&self.x),
+            y: step.write(&self.y),
+            slots: Vec::new(),
+            holes: crate::rows::rounding(self.y.view.dtype, "epilogue")?,
+        };
+        self.dispatch(cx, step, call.into_call(), &threads(rows, lanes))
+    }
+
+    fn columns(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+        let kept = self.groups.extents(false);
+        let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
+        let outer = product(&kept[..kept.len().saturating_sub(1)]);
+        let symbols = cx.graph.symbols();
+        let vec = u32::from(inner.divisor(symbols) % 4 == 0);
+        let columns = inner.upper(symbols).div_ceil(4).next_power_of_two().clamp(1, 64) as u32;
+        let mut step = StepBuilder::new();
+        let call = ReduceColumns {
+            variant: ReduceColumns::plain,
+            op: self.kind,
+            columns,
+            vec,
+            outer: cx.arg(&outer),
+            red: cx.arg(&self.count),
+            inner: cx.arg(&inner),
+            x_outer: cx.arg(&(self.count.clone() * inner.clone())),
+            x_red: cx.arg(&inner),
+            count: cx.arg(&self.count),
+            slot_cols: 0,
+            slot_offset: Default::default(),
+            slot_outer: Default::default(),
+            slot_row: Default::default(),
+            x: step.read(&self.x),
+            y: step.write(&self.y),
+            slots: Vec::new(),
+            holes: crate::rows::rounding(self.y.view.dtype, "epilogue")?,
+        };
+        let groups = outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)));
+        self.dispatch(cx, step, call.into_call(), &groups)
+    }
+
+    fn strided(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+        let outputs = product(&self.groups.extents(false));
+        let lanes = lanes(self.count.upper(cx.graph.symbols())).max(1);
+        let (kept, kept_stride) = four(cx, &self.groups, false)?;
+        let (red, red_stride) = four(cx, &self.groups, true)?;
+        let mut step = StepBuilder::new();
+        let call = ReduceStrided {
+            variant: ReduceStrided::plain,
+            op: self.kind,
+            lanes,
+            outputs: cx.arg(&outputs),
+            n: cx.arg(&self.count),
+            count: cx.arg(&self.count),
+            x_offset: ArgValue::ZERO,
+            kept,
+            kept_stride,
+            red,
+            red_stride,
+            slot_offset: Default::default(),
+            slot_row: Default::default(),
+            x: step.read(&self.x),
+            y: step.write(&self.y),
+            slots: Vec::new(),
+            holes: crate::rows::rounding(self.y.view.dtype, "epilogue")?,
+        };
+        self.dispatch(cx, step, call.into_call(), &threads(outputs, lanes))
+    }
+
+    fn integers(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+        let dtype = self.x.view.dtype;
+        if dtype.arena_bytes() == 8 && !cx.target.features.int64 {
+            return super::host::lower(cx, self.id);
+        }
+        let element = match dtype {
+            DType::I8 | DType::I16 | DType::I32 => 0,
+            DType::I64 => 2,
+            DType::U64 => 3,
+            _ => 1,
+        };
+        // Bool takes part as 0 or 1 in a full word.
+        let bits = if dtype == DType::Bool { 1 } else { dtype.bits().min(32) };
+        let outputs = product(&self.groups.extents(false));
+        let lanes = lanes(self.count.upper(cx.graph.symbols())).max(1);
+        let (kept, kept_stride) = four(cx, &self.groups, false)?;
+        let (red, red_stride) = four(cx, &self.groups, true)?;
+        let mut step = StepBuilder::new();
+        let call = ReduceInt {
+            variant: ReduceInt::plain,
+            op: self.kind,
+            lanes,
+            kind: element,
+            bits,
+            outputs: cx.arg(&outputs),
+            n: cx.arg(&self.count),
+            count: cx.arg(&self.count),
+            x_offset: ArgValue::ZERO,
+            kept,
+            kept_stride,
+            red,
+            red_stride,
+            x: step.read(&self.x),
+            y: step.write(&self.y),
+            slots: Vec::new(),
+            holes: Vec::new(),
+        };
+        self.dispatch(cx, step, call.into_call(), &threads(outputs, lanes))
+    }
+
+    fn dispatch(
+        &self,
+        cx: &mut LowerCx<'_>,
+        step: StepBuilder,
+        call: KernelCall,
+        groups: &DimExpr,
+    ) -> LowerResult {
+        let grid = cx.grid(groups)?;
+        let meaning = node_meaning(cx, self.id)?;
+        step.dispatch(cx, call, grid, meaning);
+        Ok(())
+    }
+}
+
+/// Groups of 256 threads, so many threads for each result.
+fn threads(results: DimExpr, lanes: u32) -> DimExpr {
+    (results * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256))
 }
 
 /// Kept and reduced axes for the strided kernels, which take four of each, unused leading ones of extent 1.
@@ -150,92 +232,4 @@ fn four(cx: &mut LowerCx<'_>, groups: &Groups, reduced: bool) -> LowerResult<([A
         strides.insert(0, DimExpr::constant(0));
     }
     Ok((cx.args(&extents)?, cx.args(&strides)?))
-}
-
-fn strided(
-    cx: &mut LowerCx<'_>,
-    id: NodeId,
-    (x, y): (&Located, &Located),
-    groups: &Groups,
-    kind: u32,
-    count: &DimExpr,
-) -> LowerResult {
-    let outputs = product(&groups.extents(false));
-    let lanes = lanes(count.upper(cx.graph.symbols())).max(1);
-    let (kept, kept_stride) = four(cx, groups, false)?;
-    let (red, red_stride) = four(cx, groups, true)?;
-    let mut step = StepBuilder::new();
-    let call = ReduceStrided {
-        variant: ReduceStrided::plain,
-        op: kind,
-        lanes,
-        outputs: cx.arg(&outputs),
-        n: cx.arg(count),
-        count: cx.arg(count),
-        x_offset: ArgValue::ZERO,
-        kept,
-        kept_stride,
-        red,
-        red_stride,
-        slot_offset: Default::default(),
-        slot_row: Default::default(),
-        x: step.read(x),
-        y: step.write(y),
-        slots: Vec::new(),
-        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
-    };
-    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
-}
-
-fn integers(
-    cx: &mut LowerCx<'_>,
-    id: NodeId,
-    (x, y): (&Located, &Located),
-    groups: &Groups,
-    kind: u32,
-    count: &DimExpr,
-) -> LowerResult {
-    let dtype = x.view.dtype;
-    if dtype.arena_bytes() == 8 && !cx.target.features.int64 {
-        return super::host::lower(cx, id);
-    }
-    let element = match dtype {
-        DType::I8 | DType::I16 | DType::I32 => 0,
-        DType::I64 => 2,
-        DType::U64 => 3,
-        _ => 1,
-    };
-    // Bool takes part as 0 or 1 in a full word.
-    let bits = if dtype == DType::Bool { 1 } else { dtype.bits().min(32) };
-    let outputs = product(&groups.extents(false));
-    let lanes = lanes(count.upper(cx.graph.symbols())).max(1);
-    let (kept, kept_stride) = four(cx, groups, false)?;
-    let (red, red_stride) = four(cx, groups, true)?;
-    let mut step = StepBuilder::new();
-    let call = ReduceInt {
-        variant: ReduceInt::plain,
-        op: kind,
-        lanes,
-        kind: element,
-        bits,
-        outputs: cx.arg(&outputs),
-        n: cx.arg(count),
-        count: cx.arg(count),
-        x_offset: ArgValue::ZERO,
-        kept,
-        kept_stride,
-        red,
-        red_stride,
-        x: step.read(x),
-        y: step.write(y),
-        slots: Vec::new(),
-        holes: Vec::new(),
-    };
-    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
 }

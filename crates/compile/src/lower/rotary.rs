@@ -1,14 +1,14 @@
 //! Rotary position embedding.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
+use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Rotary, attention::AttentionLayout};
-use pumice_plan::Storage;
 use pumice_plan::kernel::ArgValue;
 use pumice_plan::kernels::rotary::{Rotary as Kernel, position, source};
-use pumice_types::{DType, DimExpr};
+use pumice_types::DimExpr;
 
 /// Batch, sequence, heads of a view in that layout, as (extent, stride).
 fn axes(at: &Located, layout: AttentionLayout) -> [(DimExpr, DimExpr); 3] {
@@ -24,8 +24,7 @@ impl Lower for Rotary {
         let node = cx.graph.node(id);
         let v = node.input(0).ok_or("it has no operand")?;
         let at = cx.at(v)?;
-        let words = at.view.storage == Storage::Arena || at.view.dtype == DType::F32;
-        let readable = words && at.view.strides[3].is(1);
+        let readable = at.view.is_words() && at.view.strides[3].is(1);
         let x = if readable { at } else { cx.dense(v)? };
         let y = cx.result(node.output())?;
         if y.view.shape.iter().any(|d| d.is(0)) {

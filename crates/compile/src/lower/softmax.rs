@@ -1,9 +1,10 @@
 //! Softmax and log-softmax.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, StepBuilder, node_meaning};
+use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::rows::Rows;
+use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::Softmax;

@@ -3,12 +3,34 @@
 //! Axes: an empty list is all of them, or none of them with `noop_with_empty_axes`. 16-bit floats accumulate in f32,
 //! integers in their own width (they wrap).
 
+use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
+
+/// A reduction whatever it combines with, as passes see it.
+pub trait Reduction {
+    /// The reduced axes as sorted indices into the axes of an operand of that rank.
+    fn axes(&self, rank: usize) -> Result<Vec<usize>, OpError>;
+
+    /// The same reduction over one axis.
+    fn over(&self, axis: usize, keepdims: bool) -> Op;
+}
+
+/// The op as a reduction, if it is one.
+pub fn as_reduction(op: &Op) -> Option<&dyn Reduction> {
+    match op {
+        Op::ReduceSum(r) => Some(r),
+        Op::ReduceMean(r) => Some(r),
+        Op::ReduceMax(r) => Some(r),
+        Op::ReduceMin(r) => Some(r),
+        Op::ReduceProd(r) => Some(r),
+        _ => None,
+    }
+}
 
 /// The reduced axes as sorted indices.
 pub fn reduced_axes(axes: &[i64], noop_with_empty_axes: bool, rank: usize) -> Result<Vec<usize>, OpError> {
@@ -172,6 +194,15 @@ macro_rules! reduction {
                     "no axes, no reduction", pumice_types::DType::F32, &[3, 5], &$fill,
                     &|g, x| g.apply($Name { axes: Vec::new(), keepdims: true, noop_with_empty_axes: true }, &[x])));
                 samples
+            }
+        }
+
+        impl $crate::ops::reduce::Reduction for $Name {
+            fn axes(&self, rank: usize) -> Result<Vec<usize>, $crate::error::OpError> {
+                $crate::ops::reduce::reduced_axes(&self.axes, self.noop_with_empty_axes, rank)
+            }
+            fn over(&self, axis: usize, keepdims: bool) -> $crate::Op {
+                $Name { axes: vec![axis as i64], keepdims, noop_with_empty_axes: false }.into()
             }
         }
 

@@ -14,9 +14,8 @@ use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
 use crate::rewrite::{Facts, Groups, cost};
 use pumice_ir::{Graph, NodeId, Patch};
+use pumice_types::slots;
 
-/// Slots of an elementwise kernel, operands and results.
-const SLOTS: usize = 12;
 /// Instructions of a body at most: it has no loop, and its values live in registers. A tanh is 68, a pow 184.
 const INSTRUCTIONS: usize = 512;
 
@@ -72,6 +71,6 @@ fn unites(graph: &Graph, facts: &Facts, groups: &mut Groups<'_>, a: usize, b: us
     let (a, b) = (groups.members(a).to_vec(), groups.members(b).to_vec());
     let mut both = [a.as_slice(), b.as_slice()].concat();
     both.sort_unstable();
-    let slots = operands(graph, &both).len() + escaping(graph, facts, &both).len();
-    slots <= SLOTS && groups.may_unite(&a, &b)
+    let bound = operands(graph, &both).len() + escaping(graph, facts, &both).len();
+    bound <= slots::ELEMENTWISE && groups.may_unite(&a, &b)
 }

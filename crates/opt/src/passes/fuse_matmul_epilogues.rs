@@ -14,10 +14,9 @@ use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
 use crate::rewrite::{Facts, Groups, cost};
 use pumice_ir::{Graph, NodeId, Op, Patch, ValueId};
+use pumice_types::slots;
 use std::collections::BTreeSet;
 
-/// Slots of a product's epilogue.
-const SLOTS: usize = 4;
 /// Instructions of an epilogue at most. Bias, exact GELU and residual are 94; rounding to f16 is 40 a node.
 const INSTRUCTIONS: usize = 512;
 
@@ -115,7 +114,7 @@ fn fitting<'r>(graph: &Graph, facts: &Facts, anchor: NodeId, region: &'r [NodeId
             !product.contains(v) || in_epilogue
         };
         let reads = operands(graph, nodes).iter().filter(|v| extra(v)).count();
-        reads + escaping(graph, facts, nodes).len().saturating_sub(1) <= SLOTS
+        reads + escaping(graph, facts, nodes).len().saturating_sub(1) <= slots::PRODUCT
     };
     &region[..(1..=region.len()).rev().find(serves).unwrap_or(1)]
 }

@@ -10,9 +10,10 @@
 
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{fuse, operands};
-use crate::rewrite::norm::{SLOTS, is_addition, normalized};
+use crate::rewrite::norm::{is_addition, normalized};
 use crate::rewrite::{Facts, Groups};
 use pumice_ir::{Graph, NodeId, Patch, ValueId};
+use pumice_types::slots;
 
 /// One patch for every norm that takes an addition in.
 pub fn fuse_residual_norms(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
@@ -62,8 +63,8 @@ fn additions(
         let sums: Vec<NodeId> = more.iter().copied().filter(|&n| n != norm).collect();
         let added = operands(graph, &sums);
         let whole = added.iter().any(|&v| graph.ty(v).shape == graph.ty(sum).shape);
-        let slots = added.len().saturating_sub(1) + stored;
-        if whole && slots <= SLOTS && groups.may_unite(&[id], &nodes) {
+        let bound = added.len().saturating_sub(1) + stored;
+        if whole && bound <= slots::NORM && groups.may_unite(&[id], &nodes) {
             nodes = more;
             open.extend(graph.node(id).operands());
         }

@@ -9,12 +9,11 @@
 //! [`Advice`](crate::Advice) finds fast enough. The order of summation changes, so values agree within the tolerance of
 //! MatMul.
 
-use crate::advice::ProductExtents;
 use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, norm};
 use pumice_ir::ops::{Add, MatMul, Reshape, Slice, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, ProductExtents};
 
 /// Numbers of parts that are considered.
 const PARTS: [u64; 7] = [2, 3, 4, 6, 8, 12, 16];

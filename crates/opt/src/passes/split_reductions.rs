@@ -15,15 +15,12 @@
 //! vary among the reduced ones, no elements, and several rows that no number divides (their first parts are not dense,
 //! and kernels want them so). How many parts pay, kernels know ([`Advice`](crate::Advice)).
 
-use crate::advice::ReductionExtents;
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;
-use pumice_ir::ops::reduce::reduced_axes;
-use pumice_ir::ops::{
-    Add, Affine, Max, Min, Mul, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reshape, Slice,
-};
+use pumice_ir::ops::reduce::{Reduction, as_reduction};
+use pumice_ir::ops::{Add, Affine, Max, Min, Mul, Reshape, Slice};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use pumice_types::{DType, DimExpr, SymbolTable};
+use pumice_types::{DType, DimExpr, ReductionExtents, SymbolTable};
 
 /// One patch for every reduction that is cut.
 pub fn split_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
@@ -36,6 +33,7 @@ pub fn split_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
 struct Cut<'g> {
     id: NodeId,
     op: &'g Op,
+    reduction: &'g dyn Reduction,
     x: ValueId,
     /// Extents of the operand.
     shape: &'g [DimExpr],
@@ -57,14 +55,14 @@ struct Parts {
 
 impl<'g> Cut<'g> {
     fn of(graph: &'g Graph, cx: &PassCx<'_>, id: NodeId, node: &'g Node) -> Option<Cut<'g>> {
-        let (axes, noop) = attributes(&node.op)?;
+        let reduction = as_reduction(&node.op)?;
         let x = node.input(0)?;
         let ty = graph.ty(x);
         if ty.dtype != DType::F32 {
             return None;
         }
         let shape = &ty.shape[..];
-        let mut axes = reduced_axes(axes, noop, shape.len()).ok()?;
+        let mut axes = reduction.axes(shape.len()).ok()?;
         axes.retain(|&a| !shape[a].is(1));
         let (first, last) = (*axes.first()?, *axes.last()?);
         let together = (first..=last).all(|a| shape[a].is(1) || axes.contains(&a));
@@ -79,7 +77,17 @@ impl<'g> Cut<'g> {
         let parts = parts(reduced, wanted, inner == 1)?;
         let divided = parts.count * parts.len == reduced;
         let single = shape[..first].iter().all(|d| d.is(1));
-        (divided || single).then_some(Cut { id, op: &node.op, x, shape, first, last, reduced, parts })
+        (divided || single).then_some(Cut {
+            id,
+            op: &node.op,
+            reduction,
+            x,
+            shape,
+            first,
+            last,
+            reduced,
+            parts,
+        })
     }
 
     fn patch(&self, graph: &Graph) -> Patch {
@@ -127,7 +135,7 @@ impl<'g> Cut<'g> {
         between[within - self.first] = self.parts.len.into();
         let shape = [&self.shape[..self.first], &between, &self.shape[self.last + 1..]].concat();
         let parts = patch.add(Reshape { shape }, format!("{name}.parts"), &[x]);
-        let of_parts = patch.add(over(self.op, within, !single), format!("{name}.of_parts"), &[parts]);
+        let of_parts = patch.add(self.reduction.over(within, !single), format!("{name}.of_parts"), &[parts]);
         patch.add(self.op.clone(), result, &[of_parts])
     }
 
@@ -154,30 +162,6 @@ impl<'g> Cut<'g> {
 /// Product of upper bounds.
 fn upper(shape: &[DimExpr], symbols: &SymbolTable) -> u64 {
     shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)))
-}
-
-/// Axes and `noop_with_empty_axes` of a reduction that can be cut.
-fn attributes(op: &Op) -> Option<(&[i64], bool)> {
-    match op {
-        Op::ReduceSum(r) => Some((&r.axes, r.noop_with_empty_axes)),
-        Op::ReduceMean(r) => Some((&r.axes, r.noop_with_empty_axes)),
-        Op::ReduceMax(r) => Some((&r.axes, r.noop_with_empty_axes)),
-        Op::ReduceMin(r) => Some((&r.axes, r.noop_with_empty_axes)),
-        Op::ReduceProd(r) => Some((&r.axes, r.noop_with_empty_axes)),
-        _ => None,
-    }
-}
-
-/// The same reduction over one axis.
-fn over(op: &Op, axis: usize, keepdims: bool) -> Op {
-    let (axes, noop_with_empty_axes) = (vec![axis as i64], false);
-    match op {
-        Op::ReduceMean(_) => ReduceMean { axes, keepdims, noop_with_empty_axes }.into(),
-        Op::ReduceMax(_) => ReduceMax { axes, keepdims, noop_with_empty_axes }.into(),
-        Op::ReduceMin(_) => ReduceMin { axes, keepdims, noop_with_empty_axes }.into(),
-        Op::ReduceProd(_) => ReduceProd { axes, keepdims, noop_with_empty_axes }.into(),
-        _ => ReduceSum { axes, keepdims, noop_with_empty_axes }.into(),
-    }
 }
 
 /// About `wanted` parts (half to twice as many) of n elements: the number nearest to it that divides n, among those with

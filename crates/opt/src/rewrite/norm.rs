@@ -4,10 +4,7 @@ use super::Facts;
 use super::fuse::is_immediate;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::{Graph, NodeId, Op, ValueId};
-use pumice_types::DimExpr;
-
-/// Slots of a norm kernel: what is added to its operand, and the sum where it is stored.
-pub const SLOTS: usize = 8;
+use pumice_types::{DimExpr, slots};
 
 /// The value that a node normalizes over its last axis, if it is a norm that can take additions in.
 pub fn normalized(graph: &Graph, facts: &Facts, id: NodeId) -> Option<ValueId> {
@@ -40,7 +37,7 @@ pub fn room(graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize> {
     loop {
         if facts.users(at).iter().any(|&user| normalized(graph, facts, user) == Some(at)) {
             let stored = usize::from(facts.only_user(at).is_none());
-            return (SLOTS + 1).checked_sub(others + stored).filter(|&room| room > 1);
+            return (slots::NORM + 1).checked_sub(others + stored).filter(|&room| room > 1);
         }
         let user = facts.only_user(at)?;
         if graph.ty(graph.node(user).outputs.first().copied()?) != ty || !is_addition(graph, facts, user, at)

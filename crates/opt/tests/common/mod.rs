@@ -5,9 +5,8 @@
 use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, Sample, verify};
-use pumice_opt::advice::{ProductExtents, ReductionExtents};
 use pumice_opt::{Advice, NoAdvice, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
-use pumice_types::Target;
+use pumice_types::{ProductExtents, ReductionExtents, Target};
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]

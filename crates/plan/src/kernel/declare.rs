@@ -110,6 +110,15 @@ macro_rules! kernel {
     };
 }
 
+/// Stops the build where a family's kernels do not have that many slots, on which passes and lowering count.
+pub const fn have_slots(family: &[super::KernelDecl], slots: usize) {
+    let mut i = 0;
+    while i < family.len() {
+        assert!(family[i].slots as usize == slots, "a kernel has another number of slots than its family");
+        i += 1;
+    }
+}
+
 /// Whether a variant name says that it is a plain twin.
 pub const fn is_plain(name: &str) -> bool {
     let (name, plain) = (name.as_bytes(), b"plain");

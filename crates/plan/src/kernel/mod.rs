@@ -15,6 +15,7 @@ pub use call::{
     ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, IntoOperand, KernelCall, KernelName, Typed,
     UseIndex,
 };
+pub use declare::have_slots;
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
 
 /// Specialization constant of the branch that keeps hole functions alive; false in every pipeline.

@@ -7,9 +7,8 @@
 
 use crate::kernel;
 use crate::kernel::{KernelDecl, SlotKind};
+use pumice_types::slots;
 
-/// Slots of an elementwise kernel.
-pub const MAX_SLOTS: usize = 12;
 /// Axes of a strided elementwise kernel, after collapsing.
 pub const MAX_RANK: usize = 8;
 /// Threads of a group.
@@ -18,6 +17,8 @@ pub const THREADS: u32 = 256;
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
     &[ElementwiseFlat::DECL, ElementwiseStrided::DECL, ElementwiseStrided4::DECL];
+
+const _: () = crate::kernel::have_slots(DECLS, slots::ELEMENTWISE);
 
 kernel! {
     /// body(g) for each group `g` of four consecutive elements below `n`.
@@ -72,9 +73,9 @@ kernel! {
 }
 
 /// `kinds0` and `kinds1` for these slots.
-pub fn kinds(slots: &[SlotKind]) -> (u32, u32) {
+pub fn kinds(kinds: &[SlotKind]) -> (u32, u32) {
     let mut words = [0u32; 2];
-    for (i, kind) in slots.iter().enumerate().take(MAX_SLOTS) {
+    for (i, kind) in kinds.iter().enumerate().take(slots::ELEMENTWISE) {
         words[i / 8] |= (*kind as u32) << (4 * (i % 8));
     }
     (words[0], words[1])

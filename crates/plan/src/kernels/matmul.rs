@@ -4,11 +4,13 @@
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use pumice_types::Target;
+use pumice_types::{ProductExtents, Target, slots};
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
     &[MatmulF32::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
+
+const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
 macro_rules! product {
@@ -162,23 +164,6 @@ pub struct Choice {
     pub scalar: bool,
 }
 
-/// A product, at the upper bounds of its extents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Product {
-    /// Rows.
-    pub m: u64,
-    /// Columns.
-    pub n: u64,
-    /// Terms of a sum.
-    pub k: u64,
-    /// Matrices.
-    pub batches: u64,
-    /// Whether neighbours of the right operand are neighbours along k (a weight of [n, k]).
-    pub b_along_k: bool,
-    /// Whether the right operand is stored as f32 words.
-    pub b_words: bool,
-}
-
 /// One tile size: time of a step of 16 k for one group that has a compute unit to itself, and for each of many, in
 /// microseconds on the H200 (2026-11-21). `alone` of the 64 x 64 tile is measured with warm caches and raised by a quarter.
 struct Tile {
@@ -250,8 +235,13 @@ const TILES: [Tile; 5] = [
 const FEW_ROWS: u64 = 8;
 
 /// The form for a product on a target.
-pub fn choose(product: &Product, target: &Target) -> Choice {
-    let p = Product { m: product.m.max(1), n: product.n.max(1), batches: product.batches.max(1), ..*product };
+pub fn choose(product: &ProductExtents, target: &Target) -> Choice {
+    let p = ProductExtents {
+        m: product.m.max(1),
+        n: product.n.max(1),
+        batches: product.batches.max(1),
+        ..*product
+    };
     if target.features.cpu {
         return lanes(&p);
     }
@@ -265,7 +255,7 @@ pub fn choose(product: &Product, target: &Target) -> Choice {
     tiles(&p, target, units).1
 }
 
-fn lanes(p: &Product) -> Choice {
+fn lanes(p: &ProductExtents) -> Choice {
     let (variant, rows, columns) = if p.m <= 2 {
         (MatmulF32Lanes::plain_row, 1, 32)
     } else if p.m < 16 || p.n < 64 || p.m * p.n * p.batches * p.k.max(1) < 1 << 21 {
@@ -285,7 +275,7 @@ fn row_class(m: u64) -> (usize, u64) {
     }
 }
 
-fn few_rows(p: &Product, units: u64) -> Choice {
+fn few_rows(p: &ProductExtents, units: u64) -> Choice {
     let (at, rows) = row_class(p.m);
     if p.b_along_k {
         let words = [MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8];
@@ -300,12 +290,12 @@ fn few_rows(p: &Product, units: u64) -> Choice {
 }
 
 /// Groups of a product of few rows, with eight quads of columns each where they are summed.
-fn few_row_groups(p: &Product) -> u64 {
+fn few_row_groups(p: &ProductExtents) -> u64 {
     let columns = if p.b_along_k { 4 } else { 32 };
     p.m.div_ceil(row_class(p.m).1) * p.batches * p.n.div_ceil(columns)
 }
 
-fn sixteen_rows(p: &Product, units: u64) -> Choice {
+fn sixteen_rows(p: &ProductExtents, units: u64) -> Choice {
     let groups = p.n.div_ceil(64) * p.batches;
     if groups < units && p.k >= 512 {
         return few_rows(p, units);
@@ -315,7 +305,7 @@ fn sixteen_rows(p: &Product, units: u64) -> Choice {
 }
 
 /// The fastest tile, with its time in microseconds besides what every product takes.
-fn tiles(p: &Product, target: &Target, units: u64) -> (f64, Choice) {
+fn tiles(p: &ProductExtents, target: &Target, units: u64) -> (f64, Choice) {
     let mut best = (f64::INFINITY, of_tile(&TILES[0], p.b_words));
     let fits =
         |t: &&Tile| t.shared <= target.limits.max_shared_memory.0 && (t.step == 16 || p.k >= 2 * t.step);
@@ -345,9 +335,14 @@ fn of_tile(tile: &Tile, b_words: bool) -> Choice {
 
 /// Into which of these numbers of parts the k of a product is best cut (split-K): the parts are as many products side by
 /// side, added where they are read (`merged`) or by a step of its own. `allowed` ascends, begins with 1 and divides k.
-pub fn parts(product: &Product, allowed: &[u64], merged: bool, target: &Target) -> u64 {
+pub fn parts(product: &ProductExtents, allowed: &[u64], merged: bool, target: &Target) -> u64 {
     let units = u64::from(target.tuning.compute_units.max(1));
-    let p = Product { m: product.m.max(1), n: product.n.max(1), batches: product.batches.max(1), ..*product };
+    let p = ProductExtents {
+        m: product.m.max(1),
+        n: product.n.max(1),
+        batches: product.batches.max(1),
+        ..*product
+    };
     // On a CPU two or four groups are enough, and a part costs a pass over memory.
     if target.features.cpu {
         return 1;
@@ -356,7 +351,7 @@ pub fn parts(product: &Product, allowed: &[u64], merged: bool, target: &Target) 
         return few_row_parts(&p, allowed, merged, units);
     }
     let time = |s: u64| {
-        let part = Product { k: p.k / s, batches: p.batches * s, ..p };
+        let part = ProductExtents { k: p.k / s, batches: p.batches * s, ..p };
         let bytes = 4.0 * (p.m * p.n * p.batches * 2 * (s - 1)) as f64 / target.tuning.bytes_per_us;
         let merge = if merged || s == 1 { 0.0 } else { target.tuning.level_us + 1.0 };
         tiles(&part, target, units).0 + bytes + merge
@@ -368,7 +363,7 @@ pub fn parts(product: &Product, allowed: &[u64], merged: bool, target: &Target) 
 }
 
 /// The fewest parts that keep the compute units busy, each with enough terms to be worth a group.
-fn few_row_parts(p: &Product, allowed: &[u64], merged: bool, units: u64) -> u64 {
+fn few_row_parts(p: &ProductExtents, allowed: &[u64], merged: bool, units: u64) -> u64 {
     let (groups, wanted, terms) = match (p.m <= FEW_ROWS, p.b_along_k) {
         (true, true) => (few_row_groups(p), units, 2048),
         (true, false) => (few_row_groups(p), 4 * units, 256),
@@ -387,8 +382,8 @@ fn few_row_parts(p: &Product, allowed: &[u64], merged: bool, units: u64) -> u64 
 mod tests {
     use super::*;
 
-    fn product(m: u64, n: u64, k: u64) -> Product {
-        Product { m, n, k, batches: 1, b_along_k: true, b_words: true }
+    fn product(m: u64, n: u64, k: u64) -> ProductExtents {
+        ProductExtents { m, n, k, batches: 1, b_along_k: true, b_words: true }
     }
 
     fn pick(m: u64, n: u64, k: u64) -> &'static str {
@@ -426,7 +421,7 @@ mod tests {
         assert_eq!(cut(16, 4096, 4096, true), 6);
         assert_eq!(cut(1, 4096, 14336, true), 1);
         assert_eq!(parts(&product(128, 384, 1536), &[1, 2, 4], true, &Target::lavapipe()), 1);
-        let columns = Product { b_along_k: false, ..product(1, 4096, 14336) };
+        let columns = ProductExtents { b_along_k: false, ..product(1, 4096, 14336) };
         assert_eq!(parts(&columns, &[1, 2, 4, 8], false, &Target::h200()), 8);
     }
 
@@ -445,7 +440,7 @@ mod tests {
             for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
                 for n in [1, 7, 64, 384, 4096] {
                     for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
-                        let p = Product { m, n, k, batches: 1, b_along_k, b_words };
+                        let p = ProductExtents { m, n, k, batches: 1, b_along_k, b_words };
                         agrees(&choose(&p, &target), &p);
                     }
                 }
@@ -453,7 +448,7 @@ mod tests {
         }
     }
 
-    fn agrees(c: &Choice, p: &Product) {
+    fn agrees(c: &Choice, p: &ProductExtents) {
         let (decl, rows, columns) = match c.class {
             Class::Tile => (MatmulF32::DECL, "BM", "BN"),
             Class::Lanes => (MatmulF32Lanes::DECL, "MR", "NQ"),

@@ -5,9 +5,12 @@
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
+use pumice_types::slots;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[LayerNorm::DECL, RmsNorm::DECL];
+
+const _: () = crate::kernel::have_slots(DECLS, slots::NORM);
 
 kernel! {
     /// y[r, c] = epilogue((v - mean_r) / sqrt(var_r + eps) * gamma[c] + beta[c]), v = load(x[r, c]).

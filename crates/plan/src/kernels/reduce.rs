@@ -6,7 +6,7 @@
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use pumice_types::Target;
+use pumice_types::{ReductionExtents, Target};
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
@@ -113,7 +113,7 @@ kernel! {
 /// Variant and `lanes` of `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: `fast` on
 /// GPUs where groups of 256 threads would keep less than a quarter of the compute units' threads busy, and a thread of
 /// 1024 has a load of four words at least.
-pub fn arg_threads(outputs: u64, n: u64, target: &pumice_types::Target) -> (&'static str, u32) {
+pub fn arg_threads(outputs: u64, n: u64, target: &Target) -> (&'static str, u32) {
     let large_groups = target.limits.max_workgroup_invocations >= 1024 && !target.features.cpu;
     if large_groups && n >= 4096 && outputs <= u64::from(target.tuning.compute_units) {
         return (ArgReduce::fast, 1024);
@@ -132,12 +132,13 @@ pub fn row_lanes(n: u64) -> u32 {
     n.div_ceil(16).next_power_of_two().clamp(8, 256) as u32
 }
 
-/// Into about how many parts a reduction \[outer, red, inner\] to \[outer, inner\] is best cut, each part reduced by
+/// Into about how many parts a reduction is best cut, each part reduced by
 /// groups of its own and the results in a second step; 1 where one step is better. Four groups for every compute unit,
 /// each with 4096 elements of a row or 64 rows of columns at least; on a CPU two groups for every core, each with 2^17
 /// elements. Lavapipe, two cores, 2026-11-22: a row of 2^20 in 5.3 ms, in four parts 2.8 ms; 4096 rows of 128 columns
 /// 2.7 and 1.5 ms; a row of 2^17 in 0.67 ms, in four parts 0.75 ms.
-pub fn parts(outer: u64, red: u64, inner: u64, target: &Target) -> u64 {
+pub fn parts(reduction: &ReductionExtents, target: &Target) -> u64 {
+    let ReductionExtents { outer, reduced, inner } = *reduction;
     let cpu = target.features.cpu;
     let units = u64::from(target.tuning.compute_units.max(1)) * if cpu { 2 } else { 4 };
     let (blocks, least) = match (inner <= 1, cpu) {
@@ -147,7 +148,7 @@ pub fn parts(outer: u64, red: u64, inner: u64, target: &Target) -> u64 {
         (false, true) => (inner.div_ceil(128), (1 << 17) / inner.min(128)),
     };
     let groups = outer.max(1).saturating_mul(blocks);
-    let wanted = units.div_ceil(groups).min(red / least);
+    let wanted = units.div_ceil(groups).min(reduced / least);
     if wanted < 2 { 1 } else { wanted }
 }
 
@@ -155,8 +156,8 @@ pub fn parts(outer: u64, red: u64, inner: u64, target: &Target) -> u64 {
 mod tests {
     use super::*;
 
-    fn cut(outer: u64, red: u64, inner: u64) -> u64 {
-        parts(outer, red, inner, &Target::h200())
+    fn cut(outer: u64, reduced: u64, inner: u64) -> u64 {
+        parts(&ReductionExtents { outer, reduced, inner }, &Target::h200())
     }
 
     #[test]
@@ -183,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_cpu_gets_few_large_parts() {
-        let cut = |outer, red, inner| parts(outer, red, inner, &Target::lavapipe());
+        let cut =
+            |outer, reduced, inner| parts(&ReductionExtents { outer, reduced, inner }, &Target::lavapipe());
         assert_eq!((cut(1, 1 << 20, 1), cut(1, 1 << 17, 1), cut(2, 1 << 20, 1)), (4, 1, 2));
         assert_eq!((cut(4, 1 << 20, 1), cut(1, 4096, 128), cut(1, 4096, 1024)), (1, 4, 1));
     }

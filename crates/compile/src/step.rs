@@ -1,0 +1,133 @@
+//! A step while a lowering puts it together.
+//!
+//! In: operands and results as they lie, in the order of the kernel's operands; inputs and outputs of the meaning in the
+//! order of the graph's. Out: a draft step with its cost.
+
+use crate::cx::{LowerCx, float_storage};
+use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
+use pumice_plan::kernel::{ArgValue, KernelCall, Typed, UseIndex};
+use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
+use pumice_types::{Bytes, DType};
+use std::sync::Arc;
+
+/// A step under construction: uses in the order of the kernel's operands, meaning in the order of the graph's.
+pub struct StepBuilder {
+    uses: Vec<DraftUse>,
+    inputs: Vec<u16>,
+    outputs: Vec<u16>,
+    status: Option<u32>,
+    flops: u64,
+}
+
+impl StepBuilder {
+    /// An empty step.
+    pub fn new() -> StepBuilder {
+        StepBuilder { uses: Vec::new(), inputs: Vec::new(), outputs: Vec::new(), status: None, flops: 0 }
+    }
+
+    /// A use that the meaning does not mention.
+    pub fn touch(&mut self, at: &Located, access: Access) -> UseIndex {
+        self.uses.push(DraftUse { content: at.content, part: at.part, access, view: at.view.clone() });
+        UseIndex(self.uses.len() as u16 - 1)
+    }
+
+    /// The next input of the meaning.
+    pub fn read(&mut self, at: &Located) -> UseIndex {
+        let i = self.touch(at, Access::ShaderRead);
+        self.inputs.push(i.0);
+        i
+    }
+
+    /// The next input of the meaning is a use that is already there.
+    pub fn read_again(&mut self, i: UseIndex) {
+        self.inputs.push(i.0);
+    }
+
+    /// A read of a float operand as it is stored.
+    pub fn read_typed(&mut self, at: &Located) -> Typed {
+        let i = self.read(at);
+        Typed { at: i, storage: float_storage(&at.view) }
+    }
+
+    /// The next output of the meaning.
+    pub fn write(&mut self, at: &Located) -> UseIndex {
+        let i = self.touch(at, Access::ShaderWrite);
+        self.outputs.push(i.0);
+        i
+    }
+
+    /// The next output of the meaning is a use that is already there.
+    pub fn wrote(&mut self, i: UseIndex) {
+        self.outputs.push(i.0);
+    }
+
+    /// The next output of the meaning, written by the host.
+    pub fn write_host(&mut self, at: &Located) -> UseIndex {
+        let i = self.touch(at, Access::HostWrite);
+        self.outputs.push(i.0);
+        i
+    }
+
+    /// The status block, for the op of that number.
+    pub fn status(&mut self, cx: &LowerCx<'_>, op: u32) -> UseIndex {
+        self.status = Some(op);
+        let at = cx.status();
+        self.touch(&at, Access::StatusAtomic)
+    }
+
+    /// The status block as an operand that the kernel will not touch.
+    pub fn status_unused(&mut self, cx: &LowerCx<'_>) -> UseIndex {
+        let at = cx.status();
+        self.touch(&at, Access::StatusAtomic)
+    }
+
+    /// Arithmetic of a matrix product at the upper bounds.
+    pub fn flops(&mut self, flops: u64) {
+        self.flops = flops;
+    }
+
+    /// The finished kernel step. The frame is a use where an argument or the grid lies in it.
+    pub fn dispatch(mut self, cx: &mut LowerCx<'_>, call: KernelCall, grid: Grid, graph: Arc<str>) {
+        let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
+        let indirect = matches!(grid, Grid::Frame { .. });
+        let words = View::dense(DType::U32, Storage::Arena, &[]);
+        let frame = Located { content: cx.frame_content(), part: None, view: words };
+        if varies {
+            self.touch(&frame, Access::ShaderRead);
+        }
+        if indirect {
+            self.touch(&frame, Access::IndirectRead);
+        }
+        self.finish(cx, StepKind::Dispatch { call, grid }, graph);
+    }
+
+    /// The finished step of any kind.
+    pub fn finish(self, cx: &mut LowerCx<'_>, kind: StepKind, graph: Arc<str>) {
+        let mut seen: Vec<DraftContent> = Vec::new();
+        let mut bytes = 0u64;
+        for u in &self.uses {
+            let counted =
+                matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
+            if counted && (u.access.writes() || !seen.contains(&u.content)) {
+                seen.push(u.content);
+                bytes = bytes
+                    .saturating_add(cx.upper_bytes(u.view.dtype, u.view.storage, &u.view.shape).unwrap_or(0));
+            }
+        }
+        let meaning = Meaning { graph, inputs: self.inputs, outputs: self.outputs, status: self.status };
+        let origin = cx.origin();
+        cx.push(DraftStep {
+            kind,
+            uses: self.uses,
+            origin,
+            meaning,
+            cost: Cost { bytes: Bytes(bytes), flops: self.flops },
+        });
+    }
+}
+
+impl Default for StepBuilder {
+    fn default() -> StepBuilder {
+        StepBuilder::new()
+    }
+}

@@ -1,0 +1,30 @@
+//! Sizes of matrix products and reductions at the upper bounds of their symbols: what passes ask about and kernels
+//! choose by.
+
+/// A matrix product \[m, k\] x \[k, n\], once for every batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProductExtents {
+    /// Rows of the result; broadcast batches that the right operand does not have count as rows.
+    pub m: u64,
+    /// Columns of the result.
+    pub n: u64,
+    /// Terms of each sum.
+    pub k: u64,
+    /// Matrices.
+    pub batches: u64,
+    /// Whether neighbours of the right operand are neighbours along k (a weight of \[n, k\]).
+    pub b_along_k: bool,
+    /// Whether the right operand is stored as f32 words.
+    pub b_words: bool,
+}
+
+/// A reduction of \[outer, reduced, inner\] to \[outer, inner\].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReductionExtents {
+    /// Results along the axes before the reduced ones.
+    pub outer: u64,
+    /// Elements that make one result.
+    pub reduced: u64,
+    /// Results along the axes behind the reduced ones.
+    pub inner: u64,
+}
