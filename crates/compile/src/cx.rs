@@ -61,8 +61,13 @@ pub struct LowerCx<'g> {
 }
 
 impl<'g> LowerCx<'g> {
-    /// Nothing lowered yet.
-    pub fn new(graph: &'g Graph, target: &'g Target, constants: Constants) -> LowerCx<'g> {
+    /// Nothing lowered yet. `status_ops` are the names that earlier ranges gave the status block: all ranges share them.
+    pub fn new(
+        graph: &'g Graph,
+        target: &'g Target,
+        constants: Constants,
+        status_ops: Vec<String>,
+    ) -> LowerCx<'g> {
         let mut draft = Draft::default();
         // Sizes of frame and status are known at the end; spans are fixed then.
         let frame_content = draft.add("frame", Home::Frame, DType::U32, &[], 0);
@@ -72,7 +77,7 @@ impl<'g> LowerCx<'g> {
             target,
             draft,
             frame: Frame::default(),
-            status_ops: Vec::new(),
+            status_ops,
             checks: Vec::new(),
             hidden: Vec::new(),
             constants,

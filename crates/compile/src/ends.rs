@@ -121,19 +121,18 @@ fn rows(
 }
 
 /// A step before everything that may raise a flag: flags 0, positions 0xFFFFFFFF.
-pub fn reset_status(cx: &mut LowerCx<'_>) -> LowerResult {
-    if cx.status_ops.is_empty() {
-        return Ok(());
+pub fn reset_status(draft: &mut Draft, status: Located, ops: u32) {
+    if ops == 0 {
+        return;
     }
-    let status = cx.status();
     let call = StatusReset {
         variant: StatusReset::plain,
-        ops: ArgValue::U32(cx.status_ops.len() as u32),
+        ops: ArgValue::U32(ops),
         block: UseIndex(0),
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let groups = (cx.status_ops.len() as u32 + 1).div_ceil(256);
+    let groups = (ops + 1).div_ceil(256);
     let reset = DraftStep {
         kind: StepKind::Dispatch { call: call.into_call(), grid: Grid::Static([groups, 1, 1]) },
         uses: vec![DraftUse {
@@ -146,8 +145,7 @@ pub fn reset_status(cx: &mut LowerCx<'_>) -> LowerResult {
         meaning: Meaning::none(),
         cost: Cost::default(),
     };
-    cx.draft.steps.insert(0, reset);
-    Ok(())
+    draft.steps.insert(0, reset);
 }
 
 /// The last step: scalars that advance, and every frame word that depends on them.

@@ -34,7 +34,7 @@ pub use pumice_opt::OptOptions;
 
 use advice::Kernels;
 use cx::{Constants, LowerCx};
-use draft::Draft;
+use draft::{Draft, Located};
 use layout::{Layout, region};
 use load::Loads;
 use program::{PlaceCx, Placed};
@@ -68,8 +68,10 @@ pub fn compile(
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
     let hidden = layout.graph_constants();
     let mut drafts = Vec::new();
+    let mut status_ops = Vec::new();
     for (graph, slots) in graphs.iter().zip(constants) {
-        let mut low = lower_range(graph, target, Constants { slots, hidden })?;
+        let mut low = lower_range(graph, target, Constants { slots, hidden }, status_ops)?;
+        status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target)?;
@@ -77,10 +79,11 @@ pub fn compile(
         drafts.push((low, derived));
     }
     let load = place_load(&loads, &layout, target, options)?;
-    let mut sizes = Sizes::default();
-    let status_ops = drafts.first().map_or(Vec::new(), |(low, _): &(Lowered, _)| low.status_ops.clone());
+    let mut sizes = Sizes { status: 4 * (1 + status_ops.len() as u64), ..Sizes::default() };
     let mut runs = Vec::new();
-    for ((low, derived), symbols) in drafts.into_iter().zip(&ranges) {
+    for ((mut low, derived), symbols) in drafts.into_iter().zip(&ranges) {
+        // Only now are all names known that a run's status is read by.
+        ends::reset_status(&mut low.draft, low.status.clone(), status_ops.len() as u32);
         runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
     }
     let (weights, states) = layout.sizes();
@@ -116,13 +119,19 @@ fn pass_error(e: pumice_opt::OptError) -> CompileError {
 struct Lowered {
     draft: Draft,
     frame: pumice_plan::Frame,
+    status: Located,
     status_ops: Vec<String>,
     checks: Vec<RunCheck>,
     hidden: Vec<pumice_types::Tensor>,
 }
 
-fn lower_range(graph: &Graph, target: &Target, constants: Constants) -> Result<Lowered, CompileError> {
-    let mut cx = LowerCx::new(graph, target, constants);
+fn lower_range(
+    graph: &Graph,
+    target: &Target,
+    constants: Constants,
+    status_ops: Vec<String>,
+) -> Result<Lowered, CompileError> {
+    let mut cx = LowerCx::new(graph, target, constants, status_ops);
     let mut refused = Vec::new();
     for (id, node) in graph.nodes() {
         cx.begin(id);
@@ -141,12 +150,13 @@ fn lower_range(graph: &Graph, target: &Target, constants: Constants) -> Result<L
     cx.draft.states = ends::final_states(&cx).map_err(defect)?;
     ends::feeds(&mut cx).map_err(|r| CompileError::Options(r.0))?;
     ends::outputs(&mut cx).map_err(defect)?;
-    ends::reset_status(&mut cx).map_err(defect)?;
     ends::advance(&mut cx).map_err(defect)?;
     for c in graph.constraints() {
         cx.checks.push(RunCheck { value: c.difference.clone(), min: 0, max: 0, what: c.what.clone() });
     }
+    let status = cx.status();
     Ok(Lowered {
+        status,
         draft: cx.draft,
         frame: cx.frame,
         status_ops: cx.status_ops,
@@ -167,7 +177,7 @@ fn place_load(
     Ok(placed.program)
 }
 
-/// Region sizes that the runs decide: the largest of any.
+/// Region sizes that the runs decide: the largest of any. The status block has room for every name.
 #[derive(Default)]
 struct Sizes {
     scratch: u64,
@@ -189,7 +199,7 @@ fn place_run(
     sizes: &mut Sizes,
 ) -> Result<Run, CompileError> {
     let frame_bytes = 4 * low.frame.len_words().max(1);
-    let status_bytes = 4 * (1 + low.status_ops.len() as u64);
+    let status_bytes = sizes.status;
     let cx = PlaceCx { layout, derived, frame_bytes, status_bytes, target, options };
     let mut io = layout.run_io();
     let Placed { program, scratch, scratch_lower_bound, barriers_unlimited } =
@@ -199,7 +209,6 @@ fn place_run(
     sizes.io_in = sizes.io_in.max(io_in);
     sizes.io_out = sizes.io_out.max(io_out);
     sizes.frame = sizes.frame.max(frame_bytes);
-    sizes.status = sizes.status.max(status_bytes);
     let stats = Stats {
         steps: program.steps.len() as u32,
         levels: program.levels.len() as u32,

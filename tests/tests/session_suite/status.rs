@@ -1,14 +1,20 @@
 //! What ops report: a run that met an index out of range or a full state says so, names the op, and did end.
 
 use crate::common::*;
+use pumice_compile::Options;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
 use pumice_plan::kernel::status;
-use pumice_runtime::{OnStatus, RunOptions, RuntimeError, Session};
+use pumice_runtime::{OnStatus, RunOptions, RunStatus, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{DimExpr, TensorView};
 
-on_every_device!(the_op_and_the_place_are_named, states_that_are_full, of_several_replays);
+on_every_device!(
+    the_op_and_the_place_are_named,
+    specializations_share_the_names,
+    states_that_are_full,
+    of_several_replays,
+);
 
 /// Rows of a table by ids, and the quotient of two integers.
 fn lookup() -> Graph {
@@ -65,6 +71,33 @@ fn the_op_and_the_place_are_named(lab: &Lab) {
     assert_eq!(out(&ignored, "rows"), rows(&ids));
     assert!(s.status().is_clean());
     go(&mut s, &[0], &[1], OnStatus::Error).expect("the report is reset by the run");
+}
+
+/// Each range of a symbol has steps of its own; they report by the same names, and a report ends with its run.
+fn specializations_share_the_names(lab: &Lab) {
+    let g = GraphBuilder::new("none_or_some");
+    let table = g.constant(tensor(&wave(12, 1), &[4, 3]));
+    let ids = g.input("ids", i32([sym("n", 0..=6)]));
+    g.output("rows", g.named("lookup").embedding(table, ids));
+    let (a, b) = (g.input("a", i32([2u64])), g.input("b", i32([2u64])));
+    g.output("quotient", g.named("quotient").div(a, b));
+    let options = Options { specializations: vec![("n".to_owned(), vec![0, 3])], ..Options::default() };
+    let exe = lab.executable(&g.build().expect("sound"), &options);
+    let mut s = exe.session().expect("a session");
+    let go = |s: &mut Session, ids: &[i32], by: &[i32]| {
+        let ids = TensorView::i32(ids, [ids.len() as u64]);
+        let quotient = [("a", TensorView::i32(&[8, 9], [2])), ("b", TensorView::i32(by, [2]))];
+        s.run(&[("ids", ids), quotient[0], quotient[1]]).map(drop)
+    };
+    let lookup = |met: &RunStatus| met.first.len() == 1 && met.first[0] == ("lookup".to_owned(), 1);
+    let quotient = |met: &RunStatus| met.first.len() == 1 && met.first[0] == ("quotient".to_owned(), 0);
+    for _ in 0..2 {
+        refused!(go(&mut s, &[1, 7], &[1, 1]), RuntimeError::Status(met) if lookup(met), "lookup");
+        go(&mut s, &[], &[1, 1]).expect("the report of another range is not this one's");
+        refused!(go(&mut s, &[0, 1, 2, 3], &[0, 1]), RuntimeError::Status(met) if quotient(met), "quotient");
+        refused!(go(&mut s, &[], &[0, 1]), RuntimeError::Status(met) if quotient(met), "quotient");
+        go(&mut s, &[3, 2], &[2, 1]).expect("nothing to report");
+    }
 }
 
 fn cache() -> Graph {

@@ -264,8 +264,12 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
     }
     if let Some(number) = m.status {
         let ops = scene.plan.status_ops.len();
-        if number as usize >= ops {
-            faults.push(Fault::Meaning(format!("its status number is {number} of {ops}")));
+        match scene.plan.status_ops.get(number as usize) {
+            None => faults.push(Fault::Meaning(format!("its status number is {number} of {ops}"))),
+            Some(name) if *name != step.origin => {
+                faults.push(Fault::Meaning(format!("its status number {number} is that of {name}")));
+            }
+            Some(_) => {}
         }
         if !step.uses.iter().any(|u| u.access == Access::StatusAtomic) {
             faults.push(Fault::Meaning("it has a status number and no use of the status block".into()));

@@ -2,6 +2,8 @@
 
 use super::Scene;
 use super::error::{Fault, Findings};
+use crate::kernel::ArgValue;
+use crate::kernels::copy::StatusReset;
 use crate::plan::Segment;
 use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
@@ -31,6 +33,7 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
     if findings.len() == before {
         kinds(scene, findings);
         advance(scene, findings);
+        status(scene, findings);
     }
 }
 
@@ -48,6 +51,20 @@ fn segments(scene: &Scene<'_>, findings: &mut Findings) {
     if next != count {
         findings.add(Fault::Structure(format!("{} levels are in no segment", count - next)));
     }
+}
+
+/// After every run the whole status block is read, whichever of its names the run knows: each run resets all of it.
+fn status(scene: &Scene<'_>, findings: &mut Findings) {
+    let ops = ArgValue::U32(scene.plan.status_ops.len() as u32);
+    let resets = |step: &Step| match &step.kind {
+        StepKind::Dispatch { call, .. } => call.kernel.0 == StatusReset::DECL.name && call.args == [ops],
+        _ => false,
+    };
+    if scene.run.is_none() || scene.plan.status_ops.is_empty() || scene.steps().any(|(_, s)| resets(s)) {
+        return;
+    }
+    let count = scene.plan.status_ops.len();
+    findings.add(Fault::Structure(format!("no step resets the status block of {count} ops")));
 }
 
 /// The levels of a segment.

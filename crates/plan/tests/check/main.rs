@@ -106,6 +106,24 @@ fn places_are_checked() {
 }
 
 #[test]
+fn names_of_the_status_block_are_those_of_the_steps() {
+    let mut plan = plans::everything();
+    plan.status_ops[0] = "another".into();
+    assert_fault(
+        &plan,
+        |f| matches!(f, Fault::Meaning(why) if why == "its status number 0 is that of another"),
+    );
+
+    // A second name, as another range might bring it: the run resets one word too few.
+    let mut plan = plans::everything();
+    plan.status_ops.push("of another range".into());
+    assert_fault(
+        &plan,
+        |f| matches!(f, Fault::Structure(why) if why.contains("resets the status block of 2 ops")),
+    );
+}
+
+#[test]
 fn ranges_cover_every_binding_once() {
     let mut plan = plans::everything();
     let mut second = plan.runs[0].clone();
