@@ -8,6 +8,7 @@ use crate::error::OpenError;
 use crate::gpu::{Gpu, Poison};
 use crate::kernel_source::{CheckedInKernels, KernelSource};
 use crate::loaded::VulkanLoaded;
+use crate::patience::Patience;
 use crate::pipelines::{PipelineOptions, Pipelines};
 use crate::raw::{
     CallLog, DeviceShared, FaultPlan, Instance, InstanceOptions, MessageLog, Queue, Validation,
@@ -21,9 +22,6 @@ use pumice_types::Target;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Longer than a run that is short enough for 0.1 ms to matter.
-const GPU_POLL: Duration = Duration::from_millis(10);
 
 /// How a device is opened.
 #[derive(Clone)]
@@ -44,8 +42,9 @@ pub struct DeviceOptions {
     /// Fill memory with this word, put guard bands around every chunk, and fail a run that touched one.
     pub poison: Option<Poison>,
     /// How long a wait for the device asks again and again, giving way to other threads, before it sleeps; `None`:
-    /// 10 ms on a GPU, where waking a sleeping thread would add to every run, and not at all on a CPU driver, whose own
-    /// threads need the processor.
+    /// 10 ms on a GPU, where waking a sleeping thread would add to every run; on a CPU driver, whose own threads need
+    /// the processor, not at all, but for runs of which the plan says that their levels are small: for eight times
+    /// their floor.
     pub poll: Option<Duration>,
 }
 
@@ -175,8 +174,8 @@ impl VulkanDevice {
             verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(&instance, index, &snapshot, &plan)?;
-        let polling = if plan.target.features.cpu { Duration::ZERO } else { GPU_POLL };
-        let queue = Queue::new(&shared, options.poll.unwrap_or(polling))?;
+        let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
+        let queue = Queue::new(&shared, patience.usual())?;
         let pipelines = PipelineOptions {
             source: options.kernels.clone(),
             addressing: options.addressing,
@@ -196,6 +195,7 @@ impl VulkanDevice {
             storage_buffers: snapshot.limits.max_storage_buffers,
             storage_alignment: snapshot.limits.storage_offset_alignment.max(4),
             queue,
+            patience,
             shared,
         };
         Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages })

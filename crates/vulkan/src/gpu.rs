@@ -2,11 +2,13 @@
 
 use crate::device_plan::DevicePlan;
 use crate::error::device_error;
+use crate::patience::Patience;
 use crate::pipelines::Pipelines;
 use crate::raw::{Commands, DeviceShared, Masks, Queue, Recorder};
 use crate::staging::Staging;
 use pumice_runtime::device::DeviceError;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Every hazard a recording may meet in front of itself: kernels and copies of what ran before.
 pub(crate) const EVERYTHING_BEFORE: Masks =
@@ -34,6 +36,7 @@ pub(crate) struct Gpu {
     pub(crate) storage_buffers: u32,
     pub(crate) storage_alignment: u64,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) patience: Patience,
     pub(crate) shared: Arc<DeviceShared>,
 }
 
@@ -52,8 +55,13 @@ impl Gpu {
 
     /// Runs lists once, one behind the other, and waits.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
+        self.run_asking(lists, self.patience.usual())
+    }
+
+    /// As [`Gpu::run`]; the wait asks for that long before it sleeps.
+    pub(crate) fn run_asking(&self, lists: &[&Commands], poll: Duration) -> Result<(), DeviceError> {
         let point = self.queue.submit(lists).map_err(device_error)?;
-        self.queue.wait(point).map_err(device_error)
+        self.queue.wait_asking(point, poll).map_err(device_error)
     }
 
     /// A list that makes everything before it visible to the host; it closes every submission.

@@ -18,6 +18,7 @@ mod gpu;
 mod host;
 mod loaded;
 mod memory;
+mod patience;
 mod pipelines;
 mod profile;
 mod record;

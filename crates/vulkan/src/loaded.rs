@@ -11,6 +11,7 @@ use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded};
 use pumice_types::Bindings;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Which program of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,15 @@ impl VulkanLoaded {
                 run.ok_or_else(|| DeviceError::Unsupported(format!("run {i} of {}", self.plan.runs.len())))
             }
         }
+    }
+
+    /// How long a wait for so many replays of a program asks before it sleeps.
+    pub(crate) fn patience(&self, which: ProgramRef, replays: u32) -> Duration {
+        let run = match which {
+            ProgramRef::Load => None,
+            ProgramRef::Run(i) => self.plan.runs.get(i),
+        };
+        run.map_or(self.gpu.patience.usual(), |r| self.gpu.patience.of(&r.stats.floor, replays))
     }
 
     pub(crate) fn host_steps(&self, which: ProgramRef) -> &HostSteps {

@@ -71,7 +71,8 @@ impl VulkanSession {
         let parts = parts.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
         if let Some(mut lists) = without_host(parts, repeats) {
             lists.push(&self.closing);
-            return self.loaded.gpu.run(&lists);
+            let poll = self.loaded.patience(ProgramRef::Run(run), repeats);
+            return self.loaded.gpu.run_asking(&lists, poll);
         }
         let mut bindings = bindings.clone();
         for _ in 0..repeats {
@@ -126,7 +127,7 @@ impl DeviceSession for VulkanSession {
         let bracket = Bracket::new(gpu)?;
         lists.insert(0, &bracket.open);
         lists.push(&bracket.close);
-        gpu.run(&lists)?;
+        gpu.run_asking(&lists, self.loaded.patience(ProgramRef::Run(run), repeats))?;
         self.regions.check_guards()?;
         bracket.us(gpu)
     }
@@ -183,7 +184,7 @@ pub(crate) fn run_parts(
             return Ok(());
         }
         lists.push(closing);
-        let result = loaded.gpu.run(lists);
+        let result = loaded.gpu.run_asking(lists, loaded.patience(which, 1));
         lists.clear();
         result
     };

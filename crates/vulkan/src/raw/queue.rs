@@ -45,12 +45,12 @@ pub(crate) struct Queue {
     last: Mutex<u64>,
     /// The last point that is known to have passed.
     passed: AtomicU64,
-    /// How long a wait asks again and again before it sleeps.
+    /// How long a wait asks again and again before it sleeps, unless it is told otherwise.
     poll: Duration,
 }
 
 impl Queue {
-    /// The first queue of the device's family. A wait asks for `poll` before it sleeps.
+    /// The first queue of the device's family. Waits ask for `poll` before they sleep, unless told otherwise.
     pub(crate) fn new(shared: &Arc<DeviceShared>, poll: Duration) -> Result<Arc<Queue>, CallError> {
         let timeline = TimelineSemaphore::new(shared)?;
         // SAFETY: the device was made with one queue of this family.
@@ -91,10 +91,15 @@ impl Queue {
 
     /// Waits until a point has passed. Nothing is called for one that is known to have.
     pub(crate) fn wait(&self, point: u64) -> Result<(), CallError> {
+        self.wait_asking(point, self.poll)
+    }
+
+    /// As [`Queue::wait`]; asks again and again for `poll` before it sleeps.
+    pub(crate) fn wait_asking(&self, point: u64, poll: Duration) -> Result<(), CallError> {
         if point <= self.passed.load(Ordering::Acquire) {
             return Ok(());
         }
-        if self.polled(point)? {
+        if self.polled(point, poll)? {
             return Ok(());
         }
         let (semaphores, points) = ([self.timeline.handle], [point]);
@@ -106,8 +111,8 @@ impl Queue {
     }
 
     /// Whether a point passed while the device was asked again and again, other threads going first.
-    fn polled(&self, point: u64) -> Result<bool, CallError> {
-        if self.poll.is_zero() {
+    fn polled(&self, point: u64, poll: Duration) -> Result<bool, CallError> {
+        if poll.is_zero() {
             return Ok(false);
         }
         let begin = Instant::now();
@@ -118,7 +123,7 @@ impl Queue {
                 self.passed.fetch_max(now, Ordering::Release);
                 return Ok(true);
             }
-            if begin.elapsed() >= self.poll {
+            if begin.elapsed() >= poll {
                 return Ok(false);
             }
             std::thread::yield_now();
