@@ -1,38 +1,64 @@
-//! Tries random programs on one device and prints what is wrong with which, for devices that no CI has:
-//! `random_graphs [--count N] [--seed FIRST] [--device vulkan|interpreter] [--threads N] [--deep-every N] [--json FILE]
-//! [--show SEED]`. `PUMICE_TEST_DEVICE` names one of several Vulkan devices.
+//! Tries random programs on one device and prints what is wrong with which, for devices that no CI has. `--help` lists
+//! the arguments; `PUMICE_TEST_DEVICE` names one of several Vulkan devices.
 
+use clap::{Parser, ValueEnum};
 use pumice_tests::device;
 use pumice_tests::graphs::random;
 use pumice_tests::graphs::series::{Series, Tally, histogram};
 use pumice_tests::graphs::trial::{Rig, Trial};
 use pumice_vulkan::DeviceOptions;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Random programs on one device against the evaluator.
+#[derive(Parser)]
+struct Args {
+    /// Programs.
+    #[arg(long, default_value_t = 300)]
+    count: u64,
+    /// The first program's seed.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Where they run.
+    #[arg(long, value_enum, default_value_t = On::Vulkan)]
+    device: On,
+    /// Threads that try programs.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Every how many programs one is also run unfused, packed, and with naive barriers.
+    #[arg(long, default_value_t = 15)]
+    deep_every: u64,
+    /// Writes the result to this file.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Prints the program of this seed, its plan, and what is wrong with it, instead.
+    #[arg(long)]
+    show: Option<u64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum On {
+    Vulkan,
+    Interpreter,
+}
+
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
-    let number = |name: &str, default: u64| match value(name) {
-        Some(text) => text.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {text}")),
-        None => default,
-    };
+    let args = Args::parse();
     let driver = device::keep_driver();
-    let (rig, name) = match value("--device").as_deref() {
-        None | Some("vulkan") => {
+    let (rig, name) = match args.device {
+        On::Vulkan => {
             let device = device::open(&DeviceOptions::default());
             let name = pumice_runtime::Device::name(device.as_ref());
             (Rig::device(device), name)
         }
-        Some("interpreter") => (Rig::interpreter(), "interpreter".to_owned()),
-        Some(other) => panic!("--device vulkan|interpreter, not {other}"),
+        On::Interpreter => (Rig::interpreter(), "interpreter".to_owned()),
     };
-    if value("--show").is_some() {
-        return show(&rig, number("--show", 0));
+    if let Some(seed) = args.show {
+        return show(&rig, seed);
     }
-    let (first, count) = (number("--seed", 0), number("--count", 300));
-    let seeds = first..first + count;
-    let threads = number("--threads", 1) as usize;
-    let series = Series { rig: &rig, deep_every: number("--deep-every", 15), threads, limit: None };
+    let (first, count) = (args.seed, args.count);
+    let seeds = first..first.saturating_add(count);
+    let series = Series { rig: &rig, deep_every: args.deep_every, threads: args.threads, limit: None };
     let tally = series.run(seeds.clone(), |done, seed, wrong| {
         if let Some(why) = wrong {
             println!("FAILED seed {seed}: {}", why.chars().take(400).collect::<String>());
@@ -44,7 +70,7 @@ fn main() -> ExitCode {
     print!("{}", histogram(seeds.clone()));
     println!("{name}: seeds {seeds:?}: {tally}");
     println!("{} passed, {} failed", tally.passed, tally.failed.len());
-    if let Some(file) = value("--json") {
+    if let Some(file) = args.json {
         std::fs::write(&file, json(&name, first, count, &tally).to_string()).expect("written");
     }
     drop((rig, driver));
