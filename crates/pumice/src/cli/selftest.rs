@@ -7,6 +7,8 @@ use super::trial::{Trial, code, largest, plan, run as try_sample};
 use super::{CommandError, Outcome, say};
 use crate::device::{Device, DeviceKind};
 use crate::embed::cli::choose;
+use crate::error::Error;
+use pumice_compile::CompileError;
 use pumice_cpu_ref::Reference;
 use pumice_ir::{Op, Sample};
 use pumice_plan::kernel::{Feature, VariantDecl};
@@ -57,6 +59,8 @@ struct Report {
     why: String,
     ops: BTreeMap<&'static str, Tally>,
     kernels: BTreeMap<String, Tally>,
+    /// Samples that the compiler refuses on a device without 64-bit integers; they count as left out.
+    refused: Vec<String>,
     /// Variants that the device can run and no sample made run.
     not_run: Vec<String>,
     failed: Vec<String>,
@@ -159,6 +163,11 @@ fn test(
     let mut seen: Vec<Vec<String>> = Vec::new();
     for target in targets {
         let trial = match plan(graph, target) {
+            Err(Error::Compile(CompileError::Unsupported(nodes))) if !target.features.int64 => {
+                report.ops.entry(op).or_default().left_out += 1;
+                report.refused.extend(nodes.iter().map(|n| format!("{op}: {}: {}", sample.label, n.reason)));
+                return;
+            }
             Err(why) => wrong(why.to_string()),
             Ok(plan) if seen.contains(&code(&plan)) => continue,
             Ok(plan) => {
@@ -201,6 +210,9 @@ fn finish(report: &Report, out: &mut dyn Write) -> Result<(), CommandError> {
             format_args!("\nvariants that no sample of these sizes runs: {}", report.not_run.join(", ")),
         )?;
     }
+    for refusal in &report.refused {
+        say(out, format_args!("left out: {refusal}"))?;
+    }
     for failure in &report.failed {
         say(out, format_args!("FAILED {failure}"))?;
     }
@@ -237,6 +249,21 @@ mod tests {
         assert!(report["ops"]["relu"]["cases"].as_u64() > Some(0));
         assert_eq!(report["failed"].as_array().map(Vec::len), Some(0));
         assert!(report["kernels"].as_object().is_some_and(|k| !k.is_empty()));
+    }
+
+    #[test]
+    fn what_the_compiler_refuses_without_int64_is_left_out() {
+        let device = Device::cpu();
+        let mut target = device.target().clone();
+        target.features.int64 = false;
+        let mut report = Report::default();
+        for sample in Op::samples("div") {
+            test(&device, &[target.clone()], 64, "div", &sample, &mut report);
+        }
+        assert_eq!(report.failed, Vec::<String>::new());
+        assert!(report.refused.iter().all(|r| r.contains("divides 64-bit integers")), "{:?}", report.refused);
+        let div = &report.ops["div"];
+        assert!(div.cases > 10 && div.left_out >= report.refused.len() && !report.refused.is_empty());
     }
 
     #[test]
