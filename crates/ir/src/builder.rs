@@ -20,7 +20,16 @@ use std::sync::Arc;
 /// A value of a builder. Copy it around freely; a value that came out of a mistake is accepted everywhere and causes
 /// no further ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Value(Option<ValueId>);
+pub struct Value {
+    /// None if it came out of a mistake.
+    id: Option<ValueId>,
+    /// Which builder's, by its address: no two that live at the same time have the same.
+    graph: usize,
+}
+
+impl Value {
+    const NONE: Value = Value { id: None, graph: 0 };
+}
 
 /// Every mistake of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +49,8 @@ impl std::error::Error for BuildErrors {}
 
 struct Inner {
     graph: Graph,
+    /// What the values of this builder carry.
+    id: usize,
     taken: BTreeSet<String>,
     scope: Vec<String>,
     errors: Vec<BuildError>,
@@ -72,6 +83,7 @@ impl GraphBuilder {
     /// An empty graph that already has these symbols, by the same ids.
     pub fn with_symbols(name: &str, symbols: SymbolTable) -> GraphBuilder {
         let inner = Rc::new(RefCell::new(Inner::new(name, symbols)));
+        inner.borrow_mut().id = Rc::as_ptr(&inner).addr();
         GraphBuilder { inner, next_name: RefCell::new(None) }
     }
 
@@ -101,7 +113,7 @@ impl GraphBuilder {
 
     /// A persistent tensor that begins as the value of a param or constant.
     pub fn state_from(&self, name: &str, init: Value) -> Value {
-        let Some(ty) = self.type_of(init) else { return Value(None) };
+        let Some(ty) = self.type_of(init) else { return Value::NONE };
         self.leaf(name, State { ty, capacity_axis: None }.into(), &[init])
     }
 
@@ -137,7 +149,9 @@ impl GraphBuilder {
         if inner.graph.outputs.iter().any(|o| o.name == name) {
             inner.errors.push(BuildError::DuplicateName(name.to_owned()));
         }
-        if let Some(value) = value.0 {
+        if inner.is_foreign(value) {
+            inner.errors.push(BuildError::ForeignValue { node: name.to_owned(), operand: 0 });
+        } else if let Some(value) = value.id {
             inner.graph.outputs.push(Output { name: name.to_owned(), value });
         }
     }
@@ -145,7 +159,11 @@ impl GraphBuilder {
     /// After every run, (part of) a state becomes (part of) an output declared before.
     pub fn feed(&self, output: &str, state: Value, kind: FeedKind) {
         let mut inner = self.inner.borrow_mut();
-        let Some(state) = state.0 else { return };
+        if inner.is_foreign(state) {
+            let node = format!("the feed of `{output}`");
+            return inner.errors.push(BuildError::ForeignValue { node, operand: 1 });
+        }
+        let Some(state) = state.id else { return };
         match inner.graph.outputs.iter().position(|o| o.name == output) {
             Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
             None => {
@@ -199,7 +217,8 @@ impl GraphBuilder {
     /// The type of a value; none if it came out of a mistake.
     pub fn type_of(&self, value: Value) -> Option<ValueType> {
         let inner = self.inner.borrow();
-        value.0.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
+        let own = value.id.filter(|_| !inner.is_foreign(value));
+        own.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
     }
 
     /// The extent of an axis as an expression; 1 if the value came out of a mistake or has no such axis.
@@ -210,11 +229,16 @@ impl GraphBuilder {
     /// A dynamic scalar as a variable of feeds and of other scalars' advances.
     pub fn scalar_expr(&self, scalar: Value) -> DimExpr {
         let inner = self.inner.borrow();
-        let position = inner.graph.scalars().iter().position(|s| Some(*s) == scalar.0);
+        let position = inner.graph.scalars().iter().position(|s| Some(*s) == scalar.id);
+        let position = position.filter(|_| !inner.is_foreign(scalar));
         position.map_or(DimExpr::constant(0), |i| DimExpr::scalar(ScalarId(i as u32)))
     }
 
-    /// The finished graph, or every mistake.
+    /// The finished graph, or every mistake: of nodes, outputs and feeds by themselves, or, where there is none, of how they
+    /// go together (states, feeds, scalars).
+    ///
+    /// # Errors
+    /// [`BuildErrors`], never empty.
     pub fn build(self) -> Result<Graph, BuildErrors> {
         // Handles of `named` that are still there are left with an empty graph.
         let inner = self.inner.replace(Inner::new("", SymbolTable::default()));
@@ -255,22 +279,26 @@ impl Inner {
             feeds: Vec::new(),
             constraints: Vec::new(),
         };
-        Inner { graph, taken: BTreeSet::new(), scope: Vec::new(), errors: Vec::new() }
+        Inner { graph, id: 0, taken: BTreeSet::new(), scope: Vec::new(), errors: Vec::new() }
+    }
+
+    /// Whether a value came from another builder.
+    fn is_foreign(&self, value: Value) -> bool {
+        value.id.is_some_and(|id| value.graph != self.id || id.index() >= self.graph.values.len())
     }
 
     fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>]) -> Vec<Value> {
-        let known = self.graph.values.len() as u32;
         for (operand, v) in inputs.iter().enumerate() {
             match v {
-                Some(Value(Some(id))) if id.0 >= known => {
+                Some(v) if self.is_foreign(*v) => {
                     self.errors.push(BuildError::ForeignValue { node: name, operand });
-                    return vec![Value(None)];
+                    return vec![Value::NONE];
                 }
-                Some(Value(None)) => return vec![Value(None)],
+                Some(v) if v.id.is_none() => return vec![Value::NONE],
                 _ => {}
             }
         }
-        let mut ids: SmallVec<[Option<ValueId>; 4]> = inputs.iter().map(|v| v.and_then(|v| v.0)).collect();
+        let mut ids: SmallVec<[Option<ValueId>; 4]> = inputs.iter().map(|v| v.and_then(|v| v.id)).collect();
         while ids.last() == Some(&None) {
             ids.pop();
         }
@@ -288,11 +316,11 @@ impl Inner {
                 let mut names = vec![first.clone()];
                 names.extend((1..types.len()).map(|i| unique_name(&mut self.taken, format!("{first}.{i}"))));
                 let values = self.graph.push_node(op, ids, types.into_vec(), names);
-                values.into_iter().map(|v| Value(Some(v))).collect()
+                values.into_iter().map(|v| Value { id: Some(v), graph: self.id }).collect()
             }
             Err(source) => {
                 self.errors.push(BuildError::Op { node: name, op: op.name(), source });
-                vec![Value(None)]
+                vec![Value::NONE]
             }
         }
     }
@@ -356,7 +384,7 @@ mod tests {
         let third = twice.neg(x);
         g.output("y", total);
         let graph = g.build().expect("a graph");
-        let name = |v: Value| graph.value(v.0.expect("no mistake")).name.as_str();
+        let name = |v: Value| graph.value(v.id.expect("no mistake")).name.as_str();
         assert_eq!(
             [name(total), name(first), name(second), name(third)],
             ["total", "s.twice", "s.neg", "neg"]

@@ -187,12 +187,4 @@ pub enum BuildError {
         /// What is wrong.
         reason: String,
     },
-    /// Constant data that does not fit its type.
-    #[error("constant `{name}`: {reason}")]
-    Constant {
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
 }

@@ -287,8 +287,14 @@ impl<'g> Draft<'g> {
                     Mark::Open => {
                         if is_interface(i) {
                             for leaf in leaves.by_ref().take_while(|&leaf| leaf != i) {
-                                mark[leaf] = Mark::Done;
-                                order.push(leaf);
+                                // A state begins as a constant, which is no leaf of the interface.
+                                let init = self.nodes[leaf].inputs.iter().flatten().map(|r| r.0);
+                                for node in init.chain([leaf]) {
+                                    if mark[node] != Mark::Done {
+                                        mark[node] = Mark::Done;
+                                        order.push(node);
+                                    }
+                                }
                             }
                         }
                         mark[i] = Mark::Done;

@@ -1,7 +1,8 @@
 //! What applying a patch keeps.
 
 use pumice_ir::ops::Mul;
-use pumice_ir::{Graph, GraphBuilder, Patch, PatchRef, f32};
+use pumice_ir::{Form, Graph, GraphBuilder, Patch, PatchRef, f32, verify};
+use pumice_types::Tensor;
 
 fn names(graph: &Graph, values: &[pumice_ir::ValueId]) -> Vec<String> {
     values.iter().map(|&v| graph.value(v).name.clone()).collect()
@@ -29,4 +30,23 @@ fn leaves_keep_their_order() {
     let at = |name: &str| patched.value(patched.find(name).expect("it is there")).def.0;
     assert!(at("c") < at("early") && at("late") < at("early"), "{patched:?}");
     assert!(at("b") < at("c"));
+}
+
+/// A later input is pulled forward, and with it the state before it, whose constant stands behind the patched node.
+#[test]
+fn a_state_that_comes_earlier_brings_what_it_begins_as() {
+    let g = GraphBuilder::new("g");
+    let x = g.input("x", f32([2]));
+    let y = g.named("m").neg(x);
+    let s = g.state_from("s", g.constant(Tensor::new(&[1f32, 2.0], &[2]).expect("two elements")));
+    let late = g.input("late", f32([2]));
+    g.output("y", g.add(g.mul(y, late), g.state_read(s)));
+    let graph = g.build().expect("sound");
+    let find = |name: &str| graph.find(name).expect("there");
+    let mut patch = Patch::new("m needs late");
+    let product = patch.add(Mul {}, "n", &[PatchRef::Old(find("x")), PatchRef::Old(find("late"))]);
+    patch.replace(find("m"), product);
+    let after = graph.apply(&[patch]).expect("applies");
+    verify(&after, Form::Source).expect("sound");
+    assert_eq!(after.inputs().len(), 2);
 }

@@ -48,6 +48,7 @@ impl OpDef for BitCast {
                 samples.push(unary_case(&format!("{from} to {to}"), from, &[n], &fill, &apply));
             }
         }
+        samples.extend(there_and_back());
         samples
     }
 
@@ -72,6 +73,34 @@ impl OpDef for BitCast {
     fn is_elementwise(&self) -> bool {
         true
     }
+}
+
+/// u32 to f32 and back, compared as integers: the payload of a quiet NaN stays, at once and through an f32 tensor.
+fn there_and_back() -> [Sample; 2] {
+    const WORDS: [i64; 11] = [
+        0x7fc0_0001,
+        0xffc1_2345,
+        0x7fc0_0000,
+        0xffc0_0000,
+        0x7fff_ffff,
+        0xffff_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x8000_0000,
+        0x3f80_0001,
+        0x7f7f_ffff,
+    ];
+    let fill = Fill::Ints(WORDS.to_vec());
+    let back = |g: &GraphBuilder, x: Value| g.bit_cast(x, DType::U32);
+    let at_once = |g: &GraphBuilder, x: Value| back(g, g.bit_cast(x, DType::F32));
+    let moved = |g: &GraphBuilder, x: Value| {
+        let floats = g.bit_cast(x, DType::F32);
+        back(g, g.concat(&[g.transpose(floats, &[1, 0]), g.transpose(floats, &[1, 0])], 1))
+    };
+    [
+        unary_case("payloads of quiet NaNs", DType::U32, &[3, 37], &fill, &at_once),
+        unary_case("payloads of quiet NaNs in an f32 tensor", DType::U32, &[3, 37], &fill, &moved),
+    ]
 }
 
 /// All 16-bit patterns of a float dtype that are not NaN.

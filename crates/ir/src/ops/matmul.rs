@@ -6,7 +6,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::sample::{Fill, Sample};
-use crate::shape::tensor;
+use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
 
 crate::op! {
@@ -75,11 +75,72 @@ impl OpDef for MatMul {
             (&[128, 128], &[128, 128]),
             (&[256, 64], &[64, 256]),
             (&[70_000, 1, 2], &[2, 1]),
+            // More than 65,535 products.
+            (&[70_000, 1, 2], &[70_000, 2, 1]),
         ];
         samples.extend(shapes.iter().map(|(a, b)| case(f, a, b, false, false)));
         samples.extend(FLOATS.iter().map(|&d| case(d, &[9, 31], &[31, 13], false, false)));
+        samples.push(case(f, &[3, 7, 5], &[3, 7, 9], true, false));
+        samples.push(case(f, &[3, 5, 7], &[3, 9, 7], false, true));
+        samples.push(case(f, &[2, 3, 35, 33], &[3, 17, 35], true, true));
+        let extremes = |dtype, a: &[u64], b: &[u64], tb| {
+            let sample = case(dtype, a, b, false, tb);
+            let label = format!("NaN, infinities and -0: {}", sample.label);
+            Sample { label, fills: Vec::new(), ..sample }
+                .fill("a", sparse(521, &A_EXTREMES))
+                .fill("b", sparse(523, &B_EXTREMES))
+        };
+        samples.extend(FLOATS.iter().map(|&d| extremes(d, &[9, 31], &[31, 13], false)));
+        samples.push(extremes(f, &[33, 65], &[65, 17], false));
+        samples.push(extremes(f, &[33, 65], &[17, 65], true));
+        samples.push(extremes(f, &[1, 96], &[96, 3], false));
+        samples.push(extremes(f, &[3, 9, 31], &[3, 31, 13], false));
+        samples.extend([(1, 0), (1, 1), (3, 33), (4, 40)].map(|(batch, rows)| symbolic(batch, rows)));
+        samples.push(heads());
         samples
     }
+}
+
+/// Places of extreme values in an operand; most rows and columns have none, so that most sums stay finite.
+const A_EXTREMES: [(usize, f64); 4] =
+    [(17, f64::INFINITY), (100, f64::NAN), (190, -0.0), (270, f64::NEG_INFINITY)];
+const B_EXTREMES: [(usize, f64); 4] =
+    [(5, f64::NEG_INFINITY), (101, -0.0), (205, f64::INFINITY), (400, f64::NAN)];
+
+/// Small numbers in a period of `n`, these values at these places.
+fn sparse(n: usize, extremes: &[(usize, f64)]) -> Fill {
+    let mut values: Vec<f64> = (0..n).map(|i| (i * 5 % 13) as f64 / 4.0 - 1.5).collect();
+    extremes.iter().for_each(|&(at, v)| values[at] = v);
+    Fill::Floats(values)
+}
+
+/// Symbolic batch and rows: of both operands, with one matrix for all, and with the rows as K.
+fn symbolic(batch: u64, rows: u64) -> Sample {
+    Sample::graph(&format!("symbolic, batch {batch} of 4, {rows} rows of 40"), |g| {
+        let (b, n) = (sym("batch", 1..=4), sym("rows", 0..=40));
+        let x = g.input("x", tensor(DType::F32, [b.clone(), n.clone(), 33.into()]));
+        let y = g.input("y", tensor(DType::F32, [b, 33.into(), 17.into()]));
+        let w = g.input("w", tensor(DType::F32, [33u64, 17]));
+        g.output("batched", g.matmul(x, y));
+        g.output("shared", g.matmul(x, w));
+        g.output("rows are K", g.apply(MatMul { trans_a: true, trans_b: false }, &[x, x]));
+        let z = g.input("z", tensor(DType::F32, [n, 33.into()]));
+        g.output("rows", g.matmul(z, w));
+    })
+    .bind("batch", batch)
+    .bind("rows", rows)
+}
+
+/// Operands that are transposed views under batch axes, as heads of attention are.
+fn heads() -> Sample {
+    Sample::graph("transposed views under batch axes", |g| {
+        let q = g.input("q", tensor(DType::F32, [2u64, 19, 3, 16]));
+        let k = g.input("k", tensor(DType::F32, [2u64, 23, 3, 16]));
+        let (q, k) = (g.transpose(q, &[0, 2, 1, 3]), g.transpose(k, &[0, 2, 3, 1]));
+        let scores = g.matmul(q, k);
+        g.output("scores", scores);
+        g.output("other", g.matmul(g.transpose(scores, &[0, 1, 3, 2]), q));
+    })
 }
 
 fn t(transposed: bool) -> &'static str {

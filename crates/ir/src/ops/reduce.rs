@@ -73,8 +73,7 @@ pub fn infer_reduction(
 type Apply<'a> = &'a dyn Fn(&GraphBuilder, Value, &[i64], bool) -> Value;
 
 fn case(d: DType, shape: &[u64], axes: &[i64], keep: bool, fill: &Fill, apply: Apply<'_>) -> Sample {
-    let shown = if let Fill::Floats(v) = fill { format!("{v:?}") } else { String::new() };
-    Sample::graph(&format!("{d} {shape:?} over {axes:?} keep {keep} {shown}"), |g| {
+    Sample::graph(&format!("{d} {shape:?} over {axes:?} keep {keep}"), |g| {
         let x = g.input("x", tensor(d, shape.iter().copied()));
         g.output("y", apply(g, x, axes, keep));
     })
@@ -82,13 +81,14 @@ fn case(d: DType, shape: &[u64], axes: &[i64], keep: bool, fill: &Fill, apply: A
 }
 
 /// Samples of a reduction: every size as rows, columns and in the middle, any set of axes, few long rows and many short
-/// ones, empty sets, NaN and infinity first and last, symbolic extents.
+/// ones, empty sets, NaN and infinity first and last, symbolic extents. `fill_of` fills operands by their dtype.
 pub fn reduction_samples(
     dtypes: &[DType],
-    fill: Fill,
+    fill_of: impl Fn(DType) -> Fill,
     apply: impl Fn(&GraphBuilder, Value, &[i64], bool) -> Value,
 ) -> Vec<Sample> {
     let f = dtypes[0];
+    let fill = fill_of(f);
     let mut samples = Vec::new();
     for &n in super::elementwise_samples::E0_SIZES {
         samples.push(case(f, &[3, n], &[-1], false, &fill, &apply));
@@ -98,8 +98,8 @@ pub fn reduction_samples(
     for (i, (shape, axes)) in AXIS_SETS.iter().enumerate() {
         samples.push(case(f, shape, axes, i % 2 == 0, &fill, &apply));
     }
-    samples.extend(dtypes.iter().map(|&d| case(d, &[5, 37], &[-1], false, &fill, &apply)));
-    samples.extend(dtypes.iter().map(|&d| case(d, &[37, 5], &[0], true, &fill, &apply)));
+    samples.extend(dtypes.iter().map(|&d| case(d, &[5, 37], &[-1], false, &fill_of(d), &apply)));
+    samples.extend(dtypes.iter().map(|&d| case(d, &[37, 5], &[0], true, &fill_of(d), &apply)));
     samples.extend(special_rows(f, &apply));
     let transposed =
         |g: &GraphBuilder, x: Value, axes: &[i64], keep: bool| apply(g, g.transpose(x, &[1, 0]), axes, keep);
@@ -162,14 +162,23 @@ fn special_rows(f: DType, apply: Apply<'_>) -> Vec<Sample> {
     let each = rows.into_iter().flat_map(|row| {
         let short = case(f, &[2, 3], &[1], false, &Fill::Floats(row.to_vec()), apply);
         let long = case(f, &[1, 259], &[1], false, &Fill::Floats(long(row)), apply);
-        [short, Sample { label: format!("a long row of {row:?}"), ..long }]
+        [
+            Sample { label: format!("short rows of {row:?}"), ..short },
+            Sample { label: format!("a long row of {row:?}"), ..long },
+        ]
     });
     each.collect()
 }
 
-/// Declares a reduction with its builder method.
+/// Declares a reduction with its builder method. Its samples take one fill, or one for floats and one for integers with
+/// further samples.
 macro_rules! reduction {
     ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:expr, $fill:expr) => {
+        $crate::ops::reduce::reduction! {
+            $(#[$doc])* $Name $method, $dtypes, $fill, $fill, Vec::<$crate::sample::Sample>::new()
+        }
+    };
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:expr, $floats:expr, $integers:expr, $more:expr) => {
         $crate::op! {
             $(#[$doc])*
             pub struct $Name {
@@ -188,11 +197,13 @@ macro_rules! reduction {
                 $crate::ops::reduce::infer_reduction(cx, $dtypes, &self.axes, self.noop_with_empty_axes, self.keepdims)
             }
             fn samples() -> Vec<$crate::sample::Sample> {
+                let fill_of = |d: pumice_types::DType| if d.is_float() { $floats } else { $integers };
                 let mut samples =
-                    $crate::ops::reduce::reduction_samples($dtypes, $fill, |g, x, axes, keep| g.$method(x, axes, keep));
+                    $crate::ops::reduce::reduction_samples($dtypes, fill_of, |g, x, axes, keep| g.$method(x, axes, keep));
                 samples.push($crate::ops::elementwise_samples::unary_case(
-                    "no axes, no reduction", pumice_types::DType::F32, &[3, 5], &$fill,
+                    "no axes, no reduction", pumice_types::DType::F32, &[3, 5], &$floats,
                     &|g, x| g.apply($Name { axes: Vec::new(), keepdims: true, noop_with_empty_axes: true }, &[x])));
+                samples.extend($more);
                 samples
             }
         }

@@ -70,7 +70,7 @@ impl OpDef for Transpose {
             case(f, &[2, 1, 3, 1, 2, 1, 3], &[6, 0, 2, 4, 1, 3, 5]),
             case(f, &[2, 2, 2, 2, 2, 2, 2, 2], &[7, 5, 3, 1, 6, 4, 2, 0]),
             case(f, &[3, 0, 2], &[2, 0, 1]),
-            // More than 65,535 groups of 256.
+            // 129 x 129 tiles, the last of each row and column cut.
             case(f, &[4099, 4101], &[1, 0]),
         ];
         samples.extend(DType::ALL.map(|d| case(d, &[3, 5], &[1, 0])));

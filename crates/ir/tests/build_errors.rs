@@ -1,0 +1,256 @@
+//! What a graph refuses as a whole: one wrong graph for each mistake, found by its kind and by the name it gives.
+//! What single ops refuse is in `op_errors.rs`. No builder method returns `BuildError::Constant`.
+
+use pumice_ir::ops::{Input, StateWrite};
+use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, f32, i32, sym};
+use pumice_types::{DType, DimExpr};
+
+/// Every mistake of a graph.
+fn mistakes(build: impl FnOnce(&GraphBuilder)) -> Vec<BuildError> {
+    let g = GraphBuilder::new("wrong");
+    build(&g);
+    g.build().expect_err("the graph is wrong").0
+}
+
+/// Checks that the graph has this one mistake, and that its text holds the name and the reason.
+fn check(matches: impl Fn(&BuildError) -> bool, texts: [&str; 2], build: impl FnOnce(&GraphBuilder)) {
+    let errors = mistakes(build);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(matches(&errors[0]), "{:?}", errors[0]);
+    let shown = errors[0].to_string();
+    assert!(texts.iter().all(|t| shown.contains(t)), "`{shown}` should hold {texts:?}");
+}
+
+/// `name: Pattern, "what is named", "part of the reason" => |g| a wrong graph`.
+macro_rules! refuses {
+    ($($name:ident: $pattern:pat, $named:literal, $reason:literal => |$g:ident| $build:block)*) => {$(
+        #[test]
+        fn $name() {
+            check(|e| matches!(e, $pattern), [$named, $reason], |$g| $build);
+        }
+    )*};
+}
+
+refuses! {
+    op: BuildError::Op { op: "mul", .. }, "layer.scaled", "broadcast" => |g| {
+        let (x, y) = (g.input("x", f32([2])), g.input("y", f32([3])));
+        g.output("z", g.scoped("layer", |g| g.named("scaled").mul(x, y)));
+    }
+    two_inputs_of_one_name: BuildError::DuplicateName(_), "`x`", "twice" => |g| {
+        g.output("y", g.add(g.input("x", f32([2])), g.input("x", f32([2]))));
+    }
+    an_input_named_as_a_node: BuildError::DuplicateName(_), "`neg`", "twice" => |g| {
+        let y = g.neg(g.input("x", f32([2])));
+        g.output("y", g.add(y, g.input("neg", f32([2]))));
+    }
+    two_outputs_of_one_name: BuildError::DuplicateName(_), "`y`", "twice" => |g| {
+        let x = g.input("x", f32([2]));
+        g.output("y", x);
+        g.output("y", g.neg(x));
+    }
+    a_leaf_without_a_name: BuildError::EmptyName("param"), "param", "needs a name" => |g| {
+        g.output("y", g.param("", f32([2])));
+    }
+    an_output_without_a_name: BuildError::EmptyName(_), "an output", "needs a name" => |g| {
+        g.output("", g.input("x", f32([2])));
+    }
+    symbol_of_two_ranges: BuildError::Symbol { .. }, "`batch`", "different ranges" => |g| {
+        let x = g.input("x", f32([sym("batch", 1..=8)]));
+        g.output("y", x);
+        g.input("z", f32([sym("batch", 1..=9)]));
+    }
+    symbol_of_two_steps: BuildError::Symbol { .. }, "`batch`", "different ranges" => |g| {
+        g.output("y", g.input("x", f32([sym("batch", 0..=8)])));
+        g.input("z", f32([sym("batch", 0..=8).multiple_of(4)]));
+    }
+    symbol_of_an_empty_range: BuildError::Symbol { .. }, "`n`", "empty" => |g| {
+        #[expect(clippy::reversed_empty_ranges, reason = "the mistake")]
+        let n = sym("n", 4..=3);
+        g.output("y", g.input("x", f32([n])));
+    }
+    symbol_of_step_0: BuildError::Symbol { .. }, "`n`", "step is 0" => |g| {
+        g.output("y", g.input("x", f32([sym("n", 0..=8).multiple_of(0)])));
+    }
+    symbol_that_is_too_long: BuildError::Symbol { .. }, "`n`", "2^63" => |g| {
+        g.output("y", g.input("x", f32([sym("n", 0..=1 << 63)])));
+    }
+    symbol_without_a_name: BuildError::Symbol { .. }, "``", "needs a name" => |g| {
+        g.output("y", g.input("x", f32([sym("", 0..=8)])));
+    }
+    value_of_another_graph: BuildError::ForeignValue { operand: 1, .. }, "total", "another graph" => |g| {
+        let other = GraphBuilder::new("other");
+        let theirs = other.neg(other.input("x", f32([2])));
+        let ours = g.input("x", f32([2]));
+        g.output("y", g.named("total").add(ours, theirs));
+    }
+    nothing_to_compute: BuildError::NoOutput, "no output", "computes nothing" => |g| {
+        g.neg(g.input("x", f32([2])));
+    }
+    two_unordered_writers: BuildError::State { .. }, "`s`", "two ops write the same version" => |g| {
+        let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));
+        g.state_write(s, x);
+        g.state_write(s, g.neg(x));
+    }
+    two_writers_of_a_later_version: BuildError::State { .. }, "`once`", "two ops write the same version" => |g| {
+        let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));
+        let once = g.named("once").state_write(s, x);
+        g.state_write(once, x);
+        g.state_write(once, g.neg(x));
+    }
+    write_into_no_state: BuildError::State { .. }, "`oops`", "not a version of a state" => |g| {
+        let x = g.input("x", f32([2]));
+        g.output("y", g.named("oops").state_write(g.neg(x), x));
+    }
+    read_of_no_state: BuildError::State { .. }, "`sum`", "not a version of one" => |g| {
+        let x = g.input("x", f32([2]));
+        g.output("y", g.state_read(g.named("sum").add(x, x)));
+    }
+    state_of_booleans: BuildError::State { .. }, "`s`", "float or integer" => |g| {
+        g.output("y", g.state_read(g.state("s", pumice_ir::bool_([2]))));
+    }
+    state_from_a_computed_value: BuildError::State { .. }, "`s`", "a param or a constant" => |g| {
+        g.state_from("s", g.neg(g.param("w", f32([2]))));
+    }
+    reader_behind_the_next_version: BuildError::State { .. }, "`s`", "late reads this version" => |g| {
+        let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));
+        let after = g.state_read(g.state_write(s, x));
+        g.output("y", g.named("late").add(s, after));
+    }
+    feed_of_no_output: BuildError::Feed { .. }, "output `z` into state `s`", "no such output" => |g| {
+        g.output("y", g.input("x", f32([2])));
+        g.feed("z", g.state("s", f32([2])), FeedKind::Whole);
+    }
+    feed_into_no_state: BuildError::Feed { .. }, "output `y` into state `x`", "not a state" => |g| {
+        let x = g.input("x", f32([2]));
+        g.output("y", x);
+        g.feed("y", x, FeedKind::Whole);
+    }
+    feed_into_a_later_version: BuildError::Feed { .. }, "output `y` into state `once`", "not a state" => |g| {
+        let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));
+        g.output("y", x);
+        g.feed("y", g.named("once").state_write(s, x), FeedKind::Whole);
+    }
+    feed_of_another_dtype: BuildError::Feed { .. }, "output `y` into state `s`", "insert a cast" => |g| {
+        g.output("y", g.input("x", i32([2])));
+        g.feed("y", g.state("s", f32([2])), FeedKind::Whole);
+    }
+    feed_of_another_rank: BuildError::Feed { .. }, "output `y` into state `s`", "ranks differ" => |g| {
+        g.output("y", g.input("x", f32([2])));
+        g.feed("y", g.state("s", f32([1, 2])), FeedKind::Whole);
+    }
+    feed_along_no_axis: BuildError::Feed { .. }, "output `y` into state `s`", "axis is outside" => |g| {
+        g.output("y", g.input("x", f32([2])));
+        g.feed("y", g.state("s", f32([2])), FeedKind::Prefix { axis: 1, len: DimExpr::constant(1) });
+    }
+    feed_of_another_extent: BuildError::Feed { .. }, "output `y` into state `s`", "axis 1 differs: 3 and 4" => |g| {
+        g.output("y", g.input("x", f32([2, 3])));
+        let one = || DimExpr::constant(1);
+        g.feed("y", g.state("s", f32([8, 4])), FeedKind::Row { axis: 0, src: one(), dst: one(), count: one() });
+    }
+    advance_by_no_scalar: BuildError::Scalar { .. }, "`pos`", "not a symbol or an integer scalar" => |g| {
+        let by = DimExpr::scalar(pumice_types::ScalarId(7));
+        g.output("y", g.scalar_advancing("pos", 0, 9, 0, by));
+    }
+    advance_by_a_float: BuildError::Scalar { .. }, "`pos`", "not a symbol or an integer scalar" => |g| {
+        let rate = g.scalar("rate", f32::<u64>([]), 0.0, 1.0, 0.5);
+        g.output("y", g.scalar_advancing("pos", 0, 9, 0, g.scalar_expr(rate)));
+    }
+    extent_of_a_scalar: BuildError::Scalar { .. }, "`x`", "extents are symbols" => |g| {
+        let n = g.scalar("n", i32::<u64>([]), 0.0, 9.0, 1.0);
+        g.output("y", g.input("x", f32([g.scalar_expr(n)])));
+    }
+}
+
+/// The kinds of mistakes that are found while the graph is made: each is there, in the order in which it was made.
+#[test]
+fn four_mistakes_of_nodes_are_four_errors() {
+    let errors = mistakes(|g| {
+        let (x, w) = (g.input("x", f32([2, 3])), g.param("w", f32([4, 5])));
+        let h = g.named("hidden").matmul(x, w);
+        let theirs = GraphBuilder::new("other");
+        let first = theirs.input("a", f32([2]));
+        let far = (0..9).fold(first, |v, _| theirs.neg(v));
+        g.named("borrowed").add(x, far);
+        let s = g.param("w", f32([2, 3]));
+        // Whatever comes out of a mistake causes no further one.
+        g.output("y", g.mul(g.relu(h), s));
+        g.named("narrow").concat(&[x, g.input("i", i32([2, 3]))], 0);
+        g.feed("y", h, FeedKind::Whole);
+    });
+    assert!(
+        matches!(
+            &errors[..],
+            [
+                BuildError::Op { node: product, op: "matmul", .. },
+                BuildError::ForeignValue { node: sum, operand: 1 },
+                BuildError::DuplicateName(name),
+                BuildError::Op { node: joined, op: "concat", .. },
+            ] if product == "hidden" && sum == "borrowed" && name == "w" && joined == "narrow"
+        ),
+        "{errors:?}"
+    );
+    let shown = pumice_ir::BuildErrors(errors).to_string();
+    assert!(shown.starts_with("4 mistakes in the graph:\n  hidden (matmul): "), "{shown}");
+    assert_eq!(shown.lines().count(), 5, "{shown}");
+}
+
+/// The rules between nodes: all of them are looked at, whatever the first finds.
+#[test]
+fn four_mistakes_between_nodes_are_four_errors() {
+    let errors = mistakes(|g| {
+        let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));
+        g.state_write(s, x);
+        g.state_write(s, g.neg(x));
+        g.state("flags", pumice_ir::bool_([2]));
+        g.output("y", x);
+        g.feed("y", g.state("t", f32([3])), FeedKind::Whole);
+        g.scalar_advancing("pos", 0, 9, 0, DimExpr::scalar(pumice_types::ScalarId(7)));
+    });
+    let names: Vec<&str> = errors
+        .iter()
+        .map(|e| match e {
+            BuildError::State { state, .. } | BuildError::Feed { state, .. } => state.as_str(),
+            BuildError::Scalar { name, .. } => name.as_str(),
+            other => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(names, ["s", "flags", "t", "pos"], "{errors:?}");
+}
+
+/// Meanings of steps write a state that is an input there, so the rule lets inputs pass.
+#[test]
+fn an_input_may_stand_for_a_state() {
+    let g = GraphBuilder::new("meaning");
+    let ty = pumice_ir::ValueType::fixed(DType::F32, &[2]);
+    let s = g.apply(Input { ty: ty.clone() }, &[]);
+    let x = g.apply(Input { ty }, &[]);
+    g.output("y", g.apply(StateWrite {}, &[s, x]));
+    let graph: Graph = g.build().expect("a graph");
+    assert!(graph.nodes().any(|(_, n)| matches!(n.op, Op::StateWrite(_))), "{graph:?}");
+}
+
+/// Whether the id is in range there or not: a value knows its builder.
+#[test]
+fn values_of_another_builder_are_found_wherever_they_go() {
+    let other = GraphBuilder::new("other");
+    let near = other.input("a", f32([2]));
+    let far = (0..9).fold(near, |v, _| other.neg(v));
+    for foreign in [near, far] {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([2]));
+        g.output("operand", g.neg(foreign));
+        g.output("output", foreign);
+        g.output("y", x);
+        g.feed("y", foreign, FeedKind::Whole);
+        assert_eq!(g.type_of(foreign), None);
+        let errors = g.build().expect_err("three mistakes").0;
+        let nodes: Vec<&str> = errors
+            .iter()
+            .map(|e| match e {
+                BuildError::ForeignValue { node, .. } => node.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(nodes, ["neg", "output", "the feed of `y`"]);
+    }
+}
