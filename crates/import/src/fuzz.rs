@@ -1,4 +1,4 @@
-//! Entry points that take any bytes, and a generator of damaged files to feed them.
+//! Entry points that take any bytes, a generator of damaged files to feed them, and the bound on what they allocate.
 //!
 //! Each entry point must return for every input, without a panic and with memory bounded by the input's size.
 
@@ -29,6 +29,24 @@ pub fn fuzz_index(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         let _ = ShardIndex::parse(Path::new("fuzzed.json"), text);
     }
+}
+
+/// Runs `work` and checks that this process's peak of resident memory grew by less than `limit_kib` meanwhile, where the
+/// system tells it. Work that another thread does counts too.
+pub fn within_memory(limit_kib: u64, work: impl FnOnce()) {
+    let before = peak_kib();
+    work();
+    if let (Some(before), Some(after)) = (before, peak_kib()) {
+        let grown = after - before;
+        assert!(grown < limit_kib, "peak memory grew by {grown} KiB, {limit_kib} KiB are allowed");
+    }
+}
+
+/// Peak resident memory of this process in KiB, where the system tells it.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Makes damaged copies of sound inputs: bits flipped, numbers replaced by extreme ones, parts cut, doubled, swapped

@@ -38,9 +38,9 @@ pub enum ModelError {
         remedy: &'static str,
     },
     /// A text that could not be turned into token ids.
-    #[error("text {text}: {problem}")]
+    #[error("text {}: {problem}", text + 1)]
     Text {
-        /// Which of the texts given, from 0.
+        /// Which of the texts given, from 0; shown counting from 1, as lines are.
         text: usize,
         /// What is wrong.
         problem: String,

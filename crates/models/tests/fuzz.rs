@@ -1,11 +1,15 @@
-//! A million damaged configurations through each reader, and damaged tokenizers used: nothing panics out.
+//! A million damaged configurations through each reader, and damaged tokenizers used: nothing panics out,
+//! memory is bounded.
 
-use pumice_import::fuzz::Mutator;
+use pumice_import::fuzz::{Mutator, within_memory};
 use pumice_models::fuzz::{fuzz_config, fuzz_sentence, fuzz_tokenizer};
 use std::fs;
 use std::path::Path;
 
 const RUNS: u32 = 1_000_000;
+
+/// By how much peak memory may grow over inputs of a few KiB.
+const LIMIT_KIB: u64 = 64 << 10;
 
 fn corpus(files: &[&str]) -> Vec<Vec<u8>> {
     let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny");
@@ -26,9 +30,11 @@ fn config_reader_survives_a_million_files() {
         "\\ud800",
     ];
     let mut mutator = Mutator::new(11, corpus(&files), &words);
-    for _ in 0..RUNS {
-        fuzz_config(&mutator.generate());
-    }
+    within_memory(LIMIT_KIB, || {
+        for _ in 0..RUNS {
+            fuzz_config(&mutator.generate());
+        }
+    });
 }
 
 #[test]
@@ -41,9 +47,11 @@ fn sentence_readers_survive_a_million_files() {
     ];
     let words = ["\"type\":", "\"path\":\"..\"", "[[[[", "{\"a\":", "true", "\"max\"", "\"pooling_mode\":"];
     let mut mutator = Mutator::new(12, corpus(&files), &words);
-    for _ in 0..RUNS {
-        fuzz_sentence(&mutator.generate());
-    }
+    within_memory(LIMIT_KIB, || {
+        for _ in 0..RUNS {
+            fuzz_sentence(&mutator.generate());
+        }
+    });
 }
 
 /// Tokenizers are slow to make, so fewer of them. Panics inside the tokenizers crate are fenced; their messages are
@@ -68,11 +76,14 @@ fn tokenizer_survives_damaged_files() {
     ];
     let mut mutator = Mutator::new(13, corpus(&files), &words);
     std::panic::set_hook(Box::new(|_| {}));
-    let survived = std::panic::catch_unwind(move || {
-        for _ in 0..20_000 {
-            fuzz_tokenizer(&mutator.generate());
-        }
+    let mut survived = Ok(());
+    within_memory(LIMIT_KIB, || {
+        survived = std::panic::catch_unwind(move || {
+            for _ in 0..20_000 {
+                fuzz_tokenizer(&mutator.generate());
+            }
+        });
+        let _ = std::panic::take_hook();
     });
-    let _ = std::panic::take_hook();
     assert!(survived.is_ok(), "a panic left the fence");
 }
