@@ -203,28 +203,22 @@ impl<'g> LowerCx<'g> {
         Ok(out)
     }
 
-    /// A grid of so many groups, folded into dimensions of at most 65,535.
+    /// A grid of so many groups, folded into the dimensions that the target allows, at most 65,535 each.
     pub fn grid(&mut self, groups: &DimExpr) -> LowerResult<Grid> {
-        let max = DimExpr::constant(i64::from(MAX_GROUPS));
+        let [x, y, z] = self.target.limits.max_workgroup_count.map(|n| u64::from(n.clamp(1, MAX_GROUPS)));
         let upper = groups.upper(self.graph.symbols());
-        let fold = |g: u64| {
-            let m = u64::from(MAX_GROUPS);
-            let x = g.min(m);
-            let y = g.div_ceil(m).min(m);
-            let z = g.div_ceil(m * m);
-            [x as u32, y as u32, z as u32]
-        };
-        if upper > u64::from(MAX_GROUPS).pow(3) {
+        if upper > x * y * z {
             return Err("it needs more workgroups than a grid can have".into());
         }
+        let fold = |g: u64| [g.min(x), g.div_ceil(x).min(y), g.div_ceil(x * y)].map(|n| n as u32);
         if self.fixed(groups).is_some() {
             return Ok(Grid::Static(fold(upper)));
         }
-        let rest = groups.ceil_div(&max);
-        let planes =
-            if upper > u64::from(MAX_GROUPS).pow(2) { rest.ceil_div(&max) } else { DimExpr::constant(1) };
-        let rows = if upper > u64::from(MAX_GROUPS) { rest.min_with(&max) } else { DimExpr::constant(1) };
-        let columns = if upper > u64::from(MAX_GROUPS) { groups.min_with(&max) } else { groups.clone() };
+        let one = || DimExpr::constant(1);
+        let rest = groups.ceil_div(&x.into());
+        let columns = if upper > x { groups.min_with(&x.into()) } else { groups.clone() };
+        let rows = if upper > x { rest.min_with(&y.into()) } else { one() };
+        let planes = if upper > x * y { rest.ceil_div(&y.into()) } else { one() };
         let word = self.frame.intern_grid([columns, rows, planes]);
         Ok(Grid::Frame { word, upper: fold(upper) })
     }

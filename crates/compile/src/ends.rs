@@ -65,7 +65,10 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
         let whole = Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape) };
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
-        if to.view.storage == Storage::Natural && !dtype.same_in_arena() && !to.view.is_dense() {
+        // Narrow elements are stored in whole words: only the whole state owns what lies behind them.
+        let len = pumice_ir::shape::product(&to.view.shape).divisor(cx.graph.symbols());
+        let words = to.view.is_dense() && (len * dtype.natural_bytes()).is_multiple_of(4);
+        if !to.view.is_words() && feed.kind != FeedKind::Whole && !words {
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
         }
         region::copy(cx, &from, &to)?;
@@ -89,6 +92,16 @@ fn rows(
     to: &Located,
     name: &str,
 ) -> LowerResult<(Located, Located)> {
+    let fed = match kind {
+        FeedKind::Whole => None,
+        FeedKind::Prefix { axis, .. } | FeedKind::Row { axis, .. } => Some(*axis),
+    };
+    for (axis, (a, b)) in from.view.shape.iter().zip(&to.view.shape).enumerate() {
+        if a != b && fed != Some(axis) {
+            let what = format!("axis {axis} of the feed of state {name} is that of the state");
+            cx.checks.push(RunCheck { value: a.clone() - b.clone(), min: 0, max: 0, what });
+        }
+    }
     let zero = DimExpr::constant(0);
     let (axis, src, dst, count) = match kind {
         FeedKind::Whole => return Ok((from.clone(), to.clone())),

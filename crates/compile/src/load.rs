@@ -130,7 +130,8 @@ impl Loads {
     }
 }
 
-/// Two load steps with one key leave the same bytes.
+/// Two load steps with one key leave the same bytes. The text of what they compute is no part of it: it names the
+/// symbols of its range.
 fn key(step: &DraftStep, map: &BTreeMap<DraftContent, DraftContent>) -> String {
     let reads: Vec<String> = step
         .uses
@@ -144,5 +145,5 @@ fn key(step: &DraftStep, map: &BTreeMap<DraftContent, DraftContent>) -> String {
         .filter(|u| u.access.writes())
         .map(|u| format!("{:?} {:?}", u.part, u.view))
         .collect();
-    format!("{}|{reads:?}|{writes:?}|{}", step.meaning.graph, step.origin)
+    format!("{:?}|{reads:?}|{writes:?}|{}", step.kind, step.origin)
 }

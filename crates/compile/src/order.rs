@@ -2,7 +2,7 @@
 //!
 //! What a step waits for follows from contents: who wrote what it reads, and who still reads what it overwrites.
 
-use crate::draft::{Draft, DraftContent, DraftStep};
+use crate::draft::{Draft, DraftContent, DraftStep, DraftUse};
 use pumice_plan::{Access, StepKind};
 use std::collections::BTreeMap;
 
@@ -77,6 +77,15 @@ impl Touches {
     }
 }
 
+/// Whether two writes of one content may touch the same bytes.
+fn may_meet(a: &DraftUse, b: &DraftUse) -> bool {
+    let apart = match (a.part, b.part) {
+        (Some((a, len)), Some((b, other))) => a + len <= b || b + other <= a,
+        _ => false,
+    };
+    a.content == b.content && a.access.writes() && !apart
+}
+
 /// For every step, the steps it must wait for, without repetition.
 fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
     let touches = Touches::of(steps);
@@ -90,9 +99,8 @@ fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
                 continue;
             }
             // Writers of one value whose bytes are not known to be apart follow one another.
-            if u.part.is_none() {
-                deps.extend(touches.writers(u.content).filter(|&w| w < i));
-            }
+            let meets = |w: &usize| *w < i && steps[*w].uses.iter().any(|earlier| may_meet(earlier, u));
+            deps.extend(touches.writers(u.content).filter(meets));
             // In place: whoever wrote or reads the bytes it replaces comes first, outputs that show an older version
             // among them.
             if let Some(c) = draft.contents[u.content.0 as usize].replaces {

@@ -4,7 +4,7 @@ use pumice_plan::{Floor, Program, Step};
 use pumice_types::Target;
 use std::collections::BTreeMap;
 
-/// T ≥ Σ over levels of level cost + further dispatches + max(bytes / bandwidth, flops / rate) (PERFORMANCE 4). The
+/// T ≥ Σ over levels of level cost + further dispatches + max(bytes / bandwidth, flops / rate) (docs/measuring.md). The
 /// submission is left out; host levels count nothing.
 pub fn floor(program: &Program, target: &Target) -> Floor {
     let t = &target.tuning;

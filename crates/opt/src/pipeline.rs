@@ -164,7 +164,11 @@ pub fn optimize(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<
 /// The first part of [`optimize`]: what is the same for every range of the symbols.
 pub fn optimize_whole(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
     check(options)?;
-    run_passes(graph, options, cx, false)
+    // Patches drop what they leave dead; what nobody needed from the start goes here.
+    let live = graph.without_dead_nodes();
+    let live =
+        live.map_err(|e| OptError::Patch { pass: "without_dead_nodes".into(), source: Box::new(e) })?;
+    run_passes(&live, options, cx, false)
 }
 
 /// The second part of [`optimize`], on what the first left, for the range of symbols in `cx`. Leaves stay as they are.

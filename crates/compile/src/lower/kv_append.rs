@@ -1,6 +1,6 @@
 //! Rows appended to a state in place.
 
-use super::leaf::next_version;
+use super::leaf::{apart, next_version};
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, float_storage, node_meaning};
 use crate::draft::Located;
@@ -23,11 +23,15 @@ impl Lower for KvAppend {
             return Err(format!("rows of {dtype} cannot be appended").into());
         }
         let axis = normalize_axis(self.axis, state.view.shape.len()).map_err(|e| e.to_string())?;
-        let x = source(cx, node.input(1).ok_or("it has no rows")?, axis)?;
-        let after = next_version(cx, id, &state)?;
-        if x.rows.is(0) || state.view.shape.iter().chain(&x.at.view.shape).any(|d| d.is(0)) {
+        let x = cx.at(node.input(1).ok_or("it has no rows")?)?;
+        if state.view.shape.iter().chain(&x.view.shape).any(|d| d.is(0)) {
+            // Nobody would write a next version: what follows would not wait for those who write this one.
+            cx.place(node.output(), state);
             return Ok(());
         }
+        let x = apart(cx, x, &state)?;
+        let x = source(cx, x, axis)?;
+        let after = next_version(cx, id, &state)?;
         emit(self, cx, id, &x, &state, &after, axis)
     }
 }
@@ -41,8 +45,7 @@ struct Source {
 }
 
 /// Finds x as [outer1, outer0, rows, inner] with inner contiguous, as it lies or in a dense copy.
-fn source(cx: &mut LowerCx<'_>, v: pumice_ir::ValueId, axis: usize) -> LowerResult<Source> {
-    let at = cx.at(v)?;
+fn source(cx: &mut LowerCx<'_>, at: Located, axis: usize) -> LowerResult<Source> {
     let inner_dense = {
         let dense = pumice_plan::dense_strides(&at.view.shape[axis + 1..]);
         at.view.strides[axis + 1..]
@@ -55,7 +58,7 @@ fn source(cx: &mut LowerCx<'_>, v: pumice_ir::ValueId, axis: usize) -> LowerResu
     let at = if at.view.is_words() && inner_dense && two_outer && at.view.offset.is(0) {
         at
     } else {
-        cx.dense(v)?
+        cx.dense_at(&at, "rows")?
     };
     let (shape, strides) = (&at.view.shape, &at.view.strides);
     let zero = || DimExpr::constant(0);

@@ -104,6 +104,19 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
     Ok(())
 }
 
+/// A value that a step writes to a state: a copy where it is the state itself under a view, which would be overwritten
+/// while it is read.
+pub fn apart(cx: &mut LowerCx<'_>, x: Located, state: &Located) -> LowerResult<Located> {
+    let buffer = |at: &Located| cx.draft.contents[at.content.0 as usize].buffer;
+    if buffer(&x) != buffer(state) {
+        return Ok(x);
+    }
+    let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
+    let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;
+    crate::region::copy(cx, &x, &to)?;
+    Ok(to)
+}
+
 /// The next content of a state's buffer, placed as the result of a writing node.
 pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult<Located> {
     let buffer = cx.draft.contents[previous.content.0 as usize].buffer;
@@ -127,17 +140,7 @@ impl Lower for StateWrite {
         let node = cx.graph.node(id);
         let previous = cx.at(node.input(0).ok_or("it has no state")?)?;
         let x = cx.at(node.input(1).ok_or("it has no value")?)?;
-        // A value that is the state itself under a view would be overwritten while it is read.
-        let same = cx.draft.contents[x.content.0 as usize].buffer
-            == cx.draft.contents[previous.content.0 as usize].buffer;
-        let x = if same {
-            let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
-            let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;
-            crate::region::copy(cx, &x, &to)?;
-            to
-        } else {
-            x
-        };
+        let x = apart(cx, x, &previous)?;
         let to = next_version(cx, id, &previous)?;
         crate::region::copy(cx, &x, &to)
     }

@@ -25,7 +25,7 @@ impl Eval for KvAppend {
                     AppendMode::Linear => at,
                 };
                 if place < 0 || place >= capacity as i64 {
-                    cx.raise(Status::StateOverflow((b * rows + t) as u64));
+                    cx.raise(Status::StateOverflow((o * rows + t) as u64));
                     continue;
                 }
                 for i in 0..inner {

@@ -1,4 +1,4 @@
-//! Replaces ops that are defined by other ops (OPS: D→x) by those ops. Leaves everything else alone. Afterwards the
+//! Replaces ops that are defined by other ops by those ops. Leaves everything else alone. Afterwards the
 //! graph is lowerable.
 
 use crate::decompose::decompose_node;

@@ -1,0 +1,182 @@
+//! What a user can do wrong, at the border of the package: each kind of [`CompileError`] with what it carries, and a text
+//! that says where the mistake is and what would help.
+
+use pumice_compile::{CompileError, OptOptions, Options, Unsupported, compile};
+use pumice_cpu_ref::RefEval;
+use pumice_ir::{GraphBuilder, f32, i64, sym};
+use pumice_types::{Bytes, Target};
+
+const KIB: u64 = 1 << 10;
+
+/// A device with room for 64 KiB, of which one value takes 16 KiB at most.
+fn small() -> Target {
+    let mut target = Target { name: "small".into(), ..Target::lavapipe() };
+    target.limits.max_allocation = Bytes(16 * KIB);
+    target.limits.memory = Bytes(64 * KIB);
+    target
+}
+
+/// Why the graph cannot be compiled for a target.
+fn refusal(build: impl FnOnce(&GraphBuilder), target: &Target, options: &Options) -> CompileError {
+    let g = GraphBuilder::new("g");
+    build(&g);
+    let graph = g.build().expect("the graph itself is sound");
+    compile(&graph, target, options, &RefEval).expect_err("refused")
+}
+
+/// Asserts that a graph for the small target has a value, of that name and size, that no allocation holds.
+#[track_caller]
+fn assert_too_large(build: impl FnOnce(&GraphBuilder), value: &str, bytes: u64) {
+    let e = refusal(build, &small(), &Options::default());
+    let text = e.to_string();
+    let CompileError::TooLarge { name, needed, available, target } = e else { panic!("{text}") };
+    assert_eq!(name, value);
+    assert_eq!((needed, available), (Bytes(bytes), Bytes(16 * KIB)));
+    assert_eq!(target, "small");
+    for part in [value, "small", "16.0 KiB", "split it"] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+#[test]
+fn a_param_larger_than_an_allocation() {
+    let rows = |rows: u64| {
+        move |g: &GraphBuilder| {
+            let w = g.param("table", f32([rows, 64]));
+            g.output("y", g.add(g.input("x", f32([64u64])), g.narrow(w, 0, 0u64, 1u64)));
+        }
+    };
+    // 64 rows * 64 * 4 = 16 KiB are the most that fit.
+    assert_too_large(rows(65), "table", 65 * 64 * 4);
+    let g = GraphBuilder::new("fits");
+    rows(64)(&g);
+    let graph = g.build().expect("the graph itself is sound");
+    assert!(compile(&graph, &small(), &Options::default(), &RefEval).is_ok());
+}
+
+#[test]
+fn a_state_larger_than_an_allocation() {
+    assert_too_large(
+        |g| {
+            let cache = g.state_read(g.state("cache", f32([100u64, 64])));
+            g.output("y", g.add(g.input("x", f32([64u64])), g.narrow(cache, 0, 0u64, 1u64)));
+        },
+        "cache",
+        100 * 64 * 4,
+    );
+}
+
+#[test]
+fn an_input_larger_than_an_allocation_at_the_end_of_its_range() {
+    assert_too_large(
+        |g| g.output("y", g.reduce_sum(g.input("rows", f32([sym("n", 1..=1000), 8.into()])), &[0], true)),
+        "rows",
+        1000 * 8 * 4,
+    );
+}
+
+/// The outer product of two vectors that fit; only its sums leave the device.
+#[test]
+fn an_intermediate_larger_than_an_allocation() {
+    assert_too_large(
+        |g| {
+            let (a, b) = (g.input("a", f32([100u64, 1])), g.input("b", f32([1u64, 100])));
+            g.output("y", g.reduce_sum(g.named("outer").matmul(a, b), &[0], true));
+        },
+        "outer",
+        100 * 100 * 4,
+    );
+}
+
+#[test]
+fn tensors_that_fit_alone_and_not_together() {
+    // Each 8 KiB: 5 params, 3 states and, for the result that the reduction reads, one value in scratch.
+    let build = |params: usize| {
+        move |g: &GraphBuilder| {
+            let shape = || f32([32u64, 64]);
+            let params = (0..params).map(|i| g.param(&format!("w{i}"), shape()));
+            let mut values: Vec<_> = params.collect();
+            values.extend((0..3).map(|i| g.state_read(g.state(&format!("s{i}"), shape()))));
+            let sum = values.into_iter().fold(g.input("x", shape()), |sum, v| g.add(sum, v));
+            g.output("y", g.softmax(sum, -1));
+            g.output("sum", g.reduce_sum(sum, &[0, 1], true));
+        }
+    };
+    let e = refusal(build(5), &small(), &Options::default());
+    let text = e.to_string();
+    let CompileError::OutOfMemory { needed, weights, states, scratch, available, target } = e else {
+        panic!("{text}")
+    };
+    assert_eq!((weights, states), (Bytes(5 * 8 * KIB), Bytes(3 * 8 * KIB)));
+    assert!(scratch > Bytes::ZERO && scratch <= Bytes(16 * KIB), "{scratch}");
+    assert_eq!(needed, weights + states + scratch);
+    assert_eq!((available, target.as_str()), (Bytes(64 * KIB), "small"));
+    let parts =
+        ["weights 40.0 KiB", "states 24.0 KiB", "small has 64.0 KiB", "narrower params", "upper bound"];
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    let g = GraphBuilder::new("fits");
+    build(3)(&g);
+    let graph = g.build().expect("the graph itself is sound");
+    assert!(compile(&graph, &small(), &Options::default(), &RefEval).is_ok());
+}
+
+/// Asserts that options contradict a graph with the symbol `rows`, and that the text has these parts.
+#[track_caller]
+fn assert_options(options: Options, parts: &[&str]) {
+    let build = |g: &GraphBuilder| g.output("y", g.relu(g.input("x", f32([sym("rows", 1..=100), 4.into()]))));
+    match refusal(build, &Target::lavapipe(), &options) {
+        CompileError::Options(text) => {
+            parts.iter().for_each(|part| assert!(text.contains(part), "`{part}` is not in: {text}"))
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn cut(symbol: &str, ends: &[u64]) -> Options {
+    Options { specializations: vec![(symbol.to_owned(), ends.to_vec())], ..Options::default() }
+}
+
+#[test]
+fn ranges_of_a_symbol_that_is_not_there() {
+    assert_options(cut("columns", &[1]), &["`columns`", "no such symbol"]);
+}
+
+#[test]
+fn ends_of_ranges_that_do_not_ascend() {
+    assert_options(cut("rows", &[8, 1]), &["`rows`", "must ascend"]);
+    assert_options(cut("rows", &[8, 8]), &["`rows`", "must ascend"]);
+    // Also those outside the symbol's range, which make no range of their own.
+    assert_options(cut("rows", &[300, 200]), &["`rows`", "must ascend"]);
+}
+
+#[test]
+fn a_pass_that_cannot_be_left_out() {
+    let without = |name: &str| Options { opt: OptOptions::without(name), ..Options::default() };
+    assert_options(without("fuse_everything"), &["`fuse_everything`", "no such pass", "fold_constants"]);
+    assert_options(without("decompose"), &["`decompose`", "without it"]);
+}
+
+/// A division that may report needs 64-bit integers in kernels. The node behind the first is not reported again.
+#[test]
+fn every_node_without_a_lowering_is_listed() {
+    let mut target = Target::lavapipe();
+    target.features.int64 = false;
+    let build = |g: &GraphBuilder| {
+        let (a, b) = (g.input("a", i64([4u64])), g.input("b", i64([4u64])));
+        let quotient = g.named("quotient").div(a, b);
+        g.output("double", g.add(quotient, quotient));
+        g.output("other", g.named("other_quotient").div(b, a));
+    };
+    let e = refusal(build, &target, &Options::default());
+    let text = e.to_string();
+    let CompileError::Unsupported(nodes) = e else { panic!("{text}") };
+    let names: Vec<&str> = nodes.iter().map(|u| u.node.as_str()).collect();
+    assert_eq!(names, ["quotient", "other_quotient"]);
+    assert!(text.starts_with("2 node(s)"), "{text}");
+    for Unsupported { node, op, types, reason } in &nodes {
+        assert_eq!((*op, types.as_str()), ("div", "(i64[4], i64[4]) -> i64[4]"));
+        assert!(!reason.is_empty() && text.contains(&format!("{node} (div {types}): {reason}")), "{text}");
+    }
+}
