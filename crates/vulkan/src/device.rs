@@ -132,10 +132,13 @@ pub(crate) fn choose(reports: Vec<DeviceReport>, pick: &Pick) -> Result<DeviceRe
         Pick::Name(name) => {
             let lower = name.to_lowercase();
             let exact = reports.iter().position(|r| r.snapshot.name.to_lowercase() == lower);
-            let mut part = (0..reports.len())
-                .filter(|&i| !name.is_empty() && reports[i].snapshot.name.to_lowercase().contains(&lower));
-            let found = exact.or_else(|| part.next().filter(|_| part.next().is_none()));
-            let found = found.ok_or_else(|| not_found(format!("named `{name}` (or several are)")))?;
+            let has = |r: &DeviceReport| !name.is_empty() && r.snapshot.name.to_lowercase().contains(&lower);
+            let part: Vec<usize> = (0..reports.len()).filter(|&i| has(&reports[i])).collect();
+            let found = match (exact, part.as_slice()) {
+                (Some(i), _) | (None, &[i]) => i,
+                (None, []) => return Err(not_found(format!("named `{name}`"))),
+                (None, _) => return Err(not_found(format!("the only one with `{name}` in its name"))),
+            };
             Ok(reports[found].clone())
         }
     }

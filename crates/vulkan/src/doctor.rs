@@ -95,6 +95,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
         Ok(_) => {
             let what = format!("{name}, Vulkan {}, {} {}", s.api, s.driver_name, s.driver_info);
             findings.push(finding(Weight::Good, what, "", ""));
+            findings.push(finding(Weight::Good, format!("{name}: {}", limits(report)), "", ""));
         }
     }
     let mut costs = |missing: bool, what: &str, cost: &str, remedy: &str| {
@@ -111,6 +112,8 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
     );
     let a = &s.abilities;
     costs(!a.int64, "no 64-bit integers in kernels", "i64 values go to the host", update);
+    let timed = report.verdict.as_ref().is_ok_and(|plan| plan.timestamps);
+    costs(!timed, "no timestamps", "times of runs and steps cannot be taken", update);
     costs(!a.subgroup_arithmetic, "no subgroup reductions", "slower reductions and norms", update);
     costs(!a.preserve_special_f32, "NaN and infinity are not promised", "special values may differ", update);
     costs(
@@ -126,6 +129,20 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
         "inputs are read over the bus",
         "switch on resizable BAR in the firmware",
     );
+}
+
+/// The limits that decide what fits and which kernels run.
+fn limits(report: &DeviceReport) -> String {
+    let Ok(plan) = &report.verdict else { return String::new() };
+    let l = &plan.target.limits;
+    format!(
+        "{} of memory, {} in one allocation, {} threads and {} of shared memory a workgroup, subgroups of {}",
+        l.memory,
+        l.max_allocation,
+        l.max_workgroup_invocations,
+        l.max_shared_memory,
+        plan.target.features.subgroup_size
+    )
 }
 
 #[cfg(test)]
@@ -145,6 +162,12 @@ mod tests {
         describe(&report, &mut findings);
         let costs: Vec<_> = findings.iter().filter(|f| f.weight == Weight::Costs).collect();
         assert_eq!(costs.len(), 2);
+        let limits = &findings[1];
+        assert!(
+            limits.weight == Weight::Good && limits.what.contains("1024 threads and 48.0 KiB"),
+            "{}",
+            limits.what
+        );
         assert!(costs.iter().all(|f| !f.cost.is_empty() && !f.remedy.is_empty()));
     }
 }

@@ -11,7 +11,7 @@ pub enum OpenError {
     #[error(transparent)]
     Instance(#[from] InstanceError),
     /// The loader works but lists no device.
-    #[error("Vulkan is installed, but no driver offers a device")]
+    #[error("Vulkan is installed, but no driver offers a device; `pumice doctor` says how to get a driver")]
     NoDevice,
     /// No device fits what was asked for.
     #[error("no device is {wanted}; there are: {}", available.join(", "))]

@@ -22,6 +22,9 @@ pub(crate) const EVERYTHING_BEHIND: Masks =
 const HOST: Masks =
     Masks { shader: false, shader_reads_only: false, transfer: false, indirect: false, host: true };
 
+/// Lists of one submission at most: its list of handles stays small however often a recording is replayed.
+const LISTS: usize = 4096;
+
 /// A word that fills fresh memory and guard bands, and is looked for in the guards after every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poison(pub u32);
@@ -43,11 +46,10 @@ pub(crate) struct Gpu {
 impl Gpu {
     /// A device that is gone or of another process says so before anything is tried.
     pub(crate) fn check(&self) -> Result<(), DeviceError> {
-        let log = self.shared.log();
-        if log.forked() {
+        if self.shared.log().forked() {
             return Err(DeviceError::Forked);
         }
-        if log.device_lost() {
+        if self.shared.is_lost() {
             return Err(DeviceError::Lost("an earlier call said so".to_owned()));
         }
         Ok(())
@@ -60,8 +62,30 @@ impl Gpu {
 
     /// As [`Gpu::run`]; the wait asks for that long before it sleeps.
     pub(crate) fn run_asking(&self, lists: &[&Commands], poll: Duration) -> Result<(), DeviceError> {
-        let point = self.queue.submit(lists).map_err(device_error)?;
-        self.queue.wait_asking(point, poll).map_err(device_error)
+        self.run_all(lists.iter().copied(), poll)
+    }
+
+    /// As [`Gpu::run_asking`], for any number of lists: a submission holds so many, and two are under way at most. Where
+    /// a call fails, what was submitted has ended when it returns.
+    pub(crate) fn run_all<'a>(
+        &self,
+        lists: impl Iterator<Item = &'a Commands>,
+        poll: Duration,
+    ) -> Result<(), DeviceError> {
+        let (mut lists, mut points) = (lists.peekable(), [0, 0]);
+        let mut go_on = || {
+            while lists.peek().is_some() {
+                let batch: Vec<&Commands> = lists.by_ref().take(LISTS).collect();
+                self.queue.wait(points[0])?;
+                points = [points[1], self.queue.submit(&batch)?];
+            }
+            self.queue.wait_asking(points[1], poll)
+        };
+        let ended = go_on();
+        if ended.is_err() {
+            self.queue.settle(points[1]);
+        }
+        ended.map_err(device_error)
     }
 
     /// A list that makes everything before it visible to the host; it closes every submission.

@@ -69,10 +69,9 @@ impl VulkanSession {
     fn replay(&self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
         let parts = self.recordings.get(run).and_then(Option::as_ref);
         let parts = parts.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
-        if let Some(mut lists) = without_host(parts, repeats) {
-            lists.push(&self.closing);
+        if let Some(lists) = without_host(parts) {
             let poll = self.loaded.patience(ProgramRef::Run(run), repeats);
-            return self.loaded.gpu.run_asking(&lists, poll);
+            return self.loaded.gpu.run_all(replays(&lists, repeats).chain([&self.closing]), poll);
         }
         let mut bindings = bindings.clone();
         for _ in 0..repeats {
@@ -119,15 +118,17 @@ impl DeviceSession for VulkanSession {
         self.record(run)?;
         self.regions.poison(Some(RegionKind::Scratch))?;
         let parts = self.recordings.get(run).and_then(Option::as_deref).unwrap_or(&[]);
-        let Some(mut lists) = without_host(parts, repeats) else {
+        let Some(lists) = without_host(parts) else {
             let begin = Instant::now();
             self.replay(run, bindings, repeats)?;
             return Ok(begin.elapsed().as_secs_f64() * 1e6);
         };
         let bracket = Bracket::new(gpu)?;
-        lists.insert(0, &bracket.open);
-        lists.push(&bracket.close);
-        gpu.run_asking(&lists, self.loaded.patience(ProgramRef::Run(run), repeats))?;
+        let poll = self.loaded.patience(ProgramRef::Run(run), repeats);
+        gpu.run_all(
+            [&bracket.open].into_iter().chain(replays(&lists, repeats)).chain([&bracket.close]),
+            poll,
+        )?;
         self.regions.check_guards()?;
         bracket.us(gpu)
     }
@@ -144,17 +145,18 @@ impl DeviceSession for VulkanSession {
     }
 }
 
-/// The lists of a recording, `repeats` times over; `None` where host steps stand between them.
-fn without_host(parts: &[Part], repeats: u32) -> Option<Vec<&Commands>> {
-    // Room for a list at either end, too.
-    let mut lists = Vec::with_capacity(parts.len() * repeats as usize + 2);
-    for part in std::iter::repeat_n(parts, repeats as usize).flatten() {
-        match part {
-            Part::Gpu(list) => lists.push(list),
-            Part::Host { .. } => return None,
-        }
-    }
-    Some(lists)
+/// The lists of a recording; `None` where host steps stand between them.
+fn without_host(parts: &[Part]) -> Option<Vec<&Commands>> {
+    let lists = parts.iter().map(|part| match part {
+        Part::Gpu(list) => Some(list),
+        Part::Host { .. } => None,
+    });
+    lists.collect()
+}
+
+/// Lists so many times over.
+fn replays<'a>(lists: &[&'a Commands], times: u32) -> impl Iterator<Item = &'a Commands> {
+    std::iter::repeat_n(lists, times as usize).flatten().copied()
 }
 
 /// Records the segments of a program.

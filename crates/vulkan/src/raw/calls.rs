@@ -4,7 +4,7 @@
 //! say "fail the 17th call" and "no pipeline was created meanwhile".
 
 use ash::vk;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! calls {
     ($($variant:ident => $name:literal,)*) => {
@@ -169,7 +169,6 @@ pub struct CallLog {
     attempts: AtomicU64,
     fault: FaultPlan,
     pid: u32,
-    lost: AtomicBool,
 }
 
 impl CallLog {
@@ -180,7 +179,6 @@ impl CallLog {
             attempts: AtomicU64::new(0),
             fault,
             pid: std::process::id(),
-            lost: AtomicBool::new(false),
         }
     }
 
@@ -197,11 +195,6 @@ impl CallLog {
     /// Whether the fault has been injected.
     pub fn fault_hit(&self) -> bool {
         self.fault.fail_nth != 0 && self.attempts() >= self.fault.fail_nth
-    }
-
-    /// Whether a call has returned `VK_ERROR_DEVICE_LOST`.
-    pub fn device_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
     }
 
     /// Whether this is another process than the one the log was made in.
@@ -226,12 +219,7 @@ impl CallLog {
         self.note(call);
         let nth = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         let result = if nth == self.fault.fail_nth { Err(self.fault.result.code()) } else { make() };
-        result.map_err(|code| {
-            if code == vk::Result::ERROR_DEVICE_LOST {
-                self.lost.store(true, Ordering::Relaxed);
-            }
-            CallError::Failed { call, code: ResultCode(code.as_raw()) }
-        })
+        result.map_err(|code| CallError::Failed { call, code: ResultCode(code.as_raw()) })
     }
 }
 
@@ -244,7 +232,7 @@ mod tests {
         let log = CallLog::new(FaultPlan { fail_nth: 2, result: FaultResult::DeviceLost });
         assert_eq!(log.attempt(Call::CreateBuffer, || Ok(1)), Ok(1));
         let error = log.attempt(Call::CreateBuffer, || Ok(2)).unwrap_err();
-        assert!(error.is_lost() && log.device_lost() && log.fault_hit());
+        assert!(error.is_lost() && log.fault_hit());
         assert_eq!(error.to_string(), "vkCreateBuffer returned VK_ERROR_DEVICE_LOST");
         assert_eq!(log.attempt(Call::QueueSubmit, || Ok(3)), Ok(3));
         assert_eq!((log.count(Call::CreateBuffer), log.count(Call::QueueSubmit), log.attempts()), (2, 1, 3));

@@ -9,7 +9,7 @@ use crate::snapshot::{Heap, MemoryType, Snapshot};
 use ash::vk;
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Owner of `VkDevice`.
 pub(crate) struct DeviceShared {
@@ -41,7 +41,7 @@ impl DeviceShared {
         })?;
         let device = create(instance, physical, plan)?;
         Ok(Arc::new(DeviceShared {
-            table: DeviceTable { device, log: instance.calls().clone() },
+            table: DeviceTable { device, log: instance.calls().clone(), lost: AtomicBool::new(false) },
             physical,
             family: plan.queue_family,
             budgets: plan.memory_budget,
@@ -51,6 +51,11 @@ impl DeviceShared {
             taken: snapshot.heaps.iter().map(|_| AtomicU64::new(0)).collect(),
             instance: instance.clone(),
         }))
+    }
+
+    /// Whether a call on this device has returned `VK_ERROR_DEVICE_LOST`.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.table.lost.load(Ordering::Relaxed)
     }
 
     /// The log of calls.

@@ -39,7 +39,7 @@ pub struct InstanceOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum InstanceError {
     /// No Vulkan loader on this machine.
-    #[error("no Vulkan loader was found ({0})")]
+    #[error("no Vulkan loader was found ({0}); `pumice doctor` says how to get one")]
     NoLoader(String),
     /// The loader is older than Vulkan 1.2.
     #[error("the Vulkan loader speaks version {major}.{minor}; 1.2 is needed")]
@@ -53,7 +53,7 @@ pub enum InstanceError {
     #[error("the Khronos validation layer is not installed (Debian: vulkan-validationlayers)")]
     NoValidationLayer,
     /// No installed driver (the loader found none it can use).
-    #[error("no Vulkan driver is installed")]
+    #[error("no Vulkan driver is installed; `pumice doctor` says how to get one")]
     NoDriver,
     /// A call failed.
     #[error(transparent)]

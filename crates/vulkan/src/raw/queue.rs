@@ -130,9 +130,9 @@ impl Queue {
         }
     }
 
-    /// Waits in a destructor: by point, else until the queue is idle, else (device lost) not at all. In a forked
+    /// Waits in a destructor, or where a call failed: by point, else until the queue is idle, else (device lost) not at all. In a forked
     /// child nothing is called.
-    pub(super) fn settle(&self, point: u64) {
+    pub(crate) fn settle(&self, point: u64) {
         if self.wait(point).is_err() {
             let _last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the queue is locked.

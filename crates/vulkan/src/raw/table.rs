@@ -7,6 +7,7 @@ use super::calls::{Call, CallError, CallLog};
 use ash::vk;
 use std::ffi::CStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls that need no instance.
 pub(super) struct EntryTable {
@@ -96,6 +97,19 @@ impl InstanceTable {
 pub(super) struct DeviceTable {
     pub(super) device: ash::Device,
     pub(super) log: Arc<CallLog>,
+    /// Whether a call has returned `VK_ERROR_DEVICE_LOST`: of this device, others of the instance go on.
+    pub(super) lost: AtomicBool,
+}
+
+impl DeviceTable {
+    /// As [`CallLog::attempt`], remembering that the device was lost.
+    fn attempt<T>(&self, call: Call, make: impl FnOnce() -> Result<T, vk::Result>) -> Result<T, CallError> {
+        self.log.attempt(call, make).inspect_err(|e| {
+            if e.is_lost() {
+                self.lost.store(true, Ordering::Relaxed);
+            }
+        })
+    }
 }
 
 macro_rules! create_calls {
@@ -105,7 +119,7 @@ macro_rules! create_calls {
             /// The handles and pointers in `info` are valid and of this device.
             pub(super) unsafe fn $name(&self, info: &$info) -> Result<$handle, CallError> {
                 // SAFETY: the caller's promise.
-                self.log.attempt(Call::$call, || unsafe { self.device.$name(info, None) })
+                self.attempt(Call::$call, || unsafe { self.device.$name(info, None) })
             }
         )*}
     };
@@ -132,7 +146,7 @@ macro_rules! calls_with_result {
             /// The arguments keep the rules of the Vulkan command of that name.
             pub(super) unsafe fn $name(&self, $($arg: $type),*) -> Result<$result, CallError> {
                 // SAFETY: the caller's promise.
-                self.log.attempt(Call::$call, || unsafe { self.device.$name($($arg),*) })
+                self.attempt(Call::$call, || unsafe { self.device.$name($($arg),*) })
             }
         )*}
     };
@@ -173,7 +187,7 @@ impl DeviceTable {
     ) -> Result<vk::Pipeline, CallError> {
         let infos = [info];
         // SAFETY: the caller's promise. On failure the driver has set the single handle to null.
-        self.log.attempt(Call::CreateComputePipelines, || unsafe {
+        self.attempt(Call::CreateComputePipelines, || unsafe {
             let made = self.device.create_compute_pipelines(cache, &infos, None);
             made.map_err(|(_, code)| code)?.first().copied().ok_or(vk::Result::ERROR_UNKNOWN)
         })
