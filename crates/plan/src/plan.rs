@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// Which arithmetic the user chose (DESIGN 6). Never guessed.
+/// Which arithmetic the user chose. Never guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
@@ -299,7 +299,8 @@ pub struct Stats {
     pub scratch: Bytes,
     /// Largest sum of bytes alive in one level: no placement with these levels can use less.
     pub scratch_lower_bound: Bytes,
-    /// The floor of PERFORMANCE section 4, and its parts, in microseconds.
+    /// A lower estimate of the run's time from the target's measured rates (docs/measuring.md), and its parts, in
+    /// microseconds.
     pub floor: Floor,
     /// Levels of the layers: (name prefix of the layer, levels that hold a step of it).
     pub layers: Vec<(String, u32)>,

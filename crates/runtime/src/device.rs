@@ -78,12 +78,18 @@ pub struct StepTime {
 pub trait HostStep: Send + Sync {
     /// Runs it. `inputs` and `outputs` are natural, dense bytes at the actual extents, in the order of
     /// `Meaning::inputs` and `Meaning::outputs`.
+    ///
+    /// # Errors
+    /// Why it failed, in words; it becomes [`DeviceError::Host`].
     fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String>;
 }
 
 /// Prepares host steps from their meaning when a plan is loaded. cpu-ref implements it for every op.
 pub trait HostOps: Send + Sync {
     /// Prepares the step, or says why it cannot.
+    ///
+    /// # Errors
+    /// Why it cannot, in words; it becomes [`DeviceError::Host`] of [`Device::load`].
     fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, String>;
 }
 
@@ -95,28 +101,58 @@ pub trait Device: Send + Sync {
     fn target(&self) -> &Target;
     /// Takes memory for the weights and makes the plan ready; the caller writes constants and params afterwards.
     /// Pipelines may be made later, when first needed.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] where the weights do not fit, [`DeviceError::Host`] for a host step that
+    /// cannot be prepared, [`DeviceError::Unsupported`] for a plan that this device refuses; else the device
+    /// failed.
     fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
 }
 
 /// A plan on a device, with one copy of the weights.
 pub trait Loaded: Send + Sync {
     /// Writes part of region `weights`. The caller holds off every run meanwhile.
+    ///
+    /// # Errors
+    /// [`DeviceError::Span`] for a span outside the region, or of another length than `bytes`; else the
+    /// device failed.
     fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError>;
     /// Reads part of region `weights`.
+    ///
+    /// # Errors
+    /// As [`Loaded::write_weights`].
     fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError>;
     /// Runs these steps of the load program, in order. The caller holds off every run meanwhile.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] where the steps' own room does not fit, [`DeviceError::Host`] for a host
+    /// step that fails, [`DeviceError::Guard`] for a kernel that wrote outside its region; else the device
+    /// failed.
     fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError>;
     /// Takes memory for states, scratch, io, frame and status; contents are undefined.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] where they do not fit; else the device failed.
     fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError>;
     /// Creates the pipelines of these runs now, in parallel, instead of at the first replay.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] for a run that the plan does not have; else the device failed.
     fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError>;
 }
 
 /// The regions of one session and its recordings.
 pub trait DeviceSession: Send {
     /// Writes part of any region but `weights`, after the session's last run has ended.
+    ///
+    /// # Errors
+    /// [`DeviceError::Span`] for a span outside its region, or of another length than `bytes`; else the
+    /// device failed.
     fn write(&mut self, span: Span, bytes: &[u8]) -> Result<(), DeviceError>;
     /// Makes part of a region zero, under the rules of `write`. A device that can fill does better than this.
+    ///
+    /// # Errors
+    /// As [`DeviceSession::write`].
     fn clear(&mut self, span: Span) -> Result<(), DeviceError> {
         const PIECE: u64 = 1 << 20;
         let zeros = vec![0; span.len.0.min(PIECE) as usize];
@@ -129,19 +165,36 @@ pub trait DeviceSession: Send {
         Ok(())
     }
     /// Reads part of any region but `weights`, after the session's last run has ended.
+    ///
+    /// # Errors
+    /// As [`DeviceSession::write`].
     fn read(&mut self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError>;
     /// Replays a run `repeats` times, one behind the other, and waits. Frame and inputs are in place; `bindings` hold
     /// the scalars of the first replay, the frame advances. With host steps in the run `repeats` is 1.
+    ///
+    /// # Errors
+    /// [`DeviceError::Host`] for a host step that fails, [`DeviceError::Guard`] for a kernel that wrote
+    /// outside its region, [`DeviceError::Unsupported`] for a run that the plan does not have; else the
+    /// device failed.
     fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError>;
-    /// As `run`, with the device's time from the first step's begin to the last one's end, in microseconds. A device
-    /// without a clock of its own is timed from outside.
+    /// As `run`, with the device's time from the first step's begin to the last one's end, in microseconds. The
+    /// default, and runs with host steps, are timed from outside.
+    ///
+    /// # Errors
+    /// As [`DeviceSession::run`], and [`DeviceError::Call`] where the device's queue has no timestamps.
     fn run_timed(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<f64, DeviceError> {
         let begin = Instant::now();
         self.run(run, bindings, repeats)?;
         Ok(begin.elapsed().as_secs_f64() * 1e6)
     }
     /// As `run` with one repeat, with the time of every step.
+    ///
+    /// # Errors
+    /// As [`DeviceSession::run_timed`].
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError>;
     /// A new session with a copy of this one's states; everything else is undefined.
+    ///
+    /// # Errors
+    /// As [`Loaded::session`].
     fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError>;
 }

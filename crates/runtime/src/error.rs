@@ -228,7 +228,7 @@ pub enum RuntimeError {
         /// Largest value allowed.
         max: f64,
     },
-    /// A fraction for an integer scalar.
+    /// A fraction, a NaN, an infinity or a number beyond 64 bits for an integer scalar.
     #[error("scalar `{name}` is {dtype}; {value} is not an integer")]
     ScalarFraction {
         /// The scalar.
@@ -260,7 +260,7 @@ pub enum RuntimeError {
         /// Why.
         source: FrameError,
     },
-    /// The run ended, but an op met an index out of range, a full state or a division by zero (OPS 1.5).
+    /// The run ended (with host steps: the first replay that reported, and none after it), but an op met an index out of range, a full state or a division by zero (OPS 1.5).
     #[error(
         "the run reported {0}; outputs and states hold what the op left (0 was read, writes were dropped)"
     )]
@@ -301,7 +301,7 @@ pub enum RuntimeError {
         /// Rows there are.
         extent: u64,
     },
-    /// Outputs or values were asked for before any run ended well.
+    /// Outputs or values were asked for before any run ended, or after one in which the device failed.
     #[error("no run has left its results in this session; run it first")]
     NoResults,
     /// Intermediate values were asked for, but their bytes are used again during the run.

@@ -32,6 +32,10 @@ pub(crate) struct Inner {
 impl Executable {
     /// Takes memory for the weights of the plan, writes its constants, and makes it ready to run. Params are set
     /// afterwards.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Plan`] for a plan that contradicts itself; [`RuntimeError::Device`] where the weights
+    /// and one session do not fit, a host step cannot be prepared, or the device fails.
     pub fn new(
         device: Arc<dyn Device>,
         plan: Plan,
@@ -69,18 +73,29 @@ impl Executable {
     }
 
     /// Makes the pipelines of every run now, in parallel, instead of at each run's first replay.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Device`] where a pipeline cannot be made.
     pub fn prepare(&self) -> Result<(), RuntimeError> {
         let runs: Vec<usize> = (0..self.inner.plan.runs.len()).collect();
         Ok(self.inner.loaded.prepare(&runs)?)
     }
 
     /// A new session. States begin with their initial values.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Device`] where the session's memory does not fit or the device fails.
     pub fn session(&self) -> Result<Session, RuntimeError> {
         Session::new(Arc::clone(&self.inner))
     }
 
     /// Sets a param of a float dtype, rounding each value to nearest even. Row-major; takes effect at the next run of
     /// each session. Must not be called from a host step.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::DType`] for a param of no float dtype;
+    /// [`RuntimeError::Length`] for another number of values than it has; [`RuntimeError::Device`] where the
+    /// write fails, after which the param counts as never set.
     pub fn set_param(&self, name: &str, values: &[f32]) -> Result<(), RuntimeError> {
         let (param, bytes) = self.find_param(name)?;
         let dtype = self.inner.plan.params[param].dtype;
@@ -89,19 +104,32 @@ impl Executable {
     }
 
     /// Sets a param from a tensor of its shape and dtype, or of f32 for a float dtype.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::DType`], [`RuntimeError::Rank`] or
+    /// [`RuntimeError::Extent`] for a tensor unlike the param, [`RuntimeError::Tensor`] for a view whose
+    /// bytes and shape disagree; [`RuntimeError::Device`] as in [`Executable::set_param`].
     pub fn set_param_view(&self, name: &str, view: TensorView<'_>) -> Result<(), RuntimeError> {
         self.set_params(&[(name, view)])
     }
 
     /// Sets a param from its natural bytes: row-major, little-endian.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::Length`] for another number of bytes than the param
+    /// has; [`RuntimeError::Device`] as in [`Executable::set_param`].
     pub fn set_param_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), RuntimeError> {
         let (param, expected) = self.find_param(name)?;
         check_length(NameKind::Param, name, "bytes", expected, bytes.len() as u64)?;
         self.store(&[(param, Payload::Stored(bytes))])
     }
 
-    /// Sets several params together: a run sees all of them old or all of them new. Nothing is written unless all of
-    /// them are right.
+    /// Sets several params together: a run sees all of them old or all of them new, unless the device fails meanwhile.
+    /// Nothing is written unless all of them are right. Of tied names the last one counts.
+    ///
+    /// # Errors
+    /// As [`Executable::set_param_view`], and [`RuntimeError::Duplicate`] for a name given twice. Where the
+    /// device fails, params before the failing one are written and those behind it are not.
     pub fn set_params(&self, values: &[(&str, TensorView<'_>)]) -> Result<(), RuntimeError> {
         let mut payloads: Vec<(usize, Payload<'_>)> = Vec::with_capacity(values.len());
         for (name, view) in values {
@@ -116,6 +144,10 @@ impl Executable {
     }
 
     /// A param as it was stored.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::MissingParams`] for one that was never set;
+    /// [`RuntimeError::Device`] where the read fails.
     pub fn param(&self, name: &str) -> Result<Tensor, RuntimeError> {
         let inner = &self.inner;
         inner.params.get(&inner.plan, &inner.tables, inner.loaded.as_ref(), name)
@@ -127,6 +159,9 @@ impl Executable {
     }
 
     /// The index of an output, for `Session::run_read`.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an output that the plan does not have.
     pub fn output_index(&self, name: &str) -> Result<usize, RuntimeError> {
         find(&self.inner.tables.outputs, NameKind::Output, name)
     }

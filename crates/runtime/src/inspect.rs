@@ -41,17 +41,28 @@ impl fmt::Display for NonFinite {
 
 impl Session {
     /// The first value of the last run, inputs first and then in the order of the steps, that holds a NaN or an
-    /// infinity. `None` if there is none.
+    /// infinity. `None` if there is none. An input that was bound since is searched as it is now.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Packed`] for a plan that uses bytes again, [`RuntimeError::NoResults`] where no run
+    /// has left any, [`RuntimeError::Device`] where a read fails.
     pub fn find_non_finite(&mut self) -> Result<Option<NonFinite>, RuntimeError> {
         self.search(|v| !v.is_finite())
     }
 
     /// As `find_non_finite`, for NaN alone: masks hold infinities by right.
+    ///
+    /// # Errors
+    /// As [`Session::find_non_finite`].
     pub fn find_nan(&mut self) -> Result<Option<NonFinite>, RuntimeError> {
         self.search(f32::is_nan)
     }
 
     /// A value of the last run by its name in the graph.
+    ///
+    /// # Errors
+    /// As [`Session::find_non_finite`], and [`RuntimeError::UnknownName`] for a name that no value of the run
+    /// has.
     pub fn read_value(&mut self, name: &str) -> Result<Tensor, RuntimeError> {
         let inner = Arc::clone(&self.inner);
         let program = &inner.plan.runs[self.bump_run()?].program;

@@ -2,14 +2,17 @@
 
 use crate::error::{NameKind, RuntimeError};
 use indexmap::IndexSet;
+use pumice_plan::kernel::status;
 use pumice_types::Tensor;
 use std::fmt;
 use std::sync::Arc;
 
 /// What happens when an op reports an index out of range, a full state or a division by zero (OPS 1.5).
+/// Whatever is chosen, reads out of range give 0 and writes out of range are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStatus {
-    /// The run returns [`RuntimeError::Status`].
+    /// The run returns [`RuntimeError::Status`]. Within one submission every replay resets the report and the
+    /// last one's counts, so a report of an earlier replay is lost.
     #[default]
     Error,
     /// The run returns its outputs; `Session::status` tells.
@@ -26,7 +29,8 @@ pub struct RunOptions {
     /// Inputs that are not given keep the value of the session's last run.
     pub keep: bool,
     /// How often the recording is replayed, in one submission where the run has no host step. Scalars advance on the
-    /// device between replays; outputs are those of the last.
+    /// device between replays; outputs are those of the last. Within one submission every replay resets the
+    /// report and the last one's counts, so a report of an earlier replay is lost.
     pub steps: u32,
 }
 
@@ -39,7 +43,7 @@ impl Default for RunOptions {
 /// What the ops of a run reported. Where one submission held several replays, what the last one reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunStatus {
-    /// The flags word; 0 when nothing happened.
+    /// The flags of [`pumice_plan::kernel::status`] together; 0 when nothing happened.
     pub flags: u32,
     /// For each op that reported: its name, and the first linear position it complained about.
     pub first: Vec<(String, u32)>,
@@ -72,7 +76,14 @@ impl fmt::Display for RunStatus {
             let comma = if i > 0 { ", " } else { "" };
             write!(f, "{comma}`{op}` first at position {position}")?;
         }
-        write!(f, "{}flags {:#x}", if self.first.is_empty() { "" } else { "; " }, self.flags)
+        let names = [
+            (status::INDEX_OUT_OF_RANGE, "an index out of range"),
+            (status::STATE_OVERFLOW, "rows past the capacity of a state"),
+            (status::INT_DIV_ZERO, "an integer divided by zero"),
+        ];
+        let met = names.iter().filter(|(flag, _)| self.flags & flag != 0).map(|(_, name)| *name);
+        let met: Vec<&str> = met.collect();
+        write!(f, "{}{}", if self.first.is_empty() { "" } else { ": " }, met.join(", "))
     }
 }
 
@@ -85,6 +96,9 @@ pub struct Outputs {
 
 impl Outputs {
     /// The output of that name.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an output that the plan does not have.
     pub fn get(&self, name: &str) -> Result<&Tensor, RuntimeError> {
         self.names.get_index_of(name).and_then(|i| self.tensors.get(i)).ok_or_else(|| {
             RuntimeError::UnknownName {
@@ -96,6 +110,9 @@ impl Outputs {
     }
 
     /// The output of that index, in declaration order.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutputIndex`] for an index past the last output.
     pub fn at(&self, index: usize) -> Result<&Tensor, RuntimeError> {
         let count = self.tensors.len();
         self.tensors.get(index).ok_or(RuntimeError::OutputIndex { index, count })
@@ -153,7 +170,7 @@ mod tests {
         let block: Vec<u8> = [4u32, u32::MAX, 7].iter().flat_map(|w| w.to_le_bytes()).collect();
         let status = RunStatus::decode(&block, &ops);
         assert_eq!(status, RunStatus { flags: 4, first: vec![("b".to_owned(), 7)] });
-        assert_eq!(status.to_string(), "`b` first at position 7; flags 0x4");
+        assert_eq!(status.to_string(), "`b` first at position 7: an integer divided by zero");
         assert!(RunStatus::decode(&[], &ops).is_clean());
     }
 }

@@ -82,8 +82,11 @@ impl fmt::Display for Profile {
 
 impl Session {
     /// Runs as `run_with` does and returns the device's time of all replays together, in microseconds: from the first
-    /// step's begin to the last one's end, what lies between them included, the submission left out. Results are there
-    /// afterwards.
+    /// step's begin to the last one's end, what lies between them included, the submission left out. Runs with host
+    /// steps, and the interpreter, are timed on the host, submissions included. Results are there afterwards.
+    ///
+    /// # Errors
+    /// As [`Session::execute`]; [`RuntimeError::Device`] also where the device has no timestamps.
     pub fn time(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -97,6 +100,9 @@ impl Session {
     }
 
     /// Runs once, as `run` does, and returns the time of every step. Results are there afterwards.
+    ///
+    /// # Errors
+    /// As [`Session::time`], without [`RuntimeError::NoSteps`].
     pub fn profile(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],

@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 impl Session {
     /// Every output of the last run.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoResults`] where no run has left any, [`RuntimeError::Device`] where a read fails.
     pub fn outputs(&mut self) -> Result<Outputs, RuntimeError> {
         let names = Arc::clone(&self.inner.tables.outputs);
         let tensors = (0..names.len()).map(|o| self.read_output(o)).collect::<Result<_, _>>()?;
@@ -21,18 +24,29 @@ impl Session {
     }
 
     /// Outputs of the last run by index, in the order asked for; one may be asked for twice.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutputIndex`], found before anything is read; [`RuntimeError::NoResults`] and
+    /// [`RuntimeError::Device`] as in [`Session::outputs`].
     pub fn read_outputs(&mut self, outputs: &[usize]) -> Result<Vec<Tensor>, RuntimeError> {
         outputs.iter().try_for_each(|&o| self.check_output(o))?;
         outputs.iter().map(|&o| self.read_output(o)).collect()
     }
 
     /// An output of the last run by name.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::NoResults`] and [`RuntimeError::Device`] as in
+    /// [`Session::outputs`].
     pub fn output(&mut self, name: &str) -> Result<Tensor, RuntimeError> {
         let output = self.find_output(name)?;
         self.read_output(output)
     }
 
     /// The actual extents of an output of the last run.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutputIndex`], and [`RuntimeError::NoResults`] where no run has left any.
     pub fn output_shape(&self, output: usize) -> Result<&[u64], RuntimeError> {
         self.check_output(output)?;
         self.results.ok_or(RuntimeError::NoResults)?;
@@ -40,6 +54,10 @@ impl Session {
     }
 
     /// An output of the last run.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutputIndex`]; [`RuntimeError::NoResults`] and [`RuntimeError::Device`] as in
+    /// [`Session::outputs`].
     pub fn read_output(&mut self, output: usize) -> Result<Tensor, RuntimeError> {
         let bytes = self.output_bytes(output)?;
         let mut bytes = vec![0; bytes as usize];
@@ -48,6 +66,9 @@ impl Session {
     }
 
     /// The natural bytes of an output of the last run, into a buffer of exactly that size.
+    ///
+    /// # Errors
+    /// As [`Session::read_output`], and [`RuntimeError::Length`] for a buffer of another size.
     pub fn read_output_into(&mut self, output: usize, bytes: &mut [u8]) -> Result<(), RuntimeError> {
         let expected = self.output_bytes(output)?;
         let slot = &self.inner.plan.outputs[output];
@@ -59,6 +80,11 @@ impl Session {
     }
 
     /// Rows of an axis of an output of the last run.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::Axis`] or [`RuntimeError::Rows`] for an axis or rows
+    /// that the output does not have in this run; [`RuntimeError::NoResults`] and [`RuntimeError::Device`] as
+    /// in [`Session::outputs`].
     pub fn output_range(
         &mut self,
         name: &str,
@@ -77,6 +103,9 @@ impl Session {
     }
 
     /// One row of the first axis of an output of the last run, without that axis.
+    ///
+    /// # Errors
+    /// As [`Session::output_range`]; [`RuntimeError::Axis`] for an output of rank 0.
     pub fn output_row(&mut self, name: &str, row: u64) -> Result<Tensor, RuntimeError> {
         let rows = self.output_range(name, 0, row..row.saturating_add(1))?;
         let shape = rows.shape()[1..].to_vec();

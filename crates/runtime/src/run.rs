@@ -32,11 +32,17 @@ type Inputs<'a> = [(&'a str, TensorView<'a>)];
 
 impl Session {
     /// Runs once and returns every output.
+    ///
+    /// # Errors
+    /// As [`Session::execute`], without [`RuntimeError::NoSteps`].
     pub fn run(&mut self, inputs: &[(&str, TensorView<'_>)]) -> Result<Outputs, RuntimeError> {
         self.run_with(inputs, &RunOptions::default())
     }
 
     /// Runs with options and returns every output (of the last replay).
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
     pub fn run_with(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -48,6 +54,11 @@ impl Session {
 
     /// Replays the recording `steps` times, in one submission where no host step is in it, and returns the outputs of
     /// the last replay. Scalars advance on the device between replays. Every replay is validated before the first.
+    /// Within one submission every replay resets the report and the last one's counts, so a report of an
+    /// earlier replay is lost.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
     pub fn run_steps(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -57,6 +68,9 @@ impl Session {
     }
 
     /// Runs once and returns the outputs asked for, by index, in the order asked for; one may be asked for twice.
+    ///
+    /// # Errors
+    /// As [`Session::run_read_with`], without [`RuntimeError::NoSteps`].
     pub fn run_read(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -66,6 +80,9 @@ impl Session {
     }
 
     /// As `run_read`, with options.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutputIndex`] before the run; else as [`Session::execute`].
     pub fn run_read_with(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -78,6 +95,9 @@ impl Session {
     }
 
     /// Runs once and reads outputs into the caller's buffers, whose sizes are checked before the run.
+    ///
+    /// # Errors
+    /// As [`Session::run_into_with`], without [`RuntimeError::NoSteps`].
     pub fn run_into(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -87,6 +107,10 @@ impl Session {
     }
 
     /// As `run_into`, with options.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutputIndex`], and [`RuntimeError::Length`] for a buffer that is not exactly as large
+    /// as its output, before the run; else as [`Session::execute`].
     pub fn run_into_with(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -107,6 +131,21 @@ impl Session {
     }
 
     /// Runs and reads no output; see [`Session::read_outputs`] and its like.
+    ///
+    /// # Errors
+    /// Before anything is written:
+    /// - [`RuntimeError::NoSteps`], and [`RuntimeError::MissingParams`] for params never set;
+    /// - [`RuntimeError::UnknownName`], [`RuntimeError::Duplicate`], [`RuntimeError::MissingInputs`] or
+    ///   [`RuntimeError::InputNotKept`] for an input by its name;
+    /// - [`RuntimeError::DType`], [`RuntimeError::Tensor`], [`RuntimeError::Rank`] or
+    ///   [`RuntimeError::Extent`] for a tensor unlike its input;
+    /// - [`RuntimeError::DimConstraint`], [`RuntimeError::UnboundSymbols`] or
+    ///   [`RuntimeError::SymbolRange`] for the values that the inputs give to symbols;
+    /// - [`RuntimeError::ScalarRange`], [`RuntimeError::RunCheck`] or [`RuntimeError::Frame`] for any of the
+    ///   replays, and [`RuntimeError::Plan`] for a defect of pumice.
+    ///
+    /// Then [`RuntimeError::Device`], and under [`OnStatus::Error`] [`RuntimeError::Status`], after which the
+    /// results can be read.
     pub fn execute(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],

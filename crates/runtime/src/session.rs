@@ -123,6 +123,9 @@ impl Session {
 
     /// A session that goes on from here: a copy of states, scalars, bound symbols and bound inputs. The two share
     /// weights and nothing else. It has no results until it runs.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Device`] where a second session does not fit or the device fails.
     pub fn fork(&mut self) -> Result<Session, RuntimeError> {
         let inner = Arc::clone(&self.inner);
         let mut fork = Session::over(Arc::clone(&inner), self.device.fork()?)?;
@@ -146,6 +149,10 @@ impl Session {
     }
 
     /// Sets a dynamic scalar; takes effect at the next run. An integer scalar takes any number that is an integer.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::ScalarFraction`] where an integer scalar is given no
+    /// integer; [`RuntimeError::ScalarRange`] for a value outside the scalar's range.
     pub fn set_scalar(&mut self, name: &str, value: impl Into<ScalarValue>) -> Result<(), RuntimeError> {
         let i = find(&self.inner.tables.scalars, NameKind::Scalar, name)?;
         self.scalars[i] = scalars::accept(&self.inner.plan.scalars[i], value.into())?;
@@ -153,12 +160,19 @@ impl Session {
     }
 
     /// The value of a dynamic scalar at the next run. One that advances on the device has advanced with every replay.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for a scalar that the plan does not have.
     pub fn scalar(&self, name: &str) -> Result<ScalarValue, RuntimeError> {
         Ok(self.scalars[find(&self.inner.tables.scalars, NameKind::Scalar, name)?])
     }
 
     /// Gives a symbol a value for the runs to come. Needed for a symbol that no input has as an extent of its own; a
     /// run whose inputs say otherwise is an error.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::SymbolRange`] for a value that the symbol's declaration
+    /// excludes.
     pub fn bind_symbol(&mut self, name: &str, value: u64) -> Result<(), RuntimeError> {
         let i = find(&self.inner.tables.symbols, NameKind::Symbol, name)?;
         if let Some(symbol) = self.inner.plan.symbols.get(SymbolId(i as u32)) {
@@ -169,12 +183,20 @@ impl Session {
     }
 
     /// Takes back `bind_symbol`.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for a symbol that the plan does not have.
     pub fn unbind_symbol(&mut self, name: &str) -> Result<(), RuntimeError> {
         self.symbols[find(&self.inner.tables.symbols, NameKind::Symbol, name)?] = None;
         Ok(())
     }
 
     /// Writes an input once, for all runs to come that do not give it. A run that gives it ends the binding.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::DType`], [`RuntimeError::Rank`],
+    /// [`RuntimeError::Extent`], [`RuntimeError::SymbolRange`] or [`RuntimeError::Tensor`] for a tensor that
+    /// does not suit the input; [`RuntimeError::Device`] where the write fails.
     pub fn bind_input(&mut self, name: &str, view: TensorView<'_>) -> Result<(), RuntimeError> {
         let inner = Arc::clone(&self.inner);
         let i = find(&inner.tables.inputs, NameKind::Input, name)?;
@@ -189,6 +211,9 @@ impl Session {
     }
 
     /// Takes back `bind_input`.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an input that the plan does not have.
     pub fn unbind_input(&mut self, name: &str) -> Result<(), RuntimeError> {
         let held = &mut self.inputs[find(&self.inner.tables.inputs, NameKind::Input, name)?];
         held.bound = false;
@@ -197,6 +222,9 @@ impl Session {
     }
 
     /// A persistent state.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for a state that the plan does not have.
     pub fn state(&mut self, name: &str) -> Result<StateHandle<'_>, RuntimeError> {
         let index = find(&self.inner.tables.states, NameKind::State, name)?;
         Ok(StateHandle { session: self, index })

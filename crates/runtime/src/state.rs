@@ -45,6 +45,11 @@ impl StateHandle<'_> {
     }
 
     /// Writes the whole state from a tensor of its shape and dtype, or of f32 for a float dtype.
+    ///
+    /// # Errors
+    /// [`RuntimeError::DType`], [`RuntimeError::Rank`] or [`RuntimeError::Extent`] for a tensor unlike the
+    /// state, [`RuntimeError::Tensor`] for a view whose bytes and shape disagree; [`RuntimeError::Device`]
+    /// where the write fails.
     #[doc(alias = "bind")]
     pub fn write(&mut self, view: TensorView<'_>) -> Result<(), RuntimeError> {
         let slot = self.slot();
@@ -53,6 +58,10 @@ impl StateHandle<'_> {
     }
 
     /// Writes the whole state of a float dtype, rounding each value to nearest even.
+    ///
+    /// # Errors
+    /// [`RuntimeError::DType`] for a state of no float dtype; [`RuntimeError::Length`] for another number of
+    /// values than it has; [`RuntimeError::Device`] where the write fails.
     pub fn write_f32(&mut self, values: &[f32]) -> Result<(), RuntimeError> {
         let (slot, bytes) = (self.slot(), self.session.inner.tables.state_bytes[self.index]);
         let payload = Payload::of_floats(NameKind::State, &slot.name, slot.dtype, bytes, values)?;
@@ -60,6 +69,10 @@ impl StateHandle<'_> {
     }
 
     /// Writes the whole state from its natural bytes.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Length`] for another number of bytes than the state has; [`RuntimeError::Device`]
+    /// where the write fails.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), RuntimeError> {
         let expected = self.session.inner.tables.state_bytes[self.index];
         check_length(NameKind::State, self.name(), "bytes", expected, bytes.len() as u64)?;
@@ -77,6 +90,11 @@ impl StateHandle<'_> {
 
     /// Writes rows of an axis, from row `start` on, from a tensor with the state's other extents. F32 is taken for a
     /// float dtype. The other rows keep their values.
+    ///
+    /// # Errors
+    /// As [`StateHandle::write`], for the rows; [`RuntimeError::Axis`] or [`RuntimeError::Rows`] for an axis
+    /// or rows that the state does not have; [`RuntimeError::MissingParams`] where the other rows begin as a
+    /// param that was never set.
     pub fn write_range(&mut self, axis: usize, start: u64, view: TensorView<'_>) -> Result<(), RuntimeError> {
         let count = view.shape().get(axis).copied().unwrap_or(0);
         let range = start..start.saturating_add(count);
@@ -96,6 +114,10 @@ impl StateHandle<'_> {
     }
 
     /// The whole state.
+    ///
+    /// # Errors
+    /// [`RuntimeError::MissingParams`] where the state begins as a param that was never set;
+    /// [`RuntimeError::Device`] where the read fails.
     pub fn read(&mut self) -> Result<Tensor, RuntimeError> {
         let mut bytes = vec![0; self.session.inner.tables.state_bytes[self.index] as usize];
         self.read_into(&mut bytes)?;
@@ -104,6 +126,9 @@ impl StateHandle<'_> {
     }
 
     /// The whole state's natural bytes, into a buffer of exactly that size.
+    ///
+    /// # Errors
+    /// As [`StateHandle::read`], and [`RuntimeError::Length`] for a buffer of another size.
     pub fn read_into(&mut self, bytes: &mut [u8]) -> Result<(), RuntimeError> {
         let expected = self.session.inner.tables.state_bytes[self.index];
         check_length(NameKind::State, self.name(), "bytes", expected, bytes.len() as u64)?;
@@ -116,6 +141,10 @@ impl StateHandle<'_> {
     }
 
     /// Rows of an axis.
+    ///
+    /// # Errors
+    /// As [`StateHandle::read`], and [`RuntimeError::Axis`] or [`RuntimeError::Rows`] for an axis or rows
+    /// that the state does not have.
     pub fn read_range(&mut self, axis: usize, range: Range<u64>) -> Result<Tensor, RuntimeError> {
         let rows = self.rows(axis, &range)?;
         self.ensure()?;
@@ -128,11 +157,17 @@ impl StateHandle<'_> {
     }
 
     /// Rows of [`StateHandle::row_axis`].
+    ///
+    /// # Errors
+    /// As [`StateHandle::read_range`]; [`RuntimeError::Axis`] for a state of rank 0.
     pub fn read_rows(&mut self, range: Range<u64>) -> Result<Tensor, RuntimeError> {
         self.read_range(self.row_axis(), range)
     }
 
     /// One row of [`StateHandle::row_axis`], without that axis.
+    ///
+    /// # Errors
+    /// As [`StateHandle::read_rows`].
     pub fn read_row(&mut self, row: u64) -> Result<Tensor, RuntimeError> {
         let axis = self.row_axis();
         let rows = self.read_range(axis, row..row.saturating_add(1))?;
@@ -143,6 +178,9 @@ impl StateHandle<'_> {
 
     /// Gives the state its initial value again. Where that is a param that was not set yet, the value it has at the
     /// next run.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Device`] where the device fails.
     pub fn reset(&mut self) -> Result<(), RuntimeError> {
         let inner = Arc::clone(&self.session.inner);
         self.session.pending[self.index] = true;

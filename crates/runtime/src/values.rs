@@ -48,6 +48,9 @@ pub struct Window {
 
 impl Window {
     /// The view under these bindings.
+    ///
+    /// # Errors
+    /// [`ValueError::Eval`] where an extent, stride or offset has no value under the bindings.
     pub fn of(view: &View, bindings: &Bindings) -> Result<Window, ValueError> {
         let shape = view.shape.iter().map(|d| d.eval_extent(bindings)).collect::<Result<Shape, _>>()?;
         let strides = view.strides.iter().map(|s| s.eval(bindings)).collect::<Result<_, _>>()?;
@@ -85,6 +88,9 @@ impl Window {
     }
 
     /// The smallest range of the span's bytes that holds every element, if a span of `len` bytes holds it.
+    ///
+    /// # Errors
+    /// [`ValueError::Outside`] where a span of `len` bytes does not hold every element.
     pub fn byte_range(&self, len: u64) -> Result<Range<u64>, ValueError> {
         if self.elements() == 0 {
             return Ok(0..0);
@@ -105,6 +111,9 @@ impl Window {
 
     /// The elements as natural, dense bytes. `bytes` are those of the span from byte `base` on; they must hold
     /// [`Window::byte_range`].
+    ///
+    /// # Errors
+    /// [`ValueError::Outside`] where `bytes` do not hold every element.
     pub fn read(&self, bytes: &[u8], base: u64) -> Result<Vec<u8>, ValueError> {
         let mut out = Vec::new();
         self.each_row(bytes.len() as u64, base, |start, count, step| {
@@ -120,6 +129,10 @@ impl Window {
     }
 
     /// Writes natural, dense bytes to the elements. `bytes` are those of the span from byte `base` on.
+    ///
+    /// # Errors
+    /// [`ValueError::Length`] where `natural` are not as many bytes as the elements have,
+    /// [`ValueError::Outside`] where `bytes` do not hold every element.
     pub fn write(&self, natural: &[u8], bytes: &mut [u8], base: u64) -> Result<(), ValueError> {
         let (expected, given) = (self.natural_bytes(), natural.len() as u64);
         if expected != given {
