@@ -50,9 +50,11 @@ impl Device {
     /// As [`Device::best`], saying why and what would be better.
     pub fn choose(options: &DeviceOptions) -> DeviceChoice {
         match Device::open(&Pick::Best, options) {
-            Ok(device) if device.kind == DeviceKind::Gpu => {
-                DeviceChoice { why: "the first usable GPU".into(), better: None, device }
-            }
+            Ok(device) if device.kind == DeviceKind::Gpu => DeviceChoice {
+                why: "the best usable GPU: discrete first, then by memory".into(),
+                better: None,
+                device,
+            },
             Ok(device) => DeviceChoice {
                 why: "no GPU with a Vulkan driver was found, so a Vulkan driver on the CPU is used".into(),
                 better: Some("install your GPU's Vulkan driver; `pumice doctor` says what is missing".into()),
@@ -74,7 +76,7 @@ impl Device {
     /// Opens a Vulkan device.
     ///
     /// # Errors
-    /// [`Error::Open`] with what is missing and how to get it.
+    /// [`Error::Open`] with what is missing; `pumice doctor` says how to get it.
     pub fn open(pick: &Pick, options: &DeviceOptions) -> Result<Device, Error> {
         let vulkan = VulkanDevice::open(pick, options)?;
         let kind = match vulkan.snapshot().kind {
@@ -84,9 +86,11 @@ impl Device {
         Ok(Device::from_runtime(Arc::new(vulkan), kind))
     }
 
-    /// The interpreter, compiling for the plain kernels of the floor. Exact and slow.
+    /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow, and limited to the 2 GiB
+    /// that one allocation of lavapipe may have.
     pub fn cpu() -> Device {
-        Device::from_runtime(Arc::new(Interpreter::new(Target::lavapipe())), DeviceKind::Interpreter)
+        let target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };
+        Device::from_runtime(Arc::new(Interpreter::new(target)), DeviceKind::Interpreter)
     }
 
     /// Any device of the runtime, such as one with options of its own.
@@ -95,7 +99,8 @@ impl Device {
         Device { inner, host: Arc::new(RefHostOps), kind, target }
     }
 
-    /// The same device with other host ops: a user's own register here.
+    /// Replaces what runs host steps. `host` must prepare every host step of a plan; delegate to
+    /// [`RefHostOps`] for those that it does not handle itself.
     pub fn with_host_ops(self, host: Arc<dyn HostOps>) -> Device {
         Device { host, ..self }
     }

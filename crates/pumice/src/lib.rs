@@ -36,6 +36,8 @@ pub use device::{Device, DeviceChoice, DeviceKind};
 pub use error::Error;
 pub use model::{Loaded, load_weights};
 pub use pumice_compile::{Barriers, OptOptions, Options};
+pub use pumice_cpu_ref::RefHostOps;
+pub use pumice_import::Model;
 pub use pumice_ir::{
     BuildErrors, FeedKind, Fill, Graph, GraphBuilder, Value, bf16, bool_, dim, f16, f32, i32, i64, ops, sym,
     tensor, text, u32,
@@ -46,6 +48,7 @@ pub use pumice_runtime::{
     ScalarValue, Session, StateHandle,
 };
 pub use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
+pub use pumice_vulkan::{DeviceOptions, Pick};
 
 /// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops.
 ///

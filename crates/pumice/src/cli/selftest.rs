@@ -88,9 +88,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let wanted = |op: &&str| args.only.as_ref().is_none_or(|o| op.contains(o.as_str()));
     let ops: Vec<&'static str> = Op::NAMES.iter().copied().filter(wanted).collect();
     if ops.is_empty() {
-        return Err(CommandError::Usage(
-            "no op has that in its name; ops are named as in `.ir` files".into(),
-        ));
+        let only = args.only.as_deref().unwrap_or_default();
+        return Err(CommandError::Usage(format!(
+            "no op has `{only}` in its name; ops are named as in `.ir` files, such as `matmul` or `layer_norm`"
+        )));
     }
     let limit = args.max_elements.unwrap_or(match device.kind() {
         DeviceKind::Gpu => 1 << 20,

@@ -12,6 +12,7 @@ mod similarity;
 pub use error::EmbedError;
 pub use lines::read_lines;
 pub use npy::write_npy;
+pub use pumice_models::{EncoderOptions, Note, SentenceOverrides};
 pub use similarity::similarity_table;
 
 use crate::device::Device;
@@ -20,9 +21,7 @@ use crate::model::Loaded;
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::offline::OfflineEncoder;
-use pumice_models::{
-    EncoderFolder, EncoderOptions, Note, SentenceOverrides, SentenceTokenizer, TokenBatch, specialize,
-};
+use pumice_models::{EncoderFolder, SentenceTokenizer, TokenBatch, specialize};
 use pumice_runtime::{Executable, OutputBuffer, Session};
 use pumice_types::TensorView;
 use std::path::Path;
