@@ -124,6 +124,14 @@ impl Runner {
         runner
     }
 
+    /// A device all of whose grids are folded: no more than 3 workgroups along x and y. So every kernel is seen in a
+    /// grid of three dimensions, which sizes that a CPU can compute do not reach otherwise.
+    pub fn folded(device: Arc<dyn Device>, max_elements: u64) -> Runner {
+        let mut runner = Runner::new(device, max_elements);
+        runner.target.limits.max_workgroup_count = [3, 3, 65_535];
+        runner
+    }
+
     /// Runs one case.
     pub fn run(&self, case: &Case) -> Outcome {
         let graph = match &case.sample.graph {

@@ -1,4 +1,4 @@
-//! A5: how close placement comes to its lower bound, on the corpus and on MiniLM.
+//! A5: how close placement comes to its lower bound, on the corpus and on MiniLM. A6: how many levels MiniLM's layers have.
 
 use pumice_compile::Options;
 use pumice_cpu_ref::RefEval;
@@ -7,6 +7,7 @@ use pumice_models::EncoderOptions;
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::specialize;
 use pumice_plan::Plan;
+use pumice_plan::print::levels_per_layer;
 use pumice_tests::files;
 use pumice_tests::graphs::corpus;
 use pumice_tests::op_suite::checked;
@@ -98,4 +99,17 @@ fn report(target: &Target, what: &str, sorted: &[f64]) {
         percentile(sorted, 0.95),
         percentile(sorted, 1.0)
     );
+}
+
+/// A6: levels that hold a step of a layer, over the layers, in every specialization.
+#[test]
+fn minilm_has_seven_levels_a_layer() {
+    let options = Options { specializations: specialize::encoder(), ..Options::default() };
+    let plan = plan(&minilm(), &Target::h200(), &options);
+    assert_eq!(plan.runs.len(), 6);
+    for run in &plan.runs {
+        assert_eq!(run.stats.layers.len(), 6, "{:?}", run.stats.layers);
+        let levels = levels_per_layer(run).expect("it has layers");
+        assert!(levels <= 7.0, "{levels} levels a layer for {:?}", run.ranges);
+    }
 }

@@ -86,6 +86,21 @@ fn generate(session: &mut Session, tokens: usize, per: usize) -> Vec<i32> {
     history.to_vec::<i32>().expect("i32")
 }
 
+/// Every way to cut the prompt: behind each token but the last there is a cut or none.
+fn all_splits() -> Vec<Vec<usize>> {
+    let cuts = |bits: u32| {
+        let mut pieces = vec![1];
+        for i in 0..PROMPT.len() - 1 {
+            match bits >> i & 1 {
+                1 => pieces.push(1),
+                _ => *pieces.last_mut().expect("never empty") += 1,
+            }
+        }
+        pieces
+    };
+    (0..1u32 << (PROMPT.len() - 1)).map(cuts).collect()
+}
+
 /// Every way to cut the prompt in two, whole, one by one, and uneven thirds.
 fn splits() -> Vec<Vec<usize>> {
     let n = PROMPT.len();
@@ -175,11 +190,14 @@ mod on_device {
     use super::*;
 
     const TOKENS: usize = 64;
+    /// Behind each of the 256 ways to cut the prompt.
+    const FEW: usize = 8;
 
     #[test]
     fn decoding_equals_recomputing_for_every_split() {
         let scene = scene(&Lab::vulkan(), &DecoderConfig::tiny(), TOKENS);
         every_split(&scene, TOKENS, &splits());
+        every_split(&scene, FEW, &all_splits());
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod on_device {
         DeviceOptions, FaultPlan, FaultResult, Instance, InstanceOptions, Message, MessageLog, OpenError,
         Validation, VulkanDevice,
     };
+    use std::fs;
+    use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -35,10 +37,44 @@ mod on_device {
         }
     }
 
+    /// What every life finds in the folder of the pipeline cache.
+    enum Cache {
+        None,
+        /// An empty folder.
+        Cold(PathBuf),
+        /// A folder with copies of the files of another.
+        Warm {
+            from: PathBuf,
+            to: PathBuf,
+        },
+    }
+
+    impl Cache {
+        fn folder(&self) -> Option<PathBuf> {
+            let to = match self {
+                Cache::None => return None,
+                Cache::Cold(to) | Cache::Warm { to, .. } => to,
+            };
+            let _ = fs::remove_dir_all(to);
+            fs::create_dir_all(to).expect("a folder");
+            if let Cache::Warm { from, .. } = self {
+                for file in fs::read_dir(from).expect("a folder") {
+                    let file = file.expect("an entry");
+                    fs::copy(file.path(), to.join(file.file_name())).expect("copied");
+                }
+            }
+            Some(to.clone())
+        }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults").join(name)
+    }
+
     type Life = (Result<(u64, Vec<f32>), Failure>, Option<Arc<MessageLog>>);
 
     /// Opens a device, compiles and runs the perceptron for two batches, and lets go of everything.
-    fn life(validation: Validation, faults: FaultPlan) -> Life {
+    fn life(validation: Validation, faults: FaultPlan, cache: &Cache) -> Life {
         let instance = match Instance::new(&InstanceOptions { validation, faults }) {
             Ok(instance) => Arc::new(instance),
             Err(e) => return (Err(Failure::Open(e.into())), None),
@@ -46,7 +82,9 @@ mod on_device {
         let log = instance.messages().clone();
         // One thread that asks nothing twice: the order of calls is the same in every life.
         let poll = Some(Duration::ZERO);
-        let options = DeviceOptions { pipeline_threads: Some(1), poll, ..DeviceOptions::default() };
+        let cache_dir = cache.folder();
+        let options =
+            DeviceOptions { pipeline_threads: Some(1), poll, cache_dir, ..DeviceOptions::default() };
         let device = match VulkanDevice::open_on(instance, &device::pick(), &options) {
             Ok(device) => Arc::new(device),
             Err(e) => return (Err(Failure::Open(e)), Some(log)),
@@ -76,29 +114,70 @@ mod on_device {
         Ok(all)
     }
 
-    fn sweep(validation: Validation, result: FaultResult) {
+    fn sweep(validation: Validation, result: FaultResult, cache: &Cache) {
         let _kept = device::keep_driver();
-        let (calls, expected) = life(validation, FaultPlan::default()).0.expect("works without a fault");
+        let (calls, expected) =
+            life(validation, FaultPlan::default(), cache).0.expect("works without a fault");
         assert!(calls > 50, "{calls} calls");
         for n in 1..=calls {
-            let (outcome, log) = life(validation, FaultPlan { fail_nth: n, result });
+            let (outcome, log) = life(validation, FaultPlan { fail_nth: n, result }, cache);
             let failure = outcome.expect_err("a fault must be an error");
             assert!(failure.is_of_the_device(), "call {n} of {calls}: {failure:?}");
             let messages: Vec<Message> = log.map(|l| l.take()).unwrap_or_default();
             assert_eq!(messages, [], "call {n} of {calls}: {failure:?}");
         }
-        let again = life(validation, FaultPlan::default()).0.expect("the next device works");
+        let again = life(validation, FaultPlan::default(), cache).0.expect("the next device works");
         assert_eq!(again, (calls, expected));
         println!("{calls} calls failed once each");
     }
 
     #[test]
     fn every_call_runs_out_of_memory_once_under_validation() {
-        sweep(Validation::Core, FaultResult::OutOfDeviceMemory);
+        sweep(Validation::Core, FaultResult::OutOfDeviceMemory, &Cache::None);
     }
 
     #[test]
     fn every_call_loses_the_device_once() {
-        sweep(Validation::Off, FaultResult::DeviceLost);
+        sweep(Validation::Off, FaultResult::DeviceLost, &Cache::None);
+    }
+
+    /// The next device may be of the same instance: what keeps the driver loaded.
+    #[test]
+    fn a_lost_device_does_not_take_its_instance_along() {
+        let _kept = device::keep_driver();
+        let (calls, _) =
+            life(Validation::Off, FaultPlan::default(), &Cache::None).0.expect("works without a fault");
+        let faults = FaultPlan { fail_nth: calls - 2, result: FaultResult::DeviceLost };
+        let instance = Instance::new(&InstanceOptions { validation: Validation::Off, faults });
+        let instance = Arc::new(instance.expect("an instance"));
+        let options = DeviceOptions {
+            pipeline_threads: Some(1),
+            poll: Some(Duration::ZERO),
+            ..DeviceOptions::default()
+        };
+        let open = || VulkanDevice::open_on(instance.clone(), &device::pick(), &options).expect("opens");
+        let first = Arc::new(open());
+        let lost = work(&first).expect_err("lost");
+        assert!(matches!(lost, RuntimeError::Device(DeviceError::Lost(_))), "{lost:?}");
+        let again = work(&first).expect_err("it stays lost");
+        assert!(matches!(again, RuntimeError::Device(DeviceError::Lost(_))), "{again:?}");
+        work(&Arc::new(open())).expect("another device of the instance works");
+    }
+
+    /// The pipeline cache is made anew and written.
+    #[test]
+    fn every_call_fails_once_while_a_cache_is_written() {
+        sweep(Validation::Off, FaultResult::OutOfDeviceMemory, &Cache::Cold(folder("cold")));
+    }
+
+    /// The pipeline cache is read from the file of an earlier life.
+    #[test]
+    fn every_call_fails_once_while_a_cache_is_read() {
+        let from = folder("earlier");
+        let _kept = device::keep_driver();
+        let first = life(Validation::Off, FaultPlan::default(), &Cache::Cold(from.clone()));
+        first.0.expect("works without a fault");
+        assert_eq!(fs::read_dir(&from).expect("a folder").count(), 1, "one file was written");
+        sweep(Validation::Off, FaultResult::OutOfDeviceMemory, &Cache::Warm { from, to: folder("warm") });
     }
 }

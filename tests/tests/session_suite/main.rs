@@ -14,6 +14,7 @@ mod inspect;
 mod interrupted;
 mod merged;
 mod outputs;
+mod overlaps;
 mod params;
 mod poison;
 mod reference;

@@ -104,6 +104,10 @@ pub fn in_every_specialization(lab: &Lab) {
     let options = Options { specializations: vec![("n".to_owned(), vec![1, 3])], ..Options::default() };
     let exe = lab.executable(&graph(), &options);
     assert_eq!(products(&exe), [1, 1, 1]);
+    // Merged weights are made once, however many ranges of the symbol want them.
+    let whole = lab.plan(&graph(), &Options::default());
+    assert!(!whole.load.steps.is_empty());
+    assert_eq!(exe.plan().load.steps.len(), whole.load.steps.len(), "{}", exe.plan());
     let mut all = weights();
     set_all(&exe, &all);
     let mut s = exe.session().expect("a session");

@@ -35,7 +35,7 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     for name in &failed {
         eprintln!("ci: FAILED before the tests: {name}");
     }
-    timed("test", checkout, &mut xtask(&["test", "--require-vulkan", "--profile", "ci"]))?;
+    timed("test", checkout, &mut xtask(&["test", "--require-vulkan", "--require-model", "--profile", "ci"]))?;
     if failed.is_empty() {
         return Ok(());
     }

@@ -2,11 +2,13 @@
 //! answers, the device suites are left out, counted, and said to be so. Never here: a suite.
 //!
 //! A test needs a Vulkan driver if its binary is named `device_*` or if it stands in a module `on_device`.
-//! Such a test never skips itself: without a driver it fails, so leaving it out is decided here alone. Likewise a test
+//! A test needs the downloaded model all-MiniLM-L6-v2 if it stands in a module `with_model`. Such a test never skips
+//! itself: without driver or model it fails, so leaving it out is decided here alone. Likewise a test
 //! that takes minutes or needs a downloaded model is ignored with a reason that begins with `long:` or `model:`, and
 //! runs with `--long`.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -18,6 +20,8 @@ use crate::failure::{Failure, Outcome};
 
 /// The device suites as a nextest filter.
 const DEVICE_SUITES: &str = "binary(/^device_/) | test(/(^|::)on_device::/)";
+/// The tests of the downloaded model.
+const MODEL_SUITES: &str = "test(/(^|::)with_model::/)";
 
 /// Options of `test`.
 #[derive(clap::Args)]
@@ -25,6 +29,9 @@ pub struct Args {
     /// Fail if no Vulkan driver answers, instead of leaving out the device suites
     #[arg(long)]
     require_vulkan: bool,
+    /// Fail if all-MiniLM-L6-v2 is not there, instead of leaving out its tests (`cargo xtask demo` fetches it)
+    #[arg(long)]
+    require_model: bool,
     /// First install Mesa's drivers and the validation layer with apt
     #[arg(long)]
     install: bool,
@@ -67,22 +74,39 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         Err(reason) => Some(reason),
     };
     let model = checkout.model_folder()?;
-    if args.long && !model.exists() {
-        return Err(Failure::said("--long needs all-MiniLM-L6-v2: run `cargo xtask demo` once"));
+    let here = Here {
+        device: missing.is_none(),
+        model: Some(model).filter(|folder| folder.join("config.json").exists()),
+    };
+    if (args.long || args.require_model) && here.model.is_none() {
+        return Err(Failure::said("all-MiniLM-L6-v2 is not there: run `cargo xtask demo` once"));
     }
     let mut doc = child::cargo();
     doc.args(["test", "--doc", "--quiet"]).args(WORKSPACE).current_dir(&checkout.root);
     let documentation = child::run(&mut doc);
     let suites = if child::answers("cargo", &["nextest", "--version"]) {
-        nextest(args, checkout, missing.is_none())
+        nextest(args, checkout, &here)
     } else {
-        cargo_test(args, checkout, missing.is_none())
+        cargo_test(args, checkout, &here)
     };
     if let Some(reason) = missing {
-        println!("\nNOT RUN: the device suites ({}).", count_left_out(checkout));
+        println!("\nNOT RUN: the device suites ({}).", count(checkout, DEVICE_SUITES));
         println!("reason: {reason}\n{}", drivers::advice());
     }
+    if here.model.is_none() {
+        println!("\nNOT RUN: the tests of all-MiniLM-L6-v2 ({}).", count(checkout, MODEL_SUITES));
+        println!("reason: the model is not there; `cargo xtask demo` downloads it");
+    }
+    if !args.long {
+        println!("\nNOT RUN: tests of minutes (those that are ignored); `cargo xtask test --long` runs them");
+    }
     documentation.and(suites)
+}
+
+/// What tests may need and this machine has.
+struct Here {
+    device: bool,
+    model: Option<PathBuf>,
 }
 
 const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
@@ -90,45 +114,55 @@ const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"]
 const MODEL: &str = "PUMICE_MINILM";
 const WITH_LIBRARIES: [&str; 2] = ["--features", "xtask/libraries"];
 
-fn nextest(args: &Args, checkout: &Checkout, with_device: bool) -> Outcome {
+fn nextest(args: &Args, checkout: &Checkout, here: &Here) -> Outcome {
     let mut command = child::cargo();
     command.args(["nextest", "run", "--no-tests", "pass", "--profile", &args.profile]);
     command.args(WORKSPACE).args(WITH_LIBRARIES).current_dir(&checkout.root);
     if args.long {
-        command.args(["--run-ignored", "all"]).env(MODEL, checkout.model_folder()?);
+        command.args(["--run-ignored", "all"]);
     }
-    if !with_device {
-        command.args(["--filterset", &format!("not ({DEVICE_SUITES})")]);
+    if let Some(folder) = &here.model {
+        command.env(MODEL, folder);
+    }
+    // One filter: a second one would add tests, not take some away.
+    let absent = [(here.device, DEVICE_SUITES), (here.model.is_some(), MODEL_SUITES)];
+    let absent: Vec<&str> = absent.iter().filter(|(there, _)| !there).map(|(_, suites)| *suites).collect();
+    if !absent.is_empty() {
+        command.args(["--filterset", &format!("not ({})", absent.join(" | "))]);
     }
     child::run(command.args(&args.rest))
 }
 
-fn count_left_out(checkout: &Checkout) -> String {
+fn count(checkout: &Checkout, filter: &str) -> String {
     let mut command = child::cargo();
-    command.args(["nextest", "list", "--message-format", "oneline", "--filterset", DEVICE_SUITES]);
+    command.args(["nextest", "list", "--message-format", "oneline", "--filterset", filter]);
     command.args(WORKSPACE).args(WITH_LIBRARIES).current_dir(&checkout.root);
     match child::stdout(&mut command) {
         Ok(text) => format!("{} tests", text.lines().filter(|line| !line.is_empty()).count()),
-        Err(_) => "binaries device_*, modules on_device".to_owned(),
+        Err(_) => "uncounted without nextest".to_owned(),
     }
 }
 
 /// The same suites without nextest: the output is passed on and its result lines are added up.
-fn cargo_test(args: &Args, checkout: &Checkout, with_device: bool) -> Outcome {
+fn cargo_test(args: &Args, checkout: &Checkout, here: &Here) -> Outcome {
     let mut command = child::cargo();
     command.args(["test", "--no-fail-fast", "--lib", "--bins"]).args(WORKSPACE).args(WITH_LIBRARIES);
     for package in checkout.packages()? {
         for target in package.targets.iter().filter(|t| t.kind.iter().any(|kind| kind == "test")) {
-            if with_device || !target.name.starts_with("device_") {
+            if here.device || !target.name.starts_with("device_") {
                 command.args(["--test", &target.name]);
             }
         }
     }
     command.arg("--").args(&args.rest).current_dir(&checkout.root);
     if args.long {
-        command.arg("--include-ignored").env(MODEL, checkout.model_folder()?);
+        command.arg("--include-ignored");
     }
-    if !with_device {
+    match &here.model {
+        Some(folder) => drop(command.env(MODEL, folder)),
+        None => drop(command.args(["--skip", "with_model::"])),
+    }
+    if !here.device {
         command.args(["--skip", "on_device::"]);
     }
     let shown = child::describe(&command);
