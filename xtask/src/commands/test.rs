@@ -81,6 +81,9 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     if (args.long || args.require_model) && here.model.is_none() {
         return Err(Failure::said("all-MiniLM-L6-v2 is not there: run `cargo xtask demo` once"));
     }
+    if !args.long {
+        println!("left out: tests of minutes (those that are ignored); --long runs them");
+    }
     let mut doc = child::cargo();
     doc.args(["test", "--doc", "--quiet"]).args(WORKSPACE).current_dir(&checkout.root);
     let documentation = child::run(&mut doc);
@@ -96,9 +99,6 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     if here.model.is_none() {
         println!("\nNOT RUN: the tests of all-MiniLM-L6-v2 ({}).", count(checkout, MODEL_SUITES));
         println!("reason: the model is not there; `cargo xtask demo` downloads it");
-    }
-    if !args.long {
-        println!("\nNOT RUN: tests of minutes (those that are ignored); `cargo xtask test --long` runs them");
     }
     documentation.and(suites)
 }
