@@ -34,6 +34,7 @@ fn known(text: &str, cases: &[Case]) -> Known {
 fn run_part(runner: &Runner, what: &str, list: &str, part: usize) {
     let cases = part_of_cases(part, PARTS);
     let summary = run_all(runner, &cases, |_, _| {});
+    assert_eq!(summary.passed + summary.failed.len() + summary.excluded.len(), cases.len());
     let excluded: BTreeSet<String> = summary.excluded.iter().map(|(name, _)| name.clone()).collect();
     assert_eq!(excluded, too_large(&cases, runner.max_elements), "excluded for another reason than size");
     summary.assert_as_known(what, &known(list, &cases));

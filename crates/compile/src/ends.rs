@@ -92,12 +92,8 @@ fn rows(
     to: &Located,
     name: &str,
 ) -> LowerResult<(Located, Located)> {
-    let fed = match kind {
-        FeedKind::Whole => None,
-        FeedKind::Prefix { axis, .. } | FeedKind::Row { axis, .. } => Some(*axis),
-    };
     for (axis, (a, b)) in from.view.shape.iter().zip(&to.view.shape).enumerate() {
-        if a != b && fed != Some(axis) {
+        if a != b && kind.axis() != Some(axis) {
             let what = format!("axis {axis} of the feed of state {name} is that of the state");
             cx.checks.push(RunCheck { value: a.clone() - b.clone(), min: 0, max: 0, what });
         }

@@ -28,6 +28,16 @@ pub enum FeedKind {
     },
 }
 
+impl FeedKind {
+    /// The axis whose extents may differ; along all others output and state are equal.
+    pub fn axis(&self) -> Option<usize> {
+        match self {
+            FeedKind::Whole => None,
+            FeedKind::Prefix { axis, .. } | FeedKind::Row { axis, .. } => Some(*axis),
+        }
+    }
+}
+
 /// After all ops of the run, (part of) a state becomes (part of) an output. All sources are taken before any state
 /// is written, so two states may swap.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,6 @@ use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_node, normalize_axis};
 use crate::ops::Op;
-use crate::state::FeedKind;
 use pumice_types::{DType, Var};
 use std::collections::BTreeSet;
 
@@ -217,10 +216,7 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
         if from.dtype != to.dtype {
             wrong(format!("the output is {}, the state {}; insert a cast", from.dtype, to.dtype));
         }
-        let axis = match &feed.kind {
-            FeedKind::Whole => None,
-            FeedKind::Prefix { axis, .. } | FeedKind::Row { axis, .. } => Some(*axis),
-        };
+        let axis = feed.kind.axis();
         if from.rank() != to.rank() || axis.is_some_and(|a| normalize_axis(a as i64, to.rank()).is_err()) {
             wrong("ranks differ, or the axis is outside them".into());
             continue;

@@ -137,11 +137,17 @@ impl Reduction {
         self.dispatch(cx, step, call.into_call(), &groups)
     }
 
+    fn walk(&self, cx: &mut LowerCx<'_>) -> LowerResult<Walk> {
+        Ok(Walk {
+            outputs: product(&self.groups.extents(false)),
+            lanes: lanes(self.count.upper(cx.graph.symbols())).max(1),
+            kept: four(cx, &self.groups, false)?,
+            red: four(cx, &self.groups, true)?,
+        })
+    }
+
     fn strided(&self, cx: &mut LowerCx<'_>) -> LowerResult {
-        let outputs = product(&self.groups.extents(false));
-        let lanes = lanes(self.count.upper(cx.graph.symbols())).max(1);
-        let (kept, kept_stride) = four(cx, &self.groups, false)?;
-        let (red, red_stride) = four(cx, &self.groups, true)?;
+        let Walk { outputs, lanes, kept: (kept, kept_stride), red: (red, red_stride) } = self.walk(cx)?;
         let mut step = StepBuilder::new();
         let call = ReduceStrided {
             variant: ReduceStrided::plain,
@@ -178,10 +184,7 @@ impl Reduction {
         };
         // Bool takes part as 0 or 1 in a full word.
         let bits = if dtype == DType::Bool { 1 } else { dtype.bits().min(32) };
-        let outputs = product(&self.groups.extents(false));
-        let lanes = lanes(self.count.upper(cx.graph.symbols())).max(1);
-        let (kept, kept_stride) = four(cx, &self.groups, false)?;
-        let (red, red_stride) = four(cx, &self.groups, true)?;
+        let Walk { outputs, lanes, kept: (kept, kept_stride), red: (red, red_stride) } = self.walk(cx)?;
         let mut step = StepBuilder::new();
         let call = ReduceInt {
             variant: ReduceInt::plain,
@@ -219,13 +222,26 @@ impl Reduction {
     }
 }
 
+/// How a kernel that takes any set of axes finds the elements of its results.
+struct Walk {
+    outputs: DimExpr,
+    /// Threads for each result.
+    lanes: u32,
+    /// Extents and strides of the kept axes.
+    kept: Four,
+    /// Extents and strides of the reduced axes.
+    red: Four,
+}
+
+type Four = ([ArgValue; 4], [ArgValue; 4]);
+
 /// Groups of 256 threads, so many threads for each result.
 fn threads(results: DimExpr, lanes: u32) -> DimExpr {
     (results * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256))
 }
 
 /// Kept and reduced axes for the strided kernels, which take four of each, unused leading ones of extent 1.
-fn four(cx: &mut LowerCx<'_>, groups: &Groups, reduced: bool) -> LowerResult<([ArgValue; 4], [ArgValue; 4])> {
+fn four(cx: &mut LowerCx<'_>, groups: &Groups, reduced: bool) -> LowerResult<Four> {
     let (mut extents, mut strides) = (groups.extents(reduced), groups.strides(reduced));
     while extents.len() < 4 {
         extents.insert(0, DimExpr::constant(1));
