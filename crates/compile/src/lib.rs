@@ -27,6 +27,7 @@ mod specialize;
 mod stats;
 mod step;
 mod transposed;
+mod turns;
 
 pub use error::{CompileError, Unsupported};
 pub use options::{Barriers, Options};
@@ -154,6 +155,7 @@ fn lower_range(
     for c in graph.constraints() {
         cx.checks.push(RunCheck { value: c.difference.clone(), min: 0, max: 0, what: c.what.clone() });
     }
+    turns::check(&cx.draft, &cx.frame, graph.symbols(), target)?;
     let status = cx.status();
     Ok(Lowered {
         status,

@@ -180,3 +180,34 @@ fn every_node_without_a_lowering_is_listed() {
         assert!(!reason.is_empty() && text.contains(&format!("{node} (div {types}): {reason}")), "{text}");
     }
 }
+
+/// A driver that ends loops early: the node, the kernel, its turns and the limit, at the upper bound of a symbol.
+#[test]
+fn loops_that_the_driver_would_end() {
+    let mut target = Target { name: "brief".into(), ..Target::lavapipe() };
+    target.limits.loop_turns = Some(5);
+    let build = |most: u64| {
+        move |g: &GraphBuilder| {
+            let (a, b) = (
+                g.input("a", f32([4.into(), sym("k", 1..=most)])),
+                g.input("b", f32([sym("k", 1..=most), 4.into()])),
+            );
+            g.output("y", g.named("scores").matmul(a, b));
+        }
+    };
+    let e = refusal(build(1_000_000), &target, &Options::default());
+    let text = e.to_string();
+    let CompileError::LoopTurns { node, kernel, turns, limit, target: on } = e else { panic!("{text}") };
+    assert_eq!((node.as_str(), limit, on.as_str()), ("scores", 5, "brief"));
+    assert!(kernel.starts_with("matmul_f32") && turns > 5, "{kernel} {turns}");
+    for part in ["scores", kernel.as_str(), turns.to_string().as_str(), "after 5", "another device"] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    let g = GraphBuilder::new("short enough");
+    build(4)(&g);
+    assert!(compile(&g.build().expect("sound"), &target, &Options::default(), &RefEval).is_ok());
+    target.limits.loop_turns = None;
+    let g = GraphBuilder::new("no limit");
+    build(1_000_000)(&g);
+    assert!(compile(&g.build().expect("sound"), &target, &Options::default(), &RefEval).is_ok());
+}

@@ -34,6 +34,10 @@ pub struct Limits {
     pub max_storage_range: Bytes,
     /// Memory the device can give to weights, states and scratch together.
     pub memory: Bytes,
+    /// Turns that all loops of one invocation may make together before the driver ends them without a word; `None`: no
+    /// limit. A loop of n iterations makes n + 1 turns.
+    #[serde(default)]
+    pub loop_turns: Option<u64>,
 }
 
 /// What a device may or may not have beyond the floor (Vulkan 1.2, buffer device address, timeline semaphores).
@@ -70,6 +74,10 @@ pub struct Tuning {
     pub f32_flops_per_us: f64,
 }
 
+/// What llvmpipe (lavapipe) lets the loops of one invocation turn, all of them together (Mesa 22.3 and 25.0,
+/// `LP_MAX_TGSI_LOOP_ITERATIONS`).
+pub const LLVMPIPE_LOOP_TURNS: u64 = 65_535;
+
 impl Target {
     /// NVIDIA H200, driver 580.159.04: limits from its vulkaninfo, figures measured 2026-11-20.
     pub fn h200() -> Target {
@@ -83,6 +91,7 @@ impl Target {
                 max_allocation: Bytes(0xffe0_0000),
                 max_storage_range: Bytes((4 << 30) - 1),
                 memory: Bytes(140 << 30),
+                loop_turns: None,
             },
             features: Features {
                 int64: true,
@@ -115,6 +124,7 @@ impl Target {
                 max_allocation: Bytes(2 << 30),
                 max_storage_range: Bytes(128 << 20),
                 memory: Bytes(2 << 30),
+                loop_turns: Some(LLVMPIPE_LOOP_TURNS),
             },
             features: Features {
                 int64: true,

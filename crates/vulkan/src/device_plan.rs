@@ -232,6 +232,7 @@ fn target(s: &Snapshot) -> Target {
             max_allocation: Bytes(l.max_allocation),
             max_storage_range: Bytes(l.max_storage_range.into()),
             memory: Bytes(device_memory(s)),
+            loop_turns: nearest.as_ref().and_then(|p| p.limits.loop_turns),
         },
         features: features(a, s.kind),
         tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),

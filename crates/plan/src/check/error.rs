@@ -112,6 +112,18 @@ pub enum Fault {
         /// Most there may be.
         limit: u64,
     },
+    /// Loops that the target's driver would end before they are over.
+    #[error(
+        "the loops of {kernel} turn up to {turns} times in one invocation, the target ends them after {limit}"
+    )]
+    LoopTurns {
+        /// The kernel with its variant.
+        kernel: String,
+        /// Most turns, by its declaration.
+        turns: u64,
+        /// Most turns the target makes.
+        limit: u64,
+    },
     /// A kernel does to an operand what its use does not say.
     #[error("the kernel declares {operand} as {declared:?}, its use says {}", .access.name())]
     OperandAccess {

@@ -9,7 +9,8 @@
 //!   seam barrier that every GPU segment begins with; status atomics commute with themselves;
 //! - a value that several steps write is filled by them, each element once;
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
-//!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow.
+//!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow;
+//! - no kernel's loops turn more often than the target lets them.
 //!
 //! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
 //! one before it. Contents of the load program and of the runs meet by their spans.
@@ -29,6 +30,7 @@ pub mod mutate;
 mod ranges;
 mod step;
 mod structure;
+mod turns;
 
 pub use error::{CheckError, Fault, ProgramRef};
 
@@ -148,6 +150,7 @@ fn check_program(
     for (id, step) in scene.steps() {
         step::check(scene, id, step, findings);
     }
+    turns::check(scene, findings);
     frame::check(scene, findings);
     bounds::check(scene, findings);
     hazards::check(scene, findings, figures);

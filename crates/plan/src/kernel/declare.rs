@@ -13,9 +13,12 @@
 ///     slots 4;
 ///     holes { epilogue: vec4 [v] (i) stores }
 ///     specs { wide = 0: 1 }
+///     turns |c| each(c.n, 4);
 ///     variants { plain: zero; fast: full needs [SubgroupArithmetic] { "LANES": "32" } }
 /// }
 /// ```
+/// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
+/// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
 /// Operand words are `read`, `write`, `readwrite`, `status`; hole types `float vec4 uint uvec4 void1 void4`;
 /// levels `zero full`. A variant named `plain` or beginning with `plain_` is a plain twin and may need nothing.
 /// Every section must be there, possibly empty.
@@ -30,6 +33,7 @@ macro_rules! kernel {
         slots $slots:literal;
         holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
         specs { $($spec:ident = $id:literal : $default:literal),* $(,)? }
+        turns |$c:pat_param| $turns:expr;
         variants { $($variant:ident : $opt:ident $(needs [$($feature:ident $(($limit:literal))?),* $(,)?])? $({ $($define:literal : $to:literal),* })?);* $(;)? }
     ) => {
         $(#[doc = $doc])+
@@ -74,6 +78,38 @@ macro_rules! kernel {
                     stores: $crate::__kernel_word!(flag $($stores)?),
                 }),*],
                 specs: &[$($crate::kernel::SpecDecl { name: stringify!($spec), id: $id, default: $default }),*],
+                turns: {
+                    #[allow(unused_imports)]
+                    use $crate::kernel::turns::{Turns, Upper, after, each, halving, inside, only, quotient};
+                    /// Arguments and constants as numbers.
+                    #[allow(dead_code)]
+                    struct Numbers<'a> {
+                        $($arg: $crate::__kernel_word!(number_type $($len)?),)*
+                        $($spec: u64,)*
+                        variant: &'a Upper<'a>,
+                    }
+                    #[allow(dead_code)]
+                    impl Numbers<'_> {
+                        fn define(&self, name: &str) -> u64 {
+                            self.variant.define(name)
+                        }
+                        fn defines(&self, name: &str) -> bool {
+                            self.variant.defines(name)
+                        }
+                    }
+                    #[allow(unused_mut, unused_assignments, unused_variables)]
+                    fn of(upper: &Upper<'_>) -> u64 {
+                        let mut at = 0;
+                        $(
+                            let words = upper.words(at);
+                            at += words.len();
+                            let $arg = $crate::__kernel_word!(number words $($len)?);
+                        )*
+                        let $c = &Numbers { $($arg,)* $($spec: upper.spec($id, $default),)* variant: upper };
+                        $turns
+                    }
+                    Turns(of)
+                },
                 variants: &[$($crate::kernel::VariantDecl {
                     name: stringify!($variant),
                     plain: $crate::kernel::declare::is_plain(stringify!($variant)),
@@ -145,6 +181,20 @@ macro_rules! __kernel_word {
     (arg_type $len:literal) => {
         [$crate::kernel::ArgValue; $len]
     };
+    (number_type) => {
+        u64
+    };
+    (number_type $len:literal) => {
+        [u64; $len]
+    };
+    (number $words:ident) => {{
+        let [one] = $words;
+        one
+    }};
+    (number $words:ident $len:literal) => {{
+        let all: [u64; $len] = $words;
+        all
+    }};
     (operand_type) => {
         $crate::kernel::UseIndex
     };

@@ -10,6 +10,7 @@ pub mod interface;
 pub mod layout;
 #[cfg(test)]
 mod tests;
+pub mod turns;
 
 pub use call::{
     ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, IntoOperand, KernelCall, KernelName, Typed,
@@ -17,6 +18,7 @@ pub use call::{
 };
 pub use declare::have_slots;
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
+pub use turns::Turns;
 
 /// Specialization constant of the branch that keeps hole functions alive; false in every pipeline.
 pub const KEEP_ID: u32 = 99;
@@ -247,6 +249,8 @@ pub struct KernelDecl {
     pub holes: &'static [HoleDecl],
     /// Specialization constants.
     pub specs: &'static [SpecDecl],
+    /// How often the loops of one invocation turn at most.
+    pub turns: Turns,
     /// Compiled forms.
     pub variants: &'static [VariantDecl],
 }

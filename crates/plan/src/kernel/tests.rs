@@ -157,3 +157,65 @@ fn interfaces_have_what_was_declared() {
     }
     assert_eq!(module_file("a", "plain", Addressing::Address), "a.plain.address.spv");
 }
+
+/// Every declaration's bound is a number for each variant, whatever the arguments are: no macro is missing.
+#[test]
+fn every_bound_is_a_number() {
+    for d in kernels::all() {
+        for v in d.variants {
+            let call = KernelCall {
+                kernel: KernelName(d.name.into()),
+                variant: v.name.into(),
+                spec: Vec::new(),
+                args: vec![ArgValue::U32(64); d.arg_words() as usize],
+                operands: Vec::new(),
+                slots: Vec::new(),
+                holes: Vec::new(),
+            };
+            let turns = d.turns(&call, &|_| 0);
+            assert!(turns < 5_000, "{}.{}: {turns}", d.name, v.name);
+            let zeros = KernelCall { spec: d.specs.iter().map(|s| (s.id, 0)).collect(), ..call.clone() };
+            d.turns(&zeros, &|_| 0);
+            let unknown = KernelCall { variant: "nothing".into(), ..call };
+            assert_eq!(d.turns(&unknown, &|_| 0), u64::MAX);
+        }
+    }
+}
+
+/// Bounds follow arguments at their upper bounds, constants, variants and frame words.
+#[test]
+fn bounds_are_those_of_the_shaders() {
+    use crate::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+    use crate::kernels::reduce::{ArgReduce, ReduceColumns, ReduceInt, ReduceRows};
+    use crate::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
+    let turns = |d: KernelDecl, variant: &str, arg: &str, n: u32, spec: &[(u32, u32)]| {
+        let before = d.args.iter().take_while(|a| a.name != arg);
+        let at = before.map(|a| a.words() as usize).sum::<usize>();
+        let mut args = vec![ArgValue::ZERO; d.arg_words() as usize];
+        args[at] = ArgValue::Frame(7);
+        let call = KernelCall {
+            kernel: KernelName(d.name.into()),
+            variant: variant.into(),
+            spec: spec.to_vec(),
+            args,
+            operands: Vec::new(),
+            slots: Vec::new(),
+            holes: Vec::new(),
+        };
+        d.turns(&call, &|word| if word == 7 { i64::from(n) } else { 0 })
+    };
+    assert_eq!(turns(ReduceRows::DECL, "plain", "n", 1 << 28, &[(1, 256)]), 65_536 + 1 + 9);
+    assert_eq!(turns(ReduceColumns::DECL, "plain", "red", 1 << 20, &[(1, 64)]), 65_536 + 1 + 3);
+    assert_eq!(turns(ReduceInt::DECL, "plain", "n", 1 << 24, &[(0, 1), (1, 256)]), 65_536 + 1 + 9 + 65);
+    assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256)]), 65_536 + 1 + 9);
+    assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256), (5, 1)]), 16_384 + 1 + 9);
+    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 32_769);
+    assert_eq!(turns(SoftmaxRows::DECL, "plain", "n", 1 << 24, &[(0, 256)]), 2 * 16_385 + 9);
+    assert_eq!(turns(SoftmaxRows::DECL, "fast16", "n", 1 << 14, &[(0, 256)]), 18);
+    assert_eq!(turns(LayerNorm::DECL, "plain", "n", 1 << 24, &[(0, 256)]), 3 * 16_385 + 18);
+    assert_eq!(turns(MatmulF32Lanes::DECL, "plain", "k", 65_535, &[]), 65_536);
+    assert_eq!(turns(MatmulF32Columns::DECL, "plain", "k", 1 << 20, &[(3, 1)]), 1025 + 9 + 2 * 130);
+    assert_eq!(turns(MatmulF32Dot::DECL, "plain", "k", 1 << 20, &[]), 8193 + 4 * 33);
+    // 16 terms and a loop over four pieces of them a step; at the end one piece of the tile, four quads a thread.
+    assert_eq!(turns(MatmulF32::DECL, "plain", "k", 1 << 16, &[]), 4097 * 6 + 2 * 6);
+}

@@ -38,6 +38,7 @@ macro_rules! attention {
         $(#[doc = $doc:literal])+
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
+        turns |$c:ident| $turns:expr;
         variants { $($variants:tt)* }
     ) => {
         kernel! {
@@ -57,6 +58,7 @@ macro_rules! attention {
             slots 0;
             holes { epilogue: vec4 [v] () }
             specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0 }
+            turns |$c| $turns;
             variants { $($variants)* }
         }
     };
@@ -77,6 +79,16 @@ attention! {
     /// adds up all 256 columns).
     pub struct Attention = "attention" in "attention/tile.comp";
     grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
+    turns |c| {
+        let (bq, bk, ch, cv) = (c.define("BQ"), c.define("BK"), c.define("CH"), c.define("CV"));
+        let threads = c.define("TX").saturating_mul(c.define("TY"));
+        let staged = |rows: u64, width: u64| each(quotient(rows.saturating_mul(width), 4), threads);
+        let scores = after(after(staged(bq, ch), staged(bk, ch)), each(ch, 4));
+        let values = after(staged(cv, c.define("DP")), each(cv, 1));
+        let step = after(inside(each(c.d, ch), scores), inside(each(bk, cv), values));
+        let searched = only(c.mask_kind != 0, quotient(bq, c.define("TY")).saturating_mul(each(c.sk, 1)));
+        after(inside(each(c.sk, bk), step), searched)
+    };
     variants {
         plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16" };
         plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16" };
@@ -88,6 +100,10 @@ attention! {
     /// As `attention`, without shared memory, for CPUs; keys at most W wide.
     pub struct AttentionLanes = "attention_lanes" in "attention/lanes.comp";
     grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
+    turns |c| {
+        let searched = only(c.mask_kind != 0, c.define("ROWS").saturating_mul(each(c.sk, 1)));
+        after(each(c.sk, c.define("KEYS")), searched)
+    };
     variants {
         w32: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "4", "WORDS64": "1" };
         w64: zero needs [Int64] { "W": "64", "ROWS": "4", "KEYS": "4", "WORDS64": "1" };
@@ -104,6 +120,14 @@ attention! {
     /// queries in registers then, which cost `plain` 2.9 us in 32 batches and 22 registers. A pipeline takes 0.2 s.
     pub struct AttentionSplit = "attention_split" in "attention/split.comp";
     grid "ceil(sq / BQ) * hq * batches groups, folded; BQ = 32 / LANES * ROWS";
+    turns |c| {
+        let (bk, teams) = (c.define("BK"), c.define("TEAMS"));
+        let keys = inside(each(c.sk, bk), each(bk, teams.saturating_mul(c.define("KEYS"))));
+        let queries = quotient(32, c.define("LANES")).saturating_mul(c.define("ROWS"));
+        let quads = queries.saturating_mul(quotient(c.define("W"), 4));
+        let merged = quads.div_ceil(teams.saturating_mul(32).max(1));
+        after(keys, only(c.mask_kind != 0, merged.saturating_mul(each(c.sk, 1))))
+    };
     variants {
         plain: zero {
             "W": "32", "LANES": "1", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1"

@@ -18,6 +18,7 @@ kernel! {
     slots 0;
     holes {}
     specs {}
+    turns |_| 0;
     variants { plain: zero }
 }
 
@@ -33,6 +34,7 @@ kernel! {
     slots 0;
     holes {}
     specs { kind = 0: 0 }
+    turns |_| 0;
     variants { plain: zero }
 }
 
@@ -45,5 +47,6 @@ kernel! {
     slots 0;
     holes {}
     specs {}
+    turns |_| 0;
     variants { plain: zero }
 }

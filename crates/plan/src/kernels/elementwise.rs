@@ -38,6 +38,7 @@ kernel! {
     slots 12;
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, scalars = 2: 0, per = 3: 1, tail = 4: 1 }
+    turns |c| each(c.per, 1);
     variants { plain: zero; words64: zero needs [Int64] { "WORDS64": "1" } }
 }
 
@@ -53,6 +54,7 @@ kernel! {
     slots 12;
     holes { body: void1 [] (i) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1 }
+    turns |_| 0;
     variants { plain: zero { "WIDTH": "1" } }
 }
 
@@ -69,6 +71,7 @@ kernel! {
     slots 12;
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
+    turns |_| 0;
     variants { plain: zero { "WIDTH": "4" }; words64: zero needs [Int64] { "WIDTH": "4", "WORDS64": "1" } }
 }
 

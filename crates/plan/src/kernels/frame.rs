@@ -17,6 +17,7 @@ kernel! {
     slots 0;
     holes {}
     specs {}
+    turns |c| each(c.count, 1);
     variants { plain: zero }
 }
 

@@ -19,6 +19,7 @@ macro_rules! product {
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
         specs { $($spec:ident = $id:literal : $default:literal),* }
+        turns |$c:ident| $turns:expr;
         variants { $($variants:tt)* }
     ) => {
         kernel! {
@@ -36,6 +37,7 @@ macro_rules! product {
             slots 4;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { a_mode = 0: 0, b_mode = 1: 0, vec_y = 2: 0 $(, $spec = $id: $default)* }
+            turns |$c| $turns;
             variants { $($variants)* }
         }
     };
@@ -68,6 +70,14 @@ product! {
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
+    turns |c| {
+        let (bm, bn, tm, tn) = (c.define("BM"), c.define("BN"), c.define("TM"), c.define("TN"));
+        let (bk, slices) = (c.define("BK"), c.define("SK"));
+        let steps = inside(each(c.k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
+        let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
+        let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
+        after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
+    };
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
         t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4" };
@@ -91,6 +101,7 @@ product! {
     pub struct MatmulF32Lanes = "matmul_f32_lanes" in "matmul/lanes.comp";
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
+    turns |c| each(c.k, 1);
     variants {
         plain: zero { "MR": "16", "NQ": "4" };
         plain_small: zero { "MR": "8", "NQ": "1" };
@@ -106,6 +117,13 @@ product! {
     pub struct MatmulF32Dot = "matmul_f32_dot" in "matmul/dot.comp";
     grid "ceil(m / MM) * ceil(n / (4 * NQ)) * batches groups, folded";
     specs {}
+    turns |c| {
+        let quads = c.a_mode == 1 && c.b_mode == 1;
+        // Of the loops over four and over eight elements at once one is not taken.
+        let terms = if quads { after(each(c.k, 4 * 128), 1) } else { each(c.k, 128) };
+        let outputs = c.define("NQ").saturating_mul(c.define("MM")).saturating_mul(4);
+        after(terms, each(quotient(128, outputs), 1).saturating_mul(4))
+    };
     variants {
         plain: zero { "MM": "1", "NQ": "1" };
         plain_m4: zero { "MM": "4", "NQ": "1" };
@@ -125,6 +143,11 @@ product! {
     pub struct MatmulF32Columns = "matmul_f32_columns" in "matmul/columns.comp";
     grid "ceil(m / MM) * ceil(n / (4 * quads)) * batches groups, folded";
     specs { quads = 3: 8 }
+    turns |c| {
+        let (rows, ahead, lanes) = (c.define("MM"), c.define("AHEAD"), quotient(128, c.quads));
+        let terms = after(each(c.k, ahead.saturating_mul(lanes)), each(ahead, 1));
+        after(terms, inside(each(rows.saturating_mul(c.quads), 128), each(lanes, 1)))
+    };
     variants {
         plain: zero { "MM": "1", "AHEAD": "8" };
         plain_m4: zero { "MM": "4", "AHEAD": "4" };

@@ -27,6 +27,10 @@ kernel! {
     slots 8;
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 1, slot_cols = 4: 255 }
+    turns |c| {
+        let passes = only(!c.defines("KEEP_ROW"), each(c.n, 4 * c.lanes).saturating_mul(3));
+        after(passes, 2 * halving(c.lanes))
+    };
     variants {
         plain: zero;
         fast1: zero { "KEEP_ROW": "1" };
@@ -48,6 +52,10 @@ kernel! {
     slots 8;
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 0, slot_cols = 4: 255, one_plus = 5: 0 }
+    turns |c| {
+        let passes = only(!c.defines("KEEP_ROW"), each(c.n, 4 * c.lanes).saturating_mul(2));
+        after(passes, halving(c.lanes))
+    };
     variants {
         plain: zero { "RMS": "1" };
         fast1: zero { "RMS": "1", "KEEP_ROW": "1" };

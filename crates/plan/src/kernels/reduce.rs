@@ -40,6 +40,7 @@ kernel! {
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256, vec = 2: 0, slot_cols = 3: 15 }
+    turns |c| after(each(c.n, 16 * c.lanes), halving(c.lanes));
     variants { plain: zero }
 }
 
@@ -60,6 +61,10 @@ kernel! {
     slots 2;
     holes { load: vec4 [v] (outer, row, col), epilogue: vec4 [v] (outer, col) stores }
     specs { op = 0: 0, columns = 1: 32, vec = 2: 0, slot_cols = 3: 3 }
+    turns |c| {
+        let lanes = quotient(256, c.columns);
+        after(each(c.red, lanes.saturating_mul(4)), halving(lanes))
+    };
     variants { plain: zero }
 }
 
@@ -77,6 +82,7 @@ kernel! {
     slots 4;
     holes { load: float [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256 }
+    turns |c| after(each(c.n, c.lanes), halving(c.lanes));
     variants { plain: zero }
 }
 
@@ -91,6 +97,11 @@ kernel! {
     slots 0;
     holes {}
     specs { op = 0: 0, lanes = 1: 256, kind = 2: 0, bits = 3: 32 }
+    turns |c| {
+        // The quotient of a mean is found bit by bit.
+        let divided = only(c.op == u64::from(op::MEAN), each(64, 1));
+        after(after(each(c.n, c.lanes), halving(c.lanes)), divided)
+    };
     variants { plain: zero }
 }
 
@@ -107,6 +118,7 @@ kernel! {
     slots 0;
     holes {}
     specs { kind = 0: 0, min = 1: 0, last = 2: 0, wide = 3: 1, lanes = 4: 256, vec = 5: 0 }
+    turns |c| after(each(c.n, if c.vec == 1 { 16 * c.lanes } else { 4 * c.lanes }), halving(c.lanes));
     variants { plain: zero; fast: zero needs [Threads(1024)] { "THREADS": "1024" } }
 }
 

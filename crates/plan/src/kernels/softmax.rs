@@ -22,6 +22,10 @@ kernel! {
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, log = 2: 0, slot_cols = 3: 15 }
+    turns |c| match c.defines("KEEP_ROW") {
+        true => 2 * halving(c.lanes),
+        false => after(each(c.n, 4 * c.lanes).saturating_mul(2), halving(c.lanes)),
+    };
     variants {
         plain: zero;
         fast1: zero { "KEEP_ROW": "1" };
@@ -42,5 +46,6 @@ kernel! {
     slots 2;
     holes { load: float [v] (outer, row, col), epilogue: float [v] (outer, row, col) stores }
     specs { log = 0: 0 }
+    turns |c| each(c.n, 1).saturating_mul(2);
     variants { plain: zero }
 }

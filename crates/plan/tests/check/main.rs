@@ -240,3 +240,25 @@ fn a_large_plan_is_checked_quickly() {
     println!("{took:?}");
     assert!(took.as_millis() < 500, "{took:?}");
 }
+
+/// A kernel's loops stay within what the target's driver lets them turn.
+#[test]
+fn loops_that_the_driver_would_end_are_refused() {
+    const PER: u32 = 3;
+    let mut plan = plans::everything();
+    let call = plan.runs[0].program.steps.iter_mut().find_map(|s| match &mut s.kind {
+        StepKind::Dispatch { call, .. } if call.kernel.0 == "elementwise_flat" => Some(call),
+        _ => None,
+    });
+    let call = call.expect("an elementwise step");
+    call.spec.retain(|s| s.0 != PER);
+    call.spec.push((PER, 65_535));
+    call.spec.sort_by_key(|s| s.0);
+    let refused = |f: &Fault| matches!(f, Fault::LoopTurns { kernel, turns: 65_536, limit: 65_535 } if kernel == "elementwise_flat.plain");
+    assert_fault(&plan, refused);
+    plan.target.limits.loop_turns = None;
+    assert!(
+        !faults(&plan).iter().any(|e| matches!(e.fault, Fault::LoopTurns { .. })),
+        "other drivers have no limit"
+    );
+}

@@ -1,0 +1,53 @@
+//! Loops that a driver would end: where the target limits how often the loops of one invocation turn, the bound that the
+//! kernel's declaration states keeps within it, with every argument at its largest over the run's ranges.
+
+use super::Scene;
+use super::error::{Fault, Findings};
+use crate::frame::FrameSlot;
+use crate::plan::Run;
+use crate::step::StepKind;
+use pumice_types::SymbolTable;
+
+/// Checks every kernel of a program.
+pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
+    let Some(limit) = scene.plan.target.limits.loop_turns else { return };
+    let symbols = scene.run.map_or_else(SymbolTable::default, |run| ranges(&scene.plan.symbols, run));
+    let upper = |word: u32| upper(scene, &symbols, word);
+    for (id, step) in scene.steps() {
+        let (StepKind::Dispatch { call, .. } | StepKind::Advance { call }) = &step.kind else { continue };
+        // A call that does not fit its declaration is a fault of its own.
+        let Ok(decl) = call.check() else { continue };
+        let turns = decl.turns(call, &upper);
+        if turns > limit {
+            let kernel = format!("{}.{}", call.kernel, call.variant);
+            findings.at(id, &step.origin, Fault::LoopTurns { kernel, turns, limit });
+        }
+    }
+}
+
+/// The symbols within the ranges of a run.
+fn ranges(symbols: &SymbolTable, run: &Run) -> SymbolTable {
+    let mut table = symbols.clone();
+    let ids: Vec<_> = symbols.iter().map(|(id, _)| id).collect();
+    for (id, &(min, max)) in ids.into_iter().zip(&run.ranges) {
+        if let Some(symbol) = table.get_mut(id) {
+            (symbol.min, symbol.max) = (min, max);
+        }
+    }
+    table
+}
+
+/// The largest value of a frame word; without bound where nothing says one.
+fn upper(scene: &Scene<'_>, symbols: &SymbolTable, word: u32) -> i64 {
+    let slot = scene.run.and_then(|run| run.frame.words.get(word as usize));
+    match slot {
+        Some(FrameSlot::Bound(id)) => {
+            symbols.get(*id).map_or(i64::MAX, |s| i64::try_from(s.max).unwrap_or(i64::MAX))
+        }
+        Some(FrameSlot::Expr(e)) => e.bounds(symbols).1,
+        Some(FrameSlot::Scalar(id)) => {
+            scene.plan.scalars.get(id.0 as usize).map_or(i64::MAX, |s| s.max as i64)
+        }
+        Some(FrameSlot::Temporary) | None => i64::MAX,
+    }
+}

@@ -1,0 +1,134 @@
+//! How often the loops of a kernel turn: an upper bound over one invocation, from which plans are judged for drivers that
+//! end loops after a number of turns (`Limits::loop_turns`).
+//!
+//! A driver counts every time it comes to the end of a loop's body, the last time included, at which the loop only finds
+//! that it is over: n iterations are n + 1 turns, and a loop in a branch that is not taken is one. A loop inside another
+//! turns anew in each turn of the outer one. Loops with a constant number of iterations that the shader asks to unroll
+//! (`[[unroll]]`) are straight code and turn never. Threads of one vector share their count: it is that of the thread
+//! with the most.
+//!
+//! In: numbers of a declaration's `turns` section. Out: numbers, in saturating arithmetic; what cannot be known (a
+//! divisor of zero, a macro that the variant lacks) is more than any limit. No limit here and no kernel.
+
+use super::{ArgKind, ArgValue, KernelCall, KernelDecl, VariantDecl};
+use std::fmt;
+
+/// Turns of a loop over `n` things, `step` at a time.
+pub const fn each(n: u64, step: u64) -> u64 {
+    match step {
+        0 => u64::MAX,
+        _ => n.div_ceil(step).saturating_add(1),
+    }
+}
+
+/// Turns of the loop that halves a number of threads until one is left: `for (s = lanes / 2; s > 0; s >>= 1)`.
+pub const fn halving(lanes: u64) -> u64 {
+    match lanes.checked_ilog2() {
+        Some(times) => times as u64 + 1,
+        None => 1,
+    }
+}
+
+/// Turns of a loop of `outer` turns whose body holds loops of `inner` turns.
+pub const fn inside(outer: u64, inner: u64) -> u64 {
+    outer.saturating_mul(inner.saturating_add(1))
+}
+
+/// Turns of loops one after the other.
+pub const fn after(first: u64, second: u64) -> u64 {
+    first.saturating_add(second)
+}
+
+/// A count that is there only under a condition known when the pipeline is made.
+pub const fn only(when: bool, turns: u64) -> u64 {
+    if when { turns } else { 0 }
+}
+
+/// A quotient of constants, rounded down; more than any limit where the divisor is 0.
+pub const fn quotient(a: u64, b: u64) -> u64 {
+    match a.checked_div(b) {
+        Some(q) => q,
+        None => u64::MAX,
+    }
+}
+
+/// What a declaration's bound is computed from: argument words at their upper bounds, specialization constants, the macros
+/// of the variant.
+pub struct Upper<'a> {
+    /// One number a word: unsigned as it is, signed at least 0; floats are 0.
+    words: Vec<u64>,
+    spec: &'a [(u32, u32)],
+    variant: &'static VariantDecl,
+}
+
+impl Upper<'_> {
+    /// `len` words from word `at` on.
+    pub fn words<const N: usize>(&self, at: usize) -> [u64; N] {
+        std::array::from_fn(|i| self.words.get(at + i).copied().unwrap_or(u64::MAX))
+    }
+
+    /// A specialization constant: the value in the call, or the default.
+    pub fn spec(&self, id: u32, default: u32) -> u64 {
+        self.spec.iter().find(|s| s.0 == id).map_or(default, |s| s.1).into()
+    }
+
+    /// A macro of the variant; more than any limit where it is missing.
+    pub fn define(&self, name: &str) -> u64 {
+        let found = self.variant.defines.iter().find(|d| d.0 == name);
+        found.and_then(|d| d.1.parse().ok()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the variant defines a macro.
+    pub fn defines(&self, name: &str) -> bool {
+        self.variant.defines.iter().any(|d| d.0 == name)
+    }
+}
+
+/// The bound that a declaration states.
+#[derive(Clone, Copy)]
+pub struct Turns(pub fn(&Upper<'_>) -> u64);
+
+impl fmt::Debug for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("turns")
+    }
+}
+
+impl PartialEq for Turns {
+    fn eq(&self, other: &Turns) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Turns {}
+
+impl KernelDecl {
+    /// At most so often do all loops of one invocation of the call turn. `frame` gives the upper bound of a frame word.
+    /// A call that does not fit the declaration has no bound (`u64::MAX`).
+    pub fn turns(&self, call: &KernelCall, frame: &dyn Fn(u32) -> i64) -> u64 {
+        let Some(variant) = self.variant(&call.variant) else { return u64::MAX };
+        let kinds = self.args.iter().flat_map(|a| std::iter::repeat_n(a.kind, a.words() as usize));
+        let words = kinds.zip(&call.args).map(|(kind, arg)| match (kind, *arg) {
+            (ArgKind::F32, _) => 0,
+            (ArgKind::U32, ArgValue::U32(bits)) => u64::from(bits),
+            (ArgKind::I32, ArgValue::U32(bits)) => u64::try_from(bits as i32).unwrap_or(0),
+            (_, ArgValue::Frame(word)) => u64::try_from(frame(word)).unwrap_or(0),
+        });
+        (self.turns.0)(&Upper { words: words.collect(), spec: &call.spec, variant })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_turn_once_more_than_they_iterate() {
+        assert_eq!((each(0, 4), each(8, 4), each(9, 4)), (1, 3, 4));
+        assert_eq!((each(u64::MAX, 1), each(5, 0)), (u64::MAX, u64::MAX));
+        assert_eq!((halving(256), halving(1), halving(0)), (9, 1, 1));
+        assert_eq!(inside(each(2, 1), each(3, 1)), 15);
+        assert_eq!((inside(u64::MAX, 3), after(u64::MAX, 1)), (u64::MAX, u64::MAX));
+        assert_eq!((quotient(128, 8), quotient(128, 0)), (16, u64::MAX));
+    }
+}
