@@ -15,12 +15,10 @@ fn main() {
     let runner = if has("--interp") {
         Runner::interpreter(max.unwrap_or(1 << 18))
     } else if has("--descriptor") {
-        let options = DeviceOptions {
-            addressing: Addressing::Descriptor,
-            kernels: Arc::new(PlainTwins),
-            validation: if has("--validate") { Validation::Synchronization } else { Validation::Off },
-            ..DeviceOptions::default()
-        };
+        let options = DeviceOptions::default()
+            .addressing(Addressing::Descriptor)
+            .kernels(Arc::new(PlainTwins))
+            .validation(if has("--validate") { Validation::Synchronization } else { Validation::Off });
         Runner::descriptor(device::open(&options), max.unwrap_or(20_000))
     } else {
         Runner::new(device::open(&DeviceOptions::default()), max.unwrap_or(1 << 22))

@@ -78,7 +78,7 @@ fn arenas_are_close_to_their_lower_bound() {
             report(&target, family, &mine);
             all.extend(mine);
         }
-        let options = Options { specializations: specialize::encoder(), ..Options::default() };
+        let options = Options::default().specializations(specialize::encoder());
         let mut mine = ratios(&plan(&minilm(), &target, &options));
         mine.sort_by(f64::total_cmp);
         report(&target, "MiniLM", &mine);
@@ -104,7 +104,7 @@ fn report(target: &Target, what: &str, sorted: &[f64]) {
 /// A6: levels that hold a step of a layer, over the layers, in every specialization.
 #[test]
 fn minilm_has_seven_levels_a_layer() {
-    let options = Options { specializations: specialize::encoder(), ..Options::default() };
+    let options = Options::default().specializations(specialize::encoder());
     let plan = plan(&minilm(), &Target::h200(), &options);
     assert_eq!(plan.runs.len(), 6);
     for run in &plan.runs {

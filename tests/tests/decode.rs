@@ -20,7 +20,7 @@ struct Scene {
 }
 
 fn options() -> Options {
-    Options { specializations: specialize::decoder(), ..Options::default() }
+    Options::default().specializations(specialize::decoder())
 }
 
 fn scene(lab: &Lab, config: &DecoderConfig, tokens: usize) -> Scene {

@@ -113,7 +113,7 @@ fn tiny_folders_agree_with_sentence_transformers() {
 fn padding_has_no_effect() {
     let path = data().join("tiny/roberta");
     for pooling in [Pooling::Mean, Pooling::Cls, Pooling::Max] {
-        let overrides = SentenceOverrides { pooling: Some(pooling), ..SentenceOverrides::default() };
+        let overrides = SentenceOverrides::default().pooling(Some(pooling));
         let folder = EncoderFolder::open(&path, &overrides).expect("sound");
         let model = Loaded::new(folder.model(&EncoderOptions::default()).expect("sound"));
         let rows: [&[i32]; 3] = [&[0, 50, 60, 70, 2], &[0, 2], &[0, 9, 2]];

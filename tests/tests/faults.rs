@@ -83,8 +83,7 @@ mod on_device {
         // One thread that asks nothing twice: the order of calls is the same in every life.
         let poll = Some(Duration::ZERO);
         let cache_dir = cache.folder();
-        let options =
-            DeviceOptions { pipeline_threads: Some(1), poll, cache_dir, ..DeviceOptions::default() };
+        let options = DeviceOptions::default().pipeline_threads(Some(1)).poll(poll).cache_dir(cache_dir);
         let device = match VulkanDevice::open_on(instance, &device::pick(), &options) {
             Ok(device) => Arc::new(device),
             Err(e) => return (Err(Failure::Open(e)), Some(log)),
@@ -150,11 +149,7 @@ mod on_device {
         let faults = FaultPlan { fail_nth: calls - 2, result: FaultResult::DeviceLost };
         let instance = Instance::new(&InstanceOptions { validation: Validation::Off, faults });
         let instance = Arc::new(instance.expect("an instance"));
-        let options = DeviceOptions {
-            pipeline_threads: Some(1),
-            poll: Some(Duration::ZERO),
-            ..DeviceOptions::default()
-        };
+        let options = DeviceOptions::default().pipeline_threads(Some(1)).poll(Some(Duration::ZERO));
         let open = || VulkanDevice::open_on(instance.clone(), &device::pick(), &options).expect("opens");
         let first = Arc::new(open());
         let lost = work(&first).expect_err("lost");

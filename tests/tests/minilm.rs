@@ -51,8 +51,8 @@ fn check(what: &str, got: &[Vec<f32>], want: &[Vec<f32>]) {
 }
 
 fn open(folder: &Path, device: &Device, batch: u64) -> Embedder {
-    let encoder = EncoderOptions { max_batch: batch };
-    let options = EmbedOptions { encoder, ..EmbedOptions::default() };
+    let encoder = EncoderOptions::default().max_batch(batch);
+    let options = EmbedOptions::default().encoder(encoder);
     Embedder::open(folder, device, &options, |_, _| {})
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
 }

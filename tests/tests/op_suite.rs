@@ -120,12 +120,10 @@ mod on_device {
         folded_part_5 5);
 
     fn validated() -> DeviceOptions {
-        DeviceOptions {
-            validation: Validation::Synchronization,
-            addressing: Addressing::Descriptor,
-            kernels: Arc::new(PlainTwins),
-            ..DeviceOptions::default()
-        }
+        DeviceOptions::default()
+            .validation(Validation::Synchronization)
+            .addressing(Addressing::Descriptor)
+            .kernels(Arc::new(PlainTwins))
     }
 
     fn run_validated(part: usize) {

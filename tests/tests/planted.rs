@@ -12,11 +12,8 @@ mod on_device {
     const MOST_ELEMENTS: u64 = 1 << 16;
 
     fn runner(kernels: Option<Arc<DefectiveKernels>>) -> Runner {
-        let mut options = DeviceOptions {
-            addressing: Addressing::Descriptor,
-            kernels: Arc::new(PlainTwins),
-            ..DeviceOptions::default()
-        };
+        let mut options =
+            DeviceOptions::default().addressing(Addressing::Descriptor).kernels(Arc::new(PlainTwins));
         if let Some(kernels) = kernels {
             options.kernels = kernels;
         }

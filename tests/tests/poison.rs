@@ -17,7 +17,7 @@ mod on_device {
     const MOST_ELEMENTS: u64 = 1 << 18;
 
     fn options(poison: u32) -> DeviceOptions {
-        DeviceOptions { poison: Some(Poison(poison)), ..DeviceOptions::default() }
+        DeviceOptions::default().poison(Some(Poison(poison)))
     }
 
     /// Every output of every run of a sample, or what went wrong.
@@ -84,9 +84,8 @@ mod on_device {
     /// MiniLM's graph with seeded weights: every specialization, lengths shorter than the sequence.
     #[test]
     fn an_encoder_sees_no_poison() {
-        let encoder = EncoderOptions { max_batch: 32 };
-        let compile =
-            pumice_compile::Options { specializations: specialize::encoder(), ..Default::default() };
+        let encoder = EncoderOptions::default().max_batch(32);
+        let compile = pumice_compile::Options::default().specializations(specialize::encoder());
         let results = POISONS.map(|p| {
             let model = OfflineEncoder::new(3, &encoder).expect("sound").model;
             let exe = Lab::vulkan_with(&options(p)).model(&model, &compile);

@@ -80,7 +80,7 @@ fn values_that_a_condition_excludes_are_refused() {
     let g = GraphBuilder::new("condition");
     let x = g.input("x", f32([sym("n", 1..=2), 3.into()]));
     g.output("y", g.reshape_to(x, vec![DimExpr::constant(3), DimExpr::constant(2)]));
-    let options = Options { specializations: vec![("n".into(), vec![1])], ..Options::default() };
+    let options = Options::default().specializations(vec![("n".into(), vec![1])]);
     let exe = Lab::interpreter().executable(&g.build().expect("sound for n = 2"), &options);
     let mut session = exe.session().expect("a session");
     let data = [1.0f32; 6];

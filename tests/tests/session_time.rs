@@ -21,7 +21,7 @@ fn timed_replays_do_what_untimed_ones_do(lab: &Lab) {
     let values: Vec<f32> = (0..64 * 64).map(|i| (i % 7) as f32).collect();
     let inputs = [("x", TensorView::f32(&values, [64, 64]))];
     let (mut timed, mut plain) = (exe.session().expect("a session"), exe.session().expect("a session"));
-    let options = |steps| RunOptions { steps, ..RunOptions::default() };
+    let options = |steps| RunOptions::default().steps(steps);
     // A driver may finish its kernels when they first run.
     timed.time(&inputs, &options(1)).expect("a time");
     let once = timed.time(&inputs, &options(1)).expect("a time");

@@ -25,12 +25,10 @@ pub fn load_or_make(model: &str, options: &PlanOptions) -> Outcome<Plan> {
     }
     let target = target(&options.target)?;
     let (graph, specializations) = graph(model)?;
-    let options = Options {
-        placement: if options.bump { Placement::Bump } else { Placement::Packed },
-        opt: if options.unfused { OptOptions::none() } else { OptOptions::default() },
-        specializations,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .placement(if options.bump { Placement::Bump } else { Placement::Packed })
+        .opt(if options.unfused { OptOptions::none() } else { OptOptions::default() })
+        .specializations(specializations);
     pumice::plan(&graph, &target, &options).map_err(|e| Failure::said(format!("{model}: {e}")))
 }
 

@@ -13,8 +13,9 @@ pub enum Barriers {
     Naive,
 }
 
-/// Options of [`compile`](crate::compile).
+/// Options of [`compile`](crate::compile). Made from the default: `Options::default().precision(p).specialize("n", [1])`.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Arithmetic.
     pub precision: Precision,
@@ -31,4 +32,55 @@ pub struct Options {
     pub specializations: Vec<(String, Vec<u64>)>,
     /// Free bytes behind every slot, for tests that watch them.
     pub guard_bytes: u64,
+}
+
+impl Options {
+    /// Arithmetic.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Placement of intermediates.
+    #[must_use]
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// How barriers are chosen.
+    #[must_use]
+    pub fn barriers(mut self, barriers: Barriers) -> Self {
+        self.barriers = barriers;
+        self
+    }
+
+    /// Which graph passes run.
+    #[must_use]
+    pub fn opt(mut self, opt: OptOptions) -> Self {
+        self.opt = opt;
+        self
+    }
+
+    /// All ranges that get plans of their own; see [`Options::specializations`](struct@Options).
+    #[must_use]
+    pub fn specializations(mut self, ranges: Vec<(String, Vec<u64>)>) -> Self {
+        self.specializations = ranges;
+        self
+    }
+
+    /// Free bytes after every slot.
+    #[must_use]
+    pub fn guard_bytes(mut self, bytes: u64) -> Self {
+        self.guard_bytes = bytes;
+        self
+    }
+
+    /// Adds the ranges of one symbol: the last value of every range but the last.
+    #[must_use]
+    pub fn specialize(mut self, symbol: impl Into<String>, ends: impl Into<Vec<u64>>) -> Self {
+        self.specializations.push((symbol.into(), ends.into()));
+        self
+    }
 }

@@ -135,7 +135,7 @@ fn assert_options(options: Options, parts: &[&str]) {
 }
 
 fn cut(symbol: &str, ends: &[u64]) -> Options {
-    Options { specializations: vec![(symbol.to_owned(), ends.to_vec())], ..Options::default() }
+    Options::default().specializations(vec![(symbol.to_owned(), ends.to_vec())])
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn ends_of_ranges_that_do_not_ascend() {
 
 #[test]
 fn a_pass_that_cannot_be_left_out() {
-    let without = |name: &str| Options { opt: OptOptions::without(name), ..Options::default() };
+    let without = |name: &str| Options::default().opt(OptOptions::without(name));
     assert_options(without("fuse_everything"), &["`fuse_everything`", "no such pass", "fold_constants"]);
     assert_options(without("decompose"), &["`decompose`", "without it"]);
 }

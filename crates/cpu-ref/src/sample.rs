@@ -74,7 +74,7 @@ pub fn execute(
         inputs.push((&graph.value(v).name, leaf_tensor(sample, graph, v, bindings, run)?));
     }
     let views: Vec<(&str, TensorView<'_>)> = inputs.iter().map(|(n, t)| (*n, t.view())).collect();
-    let options = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
+    let options = RunOptions::default().on_status(OnStatus::Report);
     Ok(session.execute(&views, &options)?)
 }
 

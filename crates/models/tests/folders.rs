@@ -165,11 +165,10 @@ fn missing_files_are_named_with_a_remedy() {
     fs::remove_dir_all(folder.0.join("1_Pooling")).expect("removed");
     assert!(matches!(folder.open(), Err(ModelError::Import(ImportError::Missing { .. }))));
     let overrides =
-        SentenceOverrides { pooling: Some(Pooling::Cls), normalize: Some(true), max_tokens: Some(9) };
+        SentenceOverrides::default().pooling(Some(Pooling::Cls)).normalize(Some(true)).max_tokens(Some(9));
     let chosen = EncoderFolder::open(&folder.0, &overrides).expect("what is missing was chosen");
     assert_eq!((chosen.spec.pooling, chosen.spec.normalize, chosen.spec.max_tokens), (Pooling::Cls, true, 9));
-    let too_long =
-        SentenceOverrides { pooling: Some(Pooling::Cls), max_tokens: Some(65), ..Default::default() };
+    let too_long = SentenceOverrides::default().pooling(Some(Pooling::Cls)).max_tokens(Some(65));
     assert!(matches!(
         EncoderFolder::open(&folder.0, &too_long),
         Err(ModelError::Option { option: "max_tokens", .. })

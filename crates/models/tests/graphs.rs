@@ -54,7 +54,7 @@ fn every_parameter_has_its_tensor() {
 #[test]
 fn inputs_and_output_have_the_stated_types() {
     let folder = open("distilbert");
-    let graph = folder.graph(&EncoderOptions { max_batch: 8 }).expect("builds");
+    let graph = folder.graph(&EncoderOptions::default().max_batch(8)).expect("builds");
     let types: Vec<String> = graph.inputs().iter().map(|&v| graph.ty(v).display(graph.symbols())).collect();
     assert_eq!(types, ["i32[batch, seq]", "i32[batch]"]);
     let output = &graph.outputs()[0];
@@ -64,7 +64,7 @@ fn inputs_and_output_have_the_stated_types() {
     );
     let seq = graph.symbols().iter().find(|(_, s)| s.name == "seq").expect("declared").1;
     assert_eq!((seq.min, seq.max), (1, folder.spec.max_tokens));
-    assert!(matches!(folder.graph(&EncoderOptions { max_batch: 0 }), Err(ModelError::Option { .. })));
+    assert!(matches!(folder.graph(&EncoderOptions::default().max_batch(0)), Err(ModelError::Option { .. })));
 }
 
 #[test]

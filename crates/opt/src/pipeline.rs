@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 /// Which passes run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OptOptions {
     /// Names of passes that are left out. `decompose` cannot be: nothing can be lowered without it. A name that is no
     /// pass is an error.
@@ -22,7 +23,14 @@ impl OptOptions {
 
     /// Everything but the pass of that name.
     pub fn without(name: &str) -> OptOptions {
-        OptOptions { skip: BTreeSet::from([name.to_owned()]) }
+        OptOptions::default().skip(name)
+    }
+
+    /// Leaves out one pass more.
+    #[must_use]
+    pub fn skip(mut self, name: impl Into<String>) -> Self {
+        self.skip.insert(name.into());
+        self
     }
 }
 

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = g.build()?;
 
     let device = Device::best();
-    let options = Options { specializations: vec![("batch".to_owned(), vec![1])], ..Options::default() };
+    let options = Options::default().specializations(vec![("batch".to_owned(), vec![1])]);
     let exe = pumice::compile(&graph, &device, &options)?;
     println!("device: {}, {} runs in the plan", device.name(), exe.plan().runs.len());
     assert_eq!(exe.plan().runs.len(), 2);

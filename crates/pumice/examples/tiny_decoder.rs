@@ -16,7 +16,7 @@ const PER_SUBMISSION: usize = 4;
 fn main() -> Result<(), Box<dyn Error>> {
     let (device, config) = (Device::best(), DecoderConfig::tiny());
     // One plan for a single token, one for few, one for many.
-    let options = Options { specializations: specialize::decoder(), ..Options::default() };
+    let options = Options::default().specializations(specialize::decoder());
     let model = seeded(decoder_graph("tiny", &config)?, SEED)?;
     let exe = Loaded::new(&model, &device, &options, |_, _| {})?.exe;
     println!("device: {}\n{}", device.name(), exe.memory());

@@ -1,11 +1,14 @@
 //! The device a program runs on: a GPU, a CPU Vulkan driver, or the interpreter.
 
+#[cfg(feature = "vulkan")]
 use crate::error::Error;
 use pumice_cpu_ref::host_ops::RefHostOps;
 use pumice_cpu_ref::interp::Interpreter;
 use pumice_runtime::HostOps;
 use pumice_types::Target;
+#[cfg(feature = "vulkan")]
 use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
+#[cfg(feature = "vulkan")]
 use pumice_vulkan::{DeviceOptions, Pick, VulkanDevice};
 use std::fmt;
 use std::sync::Arc;
@@ -43,11 +46,19 @@ pub struct DeviceChoice {
 
 impl Device {
     /// The best device there is: a GPU, else a CPU Vulkan driver, else the interpreter.
+    #[cfg(feature = "vulkan")]
     pub fn best() -> Device {
         Device::choose(&DeviceOptions::default()).device
     }
 
+    /// The best device there is: without the feature `vulkan`, the interpreter.
+    #[cfg(not(feature = "vulkan"))]
+    pub fn best() -> Device {
+        Device::cpu()
+    }
+
     /// As [`Device::best`], saying why and what would be better.
+    #[cfg(feature = "vulkan")]
     pub fn choose(options: &DeviceOptions) -> DeviceChoice {
         match Device::open(&Pick::Best, options) {
             Ok(device) if device.kind == DeviceKind::Gpu => DeviceChoice {
@@ -77,6 +88,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Open`] with what is missing; `pumice doctor` says how to get it.
+    #[cfg(feature = "vulkan")]
     pub fn open(pick: &Pick, options: &DeviceOptions) -> Result<Device, Error> {
         let vulkan = VulkanDevice::open(pick, options)?;
         let kind = match vulkan.snapshot().kind {

@@ -2,14 +2,18 @@
 
 use pumice_compile::CompileError;
 use pumice_import::ImportError;
+#[cfg(feature = "models")]
 use pumice_models::ModelError;
 use pumice_runtime::RuntimeError;
+#[cfg(feature = "vulkan")]
 use pumice_vulkan::OpenError;
 
 /// Any error of the facade; the parts keep their own types.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// No device could be opened.
+    #[cfg(feature = "vulkan")]
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The graph does not become a plan.
@@ -25,6 +29,7 @@ pub enum Error {
     #[error(transparent)]
     Import(#[from] ImportError),
     /// A model folder.
+    #[cfg(feature = "models")]
     #[error(transparent)]
     Model(#[from] ModelError),
     /// Weights that do not fit their graph.

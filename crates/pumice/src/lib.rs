@@ -22,12 +22,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
+//! architectures, tokenizers and the module `embed`; `cli` for the program `pumice`.
+//!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
 //! interpreter), `pumice-import` (files), `pumice-models` (architectures).
 
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod device;
+#[cfg(feature = "models")]
 pub mod embed;
 pub mod error;
 pub mod model;
@@ -48,6 +53,7 @@ pub use pumice_runtime::{
     ScalarValue, Session, StateHandle,
 };
 pub use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
+#[cfg(feature = "vulkan")]
 pub use pumice_vulkan::{DeviceOptions, Pick};
 
 /// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops.

@@ -23,6 +23,7 @@ pub enum OnStatus {
 
 /// How a run is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunOptions {
     /// What happens when an op reports an error.
     pub on_status: OnStatus,
@@ -37,6 +38,29 @@ pub struct RunOptions {
 impl Default for RunOptions {
     fn default() -> RunOptions {
         RunOptions { on_status: OnStatus::Error, keep: false, steps: 1 }
+    }
+}
+
+impl RunOptions {
+    /// What happens when an op reports an error.
+    #[must_use]
+    pub fn on_status(mut self, on_status: OnStatus) -> Self {
+        self.on_status = on_status;
+        self
+    }
+
+    /// Whether inputs that are not given keep the value of the session's last run.
+    #[must_use]
+    pub fn keep(mut self, keep: bool) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// How often the recording is replayed.
+    #[must_use]
+    pub fn steps(mut self, steps: u32) -> Self {
+        self.steps = steps;
+        self
     }
 }
 

@@ -109,7 +109,7 @@ impl Session {
         options: &RunOptions,
     ) -> Result<Profile, RuntimeError> {
         let inner = Arc::clone(&self.inner);
-        let options = RunOptions { steps: 1, ..options.clone() };
+        let options = options.clone().steps(1);
         let run = self.prepare(&inner, inputs, &options)?;
         self.submit(&inner, run, inputs, &options, Clock::Steps)?;
         let program = &inner.plan.runs[run].program;

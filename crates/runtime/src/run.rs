@@ -64,7 +64,7 @@ impl Session {
         inputs: &[(&str, TensorView<'_>)],
         steps: u32,
     ) -> Result<Outputs, RuntimeError> {
-        self.run_with(inputs, &RunOptions { steps, ..RunOptions::default() })
+        self.run_with(inputs, &RunOptions::default().steps(steps))
     }
 
     /// Runs once and returns the outputs asked for, by index, in the order asked for; one may be asked for twice.

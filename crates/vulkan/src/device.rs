@@ -25,6 +25,7 @@ use std::time::Duration;
 
 /// How a device is opened.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct DeviceOptions {
     /// What the validation layer checks.
     pub validation: Validation,
@@ -60,6 +61,64 @@ impl Default for DeviceOptions {
             poison: None,
             poll: None,
         }
+    }
+}
+
+impl DeviceOptions {
+    /// What the validation layer checks.
+    #[must_use]
+    pub fn validation(mut self, validation: Validation) -> Self {
+        self.validation = validation;
+        self
+    }
+
+    /// Which Vulkan call fails, for tests.
+    #[must_use]
+    pub fn faults(mut self, faults: FaultPlan) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// How kernels reach their operands.
+    #[must_use]
+    pub fn addressing(mut self, addressing: Addressing) -> Self {
+        self.addressing = addressing;
+        self
+    }
+
+    /// Folder of the pipeline cache.
+    #[must_use]
+    pub fn cache_dir(mut self, folder: impl Into<Option<PathBuf>>) -> Self {
+        self.cache_dir = folder.into();
+        self
+    }
+
+    /// Where kernels come from.
+    #[must_use]
+    pub fn kernels(mut self, kernels: Arc<dyn KernelSource>) -> Self {
+        self.kernels = kernels;
+        self
+    }
+
+    /// Threads that make pipelines.
+    #[must_use]
+    pub fn pipeline_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.pipeline_threads = threads.into();
+        self
+    }
+
+    /// Fills memory with this word and watches guard bands.
+    #[must_use]
+    pub fn poison(mut self, word: impl Into<Option<Poison>>) -> Self {
+        self.poison = word.into();
+        self
+    }
+
+    /// How long a wait for the device polls before it sleeps.
+    #[must_use]
+    pub fn poll(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.poll = time.into();
+        self
     }
 }
 

@@ -33,7 +33,7 @@ impl Drop for Folder {
 #[test]
 fn the_cache_is_written_and_read_again() {
     let folder = Folder::new("device-cache");
-    let options = DeviceOptions { cache_dir: Some(folder.0.clone()), ..Default::default() };
+    let options = DeviceOptions::default().cache_dir(Some(folder.0.clone()));
     for _ in 0..2 {
         let device = open(&options);
         load(&device).unwrap().prepare(&[0, 1]).unwrap();
@@ -55,7 +55,7 @@ fn the_cache_is_written_and_read_again() {
 fn a_folder_that_cannot_be_written_is_noted() {
     let folder = Folder::new("device-cache-blocked");
     fs::write(&folder.0, b"a file where the folder should be").unwrap();
-    let options = DeviceOptions { cache_dir: Some(folder.0.clone()), ..Default::default() };
+    let options = DeviceOptions::default().cache_dir(Some(folder.0.clone()));
     let device = open(&options);
     load(&device).unwrap();
     assert!(device.notes().iter().any(|n| n.contains("not written")), "{:?}", device.notes());

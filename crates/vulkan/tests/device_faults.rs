@@ -34,8 +34,7 @@ fn life(
     };
     let log = instance.messages().clone();
     // One thread: the order of calls is the same in every life, but for how often the device is asked for its time.
-    let options =
-        DeviceOptions { addressing, pipeline_threads: Some(1), poll: Some(poll), ..Default::default() };
+    let options = DeviceOptions::default().addressing(addressing).pipeline_threads(Some(1)).poll(Some(poll));
     let device = match VulkanDevice::open_on(instance, &pick(), &options) {
         Ok(device) => device,
         Err(error) => return (Err(Failure::Open(error)), Some(log)),

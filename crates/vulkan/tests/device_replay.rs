@@ -15,8 +15,8 @@ fn forms() -> [DeviceOptions; 3] {
     let poisoned = Some(Poison(0x7fc0_dead));
     [
         DeviceOptions::default(),
-        DeviceOptions { addressing: Addressing::Descriptor, ..Default::default() },
-        DeviceOptions { poison: poisoned, ..Default::default() },
+        DeviceOptions::default().addressing(Addressing::Descriptor),
+        DeviceOptions::default().poison(poisoned),
     ]
 }
 
@@ -185,7 +185,7 @@ fn wrong_spans_runs_and_host_ops_are_errors() {
 
 #[test]
 fn a_kernel_that_writes_past_its_region_is_caught() {
-    let device = open(&DeviceOptions { poison: Some(Poison(0x7fc0_dead)), ..Default::default() });
+    let device = open(&DeviceOptions::default().poison(Some(Poison(0x7fc0_dead))));
     let mut defective = plan();
     // 200 floats from the second slot of 512 bytes on; ones, because sums with the poison would be the poison.
     let (x, a) = (span(RegionKind::IoIn, 0), span(Y, 1));

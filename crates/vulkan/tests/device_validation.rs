@@ -12,11 +12,7 @@ use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation};
 use std::sync::Arc;
 
 fn options() -> DeviceOptions {
-    DeviceOptions {
-        validation: Validation::Synchronization,
-        addressing: Addressing::Descriptor,
-        ..Default::default()
-    }
+    DeviceOptions::default().validation(Validation::Synchronization).addressing(Addressing::Descriptor)
 }
 
 /// Everything the layer says while a plan is loaded, run and dropped, the device with it.
@@ -59,6 +55,6 @@ fn the_descriptor_form_is_clean() {
 
 #[test]
 fn the_address_form_is_clean() {
-    let options = DeviceOptions { addressing: Addressing::Address, ..options() };
+    let options = options().addressing(Addressing::Address);
     assert_eq!(messages_of(plan(), &options), []);
 }

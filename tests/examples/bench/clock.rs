@@ -77,7 +77,7 @@ impl Times {
 pub fn device(session: &mut Session, inputs: &Inputs<'_>, pace: Pace) -> Outcome<Times> {
     let once = warm_up(pace.warm_s, || Ok(session.time(inputs, &RunOptions::default())?))?;
     let replays = (pace.sample_us / once.max(0.1)).ceil().clamp(1.0, 1000.0) as u32;
-    let options = RunOptions { steps: replays, ..RunOptions::default() };
+    let options = RunOptions::default().steps(replays);
     let mut times = Times::default();
     for _ in 0..2 {
         warm_up(pace.warm_s / 4.0, || Ok(session.time(inputs, &options)?))?;

@@ -34,7 +34,7 @@ pub fn model(folder: Option<&Path>) -> Outcome<(Model, u64)> {
 
 /// Compilation as `Embedder` does it.
 pub fn options(opt: OptOptions) -> Options {
-    Options { opt, specializations: specialize::encoder(), ..EmbedOptions::default().compile }
+    EmbedOptions::default().compile.opt(opt).specializations(specialize::encoder())
 }
 
 fn measure(rig: &Rig) -> Outcome<Vec<Row>> {

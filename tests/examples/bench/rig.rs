@@ -90,7 +90,7 @@ impl Rig {
         fill: &[(&str, &[f32])],
     ) -> Outcome<(Executable, Session)> {
         let opt = if fused { OptOptions::default() } else { OptOptions::none() };
-        let exe = pumice::compile(graph, &self.device, &Options { opt, ..Options::default() })?;
+        let exe = pumice::compile(graph, &self.device, &Options::default().opt(opt))?;
         let is_param = |name: &str| exe.plan().params.iter().any(|p| p.name == name);
         let mut session = exe.session()?;
         for (name, values) in fill {
@@ -129,7 +129,7 @@ pub fn notes(times: Times, matters: bool) -> Vec<String> {
 /// A Vulkan device by a part of its name, else the best.
 pub fn open_device(name: Option<&str>, cache: Option<&Path>) -> Outcome<(Arc<VulkanDevice>, Device)> {
     let pick = name.map_or(Pick::Best, |name| Pick::Name(name.to_owned()));
-    let options = DeviceOptions { cache_dir: cache.map(Path::to_owned), ..DeviceOptions::default() };
+    let options = DeviceOptions::default().cache_dir(cache.map(Path::to_owned));
     let vulkan = Arc::new(VulkanDevice::open(&pick, &options)?);
     let kind = match vulkan.snapshot().kind {
         snapshot::DeviceKind::Cpu => DeviceKind::CpuDriver,

@@ -134,7 +134,7 @@ impl Trial {
         });
         let moved = moved.collect();
         let bindings = data::bindings(&sample, &graph);
-        let options = Options { specializations, ..Options::default() };
+        let options = Options::default().specializations(specializations);
         Ok(Trial { sample, graph, bindings, options, want, moved, status })
     }
 
@@ -177,15 +177,15 @@ impl Trial {
         let standard = || self.options.clone();
         let exact = [
             ("freshly recorded", standard()),
-            ("bump", Options { placement: Placement::Bump, ..standard() }),
-            ("naive barriers", Options { barriers: Barriers::Naive, ..standard() }),
-            ("guard bytes", Options { guard_bytes: 64, ..standard() }),
+            ("bump", standard().placement(Placement::Bump)),
+            ("naive barriers", standard().barriers(Barriers::Naive)),
+            ("guard bytes", standard().guard_bytes(64)),
         ];
         for (shuffle, (what, options)) in (1..).zip(exact) {
             let other = self.outputs(rig, &options, shuffle).map_err(|e| format!("{what}: {e}"))?;
             same(what, &other, fused)?;
         }
-        let unfused = Options { opt: OptOptions::none(), ..standard() };
+        let unfused = standard().opt(OptOptions::none());
         let unfused = self.outputs(rig, &unfused, 5).map_err(|e| format!("unfused: {e}"))?;
         self.compare(&unfused).map_err(|e| format!("unfused: {e}"))
     }

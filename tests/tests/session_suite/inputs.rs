@@ -49,7 +49,7 @@ fn names_decide_not_positions(lab: &Lab) {
 fn kept_values_need_not_be_given(lab: &Lab) {
     let exe = load(lab, &graph());
     let mut s = exe.session().expect("a session");
-    let keep = RunOptions { keep: true, ..RunOptions::default() };
+    let keep = RunOptions::default().keep(true);
     let v = [wave(3, 1), wave(3, 2), wave(3, 3), wave(3, 4)];
     refused!(s.run_with(&[], &keep), RuntimeError::MissingInputs { names } if names.len() == 3, "`a`", "`c`");
     s.run(&[("a", row(&v[0])), ("b", row(&v[1])), ("c", row(&v[2]))]).expect("runs");

@@ -19,7 +19,7 @@ on_every_device!(
 );
 
 fn bump(opt: OptOptions) -> Options {
-    Options { placement: Placement::Bump, opt, ..Options::default() }
+    Options::default().placement(Placement::Bump).opt(opt)
 }
 
 /// y = (log(x) · c) · wᵀ, with names.
@@ -193,7 +193,7 @@ fn the_memory_plan_adds_up(lab: &Lab) {
     let graph = g.build().expect("sound");
     let cut = vec![("n".to_owned(), vec![8])];
     let [packed, all] = [Placement::Packed, Placement::Bump].map(|placement| {
-        lab.executable(&graph, &Options { placement, specializations: cut.clone(), ..Options::default() })
+        lab.executable(&graph, &Options::default().placement(placement).specializations(cut.clone()))
     });
     for exe in [&packed, &all] {
         let m = exe.memory();
@@ -243,7 +243,7 @@ fn every_step_has_a_time(lab: &Lab) {
     let sum = g.add(g.state_read(s), g.reshape(g.reduce_sum(x, &[0, 1, 2], false), &[1]));
     g.state_write(s, sum);
     g.output("sum", sum);
-    let options = Options { specializations: vec![("n".to_owned(), vec![1])], ..Options::default() };
+    let options = Options::default().specializations(vec![("n".to_owned(), vec![1])]);
     let exe = lab.executable(&g.build().expect("sound"), &options);
     let mut session = exe.session().expect("a session");
     let mut total = 0f32;

@@ -87,7 +87,7 @@ pub fn a_host_step_fails(lab: &Lab) {
     refused!(s.outputs(), RuntimeError::NoResults, "run");
     assert!(s.status().is_clean());
     // Its inputs are gone, and that is said.
-    let keep = RunOptions { keep: true, ..RunOptions::default() };
+    let keep = RunOptions::default().keep(true);
     refused!(s.run_with(&[], &keep), RuntimeError::InputNotKept { names } if names == &["x", "bias"], "`x`", "`bias`");
     refused!(run(&mut s, &x), RuntimeError::InputNotKept { names } if names == &["bias"], "bind_input");
     s.bind_input("bias", bias.view()).expect("bound again");

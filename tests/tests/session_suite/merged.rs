@@ -69,7 +69,7 @@ fn products(exe: &Executable) -> Vec<usize> {
 
 fn merged_weights_follow_what_is_set_again(lab: &Lab) {
     let exe = load(lab, &graph());
-    let oracle = lab.executable(&graph(), &Options { opt: OptOptions::none(), ..Options::default() });
+    let oracle = lab.executable(&graph(), &Options::default().opt(OptOptions::none()));
     assert_eq!((products(&exe), products(&oracle)), (vec![1], vec![3]));
     let mut all = weights();
     set_all(&exe, &all);
@@ -101,7 +101,7 @@ fn merged_weights_follow_what_is_set_again(lab: &Lab) {
 }
 
 pub fn in_every_specialization(lab: &Lab) {
-    let options = Options { specializations: vec![("n".to_owned(), vec![1, 3])], ..Options::default() };
+    let options = Options::default().specializations(vec![("n".to_owned(), vec![1, 3])]);
     let exe = lab.executable(&graph(), &options);
     assert_eq!(products(&exe), [1, 1, 1]);
     // Merged weights are made once, however many ranges of the symbol want them.

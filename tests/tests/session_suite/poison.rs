@@ -79,7 +79,7 @@ fn plain(q: &[f32], k: &[f32], v: &[f32]) -> Vec<f32> {
 
 pub fn attention_over_caches(lab: &Lab) {
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        let options = Options { specializations: vec![("t".to_owned(), vec![1])], ..Options::default() };
+        let options = Options::default().specializations(vec![("t".to_owned(), vec![1])]);
         let exe = lab.executable(&attention(dtype), &options);
         let patterns = [0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
         let mut sessions = patterns.map(|_| exe.session().expect("a session"));
@@ -117,7 +117,7 @@ pub fn attention_over_caches(lab: &Lab) {
 /// All states of the tiny decoder, poisoned beyond their length before every run, against one that is not.
 fn the_decoder(lab: &Lab) {
     let model = seeded(decoder_graph("decoder", &DecoderConfig::tiny()).expect("sound"), 3).expect("fits");
-    let options = Options { specializations: specialize::decoder(), ..Options::default() };
+    let options = Options::default().specializations(specialize::decoder());
     let exe = lab.model(&model, &options);
     let names: Vec<String> = exe.plan().states.iter().map(|s| s.name.clone()).collect();
     let (mut clean, mut poisoned) = (exe.session().expect("a session"), exe.session().expect("a session"));

@@ -96,12 +96,12 @@ fn close(got: &Tensor, want: &Array, what: &str) {
 
 pub fn a_session_is_what_the_evaluator_says(lab: &Lab) {
     let specializations = vec![("n".to_owned(), vec![1, 4])];
-    compare(lab, &Options { specializations, ..Options::default() }, 24);
+    compare(lab, &Options::default().specializations(specializations), 24);
 }
 
 fn whatever_the_compiler_does(lab: &Lab) {
     for placement in [Placement::Packed, Placement::Bump] {
-        compare(lab, &Options { placement, opt: OptOptions::none(), ..Options::default() }, 6);
-        compare(lab, &Options { placement, ..Options::default() }, 6);
+        compare(lab, &Options::default().placement(placement).opt(OptOptions::none()), 6);
+        compare(lab, &Options::default().placement(placement), 6);
     }
 }

@@ -213,12 +213,12 @@ fn options_of_the_compiler_change_nothing(lab: &Lab) {
     let mut seen: Option<Vec<Tensor>> = None;
     for (placement, guard_bytes) in [(Placement::Packed, 0), (Placement::Packed, 512), (Placement::Bump, 0)] {
         for barriers in [Barriers::Elided, Barriers::Naive] {
-            let options = Options { placement, barriers, guard_bytes, ..Options::default() };
+            let options = Options::default().placement(placement).barriers(barriers).guard_bytes(guard_bytes);
             let exe = lab.executable(&layers(), &options);
             fill(&exe);
             let mut s = exe.session().expect("a session");
             for steps in [1, 3] {
-                let replays = RunOptions { steps, ..RunOptions::default() };
+                let replays = RunOptions::default().steps(steps);
                 let y = s.run_with(&[("x", x.view())], &replays).expect("runs").into_tensors();
                 assert_eq!(seen.get_or_insert_with(|| y.clone()), &y, "{options:?} {steps}");
             }

@@ -42,7 +42,7 @@ fn the_op_and_the_place_are_named(lab: &Lab) {
     let mut s = exe.session().expect("a session");
     let go = |s: &mut Session, ids: &[i32], by: &[i32], on_status| {
         let n = ids.len() as u64;
-        let options = RunOptions { on_status, ..RunOptions::default() };
+        let options = RunOptions::default().on_status(on_status);
         s.run_with(&[("ids", TensorView::i32(ids, [n])), ("by", TensorView::i32(by, [n]))], &options)
     };
     let good = go(&mut s, &[3, 0, -4, -1], &[1, 2, 3, -1], OnStatus::Error).expect("nothing to report");
@@ -81,7 +81,7 @@ fn specializations_share_the_names(lab: &Lab) {
     g.output("rows", g.named("lookup").embedding(table, ids));
     let (a, b) = (g.input("a", i32([2u64])), g.input("b", i32([2u64])));
     g.output("quotient", g.named("quotient").div(a, b));
-    let options = Options { specializations: vec![("n".to_owned(), vec![0, 3])], ..Options::default() };
+    let options = Options::default().specializations(vec![("n".to_owned(), vec![0, 3])]);
     let exe = lab.executable(&g.build().expect("sound"), &options);
     let mut s = exe.session().expect("a session");
     let go = |s: &mut Session, ids: &[i32], by: &[i32]| {

@@ -141,7 +141,7 @@ fn specialized(lab: &Lab) -> Executable {
     let sum = g.add(g.state_read(s), g.reduce_sum(x, &[0], false));
     g.state_write(s, sum);
     g.output("sum", sum);
-    let options = Options { specializations: vec![("n".to_owned(), vec![1, 4])], ..Options::default() };
+    let options = Options::default().specializations(vec![("n".to_owned(), vec![1, 4])]);
     lab.executable(&g.build().expect("sound"), &options)
 }
 
@@ -172,7 +172,7 @@ pub fn specializations_take_turns(lab: &Lab) {
         assert_eq!(seen.entry(n).or_insert(soft.clone()), &soft, "n {n} again, to the bit");
     }
     // An input kept from one specialization is there for a run with it alone.
-    let keep = RunOptions { keep: true, ..RunOptions::default() };
+    let keep = RunOptions::default().keep(true);
     let y = s.run_with(&[], &keep).expect("n is still 1");
     assert_eq!(out(&y, "y"), linear(&floats(&at(1, 4, 1)), &w, None, 4));
 }
@@ -185,7 +185,7 @@ fn softmax(row: &[f32]) -> Vec<f32> {
 
 fn two_symbols_cut_the_runs(lab: &Lab) {
     let cuts = vec![("m".to_owned(), vec![1]), ("n".to_owned(), vec![2, 4])];
-    let options = Options { specializations: cuts, ..Options::default() };
+    let options = Options::default().specializations(cuts);
     let exe = lab.executable(&product(), &options);
     assert_eq!(exe.plan().runs.len(), 6);
     let mut s = exe.session().expect("a session");

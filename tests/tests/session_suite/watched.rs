@@ -80,19 +80,19 @@ mod on_device {
     fn nothing_to_report_in_the_descriptor_form() {
         let (validation, addressing) = (Validation::Synchronization, Addressing::Descriptor);
         let kernels = Arc::new(PlainTwins);
-        all(plain(&DeviceOptions { validation, addressing, kernels, ..DeviceOptions::default() }));
+        all(plain(&DeviceOptions::default().validation(validation).addressing(addressing).kernels(kernels)));
     }
 
     #[test]
     fn nothing_to_report_in_the_address_form() {
         let validation = Validation::Synchronization;
-        all(Lab::vulkan_with(&DeviceOptions { validation, ..DeviceOptions::default() }));
+        all(Lab::vulkan_with(&DeviceOptions::default().validation(validation)));
     }
 
     #[test]
     fn poison_is_not_read_and_guards_stay() {
         for word in [0x7fc0_dead, 0xff80_0000] {
-            all(Lab::vulkan_with(&DeviceOptions { poison: Some(Poison(word)), ..DeviceOptions::default() }));
+            all(Lab::vulkan_with(&DeviceOptions::default().poison(Some(Poison(word)))));
         }
     }
 }

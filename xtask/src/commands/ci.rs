@@ -57,10 +57,12 @@ fn early_steps(args: &Args) -> Vec<Step> {
     if args.allow_dirty {
         package.arg("--allow-dirty");
     }
-    let mut doc = cargo(&["doc", "--no-deps"], &[]);
+    let mut doc = cargo(&["doc", "--no-deps", "--features", "pumice/cli"], &[]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
-    let clippy =
-        cargo(&["clippy", "--all-targets", "--features", "xtask/libraries"], &["--", "-D", "warnings"]);
+    let clippy = cargo(
+        &["clippy", "--all-targets", "--features", "xtask/libraries,pumice/cli"],
+        &["--", "-D", "warnings"],
+    );
     let mut format = child::cargo();
     format.args(["fmt", "--all", "--check"]);
     [
@@ -84,6 +86,9 @@ fn example_steps(checkout: &Checkout) -> Outcome<Vec<Step>> {
         for target in package.targets.iter().filter(|t| t.kind.iter().any(|kind| kind == "example")) {
             let mut command = child::cargo();
             command.args(["run", "--quiet", "--package", &package.name, "--example", &target.name]);
+            if !target.required_features.is_empty() {
+                command.args(["--features", &target.required_features.join(",")]);
+            }
             steps.push(Step { name: format!("example {}", target.name), command });
         }
     }

@@ -103,7 +103,7 @@ mod run {
 
     fn device(checkout: &Checkout) -> Outcome<DeviceChoice> {
         let cache = checkout.target_folder()?.join("demo").join("pipelines");
-        let choice = Device::choose(&DeviceOptions { cache_dir: Some(cache), ..DeviceOptions::default() });
+        let choice = Device::choose(&DeviceOptions::default().cache_dir(Some(cache)));
         say(&format!("device: {} ({})\n", choice.device.name(), choice.why))?;
         if let Some(better) = &choice.better {
             say(&format!("faster: {better}\n"))?;

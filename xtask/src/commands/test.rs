@@ -85,7 +85,7 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         println!("left out: tests of minutes (those that are ignored); --long runs them");
     }
     let mut doc = child::cargo();
-    doc.args(["test", "--doc", "--quiet"]).args(WORKSPACE).current_dir(&checkout.root);
+    doc.args(["test", "--doc", "--quiet"]).args(WORKSPACE).args(WITH_LIBRARIES).current_dir(&checkout.root);
     let documentation = child::run(&mut doc);
     let suites = if child::answers("cargo", &["nextest", "--version"]) {
         nextest(args, checkout, &here)
@@ -112,7 +112,8 @@ struct Here {
 const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
 /// Tests read the model's folder from here.
 const MODEL: &str = "PUMICE_MINILM";
-const WITH_LIBRARIES: [&str; 2] = ["--features", "xtask/libraries"];
+/// Everything that has tests: the commands of xtask that need the packages, and the command line of pumice.
+const WITH_LIBRARIES: [&str; 2] = ["--features", "xtask/libraries,pumice/cli"];
 
 fn nextest(args: &Args, checkout: &Checkout, here: &Here) -> Outcome {
     let mut command = child::cargo();
@@ -206,7 +207,7 @@ impl Totals {
 /// `pumice doctor`, so that xtask needs no `unsafe` of its own to open the loader.
 fn vulkan_devices(checkout: &Checkout) -> Result<Vec<String>, String> {
     let mut command: Command = child::cargo();
-    command.args(["run", "--quiet", "--package", "pumice", "--bin", "pumice", "--", "doctor", "--json"]);
+    command.args(["run", "--quiet", "--package", "pumice", "--features", "cli", "--", "doctor", "--json"]);
     let text = child::stdout(command.current_dir(&checkout.root)).map_err(|e| e.to_string())?;
     let doctor: Doctor = serde_json::from_str(&text).map_err(|e| format!("pumice doctor: {e}"))?;
     let names: Vec<String> = doctor.devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();

@@ -208,24 +208,23 @@ fn try_seed(seed: u64) -> Result<(bool, bool), String> {
     } else {
         vec![]
     };
-    let standard = Options { specializations: cuts, ..Options::default() };
+    let standard = Options::default().specializations(cuts);
     let run = |options: &Options, shuffle: u64| {
         outputs(&sample, graph, options, shuffle).map_err(|e| e.unwrap_or_else(|| "not lowered".into()))
     };
     let fused = run(&standard, 0)?;
     for (what, options, shuffle) in [
         ("another order and poison", standard.clone(), 1),
-        ("bump", Options { placement: Placement::Bump, ..standard.clone() }, 2),
-        ("naive barriers", Options { barriers: Barriers::Naive, ..standard.clone() }, 3),
-        ("guard bytes", Options { guard_bytes: 64, ..standard.clone() }, 4),
+        ("bump", standard.clone().placement(Placement::Bump), 2),
+        ("naive barriers", standard.clone().barriers(Barriers::Naive), 3),
+        ("guard bytes", standard.clone().guard_bytes(64), 4),
     ] {
         let other = run(&options, shuffle).map_err(|e| format!("{what}: {e}"))?;
         if other != fused {
             return Err(format!("{what}: other bits"));
         }
     }
-    let unfused = run(&Options { opt: OptOptions::none(), ..standard.clone() }, 5)
-        .map_err(|e| format!("unfused: {e}"))?;
+    let unfused = run(&standard.clone().opt(OptOptions::none()), 5).map_err(|e| format!("unfused: {e}"))?;
     let evaluated = data::evaluate(&sample, graph, EvalOptions::default()).map_err(|e| e.to_string())?;
     let evaluated: Vec<Vec<Tensor>> = evaluated
         .iter()
@@ -310,7 +309,7 @@ fn show() {
     println!("{}", pumice_ir::text::print(graph));
     println!("{:?} {:?}", sample.bindings, try_seed(seed));
     for opt in [OptOptions::none(), OptOptions::default()] {
-        match plan(graph, &Options { opt, ..Options::default() }) {
+        match plan(graph, &Options::default().opt(opt)) {
             Ok(p) => println!("{p}"),
             Err(e) => println!("{e:?}"),
         }

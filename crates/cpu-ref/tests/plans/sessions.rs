@@ -77,7 +77,7 @@ fn rows_past_the_capacity_are_reported() {
     let x = [1.0f32; 8];
     let error = session.run(&[("x", TensorView::f32(&x, [4, 2]))]).expect_err("two rows are outside");
     assert!(matches!(&error, RuntimeError::Status(s) if s.flags == 2 && s.first.len() == 1), "{error}");
-    let report = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
+    let report = RunOptions::default().on_status(OnStatus::Report);
     session.run_with(&[("x", TensorView::f32(&x[..4], [2, 2]))], &report).expect("they fit");
     assert!(session.status().is_clean(), "{}", session.status());
 }
@@ -115,7 +115,7 @@ fn host_steps_stand_anywhere() {
     g.output("y", back);
     let graph = g.build().expect("a graph");
     for placement in [Placement::Packed, Placement::Bump] {
-        let exe = executable(&graph, &Options { placement, ..Options::default() });
+        let exe = executable(&graph, &Options::default().placement(placement));
         let plan = exe.plan();
         assert_eq!(plan.runs[0].program.steps.iter().filter(|s| s.is_host()).count(), 2);
         let mut session = exe.session().expect("memory");

@@ -3,8 +3,7 @@
 use super::header::{Entry, HEADER_LIMIT, Header};
 use crate::error::{FormatProblem, ImportError};
 use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
-use pumice_types::{Bytes, DType};
-use safetensors::Dtype;
+use pumice_types::Bytes;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -85,10 +84,10 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
 
     fn describe(&self, name: &str) -> Result<WeightInfo, ImportError> {
         let entry = self.entry(name)?;
-        let dtype = dtype(entry.dtype).ok_or_else(|| ImportError::UnsupportedDType {
+        let dtype = entry.dtype.dtype.ok_or_else(|| ImportError::UnsupportedDType {
             origin: self.origin(),
             tensor: name.to_owned(),
-            dtype: format!("{:?}", entry.dtype),
+            dtype: entry.dtype.name.to_owned(),
         })?;
         Ok(WeightInfo { dtype, shape: entry.shape.clone(), bytes: Bytes(entry.end - entry.begin) })
     }
@@ -107,23 +106,4 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
     fn contains(&self, name: &str) -> bool {
         self.header.entries.contains_key(name)
     }
-}
-
-/// The dtype that pumice computes with, if it has it.
-fn dtype(of: Dtype) -> Option<DType> {
-    Some(match of {
-        Dtype::F32 => DType::F32,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        Dtype::I8 => DType::I8,
-        Dtype::U8 => DType::U8,
-        Dtype::I16 => DType::I16,
-        Dtype::U16 => DType::U16,
-        Dtype::I32 => DType::I32,
-        Dtype::U32 => DType::U32,
-        Dtype::I64 => DType::I64,
-        Dtype::U64 => DType::U64,
-        Dtype::BOOL => DType::Bool,
-        _ => return None,
-    })
 }

@@ -3,9 +3,9 @@
 //! A header that is accepted describes every byte of the data exactly once: entries neither overlap nor leave holes,
 //! each spans what its dtype and shape need, and none ends behind the file.
 
+use super::file_type::FileType;
 use crate::error::FormatProblem;
 use indexmap::IndexMap;
-use safetensors::Dtype;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
@@ -19,7 +19,7 @@ const RANK_LIMIT: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Element type in the file's words.
-    pub dtype: Dtype,
+    pub dtype: FileType,
     /// Extents, outermost first.
     pub shape: Vec<u64>,
     /// First byte, counted from the end of the header.
@@ -72,7 +72,7 @@ fn check_entry(name: &str, raw: RawEntry, data_len: u64) -> Result<Entry, Format
     let bits = if shape.contains(&0) {
         Some(0)
     } else {
-        shape.iter().try_fold(dtype.bitsize() as u64, |n, &d| n.checked_mul(d))
+        shape.iter().try_fold(dtype.bits, |n, &d| n.checked_mul(d))
     };
     let Some(bits) = bits else {
         return Err(FormatProblem::Overflow { tensor: tensor(), shape });
@@ -116,7 +116,7 @@ fn check_cover(entries: &IndexMap<String, Entry>, data_len: u64) -> Result<(), F
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawEntry {
-    dtype: Dtype,
+    dtype: FileType,
     shape: Shape,
     data_offsets: (u64, u64),
 }

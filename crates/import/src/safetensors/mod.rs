@@ -4,7 +4,9 @@
 //! one that is.
 
 mod file;
+mod file_type;
 mod header;
 
 pub use file::{Reader, SafetensorsFile};
+pub use file_type::FileType;
 pub use header::{Entry, HEADER_LIMIT, Header};

@@ -20,6 +20,7 @@ use std::path::Path;
 
 /// Choices that shape the graph.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct EncoderOptions {
     /// The most texts that one run may have.
     pub max_batch: u64,
@@ -28,6 +29,15 @@ pub struct EncoderOptions {
 impl Default for EncoderOptions {
     fn default() -> EncoderOptions {
         EncoderOptions { max_batch: 32 }
+    }
+}
+
+impl EncoderOptions {
+    /// The most texts that one run may have.
+    #[must_use]
+    pub fn max_batch(mut self, texts: u64) -> Self {
+        self.max_batch = texts;
+        self
     }
 }
 

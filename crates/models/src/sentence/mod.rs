@@ -35,6 +35,7 @@ pub struct SentenceSpec {
 
 /// What a user may choose instead of what the folder says.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct SentenceOverrides {
     /// Another pooling; needed where the folder has none.
     pub pooling: Option<Pooling>,
@@ -42,6 +43,29 @@ pub struct SentenceOverrides {
     pub normalize: Option<bool>,
     /// Another length limit, at most that of the position table.
     pub max_tokens: Option<u64>,
+}
+
+impl SentenceOverrides {
+    /// Another pooling than the folder's.
+    #[must_use]
+    pub fn pooling(mut self, pooling: impl Into<Option<Pooling>>) -> Self {
+        self.pooling = pooling.into();
+        self
+    }
+
+    /// Whether to normalize, whatever modules.json says.
+    #[must_use]
+    pub fn normalize(mut self, normalize: impl Into<Option<bool>>) -> Self {
+        self.normalize = normalize.into();
+        self
+    }
+
+    /// Another length limit, at most that of the position table.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.max_tokens = tokens.into();
+        self
+    }
 }
 
 impl SentenceSpec {

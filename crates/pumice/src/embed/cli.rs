@@ -129,15 +129,12 @@ fn announce(
 }
 
 fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
-    let options = EmbedOptions {
-        encoder: EncoderOptions { max_batch: args.batch },
-        overrides: SentenceOverrides {
-            pooling: args.pooling,
-            normalize: args.normalize,
-            max_tokens: args.max_tokens,
-        },
-        ..EmbedOptions::default()
-    };
+    let options = EmbedOptions::default().encoder(EncoderOptions::default().max_batch(args.batch)).overrides(
+        SentenceOverrides::default()
+            .pooling(args.pooling)
+            .normalize(args.normalize)
+            .max_tokens(args.max_tokens),
+    );
     let Some(path) = args.model.as_deref().filter(|_| !args.offline) else {
         return Ok(Embedder::offline(1, device, &options)?);
     };
@@ -152,7 +149,7 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
 
 /// The device that the argument names.
 pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
-    let options = DeviceOptions { cache_dir: cache, ..DeviceOptions::default() };
+    let options = DeviceOptions::default().cache_dir(cache);
     let pick = match name {
         "auto" => return Ok(Device::choose(&options)),
         "cpu" => {

@@ -3,6 +3,7 @@
 //! [`Embedder`] is the library's way, [`cli`] the command's. What the model is comes from `pumice-models`; what runs
 //! it is an ordinary session.
 
+#[cfg(feature = "cli")]
 pub mod cli;
 mod error;
 mod lines;
@@ -28,6 +29,7 @@ use std::path::Path;
 
 /// Choices for an [`Embedder`].
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EmbedOptions {
     /// Shape of the graph: the largest batch.
     pub encoder: EncoderOptions,
@@ -35,6 +37,29 @@ pub struct EmbedOptions {
     pub overrides: SentenceOverrides,
     /// Compilation. Without specializations, the encoder's own suggestions are used.
     pub compile: Options,
+}
+
+impl EmbedOptions {
+    /// Shape of the graph.
+    #[must_use]
+    pub fn encoder(mut self, encoder: EncoderOptions) -> Self {
+        self.encoder = encoder;
+        self
+    }
+
+    /// What to do otherwise than the model's folder says.
+    #[must_use]
+    pub fn overrides(mut self, overrides: SentenceOverrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Compilation.
+    #[must_use]
+    pub fn compile(mut self, compile: Options) -> Self {
+        self.compile = compile;
+        self
+    }
 }
 
 /// One vector per text.

@@ -6,7 +6,9 @@ use pumice_plan::RegionKind;
 use pumice_runtime::{RunOptions, RuntimeError, SymbolSource};
 use pumice_types::{DType, DimExpr, TensorView};
 
-const KEEP: RunOptions = RunOptions { keep: true, on_status: pumice_runtime::OnStatus::Error, steps: 1 };
+fn keep() -> RunOptions {
+    RunOptions::default().keep(true)
+}
 
 #[test]
 fn names_and_kinds_are_checked_before_anything_runs() {
@@ -126,7 +128,7 @@ fn kept_inputs_need_not_be_given_again() {
     let mut s = exe.session().expect("a session");
     let v = |x: &'static [f32; 1]| TensorView::f32(x, [1]);
     assert!(
-        matches!(s.run_with(&[("a", v(&[1.0]))], &KEEP), Err(RuntimeError::MissingInputs { names }) if names == ["b"])
+        matches!(s.run_with(&[("a", v(&[1.0]))], &keep()), Err(RuntimeError::MissingInputs { names }) if names == ["b"])
     );
     s.run(&[("a", v(&[1.0])), ("b", v(&[2.0]))]).expect("a run");
     assert!(
@@ -134,12 +136,12 @@ fn kept_inputs_need_not_be_given_again() {
         "only when asked for"
     );
     log.take();
-    let out = s.run_with(&[("a", v(&[5.0]))], &KEEP).expect("a run");
+    let out = s.run_with(&[("a", v(&[5.0]))], &keep()).expect("a run");
     assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![7.0]));
     let writes =
         log.take().iter().filter(|c| matches!(c, Call::Write(s) if s.region == RegionKind::IoIn)).count();
     assert_eq!(writes, 1);
-    let out = s.run_with(&[], &KEEP).expect("a run");
+    let out = s.run_with(&[], &keep()).expect("a run");
     assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![7.0]));
 }
 
@@ -156,7 +158,7 @@ fn an_input_whose_bytes_the_run_uses_again_is_bound_but_not_kept() {
     let mut s = exe.session().expect("a session");
     let v = TensorView::f32(&[1.0, 2.0], [2]);
     s.run(&[("a", v)]).expect("a run");
-    assert!(matches!(s.run_with(&[], &KEEP), Err(RuntimeError::InputNotKept { names }) if names == ["a"]));
+    assert!(matches!(s.run_with(&[], &keep()), Err(RuntimeError::InputNotKept { names }) if names == ["a"]));
     s.bind_input("a", v).expect("a value");
     for _ in 0..3 {
         let out = s.run(&[]).expect("a run");

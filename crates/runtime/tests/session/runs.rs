@@ -227,11 +227,11 @@ fn status_is_an_error_a_report_or_nothing() {
     assert!(error.to_string().contains("`append` first at position 5"), "{error}");
     assert!(matches!(error, RuntimeError::Status(status) if status.first == [("append".to_owned(), 5)]));
     assert_eq!(s.output("y").expect("the run ended").to_vec::<f32>(), Ok(vec![4.0]));
-    let report = RunOptions { on_status: OnStatus::Report, ..RunOptions::default() };
+    let report = RunOptions::default().on_status(OnStatus::Report);
     s.run_with(&[], &report).expect("a run");
     assert_eq!((s.status().flags, s.status().first.len()), (1, 1));
     log.take();
-    s.run_with(&[], &RunOptions { on_status: OnStatus::Ignore, ..report }).expect("a run");
+    s.run_with(&[], &report.on_status(OnStatus::Ignore)).expect("a run");
     assert!(s.status().is_clean());
     assert!(!log.take().iter().any(|c| matches!(c, Call::Read(s) if s.region == RegionKind::Status)));
 }

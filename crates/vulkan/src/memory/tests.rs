@@ -6,7 +6,7 @@ mod on_device {
     use crate::staging::Staging;
 
     fn open(poison: Option<Poison>) -> VulkanDevice {
-        VulkanDevice::open(&Pick::Name("llvmpipe".into()), &DeviceOptions { poison, ..Default::default() })
+        VulkanDevice::open(&Pick::Name("llvmpipe".into()), &DeviceOptions::default().poison(poison))
             .expect("these tests need lavapipe (mesa-vulkan-drivers)")
     }
 

@@ -90,7 +90,7 @@ fn options(graph: &Graph, seed: u64) -> Options {
         None if seed.is_multiple_of(64) => vec![("nothing".to_owned(), vec![1])],
         _ => vec![],
     };
-    Options { placement, opt, specializations, ..Options::default() }
+    Options::default().placement(placement).opt(opt).specializations(specializations)
 }
 
 /// Mostly in range.
@@ -149,7 +149,7 @@ fn run(graph: &Graph, plan: Plan, bindings: &Bindings, seed: u64) -> Result<(), 
         }
         let views: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
         let on_status = if seed.is_multiple_of(2) { OnStatus::Report } else { OnStatus::default() };
-        session.run_with(&views, &RunOptions { on_status, ..RunOptions::default() })?;
+        session.run_with(&views, &RunOptions::default().on_status(on_status))?;
     }
     Ok(())
 }
