@@ -1,6 +1,8 @@
 //! Levels: steps are list-scheduled as early as their operands allow; a host step has a level of host steps alone.
 //!
-//! What a step waits for follows from contents: who wrote what it reads, and who still reads what it overwrites.
+//! What a step waits for follows from contents: who wrote what it reads, and who still reads what it overwrites. A
+//! version that no step writes (a feed of no rows, whose step is omitted) passes the order on: whoever follows it waits
+//! for what came before it.
 
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse};
 use pumice_plan::{Access, StepKind};
@@ -86,6 +88,19 @@ fn may_meet(a: &DraftUse, b: &DraftUse) -> bool {
     a.content == b.content && a.access.writes() && !apart
 }
 
+/// A version and those before it, back to the latest that a step writes: together they are what its bytes may hold.
+fn back_to_written<'a>(
+    draft: &'a Draft,
+    touches: &'a Touches,
+    from: DraftContent,
+) -> impl Iterator<Item = DraftContent> + 'a {
+    let older = move |c: &DraftContent| {
+        let unwritten = touches.writers(*c).next().is_none();
+        unwritten.then(|| draft.contents[c.0 as usize].replaces).flatten()
+    };
+    std::iter::successors(Some(from), older)
+}
+
 /// For every step, the steps it must wait for, without repetition.
 fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
     let touches = Touches::of(steps);
@@ -95,7 +110,8 @@ fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
         for u in &step.uses {
             let writes = u.access.writes() && u.access != Access::StatusAtomic;
             if !writes {
-                deps.extend(touches.writers(u.content));
+                let holds = back_to_written(draft, &touches, u.content);
+                deps.extend(holds.flat_map(|c| touches.writers(c)));
                 continue;
             }
             // Writers of one value whose bytes are not known to be apart follow one another.
@@ -103,8 +119,9 @@ fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
             deps.extend(touches.writers(u.content).filter(meets));
             // In place: whoever wrote or reads the bytes it replaces comes first, outputs that show an older version
             // among them.
-            if let Some(c) = draft.contents[u.content.0 as usize].replaces {
-                deps.extend(touches.writers(c).chain(touches.readers(c)));
+            if let Some(previous) = draft.contents[u.content.0 as usize].replaces {
+                let replaced = back_to_written(draft, &touches, previous);
+                deps.extend(replaced.flat_map(|c| touches.writers(c).chain(touches.readers(c))));
             }
         }
         if matches!(step.kind, StepKind::Advance { .. }) {

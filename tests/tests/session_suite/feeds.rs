@@ -14,6 +14,7 @@ on_every_device!(
     rows_out_of_range_change_nothing,
     outputs_show_what_was_before,
     several_feeds_into_one_state,
+    feeds_of_no_rows_keep_the_order,
     narrower_states_are_fed,
 );
 
@@ -215,6 +216,56 @@ fn several_feeds_into_one_state(lab: &Lab) {
         now[1..4].copy_from_slice(&old[..3]);
         let y = s.run(&[("x", row(&x))]).expect("runs");
         assert_eq!((out(&y, "old"), state(&mut s, "s")), (old, now.clone()), "run {seed}");
+    }
+}
+
+/// A feed of no rows has no step, and its version of the state no writer. What followed it waited for nobody: the
+/// program's own write and the next feed shared a level, and so did the next feed and whoever read the state before.
+fn feeds_of_no_rows_keep_the_order(lab: &Lab) {
+    let zero = || DimExpr::constant(0);
+    let row = || FeedKind::Row { axis: 0, src: zero(), dst: zero(), count: zero() };
+    let prefix = || FeedKind::Prefix { axis: 0, len: zero() };
+    for (i, empty) in [vec![prefix()], vec![row()], vec![row(), prefix(), row()]].into_iter().enumerate() {
+        for (writes, append) in [(false, false), (true, false), (true, true)] {
+            let g = GraphBuilder::new("no_rows");
+            let x = g.input("x", f32([6u64, 2]));
+            let none = g.input("none", f32([0u64, 2]));
+            let s = g.state("s", f32([6u64, 2]));
+            let mut last = s;
+            g.output("before", g.state_read(s));
+            if writes {
+                last = g.state_write(last, g.exp(g.add(g.state_read(s), x)));
+            }
+            if append {
+                let at = g.constant_scalar(DType::I32, 1.0);
+                last = g.kv_append(last, none, at, 0, pumice_ir::ops::kv_append::AppendMode::Linear);
+                last = g.state_write(last, g.neg(g.state_read(last)));
+            }
+            g.output("after", g.state_read(last));
+            g.output("x", x);
+            g.output("none", none);
+            for kind in empty.clone() {
+                g.feed("x", s, kind);
+            }
+            g.feed("none", s, FeedKind::Prefix { axis: 0, len: zero() });
+            let [src, dst, count] = [2, 0, 3].map(DimExpr::constant);
+            g.feed("x", s, FeedKind::Row { axis: 0, src, dst, count });
+            g.feed("x", s, empty[0].clone());
+            let exe = load(lab, &g.build().expect("sound"));
+            let mut s = exe.session().expect("a session");
+            let mut now = wave(12, 3);
+            s.state("s").expect("there").write_f32(&now).expect("written");
+            for seed in 0..8 {
+                let x = wave(12, 10 + seed);
+                let inputs = [("x", tensor(&x, &[6, 2])), ("none", tensor(&[], &[0, 2]))];
+                let y = s.run(&inputs.each_ref().map(|(n, t)| (*n, t.view()))).expect("runs");
+                let what = format!("feeds {i}, writes {writes}, appends {append}, run {seed}");
+                assert_eq!(out(&y, "before"), now, "{what}");
+                now = out(&y, "after");
+                now[..6].copy_from_slice(&x[4..10]);
+                assert_eq!(state(&mut s, "s"), now, "{what}");
+            }
+        }
     }
 }
 
