@@ -142,6 +142,7 @@ impl DevicePlan {
                 signed_zero_inf_nan_preserve: a.preserve_special_f32,
                 denorm_preserve: a.preserve_subnormal_f32,
                 round_to_nearest_even: a.round_to_nearest_f32,
+                folds_zeros: snapshot.kind == DeviceKind::Cpu,
             },
             target: target(snapshot),
         })

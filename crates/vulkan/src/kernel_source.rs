@@ -38,8 +38,11 @@ impl KernelSource for CheckedInKernels {
             .ok_or_else(|| {
                 format!("kernel {}.{} has no module in {} form", call.kernel, call.variant, form.name())
             })?;
-        let controls =
-            if kernels::wants_float_controls(&call.kernel.0) { controls } else { FloatControls::default() };
+        let controls = if kernels::wants_float_controls(&call.kernel.0) {
+            controls
+        } else {
+            FloatControls { folds_zeros: controls.folds_zeros, ..FloatControls::default() }
+        };
         codegen::fill(&entry.words(), &call.holes, controls).map_err(|e| format!("{}: {e}", call.label()))
     }
 

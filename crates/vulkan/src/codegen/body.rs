@@ -22,9 +22,10 @@ struct Hole<'f> {
 }
 
 /// Replaces the body of the hole that `fill` names.
-pub(super) fn fill(assembly: &mut Assembly, fill: &HoleFill) -> Result<(), CodegenError> {
+pub(super) fn fill(assembly: &mut Assembly, fill: &HoleFill, folds_zeros: bool) -> Result<(), CodegenError> {
     let hole = Hole::find(assembly, fill)?;
-    let mut code = Code { assembly, variables: Vec::new(), code: Vec::new(), width: hole.width };
+    let (variables, width) = (Vec::new(), hole.width);
+    let mut code = Code { assembly, variables, code: Vec::new(), width, folds_zeros };
     let inputs = hole.inputs(&mut code)?;
     let registers = code.lower(&fill.expr, &inputs);
     hole.stores(&mut code, &registers)?;

@@ -15,6 +15,8 @@ pub(super) struct Code<'a> {
     pub(super) code: Vec<Instruction>,
     /// Elements worked on at once.
     pub(super) width: u32,
+    /// Whether the driver takes a literal zero for one that meets numbers only ([`super::zeros`]).
+    pub(super) folds_zeros: bool,
 }
 
 impl Code<'_> {
@@ -43,7 +45,9 @@ impl Code<'_> {
         for inst in expr.insts() {
             let args: Vec<Word> = inst.args.iter().map(|r| registers[r.0 as usize]).collect();
             let source = inst.args.first().and_then(|&r| expr.reg_type(r)).unwrap_or(inst.ty);
-            registers.push(self.instruction(inst, source, &args));
+            let exact =
+                if self.folds_zeros { self.with_zero(inst, &constants(expr, inst), &args) } else { None };
+            registers.push(exact.unwrap_or_else(|| self.instruction(inst, source, &args)));
         }
         registers
     }
@@ -100,6 +104,13 @@ impl Code<'_> {
         let id = self.op(op, middle, &[x]);
         if middle == to { id } else { self.op(Op::Bitcast, to, &[id]) }
     }
+}
+
+/// The bits of those operands of an instruction that are constants.
+fn constants(expr: &ScalarExpr, inst: &Inst) -> Vec<Option<u64>> {
+    let made_by = |r: u32| (r as usize).checked_sub(expr.inputs().len()).and_then(|i| expr.insts().get(i));
+    let constant = |i: &Inst| if let Opcode::Const(bits) = i.op { Some(bits) } else { None };
+    inst.args.iter().map(|r| made_by(r.0).and_then(constant)).collect()
 }
 
 /// The function of GLSL.std.450, for those opcodes that are one.

@@ -10,6 +10,7 @@ mod body;
 mod lower;
 #[cfg(test)]
 mod tests;
+mod zeros;
 
 use assembly::Assembly;
 use pumice_plan::kernel::HoleFill;
@@ -25,6 +26,9 @@ pub struct FloatControls {
     pub denorm_preserve: bool,
     /// f32 results are rounded to nearest even.
     pub round_to_nearest_even: bool,
+    /// A quirk: the driver folds arithmetic with a literal zero as if NaN, infinities and −0 did not exist. Such
+    /// instructions are then written in integers.
+    pub folds_zeros: bool,
 }
 
 /// A hole that cannot be filled: the plan and the module disagree, which is a defect of whoever made them.
@@ -112,7 +116,7 @@ pub fn fill(spirv: &[u32], fills: &[HoleFill], controls: FloatControls) -> Resul
         assembly.float_control(capability, mode);
     }
     for fill in fills {
-        body::fill(&mut assembly, fill)?;
+        body::fill(&mut assembly, fill, controls.folds_zeros)?;
     }
     Ok(assembly.words())
 }

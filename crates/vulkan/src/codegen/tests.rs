@@ -9,8 +9,12 @@ use rspirv::dr::{Instruction, Module, Operand, load_words};
 use rspirv::spirv::{Capability, Decoration, ExecutionMode, Op, Word};
 use std::collections::{BTreeMap, BTreeSet};
 
-const ALL_CONTROLS: FloatControls =
-    FloatControls { signed_zero_inf_nan_preserve: true, denorm_preserve: true, round_to_nearest_even: true };
+const ALL_CONTROLS: FloatControls = FloatControls {
+    signed_zero_inf_nan_preserve: true,
+    denorm_preserve: true,
+    round_to_nearest_even: true,
+    folds_zeros: true,
+};
 
 /// Defects of a module; empty for a well-formed one.
 fn defects(module: &Module) -> Vec<String> {
