@@ -1,8 +1,11 @@
 //! What the passes want to know of kernels, answered from the tables of the kernels.
 
+use crate::rows;
 use pumice_opt::Advice;
+use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
+use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_plan::kernels::{matmul, reduce};
-use pumice_types::{ProductExtents, ReductionExtents, Target};
+use pumice_types::{ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
 
 /// The kernels of a target.
 pub struct Kernels<'a> {
@@ -17,5 +20,22 @@ impl Advice for Kernels<'_> {
 
     fn reduction_parts(&self, reduction: &ReductionExtents) -> u64 {
         reduce::parts(reduction, self.target)
+    }
+
+    fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64 {
+        reduce::least_parts(reduction, self.target)
+    }
+
+    fn row_in_one(&self, row: &RowExtents) -> bool {
+        let (variant, lanes) = rows::lanes(self.target, row.n);
+        let numbers = [("n", row.n), ("lanes", u64::from(lanes))];
+        self.target.limits.lets_turn(match row.kind {
+            RowKind::Softmax if row.inner > 1 => {
+                SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &[("n", row.n)])
+            }
+            RowKind::Softmax => SoftmaxRows::DECL.turns_of(variant, &numbers),
+            RowKind::LayerNorm => LayerNorm::DECL.turns_of(variant, &numbers),
+            RowKind::RmsNorm => RmsNorm::DECL.turns_of(variant, &numbers),
+        })
     }
 }

@@ -5,7 +5,7 @@ use pumice_ir::shape::product;
 use pumice_plan::kernel::{HoleFill, HoleInput};
 use pumice_plan::kernels::norm;
 use pumice_types::scalar::{RegType, ScalarExpr};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, Target};
 use std::ops::Range;
 
 /// A dense tensor collapsed around some adjacent axes.
@@ -31,8 +31,12 @@ impl Rows {
 
 /// Variant and lanes of the row kernels (norms, softmax) for rows of that length.
 pub fn row_variant(cx: &LowerCx<'_>, n: &DimExpr) -> (&'static str, u32) {
-    let n = n.upper(cx.graph.symbols());
-    if cx.target.features.cpu { norm::best_on_cpu(n) } else { norm::best(n) }
+    lanes(cx.target, n.upper(cx.graph.symbols()))
+}
+
+/// The same for rows of at most `n` elements on a target.
+pub fn lanes(target: &Target, n: u64) -> (&'static str, u32) {
+    if target.features.cpu { norm::best_on_cpu(n) } else { norm::best(n) }
 }
 
 /// The fill that rounds a kernel's f32 result to a 16-bit float; none for f32.

@@ -47,7 +47,15 @@ pub struct Sample {
     pub status: bool,
 }
 
+/// How the label of a sample begins that shows an axis longer than some drivers let a loop turn; few elements otherwise.
+pub const LONG_AXIS: &str = "long axis";
+
 impl Sample {
+    /// Whether it shows a long axis: worth its time even where large samples are left out.
+    pub fn is_long_axis(&self) -> bool {
+        self.label.starts_with(LONG_AXIS)
+    }
+
     /// A sample of the program that `build` makes.
     pub fn graph(label: &str, build: impl FnOnce(&GraphBuilder)) -> Sample {
         let g = GraphBuilder::new("sample");

@@ -3,7 +3,7 @@
 //! In: extents at their upper bounds, in elements. Out: numbers of parts. Never here: an answer; the compiler gives it,
 //! from what was measured.
 
-use pumice_types::{ProductExtents, ReductionExtents};
+use pumice_types::{ProductExtents, ReductionExtents, RowExtents};
 
 /// Who knows the kernels.
 pub trait Advice {
@@ -14,6 +14,13 @@ pub trait Advice {
 
     /// Into about how many parts a reduction is best cut; 1 where cutting does not pay.
     fn reduction_parts(&self, reduction: &ReductionExtents) -> u64;
+
+    /// Into at least how many parts a reduction must be cut, since no kernel takes it in one; 1 where one does. Half as many
+    /// are enough.
+    fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64;
+
+    /// Whether a kernel takes such rows in one step.
+    fn row_in_one(&self, row: &RowExtents) -> bool;
 }
 
 /// Cuts nothing.
@@ -26,5 +33,13 @@ impl Advice for NoAdvice {
 
     fn reduction_parts(&self, _: &ReductionExtents) -> u64 {
         1
+    }
+
+    fn least_reduction_parts(&self, _: &ReductionExtents) -> u64 {
+        1
+    }
+
+    fn row_in_one(&self, _: &RowExtents) -> bool {
+        true
     }
 }

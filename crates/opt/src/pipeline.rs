@@ -104,6 +104,8 @@ pub const PASSES: &[Pass] = &[
         passes::eliminate_common_subexpressions::eliminate_common_subexpressions,
     ),
     once("merge_matmuls", passes::merge_matmuls::merge_matmuls),
+    ranged("split_long_rows", passes::split_long_rows::split_long_rows),
+    ranged("separate_reduced_axes", passes::separate_reduced_axes::separate_reduced_axes),
     ranged("split_reductions", passes::split_reductions::split_reductions),
     ranged("split_products", passes::split_products::split_products),
     ranged("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),

@@ -101,7 +101,8 @@ impl Device {
     /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow, and limited to the 2 GiB
     /// that one allocation of lavapipe may have.
     pub fn cpu() -> Device {
-        let target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };
+        let mut target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };
+        target.limits.loop_turns = None;
         Device::from_runtime(Arc::new(Interpreter::new(target)), DeviceKind::Interpreter)
     }
 

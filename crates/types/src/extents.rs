@@ -27,4 +27,28 @@ pub struct ReductionExtents {
     pub reduced: u64,
     /// Results along the axes behind the reduced ones.
     pub inner: u64,
+    /// Whether elements are read one by one: integers, and reduced axes with others between them.
+    pub one_by_one: bool,
+}
+
+/// What is computed over a whole row, of which each result needs the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// Softmax and log-softmax.
+    Softmax,
+    /// Layer norm.
+    LayerNorm,
+    /// RMS norm.
+    RmsNorm,
+}
+
+/// Rows along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowExtents {
+    /// What is computed.
+    pub kind: RowKind,
+    /// Elements of a row.
+    pub n: u64,
+    /// Rows side by side: elements behind the axis. 1 where neighbours are neighbours in memory.
+    pub inner: u64,
 }

@@ -19,7 +19,7 @@ pub use bindings::Bindings;
 pub use bytes::{Bytes, Elems};
 pub use dim::{DimExpr, EvalError};
 pub use dtype::DType;
-pub use extents::{ProductExtents, ReductionExtents};
+pub use extents::{ProductExtents, ReductionExtents, RowExtents, RowKind};
 pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
 pub use target::Target;
 pub use tensor::{Tensor, TensorError, TensorView};

@@ -40,6 +40,13 @@ pub struct Limits {
     pub loop_turns: Option<u64>,
 }
 
+impl Limits {
+    /// Whether loops of so many turns end by themselves.
+    pub fn lets_turn(&self, turns: u64) -> bool {
+        self.loop_turns.is_none_or(|limit| turns <= limit)
+    }
+}
+
 /// What a device may or may not have beyond the floor (Vulkan 1.2, buffer device address, timeline semaphores).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Features {

@@ -233,7 +233,7 @@ fn target(s: &Snapshot) -> Target {
             max_allocation: Bytes(l.max_allocation),
             max_storage_range: Bytes(l.max_storage_range.into()),
             memory: Bytes(device_memory(s)),
-            loop_turns: nearest.as_ref().and_then(|p| p.limits.loop_turns),
+            loop_turns: crate::quirks::of(s).filter_map(|q| q.loop_turns).min(),
         },
         features: features(a, s.kind),
         tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),

@@ -98,6 +98,16 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
             findings.push(finding(Weight::Good, format!("{name}: {}", limits(report)), "", ""));
         }
     }
+    for quirk in crate::quirks::of(s) {
+        let what = format!("{name}: {} ({}); pumice: {}", quirk.what, quirk.name, quirk.answer);
+        findings.push(finding(Weight::Good, what, "", ""));
+    }
+    costs_of(report, &name, findings);
+}
+
+/// What a device lacks, with what that costs.
+fn costs_of(report: &DeviceReport, name: &str, findings: &mut Vec<Finding>) {
+    let s = &report.snapshot;
     let mut costs = |missing: bool, what: &str, cost: &str, remedy: &str| {
         if missing {
             findings.push(finding(Weight::Costs, format!("{name}: {what}"), cost, remedy));
@@ -162,6 +172,8 @@ mod tests {
         describe(&report, &mut findings);
         let costs: Vec<_> = findings.iter().filter(|f| f.weight == Weight::Costs).collect();
         assert_eq!(costs.len(), 2);
+        let quirks: Vec<_> = findings.iter().filter(|f| f.what.contains("; pumice: ")).collect();
+        assert!(quirks.iter().any(|f| f.what.contains("float controls")) && quirks.len() >= 3, "{quirks:?}");
         let limits = &findings[1];
         assert!(
             limits.weight == Weight::Good && limits.what.contains("1024 threads and 48.0 KiB"),

@@ -11,6 +11,7 @@ pub mod device_plan;
 pub mod doctor;
 pub mod error;
 pub mod kernel_source;
+pub mod quirks;
 pub mod raw;
 pub mod snapshot;
 

@@ -29,7 +29,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
     let symbols = cx.graph.symbols();
     let quads = space.inner.is(1) && kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
     let outputs = space.outer * space.inner.clone();
-    let (variant, lanes) = arg_threads(outputs.upper(symbols), space.n.upper(symbols), cx.target);
+    let (variant, lanes) = arg_threads(outputs.upper(symbols), space.n.upper(symbols), quads, cx.target);
     let threads = if variant == ArgReduce::fast { 1024 } else { 256 };
     let mut step = StepBuilder::new();
     let call = ArgReduce {

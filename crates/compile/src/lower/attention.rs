@@ -166,7 +166,7 @@ impl Problem<'_> {
         let [batch, heads, queries, _] = &self.y.extents;
         let heads = up(batch).saturating_mul(up(heads));
         let (d, dv) = (up(&self.k.extents[3]), up(&self.v.extents[3]));
-        Extents { d, dv, queries: up(queries), heads, masked }
+        Extents { d, dv, queries: up(queries), heads, keys: up(&self.k.extents[2]), masked }
     }
 
     /// Two products over all pairs of queries and keys.

@@ -8,7 +8,9 @@ use pumice_ir::NodeId;
 use pumice_ir::shape::product;
 use pumice_plan::dense_strides;
 use pumice_plan::kernel::{ArgValue, KernelCall};
-use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, lanes, row_lanes};
+use pumice_plan::kernels::reduce::{
+    ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, columns, lanes, row_lanes,
+};
 use pumice_types::{DType, DimExpr};
 
 /// A dense operand as groups of adjacent axes that are all kept or all reduced.
@@ -111,7 +113,7 @@ impl Reduction {
         let outer = product(&kept[..kept.len().saturating_sub(1)]);
         let symbols = cx.graph.symbols();
         let vec = u32::from(inner.divisor(symbols) % 4 == 0);
-        let columns = inner.upper(symbols).div_ceil(4).next_power_of_two().clamp(1, 64) as u32;
+        let columns = columns(self.count.upper(symbols), inner.upper(symbols), cx.target);
         let mut step = StepBuilder::new();
         let call = ReduceColumns {
             variant: ReduceColumns::plain,

@@ -5,7 +5,7 @@ use super::elementwise::FLOATS;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::sample::{Fill, Sample};
+use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
 
@@ -95,6 +95,13 @@ impl OpDef for MatMul {
         samples.push(extremes(f, &[33, 65], &[17, 65], true));
         samples.push(extremes(f, &[1, 96], &[96, 3], false));
         samples.push(extremes(f, &[3, 9, 31], &[3, 31, 13], false));
+        let long = [(&[1, 70_000][..], &[70_000, 3][..], false), (&[5, 70_003], &[2, 70_003], true)];
+        samples.extend(long.map(|(a, b, trans_b)| {
+            let sample = case(f, a, b, false, trans_b);
+            let label = format!("{LONG_AXIS}: {}", sample.label);
+            let positive = Fill::Uniform(0.0, 1.0);
+            Sample { label, fills: Vec::new(), ..sample }.fill("a", positive.clone()).fill("b", positive)
+        }));
         samples.extend([(1, 0), (1, 1), (3, 33), (4, 40)].map(|(batch, rows)| symbolic(batch, rows)));
         samples.push(heads());
         samples

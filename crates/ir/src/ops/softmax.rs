@@ -6,7 +6,7 @@ use super::elementwise_samples::E0_SIZES;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::sample::{Fill, Sample};
+use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::DType;
 
@@ -68,6 +68,10 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
         case(f, &[1, 2, 1, 3, 2, 1, 2, 2], 3, Fill::Normal),
         case(f, &[1, 1_000_003], -1, Fill::Normal),
     ]);
+    samples.extend([(&[40_000u64, 2][..], 0), (&[2, 70_000], 1), (&[70_000], 0)].map(|(shape, axis)| {
+        let sample = case(f, shape, axis, Fill::Uniform(0.0, 1.0));
+        Sample { label: format!("{LONG_AXIS}: {}", sample.label), ..sample }
+    }));
     samples.push(Sample::graph("of a transposed operand", |g| {
         let x = g.input("x", tensor(f, [37u64, 5]));
         g.output("y", apply(g, g.transpose(x, &[]), -1));

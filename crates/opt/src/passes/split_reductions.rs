@@ -11,10 +11,12 @@
 //! NaN wins in every step that it would win in one; sums and products are rounded in another order. Only views, reductions
 //! and elementwise nodes are added, no leaf.
 //!
-//! Left alone: what is known when loading, other dtypes than f32, reduced axes with others between them, extents that
-//! vary among the reduced ones, no elements, and several rows that no number divides (their first parts are not dense,
-//! and kernels want them so). How many parts pay, kernels know ([`Advice`](crate::Advice)).
+//! What is known when loading, and integers, are cut only where no kernel takes them in one step. Left alone: 16-bit floats
+//! and means of integers (each part would be rounded), reduced axes with others between them, extents that vary among the
+//! reduced ones, no elements, and several rows that no number divides (their first parts are not dense, and kernels want
+//! them so). How many parts pay or must be, kernels know ([`Advice`](crate::Advice)).
 
+use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;
 use pumice_ir::ops::reduce::{Reduction, as_reduction};
@@ -25,8 +27,8 @@ use pumice_types::{DType, DimExpr, ReductionExtents, SymbolTable};
 /// One patch for every reduction that is cut.
 pub fn split_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let facts = Facts::new(graph);
-    let unknown = graph.nodes().filter(|&(id, _)| !facts.is_load_time(id));
-    unknown.filter_map(|(id, node)| Cut::of(graph, cx, id, node).map(|cut| cut.patch(graph))).collect()
+    let cut = |(id, node)| Cut::of(graph, cx, id, node, facts.is_load_time(id));
+    graph.nodes().filter_map(cut).map(|cut| cut.patch(graph)).collect()
 }
 
 /// A reduction and how it is cut.
@@ -54,11 +56,12 @@ struct Parts {
 }
 
 impl<'g> Cut<'g> {
-    fn of(graph: &'g Graph, cx: &PassCx<'_>, id: NodeId, node: &'g Node) -> Option<Cut<'g>> {
+    /// `loading`: the node's value is known when loading, where speed matters little.
+    fn of(graph: &'g Graph, cx: &PassCx<'_>, id: NodeId, node: &'g Node, loading: bool) -> Option<Cut<'g>> {
         let reduction = as_reduction(&node.op)?;
         let x = node.input(0)?;
         let ty = graph.ty(x);
-        if ty.dtype != DType::F32 {
+        if !exact_in_parts(&node.op, ty.dtype) {
             return None;
         }
         let shape = &ty.shape[..];
@@ -73,7 +76,11 @@ impl<'g> Cut<'g> {
         if outer == 0 || inner == 0 {
             return None;
         }
-        let wanted = cx.advice.reduction_parts(&ReductionExtents { outer, reduced, inner });
+        let one_by_one = ty.dtype != DType::F32;
+        let extents = ReductionExtents { outer, reduced, inner, one_by_one };
+        let least = cx.advice.least_reduction_parts(&extents);
+        let wanted =
+            if loading || one_by_one { least } else { least.max(cx.advice.reduction_parts(&extents)) };
         let parts = parts(reduced, wanted, inner == 1)?;
         let divided = parts.count * parts.len == reduced;
         let single = shape[..first].iter().all(|d| d.is(1));

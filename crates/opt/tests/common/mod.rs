@@ -6,13 +6,15 @@ use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, Sample, verify};
 use pumice_opt::{Advice, NoAdvice, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
-use pumice_types::{ProductExtents, ReductionExtents, Target};
+use pumice_types::{ProductExtents, ReductionExtents, RowExtents, Target};
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
     pub products: u64,
     pub reductions: u64,
+    /// Into how many parts reductions must be cut; above 1, no kernel takes a row in one step either.
+    pub least: u64,
 }
 
 impl Advice for Parts {
@@ -22,6 +24,14 @@ impl Advice for Parts {
 
     fn reduction_parts(&self, _: &ReductionExtents) -> u64 {
         self.reductions
+    }
+
+    fn least_reduction_parts(&self, _: &ReductionExtents) -> u64 {
+        self.least
+    }
+
+    fn row_in_one(&self, _: &RowExtents) -> bool {
+        self.least == 1
     }
 }
 

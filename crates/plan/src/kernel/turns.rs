@@ -116,6 +116,23 @@ impl KernelDecl {
         });
         (self.turns.0)(&Upper { words: words.collect(), spec: &call.spec, variant })
     }
+
+    /// The bound of a variant for arguments and specialization constants by name, before there is a call; arguments that
+    /// are not named are 0, constants have their defaults. A name that is not declared has no bound (`u64::MAX`).
+    pub fn turns_of(&self, variant: &str, numbers: &[(&str, u64)]) -> u64 {
+        let Some(variant) = self.variant(variant) else { return u64::MAX };
+        let (mut words, mut spec) = (vec![0; self.arg_words() as usize], Vec::new());
+        for &(name, number) in numbers {
+            let word =
+                self.args.iter().take_while(|a| a.name != name).map(|a| a.words() as usize).sum::<usize>();
+            match (self.specs.iter().find(|s| s.name == name), words.get_mut(word)) {
+                (Some(declared), _) => spec.push((declared.id, u32::try_from(number).unwrap_or(u32::MAX))),
+                (None, Some(word)) => *word = number,
+                (None, None) => return u64::MAX,
+            }
+        }
+        (self.turns.0)(&Upper { words, spec: &spec, variant })
+    }
 }
 
 #[cfg(test)]

@@ -121,9 +121,13 @@ attention! {
     pub struct AttentionSplit = "attention_split" in "attention/split.comp";
     grid "ceil(sq / BQ) * hq * batches groups, folded; BQ = 32 / LANES * ROWS";
     turns |c| {
-        let (bk, teams) = (c.define("BK"), c.define("TEAMS"));
-        let keys = inside(each(c.sk, bk), each(bk, teams.saturating_mul(c.define("KEYS"))));
-        let queries = quotient(32, c.define("LANES")).saturating_mul(c.define("ROWS"));
+        let (bk, teams, keys) = (c.define("BK"), c.define("TEAMS"), c.define("KEYS"));
+        let (lanes, rows) = (c.define("LANES"), c.define("ROWS"));
+        // Doubling is not unrolled everywhere.
+        let added = only(lanes > 1, rows.saturating_mul(keys).saturating_mul(halving(lanes)));
+        let groups = inside(each(bk, teams.saturating_mul(keys)), added);
+        let keys = inside(each(c.sk, bk), groups);
+        let queries = quotient(32, lanes).saturating_mul(rows);
         let quads = queries.saturating_mul(quotient(c.define("W"), 4));
         let merged = quads.div_ceil(teams.saturating_mul(32).max(1));
         after(keys, only(c.mask_kind != 0, merged.saturating_mul(each(c.sk, 1))))
@@ -176,12 +180,57 @@ pub struct Extents {
     pub queries: u64,
     /// Query heads of all batches.
     pub heads: u64,
+    /// Keys of a head.
+    pub keys: u64,
     /// Whether there is a mask tensor.
     pub masked: bool,
 }
 
-/// The form for extents on a target.
+/// The form for extents on a target: the fastest, or one whose loops end by themselves where those of the fastest would be
+/// ended by the driver.
 pub fn choose(target: &Target, e: &Extents) -> Choice {
+    let best = fastest(target, e);
+    let ends = |c: &Choice| target.limits.lets_turn(turns(c, e));
+    if ends(&best) {
+        return best;
+    }
+    others(target, e).into_iter().find(ends).unwrap_or(best)
+}
+
+/// Turns of a chosen kernel.
+fn turns(choice: &Choice, e: &Extents) -> u64 {
+    let decl = match choice.form {
+        Form::Tile => Attention::DECL,
+        Form::Lanes => AttentionLanes::DECL,
+        Form::Split => AttentionSplit::DECL,
+    };
+    decl.turns_of(choice.variant, &[("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())])
+}
+
+/// Every form that can take such rows on the target, from the one that is quickest to build on.
+fn others(target: &Target, e: &Extents) -> Vec<Choice> {
+    let choice = |form, variant, rows, columns| Choice { form, variant, rows, columns };
+    let width = e.d.max(e.dv);
+    let mut forms = Vec::new();
+    if width <= 32 {
+        forms.push(choice(Form::Split, AttentionSplit::plain, 32, 32));
+    }
+    match width {
+        0..=64 => forms.push(choice(Form::Tile, Attention::plain_w64, 16, 64)),
+        65..=128 => forms.push(choice(Form::Tile, Attention::plain_w128, 16, 128)),
+        _ => forms.push(choice(Form::Tile, Attention::plain, 16, 256)),
+    }
+    if target.features.int64 && e.d <= 128 {
+        forms.push(match e.d.max(e.dv.min(128)) {
+            0..=32 => choice(Form::Lanes, AttentionLanes::w32, 64, 32),
+            33..=64 => choice(Form::Lanes, AttentionLanes::w64, 32, 64),
+            _ => choice(Form::Lanes, AttentionLanes::w128, 16, 128),
+        });
+    }
+    forms
+}
+
+fn fastest(target: &Target, e: &Extents) -> Choice {
     let (f, width) = (&target.features, e.d.max(e.dv));
     let choice = |form, variant, rows, columns| Choice { form, variant, rows, columns };
     // Masked or odd rows take LLVM over 80 s to build from the lanes (lavapipe 22.3, 2026-11-21).
@@ -214,7 +263,7 @@ mod tests {
     #[test]
     fn the_form_follows_width_and_number_of_tiles() {
         let of = |target: &Target, d, queries, heads| {
-            let c = choose(target, &Extents { d, dv: d, queries, heads, masked: false });
+            let c = choose(target, &Extents { d, dv: d, queries, heads, keys: queries, masked: false });
             (c.form, c.variant, c.rows, c.columns)
         };
         let (gpu, cpu) = (Target::h200(), Target::lavapipe());
@@ -228,5 +277,19 @@ mod tests {
         floor.features.subgroup_arithmetic = false;
         assert_eq!(of(&floor, 32, 1, 1), (Form::Split, AttentionSplit::plain, 32, 32));
         assert_eq!(of(&floor, 64, 1, 1), (Form::Tile, Attention::plain_w64, 16, 64));
+    }
+
+    /// Many keys: fewer turns a key, or none of the forms.
+    #[test]
+    fn long_keys_take_the_form_that_turns_least() {
+        let of = |d, keys, masked| {
+            let e = Extents { d, dv: d, queries: 1, heads: 1, keys, masked };
+            let c = choose(&Target::lavapipe(), &e);
+            (c.form, c.variant, turns(&c, &e) <= 65_535)
+        };
+        assert_eq!(of(64, 262_000, false), (Form::Lanes, AttentionLanes::w64, true));
+        assert_eq!(of(66, 8_000, false).0, Form::Tile);
+        assert_eq!(of(66, 200_000, false), (Form::Lanes, AttentionLanes::w128, true));
+        assert!(!of(66, 300_000, false).2, "refused by name");
     }
 }

@@ -257,7 +257,8 @@ const TILES: [Tile; 5] = [
 /// Rows up to which a product is made of dot products or column sums.
 const FEW_ROWS: u64 = 8;
 
-/// The form for a product on a target.
+/// The form for a product on a target: the fastest, or one whose loops end by themselves where those of the fastest would
+/// be ended by the driver.
 pub fn choose(product: &ProductExtents, target: &Target) -> Choice {
     let p = ProductExtents {
         m: product.m.max(1),
@@ -265,17 +266,59 @@ pub fn choose(product: &ProductExtents, target: &Target) -> Choice {
         batches: product.batches.max(1),
         ..*product
     };
+    let best = fastest(&p, target);
+    let ends = |c: &Choice| target.limits.lets_turn(turns(c, p.k));
+    if ends(&best) {
+        return best;
+    }
+    shared_k(&p).into_iter().find(ends).unwrap_or(best)
+}
+
+/// Turns of a chosen kernel over k terms.
+fn turns(choice: &Choice, k: u64) -> u64 {
+    let of = |decl: KernelDecl, quads: &[(&str, u64)]| {
+        let numbers: Vec<(&str, u64)> = std::iter::once(("k", k)).chain(quads.iter().copied()).collect();
+        decl.turns_of(choice.variant, &numbers)
+    };
+    match choice.class {
+        Class::Tile => of(MatmulF32::DECL, &[]),
+        Class::Lanes => of(MatmulF32Lanes::DECL, &[]),
+        Class::Dot => of(MatmulF32Dot::DECL, &[]),
+        Class::Columns(quads) => of(MatmulF32Columns::DECL, &[("quads", quads.into())]),
+    }
+}
+
+/// Forms that share k among the threads of a group, from those that share it least.
+fn shared_k(p: &ProductExtents) -> Vec<Choice> {
+    let (at, rows) = row_class(p.m);
+    let dot = [MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8][at];
+    let columns = [MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8][at];
+    let choice = |class, variant, columns| Choice {
+        class,
+        variant,
+        rows,
+        columns,
+        step: 4,
+        least_k: 0,
+        scalar: false,
+    };
+    let along_k = p.b_along_k.then(|| choice(Class::Dot, dot, 4));
+    let quads = [8, 4, 2, 1].map(|q| choice(Class::Columns(q), columns, 4 * u64::from(q)));
+    along_k.into_iter().chain(quads).collect()
+}
+
+fn fastest(p: &ProductExtents, target: &Target) -> Choice {
     if target.features.cpu {
-        return lanes(&p);
+        return lanes(p);
     }
     let units = u64::from(target.tuning.compute_units.max(1));
     if p.m <= FEW_ROWS {
-        return few_rows(&p, units);
+        return few_rows(p, units);
     }
     if p.m <= 2 * FEW_ROWS {
-        return sixteen_rows(&p, units);
+        return sixteen_rows(p, units);
     }
-    tiles(&p, target, units).1
+    tiles(p, target, units).1
 }
 
 fn lanes(p: &ProductExtents) -> Choice {
@@ -446,6 +489,36 @@ mod tests {
         assert_eq!(parts(&product(128, 384, 1536), &[1, 2, 4], true, &Target::lavapipe()), 1);
         let columns = ProductExtents { b_along_k: false, ..product(1, 4096, 14336) };
         assert_eq!(parts(&columns, &[1, 2, 4, 8], false, &Target::h200()), 8);
+    }
+
+    /// Where a thread of its own would walk k too long for the driver, the threads of a group share it.
+    #[test]
+    fn long_k_is_shared() {
+        let cpu = Target::lavapipe();
+        let class = |m, k, b_along_k| {
+            let p = ProductExtents { b_along_k, ..product(m, 40, k) };
+            let c = choose(&p, &cpu);
+            assert!(turns(&c, k) <= 65_535 || k > 1 << 26, "{c:?}");
+            c.class
+        };
+        assert_eq!((class(4, 65_534, true), class(4, 65_535, true)), (Class::Lanes, Class::Dot));
+        assert_eq!((class(4, 65_534, false), class(4, 65_535, false)), (Class::Lanes, Class::Columns(8)));
+        assert_eq!(
+            (class(100, 3_000_000, true), class(100, 3_000_000, false)),
+            (Class::Dot, Class::Columns(8))
+        );
+        assert_eq!(
+            (class(1, 1 << 24, true), class(1, 1 << 24, false)),
+            (Class::Columns(2), Class::Columns(2))
+        );
+        // More than a tensor can have: what no kernel can is refused by name.
+        assert_eq!(class(1, 1 << 40, false), Class::Lanes);
+        // A GPU's own choice on a driver with such a limit, and without.
+        let mut limited = Target::h200();
+        limited.limits.loop_turns = cpu.limits.loop_turns;
+        let long = product(4096, 4096, 1 << 20);
+        assert_eq!(choose(&long, &limited).class, Class::Dot);
+        assert_eq!(choose(&long, &Target::h200()).class, Class::Tile);
     }
 
     /// Where a tile needs more shared memory than there is, the others serve.

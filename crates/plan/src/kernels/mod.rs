@@ -46,3 +46,20 @@ pub fn find(name: &str) -> Option<&'static KernelDecl> {
 pub fn wants_float_controls(name: &str) -> bool {
     !attention::DECLS.iter().any(|d| d.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attention_is_built_without_float_controls() {
+        for decl in all() {
+            assert_eq!(
+                wants_float_controls(decl.name),
+                !decl.file.starts_with("attention/"),
+                "{}",
+                decl.name
+            );
+        }
+    }
+}

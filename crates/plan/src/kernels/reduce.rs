@@ -124,13 +124,44 @@ kernel! {
 
 /// Variant and `lanes` of `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: `fast` on
 /// GPUs where groups of 256 threads would keep less than a quarter of the compute units' threads busy, and a thread of
-/// 1024 has a load of four words at least.
-pub fn arg_threads(outputs: u64, n: u64, target: &Target) -> (&'static str, u32) {
-    let large_groups = target.limits.max_workgroup_invocations >= 1024 && !target.features.cpu;
-    if large_groups && n >= 4096 && outputs <= u64::from(target.tuning.compute_units) {
-        return (ArgReduce::fast, 1024);
-    }
-    (ArgReduce::plain, lanes(n))
+/// 1024 has a load of four words at least; and wherever 256 threads would turn too often. `vec` as in the kernel.
+pub fn arg_threads(outputs: u64, n: u64, vec: bool, target: &Target) -> (&'static str, u32) {
+    let limits = &target.limits;
+    let large_groups = limits.max_workgroup_invocations >= 1024;
+    let few = !target.features.cpu && n >= 4096 && outputs <= u64::from(target.tuning.compute_units);
+    let plain = (ArgReduce::plain, lanes(n));
+    let numbers = [("n", n), ("lanes", plain.1.into()), ("vec", vec.into())];
+    let ends = limits.lets_turn(ArgReduce::DECL.turns_of(plain.0, &numbers));
+    if large_groups && (few || !ends) { (ArgReduce::fast, 1024) } else { plain }
+}
+
+/// `columns` of `reduce_columns` for `red` rows of `inner` columns, at their upper bounds: as many as there are quads, and
+/// fewer, with more threads for each, where they would turn too often.
+pub fn columns(red: u64, inner: u64, target: &Target) -> u32 {
+    let widest = inner.div_ceil(4).next_power_of_two().clamp(1, 64) as u32;
+    let ends = |columns: &u32| {
+        let numbers = [("red", red), ("columns", (*columns).into())];
+        target.limits.lets_turn(ReduceColumns::DECL.turns_of(ReduceColumns::plain, &numbers))
+    };
+    let mut narrower = std::iter::successors(Some(widest), |c| (*c > 1).then_some(c / 2));
+    narrower.find(ends).unwrap_or(1)
+}
+
+/// Turns that a reduction makes besides those over elements, at most: halving its threads, the quotient of a mean.
+const OTHER_TURNS: u64 = 80;
+
+/// Into at least how many parts a reduction must be cut so that the loops of a part end by themselves; 1 where it need not
+/// be cut. Half as many are enough, so that a number may be taken that divides the elements.
+pub fn least_parts(reduction: &ReductionExtents, target: &Target) -> u64 {
+    let Some(limit) = target.limits.loop_turns else { return 1 };
+    // What one turn of all threads of a group takes: see the declarations.
+    let step = match (reduction.one_by_one, reduction.inner <= 1) {
+        (true, _) => 256,
+        (false, true) => 16 * 256,
+        (false, false) => 4 * 256,
+    };
+    let most = limit.saturating_sub(OTHER_TURNS).max(1).saturating_mul(step);
+    if reduction.reduced <= most { 1 } else { reduction.reduced.div_ceil(most).saturating_mul(2) }
 }
 
 /// Threads for an output over `n` elements that are read one by one: a power of two, 1 to 256.
@@ -150,7 +181,7 @@ pub fn row_lanes(n: u64) -> u32 {
 /// elements. Lavapipe, two cores, 2026-11-22: a row of 2^20 in 5.3 ms, in four parts 2.8 ms; 4096 rows of 128 columns
 /// 2.7 and 1.5 ms; a row of 2^17 in 0.67 ms, in four parts 0.75 ms.
 pub fn parts(reduction: &ReductionExtents, target: &Target) -> u64 {
-    let ReductionExtents { outer, reduced, inner } = *reduction;
+    let ReductionExtents { outer, reduced, inner, .. } = *reduction;
     let cpu = target.features.cpu;
     let units = u64::from(target.tuning.compute_units.max(1)) * if cpu { 2 } else { 4 };
     let (blocks, least) = match (inner <= 1, cpu) {
@@ -169,7 +200,7 @@ mod tests {
     use super::*;
 
     fn cut(outer: u64, reduced: u64, inner: u64) -> u64 {
-        parts(&ReductionExtents { outer, reduced, inner }, &Target::h200())
+        parts(&ReductionExtents { outer, reduced, inner, one_by_one: false }, &Target::h200())
     }
 
     #[test]
@@ -196,9 +227,58 @@ mod tests {
 
     #[test]
     fn a_cpu_gets_few_large_parts() {
-        let cut =
-            |outer, reduced, inner| parts(&ReductionExtents { outer, reduced, inner }, &Target::lavapipe());
+        let cut = |outer, reduced, inner| {
+            parts(&ReductionExtents { outer, reduced, inner, one_by_one: false }, &Target::lavapipe())
+        };
         assert_eq!((cut(1, 1 << 20, 1), cut(1, 1 << 17, 1), cut(2, 1 << 20, 1)), (4, 1, 2));
         assert_eq!((cut(4, 1 << 20, 1), cut(1, 4096, 128), cut(1, 4096, 1024)), (1, 4, 1));
+    }
+
+    /// The longest reduction that is not cut, and a part of one that is, turn no more often than the driver lets them.
+    #[test]
+    fn parts_are_short_enough_for_a_driver_that_ends_loops() {
+        let target = Target::lavapipe();
+        let limit = target.limits.loop_turns.expect("lavapipe has a limit");
+        for (one_by_one, inner, decl, length, threads) in [
+            (false, 1, ReduceRows::DECL, "n", ("lanes", 256)),
+            (false, 3, ReduceColumns::DECL, "red", ("columns", 1)),
+            (true, 1, ReduceStrided::DECL, "n", ("lanes", 256)),
+            (true, 9, ReduceInt::DECL, "n", ("lanes", 256)),
+        ] {
+            let least =
+                |reduced| least_parts(&ReductionExtents { outer: 1, reduced, inner, one_by_one }, &target);
+            let turns = |n| decl.turns_of("plain", &[(length, n), threads, ("op", op::MEAN.into())]);
+            let longest =
+                (1u64..1 << 40).step_by(1 << 16).take_while(|n| least(*n) == 1).last().expect("some");
+            assert!(
+                turns(longest) <= limit && turns(longest + (1 << 16)) > limit - 400,
+                "{} {longest}",
+                decl.name
+            );
+            for n in [longest + (1 << 20), 1 << 30, 1 << 33] {
+                let parts = least(n);
+                assert!(parts >= 4 && turns(n.div_ceil(parts / 2)) <= limit, "{} {n}", decl.name);
+            }
+            assert_eq!(
+                least_parts(
+                    &ReductionExtents { outer: 1, reduced: 1 << 40, inner, one_by_one },
+                    &Target::h200()
+                ),
+                1
+            );
+        }
+    }
+
+    #[test]
+    fn columns_become_narrow_and_groups_large_where_threads_would_turn_too_often() {
+        let (cpu, gpu) = (Target::lavapipe(), Target::h200());
+        assert_eq!(
+            (columns(1 << 19, 256, &cpu), columns(1 << 20, 256, &cpu), columns(1 << 20, 256, &gpu)),
+            (64, 32, 64)
+        );
+        assert_eq!((columns(1 << 25, 3, &cpu), columns(1 << 30, 300, &cpu)), (1, 1));
+        assert_eq!(arg_threads(1, 1 << 25, false, &cpu), (ArgReduce::plain, 256));
+        assert_eq!(arg_threads(1, 100_000_000, false, &cpu), (ArgReduce::fast, 1024));
+        assert_eq!(arg_threads(1, 100_000_000, true, &cpu), (ArgReduce::plain, 256));
     }
 }

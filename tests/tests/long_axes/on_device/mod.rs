@@ -1,0 +1,5 @@
+//! What needs a Vulkan device.
+
+mod axes;
+mod beyond;
+mod products;
