@@ -6,7 +6,7 @@ use pumice_compile::Options;
 use pumice_cpu_ref::{Interpreter, RefEval, RefHostOps};
 use pumice_import::Model;
 use pumice_ir::Graph;
-use pumice_plan::Plan;
+use pumice_plan::{CheckedPlan, Plan};
 use pumice_runtime::{Device, Executable};
 use pumice_types::Target;
 use pumice_vulkan::{DeviceOptions, VulkanDevice};
@@ -58,6 +58,7 @@ impl Lab {
     /// # Panics
     /// If it cannot be loaded.
     pub fn load(&self, plan: Plan) -> Executable {
+        let plan = CheckedPlan::new(plan).unwrap_or_else(|e| panic!("{e}"));
         Executable::new(self.device.clone(), plan, Arc::new(RefHostOps)).unwrap_or_else(|e| panic!("{e}"))
     }
 

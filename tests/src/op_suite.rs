@@ -7,7 +7,7 @@ use crate::known::Known;
 use pumice_compile::{CompileError, Options};
 use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, sample as data};
 use pumice_ir::{Graph, Op, Sample};
-use pumice_plan::{KernelCall, Plan};
+use pumice_plan::{CheckedPlan, KernelCall, Plan};
 use pumice_runtime::{Device, Executable, HostOps, RuntimeError, Session};
 use pumice_types::{Bindings, Target};
 use pumice_vulkan::codegen::FloatControls;
@@ -98,21 +98,19 @@ pub struct Runner {
     pub max_elements: u64,
     /// Options of every compilation.
     pub options: Options,
-    /// Whether every plan is checked before it is loaded.
-    pub check: bool,
 }
 
 impl Runner {
     /// A device as it comes, taking values of up to `max_elements`.
     pub fn new(device: Arc<dyn Device>, max_elements: u64) -> Runner {
         let (host, target) = (Arc::new(RefHostOps), device.target().clone());
-        Runner { device, host, target, max_elements, options: Options::default(), check: true }
+        Runner { device, host, target, max_elements, options: Options::default() }
     }
 
-    /// The interpreter, which checks plans by itself.
+    /// The interpreter.
     pub fn interpreter(max_elements: u64) -> Runner {
         let device = Arc::new(Interpreter::new(Target::lavapipe()));
-        Runner { check: false, ..Runner::new(device, max_elements) }
+        Runner::new(device, max_elements)
     }
 
     /// A device whose kernels reach operands through descriptors, opened with [`PlainTwins`]. What CPU targets get has
@@ -150,16 +148,13 @@ impl Runner {
     }
 
     /// The plan of a graph for this runner.
-    pub fn plan(&self, graph: &Graph) -> Result<Plan, String> {
+    pub fn plan(&self, graph: &Graph) -> Result<CheckedPlan, String> {
         let plan = match pumice_compile::compile(graph, &self.target, &self.options, &RefEval) {
             Ok(plan) => plan,
             Err(e @ CompileError::Unsupported(_)) => return Err(format!("not compiled: {e}")),
             Err(e) => return Err(e.to_string()),
         };
-        if self.check {
-            checked(&plan)?;
-        }
-        Ok(plan)
+        CheckedPlan::new(plan).map_err(|e| e.to_string())
     }
 
     /// A session over a sample's graph with its params, scalars and symbols in place.
@@ -211,10 +206,7 @@ impl KernelSource for PlainTwins {
 
 /// The plan has no fault that the checker knows.
 pub fn checked(plan: &Plan) -> Result<(), String> {
-    pumice_plan::check::check(plan).map(drop).map_err(|faults| {
-        let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
-        format!("{} faults in the plan: {}", faults.len(), shown.join("; "))
-    })
+    CheckedPlan::new(plan.clone()).map(drop).map_err(|e| e.to_string())
 }
 
 fn compare_run(

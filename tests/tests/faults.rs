@@ -4,6 +4,7 @@
 mod on_device {
     use pumice_compile::Options;
     use pumice_cpu_ref::{RefEval, RefHostOps};
+    use pumice_plan::CheckedPlan;
     use pumice_runtime::{DeviceError, Executable, RuntimeError};
     use pumice_tests::{device, graphs};
     use pumice_types::TensorView;
@@ -98,7 +99,7 @@ mod on_device {
         let graph = graphs::perceptron();
         let target = pumice_runtime::Device::target(device.as_ref()).clone();
         let plan = pumice_compile::compile(&graph, &target, &Options::default(), &RefEval).expect("compiles");
-        let exe = Executable::new(device.clone(), plan, Arc::new(RefHostOps))?;
+        let exe = Executable::new(device.clone(), CheckedPlan::new(plan)?, Arc::new(RefHostOps))?;
         let values = |n: usize| (0..n).map(|i| (i * 29 % 17) as f32 / 16.0 - 0.5).collect::<Vec<f32>>();
         for (name, n) in [("w1", 16 * 12), ("b1", 16), ("w2", 5 * 16), ("b2", 5)] {
             exe.set_param(name, &values(n))?;

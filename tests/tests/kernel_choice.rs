@@ -184,7 +184,7 @@ mod on_device {
                 index_dtype: DType::I64,
             };
             g.output("y", g.apply(op, &[g.input("x", f32([1, N as u64]))]));
-            let mut plan = runner.plan(&g.build().expect("sound")).expect("compiles");
+            let mut plan = runner.plan(&g.build().expect("sound")).expect("compiles").into_plan();
             let call = only_call(&mut plan);
             assert_eq!(call.variant, "fast");
             call.spec.iter_mut().filter(|(id, _)| *id == MIN).for_each(|(_, value)| *value = 1);

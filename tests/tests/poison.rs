@@ -42,10 +42,7 @@ mod on_device {
     }
 
     fn run_part(part: usize) {
-        let runners = POISONS.map(|p| {
-            let runner = Runner::new(device::open(&options(p)), MOST_ELEMENTS);
-            Runner { check: false, ..runner }
-        });
+        let runners = POISONS.map(|p| Runner::new(device::open(&options(p)), MOST_ELEMENTS));
         let cases = part_of_cases(part, PARTS);
         let (all, cases): (usize, Vec<Case>) = (cases.len(), cases.into_iter().filter(fits).collect());
         println!("{} of {all} samples, the others have more than {MOST_ELEMENTS} elements", cases.len());

@@ -48,6 +48,9 @@ pub struct Dependency {
     pub name: String,
     /// None for ordinary dependencies, `dev` or `build` else.
     pub kind: Option<String>,
+    /// Features asked for.
+    #[serde(default)]
+    pub features: Vec<String>,
 }
 
 #[derive(Deserialize)]

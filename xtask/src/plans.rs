@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use pumice::{Graph, OptOptions, Options, Placement, Plan};
+use pumice::{CheckedPlan, Graph, OptOptions, Options, Placement, Plan};
 use pumice_models::decoder::{DecoderConfig, decoder_graph};
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::{Cuts, EncoderFolder, EncoderOptions, ModelError, SentenceOverrides, specialize};
@@ -29,7 +29,8 @@ pub fn load_or_make(model: &str, options: &PlanOptions) -> Outcome<Plan> {
         .placement(if options.bump { Placement::Bump } else { Placement::Packed })
         .opt(if options.unfused { OptOptions::none() } else { OptOptions::default() })
         .specializations(specializations);
-    pumice::plan(&graph, &target, &options).map_err(|e| Failure::said(format!("{model}: {e}")))
+    let plan = pumice::plan(&graph, &target, &options);
+    plan.map(CheckedPlan::into_plan).map_err(|e| Failure::said(format!("{model}: {e}")))
 }
 
 /// A graph with the ranges of its symbols that get plans of their own.

@@ -6,18 +6,22 @@
 //! text to everyone but the evaluator.
 
 pub mod check;
+pub mod checked;
 pub mod diff;
 pub mod frame;
 pub mod hist;
 pub mod kernel;
 pub mod kernels;
+pub mod needs;
 pub mod plan;
 pub mod print;
 pub mod region;
 pub mod step;
 
+pub use checked::{CheckedPlan, Unsound};
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord};
 pub use kernel::{ArgValue, HoleFill, HoleInput, KernelCall, KernelDecl, UseIndex};
+pub use needs::{Lack, Limit, Needs};
 pub use plan::{
     Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement,
     Plan, PlanValue, Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,

@@ -119,6 +119,11 @@ impl View {
         self.storage == Storage::Arena || self.dtype.same_in_arena()
     }
 
+    /// Whether nothing of it depends on symbols or scalars.
+    pub fn is_static(&self) -> bool {
+        self.shape.iter().chain(&self.strides).chain([&self.offset]).all(|d| d.as_const().is_some())
+    }
+
     /// Whether the elements are row-major, contiguous and start at the span's first byte.
     pub fn is_dense(&self) -> bool {
         self.offset.is(0) && self.is_contiguous()

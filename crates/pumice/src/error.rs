@@ -4,6 +4,7 @@ use pumice_compile::CompileError;
 use pumice_import::ImportError;
 #[cfg(feature = "models")]
 use pumice_models::ModelError;
+use pumice_plan::Unsound;
 use pumice_runtime::RuntimeError;
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::OpenError;
@@ -19,9 +20,9 @@ pub enum Error {
     /// The graph does not become a plan.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// The checker found the plan wrong: a defect of pumice.
-    #[error("the plan is wrong (a defect of pumice): {}", .0.join("; "))]
-    Check(Vec<String>),
+    /// The checker found the plan wrong: a defect of pumice, or a plan that was changed.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
     /// Params, inputs, states or the device.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),

@@ -47,7 +47,7 @@ pub use pumice_ir::{
     BuildErrors, FeedKind, Fill, Graph, GraphBuilder, Value, bf16, bool_, dim, f16, f32, i32, i64, ops, sym,
     tensor, text, u32,
 };
-pub use pumice_plan::{Placement, Plan, Precision};
+pub use pumice_plan::{CheckedPlan, Placement, Plan, Precision, Unsound};
 pub use pumice_runtime::{
     Executable, HostOps, HostStep, OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus, RuntimeError,
     ScalarValue, Session, StateHandle,
@@ -59,22 +59,19 @@ pub use pumice_vulkan::{DeviceOptions, Pick};
 /// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops.
 ///
 /// # Errors
-/// [`Error::Compile`] for a graph that the device cannot run, with every unsupported node; [`Error::Check`] if the
-/// independent checker finds the plan wrong (a defect of pumice; debug builds only); [`Error::Runtime`] where the device fails.
+/// [`Error::Compile`] for a graph that the device cannot run, with every unsupported node; [`Error::Unsound`] if the
+/// independent checker finds the plan wrong (a defect of pumice); [`Error::Runtime`] where the device fails.
 pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Executable, Error> {
     let plan = plan(graph, device.target(), options)?;
     Ok(Executable::new(device.shared(), plan, device.host_ops())?)
 }
 
-/// Compiles a graph for a target without any device. Debug builds run the independent checker over the plan.
+/// Compiles a graph for a target without any device, and has the independent checker go over the plan: what a device
+/// loads is a checked plan, in every build.
 ///
 /// # Errors
 /// As [`compile`], without those of a device.
-pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<Plan, Error> {
+pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<CheckedPlan, Error> {
     let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;
-    if cfg!(debug_assertions) {
-        pumice_plan::check::check(&plan)
-            .map_err(|errors| Error::Check(errors.iter().map(ToString::to_string).collect()))?;
-    }
-    Ok(plan)
+    Ok(CheckedPlan::new(plan)?)
 }

@@ -1,7 +1,7 @@
 //! What a device must do for sessions: hold regions, run load steps, replay runs. Vulkan and the interpreter both
 //! implement it, so a test of one is a test of the other. Nothing here knows an op.
 
-use pumice_plan::{Meaning, Plan, RegionKind, Span, StepId, Use};
+use pumice_plan::{CheckedPlan, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, Target};
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,6 +20,17 @@ pub enum DeviceError {
         available: Bytes,
         /// What would help.
         remedy: String,
+    },
+    /// The device's limits or features fall short of what the plan uses.
+    #[error(
+        "the plan, made for {made_for}, uses more than this device has: {}; compile it for this device",
+        lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    Lacks {
+        /// Name of the target that the plan was made for.
+        made_for: String,
+        /// Each limit and feature, one at least.
+        lacks: Vec<Lack>,
     },
     /// A driver call failed.
     #[error("{call} returned {code}")]
@@ -65,6 +76,18 @@ pub enum DeviceError {
     Forked,
 }
 
+/// Refuses a plan where the device's limits or features fall short of what it uses.
+///
+/// # Errors
+/// [`DeviceError::Lacks`] with all of them.
+pub fn check_limits(plan: &CheckedPlan, device: &Target) -> Result<(), DeviceError> {
+    let lacks = plan.lacks(device);
+    if lacks.is_empty() {
+        return Ok(());
+    }
+    Err(DeviceError::Lacks { made_for: plan.target.name.clone(), lacks })
+}
+
 /// Time of one step of the last profiled run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepTime {
@@ -103,10 +126,11 @@ pub trait Device: Send + Sync {
     /// Pipelines may be made later, when first needed.
     ///
     /// # Errors
+    /// [`DeviceError::Lacks`] where the device's limits or features fall short of what the plan uses,
     /// [`DeviceError::OutOfMemory`] where the weights do not fit, [`DeviceError::Host`] for a host step that
     /// cannot be prepared, [`DeviceError::Unsupported`] for a plan that this device refuses; else the device
     /// failed.
-    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
 }
 
 /// A plan on a device, with one copy of the weights.

@@ -4,7 +4,7 @@
 
 use crate::device::DeviceError;
 use crate::outcome::RunStatus;
-use pumice_plan::{FrameError, Plan};
+use pumice_plan::{FrameError, Plan, Unsound};
 use pumice_types::{DType, TensorError};
 use std::fmt;
 
@@ -71,6 +71,9 @@ pub enum RuntimeError {
     /// while a run was under way.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A plan in which the checker found faults.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
     /// The plan contradicts itself.
     #[error("plan `{plan}`: {what}; this is a defect of pumice")]
     Plan {

@@ -9,7 +9,7 @@ use crate::memory::MemorySummary;
 use crate::params::{Params, Payload, check_length};
 use crate::session::Session;
 use crate::tables::{Tables, find, part};
-use pumice_plan::Plan;
+use pumice_plan::{CheckedPlan, Plan};
 use pumice_types::{Bytes, Tensor, TensorView};
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Executable {
 
 /// What an executable and its sessions share.
 pub(crate) struct Inner {
-    pub plan: Arc<Plan>,
+    pub plan: CheckedPlan,
     pub tables: Tables,
     pub device: Arc<dyn Device>,
     pub loaded: Arc<dyn Loaded>,
@@ -38,13 +38,12 @@ impl Executable {
     /// and one session do not fit, a host step cannot be prepared, or the device fails.
     pub fn new(
         device: Arc<dyn Device>,
-        plan: Plan,
+        plan: CheckedPlan,
         host: Arc<dyn HostOps>,
     ) -> Result<Executable, RuntimeError> {
         let tables = Tables::new(&plan)?;
         check_memory(&plan, device.as_ref())?;
-        let plan = Arc::new(plan);
-        let loaded = device.load(Arc::clone(&plan), host)?;
+        let loaded = device.load(plan.clone(), host)?;
         for constant in plan.constants.iter().filter(|c| !c.data.bytes().is_empty()) {
             let bytes = constant.data.bytes();
             loaded.write_weights(part(constant.span, 0, bytes.len() as u64), bytes)?;
@@ -58,7 +57,7 @@ impl Executable {
     }
 
     /// What will run, where, and why.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &CheckedPlan {
         &self.inner.plan
     }
 

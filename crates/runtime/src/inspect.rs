@@ -134,7 +134,7 @@ impl Session {
     fn read_view(&mut self, span: Span, view: &View) -> Result<(Vec<u8>, Window), RuntimeError> {
         let wrong =
             |plan: &pumice_plan::Plan, e: ValueError| RuntimeError::plan(plan, format!("{span}: {e}"));
-        let plan = Arc::clone(&self.inner.plan);
+        let plan = self.inner.plan.clone();
         let window = Window::of(view, &self.bindings).map_err(|e| wrong(&plan, e))?;
         let range = window.byte_range(span.len.0).map_err(|e| wrong(&plan, e))?;
         let mut bytes = vec![0; (range.end - range.start) as usize];

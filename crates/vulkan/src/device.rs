@@ -15,9 +15,9 @@ use crate::raw::{
 };
 use crate::snapshot::{DeviceKind, Snapshot};
 use crate::staging::Staging;
-use pumice_plan::Plan;
+use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::interface::Addressing;
-use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded};
+use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
 use pumice_types::Target;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -298,7 +298,8 @@ impl Device for VulkanDevice {
         &self.gpu.plan.target
     }
 
-    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        check_limits(&plan, self.target())?;
         Ok(Arc::new(VulkanLoaded::new(&self.gpu, plan, host.as_ref())?))
     }
 }

@@ -6,7 +6,7 @@ use crate::memory::{Regions, check_room};
 use crate::pipelines::Request;
 use crate::record::{Scene, call_of};
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
-use pumice_plan::{Plan, Program, RegionKind, Span, StepId};
+use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded};
 use pumice_types::Bindings;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(crate) enum ProgramRef {
 
 /// A loaded plan.
 pub(crate) struct VulkanLoaded {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: CheckedPlan,
     pub(crate) gpu: Arc<Gpu>,
     weights: Arc<Regions>,
     load_host: HostSteps,
@@ -35,7 +35,7 @@ impl VulkanLoaded {
     /// Prepares the host steps and takes memory for the weights, if one session fits behind them.
     pub(crate) fn new(
         gpu: &Arc<Gpu>,
-        plan: Arc<Plan>,
+        plan: CheckedPlan,
         host: &dyn HostOps,
     ) -> Result<VulkanLoaded, DeviceError> {
         gpu.check()?;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use pumice_plan::{Grid, RegionKind};
+use pumice_plan::{CheckedPlan, Grid, RegionKind};
 use pumice_runtime::device::{Device, DeviceError};
 use pumice_types::Bytes;
 use pumice_vulkan::{Addressing, Call, DeviceOptions, Poison};
@@ -158,7 +158,7 @@ fn what_does_not_fit_is_said_before_it_is_taken() {
     let mut huge = plan();
     huge.regions[0].chunks = vec![Bytes(1 << 30); 4096];
     let before = device.calls().count(Call::AllocateMemory);
-    let error = device.load(Arc::new(huge), Arc::new(Host)).err().unwrap();
+    let error = device.load(CheckedPlan::unsound(huge), Arc::new(Host)).err().unwrap();
     match &error {
         DeviceError::OutOfMemory { what, needed, available, remedy } => {
             assert!(what.contains("weights") && needed > available && !remedy.is_empty());
@@ -179,7 +179,7 @@ fn wrong_spans_runs_and_host_ops_are_errors() {
     assert!(matches!(s.run(2, &bindings(0), 1), Err(DeviceError::Unsupported(_))));
     let mut unknown = plan();
     unknown.runs[1].program.steps[1].meaning.graph = "unknown".into();
-    let error = device.load(Arc::new(unknown), Arc::new(Host)).err().unwrap();
+    let error = device.load(CheckedPlan::unsound(unknown), Arc::new(Host)).err().unwrap();
     assert!(matches!(&error, DeviceError::Host { origin, .. } if origin == "b"), "{error}");
 }
 
@@ -191,7 +191,7 @@ fn a_kernel_that_writes_past_its_region_is_caught() {
     let (x, a) = (span(RegionKind::IoIn, 0), span(Y, 1));
     defective.runs[1].program.steps[0] =
         flat("a", &[x], a, 200.into(), Grid::Static([1, 1, 1]), |b, _| b.f32(1.0));
-    let loaded = device.load(Arc::new(defective), Arc::new(Host)).unwrap();
+    let loaded = device.load(CheckedPlan::unsound(defective), Arc::new(Host)).unwrap();
     let mut s = session(&loaded, 1, 0).unwrap();
     let error = s.run(1, &bindings(0), 1).unwrap_err().to_string();
     assert!(error.contains("behind chunk 0 of region io_out"), "{error}");

@@ -6,7 +6,7 @@
 mod common;
 
 use common::*;
-use pumice_plan::{Plan, RegionKind, StepId};
+use pumice_plan::{CheckedPlan, Plan, RegionKind, StepId};
 use pumice_runtime::device::Device;
 use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn options() -> DeviceOptions {
 fn messages_of(plan: Plan, options: &DeviceOptions) -> Vec<Message> {
     let device = open(options);
     let log = device.messages().clone();
-    let loaded = device.load(Arc::new(plan), Arc::new(Host)).unwrap();
+    let loaded = device.load(CheckedPlan::unsound(plan), Arc::new(Host)).unwrap();
     loaded.write_weights(span(RegionKind::Weights, 0), &bytes(&w_values())).unwrap();
     loaded.run_load(&[StepId(0)]).unwrap();
     let mut s = session(&loaded, 0, 0).unwrap();

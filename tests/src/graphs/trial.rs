@@ -9,8 +9,7 @@ use pumice_compile::{Barriers, OptOptions, Options};
 use pumice_cpu_ref::{Array, Data, EvalOptions, Interpreter, RefEval, RefHostOps, interp, sample as data};
 use pumice_ir::form::Form;
 use pumice_ir::{Graph, Sample};
-use pumice_plan::check::check;
-use pumice_plan::{Placement, Plan};
+use pumice_plan::{CheckedPlan, Placement};
 use pumice_runtime::{Device, Executable, Session};
 use pumice_types::{Bindings, Target, Tensor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -93,7 +92,7 @@ impl Rig {
     fn device_for(&self, shuffle: u64) -> Arc<dyn Device> {
         self.device.clone().unwrap_or_else(|| {
             let poison = Some(if shuffle.is_multiple_of(2) { 0x7fc0_0bad } else { 0xffff_ffff });
-            let options = interp::Options { seed: shuffle, poison, check: false };
+            let options = interp::Options { seed: shuffle, poison };
             Arc::new(Interpreter::with(self.target.clone(), options))
         })
     }
@@ -144,15 +143,13 @@ impl Trial {
     }
 
     /// The checked plan for a target.
-    pub fn plan(&self, target: &Target, options: &Options) -> Result<Plan, String> {
+    pub fn plan(&self, target: &Target, options: &Options) -> Result<CheckedPlan, String> {
         let plan = pumice_compile::compile(&self.graph, target, options, &RefEval);
         let plan = plan.map_err(|e| format!("compile: {e}"))?;
-        let report = check(&plan).map_err(|faults| {
-            let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
-            format!("check: {} faults: {}", faults.len(), shown.join("; "))
-        })?;
-        if options.barriers == Barriers::Elided && report.redundant_barriers() > 0 {
-            return Err(format!("check: {} redundant barriers", report.redundant_barriers()));
+        let plan = CheckedPlan::new(plan).map_err(|e| format!("check: {e}"))?;
+        let redundant = plan.report().redundant_barriers();
+        if options.barriers == Barriers::Elided && redundant > 0 {
+            return Err(format!("check: {redundant} redundant barriers"));
         }
         Ok(plan)
     }
@@ -195,7 +192,7 @@ impl Trial {
         self.replay(&mut self.session(rig, plan, shuffle)?)
     }
 
-    fn session(&self, rig: &Rig, plan: Plan, shuffle: u64) -> Result<Session, String> {
+    fn session(&self, rig: &Rig, plan: CheckedPlan, shuffle: u64) -> Result<Session, String> {
         let exe = Executable::new(rig.device_for(shuffle), plan, Arc::new(RefHostOps));
         let exe = exe.map_err(|e| format!("load: {e}"))?;
         for p in self.graph.params() {

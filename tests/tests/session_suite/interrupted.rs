@@ -5,7 +5,7 @@ use crate::common::*;
 use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f32};
-use pumice_plan::{Meaning, Plan, Use};
+use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
 use pumice_runtime::{DeviceError, Executable, HostOps, HostStep, RunOptions, RuntimeError, ScalarValue};
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{Bindings, DimExpr};
@@ -66,7 +66,7 @@ fn tired(lab: &Lab) -> (Executable, Arc<AtomicI64>) {
     let left = Arc::new(AtomicI64::new(0));
     let plan = lab.plan(&graph(), &Default::default());
     let host = Arc::new(Tired { left: Arc::clone(&left) });
-    (Executable::new(lab.device.clone(), plan, host).expect("loads"), left)
+    (Executable::new(lab.device.clone(), CheckedPlan::new(plan).expect("sound"), host).expect("loads"), left)
 }
 
 pub fn a_host_step_fails(lab: &Lab) {
@@ -132,7 +132,8 @@ fn a_host_step_that_nobody_prepares(lab: &Lab) {
         }
     }
     let plan = lab.plan(&graph(), &Default::default());
-    let refusal = Executable::new(lab.device.clone(), plan, Arc::new(Nobody));
+    let refusal =
+        Executable::new(lab.device.clone(), CheckedPlan::new(plan).expect("sound"), Arc::new(Nobody));
     refused!(refusal, RuntimeError::Device(DeviceError::Host { origin, .. }) if origin == "spectrum", "no such op");
     let (exe, left) = tired(lab);
     left.store(1, Ordering::Relaxed);

@@ -218,7 +218,10 @@ fn a_plan_larger_than_the_device(lab: &Lab) {
         Err(e) => e.to_string(),
         Ok(plan) => {
             let host = std::sync::Arc::new(pumice_cpu_ref::RefHostOps);
-            pumice_runtime::Executable::new(lab.device.clone(), plan, host).expect_err("16 TiB").to_string()
+            let loaded = pumice_plan::CheckedPlan::new(plan)
+                .map_err(pumice_runtime::RuntimeError::from)
+                .and_then(|plan| pumice_runtime::Executable::new(lab.device.clone(), plan, host));
+            loaded.expect_err("16 TiB").to_string()
         }
     };
     assert!(message.contains("16") || message.contains("17592"), "{message}");

@@ -4,7 +4,7 @@
 //! That the layer sees hazards at all is shown by the positive control of `pumice-vulkan`'s `device_validation`.
 
 use crate::*;
-use pumice_plan::Plan;
+use pumice_plan::CheckedPlan;
 use pumice_runtime::{Device, DeviceError, HostOps, Loaded};
 use pumice_tests::Lab;
 use pumice_tests::op_suite::PlainTwins;
@@ -50,7 +50,7 @@ impl Device for Plain {
         &self.target
     }
 
-    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
         self.device.load(plan, host)
     }
 }

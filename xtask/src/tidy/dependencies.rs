@@ -21,6 +21,9 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
 /// These may know every package but the shader compiler.
 const MAY_KNOW_ALL: [&str; 3] = ["pumice", "pumice-tests", "xtask"];
 
+/// The feature of pumice-plan with which a plan need not be checked.
+const UNSOUND: &str = "unsound";
+
 /// Reports dependencies that cross a border the wrong way.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
     for package in tree.checkout.packages()? {
@@ -36,6 +39,10 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
             };
             if ours && !allowed {
                 let message = format!("{} must not depend on {}", package.name, dependency.name);
+                findings.at("Cargo.toml", 1, message);
+            }
+            if dependency.features.iter().any(|f| f == UNSOUND) {
+                let message = format!("{} takes plans that nobody checked: tests alone may", package.name);
                 findings.at("Cargo.toml", 1, message);
             }
         }

@@ -11,7 +11,7 @@ mod memory;
 mod prepare;
 mod session;
 
-use pumice_plan::{Plan, check::check};
+use pumice_plan::CheckedPlan;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded};
 use pumice_types::Target;
 use std::sync::Arc;
@@ -23,14 +23,12 @@ pub struct Options {
     pub seed: u64,
     /// Fills whatever a run may not read: scratch, outputs, results of host steps, the status block, fresh states.
     pub poison: Option<u32>,
-    /// Whether plans are checked before they are loaded.
-    pub check: bool,
 }
 
 impl Default for Options {
-    /// A fixed seed, a quiet NaN, and the check.
+    /// A fixed seed and a quiet NaN.
     fn default() -> Options {
-        Options { seed: 0, poison: Some(0x7fc0_0bad), check: true }
+        Options { seed: 0, poison: Some(0x7fc0_0bad) }
     }
 }
 
@@ -69,14 +67,8 @@ impl Device for Interpreter {
         &self.target
     }
 
-    fn load(&self, plan: Arc<Plan>, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
-        if self.options.check {
-            check(&plan).map_err(|faults| {
-                let shown: Vec<String> = faults.iter().take(8).map(ToString::to_string).collect();
-                let what = format!("a plan with {} faults: {}", faults.len(), shown.join("; "));
-                DeviceError::Unsupported(what)
-            })?;
-        }
+    /// Limits of the target do not matter: meanings run on no kernel.
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
         Ok(Arc::new(session::Interpreted::new(plan, host.as_ref(), self.options)?))
     }
 }

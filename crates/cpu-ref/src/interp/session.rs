@@ -4,7 +4,7 @@ use super::Options;
 use super::execute::{Machine, Weights, words};
 use super::memory::Memory;
 use super::prepare::{FrameOf, Prepared, defect, order};
-use pumice_plan::{ContentOrigin, FrameSlot, Plan, Program, RegionKind, Run, Span, StepId};
+use pumice_plan::{CheckedPlan, ContentOrigin, FrameSlot, Program, RegionKind, Run, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ const OF_SESSION: [RegionKind; 6] = [
 
 /// A loaded plan.
 pub(super) struct Interpreted {
-    plan: Arc<Plan>,
+    plan: CheckedPlan,
     options: Options,
     load: Prepared,
     runs: Vec<Prepared>,
@@ -32,7 +32,7 @@ pub(super) struct Interpreted {
 
 impl Interpreted {
     /// Reads every meaning, prepares host steps, takes memory for the weights.
-    pub fn new(plan: Arc<Plan>, host: &dyn HostOps, options: Options) -> Result<Interpreted, DeviceError> {
+    pub fn new(plan: CheckedPlan, host: &dyn HostOps, options: Options) -> Result<Interpreted, DeviceError> {
         let mut known = BTreeMap::new();
         let load = Prepared::new(&plan, &plan.load, host, &mut known)?;
         let mut runs = Vec::with_capacity(plan.runs.len());

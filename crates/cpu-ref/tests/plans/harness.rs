@@ -3,39 +3,35 @@
 use pumice_compile::{CompileError, Options};
 use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, interp, sample as data};
 use pumice_ir::{Graph, Sample};
-use pumice_plan::Plan;
-use pumice_plan::check::check;
+use pumice_plan::CheckedPlan;
 use pumice_runtime::{Executable, RuntimeError, Session};
 use pumice_types::{Bindings, Target, Tensor};
 use std::sync::Arc;
 
 /// The plan of a graph for lavapipe, checked. `Err(None)`: there is no lowering for one of its nodes.
-pub fn plan(graph: &Graph, options: &Options) -> Result<Plan, Option<String>> {
+pub fn plan(graph: &Graph, options: &Options) -> Result<CheckedPlan, Option<String>> {
     plan_for(graph, &Target::lavapipe(), options)
 }
 
 /// As [`plan`], for any target.
-pub fn plan_for(graph: &Graph, target: &Target, options: &Options) -> Result<Plan, Option<String>> {
+pub fn plan_for(graph: &Graph, target: &Target, options: &Options) -> Result<CheckedPlan, Option<String>> {
     let plan = match pumice_compile::compile(graph, target, options, &RefEval) {
         Ok(plan) => plan,
         Err(CompileError::Unsupported(_)) => return Err(None),
         Err(e) => return Err(Some(format!("compile: {e}"))),
     };
-    match check(&plan) {
-        Ok(report) if options.barriers == Default::default() && report.redundant_barriers() > 0 => {
-            Err(Some(format!("{} redundant barriers", report.redundant_barriers())))
+    let plan = CheckedPlan::new(plan).map_err(|e| Some(format!("check: {e}")))?;
+    match plan.report().redundant_barriers() {
+        redundant if options.barriers == Default::default() && redundant > 0 => {
+            Err(Some(format!("{redundant} redundant barriers")))
         }
-        Ok(_) => Ok(plan),
-        Err(faults) => {
-            let shown: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
-            Err(Some(format!("check: {} faults: {}", faults.len(), shown.join("; "))))
-        }
+        _ => Ok(plan),
     }
 }
 
 /// A session over a plan with the sample's params, scalars and symbols.
 pub fn session(
-    plan: Plan,
+    plan: CheckedPlan,
     sample: &Sample,
     graph: &Graph,
     bindings: &Bindings,
@@ -43,7 +39,7 @@ pub fn session(
 ) -> Result<Session, String> {
     let text = |e: RuntimeError| e.to_string();
     let poison = Some(if seed.is_multiple_of(2) { 0x7fc0_0bad } else { 0xffff_ffff });
-    let device = Interpreter::with(plan.target.clone(), interp::Options { seed, poison, check: false });
+    let device = Interpreter::with(plan.target.clone(), interp::Options { seed, poison });
     let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps)).map_err(text)?;
     data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
 }
@@ -84,7 +80,7 @@ pub fn compare(sample: &Sample, graph: &Graph, options: &Options, seed: u64) -> 
 
 /// As [`compare`], with a plan of the sample's graph.
 pub fn compare_planned(
-    plan: Plan,
+    plan: CheckedPlan,
     sample: &Sample,
     graph: &Graph,
     seed: u64,

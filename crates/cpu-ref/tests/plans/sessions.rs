@@ -2,11 +2,11 @@
 
 use crate::harness::plan;
 use pumice_compile::Options;
-use pumice_cpu_ref::{Interpreter, RefHostOps, interp};
+use pumice_cpu_ref::{Interpreter, RefHostOps};
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
-use pumice_plan::{Access, Placement, Plan, RegionKind};
+use pumice_plan::{Access, CheckedPlan, Placement, RegionKind};
 use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError, Session};
 use pumice_types::{Target, TensorView};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn executable(graph: &Graph, options: &Options) -> Executable {
     load(plan).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn load(plan: Plan) -> Result<Executable, RuntimeError> {
+fn load(plan: CheckedPlan) -> Result<Executable, RuntimeError> {
     Executable::new(Arc::new(Interpreter::new(Target::lavapipe())), plan, Arc::new(RefHostOps))
 }
 
@@ -138,20 +138,20 @@ fn what_was_not_written_reads_as_poison() {
     let g = GraphBuilder::new("poison");
     let x = g.input("x", f32([4u64]));
     g.output("y", g.tanh(g.softmax(x, 0)));
-    let mut plan = plan(&g.build().expect("a graph"), &Options::default()).expect("a plan");
+    let mut plan = plan(&g.build().expect("a graph"), &Options::default()).expect("a plan").into_plan();
     let program = &mut plan.runs[0].program;
     program.steps.remove(0);
     for level in &mut program.levels {
         level.steps.start = level.steps.start.saturating_sub(1);
         level.steps.end -= 1;
     }
-    let loose = interp::Options { check: false, ..interp::Options::default() };
-    let device = Interpreter::with(Target::lavapipe(), loose);
-    let exe = Executable::new(Arc::new(device), plan.clone(), Arc::new(RefHostOps)).expect("unchecked");
+    let device = Interpreter::new(Target::lavapipe());
+    let exe = Executable::new(Arc::new(device), CheckedPlan::unsound(plan.clone()), Arc::new(RefHostOps))
+        .expect("unchecked");
     let mut session = exe.session().expect("memory");
     let y = numbers(&mut session, &[("x", TensorView::f32(&[0.0; 4], [4]))], 1);
     assert!(y.iter().all(|v| v.is_nan()), "{y:?}");
-    let refused = load(plan).expect_err("a step is missing").to_string();
+    let refused = CheckedPlan::new(plan).expect_err("a step is missing").to_string();
     assert!(refused.contains("faults"), "{refused}");
 }
 
@@ -161,13 +161,13 @@ fn undeclared_accesses_are_errors() {
     let g = GraphBuilder::new("undeclared");
     let x = g.input("x", f32([4u64]));
     g.output("y", g.tanh(x));
-    let mut plan = plan(&g.build().expect("a graph"), &Options::default()).expect("a plan");
+    let mut plan = plan(&g.build().expect("a graph"), &Options::default()).expect("a plan").into_plan();
     let step = &mut plan.runs[0].program.steps[0];
     let i = step.uses.iter().position(|u| u.span.region == RegionKind::IoIn).expect("it reads x");
     step.uses[i].access = Access::ShaderWrite;
-    let loose = interp::Options { check: false, ..interp::Options::default() };
-    let device = Interpreter::with(Target::lavapipe(), loose);
-    let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps)).expect("unchecked");
+    let device = Interpreter::new(Target::lavapipe());
+    let exe = Executable::new(Arc::new(device), CheckedPlan::unsound(plan), Arc::new(RefHostOps))
+        .expect("unchecked");
     let mut session = exe.session().expect("memory");
     let error = session.run(&[("x", TensorView::f32(&[0.0; 4], [4]))]).expect_err("it reads a write");
     assert!(error.to_string().contains("its meaning reads use"), "{error}");

@@ -4,13 +4,15 @@
 use super::Scene;
 use super::error::{Fault, Findings};
 use super::interface::misplaced;
+use crate::frame::FrameSlot;
 use crate::kernel::layout::MAX_PUSH_CONSTANTS;
 use crate::kernel::{
     ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, TYPED_ID,
 };
+use crate::needs::offers;
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, Step, StepId, StepKind, Storage, Use, View};
-use pumice_types::{Bytes, DType, Target};
+use pumice_types::{Bytes, DType};
 
 /// Operands of a kernel begin at multiples of this: it may load 16 bytes at once.
 const OPERAND_ALIGNMENT: u64 = 16;
@@ -131,16 +133,6 @@ fn agrees(declared: OperandAccess, access: Access) -> bool {
     }
 }
 
-fn offers(target: &Target, feature: Feature) -> bool {
-    match feature {
-        Feature::SubgroupArithmetic => target.features.subgroup_arithmetic,
-        Feature::SubgroupSize(lanes) => target.features.subgroup_size == lanes,
-        Feature::Int64 => target.features.int64,
-        Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
-        Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,
-    }
-}
-
 /// A typed operand is compiled for the storage that its use has.
 fn typed(name: &str, call: &KernelCall, operand: u32, view: &View, faults: &mut Vec<Fault>) {
     let stated = call.spec.iter().find(|(id, _)| *id == TYPED_ID + operand).map_or(0, |(_, v)| *v);
@@ -198,6 +190,10 @@ fn frame_words(
     if u64::from(word) + u64::from(count) > there {
         let what = format!("words {word}..{} of {there}", u64::from(word) + u64::from(count));
         return faults.push(Fault::Frame(what));
+    }
+    let words = scene.run.map_or(&[][..], |r| &r.frame.words);
+    if words.iter().skip(word as usize).take(count as usize).any(|w| *w == FrameSlot::Temporary) {
+        faults.push(Fault::Frame(format!("word {word} is room of the advance program, not a value")));
     }
     let (offset, len) = (Bytes(4 * u64::from(word)), Bytes(4 * u64::from(count)));
     let needed = Span { region: RegionKind::Frame, offset, len };

@@ -1,5 +1,6 @@
 //! The plan checker: a sound plan passes, every mutant that brute force calls wrong is flagged.
 
+mod device;
 mod plans;
 mod print;
 mod sketch;

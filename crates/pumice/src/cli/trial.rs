@@ -8,7 +8,7 @@ use crate::error::Error;
 use pumice_compile::Options;
 use pumice_cpu_ref::{Array, Data, Reference, sample as data};
 use pumice_ir::{Graph, Sample};
-use pumice_plan::{Plan, StepKind};
+use pumice_plan::{CheckedPlan, Plan, StepKind};
 use pumice_runtime::{Executable, RuntimeError, Session};
 use pumice_types::{Bindings, Target};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(super) fn largest(graph: &Graph, sample: &Sample) -> u64 {
 }
 
 /// The plan of a sample for a target.
-pub(super) fn plan(graph: &Graph, target: &Target) -> Result<Plan, Error> {
+pub(super) fn plan(graph: &Graph, target: &Target) -> Result<CheckedPlan, Error> {
     crate::plan(graph, target, &Options::default())
 }
 
@@ -51,7 +51,7 @@ pub(super) fn code(plan: &Plan) -> Vec<String> {
 /// Runs a planned sample and compares.
 pub(super) fn run(
     device: &Device,
-    plan: Plan,
+    plan: CheckedPlan,
     sample: &Sample,
     graph: &Graph,
     reference: &Reference,
@@ -64,7 +64,7 @@ pub(super) fn run(
 
 fn compare(
     device: &Device,
-    plan: Plan,
+    plan: CheckedPlan,
     sample: &Sample,
     graph: &Graph,
     reference: &Reference,
@@ -97,7 +97,7 @@ fn compare(
 /// A session with params, scalars and symbols as the sample wants them.
 fn session(
     device: &Device,
-    plan: Plan,
+    plan: CheckedPlan,
     sample: &Sample,
     graph: &Graph,
     bindings: &Bindings,

@@ -1,7 +1,7 @@
 //! A device that keeps every region in a vector, runs any step by the word its meaning says, writes down every call,
 //! and fails the n-th when told to. Fresh memory is 0xa5, so that nothing reads as zero by accident.
 
-use pumice_plan::{Meaning, Plan, Program, RegionKind, Span, StepId, Use};
+use pumice_plan::{CheckedPlan, Meaning, Plan, Program, RegionKind, Span, StepId, Use};
 use pumice_runtime::values::Window;
 use pumice_runtime::{
     Device, DeviceError, DeviceSession, Executable, HostOps, HostStep, Loaded, RuntimeError, StepTime,
@@ -76,7 +76,7 @@ pub fn executable(plan: Plan) -> (Executable, Arc<Log>) {
 /// The plan on a fresh fake device, or why not.
 pub fn try_executable(plan: Plan, log: &Arc<Log>) -> Result<Executable, RuntimeError> {
     let device = Fake { target: Target::lavapipe(), log: Arc::clone(log) };
-    Executable::new(Arc::new(device), plan, Arc::new(NoHost))
+    Executable::new(Arc::new(device), CheckedPlan::unsound(plan), Arc::new(NoHost))
 }
 
 impl Device for Fake {
@@ -86,7 +86,7 @@ impl Device for Fake {
     fn target(&self) -> &Target {
         &self.target
     }
-    fn load(&self, plan: Arc<Plan>, _: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+    fn load(&self, plan: CheckedPlan, _: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
         self.log.call(None)?;
         let weights = Mutex::new(vec![0xa5; plan.region_size(RegionKind::Weights).0 as usize]);
         Ok(Arc::new(FakeLoaded { plan, weights: Arc::new(weights), log: Arc::clone(&self.log) }))
@@ -94,7 +94,7 @@ impl Device for Fake {
 }
 
 struct FakeLoaded {
-    plan: Arc<Plan>,
+    plan: CheckedPlan,
     weights: Arc<Mutex<Vec<u8>>>,
     log: Arc<Log>,
 }

@@ -9,9 +9,9 @@
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided};
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, ContentId, Cost, Frame, FrameSlot, FrameWord, Grid,
-    HoleFill, HoleInput, Level, Meaning, Placement, Plan, Precision, Program, Region, RegionKind, Run,
-    ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use, UseIndex, View,
+    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, ContentId, Cost, Frame, FrameSlot,
+    FrameWord, Grid, HoleFill, HoleInput, Level, Meaning, Placement, Plan, Precision, Program, Region,
+    RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use, UseIndex, View,
 };
 use pumice_runtime::device::{Device, DeviceError, DeviceSession, HostOps, HostStep, Loaded};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
@@ -280,7 +280,7 @@ pub fn w_values() -> Vec<f32> {
 
 /// Loads the plan, sets w and derives d.
 pub fn load(device: &VulkanDevice) -> Result<Arc<dyn Loaded>, DeviceError> {
-    let loaded = device.load(Arc::new(plan()), Arc::new(Host))?;
+    let loaded = device.load(CheckedPlan::unsound(plan()), Arc::new(Host))?;
     loaded.write_weights(span(RegionKind::Weights, 0), &bytes(&w_values()))?;
     loaded.run_load(&[StepId(0)])?;
     Ok(loaded)

@@ -3,12 +3,11 @@
 //! Out: how far it came. A panic, an error that calls itself a defect, or a plan with faults is a finding.
 
 use super::{Catalogue, program};
-use crate::op_suite::checked;
 use pumice_compile::{CompileError, OptOptions, Options};
 use pumice_cpu_ref::{Interpreter, RefEval, RefHostOps, interp, sample as data};
 use pumice_ir::sample::random as draw;
 use pumice_ir::{Fill, Graph, Sample};
-use pumice_plan::{Placement, Plan};
+use pumice_plan::{CheckedPlan, Placement};
 use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError};
 use pumice_types::{Bindings, DType, Target, Tensor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -62,7 +61,7 @@ fn try_live(catalogue: &Catalogue, seed: u64) -> Result<(End, String), String> {
         Err(e @ (CompileError::Pass { .. } | CompileError::Defect(_))) => return Err(e.to_string()),
         Err(e) => return Ok((End::NotCompiled, e.to_string())),
     };
-    checked(&plan)?;
+    let plan = CheckedPlan::new(plan).map_err(|e| e.to_string())?;
     let bindings = bindings(&graph, seed);
     if crate::op_suite::largest(&graph, &bindings) > MOST_ELEMENTS || upper(&graph) > 64 * MOST_ELEMENTS {
         return Ok((End::TooLarge, String::new()));
@@ -121,8 +120,8 @@ fn upper(graph: &Graph) -> u64 {
     graph.values().map(|(_, v)| count(&v.ty.shape)).max().unwrap_or(0)
 }
 
-fn run(graph: &Graph, plan: Plan, bindings: &Bindings, seed: u64) -> Result<(), RuntimeError> {
-    let options = interp::Options { seed, check: false, ..interp::Options::default() };
+fn run(graph: &Graph, plan: CheckedPlan, bindings: &Bindings, seed: u64) -> Result<(), RuntimeError> {
+    let options = interp::Options { seed, ..interp::Options::default() };
     let device = Interpreter::with(plan.target.clone(), options);
     let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps))?;
     let sample = Sample::graph("careless", |_| {});

@@ -1,0 +1,176 @@
+//! What a plan needs of a device, and what of it a device lacks.
+//!
+//! In: a plan. Out: the largest of each limit that any of its steps or regions uses, and the features its kernels were
+//! built for. Never here: whether the plan is right, or how much memory there is.
+
+use crate::kernel::{Feature, KernelCall};
+use crate::kernels;
+use crate::plan::Plan;
+use crate::step::{Grid, StepKind};
+use pumice_types::Target;
+use std::fmt;
+
+/// Limits and features that a plan uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Each limit with the most that is used of it.
+    limits: Vec<(Limit, u64)>,
+    features: Vec<Feature>,
+}
+
+/// A limit of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Limit {
+    /// Workgroups of a dispatch along x.
+    WorkgroupsX,
+    /// Workgroups of a dispatch along y.
+    WorkgroupsY,
+    /// Workgroups of a dispatch along z.
+    WorkgroupsZ,
+    /// Threads of a workgroup.
+    WorkgroupThreads,
+    /// Bytes of shared memory of a workgroup.
+    SharedMemory,
+    /// Bytes of push constants.
+    PushConstants,
+    /// Bytes of one allocation.
+    Allocation,
+}
+
+/// A limit or feature of a device that falls short of what a plan uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// The plan uses more than there is.
+    Limit {
+        /// Of what.
+        limit: Limit,
+        /// What the plan uses.
+        needed: u64,
+        /// What the device has.
+        available: u64,
+    },
+    /// The plan's kernels need an ability.
+    Feature(Feature),
+}
+
+/// Threads of a workgroup of every kernel whose variant says nothing else, at most.
+const PLAIN_THREADS: u64 = 256;
+
+impl Needs {
+    /// Of a plan.
+    pub fn of(plan: &Plan) -> Needs {
+        let mut needs = Needs::default();
+        for chunk in plan.regions.iter().flat_map(|r| &r.chunks) {
+            needs.limit(Limit::Allocation, chunk.0);
+        }
+        let programs = plan.runs.iter().map(|r| &r.program).chain([&plan.load]);
+        for step in programs.flat_map(|p| &p.steps) {
+            match &step.kind {
+                StepKind::Dispatch { call, grid } => {
+                    let (Grid::Static(groups) | Grid::Frame { upper: groups, .. }) = grid;
+                    let axes = [Limit::WorkgroupsX, Limit::WorkgroupsY, Limit::WorkgroupsZ];
+                    axes.iter().zip(groups).for_each(|(axis, n)| needs.limit(*axis, u64::from(*n)));
+                    needs.call(call);
+                }
+                StepKind::Advance { call } => needs.call(call),
+                StepKind::Host | StepKind::Copy | StepKind::Fill(_) => {}
+            }
+        }
+        needs
+    }
+
+    fn call(&mut self, call: &KernelCall) {
+        let Some(decl) = kernels::find(&call.kernel.0) else { return };
+        self.limit(Limit::PushConstants, u64::from(decl.layout().push_bytes()));
+        self.limit(Limit::WorkgroupThreads, PLAIN_THREADS);
+        let of_variant = decl.variant(&call.variant).map_or(&[][..], |v| v.features);
+        let of_holes = call.holes.iter().any(|h| h.expr.computes_int64()).then_some(Feature::Int64);
+        for feature in of_variant.iter().copied().chain(of_holes) {
+            match feature {
+                Feature::SharedMemory(bytes) => self.limit(Limit::SharedMemory, bytes.into()),
+                Feature::Threads(threads) => self.limit(Limit::WorkgroupThreads, threads.into()),
+                _ if self.features.contains(&feature) => {}
+                _ => self.features.push(feature),
+            }
+        }
+    }
+
+    fn limit(&mut self, limit: Limit, used: u64) {
+        match self.limits.iter_mut().find(|(l, _)| *l == limit) {
+            Some((_, most)) => *most = used.max(*most),
+            None => self.limits.push((limit, used)),
+        }
+    }
+
+    /// Each limit that is used, with the most of it.
+    pub fn limits(&self) -> &[(Limit, u64)] {
+        &self.limits
+    }
+
+    /// Each feature that is used.
+    pub fn features(&self) -> &[Feature] {
+        &self.features
+    }
+
+    /// Where a device falls short.
+    pub fn lacks(&self, device: &Target) -> Vec<Lack> {
+        let limits = self.limits.iter().filter_map(|&(limit, needed)| {
+            let available = limit.of(device);
+            (needed > available).then_some(Lack::Limit { limit, needed, available })
+        });
+        let features = self.features.iter().filter(|f| !offers(device, **f)).map(|&f| Lack::Feature(f));
+        limits.chain(features).collect()
+    }
+}
+
+impl Limit {
+    /// What a device has of it.
+    fn of(self, device: &Target) -> u64 {
+        let limits = &device.limits;
+        match self {
+            Limit::WorkgroupsX => limits.max_workgroup_count[0].into(),
+            Limit::WorkgroupsY => limits.max_workgroup_count[1].into(),
+            Limit::WorkgroupsZ => limits.max_workgroup_count[2].into(),
+            Limit::WorkgroupThreads => limits.max_workgroup_invocations.into(),
+            Limit::SharedMemory => limits.max_shared_memory.0,
+            Limit::PushConstants => limits.max_push_constants.into(),
+            Limit::Allocation => limits.max_allocation.0,
+        }
+    }
+}
+
+/// Whether a device has what a variant needs.
+pub(crate) fn offers(target: &Target, feature: Feature) -> bool {
+    match feature {
+        Feature::SubgroupArithmetic => target.features.subgroup_arithmetic,
+        Feature::SubgroupSize(lanes) => target.features.subgroup_size == lanes,
+        Feature::Int64 => target.features.int64,
+        Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
+        Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limit::WorkgroupsX => "workgroups along x",
+            Limit::WorkgroupsY => "workgroups along y",
+            Limit::WorkgroupsZ => "workgroups along z",
+            Limit::WorkgroupThreads => "threads in a workgroup",
+            Limit::SharedMemory => "bytes of shared memory",
+            Limit::PushConstants => "bytes of push constants",
+            Limit::Allocation => "bytes in one allocation",
+        })
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::Limit { limit, needed, available } => {
+                write!(f, "{limit}: the plan uses {needed}, the device has {available}")
+            }
+            Lack::Feature(feature) => write!(f, "{feature:?}: the plan's kernels need it"),
+        }
+    }
+}
