@@ -6,10 +6,11 @@
 //! negative, so what holds at these corners holds between them.
 
 use super::error::{Fault, Findings};
+use super::reach::Seen;
 use super::{Scene, coverage};
 use crate::plan::{Plan, Run};
-use crate::step::{Grid, StepKind, Use, View};
-use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId};
+use crate::step::{Grid, StepKind, Use};
+use pumice_types::{Bindings, DType, ScalarId, SymbolId};
 
 /// With more symbols only the two extreme corners are tried.
 const MOST_SYMBOLS: usize = 4;
@@ -20,14 +21,16 @@ pub(super) struct Corners {
     pub defaults: Vec<Bindings>,
     /// With the scalars' smallest and largest values; empty where no scalar is an integer.
     pub extremes: Vec<Bindings>,
+    /// Some values between the ends, for what is no sum of products.
+    pub inside: Vec<Bindings>,
 }
 
 impl Corners {
     /// Of a run; combinations that its conditions refuse are left out.
     pub fn of(plan: &Plan, run: &Run) -> Corners {
         let symbols: Vec<Bindings> = symbol_corners(plan, run);
-        let with = |value: fn(&crate::plan::ScalarSlot) -> f64| {
-            let mut all = symbols.clone();
+        let with = |symbols: &[Bindings], value: fn(&crate::plan::ScalarSlot) -> f64| {
+            let mut all = symbols.to_vec();
             for b in &mut all {
                 for (i, s) in plan.scalars.iter().enumerate().filter(|(_, s)| s.dtype != DType::F32) {
                     b.bind_scalar(ScalarId(i as u32), value(s) as i64);
@@ -37,12 +40,14 @@ impl Corners {
             all
         };
         let integers = plan.scalars.iter().any(|s| s.dtype != DType::F32);
-        let mut extremes = if integers { with(|s| s.min) } else { Vec::new() };
-        extremes.extend(if integers { with(|s| s.max) } else { Vec::new() });
-        Corners { defaults: with(|s| s.default), extremes }
+        let mut extremes = if integers { with(&symbols, |s| s.min) } else { Vec::new() };
+        extremes.extend(if integers { with(&symbols, |s| s.max) } else { Vec::new() });
+        let inside = with(&inside(plan, run), |s| s.default);
+        Corners { defaults: with(&symbols, |s| s.default), extremes, inside }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Bindings> {
+    /// Where the ranges end.
+    pub fn all(&self) -> impl Iterator<Item = &Bindings> {
         self.defaults.iter().chain(&self.extremes)
     }
 }
@@ -69,15 +74,31 @@ fn symbol_corners(plan: &Plan, run: &Run) -> Vec<Bindings> {
     masks.into_iter().map(corner).collect()
 }
 
+/// Values between the ends of the ranges, different ones for different symbols.
+fn inside(plan: &Plan, run: &Run) -> Vec<Bindings> {
+    const PLACES: [(u64, u64); 3] = [(1, 3), (2, 5), (7, 8)];
+    let at = |(part, of): (u64, u64)| {
+        let mut b = Bindings::new();
+        for (i, ((_, s), &(lo, hi))) in plan.symbols.iter().zip(&run.ranges).enumerate() {
+            let step = s.multiple_of.max(1);
+            let place = lo + (u128::from(hi.saturating_sub(lo)) * u128::from(part) / u128::from(of)) as u64;
+            let value = place.saturating_add(i as u64).min(hi) / step * step;
+            b.bind(SymbolId(i as u32), if value < lo { hi / step * step } else { value });
+        }
+        b
+    };
+    if plan.symbols.len() == 0 { Vec::new() } else { PLACES.map(at).to_vec() }
+}
+
 fn allowed(run: &Run, bindings: &Bindings) -> bool {
     run.checks.iter().all(|c| c.value.eval(bindings).is_ok_and(|v| (c.min..=c.max).contains(&v)))
 }
 
 /// Checks what depends on symbols.
-pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
+pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) -> Corners {
     let corners = match scene.run {
         Some(run) => Corners::of(scene.plan, run),
-        None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new() },
+        None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new(), inside: Vec::new() },
     };
     for (id, step) in scene.steps() {
         for (index, u) in step.uses.iter().enumerate() {
@@ -96,39 +117,21 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
     if let Some(run) = scene.run {
         outputs(scene, run, &corners, findings);
     }
-}
-
-fn is_static(view: &View) -> bool {
-    view.shape.iter().chain(&view.strides).chain([&view.offset]).all(|d| d.as_const().is_some())
+    corners
 }
 
 fn view(index: usize, u: &Use, corners: &Corners) -> Option<Fault> {
-    let try_one = |bindings: &Bindings| match covered(&u.view, bindings) {
+    let try_one = |bindings: &Bindings| match Seen::of(&u.view, bindings).map(|s| s.covered()) {
         Ok((start, end)) if start >= 0 && end <= i128::from(u.span.len.0) => None,
         Ok((start, end)) => Some(Fault::View { index, start, end, span: u.span }),
-        Err(why) => Some(Fault::Expression { what: format!("the view of use {index}"), why }),
+        Err(why) => {
+            Some(Fault::Expression { what: format!("the view of use {index}"), why: why.to_string() })
+        }
     };
-    if is_static(&u.view) {
+    if u.view.is_static() {
         return try_one(&Bindings::new());
     }
     corners.all().find_map(try_one)
-}
-
-/// The bytes between the first and the last element of a view, relative to its span.
-fn covered(view: &View, bindings: &Bindings) -> Result<(i128, i128), String> {
-    let eval = |e: &DimExpr| e.eval(bindings).map_err(|e| e.to_string());
-    let first = i128::from(eval(&view.offset)?);
-    let (mut low, mut high) = (first, first);
-    let mut empty = false;
-    for (extent, stride) in view.shape.iter().zip(&view.strides) {
-        let extent = extent.eval_extent(bindings).map_err(|e| e.to_string())?;
-        empty |= extent == 0;
-        let reach = i128::from(eval(stride)?).saturating_mul(i128::from(extent) - 1);
-        low = low.saturating_add(reach.min(0));
-        high = high.saturating_add(reach.max(0));
-    }
-    let width = i128::from(view.storage.element_bytes(view.dtype));
-    Ok(if empty { (0, 0) } else { (low.saturating_mul(width), high.saturating_add(1).saturating_mul(width)) })
 }
 
 fn grid(run: &Run, word: u32, upper: &[u32; 3], corners: &Corners) -> Option<Fault> {
@@ -180,15 +183,14 @@ fn outputs(scene: &Scene<'_>, run: &Run, corners: &Corners, findings: &mut Findi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::Storage;
+    use crate::step::{Storage, View};
+    use pumice_types::DimExpr;
 
-    fn covered_by(shape: &[i64], strides: &[i64]) -> Result<(i128, i128), String> {
+    fn covered_by(shape: &[i64], strides: &[i64]) -> Result<(i128, i128), pumice_types::EvalError> {
         let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();
         let (shape, strides, offset) = (dims(shape), dims(strides), DimExpr::constant(3));
-        covered(
-            &View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset },
-            &Bindings::new(),
-        )
+        let view = View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset };
+        Seen::of(&view, &Bindings::new()).map(|s| s.covered())
     }
 
     #[test]

@@ -124,6 +124,28 @@ pub enum Fault {
         /// Most turns the target makes.
         limit: u64,
     },
+    /// A grid that leaves groups out, or launches some that nothing is there for.
+    #[error("{needed} groups are needed, the grid is {launched:?}")]
+    Groups {
+        /// By the kernel's arguments.
+        needed: u64,
+        /// By the grid.
+        launched: [u32; 3],
+    },
+    /// Arguments or constants that the kernel's declaration does not allow.
+    #[error("{what}")]
+    Argument {
+        /// Which, and why.
+        what: String,
+    },
+    /// A kernel whose arguments lead elsewhere than the view of its use.
+    #[error("{operand}: {why}")]
+    Reach {
+        /// Name of the operand, or `slot 3`.
+        operand: String,
+        /// Where they lead.
+        why: String,
+    },
     /// A kernel does to an operand what its use does not say.
     #[error("the kernel declares {operand} as {declared:?}, its use says {}", .access.name())]
     OperandAccess {

@@ -28,6 +28,7 @@ mod intervals;
 pub mod judge;
 pub mod mutate;
 mod ranges;
+mod reach;
 mod step;
 mod structure;
 mod turns;
@@ -152,7 +153,8 @@ fn check_program(
     }
     turns::check(scene, findings);
     frame::check(scene, findings);
-    bounds::check(scene, findings);
+    let corners = bounds::check(scene, findings);
+    reach::check(scene, &corners, findings);
     hazards::check(scene, findings, figures);
     contents::check(scene, derived, findings)
 }

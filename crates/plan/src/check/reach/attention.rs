@@ -1,0 +1,88 @@
+//! Attention. Lengths are data: kernels clamp them to `sk`.
+
+use super::call::{Call, iteration, law};
+use super::walk::Walk;
+use super::{Reach, Wrong};
+use crate::kernels::attention::{length, mask};
+use pumice_types::DType;
+
+/// `attention`.
+pub(super) fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
+    attend(call, rows, columns, None)
+}
+
+/// `attention_lanes`: a group has all of a key's width.
+pub(super) fn lanes(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let width = call.defined("W")?;
+    attend(call, 8 * call.defined("ROWS")?, width, Some((width, u64::MAX)))
+}
+
+/// `attention_split`: a group has all of the width of keys and values.
+pub(super) fn split(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let (width, lanes) = (call.defined("W")?, call.defined("LANES")?);
+    let rows = 32 / lanes.max(1) * call.defined("ROWS")?;
+    attend(call, rows, width, Some((width, width)))
+}
+
+fn attend(
+    call: &Call<'_>,
+    rows: u64,
+    columns: u64,
+    widest: Option<(u64, u64)>,
+) -> Result<Reach, Wrong> {
+    let [batches, hq, group, sq, sk, d, dv] =
+        call.counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
+    law(hq == 0 || group > 0 && hq % group == 0, || format!("{hq} query heads, {group} a key head"))?;
+    if let Some((keys, values)) = widest {
+        law(d <= keys && dv <= values, || format!("widths {d} and {dv}, the variant has {keys}"))?;
+    }
+    let groups = iteration(&[sq.div_ceil(rows), dv.div_ceil(columns), hq, batches])?;
+    let heads = hq.checked_div(group).unwrap_or(0);
+    let extents = [(0, hq, sq, d), (1, heads, sk, d), (2, heads, sk, dv), (5, hq, sq, dv)];
+    let names = [["q_b", "q_h", "q_row"], ["k_b", "k_h", "k_row"], ["v_b", "v_h", "v_row"], ["y_b", "y_h", "y_row"]];
+    let [q_at, k_at, v_at] = call.strides(["q_at", "k_at", "v_at"])?;
+    let vec = call.choice("vec", 64)?;
+    let mut reach = Reach::new(groups, 1);
+    for (i, ((operand, heads, rows, width), at)) in extents.into_iter().zip([q_at, k_at, v_at, 0]).enumerate() {
+        let [b, h, row] = call.strides(names[i])?;
+        let unit = if operand == 1 || operand == 2 { call.typed_unit(operand) } else { 4 };
+        let strides = [(batches, b), (heads, h), (rows, row)];
+        if vec >> i & 1 == 1 {
+            let odd = strides.iter().any(|&(extent, stride)| extent > 1 && stride % 4 != 0);
+            law(!odd && at % 4 == 0 && width % 4 == 0, || format!("bit {i} of `vec` for rows that are not aligned"))?;
+        }
+        let walk = strides.iter().fold(Walk::new(unit, at), |w, &(extent, stride)| w.axis(extent, stride));
+        reach = reach.operand(operand, walk.axis(width, 1));
+    }
+    for (bit, width) in [(4, d), (5, dv)] {
+        law(vec >> bit & 1 == 0 || width % columns == 0, || format!("bit {bit} of `vec` for a width of {width}"))?;
+    }
+    call.flag("capped")?;
+    reach = masked(call, reach, [batches, hq, sq])?;
+    lengths(call, reach, batches)
+}
+
+fn masked(call: &Call<'_>, reach: Reach, [batches, hq, sq]: [u64; 3]) -> Result<Reach, Wrong> {
+    let kind = call.choice("mask_kind", 3)? as u32;
+    if kind == mask::NONE {
+        return Ok(reach);
+    }
+    let at = call.call.operands.get(3).and_then(|at| call.step.uses.get(usize::from(at.0)));
+    let boolean = at.is_some_and(|u| u.view.dtype == DType::Bool);
+    law(boolean == (kind == mask::BOOL), || format!("`mask_kind` is {kind}, its mask is not"))?;
+    let [keys] = call.counts(["mask_len"])?;
+    let [at, b, h, row, col] = call.strides(["mask_at", "mask_b", "mask_h", "mask_row", "mask_col"])?;
+    let walk = Walk::new(4, at).axis(batches, b).axis(hq, h).axis(sq, row).axis(keys, col);
+    Ok(reach.operand(3, walk))
+}
+
+fn lengths(call: &Call<'_>, reach: Reach, batches: u64) -> Result<Reach, Wrong> {
+    match call.choice("length", 3)? as u32 {
+        length::OPERAND => {
+            let [len_b] = call.strides(["len_b"])?;
+            Ok(reach.operand(4, Walk::words().axis(batches, len_b)))
+        }
+        _ => Ok(reach),
+    }
+}

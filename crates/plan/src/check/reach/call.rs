@@ -1,0 +1,150 @@
+//! The numbers of a call, by the names of its declaration.
+//!
+//! In: a call whose counts fit its declaration, its argument words at some bindings. Out: arguments, constants and
+//! definitions as numbers, and the laws that many families share: powers of two, multiples of four. A name that the
+//! declaration lacks is an error like any other, so that a kernel that changes without its rule is refused.
+
+use super::{LARGEST_INDEX, Wrong};
+use crate::kernel::{KernelCall, KernelDecl, TYPED_ID};
+use crate::step::Step;
+
+/// A call at some bindings.
+pub(super) struct Call<'a> {
+    /// Its declaration.
+    pub decl: &'static KernelDecl,
+    /// The call.
+    pub call: &'a KernelCall,
+    /// Its argument words.
+    pub words: &'a [u32],
+    /// The step it belongs to.
+    pub step: &'a Step,
+}
+
+impl Call<'_> {
+    /// Extents and counts.
+    pub fn counts<const N: usize>(&self, names: [&str; N]) -> Result<[u64; N], Wrong> {
+        let mut out = [0; N];
+        for (name, value) in names.iter().zip(&mut out) {
+            *value = u64::from(self.words(name)?.first().copied().unwrap_or(0));
+            if *value > LARGEST_INDEX {
+                return Err(format!("`{name}` is {value}, kernels count to {LARGEST_INDEX}"));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Offsets and strides. They are added modulo 2^32, so that a negative one is what its bits say as a signed number.
+    pub fn strides<const N: usize>(&self, names: [&str; N]) -> Result<[i64; N], Wrong> {
+        let mut out = [0; N];
+        for (name, value) in names.iter().zip(&mut out) {
+            *value = signed(self.words(name)?.first().copied().unwrap_or(0));
+        }
+        Ok(out)
+    }
+
+    /// An array of offsets or strides, at one place.
+    pub fn stride_at(&self, name: &str, index: usize) -> Result<i64, Wrong> {
+        let word = self.words(name)?.get(index).copied();
+        word.map(signed).ok_or_else(|| format!("`{name}` has no element {index}"))
+    }
+
+    /// An array of extents, at one place.
+    pub fn count_at(&self, name: &str, index: usize) -> Result<u64, Wrong> {
+        let word = self.words(name)?.get(index).copied();
+        word.map(u64::from).ok_or_else(|| format!("`{name}` has no element {index}"))
+    }
+
+    fn words(&self, name: &str) -> Result<&[u32], Wrong> {
+        let mut at = 0;
+        for arg in self.decl.args {
+            let len = arg.words() as usize;
+            if arg.name == name {
+                return self.words.get(at..at + len).ok_or_else(|| format!("`{name}` is missing"));
+            }
+            at += len;
+        }
+        Err(format!("the kernel has no argument `{name}`"))
+    }
+
+    /// A specialization constant.
+    pub fn spec(&self, name: &str) -> Result<u64, Wrong> {
+        let decl = self.decl.specs.iter().find(|s| s.name == name);
+        let decl = decl.ok_or_else(|| format!("the kernel has no constant `{name}`"))?;
+        let given = self.call.spec.iter().find(|(id, _)| *id == decl.id);
+        Ok(u64::from(given.map_or(decl.default, |(_, value)| *value)))
+    }
+
+    /// A specialization constant that is one of the numbers below `end`.
+    pub fn choice(&self, name: &str, end: u64) -> Result<u64, Wrong> {
+        let value = self.spec(name)?;
+        law(value < end, || format!("`{name}` is {value}, which means nothing"))?;
+        Ok(value)
+    }
+
+    /// A specialization constant that is 0 or 1.
+    pub fn flag(&self, name: &str) -> Result<bool, Wrong> {
+        Ok(self.choice(name, 2)? == 1)
+    }
+
+    /// A specialization constant that is a power of two up to `most`.
+    pub fn power_of_two(&self, name: &str, most: u64) -> Result<u64, Wrong> {
+        let value = self.spec(name)?;
+        law(value.is_power_of_two() && value <= most, || {
+            format!("`{name}` is {value}, not a power of two up to {most}")
+        })?;
+        Ok(value)
+    }
+
+    /// Bytes of an element of a typed operand.
+    pub fn typed_unit(&self, operand: usize) -> u64 {
+        let id = TYPED_ID + operand as u32;
+        let storage = self.call.spec.iter().find(|(i, _)| *i == id).map_or(0, |(_, v)| *v);
+        if storage == 0 { 4 } else { 2 }
+    }
+
+    /// A definition of the variant; none where it has none of that name.
+    pub fn define(&self, name: &str) -> Option<u64> {
+        let variant = self.decl.variant(&self.call.variant)?;
+        variant.defines.iter().find(|d| d.0 == name).and_then(|d| d.1.parse().ok())
+    }
+
+    /// A definition that every variant has.
+    pub fn defined(&self, name: &str) -> Result<u64, Wrong> {
+        self.define(name).ok_or_else(|| format!("the variant does not define {name}"))
+    }
+
+    /// Whether the use of an operand is of a type as wide as two words.
+    pub fn is_wide(&self, operand: usize) -> bool {
+        let at = self.call.operands.get(operand).and_then(|at| self.step.uses.get(usize::from(at.0)));
+        at.is_some_and(|u| u.view.storage.element_bytes(u.view.dtype) == 8)
+    }
+}
+
+fn signed(word: u32) -> i64 {
+    i64::from(word as i32)
+}
+
+/// A law of one family.
+pub(super) fn law(holds: bool, what: impl FnOnce() -> Wrong) -> Result<(), Wrong> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// All of these are multiples of four, as reads and writes of four words at once need.
+pub(super) fn by_four(what: &str, numbers: &[i64]) -> Result<(), Wrong> {
+    match numbers.iter().find(|n| **n % 4 != 0) {
+        None => Ok(()),
+        Some(n) => Err(format!("{what} takes four elements at once, and {n} is no multiple of four")),
+    }
+}
+
+/// A product of counts, saturating.
+pub(super) fn product(counts: &[u64]) -> u64 {
+    counts.iter().fold(1, |p, n| p.saturating_mul(*n))
+}
+
+/// Elements of an iteration, which kernels count in 32 bits.
+pub(super) fn iteration(counts: &[u64]) -> Result<u64, Wrong> {
+    let all = product(counts);
+    law(all <= LARGEST_INDEX, || format!("it iterates over {all}, kernels count to {LARGEST_INDEX}"))?;
+    Ok(all)
+}

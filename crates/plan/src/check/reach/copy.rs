@@ -1,0 +1,36 @@
+//! Transposes, fills and the reset of the status block.
+
+use super::call::{Call, iteration, law};
+use super::walk::Walk;
+use super::{Reach, Wrong};
+
+/// Edge of a tile of `transpose`.
+const TILE: u64 = 32;
+
+/// `transpose`.
+pub(super) fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [batch, rows, cols] = call.counts(["batch", "rows", "cols"])?;
+    let [offset, x_batch, x_row, y_batch, y_row] =
+        call.strides(["x_offset", "x_batch", "x_row", "y_batch", "y_row"])?;
+    let groups = iteration(&[batch, rows.div_ceil(TILE), cols.div_ceil(TILE)])?;
+    let x = Walk::new(4, offset).axis(batch, x_batch).axis(rows, x_row).axis(cols, 1);
+    let y = Walk::words().axis(batch, y_batch).axis(cols, y_row).axis(rows, 1);
+    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
+}
+
+/// `fill`: its numbers are values.
+pub(super) fn fill(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [n] = call.counts(["n"])?;
+    let unit = if call.choice("kind", 3)? == 1 { 8 } else { 4 };
+    Ok(Reach::new(n.div_ceil(256), 256).operand(0, Walk::dense(unit, n)))
+}
+
+/// `status_reset`: one use, the whole block, of which the view shows the flags alone.
+pub(super) fn status_reset(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [ops] = call.counts(["ops"])?;
+    let words = ops + 1;
+    let block = call.call.operands.first().and_then(|at| call.step.uses.get(usize::from(at.0)));
+    let bytes = block.map_or(0, |u| u.span.len.0);
+    law(4 * words <= bytes, || format!("it resets {words} words of a block of {bytes} bytes"))?;
+    Ok(Reach::new(words.div_ceil(256), 256))
+}

@@ -1,0 +1,134 @@
+//! Elementwise kernels: all operands are slots.
+
+use super::call::{Call, by_four, iteration, law};
+use super::walk::Walk;
+use super::{Place, Reach, Wrong, fill_touches};
+use crate::kernel::{HoleInput, SlotKind};
+use crate::kernels::elementwise::MAX_RANK;
+use crate::step::{Access, Storage, Use};
+use pumice_types::DType;
+
+/// `elementwise_flat`: slots are dense, or one element for all.
+pub(super) fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [n] = call.counts(["n"])?;
+    let per = call.power_of_two("per", 64)?;
+    let tail = call.flag("tail")?;
+    law(tail || n % 4 == 0, || format!("`tail` is 0 for {n} elements"))?;
+    let scalars = call.spec("scalars")?;
+    let mut reach = Reach::new(n.div_ceil(1024 * per), 256 * per);
+    for slot in touched(call) {
+        let (used, kind) = kind(call, slot)?;
+        if kind == SlotKind::Status {
+            continue;
+        }
+        law(kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
+        let scalar = scalars >> slot & 1 == 1;
+        law(!(scalar && used.access.writes()), || format!("slot {slot} is one element and written"))?;
+        let walk = Walk::new(unit(kind), 0);
+        reach.walks.push((Place::Slot(slot), if scalar { walk.axis(n, 0) } else { walk.axis(n, 1) }));
+    }
+    Ok(reach)
+}
+
+/// `elementwise_strided`.
+pub(super) fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
+    walks(call, false)
+}
+
+/// `elementwise_strided4`: the innermost axis counts groups of four.
+pub(super) fn strided4(call: &Call<'_>) -> Result<Reach, Wrong> {
+    walks(call, true)
+}
+
+fn walks(call: &Call<'_>, fours: bool) -> Result<Reach, Wrong> {
+    let [n] = call.counts(["n"])?;
+    let rank = call.spec("rank")? as usize;
+    law((1..=MAX_RANK).contains(&rank), || format!("`rank` is {rank}"))?;
+    let sizes = (0..rank).map(|d| call.count_at("size", d)).collect::<Result<Vec<u64>, _>>()?;
+    let all = iteration(&sizes)?;
+    law(n == all, || format!("`n` is {n}, the axes {sizes:?} have {all}"))?;
+    let scalars = if fours { call.spec("scalars")? } else { 0 };
+    let mut reach = Reach::new(n.div_ceil(256), 256);
+    for slot in touched(call) {
+        let (used, kind) = kind(call, slot)?;
+        if kind == SlotKind::Status {
+            continue;
+        }
+        let stored = used.access.writes();
+        law(!stored || matches!(kind, SlotKind::Word | SlotKind::Wide), || format!("slot {slot} is stored narrow"))?;
+        law(!fours || kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
+        let offset = call.stride_at("offset", slot)?;
+        let mut walk = Walk::new(unit(kind), offset);
+        for (d, &size) in sizes.iter().enumerate() {
+            let stride = call.stride_at("stride", 8 * slot + d)?;
+            let four = fours && d + 1 == rank;
+            if !four {
+                walk = walk.axis(size, stride);
+                if fours && scalars >> slot & 1 == 0 {
+                    by_four("a slot", &[stride, offset])?;
+                }
+                continue;
+            }
+            let scalar = scalars >> slot & 1 == 1;
+            law(stride == i64::from(!scalar), || format!("slot {slot} has stride {stride} along groups of four"))?;
+            law(!(scalar && stored), || format!("slot {slot} is one element and written"))?;
+            if !scalar {
+                by_four("a slot", &[offset])?;
+            }
+            walk = walk.axis(4 * size, stride);
+        }
+        reach.walks.push((Place::Slot(slot), walk));
+    }
+    Ok(reach)
+}
+
+/// Slots that the body touches.
+fn touched(call: &Call<'_>) -> impl Iterator<Item = usize> {
+    let fills = &call.call.holes;
+    (0..call.call.slots.len()).filter(move |slot| fills.iter().any(|f| fill_touches(f, *slot)))
+}
+
+/// The use of a slot, and its kind in the constants, which must be that of its view.
+fn kind<'a>(call: &'a Call<'_>, slot: usize) -> Result<(&'a Use, SlotKind), Wrong> {
+    let used = call.call.slots.get(slot).and_then(|at| call.step.uses.get(usize::from(at.0)));
+    let used = used.ok_or_else(|| format!("slot {slot} has no use"))?;
+    let kind = kind_of(used);
+    let (word, place) = if slot < 8 { ("kinds0", slot) } else { ("kinds1", slot - 8) };
+    let stated = call.spec(word)? >> (4 * place) & 15;
+    law(stated == kind as u64, || format!("slot {slot} is compiled for kind {stated}, its view has {}", kind as u32))?;
+    let wide = kind == SlotKind::Wide;
+    for fill in &call.call.holes {
+        let inputs = fill.inputs.iter().zip(fill.expr.inputs());
+        let loads = inputs.filter(|(i, _)| matches!(i, HoleInput::Slot(s) if usize::from(*s) == slot));
+        let stores = fill.stores.iter().filter(|(s, _)| usize::from(*s) == slot);
+        let stored = stores.filter_map(|(_, output)| fill.expr.output_type(usize::from(*output)));
+        let mut types = loads.map(|(_, ty)| *ty).chain(stored);
+        law(types.all(|ty| (ty.bits() == 64) == wide), || format!("slot {slot} holds what its body does not"))?;
+    }
+    Ok((used, kind))
+}
+
+fn kind_of(used: &Use) -> SlotKind {
+    if used.access == Access::StatusAtomic {
+        return SlotKind::Status;
+    }
+    match (used.view.storage, used.view.dtype) {
+        (_, DType::I64 | DType::U64) => SlotKind::Wide,
+        (Storage::Arena, _) | (_, DType::F32 | DType::I32 | DType::U32) => SlotKind::Word,
+        (_, DType::F16) => SlotKind::F16,
+        (_, DType::BF16) => SlotKind::BF16,
+        (_, DType::U8 | DType::Bool) => SlotKind::U8,
+        (_, DType::I8) => SlotKind::I8,
+        (_, DType::U16) => SlotKind::U16,
+        (_, DType::I16) => SlotKind::I16,
+    }
+}
+
+fn unit(kind: SlotKind) -> u64 {
+    match kind {
+        SlotKind::Word | SlotKind::Status => 4,
+        SlotKind::F16 | SlotKind::BF16 | SlotKind::U16 | SlotKind::I16 => 2,
+        SlotKind::U8 | SlotKind::I8 => 1,
+        SlotKind::Wide => 8,
+    }
+}

@@ -1,0 +1,53 @@
+//! Gather. Indices are data: kernels compare them with `axis`.
+
+use super::call::{Call, by_four, iteration, law};
+use super::slots::{self, Coords};
+use super::walk::Walk;
+use super::{Reach, Wrong};
+
+struct Rows {
+    outer: u64,
+    inner: u64,
+    count: u64,
+    table: u64,
+    result: u64,
+}
+
+fn read(call: &Call<'_>) -> Result<Rows, Wrong> {
+    let [outer, axis, inner, count] = call.counts(["outer", "axis", "inner", "count"])?;
+    let (table, result) = (iteration(&[outer, axis, inner])?, iteration(&[outer, count, inner])?);
+    let wide = call.flag("wide")?;
+    law(wide == call.is_wide(1), || format!("`wide` is {wide}, its indices are not"))?;
+    Ok(Rows { outer, inner, count, table, result })
+}
+
+fn indices(call: &Call<'_>, rows: &Rows) -> Walk {
+    Walk::dense(if call.is_wide(1) { 8 } else { 4 }, rows.count)
+}
+
+/// `gather`.
+pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let r = read(call)?;
+    if call.flag("vec")? {
+        by_four("`vec`", &[r.inner as i64])?;
+        slots::aligned(call, &["slot_offset", "slot_outer", "slot_row"])?;
+    }
+    let groups = iteration(&[r.outer, r.count, r.inner.div_ceil(4)])?.div_ceil(256);
+    let reach = Reach::new(groups, 256)
+        .operand(0, Walk::dense(call.typed_unit(0), r.table))
+        .operand(1, indices(call, &r))
+        .operand(2, Walk::dense(4, r.result));
+    let strided = [(r.outer, "slot_outer"), (r.count, "slot_row")];
+    let epilogue = Coords { hole: "epilogue", strided: &strided, columns: Some(r.inner) };
+    slots::add(call, reach, "slot_offset", &epilogue)
+}
+
+/// `gather_words`.
+pub(super) fn words(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let r = read(call)?;
+    let reach = Reach::new(r.result.div_ceil(256), 256);
+    Ok(reach
+        .operand(0, Walk::dense(4, r.table))
+        .operand(1, indices(call, &r))
+        .operand(2, Walk::dense(4, r.result)))
+}

@@ -1,0 +1,105 @@
+//! Matrix products. All kernels take the same arguments; tiles, modes and tails differ.
+
+use super::call::{Call, by_four, iteration, law, product};
+use super::walk::Walk;
+use super::{Place, Reach, Wrong, fill_touches};
+
+/// A product at some bindings.
+struct Product {
+    m: u64,
+    n: u64,
+    k: u64,
+    batch: [u64; 2],
+}
+
+/// `matmul_f32`.
+pub(super) fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let p = read(call)?;
+    let defined = |name| call.defined(name);
+    let (bm, bn, bk, slices) = (defined("BM")?, defined("BN")?, defined("BK")?, defined("SK")?);
+    match call.choice("k_tail", 3)? {
+        0 => law(p.k.is_multiple_of(bk * slices), || format!("`k_tail` is 0 for k = {}", p.k))?,
+        2 => law(p.k >= bk, || format!("`k_tail` is 2 for k = {}", p.k))?,
+        _ => {}
+    }
+    let whole = p.m.is_multiple_of(bm) && p.n.is_multiple_of(bn);
+    law(call.flag("edge")? || whole, || format!("`edge` is 0 for {} x {}", p.m, p.n))?;
+    reach(call, &p, bm, bn)
+}
+
+/// `matmul_f32_lanes`.
+pub(super) fn lanes(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let p = read(call)?;
+    reach(call, &p, call.defined("MR")?, 32 * call.defined("NQ")?)
+}
+
+/// `matmul_f32_dot`.
+pub(super) fn dot(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let p = read(call)?;
+    reach(call, &p, call.defined("MM")?, 4 * call.defined("NQ")?)
+}
+
+/// `matmul_f32_columns`.
+pub(super) fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let p = read(call)?;
+    reach(call, &p, call.defined("MM")?, 4 * call.power_of_two("quads", 128)?)
+}
+
+fn read(call: &Call<'_>) -> Result<Product, Wrong> {
+    let [m, n, k, batches, inner] = call.counts(["m", "n", "k", "batches", "inner"])?;
+    law(batches == 0 || inner > 0 && batches % inner == 0, || format!("{batches} batches in groups of {inner}"))?;
+    Ok(Product { m, n, k, batch: [batches.checked_div(inner).unwrap_or(0), inner] })
+}
+
+/// A matrix for every batch.
+fn walk(unit: u64, at: i64, p: &Product, batch: [i64; 2], rows: (u64, i64), cols: (u64, i64)) -> Walk {
+    let walk = Walk::new(unit, at).axis(p.batch[0], batch[0]).axis(p.batch[1], batch[1]);
+    walk.axis(rows.0, rows.1).axis(cols.0, cols.1)
+}
+
+fn reach(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Reach, Wrong> {
+    let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
+    let mut reach = Reach::new(groups, 1);
+    let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
+    mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
+    reach = reach.operand(0, walk(4, at, p, [b0, b1], (p.m, row), (p.k, col)));
+    let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
+    mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
+    reach = reach.operand(1, walk(call.typed_unit(1), at, p, [b0, b1], (p.k, row), (p.n, col)));
+    let [at, b0, b1, row] = call.strides(["y_at", "y_b0", "y_b1", "y_row"])?;
+    if call.flag("vec_y")? {
+        by_four("`vec_y`", &[p.n as i64, at, moved(p.batch[0], b0), moved(p.batch[1], b1), moved(p.m, row)])?;
+    }
+    reach = reach.operand(2, walk(4, at, p, [b0, b1], (p.m, row), (p.n, 1)));
+    for slot in 0..call.call.slots.len() {
+        if call.call.holes.iter().any(|h| fill_touches(h, slot)) {
+            let at = |array| call.stride_at(array, slot);
+            let batch = [at("slot_b0")?, at("slot_b1")?];
+            let matrix = walk(4, at("slot_at")?, p, batch, (p.m, at("slot_row")?), (p.n, at("slot_col")?));
+            reach.walks.push((Place::Slot(slot), matrix));
+        }
+    }
+    Ok(reach)
+}
+
+/// A stride that nothing moves along is no stride.
+fn moved(extent: u64, stride: i64) -> i64 {
+    if extent > 1 { stride } else { 0 }
+}
+
+/// Modes 1 and 3 read four elements at once, along k and along the free axis.
+fn mode(
+    call: &Call<'_>,
+    name: &str,
+    [at, b0, b1]: [i64; 3],
+    (along_k, k): (i64, u64),
+    (along_free, free): (i64, u64),
+) -> Result<(), Wrong> {
+    let (stride, other, extent) = match call.choice(name, 4)? {
+        1 => (along_k, along_free, k),
+        3 => (along_free, along_k, free),
+        _ => return Ok(()),
+    };
+    law(stride == 1, || format!("`{name}` reads four elements at once that are {stride} apart"))?;
+    by_four(&format!("`{name}`"), &[at, b0, b1, other, extent as i64])
+}

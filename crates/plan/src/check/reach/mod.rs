@@ -1,0 +1,304 @@
+//! Reach: which elements a kernel touches, by its arguments, and how many groups that takes.
+//!
+//! The rule of every kernel family stands in a file of its own here, written from the kernel's declaration and source
+//! and from nothing of the planner: given the numbers of a call it says, for each operand and slot, the first element,
+//! how many lie how far apart along each axis ([`Walk`]), how many groups are needed, and which constants are legal.
+//! The laws, the same for all:
+//! - the elements a kernel walks are exactly those of the use's view, in bytes: so a call whose offsets, strides or
+//!   extents were changed contradicts its views, and what `bounds` proves of views holds for kernels;
+//! - every index fits the 32 bits that kernels count in, with room ([`LARGEST_INDEX`]);
+//! - the grid is the smallest of its width that holds the groups needed: no element is left out, none comes twice;
+//! - what the meaning reads and writes, the kernel touches.
+//!
+//! Numbers are tried at bindings: where the run's ranges end, and at some values between. Extents and strides are
+//! polynomials of low degree almost everywhere; what agrees at all of these is taken to agree.
+//!
+//! Never here: the meaning of a call, values (eps, scale, literals in holes).
+
+mod attention;
+mod call;
+mod copy;
+mod elementwise;
+mod gather;
+mod kv;
+mod matmul;
+mod norm;
+mod reduce;
+mod rotary;
+mod slots;
+mod softmax;
+mod walk;
+
+pub(in crate::check) use walk::Seen;
+
+use self::call::Call;
+use self::walk::Walk;
+use super::Scene;
+use super::bounds::Corners;
+use super::error::{Fault, Findings};
+use crate::frame::Frame;
+use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess};
+use crate::region::RegionKind;
+use crate::step::{Access, Grid, Step, StepKind};
+use pumice_types::{Bindings, DType, ScalarId};
+use smallvec::SmallVec;
+
+/// The largest index of an element, and the most elements of an iteration, that kernels count to in 32 bits: sums of
+/// an index and a step stay below 2^31, and quotients by `divide.glsl` are exact.
+pub const LARGEST_INDEX: u64 = (1 << 31) - (1 << 10);
+
+/// What breaks a law of one family: a constant, an alignment, a count.
+type Wrong = String;
+
+/// The rule of a kernel.
+type Rule = fn(&Call<'_>) -> Result<Reach, Wrong>;
+
+/// Every kernel but the advance of the frame, which `step` looks at.
+const RULES: &[(&str, Rule)] = &[
+    ("elementwise_flat", elementwise::flat),
+    ("elementwise_strided", elementwise::strided),
+    ("elementwise_strided4", elementwise::strided4),
+    ("transpose", copy::transpose),
+    ("fill", copy::fill),
+    ("status_reset", copy::status_reset),
+    ("matmul_f32", matmul::tile),
+    ("matmul_f32_lanes", matmul::lanes),
+    ("matmul_f32_dot", matmul::dot),
+    ("matmul_f32_columns", matmul::columns),
+    ("reduce_rows", reduce::rows),
+    ("reduce_columns", reduce::columns),
+    ("reduce_strided", reduce::strided),
+    ("reduce_int", reduce::int),
+    ("arg_reduce", reduce::arg),
+    ("softmax_rows", softmax::rows),
+    ("softmax_columns", softmax::columns),
+    ("layer_norm", norm::layer),
+    ("rms_norm", norm::rms),
+    ("gather", gather::rows),
+    ("gather_words", gather::words),
+    ("kv_append", kv::append),
+    ("rotary", rotary::rotary),
+    ("attention", attention::tile),
+    ("attention_lanes", attention::lanes),
+    ("attention_split", attention::split),
+];
+
+/// One of the things a kernel touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// An operand, by its number in the declaration.
+    Operand(usize),
+    /// A slot.
+    Slot(usize),
+}
+
+/// What a call touches at some bindings.
+struct Reach {
+    /// Elements of operands and slots; what is not listed is not touched.
+    walks: SmallVec<[(Place, Walk); 8]>,
+    /// Workgroups that work; those behind them do nothing.
+    groups: u64,
+    /// What the kernel multiplies the number of a group by, in 32 bits.
+    stride: u64,
+}
+
+impl Reach {
+    fn new(groups: u64, stride: u64) -> Reach {
+        Reach { walks: SmallVec::new(), groups, stride }
+    }
+
+    fn operand(mut self, operand: usize, walk: Walk) -> Reach {
+        self.walks.push((Place::Operand(operand), walk));
+        self
+    }
+}
+
+/// Checks every dispatch of a program.
+pub(super) fn check(scene: &Scene<'_>, corners: &Corners, findings: &mut Findings) {
+    let none = Frame::default();
+    let frame = scene.run.map_or(&none, |r| &r.frame);
+    let samples: Vec<Sample<'_>> =
+        corners.all().chain(&corners.inside).filter_map(|b| Sample::new(scene, frame, b)).collect();
+    for (id, step) in scene.steps() {
+        let StepKind::Dispatch { call, grid } = &step.kind else { continue };
+        let Some((_, rule)) = RULES.iter().find(|(name, _)| *name == call.kernel.0) else { continue };
+        let Ok(decl) = call.check() else { continue };
+        let mut faults = Vec::new();
+        status_number(scene, step, call, decl, &mut faults);
+        let subject = Subject { step, call, decl, grid, rule: *rule };
+        let count = if subject.varies() { samples.len() } else { samples.len().min(1) };
+        for sample in &samples[..count] {
+            if faults.is_empty() {
+                faults.extend(subject.try_at(sample).err());
+            }
+        }
+        faults.into_iter().for_each(|f| findings.at(id, &step.origin, f));
+    }
+}
+
+/// Bindings with the words of the frame that they give.
+struct Sample<'b> {
+    bindings: &'b Bindings,
+    words: Vec<u32>,
+}
+
+impl<'b> Sample<'b> {
+    /// `None` where a word has no value: such a run is refused before it begins.
+    fn new(scene: &Scene<'_>, frame: &Frame, bindings: &'b Bindings) -> Option<Sample<'b>> {
+        let bits = |id: ScalarId| match scene.plan.scalars.get(id.0 as usize) {
+            Some(s) if s.dtype == DType::F32 => (s.default as f32).to_bits(),
+            Some(_) => bindings.get(pumice_types::Var::Scalar(id)).map_or(0, |v| v as u32),
+            None => 0,
+        };
+        let words = frame.evaluate(bindings, &bits).ok()?;
+        Some(Sample { bindings, words })
+    }
+}
+
+/// A dispatch under test.
+struct Subject<'p> {
+    step: &'p Step,
+    call: &'p KernelCall,
+    decl: &'static KernelDecl,
+    grid: &'p Grid,
+    rule: Rule,
+}
+
+impl Subject<'_> {
+    /// Whether anything depends on bindings.
+    fn varies(&self) -> bool {
+        let args = self.call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
+        args || matches!(self.grid, Grid::Frame { .. }) || self.step.uses.iter().any(|u| !u.view.is_static())
+    }
+
+    fn try_at(&self, sample: &Sample<'_>) -> Result<(), Fault> {
+        let word = |w: u32| sample.words.get(w as usize).copied();
+        let words = self.call.args.iter().map(|a| match *a {
+            ArgValue::U32(value) => Some(value),
+            ArgValue::Frame(w) => word(w),
+        });
+        let words: Option<SmallVec<[u32; 128]>> = words.collect();
+        let Some(words) = words else { return Ok(()) };
+        let call = Call { decl: self.decl, call: self.call, words: &words, step: self.step };
+        let reach = (self.rule)(&call).map_err(|what| Fault::Argument { what })?;
+        self.grid(&reach, word)?;
+        self.spoken(&reach)?;
+        reach.walks.iter().try_for_each(|(place, walk)| self.walk(*place, walk, sample))
+    }
+
+    /// The grid holds the groups that work: no fewer, and no line of groups more.
+    fn grid(&self, reach: &Reach, word: impl Fn(u32) -> Option<u32>) -> Result<(), Fault> {
+        let [x, y, z] = match self.grid {
+            Grid::Static(groups) => *groups,
+            Grid::Frame { word: first, .. } => [0, 1, 2].map(|i| first.0.checked_add(i).and_then(&word).unwrap_or(u32::MAX)),
+        }
+        .map(u128::from);
+        let (launched, needed) = (x * y * z, u128::from(reach.groups));
+        let spare = if z > 1 { x * y } else if y > 1 { x } else { 1 };
+        let counts = needed * u128::from(reach.stride) <= u128::from(u32::MAX - (1 << 26));
+        if launched >= needed && (launched - needed < spare || launched == needed) && counts {
+            return Ok(());
+        }
+        Err(Fault::Groups { needed: reach.groups, launched: [x, y, z].map(|n| n as u32) })
+    }
+
+    /// The walk is that of the use's view.
+    fn walk(&self, place: Place, walk: &Walk, sample: &Sample<'_>) -> Result<(), Fault> {
+        let (name, at) = match place {
+            Place::Operand(k) => (self.decl.operands[k].name.to_owned(), self.call.operands[k]),
+            Place::Slot(k) => (format!("slot {k}"), self.call.slots[k]),
+        };
+        let Some(used) = self.step.uses.get(usize::from(at.0)) else { return Ok(()) };
+        let wrong = |why: String| Err(Fault::Reach { operand: name.clone(), why });
+        if let Some(largest) = walk.largest_index().filter(|i| *i > LARGEST_INDEX) {
+            return wrong(format!("it reaches element {largest}, kernels count to {LARGEST_INDEX}"));
+        }
+        let Ok(seen) = Seen::of(&used.view, sample.bindings) else { return Ok(()) };
+        if used.access.writes() && walk.repeats() {
+            return wrong("it writes an element twice".to_owned());
+        }
+        match walk.differs(&seen) {
+            None => Ok(()),
+            Some(why) => wrong(why),
+        }
+    }
+
+    /// What the meaning reads and writes is touched by the kernel, or lies in the frame.
+    fn spoken(&self, reach: &Reach) -> Result<(), Fault> {
+        let touched = |i: u16| {
+            let used = &self.step.uses[usize::from(i)];
+            let same = |place: &Place| {
+                let at = match *place {
+                    Place::Operand(k) => self.call.operands[k],
+                    Place::Slot(k) => self.call.slots[k],
+                };
+                // A kernel that reads and writes an operand has one writing use, and a reading one beside it.
+                at.0 == i || self.reads_too(*place) && self.step.uses.get(usize::from(at.0)).is_some_and(|w| w.span == used.span)
+            };
+            used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
+        };
+        let meaning = &self.step.meaning;
+        let all = meaning.inputs.iter().chain(&meaning.outputs);
+        match all.copied().find(|&i| usize::from(i) < self.step.uses.len() && !touched(i)) {
+            None => Ok(()),
+            Some(i) => Err(Fault::Meaning(format!("it has use {i}, which the kernel does not touch"))),
+        }
+    }
+
+    fn reads_too(&self, place: Place) -> bool {
+        match place {
+            Place::Operand(k) => self.decl.operands[k].access == OperandAccess::ReadWrite,
+            Place::Slot(_) => false,
+        }
+    }
+}
+
+/// An op reports under its own number, into a block that has a word for it.
+fn status_number(
+    scene: &Scene<'_>,
+    step: &Step,
+    call: &KernelCall,
+    decl: &KernelDecl,
+    faults: &mut Vec<Fault>,
+) {
+    let atomic = |u: &crate::step::Use| u.access == Access::StatusAtomic;
+    if !step.uses.iter().any(atomic) {
+        return;
+    }
+    let block = 4 * (1 + scene.plan.status_ops.len() as u64);
+    if step.uses.iter().any(|u| atomic(u) && (u.span.offset.0 != 0 || u.span.len.0 < block)) {
+        faults.push(Fault::Meaning(format!("its use of the status block is not all of its {block} bytes")));
+    }
+    let mut at = 0;
+    for arg in decl.args {
+        if matches!(arg.name, "op" | "status_op") && arg.len.is_none() {
+            let stated = call.args.get(at).copied();
+            let number = step.meaning.status.map(ArgValue::U32);
+            let unused = number.is_none() && stated.is_some_and(|s| matches!(s, ArgValue::U32(n) if (n as usize) < scene.plan.status_ops.len().max(1)));
+            if stated != number && !unused {
+                faults.push(Fault::Argument { what: format!("it reports as {stated:?}, its op is {number:?}") });
+            }
+        }
+        at += arg.words() as usize;
+    }
+}
+
+/// Whether a hole's fill loads a slot, or stores to it.
+fn fill_touches(fill: &crate::kernel::HoleFill, slot: usize) -> bool {
+    let loads = fill.inputs.iter().any(|i| matches!(i, HoleInput::Slot(s) if usize::from(*s) == slot));
+    loads || fill.stores.iter().any(|(s, _)| usize::from(*s) == slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_has_a_rule() {
+        let advance = crate::kernels::frame::FrameAdvance::DECL.name;
+        for decl in crate::kernels::all().filter(|d| d.name != advance) {
+            assert!(RULES.iter().any(|(name, _)| *name == decl.name), "{} has no rule of its reach", decl.name);
+        }
+        assert_eq!(RULES.len() + 1, crate::kernels::all().count());
+    }
+}

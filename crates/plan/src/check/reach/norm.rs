@@ -1,0 +1,32 @@
+//! Layer norm and RMS norm.
+
+use super::call::{Call, product};
+use super::slots::{self, Coords};
+use super::softmax::row_kernel;
+use super::walk::Walk;
+use super::{Reach, Wrong};
+
+/// `layer_norm`.
+pub(super) fn layer(call: &Call<'_>) -> Result<Reach, Wrong> {
+    norm(call)
+}
+
+/// `rms_norm`.
+pub(super) fn rms(call: &Call<'_>) -> Result<Reach, Wrong> {
+    call.flag("one_plus")?;
+    norm(call)
+}
+
+fn norm(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let (mut reach, rows, n) = row_kernel(call)?;
+    for (operand, flag) in [(1, "gamma"), (2, "beta")] {
+        if call.flag(flag)? {
+            reach = reach.operand(operand, Walk::new(call.typed_unit(operand), 0).axis(rows, 0).axis(n, 1));
+        }
+    }
+    reach = reach.operand(3, Walk::dense(4, product(&[rows, n])));
+    let strided = [(rows, "slot_row")];
+    let load = Coords { hole: "load", strided: &strided, columns: Some(n) };
+    let epilogue = Coords { hole: "epilogue", ..load };
+    slots::add(call, slots::add(call, reach, "slot_offset", &load)?, "slot_offset", &epilogue)
+}

@@ -1,0 +1,49 @@
+//! Softmax, along rows or along an axis before the innermost.
+
+use super::call::{Call, by_four, iteration, law, product};
+use super::slots::{self, Coords};
+use super::walk::Walk;
+use super::{Reach, Wrong};
+
+/// `softmax_rows`.
+pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
+    call.flag("log")?;
+    let (reach, rows, n) = row_kernel(call)?;
+    let strided = [(rows, "slot_row")];
+    let load = Coords { hole: "load", strided: &strided, columns: Some(n) };
+    let epilogue = Coords { hole: "epilogue", ..load };
+    let reach = reach.operand(1, Walk::dense(4, product(&[rows, n])));
+    slots::add(call, slots::add(call, reach, "slot_offset", &load)?, "slot_offset", &epilogue)
+}
+
+/// What kernels over rows share (`rows.glsl`): the operand, lanes, what a thread keeps in registers.
+pub(super) fn row_kernel(call: &Call<'_>) -> Result<(Reach, u64, u64), Wrong> {
+    let [rows, n] = call.counts(["rows", "n"])?;
+    let [x_row] = call.strides(["x_row"])?;
+    let lanes = call.power_of_two("lanes", 256)?;
+    if let Some(kept) = call.define("KEEP_ROW") {
+        let room = 4 * lanes * kept;
+        law(n <= room, || format!("rows of {n} elements, {lanes} lanes keep {room}"))?;
+    }
+    if call.flag("vec")? {
+        by_four("`vec`", &[n as i64, x_row])?;
+        slots::aligned(call, &["slot_offset", "slot_row"])?;
+    }
+    iteration(&[rows, n])?;
+    let groups = iteration(&[rows, lanes])?.div_ceil(256);
+    Ok((Reach::new(groups, 256).operand(0, Walk::words().axis(rows, x_row).axis(n, 1)), rows, n))
+}
+
+/// `softmax_columns`.
+pub(super) fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [outer, n, inner] = call.counts(["outer", "n", "inner"])?;
+    call.flag("log")?;
+    let all = iteration(&[outer, n, inner])?;
+    let reach = Reach::new(iteration(&[outer, inner])?.div_ceil(256), 256)
+        .operand(0, Walk::dense(4, all))
+        .operand(1, Walk::dense(4, all));
+    let strided = [(outer, "slot_outer"), (n, "slot_row"), (inner, "slot_col")];
+    let load = Coords { hole: "load", strided: &strided, columns: None };
+    let epilogue = Coords { hole: "epilogue", ..load };
+    slots::add(call, slots::add(call, reach, "slot_offset", &load)?, "slot_offset", &epilogue)
+}

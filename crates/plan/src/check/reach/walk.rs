@@ -1,0 +1,147 @@
+//! Elements as a kernel walks them and as a view shows them, in a form in which the same bytes are the same.
+//!
+//! In: a first element and axes of extent and stride. Out: the bytes they are, as axes sorted by stride and merged where
+//! one goes on where the other ends. Axes of one element, and axes that repeat elements, say nothing about bytes.
+
+use crate::step::{Storage, View};
+use pumice_types::{Bindings, EvalError};
+use smallvec::SmallVec;
+
+/// Extent and stride.
+type Axes = SmallVec<[(u64, i64); 12]>;
+
+/// Elements of `unit` bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    unit: u64,
+    first: i64,
+    axes: Axes,
+}
+
+impl Walk {
+    /// Elements of so many bytes, the first of them at this index.
+    pub fn new(unit: u64, first: i64) -> Walk {
+        Walk { unit, first, axes: Axes::new() }
+    }
+
+    /// Words of 32 bits, from index 0 on.
+    pub fn words() -> Walk {
+        Walk::new(4, 0)
+    }
+
+    /// So many of what there is, so many elements apart.
+    pub fn axis(mut self, extent: u64, stride: i64) -> Walk {
+        self.axes.push((extent, stride));
+        self
+    }
+
+    /// Words from index 0 on, one after the other.
+    pub fn dense(unit: u64, count: u64) -> Walk {
+        Walk::new(unit, 0).axis(count, 1)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.axes.iter().any(|a| a.0 == 0)
+    }
+
+    /// The largest index of an element; `None` where there is none. Negative indices count as far as any.
+    pub fn largest_index(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        let (mut low, mut high) = (self.first, self.first);
+        for &(extent, stride) in &self.axes {
+            let reach = stride.saturating_mul(i64::try_from(extent - 1).unwrap_or(i64::MAX));
+            low = low.saturating_add(reach.min(0));
+            high = high.saturating_add(reach.max(0));
+        }
+        Some(if low < 0 { u64::MAX } else { high as u64 })
+    }
+
+    /// Whether some element comes more than once by an axis of stride 0.
+    pub fn repeats(&self) -> bool {
+        !self.is_empty() && self.axes.iter().any(|&(extent, stride)| extent > 1 && stride == 0)
+    }
+
+    /// How its bytes differ from those of a view; a walk of nothing differs from none.
+    pub fn differs(&self, seen: &Seen) -> Option<String> {
+        if self.is_empty() {
+            return (!seen.is_empty() && !self.may_be_empty()).then(|| "the kernel touches nothing of it".to_owned());
+        }
+        let (first, axes) = canonical(self.unit, self.first, &self.axes);
+        if seen.is_empty() {
+            return Some(format!("the kernel touches {}, its view has nothing", shown(first, &axes)));
+        }
+        let (other, view) = canonical(seen.unit, seen.first, &seen.axes);
+        (first != other || axes != view)
+            .then(|| format!("the kernel touches {}, its view is {}", shown(first, &axes), shown(other, &view)))
+    }
+
+    /// Where the iteration is empty by an axis that repeats this operand, it is not touched, and that is right.
+    fn may_be_empty(&self) -> bool {
+        self.axes.iter().any(|&(extent, stride)| extent == 0 && stride == 0)
+    }
+}
+
+/// A view at some bindings.
+#[derive(Clone, Debug)]
+pub(in crate::check) struct Seen {
+    unit: u64,
+    first: i64,
+    axes: Axes,
+}
+
+impl Seen {
+    /// Of a view.
+    pub fn of(view: &View, bindings: &Bindings) -> Result<Seen, EvalError> {
+        let mut axes = Axes::new();
+        for (extent, stride) in view.shape.iter().zip(&view.strides) {
+            axes.push((extent.eval_extent(bindings)?, stride.eval(bindings)?));
+        }
+        let storage: Storage = view.storage;
+        Ok(Seen { unit: storage.element_bytes(view.dtype), first: view.offset.eval(bindings)?, axes })
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.axes.iter().any(|a| a.0 == 0)
+    }
+
+    /// The bytes between its first and its last element.
+    pub fn covered(&self) -> (i128, i128) {
+        if self.is_empty() {
+            return (0, 0);
+        }
+        let (mut low, mut high) = (i128::from(self.first), i128::from(self.first));
+        for &(extent, stride) in &self.axes {
+            let reach = i128::from(stride).saturating_mul(i128::from(extent) - 1);
+            low = low.saturating_add(reach.min(0));
+            high = high.saturating_add(reach.max(0));
+        }
+        let width = i128::from(self.unit);
+        (low.saturating_mul(width), high.saturating_add(1).saturating_mul(width))
+    }
+}
+
+/// The first byte and the axes, in bytes.
+fn canonical(unit: u64, first: i64, axes: &Axes) -> (i128, SmallVec<[(u64, i128); 12]>) {
+    let scale = i128::from(unit);
+    let mut sorted: SmallVec<[(u64, i128); 12]> = SmallVec::new();
+    sorted.push((unit, 1));
+    let real = axes.iter().filter(|&&(extent, stride)| extent != 1 && stride != 0);
+    sorted.extend(real.map(|&(extent, stride)| (extent, i128::from(stride) * scale)));
+    sorted.sort_unstable_by_key(|&(extent, stride)| (stride.unsigned_abs(), extent, stride));
+    let mut merged: SmallVec<[(u64, i128); 12]> = SmallVec::new();
+    for (extent, stride) in sorted {
+        match merged.last_mut() {
+            Some((n, by)) if i128::from(*n) * *by == stride => *n = n.saturating_mul(extent),
+            _ => merged.push((extent, stride)),
+        }
+    }
+    (i128::from(first) * scale, merged)
+}
+
+fn shown(first: i128, axes: &[(u64, i128)]) -> String {
+    let axes: Vec<String> = axes.iter().map(|(n, by)| format!("{n} by {by}")).collect();
+    format!("bytes {first}: {}", axes.join(", "))
+}
