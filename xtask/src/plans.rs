@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use pumice::{CheckedPlan, Graph, OptOptions, Options, Placement, Plan};
+use pumice::{Graph, OptOptions, Options, Placement, Plan};
 use pumice_models::decoder::{DecoderConfig, decoder_graph};
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::{Cuts, EncoderFolder, EncoderOptions, ModelError, SentenceOverrides, specialize};
@@ -18,10 +19,23 @@ pub fn make(args: &ModelArgs) -> Outcome<Plan> {
     load_or_make(&args.model, &args.options)
 }
 
+/// How long a plan took to make, and its check of that.
+pub struct Took {
+    /// From graph to checked plan.
+    pub whole: Duration,
+    /// The checker.
+    pub check: Duration,
+}
+
 /// A saved plan (`*.json`), or the plan of a model for the chosen target.
 pub fn load_or_make(model: &str, options: &PlanOptions) -> Outcome<Plan> {
+    timed(model, options).map(|(plan, _)| plan)
+}
+
+/// As [`load_or_make`], with how long it took; nothing where the plan was read.
+pub fn timed(model: &str, options: &PlanOptions) -> Outcome<(Plan, Option<Took>)> {
     if model.ends_with(".json") {
-        return read_json(Path::new(model));
+        return Ok((read_json(Path::new(model))?, None));
     }
     let target = target(&options.target)?;
     let (graph, specializations) = graph(model)?;
@@ -29,8 +43,10 @@ pub fn load_or_make(model: &str, options: &PlanOptions) -> Outcome<Plan> {
         .placement(if options.bump { Placement::Bump } else { Placement::Packed })
         .opt(if options.unfused { OptOptions::none() } else { OptOptions::default() })
         .specializations(specializations);
-    let plan = pumice::plan(&graph, &target, &options);
-    plan.map(CheckedPlan::into_plan).map_err(|e| Failure::said(format!("{model}: {e}")))
+    let begin = Instant::now();
+    let plan = pumice::plan(&graph, &target, &options).map_err(|e| Failure::said(format!("{model}: {e}")))?;
+    let took = Took { whole: begin.elapsed(), check: plan.check_time() };
+    Ok((plan.into_plan(), Some(took)))
 }
 
 /// A graph with the ranges of its symbols that get plans of their own.

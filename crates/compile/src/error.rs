@@ -34,6 +34,20 @@ pub enum CompileError {
         /// The target.
         target: String,
     },
+    /// An operand with more elements than kernels count in 32 bits.
+    #[error(
+        "{node}: `{operand}` reaches element {index}, kernels count to {most}; split the operand, or bound its symbols lower"
+    )]
+    Index {
+        /// Names of the nodes that the step computes.
+        node: String,
+        /// The value it reads or writes.
+        operand: String,
+        /// Index of its last element at the upper bounds of the symbols.
+        index: u64,
+        /// Largest index of an element in a kernel.
+        most: u64,
+    },
     /// A kernel would loop longer than the target's driver lets it, and there is no other for the shape.
     #[error(
         "{node}: the loops of kernel {kernel} turn up to {turns} times in one invocation; {target} ends them without a word after {limit}; shorten the axis, reduce it in parts, or use another device"

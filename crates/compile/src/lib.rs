@@ -11,6 +11,7 @@ mod ends;
 pub mod error;
 mod frame;
 pub mod hazard;
+mod index;
 mod layout;
 mod load;
 mod lower;
@@ -74,6 +75,7 @@ pub fn compile(
         let mut low = lower_range(graph, target, Constants { slots, hidden }, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
+        index::check(&low.draft, graph.symbols())?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target)?;
         let derived = loads.add(&low.draft, steps, &mut layout);

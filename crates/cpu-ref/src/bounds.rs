@@ -88,7 +88,7 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
         .collect();
     let inputs: Vec<Option<&Array>> = moved.iter().map(Option::as_ref).collect();
     let results = ops::eval(&node.op, &EvalCx::new(&inputs, &types, bindings));
-    let position = node.outputs.iter().position(|&o| o == v).unwrap_or(0);
-    let magnitude = results.get(position).map_or_else(Vec::new, |a| a.as_floats().to_vec());
+    let result = node.outputs.iter().zip(&results).find(|(o, _)| **o == v);
+    let magnitude = result.map_or_else(Vec::new, |(_, a)| a.as_floats().to_vec());
     Ok(Bound { tolerance, magnitude })
 }

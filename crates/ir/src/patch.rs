@@ -349,7 +349,9 @@ impl<'g> Draft<'g> {
                     let inferred =
                         infer_node(&draft.op, &draft.name, &inputs, &graph.symbols, &ty, &constant);
                     let (types, constraints) = inferred.map_err(|source| PatchError::Infer {
-                        label: patches[draft.patch.unwrap_or(0)].label.clone(),
+                        label: draft
+                            .patch
+                            .map_or_else(|| "no patch".to_owned(), |p| patches[p].label.clone()),
                         node: draft.name.clone(),
                         source,
                     })?;

@@ -3,6 +3,7 @@
 //! In: a plan. Out: the largest of each limit that any of its steps or regions uses, and the features its kernels were
 //! built for. Never here: whether the plan is right, or how much memory there is.
 
+use crate::check::most_turns;
 use crate::kernel::{Feature, KernelCall};
 use crate::kernels;
 use crate::plan::Plan;
@@ -35,6 +36,8 @@ pub enum Limit {
     PushConstants,
     /// Bytes of one allocation.
     Allocation,
+    /// Turns of the loops of one invocation.
+    LoopTurns,
 }
 
 /// A limit or feature of a device that falls short of what a plan uses.
@@ -76,6 +79,7 @@ impl Needs {
                 StepKind::Host | StepKind::Copy | StepKind::Fill(_) => {}
             }
         }
+        needs.limit(Limit::LoopTurns, most_turns(plan));
         needs
     }
 
@@ -135,6 +139,7 @@ impl Limit {
             Limit::SharedMemory => limits.max_shared_memory.0,
             Limit::PushConstants => limits.max_push_constants.into(),
             Limit::Allocation => limits.max_allocation.0,
+            Limit::LoopTurns => limits.loop_turns.unwrap_or(u64::MAX),
         }
     }
 }
@@ -160,6 +165,7 @@ impl fmt::Display for Limit {
             Limit::SharedMemory => "bytes of shared memory",
             Limit::PushConstants => "bytes of push constants",
             Limit::Allocation => "bytes in one allocation",
+            Limit::LoopTurns => "turns of the loops of one invocation",
         })
     }
 }

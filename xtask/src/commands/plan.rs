@@ -25,10 +25,17 @@ mod run {
 
     /// Prints the plan.
     pub fn run(args: &Args, _checkout: &Checkout) -> Outcome {
-        let plan = plans::make(&args.model)?;
+        let (plan, took) = plans::timed(&args.model.model, &args.model.options)?;
         if args.model.json {
             return output::json(&plan);
         }
-        output::say(&if args.summary { pumice_plan::print::summary(&plan) } else { plan.to_string() })
+        output::say(&if args.summary { pumice_plan::print::summary(&plan) } else { plan.to_string() })?;
+        took.map_or(Ok(()), |t| {
+            let (whole, check) = (t.whole.as_secs_f64() * 1e3, t.check.as_secs_f64() * 1e3);
+            let share = 100.0 * check / whole;
+            output::say(&format!(
+                "made in {whole:.1} ms, {check:.1} ms of it by the checker ({share:.0} %)\n"
+            ))
+        })
     }
 }

@@ -5,6 +5,7 @@ mod dependencies;
 mod environment;
 mod hashing;
 mod header;
+mod ids;
 mod links;
 mod modules;
 mod panics;
@@ -71,12 +72,13 @@ impl Findings {
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
 /// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
-const RULES: [(&str, Rule); 14] = [
+const RULES: [(&str, Rule); 15] = [
     ("coverage", coverage::check),
     ("dependencies", dependencies::check),
     ("environment", environment::check),
     ("hashing", hashing::check),
     ("header", header::check),
+    ("ids", ids::check),
     ("links", links::check),
     ("modules", modules::check),
     ("panics", panics::check),

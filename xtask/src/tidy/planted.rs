@@ -39,12 +39,12 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
             format!(
                 "//! Bad.\nuse std::collections::HashMap;\nfn e() {{ std::env::var(\"X\").unwrap(); }}\nstatic N: u8 = 0;\n\
                  fn p() -> &'static str {{ panic!(\"x\") }}\n{unsafe_word} fn u() {{}}\n// {mark}\n// {machine}\n\
-                 struct LegacyManager;\nfn long() {{\n{}}}\n",
+                 #[derive(Clone, Default)] struct LegacyManagerId;\nfn long() {{\n{}}}\n",
                 "    p();\n".repeat(101)
             ),
             vec![
                 "hashing 2", "environment 3", "panics 3", "environment 4", "panics 5", "unsafe 6", "unfinished 7",
-                "paths 8", "words 9", "sizes 10",
+                "paths 8", "ids 9", "words 9", "sizes 10",
             ],
         ),
         (

@@ -17,7 +17,9 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         stored.push((format!("param {}", p.name), p.span));
     }
     for (i, c) in plan.constants.iter().enumerate() {
-        let bytes = Some(c.data.bytes().len() as u64);
+        // A tensor from a file may have other bytes than its shape says.
+        let held = c.data.bytes().len() as u64;
+        let bytes = byte_count(c.data.dtype(), c.data.shape()).ok().filter(|b| *b == held);
         slot(plan, format!("constant {i}"), c.span, RegionKind::Weights, bytes, findings);
         stored.push((format!("constant {i}"), c.span));
     }

@@ -32,8 +32,11 @@ mod reach;
 mod step;
 mod structure;
 mod turns;
+pub mod words;
 
 pub use error::{CheckError, Fault, ProgramRef};
+pub use reach::LARGEST_INDEX;
+pub(crate) use turns::most_turns;
 
 use crate::plan::{Plan, Program, Run};
 use crate::region::Span;

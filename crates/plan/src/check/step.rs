@@ -7,7 +7,7 @@ use super::interface::misplaced;
 use crate::frame::FrameSlot;
 use crate::kernel::layout::MAX_PUSH_CONSTANTS;
 use crate::kernel::{
-    ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, TYPED_ID,
+    ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, TYPED_ID, VARIES_ID,
 };
 use crate::needs::offers;
 use crate::region::{RegionKind, Span};
@@ -90,6 +90,14 @@ fn kernel(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fa
         Err(e) => return faults.push(e.into()),
     };
     let target = &scene.plan.target;
+    if !call.spec.is_sorted_by(|a, b| a.0 < b.0) {
+        faults.push(Fault::Argument { what: "its specialization constants are not in order".to_owned() });
+    }
+    let varies = call.spec.iter().find(|(id, _)| *id == VARIES_ID).is_none_or(|(_, v)| *v == 1);
+    let constant = |a: &ArgValue| matches!(a, ArgValue::U32(_));
+    if !varies && (!call.args.iter().all(constant) || call.spec.contains(&(VARIES_ID, 1))) {
+        faults.push(Fault::Argument { what: "it is compiled for arguments that do not vary".to_owned() });
+    }
     let bytes = decl.layout().push_bytes();
     let limit = target.limits.max_push_constants.min(MAX_PUSH_CONSTANTS);
     if bytes > limit {

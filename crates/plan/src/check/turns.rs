@@ -4,7 +4,7 @@
 use super::Scene;
 use super::error::{Fault, Findings};
 use crate::frame::FrameSlot;
-use crate::plan::Run;
+use crate::plan::{Plan, Run};
 use crate::step::StepKind;
 use pumice_types::SymbolTable;
 
@@ -23,6 +23,24 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
             findings.at(id, &step.origin, Fault::LoopTurns { kernel, turns, limit });
         }
     }
+}
+
+/// Most turns that any kernel of a plan makes.
+pub(crate) fn most_turns(plan: &Plan) -> u64 {
+    let runs = plan.runs.iter().map(|run| Scene { plan, program: &run.program, run: Some(run) });
+    let scenes = runs.chain([Scene { plan, program: &plan.load, run: None }]);
+    scenes.map(|scene| most_of(&scene)).max().unwrap_or(0)
+}
+
+fn most_of(scene: &Scene<'_>) -> u64 {
+    let symbols = scene.run.map_or_else(SymbolTable::default, |run| ranges(&scene.plan.symbols, run));
+    let upper = |word: u32| upper(scene, &symbols, word);
+    let calls = scene.program.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Dispatch { call, .. } | StepKind::Advance { call } => Some(call),
+        _ => None,
+    });
+    let turns = calls.filter_map(|call| call.check().ok().map(|decl| decl.turns(call, &upper)));
+    turns.max().unwrap_or(0)
 }
 
 /// The symbols within the ranges of a run.

@@ -4,7 +4,7 @@ use crate::sketch::*;
 use pumice_plan::*;
 use pumice_types::{DType, DimExpr, ScalarId, Symbol};
 
-/// y = gather(w, index) + d and s' = s + d, where d = host(c) + c, c = a + b, a = x + derived(w), b = x + x; for
+/// y = gather(w, index) + d and s' = s + d, where d = host(c)[0] + c[0], c = a + b, a = x + derived(w), b = x + x; for
 /// x of 4 n elements, n in 1..=4. A position advances. Bytes of a and b are used again.
 pub fn everything() -> Plan {
     let mut k = Sketch::new();
@@ -102,7 +102,9 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let y = Sketch::value(p, "y", O::Step, y, f32, &whole);
     let dynamic = Some((count, grid, &fr));
     reset(p, &st);
-    sum(p, &[&x, &wd], &a, dynamic);
+    let part =
+        |at: &At, shape: &[DimExpr]| At { view: View::dense(f32, Storage::Natural, shape), ..at.clone() };
+    sum(p, &[&x, &part(&wd, shape)], &a, dynamic);
     sum(p, &[&x, &x], &b, dynamic);
     level(p);
     sum(p, &[&a, &b], &c, dynamic);
@@ -111,7 +113,8 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     level(p);
     host(p, &sent, &back);
     level(p);
-    sum(p, &[&back, &c], &d, dynamic);
+    let first = [n(1)];
+    sum(p, &[&part(&back, &first), &part(&c, &first)], &d, None);
     gather(p, &w, &index, &e, &st);
     level(p);
     sum(p, &[&e, &d], &y, None);

@@ -169,7 +169,7 @@ pub fn step(kind: StepKind, uses: Vec<Use>, reads: u16, writes: u16, origin: &st
     Step { kind, uses, origin: origin.into(), meaning, cost: Cost::default() }
 }
 
-/// out = sum of ins, element by element; `words` are frame and grid word, if there is a frame.
+/// out = sum of ins, element by element, one element for all where there is but one; `words` are frame and grid word, if there is a frame.
 pub fn sum(program: &mut Program, ins: &[&At], out: &At, words: Option<(u32, u32, &At)>) {
     let types = vec![RegType::F32; ins.len()];
     let b = ScalarBuilder::new(&types);
@@ -186,6 +186,8 @@ pub fn sum(program: &mut Program, ins: &[&At], out: &At, words: Option<(u32, u32
     let mut call = call(&ElementwiseFlat::DECL, &[("n", count)]);
     call.slots = (0..=ins.len() as u16).map(UseIndex).collect();
     call.holes = vec![fill];
+    let single = ins.iter().enumerate().filter(|(_, a)| a.view.shape.iter().all(|d| d.is(1)));
+    call.spec = vec![(2, single.fold(0, |bits, (i, _)| bits | 1 << i))];
     let mut uses: Vec<Use> = ins.iter().map(|a| used(a, Access::ShaderRead)).collect();
     uses.push(used(out, Access::ShaderWrite));
     let mut grid = Grid::Static([1, 1, 1]);
@@ -206,7 +208,10 @@ pub fn host(program: &mut Program, from: &At, to: &At) {
 
 /// out = rows of table; reports to the status block.
 pub fn gather(program: &mut Program, table: &At, index: &At, out: &At, status: &At) {
-    let call = call(&GatherWords::DECL, &[("axis", 16u32.into()), ("count", 16u32.into())]);
+    let call = call(
+        &GatherWords::DECL,
+        &[("outer", 1u32.into()), ("axis", 16u32.into()), ("inner", 1u32.into()), ("count", 16u32.into())],
+    );
     let mut uses = vec![used(table, Access::ShaderRead), used(index, Access::ShaderRead)];
     uses.push(used(out, Access::ShaderWrite));
     uses.push(used(status, Access::StatusAtomic));

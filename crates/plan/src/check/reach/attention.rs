@@ -25,12 +25,7 @@ pub(super) fn split(call: &Call<'_>) -> Result<Reach, Wrong> {
     attend(call, rows, width, Some((width, width)))
 }
 
-fn attend(
-    call: &Call<'_>,
-    rows: u64,
-    columns: u64,
-    widest: Option<(u64, u64)>,
-) -> Result<Reach, Wrong> {
+fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) -> Result<Reach, Wrong> {
     let [batches, hq, group, sq, sk, d, dv] =
         call.counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
     law(hq == 0 || group > 0 && hq % group == 0, || format!("{hq} query heads, {group} a key head"))?;
@@ -40,23 +35,29 @@ fn attend(
     let groups = iteration(&[sq.div_ceil(rows), dv.div_ceil(columns), hq, batches])?;
     let heads = hq.checked_div(group).unwrap_or(0);
     let extents = [(0, hq, sq, d), (1, heads, sk, d), (2, heads, sk, dv), (5, hq, sq, dv)];
-    let names = [["q_b", "q_h", "q_row"], ["k_b", "k_h", "k_row"], ["v_b", "v_h", "v_row"], ["y_b", "y_h", "y_row"]];
+    let names =
+        [["q_b", "q_h", "q_row"], ["k_b", "k_h", "k_row"], ["v_b", "v_h", "v_row"], ["y_b", "y_h", "y_row"]];
     let [q_at, k_at, v_at] = call.strides(["q_at", "k_at", "v_at"])?;
     let vec = call.choice("vec", 64)?;
     let mut reach = Reach::new(groups, 1);
-    for (i, ((operand, heads, rows, width), at)) in extents.into_iter().zip([q_at, k_at, v_at, 0]).enumerate() {
+    for (i, ((operand, heads, rows, width), at)) in extents.into_iter().zip([q_at, k_at, v_at, 0]).enumerate()
+    {
         let [b, h, row] = call.strides(names[i])?;
         let unit = if operand == 1 || operand == 2 { call.typed_unit(operand) } else { 4 };
         let strides = [(batches, b), (heads, h), (rows, row)];
         if vec >> i & 1 == 1 {
             let odd = strides.iter().any(|&(extent, stride)| extent > 1 && stride % 4 != 0);
-            law(!odd && at % 4 == 0 && width % 4 == 0, || format!("bit {i} of `vec` for rows that are not aligned"))?;
+            law(!odd && at % 4 == 0 && width % 4 == 0, || {
+                format!("bit {i} of `vec` for rows that are not aligned")
+            })?;
         }
         let walk = strides.iter().fold(Walk::new(unit, at), |w, &(extent, stride)| w.axis(extent, stride));
         reach = reach.operand(operand, walk.axis(width, 1));
     }
     for (bit, width) in [(4, d), (5, dv)] {
-        law(vec >> bit & 1 == 0 || width % columns == 0, || format!("bit {bit} of `vec` for a width of {width}"))?;
+        law(vec >> bit & 1 == 0 || width % columns == 0, || {
+            format!("bit {bit} of `vec` for a width of {width}")
+        })?;
     }
     call.flag("capped")?;
     reach = masked(call, reach, [batches, hq, sq])?;

@@ -55,7 +55,9 @@ fn walks(call: &Call<'_>, fours: bool) -> Result<Reach, Wrong> {
             continue;
         }
         let stored = used.access.writes();
-        law(!stored || matches!(kind, SlotKind::Word | SlotKind::Wide), || format!("slot {slot} is stored narrow"))?;
+        law(!stored || matches!(kind, SlotKind::Word | SlotKind::Wide), || {
+            format!("slot {slot} is stored narrow")
+        })?;
         law(!fours || kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
         let offset = call.stride_at("offset", slot)?;
         let mut walk = Walk::new(unit(kind), offset);
@@ -70,7 +72,9 @@ fn walks(call: &Call<'_>, fours: bool) -> Result<Reach, Wrong> {
                 continue;
             }
             let scalar = scalars >> slot & 1 == 1;
-            law(stride == i64::from(!scalar), || format!("slot {slot} has stride {stride} along groups of four"))?;
+            law(stride == i64::from(!scalar), || {
+                format!("slot {slot} has stride {stride} along groups of four")
+            })?;
             law(!(scalar && stored), || format!("slot {slot} is one element and written"))?;
             if !scalar {
                 by_four("a slot", &[offset])?;
@@ -95,7 +99,9 @@ fn kind<'a>(call: &'a Call<'_>, slot: usize) -> Result<(&'a Use, SlotKind), Wron
     let kind = kind_of(used);
     let (word, place) = if slot < 8 { ("kinds0", slot) } else { ("kinds1", slot - 8) };
     let stated = call.spec(word)? >> (4 * place) & 15;
-    law(stated == kind as u64, || format!("slot {slot} is compiled for kind {stated}, its view has {}", kind as u32))?;
+    law(stated == kind as u64, || {
+        format!("slot {slot} is compiled for kind {stated}, its view has {}", kind as u32)
+    })?;
     let wide = kind == SlotKind::Wide;
     for fill in &call.call.holes {
         let inputs = fill.inputs.iter().zip(fill.expr.inputs());
@@ -103,7 +109,9 @@ fn kind<'a>(call: &'a Call<'_>, slot: usize) -> Result<(&'a Use, SlotKind), Wron
         let stores = fill.stores.iter().filter(|(s, _)| usize::from(*s) == slot);
         let stored = stores.filter_map(|(_, output)| fill.expr.output_type(usize::from(*output)));
         let mut types = loads.map(|(_, ty)| *ty).chain(stored);
-        law(types.all(|ty| (ty.bits() == 64) == wide), || format!("slot {slot} holds what its body does not"))?;
+        law(types.all(|ty| (ty.bits() == 64) == wide), || {
+            format!("slot {slot} holds what its body does not")
+        })?;
     }
     Ok((used, kind))
 }

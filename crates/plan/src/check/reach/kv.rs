@@ -12,8 +12,12 @@ pub(super) fn append(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (source, split) = (call.choice("source", 3)?, call.flag("split")?);
     call.flag("mode")?;
     let unit = call.typed_unit(2);
-    law(outer == 0 || outer0 > 0 && outer % outer0 == 0, || format!("{outer} outer rows in groups of {outer0}"))?;
-    law(outer == 0 || pos_div > 0 && outer % pos_div == 0, || format!("{outer} outer rows, {pos_div} a position"))?;
+    law(outer == 0 || outer0 > 0 && outer % outer0 == 0, || {
+        format!("{outer} outer rows in groups of {outer0}")
+    })?;
+    law(outer == 0 || pos_div > 0 && outer % pos_div == 0, || {
+        format!("{outer} outer rows, {pos_div} a position")
+    })?;
     law(split || unit == 4 || inner % 2 == 0, || format!("pairs of 16 bits in rows of {inner}"))?;
     law(!split || unit == 2, || "`split` is for states of 16 bits".to_owned())?;
     law(capacity > 0 || outer * inner == 0, || "a state without rows".to_owned())?;

@@ -47,7 +47,9 @@ pub(super) fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
 
 fn read(call: &Call<'_>) -> Result<Product, Wrong> {
     let [m, n, k, batches, inner] = call.counts(["m", "n", "k", "batches", "inner"])?;
-    law(batches == 0 || inner > 0 && batches % inner == 0, || format!("{batches} batches in groups of {inner}"))?;
+    law(batches == 0 || inner > 0 && batches % inner == 0, || {
+        format!("{batches} batches in groups of {inner}")
+    })?;
     Ok(Product { m, n, k, batch: [batches.checked_div(inner).unwrap_or(0), inner] })
 }
 

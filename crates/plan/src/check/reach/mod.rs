@@ -190,11 +190,19 @@ impl Subject<'_> {
     fn grid(&self, reach: &Reach, word: impl Fn(u32) -> Option<u32>) -> Result<(), Fault> {
         let [x, y, z] = match self.grid {
             Grid::Static(groups) => *groups,
-            Grid::Frame { word: first, .. } => [0, 1, 2].map(|i| first.0.checked_add(i).and_then(&word).unwrap_or(u32::MAX)),
+            Grid::Frame { word: first, .. } => {
+                [0, 1, 2].map(|i| first.0.checked_add(i).and_then(&word).unwrap_or(u32::MAX))
+            }
         }
         .map(u128::from);
         let (launched, needed) = (x * y * z, u128::from(reach.groups));
-        let spare = if z > 1 { x * y } else if y > 1 { x } else { 1 };
+        let spare = if z > 1 {
+            x * y
+        } else if y > 1 {
+            x
+        } else {
+            1
+        };
         let counts = needed * u128::from(reach.stride) <= u128::from(u32::MAX - (1 << 26));
         if launched >= needed && (launched - needed < spare || launched == needed) && counts {
             return Ok(());
@@ -233,7 +241,9 @@ impl Subject<'_> {
                     Place::Slot(k) => self.call.slots[k],
                 };
                 // A kernel that reads and writes an operand has one writing use, and a reading one beside it.
-                at.0 == i || self.reads_too(*place) && self.step.uses.get(usize::from(at.0)).is_some_and(|w| w.span == used.span)
+                at.0 == i
+                    || self.reads_too(*place)
+                        && self.step.uses.get(usize::from(at.0)).is_some_and(|w| w.span == used.span)
             };
             used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
         };
@@ -274,9 +284,14 @@ fn status_number(
         if matches!(arg.name, "op" | "status_op") && arg.len.is_none() {
             let stated = call.args.get(at).copied();
             let number = step.meaning.status.map(ArgValue::U32);
-            let unused = number.is_none() && stated.is_some_and(|s| matches!(s, ArgValue::U32(n) if (n as usize) < scene.plan.status_ops.len().max(1)));
+            let unused = number.is_none()
+                && stated.is_some_and(
+                    |s| matches!(s, ArgValue::U32(n) if (n as usize) < scene.plan.status_ops.len().max(1)),
+                );
             if stated != number && !unused {
-                faults.push(Fault::Argument { what: format!("it reports as {stated:?}, its op is {number:?}") });
+                faults.push(Fault::Argument {
+                    what: format!("it reports as {stated:?}, its op is {number:?}"),
+                });
             }
         }
         at += arg.words() as usize;
@@ -297,7 +312,11 @@ mod tests {
     fn every_kernel_has_a_rule() {
         let advance = crate::kernels::frame::FrameAdvance::DECL.name;
         for decl in crate::kernels::all().filter(|d| d.name != advance) {
-            assert!(RULES.iter().any(|(name, _)| *name == decl.name), "{} has no rule of its reach", decl.name);
+            assert!(
+                RULES.iter().any(|(name, _)| *name == decl.name),
+                "{} has no rule of its reach",
+                decl.name
+            );
         }
         assert_eq!(RULES.len() + 1, crate::kernels::all().count());
     }

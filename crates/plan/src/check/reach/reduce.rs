@@ -68,7 +68,9 @@ fn walked(call: &Call<'_>, unit: u64) -> Result<(u64, Walk, u64), Wrong> {
             walk = walk.axis(*count, call.stride_at(strides, d)?);
         }
         // Elements beyond the axes would be walked again from the first.
-        law(iteration(&counts)? == all, || format!("the axes `{extents}` are {counts:?}, of {all} elements"))?;
+        law(iteration(&counts)? == all, || {
+            format!("the axes `{extents}` are {counts:?}, of {all} elements")
+        })?;
     }
     Ok((outputs, walk, iteration(&[outputs, lanes])?.div_ceil(256)))
 }
@@ -98,7 +100,9 @@ pub(super) fn int(call: &Call<'_>) -> Result<Reach, Wrong> {
         other => return Err(format!("it reduces {other}")),
     };
     let stated = (call.spec("kind")?, call.spec("bits")?);
-    law(stated == (kind, bits), || format!("`kind` and `bits` are {stated:?}, its operand has {:?}", (kind, bits)))?;
+    law(stated == (kind, bits), || {
+        format!("`kind` and `bits` are {stated:?}, its operand has {:?}", (kind, bits))
+    })?;
     let unit = if kind >= 2 { 8 } else { 4 };
     let (outputs, walk, groups) = walked(call, unit)?;
     Ok(Reach::new(groups, 256).operand(0, walk).operand(1, Walk::dense(unit, outputs)))
@@ -119,7 +123,9 @@ pub(super) fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
     let stated = call.spec("kind")?;
     law(stated == kind, || format!("`kind` is {stated}, its operand has {kind}"))?;
     law(n > 0 || outputs == 0, || "there is no extremum of nothing".to_owned())?;
-    law(outputs == 0 || inner > 0 && outputs % inner == 0, || format!("{outputs} outputs, {inner} side by side"))?;
+    law(outputs == 0 || inner > 0 && outputs % inner == 0, || {
+        format!("{outputs} outputs, {inner} side by side")
+    })?;
     if call.flag("vec")? {
         law(inner == 1 && kind < 3, || "`vec` reads rows of words alone".to_owned())?;
         by_four("`vec`", &[n as i64])?;

@@ -11,7 +11,9 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [offset, x_batch, x_seq, x_head] = call.strides(["x_offset", "x_batch", "x_seq", "x_head"])?;
     let [y_batch, y_seq, y_head, pos_batch] = call.strides(["y_batch", "y_seq", "y_head", "pos_batch"])?;
     let (dim, rotated) = (call.spec("dim")?, call.spec("n_rot")?);
-    law(rotated % 2 == 0 && rotated <= dim && dim > 0, || format!("{rotated} of {dim} elements are rotated"))?;
+    law(rotated % 2 == 0 && rotated <= dim && dim > 0, || {
+        format!("{rotated} of {dim} elements are rotated")
+    })?;
     call.flag("interleaved")?;
     let half = rotated / 2;
     let groups = iteration(&[batch, seq, heads, dim - half])?.div_ceil(256);
@@ -35,7 +37,8 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     if places != position::BASE {
         let wide = call.is_wide(3);
         law(wide == (places == position::I64), || format!("`position` is {places}, its positions are not"))?;
-        let walk = Walk::new(if wide { 8 } else { 4 }, 0).axis(batch, pos_batch).axis(seq, i64::from(per_row));
+        let walk =
+            Walk::new(if wide { 8 } else { 4 }, 0).axis(batch, pos_batch).axis(seq, i64::from(per_row));
         reach = reach.operand(3, walk);
     }
     Ok(reach)

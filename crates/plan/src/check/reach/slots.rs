@@ -17,7 +17,12 @@ pub(super) struct Coords<'a> {
 }
 
 /// Adds the walks of the slots that the fill of a hole touches. `offset` names the array of first elements.
-pub(super) fn add(call: &Call<'_>, mut reach: Reach, offset: &str, coords: &Coords<'_>) -> Result<Reach, Wrong> {
+pub(super) fn add(
+    call: &Call<'_>,
+    mut reach: Reach,
+    offset: &str,
+    coords: &Coords<'_>,
+) -> Result<Reach, Wrong> {
     let Some(fill) = call.call.holes.iter().find(|h| h.hole == coords.hole) else { return Ok(reach) };
     for slot in 0..call.call.slots.len() {
         if !fill_touches(fill, slot) {
@@ -42,7 +47,9 @@ pub(super) fn aligned(call: &Call<'_>, arrays: &[&str]) -> Result<(), Wrong> {
     for slot in (0..call.call.slots.len()).filter(|s| columns >> s & 1 == 1) {
         for array in arrays {
             let n = call.stride_at(array, slot)?;
-            law(n % 4 == 0, || format!("`vec` reads four columns at once, and `{array}` of slot {slot} is {n}"))?;
+            law(n % 4 == 0, || {
+                format!("`vec` reads four columns at once, and `{array}` of slot {slot} is {n}")
+            })?;
         }
     }
     Ok(())

@@ -66,15 +66,17 @@ impl Walk {
     /// How its bytes differ from those of a view; a walk of nothing differs from none.
     pub fn differs(&self, seen: &Seen) -> Option<String> {
         if self.is_empty() {
-            return (!seen.is_empty() && !self.may_be_empty()).then(|| "the kernel touches nothing of it".to_owned());
+            return (!seen.is_empty() && !self.may_be_empty())
+                .then(|| "the kernel touches nothing of it".to_owned());
         }
         let (first, axes) = canonical(self.unit, self.first, &self.axes);
         if seen.is_empty() {
             return Some(format!("the kernel touches {}, its view has nothing", shown(first, &axes)));
         }
         let (other, view) = canonical(seen.unit, seen.first, &seen.axes);
-        (first != other || axes != view)
-            .then(|| format!("the kernel touches {}, its view is {}", shown(first, &axes), shown(other, &view)))
+        (first != other || axes != view).then(|| {
+            format!("the kernel touches {}, its view is {}", shown(first, &axes), shown(other, &view))
+        })
     }
 
     /// Where the iteration is empty by an axis that repeats this operand, it is not touched, and that is right.

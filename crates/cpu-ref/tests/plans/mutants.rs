@@ -1,0 +1,130 @@
+//! Mutants of compiled plans: spans, contents and meanings that were changed are refused, or the interpreter gives the
+//! same results; words of calls that were changed are refused or touch nothing else.
+//!
+//! A plan from a file ran unchecked in release builds: one argument that was altered gave a double free.
+
+use crate::harness::{plan, session};
+use pumice_compile::Options;
+use pumice_cpu_ref::sample as data;
+use pumice_ir::{Graph, Op, Sample};
+use pumice_plan::check::{mutate, words};
+use pumice_plan::{CheckedPlan, Plan};
+use pumice_types::Tensor;
+
+/// Larger samples show nothing more.
+const MOST_ELEMENTS: u64 = 1 << 10;
+
+/// Samples that are compiled for the mutants, with their plans.
+fn corpus(each: usize) -> Vec<(String, Sample, Plan)> {
+    let mut all = Vec::new();
+    for op in Op::NAMES {
+        for sample in Op::samples(op).into_iter().step_by(each) {
+            let Ok(graph) = sample.graph.as_ref() else { continue };
+            if data::largest(graph, &data::bindings(&sample, graph)) > MOST_ELEMENTS {
+                continue;
+            }
+            let Ok(checked) = plan(graph, &Options::default()) else { continue };
+            all.push((format!("{op}: {}", sample.label), sample, checked.into_plan()));
+        }
+    }
+    all
+}
+
+fn outputs(plan: CheckedPlan, sample: &Sample, graph: &Graph) -> Result<Vec<Tensor>, String> {
+    let bindings = data::bindings(sample, graph);
+    let mut session = session(plan, sample, graph, &bindings, 1)?;
+    let mut all = Vec::new();
+    for run in 0..sample.runs {
+        data::execute(&mut session, sample, graph, &bindings, run).map_err(|e| e.to_string())?;
+        all.extend(session.outputs().map_err(|e| e.to_string())?.into_tensors());
+    }
+    Ok(all)
+}
+
+/// What became of mutants.
+#[derive(Default)]
+struct Tally {
+    refused: usize,
+    equal: usize,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn judge(
+        &mut self,
+        name: &str,
+        mutant: Plan,
+        what: &dyn std::fmt::Display,
+        sample: &Sample,
+        base: &[Tensor],
+    ) {
+        let Ok(graph) = sample.graph.as_ref() else { return };
+        match CheckedPlan::new(mutant) {
+            Err(_) => self.refused += 1,
+            Ok(plan) => match outputs(plan, sample, graph) {
+                Ok(all) if all.iter().map(Tensor::bytes).eq(base.iter().map(Tensor::bytes)) => {
+                    self.equal += 1
+                }
+                Ok(_) => self.wrong.push(format!("{name}: {what}: other results")),
+                Err(e) => self.wrong.push(format!("{name}: {what}: {e}")),
+            },
+        }
+    }
+}
+
+fn spans_and_contents(each: usize, most: usize) -> Tally {
+    let mut tally = Tally::default();
+    for (name, sample, plan) in corpus(each) {
+        let graph = sample.graph.as_ref().expect("compiled");
+        let sound = CheckedPlan::new(plan.clone()).expect("checked before");
+        let base = outputs(sound, &sample, graph).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mutations = mutate::mutations(&plan);
+        let step = mutations.len().div_ceil(most).max(1);
+        for mutation in mutations.iter().step_by(step) {
+            tally.judge(&name, mutation.apply(&plan), mutation, &sample, &base);
+        }
+    }
+    tally
+}
+
+fn report(tally: &Tally, least: usize) {
+    println!("{} refused, {} accepted with equal results", tally.refused, tally.equal);
+    let shown = &tally.wrong[..tally.wrong.len().min(40)];
+    assert!(tally.wrong.is_empty(), "{} wrong:\n{}", tally.wrong.len(), shown.join("\n"));
+    assert!(tally.refused + tally.equal >= least, "{} mutants", tally.refused + tally.equal);
+}
+
+#[test]
+fn spans_contents_and_meanings_are_refused_or_equal() {
+    report(&spans_and_contents(4, 60), 4_000);
+}
+
+#[test]
+#[ignore = "long: a hundred thousand mutants"]
+fn a_hundred_thousand_mutants_are_refused_or_equal() {
+    report(&spans_and_contents(1, 1_000), 100_000);
+}
+
+/// How few mutants of words that steer the checker lets pass; what those compute, devices say (`pumice-tests`).
+#[test]
+fn words_that_steer_are_refused_almost_all() {
+    let (mut refused, mut passed, mut kernels) = (0usize, Vec::new(), std::collections::BTreeMap::new());
+    for (name, _, plan) in corpus(3) {
+        let all = words::words(&plan);
+        let steering: Vec<_> = all.iter().filter(|m| m.steers).collect();
+        for mutation in steering.iter().step_by(steering.len().div_ceil(40).max(1)) {
+            match CheckedPlan::new(mutation.apply(&plan)) {
+                Err(_) => refused += 1,
+                Ok(_) => {
+                    let text = format!("{name}: {mutation}");
+                    *kernels.entry(mutation.kernel(&plan)).or_insert(0usize) += 1;
+                    passed.push(text);
+                }
+            }
+        }
+    }
+    println!("{refused} refused, {} passed: {kernels:#?}", passed.len());
+    passed.iter().take(60).for_each(|p| println!("{p}"));
+    assert!(refused > 10_000, "{refused}");
+    assert!(passed.len() * 5 < refused, "{} of {refused} pass", passed.len());
+}

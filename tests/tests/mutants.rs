@@ -1,0 +1,237 @@
+//! Plans are input: a plan that was changed after it was made is refused by the checker, or runs and does no harm.
+//!
+//! - Words that steer (offsets, strides, counts, grids, steering constants): refused, or the device under guards and
+//!   poison gives the same bits. Before the checker followed arguments, one altered word of a deserialized plan gave a
+//!   double free, SIGSEGV, or overwritten names, and a grid of 2^31 hung.
+//! - Words of value (eps, windows, which of several sums): they may change numbers, and touch no other byte.
+//! - A plan as JSON with any number replaced: an error, or no harm. No panic, no crash, no hang.
+
+use pumice_cpu_ref::sample as data;
+use pumice_plan::{CheckedPlan, Plan};
+use pumice_tests::op_suite::{Case, Runner, cases};
+use pumice_types::Tensor;
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const MOST_ELEMENTS: u64 = 1 << 12;
+
+/// SplitMix64.
+fn draw(seed: u64, index: u64) -> u64 {
+    let mut z = seed ^ index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// Every output of every run of a sample under a plan.
+fn outputs(runner: &Runner, case: &Case, plan: CheckedPlan) -> Result<Vec<Tensor>, String> {
+    let graph = case.sample.graph.as_ref().map_err(ToString::to_string)?;
+    let bindings = data::bindings(&case.sample, graph);
+    let exe = pumice_runtime::Executable::new(runner.device.clone(), plan, runner.host.clone());
+    let exe = exe.map_err(|e| e.to_string())?;
+    let mut session = data::session(&exe, &case.sample, graph, &bindings).map_err(|e| e.to_string())?;
+    let mut all = Vec::new();
+    for run in 0..case.sample.runs {
+        data::execute(&mut session, &case.sample, graph, &bindings, run).map_err(|e| e.to_string())?;
+        for i in 0..graph.outputs().len() {
+            all.push(session.read_output(i).map_err(|e| e.to_string())?);
+        }
+    }
+    Ok(all)
+}
+
+/// Small samples with their plans, every `each`-th of them.
+fn corpus(runner: &Runner, each: usize) -> Vec<(Case, Plan)> {
+    let small = cases(None).into_iter().filter(|c| (1..=MOST_ELEMENTS).contains(&c.elements()));
+    let planned = small.step_by(each).filter_map(|case| {
+        let plan = runner.plan(case.sample.graph.as_ref().ok()?).ok()?.into_plan();
+        Some((case, plan))
+    });
+    planned.collect()
+}
+
+/// A number somewhere in a plan becomes another, or an element of a list goes or comes twice.
+fn disturb(value: &mut Value, seed: u64) {
+    let mut places = Vec::new();
+    walk(value, &mut Vec::new(), &mut places);
+    let Some(place) = places.get((draw(seed, 0) % places.len().max(1) as u64) as usize) else { return };
+    let Some(target) = place.iter().try_fold(&mut *value, |v, key| match v {
+        Value::Object(map) => map.get_mut(key),
+        Value::Array(list) => key.parse::<usize>().ok().and_then(|i| list.get_mut(i)),
+        _ => None,
+    }) else {
+        return;
+    };
+    match target {
+        Value::Number(n) => {
+            let old = n.as_i64().unwrap_or(0);
+            let numbers = [
+                0,
+                1,
+                old.wrapping_add(1),
+                old.wrapping_sub(1),
+                old.wrapping_mul(2),
+                -1,
+                1 << 31,
+                1 << 30,
+                i64::from(u32::MAX),
+                i64::MAX,
+                i64::MIN,
+                255,
+                4,
+            ];
+            *target = Value::from(numbers[(draw(seed, 1) % numbers.len() as u64) as usize]);
+        }
+        Value::Array(list) if !list.is_empty() => {
+            let at = (draw(seed, 1) % list.len() as u64) as usize;
+            if draw(seed, 2).is_multiple_of(2) {
+                list.remove(at);
+            } else {
+                list.insert(at, list[at].clone());
+            }
+        }
+        Value::Bool(b) => *b = !*b,
+        _ => {}
+    }
+}
+
+fn walk(value: &Value, path: &mut Vec<String>, places: &mut Vec<Vec<String>>) {
+    match value {
+        Value::Object(map) => {
+            for (key, v) in map {
+                path.push(key.clone());
+                walk(v, path, places);
+                path.pop();
+            }
+        }
+        Value::Array(list) => {
+            places.push(path.clone());
+            for (i, v) in list.iter().enumerate() {
+                path.push(i.to_string());
+                walk(v, path, places);
+                path.pop();
+            }
+        }
+        Value::Number(_) | Value::Bool(_) => places.push(path.clone()),
+        Value::Null | Value::String(_) => {}
+    }
+}
+
+/// Disturbed plans of the interpreter: read, checked, loaded, run; nothing panics.
+fn disturbed(each: usize, times: u64) {
+    let runner = Runner::interpreter(MOST_ELEMENTS);
+    let (mut unread, mut refused, mut ran, mut failed) = (0, 0, 0, Vec::new());
+    for (c, (case, plan)) in corpus(&runner, each).into_iter().enumerate() {
+        let whole = serde_json::to_value(&plan).expect("a plan is data");
+        for t in 0..times {
+            let seed = (c as u64) << 32 | t;
+            let mut value = whole.clone();
+            disturb(&mut value, seed);
+            let Ok(plan) = serde_json::from_value::<Plan>(value) else {
+                unread += 1;
+                continue;
+            };
+            match catch_unwind(AssertUnwindSafe(|| {
+                CheckedPlan::new(plan).map(|p| outputs(&runner, &case, p))
+            })) {
+                Ok(Err(_)) => refused += 1,
+                Ok(Ok(_)) => ran += 1,
+                Err(_) => failed.push(format!("{}: seed {seed}: a panic", case.name())),
+            }
+        }
+    }
+    println!("{unread} not read, {refused} refused, {ran} accepted");
+    assert!(failed.is_empty(), "{} of them:\n{}", failed.len(), failed.join("\n"));
+    assert!(refused > 200 && ran > 20, "{refused} {ran}");
+}
+
+#[test]
+fn disturbed_json_is_refused_or_does_no_harm() {
+    disturbed(8, 12);
+}
+
+#[test]
+#[ignore = "long: tens of thousands of disturbed plans"]
+fn much_disturbed_json_is_refused_or_does_no_harm() {
+    disturbed(1, 60);
+}
+
+mod on_device {
+    use super::*;
+    use pumice_plan::check::words::{WordMutation, words};
+    use pumice_tests::device;
+    use pumice_vulkan::{DeviceOptions, Poison};
+
+    fn runner() -> Runner {
+        Runner::new(device::open(&DeviceOptions::default().poison(Some(Poison(0x7fc0_dead)))), MOST_ELEMENTS)
+    }
+
+    fn same(a: &[Tensor], b: &[Tensor]) -> bool {
+        a.iter().map(Tensor::bytes).eq(b.iter().map(Tensor::bytes))
+    }
+
+    /// Of each plan some mutants of the chosen kind; `judge` sees the outputs of what the checker accepts.
+    fn mutants(
+        (each, most): (usize, usize),
+        wanted: fn(&WordMutation) -> bool,
+        judge: fn(&[Tensor], &Result<Vec<Tensor>, String>) -> Option<String>,
+    ) -> (usize, usize, Vec<String>) {
+        let runner = runner();
+        let (mut refused, mut accepted, mut wrong) = (0, 0, Vec::new());
+        for (c, (case, plan)) in corpus(&runner, each).into_iter().enumerate() {
+            let all: Vec<WordMutation> = words(&plan).into_iter().filter(wanted).collect();
+            let mut base = None;
+            for t in 0..most.min(all.len()) {
+                let mutation = &all[(draw(c as u64, t as u64) % all.len() as u64) as usize];
+                let Ok(mutant) = CheckedPlan::new(mutation.apply(&plan)) else {
+                    refused += 1;
+                    continue;
+                };
+                let base = base.get_or_insert_with(|| {
+                    let sound = CheckedPlan::new(plan.clone()).expect("checked before");
+                    outputs(&runner, &case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
+                });
+                accepted += 1;
+                if let Some(why) = judge(base, &outputs(&runner, &case, mutant)) {
+                    wrong.push(format!("{}: {} {mutation}: {why}", case.name(), mutation.kernel(&plan)));
+                }
+            }
+        }
+        println!("{refused} refused, {accepted} accepted");
+        (refused, accepted, wrong)
+    }
+
+    fn steering(amount: (usize, usize), least: usize) {
+        let judge = |base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
+            Ok(got) if same(base, got) => None,
+            Ok(_) => Some("other results".to_owned()),
+            Err(e) => Some(e.clone()),
+        };
+        let (refused, accepted, wrong) = mutants(amount, |m| m.steers, judge);
+        assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(refused + accepted >= least, "{refused} + {accepted}");
+    }
+
+    #[test]
+    fn words_that_steer_are_refused_or_change_nothing() {
+        steering((3, 24), 5_000);
+    }
+
+    #[test]
+    #[ignore = "long: every sample, two hundred mutants each"]
+    fn many_words_that_steer_are_refused_or_change_nothing() {
+        steering((1, 200), 100_000);
+    }
+
+    /// Guard bands fail a run that touches another byte.
+    #[test]
+    fn words_of_value_touch_no_other_byte() {
+        let judge = |base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
+            Ok(got) => (got.len() != base.len()).then(|| "other outputs".to_owned()),
+            Err(e) => Some(e.clone()),
+        };
+        let (_, accepted, wrong) = mutants((12, 3), |m| !m.steers, judge);
+        assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(accepted > 50, "{accepted}");
+    }
+}
