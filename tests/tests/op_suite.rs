@@ -158,7 +158,8 @@ mod on_device {
                 let levels = &mut plan.runs[0].program.levels;
                 seen = levels.iter_mut().map(|l| usize::from(l.barrier.take().is_some())).sum();
             }
-            let exe = Executable::new(runner.device.clone(), CheckedPlan::unsound(plan), runner.host.clone()).expect("loads");
+            let exe = Executable::new(runner.device.clone(), CheckedPlan::unsound(plan), runner.host.clone())
+                .expect("loads");
             let mut session = exe.session().expect("a session");
             let x = vec![0.5f32; 64 * 64];
             session.run(&[("x", pumice_types::TensorView::f32(&x, [64, 64]))]).expect("runs");
