@@ -1,7 +1,7 @@
 //! The builder: methods take `&self` and collect mistakes; [`GraphBuilder::build`] returns all of them at once.
 
 use crate::entity::ValueId;
-use crate::error::BuildError;
+use crate::error::{BuildError, OpError};
 use crate::graph::{Graph, Output};
 use crate::infer::infer_node;
 use crate::ops::{Constant, Input, Op, Param, Scalar, State};
@@ -113,7 +113,10 @@ impl GraphBuilder {
 
     /// A persistent tensor that begins as the value of a param or constant.
     pub fn state_from(&self, name: &str, init: Value) -> Value {
-        let Some(ty) = self.type_of(init) else { return Value::NONE };
+        let Some(ty) = self.type_of(init) else {
+            self.refuse_foreign(name, init);
+            return Value::NONE;
+        };
         self.leaf(name, State { ty, capacity_axis: None }.into(), &[init])
     }
 
@@ -221,17 +224,56 @@ impl GraphBuilder {
         own.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
     }
 
-    /// The extent of an axis as an expression; 1 if the value came out of a mistake or has no such axis.
-    pub fn dim_of(&self, value: Value, axis: usize) -> DimExpr {
-        self.type_of(value).and_then(|t| t.shape.get(axis).cloned()).unwrap_or(DimExpr::constant(1))
+    /// The symbols so far; none while the builder is being asked something else.
+    pub(crate) fn symbols(&self) -> Option<SymbolTable> {
+        self.inner.try_borrow().ok().map(|inner| inner.graph.symbols.clone())
     }
 
-    /// A dynamic scalar as a variable of feeds and of other scalars' advances.
+    /// The extent of an axis as an expression. An axis that the value does not have is a mistake of the graph, told by
+    /// [`GraphBuilder::build`]; of a value that came out of a mistake there is nothing more to tell.
+    pub fn dim_of(&self, value: Value, axis: usize) -> DimExpr {
+        let Some(ty) = self.type_of(value) else {
+            self.refuse_foreign("dim_of", value);
+            return DimExpr::constant(1);
+        };
+        if let Some(extent) = ty.shape.get(axis) {
+            return extent.clone();
+        }
+        let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+        self.refuse(value, "dim_of", OpError::AxisOutOfRange { axis, rank: ty.shape.len() });
+        DimExpr::constant(1)
+    }
+
+    /// A dynamic scalar as a variable of feeds and of other scalars' advances. Any other value is a mistake of the graph,
+    /// told by [`GraphBuilder::build`], and so is the use of a scalar of a float dtype.
     pub fn scalar_expr(&self, scalar: Value) -> DimExpr {
-        let inner = self.inner.borrow();
-        let position = inner.graph.scalars().iter().position(|s| Some(*s) == scalar.id);
-        let position = position.filter(|_| !inner.is_foreign(scalar));
-        position.map_or(DimExpr::constant(0), |i| DimExpr::scalar(ScalarId(i as u32)))
+        if self.type_of(scalar).is_none() {
+            self.refuse_foreign("scalar_expr", scalar);
+            return DimExpr::constant(0);
+        }
+        let position = self.inner.borrow().graph.scalars().iter().position(|s| Some(*s) == scalar.id);
+        if let Some(i) = position {
+            return DimExpr::scalar(ScalarId(i as u32));
+        }
+        let reason = "it is not a dynamic scalar".to_owned();
+        self.refuse(scalar, "scalar_expr", OpError::Invalid(reason));
+        DimExpr::constant(0)
+    }
+
+    /// A mistake in what was asked of a value of this builder.
+    fn refuse(&self, value: Value, op: &'static str, source: OpError) {
+        let mut inner = self.inner.borrow_mut();
+        let info = value.id.and_then(|v| inner.graph.values.get(v.index()));
+        let node = info.map_or_else(String::new, |v| v.name.clone());
+        inner.errors.push(BuildError::Op { node, op, source });
+    }
+
+    /// A mistake where a value is another builder's; one that came out of a mistake causes no further ones.
+    fn refuse_foreign(&self, node: &str, value: Value) {
+        let mut inner = self.inner.borrow_mut();
+        if inner.is_foreign(value) {
+            inner.errors.push(BuildError::ForeignValue { node: node.to_owned(), operand: 0 });
+        }
     }
 
     /// The finished graph, or every mistake: of nodes, outputs and feeds by themselves, or, where there is none, of how they

@@ -94,6 +94,18 @@ pub enum OpError {
         /// The other.
         b: String,
     },
+    /// A range that does not lie inside its axis.
+    #[error("{what} goes from {start} to {end}, the axis has {extent}")]
+    OutsideAxis {
+        /// Which range.
+        what: String,
+        /// First index.
+        start: String,
+        /// The index that is not reached.
+        end: String,
+        /// The axis's extent.
+        extent: String,
+    },
     /// An index known when compiling lies outside its axis.
     #[error("index {value} at position {position} is outside an axis of {size}")]
     IndexOutOfRange {

@@ -1,6 +1,7 @@
 //! What a graph refuses as a whole: one wrong graph for each mistake, found by its kind and by the name it gives.
 //! What single ops refuse is in `op_errors.rs`. No builder method returns `BuildError::Constant`.
 
+use pumice_ir::error::OpError;
 use pumice_ir::ops::{Input, StateWrite};
 use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, f32, i32, sym};
 use pumice_types::{DType, DimExpr};
@@ -35,6 +36,35 @@ refuses! {
     op: BuildError::Op { op: "mul", .. }, "layer.scaled", "broadcast" => |g| {
         let (x, y) = (g.input("x", f32([2])), g.input("y", f32([3])));
         g.output("z", g.scoped("layer", |g| g.named("scaled").mul(x, y)));
+    }
+    the_extent_of_a_missing_axis: BuildError::Op { op: "dim_of", .. }, "x", "axis 2" => |g| {
+        let x = g.input("x", f32([4, 5]));
+        g.output("y", g.narrow(x, 0, 0u64, g.dim_of(x, 2)));
+    }
+    a_variable_of_no_scalar: BuildError::Op { op: "scalar_expr", .. }, "x", "not a dynamic scalar" => |g| {
+        let x = g.input("x", i32([4]));
+        g.scalar_expr(x);
+        g.output("y", x);
+    }
+    the_extent_of_another_graph: BuildError::ForeignValue { .. }, "dim_of", "another graph" => |g| {
+        let other = GraphBuilder::new("other");
+        let x = other.input("x", f32([4]));
+        g.dim_of(x, 0);
+        g.output("y", g.input("x", f32([4])));
+    }
+    a_state_from_another_graph: BuildError::ForeignValue { .. }, "`s`", "another graph" => |g| {
+        let other = GraphBuilder::new("other");
+        let x = other.param("x", f32([4]));
+        g.state_from("`s`", x);
+        g.output("y", g.input("x", f32([4])));
+    }
+    more_than_there_is: BuildError::Op { op: "slice", source: OpError::OutsideAxis { .. }, .. },
+        "slice", "from 3 to 6" => |g| {
+        g.output("y", g.narrow(g.input("x", f32([5])), 0, 3u64, 3u64));
+    }
+    more_than_a_symbol_can_be: BuildError::Op { op: "slice", source: OpError::OutsideAxis { .. }, .. },
+        "slice", "from 0 to 9" => |g| {
+        g.output("y", g.narrow(g.input("x", f32([sym("n", 1..=8)])), 0, 0u64, 9u64));
     }
     two_inputs_of_one_name: BuildError::DuplicateName(_), "`x`", "twice" => |g| {
         g.output("y", g.add(g.input("x", f32([2])), g.input("x", f32([2]))));

@@ -31,5 +31,5 @@ fn bound(op: &Slice, bindings: &Bindings) -> Slice {
     let known = |list: &[DimExpr]| {
         list.iter().map(|e| e.eval(bindings).map_or_else(|_| e.clone(), DimExpr::constant)).collect()
     };
-    Slice { starts: known(&op.starts), ends: known(&op.ends), axes: op.axes.clone(), steps: op.steps.clone() }
+    Slice { starts: known(&op.starts), ends: known(&op.ends), ..op.clone() }
 }

@@ -22,6 +22,8 @@ crate::op! {
         axes: Vec<i64> = Vec::new(),
         /// Steps; empty: 1.
         steps: Vec<i64> = Vec::new(),
+        /// Whether every range lies inside its axis as it is written, with steps of 1: nothing is clamped.
+        exact: bool = false,
     }
 }
 
@@ -58,6 +60,16 @@ impl Slice {
                 let reason = "a step is neither 0 nor the smallest integer".into();
                 return Err(AttrError::Value { name: "steps", reason }.into());
             }
+            if self.exact && (step != 1 || self.is_inside(i, &shape[axis], symbols) == Some(false)) {
+                let (extent, what) = (display_dim(&shape[axis], symbols), format!("a range of axis {axis}"));
+                let end = display_dim(&self.ends[i], symbols);
+                return Err(OpError::OutsideAxis {
+                    what,
+                    start: display_dim(&self.starts[i], symbols),
+                    end,
+                    extent,
+                });
+            }
             let bound = |e: &DimExpr| clamped(e, &shape[axis], step > 0, symbols);
             let (start, end) = (bound(&self.starts[i])?, bound(&self.ends[i])?);
             let span = if step > 0 { end - start.clone() } else { start.clone() - end };
@@ -66,6 +78,22 @@ impl Slice {
             ranges.push(AxisRange { axis, start, step, len: simplest(len, symbols) });
         }
         Ok(ranges)
+    }
+}
+
+impl Slice {
+    /// Whether range `i` lies inside an axis of extent `n` as it is written; `None` where that depends on the symbols.
+    fn is_inside(&self, i: usize, n: &DimExpr, symbols: &SymbolTable) -> Option<bool> {
+        let from_start =
+            |e: &DimExpr| if e.bounds(symbols).1 < 0 { n.clone() + e.clone() } else { e.clone() };
+        let (start, end) = (from_start(&self.starts[i]), from_start(&self.ends[i]));
+        let at_least_0 = [start.clone(), n.clone() - end.clone(), end - start];
+        let bounds = at_least_0.map(|e| e.bounds(symbols));
+        match bounds {
+            _ if bounds.iter().any(|(_, hi)| *hi < 0) => Some(false),
+            _ if bounds.iter().all(|(lo, _)| *lo >= 0) => Some(true),
+            _ => None,
+        }
     }
 }
 
@@ -111,7 +139,12 @@ impl OpDef for Slice {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
         let mut shape = x.shape.clone();
-        for range in self.ranges(&x.shape, cx.symbols())? {
+        for (i, range) in self.ranges(&x.shape, cx.symbols())?.into_iter().enumerate() {
+            if self.exact && self.is_inside(i, &x.shape[range.axis], cx.symbols()).is_none() {
+                // Clamping takes elements away, so a range of its full length lies inside.
+                let whole = self.ends[i].clone() - self.starts[i].clone();
+                cx.equal(&range.len, &whole, &format!("a range inside axis {}", range.axis))?;
+            }
             shape[range.axis] = range.len;
         }
         one(x.dtype, shape)
@@ -132,13 +165,23 @@ impl GraphBuilder {
     pub fn slice(&self, x: Value, starts: &[i64], ends: &[i64], axes: &[i64], steps: &[i64]) -> Value {
         let exprs = |v: &[i64]| v.iter().map(|&i| DimExpr::constant(i)).collect();
         let (starts, ends) = (exprs(starts), exprs(ends));
-        self.apply(Slice { starts, ends, axes: axes.to_vec(), steps: steps.to_vec() }, &[x])
+        self.apply(Slice { starts, ends, axes: axes.to_vec(), steps: steps.to_vec(), exact: false }, &[x])
     }
 
-    /// The `len` elements from `start` on along one axis, both expressions: x\[…, n, …\] → \[…, len, …\].
+    /// The `len` elements from `start` on along one axis, both expressions: x\[…, n, …\] → \[…, len, …\]. They must be
+    /// there: a range that cannot lie inside the axis is a mistake of the graph, one that does for some values of the
+    /// symbols is checked at every run. [`GraphBuilder::slice`] clamps instead.
     pub fn narrow(&self, x: Value, axis: i64, start: impl Into<DimExpr>, len: impl Into<DimExpr>) -> Value {
         let start = start.into();
         let end = start.clone() + len.into();
-        self.apply(Slice { starts: vec![start], ends: vec![end], axes: vec![axis], steps: Vec::new() }, &[x])
+        let axes = vec![axis];
+        let mut slice = Slice { starts: vec![start], ends: vec![end], axes, steps: Vec::new(), exact: true };
+        if let (Some(ty), Some(symbols)) = (self.type_of(x), self.symbols())
+            && let Ok(axis) = crate::infer::normalize_axis(axis, ty.shape.len())
+        {
+            // What lies inside whatever the symbols are needs no check.
+            slice.exact = slice.is_inside(0, &ty.shape[axis], &symbols) != Some(true);
+        }
+        self.apply(slice, &[x])
     }
 }

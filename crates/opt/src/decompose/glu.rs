@@ -46,7 +46,7 @@ fn constant(
             _ => (second * h, (second + 1) * h, Vec::new()),
         };
         let (starts, ends) = (vec![DimExpr::constant(start)], vec![DimExpr::constant(end)]);
-        let slice = Slice { starts, ends, axes: vec![axis], steps };
+        let slice = Slice { starts, ends, axes: vec![axis], steps, exact: false };
         patch.add(slice, format!("{name}.{part}"), &[PatchRef::Old(x)])
     })
 }
@@ -62,7 +62,7 @@ fn symbolic(patch: &mut Patch, graph: &Graph, id: NodeId, axis: usize, packing: 
     [0, 1].map(|i| {
         let part = ["gate", "value"][i as usize];
         let (starts, ends) = (vec![DimExpr::constant(i)], vec![DimExpr::constant(i + 1)]);
-        let slice = Slice { starts, ends, axes: vec![pair as i64], steps: Vec::new() };
+        let slice = Slice { starts, ends, axes: vec![pair as i64], steps: Vec::new(), exact: false };
         let one = patch.add(slice, format!("{name}.{part}.one"), &[x]);
         patch.add(Reshape { shape: to.clone() }, format!("{name}.{part}"), &[one])
     })

@@ -21,7 +21,7 @@ impl Decompose for Split {
                 patch.replace(part, PatchRef::Old(x));
             } else {
                 let (starts, ends) = (vec![start], vec![end.clone()]);
-                let slice = Slice { starts, ends, axes: vec![axis as i64], steps: Vec::new() };
+                let slice = Slice { starts, ends, axes: vec![axis as i64], steps: Vec::new(), exact: false };
                 let range = slice.ranges(shape, graph.symbols()).ok()?.pop()?;
                 if range.len != ty.shape[axis] {
                     return None;

@@ -143,7 +143,7 @@ fn merge(graph: &Graph, parts: &[Part]) -> Patch {
         let end = start + part.columns;
         let result = part.result(graph);
         let (starts, ends) = (vec![start.into()], vec![end.into()]);
-        let slice = Slice { starts, ends, axes: vec![-1], steps: Vec::new() };
+        let slice = Slice { starts, ends, axes: vec![-1], steps: Vec::new(), exact: false };
         let piece = patch.add(slice, graph.value(result).name.clone(), &[y]);
         patch.replace(result, piece);
         start = end;

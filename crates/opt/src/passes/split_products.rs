@@ -99,7 +99,7 @@ impl<'g> Product<'g> {
         let shape = &graph.ty(self.y).shape;
         let mut part = |i: u64| {
             let (starts, ends) = (vec![DimExpr::from(i)], vec![DimExpr::from(i + 1)]);
-            let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new() };
+            let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: false };
             let one = patch.add(slice, format!("{name}.part.{i}.one"), &[products]);
             patch.add(Reshape { shape: shape.clone() }, format!("{name}.part.{i}"), &[one])
         };

@@ -129,7 +129,11 @@ impl<'g> Cut<'g> {
 
     fn slice(&self, patch: &mut Patch, x: PatchRef, range: std::ops::Range<u64>, name: &str) -> PatchRef {
         let (starts, ends) = (vec![range.start.into()], vec![range.end.into()]);
-        patch.add(Slice { starts, ends, axes: vec![self.first as i64], steps: Vec::new() }, name, &[x])
+        patch.add(
+            Slice { starts, ends, axes: vec![self.first as i64], steps: Vec::new(), exact: false },
+            name,
+            &[x],
+        )
     }
 
     /// Both reductions of an operand whose parts are all of it. The partial results have as many axes as the operand,
