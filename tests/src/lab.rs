@@ -8,8 +8,8 @@ use pumice_import::Model;
 use pumice_ir::Graph;
 use pumice_plan::{CheckedPlan, Plan};
 use pumice_runtime::{Device, Executable};
-use pumice_types::Target;
-use pumice_vulkan::{DeviceOptions, VulkanDevice};
+use pumice_types::{Bytes, Target};
+use pumice_vulkan::{DeviceOptions, HostAccess, VulkanDevice};
 use std::sync::Arc;
 
 /// A device under test.
@@ -35,6 +35,23 @@ impl Lab {
     pub fn vulkan_with(options: &DeviceOptions) -> Lab {
         let device = device::open(options);
         Lab { device: device.clone(), vulkan: Some(device) }
+    }
+
+    /// The Vulkan device of [`device::pick`] with memory as a discrete card may have it: what the host does not see, and
+    /// what is not coherent.
+    pub fn shadowed() -> Lab {
+        Lab::vulkan_with(&DeviceOptions::default().host_access(HostAccess::Shadowed))
+    }
+
+    /// That no executable or session holds device memory any more, and that the device, once dropped, holds none.
+    ///
+    /// # Panics
+    /// If one does.
+    pub fn gives_everything_back(self) {
+        let Some(ledger) = self.vulkan.as_ref().map(|v| v.memory().clone()) else { return };
+        assert_eq!(ledger.live_bytes(), Bytes::ZERO, "bytes that nobody uses are alive");
+        drop(self);
+        assert_eq!((ledger.staging_bytes(), ledger.allocations()), (Bytes::ZERO, 0), "after the device");
     }
 
     /// Whether this is a Vulkan device: fast, and close to the evaluator instead of equal to it.
@@ -82,7 +99,8 @@ impl Lab {
     }
 }
 
-/// Makes, of functions that take a [`Lab`], one test on the interpreter and one on the Vulkan device each.
+/// Makes, of functions that take a [`Lab`], one test on the interpreter each, one on the Vulkan device, and one on the
+/// Vulkan device with shadowed memory. The device must have all its memory back afterwards.
 #[macro_export]
 macro_rules! on_every_device {
     ($($name:ident),* $(,)?) => {
@@ -95,8 +113,19 @@ macro_rules! on_every_device {
         mod on_device {$(
             #[test]
             fn $name() {
-                super::$name(&$crate::Lab::vulkan());
+                let lab = $crate::Lab::vulkan();
+                super::$name(&lab);
+                lab.gives_everything_back();
             }
-        )*}
+        )*
+            mod shadowed {$(
+                #[test]
+                fn $name() {
+                    let lab = $crate::Lab::shadowed();
+                    super::super::$name(&lab);
+                    lab.gives_everything_back();
+                }
+            )*}
+        }
     };
 }

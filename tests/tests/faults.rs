@@ -10,8 +10,8 @@ mod on_device {
     use pumice_types::TensorView;
     use pumice_vulkan::raw::InstanceError;
     use pumice_vulkan::{
-        DeviceOptions, FaultPlan, FaultResult, Instance, InstanceOptions, Message, MessageLog, OpenError,
-        Validation, VulkanDevice,
+        DeviceOptions, FaultPlan, FaultResult, HostAccess, Instance, InstanceOptions, Message, MessageLog,
+        OpenError, Validation, VulkanDevice,
     };
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -76,6 +76,10 @@ mod on_device {
 
     /// Opens a device, compiles and runs the perceptron for two batches, and lets go of everything.
     fn life(validation: Validation, faults: FaultPlan, cache: &Cache) -> Life {
+        life_with(HostAccess::Offered, validation, faults, cache)
+    }
+
+    fn life_with(host: HostAccess, validation: Validation, faults: FaultPlan, cache: &Cache) -> Life {
         let instance = match Instance::new(&InstanceOptions { validation, faults }) {
             Ok(instance) => Arc::new(instance),
             Err(e) => return (Err(Failure::Open(e.into())), None),
@@ -85,13 +89,16 @@ mod on_device {
         let poll = Some(Duration::ZERO);
         let cache_dir = cache.folder();
         let options = DeviceOptions::default().pipeline_threads(Some(1)).poll(poll).cache_dir(cache_dir);
+        let options = options.host_access(host);
         let device = match VulkanDevice::open_on(instance, &device::pick(), &options) {
             Ok(device) => Arc::new(device),
             Err(e) => return (Err(Failure::Open(e)), Some(log)),
         };
         let result = work(&device).map_err(Failure::Run);
-        let attempts = device.calls().attempts();
+        let (attempts, memory) = (device.calls().attempts(), device.memory().clone());
+        assert_eq!(memory.live_bytes().0, 0, "{faults:?}: {result:?}");
         drop(device);
+        assert_eq!((memory.staging_bytes().0, memory.allocations()), (0, 0), "{faults:?}: {result:?}");
         (result.map(|values| (attempts, values)), Some(log))
     }
 
@@ -115,6 +122,11 @@ mod on_device {
     }
 
     fn sweep(validation: Validation, result: FaultResult, cache: &Cache) {
+        sweep_with(HostAccess::Offered, validation, result, cache);
+    }
+
+    fn sweep_with(host: HostAccess, validation: Validation, result: FaultResult, cache: &Cache) {
+        let life = |validation, faults, cache| life_with(host, validation, faults, cache);
         let _kept = device::keep_driver();
         let (calls, expected) =
             life(validation, FaultPlan::default(), cache).0.expect("works without a fault");
@@ -139,6 +151,29 @@ mod on_device {
     #[test]
     fn every_call_loses_the_device_once() {
         sweep(Validation::Off, FaultResult::DeviceLost, &Cache::None);
+    }
+
+    /// Flushes, invalidations and the copies through staging among them.
+    #[test]
+    fn every_call_fails_once_with_shadowed_memory() {
+        sweep_with(HostAccess::Shadowed, Validation::Off, FaultResult::OutOfHostMemory, &Cache::None);
+    }
+
+    /// Some drivers return no error when the device is lost: the timeline's counter reads its maximum.
+    #[test]
+    fn a_counter_at_its_maximum_is_a_lost_device() {
+        let _kept = device::keep_driver();
+        let whole = life(Validation::Off, FaultPlan::default(), &Cache::None).0;
+        let (calls, _) = whole.expect("works without a fault");
+        // Nothing waits behind the last run: what it left is read from mapped memory.
+        for fail_nth in (calls / 2..calls - 8).step_by(5) {
+            let faults = FaultPlan { fail_nth, result: FaultResult::CounterAtMaximum };
+            let failure = life(Validation::Off, faults, &Cache::None).0.expect_err("it is lost");
+            assert!(
+                matches!(&failure, Failure::Run(RuntimeError::Device(DeviceError::Lost(_)))),
+                "call {fail_nth} of {calls}: {failure:?}"
+            );
+        }
     }
 
     /// The next device may be of the same instance: what keeps the driver loaded.

@@ -32,6 +32,16 @@ pub enum DeviceError {
         /// Each limit and feature, one at least.
         lacks: Vec<Lack>,
     },
+    /// More than the device says it can do, found before the driver is asked.
+    #[error("{needed} are needed, {limit} of the device is {most}")]
+    Limit {
+        /// The limit's name in the Vulkan specification.
+        limit: String,
+        /// Bytes, or a count.
+        needed: u64,
+        /// The limit.
+        most: u64,
+    },
     /// A driver call failed.
     #[error("{call} returned {code}")]
     Call {

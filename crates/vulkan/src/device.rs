@@ -11,14 +11,15 @@ use crate::loaded::VulkanLoaded;
 use crate::patience::Patience;
 use crate::pipelines::{PipelineOptions, Pipelines};
 use crate::raw::{
-    CallLog, DeviceShared, FaultPlan, Instance, InstanceOptions, MessageLog, Queue, Validation,
+    CallLog, DeviceShared, FaultPlan, HostAccess, Instance, InstanceOptions, MemoryLedger, MessageLog, Queue,
+    Validation,
 };
 use crate::snapshot::{DeviceKind, Snapshot};
 use crate::staging::Staging;
 use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
-use pumice_types::Target;
+use pumice_types::{Bytes, Target};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct DeviceOptions {
     pub pipeline_threads: Option<usize>,
     /// Fill memory with this word, put guard bands around every chunk, and fail a run that touched one.
     pub poison: Option<Poison>,
+    /// How the host reaches memory: as the driver offers it, or, for tests, as on a device that offers the least.
+    pub host_access: HostAccess,
     /// How long a wait for the device asks again and again, giving way to other threads, before it sleeps; `None`:
     /// 10 ms on a GPU, where waking a sleeping thread would add to every run; on a CPU driver, whose own threads need
     /// the processor, not at all, but for runs of which the plan says that their levels are small: for eight times
@@ -59,6 +62,7 @@ impl Default for DeviceOptions {
             kernels: Arc::new(CheckedInKernels),
             pipeline_threads: None,
             poison: None,
+            host_access: HostAccess::Offered,
             poll: None,
         }
     }
@@ -111,6 +115,13 @@ impl DeviceOptions {
     #[must_use]
     pub fn poison(mut self, word: impl Into<Option<Poison>>) -> Self {
         self.poison = word.into();
+        self
+    }
+
+    /// How the host reaches memory.
+    #[must_use]
+    pub fn host_access(mut self, access: HostAccess) -> Self {
+        self.host_access = access;
         self
     }
 
@@ -231,11 +242,20 @@ impl VulkanDevice {
         options: &DeviceOptions,
     ) -> Result<VulkanDevice, OpenError> {
         let report = choose(reports(&instance)?, pick)?;
+        VulkanDevice::open_report(&instance, report, options)
+    }
+
+    /// Opens the device of a report, as it is described there.
+    pub(crate) fn open_report(
+        instance: &Arc<Instance>,
+        report: DeviceReport,
+        options: &DeviceOptions,
+    ) -> Result<VulkanDevice, OpenError> {
         let DeviceReport { index, snapshot, verdict } = report;
         let plan =
             verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
         let messages = instance.messages().clone();
-        let shared = DeviceShared::new(&instance, index, &snapshot, &plan)?;
+        let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
         let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
         let queue = Queue::new(&shared, patience.usual())?;
         let pipelines = PipelineOptions {
@@ -281,6 +301,16 @@ impl VulkanDevice {
     /// The validation layer's messages. The log outlives the device.
     pub fn messages(&self) -> &Arc<MessageLog> {
         &self.messages
+    }
+
+    /// What is alive of the device's memory. The ledger outlives the device.
+    pub fn memory(&self) -> &Arc<MemoryLedger> {
+        self.gpu.shared.ledger()
+    }
+
+    /// Bytes of device memory that executables, sessions and their recordings hold; 0 once all of them are dropped.
+    pub fn live_bytes(&self) -> Bytes {
+        self.memory().live_bytes()
     }
 
     /// What happened to the pipeline cache, for people.

@@ -33,7 +33,7 @@ pub enum Refusal {
     ComputeQueue,
     /// Fewer push constants than every device must offer.
     PushConstants(u32),
-    /// Workgroups too small for the plain kernels.
+    /// Workgroups too small for the plain kernels, in all or along x.
     WorkgroupSize(u32),
     /// Shared memory too small for the plain kernels.
     SharedMemory(u32),
@@ -88,6 +88,8 @@ pub struct DevicePlan {
     pub queue_family: u32,
     /// Whether that family has timestamps.
     pub timestamps: bool,
+    /// The bits of a timestamp that say anything; the others may be anything. 0 where there are none.
+    pub timestamp_mask: u64,
     /// Extensions to enable.
     pub extensions: Vec<String>,
     /// Whether free memory can be asked for.
@@ -124,6 +126,7 @@ impl DevicePlan {
         Ok(DevicePlan {
             queue_family,
             timestamps: timestamp_bits > 0 && snapshot.limits.timestamp_period_ns > 0.0,
+            timestamp_mask: u64::MAX.checked_shr(64u32.saturating_sub(timestamp_bits)).unwrap_or(0),
             extensions: [MEMORY_BUDGET, PORTABILITY_SUBSET]
                 .into_iter()
                 .filter(|e| snapshot.has_extension(e))
@@ -170,12 +173,15 @@ fn floor(s: &Snapshot) -> Vec<Refusal> {
     need(s.abilities.buffer_device_address, Refusal::BufferDeviceAddress);
     need(s.abilities.timeline_semaphore, Refusal::TimelineSemaphore);
     need(l.max_push_constants >= FLOOR_PUSH_CONSTANTS, Refusal::PushConstants(l.max_push_constants));
-    need(
-        l.max_workgroup_invocations >= FLOOR_INVOCATIONS,
-        Refusal::WorkgroupSize(l.max_workgroup_invocations),
-    );
+    let threads = workgroup_threads(s);
+    need(threads >= FLOOR_INVOCATIONS, Refusal::WorkgroupSize(threads));
     need(l.max_shared_memory >= FLOOR_SHARED_MEMORY, Refusal::SharedMemory(l.max_shared_memory));
     refusals
+}
+
+/// Threads of a workgroup of pumice: they all lie along x.
+fn workgroup_threads(s: &Snapshot) -> u32 {
+    s.limits.max_workgroup_invocations.min(s.limits.max_workgroup_size[0])
 }
 
 /// A family that only computes where there is one (its queues do not wait for a desktop), else the first that
@@ -227,10 +233,11 @@ fn target(s: &Snapshot) -> Target {
         name: nearest.as_ref().map_or_else(|| s.name.clone(), |p| p.name.clone()),
         limits: Limits {
             max_workgroup_count: l.max_workgroup_count,
-            max_workgroup_invocations: l.max_workgroup_invocations,
+            max_workgroup_invocations: workgroup_threads(s),
             max_shared_memory: Bytes(l.max_shared_memory.into()),
             max_push_constants: l.max_push_constants,
-            max_allocation: Bytes(l.max_allocation),
+            // An allocation of pumice holds one buffer.
+            max_allocation: Bytes(l.max_allocation.min(l.max_buffer.unwrap_or(u64::MAX))),
             max_storage_range: Bytes(l.max_storage_range.into()),
             memory: Bytes(device_memory(s)),
             loop_turns: crate::quirks::of(s).filter_map(|q| q.loop_turns).min(),

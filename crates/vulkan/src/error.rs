@@ -54,6 +54,9 @@ pub(crate) fn device_error(error: CallError) -> DeviceError {
         CallError::Failed { call, code } => {
             DeviceError::Call { call: call.name().to_owned(), code: format!("{code:?}") }
         }
+        CallError::Limit { limit, needed, most } => {
+            DeviceError::Limit { limit: limit.to_owned(), needed, most }
+        }
         CallError::Range { .. } | CallError::NotMapped | CallError::NoMemoryType { .. } => {
             DeviceError::Unsupported(error.to_string())
         }

@@ -55,7 +55,8 @@ impl Gpu {
         Ok(())
     }
 
-    /// Runs lists once, one behind the other, and waits.
+    /// Runs lists once, one behind the other, and waits. They must leave nothing that the host may not see: the last
+    /// list ends with [`Gpu::host_barrier`] or is the closing one.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
         self.run_asking(lists, self.patience.usual())
     }
@@ -72,10 +73,11 @@ impl Gpu {
         lists: impl Iterator<Item = &'a Commands>,
         poll: Duration,
     ) -> Result<(), DeviceError> {
-        let (mut lists, mut points) = (lists.peekable(), [0, 0]);
+        let (mut lists, mut points, mut unseen) = (lists.peekable(), [0, 0], false);
         let mut go_on = || {
             while lists.peek().is_some() {
                 let batch: Vec<&Commands> = lists.by_ref().take(LISTS).collect();
+                unseen = batch.iter().fold(unseen, |left, list| list.leaves_unseen(left));
                 self.queue.wait(points[0])?;
                 points = [points[1], self.queue.submit(&batch)?];
             }
@@ -85,7 +87,12 @@ impl Gpu {
         if ended.is_err() {
             self.queue.settle(points[1]);
         }
-        ended.map_err(device_error)
+        match ended {
+            Ok(()) if unseen => {
+                Err(DeviceError::Unsupported("a submission that leaves work unseen by the host".to_owned()))
+            }
+            ended => ended.map_err(device_error),
+        }
     }
 
     /// A list that makes everything before it visible to the host; it closes every submission.

@@ -34,7 +34,7 @@ pub use gpu::Poison;
 pub use kernel_source::{CheckedInKernels, KernelSource};
 pub use pumice_plan::kernel::interface::Addressing;
 pub use raw::{
-    Call, CallLog, FaultPlan, FaultResult, Instance, InstanceOptions, Message, MessageLog, Severity,
-    Validation,
+    Call, CallLog, FaultPlan, FaultResult, HostAccess, Instance, InstanceOptions, MemoryLedger, Message,
+    MessageLog, Severity, Validation,
 };
 pub use snapshot::Snapshot;

@@ -46,7 +46,7 @@ impl RegionMemory {
         for &size in &region.chunks {
             // A chunk ends with a whole word, so that fills and narrow tails stay inside.
             let bytes = size.align_up(16).0.max(16) + 2 * guard;
-            let made = Buffer::new(&gpu.shared, BufferUsage::Kernel, bytes, types);
+            let made = Buffer::new(&gpu.shared, usage(region.kind), bytes, types);
             chunks.push(Arc::new(made.map_err(|e| no_room(gpu, region.kind, Bytes(bytes), e))?));
         }
         Ok(RegionMemory { region: region.clone(), chunks, guard })
@@ -55,6 +55,14 @@ impl RegionMemory {
     fn locate(&self, offset: Bytes) -> Option<(usize, u64)> {
         let (chunk, inside) = self.region.locate(offset)?;
         (chunk < self.chunks.len()).then_some((chunk, inside.0 + self.guard))
+    }
+}
+
+/// Whether the host works on a region itself, or reaches it through staging where it does not see it.
+fn usage(kind: RegionKind) -> BufferUsage {
+    match kind {
+        RegionKind::Weights | RegionKind::States | RegionKind::Scratch => BufferUsage::Kernel,
+        RegionKind::IoIn | RegionKind::IoOut | RegionKind::Frame | RegionKind::Status => BufferUsage::Host,
     }
 }
 
@@ -174,6 +182,7 @@ impl Regions {
         for (from, to) in from.iter().zip(&to) {
             list.copy((from, 0), (to, 0), from.size().min(to.size())).map_err(device_error)?;
         }
+        Gpu::host_barrier(&mut list);
         self.gpu.run(&[&list.finish().map_err(device_error)?])
     }
 

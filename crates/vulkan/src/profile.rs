@@ -40,13 +40,14 @@ impl Timing {
         list.timestamp(&self.pool, 2 * step + 1).map_err(device_error)
     }
 
-    /// The times, once the list has run. `period` is a tick in nanoseconds.
-    pub(crate) fn times(&self, period: f64) -> Result<Vec<StepTime>, DeviceError> {
+    /// The times, once the list has run.
+    pub(crate) fn times(&self, gpu: &Gpu) -> Result<Vec<StepTime>, DeviceError> {
         if self.steps.is_empty() {
             return Ok(Vec::new());
         }
         let ticks = self.pool.ticks().map_err(device_error)?;
-        let time = |pair: &[u64]| pair[1].wrapping_sub(pair[0]) as f64 * period / 1e3;
+        let (mask, period) = (gpu.plan.timestamp_mask, gpu.timestamp_period_ns);
+        let time = |pair: &[u64]| microseconds(pair[0], pair[1], mask, period);
         Ok(self
             .steps
             .iter()
@@ -84,8 +85,13 @@ impl Bracket {
     /// The time between the two, in microseconds, once the submission has ended.
     pub(crate) fn us(&self, gpu: &Gpu) -> Result<f64, DeviceError> {
         let ticks = self.pool.ticks().map_err(device_error)?;
-        Ok(ticks[1].wrapping_sub(ticks[0]) as f64 * gpu.timestamp_period_ns / 1e3)
+        Ok(microseconds(ticks[0], ticks[1], gpu.plan.timestamp_mask, gpu.timestamp_period_ns))
     }
+}
+
+/// Time between two timestamps of which the bits of `mask` count, and which may have begun anew once between them.
+fn microseconds(begin: u64, end: u64, mask: u64, period_ns: f64) -> f64 {
+    (end.wrapping_sub(begin) & mask) as f64 * period_ns / 1e3
 }
 
 /// An error where the queue has no timestamps.
@@ -95,4 +101,18 @@ pub(crate) fn needs_timestamps(gpu: &Gpu) -> Result<(), DeviceError> {
     }
     let (call, code) = ("vkCmdWriteTimestamp".to_owned(), "no timestamps on this queue".to_owned());
     Err(DeviceError::Call { call, code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_valid_bits_of_a_timestamp_count() {
+        let mask = (1 << 36) - 1;
+        assert_eq!(microseconds(1_000, 5_000, u64::MAX, 1.0), 4.0);
+        // The counter of 36 bits began anew in between, and the upper bits are noise.
+        let (begin, end) = ((1 << 36) - 1_000 | 0x7 << 60, 3_000 | 0x1 << 60);
+        assert_eq!(microseconds(begin, end, mask, 2.0), 8.0);
+    }
 }

@@ -257,7 +257,7 @@ impl Blocks {
             return Ok(Blocks { buffer: None, next: 0 });
         }
         let types = gpu.plan.memory_types(RegionKind::Frame);
-        let made = Buffer::new(&gpu.shared, BufferUsage::Kernel, bytes, types).map_err(device_error)?;
+        let made = Buffer::new(&gpu.shared, BufferUsage::Host, bytes, types).map_err(device_error)?;
         Ok(Blocks { buffer: Some(Arc::new(made)), next: 0 })
     }
 

@@ -239,7 +239,7 @@ fn profile(
                 let mut timing = Timing::new(&gpu.shared, steps_in(scene.program, levels.clone()))?;
                 let list = record(&scene, levels.clone(), Some(&mut timing))?;
                 gpu.run(&[&list, closing])?;
-                times.extend(timing.times(gpu.timestamp_period_ns)?);
+                times.extend(timing.times(gpu)?);
             }
             Segment::Host { level } => {
                 let timed = &mut |step, us| times.push(StepTime { step, us });

@@ -75,6 +75,8 @@ pub struct MemoryType {
 pub struct DeviceLimits {
     /// Workgroups per dispatch and dimension.
     pub max_workgroup_count: [u32; 3],
+    /// Threads of a workgroup per dimension.
+    pub max_workgroup_size: [u32; 3],
     /// Threads of a workgroup.
     pub max_workgroup_invocations: u32,
     /// Shared memory of a workgroup, in bytes.
@@ -87,6 +89,11 @@ pub struct DeviceLimits {
     pub max_storage_buffers: u32,
     /// Largest allocation, in bytes.
     pub max_allocation: u64,
+    /// Largest buffer, in bytes; `None` where the device does not say (before Vulkan 1.3, without
+    /// VK_KHR_maintenance4).
+    pub max_buffer: Option<u64>,
+    /// Allocations that may be alive at a time.
+    pub max_allocation_count: u32,
     /// Alignment of a storage buffer descriptor's offset.
     pub storage_offset_alignment: u64,
     /// Granularity of flush and invalidate.

@@ -1,7 +1,7 @@
 //! Copies between the host and memory the host does not see, through two bounded buffers.
 //!
 //! While the device copies one part, the host fills or empties the other. What passes through here is bounded by
-//! [`PART`], whatever its size.
+//! [`PART`], whatever its size. Behind a transfer the two buffers are all that staging holds: not what it copied.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
@@ -59,8 +59,19 @@ impl Staging {
         Ok(half.as_mut().expect("it was made just now"))
     }
 
+    /// The lists hold what they copied from or to; behind a transfer nobody else may want it any more.
+    fn release(&mut self) {
+        self.halves.iter_mut().flatten().filter_map(|h| h.list.as_mut()).for_each(Commands::release);
+    }
+
     /// Writes bytes to a place and waits until they are there.
     pub(crate) fn upload(&mut self, gpu: &Gpu, to: &Place, bytes: &[u8]) -> Result<(), DeviceError> {
+        let ended = self.upload_parts(gpu, to, bytes);
+        self.release();
+        ended
+    }
+
+    fn upload_parts(&mut self, gpu: &Gpu, to: &Place, bytes: &[u8]) -> Result<(), DeviceError> {
         let mut last = 0;
         for (i, part) in bytes.chunks(PART).enumerate() {
             let half = self.half(gpu, i)?;
@@ -76,6 +87,12 @@ impl Staging {
 
     /// Reads bytes from a place.
     pub(crate) fn download(&mut self, gpu: &Gpu, from: &Place, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let ended = self.download_parts(gpu, from, bytes);
+        self.release();
+        ended
+    }
+
+    fn download_parts(&mut self, gpu: &Gpu, from: &Place, bytes: &mut [u8]) -> Result<(), DeviceError> {
         let parts = bytes.len().div_ceil(PART);
         for i in 0..=parts {
             // Part i is on its way while part i - 1 is taken out.

@@ -40,8 +40,10 @@ fn life(
         Err(error) => return (Err(Failure::Open(error)), Some(log)),
     };
     let result = work(&device).map_err(Failure::Device);
-    let attempts = device.calls().attempts();
+    let (attempts, memory) = (device.calls().attempts(), device.memory().clone());
+    assert_eq!(memory.live_bytes().0, 0, "{faults:?}: {result:?}");
     drop(device);
+    assert_eq!((memory.staging_bytes().0, memory.allocations()), (0, 0), "{faults:?}: {result:?}");
     (result.map(|()| attempts), Some(log))
 }
 

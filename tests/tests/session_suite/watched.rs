@@ -9,7 +9,7 @@ use pumice_runtime::{Device, DeviceError, HostOps, Loaded};
 use pumice_tests::Lab;
 use pumice_tests::op_suite::PlainTwins;
 use pumice_types::Target;
-use pumice_vulkan::{Addressing, DeviceOptions, Poison, Validation};
+use pumice_vulkan::{Addressing, DeviceOptions, HostAccess, Poison, Validation};
 use std::sync::Arc;
 
 /// A test of this suite, with a name for messages.
@@ -68,6 +68,8 @@ fn all(lab: Lab) {
     for (name, session) in SESSIONS {
         session(&lab);
         assert_eq!(log.take(), [], "{name}");
+        let live = lab.vulkan.as_ref().map(|v| v.live_bytes());
+        assert_eq!(live, Some(pumice_types::Bytes::ZERO), "{name}");
     }
     drop(lab);
     assert_eq!(log.take(), [], "closing the device");
@@ -94,5 +96,12 @@ mod on_device {
         for word in [0x7fc0_dead, 0xff80_0000] {
             all(Lab::vulkan_with(&DeviceOptions::default().poison(Some(Poison(word)))));
         }
+    }
+
+    /// What the layer says of flushes, invalidations and staging, poison in between.
+    #[test]
+    fn nothing_to_report_with_shadowed_memory() {
+        let options = DeviceOptions::default().host_access(HostAccess::Shadowed);
+        all(Lab::vulkan_with(&options.validation(Validation::Synchronization).poison(Poison(0x7fc0_dead))));
     }
 }

@@ -1,7 +1,7 @@
 //! The device plan on snapshots of real devices, each turned from its `vulkaninfo` output.
 
 use super::*;
-use crate::snapshot::QueueFamily;
+use crate::snapshot::{DeviceLimits, QueueFamily};
 
 fn snapshot(text: &str) -> Snapshot {
     serde_json::from_str(text).expect("the checked-in snapshots are valid")
@@ -90,6 +90,29 @@ fn without_a_window_inputs_lie_in_host_memory() {
     let plan = DevicePlan::new(&s).unwrap();
     assert_eq!(plan.memory_types(RegionKind::IoIn), [2, 3]);
     assert_eq!(plan.memory_types(RegionKind::Scratch), [1]);
+}
+
+#[test]
+fn workgroups_along_x_and_buffers_are_bounds_too() {
+    let mut s = lavapipe_22();
+    s.limits.max_workgroup_size = [512, 1024, 64];
+    s.limits.max_buffer = Some(1 << 30);
+    let limits = DevicePlan::new(&s).unwrap().target.limits;
+    assert_eq!((limits.max_workgroup_invocations, limits.max_allocation), (512, Bytes(1 << 30)));
+    s.limits.max_workgroup_size = [128, 1024, 64];
+    assert_eq!(DevicePlan::new(&s).unwrap_err(), [Refusal::WorkgroupSize(128)]);
+    let s = Snapshot { limits: DeviceLimits { max_buffer: None, ..h200().limits }, ..h200() };
+    assert_eq!(DevicePlan::new(&s).unwrap().target.limits.max_allocation, Bytes(s.limits.max_allocation));
+}
+
+#[test]
+fn timestamps_have_the_bits_that_the_queue_says() {
+    for (bits, mask) in [(0, 0), (1, 1), (36, (1 << 36) - 1), (63, u64::MAX >> 1), (64, u64::MAX)] {
+        let mut s = lavapipe_22();
+        s.queue_families[0].timestamp_bits = bits;
+        let plan = DevicePlan::new(&s).unwrap();
+        assert_eq!((plan.timestamps, plan.timestamp_mask), (bits > 0, mask), "{bits} bits");
+    }
 }
 
 #[test]

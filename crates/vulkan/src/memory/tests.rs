@@ -2,12 +2,24 @@
 
 mod on_device {
     use super::super::*;
-    use crate::device::{DeviceOptions, Pick, VulkanDevice};
+    use crate::device::{DeviceOptions, Pick, VulkanDevice, choose, reports};
+    use crate::raw::{HostAccess, Instance, InstanceOptions};
     use crate::staging::Staging;
 
     fn open(poison: Option<Poison>) -> VulkanDevice {
         VulkanDevice::open(&Pick::Name("llvmpipe".into()), &DeviceOptions::default().poison(poison))
             .expect("these tests need lavapipe (mesa-vulkan-drivers)")
+    }
+
+    /// As lavapipe, described otherwise, with memory as a discrete card may have it.
+    fn open_as(host: HostAccess, alter: impl FnOnce(&mut crate::Snapshot)) -> VulkanDevice {
+        let instance = Arc::new(Instance::new(&InstanceOptions::default()).expect("an instance"));
+        let pick = Pick::Name("llvmpipe".into());
+        let mut report = choose(reports(&instance).expect("devices"), &pick).expect("lavapipe");
+        alter(&mut report.snapshot);
+        report.verdict = crate::DevicePlan::new(&report.snapshot);
+        let options = DeviceOptions::default().host_access(host);
+        VulkanDevice::open_report(&instance, report, &options).expect("opens")
     }
 
     fn pattern(len: usize, seed: u64) -> Vec<u8> {
@@ -78,5 +90,99 @@ mod on_device {
         }
         staging.upload(&device.gpu, &place, &[]).unwrap();
         staging.download(&device.gpu, &place, &mut []).unwrap();
+    }
+
+    /// Staging kept what it copied last: up to two chunks of an executable that was long dropped.
+    #[test]
+    fn nothing_is_alive_behind_the_last_drop() {
+        for host in [HostAccess::Offered, HostAccess::Shadowed] {
+            let device = open_as(host, |_| {});
+            let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(1 << 20); 2] };
+            let regions = Regions::new(&device.gpu, &[&region]).unwrap();
+            assert!(device.live_bytes() >= Bytes(2 << 20));
+            let mut staging = device.gpu.staging.lock().unwrap();
+            for at in [0, 1 << 20] {
+                let place = regions.place(scratch(at, 1 << 10)).unwrap();
+                staging.upload(&device.gpu, &place, &pattern(1 << 10, at)).unwrap();
+                staging.download(&device.gpu, &place, &mut [0; 1 << 10]).unwrap();
+            }
+            drop(staging);
+            drop(regions);
+            assert_eq!(device.live_bytes(), Bytes::ZERO, "{host:?}");
+            let memory = device.memory().clone();
+            assert!(memory.staging_bytes() > Bytes::ZERO);
+            drop(device);
+            assert_eq!((memory.staging_bytes(), memory.allocations()), (Bytes::ZERO, 0), "{host:?}");
+        }
+    }
+
+    /// A write of part of an atom brought back what the host last knew of the rest.
+    #[test]
+    fn a_partial_write_keeps_what_the_device_left_beside_it() {
+        let device = open_as(HostAccess::Shadowed, |_| {});
+        let io = Region { kind: RegionKind::IoIn, chunks: vec![Bytes(512)] };
+        let (regions, source) = (Regions::new(&device.gpu, &[&io]), Regions::new(&device.gpu, &[&io]));
+        let (regions, source) = (regions.unwrap(), source.unwrap());
+        let span = |offset, len| Span { region: RegionKind::IoIn, offset: Bytes(offset), len: Bytes(len) };
+        let left = pattern(512, 3);
+        source.write(span(0, 512), &left).unwrap();
+        regions.copy_from(&source, RegionKind::IoIn).unwrap();
+        regions.write(span(70, 5), &[9; 5]).unwrap();
+        let mut want = left.clone();
+        want[70..75].fill(9);
+        let mut got = vec![0; 512];
+        regions.read(span(0, 512), &mut got).unwrap();
+        assert!(got == want);
+        // As the device sees it.
+        source.copy_from(&regions, RegionKind::IoIn).unwrap();
+        source.read(span(0, 512), &mut got).unwrap();
+        assert!(got == want);
+    }
+
+    /// What the host waits for is visible to it: a list that ends without a barrier to the host is a defect.
+    #[test]
+    fn work_that_the_host_may_not_see_is_refused() {
+        let device = open(None);
+        let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(256)] };
+        let regions = Regions::new(&device.gpu, &[&region]).unwrap();
+        let buffer = regions.place(scratch(0, 256)).unwrap().buffer;
+        let fill = |shown: bool| {
+            let mut list = Recorder::new(&device.gpu.queue).unwrap();
+            list.fill(&buffer, 0, 256, 7).unwrap();
+            if shown {
+                Gpu::host_barrier(&mut list);
+            }
+            list.finish().unwrap()
+        };
+        let (unseen, shown, closing) = (fill(false), fill(true), device.gpu.closing_list().unwrap());
+        let refused = device.gpu.run(&[&shown, &unseen]);
+        assert!(matches!(refused, Err(DeviceError::Unsupported(_))), "{refused:?}");
+        device.gpu.run(&[&unseen, &shown]).unwrap();
+        device.gpu.run(&[&unseen, &closing]).unwrap();
+    }
+
+    #[test]
+    fn limits_of_the_device_are_errors_by_name() {
+        let device = open_as(HostAccess::Offered, |s| {
+            s.limits.max_buffer = Some(1 << 20);
+            s.limits.max_allocation_count = 3;
+        });
+        let region = |bytes| Region { kind: RegionKind::Scratch, chunks: vec![Bytes(bytes)] };
+        let limit = |bytes| match Regions::new(&device.gpu, &[&region(bytes)]).map(drop) {
+            Err(DeviceError::Limit { limit, needed, most }) => Some((limit, needed, most)),
+            other => other.map(|()| None).unwrap(),
+        };
+        assert_eq!(limit(2 << 20), Some(("maxBufferSize".to_owned(), 2 << 20, 1 << 20)));
+        assert_eq!(limit(1 << 20), None);
+        // A region and the spare buffer are two allocations.
+        let kept = Regions::new(&device.gpu, &[&region(256)]).unwrap();
+        assert_eq!(limit(256), Some(("maxMemoryAllocationCount".to_owned(), 4, 3)));
+        drop(kept);
+        assert_eq!((limit(256), device.live_bytes()), (None, Bytes::ZERO));
+        let device = open_as(HostAccess::Offered, |s| s.limits.max_allocation = 1 << 20);
+        let refused = Regions::new(&device.gpu, &[&region(2 << 20)]).map(drop);
+        assert!(
+            matches!(refused, Err(DeviceError::Limit { ref limit, .. }) if limit == "maxMemoryAllocationSize")
+        );
     }
 }

@@ -9,9 +9,12 @@ use std::sync::Arc;
 /// What a buffer is for. Every buffer may be copied from, copied to and filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferUsage {
-    /// Kernels read and write it, by address or through a descriptor; grids are read from it.
+    /// Kernels read and write it, by address or through a descriptor; grids are read from it. The host sees it where
+    /// the device offers that.
     Kernel,
-    /// Copies only.
+    /// The same, and the host reads or writes it at every run.
+    Host,
+    /// Copies between the host and what it does not see.
     Staging,
 }
 
@@ -33,10 +36,13 @@ impl Buffer {
         size: u64,
         memory_types: &[u32],
     ) -> Result<Buffer, CallError> {
+        if let Some(most) = shared.limits().max_buffer.filter(|&most| size > most) {
+            return Err(CallError::Limit { limit: "maxBufferSize", needed: size, most });
+        }
         let transfer = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let flags = match usage {
             BufferUsage::Staging => transfer,
-            BufferUsage::Kernel => {
+            BufferUsage::Kernel | BufferUsage::Host => {
                 transfer
                     | vk::BufferUsageFlags::STORAGE_BUFFER
                     | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS
@@ -47,8 +53,8 @@ impl Buffer {
         // SAFETY: plain data; address use is enabled on the device.
         let handle = unsafe { shared.table.create_buffer(&info) }?;
         let mut buffer = Buffer { shared: shared.clone(), handle, size, address: 0, memory: None };
-        buffer.bind(memory_types)?;
-        if usage == BufferUsage::Kernel {
+        buffer.bind(usage, memory_types)?;
+        if usage != BufferUsage::Staging {
             let info = vk::BufferDeviceAddressInfo::default().buffer(handle);
             // SAFETY: the buffer has address usage and is bound.
             buffer.address = unsafe { shared.table.device.get_buffer_device_address(&info) };
@@ -56,13 +62,13 @@ impl Buffer {
         Ok(buffer)
     }
 
-    fn bind(&mut self, memory_types: &[u32]) -> Result<(), CallError> {
+    fn bind(&mut self, usage: BufferUsage, memory_types: &[u32]) -> Result<(), CallError> {
         // SAFETY: the buffer is alive.
         let needs = unsafe { self.shared.table.device.get_buffer_memory_requirements(self.handle) };
         let allowed = memory_types.iter().filter(|&&t| t < 32 && needs.memory_type_bits & (1 << t) != 0);
         let mut result = Err(CallError::NoMemoryType { size: self.size });
         for &memory_type in allowed {
-            result = Memory::new(&self.shared, needs.size, memory_type);
+            result = Memory::new(&self.shared, usage, needs.size, memory_type);
             match &result {
                 Err(error) if error.is_out_of_memory() => continue,
                 _ => break,

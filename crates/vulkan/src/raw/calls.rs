@@ -82,15 +82,20 @@ pub enum FaultResult {
     DeviceLost,
     /// `VK_ERROR_INITIALIZATION_FAILED`.
     InitializationFailed,
+    /// No error: the call is made, and from then on the counter of the timeline reads its maximum, which is how some
+    /// drivers show that the device is lost.
+    CounterAtMaximum,
 }
 
 impl FaultResult {
-    const fn code(self) -> vk::Result {
+    /// What the call returns instead of being made; `None`: it is made.
+    const fn code(self) -> Option<vk::Result> {
         match self {
-            FaultResult::OutOfHostMemory => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
-            FaultResult::OutOfDeviceMemory => vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
-            FaultResult::DeviceLost => vk::Result::ERROR_DEVICE_LOST,
-            FaultResult::InitializationFailed => vk::Result::ERROR_INITIALIZATION_FAILED,
+            FaultResult::OutOfHostMemory => Some(vk::Result::ERROR_OUT_OF_HOST_MEMORY),
+            FaultResult::OutOfDeviceMemory => Some(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY),
+            FaultResult::DeviceLost => Some(vk::Result::ERROR_DEVICE_LOST),
+            FaultResult::InitializationFailed => Some(vk::Result::ERROR_INITIALIZATION_FAILED),
+            FaultResult::CounterAtMaximum => None,
         }
     }
 }
@@ -100,7 +105,7 @@ impl FaultResult {
 pub struct FaultPlan {
     /// The n-th call that returns a result code, counted from 1 over the life of the instance; 0 lets all through.
     pub fail_nth: u64,
-    /// What it returns instead of being made.
+    /// What happens then.
     pub result: FaultResult,
 }
 
@@ -131,6 +136,16 @@ pub enum CallError {
     /// Memory that the host cannot see was to be mapped (a defect of pumice).
     #[error("the host cannot see this memory")]
     NotMapped,
+    /// More than the device says it can do.
+    #[error("{needed}, {limit} of the device is {most}")]
+    Limit {
+        /// The limit's name in the Vulkan specification.
+        limit: &'static str,
+        /// What was asked for: bytes, or a count.
+        needed: u64,
+        /// The limit.
+        most: u64,
+    },
     /// No memory type satisfies the buffer's requirements.
     #[error("no memory type of the device fits a buffer of {size} bytes")]
     NoMemoryType {
@@ -197,6 +212,12 @@ impl CallLog {
         self.fault.fail_nth != 0 && self.attempts() >= self.fault.fail_nth
     }
 
+    /// The value of a timeline's counter, as the fault would have it.
+    pub(crate) fn counter(&self, value: u64) -> u64 {
+        let at_maximum = self.fault.result == FaultResult::CounterAtMaximum && self.fault_hit();
+        if at_maximum { u64::MAX } else { value }
+    }
+
     /// Whether this is another process than the one the log was made in.
     pub fn forked(&self) -> bool {
         std::process::id() != self.pid
@@ -218,7 +239,8 @@ impl CallLog {
         }
         self.note(call);
         let nth = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
-        let result = if nth == self.fault.fail_nth { Err(self.fault.result.code()) } else { make() };
+        let fault = self.fault.result.code().filter(|_| nth == self.fault.fail_nth);
+        let result = fault.map_or_else(make, Err);
         result.map_err(|code| CallError::Failed { call, code: ResultCode(code.as_raw()) })
     }
 }

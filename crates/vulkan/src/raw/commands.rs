@@ -92,7 +92,7 @@ impl Masks {
         }
         if self.host {
             stages |= vk::PipelineStageFlags::HOST;
-            access |= vk::AccessFlags::HOST_READ;
+            access |= vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
         }
         (stages, access)
     }
@@ -114,9 +114,32 @@ pub(crate) struct Commands {
     buffer: vk::CommandBuffer,
     kept: Vec<Arc<dyn Any + Send + Sync>>,
     point: AtomicU64,
+    shows: Shows,
+}
+
+/// What the host may see once a list has run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shows {
+    /// A barrier to the host covers everything recorded or submitted before it.
+    before: bool,
+    /// Work is recorded behind that barrier, or there is none.
+    behind: bool,
 }
 
 impl Commands {
+    /// Whether device work is left that no barrier shows to the host, once the list has run; `left` says so of what
+    /// ran before it.
+    pub(crate) fn leaves_unseen(&self, left: bool) -> bool {
+        self.shows.behind || (left && !self.shows.before)
+    }
+
+    /// Lets go of what the list refers to, once its last submission has ended. It must be restarted before it is
+    /// submitted again.
+    pub(crate) fn release(&mut self) {
+        self.queue.settle(*self.point.get_mut());
+        self.kept.clear();
+    }
+
     pub(super) fn handle(&self) -> vk::CommandBuffer {
         self.buffer
     }
@@ -133,6 +156,7 @@ impl Commands {
             self.queue.shared().table.reset_command_pool(self.pool.handle, vk::CommandPoolResetFlags::empty())
         }?;
         self.kept.clear();
+        self.shows = Shows::default();
         Recorder::begin(self)
     }
 }
@@ -155,7 +179,8 @@ impl Recorder {
         let pool = CommandPool::new(queue.shared())?;
         let buffer = pool.buffer()?;
         let point = AtomicU64::new(0);
-        Recorder::begin(Commands { queue: queue.clone(), pool, buffer, kept: Vec::new(), point })
+        let (kept, shows) = (Vec::new(), Shows::default());
+        Recorder::begin(Commands { queue: queue.clone(), pool, buffer, kept, point, shows })
     }
 
     fn begin(commands: Commands) -> Result<Recorder, CallError> {
@@ -190,6 +215,9 @@ impl Recorder {
         }
         let memory = [vk::MemoryBarrier::default().src_access_mask(src).dst_access_mask(dst)];
         let flags = vk::DependencyFlags::empty();
+        if to.host && from.shader && from.transfer {
+            self.commands.shows = Shows { before: true, behind: false };
+        }
         // An execution dependency alone orders a write after a read.
         let memory: &[_] = if src.is_empty() { &[] } else { &memory };
         // SAFETY: the list is being recorded; stages and accesses are of a compute queue.
@@ -220,6 +248,7 @@ impl Recorder {
             return Err(CallError::Range { offset: 0, len: push.len() as u64, size: room });
         }
         self.bind(pipeline);
+        self.commands.shows.behind = true;
         let (buffer, layout) = (self.commands.buffer, pipeline.layout().handle());
         if !push.is_empty() {
             // SAFETY: recording; the range lies inside the layout's push constants (checked).
@@ -292,6 +321,7 @@ impl Recorder {
             let device = self.device(Call::CmdCopyBuffer);
             device.cmd_copy_buffer(self.commands.buffer, from.handle(), to.handle(), &regions);
         }
+        self.commands.shows.behind = true;
         self.keep_buffer(from);
         self.keep_buffer(to);
         Ok(())
@@ -317,6 +347,7 @@ impl Recorder {
             let device = self.device(Call::CmdFillBuffer);
             device.cmd_fill_buffer(self.commands.buffer, buffer.handle(), offset, bytes, word);
         }
+        self.commands.shows.behind = true;
         self.keep_buffer(buffer);
         Ok(())
     }
@@ -350,5 +381,18 @@ impl Recorder {
         // SAFETY: the list is being recorded and has no open query or render pass.
         unsafe { self.commands.queue.shared().table.end_command_buffer(self.commands.buffer) }?;
         Ok(self.commands)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host that writes again what the device wrote needs the write in the barrier as well as the read.
+    #[test]
+    fn the_host_reads_and_writes() {
+        let host = Masks { host: true, ..Masks::default() };
+        let both = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
+        assert_eq!(host.destination(), (vk::PipelineStageFlags::HOST, both));
     }
 }

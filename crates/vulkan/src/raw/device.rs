@@ -2,14 +2,27 @@
 
 use super::calls::{CallError, CallLog};
 use super::instance::Instance;
+use super::ledger::MemoryLedger;
 use super::snapshot::heap_budgets;
 use super::table::DeviceTable;
 use crate::device_plan::DevicePlan;
-use crate::snapshot::{Heap, MemoryType, Snapshot};
+use crate::snapshot::{DeviceLimits, Heap, MemoryType, Snapshot};
 use ash::vk;
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How the host reaches a device's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostAccess {
+    /// As the driver offers it.
+    #[default]
+    Offered,
+    /// As if the device offered the least that Vulkan allows, for tests: weights, states and scratch are never mapped,
+    /// and what is mapped is not coherent. The host then works on copies of its own, which only flush and invalidate
+    /// move, in whole atoms; one that is missing gives wrong results on any driver.
+    Shadowed,
+}
 
 /// Owner of `VkDevice`.
 pub(crate) struct DeviceShared {
@@ -17,11 +30,11 @@ pub(crate) struct DeviceShared {
     physical: vk::PhysicalDevice,
     family: u32,
     budgets: bool,
-    non_coherent_atom: u64,
+    host: HostAccess,
+    limits: DeviceLimits,
     memory_types: Vec<MemoryType>,
     heaps: Vec<Heap>,
-    /// Bytes this device has taken from each heap.
-    taken: Vec<AtomicU64>,
+    ledger: Arc<MemoryLedger>,
     // Declared last: the instance goes after the device.
     instance: Arc<Instance>,
 }
@@ -33,6 +46,7 @@ impl DeviceShared {
         index: usize,
         snapshot: &Snapshot,
         plan: &DevicePlan,
+        host: HostAccess,
     ) -> Result<Arc<DeviceShared>, CallError> {
         let physical = *instance.physical_devices()?.get(index).ok_or(CallError::Range {
             offset: index as u64,
@@ -45,10 +59,11 @@ impl DeviceShared {
             physical,
             family: plan.queue_family,
             budgets: plan.memory_budget,
-            non_coherent_atom: snapshot.limits.non_coherent_atom.max(1),
+            host,
+            limits: snapshot.limits,
             memory_types: snapshot.memory_types.clone(),
             heaps: snapshot.heaps.clone(),
-            taken: snapshot.heaps.iter().map(|_| AtomicU64::new(0)).collect(),
+            ledger: Arc::new(MemoryLedger::new(snapshot.heaps.len(), snapshot.limits.max_allocation_count)),
             instance: instance.clone(),
         }))
     }
@@ -67,8 +82,17 @@ impl DeviceShared {
         self.family
     }
 
-    pub(super) fn non_coherent_atom(&self) -> u64 {
-        self.non_coherent_atom
+    pub(super) fn host(&self) -> HostAccess {
+        self.host
+    }
+
+    pub(super) fn limits(&self) -> &DeviceLimits {
+        &self.limits
+    }
+
+    /// What is alive of the device's memory.
+    pub(crate) fn ledger(&self) -> &Arc<MemoryLedger> {
+        &self.ledger
     }
 
     /// A memory type by its index.
@@ -86,19 +110,7 @@ impl DeviceShared {
             return free;
         }
         let size = self.heaps.get(heap).map_or(0, |h| h.size);
-        size.saturating_sub(self.taken.get(heap).map_or(0, |t| t.load(Ordering::Relaxed)))
-    }
-
-    pub(super) fn took(&self, heap: u32, bytes: u64) {
-        if let Some(taken) = self.taken.get(heap as usize) {
-            taken.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn returned(&self, heap: u32, bytes: u64) {
-        if let Some(taken) = self.taken.get(heap as usize) {
-            taken.fetch_sub(bytes, Ordering::Relaxed);
-        }
+        size.saturating_sub(self.ledger.taken(heap))
     }
 }
 

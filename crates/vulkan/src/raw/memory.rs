@@ -1,9 +1,18 @@
 //! Device memory, mapped for as long as it lives where the host can see it.
+//!
+//! Memory that is not coherent is flushed and invalidated in whole atoms. A write that covers an atom in part
+//! invalidates it first: what the device left in the rest would else be overwritten by what the host last knew of it.
 
+use super::buffer::BufferUsage;
 use super::calls::CallError;
-use super::device::DeviceShared;
+use super::device::{DeviceShared, HostAccess};
+use super::ledger::Owner;
 use ash::vk;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the host finds in a shadow that was never filled.
+const STALE: u8 = 0xa5;
 
 /// Owner of `VkDeviceMemory`.
 pub(super) struct Memory {
@@ -11,45 +20,64 @@ pub(super) struct Memory {
     handle: vk::DeviceMemory,
     size: u64,
     heap: u32,
+    owner: Owner,
     coherent: bool,
     cached: bool,
-    mapped: Option<Mutex<HostPointer>>,
+    mapped: Option<Mutex<Mapping>>,
 }
 
-/// Where the memory begins in this process. Only [`Memory`] goes through it, under its lock.
+/// Memory as the host sees it. Only [`Memory`] goes through it, under its lock.
+struct Mapping {
+    at: HostPointer,
+    /// What the host reads and writes instead, under [`HostAccess::Shadowed`].
+    shadow: Option<Box<[u8]>>,
+}
+
+/// Where the memory begins in this process.
 struct HostPointer(*mut u8);
 
 // SAFETY: the pointer is a mapping that belongs to the process, not to a thread; the mutex around it orders copies.
 unsafe impl Send for HostPointer {}
 
 impl Memory {
-    /// Takes memory of one type, for buffers whose address kernels use.
-    pub(super) fn new(shared: &Arc<DeviceShared>, size: u64, memory_type: u32) -> Result<Memory, CallError> {
+    /// Takes memory of one type for a buffer of that usage.
+    pub(super) fn new(
+        shared: &Arc<DeviceShared>,
+        usage: BufferUsage,
+        size: u64,
+        memory_type: u32,
+    ) -> Result<Memory, CallError> {
         let kind = *shared.memory_type(memory_type).ok_or(CallError::NoMemoryType { size })?;
-        let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
-        let info = vk::MemoryAllocateInfo::default()
-            .allocation_size(size)
-            .memory_type_index(memory_type)
-            .push_next(&mut flags);
-        // SAFETY: the memory type exists and buffer addresses are enabled on the device.
-        let handle = unsafe { shared.table.allocate_memory(&info) }?;
-        shared.took(kind.heap, size);
+        let most = shared.limits().max_allocation;
+        if size > most {
+            return Err(CallError::Limit { limit: "maxMemoryAllocationSize", needed: size, most });
+        }
+        let owner = if usage == BufferUsage::Staging { Owner::Staging } else { Owner::Plans };
+        let shadowed = shared.host() == HostAccess::Shadowed;
         let mut memory = Memory {
             shared: shared.clone(),
-            handle,
+            handle: allocate(shared, size, memory_type)?,
             size,
             heap: kind.heap,
-            coherent: kind.host_coherent,
+            owner,
+            coherent: kind.host_coherent && !shadowed,
             cached: kind.host_cached,
             mapped: None,
         };
-        if kind.host_visible {
-            // SAFETY: the memory is host-visible and not mapped yet.
-            let at =
-                unsafe { shared.table.map_memory(handle, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) }?;
-            memory.mapped = Some(Mutex::new(HostPointer(at.cast())));
+        shared.ledger().took(owner, kind.heap, size);
+        if kind.host_visible && !(shadowed && usage == BufferUsage::Kernel) {
+            memory.map(shadowed)?;
         }
         Ok(memory)
+    }
+
+    fn map(&mut self, shadowed: bool) -> Result<(), CallError> {
+        let (whole, flags) = (vk::WHOLE_SIZE, vk::MemoryMapFlags::empty());
+        // SAFETY: the memory is host-visible and not mapped yet.
+        let at = unsafe { self.shared.table.map_memory(self.handle, 0, whole, flags) }?;
+        let shadow = shadowed.then(|| vec![STALE; self.size as usize].into_boxed_slice());
+        self.mapped = Some(Mutex::new(Mapping { at: HostPointer(at.cast()), shadow }));
+        Ok(())
     }
 
     pub(super) fn handle(&self) -> vk::DeviceMemory {
@@ -66,49 +94,109 @@ impl Memory {
 
     /// Copies bytes in and makes them visible to submissions that follow.
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CallError> {
-        self.check(offset, bytes.len() as u64)?;
+        let range = self.check(offset, bytes.len() as u64)?;
         let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
-        {
-            let at = mapped.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the range lies inside the mapping (checked), the source is a live slice elsewhere, and the lock
-            // keeps other copies out. That the device is not using the range is the caller's protocol; a breach of
-            // it gives wrong bytes on the device, not an invalid access here.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.0.add(offset as usize), bytes.len()) };
-        }
-        if self.coherent || bytes.is_empty() {
+        if range.is_empty() {
             return Ok(());
         }
-        // SAFETY: the memory is mapped and the range is aligned to the device's atom.
-        unsafe { self.shared.table.flush_mapped_memory_ranges(&[self.range(offset, bytes.len() as u64)]) }
+        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let atoms = self.atoms(&range);
+        if !self.coherent && atoms != range {
+            self.invalidate(&mut mapping, &atoms)?;
+        }
+        mapping.put(range.start as usize, bytes);
+        if self.coherent { Ok(()) } else { self.flush(&mut mapping, &atoms) }
     }
 
     /// Copies bytes out, as the device last left them.
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CallError> {
-        self.check(offset, bytes.len() as u64)?;
+        let range = self.check(offset, bytes.len() as u64)?;
         let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
-        if !self.coherent && !bytes.is_empty() {
-            let range = self.range(offset, bytes.len() as u64);
-            // SAFETY: the memory is mapped and the range is aligned to the device's atom.
-            unsafe { self.shared.table.invalidate_mapped_memory_ranges(&[range]) }?;
+        if range.is_empty() {
+            return Ok(());
         }
-        let at = mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as in `write`, with the roles exchanged.
-        unsafe { std::ptr::copy_nonoverlapping(at.0.add(offset as usize), bytes.as_mut_ptr(), bytes.len()) };
+        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.coherent {
+            self.invalidate(&mut mapping, &self.atoms(&range))?;
+        }
+        mapping.get(range.start as usize, bytes);
         Ok(())
     }
 
-    fn check(&self, offset: u64, len: u64) -> Result<(), CallError> {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.size);
-        if inside { Ok(()) } else { Err(CallError::Range { offset, len, size: self.size }) }
+    fn check(&self, offset: u64, len: u64) -> Result<Range<u64>, CallError> {
+        let end = offset.checked_add(len).filter(|&end| end <= self.size);
+        end.map(|end| offset..end).ok_or(CallError::Range { offset, len, size: self.size })
     }
 
-    /// The range widened to the granularity of flush and invalidate; up to the end where the size is not a multiple.
-    fn range(&self, offset: u64, len: u64) -> vk::MappedMemoryRange<'static> {
-        let atom = self.shared.non_coherent_atom();
-        let start = offset / atom * atom;
-        let end = (offset + len).next_multiple_of(atom);
-        let size = if end >= self.size { vk::WHOLE_SIZE } else { end - start };
-        vk::MappedMemoryRange::default().memory(self.handle).offset(start).size(size)
+    /// A range widened to the granularity of flush and invalidate, or to the memory's end.
+    fn atoms(&self, range: &Range<u64>) -> Range<u64> {
+        let atom = self.shared.limits().non_coherent_atom.max(1);
+        range.start / atom * atom..range.end.next_multiple_of(atom).min(self.size)
+    }
+
+    fn vulkan(&self, atoms: &Range<u64>) -> vk::MappedMemoryRange<'static> {
+        let size = if atoms.end == self.size { vk::WHOLE_SIZE } else { atoms.end - atoms.start };
+        vk::MappedMemoryRange::default().memory(self.handle).offset(atoms.start).size(size)
+    }
+
+    /// Makes what the host wrote visible to the device.
+    fn flush(&self, mapping: &mut Mapping, atoms: &Range<u64>) -> Result<(), CallError> {
+        mapping.write_back(atoms);
+        // SAFETY: the memory is mapped and the range is whole atoms of it.
+        unsafe { self.shared.table.flush_mapped_memory_ranges(&[self.vulkan(atoms)]) }
+    }
+
+    /// Makes what the device left visible to the host.
+    fn invalidate(&self, mapping: &mut Mapping, atoms: &Range<u64>) -> Result<(), CallError> {
+        // SAFETY: the memory is mapped and the range is whole atoms of it.
+        unsafe { self.shared.table.invalidate_mapped_memory_ranges(&[self.vulkan(atoms)]) }?;
+        mapping.fetch(atoms);
+        Ok(())
+    }
+}
+
+/// Ranges lie inside the memory; [`Memory`] has checked them.
+impl Mapping {
+    fn put(&mut self, start: usize, bytes: &[u8]) {
+        match &mut self.shadow {
+            Some(shadow) => shadow[start..start + bytes.len()].copy_from_slice(bytes),
+            // SAFETY: the range lies inside the mapping, the source is a live slice elsewhere, and the lock keeps other
+            // copies out. That the device is not using the range is the caller's protocol; a breach of it gives wrong
+            // bytes on the device, not an invalid access here.
+            None => unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.0.add(start), bytes.len());
+            },
+        }
+    }
+
+    fn get(&self, start: usize, bytes: &mut [u8]) {
+        match &self.shadow {
+            Some(shadow) => bytes.copy_from_slice(&shadow[start..start + bytes.len()]),
+            // SAFETY: as in `put`, with the roles exchanged.
+            None => unsafe {
+                std::ptr::copy_nonoverlapping(self.at.0.add(start), bytes.as_mut_ptr(), bytes.len());
+            },
+        }
+    }
+
+    /// From the shadow, where there is one.
+    fn write_back(&mut self, atoms: &Range<u64>) {
+        let Some(shadow) = &self.shadow else { return };
+        let from = &shadow[atoms.start as usize..atoms.end as usize];
+        // SAFETY: as in `put`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), self.at.0.add(atoms.start as usize), from.len())
+        };
+    }
+
+    /// To the shadow, where there is one.
+    fn fetch(&mut self, atoms: &Range<u64>) {
+        let Some(shadow) = &mut self.shadow else { return };
+        let to = &mut shadow[atoms.start as usize..atoms.end as usize];
+        // SAFETY: as in `put`, with the roles exchanged.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.at.0.add(atoms.start as usize), to.as_mut_ptr(), to.len())
+        };
     }
 }
 
@@ -117,6 +205,18 @@ impl Drop for Memory {
         // SAFETY: the buffer bound to it has been destroyed (it holds this owner), which also ends every use by the
         // device; freeing unmaps.
         self.shared.table.destroy(|d| unsafe { d.free_memory(self.handle, None) });
-        self.shared.returned(self.heap, self.size);
+        self.shared.ledger().returned(self.owner, self.heap, self.size);
     }
+}
+
+/// Memory of one type, for buffers whose address kernels use.
+fn allocate(shared: &DeviceShared, size: u64, memory_type: u32) -> Result<vk::DeviceMemory, CallError> {
+    let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+    let info = vk::MemoryAllocateInfo::default()
+        .allocation_size(size)
+        .memory_type_index(memory_type)
+        .push_next(&mut flags);
+    shared.ledger().claim()?;
+    // SAFETY: the memory type exists and buffer addresses are enabled on the device.
+    unsafe { shared.table.allocate_memory(&info) }.inspect_err(|_| shared.ledger().unclaim())
 }

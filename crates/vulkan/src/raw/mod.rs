@@ -7,6 +7,7 @@
 
 pub mod calls;
 pub mod instance;
+pub mod ledger;
 pub mod messages;
 
 pub(crate) mod buffer;
@@ -25,11 +26,14 @@ mod on_device;
 
 pub use calls::{Call, CallError, CallLog, FaultPlan, FaultResult};
 pub use instance::{Instance, InstanceError, InstanceOptions, Validation};
+pub use ledger::MemoryLedger;
 pub use messages::{Message, MessageLog, Severity};
 
 pub(crate) use buffer::{Buffer, BufferUsage};
 pub(crate) use commands::{Commands, DispatchTarget, Masks, Recorder};
 pub(crate) use descriptors::{DescriptorSet, SetLayout};
+pub use device::HostAccess;
+
 pub(crate) use device::DeviceShared;
 pub(crate) use pipeline::{Pipeline, PipelineCache, PipelineLayout, ShaderModule};
 pub(crate) use queries::QueryPool;

@@ -106,7 +106,10 @@ impl Queue {
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&points);
         // SAFETY: the semaphore is alive; the point was submitted.
         unsafe { self.shared.table.wait_semaphores(&info, u64::MAX) }?;
-        self.passed.fetch_max(point, Ordering::Release);
+        // Where the device was lost meanwhile some drivers end the wait without an error.
+        // SAFETY: the semaphore is alive.
+        let now = unsafe { self.shared.table.get_semaphore_counter_value(self.timeline.handle) }?;
+        self.passed.fetch_max(now.max(point), Ordering::Release);
         Ok(())
     }
 

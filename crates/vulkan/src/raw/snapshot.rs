@@ -19,13 +19,19 @@ pub(super) fn take_snapshot(
     let extensions = table.device_extensions(device)?;
     let mut v11 = vk::PhysicalDeviceVulkan11Properties::default();
     let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
+    let mut maintenance4 = vk::PhysicalDeviceMaintenance4Properties::default();
     let mut f11 = vk::PhysicalDeviceVulkan11Features::default();
     let mut f12 = vk::PhysicalDeviceVulkan12Features::default();
     let mut features = vk::PhysicalDeviceFeatures::default();
     // SAFETY: `device` is of this instance; the structs of Vulkan 1.2 are chained only where the device knows them.
     let base = unsafe { table.instance.get_physical_device_properties(device) };
+    let says_buffer_size = base.api_version >= vk::API_VERSION_1_2
+        && (base.api_version >= vk::API_VERSION_1_3 || extensions.iter().any(|e| e == "VK_KHR_maintenance4"));
     if base.api_version >= vk::API_VERSION_1_2 {
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);
+        if says_buffer_size {
+            properties = properties.push_next(&mut maintenance4);
+        }
         let mut wanted = vk::PhysicalDeviceFeatures2::default().push_next(&mut f11).push_next(&mut f12);
         // SAFETY: as above.
         unsafe {
@@ -57,7 +63,10 @@ pub(super) fn take_snapshot(
         device_uuid: v11.device_uuid,
         driver_uuid: v11.driver_uuid,
         pipeline_cache_uuid: base.pipeline_cache_uuid,
-        limits: limits(&base.limits, &v11),
+        limits: DeviceLimits {
+            max_buffer: says_buffer_size.then_some(maintenance4.max_buffer_size),
+            ..limits(&base.limits, &v11)
+        },
         abilities: abilities(&features, &f11, &f12, &v11, &v12),
         extensions,
         queue_families: families.iter().map(family).collect(),
@@ -93,12 +102,15 @@ fn kind(kind: vk::PhysicalDeviceType) -> DeviceKind {
 fn limits(base: &vk::PhysicalDeviceLimits, v11: &vk::PhysicalDeviceVulkan11Properties<'_>) -> DeviceLimits {
     DeviceLimits {
         max_workgroup_count: base.max_compute_work_group_count,
+        max_workgroup_size: base.max_compute_work_group_size,
         max_workgroup_invocations: base.max_compute_work_group_invocations,
         max_shared_memory: base.max_compute_shared_memory_size,
         max_push_constants: base.max_push_constants_size,
         max_storage_range: base.max_storage_buffer_range,
         max_storage_buffers: base.max_per_stage_descriptor_storage_buffers,
         max_allocation: v11.max_memory_allocation_size,
+        max_buffer: None,
+        max_allocation_count: base.max_memory_allocation_count,
         storage_offset_alignment: base.min_storage_buffer_offset_alignment,
         non_coherent_atom: base.non_coherent_atom_size,
         timestamp_period_ns: base.timestamp_period,

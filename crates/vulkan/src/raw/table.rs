@@ -169,13 +169,28 @@ calls_with_result! {
     EndCommandBuffer: end_command_buffer(buffer: vk::CommandBuffer) -> ();
     GetQueryPoolResults: get_query_pool_results(
         pool: vk::QueryPool, first: u32, data: &mut [u64], flags: vk::QueryResultFlags) -> ();
-    GetSemaphoreCounterValue: get_semaphore_counter_value(semaphore: vk::Semaphore) -> u64;
     WaitSemaphores: wait_semaphores(info: &vk::SemaphoreWaitInfo<'_>, timeout: u64) -> ();
     QueueSubmit: queue_submit(queue: vk::Queue, submits: &[vk::SubmitInfo<'_>], fence: vk::Fence) -> ();
     QueueWaitIdle: queue_wait_idle(queue: vk::Queue) -> ();
 }
 
 impl DeviceTable {
+    /// The value of a timeline semaphore. A lost device shows here on drivers that return no error.
+    ///
+    /// # Safety
+    /// The semaphore is a timeline of this device.
+    pub(super) unsafe fn get_semaphore_counter_value(
+        &self,
+        semaphore: vk::Semaphore,
+    ) -> Result<u64, CallError> {
+        // SAFETY: the caller's promise.
+        self.attempt(Call::GetSemaphoreCounterValue, || unsafe {
+            let value = self.log.counter(self.device.get_semaphore_counter_value(semaphore)?);
+            // No submission signals the maximum: it would be the last one.
+            if value == u64::MAX { Err(vk::Result::ERROR_DEVICE_LOST) } else { Ok(value) }
+        })
+    }
+
     /// One compute pipeline.
     ///
     /// # Safety
