@@ -89,12 +89,12 @@ impl Layout {
         };
         let mut states = cursor(RegionKind::States);
         for v in graph.params() {
-            let (shape, bytes) = fixed(graph, v, target)?;
+            let (shape, bytes) = fixed(graph, v, target, guard)?;
             let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
             layout.params.push(ParamSlot { name, dtype, shape, span: layout.weights.take(bytes) });
         }
         for v in graph.states() {
-            let (shape, bytes) = fixed(graph, v, target)?;
+            let (shape, bytes) = fixed(graph, v, target, guard)?;
             let init = state_init(graph, v);
             let Op::State(op) = &graph.def(v).op else { continue };
             let rank = shape.len() as i64;
@@ -154,7 +154,7 @@ impl Layout {
                     slot
                 }
                 None => {
-                    let (_, bytes) = fixed(graph, v, target)?;
+                    let (_, bytes) = fixed(graph, v, target, self.weights.guard)?;
                     let span = self.weights.take(bytes);
                     self.constants.push(ConstantSlot { data: data.clone(), span });
                     self.constants.len() - 1
@@ -242,18 +242,19 @@ impl RunIo {
     }
 }
 
-fn fits(name: &str, bytes: u64, target: &Target) -> Result<u64, CompileError> {
-    let available = Bytes(chunk_size(target));
-    if bytes <= available.0 {
+/// A slot with its guard lies in one chunk.
+fn fits(name: &str, bytes: u64, target: &Target, guard: u64) -> Result<u64, CompileError> {
+    let (needed, available) = (Bytes(bytes.saturating_add(guard)), Bytes(chunk_size(target)));
+    if bytes == 0 || needed <= available {
         return Ok(bytes);
     }
     let (name, target) = (name.to_owned(), target.name.clone());
-    Err(CompileError::TooLarge { name, needed: Bytes(bytes), available, target })
+    Err(CompileError::TooLarge { name, needed, available, target })
 }
 
 /// Refuses scratch buffers that no allocation holds.
-pub fn check_buffers(draft: &Draft, target: &Target) -> Result<(), CompileError> {
-    draft.buffers.iter().try_for_each(|b| fits(&b.name, b.bytes, target).map(|_| ()))
+pub fn check_buffers(draft: &Draft, target: &Target, guard: u64) -> Result<(), CompileError> {
+    draft.buffers.iter().try_for_each(|b| fits(&b.name, b.bytes, target, guard).map(|_| ()))
 }
 
 fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
@@ -271,12 +272,12 @@ fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
     graph.scalars().into_iter().filter_map(slot).collect()
 }
 
-fn fixed(graph: &Graph, v: ValueId, target: &Target) -> Result<(Vec<u64>, u64), CompileError> {
+fn fixed(graph: &Graph, v: ValueId, target: &Target, guard: u64) -> Result<(Vec<u64>, u64), CompileError> {
     let info = graph.value(v);
     let shape =
         info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
     let bytes = natural(info.ty.dtype, &shape);
-    Ok((shape, fits(&info.name, bytes, target)?))
+    Ok((shape, fits(&info.name, bytes, target, guard)?))
 }
 
 fn natural(dtype: DType, shape: &[u64]) -> u64 {
@@ -293,7 +294,7 @@ fn io_slot(
     let ty = graph.ty(v);
     let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(graph.symbols())).collect();
     let bytes = element_count(&upper).map_or(u64::MAX, |n| n.saturating_mul(ty.dtype.natural_bytes()));
-    let span = cursor.take(fits(name, bytes, target)?);
+    let span = cursor.take(fits(name, bytes, target, cursor.guard)?);
     Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype, shape: ty.shape.clone(), span })
 }
 

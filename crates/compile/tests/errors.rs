@@ -211,3 +211,25 @@ fn loops_that_the_driver_would_end() {
     build(1_000_000)(&g);
     assert!(compile(&g.build().expect("sound"), &target, &Options::default(), &RefEval).is_ok());
 }
+
+/// Sums of sizes and guards left 64 bits and the process ended.
+#[test]
+fn guards_larger_than_an_allocation_are_refused() {
+    let g = GraphBuilder::new("guarded");
+    let x = g.input("x", f32([4u64]));
+    g.output("y", g.neg(g.exp(x)));
+    let graph = g.build().expect("sound");
+    for guard_bytes in [u64::MAX, u64::MAX / 2, u64::MAX - 255, 1 << 40, (1 << 30) + 1] {
+        let options = Options::default().guard_bytes(guard_bytes);
+        let refused = compile(&graph, &Target::lavapipe(), &options, &RefEval).expect_err("too much");
+        assert!(matches!(refused, CompileError::Options(_)), "{refused:?}");
+        assert!(refused.to_string().contains("guard_bytes"), "{refused}");
+    }
+    let g = GraphBuilder::new("large");
+    let x = g.input("x", f32([(1u64 << 28) + 64]));
+    g.output("y", g.neg(x));
+    let options = Options::default().guard_bytes(1 << 30);
+    let graph = g.build().expect("sound");
+    let refused = compile(&graph, &Target::lavapipe(), &options, &RefEval).expect_err("with its guard");
+    assert!(matches!(refused, CompileError::TooLarge { .. }), "{refused:?}");
+}

@@ -6,9 +6,10 @@
 
 use crate::array::{Array, Data};
 use crate::eval::{EvalCx, Status};
-use crate::ops;
+use crate::{machine, ops};
 use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, ValueId, ValueType};
-use pumice_types::{Bindings, DType, Tensor, dim};
+use pumice_types::tensor::byte_count;
+use pumice_types::{Bindings, Bytes, DType, Tensor, dim};
 use std::sync::Arc;
 
 /// Why a graph has no value.
@@ -46,6 +47,16 @@ pub enum EvalError {
     /// A value has more elements than this machine can hold.
     #[error("`{0}` has too many elements")]
     TooLarge(String),
+    /// The values of a node do not fit into the memory that the machine has left.
+    #[error("`{name}` needs {needed} to be computed in 64-bit numbers, the machine has {available} left")]
+    Memory {
+        /// The node.
+        name: String,
+        /// Bytes of its results.
+        needed: Bytes,
+        /// Bytes that can be taken.
+        available: Bytes,
+    },
     /// A feed outside its state or its output.
     #[error("feed of output `{output}` into state `{state}`: rows {from}..{to} are outside {size}")]
     Feed {
@@ -110,6 +121,7 @@ pub fn eval_graph(
     for (id, node) in graph.nodes() {
         let types =
             node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
+        check_room(graph, id, &types)?;
         let arrays = if node.op.is_leaf_interface() {
             vec![leaf_value(graph, node, leaves, &types[0])?]
         } else {
@@ -128,6 +140,15 @@ pub fn eval_graph(
     result.outputs = graph.outputs().iter().map(|o| value(o.value)).collect();
     result.states = graph.final_states().into_iter().map(value).collect();
     Ok(result)
+}
+
+/// That the results of a node fit, before anything of them is taken: a shape may claim more than there is.
+fn check_room(graph: &Graph, id: NodeId, types: &[(DType, Vec<u64>)]) -> Result<(), EvalError> {
+    // Elements are 64 bits wide here, whatever their dtype.
+    let bytes = types.iter().map(|(_, shape)| byte_count(DType::I64, shape).unwrap_or(u64::MAX));
+    let needed = Bytes(bytes.fold(0, u64::saturating_add));
+    let name = || graph.node_name(id).to_owned();
+    machine::room_for(needed).map_err(|available| EvalError::Memory { name: name(), needed, available })
 }
 
 fn eval_node(

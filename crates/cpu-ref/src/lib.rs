@@ -8,6 +8,7 @@ pub mod graph;
 pub mod host_ops;
 pub mod index;
 pub mod interp;
+pub mod machine;
 pub mod ops;
 pub mod reference;
 pub mod sample;

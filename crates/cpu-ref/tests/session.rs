@@ -100,3 +100,15 @@ fn what_does_not_fit_is_an_error() {
     let wrong = s.run(&|_| Some(floats(&[0.0; 4], &[2, 2])), &bindings);
     assert!(matches!(wrong, Err(EvalError::LeafType { .. })), "{:?}", wrong.err());
 }
+
+/// A shape may claim more than any machine has; it was allocated and the process ended.
+#[test]
+fn a_value_that_the_machine_cannot_hold_is_refused() {
+    let g = GraphBuilder::new("huge");
+    let x = g.input("x", f32([1]));
+    g.output("y", g.named("wide").expand(x, &[1 << 40]));
+    let graph = g.build().expect("right");
+    let error =
+        session(&graph).run(&|_| Some(floats(&[1.0], &[1])), &Bindings::new()).expect_err("too large");
+    assert!(matches!(&error, EvalError::Memory { name, .. } if name == "wide"), "{error:?}");
+}

@@ -98,12 +98,10 @@ impl Device {
         Ok(Device::from_runtime(Arc::new(vulkan), kind))
     }
 
-    /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow, and limited to the 2 GiB
-    /// that one allocation of lavapipe may have.
+    /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow. It takes as much memory as
+    /// the machine has; a single tensor has at most 2 GiB.
     pub fn cpu() -> Device {
-        let mut target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };
-        target.limits.loop_turns = None;
-        Device::from_runtime(Arc::new(Interpreter::new(target)), DeviceKind::Interpreter)
+        Device::from_runtime(Arc::new(Interpreter::of_machine()), DeviceKind::Interpreter)
     }
 
     /// Any device of the runtime, such as one with options of its own.

@@ -1,5 +1,6 @@
 //! Regions as bytes, one vector per chunk.
 
+use crate::machine::room_for;
 use pumice_plan::{Plan, RegionKind, Span};
 use pumice_runtime::device::DeviceError;
 use pumice_types::Bytes;
@@ -80,13 +81,15 @@ fn locate(chunks: &[Vec<u8>], span: Span) -> Option<(usize, usize, usize)> {
 
 fn fresh(kind: RegionKind, size: Bytes, pattern: Option<u32>) -> Result<Vec<u8>, DeviceError> {
     let mut bytes = Vec::new();
-    let room = size.to_usize().ok_or(()).and_then(|n| bytes.try_reserve_exact(n).map(|()| n).map_err(|_| ()));
-    let n = room.map_err(|()| DeviceError::OutOfMemory {
+    let refused = |available| DeviceError::OutOfMemory {
         what: format!("region {kind}"),
         needed: size,
-        available: Bytes::ZERO,
+        available,
         remedy: "lower the symbols' upper bounds, or use a device with more memory".to_owned(),
-    })?;
+    };
+    room_for(size).map_err(refused)?;
+    let room = size.to_usize().ok_or(()).and_then(|n| bytes.try_reserve_exact(n).map(|()| n).map_err(|_| ()));
+    let n = room.map_err(|()| refused(Bytes::ZERO))?;
     bytes.resize(n, 0);
     if let Some(pattern) = pattern {
         fill(&mut bytes, pattern);

@@ -11,6 +11,7 @@ mod memory;
 mod prepare;
 mod session;
 
+use crate::machine;
 use pumice_plan::CheckedPlan;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded};
 use pumice_types::Target;
@@ -50,6 +51,16 @@ impl Interpreter {
     /// An interpreter that plans for this target run on.
     pub fn new(target: Target) -> Interpreter {
         Interpreter::with(target, Options::default())
+    }
+
+    /// An interpreter that takes what this machine has: lavapipe's limits but for the memory, which is the machine's, and
+    /// turns of loops, which nothing ends.
+    /// A single tensor is still limited to lavapipe's largest allocation, because plans count its elements in 32 bits.
+    pub fn of_machine() -> Interpreter {
+        let mut target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };
+        target.limits.memory = machine::total_memory().unwrap_or(target.limits.memory);
+        target.limits.loop_turns = None;
+        Interpreter::new(target)
     }
 
     /// An interpreter with options.

@@ -2,7 +2,7 @@
 
 use crate::harness::plan;
 use pumice_compile::Options;
-use pumice_cpu_ref::{Interpreter, RefHostOps};
+use pumice_cpu_ref::{Interpreter, RefEval, RefHostOps};
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
@@ -171,4 +171,25 @@ fn undeclared_accesses_are_errors() {
     let mut session = exe.session().expect("memory");
     let error = session.run(&[("x", TensorView::f32(&[0.0; 4], [4]))]).expect_err("it reads a write");
     assert!(error.to_string().contains("its meaning reads use"), "{error}");
+}
+
+/// More than one allocation of lavapipe: a region is a list of chunks.
+#[test]
+fn the_machines_memory_is_the_interpreters() {
+    let device = Interpreter::of_machine();
+    let g = GraphBuilder::new("five");
+    let x = g.input("x", f32([1u64]));
+    let sum = (0..5).fold(x, |sum, i| {
+        let p = g.param(&format!("p{i}"), f32([1u64 << 27]));
+        g.add(sum, g.narrow(p, 0, 0u64, 1u64))
+    });
+    g.output("y", sum);
+    let graph = g.build().expect("sound");
+    let target = pumice_runtime::Device::target(&device);
+    let enough = target.limits.memory.0 > 3 << 30;
+    let plan = pumice_compile::compile(&graph, target, &Options::default(), &RefEval);
+    match plan {
+        Ok(plan) => assert_eq!(plan.region(RegionKind::Weights).map(|r| r.chunks.len()), Some(2)),
+        Err(e) => assert!(!enough, "{e}"),
+    }
 }
