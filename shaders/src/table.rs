@@ -100,8 +100,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "softmax_rows", variant: "fast8", form: Form::Address, bytes: crate::module!("../spv/softmax_rows.fast8.address.spv") },
     Entry { kernel: "softmax_rows", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/softmax_rows.plain.address.spv") },
     Entry { kernel: "softmax_rows", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/softmax_rows.plain.descriptor.spv") },
-    Entry { kernel: "status_reset", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/status_reset.plain.address.spv") },
-    Entry { kernel: "status_reset", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/status_reset.plain.descriptor.spv") },
+    Entry { kernel: "status_begin", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/status_begin.plain.address.spv") },
+    Entry { kernel: "status_begin", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/status_begin.plain.descriptor.spv") },
     Entry { kernel: "transpose", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/transpose.plain.address.spv") },
     Entry { kernel: "transpose", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/transpose.plain.descriptor.spv") },
 ];

@@ -1,4 +1,4 @@
-//! What happens at the ends of a run: the status block is reset, outputs reach their slots, states are fed, scalars
+//! What happens at the ends of a run: the replay begins in the status block, outputs reach their slots, states are fed, scalars
 //! advance.
 
 use crate::cx::{LowerCx, LowerResult, Refusal, restride};
@@ -7,7 +7,7 @@ use crate::step::StepBuilder;
 use crate::{frame, region};
 use pumice_ir::{FeedKind, Op, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
-use pumice_plan::kernels::copy::StatusReset;
+use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr, ScalarId, Var};
@@ -129,20 +129,20 @@ fn rows(
     Ok((part(from, &src), part(to, &dst)))
 }
 
-/// A step before everything that may raise a flag: flags 0, positions 0xFFFFFFFF.
-pub fn reset_status(draft: &mut Draft, status: Located, ops: u32) {
+/// A step before everything that may raise a flag: what earlier replays of the submission reported is kept.
+pub fn begin_replay(draft: &mut Draft, status: Located, ops: u32) {
     if ops == 0 {
         return;
     }
-    let call = StatusReset {
-        variant: StatusReset::plain,
+    let call = StatusBegin {
+        variant: StatusBegin::plain,
         ops: ArgValue::U32(ops),
         block: UseIndex(0),
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let groups = (ops + 1).div_ceil(256);
-    let reset = DraftStep {
+    let groups = ops.div_ceil(256);
+    let begin = DraftStep {
         kind: StepKind::Dispatch { call: call.into_call(), grid: Grid::Static([groups, 1, 1]) },
         uses: vec![DraftUse {
             content: status.content,
@@ -154,7 +154,7 @@ pub fn reset_status(draft: &mut Draft, status: Located, ops: u32) {
         meaning: Meaning::none(),
         cost: Cost::default(),
     };
-    draft.steps.insert(0, reset);
+    draft.steps.insert(0, begin);
 }
 
 /// The last step: scalars that advance, and every frame word that depends on them.

@@ -42,6 +42,7 @@ use load::Loads;
 use program::{PlaceCx, Placed};
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
+use pumice_plan::kernel::status::block_words;
 use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, Stats};
 use pumice_types::{Bytes, SymbolTable, Target};
 
@@ -52,6 +53,7 @@ pub fn compile(
     options: &Options,
     fold: &dyn ConstEval,
 ) -> Result<Plan, CompileError> {
+    check_guard(options, target)?;
     let advice = Kernels { target };
     let passes = |range| PassCx { target, fold, advice: &advice, range };
     let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes(None)).map_err(pass_error)?;
@@ -77,16 +79,16 @@ pub fn compile(
         layout.hide_constants(&low.hidden)?;
         index::check(&low.draft, graph.symbols())?;
         let steps = load::split(&mut low.draft);
-        layout::check_buffers(&low.draft, target)?;
+        layout::check_buffers(&low.draft, target, options.guard_bytes)?;
         let derived = loads.add(&low.draft, steps, &mut layout);
         drafts.push((low, derived));
     }
     let load = place_load(&loads, &layout, target, options)?;
-    let mut sizes = Sizes { status: 4 * (1 + status_ops.len() as u64), ..Sizes::default() };
+    let mut sizes = Sizes { status: 4 * block_words(status_ops.len() as u64), ..Sizes::default() };
     let mut runs = Vec::new();
     for ((mut low, derived), symbols) in drafts.into_iter().zip(&ranges) {
         // Only now are all names known that a run's status is read by.
-        ends::reset_status(&mut low.draft, low.status.clone(), status_ops.len() as u32);
+        ends::begin_replay(&mut low.draft, low.status.clone(), status_ops.len() as u32);
         runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
     }
     let (weights, states) = layout.sizes();
@@ -108,6 +110,19 @@ pub fn compile(
         load,
         runs,
     })
+}
+
+/// Slots and their guards lie inside one allocation, so that no sum of them leaves 64 bits.
+fn check_guard(options: &Options, target: &Target) -> Result<(), CompileError> {
+    let (guard, most) = (options.guard_bytes, layout::chunk_size(target) / 2);
+    if guard <= most {
+        return Ok(());
+    }
+    let what = format!(
+        "guard_bytes is {guard}; half of the largest allocation of {}, {most}, is the most",
+        target.name
+    );
+    Err(CompileError::Options(what))
 }
 
 fn pass_error(e: pumice_opt::OptError) -> CompileError {

@@ -31,7 +31,7 @@ pub use error::{NameKind, RuntimeError, SymbolSource};
 pub use executable::Executable;
 pub use inspect::NonFinite;
 pub use memory::{MemorySummary, RegionSummary, ScratchSummary};
-pub use outcome::{OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus};
+pub use outcome::{OnStatus, OpReport, OutputBuffer, Outputs, RunOptions, RunStatus};
 pub use profile::{HistogramRow, Profile, StepProfile};
 pub use scalars::ScalarValue;
 pub use session::Session;

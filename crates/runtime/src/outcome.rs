@@ -3,7 +3,8 @@
 use crate::error::{NameKind, RuntimeError};
 use indexmap::IndexSet;
 use pumice_plan::kernel::status;
-use pumice_types::Tensor;
+use pumice_types::tensor::Element;
+use pumice_types::{DType, Tensor};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,8 +12,7 @@ use std::sync::Arc;
 /// Whatever is chosen, reads out of range give 0 and writes out of range are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStatus {
-    /// The run returns [`RuntimeError::Status`]. Within one submission every replay resets the report and the
-    /// last one's counts, so a report of an earlier replay is lost.
+    /// The run returns [`RuntimeError::Status`] if any of its replays reported.
     #[default]
     Error,
     /// The run returns its outputs; `Session::status` tells.
@@ -30,8 +30,7 @@ pub struct RunOptions {
     /// Inputs that are not given keep the value of the session's last run.
     pub keep: bool,
     /// How often the recording is replayed, in one submission where the run has no host step. Scalars advance on the
-    /// device between replays; outputs are those of the last. Within one submission every replay resets the
-    /// report and the last one's counts, so a report of an earlier replay is lost.
+    /// device between replays; outputs are those of the last.
     pub steps: u32,
 }
 
@@ -64,30 +63,51 @@ impl RunOptions {
     }
 }
 
-/// What the ops of a run reported. Where one submission held several replays, what the last one reported.
+/// The first report of an op.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpReport {
+    /// The op's name.
+    pub op: String,
+    /// The first linear position it complained about.
+    pub position: u32,
+    /// The replay in which it did, counted from 0.
+    pub replay: u32,
+}
+
+/// What the ops of a run reported, in any of its replays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunStatus {
     /// The flags of [`pumice_plan::kernel::status`] together; 0 when nothing happened.
     pub flags: u32,
-    /// For each op that reported: its name, and the first linear position it complained about.
-    pub first: Vec<(String, u32)>,
+    /// The first report of each op that reported.
+    pub first: Vec<OpReport>,
 }
 
 impl RunStatus {
-    /// The position word of an op that reported nothing.
-    const EMPTY: u32 = u32::MAX;
-
     /// Whether no op reported anything.
     pub fn is_clean(&self) -> bool {
         self.flags == 0 && self.first.is_empty()
     }
 
-    /// Reads the status block: a flags word, then a position for each op. Allocates only when an op reported.
-    pub(crate) fn decode(block: &[u8], ops: &[String]) -> RunStatus {
-        let mut words = block.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w));
-        let flags = words.next().unwrap_or(0);
-        let reported = ops.iter().zip(words).filter(|&(_, at)| at != RunStatus::EMPTY);
-        RunStatus { flags, first: reported.map(|(op, at)| (op.clone(), at)).collect() }
+    /// Reads the status block. Allocates only when an op reported.
+    pub(crate) fn decode(words: &[u32], ops: &[String]) -> RunStatus {
+        let report = |(i, op): (usize, &String)| {
+            let (replay, position) = status::first_report(words, ops.len(), i)?;
+            Some(OpReport { op: op.clone(), position, replay })
+        };
+        let flags = words.first().copied().unwrap_or(0);
+        RunStatus { flags, first: ops.iter().enumerate().filter_map(report).collect() }
+    }
+
+    /// Adds what a later submission reported, which so many replays came before.
+    pub(crate) fn add(&mut self, later: RunStatus, before: u32) {
+        self.flags |= later.flags;
+        for report in later.first {
+            if !self.first.iter().any(|r| r.op == report.op) {
+                let replay = report.replay.saturating_add(before);
+                self.first.push(OpReport { replay, ..report });
+            }
+        }
     }
 }
 
@@ -96,9 +116,12 @@ impl fmt::Display for RunStatus {
         if self.is_clean() {
             return f.write_str("nothing");
         }
-        for (i, (op, position)) in self.first.iter().enumerate() {
+        for (i, OpReport { op, position, replay }) in self.first.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
             write!(f, "{comma}`{op}` first at position {position}")?;
+            if *replay > 0 {
+                write!(f, " in replay {replay}")?;
+            }
         }
         let names = [
             (status::INDEX_OUT_OF_RANGE, "an index out of range"),
@@ -170,17 +193,19 @@ pub struct OutputBuffer<'a> {
     pub output: usize,
     /// As many bytes as the output has in this run, exactly.
     pub bytes: &'a mut [u8],
+    /// The dtype that the output must have; `None` for bytes, which take any.
+    pub dtype: Option<DType>,
 }
 
 impl<'a> OutputBuffer<'a> {
     /// A buffer of bytes.
     pub fn bytes(output: usize, bytes: &'a mut [u8]) -> OutputBuffer<'a> {
-        OutputBuffer { output, bytes }
+        OutputBuffer { output, bytes, dtype: None }
     }
 
-    /// A buffer of numbers (`f32`, `i32`, `i64`, …) of the output's dtype; only their width is checked.
-    pub fn numbers<T: bytemuck::Pod>(output: usize, values: &'a mut [T]) -> OutputBuffer<'a> {
-        OutputBuffer { output, bytes: bytemuck::cast_slice_mut(values) }
+    /// A buffer of numbers (`f32`, `i32`, `f16`, …), which must be of the output's dtype; nothing is converted.
+    pub fn numbers<T: Element + bytemuck::Pod>(output: usize, values: &'a mut [T]) -> OutputBuffer<'a> {
+        OutputBuffer { output, bytes: bytemuck::cast_slice_mut(values), dtype: Some(T::DTYPE) }
     }
 }
 
@@ -189,12 +214,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_block_is_decoded() {
+    fn the_first_report_of_each_op_is_decoded() {
         let ops = ["a".to_owned(), "b".to_owned()];
-        let block: Vec<u8> = [4u32, u32::MAX, 7].iter().flat_map(|w| w.to_le_bytes()).collect();
-        let status = RunStatus::decode(&block, &ops);
-        assert_eq!(status, RunStatus { flags: 4, first: vec![("b".to_owned(), 7)] });
-        assert_eq!(status.to_string(), "`b` first at position 7: an integer divided by zero");
+        let mut words = status::fresh_block(2);
+        assert!(RunStatus::decode(&words, &ops).is_clean());
+        for replay in 0..4u32 {
+            status::begin_replay(&mut words, 2);
+            if replay > 0 {
+                words[0] |= status::INT_DIV_ZERO;
+                words[2] = words[2].min(8 - replay);
+            }
+        }
+        let first = vec![OpReport { op: "b".to_owned(), position: 7, replay: 1 }];
+        let mut met = RunStatus::decode(&words, &ops);
+        assert_eq!(met, RunStatus { flags: 4, first });
+        assert_eq!(met.to_string(), "`b` first at position 7 in replay 1: an integer divided by zero");
+        let mut words = status::fresh_block(2);
+        status::begin_replay(&mut words, 2);
+        (words[1], words[2]) = (3, 0);
+        met.add(RunStatus::decode(&words, &ops), 4);
+        let replays: Vec<_> = met.first.iter().map(|r| (r.op.as_str(), r.position, r.replay)).collect();
+        assert_eq!(replays, [("b", 7, 1), ("a", 3, 4)]);
         assert!(RunStatus::decode(&[], &ops).is_clean());
     }
 }

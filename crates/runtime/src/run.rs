@@ -53,9 +53,8 @@ impl Session {
     }
 
     /// Replays the recording `steps` times, in one submission where no host step is in it, and returns the outputs of
-    /// the last replay. Scalars advance on the device between replays. Every replay is validated before the first.
-    /// Within one submission every replay resets the report and the last one's counts, so a report of an
-    /// earlier replay is lost.
+    /// the last replay. Scalars advance on the device between replays. Every replay is validated before the first, and
+    /// what any of them reports is in the status.
     ///
     /// # Errors
     /// As [`Session::execute`].
@@ -109,8 +108,8 @@ impl Session {
     /// As `run_into`, with options.
     ///
     /// # Errors
-    /// [`RuntimeError::OutputIndex`], and [`RuntimeError::Length`] for a buffer that is not exactly as large
-    /// as its output, before the run; else as [`Session::execute`].
+    /// [`RuntimeError::OutputIndex`], [`RuntimeError::DType`] for numbers of another dtype than the output, and
+    /// [`RuntimeError::Length`] for a buffer that is not exactly as large, before the run; else as [`Session::execute`].
     pub fn run_into_with(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],
@@ -122,6 +121,11 @@ impl Session {
         let run = self.prepare(&inner, inputs, options)?;
         for buffer in outputs.iter() {
             let slot = &inner.plan.outputs[buffer.output];
+            if let Some(given) = buffer.dtype.filter(|&d| d != slot.dtype) {
+                let (kind, name, expected) = (NameKind::Output, slot.name.clone(), slot.dtype);
+                let remedy = "give a buffer of that dtype, or of bytes";
+                return Err(RuntimeError::DType { kind, name, expected, given, remedy });
+            }
             let expected =
                 byte_count(slot.dtype, &self.work.output_shapes[buffer.output]).unwrap_or(u64::MAX);
             check_length(NameKind::Output, &slot.name, "bytes", expected, buffer.bytes.len() as u64)?;
@@ -284,9 +288,10 @@ impl Session {
         let facts = &inner.tables.runs[run];
         let (submissions, repeats) = if facts.has_host { (options.steps, 1) } else { (1, options.steps) };
         let mut ended = self.write_inputs(inner, inputs);
-        for _ in 0..submissions {
+        for submission in 0..submissions {
+            ended = ended.and_then(|()| self.reset_status(inner, options.on_status));
             ended = ended.and_then(|()| self.replay(inner, run, repeats, clock));
-            ended = ended.and_then(|()| self.read_status(inner, options.on_status));
+            ended = ended.and_then(|()| self.read_status(inner, options.on_status, submission));
             if ended.is_err() || (options.on_status == OnStatus::Error && !self.status.is_clean()) {
                 break;
             }
@@ -365,18 +370,19 @@ impl Session {
         Ok(())
     }
 
-    /// Adds what the ops of this submission reported to the run's status.
-    fn read_status(&mut self, inner: &Inner, on_status: OnStatus) -> Result<(), RuntimeError> {
-        let Some(span) = inner.tables.status.filter(|_| on_status != OnStatus::Ignore) else { return Ok(()) };
-        self.work.status.resize(span.len.0 as usize, 0);
-        self.device.read(span, &mut self.work.status)?;
-        let status = RunStatus::decode(&self.work.status, &inner.plan.status_ops);
-        self.status.flags |= status.flags;
-        for report in status.first {
-            if !self.status.first.iter().any(|(op, _)| *op == report.0) {
-                self.status.first.push(report);
-            }
-        }
+    /// The status block as it is before a submission: its replays add to what is reported.
+    fn reset_status(&mut self, inner: &Inner, on_status: OnStatus) -> Result<(), RuntimeError> {
+        let block = inner.tables.status.as_ref().filter(|_| on_status != OnStatus::Ignore);
+        block.map_or(Ok(()), |(span, fresh)| Ok(self.device.write(*span, fresh)?))
+    }
+
+    /// Adds what the ops of this submission reported to the run's status; `before` replays came before it.
+    fn read_status(&mut self, inner: &Inner, on_status: OnStatus, before: u32) -> Result<(), RuntimeError> {
+        let block = inner.tables.status.as_ref().filter(|_| on_status != OnStatus::Ignore);
+        let Some(&(span, _)) = block else { return Ok(()) };
+        self.work.status.resize(span.len.0 as usize / 4, 0);
+        self.device.read(span, bytemuck::cast_slice_mut(&mut self.work.status))?;
+        self.status.add(RunStatus::decode(&self.work.status, &inner.plan.status_ops), before);
         Ok(())
     }
 }

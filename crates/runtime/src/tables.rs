@@ -7,6 +7,7 @@ use crate::error::{NameKind, RuntimeError};
 use crate::load::LoadIndex;
 use crate::scalars;
 use indexmap::IndexSet;
+use pumice_plan::kernel::status;
 use pumice_plan::{IoSlot, Plan, RegionKind, Run, Span, StateInit};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DType, DimExpr, SymbolId};
@@ -52,8 +53,8 @@ pub(crate) struct Tables {
     pub runs: Vec<RunFacts>,
     /// Whether a scalar advances on the device.
     pub advances: bool,
-    /// The status block; empty when no op can report.
-    pub status: Option<Span>,
+    /// The status block, and its bytes before a submission; empty when no op can report.
+    pub status: Option<(Span, Vec<u8>)>,
     pub load: LoadIndex,
 }
 
@@ -74,7 +75,7 @@ impl Tables {
             state_bytes: state_bytes(plan)?,
             runs: plan.runs.iter().map(|r| run_facts(plan, r)).collect::<Result<_, _>>()?,
             advances: scalars::check_slots(plan)?,
-            status: status_span(plan)?,
+            status: status_block(plan)?,
             load: LoadIndex::new(plan),
         })
     }
@@ -212,14 +213,16 @@ fn run_facts(plan: &Plan, run: &Run) -> Result<RunFacts, RuntimeError> {
     Ok(RunFacts { has_host: steps.iter().any(|s| s.is_host()), overwrites })
 }
 
-fn status_span(plan: &Plan) -> Result<Option<Span>, RuntimeError> {
+fn status_block(plan: &Plan) -> Result<Option<(Span, Vec<u8>)>, RuntimeError> {
     if plan.status_ops.is_empty() {
         return Ok(None);
     }
-    let len = Bytes(4 + 4 * plan.status_ops.len() as u64);
+    let fresh = status::fresh_block(plan.status_ops.len());
+    let fresh: Vec<u8> = fresh.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let len = Bytes(fresh.len() as u64);
     let span = Span { region: RegionKind::Status, offset: Bytes::ZERO, len };
     check_span(plan, "the status block", span, RegionKind::Status, len.0)?;
-    Ok(Some(span))
+    Ok(Some((span, fresh)))
 }
 
 /// `len` bytes of a span, from byte `start` of it on.

@@ -97,6 +97,17 @@ fn into_the_callers_buffers(lab: &Lab) {
     let refusal = s.run_into(&[("x", x.view())], &mut [OutputBuffer::numbers(7, &mut long)]);
     refused!(refusal, RuntimeError::OutputIndex { index: 7, .. }, "7");
     assert_eq!(long, [7.0; 3]);
+    // As many bytes as the output has, of another dtype: they were filled with the bits of its numbers.
+    let (mut one, mut three, mut two) = ([7i64; 1], [7u64; 3], [7i32; 2]);
+    for wrong in [
+        OutputBuffer::numbers(1, &mut one),
+        OutputBuffer::numbers(1, &mut two),
+        OutputBuffer::numbers(0, &mut three),
+    ] {
+        let refusal = s.run_into(&[("x", x.view())], &mut [wrong]);
+        refused!(refusal, RuntimeError::DType { kind: NameKind::Output, expected: DType::F32, .. }, "f32");
+    }
+    assert_eq!((one, three, two), ([7; 1], [7; 3], [7; 2]));
     assert_eq!(
         floats(&s.state("count").expect("there").read().expect("reads")),
         [1.0],

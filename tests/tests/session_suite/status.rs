@@ -5,7 +5,7 @@ use pumice_compile::Options;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
 use pumice_plan::kernel::status;
-use pumice_runtime::{OnStatus, RunOptions, RunStatus, RuntimeError, Session};
+use pumice_runtime::{OnStatus, OpReport, RunOptions, RunStatus, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{DimExpr, TensorView};
 
@@ -54,7 +54,7 @@ fn the_op_and_the_place_are_named(lab: &Lab) {
         Err(RuntimeError::Status(met)) => {
             assert_eq!(met.flags, status::INDEX_OUT_OF_RANGE);
             assert!(
-                met.first.len() == 1 && met.first[0].0.contains("lookup") && met.first[0].1 == 2,
+                met.first.len() == 1 && met.first[0].op.contains("lookup") && met.first[0].position == 2,
                 "{met:?}"
             );
             assert_eq!(s.status(), &met);
@@ -65,7 +65,7 @@ fn the_op_and_the_place_are_named(lab: &Lab) {
     let reported = go(&mut s, &ids, &[1, 0, 1, 1, 1], OnStatus::Report).expect("reported, not refused");
     assert_eq!(out(&reported, "rows"), rows(&ids));
     assert_eq!(s.status().flags, status::INDEX_OUT_OF_RANGE | status::INT_DIV_ZERO);
-    let place = |name: &str| s.status().first.iter().find(|(op, _)| op.contains(name)).map(|(_, at)| *at);
+    let place = |name: &str| s.status().first.iter().find(|r| r.op.contains(name)).map(|r| r.position);
     assert_eq!((place("lookup"), place("quotient")), (Some(2), Some(1)));
     let ignored = go(&mut s, &ids, &by, OnStatus::Ignore).expect("not read");
     assert_eq!(out(&ignored, "rows"), rows(&ids));
@@ -89,8 +89,11 @@ fn specializations_share_the_names(lab: &Lab) {
         let quotient = [("a", TensorView::i32(&[8, 9], [2])), ("b", TensorView::i32(by, [2]))];
         s.run(&[("ids", ids), quotient[0], quotient[1]]).map(drop)
     };
-    let lookup = |met: &RunStatus| met.first.len() == 1 && met.first[0] == ("lookup".to_owned(), 1);
-    let quotient = |met: &RunStatus| met.first.len() == 1 && met.first[0] == ("quotient".to_owned(), 0);
+    let only = |met: &RunStatus, op: &str, position| {
+        met.first == [OpReport { op: op.to_owned(), position, replay: 0 }]
+    };
+    let lookup = |met: &RunStatus| only(met, "lookup", 1);
+    let quotient = |met: &RunStatus| only(met, "quotient", 0);
     for _ in 0..2 {
         refused!(go(&mut s, &[1, 7], &[1, 1]), RuntimeError::Status(met) if lookup(met), "lookup");
         go(&mut s, &[], &[1, 1]).expect("the report of another range is not this one's");
@@ -130,10 +133,11 @@ fn states_that_are_full(lab: &Lab) {
     }
 }
 
-/// Of several replays in one submission the last one's report counts.
+/// A report of any replay counts: the first one of each op is told, with its replay. Each replay used to reset what
+/// those before it had reported.
 fn of_several_replays(lab: &Lab) {
     let g = GraphBuilder::new("steps");
-    let at = g.scalar_advancing("at", 0, 100, 0, DimExpr::constant(1));
+    let at = g.scalar_advancing("at", -10, 100, 0, DimExpr::constant(1));
     let table = g.constant(tensor(&wave(4, 1), &[4]));
     g.output("y", g.named("lookup").gather(table, at, 0));
     let exe = load(lab, &g.build().expect("sound"));
@@ -142,6 +146,22 @@ fn of_several_replays(lab: &Lab) {
     assert_eq!(out(&y, "y"), wave(4, 1)[3..]);
     refused!(s.run_steps(&[], 2), RuntimeError::Status(_), "lookup");
     assert_eq!(floats(&s.output("y").expect("it did end")), [0.0]);
+    // Of the four elements −4 to 3 are there.
+    let cases = [
+        (-6, 3, Some(0)),
+        (-6, 12, Some(0)),
+        (-4, 8, None),
+        (-4, 12, Some(8)),
+        (2, 4, Some(2)),
+        (5, 1, Some(0)),
+    ];
+    for (at, steps, first) in cases {
+        s.set_scalar("at", at).expect("in range");
+        let ended = s.run_steps(&[], steps);
+        let replay = s.status().first.first().map(|r| (r.op.as_str(), r.position, r.replay));
+        assert_eq!(replay, first.map(|r| ("lookup", 0, r)), "{steps} replays from {at} on");
+        assert_eq!((ended.is_err(), s.status().flags), (first.is_some(), u32::from(first.is_some())));
+    }
     s.set_scalar("at", 2).expect("in range");
     let y = s.run(&[]).expect("goes on");
     assert_eq!(out(&y, "y"), wave(4, 1)[2..3]);

@@ -56,10 +56,12 @@ impl Machine<'_> {
             _ if self.is_empty(step)? => Ok(()),
             Work::Graph(graph) => self.graph(step, graph),
             Work::Host(host) => self.host(step, host.as_ref()),
-            Work::ResetStatus => {
+            Work::BeginReplay => {
                 let block = self.bytes_mut(only_use(step)?.span)?;
-                block.fill(0xff);
-                block.iter_mut().take(4).for_each(|b| *b = 0);
+                let mut all = words(block);
+                let ops = all.len().saturating_sub(1) / 3;
+                status::begin_replay(&mut all, ops);
+                block.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
                 Ok(())
             }
             Work::Advance => self.advance(step),

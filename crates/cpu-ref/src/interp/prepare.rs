@@ -1,7 +1,7 @@
 //! Steps made ready once, when a plan is loaded: meanings are read, host steps prepared.
 
 use pumice_ir::{Graph, text};
-use pumice_plan::kernels::copy::StatusReset;
+use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::{Frame, Plan, Program, Step, StepId, StepKind};
 use pumice_runtime::device::{DeviceError, HostOps, HostStep};
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ pub(super) enum Work {
     Graph(Arc<Graph>),
     /// Runs on the host.
     Host(Box<dyn HostStep>),
-    /// Flags 0, positions 0xFFFFFFFF.
-    ResetStatus,
+    /// Keeps what earlier replays reported.
+    BeginReplay,
     /// The frame goes on by one replay.
     Advance,
     /// Bytes of use 0 to use 1.
@@ -61,7 +61,7 @@ fn prepare(
         StepKind::Advance { .. } => Ok(Work::Advance),
         StepKind::Copy => Ok(Work::Copy),
         StepKind::Fill(word) => Ok(Work::Fill(*word)),
-        StepKind::Dispatch { call, .. } if call.kernel.0 == StatusReset::DECL.name => Ok(Work::ResetStatus),
+        StepKind::Dispatch { call, .. } if call.kernel.0 == StatusBegin::DECL.name => Ok(Work::BeginReplay),
         StepKind::Dispatch { .. } => {
             if let Some(graph) = known.get(&step.meaning.graph) {
                 return Ok(Work::Graph(Arc::clone(graph)));

@@ -4,7 +4,7 @@ use super::Options;
 use super::execute::{Machine, Weights, words};
 use super::memory::Memory;
 use super::prepare::{FrameOf, Prepared, defect, order};
-use pumice_plan::{CheckedPlan, ContentOrigin, FrameSlot, Program, RegionKind, Run, Span, StepId};
+use pumice_plan::{CheckedPlan, FrameSlot, RegionKind, Run, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,7 +174,7 @@ impl InterpreterSession {
         self.run_of(run)?;
         let Run { program, frame, .. } = &loaded.plan.runs[run];
         self.replays += 1;
-        self.poison(program);
+        self.poison();
         let weights = loaded.weights.read().unwrap_or_else(PoisonError::into_inner);
         let mut machine = Machine {
             weights: Weights::Shared(&weights),
@@ -195,8 +195,8 @@ impl InterpreterSession {
         Ok(())
     }
 
-    /// Fills what this replay may not read: everything but states, inputs and frame.
-    fn poison(&mut self, program: &Program) {
+    /// Fills what this replay may not read: everything but states, inputs, frame and the status block.
+    fn poison(&mut self) {
         let Some(pattern) = self.loaded.options.poison else { return };
         let plan = &self.loaded.plan;
         let mut inputs: Vec<Span> = plan.inputs.iter().map(|s| s.span).filter(|s| s.len.0 > 0).collect();
@@ -204,10 +204,6 @@ impl InterpreterSession {
         self.memory.poison(RegionKind::Scratch, pattern, &[]);
         self.memory.poison(RegionKind::IoIn, pattern, &inputs);
         self.memory.poison(RegionKind::IoOut, pattern, &[]);
-        let reset = program.values.iter().any(|v| v.origin == ContentOrigin::Status);
-        if reset && !plan.status_ops.is_empty() {
-            self.memory.poison(RegionKind::Status, pattern, &[]);
-        }
     }
 
     /// The scalars as the frame holds them after an advance; one that no word holds goes on by its own expression.

@@ -2,6 +2,7 @@
 
 use super::Scene;
 use super::error::{Fault, Findings};
+use crate::kernel::status::block_words;
 use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
 use crate::region::{RegionKind, SLOT_ALIGNMENT, Span};
 use pumice_types::tensor::byte_count;
@@ -48,7 +49,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         }
         disjoint(slots.iter().map(|s| (format!("{what} {}", s.name), s.span)).collect(), findings);
     }
-    let status_bytes = 4 * (1 + plan.status_ops.len() as u64);
+    let status_bytes = 4 * block_words(plan.status_ops.len() as u64);
     if !plan.status_ops.is_empty() && plan.region_size(RegionKind::Status).0 < status_bytes {
         let why = format!("{} ops need {status_bytes} bytes", plan.status_ops.len());
         findings.add(Fault::Region { kind: RegionKind::Status, why });

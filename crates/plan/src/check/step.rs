@@ -260,7 +260,7 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
     }
     let says = match &step.kind {
         StepKind::Host => true,
-        StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusReset::DECL.name,
+        StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
         StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
     };
     if says == m.graph.is_empty() {

@@ -3,7 +3,7 @@
 use super::Scene;
 use super::error::{Fault, Findings};
 use crate::kernel::ArgValue;
-use crate::kernels::copy::StatusReset;
+use crate::kernels::copy::StatusBegin;
 use crate::plan::Segment;
 use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
@@ -53,18 +53,19 @@ fn segments(scene: &Scene<'_>, findings: &mut Findings) {
     }
 }
 
-/// After every run the whole status block is read, whichever of its names the run knows: each run resets all of it.
+/// After every submission the whole status block is read, whichever of its names the run knows: each replay begins in
+/// all of it.
 fn status(scene: &Scene<'_>, findings: &mut Findings) {
     let ops = ArgValue::U32(scene.plan.status_ops.len() as u32);
-    let resets = |step: &Step| match &step.kind {
-        StepKind::Dispatch { call, .. } => call.kernel.0 == StatusReset::DECL.name && call.args == [ops],
+    let begins = |step: &Step| match &step.kind {
+        StepKind::Dispatch { call, .. } => call.kernel.0 == StatusBegin::DECL.name && call.args == [ops],
         _ => false,
     };
-    if scene.run.is_none() || scene.plan.status_ops.is_empty() || scene.steps().any(|(_, s)| resets(s)) {
+    if scene.run.is_none() || scene.plan.status_ops.is_empty() || scene.steps().any(|(_, s)| begins(s)) {
         return;
     }
     let count = scene.plan.status_ops.len();
-    findings.add(Fault::Structure(format!("no step resets the status block of {count} ops")));
+    findings.add(Fault::Structure(format!("no step begins the replay in the status block of {count} ops")));
 }
 
 /// The levels of a segment.

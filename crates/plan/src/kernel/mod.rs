@@ -27,8 +27,47 @@ pub const VARIES_ID: u32 = 98;
 /// Specialization constant of the first typed operand; operand `k` has `TYPED_ID + k`.
 pub const TYPED_ID: u32 = 100;
 
-/// Flags of the first word of the status block (OPS 1.5), as masks.
+/// The status block (OPS 1.5) of `n` ops: a word of flags, then three words for each op, `n` apart: the first position
+/// it complained about since the host reset the block, the replays begun until it did, and the position of that
+/// report. The host resets the block before a submission; a replay that begins keeps what those before it reported.
 pub mod status {
+    /// A position word of an op that reported nothing.
+    pub const NOTHING: u32 = u32::MAX;
+
+    /// Words of the block.
+    pub const fn block_words(ops: u64) -> u64 {
+        1 + 3 * ops
+    }
+
+    /// The block as it is before a submission.
+    pub fn fresh_block(ops: usize) -> Vec<u32> {
+        let mut words = vec![0; 1 + 3 * ops];
+        words[1..1 + ops].fill(NOTHING);
+        words[1 + 2 * ops..].fill(NOTHING);
+        words
+    }
+
+    /// What the kernel that begins a replay does to the block.
+    pub fn begin_replay(block: &mut [u32], ops: usize) {
+        for i in 1..=ops {
+            let (position, replays, kept) = (i, i + ops, i + 2 * ops);
+            match (block[kept], block[position]) {
+                (NOTHING, NOTHING) => block[replays] = block[replays].wrapping_add(1),
+                (NOTHING, at) => block[kept] = at,
+                _ => {}
+            }
+        }
+    }
+
+    /// The first report of an op since the block was reset: the replay of the submission, counted from 0, and the
+    /// position. `block` has the words of `ops` ops.
+    pub fn first_report(block: &[u32], ops: usize, op: usize) -> Option<(u32, u32)> {
+        let word = |i: usize| block.get(i).copied().unwrap_or(NOTHING);
+        let (position, replays, kept) = (word(1 + op), word(1 + op + ops), word(1 + op + 2 * ops));
+        let at = if kept == NOTHING { position } else { kept };
+        (at != NOTHING).then(|| (replays.saturating_sub(1), at))
+    }
+
     /// An index outside its axis.
     pub const INDEX_OUT_OF_RANGE: u32 = 1;
     /// Rows past the capacity of a state.

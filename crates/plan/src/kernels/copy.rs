@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Transpose::DECL, Fill::DECL, StatusReset::DECL];
+pub const DECLS: &[KernelDecl] = &[Transpose::DECL, Fill::DECL, StatusBegin::DECL];
 
 kernel! {
     /// y[b, c, r] = x[b, r, c] for 32-bit words, through a 32 x 32 tile.
@@ -39,11 +39,12 @@ kernel! {
 }
 
 kernel! {
-    /// The status block before a run: flags 0, then `ops` positions 0xFFFFFFFF.
-    pub struct StatusReset = "status_reset" in "status/reset.comp";
-    grid "ceil((ops + 1) / 256) groups of 256 threads, folded";
+    /// A replay begins in the status block of `ops` ops, which the host reset before the submission: what an op reported
+    /// in an earlier replay is kept, once, with the replay. See [`crate::kernel::status`].
+    pub struct StatusBegin = "status_begin" in "status/begin.comp";
+    grid "ceil(ops / 256) groups of 256 threads, folded";
     args { ops: u32 }
-    operands { block: write }
+    operands { block: readwrite }
     slots 0;
     holes {}
     specs {}

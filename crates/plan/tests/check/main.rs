@@ -120,7 +120,7 @@ fn names_of_the_status_block_are_those_of_the_steps() {
     plan.status_ops.push("of another range".into());
     assert_fault(
         &plan,
-        |f| matches!(f, Fault::Structure(why) if why.contains("resets the status block of 2 ops")),
+        |f| matches!(f, Fault::Structure(why) if why.contains("begins the replay in the status block of 2 ops")),
     );
 }
 

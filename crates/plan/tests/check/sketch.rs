@@ -1,7 +1,7 @@
 //! Plans made by hand: buffers with a place, steps over them with real kernel calls, a barrier before every level.
 
 use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, KernelCall, KernelDecl, UseIndex};
-use pumice_plan::kernels::copy::StatusReset;
+use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::elementwise::ElementwiseFlat;
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::kernels::gather::GatherWords;
@@ -228,7 +228,7 @@ fn silent(program: &mut Program, kind: StepKind, at: &At, origin: &str) {
 
 /// The reset of the status block.
 pub fn reset(program: &mut Program, status: &At) {
-    let call = call(&StatusReset::DECL, &[("ops", 1u32.into())]);
+    let call = call(&StatusBegin::DECL, &[("ops", 1u32.into())]);
     let kind = StepKind::Dispatch { call, grid: Grid::Static([1, 1, 1]) };
     silent(program, kind, status, "status");
 }

@@ -174,13 +174,14 @@ impl DeviceSession for FakeSession {
 }
 
 impl FakeSession {
-    /// Resets the status block, runs every step, advances the frame.
+    /// Begins the replay in the status block, runs every step, advances the frame.
     fn replay(&mut self, run: usize, bindings: &Bindings) -> Result<(), DeviceError> {
         let loaded = Arc::clone(&self.loaded);
         let run = &loaded.plan.runs[run];
         let status = &mut self.regions[index(RegionKind::Status)];
-        status.fill(0xff);
-        status.iter_mut().take(4).for_each(|b| *b = 0);
+        let mut block = words(status);
+        pumice_plan::kernel::status::begin_replay(&mut block, loaded.plan.status_ops.len());
+        block.iter().zip(status.chunks_exact_mut(4)).for_each(|(w, b)| b.copy_from_slice(&w.to_le_bytes()));
         self.regions[0].clone_from(&loaded.weights.lock().expect("no panic while held"));
         for s in 0..run.program.steps.len() as u32 {
             step(&run.program, s, &mut self.regions, bindings)?;

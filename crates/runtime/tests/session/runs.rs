@@ -3,7 +3,7 @@
 use crate::fake::{Call, executable};
 use crate::sketch::{Sketch, add_bias, n};
 use pumice_plan::{FrameSlot, Plan, RegionKind, StateInit};
-use pumice_runtime::{OnStatus, OutputBuffer, RunOptions, RuntimeError, ScalarValue};
+use pumice_runtime::{OnStatus, OpReport, OutputBuffer, RunOptions, RuntimeError, ScalarValue};
 use pumice_types::{DType, DimExpr, TensorView};
 
 fn doubled() -> Plan {
@@ -225,7 +225,9 @@ fn status_is_an_error_a_report_or_nothing() {
     let mut s = exe.session().expect("a session");
     let error = s.run(&[]).expect_err("append reported");
     assert!(error.to_string().contains("`append` first at position 5"), "{error}");
-    assert!(matches!(error, RuntimeError::Status(status) if status.first == [("append".to_owned(), 5)]));
+    assert!(
+        matches!(error, RuntimeError::Status(status) if status.first == [OpReport { op: "append".to_owned(), position: 5, replay: 0 }])
+    );
     assert_eq!(s.output("y").expect("the run ended").to_vec::<f32>(), Ok(vec![4.0]));
     let report = RunOptions::default().on_status(OnStatus::Report);
     s.run_with(&[], &report).expect("a run");

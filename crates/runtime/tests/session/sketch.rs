@@ -151,7 +151,7 @@ impl Sketch {
             "status",
             RegionKind::Status,
             DType::U32,
-            &[n(1 + ops.len() as u64)],
+            &[n(1 + 3 * ops.len() as u64)],
             ContentOrigin::Status,
         )
     }

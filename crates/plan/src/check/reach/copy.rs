@@ -1,8 +1,9 @@
-//! Transposes, fills and the reset of the status block.
+//! Transposes, fills and the beginning of a replay in the status block.
 
 use super::call::{Call, iteration, law};
 use super::walk::Walk;
 use super::{Reach, Wrong};
+use crate::kernel::status::block_words;
 
 /// Edge of a tile of `transpose`.
 const TILE: u64 = 32;
@@ -25,12 +26,12 @@ pub(super) fn fill(call: &Call<'_>) -> Result<Reach, Wrong> {
     Ok(Reach::new(n.div_ceil(256), 256).operand(0, Walk::dense(unit, n)))
 }
 
-/// `status_reset`: one use, the whole block, of which the view shows the flags alone.
-pub(super) fn status_reset(call: &Call<'_>) -> Result<Reach, Wrong> {
+/// `status_begin`: one use, the whole block, of which the view shows the flags alone.
+pub(super) fn status_begin(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [ops] = call.counts(["ops"])?;
-    let words = ops + 1;
+    let words = block_words(ops);
     let block = call.call.operands.first().and_then(|at| call.step.uses.get(usize::from(at.0)));
     let bytes = block.map_or(0, |u| u.span.len.0);
-    law(4 * words <= bytes, || format!("it resets {words} words of a block of {bytes} bytes"))?;
-    Ok(Reach::new(words.div_ceil(256), 256))
+    law(4 * words <= bytes, || format!("it works on {words} words of a block of {bytes} bytes"))?;
+    Ok(Reach::new(ops.div_ceil(256), 256))
 }

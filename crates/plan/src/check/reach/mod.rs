@@ -60,7 +60,7 @@ const RULES: &[(&str, Rule)] = &[
     ("elementwise_strided4", elementwise::strided4),
     ("transpose", copy::transpose),
     ("fill", copy::fill),
-    ("status_reset", copy::status_reset),
+    ("status_begin", copy::status_begin),
     ("matmul_f32", matmul::tile),
     ("matmul_f32_lanes", matmul::lanes),
     ("matmul_f32_dot", matmul::dot),
@@ -275,7 +275,7 @@ fn status_number(
     if !step.uses.iter().any(atomic) {
         return;
     }
-    let block = 4 * (1 + scene.plan.status_ops.len() as u64);
+    let block = 4 * crate::kernel::status::block_words(scene.plan.status_ops.len() as u64);
     if step.uses.iter().any(|u| atomic(u) && (u.span.offset.0 != 0 || u.span.len.0 < block)) {
         faults.push(Fault::Meaning(format!("its use of the status block is not all of its {block} bytes")));
     }
