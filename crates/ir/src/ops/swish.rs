@@ -9,7 +9,7 @@ unary_with! {
         /// Steepness; 1 is SiLU, 1.702 QuickGELU.
         alpha: f32 = 1.0,
     }, FLOATS, |op, _cx, b, x| b.swish(x, op.alpha),
-    Fill::Special, settings [Swish { alpha: 1.0 }, Swish { alpha: 1.702 }, Swish { alpha: -0.5 }]
+    Fill::Special, settings [Swish { alpha: 1.0 }, Swish { alpha: 1.702 }, Swish { alpha: -0.5 }, Swish { alpha: 0.0 }]
 }
 
 impl crate::builder::GraphBuilder {

@@ -103,11 +103,6 @@ const fn tiny(case: Case) -> Case {
     Case { absolute: 1e-36, ..case }
 }
 
-/// Activations that OPS 1.3.6 allows 1e-7 absolute near zero.
-const fn near_zero(case: Case) -> Case {
-    Case { absolute: 1e-7, ..case }
-}
-
 #[test]
 fn exponentials_and_logarithms() {
     check_all(&[
@@ -152,16 +147,27 @@ fn activations() {
         case("softplus", ScalarBuilder::softplus, r::softplus, (-20.0, 20.0), 4.0),
         case("log_sigmoid", ScalarBuilder::log_sigmoid, |x| -r::softplus(-x), (-20.0, 20.0), 4.0),
         tiny(case("silu", ScalarBuilder::silu, |x| x * r::sigmoid(x), (-20.0, 20.0), 5.0)),
-        near_zero(case(
+        tiny(case(
             "swish",
             |b, x| b.swish(x, 1.702),
             |x| x * r::sigmoid(1.702f32 as f64 * x),
-            (-9.0, 9.0),
-            16.0,
+            (-62.0, 9.0),
+            8.0,
         )),
+        // A factor of up to 300 on what may be flushed.
+        Case {
+            absolute: 1e-35,
+            ..case(
+                "swish, falling",
+                |b, x| b.swish(x, -0.3),
+                |x| x * r::sigmoid(-0.3f32 as f64 * x),
+                (-9.0, 300.0),
+                8.0,
+            )
+        },
         tiny(case("mish", ScalarBuilder::mish, r::mish, (-20.0, 20.0), 8.0)),
         tiny(case("gelu", ScalarBuilder::gelu, r::gelu, (-15.0, 8.0), 8.0)),
-        near_zero(case("gelu_tanh", ScalarBuilder::gelu_tanh, r::gelu_tanh, (-8.0, 8.0), 16.0)),
+        tiny(case("gelu_tanh", ScalarBuilder::gelu_tanh, r::gelu_tanh, (-12.5, 8.0), 8.0)),
     ]);
 }
 
