@@ -68,10 +68,14 @@ fn int_pow(dtype: DType, x: i64, n: i64, unsigned: bool) -> i64 {
     result
 }
 
-/// A whole exponent is that integer, held to i32; any other is a float power, truncated.
+/// A whole exponent is that integer, held to i32; any other is a float power, a whole number where it is within 2⁻²⁰ of
+/// itself of one, truncated and held to the dtype.
 fn int_to_float(dtype: DType, i: i64, x: f64, y: f64) -> i64 {
     if y.trunc() == y {
         return int_pow(dtype, i, i64::from(y as i32), false);
     }
-    super::cast::float_to_int(x.powf(y), dtype)
+    let power = x.powf(y);
+    let whole = power.round_ties_even();
+    let near = (power - whole).abs() <= power * 2f64.powi(-20);
+    super::cast::float_to_int(if near { whole } else { power }, dtype)
 }

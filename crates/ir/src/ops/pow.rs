@@ -14,7 +14,8 @@ crate::op! {
     /// y = aᵇ with NumPy broadcasting (ONNX Pow), of a's dtype. For a < 0 an integer b gives the sign by its parity, any
     /// other b NaN; 0⁰ = 1, 1^NaN = 1, NaN⁰ = 1, 0 to a negative power is Inf. Integers are powers by squaring and wrap;
     /// to a negative power they truncate. An integer to a float power that is whole is that integer power; else it is
-    /// computed in f32 and truncated.
+    /// computed in f32, where a result within 2⁻²⁰ of itself of a whole number is that number, and converted as Cast
+    /// does: truncated, held to the range of a's dtype, 0 for NaN.
     pub struct Pow {}
 }
 
@@ -40,6 +41,12 @@ impl OpDef for Pow {
         samples.extend(INTS.iter().filter(|&&d| d != DType::I32).map(|&d| pair(d, DType::I32, &fills)));
         let whole = Fills { a: Fill::Range(-9, 10), b: Fill::Range(0, 6), b_int: Fill::Range(0, 6) };
         samples.extend([DType::I32, DType::I64, DType::U8].map(|d| pair(d, DType::F32, &whole)));
+        let fractions = Fill::Floats(vec![0.5, 3.5, 1.5, -0.5, 2.5, 7.5, f64::NAN]);
+        let roots = Fills { a: Fill::Range(-3, 26), b: fractions, b_int: Fill::Any };
+        let narrow = [DType::I8, DType::U8, DType::I16, DType::U16];
+        samples.extend(narrow.map(|d| {
+            binary_case(&format!("{d} to fractions"), (d, &[7, 53]), (DType::F32, &[53]), &roots, &apply)
+        }));
         samples.push(pair(DType::F16, DType::F32, &whole));
         samples.push(pair(DType::F32, DType::F16, &whole));
         let (nan, inf) = (f64::NAN, f64::INFINITY);
@@ -64,7 +71,12 @@ impl OpDef for Pow {
             (false, true) => {
                 let power = b.pow(b.convert(x, RegType::F32), y);
                 let exact = b.pow_int(x, b.convert(y, RegType::I32));
-                b.select(b.eq(b.trunc(y), y), exact, b.convert(power, x.ty()))
+                // 9^0.5 is 3, not 2.9999998: an f32 power is some units off.
+                let whole = b.round_even(power);
+                let off = b.abs(b.sub(power, whole));
+                let near = b.le(off, b.mul(power, b.f32(2f32.powi(-20))));
+                let held = b.cast(b.select(near, whole, power), DType::F32, cx.out);
+                b.select(b.eq(b.trunc(y), y), exact, held)
             }
         })
     }
