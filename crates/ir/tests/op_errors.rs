@@ -42,6 +42,8 @@ refuses! {
         => OpError::DType { operand: "condition", .. },
     bound_is_rank_0: |g| g.clip_by(g.input("x", f32([2])), Some(g.input("lo", f32([2]))), None)
         => OpError::Rank { operand: "min", .. },
+    bend_of_no_width: |g| g.celu(g.input("x", f32([2])), 0.0) => OpError::Attr(_),
+    bend_of_no_width_below: |g| g.celu(g.input("x", f32([2])), -0.0) => OpError::Attr(_),
     bits_of_another_width: |g| g.apply(BitCast { to: DType::F16 }, &[g.input("x", f32([2]))]) => OpError::DType { .. },
     training_dropout: |g| g.apply(Dropout { ratio: 0.5, training: true }, &[g.input("x", f32([2]))]) => OpError::Attr(_),
     odd_width_has_no_halves: |g| g.glu_packed(g.input("x", f32([2, 5])), GluAct::Swish, GluPacking::Concat, -1)

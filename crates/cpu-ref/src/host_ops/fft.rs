@@ -83,7 +83,12 @@ impl FastFft {
             if op.inverse && op.onesided {
                 mirror(&mut line);
             }
-            plan.process_with_scratch(&mut line, &mut scratch);
+            // Which sums meet an infinity depends on the algorithm: the op says NaN.
+            if line.iter().any(|z| !z.is_finite()) {
+                line.fill(Complex::new(f64::NAN, f64::NAN));
+            } else {
+                plan.process_with_scratch(&mut line, &mut scratch);
+            }
             for (k, z) in line.iter().take(kept).enumerate() {
                 let at = ((o * kept + k) * inner + c) * parts_out;
                 y[at] = z.re * factor;

@@ -15,7 +15,12 @@ type Complex = (f64, f64);
 impl Eval for Fft {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
         let (dtype, shape) = cx.out();
-        vec![Array::floats(dtype, shape, transformed(self, cx, |line, n| transform(line, n, self.inverse)))]
+        let all_finite = |line: &[Complex]| line.iter().all(|z| z.0.is_finite() && z.1.is_finite());
+        let result = transformed(self, cx, |line, n| match all_finite(line) {
+            true => transform(line, n, self.inverse),
+            false => vec![(f64::NAN, f64::NAN); n],
+        });
+        vec![Array::floats(dtype, shape, result)]
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {

@@ -13,5 +13,6 @@ unary_with! {
         let below = b.mul(alpha, b.expm1(b.div(x, alpha)));
         b.add(b.max(b.f32(0.0), x), b.min(b.f32(0.0), below))
     },
-    Fill::Special, settings [Celu { alpha: 1.0 }, Celu { alpha: 0.5 }, Celu { alpha: 3.0 }]
+    Fill::Special, settings [Celu { alpha: 1.0 }, Celu { alpha: 0.5 }, Celu { alpha: 3.0 }],
+    refuses |op| op.alpha == 0.0 => ("alpha", "it is a divisor and must not be 0")
 }

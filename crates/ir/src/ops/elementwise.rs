@@ -72,16 +72,24 @@ macro_rules! unary {
 pub(crate) use unary;
 
 /// Declares a unary op with attributes: as [`unary`], with the attributes behind the method's name, the op and its
-/// [`ScalarCx`](crate::ops::ScalarCx) before the builder, and the settings that samples are made of, the main one first.
+/// [`ScalarCx`](crate::ops::ScalarCx) before the builder, the settings that samples are made of, the main one first, and
+/// optionally the setting that is refused, with the attribute and the reason.
 macro_rules! unary_with {
     ($(#[$doc:meta])* $Name:ident $method:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)?),* $(,)? },
         $dtypes:ident $(-> $result:ident)?, |$op:ident, $cx:ident, $b:ident, $x:ident| $body:expr, $fill:expr,
-        settings $settings:expr) => {
+        settings $settings:expr $(, refuses |$bad:ident| $wrong:expr => ($attr:literal, $reason:literal))?) => {
         $crate::op! { $(#[$doc])* pub struct $Name { $($(#[$fdoc])* $field : $ty $(= $default)?),* } }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
+                $({
+                    let $bad = self;
+                    if $wrong {
+                        let reason = $reason.to_owned();
+                        return Err($crate::attr::AttrError::Value { name: $attr, reason }.into());
+                    }
+                })?
                 let result = [$(pumice_types::DType::$result)?].first().copied();
                 $crate::ops::elementwise::infer_unary(cx, $crate::ops::elementwise::$dtypes, result)
             }

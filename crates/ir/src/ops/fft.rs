@@ -26,6 +26,7 @@ crate::op! {
     /// X_k = Σ x_n e^(∓2πikn/N) along one axis (ONNX DFT). The last axis of x holds real (1) or complex (2) values, that
     /// of the result complex ones. `dft_length` cuts x or adds zeros. `onesided` keeps the first ⌊N/2⌋ + 1 results of a
     /// real x; with `inverse` it takes those ⌊N/2⌋ + 1 values and gives N real ones (N is `dft_length`, or 2(n − 1)).
+    /// All results of a line with a NaN or an infinity among the values it takes are NaN.
     pub struct Fft {
         /// The axis; not the last one.
         axis: i64 = -2,
@@ -148,6 +149,7 @@ impl OpDef for Fft {
             case(DType::F16, &[2, 24, 1], base.clone()),
             case(DType::BF16, &[2, 24, 2], base.clone()),
         ]);
+        samples.extend([4, 7, 12].map(not_finite));
         samples.extend([1, 6, 20].map(|n| {
             Sample::graph(&format!("symbolic, {n} of 20"), |g| {
                 let x = g.input("x", tensor(DType::F32, [2.into(), sym("n", 1..=20), 1.into()]));
@@ -157,6 +159,25 @@ impl OpDef for Fft {
         }));
         samples
     }
+}
+
+/// Five complex lines of n: one is finite, the others have a NaN or an infinity, the last of them in an imaginary part
+/// that half a spectrum of real values does not have.
+fn not_finite(n: usize) -> Sample {
+    let mut values: Vec<f64> = (0..10 * n).map(|i| (i % 13) as f64 - 6.0).collect();
+    let odd =
+        [(2 * n + 2, f64::NAN), (5 * n, f64::INFINITY), (7 * n, f64::NEG_INFINITY), (8 * n + 1, f64::NAN)];
+    odd.into_iter().for_each(|(at, v)| values[at] = v);
+    Sample::graph(&format!("lines of {n} that are not finite"), |g| {
+        let x = g.input("x", tensor(DType::F32, [5, n as u64, 2]));
+        let base = Fft::default();
+        g.output("forward", g.fft(x, base.clone()));
+        g.output("inverse", g.fft(x, Fft { inverse: true, norm: FftNorm::Ortho, ..base.clone() }));
+        let back = Fft { inverse: true, onesided: true, dft_length: Some(2 * n as i64 - 2), ..base.clone() };
+        g.output("back", g.fft(x, back));
+        g.output("cut", g.fft(x, Fft { dft_length: Some(1), ..base }));
+    })
+    .fill("x", Fill::Floats(values))
 }
 
 fn case(d: DType, shape: &[u64], op: Fft) -> Sample {
