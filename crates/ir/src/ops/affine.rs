@@ -12,6 +12,7 @@ unary_with! {
         add: f32 = 0.0,
     }, FLOATS, |op, _cx, b, x| b.fma(x, b.f32(op.mul), b.f32(op.add)),
     Fill::Special, settings [
-        Affine { mul: 0.5, add: 3.0 }, Affine { mul: 1.0, add: 0.0 }, Affine { mul: -2.25, add: 1e-3 }
+        Affine { mul: 0.5, add: 3.0 }, Affine { mul: 1.0, add: 0.0 }, Affine { mul: -2.25, add: 1e-3 },
+        Affine { mul: 0.0, add: 1.0 }, Affine { mul: 0.0, add: 0.0 }
     ]
 }

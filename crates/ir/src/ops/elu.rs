@@ -9,5 +9,5 @@ unary_with! {
         /// Value at −Inf, negated.
         alpha: f32 = 1.0,
     }, FLOATS, |op, _cx, b, x| b.select(b.lt(x, b.f32(0.0)), b.mul(b.f32(op.alpha), b.expm1(x)), x),
-    Fill::Special, settings [Elu { alpha: 1.0 }, Elu { alpha: 0.7 }, Elu { alpha: 2.5 }]
+    Fill::Special, settings [Elu { alpha: 1.0 }, Elu { alpha: 0.7 }, Elu { alpha: 2.5 }, Elu { alpha: 0.0 }]
 }

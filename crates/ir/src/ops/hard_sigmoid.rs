@@ -14,6 +14,7 @@ unary_with! {
     Fill::Special, settings [
         HardSigmoid { alpha: 0.2, beta: 0.5 },
         HardSigmoid { alpha: 1.0 / 6.0, beta: 0.5 },
-        HardSigmoid { alpha: -0.3, beta: 0.25 }
+        HardSigmoid { alpha: -0.3, beta: 0.25 },
+        HardSigmoid { alpha: 0.0, beta: 0.5 }
     ]
 }

@@ -14,5 +14,6 @@ unary_with! {
         let line = b.fma(x, b.f32(op.alpha), b.f32(op.beta));
         b.mul(x, b.clamp(line, b.f32(0.0), b.f32(1.0)))
     },
-    Fill::Special, settings [HardSwish { alpha: 1.0 / 6.0, beta: 0.5 }, HardSwish { alpha: 0.25, beta: 0.25 }]
+    Fill::Special, settings [HardSwish { alpha: 1.0 / 6.0, beta: 0.5 }, HardSwish { alpha: 0.25, beta: 0.25 },
+        HardSwish { alpha: 0.0, beta: 0.5 }]
 }

@@ -14,5 +14,6 @@ unary_with! {
         let below = b.mul(b.f32(op.alpha), b.expm1(x));
         b.mul(b.f32(op.gamma), b.select(b.le(x, b.f32(0.0)), below, x))
     },
-    Fill::Special, settings [Selu { alpha: 1.673_263_2, gamma: 1.050_701 }, Selu { alpha: 0.5, gamma: 2.0 }]
+    Fill::Special, settings [Selu { alpha: 1.673_263_2, gamma: 1.050_701 }, Selu { alpha: 0.5, gamma: 2.0 },
+        Selu { alpha: 0.0, gamma: 1.0 }, Selu { alpha: 1.0, gamma: 0.0 }]
 }
