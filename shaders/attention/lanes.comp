@@ -15,6 +15,7 @@ uint D, DV, col0;
 vec4 q[ROWS * WQ], acc[ROWS * WQ];
 float row_max[ROWS], row_sum[ROWS], s[KEYS * ROWS];
 int first[ROWS], end[ROWS];
+bool counts[KEYS * ROWS];
 
 vec4 hole_epilogue(vec4 v) { return v; }
 
@@ -44,12 +45,13 @@ void soften(int key0, uint row0, uint last_row) {
             int key = key0 + int(c);
             bool seen = key >= first[r] && key < end[r];
             float x = score(s[c * ROWS + r]);
-            if (MASK_KIND != 0u && seen) x = masked(x, row, uint(key));
+            if (MASK_KIND != 0u && seen) seen = allows(row, uint(key), x);
+            counts[c * ROWS + r] = seen;
             x = seen ? x : minus_inf();
             s[c * ROWS + r] = x;
             m = max(m, x);
         }
-        float shrink = row_max[r] < LOWEST ? 0.0 : weight(row_max[r], m);
+        float shrink = weight(row_max[r], m);
         row_max[r] = m;
         row_sum[r] *= shrink;
         [[unroll]] for (uint j = 0u; j < WQ; j++) acc[r * WQ + j] *= shrink;
@@ -70,7 +72,7 @@ void add_values(uint base, uint pitch, int key0, int last) {
         [[unroll]] for (uint r = 0u; r < ROWS; r++) [[unroll]] for (uint c = 0u; c < KEYS; c++) {
             float p = s[c * ROWS + r];
             vec4 sum = fma(vec4(p), v[c], acc[r * WQ + j]);
-            acc[r * WQ + j] = floatBitsToUint(p) == NOTHING ? acc[r * WQ + j] : sum;
+            acc[r * WQ + j] = counts[c * ROWS + r] ? sum : acc[r * WQ + j];
         }
     }
 }

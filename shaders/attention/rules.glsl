@@ -1,43 +1,45 @@
 // Which keys a query may see, and what its scores are: the rules every attention kernel shares.
 //
 // With total = the length given, or all keys, and offset = length - queries, or 0: query i sees the keys of
-// [first_key(i), end_key(i)) that the mask allows. A score that is not allowed is -Inf; its weight is NOTHING, the
-// negative zero, so that a kernel can tell it from a weight that is merely 0.
+// [first_key(i), end_key(i)) that the mask allows. A key that is not seen scores -Inf and weighs 0, as one that is seen
+// may: where a value times 0 is not 0, a kernel asks `sees`.
 #include "explog.glsl"
 
 const float LOWEST = -3.40282347e38;
-const uint NOTHING = 0x80000000u;
 const uint MASK_BOOL = 1u, MASK_FLOAT = 2u;
 const uint LENGTH_ARG = 1u, LENGTH_OPERAND = 2u;
 
-int total, offset, left, right;
+// All keys, and where the window of query 0 begins and ends.
+int total, first0, end0;
 uint mask_base, mask_row, mask_col;
 float scale, softcap;
 
 float minus_inf() { return uintBitsToFloat(0xff800000u); }
 
 // Sets what belongs to one batch entry and query head. Arguments are read here once: each read is one of memory.
+// Lengths and windows may be any i32: no sum is formed before its terms are held to where they make a difference, which
+// is -queries .. keys for first0 and end0. A negative window is none.
 void place_keys(uint b, uint h) {
-    left = arg_left();
-    right = arg_right();
     scale = arg_scale();
     softcap = arg_softcap();
     total = int(arg_sk());
-    offset = 0;
+    int length = int(arg_sq()), offset = 0, right = arg_right();
     if (LENGTH != 0u) {
-        int length = LENGTH == LENGTH_ARG ? arg_kv_len() : int(loadu_lens(b * arg_len_b()));
+        length = max(LENGTH == LENGTH_ARG ? arg_kv_len() : int(loadu_lens(b * arg_len_b())), 0);
         offset = length - int(arg_sq());
-        total = clamp(length, 0, total);
+        total = min(length, total);
     }
     if (MASK_KIND != 0u) total = min(total, int(arg_mask_len()));
+    first0 = min(offset - int(min(uint(arg_left()), uint(length))), total);
+    end0 = right < 0 || right >= total - offset ? total : offset + right + 1;
     mask_base = arg_mask_at() + b * arg_mask_b() + h * arg_mask_h();
     mask_row = arg_mask_row();
     mask_col = arg_mask_col();
 }
 
-int first_key(uint i) { return max(0, int(i) + offset - left); }
+int first_key(uint i) { return max(0, int(i) + first0); }
 
-int end_key(uint i) { return min(total, int(i) + offset + right + 1); }
+int end_key(uint i) { return min(total, int(i) + end0); }
 
 // tanh to a few units in the last place: an odd polynomial below 5/8, e^2x above. NaN stays.
 float tanh_own(float x) {
@@ -53,26 +55,32 @@ float score(float product) {
     return CAPPED == 1u ? softcap * tanh_own(s / softcap) : s;
 }
 
-// The score after the mask; key and query lie in their ranges.
-float masked(float s, uint i, uint key) {
-    if (MASK_KIND == 0u) return s;
+// Whether the mask allows a key; query and key lie in their ranges. What it adds goes onto the score.
+bool allows(uint i, uint key, inout float s) {
+    if (MASK_KIND == 0u) return true;
     uint m = loadu_mask(mask_base + i * mask_row + key * mask_col);
-    if (MASK_KIND == MASK_BOOL) return m != 0u ? s : minus_inf();
-    return m == 0xff800000u ? minus_inf() : s + uintBitsToFloat(m);
+    if (MASK_KIND == MASK_BOOL) return m != 0u;
+    s += uintBitsToFloat(m);
+    return m != 0xff800000u;
+}
+
+// Whether query i sees a key.
+bool sees(uint i, int key) {
+    float s = 0.0;
+    return key >= first_key(i) && key < end_key(i) && allows(i, uint(key), s);
 }
 
 // Whether query i sees any key: what tells a sum of nothing from a sum of zeros.
 bool sees_any(uint i) {
     int first = first_key(i), end = end_key(i);
     if (MASK_KIND == 0u) return first < end;
-    for (int key = first; key < end; key++) {
-        uint m = loadu_mask(mask_base + i * mask_row + uint(key) * mask_col);
-        if (MASK_KIND == MASK_BOOL ? m != 0u : m != 0xff800000u) return true;
-    }
+    float s = 0.0;
+    for (int key = first; key < end; key++)
+        if (allows(i, uint(key), s)) return true;
     return false;
 }
 
-// e^(s - m) for m the largest score so far, or -Inf.
+// e^(s - m) for m the largest score so far, or -Inf; 0 for s = -Inf.
 float weight(float s, float m) {
     float d = s - max(m, LOWEST);
 #ifdef NATIVE_EXP
@@ -80,7 +88,7 @@ float weight(float s, float m) {
 #else
     float p = exp_own(d);
 #endif
-    return s < LOWEST ? uintBitsToFloat(NOTHING) : p;
+    return s < LOWEST ? 0.0 : p;
 }
 
 // A row's sum of weights as a divisor: where it is 0 the row is zeros, or NaN if keys were seen (all at -Inf).

@@ -4,9 +4,10 @@
 // A thread has ROWS queries; of each it owns every LANES-th quad of the width, in products and result. No score leaves
 // it but for the sum over the LANES threads that share a query. A step stages BK keys and values, of which a team takes
 // every TEAMS-th group of KEYS: within a team all threads read the same quads. In the end the teams' results are merged
-// in order. Values that are not finite are multiplied only by weights that count.
+// in order. Values that are not finite are multiplied only for queries that see them.
 #include "interface.glsl"
 #if LANES > 1
+#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 #include "rules.glsl"
@@ -72,19 +73,30 @@ void products(uint key) {
 
 #include "split_softmax.glsl"
 
-void add_values(uint key, bool finite) {
+void add_values(uint key) {
     [[unroll]] for (uint i = 0u; i < OWN; i++) [[unroll]] for (uint c = 0u; c < KEYS; c++) {
         vec4 v = pool[V_AT + (key + c) * WQ + own(i)];
-        [[unroll]] for (uint r = 0u; r < ROWS; r++) {
-            float p = s[r * KEYS + c];
-            if (finite || floatBitsToUint(p) != NOTHING) acc[r * OWN + i] = fma(vec4(p), v, acc[r * OWN + i]);
-        }
+        [[unroll]] for (uint r = 0u; r < ROWS; r++)
+            acc[r * OWN + i] = fma(vec4(s[r * KEYS + c]), v, acc[r * OWN + i]);
     }
+}
+
+// The same where some value is not finite: what a query does not see has no effect.
+void add_odd_values(uint key, int key0) {
+    [[unroll]] for (uint r = 0u; r < ROWS; r++) [[unroll]] for (uint c = 0u; c < KEYS; c++)
+        if (sees(min(row0 + slot(r), SQ - 1u), key0 + int(c)))
+            [[unroll]] for (uint i = 0u; i < OWN; i++)
+                acc[r * OWN + i] = fma(vec4(s[r * KEYS + c]), pool[V_AT + (key + c) * WQ + own(i)], acc[r * OWN + i]);
 }
 
 void main() {
     keep_holes();
+#if LANES > 1
+    // Threads that share a query are neighbours in one subgroup, wherever the device puts its threads.
+    u = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+#else
     u = gl_LocalInvocationID.x;
+#endif
     team = u / 32u;
     lane = u % 32u;
     step_id = 0u;
@@ -115,8 +127,8 @@ void main() {
         [[dont_unroll]] for (uint key = team * KEYS; key < BK && key0 + int(key) < end; key += TEAMS * KEYS) {
             products(key);
             soften(key0 + int(key), inside);
-            if (finite) add_values(key, true);
-            else add_values(key, false);
+            if (finite) add_values(key);
+            else add_odd_values(key, key0 + int(key));
         }
         barrier();
     }

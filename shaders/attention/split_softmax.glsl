@@ -12,12 +12,12 @@ void soften(int key0, bool inside) {
                 int key = key0 + int(c);
                 bool seen = key >= first && key < end;
                 float x = s[r * KEYS + c];
-                if (MASK_KIND != 0u && seen) x = masked(x, row, uint(key));
+                if (MASK_KIND != 0u && seen) seen = allows(row, uint(key), x);
                 s[r * KEYS + c] = seen ? x : minus_inf();
             }
         }
         [[unroll]] for (uint c = 0u; c < KEYS; c++) m = max(m, s[r * KEYS + c]);
-        float shrink = row_max[r] < LOWEST ? 0.0 : weight(row_max[r], m);
+        float shrink = weight(row_max[r], m);
         row_max[r] = m;
         row_sum[r] *= shrink;
         [[unroll]] for (uint i = 0u; i < OWN; i++) acc[r * OWN + i] *= shrink;
@@ -45,7 +45,7 @@ void merge(uint b, uint h) {
         vec4 v = vec4(0.0);
         [[unroll]] for (uint t = 0u; t < TEAMS; t++) {
             vec2 run = runs[t * BQ + at];
-            float shrink = run.x < LOWEST ? 0.0 : weight(run.x, m);
+            float shrink = weight(run.x, m);
             sum = fma(run.y, shrink, sum);
             v = fma(pool[place(t * BQ + at, e % WQ)], vec4(shrink), v);
         }

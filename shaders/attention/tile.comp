@@ -5,7 +5,7 @@
 // quads of keys tx + TX·j, of the result the same queries and the quads of columns tx + TX·j; DP columns a workgroup.
 // A step takes BK keys: scores from chunks of CH of the width, staged as [element][quad of queries or keys]; then the
 // maximum of each query over the threads; then weights, staged as [key][quad of queries], times chunks of CV values.
-// What lies outside is staged as zero. Values that are not finite are multiplied only by weights that count.
+// What lies outside is staged as zero. Values that are not finite are multiplied only for queries that see them.
 #include "interface.glsl"
 #include "rules.glsl"
 
@@ -72,7 +72,9 @@ void step(uint key0, uint end, bool inside) {
         barrier();
         stage_v(key0 + c, end);
         barrier();
-        multiply_values(c, min(CV, end - key0 - c), odd != chunk_id);
+        uint keys = min(CV, end - key0 - c);
+        if (odd != chunk_id) multiply_values(c, keys);
+        else multiply_odd_values(c, keys, key0 + c);
     }
 }
 

@@ -43,15 +43,23 @@ void multiply_scores(inout vec4 s[RQ * 4 * SN], uint elements) {
     }
 }
 
-void multiply_values(uint chunk, uint keys, bool finite) {
+void multiply_values(uint chunk, uint keys) {
     [[dont_unroll]] for (uint k = 0u; k < keys; k++) {
         vec4 fp[RQ], fv[ON];
         [[unroll]] for (uint i = 0u; i < RQ; i++) fp[i] = weights[weight_at(chunk + k, ty + TY * i)];
         [[unroll]] for (uint j = 0u; j < ON; j++) fv[j] = stage[k * VQ + tx + TX * j];
-        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
-            float p = fp[i / 4u][i % 4u];
-            if (finite || floatBitsToUint(p) != NOTHING)
-                [[unroll]] for (uint j = 0u; j < ON; j++) acc[i * ON + j] = fma(vec4(p), fv[j], acc[i * ON + j]);
-        }
+        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++)
+            [[unroll]] for (uint j = 0u; j < ON; j++)
+                acc[i * ON + j] = fma(vec4(fp[i / 4u][i % 4u]), fv[j], acc[i * ON + j]);
+    }
+}
+
+// The same where some value is not finite: what a query does not see has no effect.
+void multiply_odd_values(uint chunk, uint keys, uint key0) {
+    [[dont_unroll]] for (uint k = 0u; k < keys; k++) [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+        if (!sees(min(query(i), SQ - 1u), int(key0 + k))) continue;
+        float p = weights[weight_at(chunk + k, ty + TY * (i / 4u))][i % 4u];
+        [[unroll]] for (uint j = 0u; j < ON; j++)
+            acc[i * ON + j] = fma(vec4(p), stage[k * VQ + tx + TX * j], acc[i * ON + j]);
     }
 }

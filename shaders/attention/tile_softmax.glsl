@@ -9,8 +9,9 @@ void finish_scores(inout vec4 s[RQ * 4 * SN], int key0, bool inside) {
             int key = key0 + int(4u * (tx + TX * j) + e);
             float x = score(s[i * SN + j][e]);
             if (MASK_KIND != 0u || !inside) {
-                if (key >= first && key < end) x = masked(x, row, uint(key));
-                else x = minus_inf();
+                bool seen = key >= first && key < end;
+                if (MASK_KIND != 0u && seen) seen = allows(row, uint(key), x);
+                x = seen ? x : minus_inf();
             }
             s[i * SN + j][e] = x;
         }
@@ -32,7 +33,7 @@ void update_maxima(vec4 s[RQ * 4 * SN]) {
         float old = row_max[u], m = old;
         [[unroll]] for (uint t = 0u; t < TX; t++) m = max(m, part[t * BQ + u]);
         row_max[u] = m;
-        row_scale[u] = old < LOWEST ? 0.0 : weight(old, m);
+        row_scale[u] = weight(old, m);
     }
     barrier();
 }

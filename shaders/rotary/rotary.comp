@@ -19,43 +19,39 @@ vec2 circle(uint turns) {
     return quadrant >= 2u ? -cs : cs;
 }
 
+// Whether the position of row s is negative; its size, which may pass 2^31.
+bool position_of(uint b, uint s, out uint size) {
+    // One position for all rows is that of the first.
+    int first = POSITION == 0u ? arg_base() : int(loadu_positions(b * arg_pos_batch() + s * PER_ROW));
+    size = POSITION == 1u && PER_ROW == 1u ? uint(first) : uint(first) + s;
+    bool negative = first < 0 && int(size) < 0;
+    if (negative) size = 0u - size;
+    return negative;
+}
+
 // Fraction of position * turns as 32 bits: turns are 64-bit fixed point, so the product is exact modulo one turn.
-uint turn(int position, uint i) {
+uint turn(uint b, uint s, uint i) {
     uvec2 f = loadu2_cos(i);
-    uint p = uint(abs(position)), high, low;
+    uint p, high, low;
+    bool negative = position_of(b, s, p);
     umulExtended(f.x, p, high, low);
     high += f.y * p;
     // To nearest; a negative position turns the other way.
     uint t = high + (low >> 31u);
-    return position < 0 ? 0u - t : t;
-}
-
-int position_of(uint b, uint s) {
-    int base = arg_base();
-    if (POSITION == 0u) return base + int(s);
-    // One position for all rows is that of the first.
-    uint at = b * arg_pos_batch() + s * PER_ROW;
-    if (PER_ROW == 0u) base += int(s);
-    if (POSITION == 1u) return base + int(loadu_positions(at));
-    uvec2 w = loadu2_positions(at);
-    int p = int(w.x);
-    return w.y == uint(p >> 31) ? base + p : -1;
+    return negative ? 0u - t : t;
 }
 
 // (cos, sin) of pair i.
 vec2 angle(uint b, uint s, uint h, uint i) {
     uint half_rot = N_ROT / 2u, line;
-    if (SOURCE == 2u) return arg_attn() * circle(turn(position_of(b, s), i));
+    if (SOURCE == 2u) return arg_attn() * circle(turn(b, s, i));
     if (SOURCE == 1u) {
         line = b * arg_table() + s;
     } else {
-        int p = position_of(b, s), count = int(arg_table());
-        if (p < 0 && POSITION != 0u) p += count;
-        if (p < 0 || p >= count) {
+        if (position_of(b, s, line) || line >= arg_table()) {
             if (h == 0u && i == 0u) status_raise(STATUS_INDEX_OUT_OF_RANGE, arg_op(), b * arg_seq() + s);
             return vec2(0.0);
         }
-        line = uint(p);
     }
     return vec2(load_cos(line * half_rot + i), load_sin(line * half_rot + i));
 }

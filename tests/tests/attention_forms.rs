@@ -14,7 +14,7 @@ mod on_device {
     fn all_pass(what: &str, subgroups: bool) {
         let mut runner = Runner::new(device::open(&DeviceOptions::default()), ELEMENTS);
         runner.target.features.cpu = false;
-        runner.target.features.subgroup_arithmetic &= subgroups;
+        runner.target.features.subgroup_shuffle &= subgroups;
         let cases = cases(Some("attention"));
         let summary = run_all(&runner, &cases, |_, _| {});
         summary.print(what);

@@ -148,7 +148,8 @@ impl Limit {
 pub(crate) fn offers(target: &Target, feature: Feature) -> bool {
     match feature {
         Feature::SubgroupArithmetic => target.features.subgroup_arithmetic,
-        Feature::SubgroupSize(lanes) => target.features.subgroup_size == lanes,
+        Feature::SubgroupShuffle => target.features.subgroup_shuffle,
+        Feature::SubgroupSize(lanes) => target.features.subgroup_size.is_multiple_of(lanes),
         Feature::Int64 => target.features.int64,
         Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
         Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,

@@ -54,8 +54,10 @@ pub struct Features {
     pub int64: bool,
     /// Lanes of a subgroup.
     pub subgroup_size: u32,
-    /// Subgroup arithmetic (reductions) and shuffles in compute shaders.
+    /// Subgroup arithmetic (reductions) in compute shaders.
     pub subgroup_arithmetic: bool,
+    /// Subgroup shuffles in compute shaders.
+    pub subgroup_shuffle: bool,
     /// NaN, infinities and signed zeros of f32 are preserved.
     pub preserve_special_f32: bool,
     /// Subnormal f32 values are preserved.
@@ -104,6 +106,7 @@ impl Target {
                 int64: true,
                 subgroup_size: 32,
                 subgroup_arithmetic: true,
+                subgroup_shuffle: true,
                 preserve_special_f32: true,
                 preserve_subnormal_f32: false,
                 cpu: false,
@@ -137,6 +140,7 @@ impl Target {
                 int64: true,
                 subgroup_size: 8,
                 subgroup_arithmetic: true,
+                subgroup_shuffle: true,
                 preserve_special_f32: true,
                 preserve_subnormal_f32: false,
                 cpu: true,

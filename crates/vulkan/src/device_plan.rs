@@ -258,6 +258,7 @@ fn features(a: &DeviceAbilities, kind: DeviceKind) -> Features {
         int64: a.int64,
         subgroup_size: a.subgroup_size,
         subgroup_arithmetic: a.subgroup_arithmetic,
+        subgroup_shuffle: a.subgroup_shuffle,
         preserve_special_f32: a.preserve_special_f32,
         preserve_subnormal_f32: a.preserve_subnormal_f32,
         cpu: kind == DeviceKind::Cpu,

@@ -125,6 +125,7 @@ fn costs_of(report: &DeviceReport, name: &str, findings: &mut Vec<Finding>) {
     let timed = report.verdict.as_ref().is_ok_and(|plan| plan.timestamps);
     costs(!timed, "no timestamps", "times of runs and steps cannot be taken", update);
     costs(!a.subgroup_arithmetic, "no subgroup reductions", "slower reductions and norms", update);
+    costs(!a.subgroup_shuffle, "no subgroup shuffles", "slower attention", update);
     costs(!a.preserve_special_f32, "NaN and infinity are not promised", "special values may differ", update);
     costs(
         !s.has_extension("VK_EXT_memory_budget"),

@@ -119,8 +119,10 @@ pub struct DeviceAbilities {
     pub storage8: bool,
     /// Lanes of a subgroup.
     pub subgroup_size: u32,
-    /// Subgroup reductions and shuffles in compute kernels.
+    /// Subgroup reductions in compute kernels.
     pub subgroup_arithmetic: bool,
+    /// Subgroup shuffles in compute kernels.
+    pub subgroup_shuffle: bool,
     /// f32 keeps signed zeros, infinities and NaNs.
     pub preserve_special_f32: bool,
     /// f32 keeps subnormal numbers.

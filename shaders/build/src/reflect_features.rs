@@ -2,7 +2,7 @@
 
 use crate::reflect::Reflected;
 use pumice_plan::kernel::{Feature, VariantDecl};
-use rspirv::dr::Operand;
+use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Capability, ExecutionMode, Op, StorageClass};
 
 const PLAIN_SHARED: u32 = 32 << 10;
@@ -13,25 +13,7 @@ pub fn check(r: &Reflected<'_>, variant: &VariantDecl) -> Result<(), String> {
     if variant.plain && !variant.features.is_empty() {
         return Err("a plain variant needs a feature".to_owned());
     }
-    let needs = |f: fn(&Feature) -> bool| variant.features.iter().any(f);
-    for i in &r.module.capabilities {
-        let Operand::Capability(capability) = i.operands[0] else { continue };
-        let allowed = match capability {
-            Capability::Shader | Capability::PhysicalStorageBufferAddresses => true,
-            Capability::GroupNonUniform
-            | Capability::GroupNonUniformVote
-            | Capability::GroupNonUniformArithmetic
-            | Capability::GroupNonUniformBallot
-            | Capability::GroupNonUniformShuffle => {
-                needs(|f| matches!(f, Feature::SubgroupArithmetic | Feature::SubgroupSize(_)))
-            }
-            Capability::Int64 => needs(|f| matches!(f, Feature::Int64)),
-            _ => false,
-        };
-        if !allowed {
-            return Err(format!("capability {capability:?} is not declared"));
-        }
-    }
+    capabilities(r, variant)?;
     let threads_limit =
         limit(variant, PLAIN_THREADS, |f| if let Feature::Threads(n) = f { Some(*n) } else { None });
     let shared_limit =
@@ -45,6 +27,43 @@ pub fn check(r: &Reflected<'_>, variant: &VariantDecl) -> Result<(), String> {
         return Err(format!("{shared} bytes of shared memory, declared {shared_limit}"));
     }
     Ok(())
+}
+
+/// Whether a capability is what a feature is there for.
+fn asks_for(capability: Capability, feature: &Feature) -> bool {
+    match capability {
+        Capability::GroupNonUniform => matches!(feature, Feature::SubgroupSize(_)),
+        Capability::GroupNonUniformArithmetic => *feature == Feature::SubgroupArithmetic,
+        Capability::GroupNonUniformShuffle => *feature == Feature::SubgroupShuffle,
+        Capability::Int64 => *feature == Feature::Int64,
+        _ => false,
+    }
+}
+
+/// Every capability beyond the floor has a feature that asks the device for it, and every such feature is used. A module
+/// that knows of subgroups at all says which sizes it can do with.
+fn capabilities(r: &Reflected<'_>, variant: &VariantDecl) -> Result<(), String> {
+    let used: Vec<Capability> = r.module.capabilities.iter().filter_map(capability).collect();
+    let floor = [Capability::Shader, Capability::PhysicalStorageBufferAddresses];
+    for &capability in used.iter().filter(|c| !floor.contains(c)) {
+        if !variant.features.iter().any(|f| asks_for(capability, f)) {
+            return Err(format!("capability {capability:?} is not declared"));
+        }
+    }
+    let of_capabilities = |f: &&Feature| !matches!(f, Feature::SharedMemory(_) | Feature::Threads(_));
+    for feature in variant.features.iter().filter(of_capabilities) {
+        if !used.iter().any(|&c| asks_for(c, feature)) {
+            return Err(format!("{feature:?} is declared and not used"));
+        }
+    }
+    Ok(())
+}
+
+fn capability(i: &Instruction) -> Option<Capability> {
+    match i.operands.first() {
+        Some(Operand::Capability(capability)) => Some(*capability),
+        _ => None,
+    }
 }
 
 fn limit(variant: &VariantDecl, plain: u32, pick: fn(&Feature) -> Option<u32>) -> u32 {

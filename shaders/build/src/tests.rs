@@ -103,6 +103,26 @@ fn another_constant_or_feature_is_refused() {
     assert!(refused.is_err_and(|e| e.to_string().contains("Int64")));
 }
 
+/// Subgroup instructions are asked of the device: shuffles, and the sizes a module can do with.
+#[test]
+fn subgroups_that_are_not_asked_for_are_refused() {
+    use pumice_plan::kernels::attention::AttentionSplit;
+    let split = AttentionSplit::DECL;
+    let variant = split.variants.iter().find(|v| v.name == "w32").expect("it is declared");
+    let words = words(split.name, variant.name, Addressing::Address);
+    let refused = |features: &'static [Feature]| {
+        let claimed = pumice_plan::kernel::VariantDecl { features, ..*variant };
+        let checked = check(&split, &claimed, Addressing::Address, &words, &mut Seen::default());
+        checked.err().map(|e| e.to_string())
+    };
+    assert_eq!(refused(variant.features), None);
+    let (shuffle, size) = (Feature::SubgroupShuffle, Feature::SubgroupSize(2));
+    assert!(refused(leak(vec![shuffle])).is_some_and(|e| e.contains("GroupNonUniform is not declared")));
+    assert!(refused(leak(vec![size])).is_some_and(|e| e.contains("GroupNonUniformShuffle is not")));
+    let more = leak(vec![shuffle, size, Feature::SubgroupArithmetic]);
+    assert!(refused(more).is_some_and(|e| e.contains("SubgroupArithmetic is declared and not used")));
+}
+
 #[test]
 fn holes_survive_full_optimization() {
     let decl = ReduceRows::DECL;

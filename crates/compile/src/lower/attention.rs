@@ -200,7 +200,7 @@ impl Problem<'_> {
             (None, Some(d)) => (1.0 / (d as f64).sqrt()) as f32,
             (None, None) => return Err("it has a symbolic width and no scale".into()),
         };
-        let window = |n: i64| if n < 0 { UNBOUNDED } else { n.min(i64::from(UNBOUNDED)) as i32 };
+        let window = |n: i64| if n < 0 { UNBOUNDED } else { n.min(i64::from(i32::MAX)) as i32 };
         let right = if op.causal { 0 } else { window(op.right) };
         let [q_at, q_b, q_h, q_row] = self.q.args(cx);
         let [k_at, k_b, k_h, k_row] = self.k.args(cx);

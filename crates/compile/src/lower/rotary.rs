@@ -87,7 +87,6 @@ fn emit(op: &Rotary, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located,
     let pos_batch = if per_batch { seq.0.clone() } else { zero };
     let pos_kind = match &positions {
         None => position::BASE,
-        Some(p) if p.view.dtype.arena_bytes() == 8 => position::I64,
         Some(_) => position::I32,
     };
     let call = Kernel {

@@ -54,6 +54,9 @@ fn angle(
 /// Positions outside the tables, each once.
 fn raise_outside(op: &Rotary, cx: &EvalCx<'_>) {
     let (Some(pos), Some(cos)) = (cx.opt(1), cx.opt(2)) else { return };
+    if cos.shape[1] == 0 || cx.arg(0).is_empty() {
+        return; // No row is read.
+    }
     let outside = |p: i64| p < 0 || p >= cos.shape[0] as i64;
     let rows: Vec<i64> = match pos.as_ints() {
         [first] if pos.shape.is_empty() => {

@@ -240,9 +240,11 @@ pub enum OptLevel {
 /// A device ability that a fast variant may need. Plain variants need none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// Subgroup reductions and shuffles; no assumption on the subgroup's size.
+    /// Subgroup reductions.
     SubgroupArithmetic,
-    /// A subgroup of exactly this many lanes.
+    /// Subgroup shuffles.
+    SubgroupShuffle,
+    /// Subgroups of a multiple of this many threads: so many neighbours by `gl_SubgroupInvocationID` are in one.
     SubgroupSize(u32),
     /// 64-bit integers.
     Int64,

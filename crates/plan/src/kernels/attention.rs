@@ -29,8 +29,8 @@ pub mod length {
     pub const OPERAND: u32 = 2;
 }
 
-/// `left` and `right` without a window.
-pub const UNBOUNDED: i32 = 1 << 30;
+/// `left` and `right` without a window; any negative number is none.
+pub const UNBOUNDED: i32 = -1;
 
 /// Declares a kernel that computes attention: all of them take the same arguments and operands.
 macro_rules! attention {
@@ -68,8 +68,8 @@ attention! {
     /// y[b, h, i] = sum over keys j of softmax(s)[j] · v[b, h / group, j], s[j] = scale · ⟨q[b, h, i], k[b, h / group, j]⟩.
     ///
     /// Element d of row i lies at `at + b * _b + h * _h + i * _row + d`; y has no `at`. Query i sees key j where
-    /// j < total, i + offset - left <= j <= i + offset + right, and the mask allows it; total and offset follow from
-    /// `length` (see there) and sk. With `capped` 1, s = softcap · tanh(s / softcap) before the mask is added. The mask
+    /// j < total, i + offset - left <= j <= i + offset + right (each only where it is not negative), and the mask allows
+    /// it; total and offset follow from `length` (see there) and sk. With `capped` 1, s = softcap · tanh(s / softcap) before the mask is added. The mask
     /// has `mask_len` keys, those behind are not allowed. A query that sees nothing gives zeros; keys and values that
     /// nobody sees are not read as values. Bits 0 to 3 of `vec`: q, k, v, y have all offsets, strides and widths
     /// divisible by four; bits 4 and 5: d, dv are multiples of the tile's columns. Without a mask or lengths bind q.
@@ -136,10 +136,10 @@ attention! {
         plain: zero {
             "W": "32", "LANES": "1", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1"
         };
-        w32: zero needs [SubgroupArithmetic] {
+        w32: zero needs [SubgroupShuffle, SubgroupSize(2)] {
             "W": "32", "LANES": "2", "ROWS": "1", "TEAMS": "8", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1"
         };
-        w64: zero needs [SubgroupArithmetic] {
+        w64: zero needs [SubgroupShuffle, SubgroupSize(2)] {
             "W": "64", "LANES": "2", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "32", "NATIVE_EXP": "1"
         }
     }
@@ -245,7 +245,7 @@ fn fastest(target: &Target, e: &Extents) -> Choice {
     // Tiles of half as many queries while those of 32 are fewer than two a multiprocessor.
     let tiles = e.queries.div_ceil(32).saturating_mul(e.heads);
     let few = tiles <= 2 * u64::from(target.tuning.compute_units);
-    let subgroups = f.subgroup_arithmetic && !f.cpu;
+    let subgroups = f.subgroup_shuffle && f.subgroup_size.is_multiple_of(2) && !f.cpu;
     match width {
         0..=32 if few && subgroups => choice(Form::Split, AttentionSplit::w32, 16, 32),
         0..=32 => choice(Form::Split, AttentionSplit::plain, 32, 32),
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(of(&gpu, 129, 1, 1), (Form::Tile, Attention::plain, 16, 256));
         assert_eq!(of(&cpu, 32, 128, 12), (Form::Lanes, AttentionLanes::w32, 64, 32));
         let mut floor = gpu;
-        floor.features.subgroup_arithmetic = false;
+        floor.features.subgroup_shuffle = false;
         assert_eq!(of(&floor, 32, 1, 1), (Form::Split, AttentionSplit::plain, 32, 32));
         assert_eq!(of(&floor, 64, 1, 1), (Form::Tile, Attention::plain_w64, 16, 64));
     }

@@ -20,10 +20,8 @@ pub mod source {
 pub mod position {
     /// `base + s`.
     pub const BASE: u32 = 0;
-    /// `base + positions[b * pos_batch + s]`, i32; with `per_row` 0, `base + s + positions[b * pos_batch]`.
+    /// `positions[b * pos_batch + s]`, i32; with `per_row` 0, `s + positions[b * pos_batch]`.
     pub const I32: u32 = 1;
-    /// The same, i64.
-    pub const I64: u32 = 2;
 }
 
 kernel! {

@@ -194,7 +194,8 @@ fn can_run(variant: &VariantDecl, target: &Target) -> bool {
     let (f, l) = (&target.features, &target.limits);
     variant.features.iter().all(|feature| match *feature {
         Feature::SubgroupArithmetic => f.subgroup_arithmetic,
-        Feature::SubgroupSize(lanes) => f.subgroup_size == lanes,
+        Feature::SubgroupShuffle => f.subgroup_shuffle,
+        Feature::SubgroupSize(lanes) => f.subgroup_size.is_multiple_of(lanes),
         Feature::Int64 => f.int64,
         Feature::SharedMemory(bytes) => l.max_shared_memory.0 >= u64::from(bytes),
         Feature::Threads(n) => l.max_workgroup_invocations >= n,

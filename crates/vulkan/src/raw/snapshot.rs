@@ -125,6 +125,8 @@ fn abilities(
     v12: &vk::PhysicalDeviceVulkan12Properties<'_>,
 ) -> DeviceAbilities {
     let yes = |b: vk::Bool32| b == vk::TRUE;
+    let compute = v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+    let subgroups = |operations| compute && v11.subgroup_supported_operations.contains(operations);
     DeviceAbilities {
         buffer_device_address: yes(f12.buffer_device_address),
         timeline_semaphore: yes(f12.timeline_semaphore),
@@ -133,10 +135,8 @@ fn abilities(
         storage16: yes(f11.storage_buffer16_bit_access),
         storage8: yes(f12.storage_buffer8_bit_access),
         subgroup_size: v11.subgroup_size,
-        subgroup_arithmetic: v11
-            .subgroup_supported_operations
-            .contains(vk::SubgroupFeatureFlags::ARITHMETIC | vk::SubgroupFeatureFlags::SHUFFLE)
-            && v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE),
+        subgroup_arithmetic: subgroups(vk::SubgroupFeatureFlags::ARITHMETIC),
+        subgroup_shuffle: subgroups(vk::SubgroupFeatureFlags::SHUFFLE),
         preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
         preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
         round_to_nearest_f32: yes(v12.shader_rounding_mode_rte_float32),

@@ -32,13 +32,11 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
         };
         reach = reach.operand(1, rows(Walk::words())).operand(2, rows(Walk::words()));
     }
-    let places = call.choice("position", 3)? as u32;
+    let places = call.choice("position", 2)? as u32;
     let per_row = call.flag("per_row")?;
     if places != position::BASE {
-        let wide = call.is_wide(3);
-        law(wide == (places == position::I64), || format!("`position` is {places}, its positions are not"))?;
-        let walk =
-            Walk::new(if wide { 8 } else { 4 }, 0).axis(batch, pos_batch).axis(seq, i64::from(per_row));
+        law(!call.is_wide(3), || "its positions are 64-bit".to_owned())?;
+        let walk = Walk::words().axis(batch, pos_batch).axis(seq, i64::from(per_row));
         reach = reach.operand(3, walk);
     }
     Ok(reach)
