@@ -3,12 +3,13 @@
 
 use pumice_compile::Options;
 use pumice_ir::{GraphBuilder, f32, sym};
-use pumice_runtime::RuntimeError;
+use pumice_runtime::{Device, RuntimeError};
 use pumice_tests::Lab;
-use pumice_tests::graphs::careless::run::{End, live};
+use pumice_tests::graphs::careless::run::{End, live, live_on};
 use pumice_tests::graphs::careless::{Catalogue, program};
 use pumice_types::{DimExpr, TensorView};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Programs of the long test.
@@ -31,7 +32,7 @@ fn in_short(why: &str) -> String {
     plain.take(9).collect::<Vec<_>>().join(" ")
 }
 
-fn live_through(seeds: u64, limit: Option<Duration>) -> u64 {
+fn live_through(seeds: u64, limit: Option<Duration>, device: Option<&Arc<dyn Device>>) -> u64 {
     let (catalogue, start) = (Catalogue::new(), Instant::now());
     let (mut ends, mut findings) = (BTreeMap::<End, u64>::new(), Vec::new());
     let (mut reasons, mut done) = (BTreeMap::<(End, String), u64>::new(), 0);
@@ -39,7 +40,7 @@ fn live_through(seeds: u64, limit: Option<Duration>) -> u64 {
     std::panic::set_hook(Box::new(|_| {}));
     for seed in (0..seeds).take_while(|_| limit.is_none_or(|l| start.elapsed() < l)) {
         done += 1;
-        match live(&catalogue, seed) {
+        match live_on(&catalogue, seed, device) {
             Ok((end, why)) => {
                 *ends.entry(end).or_default() += 1;
                 *reasons.entry((end, in_short(&why))).or_default() += 1;
@@ -64,14 +65,14 @@ fn live_through(seeds: u64, limit: Option<Duration>) -> u64 {
 
 #[test]
 fn careless_programs_are_refused_or_run() {
-    let done = live_through(10_000, Some(Duration::from_secs(60)));
+    let done = live_through(10_000, Some(Duration::from_secs(60)), None);
     assert!(done >= 500, "this machine is too slow for the suite: {done}");
 }
 
 #[test]
 #[ignore = "long: two hundred thousand careless programs"]
 fn many_careless_programs_are_refused_or_run() {
-    assert_eq!(live_through(MANY, None), MANY);
+    assert_eq!(live_through(MANY, None, None), MANY);
 }
 
 /// Values of symbols for which nothing was planned, because a condition excludes them, are refused with that condition.
@@ -126,4 +127,16 @@ fn show() {
         Err(errors) => println!("{errors}"),
     }
     println!("{:?}", live(&catalogue, seed));
+}
+
+mod on_device {
+    use super::*;
+
+    /// The first of them on Vulkan, whatever they give to what steers: no crash, and the same refusals and reports.
+    #[test]
+    fn careless_programs_are_refused_or_run() {
+        let device = Lab::vulkan().device;
+        let done = live_through(10_000, Some(Duration::from_secs(60)), Some(&device));
+        assert!(done >= 40, "this machine is too slow for the suite: {done}");
+    }
 }

@@ -8,7 +8,7 @@ use crate::scalars::{self, Body};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
 use pumice_plan::FrameSlot;
 use pumice_types::scalar::Opcode;
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, ScalarId};
 
 /// Lowers one elementwise node.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -97,12 +97,25 @@ fn frame_expression(cx: &LowerCx<'_>, node: &Node) -> Option<DimExpr> {
     if all_constant {
         return None;
     }
-    match node.op.name() {
-        "add" => Some(args.fold(first, |a, b| a + b)),
-        "sub" => Some(args.fold(first, |a, b| a - b)),
-        "mul" => Some(args.fold(first, |a, b| a * b)),
-        "max" => Some(args.fold(first, |a, b| a.max_with(&b))),
-        "min" => Some(args.fold(first, |a, b| a.min_with(&b))),
-        _ => None,
-    }
+    let value = match node.op.name() {
+        "add" => args.fold(first, |a, b| a + b),
+        "sub" => args.fold(first, |a, b| a - b),
+        "mul" => args.fold(first, |a, b| a * b),
+        "max" => args.fold(first, |a, b| a.max_with(&b)),
+        "min" => args.fold(first, |a, b| a.min_with(&b)),
+        _ => return None,
+    };
+    // The frame computes in 64 bits: what may wrap in 32 is a step, in which it does.
+    fits_i32(cx, &value).then_some(value)
+}
+
+/// Whether every value of an expression is an i32, whatever symbols and scalars are.
+fn fits_i32(cx: &LowerCx<'_>, value: &DimExpr) -> bool {
+    let scalars = cx.graph.scalars();
+    let range = |id: ScalarId| match scalars.get(id.0 as usize).map(|&v| &cx.graph.def(v).op) {
+        Some(Op::Scalar(s)) => (s.min as i64, s.max as i64),
+        _ => (i64::MIN, i64::MAX),
+    };
+    let (least, most) = value.bounds_with(cx.graph.symbols(), &range);
+    least >= i64::from(i32::MIN) && most <= i64::from(i32::MAX)
 }

@@ -65,6 +65,7 @@ impl Default for Attention {
 
 impl OpDef for Attention {
     const OPERANDS: &'static [&'static str] = &["q", "k", "v", "mask?", "kv_len?"];
+    const STEERS: &'static [&'static str] = &["kv_len"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;

@@ -3,6 +3,7 @@
 
 use super::attention::{Attention, AttentionLayout};
 use super::kv_append::AppendMode;
+use super::steering_samples::{steering_list, steering_samples};
 use crate::builder::{GraphBuilder, Value};
 use crate::sample::{Fill, Sample};
 use crate::shape::{DimSpec, i32, sym, tensor};
@@ -78,6 +79,93 @@ pub fn samples() -> Vec<Sample> {
     samples.push(unused_rows_are_nan());
     samples.extend([1, 5, 24].map(symbolic));
     samples.push(all_in_one());
+    samples.extend(extreme_lengths());
+    samples.extend(values_that_are_not_finite());
+    samples
+}
+
+/// Lengths at the ends of i32 under every window; windows at the ends of theirs.
+fn extreme_lengths() -> Vec<Sample> {
+    let n = Size { b: 7, hq: 2, hkv: 1, sq: 3, sk: 12, ..BASE };
+    let op = Attention::default();
+    let windows = [
+        op.clone(),
+        Attention { causal: true, ..op.clone() },
+        Attention { left: 2, right: 1, ..op.clone() },
+        Attention { left: 1 << 30, right: 1 << 30, ..op.clone() },
+        Attention { left: i64::MAX, right: i64::from(i32::MAX), ..op.clone() },
+        Attention { left: 0, ..op },
+    ];
+    let mut samples = Vec::new();
+    for (i, op) in windows.into_iter().enumerate() {
+        let attend = |g: &GraphBuilder, len: Value, n: Size| {
+            let [q, k, v] = qkv(g, n, op.layout, F32);
+            g.output("y", g.attention(q, k, v, None, Some(len), op.clone()));
+        };
+        // As a list under every window; one by one, where each needs a plan, under three.
+        if i < 3 {
+            samples.extend(steering_samples(
+                &format!("{op:?}"),
+                12,
+                |_| false,
+                |g, len| {
+                    attend(g, len, Size { b: 1, ..n });
+                },
+            ));
+        }
+        samples.push(steering_list(&format!("{op:?}"), I32, 12, &[7], |g, len| attend(g, len, n)));
+        if i == 1 {
+            // A sum that wraps, where a scalar's range allows it.
+            samples.extend(steering_samples(
+                "a length and one more, at most 9",
+                12,
+                |_| false,
+                |g, len| {
+                    let more = g.add(len, g.constant_scalar(I32, 1.0));
+                    attend(g, g.min(&[more, g.constant_scalar(I32, 9.0)]), Size { b: 1, ..n });
+                },
+            ));
+        }
+        let wide = Size { d: 64, dv: 64, sq: 1, ..n };
+        samples
+            .push(steering_list(&format!("{op:?} {wide:?}"), I32, 12, &[7], |g, len| attend(g, len, wide)));
+    }
+    samples
+}
+
+/// Values and scores that are not finite: seen, they spread; not seen, by length, window or mask, they have no effect.
+fn values_that_are_not_finite() -> Vec<Sample> {
+    let n = Size { b: 2, hq: 2, hkv: 2, sq: 5, sk: 6, ..BASE };
+    let rows = |odd: &[(usize, f64)]| {
+        // Of each of the four key heads, whole rows.
+        let mut values: Vec<f64> = (0..4 * 6 * 16).map(|i| f64::from(i % 11) * 0.25 - 1.25).collect();
+        for &(row, v) in odd {
+            (0..4).for_each(|h| values[h * 96 + row * 16..][..16].fill(v));
+        }
+        Fill::Floats(values)
+    };
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let values =
+        [("nan", vec![(4, nan)]), ("inf", vec![(1, inf), (5, -inf)]), ("both", vec![(0, inf), (3, nan)])];
+    let mut samples = Vec::new();
+    for d in [16, 40, 130] {
+        for (name, odd) in &values {
+            for masked in [false, true] {
+                let label = format!("values {name}, width {d}, masked {masked}");
+                let sample = Sample::graph(&label, |g| {
+                    let [q, k, _] = qkv(g, Size { d, ..n }, AttentionLayout::Bhsd, F32);
+                    let v = g.input("v", tensor(F32, [2u64, 2, 6, 16]));
+                    let mask = masked.then(|| g.input("mask", tensor(Bool, [5u64, 6])));
+                    for (name, causal) in [("all", false), ("causal", true)] {
+                        let op = Attention { causal, ..Attention::default() };
+                        g.output(name, g.attention(q, k, v, mask, None, op));
+                    }
+                });
+                let bits = (0..30).map(|i| i64::from(i % 3 != 1)).collect();
+                samples.push(sample.fill("v", rows(odd)).fill("mask", Fill::Ints(bits)));
+            }
+        }
+    }
     samples
 }
 

@@ -1,6 +1,7 @@
 //! `Gather`: slices of a tensor picked by index; an embedding.
 
 use super::OpDef;
+use super::steering_samples::{steering_list, steering_samples};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -20,6 +21,7 @@ crate::op! {
 
 impl OpDef for Gather {
     const OPERANDS: &'static [&'static str] = &["data", "indices"];
+    const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (data, indices) = (cx.ty(0)?, cx.ty(1)?);
@@ -86,8 +88,32 @@ impl OpDef for Gather {
             .fill("ids", Fill::Range(0, 50))
             .bind("n", n)
         }));
+        samples.extend(extreme_indices());
         samples
     }
+}
+
+/// Rows of a table of five that words and quads can be read of, and planes on an inner axis.
+fn extreme_indices() -> Vec<Sample> {
+    let outside = |i: i64| !(-5..5).contains(&i);
+    let table = |g: &GraphBuilder, d: DType| g.param("data", tensor(d, [5u64, 8]));
+    let mut samples = Vec::new();
+    for d in [DType::F32, DType::F16, DType::I32, DType::I64] {
+        samples.extend(steering_samples(&format!("a row of {d}"), 5, outside, |g, i| {
+            g.output("y", g.gather(table(g, d), i, 0));
+        }));
+        for index in [DType::I32, DType::I64] {
+            let rows = |g: &GraphBuilder, i| g.output("y", g.gather(table(g, d), i, 0));
+            samples.push(steering_list(&format!("rows of {d}"), index, 5, &[7], rows).expect_status());
+        }
+    }
+    samples.push(
+        steering_list("planes", DType::I32, 5, &[7], |g, i| {
+            g.output("y", g.gather(g.param("data", tensor(DType::F32, [3u64, 5, 3])), i, 1));
+        })
+        .expect_status(),
+    );
+    samples
 }
 
 fn check_indices(indices: &Tensor, size: u64) -> Result<(), OpError> {

@@ -1,6 +1,7 @@
 //! `KvAppend`: new rows into a cache, in place.
 
 use super::OpDef;
+use super::steering_samples::{steering_list, steering_samples};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
@@ -31,6 +32,7 @@ crate::op! {
 
 impl OpDef for KvAppend {
     const OPERANDS: &'static [&'static str] = &["state", "x", "pos"];
+    const STEERS: &'static [&'static str] = &["pos"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (state, x, pos) = (cx.ty(0)?, cx.ty(1)?, cx.ty(2)?);
@@ -70,7 +72,8 @@ impl OpDef for KvAppend {
             .runs(2)
         };
         let (lin, circ) = (AppendMode::Linear, AppendMode::Circular);
-        vec![
+        let mut samples = extreme_positions();
+        samples.extend([
             case("first row", DType::F32, 1, &[0], lin),
             case("last row", DType::F32, 1, &[7], lin),
             case("prefill", DType::F32, 5, &[2], lin),
@@ -91,12 +94,34 @@ impl OpDef for KvAppend {
             })
             .bind("t", 5)
             .scalar("pos", 3.0),
-        ]
+        ]);
+        samples
     }
 
     fn state_operand(&self) -> Option<usize> {
         Some(0)
     }
+}
+
+/// Three rows at every place where sums may wrap, into words, pairs of halves, and pairs that lie in two rows.
+fn extreme_positions() -> Vec<Sample> {
+    let append = |g: &GraphBuilder, pos: Value, dtype: DType, inner: u64, mode| {
+        let s = g.state("s", tensor(dtype, [7, 8, inner]));
+        let x = g.input("x", f32([7, 3, inner]));
+        g.output("y", g.state_read(g.kv_append(s, x, pos, 1, mode)));
+    };
+    let mut samples = Vec::new();
+    for mode in [AppendMode::Linear, AppendMode::Circular] {
+        for (dtype, inner) in [(DType::F32, 2), (DType::F16, 4), (DType::BF16, 3)] {
+            let overflows = |p: i64| mode == AppendMode::Linear && !(0..=5).contains(&p);
+            let what = format!("{mode:?} {dtype} rows of {inner}");
+            samples.extend(steering_samples(&what, 5, overflows, |g, p| append(g, p, dtype, inner, mode)));
+            let list = steering_list(&what, DType::I32, 8, &[7], |g, p| append(g, p, dtype, inner, mode));
+            let raises = mode == AppendMode::Linear;
+            samples.push(if raises { list.expect_status() } else { list });
+        }
+    }
+    samples
 }
 
 impl GraphBuilder {

@@ -269,6 +269,7 @@ pub mod squeeze;
 pub mod state;
 pub mod state_read;
 pub mod state_write;
+pub mod steering_samples;
 pub mod sub;
 pub mod sum;
 pub mod swish;
@@ -286,6 +287,9 @@ pub trait OpDef: Attrs + Clone + PartialEq + fmt::Debug + Into<Op> {
     const OPERANDS: &'static [&'static str];
     /// Whether the op is defined by other ops and never reaches lowering.
     const COMPOSITE: bool = false;
+    /// Names of the integer operands that steer: their values decide what is read or written. Each has the samples of
+    /// [`steering_samples`].
+    const STEERS: &'static [&'static str] = &[];
 
     /// Types of the results, or what is wrong.
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError>;
@@ -366,6 +370,11 @@ macro_rules! define_op {
             /// Names of its operands.
             pub fn operand_names(&self) -> &'static [&'static str] {
                 match self { $(Op::$Name(_) => <$Name as OpDef>::OPERANDS),* }
+            }
+
+            /// Names of its integer operands that steer.
+            pub fn steering_operands(&self) -> &'static [&'static str] {
+                match self { $(Op::$Name(_) => <$Name as OpDef>::STEERS),* }
             }
 
             /// Whether it is defined by other ops.

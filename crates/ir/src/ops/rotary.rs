@@ -81,6 +81,7 @@ impl Rotary {
 
 impl OpDef for Rotary {
     const OPERANDS: &'static [&'static str] = &["x", "pos?", "cos?", "sin?"];
+    const STEERS: &'static [&'static str] = &["pos"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;

@@ -2,6 +2,8 @@
 
 use super::attention::AttentionLayout;
 use super::rotary::Rotary;
+use super::steering_samples::{steering_list, steering_samples};
+use crate::builder::{GraphBuilder, Value};
 use crate::sample::{Fill, Sample};
 use crate::shape::{DimSpec, i32, sym, tensor};
 use pumice_types::DType::{self, *};
@@ -86,6 +88,37 @@ pub fn samples() -> Vec<Sample> {
         tables(base, op, F32, &[8], Some((&[], Fill::Constant(6.0)))).expect_status(),
     ]);
     samples.extend([1, 6, 20].map(by_scalar));
+    samples.extend(extreme_positions());
+    samples
+}
+
+/// Positions at the ends of i32, of a first row and of every row; tables have nine rows, negative ones none.
+fn extreme_positions() -> Vec<Sample> {
+    let op = Rotary::default();
+    let by_table = |g: &GraphBuilder, pos: Value, shape: [u64; 4]| {
+        let table = |name: &str| g.param(name, tensor(F32, [9u64, 4]));
+        let x = g.input("x", tensor(F32, shape));
+        g.output("y", g.rotary_tables(x, table("cos"), table("sin"), Some(pos), op.clone()));
+    };
+    let by_angle = |g: &GraphBuilder, pos: Value, shape: [u64; 4]| {
+        g.output("y", g.rotary(g.input("x", tensor(F32, shape)), pos, op.clone()));
+    };
+    let outside = |p: i64| !(0..=6).contains(&p);
+    let mut samples =
+        steering_samples("a table by the first row", 9, outside, |g, p| by_table(g, p, [2, 2, 3, 8]));
+    samples.extend(steering_samples(
+        "angles by the first row",
+        9,
+        |_| false,
+        |g, p| {
+            by_angle(g, p, [2, 2, 3, 8]);
+        },
+    ));
+    samples.push(
+        steering_list("a table by rows", I32, 8, &[1, 7], |g, p| by_table(g, p, [1, 2, 7, 8]))
+            .expect_status(),
+    );
+    samples.push(steering_list("angles by rows", I32, 8, &[7, 1], |g, p| by_angle(g, p, [7, 2, 1, 8])));
     samples
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Atom, DimExpr, EvalError, Term};
 use crate::bindings::Bindings;
-use crate::symbol::{Symbol, SymbolTable, Var};
+use crate::symbol::{ScalarId, Symbol, SymbolTable, Var};
 
 impl DimExpr {
     /// The value under the bindings.
@@ -27,11 +27,16 @@ impl DimExpr {
     /// Bounds over every binding the table allows: interval arithmetic, so they may be wider than the true ones.
     /// Scalars have no bounds here and make the result unbounded (`i64::MIN..=i64::MAX`).
     pub fn bounds(&self, symbols: &SymbolTable) -> (i64, i64) {
+        self.bounds_with(symbols, &|_| (i64::MIN, i64::MAX))
+    }
+
+    /// As [`DimExpr::bounds`], with the range of each scalar.
+    pub fn bounds_with(&self, symbols: &SymbolTable, scalars: &dyn Fn(ScalarId) -> (i64, i64)) -> (i64, i64) {
         let mut sum = (self.constant, self.constant);
         for term in &self.terms {
             let mut product = (term.coefficient, term.coefficient);
             for factor in &term.factors {
-                product = interval_mul(product, factor.bounds(symbols));
+                product = interval_mul(product, factor.bounds(symbols, scalars));
             }
             sum = (sum.0.saturating_add(product.0), sum.1.saturating_add(product.1));
         }
@@ -84,21 +89,22 @@ impl Atom {
         }
     }
 
-    fn bounds(&self, symbols: &SymbolTable) -> (i64, i64) {
+    fn bounds(&self, symbols: &SymbolTable, scalars: &dyn Fn(ScalarId) -> (i64, i64)) -> (i64, i64) {
+        let of = |e: &DimExpr| e.bounds_with(symbols, scalars);
         let clamp = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
         match self {
             Atom::Var(Var::Symbol(id)) => {
                 symbols.get(*id).map_or((0, i64::MAX), |s| (clamp(s.min), clamp(s.max)))
             }
-            Atom::Var(Var::Scalar(_)) => (i64::MIN, i64::MAX),
-            Atom::FloorDiv(p) => interval_div(p.0.bounds(symbols), p.1.bounds(symbols), false),
-            Atom::CeilDiv(p) => interval_div(p.0.bounds(symbols), p.1.bounds(symbols), true),
+            Atom::Var(Var::Scalar(id)) => scalars(*id),
+            Atom::FloorDiv(p) => interval_div(of(&p.0), of(&p.1), false),
+            Atom::CeilDiv(p) => interval_div(of(&p.0), of(&p.1), true),
             Atom::Min(p) => {
-                let (a, b) = (p.0.bounds(symbols), p.1.bounds(symbols));
+                let (a, b) = (of(&p.0), of(&p.1));
                 (a.0.min(b.0), a.1.min(b.1))
             }
             Atom::Max(p) => {
-                let (a, b) = (p.0.bounds(symbols), p.1.bounds(symbols));
+                let (a, b) = (of(&p.0), of(&p.1));
                 (a.0.max(b.0), a.1.max(b.1))
             }
         }

@@ -8,7 +8,7 @@ use pumice_cpu_ref::{Interpreter, RefEval, RefHostOps, interp, sample as data};
 use pumice_ir::sample::random as draw;
 use pumice_ir::{Fill, Graph, Sample};
 use pumice_plan::{CheckedPlan, Placement};
-use pumice_runtime::{Executable, OnStatus, RunOptions, RuntimeError};
+use pumice_runtime::{Device, Executable, OnStatus, RunOptions, RuntimeError};
 use pumice_types::{Bindings, DType, Target, Tensor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -31,16 +31,30 @@ pub enum End {
     Ran,
 }
 
-/// Does everything with the program of a seed: how far it came, and what stopped it. The error is a finding.
+/// Does everything with the program of a seed on the interpreter: how far it came, and what stopped it. The error is a
+/// finding.
 pub fn live(catalogue: &Catalogue, seed: u64) -> Result<(End, String), String> {
-    catch_unwind(AssertUnwindSafe(|| try_live(catalogue, seed))).unwrap_or_else(|panic| {
+    live_on(catalogue, seed, None)
+}
+
+/// As [`live`], on a device if one is given: what the interpreter refuses or reports, it must.
+pub fn live_on(
+    catalogue: &Catalogue,
+    seed: u64,
+    device: Option<&Arc<dyn Device>>,
+) -> Result<(End, String), String> {
+    catch_unwind(AssertUnwindSafe(|| try_live(catalogue, seed, device))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format!("panicked: {}", text.unwrap_or("no message")))
     })
 }
 
-fn try_live(catalogue: &Catalogue, seed: u64) -> Result<(End, String), String> {
+fn try_live(
+    catalogue: &Catalogue,
+    seed: u64,
+    device: Option<&Arc<dyn Device>>,
+) -> Result<(End, String), String> {
     let graph = match program(catalogue, seed) {
         Ok(graph) => graph,
         Err(errors) if errors.0.is_empty() => return Err("refused without a mistake".into()),
@@ -56,7 +70,8 @@ fn try_live(catalogue: &Catalogue, seed: u64) -> Result<(End, String), String> {
         Ok(_) => return Err("its text does not read as it was printed".into()),
         Err(e) => return Err(format!("its text is not read: {e}")),
     }
-    let plan = match pumice_compile::compile(&graph, &target(seed), &options(&graph, seed), &RefEval) {
+    let target = device.map_or_else(|| target(seed), |d| d.target().clone());
+    let plan = match pumice_compile::compile(&graph, &target, &options(&graph, seed), &RefEval) {
         Ok(plan) => plan,
         Err(e @ (CompileError::Pass { .. } | CompileError::Defect(_))) => return Err(e.to_string()),
         Err(e) => return Ok((End::NotCompiled, e.to_string())),
@@ -66,7 +81,15 @@ fn try_live(catalogue: &Catalogue, seed: u64) -> Result<(End, String), String> {
     if crate::op_suite::largest(&graph, &bindings) > MOST_ELEMENTS || upper(&graph) > 64 * MOST_ELEMENTS {
         return Ok((End::TooLarge, String::new()));
     }
-    match run(&graph, plan, &bindings, seed) {
+    let ran = run(&graph, plan.clone(), &bindings, seed, device);
+    if device.is_some() {
+        // Refusals and reports of a run do not depend on the device.
+        let other = run(&graph, plan, &bindings, seed, None);
+        if ran.is_ok() != other.is_ok() {
+            return Err(format!("{:?}, but interpreted {:?}", ran.err(), other.err()));
+        }
+    }
+    match ran {
         Ok(()) => Ok((End::Ran, String::new())),
         Err(e) if e.to_string().contains("defect") => Err(format!("run: {e}")),
         Err(e) => Ok((End::NotRun, e.to_string())),
@@ -120,12 +143,21 @@ fn upper(graph: &Graph) -> u64 {
     graph.values().map(|(_, v)| count(&v.ty.shape)).max().unwrap_or(0)
 }
 
-fn run(graph: &Graph, plan: CheckedPlan, bindings: &Bindings, seed: u64) -> Result<(), RuntimeError> {
+fn run(
+    graph: &Graph,
+    plan: CheckedPlan,
+    bindings: &Bindings,
+    seed: u64,
+    device: Option<&Arc<dyn Device>>,
+) -> Result<(), RuntimeError> {
     let options = interp::Options { seed, ..interp::Options::default() };
-    let device = Interpreter::with(plan.target.clone(), options);
-    let exe = Executable::new(Arc::new(device), plan, Arc::new(RefHostOps))?;
+    let interpreter = || Arc::new(Interpreter::with(plan.target.clone(), options)) as Arc<dyn Device>;
+    let device = device.cloned().unwrap_or_else(interpreter);
+    let exe = Executable::new(device, plan, Arc::new(RefHostOps))?;
     let sample = Sample::graph("careless", |_| {});
-    let fill = [Fill::Special, Fill::Any, Fill::Range(-3, 6)][(seed % 3) as usize].clone();
+    // What steers is given at its extremes, too.
+    let extremes = Fill::Ints(pumice_ir::ops::steering_samples::extremes(6).to_vec());
+    let fill = [Fill::Special, Fill::Any, Fill::Range(-3, 6), extremes][(seed / 4 % 4) as usize].clone();
     let sample = graph.values().fold(sample, |s, (_, v)| s.fill(&v.name, fill.clone()));
     let careful = |what: u64| !draw(seed, (1 << 36) + what).is_multiple_of(30);
     for (i, p) in graph.params().into_iter().enumerate().filter(|(i, _)| careful(*i as u64)) {
