@@ -1,5 +1,5 @@
 //! Runs the op suite on one device and prints a line per failure, for devices that no CI has:
-//! `ops [--only PART-OF-NAME] [--descriptor] [--interp] [--max ELEMENTS] [--json FILE]`.
+//! `ops [--only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor] [--interp] [--max ELEMENTS] [--json FILE]`.
 
 use pumice_tests::device;
 use pumice_tests::op_suite::{Outcome, PlainTwins, Runner, Summary, cases, run_all};
@@ -23,7 +23,10 @@ fn main() {
     } else {
         Runner::new(device::open(&DeviceOptions::default()), max.unwrap_or(1 << 22))
     };
-    let cases = cases(value("--only").as_deref());
+    let mut cases = cases(value("--only").as_deref());
+    if let Some(part) = value("--label") {
+        cases.retain(|c| c.sample.label.contains(&part));
+    }
     let (start, mut slow) = (Instant::now(), Vec::new());
     let mut began = start;
     let summary = run_all(&runner, &cases, |case, outcome| match outcome {
