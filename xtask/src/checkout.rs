@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::child;
 use crate::failure::{Failure, Outcome};
+use crate::save;
 
 /// The workspace around the current folder.
 #[derive(Debug, Clone)]
@@ -113,15 +114,13 @@ impl Checkout {
         fs::read_to_string(&full).map_err(Failure::file(&full))
     }
 
-    /// Writes a file through a temporary one beside it, so that a kill leaves the old text or the new.
+    /// Writes a file, so that a kill leaves the old text or the new.
     pub fn write(&self, path: &str, text: &str) -> Outcome {
         let full = self.root.join(path);
         if let Some(folder) = full.parent() {
             fs::create_dir_all(folder).map_err(Failure::file(folder))?;
         }
-        let beside = full.with_extension("new");
-        fs::write(&beside, text).map_err(Failure::file(&beside))?;
-        fs::rename(&beside, &full).map_err(Failure::file(&full))
+        save::replace(&full, text.as_bytes()).map_err(Failure::file(&full))
     }
 
     /// The packages of the workspace, in Cargo's order.

@@ -7,12 +7,16 @@ mod commands;
 mod drivers;
 mod edit;
 mod failure;
+mod heartbeat;
 #[cfg(feature = "libraries")]
 mod model;
 mod op_table;
 mod output;
 #[cfg(feature = "libraries")]
 mod plans;
+/// The facade's own: xtask knows no package of pumice while one may not compile.
+#[path = "../../crates/pumice/src/save.rs"]
+mod save;
 mod templates;
 mod tidy;
 

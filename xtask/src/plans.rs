@@ -57,6 +57,12 @@ type BuiltIn = (&'static str, fn() -> Result<Program, ModelError>);
 
 const BUILT_IN: [BuiltIn; 2] = [("seeded-minilm", seeded_minilm), ("tiny-decoder", tiny_decoder)];
 
+/// Names of the programs that need no file.
+#[cfg(test)]
+pub fn built_in() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.into_iter().map(|(name, _)| name)
+}
+
 fn graph(model: &str) -> Outcome<Program> {
     let named = |e: ModelError| Failure::said(format!("{model}: {e}"));
     if let Some((_, make)) = BUILT_IN.iter().find(|(name, _)| *name == model) {

@@ -128,6 +128,7 @@ impl OpDef for {Type} {
 
 impl GraphBuilder {
     /// What it computes: x\[…\] → the same type.
+    #[track_caller]
     pub fn {name}(&self, x: Value) -> Value {
         self.apply({Type} {}, &[x])
     }

@@ -94,8 +94,9 @@ fn rows(
 ) -> LowerResult<(Located, Located)> {
     for (axis, (a, b)) in from.view.shape.iter().zip(&to.view.shape).enumerate() {
         if a != b && kind.axis() != Some(axis) {
-            let what = format!("axis {axis} of the feed of state {name} is that of the state");
-            cx.checks.push(RunCheck { value: a.clone() - b.clone(), min: 0, max: 0, what });
+            let what = format!("axis {axis} of the feed of state {name} and of the state");
+            let (value, sides) = (b.clone() - a.clone(), Some(Box::new([a.clone(), b.clone()])));
+            cx.checks.push(RunCheck { value, min: 0, max: 0, what, sides });
         }
     }
     let zero = DimExpr::constant(0);
@@ -118,8 +119,9 @@ fn rows(
         restride(at, shape, at.view.strides.clone(), offset)
     };
     let mut within = |first: &DimExpr, limit: &DimExpr, what: String| {
-        let mut check =
-            |value: DimExpr| cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: what.clone() });
+        let mut check = |value: DimExpr| {
+            cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: what.clone(), sides: None });
+        };
         check(first.clone());
         check(count.clone());
         check(limit.clone() - first.clone() - count.clone());

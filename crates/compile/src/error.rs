@@ -99,7 +99,12 @@ pub enum CompileError {
 }
 
 fn list(nodes: &[Unsupported]) -> String {
-    nodes.iter().map(|u| format!("\n  {} ({} {}): {}", u.node, u.op, u.types, u.reason)).collect()
+    // An unnamed node has the name of its op: one word is enough.
+    let op = |u: &Unsupported| match u.node.rsplit('.').next() == Some(u.op) {
+        true => String::new(),
+        false => format!("{} ", u.op),
+    };
+    nodes.iter().map(|u| format!("\n  {} ({}{}): {}", u.node, op(u), u.types, u.reason)).collect()
 }
 
 fn first(errors: &[VerifyError]) -> String {

@@ -170,7 +170,9 @@ fn lower_range(
     ends::outputs(&mut cx).map_err(defect)?;
     ends::advance(&mut cx).map_err(defect)?;
     for c in graph.constraints() {
-        cx.checks.push(RunCheck { value: c.difference.clone(), min: 0, max: 0, what: c.what.clone() });
+        let (min, max) = c.allowed();
+        let sides = Some(Box::new([c.left.clone(), c.right.clone()]));
+        cx.checks.push(RunCheck { value: c.difference(), min, max, what: c.what.clone(), sides });
     }
     turns::check(&cx.draft, &cx.frame, graph.symbols(), target)?;
     let status = cx.status();

@@ -38,12 +38,9 @@ pub fn ranges(graph: &Graph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<SymbolTa
     Ok(tables)
 }
 
-/// Whether a condition, that a difference is 0, holds nowhere in these ranges.
+/// Whether a condition holds nowhere in these ranges.
 fn excluded(graph: &Graph, table: &SymbolTable) -> bool {
-    graph.constraints().iter().any(|c| {
-        let (lo, hi) = c.difference.bounds(table);
-        lo > 0 || hi < 0
-    })
+    graph.constraints().iter().any(|c| c.excludes(table))
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 use crate::array::{Array, Data};
 use crate::eval::{EvalCx, Status};
 use crate::{machine, ops};
-use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, ValueId, ValueType};
+use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, Relation, ValueId, ValueType};
 use pumice_types::tensor::byte_count;
-use pumice_types::{Bindings, Bytes, DType, Tensor, dim};
+use pumice_types::{Bindings, Bytes, DType, DimExpr, Tensor, dim};
 use std::sync::Arc;
 
 /// Why a graph has no value.
@@ -36,13 +36,17 @@ pub enum EvalError {
         /// Why.
         source: dim::EvalError,
     },
-    /// Two extents that must be equal are not, under these bindings.
-    #[error("{what}: the extents differ by {by}")]
+    /// Two extents stand otherwise to each other than they must, under these bindings.
+    #[error("{what}: {left} {} {right}", if *.relation == Relation::AtMost { "exceeds" } else { "is not" })]
     Constraint {
-        /// Where the equality comes from.
+        /// Where the condition comes from.
         what: String,
-        /// The difference.
-        by: i64,
+        /// One extent.
+        left: i64,
+        /// How they must stand.
+        relation: Relation,
+        /// The other extent.
+        right: i64,
     },
     /// A value has more elements than this machine can hold.
     #[error("`{0}` has too many elements")]
@@ -206,10 +210,13 @@ fn flushed(a: Arc<Array>) -> Arc<Array> {
 
 fn check_constraints(graph: &Graph, bindings: &Bindings) -> Result<(), EvalError> {
     for c in graph.constraints() {
-        match c.difference.eval(bindings) {
-            Ok(0) => {}
-            Ok(by) => return Err(EvalError::Constraint { what: c.what.clone(), by }),
-            Err(source) => return Err(EvalError::Extent { name: c.what.clone(), source }),
+        let eval = |d: &DimExpr| {
+            d.eval(bindings).map_err(|source| EvalError::Extent { name: c.what.clone(), source })
+        };
+        let (left, right) = (eval(&c.left)?, eval(&c.right)?);
+        let holds = if c.relation == Relation::AtMost { left <= right } else { left == right };
+        if !holds {
+            return Err(EvalError::Constraint { what: c.what.clone(), left, relation: c.relation, right });
         }
     }
     Ok(())

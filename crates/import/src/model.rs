@@ -1,8 +1,10 @@
 //! What an importer makes: a graph and the weights of its parameters.
 
 use crate::error::ImportError;
+use crate::safetensors::SafetensorsFile;
 use crate::source::WeightSource;
 use pumice_ir::Graph;
+use std::path::Path;
 
 /// A program with the weights for its parameters, under the parameters' names.
 pub struct Model {
@@ -35,6 +37,14 @@ pub enum MismatchError {
 }
 
 impl Model {
+    /// A graph of one's own with the weights of a safetensors file, under the names of its params.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is damaged, before any tensor is read.
+    pub fn from_safetensors(graph: Graph, path: impl AsRef<Path>) -> Result<Model, ImportError> {
+        Ok(Model { graph, weights: Box::new(SafetensorsFile::open(path.as_ref())?) })
+    }
+
     /// Whether every parameter has a tensor of its dtype and shape. Reads no tensor data.
     pub fn check(&self) -> Result<(), MismatchError> {
         for id in self.graph.params() {

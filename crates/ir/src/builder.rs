@@ -2,38 +2,56 @@
 
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
-use crate::graph::{Graph, Output};
+use crate::graph::{Constraint, Graph, Output, Relation};
 use crate::infer::infer_node;
 use crate::ops::{Constant, Input, Op, Param, Scalar, State};
 use crate::patch::unique_name;
-use crate::shape::{DimSpec, TypeSpec, ValueType};
+use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
 use crate::state::{Feed, FeedKind};
 use crate::verify;
 use pumice_types::{DType, DimExpr, ScalarId, Symbol, SymbolTable, Tensor};
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// A value of a builder. Copy it around freely; a value that came out of a mistake is accepted everywhere and causes
-/// no further ones.
+/// no further ones. [`GraphBuilder::check`] tells which mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// None if it came out of a mistake.
-    id: Option<ValueId>,
+    /// The value, or the number of the mistake it came out of.
+    id: Result<ValueId, usize>,
     /// Which builder's, by its address: no two that live at the same time have the same.
     graph: usize,
 }
 
-impl Value {
-    const NONE: Value = Value { id: None, graph: 0 };
+/// A line of the caller's source: where a method of a builder was called.
+pub type Place = &'static Location<'static>;
+
+/// One mistake, and where it was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mistake {
+    /// What is wrong.
+    pub error: BuildError,
+    /// Where the node, output or feed was made; none for a mistake of the graph as a whole.
+    pub place: Option<Place>,
 }
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.error)?;
+        self.place.map_or(Ok(()), |place| write!(f, ", at {place}"))
+    }
+}
+
+impl std::error::Error for Mistake {}
 
 /// Every mistake of a graph.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BuildErrors(pub Vec<BuildError>);
+pub struct BuildErrors(pub Vec<Mistake>);
 
 impl fmt::Display for BuildErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +71,13 @@ struct Inner {
     id: usize,
     taken: BTreeSet<String>,
     scope: Vec<String>,
-    errors: Vec<BuildError>,
+    errors: Vec<Mistake>,
+    /// Outputs whose values came out of mistakes.
+    lost: BTreeSet<String>,
+    /// Where each value was made.
+    made: BTreeMap<ValueId, Place>,
+    /// Where each feed was made, with the name of its output.
+    fed: Vec<(String, Place)>,
 }
 
 /// Builds a [`Graph`].
@@ -88,45 +112,45 @@ impl GraphBuilder {
     }
 
     /// A tensor the caller gives for every run.
+    #[track_caller]
     pub fn input(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
-        let ty = self.resolve(ty.into());
-        self.leaf(name, Input { ty }.into(), &[])
+        self.typed_leaf(name, ty.into(), |ty| Input { ty }.into())
     }
 
     /// A stored tensor, set by name.
+    #[track_caller]
     pub fn param(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
-        let ty = self.resolve(ty.into());
-        self.leaf(name, Param { ty }.into(), &[])
+        self.typed_leaf(name, ty.into(), |ty| Param { ty }.into())
     }
 
     /// A persistent tensor that begins as zeros.
+    #[track_caller]
     pub fn state(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
-        let ty = self.resolve(ty.into());
-        self.leaf(name, State { ty, capacity_axis: None }.into(), &[])
+        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: None }.into())
     }
 
     /// A persistent tensor of which only a prefix along `axis` is valid: a cache. Begins as zeros.
+    #[track_caller]
     pub fn cache(&self, name: &str, ty: impl Into<TypeSpec>, axis: i64) -> Value {
-        let ty = self.resolve(ty.into());
-        self.leaf(name, State { ty, capacity_axis: Some(axis) }.into(), &[])
+        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: Some(axis) }.into())
     }
 
     /// A persistent tensor that begins as the value of a param or constant.
+    #[track_caller]
     pub fn state_from(&self, name: &str, init: Value) -> Value {
-        let Some(ty) = self.type_of(init) else {
-            self.refuse_foreign(name, init);
-            return Value::NONE;
-        };
+        // A mistaken or foreign value is reported, or passed on, by the node itself; any type will do until then.
+        let ty = self.type_of(init).unwrap_or(ValueType::new(DType::F32, []));
         self.leaf(name, State { ty, capacity_axis: None }.into(), &[init])
     }
 
     /// A number that may change from run to run: rank 0, i32, u32 or f32, within `min..=max`.
+    #[track_caller]
     pub fn scalar(&self, name: &str, ty: impl Into<TypeSpec>, min: f64, max: f64, default: f64) -> Value {
-        let ty = self.resolve(ty.into());
-        self.leaf(name, Scalar { ty, min, max, default, advance: None }.into(), &[])
+        self.typed_leaf(name, ty.into(), |ty| Scalar { ty, min, max, default, advance: None }.into())
     }
 
     /// An i32 scalar to which `by` is added on the device at the end of every replay.
+    #[track_caller]
     pub fn scalar_advancing(&self, name: &str, min: i32, max: i32, default: i32, by: DimExpr) -> Value {
         let ty = ValueType::new(DType::I32, []);
         let (min, max, default) = (f64::from(min), f64::from(max), f64::from(default));
@@ -134,45 +158,56 @@ impl GraphBuilder {
     }
 
     /// Data written in the graph.
+    #[track_caller]
     pub fn constant(&self, data: Tensor) -> Value {
         self.apply(Constant { data: Arc::new(data) }, &[])
     }
 
     /// A rank-0 constant of a float or integer dtype; integers and 16-bit floats take the nearest value they can hold.
+    #[track_caller]
     pub fn constant_scalar(&self, dtype: DType, value: f64) -> Value {
         self.constant(scalar_tensor(dtype, value))
     }
 
     /// Names a result. Order of declaration is order of return; a value may be several outputs.
+    #[track_caller]
     pub fn output(&self, name: &str, value: Value) {
+        let place = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if name.is_empty() {
-            inner.errors.push(BuildError::EmptyName("an output"));
+            inner.mistake(BuildError::EmptyName("an output"), place);
         }
         if inner.graph.outputs.iter().any(|o| o.name == name) {
-            inner.errors.push(BuildError::DuplicateName(name.to_owned()));
+            inner.mistake(BuildError::DuplicateName(name.to_owned()), place);
         }
         if inner.is_foreign(value) {
-            inner.errors.push(BuildError::ForeignValue { node: name.to_owned(), operand: 0 });
-        } else if let Some(value) = value.id {
+            inner.mistake(BuildError::ForeignValue { node: name.to_owned(), operand: 0 }, place);
+        } else if let Ok(value) = value.id {
             inner.graph.outputs.push(Output { name: name.to_owned(), value });
+        } else {
+            inner.lost.insert(name.to_owned());
         }
     }
 
     /// After every run, (part of) a state becomes (part of) an output declared before.
+    #[track_caller]
     pub fn feed(&self, output: &str, state: Value, kind: FeedKind) {
+        let place = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if inner.is_foreign(state) {
             let node = format!("the feed of `{output}`");
-            return inner.errors.push(BuildError::ForeignValue { node, operand: 1 });
+            inner.mistake(BuildError::ForeignValue { node, operand: 1 }, place);
+            return;
         }
-        let Some(state) = state.id else { return };
+        let Ok(state) = state.id else { return };
+        inner.fed.push((output.to_owned(), place));
         match inner.graph.outputs.iter().position(|o| o.name == output) {
             Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
+            None if inner.lost.contains(output) => {}
             None => {
                 let state = inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.clone());
                 let reason = "there is no such output; declare it before the feed".to_owned();
-                inner.errors.push(BuildError::Feed { output: output.to_owned(), state, reason });
+                inner.mistake(BuildError::Feed { output: output.to_owned(), state, reason }, place);
             }
         }
     }
@@ -203,24 +238,56 @@ impl GraphBuilder {
     }
 
     /// Applies any op to operands that are all there; the result is its first value.
+    #[track_caller]
     pub fn apply(&self, op: impl Into<Op>, inputs: &[Value]) -> Value {
         let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
         self.apply_all(op, &inputs)[0]
     }
 
     /// Applies any op; the results are all its values (one invalid value if there is a mistake).
+    #[track_caller]
     pub fn apply_all(&self, op: impl Into<Op>, inputs: &[Option<Value>]) -> Vec<Value> {
         let op = op.into();
         let mut inner = self.inner.borrow_mut();
         let base = self.next_name.take().unwrap_or_else(|| op.name().to_owned());
         let scoped = inner.scope.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>().join(".");
-        inner.add(op, scoped, inputs)
+        inner.add(op, scoped, inputs, Location::caller())
+    }
+
+    /// Whether a value came out of a mistake, so that the place of a mistake can be found before [`GraphBuilder::build`]
+    /// tells all of them.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// let g = GraphBuilder::new("g");
+    /// let sum = g.add(g.input("x", f32([2])), g.input("y", f32([3])));
+    /// let mistake = g.check(g.relu(sum)).unwrap_err();
+    /// assert!(mistake.to_string().starts_with("add: shapes [2] and [3] do not broadcast, at "));
+    /// ```
+    ///
+    /// # Errors
+    /// The mistake: its own, or that of the first operand that came out of one.
+    pub fn check(&self, value: Value) -> Result<(), Mistake> {
+        let inner = self.inner.borrow();
+        match value.id {
+            Err(number) if value.graph == inner.id => inner.errors.get(number).cloned().map_or(Ok(()), Err),
+            _ if inner.is_foreign(value) => {
+                let error = BuildError::ForeignValue { node: "the value".to_owned(), operand: 0 };
+                Err(Mistake { error, place: None })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every mistake so far that a call of its own showed. [`GraphBuilder::build`] also looks at how nodes go together.
+    pub fn mistakes(&self) -> Vec<Mistake> {
+        self.inner.borrow().errors.clone()
     }
 
     /// The type of a value; none if it came out of a mistake.
     pub fn type_of(&self, value: Value) -> Option<ValueType> {
         let inner = self.inner.borrow();
-        let own = value.id.filter(|_| !inner.is_foreign(value));
+        let own = value.id.ok().filter(|_| !inner.is_foreign(value));
         own.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
     }
 
@@ -231,6 +298,7 @@ impl GraphBuilder {
 
     /// The extent of an axis as an expression. An axis that the value does not have is a mistake of the graph, told by
     /// [`GraphBuilder::build`]; of a value that came out of a mistake there is nothing more to tell.
+    #[track_caller]
     pub fn dim_of(&self, value: Value, axis: usize) -> DimExpr {
         let Some(ty) = self.type_of(value) else {
             self.refuse_foreign("dim_of", value);
@@ -246,12 +314,13 @@ impl GraphBuilder {
 
     /// A dynamic scalar as a variable of feeds and of other scalars' advances. Any other value is a mistake of the graph,
     /// told by [`GraphBuilder::build`], and so is the use of a scalar of a float dtype.
+    #[track_caller]
     pub fn scalar_expr(&self, scalar: Value) -> DimExpr {
         if self.type_of(scalar).is_none() {
             self.refuse_foreign("scalar_expr", scalar);
             return DimExpr::constant(0);
         }
-        let position = self.inner.borrow().graph.scalars().iter().position(|s| Some(*s) == scalar.id);
+        let position = self.inner.borrow().graph.scalars().iter().position(|s| Ok(*s) == scalar.id);
         if let Some(i) = position {
             return DimExpr::scalar(ScalarId(i as u32));
         }
@@ -261,18 +330,22 @@ impl GraphBuilder {
     }
 
     /// A mistake in what was asked of a value of this builder.
+    #[track_caller]
     fn refuse(&self, value: Value, op: &'static str, source: OpError) {
+        let place = Location::caller();
         let mut inner = self.inner.borrow_mut();
-        let info = value.id.and_then(|v| inner.graph.values.get(v.index()));
+        let info = value.id.ok().and_then(|v| inner.graph.values.get(v.index()));
         let node = info.map_or_else(String::new, |v| v.name.clone());
-        inner.errors.push(BuildError::Op { node, op, source });
+        inner.mistake(BuildError::Op { node, op, source }, place);
     }
 
     /// A mistake where a value is another builder's; one that came out of a mistake causes no further ones.
+    #[track_caller]
     fn refuse_foreign(&self, node: &str, value: Value) {
+        let place = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if inner.is_foreign(value) {
-            inner.errors.push(BuildError::ForeignValue { node: node.to_owned(), operand: 0 });
+            inner.mistake(BuildError::ForeignValue { node: node.to_owned(), operand: 0 }, place);
         }
     }
 
@@ -284,29 +357,36 @@ impl GraphBuilder {
     pub fn build(self) -> Result<Graph, BuildErrors> {
         // Handles of `named` that are still there are left with an empty graph.
         let inner = self.inner.replace(Inner::new("", SymbolTable::default()));
-        let Inner { graph, mut errors, .. } = inner;
-        if errors.is_empty() {
-            errors = verify::program_rules(&graph);
+        if !inner.errors.is_empty() {
+            return Err(BuildErrors(inner.errors));
         }
-        if errors.is_empty() { Ok(graph) } else { Err(BuildErrors(errors)) }
+        let place = |error: BuildError| Mistake { place: inner.place_of(&error), error };
+        let errors: Vec<Mistake> = verify::program_rules(&inner.graph).into_iter().map(place).collect();
+        if errors.is_empty() { Ok(inner.graph) } else { Err(BuildErrors(errors)) }
     }
 
+    #[track_caller]
+    fn typed_leaf(&self, name: &str, spec: TypeSpec, op: impl FnOnce(ValueType) -> Op) -> Value {
+        let place = Location::caller();
+        let ty = self.inner.borrow_mut().resolve(spec, place);
+        match ty {
+            Ok(ty) => self.leaf(name, op(ty), &[]),
+            Err(mistake) => Value { id: Err(mistake), graph: self.inner.borrow().id },
+        }
+    }
+
+    #[track_caller]
     fn leaf(&self, name: &str, op: Op, inputs: &[Value]) -> Value {
+        let place = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if name.is_empty() {
-            inner.errors.push(BuildError::EmptyName(op.name()));
+            inner.mistake(BuildError::EmptyName(op.name()), place);
         }
         if inner.taken.contains(name) {
-            inner.errors.push(BuildError::DuplicateName(name.to_owned()));
+            inner.mistake(BuildError::DuplicateName(name.to_owned()), place);
         }
         let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
-        inner.add(op, name.to_owned(), &inputs)[0]
-    }
-
-    fn resolve(&self, spec: TypeSpec) -> ValueType {
-        let mut inner = self.inner.borrow_mut();
-        let shape = spec.dims.into_iter().map(|d| inner.resolve_dim(d)).collect::<Vec<_>>();
-        ValueType::new(spec.dtype, shape)
+        inner.add(op, name.to_owned(), &inputs, place)[0]
     }
 }
 
@@ -321,32 +401,67 @@ impl Inner {
             feeds: Vec::new(),
             constraints: Vec::new(),
         };
-        Inner { graph, id: 0, taken: BTreeSet::new(), scope: Vec::new(), errors: Vec::new() }
+        Inner {
+            graph,
+            id: 0,
+            taken: BTreeSet::new(),
+            scope: Vec::new(),
+            errors: Vec::new(),
+            lost: BTreeSet::new(),
+            made: BTreeMap::new(),
+            fed: Vec::new(),
+        }
+    }
+
+    /// Notes a mistake; its number.
+    fn mistake(&mut self, error: BuildError, place: Place) -> usize {
+        self.errors.push(Mistake { error, place: Some(place) });
+        self.errors.len() - 1
+    }
+
+    /// Notes a mistake; the value that came out of it.
+    fn wrong(&mut self, error: BuildError, place: Place) -> Vec<Value> {
+        vec![Value { id: Err(self.mistake(error, place)), graph: self.id }]
+    }
+
+    /// Where what a rule of the whole graph complains about was made.
+    fn place_of(&self, error: &BuildError) -> Option<Place> {
+        let made = |name: &str| self.graph.find(name).and_then(|v| self.made.get(&v).copied());
+        match error {
+            BuildError::Feed { output, .. } => self.fed.iter().find(|(o, _)| o == output).map(|(_, p)| *p),
+            BuildError::State { state: name, .. }
+            | BuildError::Scalar { name, .. }
+            | BuildError::DuplicateName(name) => made(name),
+            _ => None,
+        }
     }
 
     /// Whether a value came from another builder.
     fn is_foreign(&self, value: Value) -> bool {
-        value.id.is_some_and(|id| value.graph != self.id || id.index() >= self.graph.values.len())
+        value.graph != self.id || value.id.is_ok_and(|id| id.index() >= self.graph.values.len())
     }
 
-    fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>]) -> Vec<Value> {
+    fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>], place: Place) -> Vec<Value> {
         for (operand, v) in inputs.iter().enumerate() {
             match v {
                 Some(v) if self.is_foreign(*v) => {
-                    self.errors.push(BuildError::ForeignValue { node: name, operand });
-                    return vec![Value::NONE];
+                    return self.wrong(BuildError::ForeignValue { node: name, operand }, place);
                 }
-                Some(v) if v.id.is_none() => return vec![Value::NONE],
+                Some(v) if v.id.is_err() => return vec![*v],
                 _ => {}
             }
         }
-        let mut ids: SmallVec<[Option<ValueId>; 4]> = inputs.iter().map(|v| v.and_then(|v| v.id)).collect();
+        let mut ids: SmallVec<[Option<ValueId>; 4]> =
+            inputs.iter().map(|v| v.and_then(|v| v.id.ok())).collect();
         while ids.last() == Some(&None) {
             ids.pop();
         }
         let graph = &self.graph;
         let inferred =
             infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        let inferred = inferred.and_then(|(types, constraints)| {
+            self.stretch_always_or_never(&constraints).map(|()| (types, constraints))
+        });
         match inferred {
             Ok((types, constraints)) => {
                 for c in constraints {
@@ -358,36 +473,58 @@ impl Inner {
                 let mut names = vec![first.clone()];
                 names.extend((1..types.len()).map(|i| unique_name(&mut self.taken, format!("{first}.{i}"))));
                 let values = self.graph.push_node(op, ids, types.into_vec(), names);
-                values.into_iter().map(|v| Value { id: Some(v), graph: self.id }).collect()
+                self.made.extend(values.iter().map(|&v| (v, place)));
+                values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
             }
-            Err(source) => {
-                self.errors.push(BuildError::Op { node: name, op: op.name(), source });
-                vec![Value::NONE]
-            }
+            Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, place),
         }
     }
 
-    fn resolve_dim(&mut self, spec: DimSpec) -> DimExpr {
+    /// Refuses an extent that is 1 in some runs only, where NumPy would let it stretch in those.
+    fn stretch_always_or_never(&self, constraints: &[Constraint]) -> Result<(), OpError> {
+        let symbols = &self.graph.symbols;
+        let may_be_one = |d: &&DimExpr| {
+            let (low, high) = d.bounds(symbols);
+            (low..=high).contains(&1)
+        };
+        for (i, c) in constraints.iter().enumerate().filter(|(_, c)| c.relation == Relation::Broadcast) {
+            let mut known = self.graph.constraints.iter().chain(&constraints[..i]);
+            let symbolic = [&c.left, &c.right].into_iter().find(may_be_one);
+            if let Some(d) = symbolic.filter(|_| !known.any(|known| known.implies(c))) {
+                let [a, b, symbolic] = [&c.left, &c.right, d].map(|d| display_dim(d, symbols));
+                return Err(OpError::MayStretch { a, b, symbolic });
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&mut self, spec: TypeSpec, place: Place) -> Result<ValueType, usize> {
+        let dims = spec.dims.into_iter().map(|d| self.resolve_dim(d, place));
+        // Every wrong symbol is a mistake of its own; the first stands for the value.
+        let dims: Vec<Result<DimExpr, usize>> = dims.collect();
+        let shape = dims.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(ValueType::new(spec.dtype, shape))
+    }
+
+    fn resolve_dim(&mut self, spec: DimSpec, place: Place) -> Result<DimExpr, usize> {
         let (name, range, multiple_of) = match spec {
-            DimSpec::Expr(e) => return e,
+            DimSpec::Expr(e) => return Ok(e),
             DimSpec::Symbol { name, range, multiple_of } => (name, range, multiple_of),
         };
         let symbol = Symbol { name: name.clone(), min: *range.start(), max: *range.end(), multiple_of };
-        let mut wrong = |reason: &str| {
-            self.errors.push(BuildError::Symbol { name: name.clone(), reason: reason.to_owned() });
-            DimExpr::constant(1)
+        let known = self.graph.symbols.find(&name);
+        let reason = if name.is_empty() {
+            "it needs a name"
+        } else if symbol.min > symbol.max || multiple_of == 0 || symbol.max > i64::MAX as u64 {
+            "its range is empty, its step is 0, or its end passes 2^63"
+        } else {
+            match known {
+                None => return Ok(DimExpr::symbol(self.graph.symbols.push(symbol))),
+                Some(id) if self.graph.symbols.get(id) == Some(&symbol) => return Ok(DimExpr::symbol(id)),
+                Some(_) => "it is declared twice with different ranges",
+            }
         };
-        if name.is_empty() {
-            return wrong("it needs a name");
-        }
-        if symbol.min > symbol.max || multiple_of == 0 || symbol.max > i64::MAX as u64 {
-            return wrong("its range is empty, its step is 0, or its end passes 2^63");
-        }
-        match self.graph.symbols.find(&name) {
-            None => DimExpr::symbol(self.graph.symbols.push(symbol)),
-            Some(id) if self.graph.symbols.get(id) == Some(&symbol) => DimExpr::symbol(id),
-            Some(_) => wrong("it is declared twice with different ranges"),
-        }
+        Err(self.mistake(BuildError::Symbol { name, reason: reason.to_owned() }, place))
     }
 }
 

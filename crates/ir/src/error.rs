@@ -47,6 +47,19 @@ pub enum OpError {
         /// The other.
         b: String,
     },
+    /// An extent that is 1 in some runs and not in others, beside one that is not.
+    #[error(
+        "extents {a} and {b}: {symbolic} may be 1, and would stretch in such a run only; which axis stretches is part of \
+         the plan: let both be one symbol, give the symbol a range without 1, or make the extent 1 and expand it"
+    )]
+    MayStretch {
+        /// One extent.
+        a: String,
+        /// The other.
+        b: String,
+        /// The one that may be 1.
+        symbolic: String,
+    },
     /// An axis outside [−rank, rank − 1].
     #[error("axis {axis} is outside a tensor of rank {rank}")]
     AxisOutOfRange {
@@ -83,6 +96,16 @@ pub enum OpError {
         axis: usize,
         /// The extent.
         extent: String,
+    },
+    /// An extent that must not exceed another and does.
+    #[error("{what}: {a} is more than {b}")]
+    ExtentExceeds {
+        /// What they are.
+        what: String,
+        /// The extent that is larger.
+        a: String,
+        /// The other.
+        b: String,
     },
     /// Two extents that must be equal and are not.
     #[error("{what}: {a} is not {b}")]
@@ -135,11 +158,16 @@ pub enum OpError {
     Invalid(String),
 }
 
+/// A node as messages name it: `fc1 (matmul)`, or `matmul` alone where the node has the name of its op.
+pub fn node_and_op(node: &str, op: &str) -> String {
+    if node.rsplit('.').next() == Some(op) { node.to_owned() } else { format!("{node} ({op})") }
+}
+
 /// One mistake in a graph.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// An op cannot be applied.
-    #[error("{node} ({op}): {source}")]
+    #[error("{}: {source}", node_and_op(.node, .op))]
     Op {
         /// Name of the node.
         node: String,

@@ -55,13 +55,55 @@ pub struct Output {
     pub value: ValueId,
 }
 
-/// Two extents that must be equal in every run: found by inference, checked when symbols are bound.
+/// How two extents must stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// They are equal.
+    Equal,
+    /// They are equal, where NumPy would also let one that is 1 stretch. The builder refuses what may be 1 in some runs
+    /// and not in others: which one stretches is part of the plan.
+    Broadcast,
+    /// The first is not larger.
+    AtMost,
+}
+
+/// Two extents that must stand to each other in this way in every run: found by inference, checked when symbols are
+/// bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
-    /// The difference; must be 0.
-    pub difference: DimExpr,
+    /// One extent.
+    pub left: DimExpr,
+    /// How they must stand.
+    pub relation: Relation,
+    /// The other extent.
+    pub right: DimExpr,
     /// Where it comes from: `h (matmul): K of a and b`.
     pub what: String,
+}
+
+impl Constraint {
+    /// What must be in [`Constraint::allowed`]: the right extent less the left one.
+    pub fn difference(&self) -> DimExpr {
+        self.right.clone() - self.left.clone()
+    }
+
+    /// The values that the difference may have.
+    pub fn allowed(&self) -> (i64, i64) {
+        (0, if self.relation == Relation::AtMost { i64::MAX } else { 0 })
+    }
+
+    /// Whether it holds nowhere in the ranges of these symbols.
+    pub fn excludes(&self, symbols: &SymbolTable) -> bool {
+        let (low, high) = self.difference().bounds(symbols);
+        low > self.allowed().1 || high < 0
+    }
+
+    /// Whether `other` holds wherever this one does.
+    pub fn implies(&self, other: &Constraint) -> bool {
+        let (own, its) = (self.difference(), other.difference());
+        let equal = self.relation != Relation::AtMost;
+        (own == its && (equal || other.relation == Relation::AtMost)) || (equal && (own + its).is(0))
+    }
 }
 
 /// A finished program. Immutable; passes make new graphs through [`Patch`](crate::Patch)es.

@@ -3,7 +3,7 @@
 use crate::attr::AttrValue;
 use crate::entity::ValueId;
 use crate::error::OpError;
-use crate::graph::Constraint;
+use crate::graph::{Constraint, Relation};
 use crate::ops::Op;
 use crate::shape::{ValueType, display_dim};
 use pumice_types::{DType, DimExpr, SymbolTable, Var};
@@ -19,7 +19,7 @@ pub struct Infer<'a> {
     names: &'static [&'static str],
     operands: &'a [Option<&'a ValueType>],
     constants: &'a dyn Fn(usize) -> Option<&'a pumice_types::Tensor>,
-    constraints: RefCell<Vec<(DimExpr, String)>>,
+    constraints: RefCell<Vec<Constraint>>,
 }
 
 impl<'a> Infer<'a> {
@@ -124,20 +124,32 @@ impl<'a> Infer<'a> {
     /// Requires two extents to be equal: provably unequal is an error, undecided becomes a constraint that is checked
     /// when symbols are bound.
     pub fn equal(&self, a: &DimExpr, b: &DimExpr, what: &str) -> Result<(), OpError> {
-        let difference = a.clone() - b.clone();
-        if difference.is(0) {
+        self.require(a, Relation::Equal, b, what)
+    }
+
+    /// Requires an extent not to exceed another: provably larger is an error, undecided becomes a constraint.
+    pub fn at_most(&self, a: &DimExpr, b: &DimExpr, what: &str) -> Result<(), OpError> {
+        self.require(a, Relation::AtMost, b, what)
+    }
+
+    fn require(&self, a: &DimExpr, relation: Relation, b: &DimExpr, what: &str) -> Result<(), OpError> {
+        let wanted = Constraint { left: a.clone(), relation, right: b.clone(), what: what.to_owned() };
+        let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
+        if least <= low && high <= most {
             return Ok(());
         }
-        let (lo, hi) = difference.bounds(self.symbols);
-        if lo > 0 || hi < 0 {
+        if wanted.excludes(self.symbols) {
             let (a, b) = (display_dim(a, self.symbols), display_dim(b, self.symbols));
-            return Err(OpError::ExtentMismatch { what: what.to_owned(), a, b });
+            return Err(match relation {
+                Relation::AtMost => OpError::ExtentExceeds { what: wanted.what, a, b },
+                _ => OpError::ExtentMismatch { what: wanted.what, a, b },
+            });
         }
-        self.constraints.borrow_mut().push((difference, what.to_owned()));
+        self.constraints.borrow_mut().push(wanted);
         Ok(())
     }
 
-    /// NumPy broadcast of two shapes (OPS 1.1).
+    /// NumPy broadcast of two shapes (OPS 1.1), where which extents are 1 is known when building.
     pub fn broadcast(&self, a: &[DimExpr], b: &[DimExpr]) -> Result<Vec<DimExpr>, OpError> {
         let rank = a.len().max(b.len());
         let at = |s: &[DimExpr], i: usize| (i + s.len()).checked_sub(rank).map(|j| s[j].clone());
@@ -146,7 +158,7 @@ impl<'a> Infer<'a> {
                 (Some(x), Some(y)) if x.is(1) => Ok(y),
                 (Some(x), Some(y)) if y.is(1) => Ok(x),
                 (Some(x), Some(y)) => {
-                    self.equal(&x, &y, "broadcast extents")
+                    self.require(&x, Relation::Broadcast, &y, "broadcast extents")
                         .map_err(|_| OpError::BroadcastMismatch { a: self.show(a), b: self.show(b) })?;
                     Ok(if y.as_const().is_some() { y } else { x })
                 }
@@ -163,7 +175,11 @@ impl<'a> Infer<'a> {
         }
         for (x, y) in from.iter().rev().zip(to.iter().rev()) {
             if !x.is(1) {
-                self.equal(x, y, "broadcast extents").map_err(|_| mismatch())?;
+                // Only the first stretches, so one that is never 1 is simply equal.
+                let (low, high) = x.bounds(self.symbols);
+                let stretches = (low..=high).contains(&1);
+                let relation = if stretches { Relation::Broadcast } else { Relation::Equal };
+                self.require(x, relation, y, "broadcast extents").map_err(|_| mismatch())?;
             }
         }
         Ok(())
@@ -225,10 +241,8 @@ pub fn infer_node<'a>(
     let infer = Infer::new(symbols, names, &operands, &constants);
     let types = op.infer(&infer)?;
     let constraints = infer.constraints.into_inner();
-    let constraints = constraints
-        .into_iter()
-        .map(|(difference, what)| Constraint { difference, what: format!("{name} ({}): {what}", op.name()) })
-        .collect();
+    let named = |what: String| format!("{}: {what}", crate::error::node_and_op(name, op.name()));
+    let constraints = constraints.into_iter().map(|c| Constraint { what: named(c.what), ..c }).collect();
     if let Some(t) = types.iter().find(|t| t.rank() > 8) {
         return Err(OpError::RankTooHigh(t.rank()));
     }

@@ -24,12 +24,12 @@ pub mod text;
 pub mod verify;
 
 pub use attr::{AttrError, AttrReader, AttrValue, Attrs};
-pub use builder::{BuildErrors, GraphBuilder, Value};
+pub use builder::{BuildErrors, GraphBuilder, Mistake, Place, Value};
 pub use const_eval::ConstEval;
 pub use entity::{NodeId, ValueId};
 pub use error::{BuildError, OpError};
 pub use form::Form;
-pub use graph::{Constraint, Graph, Node, Output, ValueInfo};
+pub use graph::{Constraint, Graph, Node, Output, Relation, ValueInfo};
 pub use infer::Infer;
 pub use ops::{Op, OpDef};
 pub use patch::{Patch, PatchError, PatchNode, PatchRef};

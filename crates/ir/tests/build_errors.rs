@@ -10,7 +10,7 @@ use pumice_types::{DType, DimExpr};
 fn mistakes(build: impl FnOnce(&GraphBuilder)) -> Vec<BuildError> {
     let g = GraphBuilder::new("wrong");
     build(&g);
-    g.build().expect_err("the graph is wrong").0
+    g.build().expect_err("the graph is wrong").0.into_iter().map(|m| m.error).collect()
 }
 
 /// Checks that the graph has this one mistake, and that its text holds the name and the reason.
@@ -194,7 +194,8 @@ refuses! {
 /// The kinds of mistakes that are found while the graph is made: each is there, in the order in which it was made.
 #[test]
 fn four_mistakes_of_nodes_are_four_errors() {
-    let errors = mistakes(|g| {
+    let g = GraphBuilder::new("wrong");
+    {
         let (x, w) = (g.input("x", f32([2, 3])), g.param("w", f32([4, 5])));
         let h = g.named("hidden").matmul(x, w);
         let theirs = GraphBuilder::new("other");
@@ -206,7 +207,9 @@ fn four_mistakes_of_nodes_are_four_errors() {
         g.output("y", g.mul(g.relu(h), s));
         g.named("narrow").concat(&[x, g.input("i", i32([2, 3]))], 0);
         g.feed("y", h, FeedKind::Whole);
-    });
+    }
+    let shown = g.build().expect_err("the graph is wrong");
+    let errors: Vec<&BuildError> = shown.0.iter().map(|m| &m.error).collect();
     assert!(
         matches!(
             &errors[..],
@@ -219,7 +222,7 @@ fn four_mistakes_of_nodes_are_four_errors() {
         ),
         "{errors:?}"
     );
-    let shown = pumice_ir::BuildErrors(errors).to_string();
+    let shown = shown.to_string();
     assert!(shown.starts_with("4 mistakes in the graph:\n  hidden (matmul): "), "{shown}");
     assert_eq!(shown.lines().count(), 5, "{shown}");
 }
@@ -276,11 +279,99 @@ fn values_of_another_builder_are_found_wherever_they_go() {
         let errors = g.build().expect_err("three mistakes").0;
         let nodes: Vec<&str> = errors
             .iter()
-            .map(|e| match e {
+            .map(|m| match &m.error {
                 BuildError::ForeignValue { node, .. } => node.as_str(),
                 other => panic!("{other:?}"),
             })
             .collect();
         assert_eq!(nodes, ["neg", "output", "the feed of `y`"]);
     }
+}
+
+/// A mistake tells the line that made the node, whatever kind of method it was, and the value tells its mistake.
+#[test]
+fn mistakes_carry_their_place() {
+    let g = GraphBuilder::new("wrong");
+    let (x, y) = (g.input("x", f32([2, 3])), g.input("y", f32([4, 5])));
+    let first = line!() + 2;
+    let made = [
+        g.add(x, y),
+        g.matmul(x, y),
+        g.softmax(x, 7),
+        g.linear(x, y, None),
+        g.reduce_sum(x, &[5], false),
+        g.reshape(x, &[7]),
+        g.concat(&[x, y], 0),
+        g.input("z", f32([sym("n", 9..=9), sym("n", 1..=2)])),
+        g.state_from("s", GraphBuilder::new("other").input("a", f32([1]))),
+        g.split(x, 0, &[1, 2])[0],
+    ];
+    for (i, value) in made.into_iter().enumerate() {
+        let mistake = g.check(value).expect_err("each is wrong");
+        let place = mistake.place.expect("a line");
+        assert!(place.file().ends_with("build_errors.rs"), "{mistake}");
+        assert_eq!(place.line(), first + i as u32, "{mistake}");
+        // What comes out of a mistake tells the same one.
+        assert_eq!(g.check(g.relu(value)), Err(mistake));
+    }
+    assert_eq!(g.check(x), Ok(()));
+    assert_eq!(g.mistakes().len(), made.len());
+    // An output of a mistaken value is there for the feed that names it.
+    g.output("lost", made[0]);
+    g.feed("lost", g.state("t", f32([2])), FeedKind::Whole);
+    assert_eq!(g.build().expect_err("ten mistakes").0.len(), made.len());
+}
+
+/// Rules of the whole graph tell the line, too.
+#[test]
+fn a_rule_of_the_graph_tells_the_place() {
+    let g = GraphBuilder::new("wrong");
+    let s = g.state("s", f32([2]));
+    g.output("y", g.input("x", f32([3])));
+    let line = line!() + 1;
+    g.feed("y", s, FeedKind::Whole);
+    let errors = g.build().expect_err("3 into 2").0;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].place.map(|p| p.line()), Some(line), "{}", errors[0]);
+}
+
+/// `add (add)` said the same word twice.
+#[test]
+fn an_unnamed_node_has_one_name() {
+    let shown = |scope: &str| {
+        let g = GraphBuilder::new("wrong");
+        let add = |g: &GraphBuilder| g.add(g.input("x", f32([2])), g.input("y", f32([3])));
+        let value = if scope.is_empty() { add(&g) } else { g.scoped(scope, add) };
+        g.check(value).expect_err("wrong").to_string()
+    };
+    assert!(shown("").starts_with("add: shapes [2] and [3]"), "{}", shown(""));
+    assert!(shown("layer").starts_with("layer.add: shapes"), "{}", shown("layer"));
+}
+
+/// NumPy stretches an extent that happens to be 1. Which axis stretches is part of a plan, so a symbol that may be 1 in
+/// some runs is refused beside anything that is not the same extent: such a run failed, with other runs right.
+#[test]
+fn an_extent_that_may_be_1_is_refused() {
+    let refused = |build: &dyn Fn(&GraphBuilder) -> pumice_ir::Value| {
+        let g = GraphBuilder::new("g");
+        let value = build(&g);
+        matches!(
+            g.check(value).map_err(|m| m.error),
+            Err(BuildError::Op { source: pumice_ir::OpError::MayStretch { .. }, .. })
+        )
+    };
+    let n = |g: &GraphBuilder, name: &str, low: u64| g.input(name, f32([sym(name, low..=8), 3.into()]));
+    assert!(refused(&|g| g.add(n(g, "n", 1), g.input("x", f32([4, 3])))));
+    assert!(refused(&|g| g.add(n(g, "n", 0), n(g, "m", 2))));
+    assert!(refused(&|g| g.expand(n(g, "n", 1), &[4, 3])));
+    // The same symbol, a symbol that is never 1, an extent that is always 1.
+    assert!(!refused(&|g| g.add(n(g, "n", 1), g.input("x", f32([sym("n", 1..=8), 3.into()])))));
+    assert!(!refused(&|g| g.add(n(g, "n", 2), n(g, "m", 2))));
+    assert!(!refused(&|g| g.add(n(g, "n", 1), g.input("x", f32([1, 3])))));
+    // An equality that the graph demands elsewhere settles it.
+    assert!(!refused(&|g| {
+        let (a, b) = (n(g, "n", 1), n(g, "m", 1));
+        g.concat(&[a, b], 1);
+        g.add(a, b)
+    }));
 }

@@ -13,7 +13,7 @@ fn mistake(build: impl FnOnce(&GraphBuilder) -> Value) -> OpError {
     g.output("y", y);
     let mut errors = g.build().expect_err("the graph is wrong").0;
     assert_eq!(errors.len(), 1, "{errors:?}");
-    match errors.remove(0) {
+    match errors.remove(0).error {
         BuildError::Op { source, .. } => source,
         other => panic!("{other}"),
     }

@@ -25,6 +25,7 @@ pub fn fuzz_tokenizer(data: &[u8]) {
     let spec = SentenceSpec {
         pooling: Pooling::Mean,
         normalize: true,
+        limit_chosen: false,
         max_tokens: 16,
         lowercase: false,
         prompt: String::new(),

@@ -19,4 +19,4 @@ pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
-pub use tokenizer::{SentenceTokenizer, TokenBatch};
+pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};

@@ -77,6 +77,7 @@ fn spec() -> SentenceSpec {
         pooling: Pooling::Mean,
         normalize: true,
         max_tokens: 256,
+        limit_chosen: false,
         lowercase: false,
         prompt: String::new(),
     }

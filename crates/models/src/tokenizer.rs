@@ -8,7 +8,7 @@ use crate::sentence::SentenceSpec;
 use pumice_import::{ImportError, ModelFolder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use tokenizers::{ModelWrapper, PostProcessor, Tokenizer, TruncationParams};
+use tokenizers::{Encoding, ModelWrapper, PostProcessor, Tokenizer, TruncationParams};
 
 /// The largest vocabularies in use need a quarter of it.
 const LIMIT: u64 = 128 << 20;
@@ -39,6 +39,15 @@ impl TokenBatch {
         }
         batch
     }
+}
+
+/// The tokens of one text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// Their ids, specials included.
+    pub ids: Vec<i32>,
+    /// How many tokens of the text did not fit.
+    pub cut: usize,
 }
 
 /// A tokenizer with the limits of the model that it belongs to.
@@ -91,6 +100,13 @@ impl SentenceTokenizer {
         }
         let specials = inner.get_post_processor().map_or(0, |p| p.added_tokens(false));
         let max_tokens = usize::try_from(spec.max_tokens).unwrap_or(usize::MAX);
+        if specials >= max_tokens && spec.limit_chosen {
+            let problem = format!(
+                "{max_tokens} leaves nothing for a text, because {specials} special tokens are added to each; take {} or more",
+                specials + 1
+            );
+            return Err(ModelError::Option { option: "max_tokens", problem });
+        }
         if specials >= max_tokens {
             let problem =
                 format!("it adds {specials} special tokens, the model takes {max_tokens} tokens in all");
@@ -122,6 +138,11 @@ impl SentenceTokenizer {
 
     /// Token ids of one text, specials included, cut to the model's length. `index` is the text's number in messages.
     pub fn encode(&self, index: usize, text: &str) -> Result<Vec<i32>, ModelError> {
+        Ok(self.encode_counted(index, text)?.ids)
+    }
+
+    /// As [`SentenceTokenizer::encode`], with the number of tokens that were cut off.
+    pub fn encode_counted(&self, index: usize, text: &str) -> Result<Encoded, ModelError> {
         let wrong = |problem| ModelError::Text { text: index, problem };
         let file = self.file.display();
         let text = format!("{}{text}", self.prompt);
@@ -145,8 +166,11 @@ impl SentenceTokenizer {
             );
             return Err(wrong(problem));
         }
+        // Specials are put around every part that was cut off, too.
+        let of_the_text = |e: &Encoding| e.get_special_tokens_mask().iter().filter(|&&m| m == 0).count();
+        let cut = encoding.get_overflowing().iter().map(of_the_text).sum();
         // vocab is at most 2²⁴, so every id fits.
-        Ok(ids.iter().map(|&id| id as i32).collect())
+        Ok(Encoded { ids: ids.iter().map(|&id| id as i32).collect(), cut })
     }
 
     /// Token ids of several texts as one tensor.

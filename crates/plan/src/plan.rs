@@ -253,6 +253,10 @@ pub struct RunCheck {
     pub max: i64,
     /// What it means, with names: `feed of state kv: rows dst..dst+count`.
     pub what: String,
+    /// Where the condition compares two extents, those: equal if `max` is 0, else the first at most the second. `value`
+    /// is the second less the first.
+    #[serde(default)]
+    pub sides: Option<Box<[DimExpr; 2]>>,
 }
 
 /// The plan for one range of the symbols.

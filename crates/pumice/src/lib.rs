@@ -23,7 +23,8 @@
 //! ```
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
-//! architectures, tokenizers and the module `embed`; `cli` for the program `pumice`.
+//! architectures, tokenizers and the module `embed`; `cli` for the program `pumice`; `tracing` for spans around compiling,
+//! loading, preparing and running (target `pumice`, level debug); `ndarray` for arrays of that crate as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
@@ -36,25 +37,64 @@ pub mod device;
 pub mod embed;
 pub mod error;
 pub mod model;
+pub mod save;
 
 pub use device::{Device, DeviceChoice, DeviceKind};
 pub use error::Error;
-pub use model::{Loaded, load_weights};
-pub use pumice_compile::{Barriers, OptOptions, Options};
+pub use model::{Loaded, load, load_weights};
+pub use pumice_compile::{Barriers, CompileError, OptOptions, Options, Unsupported};
 pub use pumice_cpu_ref::RefHostOps;
-pub use pumice_import::Model;
+pub use pumice_import::model::MismatchError;
+pub use pumice_import::{
+    FormatProblem, ImportError, IndexProblem, MemoryWeights, Model, SafetensorsFile, WeightInfo, WeightSource,
+};
 pub use pumice_ir::{
-    BuildErrors, FeedKind, Fill, Graph, GraphBuilder, Value, bf16, bool_, dim, f16, f32, i32, i64, ops, sym,
-    tensor, text, u32,
+    AttrError, BuildError, BuildErrors, Constraint, Feed, FeedKind, Fill, Graph, GraphBuilder, Mistake, Node,
+    NodeId, Op, OpError, Output, Patch, PatchError, Place, Relation, TypeSpec, Value, ValueId, ValueInfo,
+    ValueType, VerifyError, bf16, bool_, dim, f16, f32, i32, i64, ops, shape::DimSpec, sym, tensor, text,
+    u32,
 };
-pub use pumice_plan::{CheckedPlan, Placement, Plan, Precision, Unsound};
+#[cfg(feature = "models")]
+pub use pumice_models::{EncoderOptions, ModelError, Note, Pooling, SentenceOverrides};
+pub use pumice_plan::{
+    CheckedPlan, FrameError, Meaning, Placement, Plan, Precision, RegionKind, ScalarSlot, Span, StepId,
+    Unsound, Use,
+};
 pub use pumice_runtime::{
-    Executable, HostOps, HostStep, OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus, RuntimeError,
-    ScalarValue, Session, StateHandle,
+    DeviceError, DeviceSession, Executable, Extent, HistogramRow, HostOps, HostStep, Loaded as LoadedPlan,
+    MemorySummary, NameKind, NonFinite, OnStatus, OpReport, OutputBuffer, Outputs, Profile, RegionSummary,
+    RunOptions, RunStatus, RuntimeError, ScalarValue, ScratchSummary, Session, StateHandle, StepProfile,
+    StepTime, SymbolSource, TensorInfo,
 };
-pub use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
+pub use pumice_types::{
+    Bindings, Bytes, DType, DimExpr, Element, EvalError, ScalarId, Symbol, SymbolId, SymbolTable, Target,
+    Tensor, TensorError, TensorView, Var,
+};
 #[cfg(feature = "vulkan")]
-pub use pumice_vulkan::{DeviceOptions, Pick};
+pub use pumice_vulkan::raw::InstanceError;
+#[cfg(feature = "vulkan")]
+pub use pumice_vulkan::snapshot::Version;
+#[cfg(feature = "vulkan")]
+pub use pumice_vulkan::{
+    Addressing, DeviceOptions, FaultPlan, HostAccess, KernelSource, OpenError, Pick, Poison, Refusal,
+    Validation,
+};
+
+/// The packages below the facade, for what it does not name itself: the steps of a plan, passes, the parts of a target.
+pub mod parts {
+    pub use pumice_compile as compile;
+    pub use pumice_cpu_ref as cpu_ref;
+    pub use pumice_import as import;
+    pub use pumice_ir as ir;
+    #[cfg(feature = "models")]
+    pub use pumice_models as models;
+    pub use pumice_opt as opt;
+    pub use pumice_plan as plan;
+    pub use pumice_runtime as runtime;
+    pub use pumice_types as types;
+    #[cfg(feature = "vulkan")]
+    pub use pumice_vulkan as vulkan;
+}
 
 /// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops.
 ///
@@ -72,6 +112,8 @@ pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Exec
 /// # Errors
 /// As [`compile`], without those of a device.
 pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<CheckedPlan, Error> {
+    #[cfg(feature = "tracing")]
+    let _span = tracing::debug_span!(target: "pumice", "compile", graph = graph.name()).entered();
     let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;
     Ok(CheckedPlan::new(plan)?)
 }

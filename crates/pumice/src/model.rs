@@ -31,6 +31,21 @@ impl Loaded {
     }
 }
 
+/// Compiles a model and uploads its weights: a user's own graph with a user's own file in two lines.
+///
+/// ```no_run
+/// # let (graph, device, options) = (pumice::GraphBuilder::new("g").build()?, pumice::Device::cpu(), pumice::Options::default());
+/// let model = pumice::Model::from_safetensors(graph, "weights.safetensors")?;
+/// let exe = pumice::load(&model, &device, &options)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`Loaded::new`].
+pub fn load(model: &Model, device: &Device, options: &Options) -> Result<Executable, Error> {
+    Ok(Loaded::new(model, device, options, |_, _| {})?.exe)
+}
+
 /// Uploads every weight of a model, one tensor in memory at a time.
 ///
 /// # Errors

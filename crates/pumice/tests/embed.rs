@@ -120,3 +120,43 @@ fn the_offline_model_sees_words_in_common() {
     assert!((dot(0, 0) - 1.0).abs() < 1e-4 && dot(0, 1) > dot(0, 2), "{} {}", dot(0, 1), dot(0, 2));
     assert!(embedder.embed::<&str>(&[], |_| {}).expect("nothing to do").is_empty());
 }
+
+/// Ten thousand words became 32 tokens without a word.
+#[test]
+fn what_is_cut_is_said() {
+    let long = "word ".repeat(500);
+    let args = ["--model", &tiny("bert"), "--max-tokens", "8", "short", long.trim()];
+    let (_, log) = command(&args).expect("embeds");
+    assert!(log.contains("cut: text 2 has 502 tokens, the model takes 8;"), "{log}");
+    assert_eq!(log.matches("cut:").count(), 1, "{log}");
+    let (json, _) = command(&[&args[..], &["--json"]].concat()).expect("embeds");
+    let report: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert_eq!(report["cut"], serde_json::json!([{ "text": 1, "kept": 8, "left_out": 494 }]));
+}
+
+#[test]
+fn a_limit_that_leaves_no_text_names_the_option() {
+    let error = command(&["--model", &tiny("bert"), "--max-tokens", "2", "x"]).expect_err("two specials");
+    let text = error.to_string();
+    assert!(text.contains("max_tokens") && text.contains("take 3 or more"), "{text}");
+    assert!(!text.contains("take all files"), "the files are right: {text}");
+}
+
+#[test]
+fn the_place_of_the_result_is_looked_at_first() {
+    let gone = scratch("gone").join("x.npy").display().to_string();
+    // The model is not there either; the folder is reported, because it is looked at before anything is read.
+    let error = command(&["--model", "nowhere", "--out", &gone, "x"]).expect_err("no folder");
+    assert!(matches!(error, EmbedError::Io { .. }) && error.to_string().contains("gone"), "{error}");
+    let one = scratch("one.npy").display().to_string();
+    let (_, log) = command(&["--model", &tiny("bert"), "--out", &one, "x"]).expect("embeds");
+    assert!(log.contains("1 vector of 32 to "), "{log}");
+    assert!(log.contains("device: interpreter (the interpreter was asked for)"), "{log}");
+}
+
+#[test]
+fn seeded_weights_have_the_old_name_too() {
+    for flag in ["--seeded", "--offline"] {
+        assert!(Command::try_parse_from(["embed", flag, "x"]).expect("an argument").embed.seeded);
+    }
+}

@@ -7,7 +7,7 @@ use crate::error::{NameKind, RuntimeError, SymbolSource};
 use crate::tables::DimRule;
 use crate::values::Shape;
 use pumice_plan::Plan;
-use pumice_types::{Bindings, Symbol, SymbolId};
+use pumice_types::{Bindings, DimExpr, Symbol, SymbolId, Var};
 
 /// Who bound a symbol: `Bound`, or (input, axis).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,16 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
+/// An extent with the names of its symbols and scalars.
+pub(crate) fn show(plan: &Plan, extent: &DimExpr) -> String {
+    extent.display(&|v| match v {
+        Var::Symbol(id) => plan.symbols.get(id).map_or_else(|| format!("s{}", id.0), |s| s.name.clone()),
+        Var::Scalar(id) => {
+            plan.scalars.get(id.0 as usize).map_or_else(|| format!("${}", id.0), |s| s.name.clone())
+        }
+    })
+}
+
 /// Compares the axes that are expressions.
 fn compare(
     plan: &Plan,
@@ -164,12 +174,7 @@ fn compare(
         if value.as_ref() == Ok(&given) {
             continue;
         }
-        let text = extent.display(&|v| match v {
-            pumice_types::Var::Symbol(id) => {
-                plan.symbols.get(id).map_or_else(String::new, |s| s.name.clone())
-            }
-            pumice_types::Var::Scalar(id) => format!("scalar {}", id.0),
-        });
+        let text = show(plan, extent);
         let value = value.map_or_else(|e| e.to_string(), |v| v.to_string());
         let name = plan.inputs.get(input).map_or_else(String::new, |s| s.name.clone());
         let expected = format!("{text} = {value}");

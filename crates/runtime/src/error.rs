@@ -195,7 +195,8 @@ pub enum RuntimeError {
     },
     /// A symbol's value outside its declaration.
     #[error(
-        "symbol `{symbol}` is {value} by {by}; it must be in {min}..={max} and a multiple of {multiple_of}"
+        "symbol `{symbol}` is {value} by {by}; it must be in {min}..={max}{}",
+        if *.multiple_of > 1 { format!(" and a multiple of {multiple_of}") } else { String::new() }
     )]
     SymbolRange {
         /// The symbol.
@@ -240,6 +241,20 @@ pub enum RuntimeError {
         dtype: DType,
         /// The value given.
         value: f64,
+    },
+    /// Two extents stand otherwise to each other than the program needs.
+    #[error("{what}: {} {} {} in replay {replay}", extent(.left), if *.equal { "must be equal to" } else { "must be at most" }, extent(.right))]
+    Extents {
+        /// What they are of, with the node that needs it.
+        what: String,
+        /// One extent: the expression with the names of its symbols, and its value.
+        left: Box<(String, i64)>,
+        /// Whether they must be equal; else the first must not exceed the second.
+        equal: bool,
+        /// The other extent.
+        right: Box<(String, i64)>,
+        /// Which replay of the run, counted from 0.
+        replay: u32,
     },
     /// A condition of the program does not hold for these extents and scalars.
     #[error("{what} is {value} in replay {replay}; it must be in {min}..={max}")]
@@ -321,6 +336,12 @@ impl RuntimeError {
     pub(crate) fn plan(plan: &Plan, what: impl Into<String>) -> RuntimeError {
         RuntimeError::Plan { plan: plan.name.clone(), what: what.into() }
     }
+}
+
+/// `n + 1 = 5`, or the number alone where the extent is one.
+fn extent((expression, value): &(String, i64)) -> String {
+    let value = value.to_string();
+    if *expression == value { value } else { format!("{expression} = {value}") }
 }
 
 /// Names for a message: all of them up to sixteen.

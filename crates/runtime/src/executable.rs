@@ -5,11 +5,13 @@
 
 use crate::device::{Device, DeviceError, HostOps, Loaded};
 use crate::error::{NameKind, RuntimeError};
+use crate::interface::TensorInfo;
 use crate::memory::MemorySummary;
 use crate::params::{Params, Payload, check_length};
 use crate::session::Session;
+use crate::span::span;
 use crate::tables::{Tables, find, part};
-use pumice_plan::{CheckedPlan, Plan};
+use pumice_plan::{CheckedPlan, Plan, ScalarSlot};
 use pumice_types::{Bytes, Tensor, TensorView};
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +43,7 @@ impl Executable {
         plan: CheckedPlan,
         host: Arc<dyn HostOps>,
     ) -> Result<Executable, RuntimeError> {
+        span!("load", plan = plan.name.as_str(), device = device.name());
         let tables = Tables::new(&plan)?;
         check_memory(&plan, device.as_ref())?;
         let loaded = device.load(plan.clone(), host)?;
@@ -61,6 +64,35 @@ impl Executable {
         &self.inner.plan
     }
 
+    /// The inputs in declaration order. An extent that is a symbol alone binds it.
+    pub fn inputs(&self) -> Vec<TensorInfo> {
+        let plan = self.plan();
+        plan.inputs.iter().map(|s| TensorInfo::of(plan, &s.name, s.dtype, &s.shape)).collect()
+    }
+
+    /// The outputs in declaration order.
+    pub fn outputs(&self) -> Vec<TensorInfo> {
+        let plan = self.plan();
+        plan.outputs.iter().map(|s| TensorInfo::of(plan, &s.name, s.dtype, &s.shape)).collect()
+    }
+
+    /// The params, as they are stored.
+    pub fn params(&self) -> Vec<TensorInfo> {
+        let plan = self.plan();
+        plan.params.iter().map(|s| TensorInfo::fixed(plan, &s.name, s.dtype, &s.shape)).collect()
+    }
+
+    /// The states, as they are stored.
+    pub fn states(&self) -> Vec<TensorInfo> {
+        let plan = self.plan();
+        plan.states.iter().map(|s| TensorInfo::fixed(plan, &s.name, s.dtype, &s.shape)).collect()
+    }
+
+    /// The dynamic scalars with their ranges and defaults.
+    pub fn scalars(&self) -> &[ScalarSlot] {
+        &self.plan().scalars
+    }
+
     /// Name of the device it runs on.
     pub fn device_name(&self) -> String {
         self.inner.device.name()
@@ -76,6 +108,7 @@ impl Executable {
     /// # Errors
     /// [`RuntimeError::Device`] where a pipeline cannot be made.
     pub fn prepare(&self) -> Result<(), RuntimeError> {
+        span!("prepare", plan = self.inner.plan.name.as_str());
         let runs: Vec<usize> = (0..self.inner.plan.runs.len()).collect();
         Ok(self.inner.loaded.prepare(&runs)?)
     }

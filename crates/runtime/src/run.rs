@@ -4,6 +4,7 @@
 //! In the steady state (same names, same kind of extents) a run allocates nothing but the outputs it returns, and
 //! with [`Session::run_into`] not even those. A frame that would be written with the words it has is not written.
 
+use crate::bind::show;
 use crate::device::DeviceError;
 use crate::error::{NameKind, RuntimeError};
 use crate::executable::Inner;
@@ -11,10 +12,11 @@ use crate::outcome::{OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus};
 use crate::params::check_length;
 use crate::scalars;
 use crate::session::{Session, Work, check_input_view};
+use crate::span::span;
 use crate::tables::find;
 use pumice_plan::{Frame, FrameSlot, Run};
 use pumice_types::tensor::byte_count;
-use pumice_types::{Tensor, TensorView};
+use pumice_types::{DimExpr, Tensor, TensorView};
 use std::sync::Arc;
 
 /// What is timed while a run goes.
@@ -118,6 +120,7 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         outputs.iter().try_for_each(|o| self.check_output(o.output))?;
         let inner = Arc::clone(&self.inner);
+        span!("run", plan = inner.plan.name.as_str(), steps = options.steps);
         let run = self.prepare(&inner, inputs, options)?;
         for buffer in outputs.iter() {
             let slot = &inner.plan.outputs[buffer.output];
@@ -145,8 +148,8 @@ impl Session {
     ///   [`RuntimeError::Extent`] for a tensor unlike its input;
     /// - [`RuntimeError::DimConstraint`], [`RuntimeError::UnboundSymbols`] or
     ///   [`RuntimeError::SymbolRange`] for the values that the inputs give to symbols;
-    /// - [`RuntimeError::ScalarRange`], [`RuntimeError::RunCheck`] or [`RuntimeError::Frame`] for any of the
-    ///   replays, and [`RuntimeError::Plan`] for a defect of pumice.
+    /// - [`RuntimeError::ScalarRange`], [`RuntimeError::Extents`], [`RuntimeError::RunCheck`] or
+    ///   [`RuntimeError::Frame`] for any of the replays, and [`RuntimeError::Plan`] for a defect of pumice.
     ///
     /// Then [`RuntimeError::Device`], and under [`OnStatus::Error`] [`RuntimeError::Status`], after which the
     /// results can be read.
@@ -156,6 +159,7 @@ impl Session {
         options: &RunOptions,
     ) -> Result<(), RuntimeError> {
         let inner = Arc::clone(&self.inner);
+        span!("run", plan = inner.plan.name.as_str(), steps = options.steps);
         let run = self.prepare(&inner, inputs, options)?;
         self.submit(&inner, run, inputs, options, Clock::Off)
     }
@@ -426,10 +430,19 @@ fn check_conditions(inner: &Inner, run: &Run, work: &Work, replay: u32) -> Resul
         let value = check.value.eval(&work.bindings).map_err(|e| {
             RuntimeError::plan(&inner.plan, format!("the condition `{}` has no value: {e}", check.what))
         })?;
-        if !(check.min..=check.max).contains(&value) {
-            let (what, min, max) = (check.what.clone(), check.min, check.max);
-            return Err(RuntimeError::RunCheck { what, value, min, max, replay });
+        if (check.min..=check.max).contains(&value) {
+            continue;
         }
+        let (what, min, max) = (check.what.clone(), check.min, check.max);
+        let Some(sides) = &check.sides else {
+            return Err(RuntimeError::RunCheck { what, value, min, max, replay });
+        };
+        let side = |d: &DimExpr| {
+            // Of the difference both have a value.
+            Box::new((show(&inner.plan, d), d.eval(&work.bindings).unwrap_or(value)))
+        };
+        let [left, right] = sides.as_ref().each_ref().map(side);
+        return Err(RuntimeError::Extents { what, left, equal: max == 0, right, replay });
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ pub mod bytes;
 pub mod dim;
 pub mod dtype;
 pub mod extents;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 pub mod scalar;
 pub mod slots;
 pub mod symbol;
@@ -22,4 +24,4 @@ pub use dtype::DType;
 pub use extents::{ProductExtents, ReductionExtents, RowExtents, RowKind};
 pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
 pub use target::Target;
-pub use tensor::{Tensor, TensorError, TensorView};
+pub use tensor::{Element, Tensor, TensorError, TensorView};

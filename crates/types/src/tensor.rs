@@ -24,6 +24,12 @@ pub enum TensorError {
         /// The shape asked for.
         shape: Vec<u64>,
     },
+    /// More axes than a view can have.
+    #[error("{0} axes are more than the 8 that a tensor can have")]
+    Rank(usize),
+    /// An array whose elements are not neighbours in row-major order.
+    #[error("the elements are not neighbours in row-major order; copy them into such an order first")]
+    NotContiguous,
     /// The tensor holds another dtype.
     #[error("the tensor is {given}, not {expected}")]
     DType {
@@ -82,6 +88,8 @@ pub trait Element: Copy + private::Sealed {
     const DTYPE: DType;
     /// Appends the little-endian bytes of the slice.
     fn extend_bytes(values: &[Self], bytes: &mut Vec<u8>);
+    /// The bytes of the slice as they lie in memory.
+    fn as_bytes(values: &[Self]) -> &[u8];
     /// The values of little-endian bytes; a trailing partial element is left out.
     fn from_bytes(bytes: &[u8]) -> Vec<Self>;
 }
@@ -98,6 +106,9 @@ macro_rules! element {
             fn extend_bytes(values: &[Self], bytes: &mut Vec<u8>) {
                 bytes.reserve(std::mem::size_of_val(values));
                 values.iter().for_each(|v| bytes.extend_from_slice(&v.to_le_bytes()));
+            }
+            fn as_bytes(values: &[Self]) -> &[u8] {
+                bytemuck::cast_slice(values)
             }
             fn from_bytes(bytes: &[u8]) -> Vec<Self> {
                 bytes
@@ -187,6 +198,19 @@ impl<'a> TensorView<'a> {
         Ok(TensorView { dtype, shape: Shape::Borrowed(shape), bytes })
     }
 
+    /// A view of values of any element type, of any shape; errors if their number is not the shape's.
+    ///
+    /// # Errors
+    /// [`TensorError::Rank`] for more than eight extents, [`TensorError::Length`], [`TensorError::TooLarge`].
+    pub fn of<T: Element>(values: &'a [T], shape: &[u64]) -> Result<TensorView<'a>, TensorError> {
+        let mut inline = [0; 8];
+        let rank = shape.len();
+        inline.get_mut(..rank).ok_or(TensorError::Rank(rank))?.copy_from_slice(shape);
+        let view =
+            TensorView { dtype: T::DTYPE, shape: Shape::Inline(inline, rank), bytes: T::as_bytes(values) };
+        view.check().map(|()| view)
+    }
+
     /// Its element type.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -217,6 +241,16 @@ impl<'a> TensorView<'a> {
     }
 }
 
+impl<'a, T: Element> TryFrom<(&'a [T], &[u64])> for TensorView<'a> {
+    type Error = TensorError;
+
+    /// # Errors
+    /// As [`TensorView::of`].
+    fn try_from((values, shape): (&'a [T], &[u64])) -> Result<TensorView<'a>, TensorError> {
+        TensorView::of(values, shape)
+    }
+}
+
 fn check_len(dtype: DType, shape: &[u64], given: u64) -> Result<(), TensorError> {
     let expected = byte_count(dtype, shape)?;
     if expected == given {
@@ -239,6 +273,16 @@ mod tests {
         ));
         assert!(matches!(byte_count(DType::F32, &[u64::MAX, 2]), Err(TensorError::TooLarge { .. })));
         assert_eq!(element_count(&[u64::MAX, 2, 0]), Ok(0));
+    }
+
+    #[test]
+    fn views_of_slices_whose_rank_is_known_late() {
+        let (values, shape) = (vec![1i32, 2, 3, 4, 5, 6], vec![2u64, 3]);
+        let view = TensorView::try_from((&values[..], &shape[..])).expect("six");
+        assert_eq!((view.dtype(), view.shape()), (DType::I32, &shape[..]));
+        assert_eq!(view.to_tensor().and_then(|t| t.to_vec()), Ok(values.clone()));
+        assert!(matches!(TensorView::of(&values, &[5]), Err(TensorError::Length { .. })));
+        assert!(matches!(TensorView::of(&values, &[1; 9]), Err(TensorError::Rank(9))));
     }
 
     #[test]

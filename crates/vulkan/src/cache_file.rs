@@ -161,7 +161,13 @@ impl CacheFile {
 
     /// The driver's data; `None` where there is no file yet.
     pub fn load(&self) -> Result<Option<Vec<u8>>, CacheRefusal> {
-        let file = match fs::File::open(self.path()) {
+        let file = match fs::symlink_metadata(self.path()) {
+            // Opening a pipe would wait for whoever writes into it.
+            Ok(known) if !known.is_file() => Err(io::Error::other("it is no regular file")),
+            Ok(_) => fs::File::open(self.path()),
+            Err(error) => Err(error),
+        };
+        let file = match file {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -175,9 +181,13 @@ impl CacheFile {
         decode(&self.identity, &bytes).map(|data| Some(data.to_vec()))
     }
 
-    /// Replaces the file: whoever reads it, at any moment, sees the old one or the new one.
+    /// Replaces the file: whoever reads it, at any moment, sees the old one or the new one. What stands there and is no
+    /// regular file is not ours, and stays.
     pub fn store(&self, data: &[u8]) -> Result<(), CacheRefusal> {
         fs::create_dir_all(&self.folder)?;
+        if fs::symlink_metadata(self.path()).is_ok_and(|known| !known.is_file()) {
+            return Err(io::Error::other("it is no regular file").into());
+        }
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let unique = format!("{}-{}", std::process::id(), now.map_or(0, |d| d.as_nanos()));
         let temporary = self.folder.join(format!(".{}.{unique}", self.identity.file_name()));
@@ -257,6 +267,10 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
         fs::write(file.path(), b"rubbish").unwrap();
         assert!(file.load().is_err());
+        // What is no regular file is neither read nor replaced.
+        fs::remove_file(file.path()).unwrap();
+        fs::create_dir(file.path()).unwrap();
+        assert!(file.load().is_err() && file.store(b"x").is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -321,7 +321,7 @@ impl VulkanDevice {
 
 impl Device for VulkanDevice {
     fn name(&self) -> String {
-        format!("{} ({} {})", self.snapshot.name, self.snapshot.driver_name, self.snapshot.driver_info)
+        format!("{} (driver {})", self.snapshot.name, self.snapshot.driver())
     }
 
     fn target(&self) -> &Target {

@@ -93,7 +93,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
             return;
         }
         Ok(_) => {
-            let what = format!("{name}, Vulkan {}, {} {}", s.api, s.driver_name, s.driver_info);
+            let what = format!("{name}, Vulkan {}, driver {}", s.api, s.driver());
             findings.push(finding(Weight::Good, what, "", ""));
             findings.push(finding(Weight::Good, format!("{name}: {}", limits(report)), "", ""));
         }

@@ -176,6 +176,12 @@ impl Snapshot {
         self.extensions.iter().any(|e| e == name)
     }
 
+    /// The driver beside the device's name: its own name only where the device's does not hold it already.
+    pub fn driver(&self) -> String {
+        let holds = self.name.to_lowercase().contains(&self.driver_name.to_lowercase());
+        if holds { self.driver_info.clone() } else { format!("{} {}", self.driver_name, self.driver_info) }
+    }
+
     /// The device's identity in the form people paste: 32 hexadecimal digits.
     pub fn uuid_text(&self) -> String {
         self.device_uuid.iter().map(|b| format!("{b:02x}")).collect()

@@ -111,6 +111,7 @@ fn run(args: &Args) -> Outcome<bool> {
     {
         return Ok(ended_well);
     }
+    rig.announce();
     let references = References::read(args.reference.as_deref(), &rig.snapshot().name)?;
     let mut report = Report::new(&rig, args)?;
     let cases = cases(&rig);

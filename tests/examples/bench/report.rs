@@ -7,8 +7,8 @@ use crate::pin;
 use crate::reference::References;
 use crate::rig::Rig;
 use crate::row::{Bar, Outcome, Row};
+use pumice::save;
 use serde_json::{Value, json};
-use std::fs;
 use std::path::PathBuf;
 
 /// What the device is and what was measured on it.
@@ -33,7 +33,7 @@ enum Verdict {
 }
 
 impl Report {
-    /// An empty report; prints what is measured on.
+    /// An empty report; prints what is measured on, and the head of the table.
     pub fn new(rig: &Rig, args: &Args) -> Outcome<Report> {
         let snapshot = rig.snapshot();
         let report = Report {
@@ -47,13 +47,14 @@ impl Report {
             failed: Vec::new(),
         };
         if let Some(file) = &args.json {
-            fs::write(file, "").map_err(|e| format!("{}: {e}", file.display()))?;
+            save::replace(file, b"").map_err(|e| format!("{}: {e}", file.display()))?;
         }
         println!("{} ({}), {} CPUs, {}", report.device, report.driver, report.cpus, clock::today());
+        println!("{}", header());
         Ok(report)
     }
 
-    /// Takes the rows of a case, or why there are none. `suffix` is added to their names.
+    /// Takes the rows of a case and prints them, or why there are none. `suffix` is added to their names.
     pub fn take(
         &mut self,
         case: &str,
@@ -77,18 +78,14 @@ impl Report {
             }
             self.rows.push(row);
             let row = &self.rows[self.rows.len() - 1];
-            eprintln!("{}", self.line(row));
+            println!("{}", self.line(row));
             self.lines.push(self.json(row));
         }
         self.write()
     }
 
-    /// Prints the table; says whether every case could be measured.
+    /// Prints the notes of the rows; says whether every case could be measured.
     pub fn finish(self) -> Outcome<bool> {
-        println!("{}", header());
-        for row in &self.rows {
-            println!("{}", self.line(row));
-        }
         for (row, note) in self.rows.iter().flat_map(|r| r.notes.iter().map(move |n| (r, n))) {
             println!("note: {}: {note}", row.case);
         }
@@ -102,7 +99,7 @@ impl Report {
     fn write(&self) -> Outcome {
         let Some(file) = &self.file else { return Ok(()) };
         let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
-        Ok(fs::write(file, lines).map_err(|e| format!("{}: {e}", file.display()))?)
+        Ok(save::replace(file, lines.as_bytes()).map_err(|e| format!("{}: {e}", file.display()))?)
     }
 
     fn verdict(&self, row: &Row) -> Verdict {

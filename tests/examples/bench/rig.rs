@@ -45,16 +45,19 @@ impl Rig {
     /// Opens the device that the arguments name.
     pub fn open(args: &Args) -> Outcome<Rig> {
         let (vulkan, device) = open_device(args.device.as_deref(), None)?;
-        let on_cpu = device.kind() == DeviceKind::CpuDriver;
         let quick = args.quick || cfg!(debug_assertions);
         let pace = if quick { Pace::QUICK } else { Pace::FULL };
-        if quick && !args.quick {
+        Ok(Rig { device, vulkan, args: args.clone(), quick, pace })
+    }
+
+    /// Says what is measured otherwise than asked. Once: a program that starts itself again has not said it yet.
+    pub fn announce(&self) {
+        if self.quick && !self.args.quick {
             eprintln!("bench: a debug build; sizes and samples are those of --quick");
         }
-        if on_cpu && !quick {
+        if self.is_cpu_driver() && !self.quick {
             eprintln!("bench: the device is a CPU driver; S1 and S2 run with small sizes and are not judged");
         }
-        Ok(Rig { device, vulkan, args: args.clone(), quick, pace })
     }
 
     /// Whether the device is a Vulkan driver that runs on the CPU.

@@ -84,7 +84,13 @@ pub fn feeds_of_other_extents_are_refused(lab: &Lab) {
     let exe = load(lab, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     for n in [3, 16] {
-        refused!(session.run(&[("x", row(&vec![1.0; n]))]), RuntimeError::RunCheck { .. }, "feed of state s");
+        let run = session.run(&[("x", row(&vec![1.0; n]))]);
+        refused!(
+            run,
+            RuntimeError::Extents { .. },
+            "feed of state s",
+            &format!("n = {n} must be equal to 8")
+        );
     }
     session.run(&[("x", row(&[2.0; 8]))]).expect("as long as the state");
     assert_eq!(floats(&session.state("s").expect("there").read().expect("reads")), [2.0; 8]);

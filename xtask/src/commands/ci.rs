@@ -57,12 +57,9 @@ fn early_steps(args: &Args) -> Vec<Step> {
     if args.allow_dirty {
         package.arg("--allow-dirty");
     }
-    let mut doc = cargo(&["doc", "--no-deps", "--features", "pumice/cli"], &[]);
+    let mut doc = cargo(&["doc", "--no-deps"], &[]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
-    let clippy = cargo(
-        &["clippy", "--all-targets", "--features", "xtask/libraries,pumice/cli"],
-        &["--", "-D", "warnings"],
-    );
+    let clippy = cargo(&["clippy", "--all-targets"], &["--", "-D", "warnings"]);
     let mut format = child::cargo();
     format.args(["fmt", "--all", "--check"]);
     [
@@ -71,8 +68,9 @@ fn early_steps(args: &Args) -> Vec<Step> {
         ("ops", xtask(&["ops"])),
         ("clippy", clippy),
         ("doc", doc),
+        ("the README's program", xtask(&["snippet"])),
         ("demo", xtask(&["demo"])),
-        ("demo without a network", xtask(&["demo", "--offline"])),
+        ("demo without a network", xtask(&["demo", "--seeded"])),
         ("package", package),
     ]
     .map(|(name, command)| Step { name: name.to_owned(), command })
@@ -97,7 +95,8 @@ fn example_steps(checkout: &Checkout) -> Outcome<Vec<Step>> {
 
 fn cargo(before: &[&str], after: &[&str]) -> Command {
     let mut command = child::cargo();
-    command.args(before).args(["--workspace", "--exclude", "pumice-shader-build"]).args(after);
+    command.args(before).args(["--workspace", "--exclude", "pumice-shader-build"]);
+    command.args(super::test::WITH_LIBRARIES).args(after);
     command
 }
 

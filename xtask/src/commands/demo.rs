@@ -13,9 +13,9 @@ pub struct Args {
     /// First install Mesa's Vulkan drivers with apt
     #[arg(long)]
     install: bool,
-    /// Use the small seeded model and no network
-    #[arg(long, conflicts_with = "model")]
-    offline: bool,
+    /// Use the small model with seeded weights, which needs no network
+    #[arg(long, alias = "offline", conflicts_with = "model")]
+    seeded: bool,
     /// Sentences to compare, instead of the built-in handful
     sentences: Vec<String>,
 }
@@ -38,6 +38,7 @@ mod run {
     use crate::checkout::Checkout;
     use crate::drivers;
     use crate::failure::{Failure, Outcome};
+    use crate::heartbeat::Heartbeat;
     use crate::model;
     use crate::output::say;
 
@@ -59,7 +60,9 @@ mod run {
         let folder = folder(args, checkout)?;
         let choice = device(checkout)?;
         let start = Instant::now();
+        let opening = Heartbeat::start("opening the model");
         let mut embedder = open(folder.as_deref(), &choice.device)?;
+        drop(opening);
         let opened = start.elapsed();
         let plan = embedder.executable().plan();
         say(&format!("\n{}", summary(plan)))?;
@@ -71,7 +74,9 @@ mod run {
             false => args.sentences.clone(),
         };
         let start = Instant::now();
+        let embedding = Heartbeat::start("embedding, with the driver's compiler at work");
         let embeddings = embedder.embed(&sentences, |_| {}).map_err(|e| Failure::said(e.to_string()))?;
+        drop(embedding);
         let embedded = start.elapsed();
         say(&format!(
             "\n{} sentences on {}: model opened in {:.2} s, first embedding (pipelines included) in {:.2} s\n\n",
@@ -88,8 +93,8 @@ mod run {
         if let Some(folder) = &args.model {
             return Ok(Some(folder.clone()));
         }
-        let reason = match args.offline {
-            true => "--offline".to_owned(),
+        let reason = match args.seeded {
+            true => "--seeded".to_owned(),
             false => match model::fetch(checkout) {
                 Ok(folder) => return Ok(Some(folder)),
                 Err(failure) => format!("all-MiniLM-L6-v2 could not be had: {failure}"),

@@ -1,22 +1,25 @@
 //! Commands that need pumice's packages, where they are not built in. In: this command line. Out: its outcome
 //! from xtask built again with them. Never here: a command.
 
-use std::io::IsTerminal;
+use std::process::Command;
 
 use crate::checkout::Checkout;
 use crate::child;
 use crate::failure::{Failure, Outcome};
+use crate::heartbeat::Heartbeat;
 
-/// Builds xtask again, released and with the packages, and hands it this command line.
+/// Builds xtask again, released and with the packages, and hands it this command line. Cargo says what it compiles.
 pub fn start_again(checkout: &Checkout) -> Outcome {
-    let mut command = child::cargo();
-    command.args(["run", "--release", "--package", "xtask", "--features", "libraries"]);
-    command.arg("--manifest-path").arg(checkout.root.join("Cargo.toml"));
-    if !std::io::stderr().is_terminal() {
-        command.arg("--quiet");
-    }
-    command.arg("--").args(std::env::args_os().skip(1));
-    let status = command.status().map_err(|source| Failure::Start { program: "cargo".to_owned(), source })?;
+    let mut build = child::cargo();
+    build.args(["build", "--release", "--package", "xtask", "--features", "libraries"]);
+    let building = Heartbeat::start("building");
+    child::run(build.current_dir(&checkout.root))?;
+    drop(building);
+    let program = checkout.target_folder()?.join("release").join("xtask");
+    let mut command = Command::new(program.with_extension(std::env::consts::EXE_EXTENSION));
+    command.args(std::env::args_os().skip(1));
+    let status = command.status();
+    let status = status.map_err(|source| Failure::Start { program: child::describe(&command), source })?;
     // The child has said what was wrong; its exit code is the whole message.
     if status.success() { Ok(()) } else { std::process::exit(status.code().unwrap_or(1)) }
 }

@@ -17,6 +17,7 @@ mod plan;
 #[cfg_attr(not(feature = "libraries"), allow(dead_code))]
 mod plan_diff;
 mod shaders;
+mod snippet;
 mod test;
 mod tidy;
 
@@ -57,6 +58,8 @@ enum Command {
     Bench(bench::Args),
     /// Package every published crate and build it from its package
     Package(package::Args),
+    /// Build and run the README's program as a crate of its own, and count its packages
+    Snippet(snippet::Args),
     /// Everything that CI runs, tests last
     Ci(ci::Args),
 }
@@ -80,7 +83,8 @@ pub struct PlanOptions {
 #[derive(clap::Args)]
 #[cfg_attr(not(feature = "libraries"), allow(dead_code))]
 pub struct ModelArgs {
-    /// A sentence encoder folder (weights not needed), an `.ir` file, or the name of a built-in example
+    /// A sentence encoder folder (weights not needed), an `.ir` file, a saved plan (`.json`), or a built-in model:
+    /// seeded-minilm, tiny-decoder
     pub model: String,
     #[command(flatten)]
     pub options: PlanOptions,
@@ -101,6 +105,7 @@ impl Cli {
             Command::Shaders(args) => shaders::run(&args, &checkout),
             Command::Bench(args) => bench::run(&args, &checkout),
             Command::Package(args) => package::run(&args, &checkout),
+            Command::Snippet(args) => snippet::run(&args, &checkout),
             Command::Ci(args) => ci::run(&args, &checkout),
             command => command.run_with_libraries(&checkout),
         }
@@ -123,5 +128,20 @@ impl Command {
     #[cfg(not(feature = "libraries"))]
     fn run_with_libraries(self, checkout: &Checkout) -> Outcome {
         libraries::start_again(checkout)
+    }
+}
+
+#[cfg(all(test, feature = "libraries"))]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn help_names_the_built_in_models() {
+        let mut cli = super::Cli::command();
+        for command in ["plan", "hist"] {
+            let help = cli.find_subcommand_mut(command).expect("a command").render_long_help().to_string();
+            let missing: Vec<&str> = crate::plans::built_in().filter(|name| !help.contains(name)).collect();
+            assert!(missing.is_empty(), "{command}: {missing:?}");
+        }
     }
 }

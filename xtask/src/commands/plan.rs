@@ -11,6 +11,9 @@ pub struct Args {
     /// One screen instead of every step
     #[arg(long)]
     summary: bool,
+    /// Leave long lines whole instead of folding them
+    #[arg(long)]
+    wide: bool,
 }
 
 #[cfg(feature = "libraries")]
@@ -29,7 +32,8 @@ mod run {
         if args.model.json {
             return output::json(&plan);
         }
-        output::say(&if args.summary { pumice_plan::print::summary(&plan) } else { plan.to_string() })?;
+        let text = if args.summary { pumice_plan::print::summary(&plan) } else { plan.to_string() };
+        output::say(&if args.wide { text } else { output::folded(&text, WIDTH) })?;
         took.map_or(Ok(()), |t| {
             let (whole, check) = (t.whole.as_secs_f64() * 1e3, t.check.as_secs_f64() * 1e3);
             let share = 100.0 * check / whole;
@@ -38,4 +42,7 @@ mod run {
             ))
         })
     }
+
+    /// Characters of a line, as many as a window on half a screen has.
+    const WIDTH: usize = 120;
 }

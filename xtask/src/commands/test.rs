@@ -113,7 +113,8 @@ const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"]
 /// Tests read the model's folder from here.
 const MODEL: &str = "PUMICE_MINILM";
 /// Everything that has tests: the commands of xtask that need the packages, and the command line of pumice.
-const WITH_LIBRARIES: [&str; 2] = ["--features", "xtask/libraries,pumice/cli"];
+pub const WITH_LIBRARIES: [&str; 2] =
+    ["--features", "xtask/libraries,pumice/cli,pumice/tracing,pumice/ndarray"];
 
 fn nextest(args: &Args, checkout: &Checkout, here: &Here) -> Outcome {
     let mut command = child::cargo();

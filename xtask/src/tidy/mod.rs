@@ -3,6 +3,7 @@
 mod coverage;
 mod dependencies;
 mod environment;
+mod facade;
 mod hashing;
 mod header;
 mod ids;
@@ -10,6 +11,7 @@ mod links;
 mod modules;
 mod panics;
 mod paths;
+mod places;
 #[cfg(test)]
 mod planted;
 mod sizes;
@@ -72,10 +74,11 @@ impl Findings {
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
 /// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
-const RULES: [(&str, Rule); 15] = [
+const RULES: [(&str, Rule); 17] = [
     ("coverage", coverage::check),
     ("dependencies", dependencies::check),
     ("environment", environment::check),
+    ("facade", facade::check),
     ("hashing", hashing::check),
     ("header", header::check),
     ("ids", ids::check),
@@ -83,6 +86,7 @@ const RULES: [(&str, Rule); 15] = [
     ("modules", modules::check),
     ("panics", panics::check),
     ("paths", paths::check),
+    ("places", places::check),
     ("sizes", sizes::check),
     ("spirv", spirv::check),
     ("unfinished", unfinished::check),

@@ -20,7 +20,13 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/ir\", \"crates/opt\"]\n".into(), vec!["dependencies 1"]),
         ("crates/ir/Cargo.toml", manifest("pumice-ir", "pumice-opt = { path = \"../opt\" }"), vec![]),
         ("crates/opt/Cargo.toml", manifest("pumice-opt", ""), vec![]),
-        ("crates/opt/src/lib.rs", "//! Opt.\n".into(), vec![]),
+        (
+            "crates/opt/src/lib.rs",
+            "//! Opt.\npub struct Shown;\npub struct Hidden;\nimpl Shown {\n    pub fn hidden(&self) -> Hidden {\n        \
+             Hidden\n    }\n}\n"
+                .into(),
+            vec!["facade 5"],
+        ),
         (
             "crates/ir/src/lib.rs",
             "//! Ir.\nmod ops;\nmod gone;\nmod bad;\n#[cfg(test)]\nmod tests;\n".into(),
@@ -29,7 +35,18 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("crates/ir/src/tests.rs", "//! Tests may unwrap.\nfn t() { Some(1).unwrap(); panic!() }\n".into(), vec![]),
         ("crates/ir/src/orphan.rs", "//! Nobody names it.\n".into(), vec!["modules 1"]),
         ("crates/ir/src/ops/mod.rs", OP_LIST.into(), vec!["coverage 5", "coverage 6", "modules 10"]),
-        ("crates/ir/src/ops/add.rs", "//! Add.\nbinary! { Add add }\n".into(), vec![]),
+        (
+            "crates/ir/src/ops/add.rs",
+            "//! Add.\nbinary! { Add add }\nimpl GraphBuilder {\n    #[track_caller]\n    pub fn add(&self) {}\n    pub \
+             fn sub(&self) {}\n}\n"
+                .into(),
+            vec!["places 6"],
+        ),
+        (
+            "crates/pumice/src/lib.rs",
+            "//! Facade.\npub use pumice_opt::Shown;\n".into(),
+            vec![],
+        ),
         ("crates/ir/src/ops/sub.rs", "// no header\nfn samples() -> Vec<u8> { vec![] }\n".into(), vec!["header 1"]),
         ("crates/cpu-ref/src/ops/mod.rs", "//! Reference.\nelementwise!(Add, Sub);\n".into(), vec!["modules 1"]),
         ("crates/opt/src/decompose/mod.rs", "//! Decompose.\nkeep!(Add);\nkeep!(Sub);\n".into(), vec!["modules 1"]),

@@ -71,7 +71,10 @@ impl Interpreter {
 
 impl Device for Interpreter {
     fn name(&self) -> String {
-        format!("interpreter (as {})", self.target.name)
+        match self.target.name.as_str() {
+            "interpreter" => "interpreter".to_owned(),
+            other => format!("interpreter (as {other})"),
+        }
     }
 
     fn target(&self) -> &Target {

@@ -110,11 +110,13 @@ fn case(d: DType, shape: &[u64], op: ArgMax, fill: Fill) -> Sample {
 
 impl GraphBuilder {
     /// The index of the first largest element along an axis: x\[…\] → i64, without the axis or with 1 in its place.
+    #[track_caller]
     pub fn arg_max(&self, x: Value, axis: i64, keepdims: bool) -> Value {
         self.apply(op(axis, keepdims), &[x])
     }
 
     /// As [`GraphBuilder::arg_max`], with an i32 result.
+    #[track_caller]
     pub fn arg_max_i32(&self, x: Value, axis: i64, keepdims: bool) -> Value {
         self.apply(ArgMax { index_dtype: DType::I32, ..op(axis, keepdims) }, &[x])
     }

@@ -115,11 +115,7 @@ impl Attention {
             });
         };
         cx.broadcast_to(leading, &[b.clone(), hq.clone(), sq.clone()])?;
-        let (fewest, _) = (sk.clone() - keys.clone()).bounds(cx.symbols());
-        if fewest < 0 {
-            cx.equal(keys, sk, "keys of the mask and of `k`")?;
-        }
-        Ok(())
+        cx.at_most(keys, sk, "keys of the mask and of `k`")
     }
 
     fn check_length(&self, cx: &Infer<'_>, b: &DimExpr) -> Result<(), OpError> {
@@ -139,6 +135,7 @@ impl Attention {
 impl GraphBuilder {
     /// Attention of q\[B, Hq, Sq, D\] over k\[B, Hkv, Sk, D\] and v\[B, Hkv, Sk, Dv\] → \[B, Hq, Sq, Dv\], or in the
     /// other layout; mask bool or float \[(B,) (Hq,) Sq, ≤ Sk\], kv_len i32 \[\] or \[B\].
+    #[track_caller]
     pub fn attention(
         &self,
         q: Value,

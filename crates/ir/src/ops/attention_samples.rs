@@ -78,6 +78,8 @@ pub fn samples() -> Vec<Sample> {
     samples.extend([F32, F16, BF16].map(cache));
     samples.push(unused_rows_are_nan());
     samples.extend([1, 5, 24].map(symbolic));
+    samples.extend([0, 5, 13].map(|m| symbolic_mask(F32, m)));
+    samples.push(symbolic_mask(Bool, 7));
     samples.push(all_in_one());
     samples.extend(extreme_lengths());
     samples.extend(values_that_are_not_finite());
@@ -314,6 +316,19 @@ fn symbolic(s: u64) -> Sample {
     .bind("b", 2)
     .bind("s", s)
     .fill("lengths", Fill::Ints(vec![s as i64, 1]))
+}
+
+/// A mask of `m` keys beside `s` keys, each a symbol: whatever the mask leaves out is not allowed.
+fn symbolic_mask(dtype: DType, m: u64) -> Sample {
+    Sample::graph(&format!("symbolic {dtype} mask of {m} keys, 13 there"), |g| {
+        let size = |rows: DimSpec, h: u64| -> [DimSpec; 4] { [2.into(), h.into(), rows, 16.into()] };
+        let q = g.input("q", tensor(F32, size(5.into(), 4)));
+        let [k, v] = ["k", "v"].map(|n| g.input(n, tensor(F32, size(sym("s", 1..=24), 2))));
+        let mask = g.input("mask", tensor(dtype, [DimSpec::from(5), sym("m", 0..=24)]));
+        g.output("y", g.attention(q, k, v, Some(mask), None, Attention::default()));
+    })
+    .bind("s", 13)
+    .bind("m", m)
 }
 
 fn all_in_one() -> Sample {

@@ -57,6 +57,7 @@ impl OpDef for BiasAdd {
 
 impl GraphBuilder {
     /// A vector added along one axis: x\[…, C, …\], b\[C\] → x's type.
+    #[track_caller]
     pub fn bias_add(&self, x: Value, b: Value, axis: i64) -> Value {
         self.apply(BiasAdd { axis }, &[x, b])
     }

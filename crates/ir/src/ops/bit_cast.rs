@@ -136,6 +136,7 @@ fn f16_value(b: &ScalarBuilder, bits: Reg) -> Reg {
 
 impl GraphBuilder {
     /// The bits as another dtype of the same width: x\[…\] → to\[…\].
+    #[track_caller]
     pub fn bit_cast(&self, x: Value, to: DType) -> Value {
         self.apply(BitCast { to }, &[x])
     }

@@ -62,6 +62,7 @@ impl OpDef for BitShift {
 
 impl GraphBuilder {
     /// Bits of a moved by b places: two integer tensors of one dtype that broadcast → that dtype.
+    #[track_caller]
     pub fn bit_shift(&self, a: Value, b: Value, direction: ShiftDirection) -> Value {
         self.apply(BitShift { direction }, &[a, b])
     }

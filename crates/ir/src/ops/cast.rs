@@ -94,6 +94,7 @@ impl OpDef for Cast {
 
 impl GraphBuilder {
     /// The values in another dtype: x\[…\] → to\[…\].
+    #[track_caller]
     pub fn cast(&self, x: Value, to: DType) -> Value {
         self.apply(Cast { to }, &[x])
     }

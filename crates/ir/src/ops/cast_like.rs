@@ -38,6 +38,7 @@ impl OpDef for CastLike {
 
 impl GraphBuilder {
     /// The values in the dtype of another tensor: x\[…\], like of any shape → x's shape in like's dtype.
+    #[track_caller]
     pub fn cast_like(&self, x: Value, like: Value) -> Value {
         self.apply(CastLike {}, &[x, like])
     }

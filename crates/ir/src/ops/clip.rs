@@ -68,6 +68,7 @@ impl OpDef for Clip {
 
 impl GraphBuilder {
     /// x held between two constants: x\[…\] → the same type.
+    #[track_caller]
     pub fn clip(&self, x: Value, min: Option<f64>, max: Option<f64>) -> Value {
         let Some(ty) = self.type_of(x) else { return x };
         let [lo, hi] = [min, max].map(|bound| bound.map(|v| self.constant_scalar(ty.dtype, v)));
@@ -75,6 +76,7 @@ impl GraphBuilder {
     }
 
     /// x held between two values of rank 0 and x's dtype: x\[…\] → the same type.
+    #[track_caller]
     pub fn clip_by(&self, x: Value, min: Option<Value>, max: Option<Value>) -> Value {
         self.apply_all(Clip {}, &[Some(x), min, max])[0]
     }

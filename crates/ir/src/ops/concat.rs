@@ -86,6 +86,7 @@ impl OpDef for Concat {
 
 impl GraphBuilder {
     /// Tensors one behind the other along an axis: xs\[…, nᵢ, …\] → \[…, Σnᵢ, …\].
+    #[track_caller]
     pub fn concat(&self, xs: &[Value], axis: i64) -> Value {
         self.apply(Concat { axis }, xs)
     }

@@ -53,6 +53,7 @@ impl OpDef for Dropout {
 
 impl GraphBuilder {
     /// The identity, and a mask that is all true: x\[…\] → (x, bool\[…\]).
+    #[track_caller]
     pub fn dropout(&self, x: Value, ratio: f32) -> (Value, Value) {
         let results = self.apply_all(Dropout { ratio, training: false }, &[Some(x)]);
         (results[0], *results.last().unwrap_or(&results[0]))

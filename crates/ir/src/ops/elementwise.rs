@@ -63,6 +63,7 @@ macro_rules! unary {
 
         impl $crate::builder::GraphBuilder {
             $(#[$doc])*
+            #[track_caller]
             pub fn $method(&self, x: $crate::builder::Value) -> $crate::builder::Value {
                 self.apply($Name {}, &[x])
             }
@@ -108,6 +109,7 @@ macro_rules! unary_with {
 
         impl $crate::builder::GraphBuilder {
             $(#[$doc])*
+            #[track_caller]
             pub fn $method(&self, x: $crate::builder::Value, $($field: $ty),*) -> $crate::builder::Value {
                 self.apply($Name { $($field),* }, &[x])
             }
@@ -146,6 +148,7 @@ macro_rules! binary {
 
         impl $crate::builder::GraphBuilder {
             $(#[$doc])*
+            #[track_caller]
             pub fn $method(&self, a: $crate::builder::Value, b: $crate::builder::Value) -> $crate::builder::Value {
                 self.apply($Name {}, &[a, b])
             }
@@ -180,6 +183,7 @@ macro_rules! variadic {
 
         impl $crate::builder::GraphBuilder {
             $(#[$doc])*
+            #[track_caller]
             pub fn $method(&self, xs: &[$crate::builder::Value]) -> $crate::builder::Value {
                 self.apply($Name {}, xs)
             }

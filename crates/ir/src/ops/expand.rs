@@ -73,11 +73,13 @@ impl OpDef for Expand {
 
 impl GraphBuilder {
     /// Axes of extent 1 stretched: x\[…\] → what x's shape and `shape` broadcast to.
+    #[track_caller]
     pub fn expand(&self, x: Value, shape: &[i64]) -> Value {
         self.expand_to(x, shape.iter().map(|&d| DimExpr::constant(d)).collect())
     }
 
     /// As [`GraphBuilder::expand`], with expressions.
+    #[track_caller]
     pub fn expand_to(&self, x: Value, shape: Vec<DimExpr>) -> Value {
         self.apply(Expand { shape }, &[x])
     }

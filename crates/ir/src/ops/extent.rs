@@ -39,6 +39,7 @@ impl OpDef for Extent {
 
 impl GraphBuilder {
     /// The extent of one axis: x\[…\] → i32\[\].
+    #[track_caller]
     pub fn extent(&self, x: Value, axis: i64) -> Value {
         self.apply(Extent { axis }, &[x])
     }

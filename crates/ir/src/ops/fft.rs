@@ -191,6 +191,7 @@ fn case(d: DType, shape: &[u64], op: Fft) -> Sample {
 impl GraphBuilder {
     /// The discrete Fourier transform along an axis: x\[…, n, …, 1 or 2\] → \[…, N or ⌊N/2⌋ + 1, …, 2\]; back from one
     /// side \[…, N, …, 1\].
+    #[track_caller]
     pub fn fft(&self, x: Value, op: Fft) -> Value {
         self.apply(op, &[x])
     }

@@ -53,6 +53,7 @@ impl OpDef for Flatten {
 
 impl GraphBuilder {
     /// A matrix of the same elements: x\[a, …, b, …\] → \[a·…, b·…\], columns beginning at `axis`.
+    #[track_caller]
     pub fn flatten(&self, x: Value, axis: i64) -> Value {
         self.apply(Flatten { axis }, &[x])
     }

@@ -46,6 +46,7 @@ impl OpDef for Fma {
 
 impl GraphBuilder {
     /// a·b + c: three tensors of one dtype that broadcast → that dtype.
+    #[track_caller]
     pub fn fma(&self, a: Value, b: Value, c: Value) -> Value {
         self.apply(Fma {}, &[a, b, c])
     }

@@ -130,11 +130,13 @@ fn check_indices(indices: &Tensor, size: u64) -> Result<(), OpError> {
 
 impl GraphBuilder {
     /// Slices picked by index along an axis: data\[a…, n, c…\], indices i32 or i64 \[j…\] → \[a…, j…, c…\].
+    #[track_caller]
     pub fn gather(&self, data: Value, indices: Value, axis: i64) -> Value {
         self.apply(Gather { axis }, &[data, indices])
     }
 
     /// Rows of a table: table\[n, d\], ids i32 or i64 \[…\] → \[…, d\].
+    #[track_caller]
     pub fn embedding(&self, table: Value, ids: Value) -> Value {
         self.gather(table, ids, 0)
     }

@@ -29,11 +29,13 @@ unary_with! {
 
 impl crate::builder::GraphBuilder {
     /// ½x(1 + erf(x/√2)): x\[…\] → the same type.
+    #[track_caller]
     pub fn gelu(&self, x: crate::builder::Value) -> crate::builder::Value {
         self.gelu_form(x, GeluForm::Exact)
     }
 
     /// ½x(1 + tanh(√(2/π)(x + 0.044715x³))): x\[…\] → the same type.
+    #[track_caller]
     pub fn gelu_tanh(&self, x: crate::builder::Value) -> crate::builder::Value {
         self.gelu_form(x, GeluForm::Tanh)
     }

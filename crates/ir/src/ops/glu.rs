@@ -177,11 +177,13 @@ fn packed(op: Glu, dtype: DType, shape: &[u64]) -> Sample {
 
 impl GraphBuilder {
     /// act(gate)·value: two float tensors of one type → that type.
+    #[track_caller]
     pub fn glu(&self, gate: Value, value: Value, act: GluAct) -> Value {
         self.apply(Glu { act, ..Glu::default() }, &[gate, value])
     }
 
     /// act(gate)·value of gates and values packed along one axis: x\[…, 2n, …\] → \[…, n, …\].
+    #[track_caller]
     pub fn glu_packed(&self, x: Value, act: GluAct, packing: GluPacking, axis: i64) -> Value {
         self.apply(Glu { act, packing, axis, ..Glu::default() }, &[x])
     }

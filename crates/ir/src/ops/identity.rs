@@ -33,6 +33,7 @@ impl OpDef for Identity {
 
 impl GraphBuilder {
     /// The value itself: x → x.
+    #[track_caller]
     pub fn identity(&self, x: Value) -> Value {
         self.apply(Identity {}, &[x])
     }

@@ -126,6 +126,7 @@ fn extreme_positions() -> Vec<Sample> {
 
 impl GraphBuilder {
     /// Rows into a cache: state\[B, …, C, …\], x\[B, …, T, …\], pos i32\[\] or i32\[B\] → the version after the write.
+    #[track_caller]
     pub fn kv_append(&self, state: Value, x: Value, pos: Value, axis: i64, mode: AppendMode) -> Value {
         self.apply(KvAppend { axis, mode }, &[state, x, pos])
     }

@@ -133,6 +133,7 @@ pub(super) fn norm_samples(
 
 impl GraphBuilder {
     /// Rows of the last axis brought to mean 0 and deviation 1: x\[…, D\], γ and β of \[D\] → x's type.
+    #[track_caller]
     pub fn layer_norm(&self, x: Value, gamma: Value, beta: Option<Value>, epsilon: f32) -> Value {
         self.apply_all(LayerNorm { axis: -1, epsilon }, &[Some(x), Some(gamma), beta])[0]
     }

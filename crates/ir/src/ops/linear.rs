@@ -78,6 +78,7 @@ impl OpDef for Linear {
 
 impl GraphBuilder {
     /// A dense layer: x\[…, K\], w\[N, K\], b\[N\] → \[…, N\].
+    #[track_caller]
     pub fn linear(&self, x: Value, w: Value, b: Option<Value>) -> Value {
         self.apply_all(Linear {}, &[Some(x), Some(w), b])[0]
     }

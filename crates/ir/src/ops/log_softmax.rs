@@ -31,6 +31,7 @@ impl OpDef for LogSoftmax {
 
 impl GraphBuilder {
     /// The logarithm of softmax along one axis: x\[…\] → the same type.
+    #[track_caller]
     pub fn log_softmax(&self, x: Value, axis: i64) -> Value {
         self.apply(LogSoftmax { axis }, &[x])
     }

@@ -175,6 +175,7 @@ fn parts(shape: &[DimExpr], k_last: bool) -> Option<Parts<'_>> {
 
 impl GraphBuilder {
     /// Matrix product: a\[…, M, K\], b\[…, K, N\] → \[…, M, N\]; batch extents broadcast.
+    #[track_caller]
     pub fn matmul(&self, a: Value, b: Value) -> Value {
         self.apply(MatMul { trans_a: false, trans_b: false }, &[a, b])
     }

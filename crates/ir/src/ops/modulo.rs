@@ -54,6 +54,7 @@ impl OpDef for Mod {
 
 impl GraphBuilder {
     /// The remainder of a by b, with b's sign or (`fmod`) a's: two tensors of one dtype that broadcast → that dtype.
+    #[track_caller]
     pub fn modulo(&self, a: Value, b: Value, fmod: bool) -> Value {
         self.apply(Mod { fmod }, &[a, b])
     }

@@ -60,6 +60,7 @@ impl OpDef for PRelu {
 
 impl GraphBuilder {
     /// A line with a bend: x\[…\], a slope that broadcasts to x → x's type.
+    #[track_caller]
     pub fn p_relu(&self, x: Value, slope: Value) -> Value {
         self.apply(PRelu {}, &[x, slope])
     }

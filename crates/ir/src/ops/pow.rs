@@ -88,6 +88,7 @@ impl OpDef for Pow {
 
 impl GraphBuilder {
     /// Powers with NumPy broadcasting: a of any numeric dtype, b of any numeric dtype → a's dtype.
+    #[track_caller]
     pub fn pow(&self, a: Value, b: Value) -> Value {
         self.apply(Pow {}, &[a, b])
     }

@@ -221,6 +221,7 @@ macro_rules! reduction {
             $(#[$doc])*
             ///
             /// x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of them.
+            #[track_caller]
             pub fn $method(&self, x: $crate::builder::Value, axes: &[i64], keepdims: bool) -> $crate::builder::Value {
                 self.apply($Name { axes: axes.to_vec(), keepdims, noop_with_empty_axes: false }, &[x])
             }

@@ -82,11 +82,13 @@ impl OpDef for Reshape {
 
 impl GraphBuilder {
     /// The same elements under another shape: x\[…\] → \[shape\]; one extent may be −1.
+    #[track_caller]
     pub fn reshape(&self, x: Value, shape: &[i64]) -> Value {
         self.reshape_to(x, shape.iter().map(|&d| DimExpr::constant(d)).collect())
     }
 
     /// The same elements under a shape of expressions.
+    #[track_caller]
     pub fn reshape_to(&self, x: Value, shape: Vec<DimExpr>) -> Value {
         self.apply(Reshape { shape }, &[x])
     }

@@ -51,6 +51,7 @@ impl OpDef for RmsNorm {
 
 impl GraphBuilder {
     /// Rows of the last axis brought to a mean square of 1: x\[…, D\], γ of \[D\] → x's type.
+    #[track_caller]
     pub fn rms_norm(&self, x: Value, gamma: Value, epsilon: f32) -> Value {
         self.apply(RmsNorm { axis: -1, epsilon, weight_offset: 0.0 }, &[x, gamma])
     }

@@ -124,11 +124,13 @@ impl OpDef for Rotary {
 
 impl GraphBuilder {
     /// Rotation by computed angles: x\[B, H, S, D\] (or the other layout), pos i32 \[\] or \[B, S\] → x's type.
+    #[track_caller]
     pub fn rotary(&self, x: Value, pos: Value, op: Rotary) -> Value {
         self.apply(op, &[x, pos])
     }
 
     /// Rotation by tables: cos and sin of \[S, n_rot/2\], \[B, S, n_rot/2\], or \[P, n_rot/2\] picked by pos → x's type.
+    #[track_caller]
     pub fn rotary_tables(&self, x: Value, cos: Value, sin: Value, pos: Option<Value>, op: Rotary) -> Value {
         self.apply_all(op, &[Some(x), pos, Some(cos), Some(sin)])[0]
     }

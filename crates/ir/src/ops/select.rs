@@ -73,6 +73,7 @@ impl OpDef for Where {
 
 impl GraphBuilder {
     /// condition ? x : y: a Bool tensor and two of one dtype, all broadcast → that dtype.
+    #[track_caller]
     pub fn select(&self, condition: Value, x: Value, y: Value) -> Value {
         self.apply(Where {}, &[condition, x, y])
     }

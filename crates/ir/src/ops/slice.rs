@@ -162,6 +162,7 @@ impl OpDef for Slice {
 impl GraphBuilder {
     /// A range with a step along some axes: x\[…, n, …\] → \[…, ⌈(end − start)/step⌉, …\]. Empty `axes`: the first ones;
     /// empty `steps`: 1.
+    #[track_caller]
     pub fn slice(&self, x: Value, starts: &[i64], ends: &[i64], axes: &[i64], steps: &[i64]) -> Value {
         let exprs = |v: &[i64]| v.iter().map(|&i| DimExpr::constant(i)).collect();
         let (starts, ends) = (exprs(starts), exprs(ends));
@@ -171,6 +172,7 @@ impl GraphBuilder {
     /// The `len` elements from `start` on along one axis, both expressions: x\[…, n, …\] → \[…, len, …\]. They must be
     /// there: a range that cannot lie inside the axis is a mistake of the graph, one that does for some values of the
     /// symbols is checked at every run. [`GraphBuilder::slice`] clamps instead.
+    #[track_caller]
     pub fn narrow(&self, x: Value, axis: i64, start: impl Into<DimExpr>, len: impl Into<DimExpr>) -> Value {
         let start = start.into();
         let end = start.clone() + len.into();

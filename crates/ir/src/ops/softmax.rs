@@ -89,6 +89,7 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
 
 impl GraphBuilder {
     /// Softmax along one axis: x\[…\] → the same type.
+    #[track_caller]
     pub fn softmax(&self, x: Value, axis: i64) -> Value {
         self.apply(Softmax { axis }, &[x])
     }

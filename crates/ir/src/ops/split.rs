@@ -116,6 +116,7 @@ impl OpDef for Split {
 
 impl GraphBuilder {
     /// x cut along an axis into parts of these sizes: x\[…, n, …\] → \[…, sizeᵢ, …\] each. As many values as sizes.
+    #[track_caller]
     pub fn split(&self, x: Value, axis: i64, sizes: &[i64]) -> Vec<Value> {
         let sizes: Vec<DimExpr> = sizes.iter().map(|&s| DimExpr::constant(s)).collect();
         let count = sizes.len();
@@ -123,11 +124,13 @@ impl GraphBuilder {
     }
 
     /// x cut along an axis into k parts of ⌈n/k⌉, the last ones smaller: x\[…, n, …\] → k tensors.
+    #[track_caller]
     pub fn split_equal(&self, x: Value, axis: i64, k: i64) -> Vec<Value> {
         let count = usize::try_from(k).unwrap_or(0).min(usize::from(u16::MAX));
         self.cut(Split { axis, sizes: Vec::new(), num_outputs: Some(k) }, x, count)
     }
 
+    #[track_caller]
     fn cut(&self, op: Split, x: Value, count: usize) -> Vec<Value> {
         let mut parts = self.apply_all(op, &[Some(x)]);
         // A mistake yields one invalid value; callers take the parts apart by number.

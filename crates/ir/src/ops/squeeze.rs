@@ -66,6 +66,7 @@ impl OpDef for Squeeze {
 
 impl GraphBuilder {
     /// Axes of extent 1 removed, all of them where none is named: x\[…, 1, …\] → \[…\].
+    #[track_caller]
     pub fn squeeze(&self, x: Value, axes: &[i64]) -> Value {
         self.apply(Squeeze { axes: axes.to_vec() }, &[x])
     }

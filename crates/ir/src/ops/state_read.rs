@@ -35,6 +35,7 @@ impl OpDef for StateRead {
 
 impl GraphBuilder {
     /// The value of that version of a state: state\[…\] → the same type.
+    #[track_caller]
     pub fn state_read(&self, state: Value) -> Value {
         self.apply(StateRead {}, &[state])
     }

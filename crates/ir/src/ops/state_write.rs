@@ -44,6 +44,7 @@ impl OpDef for StateWrite {
 
 impl GraphBuilder {
     /// The next version of a state: state\[…\], x of the same type → the version after the write.
+    #[track_caller]
     pub fn state_write(&self, state: Value, x: Value) -> Value {
         self.apply(StateWrite {}, &[state, x])
     }

@@ -14,6 +14,7 @@ unary_with! {
 
 impl crate::builder::GraphBuilder {
     /// x·sigmoid(x): x\[…\] → the same type.
+    #[track_caller]
     pub fn silu(&self, x: crate::builder::Value) -> crate::builder::Value {
         self.swish(x, 1.0)
     }

@@ -124,6 +124,7 @@ fn part_of_a_value() -> Sample {
 
 impl GraphBuilder {
     /// Axes in another order: x\[d₀, …\] → y with y.shape\[i\] = x.shape\[perm\[i\]\]; an empty `perm` reverses them.
+    #[track_caller]
     pub fn transpose(&self, x: Value, perm: &[i64]) -> Value {
         self.apply(Transpose { perm: perm.to_vec() }, &[x])
     }

@@ -64,6 +64,7 @@ impl OpDef for Unsqueeze {
 
 impl GraphBuilder {
     /// Axes of extent 1 put in, named as axes of the result: x\[…\] → \[…, 1, …\].
+    #[track_caller]
     pub fn unsqueeze(&self, x: Value, axes: &[i64]) -> Value {
         self.apply(Unsqueeze { axes: axes.to_vec() }, &[x])
     }

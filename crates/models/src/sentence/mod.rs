@@ -27,6 +27,8 @@ pub struct SentenceSpec {
     pub normalize: bool,
     /// Tokens of the longest text, specials included; what is longer is cut.
     pub max_tokens: u64,
+    /// Whether the user chose that limit, and not the model.
+    pub limit_chosen: bool,
     /// Whether texts are lowercased before the tokenizer sees them.
     pub lowercase: bool,
     /// What is put before each text.
@@ -95,6 +97,7 @@ impl SentenceSpec {
             pooling,
             normalize: overrides.normalize.unwrap_or(modules.normalize),
             max_tokens,
+            limit_chosen: overrides.max_tokens.is_some(),
             lowercase,
             prompt: prompt(root)?,
         })

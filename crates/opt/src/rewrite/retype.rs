@@ -2,7 +2,6 @@
 
 use pumice_ir::infer::infer_node;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
-use pumice_types::DimExpr;
 use smallvec::SmallVec;
 
 /// Whether the node's results have the types they have if its operands were these, with no equality of extents that the
@@ -13,9 +12,8 @@ pub fn keeps_types(graph: &Graph, id: NodeId, inputs: &[Option<ValueId>]) -> boo
     let (ty, constant) = (|v: ValueId| graph.ty(v), |v: ValueId| graph.constant_data(v));
     let inferred = infer_node(&node.op, graph.node_name(id), &inputs, graph.symbols(), &ty, &constant);
     inferred.is_ok_and(|(types, constraints)| {
-        let known = |d: &DimExpr| graph.constraints().iter().any(|c| c.difference == *d);
         types.len() == node.outputs.len()
             && types.iter().zip(&node.outputs).all(|(t, &v)| t == graph.ty(v))
-            && constraints.iter().all(|c| known(&c.difference))
+            && constraints.iter().all(|c| graph.constraints().iter().any(|known| known.implies(c)))
     })
 }

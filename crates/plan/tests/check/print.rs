@@ -54,6 +54,12 @@ fn differences_are_named() {
     b.runs[0].ranges = vec![(1, 3)];
     assert!(diff(&a, &b).contains(&Difference::Added { what: "run n=1..=3".into() }));
     let mut c = plans::everything();
-    c.runs[0].checks.push(pumice_plan::RunCheck { value: 1u64.into(), min: 0, max: 1, what: "one".into() });
+    c.runs[0].checks.push(pumice_plan::RunCheck {
+        value: 1u64.into(),
+        min: 0,
+        max: 1,
+        what: "one".into(),
+        sides: None,
+    });
     assert_eq!(diff(&a, &c).len(), 1);
 }

@@ -57,7 +57,7 @@ impl Row {
             usable: report.verdict.is_ok(),
             kind: format!("{:?}", s.kind).to_lowercase(),
             vulkan: s.api.to_string(),
-            driver: format!("{} {}", s.driver_name, s.driver_info),
+            driver: s.driver(),
             memory_bytes: report.verdict.as_ref().ok().map(|p| p.target.limits.memory.0),
             verdict,
         }
@@ -78,7 +78,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         return Ok(rows.iter().any(|r| r.usable));
     }
     for r in &rows {
-        say(out, format_args!("{:>3}  {} ({}, Vulkan {}, {})", r.index, r.name, r.kind, r.vulkan, r.driver))?;
+        say(
+            out,
+            format_args!("{:>3}  {} ({}, Vulkan {}, driver {})", r.index, r.name, r.kind, r.vulkan, r.driver),
+        )?;
         say(out, format_args!("     {}", r.verdict))?;
     }
     say(out, "cpu  pumice's interpreter\n     usable: exact, slow, always there")?;

@@ -1,7 +1,8 @@
 //! `pumice embed`: arguments in, vectors to the standard output or a file; what the user should know goes to the log.
 
 use crate::device::{Device, DeviceChoice, DeviceKind};
-use crate::embed::{EmbedError, EmbedOptions, Embedder, Embeddings, read_lines, write_npy};
+use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, read_lines, write_npy};
+use crate::save::Place;
 use indicatif::{ProgressBar, ProgressStyle};
 use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
 use pumice_vulkan::{DeviceOptions, Pick};
@@ -13,11 +14,11 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Clone, Debug)]
 pub struct EmbedArgs {
     /// A BERT, RoBERTa, XLM-R or DistilBERT sentence encoder in Hugging Face layout
-    #[arg(long, value_name = "DIR", required_unless_present = "offline")]
+    #[arg(long, value_name = "DIR", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// Use the small model with seeded weights, which needs no file
-    #[arg(long, conflicts_with = "model")]
-    pub offline: bool,
+    #[arg(long, alias = "offline", conflicts_with = "model")]
+    pub seeded: bool,
     /// Texts to embed
     #[arg(value_name = "TEXT")]
     pub texts: Vec<String>,
@@ -55,6 +56,7 @@ struct Report<'a> {
     precision: String,
     width: usize,
     notes: Vec<&'a str>,
+    cut: &'a [Cut],
     embeddings: Vec<&'a [f32]>,
 }
 
@@ -69,6 +71,10 @@ pub fn run(
     out: &mut dyn Write,
     log: &mut dyn Write,
 ) -> Result<(), EmbedError> {
+    if let Some(out) = &args.out {
+        let failed = |source| EmbedError::Io { path: out.clone(), action: "looking for its place", source };
+        Place::look(out).map_err(failed)?;
+    }
     let texts = match &args.file {
         Some(file) => read_lines(file)?,
         None if args.texts.is_empty() => {
@@ -84,19 +90,22 @@ pub fn run(
     let bar = bar(texts.len(), "texts");
     let embeddings = embedder.embed(&texts, |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
+    say_cut(&embeddings.cut, log).map_err(printing)?;
 
     if let Some(path) = &args.out {
         write_npy(path, &embeddings)?;
-        writeln!(log, "{} vectors of {} to {}", embeddings.len(), embeddings.width, path.display())
-            .map_err(printing)?;
+        let vectors = if embeddings.len() == 1 { "vector" } else { "vectors" };
+        let (count, width) = (embeddings.len(), embeddings.width);
+        writeln!(log, "{count} {vectors} of {width} to {}", path.display()).map_err(printing)?;
     }
     if args.json {
         let report = Report {
-            model: args.model.as_ref().map_or("offline".into(), |m| m.display().to_string()),
+            model: args.model.as_ref().map_or("seeded".into(), |m| m.display().to_string()),
             device: choice.device.name(),
             precision,
             width: embeddings.width,
             notes: embedder.notes().iter().map(|n| n.0.as_str()).collect(),
+            cut: &embeddings.cut,
             // With --out the vectors are in the file.
             embeddings: if args.out.is_some() { Vec::new() } else { embeddings.rows().collect() },
         };
@@ -104,6 +113,23 @@ pub fn run(
         return quiet(writeln!(out, "{text}"));
     }
     if args.out.is_none() { quiet(print(&embeddings, out)) } else { Ok(()) }
+}
+
+/// Which texts are longer than the model takes. Of many, the first ones by number.
+fn say_cut(cut: &[Cut], log: &mut dyn Write) -> std::io::Result<()> {
+    const SHOWN: usize = 5;
+    for c in cut.iter().take(SHOWN) {
+        let (text, all) = (c.text + 1, c.kept + c.left_out);
+        writeln!(
+            log,
+            "cut: text {text} has {all} tokens, the model takes {}; the rest is not in its vector",
+            c.kept
+        )?;
+    }
+    match cut.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(log, "cut: {more} more; --json lists them all"),
+    }
 }
 
 /// One line per text, components separated by spaces, each in the shortest form that reads back to the same f32.
@@ -135,7 +161,7 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
             .normalize(args.normalize)
             .max_tokens(args.max_tokens),
     );
-    let Some(path) = args.model.as_deref().filter(|_| !args.offline) else {
+    let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Ok(Embedder::offline(1, device, &options)?);
     };
     let bar = bar(0, "tensors");

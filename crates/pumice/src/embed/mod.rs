@@ -69,6 +69,20 @@ pub struct Embeddings {
     pub values: Vec<f32>,
     /// Components of a row.
     pub width: usize,
+    /// Texts that are longer than the model's limit: their vectors do not know of the rest.
+    pub cut: Vec<Cut>,
+}
+
+/// A text of which only the beginning was embedded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+pub struct Cut {
+    /// Which text, from 0.
+    pub text: usize,
+    /// Tokens that were embedded, the model's own specials included.
+    pub kept: usize,
+    /// Tokens that were left out.
+    pub left_out: usize,
 }
 
 impl Embeddings {
@@ -171,8 +185,14 @@ impl Embedder {
         texts: &[S],
         mut progress: impl FnMut(usize),
     ) -> Result<Embeddings, Error> {
-        let encode = |(i, text): (usize, &S)| self.tokenizer.encode(i, text.as_ref());
-        let rows = texts.iter().enumerate().map(encode).collect::<Result<Vec<_>, _>>()?;
+        let (mut rows, mut cut) = (Vec::with_capacity(texts.len()), Vec::new());
+        for (i, text) in texts.iter().enumerate() {
+            let encoded = self.tokenizer.encode_counted(i, text.as_ref())?;
+            if encoded.cut > 0 {
+                cut.push(Cut { text: i, kept: encoded.ids.len(), left_out: encoded.cut });
+            }
+            rows.push(encoded.ids);
+        }
         let mut values = vec![0.0; rows.len() * self.width];
         let mut done = 0;
         for group in groups(&rows, self.max_batch) {
@@ -184,7 +204,7 @@ impl Embedder {
             done += group.len();
             progress(done);
         }
-        Ok(Embeddings { values, width: self.width })
+        Ok(Embeddings { values, width: self.width, cut })
     }
 
     fn run(&mut self, tokens: &TokenBatch) -> Result<Vec<f32>, Error> {

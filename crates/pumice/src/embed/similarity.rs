@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn rows_and_columns_line_up() {
-        let embeddings = Embeddings { values: vec![1.0, 0.0, 0.0, 2.0, 3.0, 3.0], width: 2 };
+        let embeddings = Embeddings { values: vec![1.0, 0.0, 0.0, 2.0, 3.0, 3.0], width: 2, cut: Vec::new() };
         let table = similarity_table(&["first", "second\nline", "third"], &embeddings);
         let expected = "similarity
                       1      2      3

@@ -173,7 +173,7 @@ impl Sketch {
     /// Adds a condition to the last run.
     pub fn check(&mut self, value: DimExpr, min: i64, max: i64, what: &str) {
         let run = self.plan.runs.last_mut().expect("a run was begun");
-        run.checks.push(RunCheck { value, min, max, what: what.into() });
+        run.checks.push(RunCheck { value, min, max, what: what.into(), sides: None });
     }
 
     /// Word 0 of the last run's frame is this scalar, which the device advances by `by`.

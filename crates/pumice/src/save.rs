@@ -1,0 +1,284 @@
+//! Saving a file, whole or not at all. In: a path that a user named, and who writes the contents. Out: the file, or why
+//! not, with nothing half-done left behind. Never here: what is written.
+//!
+//! A regular file is written beside its place under a name that nobody can guess, synced, renamed, and the folder
+//! synced: a kill at any moment leaves the old contents or the new. A symbolic link stays one: what it points to is
+//! replaced. Mode and, where the system allows, owner of a file that is there are kept; other hard links to it keep
+//! the old contents. Devices, pipes and sockets, and what links below `/dev` and `/proc` stand for, are written into.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Links that are followed before a path counts as going in circles, as Linux does it.
+const MOST_LINKS: usize = 40;
+
+/// Where a file goes, looked at before the work that makes its contents. Looking opens and changes nothing.
+#[derive(Debug)]
+pub struct Place(How);
+
+#[derive(Debug)]
+enum How {
+    /// Into what is there, which is no regular file.
+    Into(PathBuf),
+    /// Beside it and renamed; with what is known of the file that is there.
+    Replacing(PathBuf, Option<fs::Metadata>),
+}
+
+impl Place {
+    /// Finds out what the path is.
+    ///
+    /// # Errors
+    /// A folder that is missing or is none, a path that is a folder or goes in circles.
+    pub fn look(path: &Path) -> io::Result<Place> {
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let system = of_the_system(&path)?;
+            match fs::symlink_metadata(&path) {
+                // Such a link need not lead to a name: it may stand for an open pipe.
+                Ok(known) if known.is_symlink() && system => return Ok(Place(How::Into(path))),
+                Ok(known) if known.is_symlink() => path = folder(&path).join(fs::read_link(&path)?),
+                Ok(known) if known.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+                Ok(known) if known.is_file() => return Ok(Place(How::Replacing(path, Some(known)))),
+                Ok(_) => return Ok(Place(How::Into(path))),
+                Err(e) if e.kind() == ErrorKind::NotFound && path.file_name().is_some() => {
+                    return Ok(Place(How::Replacing(path, None)));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Err(io::Error::other("the symbolic links go in circles"))
+    }
+
+    /// Writes the contents.
+    ///
+    /// # Errors
+    /// What `write` returns and what the system refuses; the place is as it was then, unless it is no regular file.
+    pub fn save(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        match self.0 {
+            How::Into(path) => {
+                let file = OpenOptions::new().write(true).truncate(true).open(path)?;
+                contents(&file, write)
+            }
+            How::Replacing(path, known) => {
+                let beside = beside(&path);
+                let file = create(&beside, known.is_some())?;
+                let placed = contents(&file, write)
+                    .and_then(|()| known.map_or(Ok(()), |known| keep(&file, &known)))
+                    .and_then(|()| file.sync_all())
+                    .and_then(|()| fs::rename(&beside, &path));
+                if let Err(error) = placed {
+                    // The first error is the one to report.
+                    let _ = fs::remove_file(&beside);
+                    return Err(error);
+                }
+                sync(folder(&path))
+            }
+        }
+    }
+}
+
+/// Saves contents that are at hand.
+///
+/// # Errors
+/// As [`Place::look`] and [`Place::save`].
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    Place::look(path)?.save(|out| out.write_all(bytes))
+}
+
+fn contents(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    out.flush()
+}
+
+/// Whether the path lies in a folder of the system's own names. Errors where the folder is missing.
+fn of_the_system(path: &Path) -> io::Result<bool> {
+    let real = fs::canonicalize(folder(path))
+        .map_err(|e| io::Error::new(e.kind(), format!("its folder `{}`: {e}", folder(path).display())))?;
+    if !real.is_dir() {
+        let what = format!("`{}` is no folder", folder(path).display());
+        return Err(io::Error::new(ErrorKind::NotADirectory, what));
+    }
+    Ok(cfg!(unix) && ["/dev", "/proc"].iter().any(|system| real.starts_with(system)))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A name in the same folder that nobody else can know before: 64 bits of the process's random keys.
+fn beside(path: &Path) -> PathBuf {
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{random:016x}.new"));
+    path.with_file_name(name)
+}
+
+/// A file that is not there yet. In place of another, nobody else may read it before it has that one's mode.
+#[cfg_attr(not(unix), allow(unused_variables))]
+fn create(path: &Path, replaces: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if replaces {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    options.open(path)
+}
+
+#[cfg(unix)]
+fn keep(file: &File, known: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (known.uid(), known.gid()) {
+        // Only root may give files away; the mode is kept all the same.
+        let _ = fchown(file, Some(known.uid()), Some(known.gid()));
+    }
+    file.set_permissions(known.permissions())
+}
+
+#[cfg(not(unix))]
+fn keep(file: &File, known: &fs::Metadata) -> io::Result<()> {
+    file.set_permissions(known.permissions())
+}
+
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::process::Command;
+
+    /// A folder of its own for one test, removed when dropped.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let path = std::env::temp_dir().join(format!("pumice-save-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).expect("made");
+            Scratch(path)
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let name =
+                |e: io::Result<fs::DirEntry>| e.expect("read").file_name().to_string_lossy().into_owned();
+            let mut names: Vec<String> = fs::read_dir(&self.0).expect("read").map(name).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).expect("there").permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_new_file_appears_and_an_old_one_keeps_its_mode() {
+        let s = Scratch::new("mode");
+        let path = s.at("x");
+        replace(&path, b"new").expect("saved");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        let before = fs::metadata(&path).expect("there").ino();
+        replace(&path, b"newer").expect("saved");
+        assert_eq!((mode(&path), fs::read(&path).expect("there")), (0o600, b"newer".to_vec()));
+        assert_ne!(fs::metadata(&path).expect("there").ino(), before, "renamed, not written over");
+        assert_eq!(s.names(), ["x"]);
+    }
+
+    #[test]
+    fn links_stay_and_what_they_point_to_changes() {
+        let s = Scratch::new("links");
+        fs::create_dir(s.at("deep")).expect("made");
+        symlink("deep/real", s.at("a")).expect("made");
+        symlink("a", s.at("b")).expect("made");
+        // The file is not there yet.
+        replace(&s.at("b"), b"1").expect("saved");
+        fs::set_permissions(s.at("deep/real"), fs::Permissions::from_mode(0o640)).expect("set");
+        replace(&s.at("a"), b"2").expect("saved");
+        assert_eq!(fs::read(s.at("deep/real")).expect("there"), b"2");
+        assert_eq!(mode(&s.at("deep/real")), 0o640);
+        assert!(["a", "b"].iter().all(|l| fs::symlink_metadata(s.at(l)).expect("there").is_symlink()));
+        symlink("circle", s.at("circle")).expect("made");
+        assert!(Place::look(&s.at("circle")).is_err());
+    }
+
+    #[test]
+    fn a_pipe_is_written_into() {
+        let s = Scratch::new("pipe");
+        let pipe = s.at("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+        let place = Place::look(&pipe).expect("found");
+        assert!(matches!(&place.0, How::Into(p) if *p == pipe), "{place:?}");
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).expect("read")
+        });
+        place.save(|out| out.write_all(b"through")).expect("written");
+        assert_eq!(reader.join().expect("ends"), b"through");
+        assert_eq!(s.names(), ["pipe"]);
+    }
+
+    /// Only looked at: a device must never be replaced, whoever asks.
+    #[test]
+    fn devices_are_not_replaced() {
+        for device in ["/dev/full", "/dev/null", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+            let place = Place::look(Path::new(device)).expect("there");
+            assert!(matches!(place.0, How::Into(_)), "{device}: {place:?}");
+        }
+        let s = Scratch::new("devices");
+        symlink("/dev/full", s.at("full")).expect("made");
+        let place = Place::look(&s.at("full")).expect("there");
+        assert!(matches!(&place.0, How::Into(p) if p == Path::new("/dev/full")), "{place:?}");
+        let error = place.save(|out| out.write_all(b"x")).expect_err("there is never room");
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert!(s.names() == ["full"] && fs::symlink_metadata("/dev/full").is_ok_and(|m| !m.is_file()));
+    }
+
+    #[test]
+    fn a_missing_folder_is_seen_before_the_work() {
+        let s = Scratch::new("missing");
+        let error = Place::look(&s.at("gone/x")).expect_err("no folder");
+        assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("gone"), "{error}");
+        symlink("gone/x", s.at("dangling")).expect("made");
+        assert!(Place::look(&s.at("dangling")).is_err(), "the folder behind a link");
+        assert!(Place::look(&s.0).is_err(), "a folder is no file");
+        fs::write(s.at("file"), b"").expect("written");
+        assert!(Place::look(&s.at("file/x")).is_err(), "a file is no folder");
+    }
+
+    #[test]
+    fn a_failed_writer_changes_nothing() {
+        let s = Scratch::new("failed");
+        replace(&s.at("x"), b"old").expect("saved");
+        let failed = Place::look(&s.at("x")).expect("there").save(|out| {
+            out.write_all(&[0; 1 << 16])?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!((fs::read(s.at("x")).expect("there"), s.names()), (b"old".to_vec(), vec!["x".to_owned()]));
+    }
+}

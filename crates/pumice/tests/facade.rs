@@ -1,0 +1,79 @@
+//! What a user does with the facade alone: look at a program's interface, give weights of his own, shapes known late.
+
+use pumice::{Device, Error, GraphBuilder, Model, Options, RuntimeError, Tensor, TensorView, f32, sym};
+use std::path::PathBuf;
+
+fn graph() -> pumice::Graph {
+    let g = GraphBuilder::new("own");
+    let x = g.input("x", f32([sym("n", 1..=8), 2.into()]));
+    let sum = g.state("sum", f32([3u64]));
+    let y = g.linear(x, g.param("w", f32([3, 2])), None);
+    let total = g.add(g.state_read(sum), g.reduce_sum(y, &[0], false));
+    g.state_write(sum, total);
+    g.scalar("gain", f32([0u64; 0]), 0.0, 2.0, 1.0);
+    g.output("y", y);
+    g.build().expect("sound")
+}
+
+#[test]
+fn an_executable_tells_its_interface() {
+    let exe = pumice::compile(&graph(), &Device::cpu(), &Options::default()).expect("compiles");
+    let shown = |of: Vec<pumice::TensorInfo>| of.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(shown(exe.inputs()), ["x: f32[n=1..=8, 2]"]);
+    assert_eq!(shown(exe.outputs()), ["y: f32[n=1..=8, 3]"]);
+    assert_eq!(shown(exe.params()), ["w: f32[3, 2]"]);
+    assert_eq!(shown(exe.states()), ["sum: f32[3]"]);
+    let x = &exe.inputs()[0];
+    assert_eq!((x.shape[0].min, x.shape[0].max, x.shape[0].fixed()), (1, 8, None));
+    assert_eq!((x.fixed_shape(), exe.params()[0].fixed_shape()), (None, Some(vec![3, 2])));
+}
+
+/// A safetensors file with one f32 tensor.
+fn file(name: &str, shape: [u64; 2], values: &[f32]) -> PathBuf {
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let header = format!(r#"{{"w":{{"dtype":"F32","shape":{shape:?},"data_offsets":[0,{}]}}}}"#, bytes.len());
+    let mut all = (header.len() as u64).to_le_bytes().to_vec();
+    all.extend(header.into_bytes());
+    all.extend(bytes);
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()));
+    std::fs::write(&path, all).expect("written");
+    path
+}
+
+#[test]
+fn a_graph_and_a_file_of_ones_own_in_two_lines() -> Result<(), Box<dyn std::error::Error>> {
+    let path = file("own.safetensors", [3, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    let model = Model::from_safetensors(graph(), &path)?;
+    let exe = pumice::load(&model, &Device::cpu(), &Options::default())?;
+
+    // A shape that is known when the program runs.
+    let (values, shape) = (vec![1.0f32, 2.0, 3.0, 4.0], vec![2u64, 2]);
+    let x = TensorView::try_from((&values[..], &shape[..]))?;
+    let y: Tensor = exe.session()?.run(&[("x", x)])?.get("y")?.clone();
+    assert_eq!((y.shape(), y.to_vec::<f32>()?), (&[2, 3][..], vec![1.0, 2.0, 3.0, 3.0, 4.0, 7.0]));
+
+    let wrong = Model::from_safetensors(graph(), file("wrong.safetensors", [2, 2], &[0.0; 4]))?;
+    let refused = pumice::load(&wrong, &Device::cpu(), &Options::default());
+    assert!(matches!(refused, Err(Error::Mismatch(_))));
+    Ok(())
+}
+
+/// `broadcast extents is -3; it must be in 0..=0`, said a run before.
+#[test]
+fn a_broken_condition_names_both_extents() {
+    let g = GraphBuilder::new("g");
+    let n = |name: &str| g.input(name, f32([sym(name, 2..=8)]));
+    g.output("y", g.add(n("n"), n("m")));
+    let exe =
+        pumice::compile(&g.build().expect("sound"), &Device::cpu(), &Options::default()).expect("compiles");
+    let mut session = exe.session().expect("a session");
+    let refused = session
+        .run(&[("n", TensorView::f32(&[1.0; 5], [5])), ("m", TensorView::f32(&[1.0; 8], [8]))])
+        .expect_err("5 is not 8");
+    assert!(matches!(refused, RuntimeError::Extents { equal: true, .. }), "{refused:?}");
+    assert_eq!(refused.to_string(), "add: broadcast extents: n = 5 must be equal to m = 8 in replay 0");
+
+    let refused = session.run(&[("n", TensorView::f32(&[1.0], [1])), ("m", TensorView::f32(&[1.0], [1]))]);
+    let text = refused.expect_err("1 is not in 2..=8").to_string();
+    assert!(text.ends_with("it must be in 2..=8"), "no word of multiples: {text}");
+}

@@ -1,0 +1,79 @@
+//! What a program takes, gives and keeps, as values that a caller can look at. In: a plan. Out: names, types and
+//! bounds. Never here: bytes.
+
+use crate::bind::show;
+use pumice_plan::Plan;
+use pumice_types::{DType, DimExpr};
+use std::fmt;
+
+/// One extent of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extent {
+    /// The extent, over the symbols of the plan.
+    pub dim: DimExpr,
+    /// The same with the names of the symbols.
+    pub text: String,
+    /// Smallest value in any run.
+    pub min: u64,
+    /// Largest value in any run.
+    pub max: u64,
+}
+
+impl Extent {
+    fn of(plan: &Plan, dim: &DimExpr) -> Extent {
+        let (min, max) = (dim.lower(&plan.symbols), dim.upper(&plan.symbols));
+        Extent { dim: dim.clone(), text: show(plan, dim), min, max }
+    }
+
+    /// The extent, where it is the same in every run.
+    pub fn fixed(&self) -> Option<u64> {
+        self.dim.as_extent()
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fixed() {
+            Some(n) => write!(f, "{n}"),
+            None => write!(f, "{}={}..={}", self.text, self.min, self.max),
+        }
+    }
+}
+
+/// An input, output, param or state: prints as `x: f32[batch=1..=64, 784]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorInfo {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Its extents, outermost first.
+    pub shape: Vec<Extent>,
+}
+
+impl TensorInfo {
+    pub(crate) fn of(plan: &Plan, name: &str, dtype: DType, shape: &[DimExpr]) -> TensorInfo {
+        let shape = shape.iter().map(|dim| Extent::of(plan, dim)).collect();
+        TensorInfo { name: name.to_owned(), dtype, shape }
+    }
+
+    /// With extents that are numbers.
+    pub(crate) fn fixed(plan: &Plan, name: &str, dtype: DType, shape: &[u64]) -> TensorInfo {
+        let shape: Vec<DimExpr> = shape.iter().map(|&n| DimExpr::from(n)).collect();
+        TensorInfo::of(plan, name, dtype, &shape)
+    }
+
+    /// The shape, where it is the same in every run.
+    pub fn fixed_shape(&self) -> Option<Vec<u64>> {
+        self.shape.iter().map(Extent::fixed).collect()
+    }
+}
+
+impl fmt::Display for TensorInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
+        write!(f, "{}: {}[{}]", self.name, self.dtype, shape.join(", "))
+    }
+}
