@@ -1,8 +1,10 @@
 //! Runs the op suite on one device and prints a line per failure, for devices that no CI has:
-//! `ops [--only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor] [--interp] [--max ELEMENTS] [--json FILE]`.
+//! `ops [--only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor] [--interp] [--as h200|lavapipe] [--max ELEMENTS]
+//! [--json FILE]`.
 
 use pumice_tests::device;
 use pumice_tests::op_suite::{Outcome, PlainTwins, Runner, Summary, cases, run_all};
+use pumice_types::Target;
 use pumice_vulkan::{Addressing, DeviceOptions, Validation};
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,6 +14,7 @@ fn main() {
     let has = |name: &str| args.iter().any(|a| a == name);
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let max = value("--max").and_then(|v| v.parse().ok());
+    let selects = value("--as").map(|name| Target::profile(&name).expect("`--as` takes h200 or lavapipe"));
     let runner = if has("--interp") {
         Runner::interpreter(max.unwrap_or(1 << 18))
     } else if has("--descriptor") {
@@ -21,7 +24,9 @@ fn main() {
             .validation(if has("--validate") { Validation::Synchronization } else { Validation::Off });
         Runner::descriptor(device::open(&options), max.unwrap_or(20_000))
     } else {
-        Runner::new(device::open(&DeviceOptions::default()), max.unwrap_or(1 << 22))
+        let runner = Runner::new(device::open(&DeviceOptions::default()), max.unwrap_or(1 << 22));
+        let target = selects.map_or(runner.target.clone(), |other| runner.target.selecting_as(&other));
+        Runner { target, ..runner }
     };
     let mut cases = cases(value("--only").as_deref());
     if let Some(part) = value("--label") {

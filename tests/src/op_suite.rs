@@ -130,6 +130,12 @@ impl Runner {
         runner
     }
 
+    /// A device that runs the kernels which another one's figures and kind select, as far as its limits allow.
+    pub fn selecting_as(device: Arc<dyn Device>, other: &Target, max_elements: u64) -> Runner {
+        let runner = Runner::new(device, max_elements);
+        Runner { target: runner.target.selecting_as(other), ..runner }
+    }
+
     /// Runs one case.
     pub fn run(&self, case: &Case) -> Outcome {
         let graph = match &case.sample.graph {

@@ -156,6 +156,17 @@ impl Target {
         }
     }
 
+    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and kind. So a
+    /// device that is at hand runs the kernels that users of the other get, as far as it can.
+    pub fn selecting_as(&self, other: &Target) -> Target {
+        Target {
+            name: format!("{} selecting as {}", self.name, other.name),
+            limits: self.limits.clone(),
+            features: Features { cpu: other.features.cpu, ..self.features.clone() },
+            tuning: other.tuning.clone(),
+        }
+    }
+
     /// A profile by name: `h200` or `lavapipe`.
     pub fn profile(name: &str) -> Option<Target> {
         match name {
@@ -163,5 +174,19 @@ impl Target {
             "lavapipe" => Some(Target::lavapipe()),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_device_can_stays_when_it_selects_as_another() {
+        let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+        let both = cpu.selecting_as(&gpu);
+        assert_eq!((&both.limits, &both.tuning), (&cpu.limits, &gpu.tuning));
+        assert_eq!(both.features, Features { cpu: false, ..cpu.features.clone() });
+        assert_eq!(cpu.selecting_as(&cpu), Target { name: both.name.replace("h200", "lavapipe"), ..cpu });
     }
 }
