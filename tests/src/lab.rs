@@ -18,12 +18,18 @@ pub struct Lab {
     pub device: Arc<dyn Device>,
     /// The same, where it is a Vulkan device.
     pub vulkan: Option<Arc<VulkanDevice>>,
+    /// What is compiled for: the device, or the device selecting as another.
+    pub target: Target,
 }
 
 impl Lab {
     /// The interpreter.
     pub fn interpreter() -> Lab {
-        Lab { device: Arc::new(Interpreter::new(Target::lavapipe())), vulkan: None }
+        Lab {
+            device: Arc::new(Interpreter::new(Target::lavapipe())),
+            vulkan: None,
+            target: Target::lavapipe(),
+        }
     }
 
     /// The Vulkan device of [`device::pick`].
@@ -34,13 +40,14 @@ impl Lab {
     /// The Vulkan device of [`device::pick`] with options.
     pub fn vulkan_with(options: &DeviceOptions) -> Lab {
         let device = device::open(options);
-        Lab { device: device.clone(), vulkan: Some(device) }
+        Lab { device: device.clone(), vulkan: Some(device.clone()), target: device.target().clone() }
     }
 
-    /// The Vulkan device of [`device::pick`] with memory as a discrete card may have it: what the host does not see, and
-    /// what is not coherent.
+    /// The Vulkan device of [`device::pick`] as a discrete card may be: memory that the host does not see and that is
+    /// not coherent, and the kernels that an H200's figures and kind select.
     pub fn shadowed() -> Lab {
-        Lab::vulkan_with(&DeviceOptions::default().host_access(HostAccess::Shadowed))
+        let lab = Lab::vulkan_with(&DeviceOptions::default().host_access(HostAccess::Shadowed));
+        Lab { target: lab.target.selecting_as(&Target::h200()), ..lab }
     }
 
     /// That no executable or session holds device memory any more, and that the device, once dropped, holds none.
@@ -64,7 +71,7 @@ impl Lab {
     /// # Panics
     /// If the graph does not compile or the checker finds a fault.
     pub fn plan(&self, graph: &Graph, options: &Options) -> Plan {
-        let plan = pumice_compile::compile(graph, self.device.target(), options, &RefEval);
+        let plan = pumice_compile::compile(graph, &self.target, options, &RefEval);
         let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", graph.name()));
         checked(&plan).unwrap_or_else(|e| panic!("{}: {e}", graph.name()));
         plan
@@ -100,7 +107,7 @@ impl Lab {
 }
 
 /// Makes, of functions that take a [`Lab`], one test on the interpreter each, one on the Vulkan device, and one on the
-/// Vulkan device with shadowed memory. The device must have all its memory back afterwards.
+/// Vulkan device with shadowed memory and the kernels of GPUs. The device must have all its memory back afterwards.
 #[macro_export]
 macro_rules! on_every_device {
     ($($name:ident),* $(,)?) => {

@@ -7,7 +7,7 @@ use crate::known::Known;
 use pumice_compile::{CompileError, Options};
 use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, sample as data};
 use pumice_ir::{Graph, Op, Sample};
-use pumice_plan::{CheckedPlan, KernelCall, Plan};
+use pumice_plan::{CheckedPlan, KernelCall, Plan, StepKind};
 use pumice_runtime::{Device, Executable, HostOps, RuntimeError, Session};
 use pumice_types::{Bindings, Target};
 use pumice_vulkan::codegen::FloatControls;
@@ -210,6 +210,16 @@ impl KernelSource for PlainTwins {
     }
 }
 
+/// `kernel.variant` of every dispatch of a plan, those of the load program first.
+pub fn kernels(plan: &Plan) -> Vec<String> {
+    let programs = [&plan.load].into_iter().chain(plan.runs.iter().map(|r| &r.program));
+    let calls = programs.flat_map(|p| &p.steps).filter_map(|s| match &s.kind {
+        StepKind::Dispatch { call, .. } => Some(format!("{}.{}", call.kernel, call.variant)),
+        _ => None,
+    });
+    calls.collect()
+}
+
 /// The plan has no fault that the checker knows.
 pub fn checked(plan: &Plan) -> Result<(), String> {
     CheckedPlan::new(plan.clone()).map(drop).map_err(|e| e.to_string())
@@ -277,7 +287,11 @@ impl Summary {
 }
 
 /// Runs all cases on a runner; `heard` is told of every case before and after it ran.
-pub fn run_all(runner: &Runner, cases: &[Case], mut heard: impl FnMut(&Case, Option<&Outcome>)) -> Summary {
+pub fn run_all<'a>(
+    runner: &Runner,
+    cases: impl IntoIterator<Item = &'a Case>,
+    mut heard: impl FnMut(&Case, Option<&Outcome>),
+) -> Summary {
     let mut summary = Summary::default();
     for case in cases {
         heard(case, None);

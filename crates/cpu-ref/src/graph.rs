@@ -6,6 +6,7 @@
 
 use crate::array::{Array, Data};
 use crate::eval::{EvalCx, Status};
+use crate::shake::shake;
 use crate::{machine, ops};
 use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, Relation, ValueId, ValueType};
 use pumice_types::tensor::byte_count;
@@ -94,6 +95,8 @@ pub struct EvalOptions {
     /// Operands of arithmetic that are f32-subnormal count as zeros of the same sign, as OPS 1.3.4 allows a device. A
     /// comparison accepts what is close to the evaluation with or without.
     pub flush_subnormals: bool,
+    /// Move every result by what its op allows (see [`crate::shake`]), other ways for other seeds.
+    pub shake: Option<u64>,
 }
 
 /// What an evaluation gives.
@@ -171,7 +174,11 @@ fn eval_node(
         .collect();
     let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
     let cx = EvalCx::new(&inputs, types, bindings);
-    let arrays = ops::eval(&node.op, &cx);
+    let mut arrays = ops::eval(&node.op, &cx);
+    if let (Some(seed), Some(first), false) = (options.shake, arrays.first_mut(), only_moves(&node.op)) {
+        // Nodes draw numbers of their own.
+        shake(&node.op, &cx, first, seed ^ (id.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
     debug_assert!(
         arrays.iter().zip(types).all(|(a, (d, s))| a.dtype == *d && a.shape == *s),
         "{:?}",

@@ -13,6 +13,7 @@ pub mod ops;
 pub mod reference;
 pub mod sample;
 pub mod session;
+pub mod shake;
 pub mod tolerance;
 
 pub use array::{Array, Data};

@@ -78,19 +78,32 @@ impl Tolerance {
                 && near_overflow(want)
                 && near_overflow(got);
         }
-        let difference = (want - got).abs();
+        (want - got).abs() <= self.allowance(dtype, want, magnitude)
+    }
+
+    /// How far from a finite `want` a result may lie, overflows aside; `magnitude` as in [`Tolerance::accepts`].
+    pub fn allowance(self, dtype: DType, want: f64, magnitude: f64) -> f64 {
         match self {
-            Tolerance::Exact => false,
+            Tolerance::Exact => 0.0,
+            // Subnormal f32 results may be flushed to zero (OPS 1.3.4).
             Tolerance::Ulp { ulp: units, abs } => {
-                // Subnormal f32 results may be flushed to zero (OPS 1.3.4).
-                difference <= abs.max(f64::from(f32::MIN_POSITIVE)) || difference <= units * ulp(dtype, want)
+                abs.max(f64::from(f32::MIN_POSITIVE)).max(units * ulp(dtype, want))
             }
             Tolerance::Sum { k } => {
-                let steps = 4.0 * ((k.max(1) as f64).log2().ceil() + 4.0);
                 // Both sides are rounded to the dtype: half a unit each.
-                difference <= steps * EPS32 * magnitude + ulp(dtype, want) + f64::from(f32::MIN_POSITIVE)
+                Tolerance::of_sum(k) * magnitude + ulp(dtype, want) + f64::from(f32::MIN_POSITIVE)
             }
         }
+    }
+
+    /// T2's share of Σ|term| for sums of `k` terms: 4(⌈log₂K⌉ + 4)·2⁻²⁴.
+    pub fn of_sum(k: u64) -> f64 {
+        4.0 * ((k.max(1) as f64).log2().ceil() + 4.0) * EPS32
+    }
+
+    /// Whether all that is allowed is the one rounding to the dtype.
+    pub fn is_one_rounding(self) -> bool {
+        matches!(self, Tolerance::Ulp { ulp, abs } if ulp <= 0.5 && abs == 0.0)
     }
 }
 

@@ -147,8 +147,9 @@ impl Case<'_> {
 fn defects(op: &str, sample: &Sample) -> Vec<String> {
     let Ok(graph) = &sample.graph else { return vec!["does not build".into()] };
     let bindings = sample::bindings(sample, graph);
-    let run =
-        |flush_subnormals| sample::evaluate(sample, graph, EvalOptions { keep_all: true, flush_subnormals });
+    let run = |flush_subnormals| {
+        sample::evaluate(sample, graph, EvalOptions { keep_all: true, flush_subnormals, shake: None })
+    };
     let (Ok(plain), Ok(flushed)) = (run(false), run(true)) else { return vec!["has no value".into()] };
     let mut found = Vec::new();
     for (_, node) in graph.nodes().filter(|(_, n)| n.op.name() == op && n.op.is_elementwise()) {

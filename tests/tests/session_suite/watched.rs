@@ -60,7 +60,7 @@ fn plain(options: &DeviceOptions) -> Lab {
     let lab = Lab::vulkan_with(options);
     let mut target = lab.device.target().clone();
     (target.features.cpu, target.features.int64) = (true, false);
-    Lab { device: Arc::new(Plain { device: lab.device, target }), ..lab }
+    Lab { device: Arc::new(Plain { device: lab.device, target: target.clone() }), target, ..lab }
 }
 
 fn all(lab: Lab) {

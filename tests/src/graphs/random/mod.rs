@@ -5,8 +5,8 @@
 //! What has jumps (comparisons, rounding, casts to integers) is fed with exact values alone: integers small enough that
 //! every device computes the same. Everything else is continuous, so that a device's last digits stay last digits.
 //!
-//! How far last digits may go is measured and not guessed: the same program with noise behind every inexact node
-//! ([`noisy`]) says how much of it reaches an output.
+//! How far last digits may go is measured and not guessed, by evaluations whose results are shaken (see
+//! [`super::trial`]): sums of exact values have few bits, so that shaking leaves them alone.
 
 mod attention;
 mod data;
@@ -23,8 +23,6 @@ use pumice_ir::shape::DimSpec;
 use pumice_ir::{Fill, Graph, GraphBuilder, Sample, Value, ValueType, bool_, f32, i32, sym};
 use pumice_types::DType;
 
-/// Size of the noise, relative to the value: 64 units in the last place of f32, more than any function may err.
-const NOISE: f64 = 3.8e-6;
 /// Nodes besides leaves that a program has at most.
 const MOST: usize = 60;
 /// And at least.
@@ -55,17 +53,11 @@ pub(super) struct Garden<'g> {
     large: bool,
     /// Rank-0 i32 between 0 and 6; advances by 1 in programs with states.
     pub position: Value,
-    noise: bool,
 }
 
 /// The program of a seed with its data, run twice in a session.
 pub fn sample(seed: u64) -> Sample {
-    grow(seed, false, steps(seed))
-}
-
-/// The program of a seed with noise behind every inexact node.
-pub fn noisy(seed: u64) -> Sample {
-    grow(seed, true, steps(seed))
+    grow(seed, steps(seed))
 }
 
 /// Nodes of a graph besides its leaves.
@@ -77,16 +69,16 @@ pub fn inner_nodes(graph: &Graph) -> usize {
 /// the program is right.
 fn steps(seed: u64) -> usize {
     let mut steps = 4 + (draw(seed, 1 << 41) % 36) as usize;
-    while grow(seed, false, steps).graph.is_ok_and(|g| inner_nodes(&g) < FEWEST) {
+    while grow(seed, steps).graph.is_ok_and(|g| inner_nodes(&g) < FEWEST) {
         steps += 1;
     }
-    while steps > 1 && grow(seed, false, steps).graph.is_ok_and(|g| inner_nodes(&g) > MOST) {
+    while steps > 1 && grow(seed, steps).graph.is_ok_and(|g| inner_nodes(&g) > MOST) {
         steps -= steps.div_ceil(6);
     }
     steps
 }
 
-fn grow(seed: u64, noise: bool, steps: usize) -> Sample {
+fn grow(seed: u64, steps: usize) -> Sample {
     let (symbolic, stateful) = (seed % 5 == 1, seed % 5 == 2);
     let mut fills = Vec::new();
     let mut sample = Sample::graph("random", |g| {
@@ -105,7 +97,6 @@ fn grow(seed: u64, noise: bool, steps: usize) -> Sample {
             stateful,
             large: seed % 8 == 3,
             position,
-            noise,
         };
         garden.leaves();
         for step in 0..steps {
@@ -277,7 +268,7 @@ impl Garden<'_> {
         }
     }
 
-    /// Takes a result into the pool if it is small enough; with noise where noise is asked for.
+    /// Takes a result into the pool if it is small enough.
     pub fn keep(&mut self, item: Item) {
         let ty = self.ty(item.value);
         let (widest, elements) = if self.large { (300, 40_000.0) } else { (64, 3000.0) };
@@ -285,20 +276,9 @@ impl Garden<'_> {
             || ty.rank() > 5
             || ty.shape.last().is_some_and(|d| d.as_extent().is_none_or(|d| d == 0 || d > widest));
         let most: f64 = ty.shape.iter().map(|d| d.as_extent().unwrap_or(8) as f64).product();
-        if large || most > elements {
-            return;
+        if !large && most <= elements {
+            self.pool.push(item);
         }
-        let item = if self.noise && !item.exact && ty.dtype == DType::F32 { self.shaken(item) } else { item };
-        self.pool.push(item);
-    }
-
-    /// x + x·noise, the noise a param along the innermost axis.
-    fn shaken(&mut self, x: Item) -> Item {
-        let shape: Vec<u64> = if self.ty(x.value).rank() > 0 { vec![self.width(x.value)] } else { vec![] };
-        let name = format!("noise{}", self.pool.len());
-        self.fill(&name, Fill::Uniform(-NOISE, NOISE));
-        let noise = self.g.param(&name, f32(shape));
-        Item { value: self.g.add(x.value, self.g.mul(x.value, noise)), ..x }
     }
 
     fn outputs(&mut self) {

@@ -1,0 +1,142 @@
+//! What GPUs get, run where there is none: plans within the limits and abilities of the device at hand, with the
+//! kernels that the figures and the kind of an H200 select, so tiles, splits, rows kept in registers. Under validation
+//! and poison, every grid and operand between guard bands.
+//!
+//! A smaller GPU selects large tiles for products of a size that a CPU driver computes in time.
+
+use pumice_cpu_ref::Interpreter;
+use pumice_ir::Op;
+use pumice_plan::kernel::{Feature, VariantDecl};
+use pumice_plan::kernels;
+use pumice_tests::op_suite::{Case, Runner, cases_of, part_of_cases, run_all};
+use pumice_types::Target;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Parts of the suite, and the numbers of the tests below.
+const PARTS: usize = 4;
+/// Values larger than this take a CPU driver too long for CI.
+const ELEMENTS: u64 = 1 << 14;
+/// Of the ops whose selection goes by size.
+const LARGE: u64 = 1 << 17;
+/// Ops whose selection goes by size.
+const BY_SIZE: [&str; 6] = ["matmul", "linear", "attention", "arg_max", "reduce_sum", "softmax"];
+
+/// An H200 of four multiprocessors.
+fn small_gpu() -> Target {
+    let mut target = Target::h200();
+    target.name = "small GPU".into();
+    target.tuning.compute_units = 4;
+    target
+}
+
+/// Variants of no use to a device that selects as a GPU.
+fn is_for_cpus(kernel: &str, variant: &VariantDecl) -> bool {
+    kernel.ends_with("_lanes") || variant.name == "words64"
+}
+
+fn can_run(variant: &VariantDecl, target: &Target) -> bool {
+    let (f, l) = (&target.features, &target.limits);
+    variant.features.iter().all(|feature| match *feature {
+        Feature::SubgroupArithmetic => f.subgroup_arithmetic,
+        Feature::SubgroupSize(lanes) => f.subgroup_size == lanes,
+        Feature::Int64 => f.int64,
+        Feature::SharedMemory(bytes) => l.max_shared_memory.0 >= u64::from(bytes),
+        Feature::Threads(n) => l.max_workgroup_invocations >= n,
+    })
+}
+
+/// Every variant that lavapipe can run is planned for some sample of these suites.
+#[test]
+fn every_variant_that_the_floor_can_run_is_selected() {
+    let floor = Target::lavapipe();
+    let mut without = floor.clone();
+    without.features.subgroup_arithmetic = false;
+    let mut seen = BTreeSet::new();
+    for (own, gpu, most, wanted) in [
+        (&floor, Target::h200(), ELEMENTS, None),
+        (&floor, small_gpu(), LARGE, Some(&BY_SIZE)),
+        // The suite `attention_forms` runs these.
+        (&without, small_gpu(), LARGE, Some(&BY_SIZE)),
+    ] {
+        let device = Arc::new(Interpreter::new(own.clone()));
+        let runner = Runner { check: false, ..Runner::selecting_as(device, &gpu, most) };
+        let cases = cases_of(|op| wanted.is_none_or(|ops| ops.contains(&op)));
+        for case in cases.iter().filter(|c| c.elements() <= most) {
+            let Ok(graph) = &case.sample.graph else { continue };
+            seen.extend(runner.plan(graph).iter().flat_map(pumice_tests::op_suite::kernels));
+        }
+    }
+    let variants = kernels::all().flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));
+    let missing: Vec<String> = variants
+        .filter(|(k, v)| can_run(v, &floor) && !is_for_cpus(k, v) && *k != "frame_advance")
+        .map(|(k, v)| format!("{k}.{}", v.name))
+        .filter(|name| !seen.contains(name))
+        .collect();
+    assert_eq!(missing, Vec::<String>::new(), "no sample of these sizes is planned with them");
+}
+
+mod on_device {
+    use super::*;
+    use pumice_tests::device;
+    use pumice_tests::graphs::series::Series;
+    use pumice_tests::graphs::trial::Rig;
+    use pumice_vulkan::{DeviceOptions, Poison, Validation};
+
+    /// A quiet NaN.
+    const POISON: Poison = Poison(0x7fc0_dead);
+
+    fn options() -> DeviceOptions {
+        DeviceOptions::default().validation(Validation::Synchronization).poison(POISON)
+    }
+
+    fn all_pass(gpu: &Target, most: u64, cases: &[Case]) {
+        let device = device::open(&options());
+        let log = device.messages().clone();
+        let runner = Runner::selecting_as(device, gpu, most);
+        let cases: Vec<&Case> = cases.iter().filter(|c| c.elements() <= most).collect();
+        let summary = run_all(&runner, cases.iter().copied(), |_, _| {});
+        summary.print(&gpu.name);
+        assert!(summary.passed > 0 && summary.failed.is_empty(), "{}: {:#?}", gpu.name, summary.failed);
+        drop(runner);
+        assert_eq!(log.take(), [], "the validation layer has nothing to say");
+    }
+
+    fn part(part: usize) {
+        all_pass(&Target::h200(), ELEMENTS, &part_of_cases(part, PARTS));
+    }
+
+    #[test]
+    fn part_0() {
+        part(0);
+    }
+
+    #[test]
+    fn part_1() {
+        part(1);
+    }
+
+    #[test]
+    fn part_2() {
+        part(2);
+    }
+
+    #[test]
+    fn part_3() {
+        part(3);
+    }
+
+    #[test]
+    fn large_tiles_of_a_small_gpu() {
+        assert!(BY_SIZE.iter().all(|op| Op::NAMES.contains(op)));
+        all_pass(&small_gpu(), LARGE, &cases_of(|op| BY_SIZE.contains(&op)));
+    }
+
+    #[test]
+    fn random_programs() {
+        let rig = Rig::selecting_as(device::open(&options()), &Target::h200());
+        let tally = Series { rig: &rig, deep_every: 15, threads: 1, limit: None }.run(300..400, |_, _, _| {});
+        tally.assert_clean();
+        assert_eq!(tally.passed, 100);
+    }
+}
