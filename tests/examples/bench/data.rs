@@ -18,13 +18,27 @@ pub fn random(seed: u64, n: usize, low: f32, high: f32) -> Vec<f32> {
 
 /// A row times a matrix of `n` columns.
 pub fn row_times(row: &[f64], matrix: &[f32], n: usize) -> Vec<f64> {
+    sums(row, matrix, n, f64::from)
+}
+
+/// A row times the sizes of a matrix of `n` columns: Σ|term| where the row is of sizes too.
+pub fn row_times_abs(row: &[f64], matrix: &[f32], n: usize) -> Vec<f64> {
+    sums(row, matrix, n, |w| f64::from(w.abs()))
+}
+
+fn sums(row: &[f64], matrix: &[f32], n: usize, f: impl Fn(f32) -> f64) -> Vec<f64> {
     let mut out = vec![0.0; n];
     for (x, line) in row.iter().zip(matrix.chunks_exact(n)) {
         for (sum, w) in out.iter_mut().zip(line) {
-            *sum += x * f64::from(*w);
+            *sum += x * f(*w);
         }
     }
     out
+}
+
+/// What a sum of `k` terms with Σ|term| of `size` may be off by in f32, in any order: 4(⌈log₂k⌉ + 4)·2⁻²⁴·Σ|term|.
+pub fn of_sum(k: u64, size: f64) -> f64 {
+    4.0 * ((k.max(1) as f64).log2().ceil() + 4.0) * 2f64.powi(-24) * size
 }
 
 /// x/2 · (1 + erf(x/√2)).
@@ -47,16 +61,21 @@ fn erf(x: f64) -> f64 {
 
 /// The worst |got − want| / max(1, |want|), or an error if it passes the tolerance or something is no number.
 pub fn worst(got: &[f32], want: &[f64], tolerance: f64) -> Outcome<f64> {
+    worst_within(got, want, |i| tolerance * want[i].abs().max(1.0))
+}
+
+/// As [`worst`], with what each element may be off by.
+pub fn worst_within(got: &[f32], want: &[f64], allowed: impl Fn(usize) -> f64) -> Outcome<f64> {
     if got.len() != want.len() {
         return Err(format!("{} results where {} were expected", got.len(), want.len()).into());
     }
     let mut worst = 0.0f64;
     for (i, (&g, &w)) in got.iter().zip(want).enumerate() {
-        let off = (f64::from(g) - w).abs() / w.abs().max(1.0);
-        if off.is_nan() || off > tolerance {
+        let off = (f64::from(g) - w).abs();
+        if off.is_nan() || off > allowed(i) {
             return Err(format!("element {i} is {g} and should be {w}: not timed").into());
         }
-        worst = worst.max(off);
+        worst = worst.max(off / w.abs().max(1.0));
     }
     Ok(worst)
 }
