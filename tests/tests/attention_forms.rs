@@ -1,7 +1,8 @@
-//! The attention kernels that a GPU gets, on whatever device is there: every sample of `attention`, compiled as for a
-//! device that is no CPU, with subgroup reductions and without.
+//! The attention kernels that a GPU without subgroup reductions gets, on whatever device is there: every sample of
+//! `attention`. Those with subgroups run in the suite `gpu_selection`.
 
 use pumice_tests::op_suite::{Runner, cases, run_all};
+use pumice_types::Target;
 
 /// What the evaluator can hold beside the others.
 const ELEMENTS: u64 = 1 << 22;
@@ -11,23 +12,15 @@ mod on_device {
     use pumice_tests::device;
     use pumice_vulkan::DeviceOptions;
 
-    fn all_pass(what: &str, subgroups: bool) {
-        let mut runner = Runner::new(device::open(&DeviceOptions::default()), ELEMENTS);
-        runner.target.features.cpu = false;
-        runner.target.features.subgroup_shuffle &= subgroups;
-        let cases = cases(Some("attention"));
-        let summary = run_all(&runner, &cases, |_, _| {});
-        summary.print(what);
-        assert!(summary.passed > 0 && summary.failed.is_empty(), "{what}: {:?}", summary.failed);
-    }
-
-    #[test]
-    fn with_subgroups() {
-        all_pass("subgroup reductions", true);
-    }
-
     #[test]
     fn without_subgroups() {
-        all_pass("no subgroup reductions", false);
+        let device = device::open(&DeviceOptions::default());
+        let mut runner = Runner::selecting_as(device, &Target::h200(), ELEMENTS);
+        runner.target.features.subgroup_arithmetic = false;
+        runner.target.features.subgroup_shuffle = false;
+        let cases = cases(Some("attention"));
+        let summary = run_all(&runner, &cases, |_, _| {});
+        summary.print("no subgroup reductions");
+        assert!(summary.passed > 0 && summary.failed.is_empty(), "{:?}", summary.failed);
     }
 }

@@ -64,6 +64,8 @@ impl OpDef for Linear {
             samples.extend([case(f, x, *n, false), case(f, x, *n, true)]);
         }
         samples.extend(FLOATS.iter().map(|&d| case(d, &[5, 37], 19, true)));
+        // Dot products with halves as they are stored: one row, four, eight.
+        samples.extend([1u64, 3].map(|rows| case(DType::F16, &[rows, 68], 21, false)));
         samples.extend([1, 17, 64].map(|n| {
             Sample::graph(&format!("symbolic rows, {n} of 64"), |g| {
                 let x = g.input("x", tensor(f, [2.into(), sym("n", 1..=64), 48.into()]));

@@ -49,6 +49,10 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
         (&[2, 65, 3], 1),
         (&[2, 3, 5, 7], -3),
         (&[70_000, 3], 1),
+        // Rows of which a thread of 256 keeps 4, 8 and 16 quads.
+        (&[2, 3001], -1),
+        (&[1, 6002], -1),
+        (&[1, 12_001], -1),
         (&[2, 20_000], -1),
         (&[1, 100_003], -1),
         (&[0, 4], -1),
