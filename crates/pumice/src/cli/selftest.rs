@@ -182,10 +182,11 @@ fn test(
     }
 }
 
-/// Variants that the device can run, as `kernel.variant`; the built-in advance of scalars is no dispatch.
+/// Variants that the device can run, as `kernel.variant`; the built-in advance of scalars is no dispatch, and no op is
+/// lowered to `fill` yet.
 fn runnable(targets: &[Target]) -> Vec<String> {
     let Some(target) = targets.first() else { return Vec::new() };
-    let kernels = pumice_plan::kernels::all().filter(|k| k.name != "frame_advance");
+    let kernels = pumice_plan::kernels::all().filter(|k| !["frame_advance", "fill"].contains(&k.name));
     let variants = kernels.flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));
     variants.filter(|(_, v)| can_run(v, target)).map(|(k, v)| format!("{k}.{}", v.name)).collect()
 }
