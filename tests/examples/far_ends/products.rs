@@ -1,6 +1,6 @@
 //! Matrix products with one large operand or a large result, attention over many keys, rotary embeddings.
 
-use crate::data::{Outcome, at, ends, floats, judge_all, of_sum, wide};
+use crate::data::{self, Outcome, at, ends, floats, judge_all, of_sum, wide};
 use crate::streams::state;
 use crate::{Case, Check, Size};
 use pumice_ir::ops::{Attention, Rotary};
@@ -52,14 +52,22 @@ fn places(n: u64) -> impl Iterator<Item = u64> {
 
 /// The large operand: a state of words, or a weight of halves with twice the rows.
 fn weight(g: &GraphBuilder, size: Size, dtype: DType) -> (Value, u64) {
-    match dtype {
-        DType::F32 => (state(g, "x", [size.rows, size.columns]), size.rows),
-        _ => {
-            let rows = 2 * size.rows;
-            let w = g.param("w", tensor(dtype, [rows, size.columns]));
-            (g.cast(w, DType::F32), rows)
-        }
+    if dtype == DType::F32 {
+        return (state(g, "x", [size.rows, size.columns]), size.rows);
     }
+    let rows = 2 * size.rows;
+    (g.param("w", tensor(dtype, [rows, size.columns])), rows)
+}
+
+/// One row of that dtype, by the formula.
+fn row(n: u64, dtype: DType) -> Outcome<Vec<(&'static str, Tensor)>> {
+    let bytes = if dtype == DType::F32 { data::words(n) } else { data::halves(n) };
+    Ok(vec![("a", Tensor::from_bytes(dtype, &[1, n], bytes)?)])
+}
+
+/// What rounding a result to the dtype may add: a unit in the last place.
+fn rounding(dtype: DType, want: f64) -> f64 {
+    if dtype == DType::F32 { 0.0 } else { want.abs() / 128.0 }
 }
 
 /// One row times many: y\[1, rows\] = a\[1, columns\] · wᵀ.
@@ -67,11 +75,15 @@ fn dot(name: &'static str, size: Size, dtype: DType) -> Outcome<Case> {
     let columns = size.columns;
     let g = GraphBuilder::new(name);
     let (w, rows) = weight(&g, size, dtype);
-    g.output("y", g.linear(g.input("a", f32([1, columns])), w, None));
-    case(g, vec![("a", small(&[1, columns])?)], move |outputs| {
+    let y = g.linear(g.input("a", tensor(dtype, [1, columns])), w, None);
+    g.output("y", g.cast(y, DType::F32));
+    case(g, row(columns, dtype)?, move |outputs| {
         let got = floats(outputs, "y")?;
         let one = |r: u64| product((0..columns).map(|k| (k, r * columns + k)));
-        judge_all(places(rows).map(|r| (r, &got[r as usize], one(r).0, one(r).1)))
+        judge_all(places(rows).map(|r| {
+            let (want, allowed) = one(r);
+            (r, &got[r as usize], want, allowed + rounding(dtype, want))
+        }))
     })
 }
 
@@ -80,11 +92,15 @@ fn columns(name: &'static str, size: Size, dtype: DType) -> Outcome<Case> {
     let columns = size.columns;
     let g = GraphBuilder::new(name);
     let (w, rows) = weight(&g, size, dtype);
-    g.output("y", g.matmul(g.input("a", f32([1, rows])), w));
-    case(g, vec![("a", small(&[1, rows])?)], move |outputs| {
+    let y = g.matmul(g.input("a", tensor(dtype, [1, rows])), w);
+    g.output("y", g.cast(y, DType::F32));
+    case(g, row(rows, dtype)?, move |outputs| {
         let got = floats(outputs, "y")?;
         let one = |c: u64| product((0..rows).map(|k| (k, k * columns + c)));
-        judge_all(places(columns).map(|c| (c, &got[c as usize], one(c).0, one(c).1)))
+        judge_all(places(columns).map(|c| {
+            let (want, allowed) = one(c);
+            (c, &got[c as usize], want, allowed + rounding(dtype, want))
+        }))
     })
 }
 
