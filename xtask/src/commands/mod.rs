@@ -2,6 +2,7 @@
 //! outcome. Never here: the work itself.
 
 mod bench;
+mod carry;
 mod ci;
 #[cfg_attr(not(feature = "libraries"), allow(dead_code))]
 mod demo;
@@ -56,6 +57,8 @@ enum Command {
     PlanDiff(plan_diff::Args),
     /// Measure the speed lines and print them with floor, reference and ratio
     Bench(bench::Args),
+    /// Build the programs that a machine with a GPU and nothing else runs
+    Carry(carry::Args),
     /// Package every published crate and build it from its package
     Package(package::Args),
     /// Build and run the README's program as a crate of its own, and count its packages
@@ -104,6 +107,7 @@ impl Cli {
             Command::NewOp(args) => new_op::run(&args, &checkout),
             Command::Shaders(args) => shaders::run(&args, &checkout),
             Command::Bench(args) => bench::run(&args, &checkout),
+            Command::Carry(args) => carry::run(&args, &checkout),
             Command::Package(args) => package::run(&args, &checkout),
             Command::Snippet(args) => snippet::run(&args, &checkout),
             Command::Ci(args) => ci::run(&args, &checkout),

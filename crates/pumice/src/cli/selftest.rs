@@ -1,8 +1,9 @@
 //! `pumice selftest`: the samples of every op on a device against the reference, by op and by kernel variant.
 //!
-//! Samples are planned as the device wants them, and once more as the other kind of device (CPU or GPU) would, where
-//! that gives other kernels, so that the variants for both are run. Samples of long axes, which a driver may not let loops
-//! walk, run on every device but the interpreter, however many elements they have.
+//! Samples are planned as the device wants them, and again as devices would that select otherwise (of the other kind,
+//! with few compute units, without subgroups), where that gives other kernels: so every variant that the device can run
+//! is run. Samples of long axes, which a driver may not let loops walk, run on every device but the interpreter, however
+//! many elements they have, as the device wants them.
 
 use super::trial::{Trial, code, largest, plan, run as try_sample};
 use super::{CommandError, Outcome, say};
@@ -17,6 +18,10 @@ use pumice_types::Target;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Values of samples that are run on a GPU have so many elements at most.
+const GPU_ELEMENTS: u64 = 1 << 20;
 
 /// Arguments of `pumice selftest`.
 #[derive(clap::Args, Clone, Debug)]
@@ -68,6 +73,19 @@ struct Report {
 }
 
 impl Report {
+    fn take(&mut self, op: &'static str, label: &str, found: Vec<Found>) {
+        for found in found {
+            match found {
+                Found::Trial(trial) => self.add(op, label, &trial),
+                Found::TooLarge => self.ops.entry(op).or_default().left_out += 1,
+                Found::Refused(why) => {
+                    self.ops.entry(op).or_default().left_out += 1;
+                    self.refused.extend(why.iter().map(|why| format!("{op}: {label}: {why}")));
+                }
+            }
+        }
+    }
+
     fn add(&mut self, op: &'static str, label: &str, trial: &Trial) {
         self.ops.entry(op).or_default().add(trial);
         for kernel in &trial.kernels {
@@ -95,7 +113,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         )));
     }
     let limit = args.max_elements.unwrap_or(match device.kind() {
-        DeviceKind::Gpu => 1 << 20,
+        DeviceKind::Gpu => GPU_ELEMENTS,
         DeviceKind::CpuDriver => 1 << 14,
         DeviceKind::Interpreter => 1 << 12,
     });
@@ -109,9 +127,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         say(out, format_args!("\n{}", heading("op")))?;
     }
     for op in ops {
-        for sample in Op::samples(op) {
-            test(device, &targets, limit, op, &sample, &mut report);
-        }
+        let samples = Op::samples(op);
+        let found = on_threads(&samples, |sample| test(device, &targets, limit, sample));
+        samples.iter().zip(found).for_each(|(sample, found)| report.take(op, &sample.label, found));
         if let Some(tally) = report.ops.get(op).filter(|_| !args.json) {
             say(out, line(op, tally))?;
         }
@@ -128,58 +146,91 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(report.failed.is_empty())
 }
 
-/// What the device is planned for: itself, and itself as the other kind of device. The interpreter runs the meaning of
-/// kernels, so one is enough there.
+/// What the device is planned for. The interpreter runs the meaning of kernels, so one is enough there.
 fn targets(device: &Device) -> Vec<Target> {
     let own = device.target().clone();
-    if device.kind() == DeviceKind::Interpreter {
-        return vec![own];
-    }
+    if device.kind() == DeviceKind::Interpreter { vec![own] } else { selections(own) }
+}
+
+/// The device itself; as the other kind of device; as a GPU of few compute units, which has large tiles for small
+/// products; and as one without subgroups. Limits stay what they are, so all of them run.
+fn selections(own: Target) -> Vec<Target> {
+    const FEW_UNITS: u32 = 4;
     let mut other = own.clone();
     other.features.cpu = !own.features.cpu;
-    vec![own, other]
+    let mut few = own.clone();
+    few.features.cpu = false;
+    few.tuning.compute_units = FEW_UNITS;
+    let mut plain = few.clone();
+    plain.features.subgroup_arithmetic = false;
+    vec![own, other, few, plain]
+}
+
+/// f of every item, in their order, on as many threads as the machine runs: references and pipelines take the processor.
+fn on_threads<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let work = || {
+        let mut mine = Vec::new();
+        while let Some((i, item)) = {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            items.get(i).map(|item| (i, item))
+        } {
+            mine.push((i, f(item)));
+        }
+        mine
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let join = |t: std::thread::ScopedJoinHandle<'_, _>| {
+            t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        running.into_iter().flat_map(join).collect()
+    });
+    done.sort_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, r)| r).collect()
+}
+
+/// How a sample ended for one target.
+enum Found {
+    Trial(Trial),
+    TooLarge,
+    /// The compiler refuses it on a device without 64-bit integers, with these reasons.
+    Refused(Vec<String>),
 }
 
 /// Runs a sample for every target that gives it other code.
-fn test(
-    device: &Device,
-    targets: &[Target],
-    limit: u64,
-    op: &'static str,
-    sample: &Sample,
-    report: &mut Report,
-) {
-    let wrong = |why: String| Trial { wrong: Some(why), ..Trial::default() };
+fn test(device: &Device, targets: &[Target], limit: u64, sample: &Sample) -> Vec<Found> {
+    let wrong = |why: String| Found::Trial(Trial { wrong: Some(why), ..Trial::default() });
     let graph = match &sample.graph {
         Ok(graph) => graph,
-        Err(why) => return report.add(op, &sample.label, &wrong(format!("the sample is no graph: {why}"))),
+        Err(why) => return vec![wrong(format!("the sample is no graph: {why}"))],
     };
-    let long = sample.is_long_axis() && device.kind() != DeviceKind::Interpreter;
-    if largest(graph, sample) > limit && !long {
-        report.ops.entry(op).or_default().left_out += 1;
-        return;
+    let large = largest(graph, sample) > limit;
+    if large && (!sample.is_long_axis() || device.kind() == DeviceKind::Interpreter) {
+        return vec![Found::TooLarge];
     }
     let reference = match Reference::new(sample, graph) {
         Ok(reference) => reference,
-        Err(why) => return report.add(op, &sample.label, &wrong(format!("the reference: {why}"))),
+        Err(why) => return vec![wrong(format!("the reference: {why}"))],
     };
-    let mut seen: Vec<Vec<String>> = Vec::new();
+    let (mut seen, mut found): (Vec<Vec<String>>, Vec<Found>) = (Vec::new(), Vec::new());
+    let targets = if large { &targets[..1] } else { targets };
     for target in targets {
-        let trial = match plan(graph, target) {
+        match plan(graph, target) {
             Err(Error::Compile(CompileError::Unsupported(nodes))) if !target.features.int64 => {
-                report.ops.entry(op).or_default().left_out += 1;
-                report.refused.extend(nodes.iter().map(|n| format!("{op}: {}: {}", sample.label, n.reason)));
-                return;
+                found.push(Found::Refused(nodes.into_iter().map(|n| n.reason).collect()));
+                return found;
             }
-            Err(why) => wrong(why.to_string()),
-            Ok(plan) if seen.contains(&code(&plan)) => continue,
+            Err(why) => found.push(wrong(why.to_string())),
+            Ok(plan) if seen.contains(&code(&plan)) => {}
             Ok(plan) => {
                 seen.push(code(&plan));
-                try_sample(device, plan, sample, graph, &reference)
+                found.push(Found::Trial(try_sample(device, plan, sample, graph, &reference)));
             }
-        };
-        report.add(op, &sample.label, &trial);
+        }
     }
+    found
 }
 
 /// Variants that the device can run, as `kernel.variant`; the built-in advance of scalars is no dispatch, and no op is
@@ -240,6 +291,7 @@ fn line(name: &str, t: &Tally) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trial::variant_of;
     use super::*;
 
     fn args(only: &str) -> Args {
@@ -263,12 +315,30 @@ mod tests {
         target.features.int64 = false;
         let mut report = Report::default();
         for sample in Op::samples("div") {
-            test(&device, &[target.clone()], 64, "div", &sample, &mut report);
+            report.take("div", &sample.label, test(&device, std::slice::from_ref(&target), 64, &sample));
         }
         assert_eq!(report.failed, Vec::<String>::new());
         assert!(report.refused.iter().all(|r| r.contains("divides 64-bit integers")), "{:?}", report.refused);
         let div = &report.ops["div"];
         assert!(div.cases > 10 && div.left_out >= report.refused.len() && !report.refused.is_empty());
+    }
+
+    /// Every variant that an H200 can run is planned for some sample that `selftest` runs there.
+    #[test]
+    fn a_gpu_runs_every_variant() {
+        let targets = selections(Target::h200());
+        let mut missing: std::collections::BTreeSet<String> = runnable(&targets).into_iter().collect();
+        for sample in Op::NAMES.iter().flat_map(|op| Op::samples(op)) {
+            let Ok(graph) = &sample.graph else { continue };
+            if largest(graph, &sample) <= GPU_ELEMENTS {
+                let plans = targets.iter().flat_map(|target| plan(graph, target));
+                plans.flat_map(|p| code(&p)).map(variant_of).for_each(|k| drop(missing.remove(&k)));
+            }
+            if missing.is_empty() {
+                return;
+            }
+        }
+        panic!("no sample is planned with {missing:?}");
     }
 
     #[test]

@@ -48,6 +48,11 @@ pub(super) fn code(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
+/// `kernel.variant` of an entry of [`code`].
+pub(super) fn variant_of(code: String) -> String {
+    code.split(' ').next().unwrap_or_default().to_owned()
+}
+
 /// Runs a planned sample and compares.
 pub(super) fn run(
     device: &Device,
@@ -56,8 +61,7 @@ pub(super) fn run(
     graph: &Graph,
     reference: &Reference,
 ) -> Trial {
-    let name = |code: String| code.split(' ').next().unwrap_or_default().to_owned();
-    let mut trial = Trial { kernels: code(&plan).into_iter().map(name).collect(), ..Trial::default() };
+    let mut trial = Trial { kernels: code(&plan).into_iter().map(variant_of).collect(), ..Trial::default() };
     trial.wrong = compare(device, plan, sample, graph, reference, &mut trial.worst).err();
     trial
 }
