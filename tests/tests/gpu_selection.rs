@@ -65,7 +65,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
         let cases = cases_of(|op| wanted.is_none_or(|ops| ops.contains(&op)));
         for case in cases.iter().filter(|c| c.elements() <= most) {
             let Ok(graph) = &case.sample.graph else { continue };
-            seen.extend(runner.plan(graph).iter().flat_map(pumice_tests::op_suite::kernels));
+            seen.extend(runner.plan(graph).iter().flat_map(|plan| pumice_tests::op_suite::kernels(plan)));
         }
     }
     let variants = kernels::all().flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));

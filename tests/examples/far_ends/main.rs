@@ -17,6 +17,7 @@ use data::Outcome;
 use pumice_compile::Options;
 use pumice_cpu_ref::{RefEval, RefHostOps};
 use pumice_ir::Graph;
+use pumice_plan::CheckedPlan;
 use pumice_runtime::{Device, Executable, Outputs};
 use pumice_tests::{device, op_suite};
 use pumice_types::{DType, Tensor, TensorView};
@@ -125,7 +126,7 @@ fn run(device: &Arc<VulkanDevice>, case: Outcome<Case>) -> Outcome<Done> {
         Ok(plan) => plan,
         Err(e) => return Ok(("refused", e.to_string(), Vec::new())),
     };
-    op_suite::checked(&plan)?;
+    let plan = CheckedPlan::new(plan).map_err(|e| e.to_string())?;
     let mut kernels = op_suite::kernels(&plan);
     kernels.sort();
     kernels.dedup();
