@@ -111,7 +111,7 @@ pub const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a strided copy begins one element late",
-        kernel: "elementwise_strided",
+        kernel: "elementwise_",
         ops: &["slice"],
         edit: Edit::Module(|k| k.map_result("arg_offset", Op::IAdd, 1)),
     },

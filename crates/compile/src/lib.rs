@@ -13,6 +13,7 @@ mod frame;
 pub mod hazard;
 mod index;
 mod layout;
+mod literals;
 mod load;
 mod lower;
 mod meaning;
@@ -93,7 +94,7 @@ pub fn compile(
     }
     let (weights, states) = layout.sizes();
     fits(target, weights, states, sizes.scratch)?;
-    Ok(Plan {
+    let mut plan = Plan {
         name: graph.name().to_owned(),
         target: target.clone(),
         precision: Precision::Exact,
@@ -109,7 +110,9 @@ pub fn compile(
         status_ops,
         load,
         runs,
-    })
+    };
+    literals::share(&mut plan);
+    Ok(plan)
 }
 
 /// Slots and their guards lie inside one allocation, so that no sum of them leaves 64 bits.

@@ -9,8 +9,11 @@ use crate::meaning;
 use crate::step::StepBuilder;
 use crate::transposed;
 use pumice_ir::ValueType;
-use pumice_plan::kernel::{HoleFill, HoleInput, KernelCall, SlotKind, UseIndex};
-use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided, ElementwiseStrided4, kinds};
+use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, KernelCall, SlotKind, UseIndex};
+use pumice_plan::kernels::elementwise::{
+    ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4, MAX_RANK,
+    kinds, run_of,
+};
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr, slots};
@@ -240,7 +243,8 @@ fn choose(
     if slots[inputs..].iter().any(|s| !matches!(s.kind, SlotKind::Word | SlotKind::Wide | SlotKind::Status)) {
         return Err("a narrow result must be stored densely".into());
     }
-    strided(cx, &space, slots, inputs, uses, fill, status_op)
+    let step = if cx.target.features.cpu { runs } else { strided };
+    step(cx, &space, slots, inputs, uses, fill, status_op)
 }
 
 fn strided(
@@ -254,28 +258,16 @@ fn strided(
 ) -> LowerResult<(KernelCall, Grid)> {
     let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
     let (kinds0, kinds1) = kinds(&all_kinds);
-    let by_four = vectorizes(cx, space, slots, inputs) && !has_wide_register(&fill);
-    let mut shape = space.shape.clone();
-    if by_four && let Some(last) = shape.last_mut() {
-        *last = last.ceil_div(&DimExpr::constant(4));
-    }
+    let (shape, by_four) = walked(cx, space, slots, inputs, &fill);
     let n = pumice_ir::shape::product(&shape);
     let rank = shape.len() as u32;
     let size = cx.args(&shape)?;
-    let offsets: Vec<DimExpr> = slots.iter().map(|s| s.offset.clone()).collect();
-    let offset = cx.args(&offsets)?;
-    let mut flat_strides = vec![DimExpr::constant(0); 8 * slots.len()];
-    for (i, strides) in space.strides.iter().enumerate() {
-        flat_strides[8 * i..8 * i + strides.len()].clone_from_slice(strides);
-    }
-    let stride = cx.args(&flat_strides)?;
+    let (offset, stride) = places(cx, space, slots)?;
     let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
     let n = cx.arg(&n);
     let (status_op, holes) = (status_op.into(), vec![fill]);
     let call = if by_four {
-        let last = space.shape.len() - 1;
-        let scalars =
-            (0..slots.len()).filter(|&i| space.strides[i][last].is(0)).fold(0u32, |m, i| m | 1 << i);
+        let scalars = scalars_of(space);
         let variant = ElementwiseStrided4::plain;
         ElementwiseStrided4 {
             variant,
@@ -310,6 +302,111 @@ fn strided(
         .into_call()
     };
     Ok((call, grid))
+}
+
+/// The extents that a strided kernel walks, and whether by groups of four along the innermost axis.
+fn walked(
+    cx: &LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+    inputs: usize,
+    fill: &HoleFill,
+) -> (Vec<DimExpr>, bool) {
+    let by_four = vectorizes(cx, space, slots, inputs) && !has_wide_register(fill);
+    let mut shape = space.shape.clone();
+    if by_four && let Some(last) = shape.last_mut() {
+        *last = last.ceil_div(&DimExpr::constant(4));
+    }
+    (shape, by_four)
+}
+
+/// The strided kernels of CPU drivers.
+fn runs(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+    inputs: usize,
+    uses: Vec<UseIndex>,
+    fill: HoleFill,
+    status_op: u32,
+) -> LowerResult<(KernelCall, Grid)> {
+    let (kinds0, kinds1) = kinds(&slots.iter().map(|s| s.kind).collect::<Vec<_>>());
+    let (mut shape, by_four) = walked(cx, space, slots, inputs, &fill);
+    let (rank, used) = (shape.len() as u32, slots.len() as u32);
+    let last = shape.len() - 1;
+    let width = shape[last].clone();
+    let run = run_of(width.upper(cx.graph.symbols()));
+    shape[last] = width.ceil_div(&DimExpr::constant(i64::from(run)));
+    let n = pumice_ir::shape::product(&shape);
+    let size = cx.args(&shape)?;
+    let (offset, stride) = places(cx, space, slots)?;
+    let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
+    let (n, width, run) = (cx.arg(&n), cx.arg(&width), run.into());
+    let (status_op, slots, holes) = (status_op.into(), uses, vec![fill]);
+    let call = if by_four {
+        let scalars = scalars_of(space);
+        let variant =
+            if cx.target.features.int64 { ElementwiseRuns4::words64 } else { ElementwiseRuns4::plain };
+        ElementwiseRuns4 {
+            variant,
+            kinds0,
+            kinds1,
+            rank,
+            used,
+            scalars,
+            n,
+            width,
+            run,
+            status_op,
+            size,
+            offset,
+            stride,
+            slots,
+            holes,
+        }
+        .into_call()
+    } else {
+        let variant = ElementwiseRuns::plain;
+        ElementwiseRuns {
+            variant,
+            kinds0,
+            kinds1,
+            rank,
+            used,
+            n,
+            width,
+            run,
+            status_op,
+            size,
+            offset,
+            stride,
+            slots,
+            holes,
+        }
+        .into_call()
+    };
+    Ok((call, grid))
+}
+
+/// Offsets and strides of the slots, as the strided kernels take them.
+fn places(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+) -> LowerResult<([ArgValue; slots::ELEMENTWISE], [ArgValue; MAX_RANK * slots::ELEMENTWISE])> {
+    let offsets: Vec<DimExpr> = slots.iter().map(|s| s.offset.clone()).collect();
+    let offset = cx.args(&offsets)?;
+    let mut flat_strides = vec![DimExpr::constant(0); MAX_RANK * slots.len()];
+    for (i, strides) in space.strides.iter().enumerate() {
+        flat_strides[MAX_RANK * i..MAX_RANK * i + strides.len()].clone_from_slice(strides);
+    }
+    Ok((offset, cx.args(&flat_strides)?))
+}
+
+/// The slots that have one element for the whole innermost axis, as bits.
+fn scalars_of(space: &Space) -> u32 {
+    let last = space.shape.len() - 1;
+    (0..space.strides.len()).filter(|&i| space.strides[i][last].is(0)).fold(0u32, |m, i| m | 1 << i)
 }
 
 /// Whether the body computes with 64-bit integers on the way, whatever its operands are: no body of vectors does.

@@ -58,6 +58,10 @@ impl Device {
     }
 
     /// As [`Device::best`], saying why and what would be better.
+    ///
+    /// What will run is not known here, so a CPU driver is always taken before the interpreter. It is tens to hundreds of
+    /// times faster once its kernels are compiled; that takes 0.1 to 1 s a kernel, the first time that the driver meets
+    /// it. For a graph of a few thousand elements that runs once take [`Device::cpu`].
     #[cfg(feature = "vulkan")]
     pub fn choose(options: &DeviceOptions) -> DeviceChoice {
         match Device::open(&Pick::Best, options) {
@@ -67,8 +71,15 @@ impl Device {
                 device,
             },
             Ok(device) => DeviceChoice {
-                why: "no GPU with a Vulkan driver was found, so a Vulkan driver on the CPU is used".into(),
-                better: Some("install your GPU's Vulkan driver; `pumice doctor` says what is missing".into()),
+                why: "no GPU with a Vulkan driver was found, so a Vulkan driver on the CPU is used; it compiles a \
+                      model's kernels before the first run, which takes seconds once"
+                    .into(),
+                better: Some(
+                    "install your GPU's Vulkan driver; `pumice doctor` says what is missing. For a small graph that \
+                     runs once the interpreter, which compiles nothing, is done sooner: `Device::cpu()`, or \
+                     `--device cpu`"
+                        .into(),
+                ),
                 device,
             },
             Err(error) => DeviceChoice {

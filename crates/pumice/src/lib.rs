@@ -76,8 +76,8 @@ pub use pumice_vulkan::raw::InstanceError;
 pub use pumice_vulkan::snapshot::Version;
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::{
-    Addressing, DeviceOptions, FaultPlan, HostAccess, KernelSource, OpenError, Pick, Poison, Refusal,
-    Validation,
+    Addressing, DeviceOptions, FaultPlan, HostAccess, KernelObserver, KernelProgress, KernelSource,
+    OpenError, Pick, Poison, Refusal, Validation,
 };
 
 /// The packages below the facade, for what it does not name itself: the steps of a plan, passes, the parts of a target.

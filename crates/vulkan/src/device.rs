@@ -10,6 +10,7 @@ use crate::kernel_source::{CheckedInKernels, KernelSource};
 use crate::loaded::VulkanLoaded;
 use crate::patience::Patience;
 use crate::pipelines::{PipelineOptions, Pipelines};
+use crate::progress::KernelObserver;
 use crate::raw::{
     CallLog, DeviceShared, FaultPlan, HostAccess, Instance, InstanceOptions, MemoryLedger, MessageLog, Queue,
     Validation,
@@ -50,6 +51,8 @@ pub struct DeviceOptions {
     /// the processor, not at all, but for runs of which the plan says that their levels are small: for eight times
     /// their floor.
     pub poll: Option<Duration>,
+    /// Hears how far the kernels of a plan are while they are made: seconds on a CPU driver the first time.
+    pub observer: Option<KernelObserver>,
 }
 
 impl Default for DeviceOptions {
@@ -64,6 +67,7 @@ impl Default for DeviceOptions {
             poison: None,
             host_access: HostAccess::Offered,
             poll: None,
+            observer: None,
         }
     }
 }
@@ -122,6 +126,13 @@ impl DeviceOptions {
     #[must_use]
     pub fn host_access(mut self, access: HostAccess) -> Self {
         self.host_access = access;
+        self
+    }
+
+    /// Who hears how far kernels are.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Into<Option<KernelObserver>>) -> Self {
+        self.observer = observer.into();
         self
     }
 
@@ -278,6 +289,8 @@ impl VulkanDevice {
             storage_alignment: snapshot.limits.storage_offset_alignment.max(4),
             queue,
             patience,
+            name: snapshot.name.clone(),
+            observer: options.observer.clone(),
             shared,
         };
         Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages })

@@ -4,6 +4,7 @@ use crate::device_plan::DevicePlan;
 use crate::error::device_error;
 use crate::patience::Patience;
 use crate::pipelines::Pipelines;
+use crate::progress::KernelObserver;
 use crate::raw::{Commands, DeviceShared, Masks, Queue, Recorder};
 use crate::staging::Staging;
 use pumice_runtime::device::DeviceError;
@@ -40,6 +41,10 @@ pub(crate) struct Gpu {
     pub(crate) storage_alignment: u64,
     pub(crate) queue: Arc<Queue>,
     pub(crate) patience: Patience,
+    /// The name people know the device by.
+    pub(crate) name: String,
+    /// Hears how far kernels are.
+    pub(crate) observer: Option<KernelObserver>,
     pub(crate) shared: Arc<DeviceShared>,
 }
 

@@ -22,6 +22,7 @@ mod memory;
 mod patience;
 mod pipelines;
 mod profile;
+mod progress;
 mod record;
 mod session;
 mod slot_access;
@@ -32,6 +33,7 @@ pub use device_plan::{DevicePlan, Refusal};
 pub use error::OpenError;
 pub use gpu::Poison;
 pub use kernel_source::{CheckedInKernels, KernelSource};
+pub use progress::{KernelObserver, KernelProgress};
 pub use pumice_plan::kernel::interface::Addressing;
 pub use raw::{
     Call, CallLog, FaultPlan, FaultResult, HostAccess, Instance, InstanceOptions, MemoryLedger, Message,

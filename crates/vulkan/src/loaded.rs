@@ -4,6 +4,7 @@ use crate::gpu::Gpu;
 use crate::host::HostSteps;
 use crate::memory::{Regions, check_room};
 use crate::pipelines::Request;
+use crate::progress::Work;
 use crate::record::{Scene, call_of};
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
 use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId};
@@ -104,9 +105,10 @@ impl VulkanLoaded {
         let programs = programs.iter().map(|&p| self.program(p)).collect::<Result<Vec<_>, _>>()?;
         let steps = programs.iter().flat_map(|p| (0u32..).map(StepId).zip(&p.steps));
         let wanted = steps.filter(|(id, _)| only.is_none_or(|o| o.contains(id)));
-        self.gpu
-            .pipelines
-            .prepare(wanted.filter_map(|(_, s)| Some(Request { call: call_of(s)?, uses: &s.uses })))
+        let requests = wanted.filter_map(|(_, s)| Some(Request { call: call_of(s)?, uses: &s.uses }));
+        let work = Work::begin(&self.gpu);
+        let new = self.gpu.pipelines.prepare(requests, &|made| work.made(made))?;
+        work.finish(&new)
     }
 
     /// Regions that the load program needs beside the weights, for as long as it runs.
@@ -153,7 +155,8 @@ impl Loaded for VulkanLoaded {
 
     fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError> {
         self.gpu.check()?;
-        let programs: Vec<_> = runs.iter().map(|&r| ProgramRef::Run(r)).collect();
+        let runs = runs.iter().map(|&r| ProgramRef::Run(r));
+        let programs: Vec<_> = std::iter::once(ProgramRef::Load).chain(runs).collect();
         self.prepare_programs(&programs, None)
     }
 }

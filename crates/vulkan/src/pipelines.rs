@@ -34,6 +34,15 @@ pub(crate) struct Ready {
     pub(crate) decl: &'static KernelDecl,
 }
 
+/// How far making pipelines is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made<'a> {
+    pub(crate) done: usize,
+    pub(crate) total: usize,
+    /// The call whose pipeline was made last.
+    pub(crate) label: &'a str,
+}
+
 /// What tells pipelines apart.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -147,8 +156,13 @@ impl Pipelines {
         lock(&self.ready).get(&key).cloned().ok_or_else(missing)
     }
 
-    /// Makes every pipeline that is not there yet. What was made stays, also when another one fails.
-    pub(crate) fn prepare<'a>(&self, requests: impl Iterator<Item = Request<'a>>) -> Result<(), DeviceError> {
+    /// Makes every pipeline that is not there yet and returns them with the labels of their calls. What was made stays,
+    /// also when another one fails. `made` hears of each one, from the thread that made it.
+    pub(crate) fn prepare<'a>(
+        &self,
+        requests: impl Iterator<Item = Request<'a>>,
+        made: &(dyn Fn(Made<'_>) + Sync),
+    ) -> Result<Vec<(String, Ready)>, DeviceError> {
         let mut seen = IndexSet::new();
         let mut missing = Vec::new();
         {
@@ -161,38 +175,43 @@ impl Pipelines {
             }
         }
         if missing.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let results: Vec<Mutex<Option<Result<Ready, DeviceError>>>> =
             missing.iter().map(|_| Mutex::new(None)).collect();
-        self.make_all(&missing, &results);
-        let mut failure = None;
-        for ((key, _), result) in missing.into_iter().zip(results) {
+        self.make_all(&missing, &results, made);
+        let (mut new, mut failure) = (Vec::new(), None);
+        for ((key, request), result) in missing.into_iter().zip(results) {
             match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
                 Some(Ok(made)) => {
                     // Another thread may have made the same pipeline meanwhile; the first one stays.
-                    lock(&self.ready).entry(key).or_insert(made);
+                    let kept = lock(&self.ready).entry(key).or_insert(made).clone();
+                    new.push((request.call.label(), kept));
                 }
                 Some(Err(error)) => failure = failure.or(Some(error)),
                 None => {}
             }
         }
         failure.map_or(Ok(()), Err)?;
-        self.store()
+        self.store()?;
+        Ok(new)
     }
 
     fn make_all(
         &self,
         missing: &[(Key, Request<'_>)],
         results: &[Mutex<Option<Result<Ready, DeviceError>>>],
+        made: &(dyn Fn(Made<'_>) + Sync),
     ) {
-        let next = AtomicUsize::new(0);
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = || {
             while let Some((i, (_, request))) = {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 missing.get(i).map(|m| (i, m))
             } {
                 *lock(&results[i]) = Some(self.make(*request));
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                made(Made { done, total: missing.len(), label: &request.call.label() });
             }
         };
         std::thread::scope(|scope| {

@@ -203,7 +203,13 @@ impl<'a> Segment<'a> {
         let spans = operand_spans(call, uses)?;
         let places = spans.iter().map(|s| self.scene.place(*s)).collect::<Result<Vec<_>, _>>()?;
         let addresses: Vec<u64> = places.iter().map(Place::address).collect();
-        let words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
+        let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
+        for (k, &literal) in call.literals.iter().enumerate() {
+            // The call was checked when its pipeline was made: its literals fit.
+            if let Some(word) = ready.layout.literal(k).and_then(|at| words.get_mut(at)) {
+                *word = literal;
+            }
+        }
         let (push, block) = if ready.layout.block {
             let block = self.blocks.put(&words)?;
             (block.address().to_ne_bytes().to_vec(), Some((block, 4 * words.len() as u64)))

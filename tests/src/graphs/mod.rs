@@ -2,9 +2,11 @@
 
 pub mod careless;
 pub mod corpus;
+pub mod heat;
 pub mod random;
 pub mod series;
 pub mod trial;
+pub mod vit;
 
 use pumice_ir::{Graph, GraphBuilder, f32, sym};
 

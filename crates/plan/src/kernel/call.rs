@@ -138,6 +138,8 @@ pub enum HoleInput {
     Value(u8),
     /// A slot, loaded at the hole's coordinates.
     Slot(u8),
+    /// A literal of the call: one word for every element.
+    Literal(u8),
 }
 
 /// What a hole of a template is filled with.
@@ -172,6 +174,10 @@ pub struct KernelCall {
     pub slots: Vec<UseIndex>,
     /// Filled holes; the others are the identity.
     pub holes: Vec<HoleFill>,
+    /// Literals that bodies take as inputs, so that calls which differ in nothing else share a kernel. They lie where the
+    /// addresses of slots that the call does not bind would (see [`Layout::literal`](super::Layout::literal)).
+    #[serde(default)]
+    pub literals: Vec<u32>,
 }
 
 /// A call that does not fit its declaration: a defect of lowering.
@@ -231,6 +237,11 @@ impl KernelCall {
         text
     }
 
+    /// Literals that fit beside the addresses of the slots; none where arguments lie in a block.
+    pub fn literal_room(&self, decl: &KernelDecl) -> usize {
+        if decl.layout().block { 0 } else { 2 * (decl.slots as usize).saturating_sub(self.slots.len()) }
+    }
+
     /// The declaration this call was made from, if the call fits it.
     pub fn check(&self) -> Result<&'static KernelDecl, CallError> {
         let kernel = || self.kernel.clone();
@@ -249,6 +260,9 @@ impl KernelCall {
         count("operands", decl.operands.len(), self.operands.len())?;
         if self.slots.len() > decl.slots as usize {
             count("slots at most", decl.slots as usize, self.slots.len())?;
+        }
+        if self.literals.len() > self.literal_room(decl) {
+            count("literals at most", self.literal_room(decl), self.literals.len())?;
         }
         for &(id, _) in &self.spec {
             let typed =
@@ -274,6 +288,9 @@ impl KernelCall {
             match input {
                 HoleInput::Value(k) if usize::from(*k) >= hole.values.len() => return wrong("no such value"),
                 HoleInput::Slot(k) if usize::from(*k) >= self.slots.len() => return wrong("no such slot"),
+                HoleInput::Literal(k) if usize::from(*k) >= self.literals.len() => {
+                    return wrong("no such literal");
+                }
                 _ => {}
             }
         }

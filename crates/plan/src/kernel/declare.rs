@@ -140,6 +140,7 @@ macro_rules! kernel {
                     operands,
                     slots: self.slots,
                     holes: self.holes,
+                    literals: Vec::new(),
                 }
             }
         }

@@ -345,12 +345,15 @@ fn slots(out: &mut String, decl: &KernelDecl, form: Addressing) {
             );
         }
     }
+    let kept = decl.variants.iter().all(|v| v.defines.iter().any(|d| d.0 == KEPT_SLOTS));
+    if kept {
+        keep_slots(out, decl.slots, first, form);
+    }
+    let address = if kept { "slot_at_[slot]".to_owned() } else { format!("P_.addr[{first}u + slot]") };
     // A switch over buffers: loads return from each case.
     let each = |pick: fn(&Words) -> &String, end: &str| -> String {
         match form {
-            Addressing::Address => {
-                pick(&Words::at_address(&format!("P_.addr[{first}u + slot]"), stores)).clone()
-            }
+            Addressing::Address => pick(&Words::at_address(&address, stores)).clone(),
             Addressing::Descriptor => {
                 switch(decl.slots, |s| pick(&Words::of_buffer(&format!("buf_slot{s}"))).clone() + end)
             }
@@ -370,6 +373,23 @@ fn slots(out: &mut String, decl: &KernelDecl, form: Addressing) {
         let _ = writeln!(out, "void slot_store_raw2(uint slot, uint i2, uvec2 v) {{ {store2} }}");
         let _ = writeln!(out, "void slot_store_raw4(uint slot, uint i4, uvec4 v) {{ {store4} }}");
         slot_raise(out, decl, form, first);
+    }
+}
+
+/// Defined by the variants of a kernel that reads the addresses of its slots once, by `keep_slots()`: where arguments lie
+/// in a block each use would read them from memory.
+const KEPT_SLOTS: &str = "KEPT_SLOTS";
+
+fn keep_slots(out: &mut String, slots: u32, first: u32, form: Addressing) {
+    match form {
+        Addressing::Address => {
+            let _ = writeln!(
+                out,
+                "uvec2 slot_at_[{slots}];\nvoid keep_slots() {{ [[unroll]] for (uint s = 0u; s < {slots}u; s++) \
+                 slot_at_[s] = P_.addr[{first}u + s]; }}"
+            );
+        }
+        Addressing::Descriptor => out.push_str("void keep_slots() {}\n"),
     }
 }
 

@@ -48,6 +48,13 @@ impl Layout {
         if self.block { 8 } else { self.size }
     }
 
+    /// The word of the addresses in which literal `k` of a call lies: from the last one down.
+    pub fn literal(&self, k: usize) -> Option<usize> {
+        let first = (self.args_at / 4) as usize;
+        let at = first.checked_sub(1 + k)?;
+        (at >= (self.addresses_at / 4) as usize).then_some(at)
+    }
+
     /// The words of push constants or block. `addresses` are those of the operands, then of the bound slots; what is
     /// missing is 0.
     pub fn pack(&self, frame: u64, addresses: &[u64], args: &[ArgValue]) -> Vec<u32> {

@@ -101,7 +101,7 @@ product! {
     pub struct MatmulF32Lanes = "matmul_f32_lanes" in "matmul/lanes.comp";
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
-    turns |c| each(c.k, 1);
+    turns |c| after(each(c.k, 1), each(c.define("MR").saturating_mul(c.define("NQ")), 1));
     variants {
         plain: zero { "MR": "16", "NQ": "4" };
         plain_small: zero { "MR": "8", "NQ": "1" };
@@ -321,10 +321,11 @@ fn fastest(p: &ProductExtents, target: &Target) -> Choice {
     tiles(p, target, units).1
 }
 
+/// Large tiles only for products of many rows: LLVM takes ten times as long for one, several seconds for a sentence's.
 fn lanes(p: &ProductExtents) -> Choice {
     let (variant, rows, columns) = if p.m <= 2 {
         (MatmulF32Lanes::plain_row, 1, 32)
-    } else if p.m < 16 || p.n < 64 || p.m * p.n * p.batches * p.k.max(1) < 1 << 21 {
+    } else if p.m <= 32 || p.n < 64 || p.m * p.n * p.batches * p.k.max(1) < 1 << 21 {
         (MatmulF32Lanes::plain_small, 8, 32)
     } else {
         (MatmulF32Lanes::plain, 16, 128)
@@ -501,8 +502,8 @@ mod tests {
             assert!(turns(&c, k) <= 65_535 || k > 1 << 26, "{c:?}");
             c.class
         };
-        assert_eq!((class(4, 65_534, true), class(4, 65_535, true)), (Class::Lanes, Class::Dot));
-        assert_eq!((class(4, 65_534, false), class(4, 65_535, false)), (Class::Lanes, Class::Columns(8)));
+        assert_eq!((class(4, 65_525, true), class(4, 65_526, true)), (Class::Lanes, Class::Dot));
+        assert_eq!((class(4, 65_525, false), class(4, 65_526, false)), (Class::Lanes, Class::Columns(8)));
         assert_eq!(
             (class(100, 3_000_000, true), class(100, 3_000_000, false)),
             (Class::Dot, Class::Columns(8))

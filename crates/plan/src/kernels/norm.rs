@@ -77,9 +77,12 @@ pub fn best(n: u64) -> (&'static str, u32) {
     keeping(n, lanes(n))
 }
 
-/// As [`best`] for a CPU that runs the lanes of a workgroup one vector after the other: as few as the registers allow.
+/// As [`best`] for a driver that runs on a CPU: few lanes, because it runs them one vector after the other, and no row
+/// in registers, because what would be one loop is then a copy of it for each quad, hole and all (layer norm of 384
+/// with a sum in its hole: 5 s of LLVM for sixteen copies).
 pub fn best_on_cpu(n: u64) -> (&'static str, u32) {
-    keeping(n, n.div_ceil(64).next_power_of_two().clamp(8, 256) as u32)
+    let lanes = n.div_ceil(64).next_power_of_two().clamp(8, 256) as u32;
+    if n <= 4 * u64::from(lanes) { keeping(n, lanes) } else { ("plain", lanes) }
 }
 
 fn keeping(n: u64, lanes: u32) -> (&'static str, u32) {

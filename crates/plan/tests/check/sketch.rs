@@ -151,6 +151,7 @@ fn call(decl: &KernelDecl, args: &[(&str, ArgValue)]) -> KernelCall {
         operands: (0..decl.operands.len() as u16).map(UseIndex).collect(),
         slots: vec![],
         holes: vec![],
+        literals: vec![],
     }
 }
 

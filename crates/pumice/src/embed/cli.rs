@@ -175,7 +175,7 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
 
 /// The device that the argument names.
 pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
-    let options = DeviceOptions::default().cache_dir(cache);
+    let options = DeviceOptions::default().cache_dir(cache).observer(crate::cli::compiling::observer());
     let pick = match name {
         "auto" => return Ok(Device::choose(&options)),
         "cpu" => {

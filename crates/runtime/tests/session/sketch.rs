@@ -199,6 +199,7 @@ impl Sketch {
             operands: vec![],
             slots: vec![],
             holes: vec![],
+            literals: vec![],
         };
         self.push(StepKind::Dispatch { call, grid: Grid::Static([1, 1, 1]) }, what, reads, writes);
     }

@@ -25,6 +25,16 @@ pub(super) struct Param {
     pub(super) pointer: Option<Word>,
 }
 
+/// The addresses of operands and slots among the push constants.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PushedAddresses {
+    pub(super) variable: Word,
+    /// Which member of the push constants they are.
+    pub(super) member: u32,
+    /// How many there are, two words each.
+    pub(super) count: u32,
+}
+
 /// A function of the module.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
@@ -164,6 +174,28 @@ impl Assembly {
         }
         let vector = self.reg_type(ty, width);
         self.global(Op::ConstantComposite, Some(vector), vec![Operand::IdRef(one); width as usize])
+    }
+
+    /// The addresses among the push constants; none in a module whose arguments lie in a block.
+    pub(super) fn pushed_addresses(&self) -> Option<PushedAddresses> {
+        let push = |i: &&Instruction| {
+            i.class.opcode == Op::Variable
+                && i.operands.first() == Some(&Operand::StorageClass(StorageClass::PushConstant))
+        };
+        let variable = self.module.types_global_values.iter().find(push)?;
+        let [_, Operand::IdRef(pushed)] = self.type_inst(variable.result_type?)?.operands.as_slice() else {
+            return None;
+        };
+        // { frame, vary, addr, args }, as the interface declares them.
+        let member = 2;
+        let Operand::IdRef(array) = self.type_inst(*pushed)?.operands.get(member as usize)? else {
+            return None;
+        };
+        let [_, Operand::IdRef(length)] = self.type_inst(*array)?.operands.as_slice() else { return None };
+        let [Operand::LiteralBit32(count)] = self.type_inst(*length)?.operands.as_slice() else {
+            return None;
+        };
+        Some(PushedAddresses { variable: variable.result_id?, member, count: *count })
     }
 
     /// The type of pointers to variables of type `ty` in a function.

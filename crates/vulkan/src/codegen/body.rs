@@ -74,6 +74,7 @@ impl<'f> Hole<'f> {
             let wide = ty.bits() == 64;
             ids.push(match *input {
                 HoleInput::Value(index) => self.value(code, index, ty)?,
+                HoleInput::Literal(index) => self.literal(code, index, ty)?,
                 HoleInput::Slot(slot) => {
                     let raw = match loaded.get(&(slot, wide)) {
                         Some(&id) => id,
@@ -110,6 +111,33 @@ impl<'f> Hole<'f> {
         }
         let raw = read(code, param);
         Ok(self.register(code, raw, Some(raw_type), ty))
+    }
+
+    /// A literal of the call, the same in every element: a word of the slots' addresses in the push constants.
+    fn literal(&self, code: &mut Code<'_>, index: u8, ty: RegType) -> Result<Word, CodegenError> {
+        let hole = || self.fill.hole.clone();
+        if ty.bits() == 64 {
+            return Err(CodegenError::Type { hole: hole(), ty, width: self.width });
+        }
+        let none = || CodegenError::NoLiteral { hole: hole(), index };
+        let addresses = code.assembly.pushed_addresses().ok_or_else(none)?;
+        let word = (2 * addresses.count).checked_sub(1 + u32::from(index)).ok_or_else(none)?;
+        let uint = code.assembly.reg_type(RegType::U32, 1);
+        let class = vec![Operand::StorageClass(StorageClass::PushConstant), Operand::IdRef(uint)];
+        let pointer = code.assembly.global(Op::TypePointer, None, class);
+        let mut path = vec![Operand::IdRef(addresses.variable)];
+        for step in [addresses.member, word / 2, word % 2] {
+            path.push(Operand::IdRef(code.assembly.constant(RegType::U32, step.into(), 1)));
+        }
+        let at = code.push(Op::AccessChain, pointer, path);
+        let one = code.push(Op::Load, uint, vec![Operand::IdRef(at)]);
+        let raw = if self.width == 1 {
+            one
+        } else {
+            let vector = code.assembly.reg_type(RegType::U32, self.width);
+            code.push(Op::CompositeConstruct, vector, vec![Operand::IdRef(one); self.width as usize])
+        };
+        Ok(self.register(code, raw, Some(RegType::U32), ty))
     }
 
     /// Calls the slot loader at the hole's coordinates; a wide load gives two words.

@@ -65,6 +65,14 @@ pub enum CodegenError {
         /// How many there are.
         values: usize,
     },
+    /// An input names a literal, and the module has no push constants with room for it.
+    #[error("hole `{hole}`: the module has no room for literal {index}")]
+    NoLiteral {
+        /// The hole.
+        hole: String,
+        /// The literal asked for.
+        index: u8,
+    },
     /// A result or store names an output that the expression does not have.
     #[error("hole `{hole}`: the expression has no output {index}")]
     NoOutput {

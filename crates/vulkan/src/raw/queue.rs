@@ -113,6 +113,20 @@ impl Queue {
         Ok(())
     }
 
+    /// As [`Queue::wait`], for work of seconds: asks every few milliseconds and calls `tell` about so often.
+    pub(crate) fn wait_telling(&self, point: u64, every: Duration, tell: &dyn Fn()) -> Result<(), CallError> {
+        let (mut told, mut pause) = (Instant::now(), Duration::from_micros(100));
+        while !self.polled(point, Duration::from_nanos(1))? {
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(10));
+            if told.elapsed() >= every {
+                told = Instant::now();
+                tell();
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a point passed while the device was asked again and again, other threads going first.
     fn polled(&self, point: u64, poll: Duration) -> Result<bool, CallError> {
         if poll.is_zero() {

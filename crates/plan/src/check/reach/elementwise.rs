@@ -40,13 +40,50 @@ pub(super) fn strided4(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks(call, true)
 }
 
+/// `elementwise_runs`.
+pub(super) fn runs(call: &Call<'_>) -> Result<Reach, Wrong> {
+    walks_in_runs(call, false)
+}
+
+/// `elementwise_runs4`: the innermost axis counts groups of four.
+pub(super) fn runs4(call: &Call<'_>) -> Result<Reach, Wrong> {
+    walks_in_runs(call, true)
+}
+
 fn walks(call: &Call<'_>, fours: bool) -> Result<Reach, Wrong> {
     let [n] = call.counts(["n"])?;
+    walks_over(call, fours, n, sizes(call, n)?)
+}
+
+/// As `walks`; the innermost axis is cut into runs, of which `n` and its `size` are numbers.
+fn walks_in_runs(call: &Call<'_>, fours: bool) -> Result<Reach, Wrong> {
+    let [n, width, run] = call.counts(["n", "width", "run"])?;
+    law(run > 0, || "`run` is 0".to_owned())?;
+    let used = call.spec("used")? as usize;
+    law(used >= call.call.slots.len(), || format!("`used` is {used}, slots are {}", call.call.slots.len()))?;
+    let mut sizes = sizes(call, n)?;
+    if let Some(last) = sizes.last_mut() {
+        let runs = width.div_ceil(run);
+        law(*last == runs, || format!("{last} runs of {run} in a width of {width}"))?;
+        *last = width;
+    }
+    iteration(&sizes)?;
+    walks_over(call, fours, n, sizes)
+}
+
+/// The extents of the axes, whose product is `n`.
+fn sizes(call: &Call<'_>, n: u64) -> Result<Vec<u64>, Wrong> {
     let rank = call.spec("rank")? as usize;
     law((1..=MAX_RANK).contains(&rank), || format!("`rank` is {rank}"))?;
     let sizes = (0..rank).map(|d| call.count_at("size", d)).collect::<Result<Vec<u64>, _>>()?;
     let all = iteration(&sizes)?;
     law(n == all, || format!("`n` is {n}, the axes {sizes:?} have {all}"))?;
+    Ok(sizes)
+}
+
+/// The elements of every slot over axes of these extents, by `n` threads.
+fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<Reach, Wrong> {
+    let rank = sizes.len();
     let scalars = if fours { call.spec("scalars")? } else { 0 };
     let mut reach = Reach::new(n.div_ceil(256), 256);
     for slot in touched(call) {

@@ -58,6 +58,8 @@ const RULES: &[(&str, Rule)] = &[
     ("elementwise_flat", elementwise::flat),
     ("elementwise_strided", elementwise::strided),
     ("elementwise_strided4", elementwise::strided4),
+    ("elementwise_runs", elementwise::runs),
+    ("elementwise_runs4", elementwise::runs4),
     ("transpose", copy::transpose),
     ("fill", copy::fill),
     ("status_begin", copy::status_begin),
