@@ -4,7 +4,11 @@
 //! out where no driver answers. Started all the same without one, it fails: a device that was promised is there.
 
 use pumice_vulkan::{DeviceOptions, Instance, InstanceOptions, Pick, VulkanDevice};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// An instance that lives as long as the test process. Without it the loader unloads drivers with the last instance, and
+/// an open that fails (a validation layer that is missing) makes and drops one while other tests load them.
+static DRIVERS: OnceLock<Option<Instance>> = OnceLock::new();
 
 /// The best device of this machine, or the one that `PUMICE_TEST_DEVICE` names.
 pub fn pick() -> Pick {
@@ -16,6 +20,7 @@ pub fn pick() -> Pick {
 /// # Panics
 /// If there is none, saying how to get one.
 pub fn open(options: &DeviceOptions) -> Arc<VulkanDevice> {
+    DRIVERS.get_or_init(keep_driver);
     match VulkanDevice::open(&pick(), options) {
         Ok(device) => Arc::new(device),
         Err(e) => panic!(

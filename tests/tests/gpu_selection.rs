@@ -61,7 +61,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
         (&without, small_gpu(), LARGE, Some(&BY_SIZE)),
     ] {
         let device = Arc::new(Interpreter::new(own.clone()));
-        let runner = Runner { check: false, ..Runner::selecting_as(device, &gpu, most) };
+        let runner = Runner::selecting_as(device, &gpu, most);
         let cases = cases_of(|op| wanted.is_none_or(|ops| ops.contains(&op)));
         for case in cases.iter().filter(|c| c.elements() <= most) {
             let Ok(graph) = &case.sample.graph else { continue };

@@ -55,6 +55,9 @@ pub struct Size {
 /// Looks at the outputs of one run: the worst error, as a part of what is allowed.
 type Check = Box<dyn Fn(&Outputs) -> Outcome<f64>>;
 
+/// Name and maker of a case.
+pub type Maker = (&'static str, fn(Size) -> Outcome<Case>);
+
 /// A kernel at the far end of an operand.
 pub struct Case {
     /// States and params are large and filled by the formula; outputs are small.

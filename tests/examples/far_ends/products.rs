@@ -2,14 +2,14 @@
 
 use crate::data::{self, Outcome, at, ends, floats, judge_all, of_sum, wide};
 use crate::streams::state;
-use crate::{Case, Check, Size};
+use crate::{Case, Check, Maker, Size};
 use pumice_ir::ops::{Attention, Rotary};
 use pumice_ir::{GraphBuilder, Value, f32, i32, tensor};
 use pumice_runtime::Outputs;
 use pumice_types::{DType, Tensor};
 
 /// Name and maker of each.
-pub const CASES: &[(&str, fn(Size) -> Outcome<Case>)] = &[
+pub const CASES: &[Maker] = &[
     ("product.dot", |size| dot("product.dot", size, DType::F32)),
     ("product.dot.halves", |size| dot("product.dot.halves", size, DType::BF16)),
     ("product.columns", |size| columns("product.columns", size, DType::F32)),

@@ -2,13 +2,13 @@
 
 use crate::data::{Outcome, at, ends, floats, judge, judge_all, sum, wide};
 use crate::streams::state;
-use crate::{Case, Check, Size};
+use crate::{Case, Check, Maker, Size};
 use pumice_ir::{GraphBuilder, Value};
 use pumice_runtime::Outputs;
 use pumice_types::{DType, Tensor};
 
 /// Name and maker of each.
-pub const CASES: &[(&str, fn(Size) -> Outcome<Case>)] = &[
+pub const CASES: &[Maker] = &[
     ("reduce.rows", sum_rows),
     ("reduce.columns", sum_columns),
     ("reduce.strided", sum_strided),

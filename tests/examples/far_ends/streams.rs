@@ -1,14 +1,14 @@
 //! Elementwise steps, copies, gathers, and rows appended to a cache.
 
 use crate::data::{self, Outcome, at, ends, floats, judge_all, wide};
-use crate::{Case, Size};
+use crate::{Case, Maker, Size};
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{GraphBuilder, Value, f32, i32, tensor};
 use pumice_runtime::Outputs;
 use pumice_types::{DType, Tensor};
 
 /// Name and maker of each.
-pub const CASES: &[(&str, fn(Size) -> Outcome<Case>)] = &[
+pub const CASES: &[Maker] = &[
     ("elementwise.flat", flat),
     ("elementwise.strided", strided),
     ("elementwise.concat", concat),

@@ -10,7 +10,11 @@ use pumice_tests::Lab;
 use pumice_tests::op_suite::PlainTwins;
 use pumice_types::Target;
 use pumice_vulkan::{Addressing, DeviceOptions, HostAccess, Poison, Validation};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A test of this suite, with a name for messages.
 type Named = (&'static str, fn(&Lab));
@@ -96,6 +100,41 @@ mod on_device {
         for word in [0x7fc0_dead, 0xff80_0000] {
             all(Lab::vulkan_with(&DeviceOptions::default().poison(Some(Poison(word)))));
         }
+    }
+
+    /// The process of a watched test that cannot be watched went on for ever, with every other test of it: the watched
+    /// one fails at once and says why, the others end.
+    #[test]
+    fn without_the_layer_a_watched_test_fails_and_the_others_go_on() {
+        const LIMIT: Duration = Duration::from_secs(300);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no_layers");
+        fs::create_dir_all(&folder).expect("a folder");
+        let log = folder.join("log");
+        let tests = [
+            "watched::on_device::nothing_to_report_in_the_address_form",
+            "status::on_device::states_that_are_full",
+        ];
+        let mut child = Command::new(std::env::current_exe().expect("this binary"))
+            .args(["--exact", "--test-threads", "2"])
+            .args(tests)
+            .env("VK_LAYER_PATH", &folder)
+            .stdout(fs::File::create(&log).expect("a file"))
+            .spawn()
+            .expect("starts");
+        let begin = Instant::now();
+        let ended = loop {
+            match child.try_wait().expect("a child") {
+                Some(status) => break status,
+                None if begin.elapsed() > LIMIT => {
+                    child.kill().expect("ended");
+                    panic!("it hangs: {}", fs::read_to_string(&log).expect("text"));
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let said = fs::read_to_string(&log).expect("text");
+        assert!(!ended.success() && said.contains("1 passed; 1 failed"), "{said}");
+        assert!(said.contains("the Khronos validation layer is not installed"), "{said}");
     }
 
     /// What the layer says of flushes, invalidations and staging, poison in between.

@@ -77,7 +77,7 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
         offset: 0u64.into_bytes(),
         len: (4 * frame.len_words()).into_bytes(),
     };
-    let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: 8u64.into_bytes() };
+    let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: 16u64.into_bytes() };
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let st = Sketch::value(p, "status", O::Status, block, DType::U32, &[n(1)]);
     let w = Sketch::value(p, "w", O::Param(0), w, f32, &whole);
@@ -101,7 +101,7 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let e = Sketch::value(p, "e", O::Step, rb, f32, &whole);
     let y = Sketch::value(p, "y", O::Step, y, f32, &whole);
     let dynamic = Some((count, grid, &fr));
-    reset(p, &st);
+    begin(p, &st);
     let part =
         |at: &At, shape: &[DimExpr]| At { view: View::dense(f32, Storage::Natural, shape), ..at.clone() };
     sum(p, &[&x, &part(&wd, shape)], &a, dynamic);

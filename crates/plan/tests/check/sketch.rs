@@ -227,8 +227,8 @@ fn silent(program: &mut Program, kind: StepKind, at: &At, origin: &str) {
     program.steps.push(Step { kind, uses, origin: origin.into(), meaning, cost: Cost::default() });
 }
 
-/// The reset of the status block.
-pub fn reset(program: &mut Program, status: &At) {
+/// The replay begins in the status block.
+pub fn begin(program: &mut Program, status: &At) {
     let call = call(&StatusBegin::DECL, &[("ops", 1u32.into())]);
     let kind = StepKind::Dispatch { call, grid: Grid::Static([1, 1, 1]) };
     silent(program, kind, status, "status");
