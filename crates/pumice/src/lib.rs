@@ -56,9 +56,10 @@ pub use pumice_ir::{
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{EncoderOptions, ModelError, Note, Pooling, SentenceOverrides};
+pub use pumice_plan::kernel::Feature;
 pub use pumice_plan::{
-    CheckedPlan, FrameError, Meaning, Placement, Plan, Precision, RegionKind, ScalarSlot, Span, StepId,
-    Unsound, Use,
+    CheckedPlan, FrameError, Lack, Limit, Meaning, Placement, Plan, Precision, RegionKind, ScalarSlot, Span,
+    StepId, Unsound, Use,
 };
 pub use pumice_runtime::{
     DeviceError, DeviceSession, Executable, Extent, HistogramRow, HostOps, HostStep, Loaded as LoadedPlan,
@@ -66,12 +67,13 @@ pub use pumice_runtime::{
     RunOptions, RunStatus, RuntimeError, ScalarValue, ScratchSummary, Session, StateHandle, StepProfile,
     StepTime, SymbolSource, TensorInfo,
 };
+pub use pumice_types::dim::Atom;
 pub use pumice_types::{
     Bindings, Bytes, DType, DimExpr, Element, EvalError, ScalarId, Symbol, SymbolId, SymbolTable, Target,
     Tensor, TensorError, TensorView, Var,
 };
 #[cfg(feature = "vulkan")]
-pub use pumice_vulkan::raw::InstanceError;
+pub use pumice_vulkan::raw::{CallError, InstanceError};
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::snapshot::Version;
 #[cfg(feature = "vulkan")]

@@ -14,8 +14,19 @@ use super::{Findings, Tree};
 use crate::failure::Outcome;
 
 const FACADE: &str = "crates/pumice/src/";
-/// Data of which a user of the facade needs no part by name; `pumice::parts` has the packages.
-const OPAQUE: [&str; 3] = ["Plan", "Target", "Op"];
+/// What a user of the facade passes on and does not take apart; `pumice::parts` has the packages.
+const OPAQUE: [&str; 10] = [
+    "Plan",
+    "CheckedPlan",
+    "Unsound",
+    "Target",
+    "Op",
+    "Patch",
+    "Use",
+    "KernelSource",
+    "FaultPlan",
+    "CallError",
+];
 
 /// Reports types in signatures that have no name in the facade.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
@@ -116,10 +127,10 @@ impl Seen<'_> {
                 let fields = s.fields.iter().filter(|f| is_public(&f.vis));
                 fields.for_each(|field| self.visit_type(&field.ty));
             }
-            Item::Enum(e) if shown(&e.ident) => {
+            Item::Enum(e) if shown(&e.ident) && !opaque(&e.ident) => {
                 e.variants.iter().flat_map(|v| &v.fields).for_each(|field| self.visit_type(&field.ty));
             }
-            Item::Trait(t) if shown(&t.ident) => {
+            Item::Trait(t) if shown(&t.ident) && !opaque(&t.ident) => {
                 for item in &t.items {
                     if let syn::TraitItem::Fn(f) = item {
                         self.visit_signature(&f.sig);
