@@ -28,7 +28,8 @@ fn data(graph: Graph) -> Sample {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let graphs: [(&str, fn() -> Graph); 5] = [
+    type Make = fn() -> Graph;
+    let graphs: [(&str, Make); 5] = [
         ("vit", || vit(Heads::Attention)),
         ("by_hand", || vit(Heads::ByHand)),
         ("linear", linear_residual),

@@ -40,7 +40,8 @@ fn can_run(variant: &VariantDecl, target: &Target) -> bool {
     let (f, l) = (&target.features, &target.limits);
     variant.features.iter().all(|feature| match *feature {
         Feature::SubgroupArithmetic => f.subgroup_arithmetic,
-        Feature::SubgroupSize(lanes) => f.subgroup_size == lanes,
+        Feature::SubgroupShuffle => f.subgroup_shuffle,
+        Feature::SubgroupSize(lanes) => f.subgroup_size.is_multiple_of(lanes),
         Feature::Int64 => f.int64,
         Feature::SharedMemory(bytes) => l.max_shared_memory.0 >= u64::from(bytes),
         Feature::Threads(n) => l.max_workgroup_invocations >= n,
@@ -53,6 +54,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
     let floor = Target::lavapipe();
     let mut without = floor.clone();
     without.features.subgroup_arithmetic = false;
+    without.features.subgroup_shuffle = false;
     let mut seen = BTreeSet::new();
     for (own, gpu, most, wanted) in [
         (&floor, Target::h200(), ELEMENTS, None),

@@ -170,11 +170,14 @@ mod on_device {
         a.iter().map(Tensor::bytes).eq(b.iter().map(Tensor::bytes))
     }
 
+    /// What is wrong with a mutant's outputs, or with its refusal, beside the right outputs.
+    type Judge = fn(&[Tensor], &Result<Vec<Tensor>, String>) -> Option<String>;
+
     /// Of each plan some mutants of the chosen kind; `judge` sees the outputs of what the checker accepts.
     fn mutants(
         (each, most): (usize, usize),
         wanted: fn(&WordMutation) -> bool,
-        judge: fn(&[Tensor], &Result<Vec<Tensor>, String>) -> Option<String>,
+        judge: Judge,
     ) -> (usize, usize, Vec<String>) {
         let runner = runner();
         let (mut refused, mut accepted, mut wrong) = (0, 0, Vec::new());

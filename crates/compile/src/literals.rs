@@ -17,6 +17,9 @@ const MANY: usize = 5;
 /// A place in the holes of a call: which hole, which instruction.
 type Place = (usize, usize);
 
+/// A hole's name, body without literals, inputs, result and stores.
+type Body = (String, ScalarExpr, Vec<HoleInput>, Option<u16>, Vec<(u8, u16)>);
+
 /// What calls of one group have in common.
 #[derive(PartialEq, Eq, Hash)]
 struct Shape {
@@ -24,7 +27,7 @@ struct Shape {
     variant: String,
     spec: Vec<(u32, u32)>,
     slots: usize,
-    holes: Vec<(String, ScalarExpr, Vec<HoleInput>, Option<u16>, Vec<(u8, u16)>)>,
+    holes: Vec<Body>,
 }
 
 /// Makes the calls of a plan share kernels.

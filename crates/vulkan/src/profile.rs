@@ -112,7 +112,7 @@ mod tests {
         let mask = (1 << 36) - 1;
         assert_eq!(microseconds(1_000, 5_000, u64::MAX, 1.0), 4.0);
         // The counter of 36 bits began anew in between, and the upper bits are noise.
-        let (begin, end) = ((1 << 36) - 1_000 | 0x7 << 60, 3_000 | 0x1 << 60);
+        let (begin, end) = (((1 << 36) - 1_000) | (0x7 << 60), 3_000 | (0x1 << 60));
         assert_eq!(microseconds(begin, end, mask, 2.0), 8.0);
     }
 }

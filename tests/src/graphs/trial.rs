@@ -316,7 +316,11 @@ fn close(want: &Array, got: &Array, moved: &[f64]) -> Result<Verdict, String> {
         if apart.is_nan() || apart > allowed {
             return Err(format!("element {i} is {y:e}, not {x:e} (±{allowed:.1e})"));
         }
-        if allowed > 0.0 && apart / allowed > 0.25 { eprintln!("NEAR {i} want {x:e} got {y:e} apart {apart:e} moved {moved:e} allowed {allowed:e} largest {largest:e}"); }
+        if allowed > 0.0 && apart / allowed > 0.25 {
+            eprintln!(
+                "NEAR {i} want {x:e} got {y:e} apart {apart:e} moved {moved:e} allowed {allowed:e} largest {largest:e}"
+            );
+        }
         worst = worst.max(if allowed > 0.0 { apart / allowed } else { 0.0 });
         loose |= allowed > LOOSE * largest && largest > 0.0;
     }

@@ -87,7 +87,7 @@ fn inside(plan: &Plan, run: &Run) -> Vec<Bindings> {
         }
         b
     };
-    if plan.symbols.len() == 0 { Vec::new() } else { PLACES.map(at).to_vec() }
+    if plan.symbols.is_empty() { Vec::new() } else { PLACES.map(at).to_vec() }
 }
 
 fn allowed(run: &Run, bindings: &Bindings) -> bool {

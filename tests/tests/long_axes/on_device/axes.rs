@@ -22,8 +22,8 @@ fn axes() -> Vec<Axis> {
 fn factors(axis: Axis) -> Vec<f32> {
     let factor = |r: usize| match r {
         _ if r + 1 == axis.n => 3.0,
-        _ if r % 997 == 0 => {
-            if r % 2 == 0 {
+        _ if r.is_multiple_of(997) => {
+            if r.is_multiple_of(2) {
                 2.0
             } else {
                 0.5
