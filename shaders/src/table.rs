@@ -33,7 +33,6 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "elementwise_strided", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/elementwise_strided.plain.descriptor.spv") },
     Entry { kernel: "elementwise_strided4", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/elementwise_strided4.plain.address.spv") },
     Entry { kernel: "elementwise_strided4", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/elementwise_strided4.plain.descriptor.spv") },
-    Entry { kernel: "elementwise_strided4", variant: "words64", form: Form::Address, bytes: crate::module!("../spv/elementwise_strided4.words64.address.spv") },
     Entry { kernel: "fill", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/fill.plain.address.spv") },
     Entry { kernel: "fill", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/fill.plain.descriptor.spv") },
     Entry { kernel: "frame_advance", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/frame_advance.plain.address.spv") },

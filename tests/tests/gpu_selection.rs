@@ -33,7 +33,8 @@ fn small_gpu() -> Target {
 
 /// What no device that selects as a GPU takes, what is built into every plan, and what no op is lowered to yet.
 fn is_of_no_sample(kernel: &str, variant: &VariantDecl) -> bool {
-    kernel.ends_with("_lanes") || variant.name == "words64" || ["frame_advance", "fill"].contains(&kernel)
+    let cpu = kernel.ends_with("_lanes") || kernel.starts_with("elementwise_runs");
+    cpu || variant.name == "words64" || ["frame_advance", "fill"].contains(&kernel)
 }
 
 fn can_run(variant: &VariantDecl, target: &Target) -> bool {

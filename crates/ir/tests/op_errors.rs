@@ -93,7 +93,7 @@ refuses! {
     mask_is_longer: |g| {
         let q = g.input("q", f32([1, 2, 3, 8]));
         g.attention(q, q, q, Some(g.input("m", bool_([3, 4]))), None, Attention::default())
-    } => OpError::ExtentMismatch { .. },
+    } => OpError::ExtentExceeds { .. },
     mask_of_integers: |g| {
         let q = g.input("q", f32([1, 2, 3, 8]));
         g.attention(q, q, q, Some(g.input("m", i32([3, 3]))), None, Attention::default())

@@ -74,7 +74,7 @@ impl Slice {
             let (start, end) = (bound(&self.starts[i])?, bound(&self.ends[i])?);
             let span = if step > 0 { end - start.clone() } else { start.clone() - end };
             let size = DimExpr::constant(step.abs());
-            let len = span.max_with(&DimExpr::constant(0)).ceil_div(&size);
+            let len = within(span, &DimExpr::constant(0), symbols, false).ceil_div(&size);
             ranges.push(AxisRange { axis, start, step, len: simplest(len, symbols) });
         }
         Ok(ranges)

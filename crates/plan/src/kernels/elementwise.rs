@@ -78,7 +78,7 @@ kernel! {
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
-    variants { plain: zero { "WIDTH": "4" }; words64: zero needs [Int64] { "WIDTH": "4", "WORDS64": "1" } }
+    variants { plain: zero { "WIDTH": "4" } }
 }
 
 kernel! {

@@ -153,7 +153,7 @@ fn targets(device: &Device) -> Vec<Target> {
 }
 
 /// The device itself; as the other kind of device; as a GPU of few compute units, which has large tiles for small
-/// products; and as one without subgroups. Limits stay what they are, so all of them run.
+/// products; as one without subgroups; and as a CPU driver without 64-bit integers. Limits stay what they are, so all of them run.
 fn selections(own: Target) -> Vec<Target> {
     const FEW_UNITS: u32 = 4;
     let mut other = own.clone();
@@ -163,7 +163,11 @@ fn selections(own: Target) -> Vec<Target> {
     few.tuning.compute_units = FEW_UNITS;
     let mut plain = few.clone();
     plain.features.subgroup_arithmetic = false;
-    vec![own, other, few, plain]
+    plain.features.subgroup_shuffle = false;
+    let mut words = own.clone();
+    words.features.cpu = true;
+    words.features.int64 = false;
+    vec![own, other, few, plain, words]
 }
 
 /// f of every item, in their order, on as many threads as the machine runs: references and pipelines take the processor.

@@ -98,6 +98,8 @@ enum Place {
 struct Reach {
     /// Elements of operands and slots; what is not listed is not touched.
     walks: SmallVec<[(Place, Walk); 8]>,
+    /// Operands that stand in the meaning while an argument tells the kernel their value.
+    told: SmallVec<[usize; 1]>,
     /// Workgroups that work; those behind them do nothing.
     groups: u64,
     /// What the kernel multiplies the number of a group by, in 32 bits.
@@ -106,11 +108,16 @@ struct Reach {
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: SmallVec::new(), groups, stride }
+        Reach { walks: SmallVec::new(), told: SmallVec::new(), groups, stride }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
         self.walks.push((Place::Operand(operand), walk));
+        self
+    }
+
+    fn told(mut self, operand: usize) -> Reach {
+        self.told.push(operand);
         self
     }
 }
@@ -247,7 +254,8 @@ impl Subject<'_> {
                     || self.reads_too(*place)
                         && self.step.uses.get(usize::from(at.0)).is_some_and(|w| w.span == used.span)
             };
-            used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
+            let told = reach.told.iter().any(|&k| self.call.operands[k].0 == i);
+            told || used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
         };
         let meaning = &self.step.meaning;
         let all = meaning.inputs.iter().chain(&meaning.outputs);

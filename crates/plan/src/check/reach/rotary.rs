@@ -38,6 +38,8 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
         law(!call.is_wide(3), || "its positions are 64-bit".to_owned())?;
         let walk = Walk::words().axis(batch, pos_batch).axis(seq, i64::from(per_row));
         reach = reach.operand(3, walk);
+    } else {
+        reach = reach.told(3);
     }
     Ok(reach)
 }
