@@ -53,6 +53,8 @@ pub struct Encoded {
 /// A tokenizer with the limits of the model that it belongs to.
 pub struct SentenceTokenizer {
     inner: Tokenizer,
+    /// As `inner`, without a limit.
+    whole: Tokenizer,
     file: PathBuf,
     vocab: u64,
     pad: i32,
@@ -112,11 +114,13 @@ impl SentenceTokenizer {
                 format!("it adds {specials} special tokens, the model takes {max_tokens} tokens in all");
             return Err(wrong(problem, "take all files from one model"));
         }
+        let whole = inner.clone();
         let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
         fenced(|| inner.with_truncation(Some(truncation)).map(|_| ()))
             .map_err(|reason| wrong(reason, "the file is damaged or of another kind: get it again"))?;
         Ok(SentenceTokenizer {
             inner,
+            whole,
             file: file.to_owned(),
             vocab,
             pad: pad as i32,
@@ -147,7 +151,7 @@ impl SentenceTokenizer {
         let file = self.file.display();
         let text = format!("{}{text}", self.prompt);
         let text = if self.lowercase { text.to_lowercase() } else { text };
-        let encoding = fenced(|| self.inner.encode_fast(text, true))
+        let encoding = fenced(|| self.inner.encode_fast(text.as_str(), true))
             .map_err(|reason| wrong(format!("{file}: {reason}")))?;
         let ids = encoding.get_ids();
         if ids.len() > self.max_tokens {
@@ -166,9 +170,15 @@ impl SentenceTokenizer {
             );
             return Err(wrong(problem));
         }
-        // Specials are put around every part that was cut off, too.
         let of_the_text = |e: &Encoding| e.get_special_tokens_mask().iter().filter(|&&m| m == 0).count();
-        let cut = encoding.get_overflowing().iter().map(of_the_text).sum();
+        let cut = match encoding.get_overflowing().as_slice() {
+            [] => 0,
+            // A tokenizer that cuts stops reading early: only one that does not counts what was left out.
+            _ => fenced(|| self.whole.encode_fast(text.as_str(), false))
+                .map_err(|reason| wrong(format!("{file}: {reason}")))?
+                .len()
+                .saturating_sub(of_the_text(&encoding)),
+        };
         // vocab is at most 2²⁴, so every id fits.
         Ok(Encoded { ids: ids.iter().map(|&id| id as i32).collect(), cut })
     }
