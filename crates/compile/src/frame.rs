@@ -1,5 +1,6 @@
 //! The frame of one run: words interned while steps are lowered, and the program that advances them on the device.
 
+use pumice_ir::{Graph, Op};
 use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, Frame, FrameSlot, FrameWord};
 use pumice_types::dim::Atom;
 use pumice_types::{DimExpr, ScalarId, Var};
@@ -117,6 +118,15 @@ impl Emit<'_> {
         };
         let (a, b) = (self.expr(&pair.0), self.expr(&pair.1));
         self.binary(op, a, b)
+    }
+}
+
+/// The range of each scalar of a graph; of one that it does not have, everything.
+pub fn scalar_ranges(graph: &Graph) -> impl Fn(ScalarId) -> (i64, i64) + '_ {
+    let scalars = graph.scalars();
+    move |id| match scalars.get(id.0 as usize).map(|&v| &graph.def(v).op) {
+        Some(Op::Scalar(s)) => (s.min as i64, s.max as i64),
+        _ => (i64::MIN, i64::MAX),
     }
 }
 

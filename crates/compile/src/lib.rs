@@ -78,7 +78,7 @@ pub fn compile(
         let mut low = lower_range(graph, target, Constants { slots, hidden }, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
-        index::check(&low.draft, graph.symbols())?;
+        index::check(&low.draft, graph)?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target, options.guard_bytes)?;
         let derived = loads.add(&low.draft, steps, &mut layout);

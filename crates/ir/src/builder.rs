@@ -488,6 +488,9 @@ impl Inner {
             (low..=high).contains(&1)
         };
         for (i, c) in constraints.iter().enumerate().filter(|(_, c)| c.relation == Relation::Broadcast) {
+            if c.difference().within(symbols).is(0) {
+                continue;
+            }
             let mut known = self.graph.constraints.iter().chain(&constraints[..i]);
             let symbolic = [&c.left, &c.right].into_iter().find(may_be_one);
             if let Some(d) = symbolic.filter(|_| !known.any(|known| known.implies(c))) {

@@ -50,7 +50,8 @@ pub enum OpError {
     /// An extent that is 1 in some runs and not in others, beside one that is not.
     #[error(
         "extents {a} and {b}: {symbolic} may be 1, and would stretch in such a run only; which axis stretches is part of \
-         the plan: let both be one symbol, give the symbol a range without 1, or make the extent 1 and expand it"
+         the plan: let both be one symbol, give the symbol a range without 1, make the extent 1 and expand it, or, where \
+         both are always equal, reshape one to the other"
     )]
     MayStretch {
         /// One extent.

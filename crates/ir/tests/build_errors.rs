@@ -368,6 +368,11 @@ fn an_extent_that_may_be_1_is_refused() {
     assert!(!refused(&|g| g.add(n(g, "n", 1), g.input("x", f32([sym("n", 1..=8), 3.into()])))));
     assert!(!refused(&|g| g.add(n(g, "n", 2), n(g, "m", 2))));
     assert!(!refused(&|g| g.add(n(g, "n", 1), g.input("x", f32([1, 3])))));
+    // What the range of the symbol decides: the first n rows of eight are n rows.
+    assert!(!refused(&|g| {
+        let x = n(g, "n", 1);
+        g.add(x, g.narrow(g.param("table", f32([8, 3])), 0, 0u64, g.dim_of(x, 0)))
+    }));
     // An equality that the graph demands elsewhere settles it.
     assert!(!refused(&|g| {
         let (a, b) = (n(g, "n", 1), n(g, "m", 1));

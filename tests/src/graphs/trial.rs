@@ -23,6 +23,8 @@ const SHAKES: u64 = 3;
 const OF_SHAKEN: f64 = 4.0;
 /// What is close regardless, relative to the element: 4 units in the last place.
 const RELATIVE: f64 = 4.8e-7;
+/// What is close to zero regardless: subnormal terms of a sum may each be flushed (seen: 3e-38 in sums of dozens).
+const FLUSHED: f64 = 1024.0 * f32::MIN_POSITIVE as f64;
 /// An output of which an element may be off by more than this part of the largest proves little there.
 const LOOSE: f64 = 1e-2;
 
@@ -311,7 +313,7 @@ fn close(want: &Array, got: &Array, moved: &[f64]) -> Result<Verdict, String> {
     let (mut worst, mut loose) = (0.0f64, false);
     for (i, ((&x, &y), &moved)) in w.iter().zip(&g).zip(moved).enumerate() {
         let apart = if same_number(x, y) { 0.0 } else { (x - y).abs() };
-        let least = if x.is_finite() { x.abs() * RELATIVE } else { 0.0 } + f64::from(f32::MIN_POSITIVE);
+        let least = if x.is_finite() { x.abs() * RELATIVE } else { 0.0 } + FLUSHED;
         let allowed = if want.dtype.is_float() { OF_SHAKEN * moved + least } else { 0.0 };
         if apart.is_nan() || apart > allowed {
             return Err(format!("element {i} is {y:e}, not {x:e} (±{allowed:.1e})"));

@@ -8,7 +8,7 @@ use crate::scalars::{self, Body};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
 use pumice_plan::FrameSlot;
 use pumice_types::scalar::Opcode;
-use pumice_types::{DType, DimExpr, ScalarId};
+use pumice_types::{DType, DimExpr};
 
 /// Lowers one elementwise node.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -111,11 +111,7 @@ fn frame_expression(cx: &LowerCx<'_>, node: &Node) -> Option<DimExpr> {
 
 /// Whether every value of an expression is an i32, whatever symbols and scalars are.
 fn fits_i32(cx: &LowerCx<'_>, value: &DimExpr) -> bool {
-    let scalars = cx.graph.scalars();
-    let range = |id: ScalarId| match scalars.get(id.0 as usize).map(|&v| &cx.graph.def(v).op) {
-        Some(Op::Scalar(s)) => (s.min as i64, s.max as i64),
-        _ => (i64::MIN, i64::MAX),
-    };
+    let range = crate::frame::scalar_ranges(cx.graph);
     let (least, most) = value.bounds_with(cx.graph.symbols(), &range);
     least >= i64::from(i32::MIN) && most <= i64::from(i32::MAX)
 }

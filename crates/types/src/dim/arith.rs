@@ -1,7 +1,7 @@
 //! Arithmetic on extents, in canonical form: every result is a sum of terms, or an atom where that cannot be.
 
 use super::{Atom, DimExpr, Term};
-use crate::symbol::Var;
+use crate::symbol::{SymbolTable, Var};
 use std::ops::{Add, Mul, Sub};
 
 impl DimExpr {
@@ -103,6 +103,37 @@ impl DimExpr {
             Err(i) if term.coefficient != 0 => self.terms.insert(i, term),
             Err(_) => {}
         }
+    }
+
+    /// The same value for all that the symbols may be, without the minima and maxima that their ranges decide.
+    pub fn within(&self, symbols: &SymbolTable) -> DimExpr {
+        let decided = |a: DimExpr, b: DimExpr, larger: bool| {
+            let (low, high) = (a.clone() - b.clone()).bounds(symbols);
+            match larger {
+                true if low >= 0 => a,
+                true if high <= 0 => b,
+                true => a.max_with(&b),
+                false if low >= 0 => b,
+                false if high <= 0 => a,
+                false => a.min_with(&b),
+            }
+        };
+        let mut result = DimExpr::constant(self.constant);
+        for term in &self.terms {
+            let mut product = DimExpr::constant(term.coefficient);
+            for factor in &term.factors {
+                let value = match factor {
+                    Atom::Var(v) => DimExpr::atom(Atom::Var(*v)),
+                    Atom::FloorDiv(p) => p.0.within(symbols).floor_div(&p.1.within(symbols)),
+                    Atom::CeilDiv(p) => p.0.within(symbols).ceil_div(&p.1.within(symbols)),
+                    Atom::Min(p) => decided(p.0.within(symbols), p.1.within(symbols), false),
+                    Atom::Max(p) => decided(p.0.within(symbols), p.1.within(symbols), true),
+                };
+                product = product * value;
+            }
+            result = result + product;
+        }
+        result
     }
 
     /// The expression with every variable replaced; `None` from the closure keeps the variable.
