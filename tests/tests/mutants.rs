@@ -6,7 +6,7 @@
 //! - Words of value (eps, windows, which of several sums): they may change numbers, and touch no other byte.
 //! - A plan as JSON with any number replaced: an error, or no harm. No panic, no crash, no hang.
 
-use pumice_cpu_ref::sample as data;
+use pumice_cpu_ref::{Array, Reference, sample as data};
 use pumice_plan::{CheckedPlan, Plan};
 use pumice_tests::op_suite::{Case, Runner, cases};
 use pumice_types::Tensor;
@@ -171,7 +171,17 @@ mod on_device {
     }
 
     /// What is wrong with a mutant's outputs, or with its refusal, beside the right outputs.
-    type Judge = fn(&[Tensor], &Result<Vec<Tensor>, String>) -> Option<String>;
+    type Judge = fn(&Case, &[Tensor], &Result<Vec<Tensor>, String>) -> Option<String>;
+
+    /// As close to the reference as the op suite asks: constants choose the order of sums, too.
+    fn close(case: &Case, got: &[Tensor]) -> bool {
+        let Ok(graph) = case.sample.graph.as_ref() else { return false };
+        let Ok(reference) = Reference::new(&case.sample, graph) else { return false };
+        let outputs = graph.outputs().len().max(1);
+        got.iter()
+            .enumerate()
+            .all(|(i, t)| reference.difference(i / outputs, i % outputs, &Array::from_tensor(t)).is_none())
+    }
 
     /// Of each plan some mutants of the chosen kind; `judge` sees the outputs of what the checker accepts.
     fn mutants(
@@ -195,7 +205,7 @@ mod on_device {
                     outputs(&runner, &case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
                 });
                 accepted += 1;
-                if let Some(why) = judge(base, &outputs(&runner, &case, mutant)) {
+                if let Some(why) = judge(&case, base, &outputs(&runner, &case, mutant)) {
                     wrong.push(format!("{}: {} {mutation}: {why}", case.name(), mutation.kernel(&plan)));
                 }
             }
@@ -205,8 +215,8 @@ mod on_device {
     }
 
     fn steering(amount: (usize, usize), least: usize) {
-        let judge = |base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
-            Ok(got) if same(base, got) => None,
+        let judge = |case: &Case, base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
+            Ok(got) if same(base, got) || close(case, got) => None,
             Ok(_) => Some("other results".to_owned()),
             Err(e) => Some(e.clone()),
         };
@@ -229,11 +239,11 @@ mod on_device {
     /// Guard bands fail a run that touches another byte.
     #[test]
     fn words_of_value_touch_no_other_byte() {
-        let judge = |base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
+        let judge = |_: &Case, base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
             Ok(got) => (got.len() != base.len()).then(|| "other outputs".to_owned()),
             Err(e) => Some(e.clone()),
         };
-        let (_, accepted, wrong) = mutants((12, 3), |m| !m.steers, judge);
+        let (_, accepted, wrong) = mutants((40, 3), |m| !m.steers, judge);
         assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
         assert!(accepted > 50, "{accepted}");
     }

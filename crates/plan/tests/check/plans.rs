@@ -77,7 +77,8 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
         offset: 0u64.into_bytes(),
         len: (4 * frame.len_words()).into_bytes(),
     };
-    let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: 16u64.into_bytes() };
+    let bytes = 4 * pumice_plan::kernel::status::block_words(1);
+    let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: bytes.into_bytes() };
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let st = Sketch::value(p, "status", O::Status, block, DType::U32, &[n(1)]);
     let w = Sketch::value(p, "w", O::Param(0), w, f32, &whole);

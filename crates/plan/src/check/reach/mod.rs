@@ -8,7 +8,8 @@
 //!   extents were changed contradicts its views, and what `bounds` proves of views holds for kernels;
 //! - every index fits the 32 bits that kernels count in, with room ([`LARGEST_INDEX`]);
 //! - the grid is the smallest of its width that holds the groups needed: no element is left out, none comes twice;
-//! - what the meaning reads and writes, the kernel touches.
+//! - what the meaning reads and writes, the kernel touches;
+//! - a word that the kernel does not read is 0 (`unread`).
 //!
 //! Numbers are tried at bindings: where the run's ranges end, and at some values between. Extents and strides are
 //! polynomials of low degree almost everywhere; what agrees at all of these is taken to agree.
@@ -27,6 +28,7 @@ mod reduce;
 mod rotary;
 mod slots;
 mod softmax;
+mod unread;
 mod walk;
 
 pub(in crate::check) use walk::Seen;
@@ -104,11 +106,13 @@ struct Reach {
     groups: u64,
     /// What the kernel multiplies the number of a group by, in 32 bits.
     stride: u64,
+    /// Of the first operand, where arguments say which of its axes are which and its bytes do not.
+    axes: Option<[u64; 3]>,
 }
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: SmallVec::new(), told: SmallVec::new(), groups, stride }
+        Reach { walks: SmallVec::new(), told: SmallVec::new(), groups, stride, axes: None }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -134,6 +138,7 @@ pub(super) fn check(scene: &Scene<'_>, corners: &Corners, findings: &mut Finding
         let Ok(decl) = call.check() else { continue };
         let mut faults = Vec::new();
         status_number(scene, step, call, decl, &mut faults);
+        faults.extend(unread::check(call, decl).err().map(|what| Fault::Argument { what }));
         let subject = Subject { step, call, decl, grid, rule: *rule };
         let count = if subject.varies() { samples.len() } else { samples.len().min(1) };
         for sample in &samples[..count] {
@@ -192,7 +197,7 @@ impl Subject<'_> {
         let reach = (self.rule)(&call).map_err(|what| Fault::Argument { what })?;
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
-        reach.walks.iter().try_for_each(|(place, walk)| self.walk(*place, walk, sample))
+        reach.walks.iter().try_for_each(|(place, walk)| self.walk(*place, walk, reach.axes, sample))
     }
 
     /// The grid holds the groups that work: no fewer, and no line of groups more.
@@ -220,7 +225,13 @@ impl Subject<'_> {
     }
 
     /// The walk is that of the use's view.
-    fn walk(&self, place: Place, walk: &Walk, sample: &Sample<'_>) -> Result<(), Fault> {
+    fn walk(
+        &self,
+        place: Place,
+        walk: &Walk,
+        axes: Option<[u64; 3]>,
+        sample: &Sample<'_>,
+    ) -> Result<(), Fault> {
         let (name, at) = match place {
             Place::Operand(k) => (self.decl.operands[k].name.to_owned(), self.call.operands[k]),
             Place::Slot(k) => (format!("slot {k}"), self.call.slots[k]),
@@ -234,9 +245,12 @@ impl Subject<'_> {
         if used.access.writes() && walk.repeats() {
             return wrong("it writes an element twice".to_owned());
         }
-        match walk.differs(&seen) {
-            None => Ok(()),
-            Some(why) => wrong(why),
+        if let Some(why) = walk.differs(&seen) {
+            return wrong(why);
+        }
+        match axes.filter(|_| place == Place::Operand(0) && !seen.is_empty()) {
+            Some(axes) if !seen.falls_into(&axes) => wrong(format!("its axes are not {axes:?}")),
+            _ => Ok(()),
         }
     }
 
@@ -282,9 +296,7 @@ fn status_number(
     faults: &mut Vec<Fault>,
 ) {
     let atomic = |u: &crate::step::Use| u.access == Access::StatusAtomic;
-    if !step.uses.iter().any(atomic) {
-        return;
-    }
+    let reports = step.uses.iter().any(atomic);
     let block = 4 * crate::kernel::status::block_words(scene.plan.status_ops.len() as u64);
     if step.uses.iter().any(|u| atomic(u) && (u.span.offset.0 != 0 || u.span.len.0 < block)) {
         faults.push(Fault::Meaning(format!("its use of the status block is not all of its {block} bytes")));
@@ -298,7 +310,8 @@ fn status_number(
                 && stated.is_some_and(
                     |s| matches!(s, ArgValue::U32(n) if (n as usize) < scene.plan.status_ops.len().max(1)),
                 );
-            if stated != number && !unused {
+            let silent = !reports && stated == Some(ArgValue::ZERO);
+            if stated != number && !(unused && reports) && !silent {
                 faults.push(Fault::Argument {
                     what: format!("it reports as {stated:?}, its op is {number:?}"),
                 });

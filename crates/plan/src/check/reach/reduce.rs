@@ -136,7 +136,9 @@ pub(super) fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
     let unit = if kind >= 3 { 8 } else { 4 };
     let all = iteration(&[outputs, n])?;
     let groups = iteration(&[outputs, lanes])?.div_ceil(threads);
-    Ok(Reach::new(groups, threads).operand(0, Walk::dense(unit, all)).operand(1, Walk::dense(wide, outputs)))
+    let axes = Some([outputs.checked_div(inner).unwrap_or(0), n, inner]);
+    let reach = Reach { axes, ..Reach::new(groups, threads) };
+    Ok(reach.operand(0, Walk::dense(unit, all)).operand(1, Walk::dense(wide, outputs)))
 }
 
 fn operand<'a>(call: &'a Call<'_>, k: usize) -> Result<&'a Use, Wrong> {

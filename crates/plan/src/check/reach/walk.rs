@@ -109,6 +109,21 @@ impl Seen {
         self.axes.iter().any(|a| a.0 == 0)
     }
 
+    /// Whether its axes, in their order, fall into groups of so many elements each.
+    pub fn falls_into(&self, groups: &[u64]) -> bool {
+        let mut extents = self.axes.iter().map(|a| a.0).filter(|&n| n != 1);
+        groups.iter().filter(|&&n| n != 1).all(|&wanted| {
+            let mut all = extents.next().unwrap_or(1);
+            while all < wanted {
+                match extents.next() {
+                    Some(n) => all = all.saturating_mul(n),
+                    None => return false,
+                }
+            }
+            all == wanted
+        }) && extents.next().is_none()
+    }
+
     /// The bytes between its first and its last element.
     pub fn covered(&self) -> (i128, i128) {
         if self.is_empty() {
