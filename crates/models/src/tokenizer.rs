@@ -114,10 +114,11 @@ impl SentenceTokenizer {
                 format!("it adds {specials} special tokens, the model takes {max_tokens} tokens in all");
             return Err(wrong(problem, "take all files from one model"));
         }
-        let whole = inner.clone();
+        let damaged = |reason| wrong(reason, "the file is damaged or of another kind: get it again");
+        let mut whole = inner.clone();
+        fenced(|| whole.with_truncation(None).map(|_| ())).map_err(damaged)?;
         let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
-        fenced(|| inner.with_truncation(Some(truncation)).map(|_| ()))
-            .map_err(|reason| wrong(reason, "the file is damaged or of another kind: get it again"))?;
+        fenced(|| inner.with_truncation(Some(truncation)).map(|_| ())).map_err(damaged)?;
         Ok(SentenceTokenizer {
             inner,
             whole,
