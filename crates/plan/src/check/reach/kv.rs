@@ -37,6 +37,8 @@ pub(super) fn append(call: &Call<'_>) -> Result<Reach, Wrong> {
         law(wide == (source == 2), || format!("`source` is {source}, its positions are not"))?;
         let positions = outer.checked_div(pos_div).unwrap_or(0);
         reach = reach.operand(1, Walk::dense(if wide { 8 } else { 4 }, positions));
+    } else {
+        reach = reach.told();
     }
     Ok(reach)
 }

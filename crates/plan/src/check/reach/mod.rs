@@ -100,8 +100,8 @@ enum Place {
 struct Reach {
     /// Elements of operands and slots; what is not listed is not touched.
     walks: SmallVec<[(Place, Walk); 8]>,
-    /// Operands that stand in the meaning while an argument tells the kernel their value.
-    told: SmallVec<[usize; 1]>,
+    /// Whether an argument tells the kernel the value of an input without axes: bytes that it need not touch.
+    told: bool,
     /// Workgroups that work; those behind them do nothing.
     groups: u64,
     /// What the kernel multiplies the number of a group by, in 32 bits.
@@ -112,7 +112,7 @@ struct Reach {
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: SmallVec::new(), told: SmallVec::new(), groups, stride, axes: None }
+        Reach { walks: SmallVec::new(), told: false, groups, stride, axes: None }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -120,9 +120,8 @@ impl Reach {
         self
     }
 
-    fn told(mut self, operand: usize) -> Reach {
-        self.told.push(operand);
-        self
+    fn told(self) -> Reach {
+        Reach { told: true, ..self }
     }
 }
 
@@ -268,7 +267,7 @@ impl Subject<'_> {
                     || self.reads_too(*place)
                         && self.step.uses.get(usize::from(at.0)).is_some_and(|w| w.span == used.span)
             };
-            let told = reach.told.iter().any(|&k| self.call.operands[k].0 == i);
+            let told = reach.told && used.view.shape.is_empty() && !used.access.writes();
             told || used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
         };
         let meaning = &self.step.meaning;

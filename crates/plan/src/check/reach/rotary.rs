@@ -39,7 +39,7 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
         let walk = Walk::words().axis(batch, pos_batch).axis(seq, i64::from(per_row));
         reach = reach.operand(3, walk);
     } else {
-        reach = reach.told(3);
+        reach = reach.told();
     }
     Ok(reach)
 }
