@@ -127,11 +127,11 @@ fn what_is_cut_is_said() {
     let long = "word ".repeat(500);
     let args = ["--model", &tiny("bert"), "--max-tokens", "8", "short", long.trim()];
     let (_, log) = command(&args).expect("embeds");
-    assert!(log.contains("cut: text 2 has 502 tokens, the model takes 8;"), "{log}");
+    assert!(log.contains("cut: text 2 has 1502 tokens, the model takes 8;"), "{log}");
     assert_eq!(log.matches("cut:").count(), 1, "{log}");
     let (json, _) = command(&[&args[..], &["--json"]].concat()).expect("embeds");
     let report: serde_json::Value = serde_json::from_str(&json).expect("one object");
-    assert_eq!(report["cut"], serde_json::json!([{ "text": 1, "kept": 8, "left_out": 494 }]));
+    assert_eq!(report["cut"], serde_json::json!([{ "text": 1, "kept": 8, "left_out": 1494 }]));
 }
 
 #[test]
