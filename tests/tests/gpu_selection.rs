@@ -6,7 +6,7 @@
 
 use pumice_cpu_ref::Interpreter;
 use pumice_ir::Op;
-use pumice_plan::kernel::{Feature, VariantDecl};
+use pumice_plan::kernel::VariantDecl;
 use pumice_plan::kernels;
 use pumice_tests::op_suite::{Case, Runner, cases_of, part_of_cases, run_all};
 use pumice_types::Target;
@@ -37,18 +37,6 @@ fn is_of_no_sample(kernel: &str, variant: &VariantDecl) -> bool {
     cpu || variant.name == "words64" || ["frame_advance", "fill"].contains(&kernel)
 }
 
-fn can_run(variant: &VariantDecl, target: &Target) -> bool {
-    let (f, l) = (&target.features, &target.limits);
-    variant.features.iter().all(|feature| match *feature {
-        Feature::SubgroupArithmetic => f.subgroup_arithmetic,
-        Feature::SubgroupShuffle => f.subgroup_shuffle,
-        Feature::SubgroupSize(lanes) => f.subgroup_size.is_multiple_of(lanes),
-        Feature::Int64 => f.int64,
-        Feature::SharedMemory(bytes) => l.max_shared_memory.0 >= u64::from(bytes),
-        Feature::Threads(n) => l.max_workgroup_invocations >= n,
-    })
-}
-
 /// Every variant that lavapipe can run is planned for some sample of these suites.
 #[test]
 fn every_variant_that_the_floor_can_run_is_selected() {
@@ -73,7 +61,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
     }
     let variants = kernels::all().flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));
     let missing: Vec<String> = variants
-        .filter(|(k, v)| can_run(v, &floor) && !is_of_no_sample(k, v))
+        .filter(|(k, v)| v.runs_on(&floor) && !is_of_no_sample(k, v))
         .map(|(k, v)| format!("{k}.{}", v.name))
         .filter(|name| !seen.contains(name))
         .collect();

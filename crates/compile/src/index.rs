@@ -5,6 +5,7 @@
 
 use crate::draft::Draft;
 use crate::error::CompileError;
+use crate::frame::scalar_ranges;
 use pumice_ir::Graph;
 use pumice_plan::{Access, StepKind, View};
 use pumice_types::DimExpr;
@@ -14,6 +15,8 @@ pub const LARGEST: u64 = (1 << 31) - (1 << 10);
 
 /// Refuses an operand with an element that kernels cannot count to.
 pub fn check(draft: &Draft, graph: &Graph) -> Result<(), CompileError> {
+    let scalars = scalar_ranges(graph);
+    let upper = |e: &DimExpr| u64::try_from(e.bounds_with(graph.symbols(), &scalars).1).unwrap_or(0);
     for step in draft.steps.iter().filter(|s| matches!(s.kind, StepKind::Dispatch { .. })) {
         let touched =
             step.uses.iter().filter(|u| matches!(u.access, Access::ShaderRead | Access::ShaderWrite));
@@ -22,7 +25,7 @@ pub fn check(draft: &Draft, graph: &Graph) -> Result<(), CompileError> {
             // A part lies inside what it is a part of, however large its first element may be by its formula alone (a
             // place that scalars say is compared with the extent before a run).
             let elements = content.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
-            let index = largest(&used.view, graph).min(elements.saturating_sub(1));
+            let index = largest(&used.view, &upper).min(elements.saturating_sub(1));
             if index > LARGEST {
                 let operand = content.name.clone();
                 return Err(CompileError::Index { node: step.origin.clone(), operand, index, most: LARGEST });
@@ -32,10 +35,8 @@ pub fn check(draft: &Draft, graph: &Graph) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// The largest index of an element of a view at the upper bounds of symbols and scalars.
-fn largest(view: &View, graph: &Graph) -> u64 {
-    let scalars = crate::frame::scalar_ranges(graph);
-    let upper = |e: &DimExpr| u64::try_from(e.bounds_with(graph.symbols(), &scalars).1).unwrap_or(0);
+/// The largest index of an element of a view whose extents, strides and offset are at their upper bounds.
+fn largest(view: &View, upper: &dyn Fn(&DimExpr) -> u64) -> u64 {
     let reach =
         |extent: &DimExpr, stride: &DimExpr| upper(extent).saturating_sub(1).saturating_mul(upper(stride));
     let axes = view.shape.iter().zip(&view.strides);

@@ -4,7 +4,7 @@
 //! built for. Never here: whether the plan is right, or how much memory there is.
 
 use crate::check::most_turns;
-use crate::kernel::{Feature, KernelCall};
+use crate::kernel::{Feature, KernelCall, VariantDecl};
 use crate::kernels;
 use crate::plan::Plan;
 use crate::step::{Grid, StepKind};
@@ -141,6 +141,13 @@ impl Limit {
             Limit::Allocation => limits.max_allocation.0,
             Limit::LoopTurns => limits.loop_turns.unwrap_or(u64::MAX),
         }
+    }
+}
+
+impl VariantDecl {
+    /// Whether a device has everything that the variant needs.
+    pub fn runs_on(&self, device: &Target) -> bool {
+        self.features.iter().all(|&f| offers(device, f))
     }
 }
 

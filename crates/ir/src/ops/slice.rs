@@ -97,7 +97,7 @@ impl Slice {
     }
 }
 
-/// max(0, e) where e cannot be negative is e: keeps extents linear.
+/// A length of one value is that number.
 fn simplest(len: DimExpr, symbols: &SymbolTable) -> DimExpr {
     let (lo, hi) = len.bounds(symbols);
     if lo == hi { DimExpr::constant(lo) } else { len }

@@ -13,7 +13,6 @@ use crate::error::Error;
 use pumice_compile::CompileError;
 use pumice_cpu_ref::Reference;
 use pumice_ir::{Op, Sample};
-use pumice_plan::kernel::{Feature, VariantDecl};
 use pumice_types::Target;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -243,19 +242,7 @@ fn runnable(targets: &[Target]) -> Vec<String> {
     let Some(target) = targets.first() else { return Vec::new() };
     let kernels = pumice_plan::kernels::all().filter(|k| !["frame_advance", "fill"].contains(&k.name));
     let variants = kernels.flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));
-    variants.filter(|(_, v)| can_run(v, target)).map(|(k, v)| format!("{k}.{}", v.name)).collect()
-}
-
-fn can_run(variant: &VariantDecl, target: &Target) -> bool {
-    let (f, l) = (&target.features, &target.limits);
-    variant.features.iter().all(|feature| match *feature {
-        Feature::SubgroupArithmetic => f.subgroup_arithmetic,
-        Feature::SubgroupShuffle => f.subgroup_shuffle,
-        Feature::SubgroupSize(lanes) => f.subgroup_size.is_multiple_of(lanes),
-        Feature::Int64 => f.int64,
-        Feature::SharedMemory(bytes) => l.max_shared_memory.0 >= u64::from(bytes),
-        Feature::Threads(n) => l.max_workgroup_invocations >= n,
-    })
+    variants.filter(|(_, v)| v.runs_on(target)).map(|(k, v)| format!("{k}.{}", v.name)).collect()
 }
 
 /// The second table, the failures, and the sums.
