@@ -38,6 +38,7 @@ pub(super) fn append(call: &Call<'_>) -> Result<Reach, Wrong> {
         let positions = outer.checked_div(pos_div).unwrap_or(0);
         reach = reach.operand(1, Walk::dense(if wide { 8 } else { 4 }, positions));
     } else {
+        call.bound_again(1, 0)?;
         reach = reach.told();
     }
     Ok(reach)

@@ -24,6 +24,7 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     let from = call.choice("source", 3)? as u32;
     if from == source::COMPUTED {
         // Two words each.
+        call.bound_again(2, 0)?;
         reach = reach.operand(1, Walk::dense(8, half));
     } else {
         let rows = |walk: Walk| match from {
@@ -39,6 +40,7 @@ pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
         let walk = Walk::words().axis(batch, pos_batch).axis(seq, i64::from(per_row));
         reach = reach.operand(3, walk);
     } else {
+        call.bound_again(3, 0)?;
         reach = reach.told();
     }
     Ok(reach)
