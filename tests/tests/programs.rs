@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 const MANY: u64 = 200_000;
 /// What the whole process may take, MiB.
 const MEMORY: u64 = 1024;
+/// The same with a CPU driver: a device keeps the pipelines of every program, about 0.1 MiB for each program (10,000 of
+/// them took 1,084 MiB; 300 programs again and again stay at 192 MiB).
+const MEMORY_WITH_PIPELINES: u64 = 2048;
 
 /// The most memory this process has held, MiB, where the system says so.
 fn most_memory() -> Option<u64> {
@@ -55,7 +58,8 @@ fn live_through(seeds: u64, limit: Option<Duration>, device: Option<&Arc<dyn Dev
     reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     reasons.iter().take(24).for_each(|((end, why), n)| println!("{n:7} {end:?}: {why}"));
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
-    assert!(memory.is_none_or(|m| m < MEMORY), "{memory:?} MiB");
+    let most = if device.is_some() { MEMORY_WITH_PIPELINES } else { MEMORY };
+    assert!(memory.is_none_or(|m| m < most), "{memory:?} MiB");
     // A careless program that never gets anywhere shows nothing.
     for end in [End::NotBuilt, End::Ran] {
         assert!(ends.get(&end).is_some_and(|n| 5 * n > done), "{ends:?}");
