@@ -14,11 +14,16 @@ use pumice_ir::{Graph, Sample};
 use pumice_plan::{CheckedPlan, Placement};
 use pumice_runtime::{Device, Executable, Session};
 use pumice_types::{Bindings, Target, Tensor};
+use std::cell::OnceCell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Shaken evaluations: one alone may miss an element by chance.
 const SHAKES: u64 = 3;
+/// Further ones where an element lies outside: what moves an operand and what moves the sum that it goes into may cancel
+/// in all of the first (seed 8000155, on one device: 1 of 3,000 programs).
+const MORE_SHAKES: u64 = 13;
 /// How many times as far as the shaken evaluations an element may lie: they are draws, not the worst.
 const OF_SHAKEN: f64 = 4.0;
 /// What is close regardless, relative to the element: 4 units in the last place.
@@ -58,9 +63,14 @@ pub struct Trial {
     options: Options,
     want: Vec<Vec<Array>>,
     /// How far shaking moves each element of each output of each run, at most.
-    moved: Vec<Vec<Vec<f64>>>,
+    moved: Moved,
+    /// The same of more evaluations, made when an element lies outside.
+    moved_more: OnceCell<Result<Moved, String>>,
     status: Vec<bool>,
 }
+
+/// A bound for each element of each output of each run.
+type Moved = Vec<Vec<Vec<f64>>>;
 
 /// What a passed trial says about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -135,24 +145,25 @@ impl Trial {
     pub fn of(sample: Sample, options: Options) -> Result<Trial, String> {
         let graph = sample.graph.clone()?;
         pumice_ir::verify::verify(&graph, Form::Source).map_err(|e| format!("verifier: {e:?}"))?;
-        let evaluate = |shake| {
-            let options = EvalOptions { shake, ..EvalOptions::default() };
-            data::evaluate(&sample, &graph, options).map_err(|e| format!("evaluator: {e}"))
-        };
-        let plain = evaluate(None)?;
+        let plain = evaluate(&sample, &graph, None)?;
         let status = plain.iter().map(|run| !run.status.is_empty()).collect();
         let want: Vec<Vec<Array>> = plain.into_iter().map(outputs).collect();
         let still = |run: &Vec<Array>| run.iter().map(|a| vec![0.0; a.len()]).collect();
-        let mut moved: Vec<Vec<Vec<f64>>> = want.iter().map(still).collect();
-        for seed in 0..SHAKES {
-            let shaken = evaluate(Some(seed))?.into_iter().map(outputs);
-            for ((moved, want), shaken) in moved.iter_mut().zip(&want).zip(shaken) {
-                let each = moved.iter_mut().zip(want).zip(shaken);
-                each.for_each(|((moved, want), shaken)| widen(moved, want, &shaken));
-            }
-        }
-        let bindings = data::bindings(&sample, &graph);
-        Ok(Trial { sample, graph, bindings, options, want, moved, status })
+        let mut moved: Moved = want.iter().map(still).collect();
+        shake(&sample, &graph, &want, 0..SHAKES, &mut moved)?;
+        let (bindings, moved_more) = (data::bindings(&sample, &graph), OnceCell::new());
+        Ok(Trial { sample, graph, bindings, options, want, moved, moved_more, status })
+    }
+
+    /// How far all shaken evaluations move each element.
+    fn moved_more(&self) -> Result<&Moved, String> {
+        let draw = || {
+            let mut moved = self.moved.clone();
+            let seeds = SHAKES..SHAKES + MORE_SHAKES;
+            shake(&self.sample, &self.graph, &self.want, seeds, &mut moved)?;
+            Ok(moved)
+        };
+        self.moved_more.get_or_init(draw).as_ref().map_err(Clone::clone)
     }
 
     /// How it is compiled.
@@ -260,11 +271,13 @@ impl Trial {
         let mut verdict = Verdict::default();
         for (run, (want, got)) in self.want.iter().zip(got).enumerate() {
             for (i, (want, got)) in want.iter().zip(got).enumerate() {
-                let moved = &self.moved[run][i];
                 let name = || format!("run {run}, output {}", self.graph.outputs()[i].name);
                 let got = Array::from_tensor(got);
-                let one = close(want, &got, moved).map_err(|e| format!("{}: {e}", name()))?;
-                verdict = verdict.with(one);
+                let one = match close(want, &got, &self.moved[run][i]) {
+                    Ok(one) => Ok(one),
+                    Err(_) => close(want, &got, &self.moved_more()?[run][i]),
+                };
+                verdict = verdict.with(one.map_err(|e| format!("{}: {e}", name()))?);
             }
         }
         Ok(verdict)
@@ -283,6 +296,29 @@ fn same(what: &str, a: &Results, b: &Results) -> Result<(), String> {
 
 fn outputs(run: Evaluation) -> Vec<Array> {
     run.outputs.iter().map(|a| a.as_ref().clone()).collect()
+}
+
+fn evaluate(sample: &Sample, graph: &Graph, shake: Option<u64>) -> Result<Vec<Evaluation>, String> {
+    let options = EvalOptions { shake, ..EvalOptions::default() };
+    data::evaluate(sample, graph, options).map_err(|e| format!("evaluator: {e}"))
+}
+
+/// Evaluates with results shaken by each of these seeds, and widens the bounds to hold what comes out.
+fn shake(
+    sample: &Sample,
+    graph: &Graph,
+    want: &[Vec<Array>],
+    seeds: Range<u64>,
+    moved: &mut Moved,
+) -> Result<(), String> {
+    for seed in seeds {
+        let shaken = evaluate(sample, graph, Some(seed))?.into_iter().map(outputs);
+        for ((moved, want), shaken) in moved.iter_mut().zip(want).zip(shaken) {
+            let each = moved.iter_mut().zip(want).zip(shaken);
+            each.for_each(|((moved, want), shaken)| widen(moved, want, &shaken));
+        }
+    }
+    Ok(())
 }
 
 /// How far the elements lie apart, where that is more than before; infinite where one is finite and the other not.
@@ -317,11 +353,6 @@ fn close(want: &Array, got: &Array, moved: &[f64]) -> Result<Verdict, String> {
         let allowed = if want.dtype.is_float() { OF_SHAKEN * moved + least } else { 0.0 };
         if apart.is_nan() || apart > allowed {
             return Err(format!("element {i} is {y:e}, not {x:e} (±{allowed:.1e})"));
-        }
-        if allowed > 0.0 && apart / allowed > 0.25 {
-            eprintln!(
-                "NEAR {i} want {x:e} got {y:e} apart {apart:e} moved {moved:e} allowed {allowed:e} largest {largest:e}"
-            );
         }
         worst = worst.max(if allowed > 0.0 { apart / allowed } else { 0.0 });
         loose |= allowed > LOOSE * largest && largest > 0.0;
