@@ -156,12 +156,14 @@ impl Target {
         }
     }
 
-    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and kind. So a
-    /// device that is at hand runs the kernels that users of the other get, as far as it can.
+    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and kind, and
+    /// loops no longer than either lets them be. So a device that is at hand runs the kernels that users of the other get,
+    /// as far as it can.
     pub fn selecting_as(&self, other: &Target) -> Target {
+        let loop_turns = [self, other].into_iter().filter_map(|t| t.limits.loop_turns).min();
         Target {
             name: format!("{} selecting as {}", self.name, other.name),
-            limits: self.limits.clone(),
+            limits: Limits { loop_turns, ..self.limits.clone() },
             features: Features { cpu: other.features.cpu, ..self.features.clone() },
             tuning: other.tuning.clone(),
         }
@@ -187,6 +189,7 @@ mod tests {
         let both = cpu.selecting_as(&gpu);
         assert_eq!((&both.limits, &both.tuning), (&cpu.limits, &gpu.tuning));
         assert_eq!(both.features, Features { cpu: false, ..cpu.features.clone() });
+        assert_eq!(gpu.selecting_as(&cpu).limits.loop_turns, cpu.limits.loop_turns);
         assert_eq!(cpu.selecting_as(&cpu), Target { name: both.name.replace("h200", "lavapipe"), ..cpu });
     }
 }

@@ -61,9 +61,9 @@ fn loops_inside_loops_turn_as_declared() {
     let options = Options::default().opt(OptOptions::without("split_products"));
     let plan = compile(&g.build().expect("sound"), &target, &options, &RefEval).expect("compiles");
     let StepKind::Dispatch { call, .. } = &plan.runs[0].program.steps[0].kind else { panic!("no kernel") };
-    assert_eq!(call.label(), "matmul_f32.plain");
     let turns = call.check().expect("fits").turns(call, &|_| 0);
     if let Some(limit) = target.limits.loop_turns {
+        assert_eq!(call.label(), "matmul_f32.plain");
         assert!(turns <= limit && turns > limit - 500, "{turns}");
     }
     let exe = lab.load(plan);
