@@ -2,6 +2,7 @@
 
 use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
+use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor};
@@ -44,6 +45,8 @@ refuses! {
         => OpError::Rank { operand: "min", .. },
     bend_of_no_width: |g| g.celu(g.input("x", f32([2])), 0.0) => OpError::Attr(_),
     bend_of_no_width_below: |g| g.celu(g.input("x", f32([2])), -0.0) => OpError::Attr(_),
+    state_of_no_rows: |g| g.kv_append(g.state("s", f32([2, 0, 3])), g.input("x", f32([2, 1, 3])), g.input("p", i32::<u64>([])), 1, AppendMode::Linear)
+        => OpError::Invalid(_),
     bits_of_another_width: |g| g.apply(BitCast { to: DType::F16 }, &[g.input("x", f32([2]))]) => OpError::DType { .. },
     training_dropout: |g| g.apply(Dropout { ratio: 0.5, training: true }, &[g.input("x", f32([2]))]) => OpError::Attr(_),
     odd_width_has_no_halves: |g| g.glu_packed(g.input("x", f32([2, 5])), GluAct::Swish, GluPacking::Concat, -1)

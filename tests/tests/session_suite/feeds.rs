@@ -12,6 +12,7 @@ on_every_device!(
     a_prefix_as_long_as_a_symbol,
     rows_where_scalars_say,
     rows_out_of_range_change_nothing,
+    rows_at_the_ends_of_their_type,
     outputs_show_what_was_before,
     several_feeds_into_one_state,
     feeds_of_no_rows_keep_the_order,
@@ -164,6 +165,60 @@ fn rows_out_of_range_change_nothing(lab: &Lab) {
     let twice = map(&floats(&x), |v| 2.0 * v);
     assert_eq!(state(&mut s, "s"), [&twice[..], &rows[15..]].concat());
     assert_eq!(state(&mut s, "calls"), [1.0]);
+}
+
+/// A row of s and a prefix of t from y\[5, 3\] = 2x, where scalars of all values of a type say.
+fn ends_graph(dtype: DType, [least, most]: [i64; 2]) -> Graph {
+    let g = GraphBuilder::new("ends");
+    let x = g.input("x", f32([5u64, 3]));
+    let scalar = |name: &str| {
+        let ty = pumice_ir::tensor::<u64>(dtype, []);
+        g.scalar_expr(g.scalar(name, ty, least as f64, most as f64, 0.0))
+    };
+    let [src, dst, count, len] = ["src", "dst", "count", "len"].map(scalar);
+    let (s, t) = (g.state("s", f32([8u64, 3])), g.state("t", f32([8u64, 3])));
+    g.output("y", g.add(x, x));
+    g.feed("y", s, FeedKind::Row { axis: 0, src, dst, count });
+    g.feed("y", t, FeedKind::Prefix { axis: 0, len });
+    g.build().expect("sound")
+}
+
+/// Row numbers and counts at the ends of their type and of what they count, each alone with the others 0: whatever
+/// does not fit is refused before anything runs.
+fn rows_at_the_ends_of_their_type(lab: &Lab) {
+    let (rows, x) = (wave(24, 61), tensor(&wave(15, 2), &[5, 3]));
+    let y = map(&floats(&x), |v| 2.0 * v);
+    for (dtype, ends) in
+        [(DType::I32, [i32::MIN.into(), i32::MAX.into()]), (DType::U32, [0, u32::MAX.into()])]
+    {
+        let exe = load(lab, &ends_graph(dtype, ends));
+        let mut s = exe.session().expect("a session");
+        for (name, bound) in [("src", 5), ("dst", 8), ("count", 5), ("len", 5)] {
+            for value in [ends[0], ends[0] + 1, -1, 0, bound, bound + 1, 1 << 30, ends[1] - 1, ends[1]] {
+                if value < ends[0] {
+                    continue;
+                }
+                let what = format!("{dtype} {name} {value}");
+                for state in ["s", "t"] {
+                    s.state(state).expect("there").write_f32(&rows).expect("written");
+                }
+                s.set_scalar(name, value).unwrap_or_else(|e| panic!("{what}: {e}"));
+                let ran = run(&mut s, &x);
+                s.set_scalar(name, 0).expect("in range");
+                if !(0..=bound).contains(&value) {
+                    assert!(matches!(ran, Err(RuntimeError::RunCheck { replay: 0, .. })), "{what}: {ran:?}");
+                }
+                let fed = |state: &str| {
+                    let count = match (ran.is_ok(), name, state) {
+                        (true, "count", "s") | (true, "len", "t") => 3 * value as usize,
+                        _ => 0,
+                    };
+                    [&y[..count], &rows[count..]].concat()
+                };
+                assert_eq!((state(&mut s, "s"), state(&mut s, "t")), (fed("s"), fed("t")), "{what}");
+            }
+        }
+    }
 }
 
 /// An output that is the fed state reads as it was; a part of it too.

@@ -42,6 +42,11 @@ impl OpDef for KvAppend {
         cx.expect_dtype(2, &[DType::I32])?;
         cx.expect_rank(1, state.rank())?;
         let axis = cx.axis(self.axis, state.rank())?;
+        if state.shape[axis].is(0) && !x.shape[axis].is(0) {
+            return Err(OpError::Invalid(format!(
+                "the state has no rows along axis {axis}: every row would be lost"
+            )));
+        }
         for (i, (a, b)) in x.shape.iter().zip(&state.shape).enumerate() {
             if i != axis {
                 cx.equal(a, b, "extents of the rows and the state")?;
