@@ -101,20 +101,36 @@ mod on_device {
     use pumice_runtime::Executable;
     use pumice_tests::device;
     use pumice_tests::op_suite::PlainTwins;
-    use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation};
+    use pumice_types::Bytes;
+    use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation, VulkanDevice};
     use std::sync::Arc;
 
+    const LIST: &str = include_str!("../known/vulkan.txt");
+
+    /// A part on a device, which has all its memory back afterwards.
+    fn run_on(
+        device: Arc<VulkanDevice>,
+        make: fn(Arc<VulkanDevice>) -> Runner,
+        (what, list): (&str, &str),
+        part: usize,
+    ) {
+        run_part(&make(device.clone()), what, list, part);
+        assert_eq!(device.live_bytes(), Bytes::ZERO, "bytes that nobody uses are alive");
+    }
+
     fn run(part: usize) {
-        let device = device::open(&DeviceOptions::default());
-        let most = if device.device_plan().target.features.cpu { VULKAN } else { GPU };
-        run_part(&Runner::new(device, most), "vulkan", include_str!("../known/vulkan.txt"), part);
+        let runner = |device: Arc<VulkanDevice>| {
+            let most = if device.device_plan().target.features.cpu { VULKAN } else { GPU };
+            Runner::new(device, most)
+        };
+        run_on(device::open(&DeviceOptions::default()), runner, ("vulkan", LIST), part);
     }
 
     parts!(run: part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5);
 
     fn run_folded(part: usize) {
         let device = device::open(&DeviceOptions::default());
-        run_part(&Runner::folded(device, FOLDED), "folded", include_str!("../known/vulkan.txt"), part);
+        run_on(device, |d| Runner::folded(d, FOLDED), ("folded", LIST), part);
     }
 
     parts!(run_folded: folded_part_0 0, folded_part_1 1, folded_part_2 2, folded_part_3 3, folded_part_4 4,
@@ -130,12 +146,8 @@ mod on_device {
     fn run_validated(part: usize) {
         let device = device::open(&validated());
         let log = device.messages().clone();
-        run_part(
-            &Runner::descriptor(device, VALIDATED),
-            "descriptor",
-            include_str!("../known/descriptor.txt"),
-            part,
-        );
+        let list = include_str!("../known/descriptor.txt");
+        run_on(device, |d| Runner::descriptor(d, VALIDATED), ("descriptor", list), part);
         assert_eq!(log.take(), [], "the validation layer has nothing to say");
     }
 

@@ -212,6 +212,33 @@ fn loops_that_the_driver_would_end() {
     assert!(compile(&g.build().expect("sound"), &target, &Options::default(), &RefEval).is_ok());
 }
 
+/// Operands of more elements than kernels count in 32 bits: the node, the operand, its last element.
+#[test]
+fn operands_that_kernels_cannot_count_to() {
+    const MOST: u64 = (1 << 31) - (1 << 10);
+    let mut target = Target { name: "roomy".into(), ..Target::lavapipe() };
+    target.limits.max_allocation = Bytes(64 << 30);
+    target.limits.memory = Bytes(512 << 30);
+    let exp = |most: u64| {
+        move |g: &GraphBuilder| {
+            let x = g.input("x", f32([sym("n", 1..=most), 16.into()]));
+            g.output("y", g.named("power").exp(x));
+        }
+    };
+    // One row more than the largest number of rows.
+    let rows = (MOST + 1) / 16;
+    let e = refusal(exp(rows + 1), &target, &Options::default());
+    let text = e.to_string();
+    let CompileError::Index { node, operand, index, most } = e else { panic!("{text}") };
+    assert_eq!((node.as_str(), operand.as_str(), index, most), ("power", "x", 16 * rows + 15, MOST));
+    for part in ["power", "`x`", index.to_string().as_str(), most.to_string().as_str(), "split"] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    let g = GraphBuilder::new("just enough");
+    exp(rows)(&g);
+    compile(&g.build().expect("sound"), &target, &Options::default(), &RefEval).expect("fits");
+}
+
 /// Sums of sizes and guards left 64 bits and the process ended.
 #[test]
 fn guards_larger_than_an_allocation_are_refused() {

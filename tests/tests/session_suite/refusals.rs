@@ -2,11 +2,19 @@
 
 use crate::common::*;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
-use pumice_runtime::{NameKind, RunOptions, RuntimeError, ScalarValue, Session};
+use pumice_plan::{Lack, Limit};
+use pumice_runtime::{DeviceError, NameKind, RunOptions, RuntimeError, ScalarValue, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, DimExpr, Tensor, TensorView};
+use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
 
-on_every_device!(wrong_inputs, wrong_scalars, a_missing_param, nothing_to_do, a_plan_larger_than_the_device);
+on_every_device!(
+    wrong_inputs,
+    wrong_scalars,
+    a_missing_param,
+    nothing_to_do,
+    a_plan_larger_than_the_device,
+    a_plan_that_uses_more_than_the_device_has,
+);
 
 /// s += x·gain, a counter that advances, ids that must be there.
 fn graph() -> Graph {
@@ -227,4 +235,39 @@ fn a_plan_larger_than_the_device(lab: &Lab) {
     assert!(message.contains("16") || message.contains("17592"), "{message}");
     let mut w = Watched::new(lab);
     w.goes_on("the device after it refused");
+}
+
+/// A plan made for another device is loaded where this one lacks nothing, whatever the names, and refused with what
+/// differs where it does: here loops that turn more often than this driver lets them.
+fn a_plan_that_uses_more_than_the_device_has(lab: &Lab) {
+    let g = GraphBuilder::new("long");
+    let (a, b) = (g.input("a", f32([4u64, 300_000])), g.input("b", f32([300_000u64, 4])));
+    g.output("y", g.matmul(a, b));
+    let graph = g.build().expect("sound");
+    let own = lab.device.target();
+    let load = |target: &Target| {
+        let options = pumice_compile::Options::default();
+        let plan = pumice_compile::compile(&graph, target, &options, &pumice_cpu_ref::RefEval);
+        let plan = pumice_plan::CheckedPlan::new(plan.expect("compiles")).expect("sound");
+        let host = std::sync::Arc::new(pumice_cpu_ref::RefHostOps);
+        pumice_runtime::Executable::new(lab.device.clone(), plan, host)
+    };
+    load(&Target { name: "another name".into(), ..own.clone() }).expect("the same device");
+    let mut endless = Target { name: "endless".into(), ..own.clone() };
+    endless.limits.loop_turns = None;
+    let loaded = load(&endless);
+    // The interpreter has no loops that a driver ends.
+    let Some(limit) = own.limits.loop_turns.filter(|_| lab.is_vulkan()) else {
+        loaded.expect("lacks nothing");
+        return;
+    };
+    let refused = loaded.expect_err("loops that this driver ends");
+    let RuntimeError::Device(DeviceError::Lacks { made_for, lacks }) = &refused else { panic!("{refused}") };
+    assert_eq!(made_for, "endless");
+    let [Lack::Limit { limit: Limit::LoopTurns, needed, available }] = lacks[..] else { panic!("{lacks:?}") };
+    assert!(needed > limit && available == limit, "{needed} of {available}");
+    let text = refused.to_string();
+    for part in ["endless", "turns of the loops", &needed.to_string(), &limit.to_string()] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
 }
