@@ -57,11 +57,12 @@ impl VulkanLoaded {
     fn program(&self, which: ProgramRef) -> Result<&Program, DeviceError> {
         match which {
             ProgramRef::Load => Ok(&self.plan.load),
-            ProgramRef::Run(i) => {
-                let run = self.plan.runs.get(i).map(|r| &r.program);
-                run.ok_or_else(|| DeviceError::Unsupported(format!("run {i} of {}", self.plan.runs.len())))
-            }
+            ProgramRef::Run(i) => self.plan.runs.get(i).map(|r| &r.program).ok_or_else(|| self.no_run(i)),
         }
+    }
+
+    fn no_run(&self, i: usize) -> DeviceError {
+        DeviceError::Unsupported(format!("run {i} of {}", self.plan.runs.len()))
     }
 
     /// How long a wait for so many replays of a program asks before it sleeps.
@@ -73,11 +74,10 @@ impl VulkanLoaded {
         run.map_or(self.gpu.patience.usual(), |r| self.gpu.patience.of(&r.stats.floor, replays))
     }
 
-    pub(crate) fn host_steps(&self, which: ProgramRef) -> &HostSteps {
+    pub(crate) fn host_steps(&self, which: ProgramRef) -> Result<&HostSteps, DeviceError> {
         match which {
-            ProgramRef::Load => &self.load_host,
-            // The run was looked up before its host steps are.
-            ProgramRef::Run(i) => self.run_host.get(i).unwrap_or(&self.load_host),
+            ProgramRef::Load => Ok(&self.load_host),
+            ProgramRef::Run(i) => self.run_host.get(i).ok_or_else(|| self.no_run(i)),
         }
     }
 

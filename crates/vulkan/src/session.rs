@@ -210,7 +210,7 @@ fn run_host_level(
     bindings: &Bindings,
     timed: &mut dyn FnMut(StepId, f64),
 ) -> Result<(), DeviceError> {
-    let host = loaded.host_steps(which);
+    let host = loaded.host_steps(which)?;
     let steps = scene.program.levels.get(level as usize).map(|l| scene.program.steps_of(l));
     for (id, step) in steps.into_iter().flatten().filter(|(id, _)| scene.wants(*id)) {
         let begin = Instant::now();
