@@ -17,7 +17,7 @@ use pumice_runtime::device::DeviceError;
 use pumice_types::scalar::ScalarExpr;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A call that needs a pipeline, with the uses its operands and slots point at.
 #[derive(Clone, Copy)]
@@ -86,8 +86,33 @@ pub(crate) struct Pipelines {
     cache: PipelineCache,
     file: Option<CacheFile>,
     layouts: Mutex<IndexMap<(u32, u32), Arc<PipelineLayout>>>,
-    ready: Mutex<IndexMap<Key, Ready>>,
+    known: Mutex<Known>,
+    /// Told whenever pipelines are ready, or could not be made.
+    changed: Condvar,
     notes: Mutex<Vec<String>>,
+}
+
+/// Pipelines that are there, and those that some thread is making. No pipeline is made twice: it would take its time
+/// twice, and the one too many would be destroyed while the other runs.
+#[derive(Default)]
+struct Known {
+    ready: IndexMap<Key, Ready>,
+    making: IndexSet<Key>,
+}
+
+/// Keys that this thread makes; what is left of them when it goes (an error, a panic) is free for others.
+struct Claim<'a> {
+    of: &'a Pipelines,
+    keys: Vec<Key>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut known = lock(&self.of.known);
+        self.keys.iter().for_each(|key| _ = known.making.swap_remove(key));
+        drop(known);
+        self.of.changed.notify_all();
+    }
 }
 
 /// How pipelines are made.
@@ -133,7 +158,8 @@ impl Pipelines {
             cache: PipelineCache::new(shared, &initial).map_err(device_error)?,
             file,
             layouts: Mutex::default(),
-            ready: Mutex::default(),
+            known: Mutex::default(),
+            changed: Condvar::new(),
             notes: Mutex::new(notes),
         })
     }
@@ -153,48 +179,72 @@ impl Pipelines {
         let key = self.key(request);
         let missing =
             || DeviceError::Unsupported(format!("{} before its pipeline was made", request.call.label()));
-        lock(&self.ready).get(&key).cloned().ok_or_else(missing)
+        lock(&self.known).ready.get(&key).cloned().ok_or_else(missing)
     }
 
-    /// Makes every pipeline that is not there yet and returns them with the labels of their calls. What was made stays,
-    /// also when another one fails. `made` hears of each one, from the thread that made it.
+    /// Makes every pipeline that is not there yet and returns them with the labels of their calls; waits for those that
+    /// other threads are making. What was made stays, also when another one fails. `made` hears of each one, from the
+    /// thread that made it.
     pub(crate) fn prepare<'a>(
         &self,
         requests: impl Iterator<Item = Request<'a>>,
         made: &(dyn Fn(Made<'_>) + Sync),
     ) -> Result<Vec<(String, Ready)>, DeviceError> {
-        let mut seen = IndexSet::new();
-        let mut missing = Vec::new();
-        {
-            let ready = lock(&self.ready);
-            for request in requests {
-                let key = self.key(request);
-                if !ready.contains_key(&key) && seen.insert(key.clone()) {
-                    missing.push((key, request));
-                }
+        let wanted: IndexMap<Key, Request<'a>> = requests.map(|r| (self.key(r), r)).collect();
+        let mut new = Vec::new();
+        loop {
+            let missing = self.claim(&wanted);
+            if missing.is_empty() {
+                break;
             }
+            let claim = Claim { of: self, keys: missing.iter().map(|(key, _)| key.clone()).collect() };
+            new.extend(self.make_claimed(&missing, made)?);
+            drop(claim);
         }
-        if missing.is_empty() {
-            return Ok(Vec::new());
+        if !new.is_empty() {
+            self.store()?;
         }
+        Ok(new)
+    }
+
+    /// Those that are neither there nor being made, which are this thread's now; none once all are there. Waits while
+    /// other threads make all that are missing.
+    fn claim<'a>(&self, wanted: &IndexMap<Key, Request<'a>>) -> Vec<(Key, Request<'a>)> {
+        let mut known = lock(&self.known);
+        loop {
+            let missing: Vec<_> = wanted.iter().filter(|(key, _)| !known.ready.contains_key(*key)).collect();
+            let free = missing.iter().filter(|(key, _)| !known.making.contains(*key));
+            let free: Vec<_> = free.map(|&(key, request)| (key.clone(), *request)).collect();
+            if !free.is_empty() || missing.is_empty() {
+                known.making.extend(free.iter().map(|(key, _)| key.clone()));
+                return free;
+            }
+            known = self.changed.wait(known).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Makes what this thread has claimed; what was made is there for all, also when another one fails.
+    fn make_claimed(
+        &self,
+        missing: &[(Key, Request<'_>)],
+        made: &(dyn Fn(Made<'_>) + Sync),
+    ) -> Result<Vec<(String, Ready)>, DeviceError> {
         let results: Vec<Mutex<Option<Result<Ready, DeviceError>>>> =
             missing.iter().map(|_| Mutex::new(None)).collect();
-        self.make_all(&missing, &results, made);
+        self.make_all(missing, &results, made);
         let (mut new, mut failure) = (Vec::new(), None);
-        for ((key, request), result) in missing.into_iter().zip(results) {
+        let mut known = lock(&self.known);
+        for ((key, request), result) in missing.iter().zip(results) {
             match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
                 Some(Ok(made)) => {
-                    // Another thread may have made the same pipeline meanwhile; the first one stays.
-                    let kept = lock(&self.ready).entry(key).or_insert(made).clone();
-                    new.push((request.call.label(), kept));
+                    known.ready.insert(key.clone(), made.clone());
+                    new.push((request.call.label(), made));
                 }
                 Some(Err(error)) => failure = failure.or(Some(error)),
                 None => {}
             }
         }
-        failure.map_or(Ok(()), Err)?;
-        self.store()?;
-        Ok(new)
+        failure.map_or(Ok(new), Err)
     }
 
     fn make_all(

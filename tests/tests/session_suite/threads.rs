@@ -116,3 +116,34 @@ fn sessions_move_between_threads(lab: &Lab) {
         s = std::thread::spawn(move || work(s, &w, 3, seed)).join().expect("no assertion failed");
     }
 }
+
+mod at_once {
+    mod on_device {
+        use super::super::*;
+        use pumice_vulkan::{Call, DeviceOptions};
+        use std::time::Duration;
+
+        /// Many threads load the same graph at once, make its pipelines at once and wait at once, none of them asking
+        /// before it sleeps. Each pipeline is made once, however many want it.
+        #[test]
+        fn a_pipeline_that_many_threads_want_is_made_once() {
+            let w = wave(42, 1);
+            let live = |threads: u32| {
+                let lab = Lab::vulkan_with(&DeviceOptions::default().poll(Duration::ZERO));
+                let one = |seed: u32| {
+                    let exe = executable(&lab);
+                    set(&exe, &[("w", &w)]);
+                    drop(work(exe.session().expect("a session"), &w, 30, 1000 * seed));
+                };
+                std::thread::scope(|scope| {
+                    let one = &one;
+                    (0..threads).for_each(|seed| drop(scope.spawn(move || one(seed))));
+                });
+                let made = lab.vulkan.as_ref().map(|v| v.calls().count(Call::CreateComputePipelines));
+                lab.gives_everything_back();
+                made
+            };
+            assert_eq!(live(16), live(1));
+        }
+    }
+}
