@@ -1,23 +1,23 @@
 //! `pumice selftest`: the samples of every op on a device against the reference, by op and by kernel variant.
 //!
-//! Samples are planned as the device wants them, and again as devices would that select otherwise (of the other kind,
-//! with few compute units, without subgroups), where that gives other kernels: so every variant that the device can run
-//! is run. Samples of long axes, which a driver may not let loops walk, run on every device but the interpreter, however
-//! many elements they have, as the device wants them.
+//! Every sample is run as the device plans it. Which are run again as another device would plan them, says `choose`; in
+//! the order of the ops, results come as soon as those before them are there (`threads`).
 
-use super::trial::{Trial, code, largest, plan, run as try_sample};
+mod choose;
+mod threads;
+
+use self::choose::{Choice, selections};
+use super::trial::{Trial, plan, run as try_sample};
 use super::{CommandError, Outcome, say};
 use crate::device::{Device, DeviceKind};
 use crate::embed::cli::choose;
-use crate::error::Error;
-use pumice_compile::CompileError;
 use pumice_cpu_ref::Reference;
 use pumice_ir::{Op, Sample};
 use pumice_types::Target;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Values of samples that are run on a GPU have so many elements at most.
 const GPU_ELEMENTS: u64 = 1 << 20;
@@ -69,6 +69,7 @@ struct Report {
     /// Variants that the device can run and no sample made run.
     not_run: Vec<String>,
     failed: Vec<String>,
+    seconds: f64,
 }
 
 impl Report {
@@ -116,7 +117,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         DeviceKind::CpuDriver => 1 << 14,
         DeviceKind::Interpreter => 1 << 12,
     });
-    let targets = targets(device);
+    let (targets, start) = (targets(device), Instant::now());
     let mut report = Report { device: device.name(), why: choice.why.clone(), ..Report::default() };
     if !args.json {
         say(
@@ -125,14 +126,22 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         )?;
         say(out, format_args!("\n{}", heading("op")))?;
     }
-    for op in ops {
-        let samples = Op::samples(op);
-        let found = on_threads(&samples, |sample| test(device, &targets, limit, sample));
-        samples.iter().zip(found).for_each(|(sample, found)| report.take(op, &sample.label, found));
-        if let Some(tally) = report.ops.get(op).filter(|_| !args.json) {
-            say(out, line(op, tally))?;
+    let samples: Vec<(&'static str, Sample)> =
+        ops.iter().flat_map(|op| Op::samples(op).into_iter().map(|s| (*op, s))).collect();
+    let choices = choose::choose(device, &targets, limit, &samples);
+    let (mut done, mut written) = (0, Ok(()));
+    let test = |i: usize| test(device, &targets, &choices[i], &samples[i].1);
+    threads::in_order(samples.len(), test, |i, found| {
+        let (op, sample) = &samples[i];
+        report.take(op, &sample.label, found);
+        done += 1;
+        // An op is done when the next sample is another's.
+        if samples.get(done).is_none_or(|(next, _)| next != op) && !args.json && written.is_ok() {
+            written = say(out, line(op, report.ops.entry(op).or_default()));
         }
-    }
+    });
+    written?;
+    report.seconds = start.elapsed().as_secs_f64();
     let all = args.only.is_none();
     report.not_run =
         runnable(&targets).into_iter().filter(|k| all && !report.kernels.contains_key(k)).collect();
@@ -151,49 +160,6 @@ fn targets(device: &Device) -> Vec<Target> {
     if device.kind() == DeviceKind::Interpreter { vec![own] } else { selections(own) }
 }
 
-/// The device itself; as the other kind of device; as a GPU of few compute units, which has large tiles for small
-/// products; as one without subgroups; and as a CPU driver without 64-bit integers. Limits stay what they are, so all of them run.
-fn selections(own: Target) -> Vec<Target> {
-    const FEW_UNITS: u32 = 4;
-    let mut other = own.clone();
-    other.features.cpu = !own.features.cpu;
-    let mut few = own.clone();
-    few.features.cpu = false;
-    few.tuning.compute_units = FEW_UNITS;
-    let mut plain = few.clone();
-    plain.features.subgroup_arithmetic = false;
-    plain.features.subgroup_shuffle = false;
-    let mut words = own.clone();
-    words.features.cpu = true;
-    words.features.int64 = false;
-    vec![own, other, few, plain, words]
-}
-
-/// f of every item, in their order, on as many threads as the machine runs: references and pipelines take the processor.
-fn on_threads<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let work = || {
-        let mut mine = Vec::new();
-        while let Some((i, item)) = {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            items.get(i).map(|item| (i, item))
-        } {
-            mine.push((i, f(item)));
-        }
-        mine
-    };
-    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let join = |t: std::thread::ScopedJoinHandle<'_, _>| {
-            t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        running.into_iter().flat_map(join).collect()
-    });
-    done.sort_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, r)| r).collect()
-}
-
 /// How a sample ended for one target.
 enum Found {
     Trial(Trial),
@@ -202,37 +168,25 @@ enum Found {
     Refused(Vec<String>),
 }
 
-/// Runs a sample for every target that gives it other code.
-fn test(device: &Device, targets: &[Target], limit: u64, sample: &Sample) -> Vec<Found> {
+/// Runs a sample for the chosen targets.
+fn test(device: &Device, targets: &[Target], choice: &Choice, sample: &Sample) -> Vec<Found> {
     let wrong = |why: String| Found::Trial(Trial { wrong: Some(why), ..Trial::default() });
-    let graph = match &sample.graph {
-        Ok(graph) => graph,
-        Err(why) => return vec![wrong(format!("the sample is no graph: {why}"))],
-    };
-    let large = largest(graph, sample) > limit;
-    if large && (!sample.is_long_axis() || device.kind() == DeviceKind::Interpreter) {
+    let mut found: Vec<Found> = choice.wrong.iter().cloned().map(wrong).collect();
+    if choice.too_large {
         return vec![Found::TooLarge];
     }
+    let Ok(graph) = &sample.graph else { return found };
     let reference = match Reference::new(sample, graph) {
         Ok(reference) => reference,
         Err(why) => return vec![wrong(format!("the reference: {why}"))],
     };
-    let (mut seen, mut found): (Vec<Vec<String>>, Vec<Found>) = (Vec::new(), Vec::new());
-    let targets = if large { &targets[..1] } else { targets };
-    for target in targets {
-        match plan(graph, target) {
-            Err(Error::Compile(CompileError::Unsupported(nodes))) if !target.features.int64 => {
-                found.push(Found::Refused(nodes.into_iter().map(|n| n.reason).collect()));
-                return found;
-            }
-            Err(why) => found.push(wrong(why.to_string())),
-            Ok(plan) if seen.contains(&code(&plan)) => {}
-            Ok(plan) => {
-                seen.push(code(&plan));
-                found.push(Found::Trial(try_sample(device, plan, sample, graph, &reference)));
-            }
-        }
+    for &target in &choice.targets {
+        found.push(match plan(graph, &targets[target]) {
+            Ok(plan) => Found::Trial(try_sample(device, plan, sample, graph, &reference)),
+            Err(why) => wrong(why.to_string()),
+        });
     }
+    found.extend(choice.refused.clone().map(Found::Refused));
     found
 }
 
@@ -265,7 +219,11 @@ fn finish(report: &Report, out: &mut dyn Write) -> Result<(), CommandError> {
     }
     let sum = |part: fn(&Tally) -> usize| report.ops.values().map(part).sum::<usize>();
     let (cases, failed, left_out) = (sum(|t| t.cases), sum(|t| t.failures), sum(|t| t.left_out));
-    say(out, format_args!("\n{} passed, {failed} failed, {left_out} left out", cases - failed))?;
+    let seconds = report.seconds;
+    say(
+        out,
+        format_args!("\n{} passed, {failed} failed, {left_out} left out; {seconds:.1} s", cases - failed),
+    )?;
     if failed > 0 {
         say(out, "the driver or pumice is wrong: update the driver; if it stays, report it with this table")?;
     }
@@ -282,7 +240,6 @@ fn line(name: &str, t: &Tally) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::variant_of;
     use super::*;
 
     fn args(only: &str) -> Args {
@@ -305,32 +262,16 @@ mod tests {
         let mut target = device.target().clone();
         target.features.int64 = false;
         let mut report = Report::default();
-        for sample in Op::samples("div") {
-            report.take("div", &sample.label, test(&device, std::slice::from_ref(&target), 64, &sample));
+        let samples: Vec<(&str, Sample)> = Op::samples("div").into_iter().map(|s| ("div", s)).collect();
+        let targets = [target];
+        let choices = choose::choose(&device, &targets, 64, &samples);
+        for ((_, sample), choice) in samples.iter().zip(&choices) {
+            report.take("div", &sample.label, test(&device, &targets, choice, sample));
         }
         assert_eq!(report.failed, Vec::<String>::new());
         assert!(report.refused.iter().all(|r| r.contains("divides 64-bit integers")), "{:?}", report.refused);
         let div = &report.ops["div"];
         assert!(div.cases > 10 && div.left_out >= report.refused.len() && !report.refused.is_empty());
-    }
-
-    /// Every variant that an H200 can run is planned for some sample that `selftest` runs there.
-    #[test]
-    fn a_gpu_runs_every_variant() {
-        let targets = selections(Target::h200());
-        let mut missing: std::collections::BTreeSet<String> = runnable(&targets).into_iter().collect();
-        for sample in Op::NAMES.iter().flat_map(|op| Op::samples(op)) {
-            let Ok(graph) = &sample.graph else { continue };
-            if largest(graph, &sample) <= GPU_ELEMENTS {
-                let plans = targets.iter().flat_map(|target| plan(graph, target));
-                let planned: Vec<String> = plans.flat_map(|p| code(&p)).map(variant_of).collect();
-                missing.retain(|k| !planned.contains(k));
-            }
-            if missing.is_empty() {
-                return;
-            }
-        }
-        panic!("no sample is planned with {missing:?}");
     }
 
     #[test]
