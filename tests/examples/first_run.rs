@@ -85,7 +85,8 @@ fn first_run(name: &str, graph: Graph) {
     println!("  then at least {:.2} ms, {:.2} ms of CPU a run", 1e3 * least, 1e3 * cpu);
     report(&heard.lock().expect("not poisoned"));
     if graph.inputs().is_empty() {
-        println!("{}", session.profile(&[], &RunOptions::default()).expect("timestamps"));
+        let profile = session.profile(&[], &RunOptions::default()).expect("timestamps");
+        profile.steps.iter().for_each(|s| println!("{:9.1} us {} {}", s.us, s.label, s.origin));
     }
 }
 

@@ -102,7 +102,7 @@ pub const QUIRKS: &[Quirk] = &[
         Driver::Lavapipe,
         "Mesa 22.3",
         "a pipeline's machine code is made at its first dispatch, not when the pipeline is made",
-        "times are taken after a first run",
+        "`prepare` dispatches every kernel with no groups; times are taken after a first run",
         "tests/tests/session_time.rs::timed_replays_do_what_untimed_ones_do",
     ),
     quirk(
