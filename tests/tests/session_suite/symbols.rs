@@ -14,6 +14,7 @@ on_every_device!(
     bound_by_hand,
     specializations_take_turns,
     two_symbols_cut_the_runs,
+    a_part_must_be_there_in_every_run,
 );
 
 fn at(rows: u64, columns: u64, seed: u32) -> Tensor {
@@ -191,5 +192,25 @@ fn two_symbols_cut_the_runs(lab: &Lab) {
     let mut s = exe.session().expect("a session");
     for (m, n) in [(1, 2), (7, 5), (1, 3), (2, 2), (1, 5), (6, 4), (1, 2), (7, 3)] {
         check_product(&mut s, m, 6, n);
+    }
+}
+
+/// Rows 2..5 of x\[n, 2\]: there for n from 5 on, else the run is refused with both extents, before anything runs. They
+/// were fewer rows than the type says.
+fn a_part_must_be_there_in_every_run(lab: &Lab) {
+    let g = GraphBuilder::new("part");
+    let x = g.input("x", f32([sym("n", 1..=8), 2.into()]));
+    g.output("y", g.neg(g.narrow(x, 0, 2u64, 3u64)));
+    let exe = load(lab, &g.build().expect("some n has the rows"));
+    let mut s = exe.session().expect("a session");
+    for n in [1, 4, 5, 3, 8, 2] {
+        let x = at(n, 2, n as u32);
+        if n >= 5 {
+            let y = run(&mut s, &x).unwrap_or_else(|e| panic!("{n}: {e}"));
+            assert_eq!(y.get("y").expect("there").shape(), [3, 2]);
+            assert_eq!(out(&y, "y"), map(&floats(&x)[4..10], |v| -v), "{n}");
+        } else {
+            refused!(run(&mut s, &x), RuntimeError::Extents { .. }, "narrow");
+        }
     }
 }
