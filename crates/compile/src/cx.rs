@@ -7,6 +7,7 @@ use pumice_ir::{Graph, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
 use pumice_plan::{Frame, FrameSlot, Grid, Storage, View, dense_strides};
 use pumice_types::{DType, DimExpr, ScalarId, Target};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,6 +53,7 @@ pub struct LowerCx<'g> {
     /// Constants that lowerings made.
     pub hidden: Vec<pumice_types::Tensor>,
     constants: Constants,
+    users: Vec<SmallVec<[NodeId; 2]>>,
     places: Vec<Option<Located>>,
     scalar_values: BTreeMap<ValueId, DimExpr>,
     dense_copies: Vec<(Located, Located)>,
@@ -81,6 +83,7 @@ impl<'g> LowerCx<'g> {
             checks: Vec::new(),
             hidden: Vec::new(),
             constants,
+            users: graph.users(),
             places: vec![None; graph.value_count()],
             scalar_values: BTreeMap::new(),
             dense_copies: Vec::new(),
@@ -135,6 +138,11 @@ impl<'g> LowerCx<'g> {
     /// Says where a value is.
     pub fn place(&mut self, value: ValueId, at: Located) {
         self.places[value.index()] = Some(at);
+    }
+
+    /// The nodes that take a value, in their order.
+    pub fn users(&self, value: ValueId) -> &[NodeId] {
+        &self.users[value.index()]
     }
 
     /// Values whose place is in that content.

@@ -24,4 +24,5 @@ mod states;
 mod status;
 mod symbols;
 mod threads;
+mod updates;
 mod watched;

@@ -89,9 +89,8 @@ impl Lower for StateRead {
 /// Nodes behind a write that still read the version it replaces read a copy: otherwise one that also reads the new
 /// version, or two states that take each other's place, would have to come before and behind the write.
 fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult {
-    let users = cx.graph.users();
     let mut late = cx.placed_in(previous.content);
-    late.retain(|v| users[v.index()].iter().any(|&user| user > id));
+    late.retain(|&v| cx.users(v).iter().any(|&user| user > id));
     if late.is_empty() || previous.view.shape.iter().any(|d| d.is(0)) {
         return Ok(());
     }
@@ -137,8 +136,12 @@ pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Low
 }
 
 impl Lower for StateWrite {
+    /// A copy, unless the step that computes the value wrote it where it belongs.
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
+        if cx.is_placed(node.output()) {
+            return Ok(());
+        }
         let previous = cx.at(node.input(0).ok_or("it has no state")?)?;
         let x = cx.at(node.input(1).ok_or("it has no value")?)?;
         let x = apart(cx, x, &previous)?;

@@ -8,6 +8,7 @@ mod attention;
 mod fused;
 mod gather;
 mod host;
+mod in_place;
 mod kv_append;
 mod leaf;
 mod matmul;

@@ -1,0 +1,162 @@
+//! Updates of whole states by elementwise steps: in place where a thread reads its own element alone and nobody reads the
+//! old version later, through a copy elsewhere. Results are those of plain Rust either way.
+
+use crate::common::*;
+use pumice_compile::Options;
+use pumice_ir::{Graph, GraphBuilder, Value, f32};
+use pumice_plan::check::{Fault, check as check_plan};
+use pumice_plan::{Plan, RegionKind};
+use pumice_tests::{Lab, on_every_device};
+use pumice_types::DType;
+
+on_every_device!(
+    each_element_from_itself,
+    elements_from_others_are_read_before,
+    who_reads_later_sees_what_was,
+    two_states_from_each_other,
+);
+
+/// Whether a step reads and writes a state.
+fn in_place(plan: &Plan) -> bool {
+    plan.runs[0].program.steps.iter().any(|step| {
+        let in_state = |writes: bool| {
+            let mut uses = step.uses.iter().filter(|u| u.access.writes() == writes);
+            uses.any(|u| u.span.region == RegionKind::States)
+        };
+        in_state(true) && in_state(false)
+    })
+}
+
+/// s\[n, n\] becomes `update(s, x)`, and is an output; three runs, against plain Rust.
+fn check(
+    lab: &Lab,
+    what: &str,
+    n: u64,
+    expected: bool,
+    update: impl Fn(&GraphBuilder, Value, Value) -> Value,
+    plain: impl Fn(&[f32], &[f32], usize) -> Vec<f32>,
+) {
+    let g = GraphBuilder::new("update");
+    let (s, x) = (g.state("s", f32([n, n])), g.input("x", f32([n, n])));
+    let next = update(&g, g.state_read(s), x);
+    g.state_write(s, next);
+    g.output("next", next);
+    let plan = lab.plan(&g.build().expect("sound"), &Options::default());
+    assert_eq!(in_place(&plan), expected, "{what}, {n}");
+    let exe = lab.load(plan);
+    let mut session = exe.session().expect("a session");
+    let mut now = wave((n * n) as usize, 70);
+    session.state("s").expect("there").write_f32(&now).expect("written");
+    for turn in 0..3 {
+        let x = tensor(&wave((n * n) as usize, 80 + turn), &[n, n]);
+        now = plain(&now, &floats(&x), n as usize);
+        let y = run(&mut session, &x).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_close(&out(&y, "next"), &now, 1e-5, what);
+        let state = floats(&session.state("s").expect("there").read().expect("reads"));
+        assert_eq!(state, out(&y, "next"), "{what}, {n}, turn {turn}");
+        now = state;
+    }
+}
+
+fn each_element_from_itself(lab: &Lab) {
+    for n in [1, 5, 36] {
+        check(lab, "sum", n, true, |g, s, x| g.add(s, x), |s, x, _| zip(s, x, |s, x| s + x));
+        let half = |g: &GraphBuilder, v| g.mul(v, g.constant_scalar(DType::F32, 0.5));
+        let decay = |g: &GraphBuilder, s, x| g.add(half(g, s), g.tanh(x));
+        check(lab, "decay", n, true, decay, |s, x, _| zip(s, x, |s, x| 0.5 * s + x.tanh()));
+        // Whoever reads all of it does so in a step before.
+        let centred = |g: &GraphBuilder, s, _| half(g, g.sub(s, g.reduce_max(s, &[0, 1], true)));
+        let plain = |s: &[f32], _: &[f32], _| {
+            let most = s.iter().copied().fold(f32::MIN, f32::max);
+            map(s, |v| 0.5 * (v - most))
+        };
+        check(lab, "less its maximum", n, true, centred, plain);
+    }
+}
+
+fn elements_from_others_are_read_before(lab: &Lab) {
+    let half = |g: &GraphBuilder, v| g.mul(v, g.constant_scalar(DType::F32, 0.5));
+    for n in [5u64, 36] {
+        let turned = |g: &GraphBuilder, s, _| half(g, g.sub(s, g.transpose(s, &[1, 0])));
+        let plain = |s: &[f32], _: &[f32], n: usize| {
+            (0..n * n).map(|i| 0.5 * (s[i] - s[i % n * n + i / n])).collect()
+        };
+        check(lab, "transposed", n, false, turned, plain);
+        let row = |g: &GraphBuilder, s, _| half(g, g.add(s, g.slice(s, &[1], &[2], &[0], &[1])));
+        let plain =
+            |s: &[f32], _: &[f32], n: usize| (0..n * n).map(|i| 0.5 * (s[i] + s[n + i % n])).collect();
+        check(lab, "its second row", n, false, row, plain);
+        let backwards = |g: &GraphBuilder, s, _| half(g, g.slice(s, &[-1], &[-1000], &[0], &[-1]));
+        let plain = |s: &[f32], _: &[f32], n: usize| {
+            (0..n * n).map(|i| 0.5 * s[(n - 1 - i / n) * n + i % n]).collect()
+        };
+        check(lab, "rows backwards", n, false, backwards, plain);
+    }
+}
+
+/// y = −s, asked for after the update.
+fn who_reads_later_sees_what_was(lab: &Lab) {
+    let g = GraphBuilder::new("later");
+    let (s, x) = (g.state("s", f32([3u64, 7])), g.input("x", f32([3u64, 7])));
+    let before = g.state_read(s);
+    let next = g.add(before, x);
+    let after = g.state_write(s, next);
+    g.output("was", g.exp(before));
+    g.output("is", g.exp(g.state_read(after)));
+    g.output("next", g.exp(next));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut session = exe.session().expect("a session");
+    let mut now = vec![0.0f32; 21];
+    for turn in 0..3 {
+        let x = tensor(&wave(21, 90 + turn), &[3, 7]);
+        let y = run(&mut session, &x).expect("runs");
+        assert_close(&out(&y, "was"), &map(&now, f32::exp), 1e-5, "was");
+        now = zip(&now, &floats(&x), |s, x| s + x);
+        assert_close(&out(&y, "is"), &map(&now, f32::exp), 1e-5, "is");
+        assert_close(&out(&y, "next"), &map(&now, f32::exp), 1e-5, "next");
+    }
+}
+
+/// a and b take each other's place, moved by x: b' = a + x, a' = b − x.
+fn exchange() -> Graph {
+    let g = GraphBuilder::new("exchange");
+    let x = g.input("x", f32([4u64, 4]));
+    let (a, b) = (g.state("a", f32([4u64, 4])), g.state("b", f32([4u64, 4])));
+    let (of_a, of_b) = (g.add(g.state_read(a), x), g.sub(g.state_read(b), x));
+    g.state_write(b, of_a);
+    g.state_write(a, of_b);
+    g.build().expect("sound")
+}
+
+fn two_states_from_each_other(lab: &Lab) {
+    let exe = load(lab, &exchange());
+    let mut session = exe.session().expect("a session");
+    let (mut a, mut b) = (wave(16, 1), wave(16, 2));
+    session.state("a").expect("there").write_f32(&a).expect("written");
+    session.state("b").expect("there").write_f32(&b).expect("written");
+    for turn in 0..3 {
+        let x = tensor(&wave(16, 90 + turn), &[4, 4]);
+        run(&mut session, &x).expect("runs");
+        (a, b) = (zip(&b, &floats(&x), |b, x| b - x), zip(&a, &floats(&x), |a, x| a + x));
+        for (name, want) in [("a", &a), ("b", &b)] {
+            let got = floats(&session.state(name).expect("there").read().expect("reads"));
+            assert_eq!(&got, want, "{name}, turn {turn}");
+        }
+    }
+}
+
+/// The checker lets a step write what it reads only where both are seen alike.
+#[test]
+fn a_state_that_is_seen_otherwise_is_not_written_in_place() {
+    let g = GraphBuilder::new("square");
+    let s = g.state("s", f32([6u64, 6]));
+    let before = g.state_read(s);
+    g.state_write(s, g.add(before, before));
+    let mut plan = Lab::interpreter().plan(&g.build().expect("sound"), &Options::default());
+    assert!(in_place(&plan) && check_plan(&plan).is_ok());
+    let step = &mut plan.runs[0].program.steps[0];
+    let read = step.uses.iter_mut().find(|u| !u.access.writes()).expect("it reads the state");
+    read.view.strides.reverse();
+    let faults = check_plan(&plan).expect_err("a transposed read of what others write");
+    assert!(faults.iter().any(|f| matches!(f.fault, Fault::SelfOverlap { .. })), "{faults:?}");
+}
