@@ -6,13 +6,14 @@
 //! walk, run on every device but the interpreter, however many elements they have, as the device plans them.
 
 use super::super::trial::{code, largest, plan, variant_of};
-use super::threads::in_order;
+use super::threads::{Heard, in_order};
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use pumice_compile::CompileError;
 use pumice_ir::Sample;
 use pumice_types::Target;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Samples of an op in which a kernel variant is run that only other devices would select.
 const ENOUGH: usize = 6;
@@ -64,7 +65,11 @@ pub fn choose(
     let mut choices = Vec::new();
     let mut met: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let planned = |i: usize| Planned::of(&samples[i].1, targets, limit, interpreter);
-    in_order(samples.len(), planned, |i, planned| choices.push(planned.choose(samples[i].0, &mut met)));
+    in_order(samples.len(), Duration::MAX, planned, |heard| {
+        if let Heard::Result(i, planned) = heard {
+            choices.push(planned.choose(samples[i].0, &mut met));
+        }
+    });
     choices
 }
 

@@ -7,6 +7,7 @@ mod choose;
 mod threads;
 
 use self::choose::{Choice, selections};
+use self::threads::Heard;
 use super::trial::{Trial, plan, run as try_sample};
 use super::{CommandError, Outcome, say};
 use crate::device::{Device, DeviceKind};
@@ -17,10 +18,12 @@ use pumice_types::Target;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Values of samples that are run on a GPU have so many elements at most.
 const GPU_ELEMENTS: u64 = 1 << 20;
+/// The longest sample takes seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Arguments of `pumice selftest`.
 #[derive(clap::Args, Clone, Debug)]
@@ -131,7 +134,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let choices = choose::choose(device, &targets, limit, &samples);
     let (mut done, mut written) = (0, Ok(()));
     let test = |i: usize| test(device, &targets, &choices[i], &samples[i].1);
-    threads::in_order(samples.len(), test, |i, found| {
+    threads::in_order(samples.len(), PATIENCE, test, |heard| {
+        let (i, found) = match heard {
+            Heard::Result(i, found) => (i, found),
+            Heard::Silence(time, running) => return tell_silence(time, &running, &samples),
+        };
         let (op, sample) = &samples[i];
         report.take(op, &sample.label, found);
         done += 1;
@@ -152,6 +159,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         finish(&report, out)?;
     }
     Ok(report.failed.is_empty())
+}
+
+/// Says on the standard error which samples take so long: a driver that hangs gives no other sign.
+fn tell_silence(time: Duration, running: &[usize], samples: &[(&'static str, Sample)]) {
+    let names: Vec<String> =
+        running.iter().filter_map(|&i| samples.get(i)).map(|(op, s)| format!("{op}: {}", s.label)).collect();
+    eprintln!("no sample has ended for {} s; in work: {}", time.as_secs(), names.join("; "));
 }
 
 /// What the device is planned for. The interpreter runs the meaning of kernels, so one is enough there.
