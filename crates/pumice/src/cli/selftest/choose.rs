@@ -55,7 +55,7 @@ pub fn selections(own: Target) -> Vec<Target> {
 }
 
 /// What is done with each sample. The first target is the device's own.
-pub fn choose(
+pub fn choices(
     device: &Device,
     targets: &[Target],
     limit: u64,
@@ -73,12 +73,10 @@ pub fn choose(
     choices
 }
 
-/// A sample with the code that each target gives it.
+/// A sample with the code that each target gives it, before targets are chosen.
 #[derive(Debug, Default)]
 struct Planned {
-    too_large: bool,
-    wrong: Vec<String>,
-    refused: Option<Vec<String>>,
+    choice: Choice,
     codes: Vec<(usize, Vec<String>)>,
 }
 
@@ -88,13 +86,13 @@ impl Planned {
         let graph = match &sample.graph {
             Ok(graph) => graph,
             Err(why) => {
-                planned.wrong.push(format!("the sample is no graph: {why}"));
+                planned.choice.wrong.push(format!("the sample is no graph: {why}"));
                 return planned;
             }
         };
         let large = largest(graph, sample) > limit;
         if large && (interpreter || !sample.is_long_axis()) {
-            planned.too_large = true;
+            planned.choice.too_large = true;
             return planned;
         }
         for (i, target) in targets.iter().enumerate().take(if large { 1 } else { targets.len() }) {
@@ -103,18 +101,17 @@ impl Planned {
                 Err(Error::Compile(CompileError::Unsupported(nodes))) if !target.features.int64 => {
                     // What the device itself runs is not left out for want of another one's abilities.
                     let reasons = || nodes.into_iter().map(|n| n.reason).collect();
-                    planned.refused = (i == 0).then(reasons);
+                    planned.choice.refused = (i == 0).then(reasons);
                     break;
                 }
-                Err(why) => planned.wrong.push(why.to_string()),
+                Err(why) => planned.choice.wrong.push(why.to_string()),
             }
         }
         planned
     }
 
     /// Takes the device's own plan, and each other one that runs other code with a variant that was not met often enough.
-    fn choose(self, op: &'static str, met: &mut BTreeMap<(&'static str, String), usize>) -> Choice {
-        let mut targets = Vec::new();
+    fn choose(mut self, op: &'static str, met: &mut BTreeMap<(&'static str, String), usize>) -> Choice {
         let mut seen: Vec<&Vec<String>> = Vec::new();
         for (target, code) in &self.codes {
             if seen.contains(&code) {
@@ -126,11 +123,11 @@ impl Planned {
             let rare = |v: &String| met.get(&(op, v.clone())).is_none_or(|n| *n < ENOUGH);
             if *target == 0 || variants.iter().any(rare) {
                 variants.into_iter().for_each(|v| *met.entry((op, v)).or_default() += 1);
-                targets.push(*target);
+                self.choice.targets.push(*target);
                 seen.push(code);
             }
         }
-        Choice { too_large: self.too_large, wrong: self.wrong, refused: self.refused, targets }
+        self.choice
     }
 }
 

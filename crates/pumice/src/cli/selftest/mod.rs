@@ -131,8 +131,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
     let samples: Vec<(&'static str, Sample)> =
         ops.iter().flat_map(|op| Op::samples(op).into_iter().map(|s| (*op, s))).collect();
-    let choices = choose::choose(device, &targets, limit, &samples);
-    let (mut done, mut written) = (0, Ok(()));
+    let choices = choose::choices(device, &targets, limit, &samples);
+    let mut written = Ok(());
     let test = |i: usize| test(device, &targets, &choices[i], &samples[i].1);
     threads::in_order(samples.len(), PATIENCE, test, |heard| {
         let (i, found) = match heard {
@@ -141,9 +141,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         };
         let (op, sample) = &samples[i];
         report.take(op, &sample.label, found);
-        done += 1;
         // An op is done when the next sample is another's.
-        if samples.get(done).is_none_or(|(next, _)| next != op) && !args.json && written.is_ok() {
+        if samples.get(i + 1).is_none_or(|(next, _)| next != op) && !args.json && written.is_ok() {
             written = say(out, line(op, report.ops.entry(op).or_default()));
         }
     });
@@ -278,7 +277,7 @@ mod tests {
         let mut report = Report::default();
         let samples: Vec<(&str, Sample)> = Op::samples("div").into_iter().map(|s| ("div", s)).collect();
         let targets = [target];
-        let choices = choose::choose(&device, &targets, 64, &samples);
+        let choices = choose::choices(&device, &targets, 64, &samples);
         for ((_, sample), choice) in samples.iter().zip(&choices) {
             report.take("div", &sample.label, test(&device, &targets, choice, sample));
         }
