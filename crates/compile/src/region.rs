@@ -256,15 +256,8 @@ fn strided(
     fill: HoleFill,
     status_op: u32,
 ) -> LowerResult<(KernelCall, Grid)> {
-    let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
-    let (kinds0, kinds1) = kinds(&all_kinds);
     let (shape, by_four) = walked(cx, space, slots, inputs, &fill);
-    let n = pumice_ir::shape::product(&shape);
-    let rank = shape.len() as u32;
-    let size = cx.args(&shape)?;
-    let (offset, stride) = places(cx, space, slots)?;
-    let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
-    let n = cx.arg(&n);
+    let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
     let (status_op, holes) = (status_op.into(), vec![fill]);
     let call = if by_four {
         let scalars = scalars_of(space);
@@ -285,9 +278,8 @@ fn strided(
         }
         .into_call()
     } else {
-        let variant = ElementwiseStrided::plain;
         ElementwiseStrided {
-            variant,
+            variant: ElementwiseStrided::plain,
             kinds0,
             kinds1,
             rank,
@@ -320,6 +312,29 @@ fn walked(
     (shape, by_four)
 }
 
+/// What every strided kernel is told of the axes that it walks and of its slots.
+struct Walk {
+    kinds0: u32,
+    kinds1: u32,
+    rank: u32,
+    n: ArgValue,
+    size: [ArgValue; MAX_RANK],
+    offset: [ArgValue; slots::ELEMENTWISE],
+    stride: [ArgValue; MAX_RANK * slots::ELEMENTWISE],
+    grid: Grid,
+}
+
+/// A thread for each place of a space of these extents.
+fn walk(cx: &mut LowerCx<'_>, space: &Space, slots: &[Slot], shape: &[DimExpr]) -> LowerResult<Walk> {
+    let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
+    let (kinds0, kinds1) = kinds(&all_kinds);
+    let n = pumice_ir::shape::product(shape);
+    let size = cx.args(shape)?;
+    let (offset, stride) = places(cx, space, slots)?;
+    let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
+    Ok(Walk { kinds0, kinds1, rank: shape.len() as u32, n: cx.arg(&n), size, offset, stride, grid })
+}
+
 /// The strided kernels of CPU drivers.
 fn runs(
     cx: &mut LowerCx<'_>,
@@ -330,18 +345,13 @@ fn runs(
     fill: HoleFill,
     status_op: u32,
 ) -> LowerResult<(KernelCall, Grid)> {
-    let (kinds0, kinds1) = kinds(&slots.iter().map(|s| s.kind).collect::<Vec<_>>());
     let (mut shape, by_four) = walked(cx, space, slots, inputs, &fill);
-    let (rank, used) = (shape.len() as u32, slots.len() as u32);
-    let last = shape.len() - 1;
+    let (last, used) = (shape.len() - 1, slots.len() as u32);
     let width = shape[last].clone();
     let run = run_of(width.upper(cx.graph.symbols()));
     shape[last] = width.ceil_div(&DimExpr::constant(i64::from(run)));
-    let n = pumice_ir::shape::product(&shape);
-    let size = cx.args(&shape)?;
-    let (offset, stride) = places(cx, space, slots)?;
-    let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
-    let (n, width, run) = (cx.arg(&n), cx.arg(&width), run.into());
+    let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
+    let (width, run) = (cx.arg(&width), run.into());
     let (status_op, slots, holes) = (status_op.into(), uses, vec![fill]);
     let call = if by_four {
         let scalars = scalars_of(space);
@@ -366,9 +376,8 @@ fn runs(
         }
         .into_call()
     } else {
-        let variant = ElementwiseRuns::plain;
         ElementwiseRuns {
-            variant,
+            variant: ElementwiseRuns::plain,
             kinds0,
             kinds1,
             rank,
