@@ -1,7 +1,7 @@
 //! Kernels count elements in 32 bits: one check for every operand of every step, before anything is placed.
 //!
-//! In: the steps of a draft, symbols and scalars at their upper bounds. Out: the first operand that a kernel could not reach the
-//! end of. Never here: bytes (`layout`), counts of one kernel's iteration (its lowering).
+//! In: the steps of a draft, symbols and scalars at their upper bounds. Out: the first operand that a kernel could not
+//! reach the end of. Never here: bytes (`layout`), counts of one kernel's iteration (its lowering).
 
 use crate::draft::Draft;
 use crate::error::CompileError;
