@@ -94,6 +94,8 @@ pub struct DevicePlan {
     pub extensions: Vec<String>,
     /// Whether free memory can be asked for.
     pub memory_budget: bool,
+    /// Whether pipelines are not to be made while something is submitted (a quirk).
+    pub pipelines_apart: bool,
     /// Optional features.
     pub enable: Enable,
     /// For each region kind, in the order of [`RegionKind::ALL`], memory types from best to worst.
@@ -133,6 +135,7 @@ impl DevicePlan {
                 .map(str::to_owned)
                 .collect(),
             memory_budget: snapshot.has_extension(MEMORY_BUDGET),
+            pipelines_apart: crate::quirks::of(snapshot).any(|q| q.pipelines_apart),
             enable: Enable {
                 int64: a.int64,
                 float16: a.float16,

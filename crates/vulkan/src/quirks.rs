@@ -34,6 +34,8 @@ pub struct Quirk {
     pub test: &'static str,
     /// What it makes of `Limits::loop_turns`.
     pub loop_turns: Option<u64>,
+    /// Whether it makes pipelines and submissions keep apart.
+    pub pipelines_apart: bool,
 }
 
 impl Driver {
@@ -64,7 +66,7 @@ pub fn of(s: &Snapshot) -> impl Iterator<Item = &'static Quirk> {
     QUIRKS.iter().filter(move |q| q.driver.is_of(s))
 }
 
-/// A row that sets no limit.
+/// A row that changes nothing by itself.
 const fn quirk(
     name: &'static str,
     driver: Driver,
@@ -73,7 +75,7 @@ const fn quirk(
     answer: &'static str,
     test: &'static str,
 ) -> Quirk {
-    Quirk { name, driver, seen, what, answer, test, loop_turns: None }
+    Quirk { name, driver, seen, what, answer, test, loop_turns: None, pipelines_apart: false }
 }
 
 /// Every quirk we know.
@@ -161,6 +163,17 @@ pub const QUIRKS: &[Quirk] = &[
         "an instance stays while devices come and go",
         "tests/tests/faults.rs::a_lost_device_does_not_take_its_instance_along",
     ),
+    Quirk {
+        pipelines_apart: true,
+        ..quirk(
+            "pipelines beside submissions",
+            Driver::Nvidia,
+            "580.159.04",
+            "a submission while another thread makes a pipeline: now and then the driver waits 0.5 s, then the device runs for ever",
+            "a submission waits until no pipeline is being made, and holds up new ones",
+            "tests/tests/session_suite/threads.rs::threads_that_make_pipelines_and_run_do_not_hang",
+        )
+    },
     quirk(
         "unchecked out of bounds",
         Driver::Nvidia,

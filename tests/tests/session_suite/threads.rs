@@ -145,5 +145,50 @@ mod at_once {
             };
             assert_eq!(live(16), live(1));
         }
+
+        /// Six steps on x, one per digit of `which`: no two programs have the same kernel, up to a few that simplify.
+        fn steps(g: &GraphBuilder, x: pumice_ir::Value, which: usize) -> pumice_ir::Value {
+            (0..6).fold(x, |v, digit| match which >> (2 * digit) & 3 {
+                0 => g.neg(v),
+                1 => g.abs(v),
+                2 => g.relu(v),
+                _ => g.add(v, x),
+            })
+        }
+
+        /// The same in plain Rust; every value is a small multiple of 1/8, so all of it is exact.
+        fn stepped(x: f32, which: usize) -> f32 {
+            (0..6).fold(x, |v, digit| match which >> (2 * digit) & 3 {
+                0 => -v,
+                1 => v.abs(),
+                2 => v.max(0.0),
+                _ => v + x,
+            })
+        }
+
+        /// Sixteen threads, each of which makes a pipeline of its own again and again and runs it: some always submit
+        /// while others make theirs. On an H200 (driver 580.159.04) `selftest` never ended so, after 200 to 2,500 pipelines.
+        #[test]
+        fn threads_that_make_pipelines_and_run_do_not_hang() {
+            const THREADS: usize = 16;
+            let lab = Lab::vulkan();
+            let each = if lab.target.features.cpu { 4 } else { 60 };
+            let one = |which: usize| {
+                let g = GraphBuilder::new("steps");
+                let x = g.input("x", f32([33u64]));
+                g.output("y", steps(&g, x, which));
+                let exe = load(&lab, &g.build().expect("sound"));
+                let x = wave(33, which as u32);
+                let y = run(&mut exe.session().expect("a session"), &tensor(&x, &[33])).expect("runs");
+                assert_eq!(out(&y, "y"), map(&x, |x| stepped(x, which)), "program {which}");
+            };
+            std::thread::scope(|scope| {
+                let one = &one;
+                (0..THREADS).for_each(|t| {
+                    scope.spawn(move || (0..each).for_each(|i| one(THREADS * i + t)));
+                });
+            });
+            lab.gives_everything_back();
+        }
     }
 }

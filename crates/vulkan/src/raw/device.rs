@@ -1,6 +1,7 @@
 //! The logical device. Every other owner holds an `Arc` of it, so it goes last.
 
 use super::calls::{CallError, CallLog};
+use super::gate::Gate;
 use super::instance::Instance;
 use super::ledger::MemoryLedger;
 use super::snapshot::heap_budgets;
@@ -35,6 +36,7 @@ pub(crate) struct DeviceShared {
     memory_types: Vec<MemoryType>,
     heaps: Vec<Heap>,
     ledger: Arc<MemoryLedger>,
+    pub(super) gate: Gate,
     // Declared last: the instance goes after the device.
     instance: Arc<Instance>,
 }
@@ -64,6 +66,7 @@ impl DeviceShared {
             memory_types: snapshot.memory_types.clone(),
             heaps: snapshot.heaps.clone(),
             ledger: Arc::new(MemoryLedger::new(snapshot.heaps.len(), snapshot.limits.max_allocation_count)),
+            gate: Gate::new(plan.pipelines_apart),
             instance: instance.clone(),
         }))
     }

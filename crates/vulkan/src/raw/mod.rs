@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 pub mod calls;
+mod gate;
 pub mod instance;
 pub mod ledger;
 pub mod messages;

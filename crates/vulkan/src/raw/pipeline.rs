@@ -134,6 +134,7 @@ impl Pipeline {
             .name(c"main")
             .specialization_info(&specialization);
         let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout.handle);
+        let _gate = shared.gate.make();
         // SAFETY: module, layout and cache are borrowed owners of this device; the rest lives during the call.
         let handle = unsafe { shared.table.create_compute_pipeline(cache.handle, info) }?;
         Ok(Pipeline { shared: shared.clone(), handle, layout: layout.clone() })

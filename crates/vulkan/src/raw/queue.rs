@@ -81,6 +81,7 @@ impl Queue {
             .command_buffers(&buffers)
             .signal_semaphores(&semaphores)
             .push_next(&mut times);
+        let _gate = self.shared.gate.submit();
         // SAFETY: the queue is locked; the lists were ended, allow simultaneous use, and keep what they refer to
         // until the point that is noted on them below has passed.
         unsafe { self.shared.table.queue_submit(self.handle, &[submit], vk::Fence::null()) }?;
