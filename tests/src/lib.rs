@@ -5,6 +5,7 @@
 pub mod device;
 pub mod files;
 pub mod graphs;
+pub mod growth;
 pub mod known;
 pub mod lab;
 pub mod op_suite;

@@ -89,20 +89,19 @@ fn packed(requests: &[Request], sizes: &[u64], chunk: u64) -> Placed {
 /// Each request, in that order, at the lowest offset that is free during its whole life.
 fn first_fit(order: &[usize], requests: &[Request], sizes: &[u64], chunk: u64) -> Placed {
     let mut offsets = vec![0; requests.len()];
-    // Placed requests by offset, so that one sweep finds the first gap.
-    let mut taken: Vec<usize> = Vec::with_capacity(order.len());
-    let mut total = 0;
+    let mut lives = Lives::new(requests);
+    let (mut total, mut taken) = (0, Vec::new());
     for &i in order {
         let (r, size) = (requests[i], sizes[i]);
         if size == 0 {
             continue;
         }
+        taken.clear();
+        lives.meeting(r, &mut taken);
+        // By offset, so that one sweep finds the first gap.
+        taken.sort_unstable_by_key(|&j| (offsets[j], j));
         let mut at = 0;
         for &j in &taken {
-            let other = requests[j];
-            if other.last < r.first || r.last < other.first {
-                continue;
-            }
             at = within_chunk(at, size, chunk);
             if at + size <= offsets[j] {
                 break;
@@ -112,10 +111,53 @@ fn first_fit(order: &[usize], requests: &[Request], sizes: &[u64], chunk: u64) -
         at = within_chunk(at, size, chunk);
         offsets[i] = at;
         total = total.max(at + size);
-        let position = taken.partition_point(|&j| offsets[j] <= at);
-        taken.insert(position, i);
+        lives.add(i, r);
     }
     Placed { offsets, size: total }
+}
+
+/// Placed requests by the levels they live in: a segment tree, so that those alive in one level are found without a look at
+/// the others (de Berg et al., Computational Geometry, 10.3).
+struct Lives {
+    leaves: usize,
+    /// Node n has the children 2n and 2n + 1; a request stands in the fewest nodes that make up its life.
+    nodes: Vec<Vec<usize>>,
+    /// Those that begin in a level.
+    begin: Vec<Vec<usize>>,
+}
+
+impl Lives {
+    fn new(requests: &[Request]) -> Lives {
+        let levels = requests.iter().map(|r| r.last as usize + 1).max().unwrap_or(1);
+        let leaves = levels.next_power_of_two();
+        Lives { leaves, nodes: vec![Vec::new(); 2 * leaves], begin: vec![Vec::new(); levels] }
+    }
+
+    fn add(&mut self, i: usize, r: Request) {
+        self.begin[r.first as usize].push(i);
+        let (mut low, mut high) = (self.leaves + r.first as usize, self.leaves + r.last as usize + 1);
+        while low < high {
+            if low % 2 == 1 {
+                self.nodes[low].push(i);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                self.nodes[high].push(i);
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+    }
+
+    /// Those that are alive in a level of `r`, each once: alive in its first level, or begun after it.
+    fn meeting(&self, r: Request, out: &mut Vec<usize>) {
+        let mut node = self.leaves + r.first as usize;
+        while node > 0 {
+            out.extend(&self.nodes[node]);
+            node /= 2;
+        }
+        out.extend(self.begin[r.first as usize + 1..=r.last as usize].iter().flatten());
+    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
 use crate::{frame, meaning};
-use pumice_ir::{Graph, NodeId, ValueId, ValueType};
+use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
-use pumice_plan::{Frame, FrameSlot, Grid, Storage, View, dense_strides};
+use pumice_plan::{FrameSlot, Grid, MeaningGraph, Storage, View, dense_strides};
 use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Group counts of one grid dimension that every device takes.
 pub const MAX_GROUPS: u32 = 65_535;
@@ -45,7 +44,7 @@ pub struct LowerCx<'g> {
     /// Steps and buffers so far.
     pub draft: Draft,
     /// The frame so far.
-    pub frame: Frame,
+    pub frame: frame::Words,
     /// Names of the ops in the status block.
     pub status_ops: Vec<String>,
     /// Bindings conditions found by lowering.
@@ -55,8 +54,13 @@ pub struct LowerCx<'g> {
     constants: Constants,
     users: Vec<SmallVec<[NodeId; 2]>>,
     places: Vec<Option<Located>>,
+    /// Values that were ever placed in a content.
+    placed: BTreeMap<DraftContent, Vec<ValueId>>,
+    /// For each leaf, its number among those of its kind.
+    leaves: BTreeMap<ValueId, u32>,
     scalar_values: BTreeMap<ValueId, DimExpr>,
-    dense_copies: Vec<(Located, Located)>,
+    /// By the content that was copied.
+    dense_copies: BTreeMap<DraftContent, Vec<(Located, Located)>>,
     frame_content: DraftContent,
     status_content: DraftContent,
     node: Option<NodeId>,
@@ -78,15 +82,17 @@ impl<'g> LowerCx<'g> {
             graph,
             target,
             draft,
-            frame: Frame::default(),
+            frame: frame::Words::default(),
             status_ops,
             checks: Vec::new(),
             hidden: Vec::new(),
             constants,
             users: graph.users(),
             places: vec![None; graph.value_count()],
+            placed: BTreeMap::new(),
+            leaves: leaf_numbers(graph),
             scalar_values: BTreeMap::new(),
-            dense_copies: Vec::new(),
+            dense_copies: BTreeMap::new(),
             frame_content,
             status_content,
             node: None,
@@ -137,6 +143,7 @@ impl<'g> LowerCx<'g> {
 
     /// Says where a value is.
     pub fn place(&mut self, value: ValueId, at: Located) {
+        self.placed.entry(at.content).or_default().push(value);
         self.places[value.index()] = Some(at);
     }
 
@@ -147,8 +154,11 @@ impl<'g> LowerCx<'g> {
 
     /// Values whose place is in that content.
     pub fn placed_in(&self, content: DraftContent) -> Vec<ValueId> {
-        let values = self.graph.values().map(|(v, _)| v);
-        values.filter(|v| self.places[v.index()].as_ref().is_some_and(|at| at.content == content)).collect()
+        let mut values = self.placed.get(&content).cloned().unwrap_or_default();
+        values.retain(|v| self.places[v.index()].as_ref().is_some_and(|at| at.content == content));
+        values.sort_unstable();
+        values.dedup();
+        values
     }
 
     /// Whether a value has a place already.
@@ -303,7 +313,14 @@ impl<'g> LowerCx<'g> {
 
     /// The scalar of a `Scalar` node.
     pub fn scalar_id(&self, value: ValueId) -> Option<ScalarId> {
-        self.graph.scalars().iter().position(|&s| s == value).map(|i| ScalarId(i as u32))
+        let is_scalar = matches!(self.graph.def(value).op, Op::Scalar(_));
+        self.leaves.get(&value).filter(|_| is_scalar).map(|&i| ScalarId(i))
+    }
+
+    /// The number of a leaf among those of its kind.
+    pub fn leaf_number(&self, id: NodeId) -> LowerResult<u32> {
+        let number = self.leaves.get(&self.graph.node(id).output()).copied();
+        number.ok_or_else(|| "it is not in the graph's list of its kind".into())
     }
 
     /// The value as dense arena words, copied there if it is not.
@@ -326,13 +343,14 @@ impl<'g> LowerCx<'g> {
         if at.view.is_words() && at.view.is_dense() {
             return Ok(at.clone());
         }
-        if let Some((_, copy)) = self.dense_copies.iter().find(|(from, _)| from == at) {
+        let copies = self.dense_copies.get(&at.content);
+        if let Some((_, copy)) = copies.into_iter().flatten().find(|(from, _)| from == at) {
             return Ok(copy.clone());
         }
         let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
         let to = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
         crate::region::copy(self, at, &to)?;
-        self.dense_copies.push((at.clone(), to.clone()));
+        self.dense_copies.entry(at.content).or_default().push((at.clone(), to.clone()));
         Ok(to)
     }
 
@@ -356,6 +374,13 @@ impl<'g> LowerCx<'g> {
     }
 }
 
+/// For each leaf, its number among those of its kind.
+fn leaf_numbers(graph: &Graph) -> BTreeMap<ValueId, u32> {
+    let constants = graph.leaves(|op| matches!(op, Op::Constant(_)));
+    let kinds = [graph.inputs(), graph.params(), graph.states(), graph.scalars(), constants];
+    kinds.into_iter().flat_map(|leaves| leaves.into_iter().zip(0..)).collect()
+}
+
 /// How a float view is stored, for a typed operand.
 pub fn float_storage(view: &View) -> FloatStorage {
     match (view.storage, view.dtype) {
@@ -366,16 +391,16 @@ pub fn float_storage(view: &View) -> FloatStorage {
 }
 
 /// Meaning of a node whose step reads every operand.
-pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
+pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<MeaningGraph> {
     meaning_of(cx, id, false)
 }
 
 /// Meaning of a node whose step reads no constant of one element.
-pub fn meaning_with_immediates(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Arc<str>> {
+pub fn meaning_with_immediates(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<MeaningGraph> {
     meaning_of(cx, id, true)
 }
 
-fn meaning_of(cx: &LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<Arc<str>> {
+fn meaning_of(cx: &LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<MeaningGraph> {
     meaning::of_node(cx.graph, cx.graph.node(id), immediates)
         .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }

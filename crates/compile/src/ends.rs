@@ -5,19 +5,22 @@ use crate::cx::{LowerCx, LowerResult, Refusal, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
 use crate::step::StepBuilder;
 use crate::{frame, region};
-use pumice_ir::{FeedKind, Op, ValueType};
+use pumice_ir::{FeedKind, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::FrameAdvance;
-use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
+use pumice_plan::{Access, Cost, Grid, Meaning, MeaningGraph, RunCheck, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr, ScalarId, Var};
+use std::collections::BTreeMap;
 
 /// Every output in its io slot, in natural width.
 pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
+    let mut touched = Touched::default();
     for (i, output) in cx.graph.outputs().iter().enumerate() {
         let at = cx.at(output.value)?;
         let home = Home::Output(i as u32);
-        if may_move(&cx.draft, &at) {
+        touched.follow(&cx.draft);
+        if may_move(&cx.draft, &at, &touched) {
             let buffer = cx.draft.contents[at.content.0 as usize].buffer.0 as usize;
             cx.draft.buffers[buffer].home = home;
             cx.draft.outputs.push(at.content);
@@ -31,18 +34,37 @@ pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
     Ok(())
 }
 
+/// How often steps so far read and write each content.
+#[derive(Default)]
+struct Touched {
+    steps: usize,
+    reads: Vec<u32>,
+    writes: Vec<u32>,
+}
+
+impl Touched {
+    /// Counts the steps that were added since.
+    fn follow(&mut self, draft: &Draft) {
+        self.reads.resize(draft.contents.len(), 0);
+        self.writes.resize(draft.contents.len(), 0);
+        for u in draft.steps[self.steps..].iter().flat_map(|s| &s.uses) {
+            let counts = if u.access.writes() { &mut self.writes } else { &mut self.reads };
+            counts[u.content.0 as usize] += 1;
+        }
+        self.steps = draft.steps.len();
+    }
+}
+
 /// Whether a value can be made in its io slot at once: its bytes are the boundary's, one step writes them and no step
 /// reads them back from there.
-fn may_move(draft: &Draft, at: &Located) -> bool {
+fn may_move(draft: &Draft, at: &Located, touched: &Touched) -> bool {
     let content = &draft.contents[at.content.0 as usize];
     // A view of part of a value leaves the rest without a place.
     let whole = pumice_ir::shape::product(&content.shape) == pumice_ir::shape::product(&at.view.shape);
     let plain = at.view.dtype.same_in_arena() && at.view.is_dense() && whole && at.part.is_none();
     let scratch = draft.buffer_of(at.content).home == Home::Scratch;
-    let read =
-        draft.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == at.content && !u.access.writes());
-    let written = draft.steps.iter().flat_map(|s| &s.uses).filter(|u| u.content == at.content).count();
-    plain && scratch && !read && written == 1
+    let index = at.content.0 as usize;
+    plain && scratch && touched.reads[index] == 0 && touched.writes[index] == 1
 }
 
 /// Feeds, after all ops: every source is taken before any state is written.
@@ -55,9 +77,9 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let from_state = matches!(cx.draft.buffer_of(at.content).home, Home::State(_));
         sources.push(if from_state { snapshot(cx, &at)? } else { at });
     }
+    let states: BTreeMap<ValueId, usize> = cx.graph.states().iter().copied().zip(0..).collect();
     for (feed, from) in feeds.iter().zip(sources) {
-        let states = cx.graph.states();
-        let index = states.iter().position(|&s| s == feed.state).ok_or("a feed names no state")?;
+        let index = *states.get(&feed.state).ok_or("a feed names no state")?;
         let previous = cx.draft.states[index];
         let (dtype, shape) = (cx.graph.ty(feed.state).dtype, cx.graph.ty(feed.state).shape.clone());
         let buffer = cx.draft.contents[previous.0 as usize].buffer;
@@ -178,13 +200,13 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
     let words = step.touch(&at, Access::ShaderWrite);
     let call = FrameAdvance {
         variant: FrameAdvance::plain,
-        at: ArgValue::U32(cx.frame.words.len() as u32),
-        count: ArgValue::U32(cx.frame.advance.len() as u32),
+        at: ArgValue::U32(cx.frame.frame().words.len() as u32),
+        count: ArgValue::U32(cx.frame.frame().advance.len() as u32),
         words,
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    step.finish(cx, StepKind::Advance { call: call.into_call() }, "".into());
+    step.finish(cx, StepKind::Advance { call: call.into_call() }, MeaningGraph::default());
     Ok(())
 }
 

@@ -1,12 +1,64 @@
 //! The frame of one run: words interned while steps are lowered, and the program that advances them on the device.
 
+use indexmap::IndexMap;
 use pumice_ir::{Graph, Op};
 use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, Frame, FrameSlot, FrameWord};
 use pumice_types::dim::Atom;
 use pumice_types::{DimExpr, ScalarId, Var};
 
+/// A frame while its words are collected: those that are there are found again without a search.
+#[derive(Default)]
+pub struct Words {
+    frame: Frame,
+    at: IndexMap<FrameSlot, FrameWord>,
+    /// Where three consecutive words are first found.
+    triples: IndexMap<[FrameSlot; 3], FrameWord>,
+}
+
+impl Words {
+    /// The word that holds this slot, added if there is none yet.
+    pub fn intern(&mut self, slot: FrameSlot) -> FrameWord {
+        match self.at.get(&slot) {
+            Some(&word) => word,
+            None => self.push(slot),
+        }
+    }
+
+    /// Three consecutive words for an indirect grid.
+    pub fn intern_grid(&mut self, grid: [DimExpr; 3]) -> FrameWord {
+        let grid = grid.map(FrameSlot::Expr);
+        if let Some(&word) = self.triples.get(&grid) {
+            return word;
+        }
+        let first = self.frame.words.len() as u32;
+        grid.into_iter().for_each(|slot| _ = self.push(slot));
+        FrameWord(first)
+    }
+
+    /// A word of its own.
+    fn push(&mut self, slot: FrameSlot) -> FrameWord {
+        let word = FrameWord(self.frame.words.len() as u32);
+        self.at.entry(slot.clone()).or_insert(word);
+        self.frame.words.push(slot);
+        if let [.., a, b, c] = self.frame.words.as_slice() {
+            self.triples.entry([a.clone(), b.clone(), c.clone()]).or_insert(FrameWord(word.0 - 2));
+        }
+        word
+    }
+
+    /// The frame so far.
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The frame.
+    pub fn into_frame(self) -> Frame {
+        self.frame
+    }
+}
+
 /// An argument: a constant where the expression is one, else a word of the frame.
-pub fn arg(frame: &mut Frame, expr: &DimExpr) -> ArgValue {
+pub fn arg(frame: &mut Words, expr: &DimExpr) -> ArgValue {
     match expr.as_const() {
         Some(c) => ArgValue::U32(c as u32),
         None => word(frame, expr).into(),
@@ -14,7 +66,7 @@ pub fn arg(frame: &mut Frame, expr: &DimExpr) -> ArgValue {
 }
 
 /// The word that holds an expression.
-pub fn word(frame: &mut Frame, expr: &DimExpr) -> FrameWord {
+pub fn word(frame: &mut Words, expr: &DimExpr) -> FrameWord {
     match expr.as_symbol() {
         Some(symbol) => frame.intern(FrameSlot::Bound(symbol)),
         None => frame.intern(FrameSlot::Expr(expr.clone())),
@@ -23,7 +75,7 @@ pub fn word(frame: &mut Frame, expr: &DimExpr) -> FrameWord {
 
 /// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
 /// computed anew. `advances` lists the scalars that advance and by what.
-pub fn finish(frame: &mut Frame, advances: &[(ScalarId, DimExpr)]) {
+pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)]) {
     if advances.is_empty() {
         return;
     }
@@ -38,7 +90,7 @@ pub fn finish(frame: &mut Frame, advances: &[(ScalarId, DimExpr)]) {
         emit.push(AdvanceKind::Copy, at, value.0, 0);
     }
     let advancing = |v: &Var| matches!(v, Var::Scalar(s) if advances.iter().any(|(a, _)| a == s));
-    let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.words.iter().enumerate())
+    let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.frame.words.iter().enumerate())
         .filter_map(|(i, slot)| match slot {
             FrameSlot::Expr(e) if e.vars().iter().any(advancing) => Some((FrameWord(i as u32), e.clone())),
             _ => None,
@@ -49,11 +101,11 @@ pub fn finish(frame: &mut Frame, advances: &[(ScalarId, DimExpr)]) {
         emit.push(AdvanceKind::Copy, at, value.0, 0);
     }
     let ops = emit.ops;
-    frame.advance = ops;
+    frame.frame.advance = ops;
 }
 
 struct Emit<'f> {
-    frame: &'f mut Frame,
+    frame: &'f mut Words,
     ops: Vec<AdvanceOp>,
 }
 
@@ -64,8 +116,7 @@ impl Emit<'_> {
 
     fn temporary(&mut self) -> FrameWord {
         // Not interned: every temporary is its own word.
-        self.frame.words.push(FrameSlot::Temporary);
-        FrameWord(self.frame.words.len() as u32 - 1)
+        self.frame.push(FrameSlot::Temporary)
     }
 
     fn constant(&mut self, value: i64) -> FrameWord {
@@ -135,15 +186,33 @@ mod tests {
     use super::*;
     use pumice_types::{Bindings, SymbolId};
 
+    /// Words and triples are found where the frame's own search finds them, also across the borders of grids.
+    #[test]
+    fn words_are_found_again() {
+        let n = |k: u64| DimExpr::from(k);
+        let s = DimExpr::symbol(SymbolId(0));
+        let (mut words, mut plain) = (Words::default(), Frame::default());
+        let slots = [FrameSlot::Bound(SymbolId(0)), FrameSlot::Expr(n(1)), FrameSlot::Expr(s.clone())];
+        for slot in slots.iter().chain(&slots) {
+            assert_eq!(words.intern(slot.clone()), plain.intern(slot.clone()));
+        }
+        let grids = [[n(2), n(1), n(1)], [n(1), n(1), n(3)], [n(1), n(3), s], [n(1), n(1), n(1)]];
+        for grid in grids.iter().chain(&grids) {
+            assert_eq!(words.intern_grid(grid.clone()), plain.intern_grid(grid.clone()));
+        }
+        assert_eq!(words.into_frame(), plain);
+    }
+
     /// The device's advance gives the words the host would write for the next position.
     #[test]
     fn advance_equals_evaluation_at_the_next_value() {
         let (pos, t) = (DimExpr::scalar(ScalarId(0)), DimExpr::symbol(SymbolId(0)));
-        let mut frame = Frame::default();
+        let mut frame = Words::default();
         word(&mut frame, &(pos.clone() + t.clone()));
         word(&mut frame, &(pos.clone() + 1u64.into()).ceil_div(&64u64.into()));
         word(&mut frame, &(pos.min_with(&DimExpr::constant(9)) * t.clone()));
         finish(&mut frame, &[(ScalarId(0), t)]);
+        let frame = frame.into_frame();
         let words = |at: i64| {
             let mut b = Bindings::new();
             b.bind(SymbolId(0), 4);

@@ -10,6 +10,7 @@ use pumice_plan::{
 };
 use pumice_types::tensor::{byte_count, element_count};
 use pumice_types::{Bytes, DType, Target};
+use std::collections::BTreeMap;
 
 /// Fixed places of the program's interface.
 pub struct Layout {
@@ -93,9 +94,10 @@ impl Layout {
             let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
             layout.params.push(ParamSlot { name, dtype, shape, span: layout.weights.take(bytes) });
         }
+        let params = graph.params().into_iter().zip(0..).collect();
         for v in graph.states() {
             let (shape, bytes) = fixed(graph, v, target, guard)?;
-            let init = state_init(graph, v);
+            let init = state_init(graph, v, &params);
             let Op::State(op) = &graph.def(v).op else { continue };
             let rank = shape.len() as i64;
             let capacity_axis = op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32);
@@ -298,14 +300,11 @@ fn io_slot(
     Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype, shape: ty.shape.clone(), span })
 }
 
-fn state_init(graph: &Graph, v: ValueId) -> StateInit {
+fn state_init(graph: &Graph, v: ValueId, params: &BTreeMap<ValueId, u32>) -> StateInit {
     let Some(init) = graph.def(v).input(0) else { return StateInit::Zeros };
     match graph.constant_data(init) {
         Some(data) => StateInit::Data(data.bytes().to_vec()),
-        None => {
-            let index = graph.params().iter().position(|&p| p == init);
-            index.map_or(StateInit::Zeros, |i| StateInit::Param(i as u32))
-        }
+        None => params.get(&init).map_or(StateInit::Zeros, |&i| StateInit::Param(i)),
     }
 }
 

@@ -177,12 +177,12 @@ fn lower_range(
         let sides = Some(Box::new([c.left.clone(), c.right.clone()]));
         cx.checks.push(RunCheck { value: c.difference(), min, max, what: c.what.clone(), sides });
     }
-    turns::check(&cx.draft, &cx.frame, graph.symbols(), target)?;
+    turns::check(&cx.draft, cx.frame.frame(), graph.symbols(), target)?;
     let status = cx.status();
     Ok(Lowered {
         status,
         draft: cx.draft,
-        frame: cx.frame,
+        frame: cx.frame.into_frame(),
         status_ops: cx.status_ops,
         checks: cx.checks,
         hidden: cx.hidden,

@@ -9,44 +9,12 @@ use std::collections::BTreeMap;
 /// Steps of a draft that belong to the load program; their results become derived weights. The other steps stay.
 pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
     let steps = std::mem::take(&mut draft.steps);
-    let mut is_load = vec![true; steps.len()];
-    let buffer = |d: &Draft, c: DraftContent| d.contents[c.0 as usize].buffer.0 as usize;
-    // A buffer is derived only if every step that writes it is a load step; repeat until nothing changes.
-    loop {
-        let mut derived = vec![true; draft.buffers.len()];
-        let mut written = vec![false; draft.buffers.len()];
-        for (i, step) in steps.iter().enumerate() {
-            for u in step.uses.iter().filter(|u| u.access.writes()) {
-                derived[buffer(draft, u.content)] &= is_load[i];
-                written[buffer(draft, u.content)] = true;
-            }
-        }
-        let before = is_load.clone();
-        for (i, step) in steps.iter().enumerate() {
-            is_load[i] &= eligible(step, |c, access| {
-                let b = buffer(draft, c);
-                let home = draft.buffers[b].home;
-                match access {
-                    Access::ShaderRead => {
-                        home.is_load_time() || home == Home::Scratch && derived[b] && written[b]
-                    }
-                    Access::ShaderWrite => home == Home::Scratch && derived[b],
-                    // Bound because the kernel has the operand, but never raised by what is known when loading.
-                    _ => false,
-                }
-            });
-        }
-        if is_load == before {
-            break;
-        }
-    }
+    let is_load = load_steps(draft, &steps);
     let (mut load, mut run) = (Vec::new(), Vec::new());
     for (step, is_load) in steps.into_iter().zip(is_load) {
         if is_load {
-            for u in step.uses.iter().filter(|u| u.access.writes()) {
-                let b = buffer(draft, u.content);
-                draft.buffers[b].home = Home::Derived;
-            }
+            let written: Vec<usize> = written(draft, &step).collect();
+            written.into_iter().for_each(|b| draft.buffers[b].home = Home::Derived);
             load.push(step);
         } else {
             run.push(step);
@@ -56,7 +24,39 @@ pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
     load
 }
 
-fn eligible(step: &DraftStep, mut allowed: impl FnMut(DraftContent, Access) -> bool) -> bool {
+/// Which steps need only what is known when loading. A step that does not takes those along that touch what it writes.
+fn load_steps(draft: &Draft, steps: &[DraftStep]) -> Vec<bool> {
+    let mut touching: Vec<Vec<usize>> = vec![Vec::new(); draft.buffers.len()];
+    let mut is_written = vec![false; draft.buffers.len()];
+    for (i, step) in steps.iter().enumerate() {
+        step.uses.iter().for_each(|u| touching[buffer(draft, u.content)].push(i));
+        written(draft, step).for_each(|b| is_written[b] = true);
+    }
+    let mut is_load: Vec<bool> = steps.iter().map(|s| may_load(draft, s, &is_written)).collect();
+    let mut left: Vec<usize> = (0..steps.len()).filter(|&i| !is_load[i]).collect();
+    while let Some(step) = left.pop() {
+        for b in written(draft, &steps[step]).filter(|&b| draft.buffers[b].home == Home::Scratch) {
+            for other in std::mem::take(&mut touching[b]) {
+                if std::mem::replace(&mut is_load[other], false) {
+                    left.push(other);
+                }
+            }
+        }
+    }
+    is_load
+}
+
+fn buffer(draft: &Draft, content: DraftContent) -> usize {
+    draft.contents[content.0 as usize].buffer.0 as usize
+}
+
+/// The buffers that a step writes.
+fn written<'a>(draft: &'a Draft, step: &'a DraftStep) -> impl Iterator<Item = usize> + 'a {
+    step.uses.iter().filter(|u| u.access.writes()).map(|u| buffer(draft, u.content))
+}
+
+/// Whether a step can run when weights are loaded, if whoever writes what it reads can.
+fn may_load(draft: &Draft, step: &DraftStep, is_written: &[bool]) -> bool {
     let reads = step.uses.iter().any(|u| u.access == Access::ShaderRead);
     let dispatch = matches!(step.kind, StepKind::Dispatch { .. });
     // No symbol is bound when weights are loaded.
@@ -64,7 +64,17 @@ fn eligible(step: &DraftStep, mut allowed: impl FnMut(DraftContent, Access) -> b
         let view = &u.view;
         view.shape.iter().chain(&view.strides).chain([&view.offset]).all(|d| d.as_const().is_some())
     });
-    dispatch && reads && fixed && step.uses.iter().all(|u| allowed(u.content, u.access))
+    let known = |content: DraftContent, access: Access| {
+        let b = buffer(draft, content);
+        let home = draft.buffers[b].home;
+        match access {
+            Access::ShaderRead => home.is_load_time() || home == Home::Scratch && is_written[b],
+            Access::ShaderWrite => home == Home::Scratch,
+            // Bound because the kernel has the operand, but never raised by what is known when loading.
+            _ => false,
+        }
+    };
+    dispatch && reads && fixed && step.uses.iter().all(|u| known(u.content, u.access))
 }
 
 /// Derived weights of all runs together.

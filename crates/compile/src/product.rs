@@ -9,9 +9,8 @@ use pumice_plan::kernels::matmul as kernels;
 use pumice_plan::kernels::matmul::{
     Choice, Class, MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes,
 };
-use pumice_plan::{Access, View};
+use pumice_plan::{Access, MeaningGraph, View};
 use pumice_types::{DimExpr, ProductExtents};
-use std::sync::Arc;
 
 /// A batch of matrices: two batch axes, rows, columns; strides in elements.
 #[derive(Clone, Debug)]
@@ -119,7 +118,7 @@ pub fn emit(
     space: &Space,
     operands: [&Located; 3],
     epilogue: Epilogue,
-    meaning: Arc<str>,
+    meaning: MeaningGraph,
     meaning_inputs: &[usize],
 ) -> LowerResult {
     let [a, b, y] = operands;

@@ -14,10 +14,9 @@ use pumice_plan::kernels::elementwise::{
     ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4, MAX_RANK,
     kinds, run_of,
 };
-use pumice_plan::{Grid, Storage, View, dense_strides};
+use pumice_plan::{Grid, MeaningGraph, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr, slots};
-use std::sync::Arc;
 
 /// Elements one group of the flat kernel works on.
 const FLAT_ELEMENTS: i64 = 1024;
@@ -46,7 +45,7 @@ pub struct Elementwise<'a> {
     /// Inputs of the meaning as indices into `inputs`.
     pub meaning_inputs: &'a [usize],
     /// The meaning.
-    pub meaning: Arc<str>,
+    pub meaning: MeaningGraph,
     /// Whether `expr` has one more output: flags for the status block.
     pub raises: bool,
 }

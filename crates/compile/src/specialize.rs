@@ -20,9 +20,7 @@ pub fn ranges(graph: &Graph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<SymbolTa
             let inside = ends.iter().copied().filter(|&e| e >= lo && e < max).collect::<Vec<_>>();
             for hi in inside.into_iter().chain([max]) {
                 let mut t = table.clone();
-                if let Some(s) = t.get_mut(id) {
-                    (s.min, s.max) = (lo, hi);
-                }
+                t.set_range(id, lo, hi);
                 lo = hi + 1;
                 next.push(t);
             }

@@ -6,9 +6,8 @@
 use crate::cx::{LowerCx, float_storage};
 use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
 use pumice_plan::kernel::{ArgValue, KernelCall, Typed, UseIndex};
-use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
+use pumice_plan::{Access, Cost, Grid, Meaning, MeaningGraph, StepKind, Storage, View};
 use pumice_types::{Bytes, DType};
-use std::sync::Arc;
 
 /// A step under construction: uses in the order of the kernel's operands, meaning in the order of the graph's.
 pub struct StepBuilder {
@@ -87,7 +86,7 @@ impl StepBuilder {
     }
 
     /// The finished kernel step. The frame is a use where an argument or the grid lies in it.
-    pub fn dispatch(mut self, cx: &mut LowerCx<'_>, call: KernelCall, grid: Grid, graph: Arc<str>) {
+    pub fn dispatch(mut self, cx: &mut LowerCx<'_>, call: KernelCall, grid: Grid, graph: MeaningGraph) {
         let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
         let indirect = matches!(grid, Grid::Frame { .. });
         let words = View::dense(DType::U32, Storage::Arena, &[]);
@@ -102,7 +101,7 @@ impl StepBuilder {
     }
 
     /// The finished step of any kind.
-    pub fn finish(self, cx: &mut LowerCx<'_>, kind: StepKind, graph: Arc<str>) {
+    pub fn finish(self, cx: &mut LowerCx<'_>, kind: StepKind, graph: MeaningGraph) {
         let mut seen: Vec<DraftContent> = Vec::new();
         let mut bytes = 0u64;
         for u in &self.uses {

@@ -8,11 +8,10 @@ use crate::draft::Located;
 use crate::region::{collapse, slot};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product;
-use pumice_plan::View;
 use pumice_plan::kernel::SlotKind;
 use pumice_plan::kernels::copy::Transpose;
+use pumice_plan::{MeaningGraph, View};
 use pumice_types::{DimExpr, SymbolTable};
-use std::sync::Arc;
 
 /// Edge of a tile of the kernel.
 const TILE: u64 = 32;
@@ -34,7 +33,7 @@ struct Matrices {
 ///
 /// # Errors
 /// More elements than kernels count, more workgroups than a grid has.
-pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &Arc<str>) -> LowerResult<bool> {
+pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &MeaningGraph) -> LowerResult<bool> {
     let Some(m) = matrices(&from.view, &to.view)? else { return Ok(false) };
     if !pays(&m, cx.graph.symbols()) {
         return Ok(false);

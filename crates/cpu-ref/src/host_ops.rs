@@ -7,7 +7,8 @@ mod fft;
 
 use crate::array::Array;
 use crate::graph::{EvalOptions, actual_type, eval_graph};
-use pumice_ir::{Graph, ValueId, text};
+use crate::meaning::ReadMeaning;
+use pumice_ir::{Graph, ValueId};
 use pumice_plan::{Meaning, Plan, Use};
 use pumice_runtime::device::{HostOps, HostStep};
 use pumice_types::Bindings;
@@ -19,26 +20,26 @@ pub struct RefHostOps;
 
 impl HostOps for RefHostOps {
     fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
-        let graph = text::read(&meaning.graph).map_err(|e| e.to_string())?;
-        match fft::FastFft::of(&graph) {
-            Some(fft) => Ok(Box::new(fft)),
-            None => Ok(Box::new(Evaluated { graph })),
+        let meaning = ReadMeaning::new(&meaning.graph).map_err(|e| e.to_string())?;
+        match fft::FastFft::of(meaning) {
+            Ok(fft) => Ok(Box::new(fft)),
+            Err(meaning) => Ok(Box::new(Evaluated { meaning })),
         }
     }
 }
 
 /// A host step that the evaluator runs.
 struct Evaluated {
-    graph: Graph,
+    meaning: ReadMeaning,
 }
 
 impl HostStep for Evaluated {
     fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
-        let arrays = arrays(&self.graph, bindings, inputs)?;
-        let names = self.graph.inputs();
+        let (graph, bindings) = (&self.meaning.graph, &self.meaning.bindings(bindings));
+        let arrays = arrays(graph, bindings, inputs)?;
+        let names = graph.inputs();
         let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&arrays[i]));
-        let result =
-            eval_graph(&self.graph, &leaf, bindings, EvalOptions::default()).map_err(|e| e.to_string())?;
+        let result = eval_graph(graph, &leaf, bindings, EvalOptions::default()).map_err(|e| e.to_string())?;
         if result.outputs.len() != outputs.len() {
             return Err(format!("{} results, {} asked for", result.outputs.len(), outputs.len()));
         }

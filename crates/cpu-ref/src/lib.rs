@@ -9,6 +9,7 @@ pub mod host_ops;
 pub mod index;
 pub mod interp;
 pub mod machine;
+mod meaning;
 pub mod ops;
 pub mod reference;
 pub mod sample;

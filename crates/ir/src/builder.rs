@@ -4,8 +4,8 @@ use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
 use crate::graph::{Constraint, Graph, Output, Relation};
 use crate::infer::infer_node;
+use crate::names::Names;
 use crate::ops::{Constant, Input, Op, Param, Scalar, State};
-use crate::patch::unique_name;
 use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
 use crate::state::{Feed, FeedKind};
 use crate::verify;
@@ -69,7 +69,7 @@ struct Inner {
     graph: Graph,
     /// What the values of this builder carry.
     id: usize,
-    taken: BTreeSet<String>,
+    names: Names,
     scope: Vec<String>,
     errors: Vec<Mistake>,
     /// Outputs whose values came out of mistakes.
@@ -382,7 +382,7 @@ impl GraphBuilder {
         if name.is_empty() {
             inner.mistake(BuildError::EmptyName(op.name()), place);
         }
-        if inner.taken.contains(name) {
+        if inner.names.contain(name) {
             inner.mistake(BuildError::DuplicateName(name.to_owned()), place);
         }
         let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
@@ -404,7 +404,7 @@ impl Inner {
         Inner {
             graph,
             id: 0,
-            taken: BTreeSet::new(),
+            names: Names::default(),
             scope: Vec::new(),
             errors: Vec::new(),
             lost: BTreeSet::new(),
@@ -469,9 +469,7 @@ impl Inner {
                         self.graph.constraints.push(c);
                     }
                 }
-                let first = unique_name(&mut self.taken, name);
-                let mut names = vec![first.clone()];
-                names.extend((1..types.len()).map(|i| unique_name(&mut self.taken, format!("{first}.{i}"))));
+                let names = self.names.of_results(name, types.len());
                 let values = self.graph.push_node(op, ids, types.into_vec(), names);
                 self.made.extend(values.iter().map(|&v| (v, place)));
                 values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()

@@ -6,6 +6,7 @@ use crate::shape::ValueType;
 use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolTable};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// One application of an op.
 #[derive(Clone, Debug, PartialEq)]
@@ -250,9 +251,12 @@ impl Graph {
     /// The last version of each state, in the order of [`Graph::states`].
     pub fn final_states(&self) -> Vec<ValueId> {
         let mut last = self.states();
+        let mut number: BTreeMap<ValueId, usize> = last.iter().copied().zip(0..).collect();
         for node in &self.nodes {
-            if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
-                last.iter_mut().filter(|v| **v == previous).for_each(|v| *v = node.output());
+            let previous = node.op.state_operand().and_then(|i| node.input(i));
+            if let Some(state) = previous.and_then(|v| number.remove(&v)) {
+                last[state] = node.output();
+                number.insert(node.output(), state);
             }
         }
         last

@@ -15,6 +15,7 @@ pub mod error;
 pub mod form;
 pub mod graph;
 pub mod infer;
+mod names;
 pub mod ops;
 pub mod patch;
 pub mod sample;

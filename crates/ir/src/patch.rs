@@ -9,6 +9,7 @@ use crate::entity::{NodeId, ValueId};
 use crate::error::OpError;
 use crate::graph::{Graph, Node, Output, ValueInfo};
 use crate::infer::infer_node;
+use crate::names::Names;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use smallvec::SmallVec;
@@ -331,7 +332,8 @@ impl<'g> Draft<'g> {
             constraints: old.constraints.clone(),
             ..old.clone()
         };
-        let mut names = Names::new(old, order.iter().filter_map(|&i| self.nodes[i].old));
+        let kept = order.iter().filter_map(|&i| self.nodes[i].old).flat_map(|n| &old.node(n).outputs);
+        let mut names: Names = kept.map(|&v| old.value(v).name.clone()).collect();
         let mut place: Vec<SmallVec<[ValueId; 2]>> = vec![SmallVec::new(); self.nodes.len()];
         for &i in order {
             let draft = &self.nodes[i];
@@ -355,7 +357,7 @@ impl<'g> Draft<'g> {
                         node: draft.name.clone(),
                         source,
                     })?;
-                    let value_names = names.fresh(&draft.name, types.len());
+                    let value_names = names.of_results(draft.name.clone(), types.len());
                     for c in constraints {
                         if !graph.constraints.contains(&c) {
                             graph.constraints.push(c);
@@ -426,36 +428,4 @@ impl Graph {
             _ => None,
         }
     }
-}
-
-/// Names already taken, and new ones made unique.
-struct Names {
-    taken: std::collections::BTreeSet<String>,
-}
-
-impl Names {
-    fn new(graph: &Graph, kept: impl Iterator<Item = NodeId>) -> Names {
-        let taken = kept.flat_map(|n| graph.node(n).outputs.iter().map(|&v| graph.value(v).name.clone()));
-        Names { taken: taken.collect() }
-    }
-
-    fn fresh(&mut self, base: &str, outputs: usize) -> Vec<String> {
-        (0..outputs)
-            .map(|i| {
-                let wanted = if i == 0 { base.to_owned() } else { format!("{base}.{i}") };
-                unique_name(&mut self.taken, wanted)
-            })
-            .collect()
-    }
-}
-
-/// `wanted`, or `wanted_2`, `wanted_3`, … if it is taken; taken from now on.
-pub(crate) fn unique_name(taken: &mut std::collections::BTreeSet<String>, wanted: String) -> String {
-    let mut name = wanted.clone();
-    let mut n = 2u64;
-    while !taken.insert(name.clone()) {
-        name = format!("{wanted}_{n}");
-        n += 1;
-    }
-    name
 }

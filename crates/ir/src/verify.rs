@@ -1,7 +1,7 @@
 //! The verifier: every rule of a graph, every violation. Runs after building, after reading, and after every pass;
 //! in the last case what it finds is a defect of the pass.
 
-use crate::entity::ValueId;
+use crate::entity::{NodeId, ValueId};
 use crate::error::BuildError;
 use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
@@ -173,27 +173,38 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
 fn late_readers(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
     let users = graph.users();
-    for (_, writer) in graph.nodes() {
+    for (id, writer) in graph.nodes() {
         let Some(previous) = writer.op.state_operand().and_then(|i| writer.input(i)) else { continue };
-        let mut after = vec![false; graph.value_count()];
-        for (id, node) in graph.nodes() {
-            let depends = std::ptr::eq(node, writer) || node.operands().any(|v| after[v.index()]);
-            if depends {
-                node.outputs.iter().for_each(|v| after[v.index()] = true);
-            }
-            let reads = users[previous.index()].contains(&id) && !std::ptr::eq(node, writer);
-            if reads && depends {
-                errors.push(BuildError::State {
-                    state: graph.value(previous).name.clone(),
-                    reason: format!(
-                        "{} reads this version but also depends on the next one; read it through state_read before the write",
-                        graph.node_name(id)
-                    ),
-                });
-            }
+        let mut later: Vec<NodeId> = users[previous.index()].iter().copied().filter(|&u| u > id).collect();
+        later.dedup();
+        for reader in later.into_iter().filter(|&reader| depends(graph, reader, id)) {
+            errors.push(BuildError::State {
+                state: graph.value(previous).name.clone(),
+                reason: format!(
+                    "{} reads this version but also depends on the next one; read it through state_read before the write",
+                    graph.node_name(reader)
+                ),
+            });
         }
     }
     errors
+}
+
+/// Whether a node depends on an earlier one. Operands come before their users, so only nodes between the two are looked at.
+fn depends(graph: &Graph, node: NodeId, earlier: NodeId) -> bool {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![node]);
+    while let Some(next) = open.pop() {
+        let defined_by = graph.node(next).operands().map(|v| graph.value(v).def.0);
+        for def in defined_by.filter(|&def| def >= earlier) {
+            if def == earlier {
+                return true;
+            }
+            if seen.insert(def) {
+                open.push(def);
+            }
+        }
+    }
+    false
 }
 
 fn feed_rules(graph: &Graph) -> Vec<BuildError> {

@@ -28,5 +28,6 @@ pub use plan::{
 };
 pub use region::{Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
-    Access, ContentId, Cost, Grid, Meaning, Step, StepId, StepKind, Storage, Use, View, dense_strides,
+    Access, ContentId, Cost, Grid, Meaning, MeaningGraph, Step, StepId, StepKind, Storage, Use, View,
+    dense_strides,
 };

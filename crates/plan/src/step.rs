@@ -3,7 +3,7 @@
 use crate::frame::FrameWord;
 use crate::kernel::KernelCall;
 use crate::region::Span;
-use pumice_types::{Bytes, DType, DimExpr};
+use pumice_types::{Bytes, DType, DimExpr, SymbolId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -199,11 +199,28 @@ pub enum StepKind {
     Fill(u32),
 }
 
-/// The small graph a step computes, as `.ir` text. Opaque to everyone but the evaluator.
+/// A small graph as `.ir` text. Opaque to everyone but the evaluator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MeaningGraph {
+    /// The text. It declares the symbols that it uses and no others.
+    pub text: Arc<str>,
+    /// The symbols of the plan that its first symbols stand for, in order. Those that follow are bound by the extents of its
+    /// inputs.
+    pub symbols: Arc<[SymbolId]>,
+}
+
+/// A graph without symbols of the plan.
+impl From<&str> for MeaningGraph {
+    fn from(text: &str) -> MeaningGraph {
+        MeaningGraph { text: text.into(), symbols: Arc::default() }
+    }
+}
+
+/// What a step computes, and how its uses take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
     /// The graph. Empty for `Advance`, `Copy` and `Fill`, whose kind says it all.
-    pub graph: Arc<str>,
+    pub graph: MeaningGraph,
     /// For each input of the graph, in order, the use it reads.
     pub inputs: Vec<u16>,
     /// For each output of the graph, in order, the use it writes.
@@ -215,7 +232,7 @@ pub struct Meaning {
 impl Meaning {
     /// Of a step whose kind says it all.
     pub fn none() -> Meaning {
-        Meaning { graph: Arc::from(""), inputs: Vec::new(), outputs: Vec::new(), status: None }
+        Meaning { graph: MeaningGraph::default(), inputs: Vec::new(), outputs: Vec::new(), status: None }
     }
 }
 

@@ -58,8 +58,8 @@ pub use pumice_ir::{
 pub use pumice_models::{EncoderOptions, ModelError, Note, Pooling, SentenceOverrides};
 pub use pumice_plan::kernel::Feature;
 pub use pumice_plan::{
-    CheckedPlan, FrameError, Lack, Limit, Meaning, Placement, Plan, Precision, RegionKind, ScalarSlot, Span,
-    StepId, Unsound, Use,
+    CheckedPlan, FrameError, Lack, Limit, Meaning, MeaningGraph, Placement, Plan, Precision, RegionKind,
+    ScalarSlot, Span, StepId, Unsound, Use,
 };
 pub use pumice_runtime::{
     DeviceError, DeviceSession, Executable, Extent, HistogramRow, HostOps, HostStep, Loaded as LoadedPlan,

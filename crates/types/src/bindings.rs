@@ -39,6 +39,12 @@ impl Bindings {
         self.symbols.get(id.0 as usize).copied().flatten()
     }
 
+    /// The same scalars, and symbols numbered anew: symbol k has the value of the k-th of `symbols`.
+    pub fn renumbered(&self, symbols: &[SymbolId]) -> Bindings {
+        let symbols = symbols.iter().map(|&id| self.symbol(id)).collect();
+        Bindings { symbols, scalars: self.scalars.clone() }
+    }
+
     /// The value of a variable.
     pub fn get(&self, var: Var) -> Option<i64> {
         match var {

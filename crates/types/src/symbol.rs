@@ -1,7 +1,10 @@
 //! Symbols: the named extents that are bound when a program runs.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A symbol of one graph or plan: an index into its [`SymbolTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,6 +23,16 @@ pub enum Var {
     Symbol(SymbolId),
     /// An integer dynamic scalar, such as a position.
     Scalar(ScalarId),
+}
+
+impl Var {
+    /// The symbol, if it is one.
+    pub fn symbol(self) -> Option<SymbolId> {
+        match self {
+            Var::Symbol(id) => Some(id),
+            Var::Scalar(_) => None,
+        }
+    }
 }
 
 /// A named extent with its bounds.
@@ -45,45 +58,116 @@ impl fmt::Display for Symbol {
     }
 }
 
-/// The symbols of a graph or plan, in declaration order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SymbolTable(Vec<Symbol>);
+/// The symbols of a graph or plan, in declaration order. Clones share them until one is changed.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolTable(Arc<Symbols>);
+
+#[derive(Clone, Debug, Default)]
+struct Symbols {
+    list: Vec<Symbol>,
+    /// The first of each name.
+    by_name: BTreeMap<String, SymbolId>,
+}
 
 impl SymbolTable {
     /// Adds a symbol and returns its id. Names are the caller's to keep unique.
     pub fn push(&mut self, symbol: Symbol) -> SymbolId {
-        self.0.push(symbol);
-        SymbolId(self.0.len() as u32 - 1)
+        let symbols = Arc::make_mut(&mut self.0);
+        let id = SymbolId(symbols.list.len() as u32);
+        symbols.by_name.entry(symbol.name.clone()).or_insert(id);
+        symbols.list.push(symbol);
+        id
     }
 
     /// The symbol of that id, if the table has it.
     pub fn get(&self, id: SymbolId) -> Option<&Symbol> {
-        self.0.get(id.0 as usize)
+        self.0.list.get(id.0 as usize)
     }
 
-    /// For narrowing a symbol's range, as a specialization does.
-    pub fn get_mut(&mut self, id: SymbolId) -> Option<&mut Symbol> {
-        self.0.get_mut(id.0 as usize)
+    /// Gives a symbol another range, as a specialization does; an id that the table does not have changes nothing.
+    pub fn set_range(&mut self, id: SymbolId, min: u64, max: u64) {
+        if let Some(symbol) = Arc::make_mut(&mut self.0).list.get_mut(id.0 as usize) {
+            (symbol.min, symbol.max) = (min, max);
+        }
     }
 
     /// The symbol of that name.
     pub fn find(&self, name: &str) -> Option<SymbolId> {
-        self.0.iter().position(|s| s.name == name).map(|i| SymbolId(i as u32))
+        self.0.by_name.get(name).copied()
     }
 
     /// All symbols with their ids, in order.
     pub fn iter(&self) -> impl Iterator<Item = (SymbolId, &Symbol)> {
-        self.0.iter().enumerate().map(|(i, s)| (SymbolId(i as u32), s))
+        self.0.list.iter().enumerate().map(|(i, s)| (SymbolId(i as u32), s))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.list.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.list.is_empty()
+    }
+}
+
+impl FromIterator<Symbol> for SymbolTable {
+    fn from_iter<I: IntoIterator<Item = Symbol>>(symbols: I) -> SymbolTable {
+        let mut table = SymbolTable::default();
+        symbols.into_iter().for_each(|s| _ = table.push(s));
+        table
+    }
+}
+
+impl PartialEq for SymbolTable {
+    fn eq(&self, other: &SymbolTable) -> bool {
+        self.0.list == other.0.list
+    }
+}
+
+impl Eq for SymbolTable {}
+
+impl Hash for SymbolTable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.list.hash(state);
+    }
+}
+
+impl Serialize for SymbolTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.list.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SymbolTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SymbolTable, D::Error> {
+        Ok(Vec::<Symbol>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_share_until_one_is_changed() {
+        let symbol = |name: &str| Symbol { name: name.to_owned(), min: 1, max: 9, multiple_of: 1 };
+        let mut table: SymbolTable = [symbol("n"), symbol("m"), symbol("n")].into_iter().collect();
+        let before = table.clone();
+        assert_eq!((table.find("m"), table.find("n")), (Some(SymbolId(1)), Some(SymbolId(0))));
+        table.set_range(SymbolId(1), 2, 3);
+        assert_eq!(table.get(SymbolId(1)).map(|s| (s.min, s.max)), Some((2, 3)));
+        assert_eq!(before.get(SymbolId(1)).map(|s| (s.min, s.max)), Some((1, 9)));
+        assert_ne!(table, before);
+    }
+
+    #[test]
+    fn a_table_is_written_as_its_list() {
+        let symbol = Symbol { name: "n".to_owned(), min: 1, max: 9, multiple_of: 2 };
+        let table: SymbolTable = [symbol.clone()].into_iter().collect();
+        let text = serde_json::to_string(&table).expect("written");
+        assert_eq!(text, serde_json::to_string(&[symbol]).expect("written"));
+        assert_eq!(serde_json::from_str::<SymbolTable>(&text).expect("read").find("n"), Some(SymbolId(0)));
     }
 }

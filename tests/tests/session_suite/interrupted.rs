@@ -128,7 +128,7 @@ fn a_host_step_that_nobody_prepares(lab: &Lab) {
     struct Nobody;
     impl HostOps for Nobody {
         fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
-            Err(format!("no such op among {}", meaning.graph.len()))
+            Err(format!("no such op among {}", meaning.graph.text.len()))
         }
     }
     let plan = lab.plan(&graph(), &Default::default());

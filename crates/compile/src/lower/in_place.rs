@@ -35,7 +35,8 @@ fn written(cx: &LowerCx<'_>, value: ValueId) -> Option<(NodeId, ValueId)> {
     let &write = cx.users(value).iter().find(writes)?;
     let node = cx.graph.node(write);
     let state = node.input(0).filter(|_| node.input(1) == Some(value))?;
-    let fed = cx.graph.feeds().iter().any(|f| Some(f.state) == cx.graph.state_of(state));
+    let owner = cx.graph.state_of(state);
+    let fed = cx.graph.feeds().iter().any(|f| Some(f.state) == owner);
     let (of_value, of_state) = (cx.graph.ty(value), cx.graph.ty(state));
     let whole = of_value == of_state && !of_value.shape.iter().any(|d| d.is(0));
     (whole && !fed && cx.is_placed(state)).then_some((write, state))

@@ -8,13 +8,6 @@ use pumice_ir::ops::{Constant, Extent, Fused, Input, Param, Scalar, State, State
 use pumice_plan::{FrameSlot, Storage, View};
 use pumice_types::DimExpr;
 
-/// Index of a leaf among those of its kind.
-fn index_of(list: &[pumice_ir::ValueId], cx: &LowerCx<'_>, id: NodeId) -> LowerResult<u32> {
-    let value = cx.graph.node(id).output();
-    let index = list.iter().position(|&v| v == value).ok_or("it is not in the graph's list of its kind")?;
-    u32::try_from(index).map_err(|_| "there are more of its kind than 32 bits count".into())
-}
-
 fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
     let value = cx.graph.node(id).output();
     let info = cx.graph.value(value);
@@ -25,30 +18,28 @@ fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
 
 impl Lower for Input {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let index = index_of(&cx.graph.inputs(), cx, id)?;
+        let index = cx.leaf_number(id)?;
         place_natural(cx, id, Home::Input(index))
     }
 }
 
 impl Lower for Param {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let index = index_of(&cx.graph.params(), cx, id)?;
+        let index = cx.leaf_number(id)?;
         place_natural(cx, id, Home::Param(index))
     }
 }
 
 impl Lower for Constant {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let constants = cx.graph.leaves(|op| matches!(op, pumice_ir::Op::Constant(_)));
-        let index = index_of(&constants, cx, id)?;
-        let home = cx.constant_home(index)?;
+        let home = cx.constant_home(cx.leaf_number(id)?)?;
         place_natural(cx, id, home)
     }
 }
 
 impl Lower for State {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let index = index_of(&cx.graph.states(), cx, id)?;
+        let index = cx.leaf_number(id)?;
         place_natural(cx, id, Home::State(index))
     }
 }

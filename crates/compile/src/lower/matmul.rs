@@ -8,7 +8,7 @@ use crate::{region, scalars};
 use pumice_ir::ops::{MatMul, Op};
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
-use pumice_plan::{Storage, View, dense_strides};
+use pumice_plan::{MeaningGraph, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr};
 
@@ -43,7 +43,7 @@ fn multiply(
     (a, b, y): (&Located, &Located, &Located),
     shape: &[DimExpr],
     tail: Tail,
-    meaning: std::sync::Arc<str>,
+    meaning: MeaningGraph,
     meaning_inputs: &[usize],
 ) -> LowerResult {
     let vector_a = a.view.shape.len() == 1;

@@ -10,9 +10,8 @@ use pumice_ir::infer::normalize_axis;
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, UseIndex};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
-use pumice_plan::{Access, Storage};
+use pumice_plan::{Access, MeaningGraph, Storage};
 use pumice_types::{DimExpr, slots};
-use std::sync::Arc;
 
 /// Which norm.
 #[derive(Clone, Copy, PartialEq)]
@@ -62,7 +61,7 @@ pub fn emit(
     norm: &Norm,
     places: Places<'_>,
     residual: Option<Residual>,
-    meaning: Arc<str>,
+    meaning: MeaningGraph,
     meaning_inputs: &[usize],
 ) -> LowerResult {
     let x = places.x;

@@ -4,6 +4,7 @@
 use super::arrays;
 use crate::array::Array;
 use crate::index::{around, axis_of};
+use crate::meaning::ReadMeaning;
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::fft::FftNorm;
 use pumice_ir::{Graph, Op, ValueId};
@@ -15,24 +16,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A host step that is one FFT.
 pub(super) struct FastFft {
-    graph: Graph,
+    meaning: ReadMeaning,
     op: Fft,
     result: ValueId,
     plans: Mutex<FftPlanner<f64>>,
 }
 
 impl FastFft {
-    /// The step, if the graph is one FFT of its only input.
-    pub fn of(graph: &Graph) -> Option<FastFft> {
-        let [output] = graph.outputs() else { return None };
-        let node = graph.def(output.value);
-        let Op::Fft(op) = &node.op else { return None };
-        let inputs = graph.inputs();
-        if inputs.len() != 1 || node.input(0) != inputs.first().copied() {
-            return None;
+    /// The step, if the meaning is one FFT of its only input; else the meaning as it came.
+    pub fn of(meaning: ReadMeaning) -> Result<FastFft, ReadMeaning> {
+        match one_fft(&meaning.graph) {
+            Some((op, result)) => Ok(FastFft { meaning, op, result, plans: Mutex::new(FftPlanner::new()) }),
+            None => Err(meaning),
         }
-        let plans = Mutex::new(FftPlanner::new());
-        Some(FastFft { graph: graph.clone(), op: op.clone(), result: output.value, plans })
     }
 
     fn plan(&self, n: usize) -> Arc<dyn rustfft::Fft<f64>> {
@@ -41,10 +37,19 @@ impl FastFft {
     }
 }
 
+fn one_fft(graph: &Graph) -> Option<(Fft, ValueId)> {
+    let [output] = graph.outputs() else { return None };
+    let node = graph.def(output.value);
+    let Op::Fft(op) = &node.op else { return None };
+    let inputs = graph.inputs();
+    (inputs.len() == 1 && node.input(0) == inputs.first().copied()).then(|| (op.clone(), output.value))
+}
+
 impl HostStep for FastFft {
     fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
-        let x = arrays(&self.graph, bindings, inputs)?.into_iter().next().ok_or("it has no operand")?;
-        let result = crate::graph::actual_type(&self.graph, self.result, bindings);
+        let (graph, bindings) = (&self.meaning.graph, &self.meaning.bindings(bindings));
+        let x = arrays(graph, bindings, inputs)?.into_iter().next().ok_or("it has no operand")?;
+        let result = crate::graph::actual_type(graph, self.result, bindings);
         let (dtype, shape) = result.map_err(|e| e.to_string())?;
         let y = Array::floats(dtype, &shape, self.transform(&x, &shape))
             .to_tensor()

@@ -5,7 +5,8 @@ use super::prepare::{FrameOf, Work, defect};
 use crate::array::Array;
 use crate::eval::Status;
 use crate::graph::{EvalOptions, StatusEvent, eval_graph};
-use pumice_ir::{Graph, ValueId};
+use crate::meaning::ReadMeaning;
+use pumice_ir::ValueId;
 use pumice_plan::kernel::status;
 use pumice_plan::{Access, Grid, RegionKind, Span, Step, StepKind, Use};
 use pumice_runtime::device::{DeviceError, HostStep};
@@ -54,7 +55,7 @@ impl Machine<'_> {
     pub fn run(&mut self, step: &Step, work: &Work) -> Result<(), DeviceError> {
         match work {
             _ if self.is_empty(step)? => Ok(()),
-            Work::Graph(graph) => self.graph(step, graph),
+            Work::Meaning(meaning) => self.meaning(step, meaning),
             Work::Host(host) => self.host(step, host.as_ref()),
             Work::BeginReplay => {
                 let block = self.bytes_mut(only_use(step)?.span)?;
@@ -130,7 +131,8 @@ impl Machine<'_> {
         window.write(natural, bytes, 0).map_err(|e| defect(step, format!("use {index}: {e}")))
     }
 
-    fn graph(&mut self, step: &Step, graph: &Graph) -> Result<(), DeviceError> {
+    fn meaning(&mut self, step: &Step, meaning: &ReadMeaning) -> Result<(), DeviceError> {
+        let graph = &meaning.graph;
         let mut inputs: Vec<Arc<Array>> = Vec::with_capacity(step.meaning.inputs.len());
         for &index in &step.meaning.inputs {
             let (window, bytes) = self.read(step, index)?;
@@ -142,7 +144,7 @@ impl Machine<'_> {
             return Err(defect(step, "its meaning has other inputs or outputs than the step"));
         }
         let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&inputs[i]));
-        let result = eval_graph(graph, &leaf, &self.bindings_of(graph, &inputs), EvalOptions::default());
+        let result = eval_graph(graph, &leaf, &self.bindings_of(meaning, &inputs), EvalOptions::default());
         let result = result.map_err(|e| defect(step, e))?;
         for (&index, array) in step.meaning.outputs.iter().zip(&result.outputs) {
             let tensor = array.to_tensor().map_err(|e| defect(step, e))?;
@@ -154,9 +156,10 @@ impl Machine<'_> {
         self.report(step, &result.status)
     }
 
-    /// The bindings, with symbols that a meaning has for itself bound by the extents of its inputs.
-    fn bindings_of(&self, graph: &Graph, inputs: &[Arc<Array>]) -> Bindings {
-        let mut bindings = self.bindings.clone();
+    /// The bindings as a meaning numbers them, with symbols of its own bound by the extents of its inputs.
+    fn bindings_of(&self, meaning: &ReadMeaning, inputs: &[Arc<Array>]) -> Bindings {
+        let graph = &meaning.graph;
+        let mut bindings = meaning.bindings(&self.bindings);
         for (&v, array) in graph.inputs().iter().zip(inputs) {
             for (extent, &given) in graph.ty(v).shape.iter().zip(&array.shape) {
                 if let Some(own) = extent.as_symbol().filter(|id| bindings.symbol(*id).is_none()) {

@@ -1,8 +1,8 @@
 //! Steps made ready once, when a plan is loaded: meanings are read, host steps prepared.
 
-use pumice_ir::{Graph, text};
+use crate::meaning::ReadMeaning;
 use pumice_plan::kernels::copy::StatusBegin;
-use pumice_plan::{Frame, Plan, Program, Step, StepId, StepKind};
+use pumice_plan::{Frame, MeaningGraph, Plan, Program, Step, StepId, StepKind};
 use pumice_runtime::device::{DeviceError, HostOps, HostStep};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// What a step does.
 pub(super) enum Work {
     /// Evaluates its meaning.
-    Graph(Arc<Graph>),
+    Meaning(Arc<ReadMeaning>),
     /// Runs on the host.
     Host(Box<dyn HostStep>),
     /// Keeps what earlier replays reported.
@@ -22,6 +22,9 @@ pub(super) enum Work {
     /// Every word of use 0.
     Fill(u32),
 }
+
+/// Meanings that were read before.
+pub(super) type Known = BTreeMap<MeaningGraph, Arc<ReadMeaning>>;
 
 /// The steps of a program, ready to run.
 pub(super) struct Prepared {
@@ -40,19 +43,14 @@ impl Prepared {
         plan: &Plan,
         program: &Program,
         host: &dyn HostOps,
-        known: &mut BTreeMap<Arc<str>, Arc<Graph>>,
+        known: &mut Known,
     ) -> Result<Prepared, DeviceError> {
         let work = program.steps.iter().map(|s| prepare(plan, s, host, known)).collect::<Result<_, _>>()?;
         Ok(Prepared { work })
     }
 }
 
-fn prepare(
-    plan: &Plan,
-    step: &Step,
-    host: &dyn HostOps,
-    known: &mut BTreeMap<Arc<str>, Arc<Graph>>,
-) -> Result<Work, DeviceError> {
+fn prepare(plan: &Plan, step: &Step, host: &dyn HostOps, known: &mut Known) -> Result<Work, DeviceError> {
     match &step.kind {
         StepKind::Host => {
             let failed = |message| DeviceError::Host { origin: step.origin.clone(), message };
@@ -63,13 +61,12 @@ fn prepare(
         StepKind::Fill(word) => Ok(Work::Fill(*word)),
         StepKind::Dispatch { call, .. } if call.kernel.0 == StatusBegin::DECL.name => Ok(Work::BeginReplay),
         StepKind::Dispatch { .. } => {
-            if let Some(graph) = known.get(&step.meaning.graph) {
-                return Ok(Work::Graph(Arc::clone(graph)));
+            if let Some(meaning) = known.get(&step.meaning.graph) {
+                return Ok(Work::Meaning(Arc::clone(meaning)));
             }
-            let graph = text::read(&step.meaning.graph).map_err(|e| defect(step, e))?;
-            let graph = Arc::new(graph);
-            known.insert(Arc::clone(&step.meaning.graph), Arc::clone(&graph));
-            Ok(Work::Graph(graph))
+            let meaning = Arc::new(ReadMeaning::new(&step.meaning.graph).map_err(|e| defect(step, e))?);
+            known.insert(step.meaning.graph.clone(), Arc::clone(&meaning));
+            Ok(Work::Meaning(meaning))
         }
     }
 }

@@ -17,5 +17,5 @@ mod print;
 mod read;
 
 pub use lex::{Position, TextError};
-pub use print::print;
+pub use print::{print, print_used};
 pub use read::read;

@@ -4,15 +4,40 @@ use crate::attr::AttrValue;
 use crate::graph::{Graph, Node};
 use crate::shape::{ValueType, display_dim};
 use crate::state::FeedKind;
-use pumice_types::{DType, DimExpr, Tensor, Var};
+use pumice_types::{DType, DimExpr, SymbolId, Tensor, Var};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The graph as `.ir` text.
 pub fn print(graph: &Graph) -> String {
-    let mut printer = Printer { out: String::new(), indent: 0 };
-    printer.graph(graph);
-    printer.out.push('\n');
-    printer.out
+    Printer::text(graph, &|_| true)
+}
+
+/// The graph as `.ir` text that declares only the symbols it uses, and which those are, in order: read back, they are
+/// numbered anew. Where a graph stands inside, all are declared, so that both count alike.
+pub fn print_used(graph: &Graph) -> (String, Vec<SymbolId>) {
+    let nested = |n: &Node| n.op.attrs().iter().any(|(_, value)| matches!(value, AttrValue::Graph(_)));
+    if graph.nodes.iter().any(nested) || !graph.feeds.is_empty() {
+        return (print(graph), graph.symbols.iter().map(|(id, _)| id).collect());
+    }
+    let used = used_symbols(graph);
+    (Printer::text(graph, &|id| used.contains(&id)), used.into_iter().collect())
+}
+
+/// The symbols in types and attributes.
+fn used_symbols(graph: &Graph) -> BTreeSet<SymbolId> {
+    let mut used = BTreeSet::new();
+    let mut visit = |d: &DimExpr| used.extend(d.vars().into_iter().filter_map(|v| v.symbol()));
+    graph.values.iter().flat_map(|v| &v.ty.shape).for_each(&mut visit);
+    for (_, value) in graph.nodes.iter().flat_map(|n| n.op.attrs()) {
+        match value {
+            AttrValue::Dim(d) => visit(&d),
+            AttrValue::Dims(all) => all.iter().for_each(&mut visit),
+            AttrValue::Type(ty) => ty.shape.iter().for_each(&mut visit),
+            _ => {}
+        }
+    }
+    used
 }
 
 struct Printer {
@@ -21,15 +46,22 @@ struct Printer {
 }
 
 impl Printer {
+    fn text(graph: &Graph, declared: &dyn Fn(SymbolId) -> bool) -> String {
+        let mut printer = Printer { out: String::new(), indent: 0 };
+        printer.graph(graph, declared);
+        printer.out.push('\n');
+        printer.out
+    }
+
     fn line(&mut self) {
         self.out.push('\n');
         (0..self.indent).for_each(|_| self.out.push_str("  "));
     }
 
-    fn graph(&mut self, g: &Graph) {
+    fn graph(&mut self, g: &Graph, declared: &dyn Fn(SymbolId) -> bool) {
         let _ = write!(self.out, "graph {} {{", name(&g.name));
         self.indent += 1;
-        for (_, s) in g.symbols.iter() {
+        for (_, s) in g.symbols.iter().filter(|(id, _)| declared(*id)) {
             self.line();
             let _ = write!(self.out, "symbol {} = {}..={}", name(&s.name), s.min, s.max);
             if s.multiple_of > 1 {
@@ -97,7 +129,7 @@ impl Printer {
             AttrValue::DType(d) => d.name().to_owned(),
             AttrValue::Type(t) => ty(g, t),
             AttrValue::Data(t) => data(t),
-            AttrValue::Graph(body) => return self.graph(body),
+            AttrValue::Graph(body) => return self.graph(body, &|_| true),
         };
         self.out.push_str(&text);
     }
@@ -118,7 +150,8 @@ fn ty(g: &Graph, t: &ValueType) -> String {
 }
 
 fn expr(g: &Graph, d: &DimExpr) -> String {
-    if d.vars().iter().all(|v| matches!(v, Var::Symbol(_))) && g.symbols.iter().all(|(_, s)| plain(&s.name)) {
+    let is_plain = |v: &Var| v.symbol().and_then(|id| g.symbols.get(id)).is_some_and(|s| plain(&s.name));
+    if d.vars().iter().all(is_plain) {
         return display_dim(d, &g.symbols);
     }
     let scalars = g.scalars();
@@ -180,4 +213,29 @@ fn quoted(s: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::read;
+    use crate::{GraphBuilder, f32, sym};
+
+    #[test]
+    fn only_symbols_in_use_are_declared() {
+        let g = GraphBuilder::new("g");
+        g.output("a", g.input("a", f32([sym("m", 1..=4)])));
+        let (symbols, graph) = (g.symbols().expect("at rest"), g.build().expect("sound"));
+        let part = GraphBuilder::with_symbols("part", {
+            let mut symbols = symbols;
+            symbols.push(pumice_types::Symbol { name: "n".into(), min: 1, max: 8, multiple_of: 2 });
+            symbols
+        });
+        part.output("x", part.input("x", f32([DimExpr::symbol(SymbolId(1)) * DimExpr::constant(3)])));
+        let (text, used) = print_used(&part.build().expect("sound"));
+        assert_eq!(used, [SymbolId(1)]);
+        let again = read(&text).expect("text of our own");
+        assert_eq!(again.symbols().iter().map(|(_, s)| s.name.as_str()).collect::<Vec<_>>(), ["n"]);
+        assert_eq!(print_used(&graph), (print(&graph), vec![SymbolId(0)]));
+    }
 }

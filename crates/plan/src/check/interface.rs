@@ -7,6 +7,8 @@ use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
 use crate::region::{RegionKind, SLOT_ALIGNMENT, Span};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DType, DimExpr};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Checks regions and slots.
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -205,16 +207,59 @@ fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
 fn apart(scene: &Scene<'_>, mut slots: Vec<(&PlanValue, (u32, u32))>, findings: &mut Findings) {
     slots.sort_by_key(|(v, _)| (v.span.region, v.span.offset));
     let bump = scene.plan.placement == Placement::Bump;
-    let mut open: Vec<(&PlanValue, (u32, u32))> = Vec::new();
-    for (v, live) in slots {
-        open.retain(|(o, _)| o.span.region == v.span.region && o.span.end() > v.span.offset);
-        for (other, lives) in &open {
-            let meet = lives.0 <= live.1 && live.0 <= lives.1;
-            if bump || meet {
-                let (a, b) = (format!("value {}", other.name), format!("value {}", v.name));
-                findings.add(Fault::Overlap { a, b, span: v.span });
+    let mut open = Open::default();
+    for (i, &(v, live)) in slots.iter().enumerate() {
+        open.close_before(v);
+        for other in open.meeting(live, bump) {
+            let (a, b) = (format!("value {}", slots[other].0.name), format!("value {}", v.name));
+            findings.add(Fault::Overlap { a, b, span: v.span });
+        }
+        open.add(i, v, live);
+    }
+}
+
+/// Values with bytes at the place that the sweep has come to.
+#[derive(Default)]
+struct Open {
+    region: Option<RegionKind>,
+    /// First level and number, with the last level. In a sound plan no two lives meet.
+    by_first: BTreeMap<(u32, usize), u32>,
+    by_end: BinaryHeap<Reverse<(Bytes, (u32, usize))>>,
+}
+
+impl Open {
+    /// Forgets those that end where a value begins, or before.
+    fn close_before(&mut self, v: &PlanValue) {
+        if self.region != Some(v.span.region) {
+            *self = Open { region: Some(v.span.region), ..Open::default() };
+        }
+        while let Some(&Reverse((end, key))) = self.by_end.peek()
+            && end <= v.span.offset
+        {
+            self.by_end.pop();
+            self.by_first.remove(&key);
+        }
+    }
+
+    /// Those whose lives meet `live`, or all of them. Of lives that met before, which is reported, some may be passed over.
+    fn meeting(&self, live: (u32, u32), all: bool) -> Vec<usize> {
+        if all {
+            return self.by_first.keys().map(|key| key.1).collect();
+        }
+        let mut meeting = Vec::new();
+        for (key, last) in self.by_first.range(..=(live.1, usize::MAX)).rev() {
+            if key.0 >= live.0 || *last >= live.0 {
+                meeting.push(key.1);
+            }
+            if key.0 < live.0 {
+                break;
             }
         }
-        open.push((v, live));
+        meeting
+    }
+
+    fn add(&mut self, i: usize, v: &PlanValue, live: (u32, u32)) {
+        self.by_first.insert((live.0, i), live.1);
+        self.by_end.push(Reverse((v.span.end(), (live.0, i))));
     }
 }

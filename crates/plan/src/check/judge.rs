@@ -410,7 +410,7 @@ fn one_step(
         for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
             let whole =
                 matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
-                    || step.meaning.graph.is_empty();
+                    || step.meaning.graph.text.is_empty();
             // Words of the frame that arguments and grids read were looked at already.
             let spoken = in_meaning(i, &step.meaning.inputs) || in_meaning(i, &step.meaning.outputs);
             let touched: Vec<i64> = match (whole, spoken) {

@@ -73,9 +73,9 @@ fn excluded(plan: &Plan, cuts: &[Vec<u64>], cell: usize) -> bool {
     for (i, c) in cuts.iter().enumerate() {
         let place = rest % c.len();
         rest /= c.len();
-        if let Some(symbol) = table.get_mut(SymbolId(i as u32)) {
-            symbol.max = c.get(place + 1).map_or(symbol.max, |next| next - 1);
-            symbol.min = c[place];
+        let id = SymbolId(i as u32);
+        if let Some(max) = table.get(id).map(|symbol| symbol.max) {
+            table.set_range(id, c[place], c.get(place + 1).map_or(max, |next| next - 1));
         }
     }
     plan.runs.iter().all(|run| {

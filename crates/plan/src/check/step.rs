@@ -263,7 +263,7 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
         StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
         StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
     };
-    if says == m.graph.is_empty() {
+    if says == m.graph.text.is_empty() {
         faults.push(Fault::Meaning(format!("it is {}empty", if says { "" } else { "not " })));
     }
     if let Some(number) = m.status {

@@ -48,9 +48,7 @@ fn ranges(symbols: &SymbolTable, run: &Run) -> SymbolTable {
     let mut table = symbols.clone();
     let ids: Vec<_> = symbols.iter().map(|(id, _)| id).collect();
     for (id, &(min, max)) in ids.into_iter().zip(&run.ranges) {
-        if let Some(symbol) = table.get_mut(id) {
-            (symbol.min, symbol.max) = (min, max);
-        }
+        table.set_range(id, min, max);
     }
     table
 }

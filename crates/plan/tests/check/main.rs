@@ -142,7 +142,7 @@ fn ranges_cover_every_binding_once() {
 #[test]
 fn a_smaller_range_may_use_the_front_of_a_slot() {
     let mut plan = plans::everything();
-    plan.symbols.get_mut(pumice_types::SymbolId(0)).expect("n").max = 9;
+    plan.symbols.set_range(pumice_types::SymbolId(0), 1, 9);
     assert_fault(&plan, |f| matches!(f, Fault::Slot { what, .. } if what == "input x"));
 }
 

@@ -210,7 +210,7 @@ fn step(program: &Program, s: u32, regions: &mut [Vec<u8>], bindings: &Bindings)
     let inputs = natural(&step.meaning.inputs, regions);
     let mut outputs = natural(&step.meaning.outputs, regions);
     let frame = words(&regions[index(RegionKind::Frame)]);
-    compute(&step.meaning.graph, &inputs, &mut outputs, &frame)
+    compute(&step.meaning.graph.text, &inputs, &mut outputs, &frame)
         .map_err(|message| DeviceError::Host { origin: step.origin.clone(), message })?;
     for (&i, natural) in step.meaning.outputs.iter().zip(&outputs) {
         let u = &step.uses[i as usize];

@@ -7,7 +7,6 @@ use pumice_plan::{
     View,
 };
 use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, SymbolTable, Target, Tensor};
-use std::sync::Arc;
 
 /// A place that steps read and write.
 #[derive(Clone, Debug)]
@@ -220,7 +219,7 @@ impl Sketch {
             let content = found.map_or_else(|| value(program, place, place.origin), |i| ContentId(i as u32));
             uses.push(use_of(place, Access::ShaderRead, content));
         }
-        let graph: Arc<str> = what.into();
+        let graph = what.into();
         let inputs = (0..reads.len() as u16).collect();
         let outputs = (reads.len()..reads.len() + writes.len()).map(|i| i as u16).collect();
         for place in writes {

@@ -237,7 +237,7 @@ struct Negate;
 
 impl HostOps for Host {
     fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
-        match &*meaning.graph {
+        match &*meaning.graph.text {
             "negate" => Ok(Box::new(Negate)),
             other => Err(format!("no host op {other}")),
         }

@@ -1,0 +1,42 @@
+//! Building, compiling and checking a graph take time in proportion to its size.
+//!
+//! `cargo run --release -p pumice-tests --example compile_time` prints the times of larger graphs.
+
+use pumice_tests::growth::Growth;
+use std::time::Duration;
+
+/// Four times the size may take so many times as long. In proportion it is 4; with a square anywhere it comes to 16. The rest
+/// is for machines that do something else at the time.
+const MOST: u32 = 9;
+
+fn check(growth: Growth, small: usize) {
+    let fastest =
+        |n: usize| -> Duration { (0..3).map(|_| growth.measure(n).total()).min().unwrap_or_default() };
+    let (one, four) = (fastest(small), fastest(4 * small));
+    assert!(four <= MOST * one, "{}: {small} take {one:?}, {} take {four:?}", growth.name(), 4 * small);
+}
+
+#[test]
+fn of_nodes() {
+    check(Growth::Nodes, 2_000);
+}
+
+#[test]
+fn of_steps() {
+    check(Growth::Steps, 2_000);
+}
+
+#[test]
+fn of_layers() {
+    check(Growth::Layers, 250);
+}
+
+#[test]
+fn of_symbols() {
+    check(Growth::Symbols, 250);
+}
+
+#[test]
+fn of_states() {
+    check(Growth::States, 250);
+}
