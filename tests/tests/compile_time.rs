@@ -5,15 +5,21 @@
 use pumice_tests::growth::Growth;
 use std::time::Duration;
 
-/// Four times the size may take so many times as long. In proportion it is 4; with a square anywhere it comes to 16. The rest
-/// is for machines that do something else at the time.
-const MOST: u32 = 9;
+/// Four times the size may take so many times as long. In proportion it is 4; with a square anywhere it comes to 16.
+const MOST: u32 = 8;
+/// Beside other work on the machine a single comparison has come to 11: one of so many must be within [`MOST`].
+const ROUNDS: usize = 6;
 
 fn check(growth: Growth, small: usize) {
     let fastest =
         |n: usize| -> Duration { (0..3).map(|_| growth.measure(n).total()).min().unwrap_or_default() };
-    let (one, four) = (fastest(small), fastest(4 * small));
-    assert!(four <= MOST * one, "{}: {small} take {one:?}, {} take {four:?}", growth.name(), 4 * small);
+    let mut rounds = (0..ROUNDS).map(|_| (fastest(small), fastest(4 * small)));
+    let mut seen = Vec::new();
+    let within = rounds.any(|(one, four)| {
+        seen.push((one, four));
+        four <= MOST * one
+    });
+    assert!(within, "{}: {small} and {} take {seen:?}", growth.name(), 4 * small);
 }
 
 #[test]
