@@ -1,5 +1,5 @@
-//! How compile time grows: `compile_time [--only nodes|steps|layers|symbols] [--to N] [--json]`. Prints, for each size, the
-//! seconds of building, compiling and checking, and how much longer than half the size it took.
+//! How compile time grows: `compile_time [--only nodes|steps|layers|symbols|states] [--to N] [--json]`. Prints, for each
+//! size, the seconds of building, compiling and checking, and how much longer than half the size it took.
 
 use pumice_tests::growth::{Growth, Taken};
 use serde_json::json;
