@@ -8,6 +8,7 @@ pub mod bindings;
 pub mod bytes;
 pub mod dim;
 pub mod dtype;
+pub mod encoding;
 pub mod extents;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -21,6 +22,7 @@ pub use bindings::Bindings;
 pub use bytes::{Bytes, Elems};
 pub use dim::{DimExpr, EvalError};
 pub use dtype::DType;
+pub use encoding::{Encoding, Scheme};
 pub use extents::{ProductExtents, ReductionExtents, RowExtents, RowKind};
 pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
 pub use target::Target;

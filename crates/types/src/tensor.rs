@@ -1,16 +1,17 @@
-//! Tensors at the host boundary: a dtype, a shape and row-major bytes in natural width, little-endian.
+//! Tensors at the host boundary: an encoding, a shape and row-major bytes in natural width, little-endian.
 
 use crate::dtype::DType;
+use crate::encoding::Encoding;
 use serde::{Deserialize, Serialize};
 
 /// A tensor that does not add up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// The bytes given are not the bytes the shape needs.
-    #[error("a {dtype}{shape:?} tensor has {expected} bytes, {given} were given")]
+    #[error("a {encoding}{shape:?} tensor has {expected} bytes, {given} were given")]
     Length {
-        /// The dtype asked for.
-        dtype: DType,
+        /// The encoding asked for.
+        encoding: Encoding,
         /// The shape asked for.
         shape: Vec<u64>,
         /// Bytes the shape needs.
@@ -21,6 +22,14 @@ pub enum TensorError {
     /// The number of elements or bytes overflows 64 bits.
     #[error("shape {shape:?} has more elements than 64 bits can count")]
     TooLarge {
+        /// The shape asked for.
+        shape: Vec<u64>,
+    },
+    /// Rows that are no whole number of blocks.
+    #[error("rows of {shape:?} cannot be cut into whole {encoding} blocks of {} elements", .encoding.block().0)]
+    CutBlock {
+        /// The encoding asked for.
+        encoding: Encoding,
         /// The shape asked for.
         shape: Vec<u64>,
     },
@@ -35,8 +44,8 @@ pub enum TensorError {
     DType {
         /// The dtype asked for.
         expected: DType,
-        /// The dtype the tensor has.
-        given: DType,
+        /// What the tensor holds.
+        given: Encoding,
     },
 }
 
@@ -54,15 +63,13 @@ pub fn element_count(shape: &[u64]) -> Result<u64, TensorError> {
 
 /// Natural bytes of a tensor of that dtype and shape.
 pub fn byte_count(dtype: DType, shape: &[u64]) -> Result<u64, TensorError> {
-    element_count(shape)?
-        .checked_mul(dtype.natural_bytes())
-        .ok_or_else(|| TensorError::TooLarge { shape: shape.to_vec() })
+    Encoding::Plain(dtype).bytes(shape).map(|b| b.0)
 }
 
 /// An owned tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tensor {
-    dtype: DType,
+    encoding: Encoding,
     shape: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -70,7 +77,7 @@ pub struct Tensor {
 /// A borrowed tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorView<'a> {
-    dtype: DType,
+    encoding: Encoding,
     shape: Shape<'a>,
     bytes: &'a [u8],
 }
@@ -124,9 +131,14 @@ element!(f32 => F32, i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32
 
 impl Tensor {
     /// A tensor over natural bytes; errors if their number is not the shape's.
-    pub fn from_bytes(dtype: DType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
-        check_len(dtype, shape, bytes.len() as u64)?;
-        Ok(Tensor { dtype, shape: shape.to_vec(), bytes })
+    pub fn from_bytes(
+        encoding: impl Into<Encoding>,
+        shape: &[u64],
+        bytes: Vec<u8>,
+    ) -> Result<Tensor, TensorError> {
+        let encoding = encoding.into();
+        check_len(encoding, shape, bytes.len() as u64)?;
+        Ok(Tensor { encoding, shape: shape.to_vec(), bytes })
     }
 
     /// A tensor of the values' own dtype; errors if their number is not the shape's.
@@ -141,9 +153,14 @@ impl Tensor {
         Tensor::from_bytes(DType::Bool, shape, values.iter().map(|&b| u8::from(b)).collect())
     }
 
-    /// Its element type.
+    /// How its elements lie in its bytes.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Its element type; of blocks, that of the values that they stand for.
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.encoding.dtype()
     }
 
     /// Its extents.
@@ -163,15 +180,15 @@ impl Tensor {
 
     /// The values, if `T` is the tensor's dtype.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, TensorError> {
-        if T::DTYPE != self.dtype {
-            return Err(TensorError::DType { expected: T::DTYPE, given: self.dtype });
+        if self.encoding != T::DTYPE {
+            return Err(TensorError::DType { expected: T::DTYPE, given: self.encoding });
         }
         Ok(T::from_bytes(&self.bytes))
     }
 
     /// The tensor, borrowed.
     pub fn view(&self) -> TensorView<'_> {
-        TensorView { dtype: self.dtype, shape: Shape::Borrowed(&self.shape), bytes: &self.bytes }
+        TensorView { encoding: self.encoding, shape: Shape::Borrowed(&self.shape), bytes: &self.bytes }
     }
 }
 
@@ -183,7 +200,7 @@ macro_rules! slice_views {
                 const { assert!(R <= 8, "a tensor has at most eight extents") };
                 let mut inline = [0; 8];
                 inline[..R].copy_from_slice(&shape);
-                TensorView { dtype: DType::$d, shape: Shape::Inline(inline, R), bytes: bytemuck::cast_slice(values) }
+                TensorView { encoding: Encoding::Plain(DType::$d), shape: Shape::Inline(inline, R), bytes: bytemuck::cast_slice(values) }
             }
         )*}
     };
@@ -193,9 +210,14 @@ slice_views!(f32: f32 => F32, i8: i8 => I8, u8: u8 => U8, i16: i16 => I16, u16: 
 
 impl<'a> TensorView<'a> {
     /// A view over natural bytes; errors if their number is not the shape's.
-    pub fn new(dtype: DType, shape: &'a [u64], bytes: &'a [u8]) -> Result<TensorView<'a>, TensorError> {
-        check_len(dtype, shape, bytes.len() as u64)?;
-        Ok(TensorView { dtype, shape: Shape::Borrowed(shape), bytes })
+    pub fn new(
+        encoding: impl Into<Encoding>,
+        shape: &'a [u64],
+        bytes: &'a [u8],
+    ) -> Result<TensorView<'a>, TensorError> {
+        let encoding = encoding.into();
+        check_len(encoding, shape, bytes.len() as u64)?;
+        Ok(TensorView { encoding, shape: Shape::Borrowed(shape), bytes })
     }
 
     /// A view of values of any element type, of any shape; errors if their number is not the shape's.
@@ -206,14 +228,22 @@ impl<'a> TensorView<'a> {
         let mut inline = [0; 8];
         let rank = shape.len();
         inline.get_mut(..rank).ok_or(TensorError::Rank(rank))?.copy_from_slice(shape);
-        let view =
-            TensorView { dtype: T::DTYPE, shape: Shape::Inline(inline, rank), bytes: T::as_bytes(values) };
+        let view = TensorView {
+            encoding: Encoding::Plain(T::DTYPE),
+            shape: Shape::Inline(inline, rank),
+            bytes: T::as_bytes(values),
+        };
         view.check().map(|()| view)
     }
 
-    /// Its element type.
+    /// How its elements lie in its bytes.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Its element type; of blocks, that of the values that they stand for.
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.encoding.dtype()
     }
 
     /// Its extents.
@@ -232,12 +262,12 @@ impl<'a> TensorView<'a> {
 
     /// Whether bytes and shape agree.
     pub fn check(&self) -> Result<(), TensorError> {
-        check_len(self.dtype, self.shape(), self.bytes.len() as u64)
+        check_len(self.encoding, self.shape(), self.bytes.len() as u64)
     }
 
     /// A copy that owns its bytes.
     pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
-        Tensor::from_bytes(self.dtype, self.shape(), self.bytes.to_vec())
+        Tensor::from_bytes(self.encoding, self.shape(), self.bytes.to_vec())
     }
 }
 
@@ -251,12 +281,12 @@ impl<'a, T: Element> TryFrom<(&'a [T], &[u64])> for TensorView<'a> {
     }
 }
 
-fn check_len(dtype: DType, shape: &[u64], given: u64) -> Result<(), TensorError> {
-    let expected = byte_count(dtype, shape)?;
+fn check_len(encoding: Encoding, shape: &[u64], given: u64) -> Result<(), TensorError> {
+    let expected = encoding.bytes(shape)?.0;
     if expected == given {
         Ok(())
     } else {
-        Err(TensorError::Length { dtype, shape: shape.to_vec(), expected, given })
+        Err(TensorError::Length { encoding, shape: shape.to_vec(), expected, given })
     }
 }
 
