@@ -64,7 +64,7 @@ void main() {
 
     [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = vec4(0.0);
     if (A_MODE == 1u && B_MODE == 1u) {
-        bool wide = T_b != 0u && ((K | b_at | b_col) & 7u) == 0u;
+        bool wide = (T_b == 1u || T_b == 2u) && ((K | b_at | b_col) & 7u) == 0u;
         if (wide) for (uint k = 8u * t; k < K; k += 8u * THREADS) add8(k);
         else for (uint k = 4u * t; k < K; k += 4u * THREADS) add4(k);
     } else {

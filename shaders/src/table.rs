@@ -21,6 +21,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "attention_split", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/attention_split.plain.descriptor.spv") },
     Entry { kernel: "attention_split", variant: "w32", form: Form::Address, bytes: crate::module!("../spv/attention_split.w32.address.spv") },
     Entry { kernel: "attention_split", variant: "w64", form: Form::Address, bytes: crate::module!("../spv/attention_split.w64.address.spv") },
+    Entry { kernel: "dequantize", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/dequantize.plain.address.spv") },
+    Entry { kernel: "dequantize", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/dequantize.plain.descriptor.spv") },
     Entry { kernel: "elementwise_flat", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/elementwise_flat.plain.address.spv") },
     Entry { kernel: "elementwise_flat", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/elementwise_flat.plain.descriptor.spv") },
     Entry { kernel: "elementwise_flat", variant: "words64", form: Form::Address, bytes: crate::module!("../spv/elementwise_flat.words64.address.spv") },

@@ -2,11 +2,11 @@
 
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
-use crate::{frame, meaning};
+use crate::{blocks, frame, meaning};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
 use pumice_plan::{FrameSlot, Grid, MeaningGraph, Storage, View, dense_strides};
-use pumice_types::{DType, DimExpr, ScalarId, Target};
+use pumice_types::{DType, DimExpr, Encoding, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -134,8 +134,14 @@ impl<'g> LowerCx<'g> {
         slot.map(|&s| Home::Constant(s)).ok_or_else(|| "it has no place among the constants".into())
     }
 
-    /// Where a value is.
-    pub fn at(&self, value: ValueId) -> LowerResult<Located> {
+    /// Where a value is, as elements.
+    pub fn at(&mut self, value: ValueId) -> LowerResult<Located> {
+        let at = self.stored(value)?;
+        self.decoded(&at)
+    }
+
+    /// Where a value is, as it is stored: its elements may lie in blocks.
+    pub fn stored(&self, value: ValueId) -> LowerResult<Located> {
         self.places[value.index()]
             .clone()
             .ok_or_else(|| format!("operand {} has no place", self.graph.value(value).name).into())
@@ -172,7 +178,7 @@ impl<'g> LowerCx<'g> {
         let upper: Vec<u64> = shape.iter().map(|d| d.upper(symbols)).collect();
         pumice_types::tensor::element_count(&upper)
             .ok()
-            .and_then(|n| n.checked_mul(storage.element_bytes(dtype)))
+            .and_then(|n| storage.unit(dtype).bytes_of(n))
             .ok_or_else(|| Refusal("it has more bytes than 64 bits can count".into()))
     }
 
@@ -184,9 +190,9 @@ impl<'g> LowerCx<'g> {
         storage: Storage,
         ty: &ValueType,
     ) -> LowerResult<Located> {
-        let bytes = self.upper_bytes(ty.dtype, storage, &ty.shape)?;
-        let content = self.draft.add(name, home, ty.dtype, &ty.shape, bytes);
-        Ok(Located { content, part: None, view: View::dense(ty.dtype, storage, &ty.shape) })
+        let bytes = self.upper_bytes(ty.dtype(), storage, &ty.shape)?;
+        let content = self.draft.add(name, home, ty.encoding, &ty.shape, bytes);
+        Ok(Located { content, part: None, view: View::dense(ty.dtype(), storage, &ty.shape) })
     }
 
     /// A new arena buffer for a value of the graph, which is placed there.
@@ -284,7 +290,7 @@ impl<'g> LowerCx<'g> {
     pub fn place_in_frame(&mut self, value: ValueId, slot: FrameSlot, expr: Option<DimExpr>) {
         let word = self.frame.intern(slot);
         let view = View {
-            dtype: self.graph.ty(value).dtype,
+            dtype: self.graph.ty(value).dtype(),
             storage: Storage::Arena,
             shape: Vec::new(),
             strides: Vec::new(),
@@ -332,6 +338,17 @@ impl<'g> LowerCx<'g> {
     /// As [`LowerCx::dense`], but 16-bit floats may stay as they are stored in params and states.
     pub fn dense_typed(&mut self, value: ValueId) -> LowerResult<Located> {
         let at = self.at(value)?;
+        self.dense_typed_at(value, at)
+    }
+
+    /// As [`LowerCx::dense_typed`], and blocks may stay as well.
+    pub fn dense_stored(&mut self, value: ValueId) -> LowerResult<Located> {
+        let at = self.stored(value)?;
+        let at = if blocks::is_readable(self, &at.view) { at } else { self.decoded(&at)? };
+        self.dense_typed_at(value, at)
+    }
+
+    fn dense_typed_at(&mut self, value: ValueId, at: Located) -> LowerResult<Located> {
         if at.view.dtype.is_float() && at.view.is_dense() {
             return Ok(at);
         }
@@ -343,15 +360,25 @@ impl<'g> LowerCx<'g> {
         if at.view.is_words() && at.view.is_dense() {
             return Ok(at.clone());
         }
-        let copies = self.dense_copies.get(&at.content);
-        if let Some((_, copy)) = copies.into_iter().flatten().find(|(from, _)| from == at) {
-            return Ok(copy.clone());
+        if let Some(copy) = self.copy_of(at) {
+            return Ok(copy);
         }
         let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
         let to = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
         crate::region::copy(self, at, &to)?;
-        self.dense_copies.entry(at.content).or_default().push((at.clone(), to.clone()));
+        self.remember_copy(at, &to);
         Ok(to)
+    }
+
+    /// The dense copy that was made of a place.
+    pub fn copy_of(&self, at: &Located) -> Option<Located> {
+        let copies = self.dense_copies.get(&at.content);
+        copies.into_iter().flatten().find(|(from, _)| from == at).map(|(_, copy)| copy.clone())
+    }
+
+    /// From now on that copy of a place serves whoever wants one.
+    pub fn remember_copy(&mut self, at: &Located, copy: &Located) {
+        self.dense_copies.entry(at.content).or_default().push((at.clone(), copy.clone()));
     }
 
     /// Data that a lowering needs and the graph does not name; it lies with the graph's constants.
@@ -386,6 +413,7 @@ pub fn float_storage(view: &View) -> FloatStorage {
     match (view.storage, view.dtype) {
         (Storage::Natural, DType::F16) => FloatStorage::F16,
         (Storage::Natural, DType::BF16) => FloatStorage::BF16,
+        (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
         _ => FloatStorage::F32,
     }
 }

@@ -1,7 +1,7 @@
 //! What lowering leaves behind: steps over buffers that have no place yet.
 
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DimExpr, Encoding};
 
 /// A request for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,8 +76,8 @@ pub struct Content {
     pub name: String,
     /// The buffer whose bytes hold it.
     pub buffer: BufferId,
-    /// Type.
-    pub dtype: DType,
+    /// Type; of a param how it is stored.
+    pub encoding: Encoding,
     /// Extents.
     pub shape: Vec<DimExpr>,
     /// For a state: the content it replaces.
@@ -149,13 +149,13 @@ impl Draft {
         &mut self,
         name: &str,
         home: Home,
-        dtype: DType,
+        encoding: impl Into<Encoding>,
         shape: &[DimExpr],
         bytes: u64,
     ) -> DraftContent {
         self.buffers.push(Buffer { name: name.to_owned(), bytes, home });
         let buffer = BufferId(self.buffers.len() as u32 - 1);
-        self.add_content(name, buffer, dtype, shape, None)
+        self.add_content(name, buffer, encoding, shape, None)
     }
 
     /// A new content of a buffer.
@@ -163,11 +163,12 @@ impl Draft {
         &mut self,
         name: &str,
         buffer: BufferId,
-        dtype: DType,
+        encoding: impl Into<Encoding>,
         shape: &[DimExpr],
         replaces: Option<DraftContent>,
     ) -> DraftContent {
-        self.contents.push(Content { name: name.to_owned(), buffer, dtype, shape: shape.to_vec(), replaces });
+        let (name, encoding) = (name.to_owned(), encoding.into());
+        self.contents.push(Content { name, buffer, encoding, shape: shape.to_vec(), replaces });
         DraftContent(self.contents.len() as u32 - 1)
     }
 }

@@ -81,7 +81,7 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
     for (feed, from) in feeds.iter().zip(sources) {
         let index = *states.get(&feed.state).ok_or("a feed names no state")?;
         let previous = cx.draft.states[index];
-        let (dtype, shape) = (cx.graph.ty(feed.state).dtype, cx.graph.ty(feed.state).shape.clone());
+        let (dtype, shape) = (cx.graph.ty(feed.state).dtype(), cx.graph.ty(feed.state).shape.clone());
         let buffer = cx.draft.contents[previous.0 as usize].buffer;
         let name = cx.graph.value(feed.state).name.clone();
         let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
@@ -212,5 +212,5 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
 
 /// The contents of states after the nodes, before feeds.
 pub fn final_states(cx: &LowerCx<'_>) -> LowerResult<Vec<DraftContent>> {
-    cx.graph.final_states().into_iter().map(|v| cx.at(v).map(|at| at.content)).collect()
+    cx.graph.final_states().into_iter().map(|v| cx.stored(v).map(|at| at.content)).collect()
 }

@@ -91,8 +91,8 @@ impl Layout {
         let mut states = cursor(RegionKind::States);
         for v in graph.params() {
             let (shape, bytes) = fixed(graph, v, target, guard)?;
-            let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
-            layout.params.push(ParamSlot { name, dtype, shape, span: layout.weights.take(bytes) });
+            let (name, encoding) = (graph.value(v).name.clone(), graph.ty(v).encoding);
+            layout.params.push(ParamSlot { name, encoding, shape, span: layout.weights.take(bytes) });
         }
         let params = graph.params().into_iter().zip(0..).collect();
         for v in graph.states() {
@@ -101,7 +101,7 @@ impl Layout {
             let Op::State(op) = &graph.def(v).op else { continue };
             let rank = shape.len() as i64;
             let capacity_axis = op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32);
-            let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype);
+            let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype());
             layout.states.push(StateSlot {
                 name,
                 dtype,
@@ -263,7 +263,7 @@ fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
     let slot = |v: pumice_ir::ValueId| match &graph.def(v).op {
         Op::Scalar(s) => Some(ScalarSlot {
             name: graph.value(v).name.clone(),
-            dtype: s.ty.dtype,
+            dtype: s.ty.dtype(),
             min: s.min,
             max: s.max,
             default: s.default,
@@ -278,12 +278,8 @@ fn fixed(graph: &Graph, v: ValueId, target: &Target, guard: u64) -> Result<(Vec<
     let info = graph.value(v);
     let shape =
         info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
-    let bytes = natural(info.ty.dtype, &shape);
+    let bytes = byte_count(info.ty.encoding, &shape).unwrap_or(u64::MAX);
     Ok((shape, fits(&info.name, bytes, target, guard)?))
-}
-
-fn natural(dtype: DType, shape: &[u64]) -> u64 {
-    byte_count(dtype, shape).unwrap_or(u64::MAX)
 }
 
 fn io_slot(
@@ -295,9 +291,9 @@ fn io_slot(
 ) -> Result<IoSlot, CompileError> {
     let ty = graph.ty(v);
     let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(graph.symbols())).collect();
-    let bytes = element_count(&upper).map_or(u64::MAX, |n| n.saturating_mul(ty.dtype.natural_bytes()));
+    let bytes = element_count(&upper).map_or(u64::MAX, |n| n.saturating_mul(ty.dtype().natural_bytes()));
     let span = cursor.take(fits(name, bytes, target, cursor.guard)?);
-    Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype, shape: ty.shape.clone(), span })
+    Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype(), shape: ty.shape.clone(), span })
 }
 
 fn state_init(graph: &Graph, v: ValueId, params: &BTreeMap<ValueId, u32>) -> StateInit {

@@ -5,6 +5,7 @@
 
 mod advice;
 pub mod arena;
+mod blocks;
 pub mod cx;
 pub mod draft;
 mod ends;

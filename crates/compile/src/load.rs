@@ -136,7 +136,7 @@ impl Loads {
     fn copy_content(&mut self, run: &Draft, content: DraftContent, span: Option<Span>) -> DraftContent {
         let (c, b) = (&run.contents[content.0 as usize], run.buffer_of(content));
         self.spans.push(span);
-        self.draft.add(&c.name, b.home, c.dtype, &c.shape, b.bytes)
+        self.draft.add(&c.name, b.home, c.encoding, &c.shape, b.bytes)
     }
 }
 

@@ -48,7 +48,7 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<MeaningGraph, String> {
         }
     }
     let g = builder(&symbols);
-    let x = g.input("i0", ValueType::new(ty.dtype, shape));
+    let x = g.input("i0", ValueType::new(ty.dtype(), shape));
     g.output("o0", x);
     finish(g, graph.symbols())
 }

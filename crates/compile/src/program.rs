@@ -161,7 +161,7 @@ fn assemble(
             PlanValue {
                 name: c.name.clone(),
                 origin: origin(draft, id),
-                dtype: c.dtype,
+                encoding: c.encoding,
                 shape: c.shape.clone(),
                 span: spans[buffer(id)].unwrap_or(nowhere),
                 live: lives[buffer(id)],

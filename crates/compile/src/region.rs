@@ -102,7 +102,7 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
 pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
     let meaning = meaning::of_copy(cx.graph, &ty).map_err(Refusal)?;
-    let expr = ScalarExpr::identity(RegType::from(ty.dtype));
+    let expr = ScalarExpr::identity(RegType::from(ty.dtype()));
     let narrow_store = !to.view.is_words();
     // Narrow stores write whole words, four elements at a time: only a dense source can feed them.
     let from = if narrow_store && !from.view.is_dense() {

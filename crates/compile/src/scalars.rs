@@ -22,7 +22,7 @@ pub struct Body {
 /// whatever is not computed by `nodes`), in the order the expression should take them.
 pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueId]) -> LowerResult<Body> {
     let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| immediate(graph, v).is_none()).collect();
-    let types: Vec<RegType> = inputs.iter().map(|&v| RegType::from(graph.ty(v).dtype)).collect();
+    let types: Vec<RegType> = inputs.iter().map(|&v| RegType::from(graph.ty(v).dtype())).collect();
     let b = ScalarBuilder::new(&types);
     let mut regs: BTreeMap<ValueId, Reg> = inputs.iter().copied().zip(b.inputs().iter().copied()).collect();
     for &v in given {
@@ -39,8 +39,8 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
         }
         let args: Vec<Option<Reg>> =
             node.inputs.iter().map(|v| v.and_then(|v| regs.get(&v).copied())).collect();
-        let out = graph.ty(node.output()).dtype;
-        let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype)).collect();
+        let out = graph.ty(node.output()).dtype();
+        let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
         let cx = ScalarCx { b: &b, args: &args, dtypes: &dtypes, out };
         let reg = node
             .op

@@ -107,9 +107,12 @@ impl Array {
         }
     }
 
-    /// From natural bytes.
+    /// From natural bytes; of blocks the values that they stand for.
     pub fn from_tensor(t: &Tensor) -> Array {
-        Array::from_natural(t.dtype(), t.shape(), t.bytes())
+        match t.encoding().scheme().and_then(|_| t.encoding().decode(t.bytes())) {
+            Some(values) => Array::floats(DType::F32, t.shape(), values.into_iter().map(f64::from).collect()),
+            None => Array::from_natural(t.dtype(), t.shape(), t.bytes()),
+        }
     }
 
     /// From natural bytes; a trailing partial element is left out.

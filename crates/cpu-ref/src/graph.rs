@@ -231,7 +231,7 @@ fn check_constraints(graph: &Graph, bindings: &Bindings) -> Result<(), EvalError
 
 /// Dtype and extents of a value under the bindings.
 pub fn actual_type(graph: &Graph, v: ValueId, bindings: &Bindings) -> Result<(DType, Vec<u64>), EvalError> {
-    let ValueType { dtype, shape } = graph.ty(v);
+    let ValueType { encoding, shape } = graph.ty(v);
     let name = || graph.value(v).name.clone();
     let shape = shape
         .iter()
@@ -241,7 +241,7 @@ pub fn actual_type(graph: &Graph, v: ValueId, bindings: &Bindings) -> Result<(DT
     if elements.is_none_or(|bytes| bytes > isize::MAX as u64 / 8) {
         return Err(EvalError::TooLarge(name()));
     }
-    Ok((*dtype, shape))
+    Ok((encoding.dtype(), shape))
 }
 
 fn leaf_value(

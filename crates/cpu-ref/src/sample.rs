@@ -87,8 +87,8 @@ pub fn leaf_tensor(
     run: u32,
 ) -> Result<Tensor, EvalError> {
     let name = &graph.value(leaf).name;
-    let (dtype, shape) = actual_type(graph, leaf, bindings)?;
-    let tensor = sample.fill_of(name).tensor(dtype, &shape, seed(name, run));
+    let (_, shape) = actual_type(graph, leaf, bindings)?;
+    let tensor = sample.fill_of(name).tensor(graph.ty(leaf).encoding, &shape, seed(name, run));
     tensor.ok_or_else(|| EvalError::TooLarge(name.clone()))
 }
 

@@ -79,7 +79,7 @@ impl<'g> RefSession<'g> {
             _ => scalars
                 .iter()
                 .position(|s| *s == v)
-                .map(|i| Arc::new(rank0(graph.ty(v).dtype, self.scalars[i]))),
+                .map(|i| Arc::new(rank0(graph.ty(v).dtype(), self.scalars[i]))),
         };
         let result = eval_graph(graph, &leaf, &bindings, self.options)?;
         let mut after = result.states.clone();
@@ -99,7 +99,7 @@ impl<'g> RefSession<'g> {
     fn bind_scalars(&self, bindings: &Bindings) -> Bindings {
         let mut all = bindings.clone();
         for (i, (&v, &value)) in self.graph.scalars().iter().zip(&self.scalars).enumerate() {
-            if self.graph.ty(v).dtype != DType::F32 {
+            if self.graph.ty(v).dtype() != DType::F32 {
                 all.bind_scalar(ScalarId(i as u32), value as i64);
             }
         }
@@ -111,10 +111,10 @@ fn zeros(graph: &Graph, v: ValueId) -> Array {
     let ty = graph.ty(v);
     let shape = ty.static_shape().expect("verified: extents of a state are constant");
     let n = count(&shape);
-    if ty.dtype.is_float() {
-        Array::floats(ty.dtype, &shape, vec![0.0; n])
+    if ty.dtype().is_float() {
+        Array::floats(ty.dtype(), &shape, vec![0.0; n])
     } else {
-        Array::ints(ty.dtype, &shape, vec![0; n])
+        Array::ints(ty.dtype(), &shape, vec![0; n])
     }
 }
 

@@ -14,9 +14,9 @@ use std::borrow::Cow;
 
 /// The op's scalar form on the dtypes of its operands, rounded to the result's.
 fn scalar_form(graph: &Graph, node: &Node) -> Result<ScalarExpr, String> {
-    let out = graph.ty(node.output()).dtype;
-    let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype)).collect();
-    let inputs: Vec<RegType> = node.operands().map(|v| RegType::from(graph.ty(v).dtype)).collect();
+    let out = graph.ty(node.output()).dtype();
+    let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
+    let inputs: Vec<RegType> = node.operands().map(|v| RegType::from(graph.ty(v).dtype())).collect();
     let b = ScalarBuilder::new(&inputs);
     let mut registers = b.inputs().iter().copied();
     let args: Vec<_> = node.inputs.iter().map(|v| v.and_then(|_| registers.next())).collect();

@@ -50,7 +50,7 @@ impl Model {
         for id in self.graph.params() {
             let value = self.graph.value(id);
             let info = self.weights.describe(&value.name)?;
-            if info.dtype != value.ty.dtype || Some(&info.shape) != value.ty.static_shape().as_ref() {
+            if info.dtype != value.ty.dtype() || Some(&info.shape) != value.ty.static_shape().as_ref() {
                 return Err(MismatchError::Type {
                     origin: self.weights.origin(),
                     tensor: value.name.clone(),

@@ -35,7 +35,7 @@ impl SeededWeights {
                 tensor: value.name.clone(),
                 reason: format!("its shape is symbolic: {}", value.ty.display(graph.symbols())),
             })?;
-            weights.add(&value.name, value.ty.dtype, &shape)?;
+            weights.add(&value.name, value.ty.dtype(), &shape)?;
         }
         Ok(weights)
     }

@@ -504,7 +504,7 @@ impl Inner {
         // Every wrong symbol is a mistake of its own; the first stands for the value.
         let dims: Vec<Result<DimExpr, usize>> = dims.collect();
         let shape = dims.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(ValueType::new(spec.dtype, shape))
+        Ok(ValueType::new(spec.encoding, shape))
     }
 
     fn resolve_dim(&mut self, spec: DimSpec, place: Place) -> Result<DimExpr, usize> {

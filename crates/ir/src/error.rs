@@ -1,7 +1,7 @@
 //! Mistakes in a user's program, with everything needed to find them.
 
 use crate::attr::AttrError;
-use pumice_types::DType;
+use pumice_types::{DType, Encoding};
 
 /// Why an op cannot be applied to its operands.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -26,6 +26,26 @@ pub enum OpError {
         dtype: DType,
         /// What it should be.
         expected: String,
+    },
+    /// A value in blocks where the op computes with elements.
+    #[error("{value} is {encoding}, which {op} does not take; take its values with dequantize")]
+    Blocks {
+        /// The operand or result.
+        value: String,
+        /// How it is stored.
+        encoding: Encoding,
+        /// The op.
+        op: &'static str,
+    },
+    /// Rows that are no whole number of blocks.
+    #[error("axis {axis} has {extent} elements: a row of {encoding} is a multiple of {}", .encoding.block().0)]
+    CutBlock {
+        /// The last axis, along which blocks lie.
+        axis: usize,
+        /// Its extent.
+        extent: u64,
+        /// How the elements are stored.
+        encoding: Encoding,
     },
     /// Two operands differ in dtype; there is no implicit promotion.
     #[error("operands `{a}` ({a_dtype}) and `{b}` ({b_dtype}) must have one dtype; insert a cast")]
@@ -209,6 +229,14 @@ pub enum BuildError {
         state: String,
         /// What is wrong.
         reason: String,
+    },
+    /// An output in blocks.
+    #[error("output `{output}` is {encoding}; outputs are elements: take its values with dequantize")]
+    BlocksOutput {
+        /// The output.
+        output: String,
+        /// How the value is stored.
+        encoding: Encoding,
     },
     /// A feed that does not fit.
     #[error("feed of output `{output}` into state `{state}`: {reason}")]

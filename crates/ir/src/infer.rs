@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::graph::{Constraint, Relation};
 use crate::ops::Op;
 use crate::shape::{ValueType, display_dim};
-use pumice_types::{DType, DimExpr, SymbolTable, Var};
+use pumice_types::{DType, DimExpr, Encoding, SymbolTable, Var};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 
@@ -72,7 +72,7 @@ impl<'a> Infer<'a> {
 
     /// Errors unless the operand's dtype is one of these.
     pub fn expect_dtype(&self, i: usize, allowed: &[DType]) -> Result<DType, OpError> {
-        let dtype = self.ty(i)?.dtype;
+        let dtype = self.ty(i)?.dtype();
         if allowed.contains(&dtype) {
             return Ok(dtype);
         }
@@ -86,7 +86,7 @@ impl<'a> Infer<'a> {
 
     /// Errors unless two operands have one dtype.
     pub fn same_dtype(&self, a: usize, b: usize) -> Result<DType, OpError> {
-        let (x, y) = (self.ty(a)?.dtype, self.ty(b)?.dtype);
+        let (x, y) = (self.ty(a)?.dtype(), self.ty(b)?.dtype());
         if x == y {
             return Ok(x);
         }
@@ -237,6 +237,10 @@ pub fn infer_node<'a>(
     }
     only_known_symbols(op, symbols)?;
     let operands: Vec<Option<&ValueType>> = inputs.iter().map(|v| v.map(ty)).collect();
+    if !op.handles_blocks() {
+        let operand = |i: usize| format!("operand `{}`", names.get(i).or(names.last()).unwrap_or(&"operand"));
+        operands.iter().enumerate().try_for_each(|(i, t)| no_blocks(op, *t, || operand(i)))?;
+    }
     let constants = |i: usize| inputs.get(i).copied().flatten().and_then(constant);
     let infer = Infer::new(symbols, names, &operands, &constants);
     let types = op.infer(&infer)?;
@@ -247,7 +251,32 @@ pub fn infer_node<'a>(
         return Err(OpError::RankTooHigh(t.rank()));
     }
     types.iter().try_for_each(|t| no_negative_extent(&t.shape, symbols))?;
+    if !op.handles_blocks() {
+        types.iter().try_for_each(|t| no_blocks(op, Some(t), || "its result".to_owned()))?;
+    }
+    types.iter().try_for_each(whole_blocks)?;
     Ok((types, constraints))
+}
+
+/// Only ops that say so see blocks; to all others values are elements.
+fn no_blocks(op: &Op, ty: Option<&ValueType>, value: impl Fn() -> String) -> Result<(), OpError> {
+    match ty.map(|t| t.encoding) {
+        Some(encoding @ Encoding::Blocks(_)) => {
+            Err(OpError::Blocks { value: value().replace(['?', '*'], ""), encoding, op: op.name() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Blocks lie along the last axis, and no row ends inside one.
+fn whole_blocks(ty: &ValueType) -> Result<(), OpError> {
+    let (elements, _) = ty.encoding.block();
+    let axis = ty.rank().saturating_sub(1);
+    let extent = ty.shape.last().map_or(Some(1), DimExpr::as_extent).unwrap_or(1);
+    if extent.is_multiple_of(elements) {
+        return Ok(());
+    }
+    Err(OpError::CutBlock { axis, extent, encoding: ty.encoding })
 }
 
 /// Attributes are expressions over this graph's symbols.

@@ -2,7 +2,7 @@
 
 use crate::builder::GraphBuilder;
 use crate::graph::Graph;
-use pumice_types::{DType, Tensor};
+use pumice_types::{DType, Encoding, Scheme, Tensor};
 
 /// How a tensor is filled. Every fill is a pure function of dtype, shape and seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,9 +123,15 @@ fn uniform(seed: u64, i: u64) -> f64 {
 }
 
 impl Fill {
-    /// A tensor of that dtype and shape; `None` if the shape has too many elements for this machine.
-    pub fn tensor(&self, dtype: DType, shape: &[u64], seed: u64) -> Option<Tensor> {
-        let n = pumice_types::tensor::element_count(shape).ok()?;
+    /// A tensor of that encoding and shape; `None` if the shape has too many elements for this machine. Of blocks the codes
+    /// are random whatever the fill is; scales are ordinary numbers, or any bits where the fill is [`Fill::Special`].
+    pub fn tensor(&self, encoding: impl Into<Encoding>, shape: &[u64], seed: u64) -> Option<Tensor> {
+        let encoding = encoding.into();
+        if let Encoding::Blocks(scheme) = encoding {
+            let bytes = usize::try_from(encoding.bytes(shape).ok()?.0).ok()?;
+            return Tensor::from_bytes(encoding, shape, blocks(scheme, bytes, self, seed)).ok();
+        }
+        let (n, dtype) = (pumice_types::tensor::element_count(shape).ok()?, encoding.dtype());
         let mut bytes = Vec::with_capacity(usize::try_from(n.checked_mul(dtype.natural_bytes())?).ok()?);
         for i in 0..n {
             push(&mut bytes, dtype, self.element(dtype, seed, i));
@@ -166,6 +172,23 @@ impl Fill {
             Fill::Normal | Fill::Any | Fill::Special => any(dtype, seed, i),
         }
     }
+}
+
+/// Blocks of random codes. The f16 fields `d`, `m` and `dmin` are of either sign and between 2^-8 and 2^-4, so that sums of
+/// many values stay small; with [`Fill::Special`] one in three is any f16: 0, subnormal, infinite, NaN.
+fn blocks(scheme: Scheme, bytes: usize, fill: &Fill, seed: u64) -> Vec<u8> {
+    let mut out: Vec<u8> = (0..bytes as u64).map(|i| (random(seed, i) >> 24) as u8).collect();
+    let fields = ["d", "m", "dmin"].into_iter().filter_map(|name| scheme.field(name));
+    for field in fields {
+        for (i, block) in out.chunks_exact_mut(scheme.bytes() as usize).enumerate() {
+            let r = random(seed ^ field.at ^ 0x7f16, i as u64);
+            let ordinary = (r & 0x83ff) | (7 + (r >> 20) % 4) << 10;
+            let special = matches!(fill, Fill::Special) && r.is_multiple_of(3);
+            let bits = if special { r >> 32 } else { ordinary } as u16;
+            block[field.at as usize..][..2].copy_from_slice(&bits.to_le_bytes());
+        }
+    }
+    out
 }
 
 enum Element {

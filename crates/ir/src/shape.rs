@@ -1,27 +1,32 @@
 //! Types of values, and the short forms in which users write them.
 
-use pumice_types::{DType, DimExpr, SymbolTable, Var};
+use pumice_types::{DType, DimExpr, Encoding, SymbolTable, Var};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// The type of a value: dtype and extents.
+/// The type of a value: encoding and extents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ValueType {
-    /// Element type.
-    pub dtype: DType,
+    /// How its elements are stored where it is stored. Only params and what takes parts of them are in blocks.
+    pub encoding: Encoding,
     /// Extents, outermost first. Empty for rank 0.
     pub shape: Vec<DimExpr>,
 }
 
 impl ValueType {
     /// A type.
-    pub fn new(dtype: DType, shape: impl Into<Vec<DimExpr>>) -> ValueType {
-        ValueType { dtype, shape: shape.into() }
+    pub fn new(encoding: impl Into<Encoding>, shape: impl Into<Vec<DimExpr>>) -> ValueType {
+        ValueType { encoding: encoding.into(), shape: shape.into() }
     }
 
     /// A type of constant extents.
-    pub fn fixed(dtype: DType, shape: &[u64]) -> ValueType {
-        ValueType { dtype, shape: shape.iter().map(|&d| d.into()).collect() }
+    pub fn fixed(encoding: impl Into<Encoding>, shape: &[u64]) -> ValueType {
+        ValueType::new(encoding, shape.iter().map(|&d| d.into()).collect::<Vec<_>>())
+    }
+
+    /// Type of its elements; of blocks, that of the values that they stand for: f32.
+    pub const fn dtype(&self) -> DType {
+        self.encoding.dtype()
     }
 
     /// Number of axes.
@@ -42,7 +47,7 @@ impl ValueType {
     /// `f32[batch, 784]`.
     pub fn display(&self, symbols: &SymbolTable) -> String {
         let dims: Vec<String> = self.shape.iter().map(|d| display_dim(d, symbols)).collect();
-        format!("{}[{}]", self.dtype, dims.join(", "))
+        format!("{}[{}]", self.encoding, dims.join(", "))
     }
 }
 
@@ -110,20 +115,23 @@ impl From<DimExpr> for DimSpec {
 /// A type as a user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeSpec {
-    /// Element type.
-    pub dtype: DType,
+    /// How elements are stored.
+    pub encoding: Encoding,
     /// Extents.
     pub dims: Vec<DimSpec>,
 }
 
-/// A type of any dtype.
-pub fn tensor<D: Into<DimSpec>>(dtype: DType, dims: impl IntoIterator<Item = D>) -> TypeSpec {
-    TypeSpec { dtype, dims: dims.into_iter().map(Into::into).collect() }
+/// A type of any dtype, or of a param in blocks: `tensor(Scheme::Q4_0, [576, 1536])`.
+pub fn tensor<D: Into<DimSpec>>(
+    encoding: impl Into<Encoding>,
+    dims: impl IntoIterator<Item = D>,
+) -> TypeSpec {
+    TypeSpec { encoding: encoding.into(), dims: dims.into_iter().map(Into::into).collect() }
 }
 
 impl From<ValueType> for TypeSpec {
     fn from(ty: ValueType) -> TypeSpec {
-        tensor(ty.dtype, ty.shape)
+        tensor(ty.encoding, ty.shape)
     }
 }
 

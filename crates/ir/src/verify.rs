@@ -7,7 +7,7 @@ use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_node, normalize_axis};
 use crate::ops::Op;
-use pumice_types::{DType, Var};
+use pumice_types::{DType, Encoding, Var};
 use std::collections::BTreeSet;
 
 /// A graph that breaks a rule.
@@ -117,6 +117,11 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     if graph.outputs.is_empty() && graph.states().is_empty() {
         errors.push(BuildError::NoOutput);
     }
+    for output in &graph.outputs {
+        if let encoding @ Encoding::Blocks(_) = graph.ty(output.value).encoding {
+            errors.push(BuildError::BlocksOutput { output: output.name.clone(), encoding });
+        }
+    }
     errors.extend(state_rules(graph));
     errors.extend(feed_rules(graph));
     errors.extend(scalar_rules(graph));
@@ -132,7 +137,7 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
     let mut written = BTreeSet::new();
     for (_, node) in graph.nodes() {
         if let Op::State(state) = &node.op {
-            let stored = state.ty.dtype.is_float() || state.ty.dtype.is_int();
+            let stored = state.ty.dtype().is_float() || state.ty.dtype().is_int();
             if !stored {
                 wrong(node.output(), "a state is a float or integer tensor");
             }
@@ -224,8 +229,8 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
             continue;
         }
         let (from, to) = (graph.ty(output.value), &state.ty);
-        if from.dtype != to.dtype {
-            wrong(format!("the output is {}, the state {}; insert a cast", from.dtype, to.dtype));
+        if from.dtype() != to.dtype() {
+            wrong(format!("the output is {}, the state {}; insert a cast", from.dtype(), to.dtype()));
         }
         let axis = feed.kind.axis();
         if from.rank() != to.rank() || axis.is_some_and(|a| normalize_axis(a as i64, to.rank()).is_err()) {
@@ -247,7 +252,7 @@ fn scalar_rules(graph: &Graph) -> Vec<BuildError> {
     let scalars = graph.scalars();
     let is_int = |v: Var| match v {
         Var::Symbol(id) => graph.symbols.get(id).is_some(),
-        Var::Scalar(id) => scalars.get(id.0 as usize).is_some_and(|&s| graph.ty(s).dtype != DType::F32),
+        Var::Scalar(id) => scalars.get(id.0 as usize).is_some_and(|&s| graph.ty(s).dtype() != DType::F32),
     };
     let mut errors = Vec::new();
     for &v in &scalars {

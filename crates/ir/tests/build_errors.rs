@@ -3,8 +3,9 @@
 
 use pumice_ir::error::OpError;
 use pumice_ir::ops::{Input, StateWrite};
+use pumice_ir::shape::tensor;
 use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, f32, i32, sym};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, Scheme};
 
 /// Every mistake of a graph.
 fn mistakes(build: impl FnOnce(&GraphBuilder)) -> Vec<BuildError> {
@@ -115,6 +116,21 @@ refuses! {
     }
     nothing_to_compute: BuildError::NoOutput, "no output", "computes nothing" => |g| {
         g.neg(g.input("x", f32([2])));
+    }
+    output_in_blocks: BuildError::BlocksOutput { .. }, "`y`", "dequantize" => |g| {
+        g.output("y", g.param("w", tensor(Scheme::Q4_0, [2u64, 32])));
+    }
+    sum_of_blocks: BuildError::Op { .. }, "`x`", "q4_0" => |g| {
+        g.output("y", g.neg(g.param("w", tensor(Scheme::Q4_0, [2u64, 32]))));
+    }
+    row_that_ends_in_a_block: BuildError::Op { .. }, "axis 1", "multiple of 256" => |g| {
+        g.output("y", g.dequantize(g.param("w", tensor(Scheme::Q6_K, [2u64, 300]))));
+    }
+    input_in_blocks: BuildError::Op { .. }, "its result", "q4_0" => |g| {
+        g.output("y", g.dequantize(g.input("x", tensor(Scheme::Q4_0, [2u64, 32]))));
+    }
+    values_dequantized_again: BuildError::Op { .. }, "f32", "blocks" => |g| {
+        g.output("y", g.dequantize(g.input("x", f32([2]))));
     }
     two_unordered_writers: BuildError::State { .. }, "`s`", "two ops write the same version" => |g| {
         let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));

@@ -85,11 +85,11 @@ fn no_operand_that_steers_is_forgotten() {
         for sample in Op::samples(name) {
             let Ok(graph) = &sample.graph else { continue };
             for (_, node) in graph.nodes().filter(|(_, n)| n.op.name() == *name && !n.op.is_elementwise()) {
-                let float = graph.ty(node.output()).dtype.is_float();
+                let float = graph.ty(node.output()).dtype().is_float();
                 for (i, v) in node.inputs.iter().enumerate().skip(1).filter_map(|(i, v)| Some((i, (*v)?))) {
                     let operand = operand_name(&node.op, i);
                     let steers = node.op.steering_operands().contains(&operand);
-                    if float && graph.ty(v).dtype.is_int() && !steers {
+                    if float && graph.ty(v).dtype().is_int() && !steers {
                         wrong.insert(format!("{name}: `{operand}`"));
                     }
                 }

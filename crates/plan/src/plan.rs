@@ -4,7 +4,7 @@
 use crate::frame::Frame;
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId};
-use pumice_types::{Bytes, DType, DimExpr, ScalarId, SymbolId, SymbolTable, Target, Tensor};
+use pumice_types::{Bytes, DType, DimExpr, Encoding, ScalarId, SymbolId, SymbolTable, Target, Tensor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
@@ -51,8 +51,8 @@ pub struct ScalarSlot {
 pub struct ParamSlot {
     /// Name in the API.
     pub name: String,
-    /// Stored type.
-    pub dtype: DType,
+    /// How its elements lie in its bytes.
+    pub encoding: Encoding,
     /// Extents.
     pub shape: Vec<u64>,
     /// Where it is stored.
@@ -139,14 +139,21 @@ pub struct PlanValue {
     pub name: String,
     /// Where it comes from.
     pub origin: ContentOrigin,
-    /// Its type and extents.
-    pub dtype: DType,
+    /// Its type; of a param how it is stored.
+    pub encoding: Encoding,
     /// Extents.
     pub shape: Vec<DimExpr>,
     /// Where it lives.
     pub span: Span,
     /// First and last level that touch it; empty for what lives outside the run.
     pub live: Option<(u32, u32)>,
+}
+
+impl PlanValue {
+    /// The type of its elements; of blocks, that of the values that they stand for.
+    pub const fn dtype(&self) -> DType {
+        self.encoding.dtype()
+    }
 }
 
 /// Dependency of a barrier: what the accesses before it did and what those behind it do.

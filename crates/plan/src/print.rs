@@ -119,7 +119,7 @@ fn regions(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
 
 fn slots(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     for p in &plan.params {
-        writeln!(f, "param {}  {}{:?}  {}", p.name, p.dtype, p.shape, p.span)?;
+        writeln!(f, "param {}  {}{:?}  {}", p.name, p.encoding, p.shape, p.span)?;
     }
     for (i, c) in plan.constants.iter().enumerate() {
         writeln!(f, "constant {i}  {}{:?}  {}", c.data.dtype(), c.data.shape(), c.span)?;

@@ -3,7 +3,7 @@
 use crate::frame::FrameWord;
 use crate::kernel::KernelCall;
 use crate::region::Span;
-use pumice_types::{Bytes, DType, DimExpr, SymbolId};
+use pumice_types::{Bytes, DType, DimExpr, Encoding, SymbolId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -75,15 +75,47 @@ pub enum Storage {
     Arena,
     /// The dtype's own width.
     Natural,
+    /// As another encoding, whose values the elements are: what reads them decodes them. Only weights are.
+    Encoded(Encoding),
 }
 
 impl Storage {
-    /// Bytes of one element.
-    pub const fn element_bytes(self, dtype: DType) -> u64 {
-        match self {
-            Storage::Arena => dtype.arena_bytes(),
-            Storage::Natural => dtype.natural_bytes(),
-        }
+    /// Neighbouring elements that share bytes, and how many bytes those are. Of blocks the neighbours lie along the one axis
+    /// of stride 1.
+    pub const fn unit(self, dtype: DType) -> Unit {
+        let (elements, bytes) = match self {
+            Storage::Arena => (1, dtype.arena_bytes()),
+            Storage::Natural => (1, dtype.natural_bytes()),
+            Storage::Encoded(encoding) => encoding.block(),
+        };
+        Unit { elements, bytes }
+    }
+}
+
+/// Elements that share bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// How many elements: 1 but for blocks.
+    pub elements: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Unit {
+    /// Elements of so many bytes each.
+    pub const fn of_bytes(bytes: u64) -> Unit {
+        Unit { elements: 1, bytes }
+    }
+
+    /// Bytes of so many neighbours; a part of a block counts as a whole one.
+    pub const fn bytes_of(self, elements: u64) -> Option<u64> {
+        elements.div_ceil(self.elements).checked_mul(self.bytes)
+    }
+}
+
+impl From<u64> for Unit {
+    fn from(bytes: u64) -> Unit {
+        Unit::of_bytes(bytes)
     }
 }
 
@@ -116,7 +148,11 @@ impl View {
 
     /// Whether elements are stored as the arena stores them: what is narrower elsewhere is widened there.
     pub fn is_words(&self) -> bool {
-        self.storage == Storage::Arena || self.dtype.same_in_arena()
+        match self.storage {
+            Storage::Arena => true,
+            Storage::Natural => self.dtype.same_in_arena(),
+            Storage::Encoded(_) => false,
+        }
     }
 
     /// Whether nothing of it depends on symbols or scalars.

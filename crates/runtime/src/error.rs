@@ -5,7 +5,7 @@
 use crate::device::DeviceError;
 use crate::outcome::RunStatus;
 use pumice_plan::{FrameError, Plan, Unsound};
-use pumice_types::{DType, TensorError};
+use pumice_types::{DType, Encoding, TensorError};
 use std::fmt;
 
 /// What a name stands for.
@@ -126,10 +126,10 @@ pub enum RuntimeError {
         kind: NameKind,
         /// Its name.
         name: String,
-        /// The dtype declared.
-        expected: DType,
-        /// The dtype given.
-        given: DType,
+        /// What is declared.
+        expected: Encoding,
+        /// What was given.
+        given: Encoding,
         /// What would help.
         remedy: &'static str,
     },

@@ -79,7 +79,7 @@ impl Executable {
     /// The params, as they are stored.
     pub fn params(&self) -> Vec<TensorInfo> {
         let plan = self.plan();
-        plan.params.iter().map(|s| TensorInfo::fixed(plan, &s.name, s.dtype, &s.shape)).collect()
+        plan.params.iter().map(|s| TensorInfo::fixed(plan, &s.name, s.encoding, &s.shape)).collect()
     }
 
     /// The states, as they are stored.
@@ -130,8 +130,8 @@ impl Executable {
     /// write fails, after which the param counts as never set.
     pub fn set_param(&self, name: &str, values: &[f32]) -> Result<(), RuntimeError> {
         let (param, bytes) = self.find_param(name)?;
-        let dtype = self.inner.plan.params[param].dtype;
-        let payload = Payload::of_floats(NameKind::Param, name, dtype, bytes, values)?;
+        let encoding = self.inner.plan.params[param].encoding;
+        let payload = Payload::of_floats(NameKind::Param, name, encoding, bytes, values)?;
         self.store(&[(param, payload)])
     }
 
@@ -170,7 +170,8 @@ impl Executable {
                 return Err(RuntimeError::Duplicate { kind: NameKind::Param, name: (*name).to_owned() });
             }
             let slot = &self.inner.plan.params[param];
-            payloads.push((param, Payload::of_view(NameKind::Param, name, slot.dtype, &slot.shape, view)?));
+            payloads
+                .push((param, Payload::of_view(NameKind::Param, name, slot.encoding, &slot.shape, view)?));
         }
         self.store(&payloads)
     }

@@ -10,7 +10,7 @@ use crate::values::{ValueError, Window, to_f32};
 use pumice_plan::{
     ContentId, ContentOrigin, Placement, PlanValue, Program, RegionKind, Span, StepId, Storage, View,
 };
-use pumice_types::Tensor;
+use pumice_types::{Encoding, Tensor};
 use std::fmt;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Session {
         };
         let view = view_of(program, ContentId(id as u32), value);
         let (bytes, window) = self.read_view(value.span, &view)?;
-        Tensor::from_bytes(value.dtype, window.shape(), bytes).map_err(|source| {
+        Tensor::from_bytes(value.dtype(), window.shape(), bytes).map_err(|source| {
             let name = name.to_owned();
             RuntimeError::Tensor { kind: NameKind::Value, name, source }
         })
@@ -153,7 +153,10 @@ impl Session {
 /// How a value's bytes are seen: as some step sees them whole, or else dense.
 fn view_of(program: &Program, id: ContentId, value: &PlanValue) -> View {
     let whole = |u: &&pumice_plan::Use| {
-        u.content == id && u.span == value.span && u.view.shape == value.shape && u.view.dtype == value.dtype
+        u.content == id
+            && u.span == value.span
+            && u.view.shape == value.shape
+            && u.view.dtype == value.dtype()
     };
     let uses = program.steps.iter().flat_map(|s| &s.uses);
     uses.filter(whole).map(|u| u.view.clone()).next().unwrap_or_else(|| {
@@ -161,8 +164,12 @@ fn view_of(program: &Program, id: ContentId, value: &PlanValue) -> View {
             ContentOrigin::Step => value.span.region != RegionKind::Scratch,
             _ => true,
         };
-        let storage = if natural { Storage::Natural } else { Storage::Arena };
-        View::dense(value.dtype, storage, &value.shape)
+        let storage = match value.encoding {
+            encoding @ Encoding::Blocks(_) => Storage::Encoded(encoding),
+            Encoding::Plain(_) if natural => Storage::Natural,
+            Encoding::Plain(_) => Storage::Arena,
+        };
+        View::dense(value.dtype(), storage, &value.shape)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::bind::show;
 use pumice_plan::Plan;
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, Encoding};
 use std::fmt;
 
 /// One extent of a tensor.
@@ -47,22 +47,32 @@ impl fmt::Display for Extent {
 pub struct TensorInfo {
     /// Its name.
     pub name: String,
-    /// Type of its elements.
-    pub dtype: DType,
+    /// How its elements are stored.
+    pub encoding: Encoding,
     /// Its extents, outermost first.
     pub shape: Vec<Extent>,
 }
 
 impl TensorInfo {
-    pub(crate) fn of(plan: &Plan, name: &str, dtype: DType, shape: &[DimExpr]) -> TensorInfo {
+    pub(crate) fn of(
+        plan: &Plan,
+        name: &str,
+        encoding: impl Into<Encoding>,
+        shape: &[DimExpr],
+    ) -> TensorInfo {
         let shape = shape.iter().map(|dim| Extent::of(plan, dim)).collect();
-        TensorInfo { name: name.to_owned(), dtype, shape }
+        TensorInfo { name: name.to_owned(), encoding: encoding.into(), shape }
     }
 
     /// With extents that are numbers.
-    pub(crate) fn fixed(plan: &Plan, name: &str, dtype: DType, shape: &[u64]) -> TensorInfo {
+    pub(crate) fn fixed(plan: &Plan, name: &str, encoding: impl Into<Encoding>, shape: &[u64]) -> TensorInfo {
         let shape: Vec<DimExpr> = shape.iter().map(|&n| DimExpr::from(n)).collect();
-        TensorInfo::of(plan, name, dtype, &shape)
+        TensorInfo::of(plan, name, encoding, &shape)
+    }
+
+    /// Type of its elements; of blocks, that of the values that they stand for.
+    pub const fn dtype(&self) -> DType {
+        self.encoding.dtype()
     }
 
     /// The shape, where it is the same in every run.
@@ -74,6 +84,6 @@ impl TensorInfo {
 impl fmt::Display for TensorInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
-        write!(f, "{}: {}[{}]", self.name, self.dtype, shape.join(", "))
+        write!(f, "{}: {}[{}]", self.name, self.encoding, shape.join(", "))
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{NameKind, RuntimeError};
 use crate::tables::{Tables, find, part};
 use crate::values::convert_f32;
 use pumice_plan::Plan;
-use pumice_types::{DType, Tensor, TensorView};
+use pumice_types::{DType, Encoding, Tensor, TensorView};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Bytes for a param or a state: as stored, or f32 to be rounded to the float dtype stored.
@@ -20,36 +20,37 @@ pub(crate) enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Of a view for a slot of this dtype and shape. F32 is taken for every float dtype.
+    /// Of a view for a slot of this encoding and shape. F32 is taken for every float dtype; blocks are taken as they are.
     pub fn of_view(
         kind: NameKind,
         name: &str,
-        dtype: DType,
+        encoding: impl Into<Encoding>,
         shape: &[u64],
         view: &TensorView<'a>,
     ) -> Result<Payload<'a>, RuntimeError> {
-        let payload = Payload::of_dtype(kind, name, dtype, view)?;
+        let payload = Payload::of_encoding(kind, name, encoding.into(), view)?;
         check_shape(kind, name, shape, view.shape())?;
         view.check().map_err(|source| RuntimeError::Tensor { kind, name: name.to_owned(), source })?;
         Ok(payload)
     }
 
-    fn of_dtype(
+    fn of_encoding(
         kind: NameKind,
         name: &str,
-        dtype: DType,
+        encoding: Encoding,
         view: &TensorView<'a>,
     ) -> Result<Payload<'a>, RuntimeError> {
-        match view.dtype() {
-            given if given == dtype => Ok(Payload::Stored(view.bytes())),
-            DType::F32 if dtype.is_float() => Ok(Payload::Floats(view.bytes())),
-            given => Err(RuntimeError::DType {
-                kind,
-                name: name.to_owned(),
-                expected: dtype,
-                given,
-                remedy: "give that dtype, or f32 for a float dtype",
-            }),
+        let is_float = encoding.plain().is_some_and(DType::is_float);
+        let remedy = match encoding {
+            Encoding::Plain(_) => "give that dtype, or f32 for a float dtype",
+            Encoding::Blocks(_) => "give its blocks; quantize values first",
+        };
+        match view.encoding() {
+            given if given == encoding => Ok(Payload::Stored(view.bytes())),
+            Encoding::Plain(DType::F32) if is_float => Ok(Payload::Floats(view.bytes())),
+            given => {
+                Err(RuntimeError::DType { kind, name: name.to_owned(), expected: encoding, given, remedy })
+            }
         }
     }
 
@@ -57,13 +58,14 @@ impl<'a> Payload<'a> {
     pub fn of_floats(
         kind: NameKind,
         name: &str,
-        dtype: DType,
+        encoding: impl Into<Encoding>,
         bytes: u64,
         values: &'a [f32],
     ) -> Result<Payload<'a>, RuntimeError> {
-        let view = TensorView::f32(values, [values.len() as u64]);
-        let payload = Payload::of_dtype(kind, name, dtype, &view)?;
-        let expected = bytes / dtype.natural_bytes();
+        let (view, encoding) = (TensorView::f32(values, [values.len() as u64]), encoding.into());
+        let payload = Payload::of_encoding(kind, name, encoding, &view)?;
+        let (elements, width) = encoding.block();
+        let expected = bytes / width * elements;
         check_length(kind, name, "elements", expected, values.len() as u64)?;
         Ok(payload)
     }
@@ -172,7 +174,7 @@ impl Params {
                 state.set[t] = tables.param_bytes[t] == 0;
                 state.changed[t] = true;
             }
-            payload.write(slot.dtype, |at, bytes| {
+            payload.write(slot.encoding.dtype(), |at, bytes| {
                 loaded.write_weights(part(slot.span, at, bytes.len() as u64), bytes)
             })?;
             tied.iter().for_each(|&t| state.set[t] = true);
@@ -237,7 +239,7 @@ impl Params {
         if !bytes.is_empty() {
             loaded.read_weights(part(slot.span, 0, bytes.len() as u64), &mut bytes)?;
         }
-        Tensor::from_bytes(slot.dtype, &slot.shape, bytes).map_err(|source| RuntimeError::Tensor {
+        Tensor::from_bytes(slot.encoding, &slot.shape, bytes).map_err(|source| RuntimeError::Tensor {
             kind: NameKind::Param,
             name: name.to_owned(),
             source,

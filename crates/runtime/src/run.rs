@@ -125,7 +125,8 @@ impl Session {
         for buffer in outputs.iter() {
             let slot = &inner.plan.outputs[buffer.output];
             if let Some(given) = buffer.dtype.filter(|&d| d != slot.dtype) {
-                let (kind, name, expected) = (NameKind::Output, slot.name.clone(), slot.dtype);
+                let (kind, name) = (NameKind::Output, slot.name.clone());
+                let (expected, given) = (slot.dtype.into(), given.into());
                 let remedy = "give a buffer of that dtype, or of bytes";
                 return Err(RuntimeError::DType { kind, name, expected, given, remedy });
             }

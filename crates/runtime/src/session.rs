@@ -323,8 +323,8 @@ pub(crate) fn check_input_view(
 ) -> Result<(), RuntimeError> {
     let slot = &inner.plan.inputs[input];
     let (kind, name) = (NameKind::Input, || slot.name.clone());
-    if view.dtype() != slot.dtype {
-        let (expected, given) = (slot.dtype, view.dtype());
+    if view.encoding() != slot.dtype {
+        let (expected, given) = (slot.dtype.into(), view.encoding());
         return Err(RuntimeError::DType { kind, name: name(), expected, given, remedy: "convert it first" });
     }
     view.check().map_err(|source| RuntimeError::Tensor { kind, name: name(), source })

@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 use pumice_plan::kernel::status;
 use pumice_plan::{IoSlot, Plan, RegionKind, Run, Span, StateInit};
 use pumice_types::tensor::byte_count;
-use pumice_types::{Bytes, DType, DimExpr, SymbolId};
+use pumice_types::{Bytes, DimExpr, Encoding, SymbolId};
 use std::sync::Arc;
 
 /// What an axis of an input must be.
@@ -122,14 +122,19 @@ fn check_span(
     Ok(())
 }
 
-fn natural_bytes(plan: &Plan, what: &str, dtype: DType, shape: &[u64]) -> Result<u64, RuntimeError> {
-    byte_count(dtype, shape).map_err(|e| RuntimeError::plan(plan, format!("{what}: {e}")))
+fn natural_bytes(
+    plan: &Plan,
+    what: &str,
+    encoding: impl Into<Encoding>,
+    shape: &[u64],
+) -> Result<u64, RuntimeError> {
+    byte_count(encoding, shape).map_err(|e| RuntimeError::plan(plan, format!("{what}: {e}")))
 }
 
 fn param_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
     let bytes = |slot: &pumice_plan::ParamSlot| {
         let what = format!("param `{}`", slot.name);
-        let bytes = natural_bytes(plan, &what, slot.dtype, &slot.shape)?;
+        let bytes = natural_bytes(plan, &what, slot.encoding, &slot.shape)?;
         check_span(plan, &what, slot.span, RegionKind::Weights, bytes).map(|()| bytes)
     };
     plan.params.iter().map(bytes).collect()
@@ -167,7 +172,7 @@ fn state_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
             StateInit::Param(p) => plan
                 .params
                 .get(*p as usize)
-                .is_some_and(|param| param.dtype == slot.dtype && param.shape == slot.shape),
+                .is_some_and(|param| param.encoding == slot.dtype && param.shape == slot.shape),
         };
         if !fits {
             return Err(RuntimeError::plan(

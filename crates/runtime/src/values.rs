@@ -3,7 +3,7 @@
 
 use half::slice::HalfFloatSliceExt;
 use pumice_plan::{Storage, View};
-use pumice_types::{Bindings, DType, EvalError};
+use pumice_types::{Bindings, DType, Encoding, EvalError};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -34,6 +34,9 @@ pub enum ValueError {
         /// Bytes given.
         given: u64,
     },
+    /// Elements of another encoding, where those of a dtype are needed.
+    #[error("the elements lie as {0}")]
+    Encoded(Encoding),
 }
 
 /// A [`View`] with the extents, strides and offset of one run.
@@ -101,8 +104,10 @@ impl Window {
             low = low.saturating_add(reach.min(0));
             high = high.saturating_add(reach.max(0));
         }
-        let width = i128::from(self.storage.element_bytes(self.dtype));
-        let (start, end) = (low.saturating_mul(width), high.saturating_add(1).saturating_mul(width));
+        let unit = self.storage.unit(self.dtype);
+        let (elements, width) = (i128::from(unit.elements), i128::from(unit.bytes));
+        let (first, last) = (low.div_euclid(elements), high.div_euclid(elements));
+        let (start, end) = (first.saturating_mul(width), last.saturating_add(1).saturating_mul(width));
         if start < 0 || end > i128::from(len) {
             return Err(ValueError::Outside { start, end, len });
         }
@@ -115,6 +120,9 @@ impl Window {
     /// # Errors
     /// [`ValueError::Outside`] where `bytes` do not hold every element.
     pub fn read(&self, bytes: &[u8], base: u64) -> Result<Vec<u8>, ValueError> {
+        if let Storage::Encoded(encoding) = self.storage {
+            return self.decoded(encoding, bytes, base);
+        }
         let mut out = Vec::new();
         self.each_row(bytes.len() as u64, base, |start, count, step| {
             let width = self.width();
@@ -128,15 +136,37 @@ impl Window {
         Ok(out)
     }
 
+    /// As [`Window::read`], of elements that are the values of an encoding: f32.
+    fn decoded(&self, encoding: Encoding, bytes: &[u8], base: u64) -> Result<Vec<u8>, ValueError> {
+        let len = bytes.len() as u64;
+        let range = self.byte_range(base.saturating_add(len))?;
+        let outside = ValueError::Outside { start: range.start.into(), end: range.end.into(), len };
+        let from = range.start.checked_sub(base).ok_or(outside)?;
+        let stored = &bytes[from as usize..(from + range.end - range.start) as usize];
+        let values = encoding.decode(stored).ok_or(ValueError::Encoded(encoding))?;
+        let (elements, width) = encoding.block();
+        let elementwise = Window {
+            storage: Storage::Arena,
+            offset: self.offset - (range.start / width * elements) as i64,
+            ..self.clone()
+        };
+        let values: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        elementwise.read(&values, 0)
+    }
+
     /// Writes natural, dense bytes to the elements. `bytes` are those of the span from byte `base` on.
     ///
     /// # Errors
+    /// [`ValueError::Encoded`] for elements of another encoding: they are only read.
     /// [`ValueError::Length`] where `natural` are not as many bytes as the elements have,
     /// [`ValueError::Outside`] where `bytes` do not hold every element.
     pub fn write(&self, natural: &[u8], bytes: &mut [u8], base: u64) -> Result<(), ValueError> {
         let (expected, given) = (self.natural_bytes(), natural.len() as u64);
         if expected != given {
             return Err(ValueError::Length { expected, given });
+        }
+        if let Storage::Encoded(encoding) = self.storage {
+            return Err(ValueError::Encoded(encoding));
         }
         let (width, narrow, mut from) = (self.width(), self.dtype.natural_bytes() as usize, 0);
         self.each_row(bytes.len() as u64, base, |start, count, step| {
@@ -155,7 +185,7 @@ impl Window {
 
     /// Bytes of one element in the span.
     fn width(&self) -> usize {
-        self.storage.element_bytes(self.dtype) as usize
+        self.storage.unit(self.dtype).bytes as usize
     }
 
     /// Whether elements have the same bytes in the span as outside.

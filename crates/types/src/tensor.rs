@@ -61,9 +61,12 @@ pub fn element_count(shape: &[u64]) -> Result<u64, TensorError> {
         .ok_or_else(|| TensorError::TooLarge { shape: shape.to_vec() })
 }
 
-/// Natural bytes of a tensor of that dtype and shape.
-pub fn byte_count(dtype: DType, shape: &[u64]) -> Result<u64, TensorError> {
-    Encoding::Plain(dtype).bytes(shape).map(|b| b.0)
+/// Natural bytes of a tensor of that encoding and shape, as a number.
+///
+/// # Errors
+/// As [`Encoding::bytes`].
+pub fn byte_count(encoding: impl Into<Encoding>, shape: &[u64]) -> Result<u64, TensorError> {
+    encoding.into().bytes(shape).map(|b| b.0)
 }
 
 /// An owned tensor.

@@ -78,7 +78,7 @@ fn actual_bytes(u: &Use, bindings: &Bindings) -> Result<Bytes, String> {
         let extent = extent.eval_extent(bindings).map_err(|e| e.to_string())?;
         elements = elements.checked_mul(extent).ok_or("more elements than 64 bits count")?;
     }
-    let bytes = elements.checked_mul(u.view.storage.element_bytes(u.view.dtype));
+    let bytes = u.view.storage.unit(u.view.dtype).bytes_of(elements);
     let bytes = Bytes(bytes.ok_or("more bytes than 64 bits count")?);
     if bytes > u.span.len {
         return Err(format!("{bytes} at these extents, planned for {}", u.span.len));

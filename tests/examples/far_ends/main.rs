@@ -160,7 +160,7 @@ fn filled(graph: &Graph, leaf: pumice_ir::ValueId) -> (Vec<u8>, DType, Vec<u64>)
     let ty = graph.ty(leaf);
     let shape = ty.static_shape().expect("the extents of these graphs are constants");
     let n = shape.iter().product();
-    (if ty.dtype == DType::BF16 { data::halves(n) } else { data::words(n) }, ty.dtype, shape)
+    (if ty.dtype() == DType::BF16 { data::halves(n) } else { data::words(n) }, ty.dtype(), shape)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::common::*;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, sym};
 use pumice_runtime::{Executable, NameKind, OutputBuffer, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, Tensor, TensorView};
+use pumice_types::{DType, Encoding, Tensor, TensorView};
 
 on_every_device!(
     all_or_an_asked_subset,
@@ -105,7 +105,11 @@ fn into_the_callers_buffers(lab: &Lab) {
         OutputBuffer::numbers(0, &mut three),
     ] {
         let refusal = s.run_into(&[("x", x.view())], &mut [wrong]);
-        refused!(refusal, RuntimeError::DType { kind: NameKind::Output, expected: DType::F32, .. }, "f32");
+        refused!(
+            refusal,
+            RuntimeError::DType { kind: NameKind::Output, expected: Encoding::Plain(DType::F32), .. },
+            "f32"
+        );
     }
     assert_eq!((one, three, two), ([7; 1], [7; 3], [7; 2]));
     assert_eq!(

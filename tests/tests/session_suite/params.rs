@@ -7,7 +7,7 @@ use pumice_ir::{Graph, GraphBuilder, bf16 as bf16s, f16 as f16s, f32, i32, sym};
 use pumice_plan::{Plan, Span};
 use pumice_runtime::{Executable, NameKind, RuntimeError};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, Tensor, TensorView};
+use pumice_types::{DType, Encoding, Tensor, TensorView};
 
 on_every_device!(
     every_setter_at_any_time,
@@ -88,10 +88,15 @@ fn wrong_values(exe: &Executable) {
     refused!(exe.param("v"), RuntimeError::UnknownName { kind: PARAM, .. }, "`v`");
     refused!(exe.set_param("w", &[0.0; 4]), RuntimeError::Length { expected: 3, given: 4, .. }, "`w`");
     refused!(exe.set_param_bytes("h", &[0; 7]), RuntimeError::Length { expected: 6, given: 7, .. }, "`h`");
-    refused!(exe.set_param("i", &[0.0; 3]), RuntimeError::DType { expected: DType::I32, .. }, "`i`", "i32");
+    refused!(
+        exe.set_param("i", &[0.0; 3]),
+        RuntimeError::DType { expected: Encoding::Plain(DType::I32), .. },
+        "`i`",
+        "i32"
+    );
     let halves = [f16::ONE; 3];
     let narrow = exe.set_param_view("w", TensorView::f16(&halves, [3]));
-    refused!(narrow, RuntimeError::DType { given: DType::F16, .. }, "`w`");
+    refused!(narrow, RuntimeError::DType { given: Encoding::Plain(DType::F16), .. }, "`w`");
     let flat = exe.set_param_view("w", TensorView::f32(&[0.0; 3], [3, 1]));
     refused!(flat, RuntimeError::Rank { expected: 1, given: 2, .. }, "`w`");
     let long = exe.set_param_view("w", TensorView::f32(&[0.0; 4], [4]));

@@ -5,7 +5,7 @@ use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
 use pumice_plan::{Lack, Limit};
 use pumice_runtime::{DeviceError, NameKind, RunOptions, RuntimeError, ScalarValue, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, DimExpr, Target, Tensor, TensorView};
+use pumice_types::{DType, DimExpr, Encoding, Target, Tensor, TensorView};
 
 on_every_device!(
     wrong_inputs,
@@ -125,14 +125,18 @@ fn wrong_inputs(lab: &Lab) {
         let ints = TensorView::i32(&bits[..6], [2, 3]);
         refused!(
             w.run(ints, ids, &[]),
-            RuntimeError::DType { expected: DType::F32, given: DType::I32, .. },
+            RuntimeError::DType {
+                expected: Encoding::Plain(DType::F32),
+                given: Encoding::Plain(DType::I32),
+                ..
+            },
             "`x`",
             "f32",
             "i32"
         );
         refused!(
             w.run(x, TensorView::f32(&values[..2], [2]), &[]),
-            RuntimeError::DType { expected: DType::I32, .. },
+            RuntimeError::DType { expected: Encoding::Plain(DType::I32), .. },
             "`ids`"
         );
         w.goes_on("wrong bytes or dtype");

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use pumice_ir::{GraphBuilder, f32, sym, tensor as of};
 use pumice_runtime::{Executable, NameKind, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, Tensor, TensorView};
+use pumice_types::{DType, Encoding, Tensor, TensorView};
 
 on_every_device!(
     whole_ranges_and_rows,
@@ -226,7 +226,7 @@ fn wrong_values_change_nothing(lab: &Lab) {
     let bits = [0i32; 24];
     refused!(
         s.write(TensorView::i32(&bits, [2, 4, 3])),
-        RuntimeError::DType { given: DType::I32, .. },
+        RuntimeError::DType { given: Encoding::Plain(DType::I32), .. },
         "`s`"
     );
     let rows = TensorView::f32(&all[..12], [2, 2, 3]);

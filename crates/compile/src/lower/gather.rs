@@ -14,7 +14,7 @@ use pumice_types::{DType, DimExpr};
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let node = cx.graph.node(id);
     let (data, idx) = (node.input(0).ok_or("it has no data")?, node.input(1).ok_or("it has no indices")?);
-    let table = if cx.graph.ty(data).dtype.is_float() { cx.dense_typed(data)? } else { cx.dense(data)? };
+    let table = if cx.graph.ty(data).dtype().is_float() { cx.dense_stored(data)? } else { cx.dense(data)? };
     let idx = cx.dense(idx)?;
     let y = cx.result(node.output())?;
     if y.view.shape.iter().any(|d| d.is(0)) {

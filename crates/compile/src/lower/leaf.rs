@@ -6,12 +6,16 @@ use crate::draft::{Draft, Home, Located};
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Constant, Extent, Fused, Input, Param, Scalar, State, StateRead, StateWrite};
 use pumice_plan::{FrameSlot, Storage, View};
-use pumice_types::DimExpr;
+use pumice_types::{DimExpr, Encoding};
 
 fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
     let value = cx.graph.node(id).output();
     let info = cx.graph.value(value);
-    let at = cx.alloc(&info.name, home, Storage::Natural, &info.ty)?;
+    let storage = match info.ty.encoding {
+        Encoding::Plain(_) => Storage::Natural,
+        blocks @ Encoding::Blocks(_) => Storage::Encoded(blocks),
+    };
+    let at = cx.alloc(&info.name, home, storage, &info.ty)?;
     cx.place(value, at);
     Ok(())
 }
@@ -48,7 +52,7 @@ impl Lower for Scalar {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let value = cx.graph.node(id).output();
         let scalar = cx.scalar_id(value).ok_or("it is not a scalar of the graph")?;
-        let integer = !self.ty.dtype.is_float();
+        let integer = !self.ty.dtype().is_float();
         cx.place_in_frame(value, FrameSlot::Scalar(scalar), integer.then(|| DimExpr::scalar(scalar)));
         Ok(())
     }
@@ -119,9 +123,9 @@ pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Low
     let info = cx.graph.value(value);
     let draft: &mut Draft = &mut cx.draft;
     let content =
-        draft.add_content(&info.name, buffer, info.ty.dtype, &info.ty.shape, Some(previous.content));
+        draft.add_content(&info.name, buffer, info.ty.dtype(), &info.ty.shape, Some(previous.content));
     let at =
-        Located { content, part: None, view: View::dense(info.ty.dtype, Storage::Natural, &info.ty.shape) };
+        Located { content, part: None, view: View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape) };
     cx.place(value, at.clone());
     Ok(at)
 }

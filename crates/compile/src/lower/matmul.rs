@@ -4,7 +4,7 @@ use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
 use crate::product::{self, Epilogue, Matrices, SlotView, Space};
-use crate::{region, scalars};
+use crate::{blocks, region, scalars};
 use pumice_ir::ops::{MatMul, Op};
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
@@ -18,11 +18,11 @@ impl Lower for MatMul {
         let node = graph.node(id);
         let (a, b) = (node.input(0).ok_or("it has no `a`")?, node.input(1).ok_or("it has no `b`")?);
         let y = cx.result(node.output())?;
-        let dtype = graph.ty(node.output()).dtype;
+        let dtype = graph.ty(node.output()).dtype();
         let fill = crate::rows::rounding(dtype, "epilogue")?.pop();
         let epilogue = Tail { fill, ..Tail::default() };
         let meaning = node_meaning(cx, id)?;
-        let (a, b) = (cx.at(a)?, cx.at(b)?);
+        let (a, b) = (cx.at(a)?, cx.stored(b)?);
         let shape = graph.ty(node.output()).shape.clone();
         multiply(cx, self, (&a, &b, &y), &shape, epilogue, meaning, &[0, 1])
     }
@@ -106,11 +106,16 @@ fn operand(cx: &mut LowerCx<'_>, at: &Located, name: &str) -> LowerResult<Locate
     if at.view.is_words() { Ok(at.clone()) } else { cx.dense_at(at, name) }
 }
 
-/// The right operand as it is stored; 16-bit floats are read as such.
+/// The right operand as it is stored; 16-bit floats and blocks are read as such.
 fn typed_operand(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
-    let half = float_storage(&at.view) != FloatStorage::F32;
-    // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
-    if half && !at.view.offset.is(0) { cx.dense_at(at, "b") } else { Ok(at.clone()) }
+    match float_storage(&at.view) {
+        FloatStorage::F32 => Ok(at.clone()),
+        FloatStorage::Blocks(_) if blocks::is_readable(cx, &at.view) => Ok(at.clone()),
+        FloatStorage::Blocks(_) => cx.decoded(at),
+        // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
+        _ if at.view.offset.is(0) => Ok(at.clone()),
+        _ => cx.dense_at(at, "b"),
+    }
 }
 
 fn insert_axis(at: &Located, axis: usize) -> Located {
@@ -140,6 +145,7 @@ fn unbroadcast(copy: &Located, original: &Located, swap: bool) -> Located {
 
 /// A dense copy with the batch axes of the result.
 fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResult<Located> {
+    let at = &cx.decoded(at)?;
     let (r, rank) = (at.view.shape.len(), full.len());
     let mut shape = full[..rank - 2].to_vec();
     shape.extend_from_slice(&at.view.shape[r - 2..]);
@@ -174,7 +180,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
         .collect();
     let results: Vec<ValueId> = body.outputs().iter().map(|o| o.value).collect();
     let rounded = round_first(body, anchor, &nodes, &given, &results)?;
-    let (a, b) = (cx.at(outer[ai])?, cx.at(outer[bi])?);
+    let (a, b) = (cx.at(outer[ai])?, cx.stored(outer[bi])?);
     let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
     let mut slots = Vec::new();
     for &i in &extra {
@@ -223,7 +229,7 @@ fn round_first(
     if made.inputs != given || made.raises {
         return Err("its epilogue folds an operand away".into());
     }
-    let dtype = body.ty(anchor.output()).dtype;
+    let dtype = body.ty(anchor.output()).dtype();
     if dtype == DType::F32 {
         return Ok(made.expr);
     }

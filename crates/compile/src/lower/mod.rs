@@ -5,6 +5,7 @@ use pumice_ir::{NodeId, Op};
 
 mod arg_reduce;
 mod attention;
+mod dequantize;
 mod fused;
 mod gather;
 mod host;

@@ -7,10 +7,10 @@ use pumice_ir::NodeId;
 use pumice_ir::ops::{Identity, Reshape, Transpose};
 use pumice_types::DimExpr;
 
-/// The only operand of a node.
+/// The only operand of a node, as it is stored: blocks under other extents are blocks.
 pub fn operand(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Located> {
     let v = cx.graph.node(id).input(0).ok_or("it has no operand")?;
-    cx.at(v)
+    cx.stored(v)
 }
 
 impl Lower for Identity {

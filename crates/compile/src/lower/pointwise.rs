@@ -90,7 +90,7 @@ fn may_report(body: &Body) -> bool {
 /// frame holds it.
 fn frame_expression(cx: &LowerCx<'_>, node: &Node) -> Option<DimExpr> {
     let ty = cx.graph.ty(node.output());
-    if ty.dtype != DType::I32 || ty.rank() != 0 {
+    if ty.dtype() != DType::I32 || ty.rank() != 0 {
         return None;
     }
     let args: Option<Vec<DimExpr>> = node.operands().map(|v| cx.scalar_value(v)).collect();

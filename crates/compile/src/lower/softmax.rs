@@ -28,7 +28,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, log: bool) -> LowerRes
     }
     let space = Rows::of(&x.view.shape, axis..axis + 1);
     // Rounding to 16 bits is the epilogue's.
-    let dtype = cx.graph.ty(node.output()).dtype;
+    let dtype = cx.graph.ty(node.output()).dtype();
     let epilogue = crate::rows::rounding(dtype, "epilogue")?;
     if space.inner.is(1) {
         rows(cx, id, &x, &y, &space, log, epilogue)

@@ -33,6 +33,7 @@ pub mod clip;
 pub mod concat;
 pub mod cos;
 pub mod cosh;
+pub mod dequantize;
 pub mod div;
 pub mod dropout;
 pub mod elementwise;

@@ -86,7 +86,7 @@ fn a_division_that_may_report_is_refused() {
 }
 
 fn is_wide(graph: &Graph) -> bool {
-    graph.values().any(|(_, v)| v.ty.dtype.natural_bytes() == 8)
+    graph.values().any(|(_, v)| v.ty.dtype().natural_bytes() == 8)
 }
 
 /// Every sample with a 64-bit integer in it.

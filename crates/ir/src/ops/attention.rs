@@ -103,9 +103,9 @@ impl OpDef for Attention {
 impl Attention {
     fn check_mask(&self, cx: &Infer<'_>, [b, hq, sq, sk]: [&DimExpr; 4]) -> Result<(), OpError> {
         let Some(mask) = cx.opt(3) else { return Ok(()) };
-        if mask.dtype != DType::Bool && !mask.dtype.is_float() {
+        if mask.dtype() != DType::Bool && !mask.dtype().is_float() {
             let expected = "expected bool (allowed or not) or a float (added)".into();
-            return Err(OpError::DType { operand: "mask", dtype: mask.dtype, expected });
+            return Err(OpError::DType { operand: "mask", dtype: mask.dtype(), expected });
         }
         let Some((keys, leading)) = mask.shape.split_last().filter(|_| (2..=4).contains(&mask.rank())) else {
             return Err(OpError::Rank {

@@ -23,9 +23,9 @@ impl OpDef for BitCast {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
-        if x.dtype == DType::Bool || self.to == DType::Bool || x.dtype.bits() != self.to.bits() {
+        if x.dtype() == DType::Bool || self.to == DType::Bool || x.dtype().bits() != self.to.bits() {
             let expected = format!("expected a dtype as wide as {}, and not bool", self.to);
-            return Err(OpError::DType { operand: "x", dtype: x.dtype, expected });
+            return Err(OpError::DType { operand: "x", dtype: x.dtype(), expected });
         }
         one(self.to, x.shape.clone())
     }

@@ -18,7 +18,7 @@ impl OpDef for CastLike {
     const COMPOSITE: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        one(cx.ty(1)?.dtype, cx.ty(0)?.shape.clone())
+        one(cx.ty(1)?.dtype(), cx.ty(0)?.shape.clone())
     }
 
     fn samples() -> Vec<Sample> {

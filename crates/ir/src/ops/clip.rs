@@ -71,7 +71,7 @@ impl GraphBuilder {
     #[track_caller]
     pub fn clip(&self, x: Value, min: Option<f64>, max: Option<f64>) -> Value {
         let Some(ty) = self.type_of(x) else { return x };
-        let [lo, hi] = [min, max].map(|bound| bound.map(|v| self.constant_scalar(ty.dtype, v)));
+        let [lo, hi] = [min, max].map(|bound| bound.map(|v| self.constant_scalar(ty.dtype(), v)));
         self.clip_by(x, lo, hi)
     }
 

@@ -34,7 +34,7 @@ impl OpDef for Concat {
                 }
             }
         }
-        one(first.dtype, shape)
+        one(first.dtype(), shape)
     }
 
     fn samples() -> Vec<Sample> {

@@ -20,7 +20,7 @@ impl OpDef for Constant {
     const OPERANDS: &'static [&'static str] = &[];
 
     fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
-        Ok(smallvec::smallvec![ValueType::fixed(self.data.dtype(), self.data.shape())])
+        Ok(smallvec::smallvec![ValueType::fixed(self.data.encoding(), self.data.shape())])
     }
 
     fn samples() -> Vec<Sample> {

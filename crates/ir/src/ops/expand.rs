@@ -25,7 +25,7 @@ impl OpDef for Expand {
             return Err(OpError::Invalid(format!("{} is not a shape", cx.show(&self.shape))));
         }
         let x = cx.ty(0)?;
-        one(x.dtype, cx.broadcast(&x.shape, &self.shape)?)
+        one(x.dtype(), cx.broadcast(&x.shape, &self.shape)?)
     }
 
     fn samples() -> Vec<Sample> {

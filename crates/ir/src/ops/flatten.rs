@@ -23,7 +23,7 @@ impl OpDef for Flatten {
         let x = cx.ty(0)?;
         let rank = x.rank();
         let axis = if self.axis == rank as i64 { rank } else { cx.axis(self.axis, rank)? };
-        one(x.dtype, [product(&x.shape[..axis]), product(&x.shape[axis..])])
+        one(x.dtype(), [product(&x.shape[..axis]), product(&x.shape[axis..])])
     }
 
     fn samples() -> Vec<Sample> {

@@ -25,8 +25,8 @@ impl OpDef for Gather {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (data, indices) = (cx.ty(0)?, cx.ty(1)?);
-        if !matches!(indices.dtype, DType::I32 | DType::I64) {
-            return Err(OpError::IndexDType(indices.dtype));
+        if !matches!(indices.dtype(), DType::I32 | DType::I64) {
+            return Err(OpError::IndexDType(indices.dtype()));
         }
         let axis = cx.axis(self.axis, data.rank())?;
         if let (Some(constant), Some(size)) = (cx.constant(1), data.shape[axis].as_extent()) {
@@ -34,7 +34,7 @@ impl OpDef for Gather {
         }
         let mut shape = data.shape[..axis].to_vec();
         shape.extend(indices.shape.iter().chain(&data.shape[axis + 1..]).cloned());
-        one(data.dtype, shape)
+        one(data.dtype(), shape)
     }
 
     fn samples() -> Vec<Sample> {

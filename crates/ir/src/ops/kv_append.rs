@@ -36,7 +36,9 @@ impl OpDef for KvAppend {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (state, x, pos) = (cx.ty(0)?, cx.ty(1)?, cx.ty(2)?);
-        if !x.dtype.is_float() && x.dtype != state.dtype || x.dtype.is_float() && !state.dtype.is_float() {
+        if !x.dtype().is_float() && x.dtype() != state.dtype()
+            || x.dtype().is_float() && !state.dtype().is_float()
+        {
             cx.same_dtype(0, 1)?;
         }
         cx.expect_dtype(2, &[DType::I32])?;

@@ -33,7 +33,7 @@ pub(super) fn infer_norm(cx: &Infer<'_>, axis: i64) -> Result<Types, OpError> {
         // A scale of constant extent says what a symbolic one of x must be, here as in the product that it becomes.
         shape = cx.broadcast(&shape, scale)?;
     }
-    one(x.dtype, shape)
+    one(x.dtype(), shape)
 }
 
 impl OpDef for LayerNorm {

@@ -111,6 +111,7 @@ macro_rules! for_each_op {
             clip Clip "clip";
             fma Fma "fma";
             cast Cast "cast";
+            dequantize Dequantize "dequantize";
             cast_like CastLike "cast_like";
             bit_cast BitCast "bit_cast";
             glu Glu "glu";
@@ -181,6 +182,8 @@ pub mod concat;
 pub mod constant;
 pub mod cos;
 pub mod cosh;
+pub mod dequantize;
+mod dequantize_samples;
 pub mod div;
 pub mod dropout;
 pub mod elementwise;
@@ -313,6 +316,11 @@ pub trait OpDef: Attrs + Clone + PartialEq + fmt::Debug + Into<Op> {
         false
     }
 
+    /// Whether operands and results may be in blocks; to every other op they are elements.
+    fn handles_blocks(&self) -> bool {
+        false
+    }
+
     /// For an op that writes a state in place, the operand that is the version it consumes.
     fn state_operand(&self) -> Option<usize> {
         None
@@ -400,6 +408,11 @@ macro_rules! define_op {
             /// Whether it only renames or moves elements.
             pub fn is_movement(&self) -> bool {
                 match self { $(Op::$Name(op) => op.is_movement()),* }
+            }
+
+            /// Whether its operands and results may be in blocks.
+            pub fn handles_blocks(&self) -> bool {
+                match self { $(Op::$Name(op) => op.handles_blocks()),* }
             }
 
             /// The operand that is the state version it consumes.

@@ -25,6 +25,10 @@ impl OpDef for Param {
         Ok(smallvec::smallvec![self.ty.clone()])
     }
 
+    fn handles_blocks(&self) -> bool {
+        true
+    }
+
     fn samples() -> Vec<Sample> {
         let dtypes = DType::ALL.into_iter().map(|d| {
             Sample::graph(&format!("param {d} is an output"), |g| {

@@ -45,7 +45,7 @@ impl OpDef for Reshape {
         } else {
             cx.equal(&x.elements(), &product(&shape), "number of elements")?;
         }
-        one(x.dtype, shape)
+        one(x.dtype(), shape)
     }
 
     fn samples() -> Vec<Sample> {

@@ -28,7 +28,7 @@ impl OpDef for Scalar {
 
     fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
         let wrong = |reason: &str| Err(OpError::Invalid(reason.to_owned()));
-        if self.ty.rank() != 0 || !matches!(self.ty.dtype, DType::I32 | DType::U32 | DType::F32) {
+        if self.ty.rank() != 0 || !matches!(self.ty.dtype(), DType::I32 | DType::U32 | DType::F32) {
             return wrong("a dynamic scalar is a rank-0 i32, u32 or f32");
         }
         if self.min.is_nan() || self.max.is_nan() || self.min > self.max {
@@ -37,9 +37,9 @@ impl OpDef for Scalar {
         if !(self.min..=self.max).contains(&self.default) {
             return wrong("its default is outside its range");
         }
-        if self.ty.dtype != DType::F32 {
+        if self.ty.dtype() != DType::F32 {
             let whole = [self.min, self.max, self.default].iter().all(|v| v.fract() == 0.0);
-            let (lo, hi) = if self.ty.dtype == DType::I32 {
+            let (lo, hi) = if self.ty.dtype() == DType::I32 {
                 (f64::from(i32::MIN), f64::from(i32::MAX))
             } else {
                 (0.0, f64::from(u32::MAX))

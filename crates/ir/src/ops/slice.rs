@@ -147,7 +147,7 @@ impl OpDef for Slice {
             }
             shape[range.axis] = range.len;
         }
-        one(x.dtype, shape)
+        one(x.dtype(), shape)
     }
 
     fn samples() -> Vec<Sample> {

@@ -60,7 +60,7 @@ impl OpDef for Split {
         let part = |size: DimExpr| {
             let mut shape = x.shape.clone();
             shape[axis] = size;
-            ValueType::new(x.dtype, shape)
+            ValueType::new(x.dtype(), shape)
         };
         Ok(parts.into_iter().map(part).collect())
     }

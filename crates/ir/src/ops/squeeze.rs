@@ -27,7 +27,7 @@ impl OpDef for Squeeze {
             cx.equal(&x.shape[axis], &DimExpr::constant(1), "extent of a squeezed axis")?;
         }
         let stays = |i: usize| if self.axes.is_empty() { !x.shape[i].is(1) } else { !gone.contains(&i) };
-        one(x.dtype, (0..x.rank()).filter(|&i| stays(i)).map(|i| x.shape[i].clone()).collect::<Vec<_>>())
+        one(x.dtype(), (0..x.rank()).filter(|&i| stays(i)).map(|i| x.shape[i].clone()).collect::<Vec<_>>())
     }
 
     fn samples() -> Vec<Sample> {

@@ -44,7 +44,7 @@ impl OpDef for Transpose {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
         let perm = self.permutation(x.rank())?;
-        one(x.dtype, perm.into_iter().map(|p| x.shape[p].clone()).collect::<Vec<_>>())
+        one(x.dtype(), perm.into_iter().map(|p| x.shape[p].clone()).collect::<Vec<_>>())
     }
 
     fn samples() -> Vec<Sample> {

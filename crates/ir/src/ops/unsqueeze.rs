@@ -25,7 +25,7 @@ impl OpDef for Unsqueeze {
         let new = cx.axes(&self.axes, rank)?;
         let mut old = x.shape.iter().cloned();
         let extent = |i: usize| if new.contains(&i) { Some(DimExpr::constant(1)) } else { old.next() };
-        one(x.dtype, (0..rank).filter_map(extent).collect::<Vec<_>>())
+        one(x.dtype(), (0..rank).filter_map(extent).collect::<Vec<_>>())
     }
 
     fn samples() -> Vec<Sample> {

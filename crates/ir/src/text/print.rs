@@ -146,7 +146,7 @@ fn float(f: f64) -> String {
 
 fn ty(g: &Graph, t: &ValueType) -> String {
     let dims: Vec<String> = t.shape.iter().map(|d| expr(g, d)).collect();
-    format!("{}[{}]", t.dtype, dims.join(", "))
+    format!("{}[{}]", t.encoding, dims.join(", "))
 }
 
 fn expr(g: &Graph, d: &DimExpr) -> String {

@@ -9,8 +9,9 @@ use crate::ops::Op;
 use crate::shape::ValueType;
 use crate::state::{Feed, FeedKind};
 use crate::verify::program_rules;
+use pumice_types::encoding::UnknownEncoding;
 use pumice_types::tensor::byte_count;
-use pumice_types::{DType, DimExpr, ScalarId, Symbol, SymbolTable, Tensor};
+use pumice_types::{DType, DimExpr, Encoding, ScalarId, Symbol, SymbolTable, Tensor};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -316,9 +317,11 @@ impl Reader<'_> {
     }
 
     fn ty(&mut self, graph: &Graph, scope: &Scope) -> Result<ValueType> {
-        let dtype = self.dtype()?;
+        let at = self.at();
+        let encoding: Encoding =
+            self.name()?.parse().map_err(|e: UnknownEncoding| TextError { at, message: e.to_string() })?;
         self.expect("[")?;
-        Ok(ValueType::new(dtype, self.dims(graph, scope)?))
+        Ok(ValueType::new(encoding, self.dims(graph, scope)?))
     }
 
     /// Expressions up to `]`.

@@ -111,7 +111,7 @@ impl Cx<'_> {
     /// The value as f32.
     pub fn widened(&self, x: Value) -> Value {
         match self.g.type_of(x) {
-            Some(ty) if ty.dtype != DType::F32 => self.g.cast(x, DType::F32),
+            Some(ty) if ty.dtype() != DType::F32 => self.g.cast(x, DType::F32),
             _ => x,
         }
     }

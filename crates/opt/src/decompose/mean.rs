@@ -17,7 +17,7 @@ impl Decompose for Mean {
             return Some(patch);
         }
         let sum = sum::chain(graph, id, &mut patch, &format!("{name}.sum"))?;
-        let data = Arc::new(scalar_tensor(graph.ty(node.output()).dtype, n as f64));
+        let data = Arc::new(scalar_tensor(graph.ty(node.output()).dtype(), n as f64));
         let n = patch.add(Constant { data }, format!("{name}.n"), &[]);
         let y = patch.add(Div {}, name, &[sum, n]);
         patch.replace(node.output(), y);

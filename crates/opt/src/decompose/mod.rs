@@ -38,7 +38,7 @@ keep! {
     Tanh Asinh Acosh Atanh Erf Floor Ceil Trunc Round Sigmoid LogSigmoid HardSigmoid Relu LeakyRelu ThresholdedRelu PRelu
     Elu Celu Selu Gelu Swish HardSwish Mish Softplus Softsign Shrink Affine PowScalar IsNan IsInf Not BitwiseNot
     Add Sub Mul Div Pow Mod BitwiseAnd BitwiseOr BitwiseXor And Or Xor BitShift
-    Equal NotEqual Less LessOrEqual Greater GreaterOrEqual Where Clip Cast BitCast
+    Equal NotEqual Less LessOrEqual Greater GreaterOrEqual Where Clip Cast Dequantize BitCast
     Reshape Transpose Expand Slice Concat Gather
     ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ArgMax
     MatMul

@@ -60,7 +60,7 @@ fn legalize(graph: &Graph, id: NodeId, axis: i64, offset: f32, plain: Op) -> Opt
     }
     let mut patch = patch_for(graph, id);
     if exact {
-        let factor = factor(&mut patch, name, ty.dtype, offset, scales.first()?.0);
+        let factor = factor(&mut patch, name, ty.dtype(), offset, scales.first()?.0);
         let rest = scales.iter().skip(1).map(|&(v, _)| PatchRef::Old(v));
         let inputs: Vec<PatchRef> = [PatchRef::Old(x), factor].into_iter().chain(rest).collect();
         let y = patch.add(plain, name, &inputs);
@@ -80,10 +80,10 @@ fn legalize(graph: &Graph, id: NodeId, axis: i64, offset: f32, plain: Op) -> Opt
         patch.replace(node.output(), y);
         return Some(patch);
     }
-    let one = patch.add(constant(ty.dtype, 1.0), format!("{name}.one"), &[]);
+    let one = patch.add(constant(ty.dtype(), 1.0), format!("{name}.one"), &[]);
     let ones = patch.add(Expand { shape: normalized.to_vec() }, format!("{name}.ones"), &[one]);
     let y = patch.add(plain, format!("{name}.unscaled"), &[PatchRef::Old(x), ones]);
-    let factor = factor(&mut patch, name, ty.dtype, offset, scales.first()?.0);
+    let factor = factor(&mut patch, name, ty.dtype(), offset, scales.first()?.0);
     let beta = scales.get(1);
     let scaled = if beta.is_some() { format!("{name}.scaled") } else { name.to_owned() };
     let mut y = patch.add(Mul {}, scaled, &[y, factor]);

@@ -68,8 +68,8 @@ fn given_back(graph: &Graph, node: &Node) -> Option<ValueId> {
 /// The operand that an operation with its neutral element gives back.
 fn neutral(graph: &Graph, node: &Node) -> Option<ValueId> {
     let (a, b) = (node.input(0)?, node.input(1)?);
-    let dtype = graph.ty(a).dtype;
-    let is = |v: ValueId, value: f64| graph.ty(v).dtype == dtype && is_all(graph, v, value);
+    let dtype = graph.ty(a).dtype();
+    let is = |v: ValueId, value: f64| graph.ty(v).dtype() == dtype && is_all(graph, v, value);
     // x + 0 is not x for x = -0: of the zeros only -0 is neutral. x - 0 == x + -0.
     let zero = if dtype.is_float() { -0.0 } else { 0.0 };
     match &node.op {
@@ -116,15 +116,15 @@ fn is_all(graph: &Graph, v: ValueId, value: f64) -> bool {
 /// x of cast(cast(x, wide), dtype of x), where no value of x is lost on the way.
 fn lossless_source(graph: &Graph, node: &Node) -> Option<ValueId> {
     let (x, wide) = cast_source(graph, node)?;
-    let from = graph.ty(x).dtype;
-    (from == graph.ty(node.output()).dtype && is_lossless(from, wide)).then_some(x)
+    let from = graph.ty(x).dtype();
+    (from == graph.ty(node.output()).dtype() && is_lossless(from, wide)).then_some(x)
 }
 
 /// The operand of a cast of a cast, and the dtype between.
 fn cast_source(graph: &Graph, node: &Node) -> Option<(ValueId, DType)> {
     let between = node.input(0)?;
     let inner = graph.def(between);
-    matches!(inner.op, Op::Cast(_)).then(|| inner.input(0)).flatten().map(|x| (x, graph.ty(between).dtype))
+    matches!(inner.op, Op::Cast(_)).then(|| inner.input(0)).flatten().map(|x| (x, graph.ty(between).dtype()))
 }
 
 /// Whether every value of `from` is one of `to`, of the same kind of number.
@@ -169,7 +169,7 @@ fn shortened(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
         // cast(cast(x, wide), to) == cast(x, to) where wide holds every value of x's dtype and is of its kind
         (Op::Cast(c), Op::Cast(_)) => {
             let (x, wide) = cast_source(graph, node)?;
-            (is_lossless(graph.ty(x).dtype, wide) && graph.ty(x).dtype != DType::Bool)
+            (is_lossless(graph.ty(x).dtype(), wide) && graph.ty(x).dtype() != DType::Bool)
                 .then_some((Cast { to: c.to }.into(), x))?
         }
         _ => return None,

@@ -51,14 +51,14 @@ pub fn form_elementwise_regions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
 /// Whether a node takes or makes 64-bit integers.
 fn touches_int64(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
-    node.operands().chain(node.outputs.iter().copied()).any(|v| graph.ty(v).dtype.natural_bytes() == 8)
+    node.operands().chain(node.outputs.iter().copied()).any(|v| graph.ty(v).dtype().natural_bytes() == 8)
 }
 
 /// The instructions of a node that may be in a region.
 fn member(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     let ty = graph.ty(*node.outputs.first()?);
-    let frame = ty.rank() == 0 && ty.dtype.is_int();
+    let frame = ty.rank() == 0 && ty.dtype().is_int();
     (!frame).then(|| cost::instructions(graph, id)).flatten()
 }
 

@@ -88,10 +88,10 @@ fn joins(graph: &Graph, facts: &Facts, anchor: NodeId, id: NodeId) -> Option<usi
     let operand = |v: ValueId| {
         let ty = graph.ty(v);
         let walked = batches <= 2 || ty.rank() <= 2 || ty.shape == product.shape && is_dense(graph, v);
-        ty.dtype.natural_bytes() < 8 && !facts.shows_state(v) && walked
+        ty.dtype().natural_bytes() < 8 && !facts.shows_state(v) && walked
     };
     let fits = node.op.is_elementwise()
-        && ty.dtype.is_float()
+        && ty.dtype().is_float()
         && ty.shape == product.shape
         && facts.is_load_time(id) == facts.is_load_time(anchor)
         && node.operands().all(operand);

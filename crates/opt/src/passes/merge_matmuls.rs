@@ -6,7 +6,7 @@
 //! same to the bit. The weights are known when loading: they are joined there, and reading a param still gives what was
 //! stored.
 //!
-//! Left alone: weights that vary or have batch axes, products whose readers would copy a slice (norms, reductions:
+//! Left alone: weights that vary or have batch axes, weights in blocks (side by side they would have to be decoded), products whose readers would copy a slice (norms, reductions:
 //! they want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
 //! product is not merged again.
 
@@ -66,7 +66,8 @@ fn part(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(K
     let (x, weight) = (node.input(0)?, node.input(1)?);
     let known = |v: ValueId| facts.is_load_time(graph.value(v).def.0);
     let shape = graph.ty(weight).static_shape().filter(|s| s.len() == 2)?;
-    if !known(weight) || known(x) {
+    let in_blocks = matches!(graph.def(weight).op, Op::Dequantize(_));
+    if !known(weight) || known(x) || in_blocks {
         return None;
     }
     let columns = if op.trans_b { shape[0] } else { shape[1] };
@@ -158,7 +159,7 @@ fn biases(patch: &mut Patch, graph: &Graph, parts: &[Part], name: &str) -> Patch
     }
     let mut pieces = Vec::new();
     for part in parts {
-        let dtype = graph.ty(part.weight).dtype;
+        let dtype = graph.ty(part.weight).dtype();
         pieces.push(match part.bias {
             Some((_, b)) => PatchRef::Old(b),
             None => {
@@ -179,7 +180,7 @@ fn negative_zeros(dtype: DType, n: u64) -> Tensor {
 /// concat(cast(a), cast(b), …) == cast(concat(a, b, …)): the narrow form is joined, so that a kernel may still read it.
 fn joined(patch: &mut Patch, graph: &Graph, values: &[ValueId], axis: i64, name: &str) -> PatchRef {
     let stored = |&v: &ValueId| match &graph.def(v).op {
-        Op::Cast(_) => graph.def(v).input(0).map(|x| (x, graph.ty(x).dtype)),
+        Op::Cast(_) => graph.def(v).input(0).map(|x| (x, graph.ty(x).dtype())),
         _ => None,
     };
     let concat = |patch: &mut Patch, vs: &[ValueId], name: &str| {
@@ -191,7 +192,7 @@ fn joined(patch: &mut Patch, graph: &Graph, values: &[ValueId], axis: i64, name:
         Some(s) if s.iter().all(|(_, d)| *d == s[0].1) => {
             let narrow: Vec<ValueId> = s.iter().map(|(v, _)| *v).collect();
             let together = concat(patch, &narrow, &format!("{name}.stored"));
-            patch.add(Cast { to: graph.ty(values[0]).dtype }, name, &[together])
+            patch.add(Cast { to: graph.ty(values[0]).dtype() }, name, &[together])
         }
         _ => concat(patch, values, name),
     }

@@ -18,7 +18,7 @@ fn separate(graph: &Graph, cx: &PassCx<'_>, id: NodeId, node: &Node) -> Option<P
     let reduction = as_reduction(&node.op)?;
     let x = node.input(0)?;
     let ty = graph.ty(x);
-    if !exact_in_parts(&node.op, ty.dtype) {
+    if !exact_in_parts(&node.op, ty.dtype()) {
         return None;
     }
     let mut axes = reduction.axes(ty.rank()).ok()?;

@@ -59,7 +59,7 @@ impl<'g> Rows<'g> {
     fn patch(&self) -> Patch {
         let name = self.graph.node_name(self.id);
         let patch = Patch::new(format!("split the rows of {name}"));
-        let mut steps = Steps { patch, name, dtype: self.graph.ty(self.x).dtype };
+        let mut steps = Steps { patch, name, dtype: self.graph.ty(self.x).dtype() };
         let x = steps.widened("x", self.x);
         let y = match &self.node.op {
             Op::LogSoftmax(_) => self.softmax(&mut steps, x, true),

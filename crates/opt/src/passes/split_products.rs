@@ -13,7 +13,7 @@ use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, norm};
 use pumice_ir::ops::{Add, MatMul, Reshape, Slice, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use pumice_types::{DType, DimExpr, ProductExtents};
+use pumice_types::{DType, DimExpr, Encoding, ProductExtents};
 
 /// Numbers of parts that are considered.
 const PARTS: [u64; 7] = [2, 3, 4, 6, 8, 12, 16];
@@ -55,7 +55,7 @@ struct Product<'g> {
 impl<'g> Product<'g> {
     fn of(graph: &Graph, node: &Node, op: &'g MatMul) -> Option<Product<'g>> {
         let (a, b, y) = (node.input(0)?, node.input(1)?, node.output());
-        if graph.ty(y).dtype != DType::F32 {
+        if graph.ty(y).dtype() != DType::F32 {
             return None;
         }
         let k = extent(graph, a, op.trans_a)?;
@@ -67,7 +67,9 @@ impl<'g> Product<'g> {
     fn parts(&self, graph: &Graph, facts: &Facts, cx: &PassCx<'_>) -> Option<u64> {
         let room = norm::room(graph, facts, self.y);
         let most = room.map_or(MOST, |slots| slots as u64);
-        let fits = |s: &u64| *s <= most && self.k.is_multiple_of(4 * s) && self.k / s >= TERMS;
+        let block = self.stored(graph).block().0;
+        let whole = |s: &u64| self.k.is_multiple_of(4 * s) && (self.k / s).is_multiple_of(block);
+        let fits = |s: &u64| *s <= most && whole(s) && self.k / s >= TERMS;
         let allowed: Vec<u64> = std::iter::once(1).chain(PARTS.into_iter().filter(fits)).collect();
         let parts = cx.advice.product_parts(&self.extents(graph, cx), &allowed, room.is_some());
         (parts > 1 && allowed.contains(&parts)).then_some(parts)
@@ -86,8 +88,15 @@ impl<'g> Product<'g> {
             k: self.k,
             batches: if one_b { 1 } else { batches },
             b_along_k: self.op.trans_b,
-            b_words: b.dtype == DType::F32,
+            b_words: self.stored(graph) == DType::F32,
         }
+    }
+
+    /// How the right operand is stored: what lies in blocks is read through its dequantize, a block at a time.
+    fn stored(&self, graph: &Graph) -> Encoding {
+        let node = graph.def(self.b);
+        let source = node.input(0).filter(|_| matches!(node.op, Op::Dequantize(_)));
+        graph.ty(source.unwrap_or(self.b)).encoding
     }
 
     fn patch(&self, graph: &Graph, id: NodeId, parts: u64) -> Patch {

@@ -61,7 +61,7 @@ impl<'g> Cut<'g> {
         let reduction = as_reduction(&node.op)?;
         let x = node.input(0)?;
         let ty = graph.ty(x);
-        if !exact_in_parts(&node.op, ty.dtype) {
+        if !exact_in_parts(&node.op, ty.dtype()) {
             return None;
         }
         let shape = &ty.shape[..];
@@ -76,7 +76,7 @@ impl<'g> Cut<'g> {
         if outer == 0 || inner == 0 {
             return None;
         }
-        let one_by_one = ty.dtype != DType::F32;
+        let one_by_one = ty.dtype() != DType::F32;
         let extents = ReductionExtents { outer, reduced, inner, one_by_one };
         let least = cx.advice.least_reduction_parts(&extents);
         let wanted =

@@ -12,11 +12,11 @@ pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     if !node.op.is_elementwise() || node.outputs.len() != 1 {
         return None;
     }
-    let out = graph.ty(node.output()).dtype;
+    let out = graph.ty(node.output()).dtype();
     if out.is_int() && matches!(node.op, Op::Div(_) | Op::Mod(_)) {
         return None;
     }
-    let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype)).collect();
+    let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
     let types: Vec<RegType> = dtypes.iter().map(|&d| RegType::from(d)).collect();
     let b = ScalarBuilder::new(&types);
     let present = node.inputs.iter().zip(b.inputs());

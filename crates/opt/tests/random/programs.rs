@@ -68,7 +68,7 @@ impl Random {
 
     fn float(&self) -> Value {
         let v = self.any();
-        match self.ty(v).dtype {
+        match self.ty(v).dtype() {
             DType::F32 => v,
             _ => self.g.cast(v, DType::F32),
         }
@@ -205,7 +205,7 @@ impl Random {
         let to = self.pick(&[DType::F16, DType::I32, DType::I64, DType::F32, DType::BF16]);
         let x = self.any();
         let y = self.g.cast(x, to);
-        if self.below(2) == 0 { self.g.cast(y, self.ty(x).dtype) } else { y }
+        if self.below(2) == 0 { self.g.cast(y, self.ty(x).dtype()) } else { y }
     }
 
     fn row_op(&mut self) -> Value {

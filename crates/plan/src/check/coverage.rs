@@ -40,10 +40,11 @@ fn whole(value: &PlanValue, uses: &[&Use]) -> bool {
 
 /// `Err` says what is missing or written twice.
 fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
-    let width = uses[0].view.storage.element_bytes(uses[0].view.dtype);
-    if uses.iter().any(|u| u.view.storage.element_bytes(u.view.dtype) != width) {
+    let unit = uses[0].view.storage.unit(uses[0].view.dtype);
+    if unit.elements != 1 || uses.iter().any(|u| u.view.storage.unit(u.view.dtype) != unit) {
         return Err("its writers see elements of several widths".into());
     }
+    let width = unit.bytes;
     let wanted = count(&value.shape, bindings)?;
     let mut written = 0u64;
     let mut pieces = 0u64;

@@ -15,14 +15,14 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     regions(plan, findings);
     let mut stored = Vec::new();
     for p in &plan.params {
-        let bytes = byte_count(p.dtype, &p.shape).ok();
+        let bytes = byte_count(p.encoding, &p.shape).ok();
         slot(plan, format!("param {}", p.name), p.span, RegionKind::Weights, bytes, findings);
         stored.push((format!("param {}", p.name), p.span));
     }
     for (i, c) in plan.constants.iter().enumerate() {
         // A tensor from a file may have other bytes than its shape says.
         let held = c.data.bytes().len() as u64;
-        let bytes = byte_count(c.data.dtype(), c.data.shape()).ok().filter(|b| *b == held);
+        let bytes = byte_count(c.data.encoding(), c.data.shape()).ok().filter(|b| *b == held);
         slot(plan, format!("constant {i}"), c.span, RegionKind::Weights, bytes, findings);
         stored.push((format!("constant {i}"), c.span));
     }

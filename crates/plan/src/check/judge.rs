@@ -316,8 +316,15 @@ fn elements(view: &View, bindings: &Bindings) -> Result<Vec<i64>, String> {
         let (extent, stride) = (eval(extent)?, eval(stride)?);
         starts = starts.iter().flat_map(|s| (0..extent).map(move |i| s + i * stride)).collect();
     }
-    let width = view.storage.element_bytes(view.dtype) as i64;
-    Ok(starts.iter().flat_map(|s| (0..width).map(move |k| s * width + k)).collect())
+    // A block is touched as a whole, by whichever of its elements.
+    let unit = view.storage.unit(view.dtype);
+    let (elements, width) = (unit.elements as i64, unit.bytes as i64);
+    let mut units: Vec<i64> = starts.iter().map(|s| s.div_euclid(elements)).collect();
+    if elements > 1 {
+        units.sort_unstable();
+        units.dedup();
+    }
+    Ok(units.iter().flat_map(|s| (0..width).map(move |k| s * width + k)).collect())
 }
 
 /// The content whose bytes a content has.

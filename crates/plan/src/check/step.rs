@@ -7,12 +7,13 @@ use super::interface::misplaced;
 use crate::frame::FrameSlot;
 use crate::kernel::layout::MAX_PUSH_CONSTANTS;
 use crate::kernel::{
-    ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, TYPED_ID, VARIES_ID,
+    ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, OperandDecl, TYPED_ID,
+    VARIES_ID,
 };
 use crate::needs::offers;
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, Step, StepId, StepKind, Storage, Use, View};
-use pumice_types::{Bytes, DType};
+use pumice_types::{Bytes, DType, Encoding};
 
 /// Operands of a kernel begin at multiples of this: it may load 16 bytes at once.
 const OPERAND_ALIGNMENT: u64 = 16;
@@ -63,7 +64,11 @@ fn use_fault(scene: &Scene<'_>, step: &Step, u: &Use) -> Option<String> {
             return Some("host steps touch io regions only".to_owned());
         }
         (StepKind::Host, A::HostRead | A::HostWrite) => {
-            let dense = u.view.storage == Storage::Natural || u.view.dtype.same_in_arena();
+            let dense = match u.view.storage {
+                Storage::Natural => true,
+                Storage::Arena => u.view.dtype.same_in_arena(),
+                Storage::Encoded(_) => false,
+            };
             if !(dense && u.view.is_dense()) {
                 return Some("host steps see dense bytes of natural width".to_owned());
             }
@@ -121,7 +126,7 @@ fn kernel(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fa
             faults.push(Fault::OperandAccess { operand, declared, access: u.access });
         }
         if declared.typed {
-            typed(declared.name, call, k as u32, &u.view, faults);
+            typed(declared, call, k as u32, &u.view, faults);
         }
     }
     slots(step, call, faults);
@@ -142,15 +147,22 @@ fn agrees(declared: OperandAccess, access: Access) -> bool {
 }
 
 /// A typed operand is compiled for the storage that its use has.
-fn typed(name: &str, call: &KernelCall, operand: u32, view: &View, faults: &mut Vec<Fault>) {
+fn typed(declared: &OperandDecl, call: &KernelCall, operand: u32, view: &View, faults: &mut Vec<Fault>) {
     let stated = call.spec.iter().find(|(id, _)| *id == TYPED_ID + operand).map_or(0, |(_, v)| *v);
     let viewed = match (view.storage, view.dtype) {
-        (Storage::Natural, DType::F16) => FloatStorage::F16,
-        (Storage::Natural, DType::BF16) => FloatStorage::BF16,
+        (Storage::Natural, DType::F16) | (Storage::Encoded(Encoding::Plain(DType::F16)), _) => {
+            FloatStorage::F16
+        }
+        (Storage::Natural, DType::BF16) | (Storage::Encoded(Encoding::Plain(DType::BF16)), _) => {
+            FloatStorage::BF16
+        }
+        (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
         _ => FloatStorage::F32,
-    } as u32;
-    if stated != viewed {
-        faults.push(Fault::TypedStorage { operand: name.to_owned(), stated, viewed });
+    }
+    .code();
+    let in_blocks = matches!(view.storage, Storage::Encoded(Encoding::Blocks(_)));
+    if stated != viewed || (in_blocks && !declared.blocks) {
+        faults.push(Fault::TypedStorage { operand: declared.name.to_owned(), stated, viewed });
     }
 }
 

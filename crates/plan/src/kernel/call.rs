@@ -2,6 +2,7 @@
 
 use super::KernelDecl;
 use crate::frame::FrameWord;
+use pumice_types::Scheme;
 use pumice_types::scalar::ScalarExpr;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -83,21 +84,34 @@ impl<const N: usize> IntoArgs for [ArgValue; N] {
     }
 }
 
-/// How the floats of a typed operand are stored; the numbers are what `T_x` is set to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[repr(u32)]
+/// How the floats of a typed operand are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FloatStorage {
     /// 32-bit words.
     #[default]
-    F32 = 0,
+    F32,
     /// IEEE half.
-    F16 = 1,
+    F16,
     /// bfloat16.
-    BF16 = 2,
+    BF16,
+    /// Blocks, whose values are f32.
+    Blocks(Scheme),
+}
+
+impl FloatStorage {
+    /// What `T_x` is set to: 0, 1, 2, and of a scheme 16 and the number of its type in GGUF files.
+    pub const fn code(self) -> u32 {
+        match self {
+            FloatStorage::F32 => 0,
+            FloatStorage::F16 => 1,
+            FloatStorage::BF16 => 2,
+            FloatStorage::Blocks(scheme) => 16 + scheme.info().gguf,
+        }
+    }
 }
 
 /// A typed operand: its use and how its floats are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Typed {
     /// The use.
     pub at: UseIndex,
@@ -127,7 +141,7 @@ impl IntoOperand for UseIndex {
 impl IntoOperand for Typed {
     fn append(self, id: u32, operands: &mut Vec<UseIndex>, spec: &mut Vec<(u32, u32)>) {
         operands.push(self.at);
-        spec.push((id, self.storage as u32));
+        spec.push((id, self.storage.code()));
     }
 }
 

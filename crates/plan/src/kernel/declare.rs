@@ -19,7 +19,8 @@
 /// ```
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
 /// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
-/// Operand words are `read`, `write`, `readwrite`, `status`; hole types `float vec4 uint uvec4 void1 void4`;
+/// Operand words are `read`, `write`, `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit
+/// floats, `typed blocks` those and every block scheme (one such operand a kernel); hole types `float vec4 uint uvec4 void1 void4`;
 /// levels `zero full`. A variant named `plain` or beginning with `plain_` is a plain twin and may need nothing.
 /// Every section must be there, possibly empty.
 #[macro_export]
@@ -29,7 +30,7 @@ macro_rules! kernel {
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
         args { $($arg:ident $([$len:literal])? : $kind:ident),* $(,)? }
-        operands { $($operand:ident : $access:ident $($typed:ident)?),* $(,)? }
+        operands { $($operand:ident : $access:ident $($class:ident)*),* $(,)? }
         slots $slots:literal;
         holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
         specs { $($spec:ident = $id:literal : $default:literal),* $(,)? }
@@ -44,7 +45,7 @@ macro_rules! kernel {
             pub variant: &'static str,
             $(pub $spec: u32,)*
             $(pub $arg: $crate::__kernel_word!(arg_type $($len)?),)*
-            $(pub $operand: $crate::__kernel_word!(operand_type $($typed)?),)*
+            $(pub $operand: $crate::__kernel_word!(operand_type $($class)*),)*
             pub slots: Vec<$crate::kernel::UseIndex>,
             pub holes: Vec<$crate::kernel::HoleFill>,
         }
@@ -67,7 +68,8 @@ macro_rules! kernel {
                 operands: &[$($crate::kernel::OperandDecl {
                     name: stringify!($operand),
                     access: $crate::__kernel_word!($access),
-                    typed: $crate::__kernel_word!(flag $($typed)?),
+                    typed: $crate::__kernel_word!(typed $($class)*),
+                    blocks: $crate::__kernel_word!(blocks $($class)*),
                 }),*],
                 slots: $slots,
                 holes: &[$($crate::kernel::HoleDecl {
@@ -199,8 +201,20 @@ macro_rules! __kernel_word {
     (operand_type) => {
         $crate::kernel::UseIndex
     };
-    (operand_type typed) => {
+    (operand_type typed $(blocks)?) => {
         $crate::kernel::Typed
+    };
+    (typed) => {
+        false
+    };
+    (typed typed $(blocks)?) => {
+        true
+    };
+    (blocks $(typed)?) => {
+        false
+    };
+    (blocks typed blocks) => {
+        true
     };
     (option) => {
         None
@@ -210,9 +224,6 @@ macro_rules! __kernel_word {
     };
     (flag) => {
         false
-    };
-    (flag typed) => {
-        true
     };
     (flag stores) => {
         true

@@ -4,9 +4,10 @@
 //! addressing form nor whether an argument varies, nor whether the arguments lie in push constants or in a block.
 
 use super::{
-    ArgDecl, ArgKind, HoleDecl, HoleType, KEEP_ID, KernelDecl, OperandAccess, OperandDecl, TYPED_ID,
-    VARIES_ID, status,
+    ArgDecl, ArgKind, FloatStorage, HoleDecl, HoleType, KEEP_ID, KernelDecl, OperandAccess, OperandDecl,
+    TYPED_ID, VARIES_ID, status,
 };
+use pumice_types::Scheme;
 use std::fmt::Write;
 
 /// How operands are reached.
@@ -269,22 +270,52 @@ fn loads(out: &mut String, o: &OperandDecl, w: &Words) {
     let _ = writeln!(out, "uint loadu_{n}(uint i) {{ {} }}", w.load);
     let _ = writeln!(out, "uvec2 loadu2_{n}(uint i2) {{ {} }}", w.load2);
     let _ = writeln!(out, "uvec4 loadu4_{n}(uint i4) {{ {} }}", w.load4);
+    if o.blocks {
+        blocks(out, n);
+    }
     if o.typed {
+        let [element, four] = match o.blocks {
+            true => [
+                format!("    if (T_{n} >= {FIRST_SCHEME}u) return block_element(i);\n"),
+                format!("    if (T_{n} >= {FIRST_SCHEME}u) return block_quad(4u * i4);\n"),
+            ],
+            false => [String::new(), String::new()],
+        };
         let _ = writeln!(
             out,
-            "float load_{n}(uint i) {{\n    if (T_{n} == 0u) return uintBitsToFloat(loadu_{n}(i));\n    uint h = \
+            "float load_{n}(uint i) {{\n{element}    if (T_{n} == 0u) return uintBitsToFloat(loadu_{n}(i));\n    uint h = \
              loadu_{n}(i >> 1u) >> (16u * (i & 1u)) & 0xffffu;\n    return T_{n} == 1u ? f16_to_f32(h) : \
              uintBitsToFloat(h << 16u);\n}}"
         );
         let _ = writeln!(
             out,
-            "vec4 load4_{n}(uint i4) {{\n    if (T_{n} == 0u) return uintBitsToFloat(loadu4_{n}(i4));\n    uvec4 h = \
+            "vec4 load4_{n}(uint i4) {{\n{four}    if (T_{n} == 0u) return uintBitsToFloat(loadu4_{n}(i4));\n    uvec4 h = \
              split_halves(loadu2_{n}(i4));\n    return T_{n} == 1u ? f16_to_f32(h) : uintBitsToFloat(h << 16u);\n}}"
         );
     } else {
         let _ = writeln!(out, "float load_{n}(uint i) {{ return uintBitsToFloat(loadu_{n}(i)); }}");
         let _ = writeln!(out, "vec4 load4_{n}(uint i4) {{ return uintBitsToFloat(loadu4_{n}(i4)); }}");
     }
+}
+
+/// The smallest `T_x` of a block scheme.
+const FIRST_SCHEME: u32 = 16;
+
+/// The numbers of the schemes, then the functions that decode the blocks of this operand.
+fn blocks(out: &mut String, operand: &str) {
+    for scheme in Scheme::ALL {
+        let (name, code) = (scheme.info().name.to_uppercase(), FloatStorage::Blocks(scheme).code());
+        let _ = writeln!(out, "const uint SCHEME_{name} = {code}u;");
+    }
+    let _ = writeln!(out, "#define SCHEME T_{operand}\n#define block_word(i) loadu_{operand}(i)");
+    for (name, of) in [("ELEMENTS", Scheme::elements as fn(Scheme) -> u64), ("BYTES", Scheme::bytes)] {
+        let cases: String = Scheme::ALL
+            .into_iter()
+            .map(|s| format!("SCHEME == SCHEME_{} ? {}u : ", s.info().name.to_uppercase(), of(s)))
+            .collect();
+        let _ = writeln!(out, "const uint BLOCK_{name} = {cases}1u;");
+    }
+    out.push_str("#include \"blocks.glsl\"\n");
 }
 
 /// A typed operand has no single-element store: 16-bit elements are stored in pairs (`store2_`) or fours (`store4_`).

@@ -154,6 +154,8 @@ pub struct OperandDecl {
     pub access: OperandAccess,
     /// Whether its elements may be f32, f16 or bf16, said by the specialization constant `T_x`.
     pub typed: bool,
+    /// Whether they may be in blocks, too.
+    pub blocks: bool,
 }
 
 /// The type of a hole's values and of its result.

@@ -101,7 +101,7 @@ fn constant_calls_say_so() {
     .into_call();
     assert!(norm.spec.is_sorted_by_key(|s| s.0));
     assert!(norm.spec.contains(&(VARIES_ID, 0)));
-    assert!(norm.spec.contains(&(TYPED_ID + 1, FloatStorage::BF16 as u32)));
+    assert!(norm.spec.contains(&(TYPED_ID + 1, FloatStorage::BF16.code())));
     assert_eq!(norm.operands, [UseIndex(0), UseIndex(1), UseIndex(0), UseIndex(2)]);
     assert_eq!(norm.check(), Ok(&LayerNorm::DECL));
     assert_eq!(norm.label(), "layer_norm.plain");

@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Transpose::DECL, Fill::DECL, StatusBegin::DECL];
+pub const DECLS: &[KernelDecl] = &[Dequantize::DECL, Transpose::DECL, Fill::DECL, StatusBegin::DECL];
 
 kernel! {
     /// y[b, c, r] = x[b, r, c] for 32-bit words, through a 32 x 32 tile.
@@ -45,6 +45,19 @@ kernel! {
     grid "ceil(ops / 256) groups of 256 threads, folded";
     args { ops: u32 }
     operands { block: readwrite }
+    slots 0;
+    holes {}
+    specs {}
+    turns |_| 0;
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[i] = the value of element at + i of x; i < n. `at` and n are multiples of four, as blocks are.
+    pub struct Dequantize = "dequantize" in "copy/dequantize.comp";
+    grid "ceil(n / 1024) groups of 256 threads, folded";
+    args { n: u32, at: u32 }
+    operands { x: read typed blocks, y: write }
     slots 0;
     holes {}
     specs {}

@@ -18,7 +18,7 @@ kernel! {
     grid "ceil(outer * count * ceil(inner / 4) / 256) groups of 256 threads, folded";
     args { outer: u32, axis: u32, inner: u32, count: u32, op: u32,
         slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32 }
-    operands { table: read typed, idx: read, y: write, status: status }
+    operands { table: read typed blocks, idx: read, y: write, status: status }
     slots 2;
     holes { epilogue: vec4 [v] (outer, row, col) }
     specs { wide = 0: 0, vec = 1: 1, slot_cols = 2: 3 }

@@ -33,7 +33,7 @@ macro_rules! product {
                 y_at: u32, y_b0: u32, y_b1: u32, y_row: u32,
                 slot_at[4]: u32, slot_b0[4]: u32, slot_b1[4]: u32, slot_row[4]: u32, slot_col[4]: u32,
             }
-            operands { a: read, b: read typed, y: write }
+            operands { a: read, b: read typed blocks, y: write }
             slots 4;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { a_mode = 0: 0, b_mode = 1: 0, vec_y = 2: 0 $(, $spec = $id: $default)* }

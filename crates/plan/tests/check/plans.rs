@@ -20,7 +20,7 @@ pub fn everything() -> Plan {
         advance: Some(n(1)),
     });
     let w = k.room(RegionKind::Weights, &whole);
-    k.plan.params.push(ParamSlot { name: "w".into(), dtype: DType::F32, shape: vec![16], span: w });
+    k.plan.params.push(ParamSlot { name: "w".into(), encoding: DType::F32.into(), shape: vec![16], span: w });
     let derived = k.room(RegionKind::Weights, &whole);
     let s = k.room(RegionKind::States, &whole);
     let state = StateSlot {

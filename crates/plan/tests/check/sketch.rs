@@ -72,7 +72,14 @@ impl Sketch {
         dtype: DType,
         shape: &[DimExpr],
     ) -> At {
-        let value = PlanValue { name: name.into(), origin, dtype, shape: shape.to_vec(), span, live: None };
+        let value = PlanValue {
+            name: name.into(),
+            origin,
+            encoding: dtype.into(),
+            shape: shape.to_vec(),
+            span,
+            live: None,
+        };
         program.values.push(value);
         let view = View::dense(dtype, Storage::Natural, shape);
         At { content: ContentId(program.values.len() as u32 - 1), span, view }

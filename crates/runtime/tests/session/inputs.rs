@@ -4,7 +4,7 @@ use crate::fake::{Call, executable};
 use crate::sketch::{Sketch, add_bias, n};
 use pumice_plan::RegionKind;
 use pumice_runtime::{RunOptions, RuntimeError, SymbolSource};
-use pumice_types::{DType, DimExpr, TensorView};
+use pumice_types::{DType, DimExpr, Encoding, TensorView};
 
 fn keep() -> RunOptions {
     RunOptions::default().keep(true)
@@ -27,7 +27,11 @@ fn names_and_kinds_are_checked_before_anything_runs() {
     let wrong = TensorView::i32(&[0; 6], [2, 3]);
     assert!(matches!(
         s.run(&[("x", wrong)]),
-        Err(RuntimeError::DType { expected: DType::F32, given: DType::I32, .. })
+        Err(RuntimeError::DType {
+            expected: Encoding::Plain(DType::F32),
+            given: Encoding::Plain(DType::I32),
+            ..
+        })
     ));
     let wrong = TensorView::f32(&x, [6]);
     assert!(matches!(s.run(&[("x", wrong)]), Err(RuntimeError::Rank { expected: 2, given: 1, .. })));

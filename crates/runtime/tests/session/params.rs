@@ -4,7 +4,7 @@ use crate::fake::{Call, Log, executable, try_executable};
 use crate::sketch::{Sketch, add_bias, n};
 use pumice_plan::{ParamSlot, Plan, RegionKind, ScalarSlot};
 use pumice_runtime::{DeviceError, RuntimeError};
-use pumice_types::{Bytes, DType, Tensor, TensorView};
+use pumice_types::{Bytes, DType, Encoding, Tensor, TensorView};
 use std::sync::Arc;
 
 #[test]
@@ -21,7 +21,10 @@ fn setters_check_names_lengths_and_types() {
         matches!(exe.set_param("g", &[]), Err(RuntimeError::UnknownName { known, .. }) if known.len() == 4)
     );
     assert!(matches!(exe.set_param("f", &[1.0; 3]), Err(RuntimeError::Length { expected: 4, given: 3, .. })));
-    assert!(matches!(exe.set_param("i", &[1.0; 2]), Err(RuntimeError::DType { expected: DType::I64, .. })));
+    assert!(matches!(
+        exe.set_param("i", &[1.0; 2]),
+        Err(RuntimeError::DType { expected: Encoding::Plain(DType::I64), .. })
+    ));
     assert!(matches!(
         exe.set_param_bytes("h", &[0; 5]),
         Err(RuntimeError::Length { expected: 6, given: 5, .. })

@@ -69,7 +69,7 @@ impl Sketch {
     ) -> Place {
         let storage = if region == RegionKind::Scratch { Storage::Arena } else { Storage::Natural };
         let upper: u64 = shape.iter().map(|d| d.upper(&self.plan.symbols)).product();
-        let span = self.take(region, upper * storage.element_bytes(dtype));
+        let span = self.take(region, upper * storage.unit(dtype).bytes);
         Place { name: name.into(), span, dtype, storage, shape: shape.to_vec(), origin }
     }
 
@@ -90,7 +90,7 @@ impl Sketch {
         let place = self.place(name, RegionKind::Weights, dtype, &dims, origin);
         self.plan.params.push(ParamSlot {
             name: name.into(),
-            dtype,
+            encoding: dtype.into(),
             shape: shape.to_vec(),
             span: place.span,
         });
@@ -254,7 +254,7 @@ fn value(program: &mut Program, place: &Place, origin: ContentOrigin) -> Content
     program.values.push(PlanValue {
         name: place.name.clone(),
         origin,
-        dtype: place.dtype,
+        encoding: place.dtype.into(),
         shape: place.shape.clone(),
         span: place.span,
         live: None,

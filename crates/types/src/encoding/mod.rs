@@ -1,8 +1,9 @@
 //! How the elements of a tensor lie in bytes: plain, one dtype after the other, or in blocks that share scales.
 //!
 //! In: a dtype or a scheme, and extents. Out: bytes. [`Encoding::bytes`] is the one place where extents become bytes as
-//! files and users see them. Decoding is not here: the reference and the kernels have each their own.
+//! files and users see them. [`Encoding::decode`] says what bytes stand for: what kernels are compared with.
 
+mod decode;
 mod scheme;
 
 pub use scheme::{Field, Scheme, SchemeInfo};

@@ -105,5 +105,5 @@ fn leaf(graph: &Graph, v: ValueId, bindings: &Bindings) -> Option<Leaf> {
         Op::Scalar(s) => (None, Some((s.min, s.max))),
         _ => (None, None),
     };
-    Some(Leaf { dtype: ty.dtype, shape, constant, state, scalar })
+    Some(Leaf { dtype: ty.dtype(), shape, constant, state, scalar })
 }

@@ -239,7 +239,7 @@ impl Author<'_> {
                 Some(l) if l == *e => d.as_symbol().is_some(),
                 _ => d.as_extent() == Some(*e),
             };
-            ty.dtype == leaf.dtype
+            ty.dtype() == leaf.dtype
                 && ty.rank() == leaf.shape.len()
                 && ty.shape.iter().zip(&leaf.shape).all(extent)
         };

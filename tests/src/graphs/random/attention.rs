@@ -36,7 +36,7 @@ impl Garden<'_> {
     pub(super) fn rows_of_heads(&mut self) -> Option<Item> {
         let x = self.find(|s, i| {
             let ty = s.ty(i.value);
-            ty.dtype == DType::F32 && ty.rank() == 2 && s.width(i.value).is_multiple_of(4)
+            ty.dtype() == DType::F32 && ty.rank() == 2 && s.width(i.value).is_multiple_of(4)
         })?;
         Some(self.calm(x))
     }

@@ -10,14 +10,14 @@ impl Garden<'_> {
         let g = self.g;
         let small = |i: &Item| i.exact && i.size <= 100.0;
         let x = self.find(|_, i| small(i))?;
-        let from = self.ty(x.value).dtype;
+        let from = self.ty(x.value).dtype();
         let value = match self.below(8) {
             0 => g.cast(x.value, DType::F16),
             1 => g.cast(x.value, DType::BF16),
             2 => g.cast(x.value, self.pick(&[DType::I32, DType::I64, DType::I16, DType::F32])),
             3 if from != DType::Bool => g.cast(g.abs_of(x.value, from), DType::U8),
             4 => {
-                let like = self.find(|s, i| small(i) && s.ty(i.value).dtype != DType::U8)?;
+                let like = self.find(|s, i| small(i) && s.ty(i.value).dtype() != DType::U8)?;
                 g.cast_like(x.value, like.value)
             }
             5 if from == DType::F32 => g.bit_cast(g.bit_cast(x.value, DType::U32), DType::F32),

@@ -159,7 +159,7 @@ impl Garden<'_> {
     pub fn real(&mut self) -> Item {
         let item = self.find(|s, i| {
             let ty = s.ty(i.value);
-            ty.dtype == DType::F32 && ty.rank() > 0
+            ty.dtype() == DType::F32 && ty.rank() > 0
         });
         self.calm(item.expect("the first leaf is one"))
     }
@@ -176,7 +176,7 @@ impl Garden<'_> {
 
     /// The value, squeezed if it is large.
     pub fn calm(&mut self, x: Item) -> Item {
-        if x.size > 20.0 && self.ty(x.value).dtype == DType::F32 {
+        if x.size > 20.0 && self.ty(x.value).dtype() == DType::F32 {
             Item { value: self.g.tanh(x.value), size: 1.0, exact: false }
         } else {
             x

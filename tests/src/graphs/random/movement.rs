@@ -12,7 +12,7 @@ impl Garden<'_> {
         let (rank, c) = (ty.rank() as i64, self.width(x.value));
         let value = match self.below(10) {
             // Out and back, with something between that sees the strides.
-            0 if rank >= 2 && ty.dtype.is_float() => {
+            0 if rank >= 2 && ty.dtype().is_float() => {
                 let mut perm: Vec<i64> = (0..rank).collect();
                 perm.swap(rank as usize - 1, rank as usize - 2);
                 let there = g.transpose(v, &perm);
@@ -62,7 +62,7 @@ impl Garden<'_> {
         if self.below(3) == 0 {
             parts.push(x.value);
         }
-        if self.ty(y.value).dtype != self.ty(x.value).dtype {
+        if self.ty(y.value).dtype() != self.ty(x.value).dtype() {
             return None;
         }
         let rank = self.ty(x.value).rank() as i64;

@@ -105,7 +105,7 @@ impl Garden<'_> {
             13 => g.dropout(v, 0.5).0,
             14 => {
                 // It jumps at its threshold: an exact operand.
-                let e = self.find(|s, i| i.exact && s.ty(i.value).dtype == DType::F32)?;
+                let e = self.find(|s, i| i.exact && s.ty(i.value).dtype() == DType::F32)?;
                 return Some(self.exact(g.thresholded_relu(e.value, 0.5), e.size));
             }
             _ => g.swish(v, 1.7),
@@ -152,10 +152,10 @@ impl Garden<'_> {
     pub(super) fn whole(&mut self) -> Option<Item> {
         let g = self.g;
         let a = self
-            .find(|s, i| matches!(s.ty(i.value).dtype, DType::I32 | DType::I64 | DType::U8 | DType::I16))?;
+            .find(|s, i| matches!(s.ty(i.value).dtype(), DType::I32 | DType::I64 | DType::U8 | DType::I16))?;
         let ty = self.ty(a.value);
         let b = self.find(|s, i| s.ty(i.value) == ty)?;
-        let number = |v: f64| g.constant_scalar(ty.dtype, v);
+        let number = |v: f64| g.constant_scalar(ty.dtype(), v);
         let (x, y) = (a.value, b.value);
         let value = match self.below(13) {
             0 => g.add(x, y),
@@ -165,12 +165,12 @@ impl Garden<'_> {
             4 => g.bitwise_or(x, y),
             5 => g.bitwise_xor(x, y),
             6 => g.bitwise_not(x),
-            7 if ty.dtype == DType::U8 => g.bit_shift(x, number(1.0), ShiftDirection::Right),
+            7 if ty.dtype() == DType::U8 => g.bit_shift(x, number(1.0), ShiftDirection::Right),
             7 => g.bit_shift(x, number(2.0), self.pick(&[ShiftDirection::Left, ShiftDirection::Right])),
             8 => g.modulo(x, number(3.0), self.below(2) == 0),
             9 => g.div(x, number(3.0)),
             10 => g.max(&[x, y]),
-            11 if ty.dtype != DType::U8 => g.abs(g.neg(x)),
+            11 if ty.dtype() != DType::U8 => g.abs(g.neg(x)),
             _ => g.min(&[x, y]),
         };
         Some(self.exact(value, 1e9))
@@ -179,7 +179,7 @@ impl Garden<'_> {
     /// Booleans from exact values.
     pub(super) fn compare(&mut self) -> Option<Item> {
         let g = self.g;
-        let a = self.find(|s, i| i.exact && s.ty(i.value).dtype != DType::Bool)?;
+        let a = self.find(|s, i| i.exact && s.ty(i.value).dtype() != DType::Bool)?;
         let ty = self.ty(a.value);
         let b = self.find(|s, i| i.exact && s.ty(i.value) == ty)?;
         let (x, y) = (a.value, b.value);
@@ -190,9 +190,9 @@ impl Garden<'_> {
             3 => g.less_or_equal(x, y),
             4 => g.greater(x, y),
             5 => g.greater_or_equal(x, y),
-            6 if ty.dtype.is_float() => g.is_nan(x),
-            7 if ty.dtype.is_float() => g.is_inf(x, true, true),
-            _ => g.less(g.constant_scalar(ty.dtype, 1.0), y),
+            6 if ty.dtype().is_float() => g.is_nan(x),
+            7 if ty.dtype().is_float() => g.is_inf(x, true, true),
+            _ => g.less(g.constant_scalar(ty.dtype(), 1.0), y),
         };
         Some(self.exact(value, 1.0))
     }
@@ -200,7 +200,7 @@ impl Garden<'_> {
     /// Logic on booleans, and choices by them.
     pub(super) fn logic(&mut self) -> Option<Item> {
         let g = self.g;
-        let c = self.find(|s, i| s.ty(i.value).dtype == DType::Bool)?;
+        let c = self.find(|s, i| s.ty(i.value).dtype() == DType::Bool)?;
         let ty = self.ty(c.value);
         let d = self.find(|s, i| s.ty(i.value) == ty)?;
         let value = match self.below(7) {
@@ -211,7 +211,7 @@ impl Garden<'_> {
             _ => {
                 let shape = ty.shape.clone();
                 let x =
-                    self.find(|s, i| s.ty(i.value).shape == shape && s.ty(i.value).dtype != DType::Bool)?;
+                    self.find(|s, i| s.ty(i.value).shape == shape && s.ty(i.value).dtype() != DType::Bool)?;
                 let y = self.twin(x);
                 let x = if self.ty(y.value) == self.ty(x.value) { x } else { y };
                 let item = Item {

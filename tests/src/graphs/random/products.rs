@@ -28,8 +28,8 @@ impl Garden<'_> {
     fn reduced_exactly(&mut self) -> Option<Item> {
         let g = self.g;
         let number = |t: DType| t != DType::Bool;
-        let x = self.find(|s, i| i.exact && s.ty(i.value).rank() > 0 && number(s.ty(i.value).dtype))?;
-        let dtype = self.ty(x.value).dtype;
+        let x = self.find(|s, i| i.exact && s.ty(i.value).rank() > 0 && number(s.ty(i.value).dtype()))?;
+        let dtype = self.ty(x.value).dtype();
         let value = match self.below(4) {
             0 => g.arg_max(x.value, -1, true),
             1 => g.arg_max_i32(x.value, -1, true),

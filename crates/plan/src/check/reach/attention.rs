@@ -43,7 +43,7 @@ fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) 
     for (i, ((operand, heads, rows, width), at)) in extents.into_iter().zip([q_at, k_at, v_at, 0]).enumerate()
     {
         let [b, h, row] = call.strides(names[i])?;
-        let unit = if operand == 1 || operand == 2 { call.typed_unit(operand) } else { 4 };
+        let unit = if operand == 1 || operand == 2 { call.typed_unit(operand) } else { 4.into() };
         let strides = [(batches, b), (heads, h), (rows, row)];
         if vec >> i & 1 == 1 {
             let odd = strides.iter().any(|&(extent, stride)| extent > 1 && stride % 4 != 0);

@@ -5,8 +5,9 @@
 //! declaration lacks is an error like any other, so that a kernel that changes without its rule is refused.
 
 use super::{LARGEST_INDEX, Wrong};
-use crate::kernel::{KernelCall, KernelDecl, TYPED_ID};
-use crate::step::Step;
+use crate::kernel::{FloatStorage, KernelCall, KernelDecl, TYPED_ID};
+use crate::step::{Step, Unit};
+use pumice_types::Scheme;
 
 /// A call at some bindings.
 pub(super) struct Call<'a> {
@@ -95,11 +96,15 @@ impl Call<'_> {
         Ok(value)
     }
 
-    /// Bytes of an element of a typed operand.
-    pub fn typed_unit(&self, operand: usize) -> u64 {
+    /// The elements of a typed operand that share bytes, by what the kernel is compiled for.
+    pub fn typed_unit(&self, operand: usize) -> Unit {
         let id = TYPED_ID + operand as u32;
         let storage = self.call.spec.iter().find(|(i, _)| *i == id).map_or(0, |(_, v)| *v);
-        if storage == 0 { 4 } else { 2 }
+        let scheme = Scheme::ALL.into_iter().find(|s| FloatStorage::Blocks(*s).code() == storage);
+        match scheme {
+            Some(scheme) => Unit { elements: scheme.elements(), bytes: scheme.bytes() },
+            None => Unit::of_bytes(if storage == 0 { 4 } else { 2 }),
+        }
     }
 
     /// A definition of the variant; none where it has none of that name.
@@ -126,7 +131,7 @@ impl Call<'_> {
     /// Whether the use of an operand is of a type as wide as two words.
     pub fn is_wide(&self, operand: usize) -> bool {
         let at = self.call.operands.get(operand).and_then(|at| self.step.uses.get(usize::from(at.0)));
-        at.is_some_and(|u| u.view.storage.element_bytes(u.view.dtype) == 8)
+        at.is_some_and(|u| u.view.storage.unit(u.view.dtype).bytes == 8 && u.view.dtype.arena_bytes() == 8)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transposes, fills and the beginning of a replay in the status block.
 
-use super::call::{Call, iteration, law};
+use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
 use super::{Reach, Wrong};
 use crate::kernel::status::block_words;
@@ -17,6 +17,14 @@ pub(super) fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
     let x = Walk::new(4, offset).axis(batch, x_batch).axis(rows, x_row).axis(cols, 1);
     let y = Walk::words().axis(batch, y_batch).axis(cols, y_row).axis(rows, 1);
     Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
+}
+
+/// `dequantize`.
+pub(super) fn dequantize(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [n, at] = call.counts(["n", "at"])?;
+    by_four("`dequantize`", &[n as i64, at as i64])?;
+    let x = Walk::new(call.typed_unit(0), at as i64).axis(n, 1);
+    Ok(Reach::new(n.div_ceil(1024), 256).operand(0, x).operand(1, Walk::dense(4, n)))
 }
 
 /// `fill`: its numbers are values.

@@ -11,7 +11,7 @@ pub(super) fn append(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [x_outer1, x_outer0, x_row] = call.strides(["x_outer1", "x_outer0", "x_row"])?;
     let (source, split) = (call.choice("source", 3)?, call.flag("split")?);
     call.flag("mode")?;
-    let unit = call.typed_unit(2);
+    let unit = call.typed_unit(2).bytes;
     law(outer == 0 || outer0 > 0 && outer % outer0 == 0, || {
         format!("{outer} outer rows in groups of {outer0}")
     })?;

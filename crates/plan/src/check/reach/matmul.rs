@@ -3,6 +3,7 @@
 use super::call::{Call, by_four, iteration, law, product};
 use super::walk::Walk;
 use super::{Place, Reach, Wrong, fill_touches};
+use crate::step::Unit;
 
 /// A product at some bindings.
 struct Product {
@@ -54,7 +55,14 @@ fn read(call: &Call<'_>) -> Result<Product, Wrong> {
 }
 
 /// A matrix for every batch.
-fn walk(unit: u64, at: i64, p: &Product, batch: [i64; 2], rows: (u64, i64), cols: (u64, i64)) -> Walk {
+fn walk(
+    unit: impl Into<Unit>,
+    at: i64,
+    p: &Product,
+    batch: [i64; 2],
+    rows: (u64, i64),
+    cols: (u64, i64),
+) -> Walk {
     let walk = Walk::new(unit, at).axis(p.batch[0], batch[0]).axis(p.batch[1], batch[1]);
     walk.axis(rows.0, rows.1).axis(cols.0, cols.1)
 }

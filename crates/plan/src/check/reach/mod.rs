@@ -63,6 +63,7 @@ const RULES: &[(&str, Rule)] = &[
     ("elementwise_runs", elementwise::runs),
     ("elementwise_runs4", elementwise::runs4),
     ("transpose", copy::transpose),
+    ("dequantize", copy::dequantize),
     ("fill", copy::fill),
     ("status_begin", copy::status_begin),
     ("matmul_f32", matmul::tile),

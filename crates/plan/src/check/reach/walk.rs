@@ -3,25 +3,25 @@
 //! In: a first element and axes of extent and stride. Out: the bytes they are, as axes sorted by stride and merged where
 //! one goes on where the other ends. Axes of one element, and axes that repeat elements, say nothing about bytes.
 
-use crate::step::{Storage, View};
+use crate::step::{Unit, View};
 use pumice_types::{Bindings, EvalError};
 use smallvec::SmallVec;
 
 /// Extent and stride.
 type Axes = SmallVec<[(u64, i64); 12]>;
 
-/// Elements of `unit` bytes.
+/// Elements of some width, or of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    unit: u64,
+    unit: Unit,
     first: i64,
     axes: Axes,
 }
 
 impl Walk {
-    /// Elements of so many bytes, the first of them at this index.
-    pub fn new(unit: u64, first: i64) -> Walk {
-        Walk { unit, first, axes: Axes::new() }
+    /// Elements of such a unit, the first of them at this index.
+    pub fn new(unit: impl Into<Unit>, first: i64) -> Walk {
+        Walk { unit: unit.into(), first, axes: Axes::new() }
     }
 
     /// Words of 32 bits, from index 0 on.
@@ -36,7 +36,7 @@ impl Walk {
     }
 
     /// Words from index 0 on, one after the other.
-    pub fn dense(unit: u64, count: u64) -> Walk {
+    pub fn dense(unit: impl Into<Unit>, count: u64) -> Walk {
         Walk::new(unit, 0).axis(count, 1)
     }
 
@@ -69,11 +69,15 @@ impl Walk {
             return (!seen.is_empty() && !self.may_be_empty())
                 .then(|| "the kernel touches nothing of it".to_owned());
         }
-        let (first, axes) = canonical(self.unit, self.first, &self.axes);
+        let Some((first, axes)) = canonical(self.unit, self.first, &self.axes) else {
+            return Some("the kernel cuts blocks".to_owned());
+        };
         if seen.is_empty() {
             return Some(format!("the kernel touches {}, its view has nothing", shown(first, &axes)));
         }
-        let (other, view) = canonical(seen.unit, seen.first, &seen.axes);
+        let Some((other, view)) = canonical(seen.unit, seen.first, &seen.axes) else {
+            return Some("its view cuts blocks".to_owned());
+        };
         (first != other || axes != view).then(|| {
             format!("the kernel touches {}, its view is {}", shown(first, &axes), shown(other, &view))
         })
@@ -88,7 +92,7 @@ impl Walk {
 /// A view at some bindings.
 #[derive(Clone, Debug)]
 pub(in crate::check) struct Seen {
-    unit: u64,
+    unit: Unit,
     first: i64,
     axes: Axes,
 }
@@ -100,8 +104,7 @@ impl Seen {
         for (extent, stride) in view.shape.iter().zip(&view.strides) {
             axes.push((extent.eval_extent(bindings)?, stride.eval(bindings)?));
         }
-        let storage: Storage = view.storage;
-        Ok(Seen { unit: storage.element_bytes(view.dtype), first: view.offset.eval(bindings)?, axes })
+        Ok(Seen { unit: view.storage.unit(view.dtype), first: view.offset.eval(bindings)?, axes })
     }
 
     /// Whether it has no element.
@@ -135,16 +138,37 @@ impl Seen {
             low = low.saturating_add(reach.min(0));
             high = high.saturating_add(reach.max(0));
         }
-        let width = i128::from(self.unit);
-        (low.saturating_mul(width), high.saturating_add(1).saturating_mul(width))
+        let (elements, width) = (i128::from(self.unit.elements), i128::from(self.unit.bytes));
+        let (first, last) = (low.div_euclid(elements), high.div_euclid(elements));
+        (first.saturating_mul(width), last.saturating_add(1).saturating_mul(width))
     }
 }
 
-/// The first byte and the axes, in bytes.
-fn canonical(unit: u64, first: i64, axes: &Axes) -> (i128, SmallVec<[(u64, i128); 12]>) {
-    let scale = i128::from(unit);
+/// Blocks instead of their elements: the first of them, and axes that count them. They lie along one axis of stride 1, in
+/// whole numbers, and every other axis goes from block to block; `None` where that is not so.
+fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Axes)> {
+    if elements == 1 {
+        return Some((first, axes.clone()));
+    }
+    let by = i64::try_from(elements).ok()?;
+    let along = axes.iter().position(|&(n, stride)| stride == 1 && n > 1 && n.is_multiple_of(elements))?;
+    let from_block_to_block = |&(n, stride): &(u64, i64)| n == 1 || stride % by == 0;
+    let others = axes.iter().enumerate().filter(|(i, _)| *i != along);
+    if first % by != 0 || !others.clone().all(|(_, axis)| from_block_to_block(axis)) {
+        return None;
+    }
+    let mut blocks: Axes =
+        others.map(|(_, &(n, stride))| (n, if n == 1 { 0 } else { stride / by })).collect();
+    blocks.push((axes[along].0 / elements, 1));
+    Some((first / by, blocks))
+}
+
+/// The first byte and the axes, in bytes; `None` where a block is cut.
+fn canonical(unit: Unit, first: i64, axes: &Axes) -> Option<(i128, SmallVec<[(u64, i128); 12]>)> {
+    let (first, axes) = in_blocks(unit.elements, first, axes)?;
+    let scale = i128::from(unit.bytes);
     let mut sorted: SmallVec<[(u64, i128); 12]> = SmallVec::new();
-    sorted.push((unit, 1));
+    sorted.push((unit.bytes, 1));
     let real = axes.iter().filter(|&&(extent, stride)| extent != 1 && stride != 0);
     sorted.extend(real.map(|&(extent, stride)| (extent, i128::from(stride) * scale)));
     sorted.sort_unstable_by_key(|&(extent, stride)| (stride.unsigned_abs(), extent, stride));
@@ -155,7 +179,7 @@ fn canonical(unit: u64, first: i64, axes: &Axes) -> (i128, SmallVec<[(u64, i128)
             _ => merged.push((extent, stride)),
         }
     }
-    (i128::from(first) * scale, merged)
+    Some((i128::from(first) * scale, merged))
 }
 
 fn shown(first: i128, axes: &[(u64, i128)]) -> String {

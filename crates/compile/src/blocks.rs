@@ -1,0 +1,82 @@
+//! Values in blocks: which kernels can read them where they lie, and the copy of their values for those that cannot.
+
+use crate::cx::{LowerCx, LowerResult, float_storage, restride};
+use crate::draft::{Home, Located};
+use crate::meaning;
+use crate::step::StepBuilder;
+use pumice_ir::ValueType;
+use pumice_plan::kernels::copy::Dequantize;
+use pumice_plan::{Storage, View};
+use pumice_types::{DType, DimExpr, Encoding};
+
+/// Neighbouring elements of a view that share bytes; `None` where each has its own.
+fn block(view: &View) -> Option<u64> {
+    match view.storage {
+        Storage::Encoded(Encoding::Blocks(scheme)) => Some(scheme.elements()),
+        _ => None,
+    }
+}
+
+/// Whether a view shows elements that no block holds, or whole blocks along an axis of stride 1: what kernels that read
+/// blocks take.
+pub fn is_readable(cx: &LowerCx<'_>, view: &View) -> bool {
+    let Some(elements) = block(view) else { return true };
+    let whole = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(elements);
+    let axes: Vec<_> = view.shape.iter().zip(&view.strides).filter(|(n, _)| !n.is(1)).collect();
+    let along = axes.iter().filter(|(_, stride)| stride.is(1)).count();
+    let fits = |(extent, stride): &(&DimExpr, &DimExpr)| whole(if stride.is(1) { *extent } else { *stride });
+    along == 1 && whole(&view.offset) && axes.iter().all(fits)
+}
+
+impl LowerCx<'_> {
+    /// A place as elements: the param that a view in blocks shows is decoded as a whole, once for all that want it so.
+    /// Strides count elements, so the view of the values is that of the blocks.
+    pub fn decoded(&mut self, at: &Located) -> LowerResult<Located> {
+        if block(&at.view).is_none() {
+            return Ok(at.clone());
+        }
+        let content = &self.draft.contents[at.content.0 as usize];
+        let (name, shape) = (content.name.clone(), content.shape.clone());
+        let blocks = Located {
+            content: at.content,
+            part: at.part,
+            view: View::dense(DType::F32, at.view.storage, &shape),
+        };
+        let values = match self.copy_of(&blocks) {
+            Some(values) => values,
+            None => {
+                let ty = ValueType::new(DType::F32, shape);
+                let values = self.alloc(&name, Home::Scratch, Storage::Arena, &ty)?;
+                dequantize(self, &blocks, &values, &ty)?;
+                self.remember_copy(&blocks, &values);
+                values
+            }
+        };
+        Ok(restride(&values, at.view.shape.clone(), at.view.strides.clone(), at.view.offset.clone()))
+    }
+}
+
+/// The step that writes the values of blocks.
+fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType) -> LowerResult {
+    let count = ty.elements();
+    if count.is(0) {
+        return Ok(());
+    }
+    cx.fits_u32(&count, "the param")?;
+    debug_assert!(!matches!(float_storage(&from.view), pumice_plan::kernel::FloatStorage::F32));
+    let meaning = meaning::of_copy(cx.graph, ty)?;
+    let mut step = StepBuilder::new();
+    let (x, y) = (step.read_typed(from), step.write(to));
+    let call = Dequantize {
+        variant: Dequantize::plain,
+        n: cx.arg(&count),
+        at: Default::default(),
+        x,
+        y,
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let grid = cx.grid(&count.ceil_div(&DimExpr::constant(1024)))?;
+    step.dispatch(cx, call.into_call(), grid, meaning);
+    Ok(())
+}
