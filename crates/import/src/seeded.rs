@@ -15,7 +15,7 @@ use pumice_types::Encoding;
 ///
 /// With u uniform in [−1, 1): a matrix holds u·√(3/n), n its last extent, so that products keep their variance; a
 /// vector whose name ends in `weight` is a norm's scale and holds 1 + u/10; any other vector holds u/10. Integers and
-/// booleans are 0. Blocks hold random codes under positive scales with which no element passes 4.
+/// booleans are 0. Blocks hold random codes under positive scales with which no element passes 1/2.
 #[derive(Clone, Debug)]
 pub struct SeededWeights {
     seed: u64,
@@ -165,7 +165,10 @@ mod tests {
             for at in scales.map(|f| f.at as usize) {
                 let f16 = |b: &[u8]| half::f16::from_le_bytes([b[at], b[at + 1]]).to_f32();
                 let drawn: Vec<f32> = pieces.chunks(scheme.bytes() as usize).map(f16).collect();
-                assert!(drawn.iter().all(|d| (1.0 / 4096.0..1.0 / 32.0).contains(d)), "{encoding} {drawn:?}");
+                assert!(
+                    drawn.iter().all(|d| (1.0 / 16384.0..1.0 / 32.0).contains(d)),
+                    "{encoding} {drawn:?}"
+                );
                 assert!(drawn.windows(2).any(|d| d[0] != d[1]), "{encoding}");
             }
         }

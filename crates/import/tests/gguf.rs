@@ -6,7 +6,7 @@ use pumice_import::{
     SeededWeights, WeightSource,
 };
 use pumice_types::{DType, Encoding, Scheme};
-use std::io::{Cursor, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 fn open(file: Vec<u8>) -> Result<Reader<Cursor<Vec<u8>>>, ImportError> {
@@ -88,7 +88,7 @@ fn every_encoding_comes_back() {
             assert_eq!(file.describe(name).expect("there"), weights.describe(name).expect("there"));
             assert_eq!(file.load(name).expect("there"), weights.load(name).expect("there"), "{name}");
         }
-        let aligned = |offset: u64| (offset + file.header().data_begin) % u64::from(alignment) == 0;
+        let aligned = |offset: u64| (offset + file.header().data_begin).is_multiple_of(u64::from(alignment));
         assert!(file.tensors().all(|(_, t)| aligned(t.offset)));
     }
 }
@@ -208,7 +208,7 @@ fn a_large_tensor_is_asked_for_in_pieces() {
     let mut writer = GgufWriter::new();
     writer.tensor("t", Scheme::Q6_K, &[64, 256 * 256]).expect("new");
     let mut next = 0;
-    let write = writer.write(&mut std::io::sink(), |name, at, piece| {
+    let write = writer.write(&mut io::sink(), |name, at, piece| {
         assert_eq!((name, at, piece.len() % 210), ("t", next, 0));
         assert!(piece.len() <= 1 << 20);
         next += piece.len() as u64;
@@ -217,25 +217,66 @@ fn a_large_tensor_is_asked_for_in_pieces() {
     assert!(write.is_ok() && next == 64 * 256 * 210, "{next}");
 }
 
-/// A sparse file past 4 GiB: offsets are 64 bits end to end, and opening reads none of the data.
+/// Bytes without memory: a header, then the low byte of each position.
+#[derive(Debug)]
+struct Far {
+    header: Vec<u8>,
+    position: u64,
+}
+
+impl Read for Far {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        for byte in out.iter_mut() {
+            let of_header = usize::try_from(self.position).ok().and_then(|at| self.header.get(at));
+            *byte = of_header.copied().unwrap_or(self.position as u8);
+            self.position += 1;
+        }
+        Ok(out.len())
+    }
+}
+
+impl Seek for Far {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let SeekFrom::Start(position) = to else { return Err(io::ErrorKind::Unsupported.into()) };
+        self.position = position;
+        Ok(position)
+    }
+}
+
+/// Offsets are 64 bits end to end.
 #[test]
-fn tensors_on_disk_past_4_gib() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("large-{}.gguf", std::process::id()));
+fn tensors_past_4_gib() {
     let mut writer = GgufWriter::new();
     writer.tensor("large", DType::I8, &[5 << 30]).expect("new");
     writer.tensor("last", DType::I8, &[4]).expect("new");
-    // The header is what is written before the first piece is asked for.
+    // Header and padding are what is written before the first piece is asked for.
     let mut header = Vec::new();
     let stop = || ImportError::Unmakeable { tensor: String::new(), reason: String::new() };
     writer.write(&mut header, |_, _, _| Err(stop())).expect_err("stopped");
-    let mut disk = std::fs::File::create(&path).expect("a file");
-    disk.write_all(&header).expect("small");
-    disk.seek(SeekFrom::Start(header.len() as u64 + (5 << 30))).expect("sparse");
-    disk.write_all(&[1, 2, 3, 4]).expect("small");
-    drop(disk);
+    let begin = header.len() as u64 + (5 << 30);
+    let far = |len| Reader::new(PathBuf::from("far.gguf"), Far { header: header.clone(), position: 0 }, len);
+    let file = far(begin + 4).expect("sound");
+    let expected: Vec<u8> = (begin..begin + 4).map(|at| at as u8).collect();
+    assert_eq!(file.load("last").expect("there").bytes(), expected);
+    let short = far(begin + 3).expect_err("a byte is missing").to_string();
+    assert!(short.contains("`last`"), "{short}");
+}
+
+#[test]
+fn files_on_disk() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("small-{}.gguf", std::process::id()));
+    let mut weights = SeededWeights::new(2);
+    weights.add("w", Scheme::Q5_K, &[2, 256]).expect("whole blocks");
+    let bytes = file_of(&every_value(), &weights);
+    std::fs::write(&path, &bytes).expect("small");
     let file = GgufFile::open(&path).expect("sound");
-    assert_eq!(file.load("last").expect("there").bytes(), [1, 2, 3, 4]);
+    assert_eq!(file.load("w").expect("there"), weights.load("w").expect("there"));
+    assert!(matches!(file.read("w", &mut [0; 351]), Err(ImportError::BufferLength { expected: 352, .. })));
+    std::fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(300)).expect("cut");
+    assert!(matches!(file.load("w"), Err(ImportError::Io { .. })), "cut while it was open");
+    drop(file);
     std::fs::remove_file(&path).expect("there");
-    assert!(matches!(GgufFile::open(&path), Err(ImportError::Missing { .. })));
+    let missing = GgufFile::open(&path).expect_err("removed");
+    assert!(matches!(missing, ImportError::Missing { .. }), "{missing}");
     assert!(matches!(GgufFile::open(env!("CARGO_TARGET_TMPDIR")), Err(ImportError::WrongKind { .. })));
 }

@@ -4,8 +4,8 @@
 use crate::error::{GgufPlace, GgufProblem};
 use std::io::{BufReader, Read};
 
-/// The most bytes of header, metadata and tensor table that are read: ten times what the largest vocabularies take.
-pub const HEADER_LIMIT: u64 = 256 << 20;
+/// The most bytes of header, metadata and tensor table that are read: several times what the largest vocabularies take.
+pub const HEADER_LIMIT: u64 = 128 << 20;
 
 /// The longest key or tensor name. The format says 65535 for keys; it says 64 for tensors, which some writers pass.
 pub const NAME_LIMIT: u64 = 65_535;

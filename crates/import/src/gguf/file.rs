@@ -24,7 +24,8 @@ pub struct Reader<R> {
 }
 
 impl Reader<File> {
-    /// Opens a file and checks header, metadata and tensor table against its length. Nothing of the data is read.
+    /// Opens a file and checks header, metadata and tensor table against its length. Of the data nothing is
+    /// looked at.
     ///
     /// # Errors
     /// A file that cannot be read, or [`ImportError::Gguf`] where it breaks the format.

@@ -43,22 +43,31 @@ fn units(unit: u64, first: u64, out: &mut [u8], make: impl Fn(u64, &mut [u8])) {
     }
 }
 
-/// A block of random codes whose f16 scales are positive and normal: 2⁻⁶ ≤ d < 2⁻⁵. Where sub-blocks have scales of
-/// their own (up to 8 bits) 2⁻¹² ≤ d < 2⁻¹¹, so that no element of any scheme passes 4.
+/// A block of random codes under f16 scales that are positive and normal. No element passes 1/2: see [`exponent`].
 fn block(scheme: Scheme, key: u64, index: u64, out: &mut [u8]) {
     // 64 words hold the largest block, so no two blocks share one.
     for (word, bytes) in out.chunks_mut(8).enumerate() {
         let random = random(key, index.wrapping_mul(64).wrapping_add(word as u64)).to_le_bytes();
         bytes.copy_from_slice(&random[..bytes.len()]);
     }
-    let exponent: u16 = if scheme.field("sc").is_some() { 15 - 12 } else { 15 - 6 };
+    let exponent = exponent(scheme);
     for name in ["d", "m", "dmin"] {
         if let Some(field) = scheme.field(name) {
             // The low byte of the mantissa stays as drawn, of the high one two bits.
             let high = &mut out[field.at as usize + 1];
-            *high = (*high & 0b11) | (exponent << 2) as u8;
+            *high = (*high & 0b11) | exponent << 2;
         }
     }
+}
+
+/// The exponent field of a block's f16 scales d: 2ᵉ ≤ d < 2ᵉ⁺¹ with e = −2 − b for codes of b bits, so 2⁻⁶ of Q4_0, and 6
+/// less where sub-blocks have scales of their own.
+fn exponent(scheme: Scheme) -> u8 {
+    let bytes = |name| scheme.field(name).map_or(0, |f| f.bytes);
+    let bits = (bytes("qs") + bytes("qh")) * 8 / scheme.elements();
+    let of_sub_blocks = if bytes("sc") > 0 { 6 } else { 0 };
+    // The field is the exponent plus 15; 1 is the least of a normal number.
+    15u64.saturating_sub(2 + bits + of_sub_blocks).max(1) as u8
 }
 
 /// Offset and scale of the uniform number, by what the tensor is.
