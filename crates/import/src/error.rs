@@ -1,5 +1,9 @@
 //! What can be wrong with a file: typed, with the place in it and what to do about it.
 
+mod gguf;
+
+pub use gguf::{GgufPlace, GgufProblem, GgufWriteError};
+
 use std::path::PathBuf;
 
 /// Why a file could not be used.
@@ -56,6 +60,36 @@ pub enum ImportError {
         path: PathBuf,
         /// What is wrong.
         problem: FormatProblem,
+    },
+    /// A GGUF file that breaks the format.
+    #[error("{}: {problem}; {}", path.display(), problem.remedy())]
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: GgufProblem,
+    },
+    /// Metadata without a key that is needed.
+    #[error("{}: the metadata has no `{key}` ({expected}); convert the model again with a current converter", path.display())]
+    MissingKey {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// What its value should be.
+        expected: &'static str,
+    },
+    /// A metadata value of another type than its key needs.
+    #[error("{}: `{key}` is {found}, {expected} is needed; convert the model again with a current converter", path.display())]
+    WrongValue {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// What its value should be.
+        expected: &'static str,
+        /// What it is, in short.
+        found: String,
     },
     /// An index of shards that does not add up.
     #[error("{}: {problem}; get the model again, all files from one revision", path.display())]

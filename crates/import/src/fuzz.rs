@@ -2,6 +2,7 @@
 //!
 //! Each entry point must return for every input, without a panic and with memory bounded by the input's size.
 
+use crate::gguf;
 use crate::safetensors::Reader;
 use crate::sharded::ShardIndex;
 use crate::source::WeightSource;
@@ -19,6 +20,29 @@ pub fn fuzz_safetensors(data: &[u8]) {
         if let Ok(info) = reader.describe(name) {
             total += info.bytes.0;
             assert!(reader.load(name).is_ok(), "a tensor of a sound file is read");
+        }
+    }
+    assert!(total <= data.len() as u64, "tensors of a sound file do not overlap");
+}
+
+/// Opens the bytes as a GGUF file, looks at all metadata and reads every tensor of a type that is read.
+pub fn fuzz_gguf(data: &[u8]) {
+    let path = PathBuf::from("fuzzed.gguf");
+    let Ok(reader) = gguf::Reader::new(path, Cursor::new(data), data.len() as u64) else {
+        return;
+    };
+    let metadata = reader.metadata();
+    for (key, value) in metadata.iter() {
+        let _ = (value.to_string(), metadata.u64(key), metadata.str(key));
+        if let Ok(strings) = metadata.strings(key) {
+            assert_eq!(strings.iter().count(), strings.len());
+        }
+    }
+    let mut total = 0;
+    for (name, tensor) in reader.tensors() {
+        match reader.load(name) {
+            Ok(read) => total += read.bytes().len() as u64,
+            Err(_) => assert!(tensor.bytes.is_none(), "a tensor of a sound file is read"),
         }
     }
     assert!(total <= data.len() as u64, "tensors of a sound file do not overlap");
@@ -56,13 +80,28 @@ pub struct Mutator {
     state: u64,
     corpus: Vec<Vec<u8>>,
     dictionary: Vec<Vec<u8>>,
+    numbers: Numbers,
+}
+
+/// How the numbers of an input are written.
+#[derive(Clone, Copy, Debug)]
+enum Numbers {
+    /// In decimal digits.
+    Text,
+    /// In 1, 2, 4 or 8 little-endian bytes.
+    Binary,
 }
 
 impl Mutator {
     /// A generator over sound inputs and words worth inserting.
     pub fn new(seed: u64, corpus: Vec<Vec<u8>>, dictionary: &[&str]) -> Mutator {
         let dictionary = dictionary.iter().map(|w| w.as_bytes().to_vec()).collect();
-        Mutator { state: seed, corpus, dictionary }
+        Mutator { state: seed, corpus, dictionary, numbers: Numbers::Text }
+    }
+
+    /// The same for inputs whose numbers are little-endian bytes, not digits.
+    pub fn binary(seed: u64, corpus: Vec<Vec<u8>>, dictionary: &[&str]) -> Mutator {
+        Mutator { numbers: Numbers::Binary, ..Mutator::new(seed, corpus, dictionary) }
     }
 
     fn next(&mut self) -> u64 {
@@ -141,12 +180,29 @@ impl Mutator {
         }
     }
 
-    /// Replaces the first run of digits behind a position.
+    /// Replaces the first run of digits behind a position, or the bytes there.
     fn replace_number(&mut self, data: &mut Vec<u8>, at: usize, by: &[u8]) {
+        if let Numbers::Binary = self.numbers {
+            return self.replace_bytes(data, at);
+        }
         let Some(begin) = data.iter().skip(at).position(u8::is_ascii_digit).map(|i| i + at) else {
             return;
         };
         let digits = data[begin..].iter().take_while(|b| b.is_ascii_digit()).count();
         data.splice(begin..begin + digits, by.iter().copied());
+    }
+    /// Overwrites 1, 2, 4 or 8 bytes with a small number or one near the limit of a width.
+    fn replace_bytes(&mut self, data: &mut [u8], at: usize) {
+        const WIDTHS: [u32; 8] = [0, 7, 8, 16, 31, 32, 63, 64];
+        let limit = 1u128 << WIDTHS[self.below(WIDTHS.len())];
+        let number = match self.below(3) {
+            0 => self.below(48) as u64,
+            1 => (limit - 1) as u64,
+            _ => (limit as u64).wrapping_add(self.below(64) as u64).wrapping_sub(32),
+        };
+        let width = 1 << self.below(4);
+        let end = (at + width).min(data.len());
+        let begin = at.min(end);
+        data[begin..end].copy_from_slice(&number.to_le_bytes()[..end - begin]);
     }
 }

@@ -10,6 +10,7 @@
 pub mod error;
 pub mod folder;
 pub mod fuzz;
+pub mod gguf;
 pub mod memory;
 pub mod model;
 pub mod renamed;
@@ -18,8 +19,9 @@ pub mod seeded;
 pub mod sharded;
 pub mod source;
 
-pub use error::{FormatProblem, ImportError, IndexProblem};
+pub use error::{FormatProblem, GgufPlace, GgufProblem, GgufWriteError, ImportError, IndexProblem};
 pub use folder::ModelFolder;
+pub use gguf::{GgmlType, GgufArray, GgufFile, GgufMetadata, GgufStrings, GgufTensor, GgufValue, GgufWriter};
 pub use memory::MemoryWeights;
 pub use model::Model;
 pub use renamed::RenamedWeights;

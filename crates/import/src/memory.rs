@@ -42,7 +42,11 @@ impl WeightSource for MemoryWeights {
 
     fn describe(&self, name: &str) -> Result<WeightInfo, ImportError> {
         let t = self.get(name)?;
-        Ok(WeightInfo { dtype: t.dtype(), shape: t.shape().to_vec(), bytes: Bytes(t.bytes().len() as u64) })
+        Ok(WeightInfo {
+            encoding: t.encoding(),
+            shape: t.shape().to_vec(),
+            bytes: Bytes(t.bytes().len() as u64),
+        })
     }
 
     fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {

@@ -45,16 +45,16 @@ impl Model {
         Ok(Model { graph, weights: Box::new(SafetensorsFile::open(path.as_ref())?) })
     }
 
-    /// Whether every parameter has a tensor of its dtype and shape. Reads no tensor data.
+    /// Whether every parameter has a tensor of its encoding and shape. Reads no tensor data.
     pub fn check(&self) -> Result<(), MismatchError> {
         for id in self.graph.params() {
             let value = self.graph.value(id);
             let info = self.weights.describe(&value.name)?;
-            if info.dtype != value.ty.dtype() || Some(&info.shape) != value.ty.static_shape().as_ref() {
+            if info.encoding != value.ty.encoding || Some(&info.shape) != value.ty.static_shape().as_ref() {
                 return Err(MismatchError::Type {
                     origin: self.weights.origin(),
                     tensor: value.name.clone(),
-                    found: format!("{}{:?}", info.dtype, info.shape),
+                    found: format!("{}{:?}", info.encoding, info.shape),
                     needed: value.ty.display(self.graph.symbols()),
                 });
             }

@@ -1,19 +1,21 @@
 //! Weights made from a seed: for plans that need shapes only, for demonstrations without a network, for tests.
 //!
-//! Every element is a function of (seed, tensor name, linear index) and of nothing else, so a tensor is the same
-//! whichever others exist, in whatever order they are read, on every platform.
+//! Every element, or block of elements, is a function of (seed, tensor name, shape, linear index) and of nothing else, so
+//! a tensor is the same whichever others exist, in whatever order and pieces it is read, on every platform.
+
+mod elements;
 
 use crate::error::ImportError;
 use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
 use indexmap::IndexMap;
 use pumice_ir::Graph;
-use pumice_types::{Bytes, DType, tensor};
+use pumice_types::Encoding;
 
 /// Tensors whose elements are made when they are read.
 ///
 /// With u uniform in [−1, 1): a matrix holds u·√(3/n), n its last extent, so that products keep their variance; a
 /// vector whose name ends in `weight` is a norm's scale and holds 1 + u/10; any other vector holds u/10. Integers and
-/// booleans are 0.
+/// booleans are 0. Blocks hold random codes under positive scales with which no element passes 1/2.
 #[derive(Clone, Debug)]
 pub struct SeededWeights {
     seed: u64,
@@ -35,17 +37,40 @@ impl SeededWeights {
                 tensor: value.name.clone(),
                 reason: format!("its shape is symbolic: {}", value.ty.display(graph.symbols())),
             })?;
-            weights.add(&value.name, value.ty.dtype(), &shape)?;
+            weights.add(&value.name, value.ty.encoding, &shape)?;
         }
         Ok(weights)
     }
 
     /// Adds a tensor; one of the same name is replaced.
-    pub fn add(&mut self, name: &str, dtype: DType, shape: &[u64]) -> Result<(), ImportError> {
-        let bytes = tensor::byte_count(dtype, shape)
+    ///
+    /// # Errors
+    /// [`ImportError::Unmakeable`] where the encoding has no tensor of this shape.
+    pub fn add(
+        &mut self,
+        name: &str,
+        encoding: impl Into<Encoding>,
+        shape: &[u64],
+    ) -> Result<(), ImportError> {
+        let encoding = encoding.into();
+        let bytes = encoding
+            .bytes(shape)
             .map_err(|e| ImportError::Unmakeable { tensor: name.to_owned(), reason: e.to_string() })?;
-        let info = WeightInfo { dtype, shape: shape.to_vec(), bytes: Bytes(bytes) };
-        self.tensors.insert(name.to_owned(), info);
+        self.tensors.insert(name.to_owned(), WeightInfo { encoding, shape: shape.to_vec(), bytes });
+        Ok(())
+    }
+
+    /// Makes the bytes of a tensor from byte `offset` on, as many as `out` holds: a large tensor in pieces.
+    ///
+    /// # Errors
+    /// A name that is not there; [`ImportError::BufferLength`] where the tensor ends before the piece does.
+    pub fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
+        let info = self.get(name)?;
+        let left = info.bytes.0.saturating_sub(offset);
+        if out.len() as u64 > left {
+            check_buffer(self, name, left, out)?;
+        }
+        elements::fill(self.seed, name, info, offset, out);
         Ok(())
     }
 
@@ -70,15 +95,7 @@ impl WeightSource for SeededWeights {
     fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
         let info = self.get(name)?;
         check_buffer(self, name, info.bytes.0, out)?;
-        let (offset, scale) = law(name, &info.shape);
-        let key = mix(self.seed ^ fnv(name));
-        let value = |i: usize| offset + scale * uniform(key, i as u64);
-        match info.dtype {
-            DType::F32 => fill(out, |i| value(i).to_le_bytes()),
-            DType::F16 => fill(out, |i| half::f16::from_f32(value(i)).to_le_bytes()),
-            DType::BF16 => fill(out, |i| half::bf16::from_f32(value(i)).to_le_bytes()),
-            _ => out.fill(0),
-        }
+        elements::fill(self.seed, name, info, 0, out);
         Ok(())
     }
 
@@ -87,42 +104,10 @@ impl WeightSource for SeededWeights {
     }
 }
 
-/// Offset and scale of the uniform number, by what the tensor is.
-fn law(name: &str, shape: &[u64]) -> (f32, f32) {
-    match shape {
-        [.., _, n] => (0.0, (3.0 / (*n).max(1) as f64).sqrt() as f32),
-        _ if name.ends_with("weight") => (1.0, 0.1),
-        _ => (0.0, 0.1),
-    }
-}
-
-fn fill<const N: usize>(out: &mut [u8], element: impl Fn(usize) -> [u8; N]) {
-    for (i, bytes) in out.chunks_exact_mut(N).enumerate() {
-        bytes.copy_from_slice(&element(i));
-    }
-}
-
-/// In [−1, 1), a multiple of 2⁻²³.
-fn uniform(key: u64, index: u64) -> f32 {
-    let bits = mix(key.wrapping_add(index.wrapping_mul(0x9E37_79B9_7F4A_7C15))) >> 40;
-    (bits as f32) * (1.0 / 8_388_608.0) - 1.0
-}
-
-/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-/// FNV-1a of a name.
-fn fnv(name: &str) -> u64 {
-    name.bytes().fold(0xCBF2_9CE4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pumice_types::{DType, Scheme};
 
     #[test]
     fn a_tensor_depends_on_seed_and_name_alone() {
@@ -162,5 +147,41 @@ mod tests {
         ));
         w.add("huge", DType::F32, &[1 << 40, 1 << 20]).expect("fits 64 bits");
         assert!(matches!(w.load("huge"), Err(ImportError::OutOfMemory { .. })));
+    }
+    /// Pieces of any length, at any byte, are the tensor; scales are positive and small.
+    #[test]
+    fn pieces_are_the_tensor_and_blocks_are_sane() {
+        for encoding in Encoding::all() {
+            let mut w = SeededWeights::new(3);
+            w.add("x", encoding, &[3, 512]).expect("whole blocks");
+            let whole = w.load("x").expect("there");
+            let mut pieces = vec![0; whole.bytes().len()];
+            for (i, piece) in pieces.chunks_mut(77).enumerate() {
+                w.read_at("x", i as u64 * 77, piece).expect("inside");
+            }
+            assert_eq!(pieces, whole.bytes(), "{encoding}");
+            let Some(scheme) = encoding.scheme() else { continue };
+            let scales = ["d", "m", "dmin"].into_iter().filter_map(|f| scheme.field(f));
+            for at in scales.map(|f| f.at as usize) {
+                let f16 = |b: &[u8]| half::f16::from_le_bytes([b[at], b[at + 1]]).to_f32();
+                let drawn: Vec<f32> = pieces.chunks(scheme.bytes() as usize).map(f16).collect();
+                assert!(
+                    drawn.iter().all(|d| (1.0 / 16384.0..1.0 / 32.0).contains(d)),
+                    "{encoding} {drawn:?}"
+                );
+                assert!(drawn.windows(2).any(|d| d[0] != d[1]), "{encoding}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_behind_the_end_is_refused() {
+        let mut w = SeededWeights::new(3);
+        w.add("x", Scheme::Q4_0, &[64]).expect("whole blocks");
+        assert!(w.read_at("x", 30, &mut [0; 6]).is_ok());
+        for offset in [31, 36, u64::MAX] {
+            assert!(matches!(w.read_at("x", offset, &mut [0; 6]), Err(ImportError::BufferLength { .. })));
+        }
+        assert!(matches!(w.add("y", Scheme::Q4_0, &[63]), Err(ImportError::Unmakeable { .. })));
     }
 }

@@ -1,16 +1,16 @@
 //! Weights by name, wherever they come from.
 
 use crate::error::ImportError;
-use pumice_types::{Bytes, DType, Tensor};
+use pumice_types::{Bytes, Encoding, Tensor};
 
 /// What a source knows about a tensor without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightInfo {
-    /// Element type as stored.
-    pub dtype: DType,
+    /// How the elements lie in the bytes.
+    pub encoding: Encoding,
     /// Extents, outermost first.
     pub shape: Vec<u64>,
-    /// Bytes as stored: natural width, row-major, little-endian.
+    /// Bytes as stored: row-major, little-endian.
     pub bytes: Bytes,
 }
 
@@ -25,7 +25,7 @@ pub trait WeightSource: Send + Sync {
     /// All names, in the source's order.
     fn names(&self) -> Vec<&str>;
 
-    /// Type, shape and size of a tensor.
+    /// Encoding, shape and size of a tensor.
     fn describe(&self, name: &str) -> Result<WeightInfo, ImportError>;
 
     /// Reads a tensor's bytes into a buffer of exactly [`WeightInfo::bytes`].
@@ -49,8 +49,8 @@ pub trait WeightSource: Send + Sync {
         bytes.try_reserve_exact(len).map_err(|_| no_memory())?;
         bytes.resize(len, 0);
         self.read(name, &mut bytes)?;
-        Ok(Tensor::from_bytes(info.dtype, &info.shape, bytes)
-            .expect("describe() computes the bytes from dtype and shape"))
+        Ok(Tensor::from_bytes(info.encoding, &info.shape, bytes)
+            .expect("describe() computes the bytes from encoding and shape"))
     }
 }
 

@@ -55,7 +55,7 @@ fn reads_what_was_written() {
     let file = SafetensorsFile::open(&scratch.write("a.safetensors", &two())).expect("sound");
     assert_eq!(file.names(), ["w", "h", "d"]);
     let info = file.describe("w").expect("there");
-    assert_eq!((info.dtype, info.shape.as_slice(), info.bytes.0), (DType::F32, &[2, 1][..], 8));
+    assert_eq!((info.encoding, info.shape.as_slice(), info.bytes.0), (DType::F32.into(), &[2, 1][..], 8));
     assert_eq!(file.load("w").expect("there").to_vec::<f32>(), Ok(vec![1.5, -2.0]));
     assert_eq!(file.load("h").expect("there").bytes(), [1, 2, 3, 4, 5, 6]);
     assert!(matches!(file.load("d"), Err(ImportError::UnsupportedDType { dtype, .. }) if dtype == "F64"));

@@ -1,6 +1,8 @@
 //! A million damaged files through each reader: no panic, memory bounded.
 
-use pumice_import::fuzz::{Mutator, fuzz_index, fuzz_safetensors, within_memory};
+use pumice_import::fuzz::{Mutator, fuzz_gguf, fuzz_index, fuzz_safetensors, within_memory};
+use pumice_import::{GgufStrings, GgufWriteError, GgufWriter};
+use pumice_types::{DType, Encoding, Scheme};
 
 const RUNS: u32 = 1_000_000;
 
@@ -75,6 +77,47 @@ fn index_reader_survives_a_million_files() {
     within_memory(LIMIT_KIB, || {
         for _ in 0..RUNS {
             fuzz_index(&mutator.generate());
+        }
+    });
+}
+
+/// Values of every kind, tensors of some; small offsets because of the alignment.
+fn small_gguf(alignment: u32, shapes: &[(&str, Encoding, &[u64])]) -> Result<Vec<u8>, GgufWriteError> {
+    let mut writer = GgufWriter::new();
+    writer.metadata("general.alignment", alignment)?;
+    writer.metadata("a.count", 3u64)?;
+    writer.metadata("a.flag", true)?;
+    writer.metadata("a.name", "n\u{e4}me")?;
+    writer.metadata("tokens", ["a", "", "\u{2581}b"].iter().collect::<GgufStrings>())?;
+    writer.metadata("scores", vec![0.5f32, -1.0])?;
+    writer.metadata("types", vec![1i32, 3])?;
+    writer.metadata("flags", vec![true, false])?;
+    for (name, encoding, shape) in shapes {
+        writer.tensor(name, *encoding, shape)?;
+    }
+    let mut file = Vec::new();
+    writer.write(&mut file, |_, _, piece| {
+        piece.fill(7);
+        Ok(())
+    })?;
+    Ok(file)
+}
+
+#[test]
+fn gguf_reader_survives_a_million_files() {
+    let f32s = Encoding::Plain(DType::F32);
+    let shapes: [&[(&str, Encoding, &[u64])]; 3] = [
+        &[("w", f32s, &[2, 3]), ("b.c", Scheme::Q4_0.into(), &[2, 32])],
+        &[("e", f32s, &[0, 7]), ("s", DType::F16.into(), &[]), ("q", Scheme::Q8_0.into(), &[32])],
+        &[],
+    ];
+    let alignments = [1, 8, 32].into_iter();
+    let corpus: Result<Vec<_>, _> = alignments.zip(shapes).map(|(a, s)| small_gguf(a, s)).collect();
+    let words = ["GGUF", "\u{9}\0\0\0", "\u{8}\0\0\0", "general.alignment", "\0\0\0\0\0\0\0\0"];
+    let mut mutator = Mutator::binary(4, corpus.expect("sound descriptions"), &words);
+    within_memory(LIMIT_KIB, || {
+        for _ in 0..RUNS {
+            fuzz_gguf(&mutator.generate());
         }
     });
 }

@@ -40,8 +40,8 @@ fn every_parameter_has_its_tensor() {
             let value = model.graph.value(id);
             let info = model.weights.describe(&value.name).expect("there");
             assert_eq!(
-                (info.dtype, Some(info.shape)),
-                (stored, value.ty.static_shape()),
+                (info.encoding, Some(info.shape)),
+                (stored.into(), value.ty.static_shape()),
                 "{name} {}",
                 value.name
             );

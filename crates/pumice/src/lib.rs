@@ -46,7 +46,8 @@ pub use pumice_compile::{Barriers, CompileError, OptOptions, Options, Unsupporte
 pub use pumice_cpu_ref::RefHostOps;
 pub use pumice_import::model::MismatchError;
 pub use pumice_import::{
-    FormatProblem, ImportError, IndexProblem, MemoryWeights, Model, SafetensorsFile, WeightInfo, WeightSource,
+    FormatProblem, GgufPlace, GgufProblem, ImportError, IndexProblem, MemoryWeights, Model, SafetensorsFile,
+    WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
     AttrError, BuildError, BuildErrors, Constraint, Feed, FeedKind, Fill, Graph, GraphBuilder, Mistake, Node,

@@ -89,7 +89,11 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
             tensor: name.to_owned(),
             dtype: entry.dtype.name.to_owned(),
         })?;
-        Ok(WeightInfo { dtype, shape: entry.shape.clone(), bytes: Bytes(entry.end - entry.begin) })
+        Ok(WeightInfo {
+            encoding: dtype.into(),
+            shape: entry.shape.clone(),
+            bytes: Bytes(entry.end - entry.begin),
+        })
     }
 
     fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {

@@ -93,8 +93,8 @@ impl EncoderFolder {
             let file = names::FileNames::of(weights.as_ref())?;
             encoder_graph(&self.name, &self.config, &self.spec, options, &|parameter| {
                 // A tensor that is missing or of another kind is reported by the check below, with its name.
-                let stored = weights.describe(&file.resolve(parameter)).map(|info| info.dtype);
-                stored.ok().filter(|d| d.is_float()).unwrap_or(DType::F32)
+                let stored = weights.describe(&file.resolve(parameter)).map(|info| info.encoding.plain());
+                stored.ok().flatten().filter(|d| d.is_float()).unwrap_or(DType::F32)
             })?
         };
         let parameters =
