@@ -228,7 +228,10 @@ fn templates_that_fail_tell_the_line() {
 fn templates_that_ask_for_too_much_end() {
     let grows = "{% set ns = namespace(x='xxxxxxxxxxxxxxxx') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}";
     let loops = "{% for i in range(9999) %}{% for i in range(9999) %}{{ i }}{% endfor %}{% endfor %}";
-    for source in [grows, loops] {
+    let wide = "{{ '{:>99999999999}'.format(1) }}";
+    let replaced = "{% set x = 'xxxxxxxx' * 100000 %}{{ x.replace('x', x).replace('x', x) }}";
+    let joined = "{% set x = 'xxxxxxxx' * 100000 %}{{ x.join(messages * 0 + [x] * 10000) }}";
+    for source in [grows, loops, wide, replaced, joined] {
         assert!(matches!(render(source), Err(TextError::TemplateEndless { .. })));
     }
     let deep = format!("{{{{ {}x{} }}}}", "(".repeat(5000), ")".repeat(5000));

@@ -4,12 +4,12 @@
 use super::date::Date;
 use super::error::TextError;
 use super::json::tojson;
+use super::methods;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind};
-use minijinja_contrib::pycompat::unknown_method_callback;
 
 /// Steps of one rendering; each also pays for 64 bytes. The longest conversations in use need a hundredth.
-const FUEL: u64 = 1 << 24;
+const FUEL: u64 = 1 << 23;
 const NAME: &str = "chat";
 
 /// What `raise_exception` was called with.
@@ -23,7 +23,7 @@ pub(super) fn environment(source: &str) -> Result<Environment<'static>, TextErro
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(|e| syntax_error(&e))?);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_unknown_method_callback(unknown_method_callback);
+    environment.set_unknown_method_callback(methods::call);
     environment.set_fuel(Some(FUEL));
     environment.add_filter("tojson", tojson);
     environment.add_function("raise_exception", |message: String| -> Result<String, Error> {

@@ -9,6 +9,7 @@ pub mod error;
 mod exp;
 mod jinja;
 mod json;
+mod methods;
 mod pieces;
 pub mod pre_tokenizer;
 mod random;
