@@ -226,6 +226,7 @@ TEMPLATES = {
 {%- endfor %}
 {{- [ns.count, ns.last, true, none, 1.5, 'é"<'] | tojson }} {{ ns.count == 1 }} {{ none }} {{ nothing }}{{ {'b': [], 'a': {'x': 'y'}} | tojson(indent=2) }}
 {%- for key, value in messages[0].items() %} {{ key }}={{ value | replace('\\n', '/') | upper }}{% endfor %}
+{{- [messages[0] is sequence, messages[0].content is sequence, messages is sequence, 1 is sequence, messages[0] is mapping] }}
 {%- if enable_thinking is defined and enable_thinking is false %} off{% endif %}
 {%- if add_generation_prompt %} {{ messages | map(attribute='role') | join(',') }} {{ messages | selectattr('role', 'equalto', 'user') | list | count }}>{% endif %}
 """,

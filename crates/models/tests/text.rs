@@ -214,6 +214,8 @@ fn templates_that_fail_tell_the_line() {
         render("{{ messages[0].content | unheard_of }}"),
         Err(TextError::TemplateRender { .. })
     ));
+    assert!(matches!(render("{{ 'é' | tojson(ensure_ascii=true) }}"), Err(TextError::TemplateRender { .. })));
+    assert!(matches!(render("{{ [1] | tojson(sort_keys=true) }}"), Err(TextError::TemplateRender { .. })));
     assert_eq!(render("\n{{ strftime_now('%Y') }}"), Err(TextError::TemplateDate { line: Some(2) }));
     let message = "no".to_owned();
     assert_eq!(

@@ -6,7 +6,8 @@ use super::error::TextError;
 use super::json::tojson;
 use super::methods;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind};
+use minijinja::value::ValueKind;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value};
 
 /// Steps of one rendering; each also pays for 64 bytes. The longest conversations in use need a hundredth.
 const FUEL: u64 = 1 << 23;
@@ -26,12 +27,18 @@ pub(super) fn environment(source: &str) -> Result<Environment<'static>, TextErro
     environment.set_unknown_method_callback(methods::call);
     environment.set_fuel(Some(FUEL));
     environment.add_filter("tojson", tojson);
+    environment.add_test("sequence", is_sequence);
     environment.add_function("raise_exception", |message: String| -> Result<String, Error> {
         let error = Error::new(ErrorKind::InvalidOperation, "raise_exception was called");
         Err(error.with_source(Raised(message)))
     });
     environment.add_template_owned(NAME, plain_generation(source)).map_err(|e| syntax_error(&e))?;
     Ok(environment)
+}
+
+/// What has a length and can be indexed, as Python sees it: strings and mappings too.
+fn is_sequence(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String | ValueKind::Bytes)
 }
 
 /// Gives the template the function `strftime_now`. Without a date there is none: templates that ask whether it is

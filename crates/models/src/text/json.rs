@@ -29,14 +29,12 @@ impl Formatter for Spaced {
 }
 
 /// Writes a value as JSON, on one line or with an indent.
-pub(super) fn tojson(
-    value: &Value,
-    indent: Option<usize>,
-    options: Kwargs,
-) -> std::result::Result<Value, Error> {
-    let indent = indent.or(options.get("indent")?);
-    // Characters beyond ASCII always stay as they are.
-    options.get::<Option<bool>>("ensure_ascii")?;
+pub(super) fn tojson(value: &Value, options: Kwargs) -> std::result::Result<Value, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    if options.get::<Option<bool>>("ensure_ascii")? == Some(true) {
+        let problem = "tojson writes characters beyond ASCII as they are; ensure_ascii=true is not supported";
+        return Err(Error::new(ErrorKind::InvalidOperation, problem));
+    }
     options.assert_all_used()?;
     let mut json = Vec::new();
     let written = match indent {
