@@ -12,6 +12,7 @@ pub mod fuzz;
 pub mod offline;
 pub mod sentence;
 pub mod specialize;
+pub mod text;
 pub mod tokenizer;
 
 pub use config::{Activation, EncoderConfig, Family};
@@ -19,4 +20,8 @@ pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
+pub use text::{
+    ChatTemplate, DecodeStream, Message, PreTokenizer, Sampler, Sampling, TextError, TextTokenizer,
+    Vocabulary,
+};
 pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};

@@ -192,7 +192,7 @@ impl SentenceTokenizer {
 }
 
 /// Runs a call into the `tokenizers` crate; its errors and its panics become one kind of reason.
-fn fenced<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
+pub(crate) fn fenced<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
     // What the closure borrowed is dropped or read-only afterwards, so a half-done change cannot be seen.
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|e| shorten(&e.to_string())),

@@ -1,0 +1,140 @@
+//! What can be wrong with a vocabulary, a template, a sampler's options or its logits.
+
+/// Why text does not become tokens, a conversation does not become text, or logits do not become a token.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TextError {
+    /// A kind of tokenizer that is not supported yet.
+    #[error("`tokenizer.ggml.model` is `{model}`, which is not supported yet; take a model with one of: {}", known.join(", "))]
+    TokenizerModel {
+        /// The kind that the file names.
+        model: String,
+        /// The kinds that are supported.
+        known: &'static [&'static str],
+    },
+    /// Rules for cutting text into words that are not known.
+    #[error("`tokenizer.ggml.pre` is `{pre}`, which is not known; known are: {}", known.join(", "))]
+    PreTokenizer {
+        /// The rules that the file names.
+        pre: String,
+        /// The rules that are known.
+        known: Vec<&'static str>,
+    },
+    /// Lists of a vocabulary that do not fit together.
+    #[error("`{field}` {problem}; the file is damaged: get it again")]
+    Vocabulary {
+        /// The key in the file.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A token that cannot be in a vocabulary.
+    #[error("`tokenizer.ggml.tokens`: token {id}, `{token}`, {problem}; the file is damaged: get it again")]
+    Token {
+        /// Its id.
+        id: usize,
+        /// Its text.
+        token: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A merge that the vocabulary cannot make.
+    #[error("`tokenizer.ggml.merges`: merge {rank}, `{merge}`, {problem}; the file is damaged: get it again")]
+    Merge {
+        /// Its place in the list.
+        rank: usize,
+        /// The two tokens, as the file has them.
+        merge: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A text that could not be turned into tokens.
+    #[error("the text does not become tokens: {problem}")]
+    Encode {
+        /// What is wrong.
+        problem: String,
+    },
+    /// A chat template that is not a Jinja template.
+    #[error(
+        "the chat template{}: {problem}; it is damaged or uses what this version of Jinja lacks",
+        line_of(line)
+    )]
+    TemplateSyntax {
+        /// The line, from 1, where known.
+        line: Option<usize>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A chat template that refused the conversation by `raise_exception`.
+    #[error("the chat template{} refuses the conversation: {message}", line_of(line))]
+    TemplateRefused {
+        /// The line, from 1, where known.
+        line: Option<usize>,
+        /// What the template says.
+        message: String,
+    },
+    /// A chat template that asks for the date, which was not given.
+    #[error("the chat template{} asks for today's date; give it with `ChatTemplate::on`", line_of(line))]
+    TemplateDate {
+        /// The line, from 1, where known.
+        line: Option<usize>,
+    },
+    /// A chat template that failed on the conversation.
+    #[error("the chat template{} fails on this conversation: {problem}", line_of(line))]
+    TemplateRender {
+        /// The line, from 1, where known.
+        line: Option<usize>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A chat template that asks for more work or memory than a conversation can need.
+    #[error(
+        "the chat template{} does not end within {fuel} steps; it loops or grows without need",
+        line_of(line)
+    )]
+    TemplateEndless {
+        /// The line, from 1, where known.
+        line: Option<usize>,
+        /// Steps that were allowed.
+        fuel: u64,
+    },
+    /// A day that no calendar has.
+    #[error("{year}-{month}-{day} is not a day; give year 1 to 9999, month 1 to 12, and a day of that month")]
+    Date {
+        /// The year.
+        year: u16,
+        /// The month, from 1.
+        month: u8,
+        /// The day of the month, from 1.
+        day: u8,
+    },
+    /// A sampling option out of its range.
+    #[error("sampling option `{option}` is {value}; it must be {range}")]
+    Sampling {
+        /// Its name.
+        option: &'static str,
+        /// What was given.
+        value: f32,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A logit that is no number a token can be drawn by.
+    #[error(
+        "the logit of token {token} is {value}; the model's numbers overflowed or its weights are damaged"
+    )]
+    Logit {
+        /// The token.
+        token: usize,
+        /// NaN or plus infinity.
+        value: f32,
+    },
+    /// No token can be drawn.
+    #[error("{count} logits leave no token to draw; give at least one that is not minus infinity")]
+    NoToken {
+        /// How many there were.
+        count: usize,
+    },
+}
+
+fn line_of(line: &Option<usize>) -> String {
+    line.map(|line| format!(", line {line},")).unwrap_or_default()
+}

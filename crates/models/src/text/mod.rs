@@ -1,0 +1,28 @@
+//! The text side of a language model: text to token ids and back, conversations to text, logits to the next token.
+//!
+//! Plain data comes in (what a GGUF file says about its tokenizer, a template's source, numbers); ids and text go out.
+//! Never here: reading a file, a clock, or anything that knows how logits are computed.
+
+pub mod chat;
+mod date;
+pub mod error;
+mod exp;
+mod jinja;
+mod json;
+mod methods;
+mod pieces;
+pub mod pre_tokenizer;
+mod random;
+pub mod sample;
+mod specials;
+pub mod stream;
+pub mod tokenizer;
+pub mod vocabulary;
+
+pub use chat::{ChatTemplate, Message};
+pub use error::TextError;
+pub use pre_tokenizer::PreTokenizer;
+pub use sample::{Sampler, Sampling};
+pub use stream::DecodeStream;
+pub use tokenizer::TextTokenizer;
+pub use vocabulary::{TokenKind, Vocabulary};

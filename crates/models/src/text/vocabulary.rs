@@ -1,0 +1,168 @@
+//! What a GGUF file says about its tokenizer, as plain data, and the laws that it must keep before a tokenizer is made.
+
+use super::error::TextError;
+use indexmap::IndexMap;
+
+const MODELS: &[&str] = &["gpt2"];
+/// More than sixty times the largest in use, and it keeps an id inside an `i32`.
+const MOST_TOKENS: usize = 1 << 24;
+
+/// The keys under `tokenizer.ggml` of one file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vocabulary<'a> {
+    /// `model`: the kind of tokenizer, "gpt2" for byte-level BPE.
+    pub model: &'a str,
+    /// `pre`: how text is cut into words before merging, see [`PreTokenizer`](super::PreTokenizer).
+    pub pre: &'a str,
+    /// `tokens`: the text of each id, bytes written in the alphabet of byte-level BPE.
+    pub tokens: &'a [&'a str],
+    /// `token_type`: one per token, see [`TokenKind`]. Empty where the file has none: all tokens are normal then.
+    pub token_type: &'a [i32],
+    /// `merges`: pairs of tokens, divided by one space, the first to be merged first.
+    pub merges: &'a [&'a str],
+    /// `bos_token_id`: the token that begins a text.
+    pub bos_token_id: Option<u32>,
+    /// `eos_token_id`: the token that ends a text or an answer.
+    pub eos_token_id: Option<u32>,
+    /// `add_bos_token`: whether the model was trained to see the first of them before every text.
+    pub add_bos_token: bool,
+}
+
+/// The kinds that `token_type` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// 1: made by merging.
+    Normal,
+    /// 2: stands for what the vocabulary cannot say.
+    Unknown,
+    /// 3: structure, as the beginning of a turn; text can only write it when asked to.
+    Control,
+    /// 4: text that is one token wherever it stands.
+    UserDefined,
+    /// 5: has a place and no use.
+    Unused,
+    /// 6: one byte.
+    Byte,
+}
+
+impl TokenKind {
+    fn from_number(number: i32) -> Option<TokenKind> {
+        Some(match number {
+            1 => TokenKind::Normal,
+            2 => TokenKind::Unknown,
+            3 => TokenKind::Control,
+            4 => TokenKind::UserDefined,
+            5 => TokenKind::Unused,
+            6 => TokenKind::Byte,
+            _ => return None,
+        })
+    }
+
+    /// Whether merging may use and make it. Words of a text must never become structure by merging.
+    pub fn merges(self) -> bool {
+        !matches!(self, TokenKind::Control | TokenKind::Unknown)
+    }
+}
+
+/// A vocabulary whose lists fit together.
+pub(super) struct Checked<'a> {
+    /// Ids by text.
+    pub ids: IndexMap<&'a str, u32>,
+    /// Kinds by id.
+    pub kinds: Vec<TokenKind>,
+    /// Both sides of each merge that makes a token which merging may make.
+    pub merges: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// Finds what does not fit together.
+    pub(super) fn check(&self) -> Result<Checked<'a>, TextError> {
+        if !MODELS.contains(&self.model) {
+            return Err(TextError::TokenizerModel { model: self.model.to_owned(), known: MODELS });
+        }
+        let ids = self.ids()?;
+        let kinds = self.kinds()?;
+        let merges = self.checked_merges(&ids, &kinds)?;
+        for (field, id) in [
+            ("tokenizer.ggml.bos_token_id", self.bos_token_id),
+            ("tokenizer.ggml.eos_token_id", self.eos_token_id),
+        ] {
+            if let Some(id) = id.filter(|&id| id as usize >= self.tokens.len()) {
+                let problem = format!("is {id} where the ids are 0 to {}", self.tokens.len() - 1);
+                return Err(TextError::Vocabulary { field, problem });
+            }
+        }
+        Ok(Checked { ids, kinds, merges })
+    }
+
+    fn kinds(&self) -> Result<Vec<TokenKind>, TextError> {
+        if self.token_type.is_empty() {
+            return Ok(vec![TokenKind::Normal; self.tokens.len()]);
+        }
+        if self.token_type.len() != self.tokens.len() {
+            let problem = format!("has {} entries for {} tokens", self.token_type.len(), self.tokens.len());
+            return Err(TextError::Vocabulary { field: "tokenizer.ggml.token_type", problem });
+        }
+        let kind = |(id, &number): (usize, &i32)| {
+            TokenKind::from_number(number).ok_or_else(|| TextError::Token {
+                id,
+                token: shorten(self.tokens[id]),
+                problem: format!("has type {number} where 1 to 6 are known"),
+            })
+        };
+        self.token_type.iter().enumerate().map(kind).collect()
+    }
+
+    fn ids(&self) -> Result<IndexMap<&'a str, u32>, TextError> {
+        if self.tokens.is_empty() || self.tokens.len() > MOST_TOKENS {
+            let problem = format!("has {} tokens where 1 to {MOST_TOKENS} make sense", self.tokens.len());
+            return Err(TextError::Vocabulary { field: "tokenizer.ggml.tokens", problem });
+        }
+        let mut ids = IndexMap::with_capacity(self.tokens.len());
+        for (id, &token) in self.tokens.iter().enumerate() {
+            let wrong = |problem| TextError::Token { id, token: shorten(token), problem };
+            if token.is_empty() {
+                return Err(wrong("has no text".to_owned()));
+            }
+            if let Some(earlier) = ids.insert(token, id as u32) {
+                return Err(wrong(format!("is token {earlier} too")));
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Merges that make structure are left out: only a reader who parses control tokens gets one.
+    fn checked_merges(
+        &self,
+        ids: &IndexMap<&'a str, u32>,
+        kinds: &[TokenKind],
+    ) -> Result<Vec<(&'a str, &'a str)>, TextError> {
+        let mut merges = Vec::with_capacity(self.merges.len());
+        let mut made = String::new();
+        for (rank, &merge) in self.merges.iter().enumerate() {
+            let wrong = |problem| TextError::Merge { rank, merge: shorten(merge), problem };
+            let Some((left, right)) = merge.split_once(' ').filter(|(l, r)| !l.is_empty() && !r.is_empty())
+            else {
+                return Err(wrong("is not two tokens divided by one space".to_owned()));
+            };
+            made.clear();
+            made.extend([left, right]);
+            let mut usable = true;
+            for token in [left, right, &made] {
+                match ids.get(token) {
+                    Some(&id) => usable &= kinds[id as usize].merges(),
+                    None => return Err(wrong(format!("needs `{}`, which is no token", shorten(token)))),
+                }
+            }
+            if usable {
+                merges.push((left, right));
+            }
+        }
+        Ok(merges)
+    }
+}
+
+/// Messages quote the file, and a damaged one has long tokens.
+fn shorten(token: &str) -> String {
+    token.chars().take(80).collect()
+}

@@ -1,0 +1,243 @@
+//! The text side of language models against what the Python packages give: tests/reference/text_goldens.py.
+
+use pumice_models::{ChatTemplate, Message, TextError, TextTokenizer, Vocabulary};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct TokenGolden {
+    tokens: Vec<String>,
+    token_type: Vec<i32>,
+    merges: Vec<String>,
+    lines: Vec<String>,
+    /// By rule and by whether control tokens were read.
+    ids: BTreeMap<String, Vec<Vec<u32>>>,
+}
+
+#[derive(Deserialize)]
+struct ChatGolden {
+    templates: BTreeMap<String, String>,
+    conversations: Vec<Vec<Message>>,
+    cases: Vec<ChatCase>,
+}
+
+#[derive(Deserialize)]
+struct ChatCase {
+    template: String,
+    conversation: usize,
+    prompt: bool,
+    today: Option<(u16, u8, u8)>,
+    text: Option<String>,
+    refused: Option<String>,
+}
+
+fn golden<T: serde::de::DeserializeOwned>(name: &str) -> T {
+    let file = format!("{}/../../tests/data/text/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&file).expect("the golden file is in the repository");
+    serde_json::from_str(&text).expect("the golden file is what the script writes")
+}
+
+/// Calls with the golden vocabulary, which the caller may change.
+fn with_vocabulary<T>(pre: &str, call: impl FnOnce(&mut Vocabulary<'_>) -> T) -> T {
+    let golden: TokenGolden = golden("tokenizer.json");
+    let tokens: Vec<&str> = golden.tokens.iter().map(String::as_str).collect();
+    let merges: Vec<&str> = golden.merges.iter().map(String::as_str).collect();
+    call(&mut Vocabulary {
+        model: "gpt2",
+        pre,
+        tokens: &tokens,
+        token_type: &golden.token_type,
+        merges: &merges,
+        bos_token_id: Some(1),
+        eos_token_id: Some(2),
+        add_bos_token: false,
+    })
+}
+
+fn tokenizer(pre: &str) -> TextTokenizer {
+    with_vocabulary(pre, |v| TextTokenizer::new(v)).expect("the golden vocabulary is whole")
+}
+
+#[test]
+fn tokens_are_those_of_the_python_package() {
+    let golden: TokenGolden = golden("tokenizer.json");
+    assert_eq!(golden.ids.len(), 8);
+    for (name, expected) in &golden.ids {
+        let (pre, special) = name.split_once(' ').expect("a rule and a kind");
+        let tokenizer = tokenizer(pre);
+        for (line, ids) in golden.lines.iter().zip(expected) {
+            let found = tokenizer.encode(line, special == "special").expect("a line becomes tokens");
+            assert_eq!(&found, ids, "{name}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_come_back_from_their_tokens() {
+    let golden: TokenGolden = golden("tokenizer.json");
+    let tokenizer = tokenizer("llama3");
+    let missing = ['\u{4}', '\u{6}', '\u{13}'];
+    for line in golden.lines.iter().filter(|line| !line.contains(missing)) {
+        for special in [true, false] {
+            let ids = tokenizer.encode(line, special).expect("a line becomes tokens");
+            assert_eq!(&tokenizer.decode(&ids), line);
+            let mut stream = tokenizer.stream();
+            let streamed: String = ids.iter().map(|&id| stream.push(id)).collect();
+            assert_eq!(&(streamed + &stream.flush()), line);
+        }
+    }
+    // A byte without a token is left out, as by the Python package.
+    let ids = tokenizer.encode("a\u{4}b", false).expect("a line becomes tokens");
+    assert_eq!(tokenizer.decode(&ids), "ab");
+}
+
+#[test]
+fn a_long_run_of_spaces_is_cut_as_a_short_one() {
+    for pre in ["gpt-2", "smollm", "llama3", "qwen2"] {
+        let tokenizer = tokenizer(pre);
+        for space in [" \u{2003}", "\t", "\u{3000}"] {
+            let encode = |n: usize| tokenizer.encode(&(space.repeat(n) + "the of"), false);
+            let (short, long) = (encode(16).expect("short"), encode(1 << 15).expect("long"));
+            let tail = |ids: &[u32]| ids[ids.len() - 3..].to_vec();
+            assert_eq!(tail(&long), tail(&short), "{pre} {space:?}");
+        }
+    }
+}
+
+#[test]
+fn control_tokens_are_read_only_when_asked_for() {
+    let tokenizer = tokenizer("smollm");
+    let [start, end] = ["<|im_start|>", "<|im_end|>"].map(|t| tokenizer.token_id(t).expect("a token"));
+    let text = "<|im_start|>user\nhi<|im_end|>";
+    let read = tokenizer.encode(text, true).expect("tokens");
+    assert_eq!((read[0], read[read.len() - 1]), (start, end));
+    let plain = tokenizer.encode(text, false).expect("tokens");
+    assert!(!plain.iter().any(|&id| tokenizer.is_control(id)));
+    assert_eq!(tokenizer.decode(&plain), text);
+    assert!(
+        tokenizer.is_end(end) && tokenizer.is_end(0) && !tokenizer.is_end(start) && !tokenizer.is_end(99)
+    );
+    assert_eq!((tokenizer.bos(), tokenizer.eos(), tokenizer.vocab_size()), (Some(1), Some(2), 715));
+}
+
+#[test]
+fn a_prompt_begins_with_one_token_of_beginning() {
+    let adding = with_vocabulary("smollm", |v| {
+        v.add_bos_token = true;
+        TextTokenizer::new(v).expect("a vocabulary")
+    });
+    let plain = adding.encode("hello", true).expect("tokens");
+    let begun = [&[1], plain.as_slice()].concat();
+    assert_eq!(adding.encode_prompt("hello", true), Ok(begun.clone()));
+    assert_eq!(adding.encode_prompt("<|im_start|>hello", true), Ok(begun));
+    assert_eq!(tokenizer("smollm").encode_prompt("hello", true), Ok(plain));
+}
+
+/// A vocabulary that was changed, and a part of the message that must result.
+fn refused(change: impl FnOnce(&mut Vocabulary<'_>), message: &str) {
+    let error = with_vocabulary("smollm", |v| {
+        change(v);
+        TextTokenizer::new(v).map(|_| ())
+    });
+    let found = error.expect_err(message).to_string();
+    assert!(found.contains(message), "{found}\nhas not: {message}");
+}
+
+#[test]
+fn vocabularies_that_cannot_be_are_refused() {
+    refused(|v| v.model = "llama", "`llama`, which is not supported yet; take a model with one of: gpt2");
+    refused(|v| v.pre = "tekken", "`tekken`, which is not known; known are: default, gpt-2, smollm");
+    refused(|v| v.tokens = &[], "has 0 tokens");
+    refused(|v| v.token_type = &[1], "has 1 entries for 715 tokens");
+    refused(|v| (v.tokens, v.token_type) = (&["a", "a"], &[]), "token 1, `a`, is token 0 too");
+    refused(|v| (v.tokens, v.token_type) = (&["a", ""], &[]), "token 1, ``, has no text");
+    refused(|v| (v.tokens, v.token_type) = (&["a"], &[7]), "token 0, `a`, has type 7");
+    refused(|v| v.merges = &["a b", "ab"], "merge 0, `a b`, needs `ab`, which is no token");
+    refused(|v| v.merges = &["t h", "ab"], "merge 1, `ab`, is not two tokens");
+    refused(|v| v.merges = &[" a"], "merge 0, ` a`, is not two tokens");
+    refused(
+        |v| v.eos_token_id = Some(715),
+        "`tokenizer.ggml.eos_token_id` is 715 where the ids are 0 to 714",
+    );
+}
+
+/// Whoever writes the word of a control token with merges that lead there gets words, not structure.
+#[test]
+fn merges_never_make_a_control_token() {
+    for pre in ["gpt-2", "llama3"] {
+        let vocabulary = Vocabulary {
+            model: "gpt2",
+            pre,
+            tokens: &["e", "o", "s", "eo", "eos"],
+            token_type: &[1, 1, 1, 1, 3],
+            merges: &["e o", "eo s"],
+            ..Vocabulary::default()
+        };
+        let tokenizer = TextTokenizer::new(&vocabulary).expect("a vocabulary");
+        assert_eq!(tokenizer.encode("eos", false), Ok(vec![3, 2]));
+        assert_eq!(tokenizer.encode("eos", true), Ok(vec![4]));
+    }
+}
+
+#[test]
+fn conversations_are_written_as_jinja2_writes_them() {
+    let golden: ChatGolden = golden("chat.json");
+    assert_eq!((golden.conversations.len(), golden.cases.len()), (20, 240));
+    for case in &golden.cases {
+        let mut template = ChatTemplate::new(&golden.templates[&case.template]).expect("a template");
+        if let Some((year, month, day)) = case.today {
+            template = template.on(year, month, day).expect("a day");
+        }
+        let messages = &golden.conversations[case.conversation];
+        let place = format!("{} {} {}", case.template, case.conversation, case.prompt);
+        match template.render(messages, case.prompt, "<s>", "</s>") {
+            Ok(text) => assert_eq!(Some(text), case.text, "{place}"),
+            Err(TextError::TemplateRefused { message, line }) => {
+                assert_eq!((Some(message), line.is_some()), (case.refused.clone(), true), "{place}");
+            }
+            Err(other) => panic!("{place}: {other}"),
+        }
+    }
+}
+
+fn render(source: &str) -> Result<String, TextError> {
+    ChatTemplate::new(source)?.render(&[Message::new("user", "hi")], true, "", "")
+}
+
+#[test]
+fn templates_that_fail_tell_the_line() {
+    assert!(matches!(render("a\n{% if %}"), Err(TextError::TemplateSyntax { line: Some(2), .. })));
+    assert!(matches!(render("{% for m in messages %}"), Err(TextError::TemplateSyntax { .. })));
+    assert!(matches!(render("\n\n{{ nothing.x }}"), Err(TextError::TemplateRender { line: Some(3), .. })));
+    assert!(matches!(render("{{ 'a' + nothing }}"), Err(TextError::TemplateRender { .. })));
+    assert!(matches!(
+        render("{{ messages[0].content | unheard_of }}"),
+        Err(TextError::TemplateRender { .. })
+    ));
+    assert!(matches!(render("{{ 'é' | tojson(ensure_ascii=true) }}"), Err(TextError::TemplateRender { .. })));
+    assert!(matches!(render("{{ [1] | tojson(sort_keys=true) }}"), Err(TextError::TemplateRender { .. })));
+    assert_eq!(render("\n{{ strftime_now('%Y') }}"), Err(TextError::TemplateDate { line: Some(2) }));
+    let message = "no".to_owned();
+    assert_eq!(
+        render("\n{{ raise_exception('no') }}"),
+        Err(TextError::TemplateRefused { line: Some(2), message })
+    );
+    let error = render("\n{{ raise_exception('no') }}").expect_err("it refuses");
+    assert_eq!(error.to_string(), "the chat template, line 2, refuses the conversation: no");
+}
+
+#[test]
+fn templates_that_ask_for_too_much_end() {
+    let grows = "{% set ns = namespace(x='xxxxxxxxxxxxxxxx') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}";
+    let loops = "{% for i in range(9999) %}{% for i in range(9999) %}{{ i }}{% endfor %}{% endfor %}";
+    let wide = "{{ '{:>99999999999}'.format(1) }}";
+    let replaced = "{% set x = 'xxxxxxxx' * 100000 %}{{ x.replace('x', x).replace('x', x) }}";
+    let joined = "{% set x = 'xxxxxxxx' * 100000 %}{{ x.join(messages * 0 + [x] * 10000) }}";
+    for source in [grows, loops, wide, replaced, joined] {
+        assert!(matches!(render(source), Err(TextError::TemplateEndless { .. })));
+    }
+    let deep = format!("{{{{ {}x{} }}}}", "(".repeat(5000), ")".repeat(5000));
+    assert!(matches!(render(&deep), Err(TextError::TemplateSyntax { .. })));
+    let recursive = "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}";
+    assert!(matches!(render(recursive), Err(TextError::TemplateRender { .. })));
+}
