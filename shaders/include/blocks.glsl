@@ -1,10 +1,12 @@
 // The values of blocks (OPS 3.4.2), every bit as the public gguf package has it: f32 arithmetic in the order written, nothing
 // contracted. `block_word(i)` is the operand's 32-bit word i, SCHEME what it is compiled for. A block begins at an even byte.
 
-// Four bytes from byte `at` on. The word behind the first is read only where some of them lie in it.
+// Four bytes from byte `at` on. The word after the first is read only where some of them lie in it: there may be none.
+// Fields of four bytes begin at a multiple of four where blocks are as long as one.
 uint bytes4(uint at) {
-    uint word = block_word(at >> 2u), shift = 8u * (at & 3u);
-    return shift == 0u ? word : word >> shift | block_word((at >> 2u) + 1u) << (32u - shift);
+    if (BLOCK_BYTES % 4u == 0u) return block_word(at >> 2u);
+    uint shift = 8u * (at & 3u), low = block_word(at >> 2u), high = block_word((at >> 2u) + min(shift, 1u));
+    return low >> shift | high << 1u << (31u - shift);
 }
 
 // One byte, and the half at an even byte.
@@ -72,4 +74,9 @@ vec4 block_values(uint at, uint r) {
 
 // Elements i to i + 3; i is a multiple of four, so they lie in one block.
 vec4 block_quad(uint i) { return block_values(i / BLOCK_ELEMENTS * BLOCK_BYTES, i % BLOCK_ELEMENTS); }
+// Elements i to i + 15; i is a multiple of sixteen. Their scales are read once.
+void block_run(uint i, out vec4 v[4]) {
+    uint at = i / BLOCK_ELEMENTS * BLOCK_BYTES, r = i % BLOCK_ELEMENTS;
+    [[unroll]] for (uint q = 0u; q < 4u; q++) v[q] = block_values(at, r + 4u * q);
+}
 float block_element(uint i) { return block_quad(i & ~3u)[i & 3u]; }

@@ -3,8 +3,8 @@
 // where it is no nearer than memory.
 //
 // A thread sums MR rows of NQ quads of columns; the 8 threads of a workgroup are neighbours along n, so what they read
-// of a is the same for all. B_MODE 3 reads four neighbouring columns of b at once; everything else is read one element
-// at a time. Rows and columns outside are read from inside and never stored.
+// of a is the same for all. A_MODE and B_MODE 1 together read four neighbours of k at once, B_MODE 3 four neighbouring
+// columns of b; everything else is read one element at a time. Rows and columns outside are read from inside and never stored.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
 
@@ -21,6 +21,17 @@ uint place_b(uint k, uint j, uint e) { return b_at + min(col0 + 32u * j + e, N -
 vec4 quad_b(uint k, uint j) {
     if (B_MODE == 3u) return load4_b((b_at + min(col0 + 32u * j, N - 4u) + k * b_row) >> 2u);
     return vec4(load_b(place_b(k, j, 0u)), load_b(place_b(k, j, 1u)), load_b(place_b(k, j, 2u)), load_b(place_b(k, j, 3u)));
+}
+
+vec4 acc[MR * NQ];
+
+// Adds to component c of acc[q] the products of so many quads of a, from `at` on, with those of b.
+void add_quads(uint q, uint c, uint at, vec4 w[4], uint quads) {
+    [[unroll]] for (uint j = 0u; j < 4u; j++) {
+        if (j >= quads) break;
+        vec4 fa = load4_a((at >> 2u) + j);
+        [[unroll]] for (uint e = 0u; e < 4u; e++) acc[q][c] = fma(fa[e], w[j][e], acc[q][c]);
+    }
 }
 
 void store_quad(uint at, uint left, vec4 v) {
@@ -46,11 +57,22 @@ void main() {
     b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(); b_row = arg_b_row(); b_col = arg_b_col();
     uint row0 = tile_m * MR, row_at[MR];
     col0 = tile_n * BN + 4u * gl_LocalInvocationID.x;
-    vec4 acc[MR * NQ];
     [[unroll]] for (uint i = 0u; i < MR; i++) row_at[i] = a_at + min(row0 + i, M - 1u) * a_row;
     [[unroll]] for (uint q = 0u; q < MR * NQ; q++) acc[q] = vec4(0.0);
 
-    for (uint k = 0u; k < K; k++) {
+    // Both along k: four terms at once, of blocks sixteen, in the order of k.
+    if (A_MODE == 1u && B_MODE == 1u) {
+        const uint QUADS = T_b >= 16u ? 4u : 1u;
+        for (uint k = 0u; k < K; k += 4u * QUADS) {
+            [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
+                vec4 w[4];
+                uint at = place_b(0u, c >> 2u, c & 3u) + k;
+                if (QUADS == 4u) block_run(at, w);
+                else w[0] = load4_b(at >> 2u);
+                [[unroll]] for (uint i = 0u; i < MR; i++) add_quads(i * NQ + (c >> 2u), c & 3u, row_at[i] + k, w, QUADS);
+            }
+        }
+    } else for (uint k = 0u; k < K; k++) {
         vec4 fb[NQ];
         [[unroll]] for (uint j = 0u; j < NQ; j++) fb[j] = quad_b(k, j);
         [[unroll]] for (uint i = 0u; i < MR; i++) {

@@ -24,7 +24,7 @@ pub fn is_readable(cx: &LowerCx<'_>, view: &View) -> bool {
     let whole = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(elements);
     let axes: Vec<_> = view.shape.iter().zip(&view.strides).filter(|(n, _)| !n.is(1)).collect();
     let along = axes.iter().filter(|(_, stride)| stride.is(1)).count();
-    let fits = |(extent, stride): &(&DimExpr, &DimExpr)| whole(if stride.is(1) { *extent } else { *stride });
+    let fits = |(extent, stride): &(&DimExpr, &DimExpr)| whole(if stride.is(1) { extent } else { stride });
     along == 1 && whole(&view.offset) && axes.iter().all(fits)
 }
 

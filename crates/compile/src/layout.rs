@@ -9,7 +9,7 @@ use pumice_plan::{
     StateInit, StateSlot,
 };
 use pumice_types::tensor::{byte_count, element_count};
-use pumice_types::{Bytes, DType, Target};
+use pumice_types::{Bytes, Target};
 use std::collections::BTreeMap;
 
 /// Fixed places of the program's interface.

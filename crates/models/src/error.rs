@@ -37,6 +37,9 @@ pub enum ModelError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The text side of a language model: vocabulary, template, sampling.
+    #[error(transparent)]
+    Language(#[from] crate::text::TextError),
     /// A text that could not be turned into token ids.
     #[error("text {}: {problem}", text + 1)]
     Text {

@@ -1,4 +1,4 @@
-//! Model configurations to pumice graphs: encoders, tokenizers, pooling.
+//! Model configurations to pumice graphs: encoders and language models, tokenizers, pooling.
 //!
 //! A folder in Hugging Face layout comes in; a graph, its weights under the graph's parameter names, and a tokenizer
 //! come out. Nothing here computes, compiles or runs: a model is its description. What a file says is believed only
@@ -9,6 +9,7 @@ pub mod decoder;
 pub mod encoder;
 pub mod error;
 pub mod fuzz;
+pub mod llama;
 pub mod offline;
 pub mod sentence;
 pub mod specialize;
@@ -18,6 +19,7 @@ pub mod tokenizer;
 pub use config::{Activation, EncoderConfig, Family};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
+pub use llama::{LlamaFile, LlamaOptions};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{

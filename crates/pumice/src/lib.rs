@@ -23,7 +23,7 @@
 //! ```
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
-//! architectures, tokenizers and the module `embed`; `cli` for the program `pumice`; `tracing` for spans around compiling,
+//! architectures, tokenizers and the modules `embed` and `generate`; `cli` for the program `pumice`; `tracing` for spans around compiling,
 //! loading, preparing and running (target `pumice`, level debug); `ndarray` for arrays of that crate as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
@@ -36,6 +36,8 @@ pub mod device;
 #[cfg(feature = "models")]
 pub mod embed;
 pub mod error;
+#[cfg(feature = "models")]
+pub mod generate;
 pub mod model;
 pub mod save;
 
@@ -46,8 +48,8 @@ pub use pumice_compile::{Barriers, CompileError, OptOptions, Options, Unsupporte
 pub use pumice_cpu_ref::RefHostOps;
 pub use pumice_import::model::MismatchError;
 pub use pumice_import::{
-    FormatProblem, GgufPlace, GgufProblem, ImportError, IndexProblem, MemoryWeights, Model, SafetensorsFile,
-    WeightInfo, WeightSource,
+    FormatProblem, GgufFile, GgufPlace, GgufProblem, ImportError, IndexProblem, MemoryWeights, Model,
+    SafetensorsFile, WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
     AttrError, BuildError, BuildErrors, Constraint, Feed, FeedKind, Fill, Graph, GraphBuilder, Mistake, Node,
@@ -56,7 +58,9 @@ pub use pumice_ir::{
     u32,
 };
 #[cfg(feature = "models")]
-pub use pumice_models::{EncoderOptions, ModelError, Note, Pooling, SentenceOverrides};
+pub use pumice_models::{
+    EncoderOptions, LlamaOptions, Message, ModelError, Note, Pooling, Sampling, SentenceOverrides, TextError,
+};
 pub use pumice_plan::kernel::Feature;
 pub use pumice_plan::{
     CheckedPlan, FrameError, Lack, Limit, Meaning, MeaningGraph, Placement, Plan, Precision, RegionKind,
@@ -69,9 +73,10 @@ pub use pumice_runtime::{
     StepTime, SymbolSource, TensorInfo,
 };
 pub use pumice_types::dim::Atom;
+pub use pumice_types::encoding::{Field, SchemeInfo};
 pub use pumice_types::{
-    Bindings, Bytes, DType, DimExpr, Element, EvalError, ScalarId, Symbol, SymbolId, SymbolTable, Target,
-    Tensor, TensorError, TensorView, Var,
+    Bindings, Bytes, DType, DimExpr, Element, Encoding, EvalError, ScalarId, Scheme, Symbol, SymbolId,
+    SymbolTable, Target, Tensor, TensorError, TensorView, Var,
 };
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::raw::{CallError, InstanceError};

@@ -321,11 +321,12 @@ fn fastest(p: &ProductExtents, target: &Target) -> Choice {
     tiles(p, target, units).1
 }
 
-/// Large tiles only for products of many rows: LLVM takes ten times as long for one, several seconds for a sentence's.
+/// Large tiles only for products of many rows: LLVM takes ten times as long for one, several seconds for a sentence's. None
+/// for a `b` that is decoded: a tile has a copy of the decoding for each of its columns.
 fn lanes(p: &ProductExtents) -> Choice {
     let (variant, rows, columns) = if p.m <= 2 {
         (MatmulF32Lanes::plain_row, 1, 32)
-    } else if p.m <= 32 || p.n < 64 || p.m * p.n * p.batches * p.k.max(1) < 1 << 21 {
+    } else if !p.b_words || p.m <= 32 || p.n < 64 || p.m * p.n * p.batches * p.k.max(1) < 1 << 21 {
         (MatmulF32Lanes::plain_small, 8, 32)
     } else {
         (MatmulF32Lanes::plain, 16, 128)

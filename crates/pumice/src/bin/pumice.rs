@@ -1,4 +1,4 @@
-//! The command line of pumice: embed sentences, list devices, say what is missing, test this device.
+//! The command line of pumice: embed sentences, generate text, list devices, say what is missing, test this device.
 //!
 //! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
 //! command could not be carried out.
@@ -6,9 +6,11 @@
 use clap::{Parser, Subcommand};
 use pumice::cli::{CommandError, devices, doctor, selftest};
 use pumice::embed::cli as embed;
+use pumice::generate::cli as generate;
 use std::env::var_os;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Neural networks on any GPU with a Vulkan driver.
 #[derive(Parser)]
@@ -22,6 +24,8 @@ struct Arguments {
 enum Command {
     /// Turn sentences into vectors with a sentence encoder
     Embed(embed::EmbedArgs),
+    /// Continue a text or answer a message with a language model
+    Generate(generate::GenerateArgs),
     /// List the Vulkan devices and what pumice makes of them
     Devices(devices::Args),
     /// Say what is missing on this machine, what it costs, and how to get it
@@ -43,12 +47,26 @@ fn cache_dir() -> Option<PathBuf> {
     base.map(|dir| dir.join("pumice"))
 }
 
+/// Set by Ctrl-C. The second one ends the program at once.
+fn interrupted() -> &'static AtomicBool {
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+    let handler = || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    // Where no handler can be set, Ctrl-C ends the program as it ends any other.
+    let _ = ctrlc::set_handler(handler);
+    &INTERRUPTED
+}
+
 fn main() -> ExitCode {
     let (mut out, mut log) = (std::io::stdout(), std::io::stderr());
     let result = match Arguments::parse().command {
         Command::Embed(args) => {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
+        Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
         Command::Devices(args) => devices::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Selftest(args) => selftest::run(&args, &mut out),

@@ -7,6 +7,7 @@ pub mod selftest;
 mod trial;
 
 use crate::embed::EmbedError;
+use crate::error::Error;
 use std::io::{ErrorKind, Write};
 
 /// Why a command ended early.
@@ -21,6 +22,9 @@ pub enum CommandError {
     /// A device that cannot be opened, or one of `pumice embed`'s.
     #[error(transparent)]
     Embed(#[from] EmbedError),
+    /// A model, a plan or a run.
+    #[error(transparent)]
+    Pumice(#[from] Error),
     /// Arguments that ask for nothing.
     #[error("{0}")]
     Usage(String),

@@ -193,7 +193,7 @@ pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice,
 }
 
 /// A bar on the standard error; none where that is no terminal.
-fn bar(len: usize, what: &str) -> ProgressBar {
+pub(crate) fn bar(len: usize, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:32} {pos}/{len} {msg} {eta}");
     ProgressBar::new(len as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -7,6 +7,9 @@ use crate::step::{Unit, View};
 use pumice_types::{Bindings, EvalError};
 use smallvec::SmallVec;
 
+/// Extent and stride in bytes, sorted by stride.
+type ByteAxes = SmallVec<[(u64, i128); 12]>;
+
 /// Extent and stride.
 type Axes = SmallVec<[(u64, i64); 12]>;
 
@@ -164,15 +167,15 @@ fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Axes)> {
 }
 
 /// The first byte and the axes, in bytes; `None` where a block is cut.
-fn canonical(unit: Unit, first: i64, axes: &Axes) -> Option<(i128, SmallVec<[(u64, i128); 12]>)> {
+fn canonical(unit: Unit, first: i64, axes: &Axes) -> Option<(i128, ByteAxes)> {
     let (first, axes) = in_blocks(unit.elements, first, axes)?;
     let scale = i128::from(unit.bytes);
-    let mut sorted: SmallVec<[(u64, i128); 12]> = SmallVec::new();
+    let mut sorted: ByteAxes = ByteAxes::new();
     sorted.push((unit.bytes, 1));
     let real = axes.iter().filter(|&&(extent, stride)| extent != 1 && stride != 0);
     sorted.extend(real.map(|&(extent, stride)| (extent, i128::from(stride) * scale)));
     sorted.sort_unstable_by_key(|&(extent, stride)| (stride.unsigned_abs(), extent, stride));
-    let mut merged: SmallVec<[(u64, i128); 12]> = SmallVec::new();
+    let mut merged: ByteAxes = ByteAxes::new();
     for (extent, stride) in sorted {
         match merged.last_mut() {
             Some((n, by)) if i128::from(*n) * *by == stride => *n = n.saturating_mul(extent),

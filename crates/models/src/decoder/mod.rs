@@ -4,12 +4,16 @@
 //! tokens; [`recompute_graph`] has no state and sees the whole sequence every time. They must agree, which is what the
 //! model is for: examples and tests of decoding, with weights from a seed.
 
+mod layers;
+mod weights;
+
+pub use weights::{DecoderWeights, Part, Plain};
+
+use self::layers::{Memory, choose, decode, logits, table};
 use crate::error::ModelError;
 use pumice_import::{Model, SeededWeights};
-use pumice_ir::ops::attention::{Attention, AttentionLayout};
 use pumice_ir::ops::kv_append::AppendMode;
-use pumice_ir::ops::rotary::Rotary;
-use pumice_ir::shape::{DimSpec, f32, i32, sym, tensor};
+use pumice_ir::shape::{DimSpec, i32, sym, tensor};
 use pumice_ir::{Graph, GraphBuilder, Value};
 use pumice_types::{DType, DimExpr};
 
@@ -36,6 +40,12 @@ pub struct DecoderConfig {
     pub max_new: u64,
     /// Base of the rotary angles.
     pub theta: f32,
+    /// Elements of a head that rotate; even.
+    pub rotated: u64,
+    /// Whether neighbours rotate as pairs, or the halves of what rotates.
+    pub interleaved: bool,
+    /// Whether the token table is the output matrix.
+    pub tied: bool,
     /// ε of the RMS norms.
     pub norm_eps: f32,
     /// Dtype of the caches: f32, f16 or bf16.
@@ -56,6 +66,9 @@ impl DecoderConfig {
             capacity: 128,
             max_new: 64,
             theta: 10_000.0,
+            rotated: 16,
+            interleaved: false,
+            tied: false,
             norm_eps: 1e-5,
             cache: DType::F32,
         }
@@ -66,8 +79,8 @@ impl DecoderConfig {
         if self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
             return wrong("kv_heads", "must divide heads");
         }
-        if !self.head_width.is_multiple_of(2) {
-            return wrong("head_width", "must be even, because rotary angles turn pairs");
+        if !self.rotated.is_multiple_of(2) || self.rotated > self.head_width {
+            return wrong("rotated", "must be even, because angles turn pairs, and at most head_width");
         }
         if self.max_new == 0 || self.max_new > self.capacity {
             return wrong("max_new", "must be from 1 to capacity");
@@ -87,8 +100,21 @@ impl DecoderConfig {
 /// `next` i32[1, 1], the largest of them. States: the caches, `last` i32[1, 1], and `history` i32[1, capacity + 1], in
 /// which the token chosen for position p is at p.
 pub fn decoder_graph(name: &str, config: &DecoderConfig) -> Result<Graph, ModelError> {
+    decoder_graph_of(name, config, &Plain)
+}
+
+/// As [`decoder_graph`], with weights of other names and encodings.
+///
+/// # Errors
+/// A configuration that contradicts itself; weights whose rows their encoding cannot hold.
+pub fn decoder_graph_of(
+    name: &str,
+    config: &DecoderConfig,
+    weights: &dyn DecoderWeights,
+) -> Result<Graph, ModelError> {
     config.check()?;
     let g = GraphBuilder::new(name);
+    let table = table(&g, config, weights);
     let given = g.input("ids", i32([1.into(), new_tokens(config)]));
     let t = g.dim_of(given, 1);
     let position = g.scalar_advancing("position", 0, config.capacity as i32, 0, t.clone());
@@ -98,7 +124,7 @@ pub fn decoder_graph(name: &str, config: &DecoderConfig) -> Result<Graph, ModelE
     let is_last = g.less(given, g.constant_scalar(DType::I32, 0.0));
     let ids = g.select(is_last, g.state_read(last), given);
 
-    let x = decode(&g, config, ids, position, |i, k, v| {
+    let x = decode(&g, config, weights, table, ids, position, |i, k, v| {
         let append = |name: &str, x: Value| {
             let ty = tensor(config.cache, [1, config.capacity, config.kv_heads, config.head_width]);
             let cache = g.cache(&format!("layer.{i}.{name}"), ty, 1);
@@ -107,7 +133,7 @@ pub fn decoder_graph(name: &str, config: &DecoderConfig) -> Result<Graph, ModelE
         Memory { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
     });
     let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
-    let logits = logits(&g, config, g.reshape(tail, &[1, config.hidden as i64]));
+    let logits = logits(&g, config, weights, table, g.reshape(tail, &[1, config.hidden as i64]));
     let next = choose(&g, logits, &[1, 1]);
     let history = g.state("history", i32([1, config.capacity + 1]));
     g.kv_append(history, next, end, 1, AppendMode::Linear);
@@ -125,9 +151,15 @@ pub fn recompute_graph(name: &str, config: &DecoderConfig) -> Result<Graph, Mode
     let ids = g.input("ids", i32([1.into(), tokens]));
     let t = g.dim_of(ids, 1);
     let zero = g.constant_scalar(DType::I32, 0.0);
-    let x = decode(&g, config, ids, zero, |_, k, v| Memory { k, v, len: None });
-    let logits =
-        logits(&g, config, g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]));
+    let table = table(&g, config, &Plain);
+    let x = decode(&g, config, &Plain, table, ids, zero, |_, k, v| Memory { k, v, len: None });
+    let logits = logits(
+        &g,
+        config,
+        &Plain,
+        table,
+        g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]),
+    );
     g.output("logits", logits);
     g.output("next", choose(&g, logits, &[-1, 1]));
     Ok(g.build()?)
@@ -142,83 +174,4 @@ pub fn seeded(graph: Graph, seed: u64) -> Result<Model, ModelError> {
 
 fn new_tokens(config: &DecoderConfig) -> DimSpec {
     sym("t", 1..=config.max_new)
-}
-
-/// Keys and values that attention reads, and how many of them are valid.
-struct Memory {
-    k: Value,
-    v: Value,
-    len: Option<Value>,
-}
-
-/// Token table, layers, last norm: i32[1, t] → f32[1, t, hidden]. `remember` gives what layer i attends to.
-fn decode(
-    g: &GraphBuilder,
-    c: &DecoderConfig,
-    ids: Value,
-    position: Value,
-    remember: impl Fn(u64, Value, Value) -> Memory,
-) -> Value {
-    let mut x = g.embedding(g.param("embedding.weight", f32([c.vocab, c.hidden])), ids);
-    for i in 0..c.layers {
-        let layer = |name: &str| format!("layer.{i}.{name}.weight");
-        x = g.scoped(&format!("layer.{i}"), |g| {
-            let h = rms_norm(g, c, &layer("attention_norm"), x);
-            let a = attention(g, c, i, h, position, &remember);
-            let x = g.add(x, matrix(g, &layer("attention_output"), a, c.hidden, c.heads * c.head_width));
-            let h = rms_norm(g, c, &layer("feed_norm"), x);
-            let gate = g.silu(matrix(g, &layer("gate"), h, c.intermediate, c.hidden));
-            let up = matrix(g, &layer("up"), h, c.intermediate, c.hidden);
-            g.add(x, matrix(g, &layer("down"), g.mul(gate, up), c.hidden, c.intermediate))
-        });
-    }
-    rms_norm(g, c, "norm.weight", x)
-}
-
-/// Causal attention with rotary positions and grouped heads: f32[1, t, hidden] → f32[1, t, heads·width].
-fn attention(
-    g: &GraphBuilder,
-    c: &DecoderConfig,
-    i: u64,
-    x: Value,
-    position: Value,
-    remember: &impl Fn(u64, Value, Value) -> Memory,
-) -> Value {
-    let t = g.dim_of(x, 1);
-    let heads = |name: &str, heads: u64| {
-        let y = matrix(g, &format!("layer.{i}.{name}.weight"), x, heads * c.head_width, c.hidden);
-        let split = [1, heads as i64, c.head_width as i64].map(DimExpr::constant);
-        let [one, heads, width] = split;
-        g.reshape_to(y, vec![one, t.clone(), heads, width])
-    };
-    let q = rotate(g, c, heads("q", c.heads), position);
-    let k = rotate(g, c, heads("k", c.kv_heads), position);
-    let v = heads("v", c.kv_heads);
-    let Memory { k, v, len } = remember(i, k, v);
-    let op = Attention { layout: AttentionLayout::Bshd, causal: true, ..Attention::default() };
-    let y = g.attention(q, k, v, None, len, op);
-    g.reshape_to(y, vec![DimExpr::constant(1), t, DimExpr::constant((c.heads * c.head_width) as i64)])
-}
-
-fn matrix(g: &GraphBuilder, name: &str, x: Value, out: u64, into: u64) -> Value {
-    g.linear(x, g.param(name, f32([out, into])), None)
-}
-
-fn rms_norm(g: &GraphBuilder, c: &DecoderConfig, name: &str, x: Value) -> Value {
-    g.rms_norm(x, g.param(name, f32([c.hidden])), c.norm_eps)
-}
-
-fn rotate(g: &GraphBuilder, c: &DecoderConfig, x: Value, position: Value) -> Value {
-    let op = Rotary { layout: AttentionLayout::Bshd, theta: c.theta, ..Rotary::default() };
-    g.rotary(x, position, op)
-}
-
-/// x·Eᵀ with the token table E: f32[n, hidden] → f32[n, vocab].
-fn logits(g: &GraphBuilder, c: &DecoderConfig, x: Value) -> Value {
-    matrix(g, "output.weight", x, c.vocab, c.hidden)
-}
-
-/// The index of the largest: f32[n, vocab] → i32 of that shape.
-fn choose(g: &GraphBuilder, logits: Value, shape: &[i64]) -> Value {
-    g.reshape(g.arg_max_i32(logits, -1, false), shape)
 }

@@ -1,0 +1,314 @@
+//! Llama-shaped language models in GGUF files: one file holds the configuration, the weights, the tokenizer and the chat
+//! template.
+//!
+//! In: a file. Out: a [`DecoderConfig`], a graph whose params have the file's names and encodings, a tokenizer, a
+//! template. What the file asks for and this crate does not do is refused by key or tensor. Names and meanings:
+//! ggml/docs/gguf.md; queries and keys are stored so that neighbours rotate as pairs.
+
+use crate::decoder::{DecoderConfig, DecoderWeights, Part, decoder_graph_of};
+use crate::error::ModelError;
+use crate::text::{ChatTemplate, TextTokenizer, Vocabulary};
+use pumice_import::{GgufFile, ImportError, Model, WeightSource};
+use pumice_types::{DType, Encoding};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Context that is planned for where the user names none.
+pub const DEFAULT_CONTEXT: u64 = 2048;
+/// The most tokens of a prompt that one run brings.
+const MOST_NEW: u64 = 128;
+
+/// What a user may choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LlamaOptions {
+    /// Tokens that the caches hold, at most what the model was trained for; otherwise that, and [`DEFAULT_CONTEXT`] at
+    /// most.
+    pub context: Option<u64>,
+}
+
+impl LlamaOptions {
+    /// Tokens that the caches hold.
+    #[must_use]
+    pub fn context(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.context = tokens.into();
+        self
+    }
+}
+
+/// An open file with what it says of its model.
+pub struct LlamaFile {
+    path: PathBuf,
+    file: GgufFile,
+    /// Shape of the model, with the context chosen.
+    pub config: DecoderConfig,
+    /// Tokens that the model was trained for.
+    pub trained_context: u64,
+}
+
+impl LlamaFile {
+    /// Opens a file and checks all that it says; reads no tensor.
+    ///
+    /// # Errors
+    /// A file that is damaged ([`ModelError::Import`]); a key or tensor that is missing, contradicts another, or asks for
+    /// what is not supported ([`ModelError::Field`]); a context that is too long ([`ModelError::Option`]).
+    pub fn open(path: impl AsRef<Path>, options: &LlamaOptions) -> Result<LlamaFile, ModelError> {
+        let path = path.as_ref().to_owned();
+        let file = GgufFile::open(&path)?;
+        let keys = Keys { file: &file, path: &path };
+        let (config, trained_context) = keys.config(options)?;
+        let llama = LlamaFile { path, file, config, trained_context };
+        llama.no_other_tensor()?;
+        Ok(llama)
+    }
+
+    /// The file.
+    pub fn gguf(&self) -> &GgufFile {
+        &self.file
+    }
+
+    /// The text side: vocabulary and rules of the file.
+    ///
+    /// # Errors
+    /// A vocabulary that is missing, contradicts itself or is of an unsupported kind.
+    pub fn tokenizer(&self) -> Result<TextTokenizer, ModelError> {
+        let m = self.file.metadata();
+        let key = |name: &str| format!("tokenizer.ggml.{name}");
+        let id = |name: &str| -> Result<Option<u32>, ModelError> {
+            let given = m.u64_if_any(&key(name))?;
+            given
+                .map(|id| u32::try_from(id).map_err(|_| self.wrong(&key(name), "is no token id")))
+                .transpose()
+        };
+        let tokens: Vec<&str> = m.strings(&key("tokens"))?.iter().collect();
+        let merges: Vec<&str> = m.strings(&key("merges"))?.iter().collect();
+        let vocabulary = Vocabulary {
+            model: m.str(&key("model"))?,
+            pre: m.str_if_any(&key("pre"))?.unwrap_or("default"),
+            tokens: &tokens,
+            token_type: m.i32s_if_any(&key("token_type"))?.unwrap_or(&[]),
+            merges: &merges,
+            bos_token_id: id("bos_token_id")?,
+            eos_token_id: id("eos_token_id")?,
+            add_bos_token: m.bool_if_any(&key("add_bos_token"))?.unwrap_or(false),
+        };
+        if tokens.len() as u64 != self.config.vocab {
+            return Err(self.wrong(&key("tokens"), "are not as many as the rows of the token table"));
+        }
+        Ok(TextTokenizer::new(&vocabulary)?)
+    }
+
+    /// The chat template, if the file has one.
+    ///
+    /// # Errors
+    /// A template that cannot be read.
+    pub fn chat_template(&self) -> Result<Option<ChatTemplate>, ModelError> {
+        let source = self.file.metadata().str_if_any("tokenizer.chat_template")?;
+        Ok(source.map(ChatTemplate::new).transpose()?)
+    }
+
+    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the file's tensors.
+    ///
+    /// # Errors
+    /// Tensors that are missing, of an encoding that is not read, or whose extents are not the configuration's.
+    pub fn model(self) -> Result<Model, ModelError> {
+        let name = self.file.metadata().str_if_any("general.name")?.unwrap_or("llama").to_owned();
+        let graph = decoder_graph_of(&name, &self.config, &Encodings::of(&self)?)?;
+        let model = Model { graph, weights: Box::new(self.file) };
+        model.check()?;
+        Ok(model)
+    }
+
+    fn wrong(&self, field: &str, problem: &str) -> ModelError {
+        Keys { file: &self.file, path: &self.path }.wrong(field, problem, "use another file of the model")
+    }
+
+    /// A tensor that the graph does not have would be left out without a word.
+    fn no_other_tensor(&self) -> Result<(), ModelError> {
+        let known: BTreeSet<String> = parts(&self.config).into_iter().map(gguf_name).collect();
+        match self.file.tensors().find(|(name, _)| !known.contains(*name)) {
+            None => Ok(()),
+            Some((name, _)) => Err(self.wrong(name, "is a tensor that this architecture does not use here")),
+        }
+    }
+}
+
+/// Every weight that a configuration needs.
+fn parts(config: &DecoderConfig) -> Vec<Part> {
+    let of_layer = |i| {
+        use Part::*;
+        [
+            AttentionNorm(i),
+            Query(i),
+            Key(i),
+            Value(i),
+            AttentionOutput(i),
+            FeedNorm(i),
+            Gate(i),
+            Up(i),
+            Down(i),
+        ]
+    };
+    let mut all = vec![Part::Embedding, Part::Norm];
+    all.extend((!config.tied).then_some(Part::Output));
+    all.extend((0..config.layers).flat_map(of_layer));
+    all
+}
+
+/// The name of a weight in GGUF files.
+fn gguf_name(part: Part) -> String {
+    let (layer, name) = match part {
+        Part::Embedding => return "token_embd.weight".to_owned(),
+        Part::Output => return "output.weight".to_owned(),
+        Part::Norm => return "output_norm.weight".to_owned(),
+        Part::AttentionNorm(i) => (i, "attn_norm"),
+        Part::Query(i) => (i, "attn_q"),
+        Part::Key(i) => (i, "attn_k"),
+        Part::Value(i) => (i, "attn_v"),
+        Part::AttentionOutput(i) => (i, "attn_output"),
+        Part::FeedNorm(i) => (i, "ffn_norm"),
+        Part::Gate(i) => (i, "ffn_gate"),
+        Part::Up(i) => (i, "ffn_up"),
+        Part::Down(i) => (i, "ffn_down"),
+    };
+    format!("blk.{layer}.{name}.weight")
+}
+
+/// How the file stores each weight, all looked up before a graph is built.
+struct Encodings(Vec<(String, Encoding)>);
+
+impl Encodings {
+    fn of(llama: &LlamaFile) -> Result<Encodings, ImportError> {
+        let mut all = Vec::new();
+        for part in parts(&llama.config) {
+            let name = gguf_name(part);
+            let encoding = llama.file.describe(&name)?.encoding;
+            all.push((name, encoding));
+        }
+        all.sort();
+        Ok(Encodings(all))
+    }
+}
+
+impl DecoderWeights for Encodings {
+    fn name(&self, part: Part) -> String {
+        gguf_name(part)
+    }
+
+    fn encoding(&self, part: Part) -> Encoding {
+        let name = gguf_name(part);
+        let found = self.0.binary_search_by(|(n, _)| n.cmp(&name));
+        found.map_or(Encoding::Plain(DType::F32), |i| self.0[i].1)
+    }
+}
+
+/// The metadata under the name of the architecture.
+struct Keys<'a> {
+    file: &'a GgufFile,
+    path: &'a Path,
+}
+
+impl Keys<'_> {
+    fn wrong(&self, field: &str, problem: &str, remedy: &str) -> ModelError {
+        ModelError::Field {
+            file: self.path.to_owned(),
+            field: field.to_owned(),
+            problem: problem.to_owned(),
+            remedy: remedy.to_owned(),
+        }
+    }
+
+    fn config(&self, options: &LlamaOptions) -> Result<(DecoderConfig, u64), ModelError> {
+        let m = self.file.metadata();
+        let architecture = m.str("general.architecture")?;
+        if architecture != "llama" {
+            let problem = format!("is {architecture}, which is not supported");
+            return Err(self.wrong("general.architecture", &problem, "use a model of architecture llama"));
+        }
+        self.refuse_extras()?;
+        let (hidden, heads) = (self.count("embedding_length")?, self.count("attention.head_count")?);
+        if !hidden.is_multiple_of(heads) {
+            let problem = "does not divide llama.embedding_length";
+            return Err(self.wrong("llama.attention.head_count", problem, "use another file of the model"));
+        }
+        let kv_heads = self.count_or("attention.head_count_kv", heads)?;
+        let head_width = self.count_or("attention.key_length", hidden / heads)?;
+        if self.count_or("attention.value_length", head_width)? != head_width {
+            let problem = "is not llama.attention.key_length, and both must be one here";
+            return Err(self.wrong("llama.attention.value_length", problem, "use another model"));
+        }
+        let table = self.file.describe("token_embd.weight")?;
+        let trained = self.count("context_length")?;
+        let capacity = context(options, trained)?;
+        let config = DecoderConfig {
+            vocab: table.shape.first().copied().unwrap_or(0),
+            hidden,
+            layers: self.count("block_count")?,
+            heads,
+            kv_heads,
+            head_width,
+            intermediate: self.count("feed_forward_length")?,
+            capacity,
+            max_new: capacity.min(MOST_NEW),
+            theta: m.f32_if_any("llama.rope.freq_base")?.unwrap_or(10_000.0),
+            rotated: self.count_or("rope.dimension_count", head_width)?,
+            interleaved: true,
+            tied: !self.file.contains("output.weight"),
+            norm_eps: m.f32("llama.attention.layer_norm_rms_epsilon")?,
+            cache: DType::F32,
+        };
+        Ok((config, trained))
+    }
+
+    /// What other models of the architecture have and this crate does not do.
+    fn refuse_extras(&self) -> Result<(), ModelError> {
+        let m = self.file.metadata();
+        let scaling = m.str_if_any("llama.rope.scaling.type")?.filter(|s| *s != "none");
+        if let Some(scaling) = scaling {
+            let problem = format!("is {scaling}, and positions are not scaled here");
+            return Err(self.wrong("llama.rope.scaling.type", &problem, "use a model without it"));
+        }
+        if m.u64_if_any("llama.expert_count")?.is_some_and(|n| n > 0) {
+            let problem = "says that layers have experts, which is not supported";
+            return Err(self.wrong("llama.expert_count", problem, "use a model without experts"));
+        }
+        Ok(())
+    }
+
+    fn count(&self, key: &str) -> Result<u64, ModelError> {
+        let key = format!("llama.{key}");
+        let value = self.file.metadata().u64(&key)?;
+        self.in_bounds(&key, value)
+    }
+
+    fn count_or(&self, key: &str, otherwise: u64) -> Result<u64, ModelError> {
+        let key = format!("llama.{key}");
+        let value = self.file.metadata().u64_if_any(&key)?.unwrap_or(otherwise);
+        self.in_bounds(&key, value)
+    }
+
+    /// Larger numbers are in no model, and products of these stay countable.
+    fn in_bounds(&self, key: &str, value: u64) -> Result<u64, ModelError> {
+        const MOST: u64 = 1 << 24;
+        if (1..=MOST).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.wrong(
+            key,
+            &format!("is {value}, not a number from 1 to {MOST}"),
+            "use another file of the model",
+        ))
+    }
+}
+
+fn context(options: &LlamaOptions, trained: u64) -> Result<u64, ModelError> {
+    match options.context {
+        None => Ok(trained.min(DEFAULT_CONTEXT)),
+        Some(tokens) if (1..=trained).contains(&tokens) => Ok(tokens),
+        Some(tokens) => {
+            let problem =
+                format!("{tokens} is not a number from 1 to {trained}, what the model was trained for");
+            Err(ModelError::Option { option: "context", problem })
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A model that needs no file: two layers with the weights of a seed, one token a byte. Its text means nothing; it shows
+//! that everything runs where there is no network.
+
+use super::{GenerateOptions, Generator};
+use crate::device::Device;
+use crate::error::Error;
+use pumice_models::decoder::{DecoderConfig, decoder_graph, seeded};
+use pumice_models::{ModelError, Note, TextTokenizer, Vocabulary};
+
+impl Generator {
+    /// The small model with the weights of a seed.
+    ///
+    /// # Errors
+    /// Those of compiling and of the device.
+    pub fn offline(seed: u64, device: &Device, options: &GenerateOptions) -> Result<Generator, Error> {
+        let config = DecoderConfig::tiny();
+        let model = seeded(decoder_graph("seeded-decoder", &config)?, seed)?;
+        let names: Vec<String> = (0..config.vocab).map(|byte| letter(byte as u8).to_string()).collect();
+        let tokens: Vec<&str> = names.iter().map(String::as_str).collect();
+        let vocabulary =
+            Vocabulary { model: "gpt2", pre: "default", tokens: &tokens, ..Vocabulary::default() };
+        let tokenizer = TextTokenizer::new(&vocabulary).map_err(ModelError::from)?;
+        let note = Note("a small model with seeded weights is used: its text means nothing".to_owned());
+        let sizes = (config.capacity, config.max_new);
+        Generator::new(&model, (tokenizer, None, vec![note]), sizes, device, options, |_, _| {})
+    }
+}
+
+/// The character that stands for a byte in byte-level vocabularies: itself where it can be seen, else one from U+0100 on.
+fn letter(byte: u8) -> char {
+    let seen = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    if seen(byte) {
+        return char::from(byte);
+    }
+    let before = (0..byte).filter(|&b| !seen(b)).count() as u32;
+    char::from_u32(0x100 + before).unwrap_or('?')
+}
