@@ -10,6 +10,9 @@ use crate::child;
 use crate::failure::{Failure, Outcome};
 use crate::save;
 
+/// The folder of all-MiniLM-L6-v2.
+pub const MINILM: &str = "all-MiniLM-L6-v2";
+
 /// The workspace around the current folder.
 #[derive(Debug, Clone)]
 pub struct Checkout {
@@ -133,9 +136,9 @@ impl Checkout {
         Ok(self.metadata()?.target_directory)
     }
 
-    /// Where the demo puts all-MiniLM-L6-v2, and where tests find it.
-    pub fn model_folder(&self) -> Outcome<PathBuf> {
-        Ok(self.target_folder()?.join("demo").join("all-MiniLM-L6-v2"))
+    /// Where the demo puts a model of that name, and where tests find it.
+    pub fn model_folder(&self, name: &str) -> Outcome<PathBuf> {
+        Ok(self.target_folder()?.join("demo").join(name))
     }
 
     fn metadata(&self) -> Outcome<Metadata> {

@@ -1,5 +1,5 @@
-//! `cargo xtask demo`: a real model on real input. In: a model folder, or the network, or neither. Out: the
-//! memory plan, a one-screen schedule summary, the device used and why, the table of similarities. Never
+//! `cargo xtask demo`: real models on real input. In: a model folder, or the network, or neither. Out: the
+//! memory plan, a one-screen schedule summary, the device used and why, the table of similarities, an answer. Never
 //! here: an installation that was not asked for.
 
 use std::path::PathBuf;
@@ -25,11 +25,13 @@ pub use run::run;
 
 #[cfg(feature = "libraries")]
 mod run {
+    use std::ops::ControlFlow;
     use std::path::{Path, PathBuf};
     use std::time::Instant;
 
     use indicatif::{ProgressBar, ProgressStyle};
     use pumice::embed::{EmbedOptions, Embedder, similarity_table};
+    use pumice::generate::{GenerateOptions, Generator, Message, Prompt, Request, Sampling};
     use pumice::{Device, DeviceChoice, DeviceKind};
     use pumice_plan::print::summary;
     use pumice_vulkan::DeviceOptions;
@@ -51,6 +53,8 @@ mod run {
         "A compiler plans memory before the code runs.",
     ];
     const SEED: u64 = 1;
+    const QUESTION: &str = "What is the capital of France?";
+    const ANSWER_TOKENS: usize = 48;
 
     /// Chooses model and device, compiles, embeds the sentences and prints what happened.
     pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
@@ -85,7 +89,49 @@ mod run {
             opened.as_secs_f64(),
             embedded.as_secs_f64()
         ))?;
-        say(&similarity_table(&sentences, &embeddings))
+        say(&similarity_table(&sentences, &embeddings))?;
+        answer(args, checkout, &choice.device)
+    }
+
+    /// A language model answers a question, text as it comes.
+    fn answer(args: &Args, checkout: &Checkout, device: &Device) -> Outcome {
+        let failed = |e: pumice::Error| Failure::said(e.to_string());
+        let fetched = match args.seeded {
+            true => Err("--seeded".to_owned()),
+            false => model::fetch(checkout, &model::SMOLLM2).map_err(|failure| failure.to_string()),
+        };
+        let (file, prompt) = match fetched {
+            Ok(folder) => {
+                (Some(folder.join(model::SMOLLM2_FILE)), Prompt::Chat(vec![Message::new("user", QUESTION)]))
+            }
+            Err(reason) => {
+                say(&format!(
+                    "\nno language model ({reason}): a small one with seeded weights writes nonsense\n"
+                ))?;
+                (None, Prompt::Text(QUESTION.to_owned()))
+            }
+        };
+        let opening = Heartbeat::start("opening the language model");
+        let options = GenerateOptions::default();
+        let mut generator = match &file {
+            Some(file) => Generator::open(file, device, &options, |_, _| {}).map_err(failed)?,
+            None => Generator::offline(SEED, device, &options).map_err(failed)?,
+        };
+        drop(opening);
+        let ids = generator.prompt_ids(&prompt).map_err(failed)?;
+        say(&format!("\n> {QUESTION}\n"))?;
+        let request = Request { tokens: ANSWER_TOKENS, sampling: Sampling::default() };
+        let made = generator.generate(&ids, &request, |piece| match say(piece) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        let made = made.map_err(failed)?;
+        let (first, rest) = (made.prompt_time.as_secs_f64(), made.decode_time.as_secs_f64());
+        let rate = if rest > 0.0 { made.decoded as f64 / rest } else { 0.0 };
+        say(&format!(
+            "\n\n{} prompt tokens, first text after {first:.2} s; then {rate:.1} tokens a second\n",
+            ids.len()
+        ))
     }
 
     /// The model's folder; `None` stands for the seeded model. A folder that the user names must be there.
@@ -95,7 +141,7 @@ mod run {
         }
         let reason = match args.seeded {
             true => "--seeded".to_owned(),
-            false => match model::fetch(checkout) {
+            false => match model::fetch(checkout, &model::MINILM) {
                 Ok(folder) => return Ok(Some(folder)),
                 Err(failure) => format!("all-MiniLM-L6-v2 could not be had: {failure}"),
             },

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::checkout::Checkout;
+use crate::checkout::{Checkout, MINILM};
 use crate::child;
 use crate::drivers;
 use crate::failure::{Failure, Outcome};
@@ -73,7 +73,7 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         }
         Err(reason) => Some(reason),
     };
-    let model = checkout.model_folder()?;
+    let model = checkout.model_folder(MINILM)?;
     let here = Here {
         device: missing.is_none(),
         model: Some(model).filter(|folder| folder.join("config.json").exists()),
