@@ -48,7 +48,7 @@ impl Garden<'_> {
         let x = self.real();
         let c = self.width(x.value);
         let rows = self.rows();
-        let (table, name) = (self.param(&[5, c]), self.name("ids"));
+        let (table, name) = (self.weight(&[5, c]), self.name("ids"));
         let ids = self.g.input(&name, i32([rows]));
         self.fill(&name, Fill::Range(-5, 5));
         let value = match self.below(2) {

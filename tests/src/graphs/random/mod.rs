@@ -19,9 +19,9 @@ mod states;
 pub use histogram::Histogram;
 
 use pumice_ir::sample::random as draw;
-use pumice_ir::shape::DimSpec;
+use pumice_ir::shape::{DimSpec, tensor};
 use pumice_ir::{Fill, Graph, GraphBuilder, Sample, Value, ValueType, bool_, f32, i32, sym};
-use pumice_types::DType;
+use pumice_types::{DType, Scheme};
 
 /// Nodes besides leaves that a program has at most.
 const MOST: usize = 60;
@@ -194,6 +194,16 @@ impl Garden<'_> {
     pub fn param(&mut self, shape: &[u64]) -> Value {
         let name = self.name("w");
         self.g.param(&name, f32(shape.iter().copied()))
+    }
+
+    /// A weight whose rows are whole blocks lies in blocks, any other is f32.
+    pub fn weight(&mut self, shape: &[u64]) -> Value {
+        let scheme = if shape[0].is_multiple_of(2) { Scheme::Q4_0 } else { Scheme::Q4_1 };
+        if shape.last().is_none_or(|n| !n.is_multiple_of(scheme.elements())) {
+            return self.param(shape);
+        }
+        let name = self.name("w");
+        self.g.dequantize(self.g.param(&name, tensor(scheme, shape.iter().copied())))
     }
 
     /// The constant innermost extent of a value with at least one axis.

@@ -80,11 +80,11 @@ impl Garden<'_> {
                 g.matmul(x.value, w)
             }
             1 => {
-                let (w, b) = (self.param(&[n, c]), self.param(&[n]));
+                let (w, b) = (self.weight(&[n, c]), self.param(&[n]));
                 g.linear(x.value, w, Some(b))
             }
             2 => {
-                let w = self.param(&[n, c]);
+                let w = self.weight(&[n, c]);
                 g.linear(x.value, w, None)
             }
             3 => {
@@ -93,7 +93,7 @@ impl Garden<'_> {
             }
             4 => {
                 // Two of one operand, for the pass that merges them.
-                let (v, w) = (self.param(&[4, c]), self.param(&[4, c]));
+                let (v, w) = (self.weight(&[4, c]), self.weight(&[4, c]));
                 let q = g.linear(x.value, v, None);
                 self.keep(Item { value: q, size: 2.0 * x.size, exact: false });
                 g.linear(x.value, w, None)
