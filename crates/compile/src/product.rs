@@ -245,6 +245,7 @@ fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
         batches: up(&space.batch[0]).saturating_mul(up(&space.batch[1])),
         b_along_k: space.b.row.is(1),
         b_words: float_storage(b) == FloatStorage::F32,
+        b_blocks: matches!(float_storage(b), FloatStorage::Blocks(_)),
     };
     kernels::choose(&product, cx.target)
 }

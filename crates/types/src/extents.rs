@@ -16,6 +16,8 @@ pub struct ProductExtents {
     pub b_along_k: bool,
     /// Whether the right operand is stored as f32 words.
     pub b_words: bool,
+    /// Whether it lies in blocks, which not every kernel reads.
+    pub b_blocks: bool,
 }
 
 /// A reduction of \[outer, reduced, inner\] to \[outer, inner\].

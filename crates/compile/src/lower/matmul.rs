@@ -50,7 +50,7 @@ fn multiply(
     let vector_b = b.view.shape.len() == 1;
     // Steps show their operands as the graph has them; the kernel walks them as matrices.
     let shown_a = operand(cx, a, "a")?;
-    let shown_b = typed_operand(cx, b)?;
+    let shown_b = typed_operand(cx, b, op.trans_b)?;
     let a = if vector_a { insert_axis(&shown_a, 0) } else { swapped(&shown_a, op.trans_a) };
     let b = if vector_b { insert_axis(&shown_b, 1) } else { swapped(&shown_b, op.trans_b) };
     // The result with the axes that promotion added.
@@ -106,11 +106,13 @@ fn operand(cx: &mut LowerCx<'_>, at: &Located, name: &str) -> LowerResult<Locate
     if at.view.is_words() { Ok(at.clone()) } else { cx.dense_at(at, name) }
 }
 
-/// The right operand as it is stored; 16-bit floats and blocks are read as such.
-fn typed_operand(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
+/// The right operand as it is stored; 16-bit floats are read as such, and blocks where they lie along k.
+fn typed_operand(cx: &mut LowerCx<'_>, at: &Located, k_last: bool) -> LowerResult<Located> {
+    let strides = &at.view.strides;
+    let k = if k_last || strides.len() < 2 { strides.len() - 1 } else { strides.len() - 2 };
     match float_storage(&at.view) {
         FloatStorage::F32 => Ok(at.clone()),
-        FloatStorage::Blocks(_) if blocks::is_readable(cx, &at.view) => Ok(at.clone()),
+        FloatStorage::Blocks(_) if strides[k].is(1) && blocks::is_readable(cx, &at.view) => Ok(at.clone()),
         FloatStorage::Blocks(_) => cx.decoded(at),
         // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
         _ if at.view.offset.is(0) => Ok(at.clone()),

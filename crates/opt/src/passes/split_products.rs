@@ -89,6 +89,7 @@ impl<'g> Product<'g> {
             batches: if one_b { 1 } else { batches },
             b_along_k: self.op.trans_b,
             b_words: self.stored(graph) == DType::F32,
+            b_blocks: self.stored(graph).scheme().is_some(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::kernel::{
     ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, OperandDecl, TYPED_ID,
     VARIES_ID,
 };
+use crate::kernels::find;
 use crate::needs::offers;
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, Step, StepId, StepKind, Storage, Use, View};
@@ -161,7 +162,9 @@ fn typed(declared: &OperandDecl, call: &KernelCall, operand: u32, view: &View, f
     }
     .code();
     let in_blocks = matches!(view.storage, Storage::Encoded(Encoding::Blocks(_)));
-    if stated != viewed || (in_blocks && !declared.blocks) {
+    let reads = declared.blocks
+        && find(&call.kernel.0).and_then(|d| d.variant(&call.variant)).is_some_and(|v| v.reads_blocks());
+    if stated != viewed || (in_blocks && !reads) {
         faults.push(Fault::TypedStorage { operand: declared.name.to_owned(), stated, viewed });
     }
 }

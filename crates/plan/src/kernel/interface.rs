@@ -275,10 +275,9 @@ fn loads(out: &mut String, o: &OperandDecl, w: &Words) {
     }
     if o.typed {
         let [element, four] = match o.blocks {
-            true => [
-                format!("    if (T_{n} >= {FIRST_SCHEME}u) return block_element(i);\n"),
-                format!("    if (T_{n} >= {FIRST_SCHEME}u) return block_quad(4u * i4);\n"),
-            ],
+            true => ["block_element(i)", "block_quad(4u * i4)"].map(|value| {
+                format!("#ifdef BLOCKS\n    if (T_{n} >= {FIRST_SCHEME}u) return {value};\n#endif\n")
+            }),
             false => [String::new(), String::new()],
         };
         let _ = writeln!(
@@ -303,6 +302,7 @@ const FIRST_SCHEME: u32 = 16;
 
 /// The numbers of the schemes, then the functions that decode the blocks of this operand.
 fn blocks(out: &mut String, operand: &str) {
+    out.push_str("#ifdef BLOCKS\n");
     for scheme in Scheme::ALL {
         let (name, code) = (scheme.info().name.to_uppercase(), FloatStorage::Blocks(scheme).code());
         let _ = writeln!(out, "const uint SCHEME_{name} = {code}u;");
@@ -315,7 +315,7 @@ fn blocks(out: &mut String, operand: &str) {
             .collect();
         let _ = writeln!(out, "const uint BLOCK_{name} = {cases}1u;");
     }
-    out.push_str("#include \"blocks.glsl\"\n");
+    out.push_str("#include \"blocks.glsl\"\n#endif\n");
 }
 
 /// A typed operand has no single-element store: 16-bit elements are stored in pairs (`store2_`) or fours (`store4_`).

@@ -62,5 +62,5 @@ kernel! {
     holes {}
     specs {}
     turns |_| 0;
-    variants { plain: zero }
+    variants { plain: zero { "BLOCKS": "1" } }
 }

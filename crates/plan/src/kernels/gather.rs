@@ -23,7 +23,7 @@ kernel! {
     holes { epilogue: vec4 [v] (outer, row, col) }
     specs { wide = 0: 0, vec = 1: 1, slot_cols = 2: 3 }
     turns |_| 0;
-    variants { plain: zero }
+    variants { plain: zero { "BLOCKS": "1" } }
 }
 
 kernel! {

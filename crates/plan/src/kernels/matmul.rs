@@ -79,10 +79,10 @@ product! {
         after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
     };
     variants {
-        plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
-        t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4" };
+        plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
+        t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
         t32k4: zero needs [SharedMemory(36864)] {
-            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
+            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1"
         };
         t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16" };
         t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16" };
@@ -103,9 +103,9 @@ product! {
     specs {}
     turns |c| after(each(c.k, 1), each(c.define("MR").saturating_mul(c.define("NQ")), 1));
     variants {
-        plain: zero { "MR": "16", "NQ": "4" };
-        plain_small: zero { "MR": "8", "NQ": "1" };
-        plain_row: zero { "MR": "1", "NQ": "1" }
+        plain: zero { "MR": "16", "NQ": "4", "BLOCKS": "1" };
+        plain_small: zero { "MR": "8", "NQ": "1", "BLOCKS": "1" };
+        plain_row: zero { "MR": "1", "NQ": "1", "BLOCKS": "1" }
     }
 }
 
@@ -128,9 +128,9 @@ product! {
         plain: zero { "MM": "1", "NQ": "1" };
         plain_m4: zero { "MM": "4", "NQ": "1" };
         plain_m8: zero { "MM": "8", "NQ": "1" };
-        native: zero { "MM": "1", "NQ": "1", "NATIVE_HALF": "1" };
-        native_m4: zero { "MM": "4", "NQ": "1", "NATIVE_HALF": "1" };
-        native_m8: zero { "MM": "8", "NQ": "1", "NATIVE_HALF": "1" }
+        native: zero { "MM": "1", "NQ": "1", "NATIVE_HALF": "1", "BLOCKS": "1" };
+        native_m4: zero { "MM": "4", "NQ": "1", "NATIVE_HALF": "1", "BLOCKS": "1" };
+        native_m8: zero { "MM": "8", "NQ": "1", "NATIVE_HALF": "1", "BLOCKS": "1" }
     }
 }
 
@@ -199,6 +199,8 @@ struct Tile {
     /// Terms of k that one step of all slices takes.
     step: u64,
     scalar: bool,
+    /// Whether its operands may be in blocks.
+    blocks: bool,
 }
 
 const TILES: [Tile; 5] = [
@@ -211,6 +213,7 @@ const TILES: [Tile; 5] = [
         shared: 0,
         step: 16,
         scalar: false,
+        blocks: true,
     },
     Tile {
         variant: MatmulF32::t32k4,
@@ -221,6 +224,7 @@ const TILES: [Tile; 5] = [
         shared: 36864,
         step: 64,
         scalar: false,
+        blocks: true,
     },
     Tile {
         variant: MatmulF32::t64,
@@ -231,6 +235,7 @@ const TILES: [Tile; 5] = [
         shared: 0,
         step: 16,
         scalar: false,
+        blocks: false,
     },
     Tile {
         variant: MatmulF32::t64x128,
@@ -241,6 +246,7 @@ const TILES: [Tile; 5] = [
         shared: 0,
         step: 16,
         scalar: false,
+        blocks: false,
     },
     Tile {
         variant: MatmulF32::t128,
@@ -251,6 +257,7 @@ const TILES: [Tile; 5] = [
         shared: 33792,
         step: 16,
         scalar: true,
+        blocks: false,
     },
 ];
 
@@ -291,7 +298,9 @@ fn turns(choice: &Choice, k: u64) -> u64 {
 /// Forms that share k among the threads of a group, from those that share it least.
 fn shared_k(p: &ProductExtents) -> Vec<Choice> {
     let (at, rows) = row_class(p.m);
-    let dot = [MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8][at];
+    let words = [MatmulF32Dot::plain, MatmulF32Dot::plain_m4, MatmulF32Dot::plain_m8];
+    let native = [MatmulF32Dot::native, MatmulF32Dot::native_m4, MatmulF32Dot::native_m8];
+    let dot = if p.b_blocks { native } else { words }[at];
     let columns = [MatmulF32Columns::plain, MatmulF32Columns::plain_m4, MatmulF32Columns::plain_m8][at];
     let choice = |class, variant, columns| Choice {
         class,
@@ -303,7 +312,9 @@ fn shared_k(p: &ProductExtents) -> Vec<Choice> {
         scalar: false,
     };
     let along_k = p.b_along_k.then(|| choice(Class::Dot, dot, 4));
-    let quads = [8, 4, 2, 1].map(|q| choice(Class::Columns(q), columns, 4 * u64::from(q)));
+    // What lies in blocks lies along k, and column sums do not read it.
+    let quads = if p.b_blocks { [].as_slice() } else { &[8, 4, 2, 1] };
+    let quads = quads.iter().map(|&q| choice(Class::Columns(q), columns, 4 * u64::from(q)));
     along_k.into_iter().chain(quads).collect()
 }
 
@@ -375,9 +386,10 @@ fn sixteen_rows(p: &ProductExtents, units: u64) -> Choice {
 /// The fastest tile, with its time in microseconds besides what every product takes.
 fn tiles(p: &ProductExtents, target: &Target, units: u64) -> (f64, Choice) {
     let mut best = (f64::INFINITY, of_tile(&TILES[0], p.b_words));
+    let reads = |t: &&Tile| t.blocks || !p.b_blocks;
     let fits =
         |t: &&Tile| t.shared <= target.limits.max_shared_memory.0 && (t.step == 16 || p.k >= 2 * t.step);
-    for tile in TILES.iter().filter(fits) {
+    for tile in TILES.iter().filter(fits).filter(reads) {
         let groups = p.m.div_ceil(tile.rows) * p.n.div_ceil(tile.columns) * p.batches;
         let waves = groups.div_ceil(units) as f64;
         let step = if waves > 1.0 { tile.alone.max(waves * tile.crowded) } else { tile.alone };
@@ -451,7 +463,7 @@ mod tests {
     use super::*;
 
     fn product(m: u64, n: u64, k: u64) -> ProductExtents {
-        ProductExtents { m, n, k, batches: 1, b_along_k: true, b_words: true }
+        ProductExtents { m, n, k, batches: 1, b_along_k: true, b_words: true, b_blocks: false }
     }
 
     fn pick(m: u64, n: u64, k: u64) -> &'static str {
@@ -538,7 +550,8 @@ mod tests {
             for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
                 for n in [1, 7, 64, 384, 4096] {
                     for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
-                        let p = ProductExtents { m, n, k, batches: 1, b_along_k, b_words };
+                        let p =
+                            ProductExtents { m, n, k, batches: 1, b_along_k, b_words, b_blocks: !b_words };
                         agrees(&choose(&p, &target), &p);
                     }
                 }
@@ -554,6 +567,7 @@ mod tests {
             Class::Columns(_) => (MatmulF32Columns::DECL, "MM", "MM"),
         };
         let variant = decl.variants.iter().find(|v| v.name == c.variant).expect("declared");
+        assert!(!p.b_blocks || variant.reads_blocks(), "{p:?} by {}", c.variant);
         let define = |name: &str| -> u64 {
             variant.defines.iter().find(|d| d.0 == name).and_then(|d| d.1.parse().ok()).expect("a number")
         };
