@@ -3,8 +3,8 @@
 // where it is no nearer than memory.
 //
 // A thread sums MR rows of NQ quads of columns; the 8 threads of a workgroup are neighbours along n, so what they read
-// of a is the same for all. A_MODE and B_MODE 1 together read four neighbours of k at once, B_MODE 3 four neighbouring
-// columns of b; everything else is read one element at a time. Rows and columns outside are read from inside and never stored.
+// of a is the same for all. B_MODE 3 reads four neighbouring columns of b at once, blocks are read sixteen elements at a
+// time; everything else is read one element at a time. Rows and columns outside are read from inside and never stored.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
 
@@ -25,10 +25,9 @@ vec4 quad_b(uint k, uint j) {
 
 vec4 acc[MR * NQ];
 
-// Adds to component c of acc[q] the products of so many quads of a, from `at` on, with those of b.
-void add_quads(uint q, uint c, uint at, vec4 w[4], uint quads) {
+// Adds to component c of acc[q] the products of four quads of a, from `at` on, with those of b.
+void add_quads(uint q, uint c, uint at, vec4 w[4]) {
     [[unroll]] for (uint j = 0u; j < 4u; j++) {
-        if (j >= quads) break;
         vec4 fa = load4_a((at >> 2u) + j);
         [[unroll]] for (uint e = 0u; e < 4u; e++) acc[q][c] = fma(fa[e], w[j][e], acc[q][c]);
     }
@@ -60,16 +59,13 @@ void main() {
     [[unroll]] for (uint i = 0u; i < MR; i++) row_at[i] = a_at + min(row0 + i, M - 1u) * a_row;
     [[unroll]] for (uint q = 0u; q < MR * NQ; q++) acc[q] = vec4(0.0);
 
-    // Both along k: four terms at once, of blocks sixteen, in the order of k.
-    if (A_MODE == 1u && B_MODE == 1u) {
-        const uint QUADS = T_b >= 16u ? 4u : 1u;
-        for (uint k = 0u; k < K; k += 4u * QUADS) {
+    // Blocks along k: sixteen terms at once, in the order of k.
+    if (T_b >= 16u && A_MODE == 1u && B_MODE == 1u) {
+        for (uint k = 0u; k < K; k += 16u) {
             [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
                 vec4 w[4];
-                uint at = place_b(0u, c >> 2u, c & 3u) + k;
-                if (QUADS == 4u) block_run(at, w);
-                else w[0] = load4_b(at >> 2u);
-                [[unroll]] for (uint i = 0u; i < MR; i++) add_quads(i * NQ + (c >> 2u), c & 3u, row_at[i] + k, w, QUADS);
+                block_run(place_b(0u, c >> 2u, c & 3u) + k, w);
+                [[unroll]] for (uint i = 0u; i < MR; i++) add_quads(i * NQ + (c >> 2u), c & 3u, row_at[i] + k, w);
             }
         }
     } else for (uint k = 0u; k < K; k++) {
