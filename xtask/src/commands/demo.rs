@@ -126,8 +126,7 @@ mod run {
             Err(_) => ControlFlow::Break(()),
         });
         let made = made.map_err(failed)?;
-        let (first, rest) = (made.prompt_time.as_secs_f64(), made.decode_time.as_secs_f64());
-        let rate = if rest > 0.0 { made.decoded as f64 / rest } else { 0.0 };
+        let (first, rate) = (made.prompt_time.as_secs_f64(), made.decode_rate());
         say(&format!(
             "\n\n{} prompt tokens, first text after {first:.2} s; then {rate:.1} tokens a second\n",
             ids.len()

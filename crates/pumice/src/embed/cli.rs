@@ -1,7 +1,7 @@
 //! `pumice embed`: arguments in, vectors to the standard output or a file; what the user should know goes to the log.
 
 use crate::device::{Device, DeviceChoice, DeviceKind};
-use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, read_lines, write_npy};
+use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, Note, read_lines, write_npy};
 use crate::save::Place;
 use indicatif::{ProgressBar, ProgressStyle};
 use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
@@ -85,7 +85,7 @@ pub fn run(
     let choice = choose(&args.device, cache)?;
     let mut embedder = open(args, &choice.device)?;
     let precision = format!("{:?}", embedder.executable().plan().precision).to_lowercase();
-    announce(&choice, &precision, &embedder, log).map_err(printing)?;
+    announce(&choice, &precision, embedder.notes(), log).map_err(printing)?;
 
     let bar = bar(texts.len(), "texts");
     let embeddings = embedder.embed(&texts, |done| bar.set_position(done as u64))?;
@@ -141,17 +141,18 @@ fn print(embeddings: &Embeddings, out: &mut dyn Write) -> std::io::Result<()> {
     out.flush()
 }
 
-fn announce(
+/// Says what runs where, and what the user should know of the model.
+pub(crate) fn announce(
     choice: &DeviceChoice,
     precision: &str,
-    embedder: &Embedder,
+    notes: &[Note],
     log: &mut dyn Write,
 ) -> std::io::Result<()> {
     writeln!(log, "device: {} ({}); precision: {precision}", choice.device.name(), choice.why)?;
     if let Some(better) = &choice.better {
         writeln!(log, "faster: {better}")?;
     }
-    embedder.notes().iter().try_for_each(|note| writeln!(log, "note: {note}"))
+    notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))
 }
 
 fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
@@ -164,13 +165,18 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Ok(Embedder::offline(1, device, &options)?);
     };
+    Ok(with_tensor_bar(|progress| Embedder::open(path, device, &options, progress))?)
+}
+
+/// Opens a model with a bar that hears of its tensors.
+pub(crate) fn with_tensor_bar<T>(open: impl FnOnce(&mut dyn FnMut(usize, usize)) -> T) -> T {
     let bar = bar(0, "tensors");
-    let embedder = Embedder::open(path, device, &options, |done, all| {
+    let opened = open(&mut |done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
-    })?;
+    });
     bar.finish_and_clear();
-    Ok(embedder)
+    opened
 }
 
 /// The device that the argument names.
@@ -193,7 +199,7 @@ pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice,
 }
 
 /// A bar on the standard error; none where that is no terminal.
-pub(crate) fn bar(len: usize, what: &str) -> ProgressBar {
+fn bar(len: usize, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:32} {pos}/{len} {msg} {eta}");
     ProgressBar::new(len as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -1,16 +1,17 @@
 //! `pumice generate`: arguments in, text to the standard output as it comes; what the user should know goes to the log.
 
-use super::{End, GenerateOptions, Generated, Generator, LlamaOptions, Message, Prompt, Request, Sampling};
+use super::{
+    End, GenerateOptions, Generated, Generator, LlamaOptions, Message, Prompt, Request, Sampling, rate,
+};
 use crate::cli::CommandError;
-use crate::device::{Device, DeviceChoice};
-use crate::embed::cli::{bar, choose};
+use crate::device::Device;
+use crate::embed::cli::{announce, choose, with_tensor_bar};
 use crate::error::Error;
 use serde::Serialize;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Arguments of `pumice generate`.
 #[derive(clap::Args, Clone, Debug)]
@@ -81,13 +82,11 @@ struct Times {
 
 impl Times {
     fn of(prompt: usize, answer: &Generated) -> Times {
-        let rate =
-            |n: usize, time: Duration| if time.is_zero() { 0.0 } else { n as f64 / time.as_secs_f64() };
         Times {
             prompt_s: answer.prompt_time.as_secs_f64(),
             prompt_tokens_per_s: rate(prompt, answer.prompt_time),
             decode_s: answer.decode_time.as_secs_f64(),
-            decode_tokens_per_s: rate(answer.decoded, answer.decode_time),
+            decode_tokens_per_s: answer.decode_rate(),
         }
     }
 }
@@ -109,7 +108,7 @@ pub fn run(
     let choice = choose(&args.device, cache)?;
     let mut generator = open(args, &choice.device)?;
     let precision = format!("{:?}", generator.executable().plan().precision).to_lowercase();
-    announce(&choice, &precision, &generator, log)?;
+    announce(&choice, &precision, generator.notes(), log)?;
     let ids = generator.prompt_ids(&prompt(args))?;
     let mut written = Ok(());
     let answer = generator.generate(&ids, &request, |piece| {
@@ -176,27 +175,5 @@ fn open(args: &GenerateArgs, device: &Device) -> Result<Generator, Error> {
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Generator::offline(1, device, &options);
     };
-    let bar = bar(0, "tensors");
-    let generator = Generator::open(path, device, &options, |done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    })?;
-    bar.finish_and_clear();
-    Ok(generator)
-}
-
-fn announce(
-    choice: &DeviceChoice,
-    precision: &str,
-    generator: &Generator,
-    log: &mut dyn Write,
-) -> Result<(), CommandError> {
-    writeln!(log, "device: {} ({}); precision: {precision}", choice.device.name(), choice.why)?;
-    if let Some(better) = &choice.better {
-        writeln!(log, "faster: {better}")?;
-    }
-    for note in generator.notes() {
-        writeln!(log, "note: {note}")?;
-    }
-    Ok(())
+    with_tensor_bar(|progress| Generator::open(path, device, &options, progress))
 }

@@ -96,6 +96,18 @@ pub struct Generated {
     pub decoded: usize,
 }
 
+impl Generated {
+    /// Tokens a second after the first one; 0 where there was no other.
+    pub fn decode_rate(&self) -> f64 {
+        rate(self.decoded, self.decode_time)
+    }
+}
+
+/// So many a second; 0 where no time went by.
+fn rate(count: usize, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
 /// A language model, compiled and filled, with a session of its own.
 pub struct Generator {
     exe: Executable,
