@@ -1,17 +1,20 @@
 """Golden files for the text side of language models: tokens and conversations, as the Python packages give them.
-usage: text_goldens.py OUT_DIR      (needs tokenizers 0.23 and jinja2 3.1)
+usage: text_goldens.py OUT_DIR              (needs tokenizers 0.23 and jinja2 3.1)
+       text_goldens.py MODEL.gguf OUT.json  (needs gguf, too)
 
 tokenizer.json      a byte-level BPE of 500 merges, trained on text made here, in the form of a GGUF file's keys; and for
                     each rule of `tokenizer.ggml.pre` the ids of lines, with control tokens read as such and as text
 chat.json           templates written here in the manner of those in use, conversations, and what jinja2 makes of them
                     in the environment that transformers' `apply_chat_template` uses
-The vocabulary leaves out some bytes, as that of SmolLM2 does."""
+The vocabulary leaves out some bytes, as that of SmolLM2 does.
+
+OUT.json            of a model: the ids of 2,000 lines by its own vocabulary and rules, control tokens read as such, and what
+                    its chat template makes of the conversations of chat.json"""
 import json, os, random, sys
 from datetime import date
 import jinja2, jinja2.sandbox, jinja2.ext
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-OUT = sys.argv[1]
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 DEFINED = ["<tool>", "    "]
 # Bytes without a token: three control characters, and those that no UTF-8 has.
@@ -304,12 +307,35 @@ def chat_golden(templates):
 
 
 def save(name, value):
-    with open(os.path.join(OUT, name), "w", encoding="utf-8") as f:
+    save_to(os.path.join(OUT, name), value)
+
+
+def save_to(path, value):
+    with open(path, "w", encoding="utf-8") as f:
         json.dump(value, f, ensure_ascii=True, separators=(",", ":"))
         f.write("\n")
 
 
-if __name__ == "__main__":
+def model_golden(path, out):
+    import gguf
+    fields = {name: field.contents() for name, field in gguf.GGUFReader(path).fields.items()}
+    of = lambda key: fields["tokenizer." + key]
+    t = tokenizer(of("ggml.pre"), of("ggml.tokens"), of("ggml.token_type"), of("ggml.merges"), True)
+    texts = list(dict.fromkeys(lines(random.Random(2000), 2500)))[:2000]
+    special = lambda key: of("ggml.tokens")[of(f"ggml.{key}_token_id")]
+    answers = []
+    for turns in CONVERSATIONS:
+        messages = [{"role": r, "content": c} for r, c in turns]
+        answers.append([environment(None).from_string(of("chat_template")).render(messages=messages, tools=None, documents=None,
+                        add_generation_prompt=prompt, bos_token=special("bos"), eos_token=special("eos")) for prompt in [True, False]])
+    conversations = [[{"role": r, "content": c} for r, c in turns] for turns in CONVERSATIONS]
+    save_to(out, {"lines": texts, "ids": [t.encode(x).ids for x in texts], "conversations": conversations, "texts": answers})
+
+
+if __name__ == "__main__" and sys.argv[1].endswith(".gguf"):
+    model_golden(*sys.argv[1:])
+elif __name__ == "__main__":
+    OUT = sys.argv[1]
     os.makedirs(OUT, exist_ok=True)
     save("tokenizer.json", tokenizer_golden())
     save("chat.json", chat_golden(TEMPLATES))

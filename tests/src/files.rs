@@ -1,4 +1,4 @@
-//! Files that suites read: checked-in data, and the real model where it was downloaded.
+//! Files that suites read: checked-in data, and the real models where they were downloaded.
 
 use pumice_import::{SafetensorsFile, WeightSource};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,24 @@ pub fn data() -> PathBuf {
 /// all-MiniLM-L6-v2 in Hugging Face layout: the folder that `PUMICE_MINILM` names, else where `cargo xtask demo` has
 /// put it.
 pub fn minilm() -> Option<PathBuf> {
-    let named = std::env::var_os("PUMICE_MINILM").map(PathBuf::from);
+    named_or_fetched("PUMICE_MINILM", "all-MiniLM-L6-v2").find(|folder| folder.join("config.json").exists())
+}
+
+/// The GGUF file of SmolLM2-135M-Instruct: the one that `PUMICE_SMOLLM2` names, itself or by its folder, else where
+/// `cargo xtask demo` has put it.
+pub fn smollm2() -> Option<PathBuf> {
+    let inside = |path: PathBuf| match path.is_dir() {
+        true => path.join("SmolLM2-135M-Instruct.Q4_1.gguf"),
+        false => path,
+    };
+    named_or_fetched("PUMICE_SMOLLM2", "SmolLM2-135M-Instruct").map(inside).find(|file| file.exists())
+}
+
+fn named_or_fetched(variable: &str, folder: &str) -> impl Iterator<Item = PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
-    named.into_iter().chain([target.join("demo/all-MiniLM-L6-v2")]).find(|f| f.join("config.json").exists())
+    named.into_iter().chain([target.join("demo").join(folder)])
 }
 
 /// The sentences that golden embeddings were made of.

@@ -8,6 +8,7 @@ pub mod graphs;
 pub mod growth;
 pub mod known;
 pub mod lab;
+pub mod logits;
 pub mod op_suite;
 pub mod planted;
 pub mod spirv;

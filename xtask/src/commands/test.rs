@@ -2,7 +2,7 @@
 //! answers, the device suites are left out, counted, and said to be so. Never here: a suite.
 //!
 //! A test needs a Vulkan driver if its binary is named `device_*` or if it stands in a module `on_device`.
-//! A test needs the downloaded model all-MiniLM-L6-v2 if it stands in a module `with_model`. Such a test never skips
+//! A test needs a downloaded model if it stands in a module `with_minilm` or `with_smollm2`. Such a test never skips
 //! itself: without driver or model it fails, so leaving it out is decided here alone. Likewise a test
 //! that takes minutes or needs a downloaded model is ignored with a reason that begins with `long:` or `model:`, and
 //! runs with `--long`.
@@ -13,15 +13,42 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::checkout::{Checkout, MINILM};
+use crate::checkout::{Checkout, MINILM, SMOLLM2};
 use crate::child;
 use crate::drivers;
 use crate::failure::{Failure, Outcome};
 
 /// The device suites as a nextest filter.
 const DEVICE_SUITES: &str = "binary(/^device_/) | test(/(^|::)on_device::/)";
-/// The tests of the downloaded model.
-const MODEL_SUITES: &str = "test(/(^|::)with_model::/)";
+
+/// A model that `cargo xtask demo` downloads, and its tests.
+struct Model {
+    /// The name of its folder.
+    folder: &'static str,
+    /// A file in it.
+    file: &'static str,
+    /// The module of its tests.
+    module: &'static str,
+    /// Tests read its folder from this variable.
+    variable: &'static str,
+}
+
+const MODELS: [Model; 2] = [
+    Model { folder: MINILM, file: "config.json", module: "with_minilm", variable: "PUMICE_MINILM" },
+    Model {
+        folder: SMOLLM2,
+        file: "SmolLM2-135M-Instruct.Q4_1.gguf",
+        module: "with_smollm2",
+        variable: "PUMICE_SMOLLM2",
+    },
+];
+
+impl Model {
+    /// Its tests as a nextest filter.
+    fn suites(&self) -> String {
+        format!("test(/(^|::){}::/)", self.module)
+    }
+}
 
 /// Options of `test`.
 #[derive(clap::Args)]
@@ -29,13 +56,13 @@ pub struct Args {
     /// Fail if no Vulkan driver answers, instead of leaving out the device suites
     #[arg(long)]
     require_vulkan: bool,
-    /// Fail if all-MiniLM-L6-v2 is not there, instead of leaving out its tests (`cargo xtask demo` fetches it)
+    /// Fail if a model is not there, instead of leaving out its tests (`cargo xtask demo` fetches them)
     #[arg(long)]
     require_model: bool,
     /// First install Mesa's drivers and the validation layer with apt
     #[arg(long)]
     install: bool,
-    /// Also run what takes minutes or needs all-MiniLM-L6-v2 (`cargo xtask demo` fetches it)
+    /// Also run what takes minutes; it needs the models (`cargo xtask demo` fetches them)
     #[arg(long)]
     long: bool,
     /// The nextest profile
@@ -73,13 +100,9 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         }
         Err(reason) => Some(reason),
     };
-    let model = checkout.model_folder(MINILM)?;
-    let here = Here {
-        device: missing.is_none(),
-        model: Some(model).filter(|folder| folder.join("config.json").exists()),
-    };
-    if (args.long || args.require_model) && here.model.is_none() {
-        return Err(Failure::said("all-MiniLM-L6-v2 is not there: run `cargo xtask demo` once"));
+    let here = Here::look(missing.is_none(), checkout)?;
+    if let Some(model) = here.absent().next().filter(|_| args.long || args.require_model) {
+        return Err(Failure::said(format!("{} is not there: run `cargo xtask demo` once", model.folder)));
     }
     if !args.long {
         println!("left out: tests of minutes (those that are ignored); --long runs them");
@@ -96,8 +119,8 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         println!("\nNOT RUN: the device suites ({}).", count(checkout, DEVICE_SUITES));
         println!("reason: {reason}\n{}", drivers::advice());
     }
-    if here.model.is_none() {
-        println!("\nNOT RUN: the tests of all-MiniLM-L6-v2 ({}).", count(checkout, MODEL_SUITES));
+    for model in here.absent() {
+        println!("\nNOT RUN: the tests of {} ({}).", model.folder, count(checkout, &model.suites()));
         println!("reason: the model is not there; `cargo xtask demo` downloads it");
     }
     documentation.and(suites)
@@ -106,12 +129,34 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
 /// What tests may need and this machine has.
 struct Here {
     device: bool,
-    model: Option<PathBuf>,
+    /// The folder of each model, where it is there.
+    models: Vec<(&'static Model, Option<PathBuf>)>,
+}
+
+impl Here {
+    fn look(device: bool, checkout: &Checkout) -> Outcome<Here> {
+        let models = MODELS.iter().map(|model| {
+            let folder = checkout.model_folder(model.folder)?;
+            let there = folder.join(model.file).exists();
+            Ok((model, there.then_some(folder)))
+        });
+        Ok(Here { device, models: models.collect::<Outcome<_>>()? })
+    }
+
+    /// Models that are not there.
+    fn absent(&self) -> impl Iterator<Item = &'static Model> {
+        self.models.iter().filter(|(_, folder)| folder.is_none()).map(|(model, _)| *model)
+    }
+
+    /// Tells tests where the models are.
+    fn name_models(&self, command: &mut Command) {
+        for (model, folder) in &self.models {
+            folder.as_ref().map(|folder| command.env(model.variable, folder));
+        }
+    }
 }
 
 const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
-/// Tests read the model's folder from here.
-const MODEL: &str = "PUMICE_MINILM";
 /// Everything that has tests: the commands of xtask that need the packages, and the command line of pumice.
 pub const WITH_LIBRARIES: [&str; 2] =
     ["--features", "xtask/libraries,pumice/cli,pumice/tracing,pumice/ndarray"];
@@ -123,12 +168,10 @@ fn nextest(args: &Args, checkout: &Checkout, here: &Here) -> Outcome {
     if args.long {
         command.args(["--run-ignored", "all"]);
     }
-    if let Some(folder) = &here.model {
-        command.env(MODEL, folder);
-    }
+    here.name_models(&mut command);
     // One filter: a second one would add tests, not take some away.
-    let absent = [(here.device, DEVICE_SUITES), (here.model.is_some(), MODEL_SUITES)];
-    let absent: Vec<&str> = absent.iter().filter(|(there, _)| !there).map(|(_, suites)| *suites).collect();
+    let mut absent: Vec<String> = here.absent().map(Model::suites).collect();
+    absent.extend((!here.device).then(|| DEVICE_SUITES.to_owned()));
     if !absent.is_empty() {
         command.args(["--filterset", &format!("not ({})", absent.join(" | "))]);
     }
@@ -160,9 +203,9 @@ fn cargo_test(args: &Args, checkout: &Checkout, here: &Here) -> Outcome {
     if args.long {
         command.arg("--include-ignored");
     }
-    match &here.model {
-        Some(folder) => drop(command.env(MODEL, folder)),
-        None => drop(command.args(["--skip", "with_model::"])),
+    here.name_models(&mut command);
+    for model in here.absent() {
+        command.args(["--skip", &format!("{}::", model.module)]);
     }
     if !here.device {
         command.args(["--skip", "on_device::"]);

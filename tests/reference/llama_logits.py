@@ -1,0 +1,202 @@
+"""Golden logits of a Llama-shaped GGUF file: numpy in f64 over weights that the public gguf package dequantizes.
+
+usage: llama_logits.py MODEL.gguf PROMPTS.json OUT.safetensors
+       llama_logits.py --compare MODEL.gguf GOLDENS.safetensors LOGITS.f32
+
+Needs gguf, numpy, tokenizers and jinja2. The first form continues each text of PROMPTS.json greedily by 64 tokens and writes what
+a run must give that is fed with them (tests/data/smollm2). The second form makes all logits again and compares every one with
+those that a run dumped: f32, little-endian, [prompts, 64, vocab], as `cargo run --example logits -- --dump` writes them.
+
+OUT.safetensors: `prompt` i32 [prompts, longest], right-padded with -1; `next` i32 [prompts, 64], the reference's greedy ids: those
+at p follow the logits at p; `range` f32 [prompts, 64, 2], smallest and largest logit; `top_ids` i32 and `top` f32 [prompts, 64, 32],
+the largest in falling order; `fixed_ids` i32 [64] and `fixed` f32 [prompts, 64, 64], logits of ids that are always the same.
+"""
+import json
+import struct
+import sys
+
+import numpy as np
+from gguf import GGUFReader, dequantize
+
+STEPS, TOP, FIXED = 64, 32, 64
+TOLERANCE = 1e-3  # of the range of a position's logits
+
+
+class Model:
+    """The file's weights as f64, its metadata by key."""
+
+    def __init__(self, path):
+        reader = GGUFReader(path)
+        self.fields = {name: field.contents() for name, field in reader.fields.items()}
+        self.weights = {}
+        for t in reader.tensors:
+            shape = [int(n) for n in t.shape[::-1]]
+            self.weights[t.name] = dequantize(t.data, t.tensor_type).astype(np.float64).reshape(shape)
+        self.layers, self.heads, self.hidden = (self.of(k) for k in ["block_count", "attention.head_count", "embedding_length"])
+        self.kv_heads = self.of("attention.head_count_kv", self.heads)
+        self.width = self.of("attention.key_length", self.hidden // self.heads)
+        self.rotated = self.of("rope.dimension_count", self.width)
+        self.eps = self.of("attention.layer_norm_rms_epsilon")
+        pairs = np.arange(0, self.rotated, 2) / self.rotated
+        self.rates = np.float64(self.of("rope.freq_base", 10000.0)) ** -pairs
+        self.table = self.weights["token_embd.weight"]
+        self.head = self.weights.get("output.weight", self.table)
+
+    def of(self, key, otherwise=None):
+        return self.fields.get("llama." + key, otherwise)
+
+    def norm(self, x, name):
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + self.eps) * self.weights[name]
+
+    def rotate(self, x, positions):
+        """x [rows, heads, width]; neighbours turn as pairs."""
+        angles = positions[:, None, None] * self.rates
+        c, s = np.cos(angles), np.sin(angles)
+        y = x.copy()
+        u, v = x[..., 0 : self.rotated : 2], x[..., 1 : self.rotated : 2]
+        y[..., 0 : self.rotated : 2], y[..., 1 : self.rotated : 2] = u * c - v * s, u * s + v * c
+        return y
+
+    def attend(self, q, k, v, positions):
+        """q [rows, heads, width] at these positions over k, v [keys, kv_heads, width] → [rows, heads · width]."""
+        group = self.heads // self.kv_heads
+        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(self.width)
+        scores = np.where(np.arange(len(k)) > positions[None, :, None], -np.inf, scores)
+        scores = np.exp(scores - scores.max(-1, keepdims=True))
+        scores /= scores.sum(-1, keepdims=True)
+        return np.einsum("hqk,khd->qhd", scores, v).reshape(len(q), -1)
+
+    def run(self, texts, pieces):
+        """New tokens for several texts at once, one piece of ids each; the logits after each new token."""
+        ids = np.concatenate(pieces)
+        ends = np.cumsum([len(p) for p in pieces])
+        cuts = [slice(end - len(p), end) for p, end in zip(pieces, ends)]
+        positions = np.concatenate([len(t) + np.arange(len(p)) for t, p in zip(texts, pieces)])
+        x = self.table[ids]
+        for i in range(self.layers):
+            w = lambda name: self.weights[f"blk.{i}.{name}.weight"]
+            h = self.norm(x, f"blk.{i}.attn_norm.weight")
+            q = self.rotate((h @ w("attn_q").T).reshape(len(ids), self.heads, -1), positions)
+            k = self.rotate((h @ w("attn_k").T).reshape(len(ids), self.kv_heads, -1), positions)
+            v = (h @ w("attn_v").T).reshape(len(ids), self.kv_heads, -1)
+            rows = []
+            for text, cut in zip(texts, cuts):
+                text.append(i, k[cut], v[cut])
+                rows.append(self.attend(q[cut], text.keys[i], text.values[i], positions[cut]))
+            x = x + np.concatenate(rows) @ w("attn_output").T
+            h = self.norm(x, f"blk.{i}.ffn_norm.weight")
+            gate = h @ w("ffn_gate").T
+            x = x + (gate / (1 + np.exp(-gate)) * (h @ w("ffn_up").T)) @ w("ffn_down").T
+        logits = self.norm(x, "output_norm.weight") @ self.head.T
+        return [logits[cut] for cut in cuts]
+
+
+class Text:
+    """Keys and values of the tokens so far."""
+
+    def __init__(self, model):
+        empty = np.zeros((0, model.kv_heads, model.width))
+        self.keys, self.values = [empty] * model.layers, [empty] * model.layers
+
+    def __len__(self):
+        return len(self.keys[-1])
+
+    def append(self, layer, k, v):
+        self.keys[layer] = np.concatenate([self.keys[layer], k])
+        self.values[layer] = np.concatenate([self.values[layer], v])
+
+
+def tokenizer(model):
+    """The file's tokenizer as the package `tokenizers` runs it."""
+    import text_goldens
+
+    of = lambda key: model.fields["tokenizer.ggml." + key]
+    return text_goldens.tokenizer(of("pre"), of("tokens"), of("token_type"), of("merges"), True)
+
+
+def continued(model, prompts):
+    """Logits [prompts, STEPS, vocab] after each prompt and each of the tokens that follow it greedily."""
+    texts = [Text(model) for _ in prompts]
+    steps = [[rows[-1] for rows in model.run(texts, prompts)]]
+    for step in range(1, STEPS):
+        last = [np.array([logits.argmax()]) for logits in steps[-1]]
+        steps.append([rows[-1] for rows in model.run(texts, last)])
+        print(f"\r{step + 1} of {STEPS} tokens", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return np.array(steps).transpose(1, 0, 2)
+
+
+def write(path, tensors, about):
+    """A safetensors file."""
+    kinds = {np.dtype(np.int32): "I32", np.dtype(np.float32): "F32"}
+    header, at = {"__metadata__": {"about": about}}, 0
+    for name, a in tensors.items():
+        header[name] = {"dtype": kinds[a.dtype], "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
+        at += a.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text)
+        for a in tensors.values():
+            out.write(np.ascontiguousarray(a).tobytes())
+
+
+def read(path):
+    with open(path, "rb") as f:
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        data = f.read()
+    kinds = {"I32": np.int32, "F32": np.float32}
+    of = lambda t: np.frombuffer(data[slice(*t["data_offsets"])], kinds[t["dtype"]]).reshape(t["shape"])
+    return {name: of(t) for name, t in header.items() if name != "__metadata__"}
+
+
+def make(path, prompts_path, out):
+    model = Model(path)
+    encode = tokenizer(model)
+    with open(prompts_path, encoding="utf-8") as f:
+        prompts = [np.array(encode.encode(text).ids) for text in json.load(f)]
+    logits = continued(model, prompts)
+    top_ids = np.argsort(-logits, axis=-1, kind="stable")[..., :TOP]
+    fixed_ids = np.sort(np.random.default_rng(135).choice(logits.shape[-1], FIXED, replace=False))
+    longest = max(map(len, prompts))
+    tensors = {
+        "prompt": np.array([np.pad(p, (0, longest - len(p)), constant_values=-1) for p in prompts], np.int32),
+        "next": top_ids[..., 0].astype(np.int32),
+        "range": np.stack([logits.min(-1), logits.max(-1)], -1).astype(np.float32),
+        "top_ids": top_ids.astype(np.int32),
+        "top": np.take_along_axis(logits, top_ids, -1).astype(np.float32),
+        "fixed_ids": fixed_ids.astype(np.int32),
+        "fixed": logits[..., fixed_ids].astype(np.float32),
+    }
+    write(out, tensors, "tests/reference/llama_logits.py says what the tensors are")
+    gaps = (tensors["top"][..., 0] - tensors["top"][..., 1]) / (tensors["range"][..., 1] - tensors["range"][..., 0])
+    print(f"{logits.shape[0]} prompts of {[len(p) for p in prompts]} tokens; closest pair of best logits {gaps.min():.1e} of the range")
+    for ids in tensors["next"]:
+        print(repr(encode.decode(ids.tolist(), skip_special_tokens=False)))
+
+
+def compare(path, goldens_path, dump):
+    model, golden = Model(path), read(goldens_path)
+    vocab = len(model.table)
+    got = np.fromfile(dump, "<f4").reshape(len(golden["next"]), STEPS, vocab)
+    worst = 0.0
+    for number, (prompt, follow) in enumerate(zip(golden["prompt"], golden["next"])):
+        prompt = prompt[prompt >= 0]
+        want = model.run([Text(model)], [np.concatenate([prompt, follow[:-1]])])[0][len(prompt) - 1 :]
+        wide = want.max(-1) - want.min(-1)
+        far = np.abs(got[number] - want).max(-1) / wide
+        other = np.flatnonzero(got[number].argmax(-1) != want.argmax(-1))
+        best = np.sort(want, -1)
+        unlike = [p for p in other if best[p, -1] - best[p, -2] > TOLERANCE * wide[p]]
+        worst = max(worst, far.max(), np.inf if unlike else 0)
+        print(f"prompt {number}: {STEPS} x {vocab} logits, largest difference {far.max():.2e} of the range; "
+              f"another token at {other.tolist()}{' WRONG' if unlike else ''}", flush=True)
+    print(f"largest difference {worst:.2e} of the range, {TOLERANCE} is allowed")
+    return 0 if worst <= TOLERANCE else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--compare":
+        sys.exit(compare(*sys.argv[2:]))
+    make(*sys.argv[1:])
