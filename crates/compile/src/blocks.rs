@@ -66,7 +66,7 @@ fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType
     debug_assert!(!matches!(float_storage(&from.view), pumice_plan::kernel::FloatStorage::F32));
     let meaning = meaning::of_copy(cx.graph, ty)?;
     let mut step = StepBuilder::new();
-    let (x, y) = (step.read_typed(from), step.write(to));
+    let (x, y) = (step.read(from), step.write(to));
     let call = Dequantize {
         variant: Dequantize::plain,
         n: cx.arg(&count),
@@ -77,6 +77,5 @@ fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType
         holes: Vec::new(),
     };
     let grid = cx.grid(&count.ceil_div(&DimExpr::constant(1024)))?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    step.dispatch(cx, call.into_call(), grid, meaning)
 }

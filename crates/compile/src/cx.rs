@@ -6,7 +6,7 @@ use crate::{blocks, frame, meaning};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
 use pumice_plan::{FrameSlot, Grid, MeaningGraph, Storage, View, dense_strides};
-use pumice_types::{DType, DimExpr, Encoding, ScalarId, Target};
+use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -410,12 +410,7 @@ fn leaf_numbers(graph: &Graph) -> BTreeMap<ValueId, u32> {
 
 /// How a float view is stored, for a typed operand.
 pub fn float_storage(view: &View) -> FloatStorage {
-    match (view.storage, view.dtype) {
-        (Storage::Natural, DType::F16) => FloatStorage::F16,
-        (Storage::Natural, DType::BF16) => FloatStorage::BF16,
-        (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
-        _ => FloatStorage::F32,
-    }
+    FloatStorage::of(view)
 }
 
 /// Meaning of a node whose step reads every operand.

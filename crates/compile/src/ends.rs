@@ -161,13 +161,14 @@ pub fn begin_replay(draft: &mut Draft, status: Located, ops: u32) {
     let call = StatusBegin {
         variant: StatusBegin::plain,
         ops: ArgValue::U32(ops),
-        block: UseIndex(0),
+        block: UseIndex(0).into(),
         slots: Vec::new(),
         holes: Vec::new(),
     };
+    let call = call.into_call().fixed().expect("its operand is dense and its argument is known");
     let groups = ops.div_ceil(256);
     let begin = DraftStep {
-        kind: StepKind::Dispatch { call: call.into_call(), grid: Grid::Static([groups, 1, 1]) },
+        kind: StepKind::Dispatch { call, grid: Grid::Static([groups, 1, 1]) },
         uses: vec![DraftUse {
             content: status.content,
             part: None,
@@ -206,7 +207,8 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    step.finish(cx, StepKind::Advance { call: call.into_call() }, MeaningGraph::default());
+    let call = call.into_call().fixed().map_err(|e| Refusal(e.to_string()))?;
+    step.finish(cx, StepKind::Advance { call }, MeaningGraph::default());
     Ok(())
 }
 

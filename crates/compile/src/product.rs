@@ -4,7 +4,7 @@ use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
 use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{ArgValue, FloatStorage, HoleFill, KernelCall, Typed, UseIndex};
+use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
 use pumice_plan::kernels::matmul as kernels;
 use pumice_plan::kernels::matmul::{
     Choice, Class, MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes,
@@ -23,6 +23,14 @@ pub struct Matrices {
     pub row: DimExpr,
     /// Stride between columns.
     pub col: DimExpr,
+}
+
+impl Matrices {
+    /// Strides as the kernels name them: two batch axes, rows, columns.
+    fn strides(&self) -> [DimExpr; 4] {
+        let [outer, inner] = self.batch.clone();
+        [outer, inner, self.row.clone(), self.col.clone()]
+    }
 }
 
 /// Everything a product kernel needs besides its operands.
@@ -128,22 +136,25 @@ pub fn emit(
     cx.fits_u32(&elements(&y.view.shape), "the result")?;
     let (space, epilogue) = fold_batch(space, epilogue);
     let space = &space;
+    if !space.y.col.is(1) {
+        return Err("a product is stored along its rows".into());
+    }
     let choice = choose(cx, space, &b.view);
     let mut step = StepBuilder::new();
-    let (ai, bi) = (step.touch(a, Access::ShaderRead), step.touch(b, Access::ShaderRead));
+    let a = step.touch(a, Access::ShaderRead).along(space.a.strides());
+    let b = step.touch(b, Access::ShaderRead).along(space.b.strides());
     let slots = touch_slots(&mut step, &epilogue);
-    let reads: Vec<UseIndex> =
-        [ai, bi].into_iter().chain(slots[..epilogue.operands].iter().copied()).collect();
+    let (read, stored) = slots.split_at(epilogue.operands);
+    let reads: Vec<&Bound> = [&a, &b].into_iter().chain(read).collect();
     meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
-    let yi = step.write(y);
-    slots[epilogue.operands..].iter().for_each(|&u| step.wrote(u));
-    let b_typed = Typed { at: bi, storage: float_storage(&b.view) };
-    let call = call(cx, space, &choice, (ai, b_typed, yi), &epilogue, slots)?;
+    let [b0, b1, row, _] = space.y.strides();
+    let y = step.write(y).along([b0, b1, row]);
+    stored.iter().for_each(|bound| step.wrote(bound));
+    let call = call(cx, space, &choice, [a, b, y]).holes(slots, epilogue.fill.into_iter().collect());
     let grid = groups(space, &choice);
     let grid = cx.grid(&grid)?;
     step.flops(flops(cx, space));
-    step.dispatch(cx, call, grid, meaning);
-    Ok(())
+    step.dispatch(cx, call, grid, meaning)
 }
 
 /// One product of many rows instead of many products with one right operand: batch · M rows, where every operand that
@@ -172,36 +183,10 @@ fn fold_batch(space: &Space, mut epilogue: Epilogue) -> (Space, Epilogue) {
     (space, epilogue)
 }
 
-fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<UseIndex> {
+fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<Bound> {
     let access = |i| if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
-    epilogue.slots.iter().enumerate().map(|(i, s)| step.touch(&s.at, access(i))).collect()
-}
-
-/// Strides of an epilogue's slots as arguments.
-#[derive(Default)]
-pub struct SlotArgs {
-    /// First elements.
-    pub at: [ArgValue; 4],
-    /// Strides of the outer batch axis.
-    pub b0: [ArgValue; 4],
-    /// Strides of the inner batch axis.
-    pub b1: [ArgValue; 4],
-    /// Row strides.
-    pub row: [ArgValue; 4],
-    /// Column strides.
-    pub col: [ArgValue; 4],
-}
-
-/// The arguments of an epilogue's slots.
-pub fn slot_args(cx: &mut LowerCx<'_>, slots: &[SlotView]) -> LowerResult<SlotArgs> {
-    let pick = |f: fn(&Matrices) -> &DimExpr| slots.iter().map(|s| f(&s.over).clone()).collect::<Vec<_>>();
-    Ok(SlotArgs {
-        at: cx.args(&pick(|m| &m.at))?,
-        b0: cx.args(&pick(|m| &m.batch[0]))?,
-        b1: cx.args(&pick(|m| &m.batch[1]))?,
-        row: cx.args(&pick(|m| &m.row))?,
-        col: cx.args(&pick(|m| &m.col))?,
-    })
+    let slots = epilogue.slots.iter().enumerate();
+    slots.map(|(i, s)| step.touch(&s.at, access(i)).along(s.over.strides())).collect()
 }
 
 fn flops(cx: &LowerCx<'_>, space: &Space) -> u64 {
@@ -257,69 +242,57 @@ fn groups(space: &Space, choice: &Choice) -> DimExpr {
     tiles * batches
 }
 
-/// The kernel call. All product kernels take the same arguments; only names, variants and constants differ.
-fn call(
-    cx: &mut LowerCx<'_>,
-    space: &Space,
-    choice: &Choice,
-    (a, b, y): (UseIndex, Typed, UseIndex),
-    epilogue: &Epilogue,
-    slots: Vec<UseIndex>,
-) -> LowerResult<KernelCall> {
+/// How the kernel reads its operands and stores its result, by alignment: `a_mode`, `b_mode`, `vec_y`.
+fn modes(cx: &LowerCx<'_>, space: &Space, choice: &Choice) -> [u32; 3] {
     let widest = if choice.scalar { 2 } else { 3 };
-    let a_mode = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
-    let b_mode = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
+    let a = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
+    let b = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
     let symbols = cx.graph.symbols();
     let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
     let y_rows = [&space.y.at, &space.y.batch[0], &space.y.batch[1], &space.y.row, &space.n];
-    let vec_y = u32::from(space.y.col.is(1) && y_rows.iter().all(|e| by_four(e)));
+    let y = space.y.col.is(1) && y_rows.iter().all(|e| by_four(e));
+    [a, b, u32::from(y)]
+}
+
+/// The kernel call. All product kernels take the same arguments; only names, variants and constants of their own differ.
+fn call(cx: &mut LowerCx<'_>, space: &Space, choice: &Choice, [a, b, y]: [Bound; 3]) -> CallDraft {
+    let [a_mode, b_mode, vec_y] = modes(cx, space, choice);
+    let call = MatmulF32Lanes {
+        variant: choice.variant,
+        a_mode,
+        b_mode,
+        vec_y,
+        m: cx.arg(&space.m),
+        n: cx.arg(&space.n),
+        k: cx.arg(&space.k),
+        batches: cx.arg(&(space.batch[0].clone() * space.batch[1].clone())),
+        inner: cx.arg(&space.batch[1]),
+        a,
+        b,
+        y,
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let (call, variant) = (call.into_call(), choice.variant);
+    match choice.class {
+        Class::Tile => {
+            let (k_tail, edge) = tails(cx, space, choice);
+            call.of(&MatmulF32::DECL, variant).constant("k_tail", k_tail).constant("edge", edge)
+        }
+        Class::Lanes => call,
+        Class::Dot => call.of(&MatmulF32Dot::DECL, variant),
+        Class::Columns(quads) => call.of(&MatmulF32Columns::DECL, variant).constant("quads", quads),
+    }
+}
+
+/// What is left over of tiles: `k_tail` and `edge`.
+fn tails(cx: &LowerCx<'_>, space: &Space, choice: &Choice) -> (u32, u32) {
+    let symbols = cx.graph.symbols();
     let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
     let k_tail = match divides(&space.k, choice.step) {
         true => 0,
         false if space.k.lower(symbols) >= choice.least_k => 2,
         false => 1,
     };
-    let edge = u32::from(!divides(&space.m, choice.rows) || !divides(&space.n, choice.columns));
-    if !space.y.col.is(1) {
-        return Err("a product is stored along its rows".into());
-    }
-    let s = slot_args(cx, &epilogue.slots)?;
-    let holes: Vec<HoleFill> = epilogue.fill.clone().into_iter().collect();
-    macro_rules! fill {
-        ($Kernel:ident, $variant:expr $(, $spec:ident = $value:expr)*) => {
-            $Kernel {
-                variant: $variant,
-                a_mode, b_mode, vec_y $(, $spec: $value)*,
-                m: cx.arg(&space.m),
-                n: cx.arg(&space.n),
-                k: cx.arg(&space.k),
-                batches: cx.arg(&(space.batch[0].clone() * space.batch[1].clone())),
-                inner: cx.arg(&space.batch[1]),
-                a_at: cx.arg(&space.a.at),
-                a_b0: cx.arg(&space.a.batch[0]),
-                a_b1: cx.arg(&space.a.batch[1]),
-                a_row: cx.arg(&space.a.row),
-                a_col: cx.arg(&space.a.col),
-                b_at: cx.arg(&space.b.at),
-                b_b0: cx.arg(&space.b.batch[0]),
-                b_b1: cx.arg(&space.b.batch[1]),
-                b_row: cx.arg(&space.b.row),
-                b_col: cx.arg(&space.b.col),
-                y_at: cx.arg(&space.y.at),
-                y_b0: cx.arg(&space.y.batch[0]),
-                y_b1: cx.arg(&space.y.batch[1]),
-                y_row: cx.arg(&space.y.row),
-                slot_at: s.at, slot_b0: s.b0, slot_b1: s.b1, slot_row: s.row, slot_col: s.col,
-                a, b, y, slots, holes,
-            }
-            .into_call()
-        };
-    }
-    let variant = choice.variant;
-    Ok(match choice.class {
-        Class::Tile => fill!(MatmulF32, variant, k_tail = k_tail, edge = edge),
-        Class::Lanes => fill!(MatmulF32Lanes, variant),
-        Class::Dot => fill!(MatmulF32Dot, variant),
-        Class::Columns(quads) => fill!(MatmulF32Columns, variant, quads = quads),
-    })
+    (k_tail, u32::from(!divides(&space.m, choice.rows) || !divides(&space.n, choice.columns)))
 }

@@ -9,7 +9,7 @@ use crate::meaning;
 use crate::step::StepBuilder;
 use crate::transposed;
 use pumice_ir::ValueType;
-use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, KernelCall, SlotKind, UseIndex};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput, SlotKind};
 use pumice_plan::kernels::elementwise::{
     ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4, MAX_RANK,
     kinds, run_of,
@@ -66,11 +66,11 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     }
     let mut slots = all.iter().map(|l| slot(&l.view, e.shape)).collect::<LowerResult<Vec<_>>>()?;
     let mut step = StepBuilder::new();
-    let mut uses: Vec<UseIndex> = Vec::new();
+    let mut uses: Vec<Bound> = Vec::new();
     for at in e.inputs {
         uses.push(step.touch(at, pumice_plan::Access::ShaderRead));
     }
-    e.meaning_inputs.iter().for_each(|&i| step.read_again(uses[i]));
+    e.meaning_inputs.iter().for_each(|&i| step.read_again(&uses[i]));
     for at in e.outputs {
         uses.push(step.write(at));
     }
@@ -94,8 +94,7 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
         expr: e.expr,
     };
     let (call, grid) = choose(cx, e.shape, &slots, e.inputs.len(), uses, fill, number)?;
-    step.dispatch(cx, call, grid, e.meaning);
-    Ok(())
+    step.dispatch(cx, call, grid, e.meaning)
 }
 
 /// Copies a value from one place to another of the same extents, converting the storage.
@@ -203,10 +202,10 @@ fn choose(
     shape: &[DimExpr],
     slots: &[Slot],
     inputs: usize,
-    uses: Vec<UseIndex>,
+    uses: Vec<Bound>,
     fill: HoleFill,
     status_op: u32,
-) -> LowerResult<(KernelCall, Grid)> {
+) -> LowerResult<(CallDraft, Grid)> {
     let space = collapse(shape, slots);
     let n = pumice_ir::shape::product(&space.shape);
     cx.fits_u32(&n, "the result")?;
@@ -251,48 +250,31 @@ fn strided(
     space: &Space,
     slots: &[Slot],
     inputs: usize,
-    uses: Vec<UseIndex>,
+    uses: Vec<Bound>,
     fill: HoleFill,
     status_op: u32,
-) -> LowerResult<(KernelCall, Grid)> {
+) -> LowerResult<(CallDraft, Grid)> {
     let (shape, by_four) = walked(cx, space, slots, inputs, &fill);
     let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
-    let (status_op, holes) = (status_op.into(), vec![fill]);
-    let call = if by_four {
-        let scalars = scalars_of(space);
-        let variant = ElementwiseStrided4::plain;
-        ElementwiseStrided4 {
-            variant,
-            kinds0,
-            kinds1,
-            rank,
-            scalars,
-            n,
-            status_op,
-            size,
-            offset,
-            stride,
-            slots: uses,
-            holes,
-        }
-        .into_call()
-    } else {
-        ElementwiseStrided {
-            variant: ElementwiseStrided::plain,
-            kinds0,
-            kinds1,
-            rank,
-            n,
-            status_op,
-            size,
-            offset,
-            stride,
-            slots: uses,
-            holes,
-        }
-        .into_call()
+    let call = ElementwiseStrided {
+        variant: ElementwiseStrided::plain,
+        kinds0,
+        kinds1,
+        rank,
+        n,
+        status_op: status_op.into(),
+        size,
+        offset,
+        stride,
+        slots: uses,
+        holes: vec![fill],
     };
-    Ok((call, grid))
+    let call = call.into_call();
+    if !by_four {
+        return Ok((call, grid));
+    }
+    let call = call.of(&ElementwiseStrided4::DECL, ElementwiseStrided4::plain);
+    Ok((call.constant("scalars", scalars_of(space)), grid))
 }
 
 /// The extents that a strided kernel walks, and whether by groups of four along the innermost axis.
@@ -340,60 +322,39 @@ fn runs(
     space: &Space,
     slots: &[Slot],
     inputs: usize,
-    uses: Vec<UseIndex>,
+    uses: Vec<Bound>,
     fill: HoleFill,
     status_op: u32,
-) -> LowerResult<(KernelCall, Grid)> {
+) -> LowerResult<(CallDraft, Grid)> {
     let (mut shape, by_four) = walked(cx, space, slots, inputs, &fill);
     let (last, used) = (shape.len() - 1, slots.len() as u32);
     let width = shape[last].clone();
     let run = run_of(width.upper(cx.graph.symbols()));
     shape[last] = width.ceil_div(&DimExpr::constant(i64::from(run)));
     let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
-    let (width, run) = (cx.arg(&width), run.into());
-    let (status_op, slots, holes) = (status_op.into(), uses, vec![fill]);
-    let call = if by_four {
-        let scalars = scalars_of(space);
-        let variant =
-            if cx.target.features.int64 { ElementwiseRuns4::words64 } else { ElementwiseRuns4::plain };
-        ElementwiseRuns4 {
-            variant,
-            kinds0,
-            kinds1,
-            rank,
-            used,
-            scalars,
-            n,
-            width,
-            run,
-            status_op,
-            size,
-            offset,
-            stride,
-            slots,
-            holes,
-        }
-        .into_call()
-    } else {
-        ElementwiseRuns {
-            variant: ElementwiseRuns::plain,
-            kinds0,
-            kinds1,
-            rank,
-            used,
-            n,
-            width,
-            run,
-            status_op,
-            size,
-            offset,
-            stride,
-            slots,
-            holes,
-        }
-        .into_call()
+    let call = ElementwiseRuns {
+        variant: ElementwiseRuns::plain,
+        kinds0,
+        kinds1,
+        rank,
+        used,
+        n,
+        width: cx.arg(&width),
+        run: run.into(),
+        status_op: status_op.into(),
+        size,
+        offset,
+        stride,
+        slots: uses,
+        holes: vec![fill],
     };
-    Ok((call, grid))
+    let call = call.into_call();
+    if !by_four {
+        return Ok((call, grid));
+    }
+    let words64 = cx.target.features.int64;
+    let variant = if words64 { ElementwiseRuns4::words64 } else { ElementwiseRuns4::plain };
+    Ok((call.of(&ElementwiseRuns4::DECL, variant).constant("scalars", scalars_of(space)), grid))
 }
 
 /// Offsets and strides of the slots, as the strided kernels take them.

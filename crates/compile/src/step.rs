@@ -3,11 +3,11 @@
 //! In: operands and results as they lie, in the order of the kernel's operands; inputs and outputs of the meaning in the
 //! order of the graph's. Out: a draft step with its cost.
 
-use crate::cx::{LowerCx, float_storage};
+use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
-use pumice_plan::kernel::{ArgValue, KernelCall, Typed, UseIndex};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, MeaningGraph, StepKind, Storage, View};
-use pumice_types::{Bytes, DType};
+use pumice_types::{Bytes, DType, DimExpr};
 
 /// A step under construction: uses in the order of the kernel's operands, meaning in the order of the graph's.
 pub struct StepBuilder {
@@ -25,57 +25,50 @@ impl StepBuilder {
     }
 
     /// A use that the meaning does not mention.
-    pub fn touch(&mut self, at: &Located, access: Access) -> UseIndex {
+    pub fn touch(&mut self, at: &Located, access: Access) -> Bound {
         self.uses.push(DraftUse { content: at.content, part: at.part, access, view: at.view.clone() });
-        UseIndex(self.uses.len() as u16 - 1)
+        Bound::new(UseIndex(self.uses.len() as u16 - 1), &at.view)
     }
 
     /// The next input of the meaning.
-    pub fn read(&mut self, at: &Located) -> UseIndex {
-        let i = self.touch(at, Access::ShaderRead);
-        self.inputs.push(i.0);
-        i
+    pub fn read(&mut self, at: &Located) -> Bound {
+        let bound = self.touch(at, Access::ShaderRead);
+        self.read_again(&bound);
+        bound
     }
 
     /// The next input of the meaning is a use that is already there.
-    pub fn read_again(&mut self, i: UseIndex) {
-        self.inputs.push(i.0);
-    }
-
-    /// A read of a float operand as it is stored.
-    pub fn read_typed(&mut self, at: &Located) -> Typed {
-        let i = self.read(at);
-        Typed { at: i, storage: float_storage(&at.view) }
+    pub fn read_again(&mut self, bound: &Bound) {
+        self.inputs.push(bound.at().0);
     }
 
     /// The next output of the meaning.
-    pub fn write(&mut self, at: &Located) -> UseIndex {
-        let i = self.touch(at, Access::ShaderWrite);
-        self.outputs.push(i.0);
-        i
+    pub fn write(&mut self, at: &Located) -> Bound {
+        let bound = self.touch(at, Access::ShaderWrite);
+        self.wrote(&bound);
+        bound
     }
 
     /// The next output of the meaning is a use that is already there.
-    pub fn wrote(&mut self, i: UseIndex) {
-        self.outputs.push(i.0);
+    pub fn wrote(&mut self, bound: &Bound) {
+        self.outputs.push(bound.at().0);
     }
 
     /// The next output of the meaning, written by the host.
-    pub fn write_host(&mut self, at: &Located) -> UseIndex {
-        let i = self.touch(at, Access::HostWrite);
-        self.outputs.push(i.0);
-        i
+    pub fn write_host(&mut self, at: &Located) {
+        let bound = self.touch(at, Access::HostWrite);
+        self.wrote(&bound);
     }
 
     /// The status block, for the op of that number.
-    pub fn status(&mut self, cx: &LowerCx<'_>, op: u32) -> UseIndex {
+    pub fn status(&mut self, cx: &LowerCx<'_>, op: u32) -> Bound {
         self.status = Some(op);
         let at = cx.status();
         self.touch(&at, Access::StatusAtomic)
     }
 
     /// The status block as an operand that the kernel will not touch.
-    pub fn status_unused(&mut self, cx: &LowerCx<'_>) -> UseIndex {
+    pub fn status_unused(&mut self, cx: &LowerCx<'_>) -> Bound {
         let at = cx.status();
         self.touch(&at, Access::StatusAtomic)
     }
@@ -86,7 +79,17 @@ impl StepBuilder {
     }
 
     /// The finished kernel step. The frame is a use where an argument or the grid lies in it.
-    pub fn dispatch(mut self, cx: &mut LowerCx<'_>, call: KernelCall, grid: Grid, graph: MeaningGraph) {
+    ///
+    /// # Errors
+    /// A call that does not fit the declaration of its kernel.
+    pub fn dispatch(
+        mut self,
+        cx: &mut LowerCx<'_>,
+        call: CallDraft,
+        grid: Grid,
+        graph: MeaningGraph,
+    ) -> LowerResult {
+        let call = call.resolve(cx).map_err(|e| Refusal(e.to_string()))?;
         let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
         let indirect = matches!(grid, Grid::Frame { .. });
         let words = View::dense(DType::U32, Storage::Arena, &[]);
@@ -98,6 +101,7 @@ impl StepBuilder {
             self.touch(&frame, Access::IndirectRead);
         }
         self.finish(cx, StepKind::Dispatch { call, grid }, graph);
+        Ok(())
     }
 
     /// The finished step of any kind.
@@ -122,6 +126,12 @@ impl StepBuilder {
             meaning,
             cost: Cost { bytes: Bytes(bytes), flops: self.flops },
         });
+    }
+}
+
+impl Words for LowerCx<'_> {
+    fn word(&mut self, expr: &DimExpr) -> Option<ArgValue> {
+        Some(self.arg(expr))
     }
 }
 

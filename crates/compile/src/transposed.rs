@@ -21,7 +21,6 @@ struct Matrices {
     batch: DimExpr,
     rows: DimExpr,
     columns: DimExpr,
-    x_offset: DimExpr,
     x_batch: DimExpr,
     x_row: DimExpr,
     y_batch: DimExpr,
@@ -48,17 +47,12 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &Meanin
         batch: cx.arg(&m.batch),
         rows: cx.arg(&m.rows),
         cols: cx.arg(&m.columns),
-        x_offset: cx.arg(&m.x_offset),
-        x_batch: cx.arg(&m.x_batch),
-        x_row: cx.arg(&m.x_row),
-        y_batch: cx.arg(&m.y_batch),
-        y_row: cx.arg(&m.y_row),
-        x: step.read(from),
-        y: step.write(to),
+        x: step.read(from).along([m.x_batch, m.x_row]),
+        y: step.write(to).along([m.y_batch, m.y_row]),
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    step.dispatch(cx, call.into_call(), grid, meaning.clone());
+    step.dispatch(cx, call.into_call(), grid, meaning.clone())?;
     Ok(true)
 }
 
@@ -92,7 +86,6 @@ fn matrices(from: &View, to: &View) -> LowerResult<Option<Matrices>> {
         batch: of_batch(&space.shape, 1),
         rows: space.shape[rows].clone(),
         columns: space.shape[columns].clone(),
-        x_offset: slots[0].offset.clone(),
         x_batch: of_batch(x, 0),
         x_row: x[rows].clone(),
         y_batch: of_batch(y, 0),

@@ -7,7 +7,7 @@ mod common;
 
 use common::{Host, open, pick};
 use pumice_plan::CheckedPlan;
-use pumice_plan::kernel::SlotKind;
+use pumice_plan::kernel::{Bound, SlotKind};
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided, kinds};
 use pumice_plan::{
     Access, ArgValue, ContentId, Cost, Grid, HoleFill, HoleInput, KernelCall, Level, Meaning, Plan, Program,
@@ -294,7 +294,7 @@ fn call(case: &Case) -> KernelCall {
         result: None,
         stores: vec![(inputs as u8, 0)],
     }];
-    let slots: Vec<UseIndex> = (0..types.len() as u16).map(UseIndex).collect();
+    let slots: Vec<Bound> = (0..types.len() as u16).map(|at| UseIndex(at).into()).collect();
     let (n, status_op) = ((N as u32).into(), ArgValue::ZERO);
     if !case.strided {
         let call = ElementwiseFlat {
@@ -309,7 +309,7 @@ fn call(case: &Case) -> KernelCall {
             slots,
             holes,
         };
-        return call.into_call();
+        return call.into_call().fixed().unwrap();
     }
     let kind = |ty: &RegType| if ty.bits() == 64 { SlotKind::Wide } else { SlotKind::Word };
     let (kinds0, kinds1) = kinds(&types.iter().map(kind).collect::<Vec<_>>());
@@ -330,7 +330,7 @@ fn call(case: &Case) -> KernelCall {
         slots,
         holes,
     };
-    call.into_call()
+    call.into_call().fixed().unwrap()
 }
 
 fn plan(cases: &[Case]) -> Plan {

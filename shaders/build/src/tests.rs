@@ -45,7 +45,7 @@ fn a_moved_argument_is_refused() {
     let operands = [ReduceRows::DECL.operands, ReduceRows::DECL.operands].concat();
     let moved = KernelDecl { operands: leak(operands), slots: 0, holes: &[], ..ReduceRows::DECL };
     assert!(refusal(moved, Address).is_some_and(|e| e.contains("push constants lie at")));
-    let long = ArgDecl { name: "long", kind: ArgKind::U32, len: Some(64) };
+    let long = ArgDecl { name: "long", kind: ArgKind::U32, len: Some(64), view: None };
     args.push(long);
     let block = KernelDecl { args: leak(args), ..ReduceRows::DECL };
     assert!(refusal(block, Address).is_some());

@@ -50,6 +50,5 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
     };
     let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(threads)))?;
     let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    step.dispatch(cx, call.into_call(), grid, meaning)
 }

@@ -8,11 +8,8 @@ use crate::step::StepBuilder;
 use pumice_ir::ops::{Attention, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::Access;
-use pumice_plan::kernel::{ArgValue, FloatStorage, KernelCall, Typed, UseIndex};
-use pumice_plan::kernels::attention::{
-    self, Attention as Tile, AttentionLanes as Lanes, AttentionSplit as Split, Choice, Extents, Form,
-    UNBOUNDED, length, mask,
-};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
+use pumice_plan::kernels::attention::{self, Attention as Kernel, Choice, Extents, UNBOUNDED, length, mask};
 use pumice_types::{DType, DimExpr};
 
 impl Lower for Attention {
@@ -28,8 +25,9 @@ impl Lower for Attention {
         let k = heads(cx, k, self.layout, true)?;
         let v = heads(cx, v, self.layout, true)?;
         let y = Heads::of(&y, self.layout);
-        let problem = Problem { op: self, q, k, v, y };
-        problem.emit(cx, id)
+        let mask = node.input(3).map(|v| mask_words(cx, v)).transpose()?;
+        let length = node.input(4).map(|v| kv_length(cx, v)).transpose()?;
+        Problem { op: self, q, k, v, y, mask, length }.emit(cx, id)
     }
 }
 
@@ -54,12 +52,6 @@ impl Heads {
         let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
         let strides = self.strides.iter().zip(&self.extents).all(|(s, extent)| extent.is(1) || by_four(s));
         strides && by_four(&self.at.view.offset) && by_four(&self.extents[3])
-    }
-
-    /// Offset and strides as arguments.
-    fn args(&self, cx: &mut LowerCx<'_>) -> [ArgValue; 4] {
-        let [b, h, row] = &self.strides;
-        [cx.arg(&self.at.view.offset), cx.arg(b), cx.arg(h), cx.arg(row)]
     }
 }
 
@@ -102,6 +94,13 @@ struct Length {
     per_batch: bool,
 }
 
+impl Length {
+    /// Where the kernel finds it.
+    fn source(&self) -> u32 {
+        if self.expr.is_some() { length::ARG } else { length::OPERAND }
+    }
+}
+
 fn kv_length(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Length> {
     let expr = cx.scalar_value(v);
     let per_batch = cx.graph.ty(v).rank() == 1;
@@ -115,58 +114,67 @@ struct Problem<'a> {
     k: Heads,
     v: Heads,
     y: Heads,
+    mask: Option<Mask>,
+    length: Option<Length>,
 }
 
-/// The uses of a step, in the order of the kernel's operands.
-struct Uses {
-    q: UseIndex,
-    k: UseIndex,
-    v: UseIndex,
-    mask: UseIndex,
-    lens: UseIndex,
-    y: UseIndex,
+/// The kernel's operands.
+struct Operands {
+    q: Bound,
+    k: Bound,
+    v: Bound,
+    mask: Bound,
+    lens: Bound,
+    y: Bound,
 }
 
 impl Problem<'_> {
     fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let node = cx.graph.node(id);
         for x in [&self.q, &self.k, &self.v, &self.y] {
             cx.fits_u32(&pumice_ir::shape::product(&x.extents), "an operand")?;
         }
-        let mask = node.input(3).map(|v| mask_words(cx, v)).transpose()?;
-        let length = node.input(4).map(|v| kv_length(cx, v)).transpose()?;
         let mut step = StepBuilder::new();
-        let mut read = |cx: &LowerCx<'_>, i: usize, at: &Located| {
+        let operands = self.bind(cx, id, &mut step);
+        step.flops(self.flops(cx));
+        let choice = attention::choose(cx.target, &self.extents(cx));
+        let [batch, heads, rows, width] = &self.y.extents;
+        let tiles = rows.ceil_div(&choice.rows.into()) * width.ceil_div(&choice.columns.into());
+        let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;
+        let call = self.call(cx, &choice, operands)?;
+        let meaning = meaning_with_immediates(cx, id)?;
+        step.dispatch(cx, call, grid, meaning)
+    }
+
+    /// Binds the operands in the order of the meaning's. What the kernel does not read is the queries again.
+    fn bind(&self, cx: &LowerCx<'_>, id: NodeId, step: &mut StepBuilder) -> Operands {
+        let node = cx.graph.node(id);
+        let mut read = |i: usize, at: &Located| {
             // A constant of one element is part of the meaning, not one of its inputs.
             let constant = node.input(i).and_then(|v| cx.graph.constant_data(v)).is_some_and(is_immediate);
             if constant { step.touch(at, Access::ShaderRead) } else { step.read(at) }
         };
-        let q = read(cx, 0, &self.q.at);
-        let k = read(cx, 1, &self.k.at);
-        let v = read(cx, 2, &self.v.at);
-        let mask_use = mask.as_ref().map_or(q, |m| read(cx, 3, &m.at));
-        let lens = length.as_ref().map_or(q, |l| read(cx, 4, &l.at));
-        let y = step.write(&self.y.at);
-        step.flops(self.flops(cx));
-        let lens = if length.as_ref().is_some_and(|l| l.expr.is_none()) { lens } else { q };
-        let uses = Uses { q, k, v, mask: mask_use, lens, y };
-        let [batch, heads, rows, _] = &self.y.extents;
-        let choice = attention::choose(cx.target, &self.extents(cx, mask.is_some()));
-        let tiles = rows.ceil_div(&choice.rows.into()) * self.y.extents[3].ceil_div(&choice.columns.into());
-        let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;
-        let call = self.call(cx, choice, uses, mask.as_ref(), length.as_ref())?;
-        let meaning = meaning_with_immediates(cx, id)?;
-        step.dispatch(cx, call, grid, meaning);
-        Ok(())
+        let q = read(0, &self.q.at).along(self.q.strides.clone());
+        let k = read(1, &self.k.at).along(self.k.strides.clone());
+        let v = read(2, &self.v.at).along(self.v.strides.clone());
+        let mask = self.mask.as_ref().map(|m| read(3, &m.at).along(m.strides.clone()));
+        let lens = self.length.as_ref().map(|l| (read(4, &l.at), l.expr.is_none()));
+        let lens = lens.and_then(|(bound, is_read)| is_read.then_some(bound));
+        let y = step.write(&self.y.at).along(self.y.strides.clone());
+        Operands { mask: mask.unwrap_or(q.unread()), lens: lens.unwrap_or(q.unread()), q, k, v, y }
     }
 
     /// Upper bounds.
-    fn extents(&self, cx: &LowerCx<'_>, masked: bool) -> Extents {
+    fn extents(&self, cx: &LowerCx<'_>) -> Extents {
         let up = |d: &DimExpr| d.upper(cx.graph.symbols());
         let [batch, heads, queries, _] = &self.y.extents;
-        let heads = up(batch).saturating_mul(up(heads));
-        let (d, dv) = (up(&self.k.extents[3]), up(&self.v.extents[3]));
-        Extents { d, dv, queries: up(queries), heads, keys: up(&self.k.extents[2]), masked }
+        Extents {
+            d: up(&self.k.extents[3]),
+            dv: up(&self.v.extents[3]),
+            queries: up(queries),
+            heads: up(batch).saturating_mul(up(heads)),
+            keys: up(&self.k.extents[2]),
+            masked: self.mask.is_some(),
+        }
     }
 
     /// Two products over all pairs of queries and keys.
@@ -178,102 +186,62 @@ impl Problem<'_> {
         pairs.saturating_mul(width).saturating_mul(2)
     }
 
-    fn call(
-        &self,
-        cx: &mut LowerCx<'_>,
-        choice: Choice,
-        uses: Uses,
-        mask: Option<&Mask>,
-        length: Option<&Length>,
-    ) -> LowerResult<KernelCall> {
-        let op = self.op;
+    fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallDraft> {
+        let (op, Operands { q, k, v, mask, lens, y }) = (self.op, operands);
         let [batch, heads, rows, width] = &self.q.extents;
-        let group =
-            heads.exact_quotient(&self.k.extents[1]).ok_or("query heads do not share key heads evenly")?;
-        let vec = [&self.q, &self.k, &self.v, &self.y].into_iter().enumerate();
-        let vec = vec.fold(0, |bits, (i, x)| bits | u32::from(x.by_four(cx)) << i);
-        let fills = |d: &DimExpr| u32::from(d.divisor(cx.graph.symbols()).is_multiple_of(choice.columns));
-        let vec = vec | fills(width) << 4 | fills(&self.v.extents[3]) << 5;
-        let typed = |at, x: &Heads| Typed { at, storage: float_storage(&x.at.view) };
-        let scale = match (op.scale, width.as_const()) {
-            (Some(scale), _) => scale,
-            (None, Some(d)) => (1.0 / (d as f64).sqrt()) as f32,
-            (None, None) => return Err("it has a symbolic width and no scale".into()),
+        let [_, key_heads, keys, _] = &self.k.extents;
+        let group = heads.exact_quotient(key_heads).ok_or("query heads do not share key heads evenly")?;
+        let expr = self.length.as_ref().and_then(|l| l.expr.as_ref());
+        let call = Kernel {
+            variant: choice.variant,
+            vec: self.vec(cx, choice),
+            mask_kind: self.mask.as_ref().map_or(mask::NONE, |m| m.kind),
+            length: self.length.as_ref().map_or(length::NONE, Length::source),
+            capped: u32::from(op.softcap > 0.0),
+            batches: cx.arg(batch),
+            hq: cx.arg(heads),
+            group: cx.arg(&group),
+            sq: cx.arg(rows),
+            sk: cx.arg(keys),
+            d: cx.arg(width),
+            dv: cx.arg(&self.v.extents[3]),
+            mask_len: self.mask.as_ref().map_or(ArgValue::ZERO, |m| cx.arg(&m.keys)),
+            scale: ArgValue::f32(self.scale()?),
+            softcap: ArgValue::f32(op.softcap),
+            left: ArgValue::i32(window(op.left)),
+            right: ArgValue::i32(if op.causal { 0 } else { window(op.right) }),
+            kv_len: expr.map_or(ArgValue::ZERO, |e| cx.arg(e)),
+            len_b: ArgValue::U32(self.length.as_ref().map_or(0, |l| u32::from(l.per_batch))),
+            q,
+            k,
+            v,
+            mask,
+            lens,
+            y,
+            slots: Vec::new(),
+            holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
         };
-        let window = |n: i64| if n < 0 { UNBOUNDED } else { n.min(i64::from(i32::MAX)) as i32 };
-        let right = if op.causal { 0 } else { window(op.right) };
-        let [q_at, q_b, q_h, q_row] = self.q.args(cx);
-        let [k_at, k_b, k_h, k_row] = self.k.args(cx);
-        let [v_at, v_b, v_h, v_row] = self.v.args(cx);
-        let [_, y_b, y_h, y_row] = self.y.args(cx);
-        let zero = || [ArgValue::ZERO; 6];
-        let [mask_at, mask_b, mask_h, mask_row, mask_col, mask_len] = mask.map_or_else(zero, |m| {
-            let [b, h, row, col] = &m.strides;
-            [&m.at.view.offset, b, h, row, col, &m.keys].map(|e| cx.arg(e))
-        });
-        let expr = length.and_then(|l| l.expr.as_ref());
-        macro_rules! fill {
-            ($Kernel:ident) => {
-                $Kernel {
-                    variant: choice.variant,
-                    vec,
-                    mask_kind: mask.map_or(mask::NONE, |m| m.kind),
-                    length: match length {
-                        None => length::NONE,
-                        Some(_) if expr.is_some() => length::ARG,
-                        Some(_) => length::OPERAND,
-                    },
-                    capped: u32::from(op.softcap > 0.0),
-                    batches: cx.arg(batch),
-                    hq: cx.arg(heads),
-                    group: cx.arg(&group),
-                    sq: cx.arg(rows),
-                    sk: cx.arg(&self.k.extents[2]),
-                    d: cx.arg(width),
-                    dv: cx.arg(&self.v.extents[3]),
-                    q_at,
-                    q_b,
-                    q_h,
-                    q_row,
-                    k_at,
-                    k_b,
-                    k_h,
-                    k_row,
-                    v_at,
-                    v_b,
-                    v_h,
-                    v_row,
-                    y_b,
-                    y_h,
-                    y_row,
-                    mask_at,
-                    mask_b,
-                    mask_h,
-                    mask_row,
-                    mask_col,
-                    mask_len,
-                    scale: ArgValue::f32(scale),
-                    softcap: ArgValue::f32(op.softcap),
-                    left: ArgValue::i32(window(op.left)),
-                    right: ArgValue::i32(right),
-                    kv_len: expr.map_or(ArgValue::ZERO, |e| cx.arg(e)),
-                    len_b: ArgValue::U32(length.map_or(0, |l| u32::from(l.per_batch))),
-                    q: uses.q,
-                    k: typed(uses.k, &self.k),
-                    v: typed(uses.v, &self.v),
-                    mask: uses.mask,
-                    lens: uses.lens,
-                    y: uses.y,
-                    slots: Vec::new(),
-                    holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
-                }
-                .into_call()
-            };
-        }
-        Ok(match choice.form {
-            Form::Tile => fill!(Tile),
-            Form::Lanes => fill!(Lanes),
-            Form::Split => fill!(Split),
-        })
+        Ok(call.into_call().of(choice.form.decl(), choice.variant))
     }
+
+    /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.
+    fn vec(&self, cx: &LowerCx<'_>, choice: &Choice) -> u32 {
+        let fills = |x: &Heads| x.extents[3].divisor(cx.graph.symbols()).is_multiple_of(choice.columns);
+        let rows = [&self.q, &self.k, &self.v, &self.y].map(|x| x.by_four(cx));
+        let bits = rows.into_iter().chain([fills(&self.q), fills(&self.v)]);
+        bits.enumerate().fold(0, |bits, (i, set)| bits | u32::from(set) << i)
+    }
+
+    fn scale(&self) -> LowerResult<f32> {
+        match (self.op.scale, self.q.extents[3].as_const()) {
+            (Some(scale), _) => Ok(scale),
+            (None, Some(d)) => Ok((1.0 / (d as f64).sqrt()) as f32),
+            (None, None) => Err("it has a symbolic width and no scale".into()),
+        }
+    }
+}
+
+/// A window as the kernel takes it.
+fn window(n: i64) -> i32 {
+    if n < 0 { UNBOUNDED } else { n.min(i64::from(i32::MAX)) as i32 }
 }

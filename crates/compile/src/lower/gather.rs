@@ -6,9 +6,9 @@ use crate::rows::Rows;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
-use pumice_plan::kernel::ArgValue;
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
 use pumice_plan::kernels::gather::{Gather, GatherWords};
-use pumice_types::{DType, DimExpr};
+use pumice_types::DimExpr;
 
 /// Lowers a gather of `data` by `idx` along an axis.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
@@ -24,63 +24,77 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let space = Rows::of(&table.view.shape, axis..axis + 1);
     cx.fits_u32(&pumice_ir::shape::product(&table.view.shape), "the table")?;
     cx.fits_u32(&pumice_ir::shape::product(&y.view.shape), "the result")?;
-    let count = pumice_ir::shape::product(&idx.view.shape);
-    let wide_index = u32::from(idx.view.dtype.arena_bytes() == 8);
-    let float = table.view.dtype.is_float();
-    let number = cx.status_number();
-    let mut step = StepBuilder::new();
-    let typed = step.read_typed(&table);
-    let (idx, yi) = (step.read(&idx), step.write(&y));
-    let status = step.status(cx, number);
     let words = if table.view.dtype.arena_bytes() == 8 { 2u64 } else { 1 };
-    let inner = space.inner.clone() * words.into();
-    let (outer, extent, n) = (cx.arg(&space.outer), cx.arg(&space.n), cx.arg(&count));
-    let op = ArgValue::U32(number);
-    let (call, per_row) = if float {
-        let vec = inner.divisor(cx.graph.symbols()).is_multiple_of(4);
+    let rows = Picked {
+        outer: space.outer,
+        axis: space.n,
+        inner: space.inner * words.into(),
+        count: pumice_ir::shape::product(&idx.view.shape),
+        wide: idx.view.dtype.arena_bytes() == 8,
+        number: cx.status_number(),
+    };
+    let float = table.view.dtype.is_float();
+    let mut step = StepBuilder::new();
+    let operands = [step.read(&table), step.read(&idx), step.write(&y), step.status(cx, rows.number)];
+    let (call, per_row) = if float { rows.floats(cx, operands) } else { rows.words(cx, operands) };
+    let grid = cx.grid(&(rows.outer * rows.count * per_row).ceil_div(&DimExpr::constant(256)))?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call, grid, meaning)
+}
+
+/// Rows of a table \[outer, axis, inner\], `count` of them picked along its axis.
+struct Picked {
+    outer: DimExpr,
+    axis: DimExpr,
+    inner: DimExpr,
+    count: DimExpr,
+    /// Whether indices have 64 bits.
+    wide: bool,
+    /// The op in the status block.
+    number: u32,
+}
+
+impl Picked {
+    /// The call for rows of floats, as they are stored, and the threads of a row.
+    fn floats(&self, cx: &mut LowerCx<'_>, [table, idx, y, status]: [Bound; 4]) -> (CallDraft, DimExpr) {
+        let vec = self.inner.divisor(cx.graph.symbols()).is_multiple_of(4);
         let call = Gather {
             variant: Gather::plain,
-            wide: wide_index,
+            wide: u32::from(self.wide),
             vec: u32::from(vec),
             slot_cols: 0,
-            outer,
-            axis: extent,
-            inner: cx.arg(&inner),
-            count: n,
-            op,
-            slot_offset: Default::default(),
-            slot_outer: Default::default(),
-            slot_row: Default::default(),
-            table: typed,
+            outer: cx.arg(&self.outer),
+            axis: cx.arg(&self.axis),
+            inner: cx.arg(&self.inner),
+            count: cx.arg(&self.count),
+            op: ArgValue::U32(self.number),
+            table,
             idx,
-            y: yi,
+            y,
             status,
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        (call.into_call(), inner.ceil_div(&DimExpr::constant(4)))
-    } else {
-        let (variant, inner_arg) = (GatherWords::plain, cx.arg(&inner));
+        (call.into_call(), self.inner.ceil_div(&DimExpr::constant(4)))
+    }
+
+    /// The call for rows of words, and the threads of a row.
+    fn words(&self, cx: &mut LowerCx<'_>, [table, idx, y, status]: [Bound; 4]) -> (CallDraft, DimExpr) {
         let call = GatherWords {
-            variant,
-            wide: wide_index,
-            outer,
-            axis: extent,
-            inner: inner_arg,
-            count: n,
-            op,
-            table: typed.at,
+            variant: GatherWords::plain,
+            wide: u32::from(self.wide),
+            outer: cx.arg(&self.outer),
+            axis: cx.arg(&self.axis),
+            inner: cx.arg(&self.inner),
+            count: cx.arg(&self.count),
+            op: ArgValue::U32(self.number),
+            table,
             idx,
-            y: yi,
+            y,
             status,
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        (call.into_call(), inner)
-    };
-    debug_assert!(float || table.view.dtype != DType::F32);
-    let grid = cx.grid(&(space.outer * count * per_row).ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call, grid, meaning);
-    Ok(())
+        (call.into_call(), self.inner.clone())
+    }
 }

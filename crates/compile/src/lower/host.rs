@@ -20,7 +20,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let to = cx.alloc(&graph.value(v).name, Home::HostOperand, Storage::Natural, graph.ty(v))?;
         region::copy(cx, &from, &to)?;
         let i = step.touch(&to, Access::HostRead);
-        step.read_again(i);
+        step.read_again(&i);
     }
     for &v in &node.outputs {
         let to = cx.alloc(&graph.value(v).name, Home::HostResult, Storage::Natural, graph.ty(v))?;

@@ -2,7 +2,7 @@
 
 use super::leaf::{apart, next_version};
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, float_storage, node_meaning};
+use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
@@ -10,7 +10,7 @@ use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{KvAppend, kv_append::AppendMode};
 use pumice_plan::Access;
-use pumice_plan::kernel::{ArgValue, FloatStorage, Typed};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
 use pumice_plan::kernels::kv::KvAppend as Kernel;
 use pumice_types::{DType, DimExpr};
 
@@ -76,6 +76,19 @@ fn source(cx: &mut LowerCx<'_>, at: Located, axis: usize) -> LowerResult<Source>
     Ok(Source { rows: shape[axis].clone(), outer0, strides, at })
 }
 
+/// What is appended where.
+struct Append {
+    number: u32,
+    /// The state as \[outer, capacity, inner\].
+    space: Rows,
+    /// Where the frame knows it.
+    position: Option<DimExpr>,
+    /// Rows of `outer` that share a position.
+    pos_div: DimExpr,
+    /// Whether a word of the state may hold elements of two rows.
+    split: bool,
+}
+
 fn emit(
     op: &KvAppend,
     cx: &mut LowerCx<'_>,
@@ -85,69 +98,68 @@ fn emit(
     after: &Located,
     axis: usize,
 ) -> LowerResult {
-    let node = cx.graph.node(id);
-    let pos_value = node.input(2).ok_or("it has no position")?;
-    let space = Rows::of(&before.view.shape, axis..axis + 1);
-    let (outer, capacity, inner) = (space.outer, space.n, space.inner);
+    let pos = cx.graph.node(id).input(2).ok_or("it has no position")?;
     let mut step = StepBuilder::new();
-    let x_use = step.touch(&x.at, Access::ShaderRead);
-    let scalar = cx.scalar_value(pos_value);
-    let positions = match &scalar {
-        Some(_) => None,
-        None => Some(cx.dense(pos_value)?),
-    };
+    let x_bound = step.touch(&x.at, Access::ShaderRead).along(x.strides.clone());
+    let position = cx.scalar_value(pos);
     // The meaning's operands in its order: state, x, pos. A position known to the frame is a use of the frame.
-    let state_read = step.read(before);
-    step.read_again(x_use);
-    let pos_use = match &positions {
-        Some(p) => step.read(p),
-        None => {
-            let at = cx.at(pos_value)?;
-            step.read(&at)
-        }
-    };
-    let state_write = step.write(after);
+    let pos_at = if position.is_some() { cx.at(pos)? } else { cx.dense(pos)? };
+    step.read(before);
+    step.read_again(&x_bound);
+    let pos_bound = step.read(&pos_at);
+    let state = step.write(after);
     let number = cx.status_number();
     let status = step.status(cx, number);
-    let _ = state_read;
-    let storage = float_storage(&after.view);
-    let odd = inner.divisor(cx.graph.symbols()) % 2 == 1;
-    let split = storage != FloatStorage::F32 && odd;
-    let per_batch = cx.graph.ty(pos_value).rank() == 1;
+    let positions = if position.is_some() { x_bound.unread() } else { pos_bound };
+    let space = Rows::of(&before.view.shape, axis..axis + 1);
+    let odd = space.inner.divisor(cx.graph.symbols()) % 2 == 1;
+    let per_batch = cx.graph.ty(pos).rank() == 1;
     let batch = if per_batch { before.view.shape[0].clone() } else { DimExpr::constant(1) };
-    let pos_div = outer.exact_quotient(&batch).ok_or("positions do not divide the batch")?;
-    let call = Kernel {
-        variant: Kernel::plain,
-        mode: u32::from(op.mode == AppendMode::Circular),
-        source: u32::from(scalar.is_none()),
-        split: u32::from(split),
-        outer: cx.arg(&outer),
-        outer0: cx.arg(&x.outer0),
-        rows: cx.arg(&x.rows),
-        inner: cx.arg(&inner),
-        capacity: cx.arg(&capacity),
-        pos: scalar.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e)),
-        pos_div: cx.arg(&pos_div),
-        x_outer1: cx.arg(&x.strides[0]),
-        x_outer0: cx.arg(&x.strides[1]),
-        x_row: cx.arg(&x.strides[2]),
-        op: ArgValue::U32(number),
-        x: x_use,
-        positions: if scalar.is_some() { x_use } else { pos_use },
-        state: Typed { at: state_write, storage },
-        status,
-        slots: Vec::new(),
-        holes: Vec::new(),
-    };
+    let pos_div = space.outer.exact_quotient(&batch).ok_or("positions do not divide the batch")?;
+    let split = state.storage() != FloatStorage::F32 && odd;
+    let groups = groups(&space, x, state.storage(), split);
+    let append = Append { number, space, position, pos_div, split };
+    let call = append.call(op, cx, x, [x_bound, positions, state, status]);
+    let grid = cx.grid(&groups)?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call, grid, meaning)
+}
+
+/// Groups of threads, one for each word of the state that is written, or where words are shared of all of it.
+fn groups(space: &Rows, x: &Source, storage: FloatStorage, split: bool) -> DimExpr {
     let two = DimExpr::constant(2);
-    let written = outer.clone() * x.rows.clone() * inner.clone();
+    let written = space.outer.clone() * x.rows.clone() * space.inner.clone();
     let words = match (storage, split) {
         (FloatStorage::F32, _) => written,
         (_, false) => written.ceil_div(&two),
-        (_, true) => (outer * capacity * inner).ceil_div(&two),
+        (_, true) => (space.outer.clone() * space.n.clone() * space.inner.clone()).ceil_div(&two),
     };
-    let grid = cx.grid(&words.ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    words.ceil_div(&DimExpr::constant(256))
+}
+
+impl Append {
+    fn call(&self, op: &KvAppend, cx: &mut LowerCx<'_>, from: &Source, operands: [Bound; 4]) -> CallDraft {
+        let [x, positions, state, status] = operands;
+        let call = Kernel {
+            variant: Kernel::plain,
+            mode: u32::from(op.mode == AppendMode::Circular),
+            source: u32::from(self.position.is_none()),
+            split: u32::from(self.split),
+            outer: cx.arg(&self.space.outer),
+            outer0: cx.arg(&from.outer0),
+            rows: cx.arg(&from.rows),
+            inner: cx.arg(&self.space.inner),
+            capacity: cx.arg(&self.space.n),
+            pos: self.position.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e)),
+            pos_div: cx.arg(&self.pos_div),
+            op: ArgValue::U32(self.number),
+            x,
+            positions,
+            state,
+            status,
+            slots: Vec::new(),
+            holes: Vec::new(),
+        };
+        call.into_call()
+    }
 }

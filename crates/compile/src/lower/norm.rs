@@ -8,10 +8,10 @@ use crate::rows::{Rows, rounding};
 use crate::step::StepBuilder;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
-use pumice_plan::kernel::{ArgValue, HoleFill, HoleInput, UseIndex};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
 use pumice_plan::{Access, MeaningGraph, Storage};
-use pumice_types::{DimExpr, slots};
+use pumice_types::DimExpr;
 
 /// Which norm.
 #[derive(Clone, Copy, PartialEq)]
@@ -74,85 +74,69 @@ pub fn emit(
     let normalised = x.view.shape[axis..].to_vec();
     let gamma = places.gamma.map(|v| one_row(cx, v, &normalised)).transpose()?;
     let beta = places.beta.map(|v| one_row(cx, v, &normalised)).transpose()?;
-    let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
-    let vec = u32::from(by_quads(cx, &space.n, residual.as_ref()));
     let mut step = StepBuilder::new();
-    let xi = step.touch(&x, Access::ShaderRead);
-    let mut reads = vec![xi];
-    let gi = gamma.as_ref().map(|g| step.touch(g, Access::ShaderRead));
-    let bi = beta.as_ref().map(|b| step.touch(b, Access::ShaderRead));
-    reads.extend(gi.into_iter().chain(bi));
-    let mut holes = rounding(places.y.view.dtype, "epilogue")?;
-    let added = match residual {
-        Some(r) => {
-            let added = addends(cx, &mut step, &r, rank, axis, &space.n);
-            holes.push(r.fill);
-            added
-        }
-        None => Addends::default(),
-    };
-    reads.extend(&added.reads);
-    let Addends { slots, slot_offset, slot_row, slot_cols, stored, .. } = added;
+    let x = step.touch(&x, Access::ShaderRead).along([space.n.clone()]);
+    let g = gamma.map(|g| step.touch(&g, Access::ShaderRead));
+    let b = beta.map(|b| step.touch(&b, Access::ShaderRead));
+    let slots = residual.as_ref().map_or_else(Vec::new, |r| addends(&mut step, r, rank, axis, &space.n));
+    let summed = residual.as_ref().map_or(0, |r| r.operands.len());
+    let reads: Vec<&Bound> = [&x].into_iter().chain(&g).chain(&b).chain(&slots[..summed]).collect();
     meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
-    let yi = step.write(places.y);
-    stored.into_iter().for_each(|u| step.wrote(u));
-    let (rows, n) = (cx.arg(&space.outer), cx.arg(&space.n));
-    let eps = ArgValue::f32(norm.eps as f32);
-    let typed = |at: &Option<Located>, i: Option<UseIndex>| pumice_plan::kernel::Typed {
-        at: i.unwrap_or(xi),
-        storage: at.as_ref().map_or_else(Default::default, |l| crate::cx::float_storage(&l.view)),
-    };
-    let (g, b) = (typed(&gamma, gi), typed(&beta, bi));
-    let (has_gamma, has_beta) = (u32::from(gi.is_some()), u32::from(bi.is_some()));
-    let call = match norm.kind {
-        Kind::Layer => LayerKernel {
-            variant,
-            lanes,
-            vec,
-            gamma: has_gamma,
-            beta: has_beta,
-            slot_cols,
-            rows,
-            n,
-            x_row: n,
-            eps,
-            slot_offset,
-            slot_row,
-            x: xi,
-            g,
-            b,
-            y: yi,
-            slots,
-            holes,
-        }
-        .into_call(),
-        Kind::Rms(offset) => RmsKernel {
-            variant,
-            lanes,
-            vec,
-            gamma: has_gamma,
-            beta: has_beta,
-            slot_cols,
-            rows,
-            n,
-            x_row: n,
-            eps,
-            one_plus: one_plus(offset)?,
-            slot_offset,
-            slot_row,
-            x: xi,
-            g,
-            b,
-            y: yi,
-            slots,
-            holes,
-        }
-        .into_call(),
-    };
-    let groups = (space.outer * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256));
+    let y = step.write(places.y);
+    slots[summed..].iter().for_each(|stored| step.wrote(stored));
+    let vec = by_quads(cx, &space.n, residual.as_ref());
+    let mut holes = rounding(places.y.view.dtype, "epilogue")?;
+    holes.extend(residual.map(|r| r.fill));
+    let (call, groups) = call(cx, norm, &space, vec, Operands { x, g, b, y }, slots, holes)?;
     let grid = cx.grid(&groups)?;
-    step.dispatch(cx, call, grid, meaning);
-    Ok(())
+    step.dispatch(cx, call, grid, meaning)
+}
+
+/// The operands of a norm kernel; a scale and a shift may be missing.
+struct Operands {
+    x: Bound,
+    g: Option<Bound>,
+    b: Option<Bound>,
+    y: Bound,
+}
+
+/// The call and its groups. Both norms take the same arguments.
+fn call(
+    cx: &mut LowerCx<'_>,
+    norm: &Norm,
+    space: &Rows,
+    vec: bool,
+    Operands { x, g, b, y }: Operands,
+    slots: Vec<Bound>,
+    holes: Vec<HoleFill>,
+) -> LowerResult<(CallDraft, DimExpr)> {
+    let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
+    let call = LayerKernel {
+        variant,
+        lanes,
+        vec: u32::from(vec),
+        gamma: u32::from(g.is_some()),
+        beta: u32::from(b.is_some()),
+        // Every slot has the columns of the rows.
+        slot_cols: (1 << slots.len()) - 1,
+        rows: cx.arg(&space.outer),
+        n: cx.arg(&space.n),
+        eps: ArgValue::f32(norm.eps as f32),
+        g: g.unwrap_or(x.unread()),
+        b: b.unwrap_or(x.unread()),
+        x,
+        y,
+        slots,
+        holes,
+    };
+    let call = match norm.kind {
+        Kind::Layer => call.into_call(),
+        Kind::Rms(offset) => {
+            call.into_call().of(&RmsKernel::DECL, variant).constant("one_plus", one_plus(offset)?)
+        }
+    };
+    let groups = (space.outer.clone() * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256));
+    Ok((call, groups))
 }
 
 /// Whether rows, and the addends that begin elsewhere, can be read four elements at once.
@@ -170,42 +154,15 @@ fn one_plus(offset: f32) -> LowerResult<u32> {
     }
 }
 
-/// The slots of a residual sum.
-#[derive(Default)]
-struct Addends {
-    slots: Vec<UseIndex>,
-    reads: Vec<UseIndex>,
-    stored: Option<UseIndex>,
-    slot_offset: [ArgValue; slots::NORM],
-    slot_row: [ArgValue; slots::NORM],
-    slot_cols: u32,
-}
-
-/// Binds what a residual sum reads and where it is stored. An operand walks the rows, or is one row for all.
-fn addends(
-    cx: &mut LowerCx<'_>,
-    step: &mut StepBuilder,
-    residual: &Residual,
-    rank: usize,
-    axis: usize,
-    n: &DimExpr,
-) -> Addends {
-    let mut added = Addends::default();
-    for (i, at) in residual.operands.iter().chain(&residual.store).enumerate() {
-        let is_operand = i < residual.operands.len();
-        let slot = step.touch(at, if is_operand { Access::ShaderRead } else { Access::ShaderWrite });
+/// Binds what a residual sum reads, then where it is stored. An operand walks the rows, or is one row for all.
+fn addends(step: &mut StepBuilder, residual: &Residual, rank: usize, axis: usize, n: &DimExpr) -> Vec<Bound> {
+    let read = residual.operands.iter().map(|at| (at, Access::ShaderRead));
+    let stored = residual.store.iter().map(|at| (at, Access::ShaderWrite));
+    let bind = |(at, access): (&Located, Access)| {
         let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
-        added.slot_offset[i] = cx.arg(&at.view.offset);
-        added.slot_row[i] = if per_row { cx.arg(n) } else { ArgValue::ZERO };
-        added.slot_cols |= 1 << i;
-        if is_operand {
-            added.reads.push(slot)
-        } else {
-            added.stored = Some(slot)
-        }
-        added.slots.push(slot);
-    }
-    added
+        step.touch(at, access).along([if per_row { n.clone() } else { DimExpr::constant(0) }])
+    };
+    read.chain(stored).map(bind).collect()
 }
 
 /// A scale or shift as one dense row of the normalised extents, broadcast in memory where it is smaller.

@@ -6,11 +6,11 @@ use crate::draft::Located;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::shape::product;
-use pumice_plan::dense_strides;
-use pumice_plan::kernel::{ArgValue, KernelCall};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
 use pumice_plan::kernels::reduce::{
     ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, columns, lanes, row_lanes,
 };
+use pumice_plan::{HoleFill, dense_strides};
 use pumice_types::{DType, DimExpr};
 
 /// A dense operand as groups of adjacent axes that are all kept or all reduced.
@@ -55,16 +55,10 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> Low
     }
     let groups = Groups::of(&x.view.shape, axes);
     let count = product(&axes.iter().map(|&a| x.view.shape[a].clone()).collect::<Vec<_>>());
-    let reduction = Reduction { id, x, y, groups, kind, count };
-    if !reduction.x.view.dtype.is_float() {
-        return reduction.integers(cx);
+    if x.view.dtype.arena_bytes() == 8 && !cx.target.features.int64 {
+        return super::host::lower(cx, id);
     }
-    let pattern: Vec<bool> = reduction.groups.axes.iter().map(|a| a.0).collect();
-    match pattern.as_slice() {
-        [] | [true] | [false, true] => reduction.rows(cx),
-        [true, false] | [false, true, false] => reduction.columns(cx),
-        _ => reduction.strided(cx),
-    }
+    Reduction { id, x, y, groups, kind, count }.emit(cx)
 }
 
 /// A reduction that is not empty.
@@ -79,64 +73,72 @@ struct Reduction {
     count: DimExpr,
 }
 
+/// A filled call and how many groups it takes.
+type Filled = (CallDraft, DimExpr);
+
 impl Reduction {
-    fn rows(&self, cx: &mut LowerCx<'_>) -> LowerResult {
-        let rows = product(&self.groups.extents(false));
-        let n = self.count.clone();
-        let symbols = cx.graph.symbols();
-        let lanes = row_lanes(n.upper(symbols));
-        let vec = u32::from(n.divisor(symbols).is_multiple_of(4));
+    fn emit(&self, cx: &mut LowerCx<'_>) -> LowerResult {
         let mut step = StepBuilder::new();
+        let operands = [step.read(&self.x), step.write(&self.y)];
+        let pattern: Vec<bool> = self.groups.axes.iter().map(|a| a.0).collect();
+        let (call, groups) = match pattern.as_slice() {
+            _ if !self.x.view.dtype.is_float() => self.integers(cx, operands),
+            [] | [true] | [false, true] => self.rows(cx, operands),
+            [true, false] | [false, true, false] => self.columns(cx, operands),
+            _ => self.strided(cx, operands),
+        }?;
+        let grid = cx.grid(&groups)?;
+        let meaning = node_meaning(cx, self.id)?;
+        step.dispatch(cx, call, grid, meaning)
+    }
+
+    /// The fill that rounds results to 16 bits.
+    fn rounding(&self) -> LowerResult<Vec<HoleFill>> {
+        crate::rows::rounding(self.y.view.dtype, "epilogue")
+    }
+
+    fn rows(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
+        let (rows, n) = (product(&self.groups.extents(false)), &self.count);
+        let lanes = row_lanes(n.upper(cx.graph.symbols()));
         let call = ReduceRows {
             variant: ReduceRows::plain,
             op: self.kind,
             lanes,
-            vec,
+            vec: u32::from(n.divisor(cx.graph.symbols()).is_multiple_of(4)),
             slot_cols: 0,
             rows: cx.arg(&rows),
-            n: cx.arg(&n),
-            x_row: cx.arg(&n),
-            count: cx.arg(&self.count),
-            slot_offset: Default::default(),
-            slot_row: Default::default(),
-            x: step.read(&self.x),
-            y: step.write(&self.y),
+            n: cx.arg(n),
+            count: cx.arg(n),
+            x: x.along([n.clone()]),
+            y,
             slots: Vec::new(),
-            holes: crate::rows::rounding(self.y.view.dtype, "epilogue")?,
+            holes: self.rounding()?,
         };
-        self.dispatch(cx, step, call.into_call(), &threads(rows, lanes))
+        Ok((call.into_call(), threads(rows, lanes)))
     }
 
-    fn columns(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+    fn columns(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
         let kept = self.groups.extents(false);
         let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
         let outer = product(&kept[..kept.len().saturating_sub(1)]);
         let symbols = cx.graph.symbols();
-        let vec = u32::from(inner.divisor(symbols) % 4 == 0);
         let columns = columns(self.count.upper(symbols), inner.upper(symbols), cx.target);
-        let mut step = StepBuilder::new();
         let call = ReduceColumns {
             variant: ReduceColumns::plain,
             op: self.kind,
             columns,
-            vec,
+            vec: u32::from(inner.divisor(symbols) % 4 == 0),
+            slot_cols: 0,
             outer: cx.arg(&outer),
             red: cx.arg(&self.count),
             inner: cx.arg(&inner),
-            x_outer: cx.arg(&(self.count.clone() * inner.clone())),
-            x_red: cx.arg(&inner),
             count: cx.arg(&self.count),
-            slot_cols: 0,
-            slot_offset: Default::default(),
-            slot_outer: Default::default(),
-            slot_row: Default::default(),
-            x: step.read(&self.x),
-            y: step.write(&self.y),
+            x: x.along([self.count.clone() * inner.clone(), inner.clone()]),
+            y,
             slots: Vec::new(),
-            holes: crate::rows::rounding(self.y.view.dtype, "epilogue")?,
+            holes: self.rounding()?,
         };
-        let groups = outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)));
-        self.dispatch(cx, step, call.into_call(), &groups)
+        Ok((call.into_call(), outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)))))
     }
 
     fn walk(&self, cx: &mut LowerCx<'_>) -> LowerResult<Walk> {
@@ -148,9 +150,8 @@ impl Reduction {
         })
     }
 
-    fn strided(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+    fn strided(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
         let Walk { outputs, lanes, kept: (kept, kept_stride), red: (red, red_stride) } = self.walk(cx)?;
-        let mut step = StepBuilder::new();
         let call = ReduceStrided {
             variant: ReduceStrided::plain,
             op: self.kind,
@@ -158,70 +159,52 @@ impl Reduction {
             outputs: cx.arg(&outputs),
             n: cx.arg(&self.count),
             count: cx.arg(&self.count),
-            x_offset: ArgValue::ZERO,
             kept,
             kept_stride,
             red,
             red_stride,
-            slot_offset: Default::default(),
-            slot_row: Default::default(),
-            x: step.read(&self.x),
-            y: step.write(&self.y),
+            x: x.along([]),
+            y,
             slots: Vec::new(),
-            holes: crate::rows::rounding(self.y.view.dtype, "epilogue")?,
+            holes: self.rounding()?,
         };
-        self.dispatch(cx, step, call.into_call(), &threads(outputs, lanes))
+        Ok((call.into_call(), threads(outputs, lanes)))
     }
 
-    fn integers(&self, cx: &mut LowerCx<'_>) -> LowerResult {
-        let dtype = self.x.view.dtype;
-        if dtype.arena_bytes() == 8 && !cx.target.features.int64 {
-            return super::host::lower(cx, self.id);
-        }
-        let element = match dtype {
-            DType::I8 | DType::I16 | DType::I32 => 0,
-            DType::I64 => 2,
-            DType::U64 => 3,
-            _ => 1,
-        };
-        // Bool takes part as 0 or 1 in a full word.
-        let bits = if dtype == DType::Bool { 1 } else { dtype.bits().min(32) };
+    fn integers(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
+        let (kind, bits) = integer(self.x.view.dtype);
         let Walk { outputs, lanes, kept: (kept, kept_stride), red: (red, red_stride) } = self.walk(cx)?;
-        let mut step = StepBuilder::new();
         let call = ReduceInt {
             variant: ReduceInt::plain,
             op: self.kind,
             lanes,
-            kind: element,
+            kind,
             bits,
             outputs: cx.arg(&outputs),
             n: cx.arg(&self.count),
             count: cx.arg(&self.count),
-            x_offset: ArgValue::ZERO,
             kept,
             kept_stride,
             red,
             red_stride,
-            x: step.read(&self.x),
-            y: step.write(&self.y),
+            x: x.along([]),
+            y,
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        self.dispatch(cx, step, call.into_call(), &threads(outputs, lanes))
+        Ok((call.into_call(), threads(outputs, lanes)))
     }
+}
 
-    fn dispatch(
-        &self,
-        cx: &mut LowerCx<'_>,
-        step: StepBuilder,
-        call: KernelCall,
-        groups: &DimExpr,
-    ) -> LowerResult {
-        let grid = cx.grid(groups)?;
-        let meaning = node_meaning(cx, self.id)?;
-        step.dispatch(cx, call, grid, meaning);
-        Ok(())
-    }
+/// `kind` and `bits` of the integer kernel for a dtype. Bool takes part as 0 or 1 in a full word.
+fn integer(dtype: DType) -> (u32, u32) {
+    let kind = match dtype {
+        DType::I8 | DType::I16 | DType::I32 => 0,
+        DType::I64 => 2,
+        DType::U64 => 3,
+        _ => 1,
+    };
+    (kind, if dtype == DType::Bool { 1 } else { dtype.bits().min(32) })
 }
 
 /// How a kernel that takes any set of axes finds the elements of its results.

@@ -4,9 +4,10 @@ use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::step::StepBuilder;
-use pumice_ir::NodeId;
 use pumice_ir::ops::{Rotary, attention::AttentionLayout};
-use pumice_plan::kernel::ArgValue;
+use pumice_ir::{Node, NodeId, ValueId};
+use pumice_plan::Access;
+use pumice_plan::kernel::{ArgValue, Bound};
 use pumice_plan::kernels::rotary::{Rotary as Kernel, position, source};
 use pumice_types::DimExpr;
 
@@ -36,92 +37,127 @@ impl Lower for Rotary {
     }
 }
 
+/// Where positions come from.
+enum Positions {
+    /// There are none: row s is at position s.
+    Rows,
+    /// The frame knows the first; a use of the frame says so to the meaning.
+    Told(DimExpr, Located),
+    /// Memory: one for each row, or the first of each batch.
+    Stored(Located),
+}
+
+impl Positions {
+    fn of(cx: &mut LowerCx<'_>, value: Option<ValueId>) -> LowerResult<Positions> {
+        let Some(value) = value else { return Ok(Positions::Rows) };
+        match cx.scalar_value(value) {
+            Some(first) => Ok(Positions::Told(first, cx.at(value)?)),
+            None => Ok(Positions::Stored(cx.dense(value)?)),
+        }
+    }
+
+    /// Whether there is one for every row.
+    fn per_row(&self) -> bool {
+        matches!(self, Positions::Stored(at) if at.view.shape.len() == 2)
+    }
+
+    /// The kernel's operand; one that is not read is `x` again.
+    fn bind(&self, step: &mut StepBuilder, x: &Bound) -> Bound {
+        match self {
+            Positions::Rows => x.unread(),
+            Positions::Told(_, at) => {
+                step.read(at);
+                x.unread()
+            }
+            Positions::Stored(at) => step.read(at),
+        }
+    }
+}
+
+/// Where cos and sin come from.
+enum Angles {
+    /// Tables of them, the rows picked by positions or in their order.
+    Tables { cos: Located, sin: Located, by_position: bool },
+    /// Computed from turns.
+    Turns(Located),
+}
+
+impl Angles {
+    fn of(op: &Rotary, cx: &mut LowerCx<'_>, node: &Node, n_rot: u64) -> LowerResult<Angles> {
+        match (node.input(2), node.input(3)) {
+            (Some(cos), Some(sin)) => {
+                let by_position = node.input(1).is_some();
+                Ok(Angles::Tables { cos: cx.dense(cos)?, sin: cx.dense(sin)?, by_position })
+            }
+            _ => Ok(Angles::Turns(turns_table(cx, op, n_rot)?)),
+        }
+    }
+
+    fn source(&self) -> u32 {
+        match self {
+            Angles::Tables { by_position: true, .. } => source::TABLE_BY_POSITION,
+            Angles::Tables { .. } => source::TABLE_BY_ROW,
+            Angles::Turns(_) => source::COMPUTED,
+        }
+    }
+
+    /// Rows of the table where positions pick them, the distance of batches in it where they do not.
+    fn table(&self) -> DimExpr {
+        match self {
+            Angles::Tables { cos, by_position, .. } if *by_position || cos.view.shape.len() == 3 => {
+                cos.view.shape[cos.view.shape.len() - 2].clone()
+            }
+            _ => DimExpr::constant(0),
+        }
+    }
+
+    /// The kernel's operands `cos` and `sin`.
+    fn bind(&self, step: &mut StepBuilder, x: &Bound) -> [Bound; 2] {
+        match self {
+            Angles::Tables { cos, sin, .. } => [step.read(cos), step.read(sin)],
+            Angles::Turns(turns) => [step.touch(turns, Access::ShaderRead), x.unread()],
+        }
+    }
+}
+
 fn emit(op: &Rotary, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located, n_rot: u64) -> LowerResult {
     let node = cx.graph.node(id);
-    let (pos, cos, sin) = (node.input(1), node.input(2), node.input(3));
     let [batch, seq, heads] = axes(x, op.layout);
-    let [y_batch, y_seq, y_head] = axes(y, op.layout);
     let width = x.view.shape[3].clone();
     let mut step = StepBuilder::new();
-    let xi = step.read(x);
-    let base = match pos {
-        Some(p) => cx.scalar_value(p),
-        None => None,
-    };
-    let positions = match pos {
-        Some(p) if base.is_none() => Some(cx.dense(p)?),
-        _ => None,
-    };
-    let position_use = match (&positions, pos) {
-        (Some(at), _) => step.read(at),
-        (None, Some(p)) => {
-            let at = cx.at(p)?;
-            step.read(&at)
-        }
-        (None, None) => xi,
-    };
-    let tables = match (cos, sin) {
-        (Some(c), Some(s)) => Some((cx.dense(c)?, cx.dense(s)?)),
-        _ => None,
-    };
-    let turns = match &tables {
-        Some(_) => None,
-        None => Some(turns_table(cx, op, n_rot)?),
-    };
-    let (cos_use, sin_use) = match (&tables, &turns) {
-        (Some((c, s)), _) => (step.read(c), step.read(s)),
-        (None, Some(t)) => (step.touch(t, pumice_plan::Access::ShaderRead), xi),
-        (None, None) => (xi, xi),
-    };
-    let yi = step.write(y);
-    let by_position = tables.is_some() && pos.is_some();
+    let bound = step.read(x).along([&batch, &seq, &heads].map(|axis| axis.1.clone()));
+    let positions = Positions::of(cx, node.input(1))?;
+    let positions_bound = positions.bind(&mut step, &bound);
+    let angles = Angles::of(op, cx, node, n_rot)?;
+    let [cos, sin] = angles.bind(&mut step, &bound);
+    let y_bound = step.write(y).along(axes(y, op.layout).map(|axis| axis.1));
     let number = cx.status_number();
-    let status = if by_position { step.status(cx, number) } else { step.status_unused(cx) };
-    let table = tables.as_ref().map(|(c, _)| c.view.clone());
-    let rank = table.as_ref().map_or(0, |t| t.shape.len());
-    let zero = DimExpr::constant(0);
-    let rows = table.as_ref().map_or(zero.clone(), |t| t.shape[rank - 2].clone());
-    // Rows of the table where positions pick them, the distance of batches in it where they do not.
-    let table = if by_position || rank == 3 { rows } else { zero.clone() };
-    let per_batch = positions.as_ref().is_some_and(|p| p.view.shape.len() == 2);
-    let pos_batch = if per_batch { seq.0.clone() } else { zero };
-    let pos_kind = match &positions {
-        None => position::BASE,
-        Some(_) => position::I32,
-    };
+    let reports = angles.source() == source::TABLE_BY_POSITION;
+    let status = if reports { step.status(cx, number) } else { step.status_unused(cx) };
+    let pos_batch = if positions.per_row() { seq.0.clone() } else { DimExpr::constant(0) };
+    let base = if let Positions::Told(first, _) = &positions { cx.arg(first) } else { ArgValue::ZERO };
+    let dim = width.as_extent().and_then(|d| u32::try_from(d).ok());
     let call = Kernel {
         variant: Kernel::plain,
         interleaved: u32::from(op.interleaved),
-        source: match (&tables, by_position) {
-            (None, _) => source::COMPUTED,
-            (Some(_), true) => source::TABLE_BY_POSITION,
-            (Some(_), false) => source::TABLE_BY_ROW,
-        },
-        position: pos_kind,
-        dim: width.as_extent().and_then(|d| u32::try_from(d).ok()).ok_or("the head dimension is symbolic")?,
+        source: angles.source(),
+        position: if matches!(positions, Positions::Stored(_)) { position::I32 } else { position::BASE },
+        dim: dim.ok_or("the head dimension is symbolic")?,
         n_rot: n_rot as u32,
-        per_row: u32::from(per_batch),
+        per_row: u32::from(positions.per_row()),
         batch: cx.arg(&batch.0),
         seq: cx.arg(&seq.0),
         heads: cx.arg(&heads.0),
-        x_offset: cx.arg(&x.view.offset),
-        x_batch: cx.arg(&batch.1),
-        x_seq: cx.arg(&seq.1),
-        x_head: cx.arg(&heads.1),
-        y_batch: cx.arg(&y_batch.1),
-        y_seq: cx.arg(&y_seq.1),
-        y_head: cx.arg(&y_head.1),
-        base: base.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e)),
+        base,
         pos_batch: cx.arg(&pos_batch),
-        table: cx.arg(&table),
+        table: cx.arg(&angles.table()),
         attn: ArgValue::f32(1.0),
         op: ArgValue::U32(number),
-        x: xi,
-        cos: cos_use,
-        sin: sin_use,
-        // A position that an argument tells is not read from where it lies.
-        positions: if positions.is_some() { position_use } else { xi },
-        y: yi,
+        x: bound,
+        cos,
+        sin,
+        positions: positions_bound,
+        y: y_bound,
         status,
         slots: Vec::new(),
         holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
@@ -129,8 +165,7 @@ fn emit(op: &Rotary, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located,
     let pairs = width - DimExpr::constant((n_rot / 2) as i64);
     let grid = cx.grid(&(batch.0 * seq.0 * heads.0 * pairs).ceil_div(&DimExpr::constant(256)))?;
     let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    step.dispatch(cx, call.into_call(), grid, meaning)
 }
 
 /// round(2⁶⁴ · θ^(−2i/n_rot) · freq_scale / 2π) mod 2⁶⁴ for every pair, low word first.

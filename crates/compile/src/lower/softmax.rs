@@ -2,12 +2,13 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, node_meaning};
-use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::Softmax;
+use pumice_plan::HoleFill;
+use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_types::DimExpr;
 
@@ -28,79 +29,60 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, log: bool) -> LowerRes
     }
     let space = Rows::of(&x.view.shape, axis..axis + 1);
     // Rounding to 16 bits is the epilogue's.
-    let dtype = cx.graph.ty(node.output()).dtype();
-    let epilogue = crate::rows::rounding(dtype, "epilogue")?;
-    if space.inner.is(1) {
-        rows(cx, id, &x, &y, &space, log, epilogue)
-    } else {
-        columns(cx, id, &x, &y, &space, log, epilogue)
-    }
+    let holes = crate::rows::rounding(cx.graph.ty(node.output()).dtype(), "epilogue")?;
+    let mut step = StepBuilder::new();
+    let (x, y) = (step.read(&x), step.write(&y));
+    let kernel = if space.inner.is(1) { rows } else { columns };
+    let (call, groups) = kernel(cx, &space, log, [x, y], holes);
+    let grid = cx.grid(&groups)?;
+    let meaning = node_meaning(cx, id)?;
+    step.dispatch(cx, call, grid, meaning)
 }
 
 fn rows(
     cx: &mut LowerCx<'_>,
-    id: NodeId,
-    x: &Located,
-    y: &Located,
     space: &Rows,
     log: bool,
-    holes: Vec<pumice_plan::HoleFill>,
-) -> LowerResult {
-    let symbols = cx.graph.symbols();
+    [x, y]: [Bound; 2],
+    holes: Vec<HoleFill>,
+) -> (CallDraft, DimExpr) {
     let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
-    let vec = u32::from(space.n.divisor(symbols).is_multiple_of(4));
-    let mut step = StepBuilder::new();
+    let vec = space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
     let call = SoftmaxRows {
         variant,
         lanes,
-        vec,
+        vec: u32::from(vec),
         log: u32::from(log),
+        slot_cols: 0,
         rows: cx.arg(&space.outer),
         n: cx.arg(&space.n),
-        x_row: cx.arg(&space.n),
-        slot_cols: 0,
-        slot_offset: Default::default(),
-        slot_row: Default::default(),
-        x: step.read(x),
-        y: step.write(y),
+        x: x.along([space.n.clone()]),
+        y,
         slots: Vec::new(),
         holes,
     };
     let groups = (space.outer.clone() * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256));
-    let grid = cx.grid(&groups)?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    (call.into_call(), groups)
 }
 
 fn columns(
     cx: &mut LowerCx<'_>,
-    id: NodeId,
-    x: &Located,
-    y: &Located,
     space: &Rows,
     log: bool,
-    holes: Vec<pumice_plan::HoleFill>,
-) -> LowerResult {
-    let mut step = StepBuilder::new();
+    [x, y]: [Bound; 2],
+    holes: Vec<HoleFill>,
+) -> (CallDraft, DimExpr) {
     let call = SoftmaxColumns {
         variant: SoftmaxColumns::plain,
         log: u32::from(log),
         outer: cx.arg(&space.outer),
         n: cx.arg(&space.n),
         inner: cx.arg(&space.inner),
-        slot_offset: Default::default(),
-        slot_outer: Default::default(),
-        slot_row: Default::default(),
-        slot_col: Default::default(),
-        x: step.read(x),
-        y: step.write(y),
+        x,
+        y,
         slots: Vec::new(),
         holes,
     };
     let columns = space.outer.clone() * space.inner.clone();
-    let grid = cx.grid(&columns.ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning);
-    Ok(())
+    (call.into_call(), columns.ceil_div(&DimExpr::constant(256)))
 }

@@ -2,9 +2,11 @@
 
 use super::KernelDecl;
 use crate::frame::FrameWord;
-use pumice_types::Scheme;
+use crate::step::{Storage, View};
 use pumice_types::scalar::ScalarExpr;
+use pumice_types::{DType, Encoding, Scheme};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -69,17 +71,17 @@ impl From<FrameWord> for ArgValue {
 /// A field of a call struct that becomes argument words.
 pub trait IntoArgs {
     /// Appends the words.
-    fn append(self, args: &mut Vec<ArgValue>);
+    fn append(self, args: &mut SmallVec<[ArgValue; 1]>);
 }
 
 impl IntoArgs for ArgValue {
-    fn append(self, args: &mut Vec<ArgValue>) {
+    fn append(self, args: &mut SmallVec<[ArgValue; 1]>) {
         args.push(self);
     }
 }
 
 impl<const N: usize> IntoArgs for [ArgValue; N] {
-    fn append(self, args: &mut Vec<ArgValue>) {
+    fn append(self, args: &mut SmallVec<[ArgValue; 1]>) {
         args.extend(self);
     }
 }
@@ -99,6 +101,16 @@ pub enum FloatStorage {
 }
 
 impl FloatStorage {
+    /// Of a view's elements; everything that is not a narrower float is read as words.
+    pub fn of(view: &View) -> FloatStorage {
+        match (view.storage, view.dtype) {
+            (Storage::Natural, DType::F16) => FloatStorage::F16,
+            (Storage::Natural, DType::BF16) => FloatStorage::BF16,
+            (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
+            _ => FloatStorage::F32,
+        }
+    }
+
     /// What `T_x` is set to: 0, 1, 2, and of a scheme 16 and the number of its type in GGUF files.
     pub const fn code(self) -> u32 {
         match self {
@@ -107,41 +119,6 @@ impl FloatStorage {
             FloatStorage::BF16 => 2,
             FloatStorage::Blocks(scheme) => 16 + scheme.info().gguf,
         }
-    }
-}
-
-/// A typed operand: its use and how its floats are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Typed {
-    /// The use.
-    pub at: UseIndex,
-    /// The storage.
-    pub storage: FloatStorage,
-}
-
-impl From<UseIndex> for Typed {
-    /// f32 words.
-    fn from(at: UseIndex) -> Typed {
-        Typed { at, storage: FloatStorage::F32 }
-    }
-}
-
-/// A field of a call struct that becomes an operand.
-pub trait IntoOperand {
-    /// Appends the operand, and the specialization constant `id` if it is typed.
-    fn append(self, id: u32, operands: &mut Vec<UseIndex>, spec: &mut Vec<(u32, u32)>);
-}
-
-impl IntoOperand for UseIndex {
-    fn append(self, _: u32, operands: &mut Vec<UseIndex>, _: &mut Vec<(u32, u32)>) {
-        operands.push(self);
-    }
-}
-
-impl IntoOperand for Typed {
-    fn append(self, id: u32, operands: &mut Vec<UseIndex>, spec: &mut Vec<(u32, u32)>) {
-        operands.push(self.at);
-        spec.push((id, self.storage.code()));
     }
 }
 
@@ -219,6 +196,32 @@ pub enum CallError {
         expected: usize,
         /// In the call.
         given: usize,
+    },
+    /// Something that the kernel takes was not set, or set more than once.
+    #[error("kernel `{kernel}`: `{name}` is not set once")]
+    Unset {
+        /// The kernel.
+        kernel: KernelName,
+        /// The argument, constant or operand.
+        name: &'static str,
+    },
+    /// Something was set that the kernel does not take.
+    #[error("kernel `{kernel}` takes no `{name}`")]
+    Unknown {
+        /// The kernel.
+        kernel: KernelName,
+        /// The argument, constant or operand.
+        name: &'static str,
+    },
+    /// A view that the kernel's arguments cannot describe.
+    #[error("kernel `{kernel}`, operand `{operand}`: {why}")]
+    View {
+        /// The kernel.
+        kernel: KernelName,
+        /// The operand, or `slot`.
+        operand: &'static str,
+        /// What cannot be said.
+        why: &'static str,
     },
     /// A specialization constant that is not declared.
     #[error("kernel `{kernel}` has no specialization constant {id}")]

@@ -8,7 +8,7 @@
 ///     /// y[i] = scale · x[i].
 ///     pub struct Scale = "scale" in "demo/scale.comp";
 ///     grid "256 elements a group";
-///     args { n: u32, stride[4]: u32, scale: f32 }
+///     args { n: u32, x { at, row: u32 }, size[4]: u32, scale: f32, slot(at, row: u32; 4) }
 ///     operands { x: read typed, y: write }
 ///     slots 4;
 ///     holes { epilogue: vec4 [v] (i) stores }
@@ -17,6 +17,12 @@
 ///     variants { plain: zero; fast: full needs [SubgroupArithmetic] { "LANES": "32" } }
 /// }
 /// ```
+/// An argument is the kernel's own, or one of a group that describes a view: `x { at, row: u32 }` declares `x_at` and `x_row`,
+/// of the operand `x` the first element (a part named `at` or `offset`) and the strides of its axes, in elements;
+/// `slot(at, row: u32; 4)` declares `slot_at[4]` and `slot_row[4]`, the same of each slot. The call struct has no field for
+/// them: they come from the views that are bound (see [`bind`](super::bind)). An operand without a group is dense, one
+/// without a first element begins at 0.
+///
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
 /// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
 /// Operand words are `read`, `write`, `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit
@@ -29,7 +35,11 @@ macro_rules! kernel {
         $(#[doc = $doc:literal])+
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
-        args { $($arg:ident $([$len:literal])? : $kind:ident),* $(,)? }
+        args { $(
+            $arg:ident $($([$len:literal])? : $kind:ident)?
+            $({ $($axis:ident),+ : $of_view:ident })?
+            $(( $($slot_axis:ident),+ : $of_slots:ident ; $slot_len:literal ))?
+        ),* $(,)? }
         operands { $($operand:ident : $access:ident $($class:ident)*),* $(,)? }
         slots $slots:literal;
         holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
@@ -44,9 +54,9 @@ macro_rules! kernel {
         pub struct $Call {
             pub variant: &'static str,
             $(pub $spec: u32,)*
-            $(pub $arg: $crate::__kernel_word!(arg_type $($len)?),)*
-            $(pub $operand: $crate::__kernel_word!(operand_type $($class)*),)*
-            pub slots: Vec<$crate::kernel::UseIndex>,
+            $($(pub $arg: $crate::__kernel_word!(arg_type $kind $($len)?),)?)*
+            $(pub $operand: $crate::kernel::Bound,)*
+            pub slots: Vec<$crate::kernel::Bound>,
             pub holes: Vec<$crate::kernel::HoleFill>,
         }
 
@@ -60,11 +70,26 @@ macro_rules! kernel {
                 file: $file,
                 doc: concat!($($doc, "\n"),+),
                 grid: $grid,
-                args: &[$($crate::kernel::ArgDecl {
-                    name: stringify!($arg),
-                    kind: $crate::__kernel_word!($kind),
-                    len: $crate::__kernel_word!(option $($len)?),
-                }),*],
+                args: &[$(
+                    $($crate::kernel::ArgDecl {
+                        name: stringify!($arg),
+                        kind: $crate::__kernel_word!($kind),
+                        len: $crate::__kernel_word!(option $($len)?),
+                        view: None,
+                    },)?
+                    $($($crate::kernel::ArgDecl {
+                        name: concat!(stringify!($arg), "_", stringify!($axis)),
+                        kind: $crate::__kernel_word!($of_view),
+                        len: None,
+                        view: Some($crate::kernel::ViewArg { of: stringify!($arg), axis: stringify!($axis) }),
+                    },)+)?
+                    $($($crate::kernel::ArgDecl {
+                        name: concat!(stringify!($arg), "_", stringify!($slot_axis)),
+                        kind: $crate::__kernel_word!($of_slots),
+                        len: Some($slot_len),
+                        view: Some($crate::kernel::ViewArg { of: stringify!($arg), axis: stringify!($slot_axis) }),
+                    },)+)?
+                )*],
                 operands: &[$($crate::kernel::OperandDecl {
                     name: stringify!($operand),
                     access: $crate::__kernel_word!($access),
@@ -86,7 +111,7 @@ macro_rules! kernel {
                     /// Arguments and constants as numbers.
                     #[allow(dead_code)]
                     struct Numbers<'a> {
-                        $($arg: $crate::__kernel_word!(number_type $($len)?),)*
+                        $($($arg: $crate::__kernel_word!(number_type $kind $($len)?),)?)*
                         $($spec: u64,)*
                         variant: &'a Upper<'a>,
                     }
@@ -103,11 +128,19 @@ macro_rules! kernel {
                     fn of(upper: &Upper<'_>) -> u64 {
                         let mut at = 0;
                         $(
-                            let words = upper.words(at);
-                            at += words.len();
-                            let $arg = $crate::__kernel_word!(number words $($len)?);
+                            $(
+                                let words = upper.words(at);
+                                at += words.len();
+                                let $arg = $crate::__kernel_word!(number words $kind $($len)?);
+                            )?
+                            $(at += [$(stringify!($axis)),+].len();)?
+                            $(at += $slot_len * [$(stringify!($slot_axis)),+].len();)?
                         )*
-                        let $c = &Numbers { $($arg,)* $($spec: upper.spec($id, $default),)* variant: upper };
+                        let $c = &Numbers {
+                            $($($arg: $crate::__kernel_word!(own $kind $arg),)?)*
+                            $($spec: upper.spec($id, $default),)*
+                            variant: upper,
+                        };
                         $turns
                     }
                     Turns(of)
@@ -121,29 +154,13 @@ macro_rules! kernel {
                 }),*],
             };
 
-            /// The call, as plans hold it.
-            #[allow(unused_mut, unused_assignments, unused_variables, unused_imports)]
-            pub fn into_call(self) -> $crate::kernel::KernelCall {
-                use $crate::kernel::{IntoArgs, IntoOperand};
-                let (mut args, mut operands) = (Vec::new(), Vec::new());
-                let mut spec: Vec<(u32, u32)> = vec![$(($id, self.$spec)),*];
-                $(self.$arg.append(&mut args);)*
-                let mut typed_id = $crate::kernel::TYPED_ID;
-                $(self.$operand.append(typed_id, &mut operands, &mut spec); typed_id += 1;)*
-                if args.iter().all(|a| matches!(a, $crate::kernel::ArgValue::U32(_))) {
-                    spec.push(($crate::kernel::VARIES_ID, 0));
-                }
-                spec.sort_by_key(|s| s.0);
-                $crate::kernel::KernelCall {
-                    kernel: $crate::kernel::KernelName(::std::borrow::Cow::Borrowed($name)),
-                    variant: self.variant.to_owned(),
-                    spec,
-                    args,
-                    operands,
-                    slots: self.slots,
-                    holes: self.holes,
-                    literals: Vec::new(),
-                }
+            /// The call, with everything that was set by name.
+            pub fn into_call(self) -> $crate::kernel::CallDraft {
+                $crate::kernel::CallDraft::new(&Self::DECL, self.variant)
+                    $(.constant(stringify!($spec), self.$spec))*
+                    $($(.own(stringify!($arg), $crate::__kernel_word!(field $kind self $arg)))?)*
+                    $(.operand(stringify!($operand), self.$operand))*
+                    .holes(self.slots, self.holes)
             }
         }
     };
@@ -178,32 +195,32 @@ pub const fn is_plain(name: &str) -> bool {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kernel_word {
-    (arg_type) => {
+    (arg_type $kind:ident) => {
         $crate::kernel::ArgValue
     };
-    (arg_type $len:literal) => {
+    (arg_type $kind:ident $len:literal) => {
         [$crate::kernel::ArgValue; $len]
     };
-    (number_type) => {
+    (field $kind:ident $call:ident $arg:ident) => {
+        $call.$arg
+    };
+    (own $kind:ident $arg:ident) => {
+        $arg
+    };
+    (number_type $kind:ident) => {
         u64
     };
-    (number_type $len:literal) => {
+    (number_type $kind:ident $len:literal) => {
         [u64; $len]
     };
-    (number $words:ident) => {{
+    (number $words:ident $kind:ident) => {{
         let [one] = $words;
         one
     }};
-    (number $words:ident $len:literal) => {{
+    (number $words:ident $kind:ident $len:literal) => {{
         let all: [u64; $len] = $words;
         all
     }};
-    (operand_type) => {
-        $crate::kernel::UseIndex
-    };
-    (operand_type typed $(blocks)?) => {
-        $crate::kernel::Typed
-    };
     (typed) => {
         false
     };

@@ -4,6 +4,7 @@
 //! In comes one [`kernel!`](crate::kernel!) declaration per kernel; out go the call struct that lowering fills and the
 //! interface that `shaders/build` compiles and reflects against. No op, no device and no SPIR-V here.
 
+pub mod bind;
 pub mod call;
 pub mod declare;
 pub mod interface;
@@ -12,10 +13,8 @@ pub mod layout;
 mod tests;
 pub mod turns;
 
-pub use call::{
-    ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, IntoOperand, KernelCall, KernelName, Typed,
-    UseIndex,
-};
+pub use bind::{Bound, CallDraft, Fixed, Words};
+pub use call::{ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, KernelCall, KernelName, UseIndex};
 pub use declare::have_slots;
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
 pub use turns::Turns;
@@ -120,6 +119,27 @@ pub struct ArgDecl {
     pub kind: ArgKind,
     /// `None` for one value.
     pub len: Option<u32>,
+    /// What it says of which view; `None` for an argument of the kernel's own.
+    pub view: Option<ViewArg>,
+}
+
+/// The operand that stands for all slots in [`ViewArg::of`].
+pub const SLOTS: &str = "slot";
+
+/// An argument that describes a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewArg {
+    /// The operand, or [`SLOTS`].
+    pub of: &'static str,
+    /// `at` or `offset`: the first element. Everything else names an axis, whose stride it is.
+    pub axis: &'static str,
+}
+
+impl ViewArg {
+    /// Whether it is the first element.
+    pub fn is_first(&self) -> bool {
+        matches!(self.axis, "at" | "offset")
+    }
 }
 
 impl ArgDecl {

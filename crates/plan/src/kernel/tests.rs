@@ -6,27 +6,100 @@ use super::*;
 use crate::kernels;
 use crate::kernels::copy::Transpose;
 use crate::kernels::norm::LayerNorm;
+use crate::step::{Storage, View};
 use pumice_types::scalar::{RegType, ScalarExpr};
+use pumice_types::{DType, DimExpr};
 use std::collections::BTreeSet;
 
-fn transpose() -> KernelCall {
+/// A use of \[1, 2, 3\] words, `offset` elements into its span.
+fn strided(at: u16, offset: i64) -> Bound {
+    let shape = [1, 2, 3].map(DimExpr::constant);
+    let dense = View::dense(DType::F32, Storage::Arena, &shape);
+    Bound::new(UseIndex(at), &View { offset: DimExpr::constant(offset), ..dense })
+}
+
+fn transpose_draft() -> CallDraft {
     let word = |n: u32| ArgValue::U32(n);
+    let two = |axes: [i64; 2]| axes.map(DimExpr::constant);
     Transpose {
         variant: Transpose::plain,
         batch: word(1),
         rows: ArgValue::Frame(7),
         cols: word(3),
-        x_offset: word(0),
-        x_batch: word(0),
-        x_row: word(3),
-        y_batch: word(0),
-        y_row: word(2),
-        x: UseIndex(0),
-        y: UseIndex(1),
+        x: strided(0, 6).along(two([0, 3])),
+        y: strided(1, 0).along(two([0, 2])),
         slots: Vec::new(),
         holes: Vec::new(),
     }
     .into_call()
+}
+
+fn transpose() -> KernelCall {
+    transpose_draft().fixed().expect("no view of it varies")
+}
+
+/// Words about views come from the bound views, in the order of the declaration; everything else by name, once.
+#[test]
+fn views_become_words_and_every_name_is_set_once() {
+    assert_eq!(transpose().args[3..], [6, 0, 3, 0, 2].map(ArgValue::U32));
+    use call::CallError::{Unknown, Unset, View};
+    let with = |edit: fn(CallDraft) -> CallDraft| edit(transpose_draft()).fixed().err();
+    assert_eq!(with(|c| c), None);
+    assert!(matches!(with(|c| c.own("rows", ArgValue::ZERO)), Some(Unset { name: "rows", .. })));
+    assert!(matches!(with(|c| c.own("x_row", ArgValue::ZERO)), Some(Unknown { name: "x_row", .. })));
+    assert!(matches!(with(|c| c.constant("vec", 1)), Some(Unknown { name: "vec", .. })));
+    assert!(matches!(with(|c| c.operand("x", strided(0, 0))), Some(Unset { name: "x", .. })));
+    let other = |c: CallDraft| c.of(&LayerNorm::DECL, LayerNorm::plain);
+    assert!(matches!(with(other), Some(Unknown { name: "batch", .. })));
+    let slot = |c: CallDraft| c.holes(vec![strided(0, 0)], Vec::new());
+    assert!(matches!(with(slot), Some(call::CallError::Count { expected: 0, given: 1, .. })));
+    let bound = |x: Bound, y: Bound| {
+        let draft = CallDraft::new(&Transpose::DECL, Transpose::plain).operand("x", x).operand("y", y);
+        ["batch", "rows", "cols"].into_iter().fold(draft, |d, n| d.own(n, ArgValue::ZERO)).fixed().err()
+    };
+    let two = |b: Bound| b.along([0, 3].map(DimExpr::constant));
+    assert_eq!(bound(two(strided(0, 6)), two(strided(1, 0))), None);
+    assert_eq!(bound(strided(0, 6).unread(), two(strided(1, 0))), None);
+    // Another number of axes; a result that begins later, which no argument says; a stride that varies.
+    assert!(matches!(bound(strided(0, 0), two(strided(1, 0))), Some(View { operand: "x", .. })));
+    assert!(matches!(bound(two(strided(0, 0)), two(strided(1, 6))), Some(View { operand: "y", .. })));
+    let symbol = DimExpr::symbol(pumice_types::SymbolId(0));
+    let varies = strided(0, 0).along([symbol.clone(), symbol]);
+    assert!(matches!(bound(varies, two(strided(1, 0))), Some(View { operand: "x", .. })));
+}
+
+/// An operand of which no argument says how it lies is dense from its beginning.
+#[test]
+fn operands_without_a_group_are_dense() {
+    use crate::kernels::copy::Fill;
+    let fill = |y: Bound| {
+        let draft = CallDraft::new(&Fill::DECL, Fill::plain).constant("kind", 0).operand("y", y);
+        let words = ["n", "start_lo", "start_hi", "delta_lo", "delta_hi"];
+        words.into_iter().fold(draft, |d, n| d.own(n, ArgValue::ZERO)).fixed()
+    };
+    assert!(fill(strided(0, 0)).is_ok());
+    assert!(matches!(fill(strided(0, 6)), Err(call::CallError::View { operand: "y", .. })));
+}
+
+/// Slots walk their own views; what the call does not bind is 0. A group names an operand, or the slots.
+#[test]
+fn groups_describe_operands_and_slots() {
+    for d in kernels::all() {
+        for (arg, view) in d.args.iter().filter_map(|a| Some((a, a.view?))) {
+            assert_eq!(arg.name, format!("{}_{}", view.of, view.axis), "{}", d.name);
+            let slots = view.of == SLOTS && arg.len == Some(d.slots);
+            let operand = d.operands.iter().any(|o| o.name == view.of) && arg.len.is_none();
+            assert!(slots || operand, "{}: {}", d.name, arg.name);
+        }
+    }
+    let mut norm = layer_norm();
+    norm.slots =
+        vec![strided(0, 12).along([DimExpr::constant(5)]), strided(1, 0).along([DimExpr::constant(0)])];
+    let call = norm.into_call().fixed().expect("it fits");
+    let word = |n: u32| ArgValue::U32(n);
+    assert_eq!(call.args[4..7], [word(12), word(0), word(0)]);
+    assert_eq!(call.args[12..15], [word(5), word(0), word(0)]);
+    assert_eq!(call.slots, [UseIndex(0), UseIndex(1)]);
 }
 
 #[test]
@@ -69,7 +142,7 @@ fn pack_marks_what_varies() {
     assert_eq!(words[..2], [2, 1]);
     assert_eq!(words[(VARY_AT / 4) as usize], 0b10);
     assert_eq!(words[(l.addresses_at / 4) as usize..][..4], [4, 3, 6, 5]);
-    assert_eq!(words[(l.args_at / 4) as usize..][..3], [1, 7, 3]);
+    assert_eq!(words[(l.args_at / 4) as usize..][..4], [1, 7, 3, 6]);
 }
 
 #[test]
@@ -78,7 +151,18 @@ fn constant_calls_say_so() {
     let mut constant = transpose();
     constant.args[1] = ArgValue::U32(2);
     assert!(constant.check().is_ok());
-    let norm = LayerNorm {
+    let norm = layer_norm().into_call().fixed().expect("it fits");
+    assert!(norm.spec.is_sorted_by_key(|s| s.0));
+    assert!(norm.spec.contains(&(VARIES_ID, 0)));
+    assert!(norm.spec.contains(&(TYPED_ID + 1, FloatStorage::BF16.code())));
+    assert_eq!(norm.operands, [UseIndex(0), UseIndex(1), UseIndex(0), UseIndex(2)]);
+    assert_eq!(norm.check(), Ok(&LayerNorm::DECL));
+    assert_eq!(norm.label(), "layer_norm.plain");
+}
+
+fn layer_norm() -> LayerNorm {
+    let row = View::dense(DType::BF16, Storage::Natural, &[DimExpr::constant(5)]);
+    LayerNorm {
         variant: LayerNorm::plain,
         lanes: 64,
         vec: 0,
@@ -87,24 +171,14 @@ fn constant_calls_say_so() {
         slot_cols: 15,
         rows: 1u32.into(),
         n: 5u32.into(),
-        x_row: 5u32.into(),
         eps: ArgValue::f32(1e-5),
-        slot_offset: Default::default(),
-        slot_row: Default::default(),
-        x: UseIndex(0),
-        g: Typed { at: UseIndex(1), storage: FloatStorage::BF16 },
-        b: UseIndex(0).into(),
-        y: UseIndex(2),
+        x: strided(0, 0).along([DimExpr::constant(5)]),
+        g: Bound::new(UseIndex(1), &row),
+        b: strided(0, 0).unread(),
+        y: UseIndex(2).into(),
         slots: Vec::new(),
         holes: Vec::new(),
     }
-    .into_call();
-    assert!(norm.spec.is_sorted_by_key(|s| s.0));
-    assert!(norm.spec.contains(&(VARIES_ID, 0)));
-    assert!(norm.spec.contains(&(TYPED_ID + 1, FloatStorage::BF16.code())));
-    assert_eq!(norm.operands, [UseIndex(0), UseIndex(1), UseIndex(0), UseIndex(2)]);
-    assert_eq!(norm.check(), Ok(&LayerNorm::DECL));
-    assert_eq!(norm.label(), "layer_norm.plain");
 }
 
 #[test]

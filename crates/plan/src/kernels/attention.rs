@@ -47,11 +47,8 @@ macro_rules! attention {
             grid $grid;
             args {
                 batches: u32, hq: u32, group: u32, sq: u32, sk: u32, d: u32, dv: u32,
-                q_at: u32, q_b: u32, q_h: u32, q_row: u32,
-                k_at: u32, k_b: u32, k_h: u32, k_row: u32,
-                v_at: u32, v_b: u32, v_h: u32, v_row: u32,
-                y_b: u32, y_h: u32, y_row: u32,
-                mask_at: u32, mask_b: u32, mask_h: u32, mask_row: u32, mask_col: u32, mask_len: u32,
+                q { at, b, h, row: u32 }, k { at, b, h, row: u32 }, v { at, b, h, row: u32 }, y { b, h, row: u32 },
+                mask { at, b, h, row, col: u32 }, mask_len: u32,
                 scale: f32, softcap: f32, left: i32, right: i32, kv_len: i32, len_b: u32,
             }
             operands { q: read, k: read typed, v: read typed, mask: read, lens: read, y: write }
@@ -156,6 +153,17 @@ pub enum Form {
     Split,
 }
 
+impl Form {
+    /// The kernel; all of them take the same arguments and operands.
+    pub fn decl(self) -> &'static KernelDecl {
+        match self {
+            Form::Tile => &Attention::DECL,
+            Form::Lanes => &AttentionLanes::DECL,
+            Form::Split => &AttentionSplit::DECL,
+        }
+    }
+}
+
 /// A chosen kernel and the tile of the result one workgroup makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -199,12 +207,7 @@ pub fn choose(target: &Target, e: &Extents) -> Choice {
 
 /// Turns of a chosen kernel.
 fn turns(choice: &Choice, e: &Extents) -> u64 {
-    let decl = match choice.form {
-        Form::Tile => Attention::DECL,
-        Form::Lanes => AttentionLanes::DECL,
-        Form::Split => AttentionSplit::DECL,
-    };
-    decl.turns_of(choice.variant, &[("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())])
+    choice.form.decl().turns_of(choice.variant, &[("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())])
 }
 
 /// Every form that can take such rows on the target, from the one that is quickest to build on.

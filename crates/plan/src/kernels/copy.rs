@@ -13,7 +13,7 @@ kernel! {
     /// H200, 2026-11-21: 8192 x 8192 in 195 us, 2.75 TB/s.
     pub struct Transpose = "transpose" in "copy/transpose.comp";
     grid "ceil(cols / 32) * ceil(rows / 32) * batch groups of 256 threads, folded; columns fastest, then rows";
-    args { batch: u32, rows: u32, cols: u32, x_offset: u32, x_batch: u32, x_row: u32, y_batch: u32, y_row: u32 }
+    args { batch: u32, rows: u32, cols: u32, x { offset, batch, row: u32 }, y { batch, row: u32 } }
     operands { x: read, y: write }
     slots 0;
     holes {}

@@ -16,8 +16,7 @@ kernel! {
     /// 2^31 elements.
     pub struct Gather = "gather" in "gather/gather.comp";
     grid "ceil(outer * count * ceil(inner / 4) / 256) groups of 256 threads, folded";
-    args { outer: u32, axis: u32, inner: u32, count: u32, op: u32,
-        slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32 }
+    args { outer: u32, axis: u32, inner: u32, count: u32, op: u32, slot(offset, outer, row: i32; 2) }
     operands { table: read typed blocks, idx: read, y: write, status: status }
     slots 2;
     holes { epilogue: vec4 [v] (outer, row, col) }

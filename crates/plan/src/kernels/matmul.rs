@@ -28,10 +28,8 @@ macro_rules! product {
             grid $grid;
             args {
                 m: u32, n: u32, k: u32, batches: u32, inner: u32,
-                a_at: u32, a_b0: u32, a_b1: u32, a_row: u32, a_col: u32,
-                b_at: u32, b_b0: u32, b_b1: u32, b_row: u32, b_col: u32,
-                y_at: u32, y_b0: u32, y_b1: u32, y_row: u32,
-                slot_at[4]: u32, slot_b0[4]: u32, slot_b1[4]: u32, slot_row[4]: u32, slot_col[4]: u32,
+                a { at, b0, b1, row, col: u32 }, b { at, b0, b1, row, col: u32 }, y { at, b0, b1, row: u32 },
+                slot(at, b0, b1, row, col: u32; 4),
             }
             operands { a: read, b: read typed blocks, y: write }
             slots 4;

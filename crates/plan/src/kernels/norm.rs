@@ -22,7 +22,7 @@ kernel! {
     /// + c * bit s of slot_cols`.
     pub struct LayerNorm = "layer_norm" in "norm/norm.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, eps: f32, slot_offset[8]: i32, slot_row[8]: i32 }
+    args { rows: u32, n: u32, x { row: u32 }, eps: f32, slot(offset, row: i32; 8) }
     operands { x: read, g: read typed, b: read typed, y: write }
     slots 8;
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
@@ -47,7 +47,7 @@ kernel! {
     /// Everything else as in `layer_norm`. `one_plus` 1: the factor is 1 + gamma. Without gamma it is 1.
     pub struct RmsNorm = "rms_norm" in "norm/norm.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, eps: f32, slot_offset[8]: i32, slot_row[8]: i32 }
+    args { rows: u32, n: u32, x { row: u32 }, eps: f32, slot(offset, row: i32; 8) }
     operands { x: read, g: read typed, b: read typed, y: write }
     slots 8;
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }

@@ -35,7 +35,7 @@ kernel! {
     /// H200, 2026-11-21: 8192 rows of 8192 in 62 us (4.3 TB/s), one row of 64 Mi in two passes 65 us.
     pub struct ReduceRows = "reduce_rows" in "reduce/rows.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, count: u32, slot_offset[4]: i32, slot_row[4]: i32 }
+    args { rows: u32, n: u32, x { row: u32 }, count: u32, slot(offset, row: i32; 4) }
     operands { x: read, y: write }
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: float [v] (row) stores }
@@ -55,8 +55,7 @@ kernel! {
     /// H200, 2026-11-21: sum over the rows of 8192 x 8192 in two steps of 8 parts 65 us (PyTorch 76 us), in one 146 us.
     pub struct ReduceColumns = "reduce_columns" in "reduce/columns.comp";
     grid "outer * ceil(inner / (4 * columns)) groups of 256 threads, folded; column blocks fastest";
-    args { outer: u32, red: u32, inner: u32, x_outer: u32, x_red: u32, count: u32,
-        slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32 }
+    args { outer: u32, red: u32, inner: u32, x { outer, red: u32 }, count: u32, slot(offset, outer, row: i32; 2) }
     operands { x: read, y: write }
     slots 2;
     holes { load: vec4 [v] (outer, row, col), epilogue: vec4 [v] (outer, col) stores }
@@ -76,8 +75,8 @@ kernel! {
     /// epilogue alone: element `slot_offset[s] + i * slot_row[s]`.
     pub struct ReduceStrided = "reduce_strided" in "reduce/strided.comp";
     grid "ceil(outputs * lanes / 256) groups of 256 threads, folded; lanes (1 to 256, a power of two) threads an output";
-    args { outputs: u32, n: u32, count: u32, x_offset: i32, kept[4]: u32, kept_stride[4]: i32, red[4]: u32,
-        red_stride[4]: i32, slot_offset[4]: i32, slot_row[4]: i32 }
+    args { outputs: u32, n: u32, count: u32, x { offset: i32 }, kept[4]: u32, kept_stride[4]: i32, red[4]: u32,
+        red_stride[4]: i32, slot(offset, row: i32; 4) }
     operands { x: read, y: write }
     slots 4;
     holes { load: float [v] (row, col), epilogue: float [v] (row) stores }
@@ -91,7 +90,7 @@ kernel! {
     /// 8- and 16-bit integers as i32 or u32 with `bits` their width, wrapped at the end. The mean truncates.
     pub struct ReduceInt = "reduce_int" in "reduce/int.comp";
     grid "ceil(outputs * lanes / 256) groups of 256 threads, folded; lanes (1 to 256, a power of two) threads an output";
-    args { outputs: u32, n: u32, count: u32, x_offset: i32, kept[4]: u32, kept_stride[4]: i32, red[4]: u32,
+    args { outputs: u32, n: u32, count: u32, x { offset: i32 }, kept[4]: u32, kept_stride[4]: i32, red[4]: u32,
         red_stride[4]: i32 }
     operands { x: read, y: write }
     slots 0;

@@ -35,8 +35,8 @@ kernel! {
     /// `epilogue`, one element each.
     pub struct Rotary = "rotary" in "rotary/rotary.comp";
     grid "ceil(batch * seq * heads * (dim - n_rot / 2) / 256) groups of 256 threads, folded";
-    args { batch: u32, seq: u32, heads: u32, x_offset: u32, x_batch: u32, x_seq: u32, x_head: u32,
-        y_batch: u32, y_seq: u32, y_head: u32, base: i32, pos_batch: u32, table: u32, attn: f32, op: u32 }
+    args { batch: u32, seq: u32, heads: u32, x { offset, batch, seq, head: u32 }, y { batch, seq, head: u32 },
+        base: i32, pos_batch: u32, table: u32, attn: f32, op: u32 }
     operands { x: read, cos: read, sin: read, positions: read, y: write, status: status }
     slots 0;
     holes { epilogue: float [v] (batch, row, head, col) }

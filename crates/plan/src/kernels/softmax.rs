@@ -17,7 +17,7 @@ kernel! {
     /// s of slot_cols`.
     pub struct SoftmaxRows = "softmax_rows" in "softmax/rows.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
-    args { rows: u32, n: u32, x_row: u32, slot_offset[4]: i32, slot_row[4]: i32 }
+    args { rows: u32, n: u32, x { row: u32 }, slot(offset, row: i32; 4) }
     operands { x: read, y: write }
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: vec4 [v] (row, col) stores }
@@ -41,7 +41,7 @@ kernel! {
     /// element `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`.
     pub struct SoftmaxColumns = "softmax_columns" in "softmax/columns.comp";
     grid "ceil(outer * inner / 256) groups of 256 threads, folded";
-    args { outer: u32, n: u32, inner: u32, slot_offset[2]: i32, slot_outer[2]: i32, slot_row[2]: i32, slot_col[2]: i32 }
+    args { outer: u32, n: u32, inner: u32, slot(offset, outer, row, col: i32; 2) }
     operands { x: read, y: write }
     slots 2;
     holes { load: float [v] (outer, row, col), epilogue: float [v] (outer, row, col) stores }

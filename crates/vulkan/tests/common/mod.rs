@@ -72,10 +72,10 @@ pub fn flat(
         tail: 0,
         n,
         status_op: 0.into(),
-        slots: (0..uses.len() as u16).map(UseIndex).collect(),
+        slots: (0..uses.len() as u16).map(|at| UseIndex(at).into()).collect(),
         holes: vec![fill],
     };
-    step(StepKind::Dispatch { call: call.into_call(), grid }, uses, origin)
+    step(StepKind::Dispatch { call: call.into_call().fixed().unwrap(), grid }, uses, origin)
 }
 
 fn static_flat(origin: &str, ins: &[Span], out: Span, f: impl FnOnce(&ScalarBuilder, &[Reg]) -> Reg) -> Step {
@@ -99,10 +99,12 @@ fn strided(origin: &str, ins: &[Span], out: Span, f: impl FnOnce(&ScalarBuilder,
         size,
         offset: [ArgValue::ZERO; 12],
         stride,
-        slots: call.slots.clone(),
+        slots: call.slots.iter().map(|&at| at.into()).collect(),
         holes: call.holes.clone(),
     }
-    .into_call();
+    .into_call()
+    .fixed()
+    .unwrap();
     assert!(call.check().unwrap().layout().block);
     step
 }
@@ -155,7 +157,7 @@ fn gpu_run() -> Run {
         variant: FrameAdvance::plain,
         at: (frame.words.len() as u32).into(),
         count: 1.into(),
-        words: UseIndex(0),
+        words: UseIndex(0).into(),
         slots: Vec::new(),
         holes: Vec::new(),
     };
@@ -164,7 +166,11 @@ fn gpu_run() -> Run {
         vec![static_flat("t", &[x, d], t, |b, v| b.add(v[0], v[1]))],
         vec![static_flat("u", &[t], u, |b, v| b.mul(v[0], b.f32(2.0))), state_step(s, t)],
         vec![flat("y", &[u, s], y, n.into(), last_grid, |b, v| b.add(v[0], v[1]))],
-        vec![step(StepKind::Advance { call: advance.into_call() }, vec![write(frame_span)], "advance")],
+        vec![step(
+            StepKind::Advance { call: advance.into_call().fixed().unwrap() },
+            vec![write(frame_span)],
+            "advance",
+        )],
     ];
     run(frame, program(levels, vec![Segment::Gpu { levels: 0..4 }]))
 }
