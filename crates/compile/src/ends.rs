@@ -89,7 +89,8 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
         // Narrow elements are stored in whole words: only the whole state owns what lies behind them.
         let len = pumice_ir::shape::product(&to.view.shape).divisor(cx.graph.symbols());
-        let words = to.view.is_dense() && (len * dtype.natural_bytes()).is_multiple_of(4);
+        let bytes = Storage::Natural.unit(dtype).bytes_of(len);
+        let words = to.view.is_dense() && bytes.is_some_and(|b| b.is_multiple_of(4));
         if !to.view.is_words() && feed.kind != FeedKind::Whole && !words {
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
         }

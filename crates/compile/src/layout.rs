@@ -8,7 +8,7 @@ use pumice_plan::{
     ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, ScalarSlot, Span,
     StateInit, StateSlot,
 };
-use pumice_types::tensor::{byte_count, element_count};
+use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, Target};
 use std::collections::BTreeMap;
 
@@ -291,7 +291,7 @@ fn io_slot(
 ) -> Result<IoSlot, CompileError> {
     let ty = graph.ty(v);
     let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(graph.symbols())).collect();
-    let bytes = element_count(&upper).map_or(u64::MAX, |n| n.saturating_mul(ty.dtype().natural_bytes()));
+    let bytes = byte_count(ty.encoding, &upper).unwrap_or(u64::MAX);
     let span = cursor.take(fits(name, bytes, target, cursor.guard)?);
     Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype(), shape: ty.shape.clone(), span })
 }

@@ -1,6 +1,6 @@
 //! Meanings: the small graph a step computes, as text that only the evaluator reads.
 
-use pumice_ir::{Graph, GraphBuilder, Node, Op, ValueType, text};
+use pumice_ir::{Graph, GraphBuilder, Node, ValueType, text};
 use pumice_plan::MeaningGraph;
 use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor, Var};
 
@@ -14,8 +14,8 @@ pub fn is_immediate(data: &Tensor) -> bool {
 ///
 /// A fused node means its body.
 pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<MeaningGraph, String> {
-    if let Op::Fused(fused) = &node.op {
-        return Ok(written(&fused.body, graph.symbols()));
+    if let Some(body) = node.op.body() {
+        return Ok(written(body, graph.symbols()));
     }
     let g = builder(graph.symbols());
     let inputs: Vec<_> = node

@@ -2,7 +2,7 @@
 
 use crate::cx::{LowerResult, Refusal};
 use pumice_ir::ops::ScalarCx;
-use pumice_ir::{Graph, Node, Op, ValueId};
+use pumice_ir::{Graph, Node, ValueId};
 use pumice_plan::kernel::status;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{DType, Tensor};
@@ -47,7 +47,8 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
             .scalar(&cx)
             .ok_or_else(|| Refusal(format!("{} has no scalar form over {dtypes:?}", node.op.name())))?;
         regs.insert(node.output(), b.narrow(reg, out));
-        if let Some(flag) = division_flag(&b, node, &args, out) {
+        if let Some(zero) = node.op.zero_divisor(&cx) {
+            let flag = b.select(zero, b.u32(status::INT_DIV_ZERO), b.u32(0));
             flags = Some(flags.map_or(flag, |f| b.or(f, flag)));
         }
     }
@@ -56,16 +57,6 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
     results.extend(flags);
     let expr = b.finish(&results).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
     Ok(Body { expr, inputs, raises: flags.is_some() })
-}
-
-/// INT_DIV_ZERO where an integer is divided by zero (OPS 1.4); none for nodes that cannot.
-fn division_flag(b: &ScalarBuilder, node: &Node, args: &[Option<Reg>], out: DType) -> Option<Reg> {
-    if !out.is_int() || !matches!(node.op, Op::Div(_) | Op::Mod(_)) {
-        return None;
-    }
-    let divisor = args.get(1).copied().flatten()?;
-    let zero = b.eq(divisor, b.number(divisor.ty(), 0));
-    Some(b.select(zero, b.u32(status::INT_DIV_ZERO), b.u32(0)))
 }
 
 /// The data of a constant of one element.

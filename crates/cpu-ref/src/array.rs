@@ -126,16 +126,15 @@ impl Array {
 
     /// As a tensor.
     pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
-        Tensor::from_bytes(self.dtype, &self.shape, self.natural_bytes())
+        Tensor::from_bytes(self.dtype, &self.shape, self.to_bytes())
     }
 
     /// As natural bytes, little-endian.
-    pub fn natural_bytes(&self) -> Vec<u8> {
-        let width = self.dtype.natural_bytes() as usize;
-        let mut bytes = Vec::with_capacity(self.len() * width);
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
         match &self.data {
             Data::Float(v) => v.iter().for_each(|&f| push_float(&mut bytes, self.dtype, f)),
-            Data::Int(v) => v.iter().for_each(|i| bytes.extend_from_slice(&i.to_le_bytes()[..width])),
+            Data::Int(v) => v.iter().for_each(|&i| push_int(&mut bytes, self.dtype, i)),
         }
         bytes
     }
@@ -147,6 +146,10 @@ fn push_float(bytes: &mut Vec<u8>, dtype: DType, f: f64) {
         DType::BF16 => bytes.extend(bf16::from_f64(f).to_le_bytes()),
         _ => bytes.extend(narrow(f).to_le_bytes()),
     }
+}
+
+fn push_int(bytes: &mut Vec<u8>, dtype: DType, i: i64) {
+    bytes.extend_from_slice(&i.to_le_bytes()[..dtype.natural_bytes() as usize]);
 }
 
 fn read_floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
@@ -181,12 +184,11 @@ fn narrow(value: f64) -> u32 {
 }
 
 fn read_ints(dtype: DType, bytes: &[u8]) -> Vec<i64> {
-    let width = dtype.natural_bytes() as usize;
     bytes
-        .chunks_exact(width)
+        .chunks_exact(dtype.natural_bytes() as usize)
         .map(|c| {
             let mut wide = [0u8; 8];
-            wide[..width].copy_from_slice(c);
+            wide[..c.len()].copy_from_slice(c);
             wrap(dtype, i64::from_le_bytes(wide))
         })
         .collect()

@@ -6,7 +6,7 @@
 
 use crate::array::{Array, Data};
 use crate::eval::EvalCx;
-use crate::graph::{EvalError, Evaluation, actual_type, only_moves};
+use crate::graph::{EvalError, Evaluation, actual_type};
 use crate::ops;
 use crate::tolerance::Tolerance;
 use pumice_ir::{Graph, ValueId};
@@ -57,7 +57,7 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
         node.inputs.iter().map(|i| i.and_then(|i| all.values[i.index()].as_deref())).collect();
     let types =
         node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
-    if !only_moves(&node.op) {
+    if !node.op.moves_bits() {
         let cx = EvalCx::new(&arrays, &types, bindings);
         if v != node.output() {
             return Ok(exact);

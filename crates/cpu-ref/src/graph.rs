@@ -175,7 +175,7 @@ fn eval_node(
     let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
     let cx = EvalCx::new(&inputs, types, bindings);
     let mut arrays = ops::eval(&node.op, &cx);
-    if let (Some(seed), Some(first), false) = (options.shake, arrays.first_mut(), only_moves(&node.op)) {
+    if let (Some(seed), Some(first), false) = (options.shake, arrays.first_mut(), node.op.moves_bits()) {
         // Nodes draw numbers of their own.
         shake(&node.op, &cx, first, seed ^ (id.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
@@ -192,16 +192,7 @@ fn eval_node(
 
 /// Whether the op does arithmetic on its operands; what only moves bits keeps subnormals.
 fn flushes(op: &Op) -> bool {
-    !only_moves(op) && op.state_operand().is_none() && !matches!(op, Op::Fused(_))
-}
-
-/// Whether every element of the result is an element of an operand, as it is.
-pub fn only_moves(op: &Op) -> bool {
-    let copies = matches!(
-        op,
-        Op::StateRead(_) | Op::Concat(_) | Op::Gather(_) | Op::Where(_) | Op::BitCast(_) | Op::Dropout(_)
-    );
-    op.is_movement() || copies
+    !op.moves_bits() && op.state_operand().is_none() && op.body().is_none()
 }
 
 fn flushed(a: Arc<Array>) -> Arc<Array> {

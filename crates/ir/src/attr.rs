@@ -3,6 +3,7 @@
 use crate::graph::Graph;
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr, Tensor};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The value of an attribute.
@@ -84,7 +85,7 @@ impl AttrReader {
 }
 
 /// A type that can be an attribute.
-pub trait AttrType: Clone + PartialEq {
+pub trait AttrType: Clone {
     /// What messages call it.
     const EXPECTED: &'static str;
     /// As a value; `None` leaves the attribute out.
@@ -95,6 +96,22 @@ pub trait AttrType: Clone + PartialEq {
     fn absent() -> Option<Self> {
         None
     }
+    /// Whether two ops with these attributes are one: floats by their bits, so that −0 is not +0, and every NaN is one.
+    fn same(&self, other: &Self) -> bool;
+    /// Feeds a hash; what is the same feeds the same.
+    fn feed<H: Hasher>(&self, state: &mut H);
+}
+
+/// The two duties of an attribute type that is compared and hashed as it is.
+macro_rules! same_as_equal {
+    () => {
+        fn same(&self, other: &Self) -> bool {
+            self == other
+        }
+        fn feed<H: std::hash::Hasher>(&self, state: &mut H) {
+            std::hash::Hash::hash(self, state);
+        }
+    };
 }
 
 macro_rules! attr_types {
@@ -112,6 +129,7 @@ macro_rules! attr_types {
                     _ => None,
                 }
             }
+            same_as_equal!();
         }
     )*};
 }
@@ -138,6 +156,17 @@ impl AttrType for f64 {
             _ => None,
         }
     }
+    fn same(&self, other: &Self) -> bool {
+        float_bits(*self) == float_bits(*other)
+    }
+    fn feed<H: Hasher>(&self, state: &mut H) {
+        float_bits(*self).hash(state);
+    }
+}
+
+/// The bits of a float; of any NaN, those of one.
+fn float_bits(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
 
 impl AttrType for f32 {
@@ -147,6 +176,12 @@ impl AttrType for f32 {
     }
     fn from_attr(value: AttrValue) -> Option<Self> {
         f64::from_attr(value).map(|f| f as f32)
+    }
+    fn same(&self, other: &Self) -> bool {
+        f64::from(*self).same(&f64::from(*other))
+    }
+    fn feed<H: Hasher>(&self, state: &mut H) {
+        f64::from(*self).feed(state);
     }
 }
 
@@ -162,6 +197,7 @@ impl AttrType for DimExpr {
             _ => None,
         }
     }
+    same_as_equal!();
 }
 
 impl AttrType for Vec<DimExpr> {
@@ -177,6 +213,7 @@ impl AttrType for Vec<DimExpr> {
             _ => None,
         }
     }
+    same_as_equal!();
 }
 
 impl<T: AttrType> AttrType for Option<T> {
@@ -189,6 +226,16 @@ impl<T: AttrType> AttrType for Option<T> {
     }
     fn absent() -> Option<Self> {
         Some(None)
+    }
+    fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Some(a), Some(b)) => a.same(b),
+            (a, b) => a.is_none() && b.is_none(),
+        }
+    }
+    fn feed<H: Hasher>(&self, state: &mut H) {
+        self.is_some().hash(state);
+        self.iter().for_each(|value| value.feed(state));
     }
 }
 
@@ -219,7 +266,7 @@ pub fn write_one<T: AttrType>(
     value: &T,
     default: Option<T>,
 ) {
-    if default.as_ref() != Some(value) {
+    if !default.is_some_and(|d| d.same(value)) {
         out.extend(value.to_attr().map(|v| (name, v)));
     }
 }
@@ -236,8 +283,25 @@ pub fn write_one<T: AttrType>(
 macro_rules! op {
     ($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)?),* $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug)]
         pub struct $name { $($(#[$fdoc])* pub $field: $ty),* }
+
+        /// Equal where all attributes are the same, see [`AttrType::same`]($crate::attr::AttrType::same).
+        impl PartialEq for $name {
+            #[allow(unused_variables)]
+            fn eq(&self, other: &Self) -> bool {
+                true $(&& $crate::attr::AttrType::same(&self.$field, &other.$field))*
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl std::hash::Hash for $name {
+            #[allow(unused_variables)]
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                $($crate::attr::AttrType::feed(&self.$field, state);)*
+            }
+        }
 
         impl $crate::attr::Attrs for $name {
             #[allow(unused_mut)]
@@ -275,6 +339,12 @@ macro_rules! attr_enum {
                     $crate::attr::AttrValue::Str(s) => match s.as_str() { $($word => Some($name::$variant),)* _ => None },
                     _ => None,
                 }
+            }
+            fn same(&self, other: &Self) -> bool {
+                self == other
+            }
+            fn feed<H: std::hash::Hasher>(&self, state: &mut H) {
+                std::hash::Hash::hash(self, state);
             }
         }
     };

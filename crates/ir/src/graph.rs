@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// One application of an op.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// Which op, with its attributes.
     pub op: Op,
@@ -37,7 +37,7 @@ impl Node {
 }
 
 /// A value: its name, its type and where it comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueInfo {
     /// Unique in the graph. The name of a node is the name of its first value.
     pub name: String,
@@ -48,7 +48,7 @@ pub struct ValueInfo {
 }
 
 /// A named result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Output {
     /// Name in the API.
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Output {
 }
 
 /// How two extents must stand to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// They are equal.
     Equal,
@@ -70,7 +70,7 @@ pub enum Relation {
 
 /// Two extents that must stand to each other in this way in every run: found by inference, checked when symbols are
 /// bound.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Constraint {
     /// One extent.
     pub left: DimExpr,
@@ -108,7 +108,7 @@ impl Constraint {
 }
 
 /// A finished program. Immutable; passes make new graphs through [`Patch`](crate::Patch)es.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Graph {
     pub(crate) name: String,
     pub(crate) symbols: SymbolTable,

@@ -132,7 +132,7 @@ impl Fill {
             return Tensor::from_bytes(encoding, shape, blocks(scheme, bytes, self, seed)).ok();
         }
         let (n, dtype) = (pumice_types::tensor::element_count(shape).ok()?, encoding.dtype());
-        let mut bytes = Vec::with_capacity(usize::try_from(n.checked_mul(dtype.natural_bytes())?).ok()?);
+        let mut bytes = Vec::with_capacity(usize::try_from(encoding.bytes(shape).ok()?.0).ok()?);
         for i in 0..n {
             push(&mut bytes, dtype, self.element(dtype, seed, i));
         }
@@ -161,9 +161,7 @@ impl Fill {
                 Element::Float(list.get(i as usize % list.len().max(1)).copied().unwrap_or(0.0))
             }
             Fill::Patterns if dtype.natural_bytes() <= 2 => Element::Bits(i),
-            Fill::Patterns => Element::Bits(
-                (i ^ (seed & 0xffff)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 8 * dtype.natural_bytes()),
-            ),
+            Fill::Patterns => Element::HighBits((i ^ (seed & 0xffff)).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             Fill::Range(lo, hi) => {
                 let v = lo + (r % (hi - lo).max(1) as u64) as i64;
                 if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
@@ -195,6 +193,8 @@ enum Element {
     Float(f64),
     Int(i64),
     Bits(u64),
+    /// As many of the highest bits as the element has.
+    HighBits(u64),
 }
 
 fn any(dtype: DType, seed: u64, i: u64) -> Element {
@@ -247,6 +247,9 @@ fn push(bytes: &mut Vec<u8>, dtype: DType, element: Element) {
         Element::Float(f) => (f, f as i64),
         Element::Int(i) => (i as f64, i),
         Element::Bits(bits) => return bytes.extend(&bits.to_le_bytes()[..dtype.natural_bytes() as usize]),
+        Element::HighBits(bits) => {
+            return bytes.extend(&bits.to_le_bytes()[8 - dtype.natural_bytes() as usize..]);
+        }
     };
     match dtype {
         DType::F32 => bytes.extend((f as f32).to_le_bytes()),

@@ -4,7 +4,7 @@ use crate::entity::ValueId;
 use pumice_types::DimExpr;
 
 /// What part of the state a feed writes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FeedKind {
     /// state = output; the shapes are equal.
     Whole,
@@ -40,7 +40,7 @@ impl FeedKind {
 
 /// After all ops of the run, (part of) a state becomes (part of) an output. All sources are taken before any state
 /// is written, so two states may swap.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Feed {
     /// Index of the output it takes.
     pub output: usize,

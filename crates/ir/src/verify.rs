@@ -164,10 +164,11 @@ fn state_rules(graph: &Graph) -> Vec<BuildError> {
                 Some(_) => {}
             }
         }
-        if matches!(node.op, Op::StateRead(_)) {
-            let is_input = |v: ValueId| matches!(graph.def(v).op, Op::Input(_));
-            let read = node.input(0).filter(|&v| graph.state_of(v).is_none() && !is_input(v));
-            read.into_iter().for_each(|v| wrong(v, "it is read as a state but is not a version of one"));
+        if let Some(read) = node.op.state_read().and_then(|i| node.input(i)) {
+            let is_input = matches!(graph.def(read).op, Op::Input(_));
+            if graph.state_of(read).is_none() && !is_input {
+                wrong(read, "it is read as a state but is not a version of one");
+            }
         }
     }
     errors.extend(late_readers(graph));

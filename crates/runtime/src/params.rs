@@ -64,9 +64,7 @@ impl<'a> Payload<'a> {
     ) -> Result<Payload<'a>, RuntimeError> {
         let (view, encoding) = (TensorView::f32(values, [values.len() as u64]), encoding.into());
         let payload = Payload::of_encoding(kind, name, encoding, &view)?;
-        let (elements, width) = encoding.block();
-        let expected = bytes / width * elements;
-        check_length(kind, name, "elements", expected, values.len() as u64)?;
+        check_length(kind, name, "elements", encoding.elements(bytes), values.len() as u64)?;
         Ok(payload)
     }
 

@@ -94,8 +94,7 @@ impl Session {
         let output = self.find_output(name)?;
         let mut shape = self.output_shape(output)?.to_vec();
         let slot = &self.inner.plan.outputs[output];
-        let place = (slot.span, slot.dtype.natural_bytes());
-        let rows = Rows::new((NameKind::Output, name), place, &shape, axis, &range)?;
+        let rows = Rows::new((NameKind::Output, name), (slot.span, slot.dtype), &shape, axis, &range)?;
         let mut bytes = vec![0; rows.bytes() as usize];
         rows.read(self.device.as_mut(), &mut bytes)?;
         shape[axis] = range.end - range.start;

@@ -7,6 +7,8 @@ use crate::device::{DeviceError, DeviceSession};
 use crate::error::{NameKind, RuntimeError};
 use crate::tables::part;
 use pumice_plan::Span;
+use pumice_types::DType;
+use pumice_types::tensor::byte_count;
 use std::ops::Range;
 
 /// Rows of a tensor whose bytes begin with a span.
@@ -32,7 +34,7 @@ impl Rows {
     /// Rows `range` of axis `axis`.
     pub fn new(
         (kind, name): (NameKind, &str),
-        (span, element_bytes): (Span, u64),
+        (span, dtype): (Span, DType),
         shape: &[u64],
         axis: usize,
         range: &Range<u64>,
@@ -47,9 +49,9 @@ impl Rows {
         }
         let empty = shape.contains(&0) || start == end;
         // The whole tensor was proved to fit its span, so these products fit 64 bits unless it is empty.
-        let product = |dims: &[u64]| if empty { 0 } else { dims.iter().product::<u64>() };
-        let row = product(&shape[axis + 1..]) * element_bytes;
-        let outer = product(&shape[..axis]);
+        let outer = if empty { 0 } else { shape[..axis].iter().product() };
+        let row = if empty { Ok(0) } else { byte_count(dtype, &shape[axis + 1..]) };
+        let row = row.map_err(|source| RuntimeError::Tensor { kind, name: name(), source })?;
         Ok(Rows { span, outer, pitch: row * extent, start: row * start, len: row * (end - start) })
     }
 
@@ -100,8 +102,9 @@ mod tests {
     #[test]
     fn pieces_are_where_the_rows_are() {
         let span = Span { region: RegionKind::States, offset: Bytes(256), len: Bytes(1024) };
-        let rows =
-            |shape: &[u64], axis, range| Rows::new((NameKind::State, "s"), (span, 4), shape, axis, &range);
+        let rows = |shape: &[u64], axis, range| {
+            Rows::new((NameKind::State, "s"), (span, DType::F32), shape, axis, &range)
+        };
         let r = rows(&[2, 3, 5], 1, 1..3).expect("in range");
         assert_eq!((r.outer, r.pitch, r.start, r.len, r.bytes()), (2, 60, 20, 40, 80));
         assert_eq!(rows(&[2, 3, 5], 1, 1..1).expect("in range").bytes(), 0);

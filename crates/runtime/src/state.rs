@@ -209,8 +209,7 @@ impl StateHandle<'_> {
 
     fn rows(&self, axis: usize, range: &Range<u64>) -> Result<Rows, RuntimeError> {
         let slot = self.slot();
-        let place = (slot.span, slot.dtype.natural_bytes());
-        Rows::new((NameKind::State, &slot.name), place, &slot.shape, axis, range)
+        Rows::new((NameKind::State, &slot.name), (slot.span, slot.dtype), &slot.shape, axis, range)
     }
 }
 

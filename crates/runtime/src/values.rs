@@ -3,6 +3,7 @@
 
 use half::slice::HalfFloatSliceExt;
 use pumice_plan::{Storage, View};
+use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, Encoding, EvalError};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -85,9 +86,9 @@ impl Window {
         if self.shape.contains(&0) { 0 } else { self.shape.iter().fold(1, |n, &d| n.saturating_mul(d)) }
     }
 
-    /// Bytes of its elements in natural width; saturates.
-    pub fn natural_bytes(&self) -> u64 {
-        self.elements().saturating_mul(self.dtype.natural_bytes())
+    /// Bytes of its elements one after the other in natural width; saturates.
+    pub fn dense_bytes(&self) -> u64 {
+        byte_count(self.dtype, &self.shape).unwrap_or(u64::MAX)
     }
 
     /// The smallest range of the span's bytes that holds every element, if a span of `len` bytes holds it.
@@ -144,10 +145,9 @@ impl Window {
         let from = range.start.checked_sub(base).ok_or(outside)?;
         let stored = &bytes[from as usize..(from + range.end - range.start) as usize];
         let values = encoding.decode(stored).ok_or(ValueError::Encoded(encoding))?;
-        let (elements, width) = encoding.block();
         let elementwise = Window {
             storage: Storage::Arena,
-            offset: self.offset - (range.start / width * elements) as i64,
+            offset: self.offset - encoding.elements(range.start) as i64,
             ..self.clone()
         };
         let values: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -161,14 +161,15 @@ impl Window {
     /// [`ValueError::Length`] where `natural` are not as many bytes as the elements have,
     /// [`ValueError::Outside`] where `bytes` do not hold every element.
     pub fn write(&self, natural: &[u8], bytes: &mut [u8], base: u64) -> Result<(), ValueError> {
-        let (expected, given) = (self.natural_bytes(), natural.len() as u64);
+        let (expected, given) = (self.dense_bytes(), natural.len() as u64);
         if expected != given {
             return Err(ValueError::Length { expected, given });
         }
         if let Storage::Encoded(encoding) = self.storage {
             return Err(ValueError::Encoded(encoding));
         }
-        let (width, narrow, mut from) = (self.width(), self.dtype.natural_bytes() as usize, 0);
+        let natural_unit = Storage::Natural.unit(self.dtype);
+        let (width, narrow, mut from) = (self.width(), natural_unit.bytes as usize, 0);
         self.each_row(bytes.len() as u64, base, |start, count, step| {
             if step == width as i64 && self.plain() {
                 bytes[start..start + count * width].copy_from_slice(&natural[from..from + count * width]);
@@ -241,7 +242,7 @@ fn at(start: usize, step: i64, i: usize) -> usize {
 
 /// Appends the natural bytes of the element that `bytes` begin with.
 fn load(dtype: DType, storage: Storage, bytes: &[u8], out: &mut Vec<u8>) {
-    let narrow = dtype.natural_bytes() as usize;
+    let narrow = Storage::Natural.unit(dtype).bytes as usize;
     if storage == Storage::Natural || dtype.same_in_arena() {
         return out.extend_from_slice(&bytes[..narrow]);
     }

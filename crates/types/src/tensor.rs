@@ -3,6 +3,9 @@
 use crate::dtype::DType;
 use crate::encoding::Encoding;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
 
 /// A tensor that does not add up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,12 +72,41 @@ pub fn byte_count(encoding: impl Into<Encoding>, shape: &[u64]) -> Result<u64, T
     encoding.into().bytes(shape).map(|b| b.0)
 }
 
-/// An owned tensor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An owned tensor. Nothing changes it once it is made, so its digest is computed at most once.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Tensor {
     encoding: Encoding,
     shape: Vec<u64>,
     bytes: Vec<u8>,
+    #[serde(skip)]
+    digest: OnceLock<u64>,
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tensor { encoding, shape, bytes, digest: _ } = self;
+        f.debug_struct("Tensor")
+            .field("encoding", encoding)
+            .field("shape", shape)
+            .field("bytes", bytes)
+            .finish()
+    }
+}
+
+impl PartialEq for Tensor {
+    /// Byte by byte, where digests that are known do not differ.
+    fn eq(&self, other: &Tensor) -> bool {
+        let unlike = matches!((self.digest.get(), other.digest.get()), (Some(a), Some(b)) if a != b);
+        !unlike && self.encoding == other.encoding && self.shape == other.shape && self.bytes == other.bytes
+    }
+}
+
+impl Eq for Tensor {}
+
+impl Hash for Tensor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.digest());
+    }
 }
 
 /// A borrowed tensor.
@@ -141,7 +173,7 @@ impl Tensor {
     ) -> Result<Tensor, TensorError> {
         let encoding = encoding.into();
         check_len(encoding, shape, bytes.len() as u64)?;
-        Ok(Tensor { encoding, shape: shape.to_vec(), bytes })
+        Ok(Tensor { encoding, shape: shape.to_vec(), bytes, digest: OnceLock::new() })
     }
 
     /// A tensor of the values' own dtype; errors if their number is not the shape's.
@@ -176,6 +208,12 @@ impl Tensor {
         &self.bytes
     }
 
+    /// 64 bits of its encoding, extents and bytes, computed once; unlike digests are unlike tensors. For tables in
+    /// memory: no file keeps it.
+    pub fn digest(&self) -> u64 {
+        *self.digest.get_or_init(|| digest(self))
+    }
+
     /// Gives the bytes away.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -193,6 +231,17 @@ impl Tensor {
     pub fn view(&self) -> TensorView<'_> {
         TensorView { encoding: self.encoding, shape: Shape::Borrowed(&self.shape), bytes: &self.bytes }
     }
+}
+
+/// FNV-1a over words of eight bytes, the last one filled up with zeros; their number is in the extents.
+fn digest(tensor: &Tensor) -> u64 {
+    let step = |h: u64, word: u64| (h ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    let (words, rest) = tensor.bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let encoding = tensor.encoding.name().bytes().map(u64::from);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    encoding.chain(tensor.shape.iter().copied()).chain(words).fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 macro_rules! slice_views {
@@ -316,6 +365,21 @@ mod tests {
         assert_eq!(view.to_tensor().and_then(|t| t.to_vec()), Ok(values.clone()));
         assert!(matches!(TensorView::of(&values, &[5]), Err(TensorError::Length { .. })));
         assert!(matches!(TensorView::of(&values, &[1; 9]), Err(TensorError::Rank(9))));
+    }
+
+    #[test]
+    fn equality_and_digest_go_by_encoding_extents_and_bytes() {
+        let t = |values: &[f32], shape: &[u64]| Tensor::new(values, shape).expect("lengths agree");
+        let same = (t(&[1.0, -0.0, f32::NAN], &[3]), t(&[1.0, -0.0, f32::NAN], &[3]));
+        assert_eq!((same.0.digest(), &same.0), (same.1.digest(), &same.1));
+        let words = Tensor::new(&[1.0f32.to_bits(), (-0.0f32).to_bits(), f32::NAN.to_bits()], &[3]);
+        let others =
+            [t(&[1.0, 0.0, f32::NAN], &[3]), t(&[1.0, -0.0, f32::NAN], &[1, 3]), words.expect("three")];
+        for other in others {
+            assert_ne!(same.0, other, "before the other's digest is known");
+            assert_ne!(same.0.digest(), other.digest());
+            assert_ne!(same.0, other);
+        }
     }
 
     #[test]

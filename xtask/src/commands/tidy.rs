@@ -16,6 +16,15 @@ pub struct Args {
     json: bool,
 }
 
+/// How long functions are: no law, but to be seen.
+fn lengths(report: &tidy::Report) -> String {
+    let head = "lines per function                 functions  median  p90  longest\n".to_owned();
+    let row = |l: &tidy::Lengths| {
+        format!("  {:<32} {:>9}  {:>6}  {:>3}  {:>7}\n", l.package, l.count, l.median, l.p90, l.longest)
+    };
+    head + &report.lengths.iter().map(row).collect::<String>()
+}
+
 /// Prints all findings; fails if there is one.
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let report = tidy::check(checkout, &args.rule)?;
@@ -24,7 +33,10 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     } else {
         let lines: String = report.findings.iter().map(|finding| format!("{finding}\n")).collect();
         let (rules, files, findings) = (report.rules, report.files, report.findings.len());
-        output::say(&format!("{lines}tidy: {rules} rules, {files} files, {findings} findings\n"))?;
+        output::say(&format!(
+            "{}{lines}tidy: {rules} rules, {files} files, {findings} findings\n",
+            lengths(&report)
+        ))?;
     }
     if report.findings.is_empty() {
         return Ok(());

@@ -1,7 +1,9 @@
 //! The house rules, one file each. In: the checkout. Out: findings. Never here: mending what was found.
 
+mod byte_counts;
 mod coverage;
 mod dependencies;
+mod duties;
 mod environment;
 mod facade;
 mod hashing;
@@ -14,6 +16,7 @@ mod paths;
 mod places;
 #[cfg(test)]
 mod planted;
+mod resolve;
 mod sizes;
 mod source;
 mod spirv;
@@ -27,6 +30,7 @@ use serde::Serialize;
 
 use crate::checkout::Checkout;
 use crate::failure::{Failure, Outcome};
+pub use sizes::Lengths;
 pub use source::{Source, Token};
 
 /// One place that breaks one rule.
@@ -74,9 +78,11 @@ impl Findings {
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
 /// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
-const RULES: [(&str, Rule); 17] = [
+const RULES: [(&str, Rule); 19] = [
+    ("bytes", byte_counts::check),
     ("coverage", coverage::check),
     ("dependencies", dependencies::check),
+    ("duties", duties::check),
     ("environment", environment::check),
     ("facade", facade::check),
     ("hashing", hashing::check),
@@ -102,6 +108,8 @@ pub struct Report {
     pub files: usize,
     /// What they found.
     pub findings: Vec<Finding>,
+    /// How long functions are, by package.
+    pub lengths: Vec<Lengths>,
 }
 
 /// Runs the rules named in `only`, or all of them where `only` is empty.
@@ -117,7 +125,8 @@ pub fn check(checkout: &Checkout, only: &[String]) -> Outcome<Report> {
     }
     source::mark_test_modules(&mut sources);
     let tree = Tree { checkout, files, sources };
-    let mut report = Report { rules: 0, files: tree.files.len(), findings: Vec::new() };
+    let lengths = sizes::lengths(&tree.sources);
+    let mut report = Report { rules: 0, files: tree.files.len(), findings: Vec::new(), lengths };
     for (rule, run) in RULES {
         if only.is_empty() || only.iter().any(|name| name == rule) {
             let mut findings = Findings { rule, list: Vec::new() };

@@ -10,7 +10,7 @@ use super::LowerResult;
 use super::leaf::next_version;
 use crate::cx::LowerCx;
 use crate::draft::Located;
-use pumice_ir::{NodeId, Op, ValueId};
+use pumice_ir::{NodeId, ValueId};
 
 /// Where the one result of a node is written, if that is a state.
 pub fn state(cx: &mut LowerCx<'_>, id: NodeId, inputs: &[Located]) -> LowerResult<Option<Located>> {
@@ -31,10 +31,13 @@ pub fn state(cx: &mut LowerCx<'_>, id: NodeId, inputs: &[Located]) -> LowerResul
 /// The node that makes a value the whole of a state, with the version it replaces: one of the same extents, which is there
 /// already, of a state that no feed writes as well.
 fn written(cx: &LowerCx<'_>, value: ValueId) -> Option<(NodeId, ValueId)> {
-    let writes = |id: &&NodeId| matches!(cx.graph.node(**id).op, Op::StateWrite(_));
+    let writes = |id: &&NodeId| {
+        let node = cx.graph.node(**id);
+        node.op.whole_state().is_some_and(|i| node.input(i) == Some(value))
+    };
     let &write = cx.users(value).iter().find(writes)?;
     let node = cx.graph.node(write);
-    let state = node.input(0).filter(|_| node.input(1) == Some(value))?;
+    let state = node.input(node.op.state_operand()?)?;
     let owner = cx.graph.state_of(state);
     let fed = cx.graph.feeds().iter().any(|f| Some(f.state) == owner);
     let (of_value, of_state) = (cx.graph.ty(value), cx.graph.ty(state));

@@ -4,7 +4,7 @@ use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
 use crate::draft::{Draft, Home, Located};
 use pumice_ir::NodeId;
-use pumice_ir::ops::{Constant, Extent, Fused, Input, Param, Scalar, State, StateRead, StateWrite};
+use pumice_ir::ops::{Constant, Extent, Input, Param, Scalar, State, StateRead, StateWrite};
 use pumice_plan::{FrameSlot, Storage, View};
 use pumice_types::{DimExpr, Encoding};
 
@@ -142,14 +142,5 @@ impl Lower for StateWrite {
         let x = apart(cx, x, &previous)?;
         let to = next_version(cx, id, &previous)?;
         crate::region::copy(cx, &x, &to)
-    }
-}
-
-impl Lower for Fused {
-    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        match self.kind.as_str() {
-            "elementwise" => super::pointwise::lower_body(cx, id, &self.body),
-            other => super::fused::lower(other, self, cx, id),
-        }
     }
 }

@@ -5,7 +5,7 @@ use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
 use crate::product::{self, Epilogue, Matrices, SlotView, Space};
 use crate::{blocks, region, scalars};
-use pumice_ir::ops::{MatMul, Op};
+use pumice_ir::ops::MatMul;
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
 use pumice_plan::{MeaningGraph, Storage, View, dense_strides};
@@ -25,6 +25,10 @@ impl Lower for MatMul {
         let (a, b) = (cx.at(a)?, cx.stored(b)?);
         let shape = graph.ty(node.output()).shape.clone();
         multiply(cx, self, (&a, &b, &y), &shape, epilogue, meaning, &[0, 1])
+    }
+
+    fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
+        lower_body(cx, id, self, body, anchor)
     }
 }
 
@@ -158,11 +162,8 @@ fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResul
 }
 
 /// Lowers a fused node whose body is one product followed by elementwise nodes over the product's shape.
-pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult {
+fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, anchor: &Node) -> LowerResult {
     let node = cx.graph.node(id);
-    let (_, anchor) =
-        body.nodes().find(|(_, n)| matches!(n.op, Op::MatMul(_))).ok_or("its body has no product")?;
-    let Op::MatMul(op) = &anchor.op else { return Err("its body has no product".into()) };
     let outer: Vec<ValueId> = node.operands().collect();
     let inputs = body.inputs();
     let outside = |v: Option<ValueId>| {
@@ -178,7 +179,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
     let nodes: Vec<&Node> = body
         .nodes()
         .map(|(_, n)| n)
-        .filter(|n| !matches!(n.op, Op::Input(_)) && !std::ptr::eq(*n, anchor))
+        .filter(|n| !n.op.is_leaf_interface() && !std::ptr::eq(*n, anchor))
         .collect();
     let results: Vec<ValueId> = body.outputs().iter().map(|o| o.value).collect();
     let rounded = round_first(body, anchor, &nodes, &given, &results)?;

@@ -1,7 +1,7 @@
 //! Lowering: one file per op that has its own kernel; elementwise ops, views, and what the host runs are listed.
 
 use crate::cx::{LowerCx, LowerResult};
-use pumice_ir::{NodeId, Op};
+use pumice_ir::{Graph, Node, NodeId, Op};
 
 mod arg_reduce;
 mod attention;
@@ -25,6 +25,11 @@ mod views;
 pub trait Lower {
     /// Lowers the node; `Err` is why it cannot be.
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult;
+
+    /// Lowers a fused node whose body is this op (`anchor`) and elementwise nodes that its kernel takes in.
+    fn lower_fused(&self, _: &mut LowerCx<'_>, _: NodeId, _: &Graph, anchor: &Node) -> LowerResult {
+        Err(format!("no kernel of {} takes other nodes in", anchor.op.name()).into())
+    }
 }
 
 /// Ops that map elements to elements: lowered through their scalar form.
@@ -112,8 +117,11 @@ macro_rules! norms {
     ($($Name:ident)*) => {$(
         impl Lower for pumice_ir::ops::$Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-                let norm = norm::norm_of(&self.clone().into()).ok_or("it is no norm")?;
-                norm::lower(cx, id, &norm)
+                norm::lower(cx, id, &self.into())
+            }
+
+            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
+                norm::lower_body(cx, id, &self.into(), body, anchor)
             }
         }
     )*};
@@ -126,6 +134,11 @@ macro_rules! dispatch {
         pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
             let graph = cx.graph;
             match &graph.node(id).op { $(Op::$Name(op) => Lower::lower(op, cx, id)),* }
+        }
+
+        /// Lowers a fused node around any op.
+        fn lower_fused(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
+            match &anchor.op { $(Op::$Name(op) => Lower::lower_fused(op, cx, id, body, anchor)),* }
         }
     };
 }

@@ -7,7 +7,8 @@ use crate::region;
 use crate::rows::{Rows, rounding};
 use crate::step::StepBuilder;
 use pumice_ir::infer::normalize_axis;
-use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
+use pumice_ir::ops::{LayerNorm, RmsNorm};
+use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
 use pumice_plan::{Access, MeaningGraph, Storage};
@@ -202,17 +203,14 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
 
 /// Lowers a fused node whose body is additions followed by a norm of their sum: the additions happen while the norm
 /// loads, and the sum is stored where anyone else needs it.
-pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult {
+pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, body: &Graph, anchor: &Node) -> LowerResult {
     let node = cx.graph.node(id);
-    let anchor = body.nodes().map(|(_, n)| n).find(|n| norm_of(&n.op).is_some());
-    let anchor = anchor.ok_or("its body has no norm")?;
-    let norm = norm_of(&anchor.op).ok_or("its body has no norm")?;
     let sum = anchor.input(0).ok_or("its norm has no operand")?;
     let inputs = body.inputs();
     let outer: Vec<ValueId> = node.operands().collect();
     let outside = |v: Option<ValueId>| v.and_then(|v| inputs.iter().position(|&i| i == v));
     let (gamma, beta) = (outside(anchor.input(1)), outside(anchor.input(2)));
-    let is_addition = |n: &&Node| !matches!(n.op, Op::Input(_)) && !std::ptr::eq(*n, anchor);
+    let is_addition = |n: &&Node| !n.op.is_leaf_interface() && !std::ptr::eq(*n, anchor);
     let additions: Vec<&Node> = body.nodes().map(|(_, n)| n).filter(is_addition).collect();
     // The kernel's own operand is one of the full-shape addends; the others are slots.
     let used = |v: ValueId| additions.iter().any(|n| n.operands().any(|o| o == v));
@@ -256,16 +254,17 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph) -> LowerResult
     let order = order.ok_or("its body has an input that nothing uses")?;
     let meaning = crate::cx::node_meaning(cx, id)?;
     let places = Places { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
-    emit(cx, &norm, places, Some(Residual { fill, operands, store }), meaning, &order)
+    emit(cx, norm, places, Some(Residual { fill, operands, store }), meaning, &order)
 }
 
-/// The norm an op is.
-pub fn norm_of(op: &Op) -> Option<Norm> {
-    match op {
-        Op::LayerNorm(n) => Some(Norm { kind: Kind::Layer, axis: n.axis, eps: f64::from(n.epsilon) }),
-        Op::RmsNorm(n) => {
-            Some(Norm { kind: Kind::Rms(n.weight_offset), axis: n.axis, eps: f64::from(n.epsilon) })
-        }
-        _ => None,
+impl From<&LayerNorm> for Norm {
+    fn from(n: &LayerNorm) -> Norm {
+        Norm { kind: Kind::Layer, axis: n.axis, eps: f64::from(n.epsilon) }
+    }
+}
+
+impl From<&RmsNorm> for Norm {
+    fn from(n: &RmsNorm) -> Norm {
+        Norm { kind: Kind::Rms(n.weight_offset), axis: n.axis, eps: f64::from(n.epsilon) }
     }
 }

@@ -5,7 +5,7 @@ use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
 use crate::region::{Elementwise, elementwise};
 use crate::scalars::{self, Body};
-use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
+use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::FrameSlot;
 use pumice_types::scalar::Opcode;
 use pumice_types::{DType, DimExpr};
@@ -37,7 +37,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
 pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> LowerResult {
     let node = cx.graph.node(id);
     let nodes: Vec<&Node> =
-        body_graph.nodes().map(|(_, n)| n).filter(|n| !matches!(n.op, Op::Input(_))).collect();
+        body_graph.nodes().map(|(_, n)| n).filter(|n| !n.op.is_leaf_interface()).collect();
     let given = body_graph.inputs();
     let results: Vec<ValueId> = body_graph.outputs().iter().map(|o| o.value).collect();
     let body = scalars::body(body_graph, &nodes, &given, &results)?;
@@ -93,21 +93,12 @@ fn frame_expression(cx: &LowerCx<'_>, node: &Node) -> Option<DimExpr> {
     if ty.dtype() != DType::I32 || ty.rank() != 0 {
         return None;
     }
-    let args: Option<Vec<DimExpr>> = node.operands().map(|v| cx.scalar_value(v)).collect();
-    let mut args = args?.into_iter();
-    let first = args.next()?;
+    let operands: Option<Vec<DimExpr>> = node.operands().map(|v| cx.scalar_value(v)).collect();
     let all_constant = node.operands().all(|v| cx.graph.constant_data(v).is_some());
     if all_constant {
         return None;
     }
-    let value = match node.op.name() {
-        "add" => args.fold(first, |a, b| a + b),
-        "sub" => args.fold(first, |a, b| a - b),
-        "mul" => args.fold(first, |a, b| a * b),
-        "max" => args.fold(first, |a, b| a.max_with(&b)),
-        "min" => args.fold(first, |a, b| a.min_with(&b)),
-        _ => return None,
-    };
+    let value = node.op.frame_value(&operands?)?;
     // The frame computes in 64 bits: what may wrap in 32 is a step, in which it does.
     fits_i32(cx, &value).then_some(value)
 }

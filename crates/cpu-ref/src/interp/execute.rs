@@ -200,7 +200,7 @@ impl Machine<'_> {
         }
         let mut outputs = Vec::with_capacity(step.meaning.outputs.len());
         for &index in &step.meaning.outputs {
-            let bytes = Bytes(self.use_of(step, index)?.1.natural_bytes());
+            let bytes = Bytes(self.use_of(step, index)?.1.dense_bytes());
             let room = bytes.to_usize().filter(|_| bytes <= step.uses[usize::from(index)].span.len);
             outputs.push(vec![
                 0;

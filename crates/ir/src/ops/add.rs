@@ -4,10 +4,15 @@ use super::elementwise::binary;
 use super::elementwise_samples::{Fills, binary_case};
 use crate::sample::{Fill, Sample};
 use pumice_types::DType::F32;
+use pumice_types::DimExpr;
 
 binary! {
     /// y = a + b with NumPy broadcasting (ONNX Add): two tensors of one dtype → that dtype. Integers wrap.
-    Add add, NUMERIC, |b, x, y| b.add(x, y), Fill::Special, also large
+    Add add, NUMERIC, |b, x, y| b.add(x, y), Fill::Special, also large, duties {
+        fn frame_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
+            operands.iter().cloned().reduce(|a, b| a + b)
+        }
+    }
 }
 
 /// More than 65,535 groups of 256, one operand strided.

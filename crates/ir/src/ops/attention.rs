@@ -98,6 +98,10 @@ impl OpDef for Attention {
     fn samples() -> Vec<Sample> {
         super::attention_samples::samples()
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
 }
 
 impl Attention {

@@ -73,6 +73,10 @@ impl OpDef for BitCast {
     fn is_elementwise(&self) -> bool {
         true
     }
+
+    fn moves_bits(&self) -> bool {
+        true
+    }
 }
 
 /// u32 to f32 and back, compared as integers: the payload of a quiet NaN stays, at once and through an f32 tensor.

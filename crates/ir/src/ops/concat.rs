@@ -82,6 +82,10 @@ impl OpDef for Concat {
         }));
         samples
     }
+
+    fn moves_bits(&self) -> bool {
+        true
+    }
 }
 
 impl GraphBuilder {

@@ -5,6 +5,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::sample::Sample;
 use crate::shape::ValueType;
+use pumice_types::tensor::byte_count;
 use pumice_types::{DType, Tensor};
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ impl OpDef for Constant {
             })
         };
         let every = DType::ALL.into_iter().map(|d| {
-            let bytes: Vec<u8> = (0..6 * d.natural_bytes()).map(|i| (i % 2) as u8).collect();
+            let bytes = byte_count(d, &[2, 3]).expect("six elements are few");
+            let bytes: Vec<u8> = (0..bytes).map(|i| (i % 2) as u8).collect();
             exact(&format!("constant {d}"), Tensor::from_bytes(d, &[2, 3], bytes).expect("six elements"))
         });
         let edges = [

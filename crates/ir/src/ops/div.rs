@@ -1,14 +1,27 @@
 //! `Div`: the quotient.
 
+use super::ScalarCx;
 use super::elementwise::binary;
 use super::elementwise_samples::{Fills, binary_case};
 use crate::sample::{Fill, Sample};
 use pumice_types::DType;
+use pumice_types::scalar::Reg;
 
 binary! {
     /// y = a/b with NumPy broadcasting (ONNX Div): two tensors of one dtype → that dtype. Integers truncate toward zero,
     /// x/0 is 0 with the status INT_DIV_ZERO, INT_MIN/−1 is INT_MIN.
-    Div div, NUMERIC, |b, x, y| b.div(x, y), division_fills(), also || division_samples(|g, x, y| g.div(x, y))
+    Div div, NUMERIC, |b, x, y| b.div(x, y), division_fills(), also || division_samples(|g, x, y| g.div(x, y)),
+    duties {
+        fn zero_divisor(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
+            zero_divisor(cx)
+        }
+    }
+}
+
+/// Whether the second operand is the integer 0.
+pub(super) fn zero_divisor(cx: &ScalarCx<'_>) -> Option<Reg> {
+    let divisor = cx.arg(1).filter(|_| cx.out.is_int())?;
+    Some(cx.b.eq(divisor, cx.b.number(divisor.ty(), 0)))
 }
 
 /// Integer divisors without zeros; float ones with everything.

@@ -49,6 +49,10 @@ impl OpDef for Dropout {
         samples.extend([case(f, &[], 0.5), case(f, &[0, 4], 0.5), case(f, &[65], 0.0), case(f, &[65], 1.0)]);
         samples
     }
+
+    fn moves_bits(&self) -> bool {
+        true
+    }
 }
 
 impl GraphBuilder {

@@ -119,9 +119,9 @@ macro_rules! unary_with {
 pub(crate) use unary_with;
 
 /// Declares a binary op of one dtype with its builder method; `fill` is a `Fill` or a
-/// [`Fills`](crate::ops::elementwise_samples::Fills).
+/// [`Fills`](crate::ops::elementwise_samples::Fills), `duties` are further methods of [`OpDef`](crate::ops::OpDef).
 macro_rules! binary {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident, $y:ident| $body:expr, $fill:expr $(, also $also:expr)?) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident, $y:ident| $body:expr, $fill:expr $(, also $also:expr)? $(, duties { $($duty:tt)* })?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
@@ -144,6 +144,7 @@ macro_rules! binary {
             fn is_elementwise(&self) -> bool {
                 true
             }
+            $($($duty)*)?
         }
 
         impl $crate::builder::GraphBuilder {
@@ -159,7 +160,7 @@ pub(crate) use binary;
 
 /// Declares an op over any number of operands of one dtype, at least one, with its builder method.
 macro_rules! variadic {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident, composite $composite:literal, |$b:ident, $xs:ident| $body:expr, $fill:expr) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident, composite $composite:literal, |$b:ident, $xs:ident| $body:expr, $fill:expr $(, duties { $($duty:tt)* })?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
@@ -179,6 +180,7 @@ macro_rules! variadic {
             fn is_elementwise(&self) -> bool {
                 !$composite
             }
+            $($($duty)*)?
         }
 
         impl $crate::builder::GraphBuilder {

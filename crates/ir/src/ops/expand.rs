@@ -69,6 +69,10 @@ impl OpDef for Expand {
     fn is_movement(&self) -> bool {
         true
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
 }
 
 impl GraphBuilder {

@@ -14,7 +14,7 @@ crate::op! {
     /// body's inputs are its operands in order, its outputs are the body's outputs in order. Unfusing puts the body's
     /// nodes back and is the oracle of every fusion.
     pub struct Fused {
-        /// What kind of fusion it is; lowering dispatches on it: `elementwise`, `matmul`, `reduce`, `norm`, `softmax`.
+        /// What kind of fusion it is, for people: `elementwise`, `matmul`, `norm`. Lowering looks at the body.
         kind: String,
         /// The nodes. Symbols are the outer graph's, by index.
         body: Arc<Graph>,
@@ -58,5 +58,9 @@ impl OpDef for Fused {
             let (x, y) = (g.input("x", ty()), g.input("y", ty()));
             g.output("z", g.apply(Fused { kind: "elementwise".to_owned(), body }, &[x, y]));
         })]
+    }
+
+    fn body(&self) -> Option<&Arc<Graph>> {
+        Some(&self.body)
     }
 }

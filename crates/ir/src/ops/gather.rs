@@ -91,6 +91,10 @@ impl OpDef for Gather {
         samples.extend(extreme_indices());
         samples
     }
+
+    fn moves_bits(&self) -> bool {
+        true
+    }
 }
 
 /// Rows of a table of five that words and quads can be read of, and planes on an inner axis.

@@ -17,6 +17,7 @@ crate::op! {
 
 impl OpDef for Input {
     const OPERANDS: &'static [&'static str] = &[];
+    const TYPED: bool = true;
 
     fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
         Ok(smallvec::smallvec![self.ty.clone()])

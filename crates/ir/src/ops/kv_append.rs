@@ -108,6 +108,10 @@ impl OpDef for KvAppend {
     fn state_operand(&self) -> Option<usize> {
         Some(0)
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
 }
 
 /// Three rows at every place where sums may wrap, into words, pairs of halves, and pairs that lie in two rows.

@@ -37,15 +37,6 @@ impl OpDef for MatMul {
     }
 
     fn samples() -> Vec<Sample> {
-        let case = |dtype: DType, a: &[u64], b: &[u64], ta: bool, tb: bool| {
-            Sample::graph(&format!("{dtype} {a:?}{} x {b:?}{}", t(ta), t(tb)), |g| {
-                let x = g.input("a", tensor(dtype, a.iter().copied()));
-                let y = g.input("b", tensor(dtype, b.iter().copied()));
-                g.output("y", g.apply(MatMul { trans_a: ta, trans_b: tb }, &[x, y]));
-            })
-            .fill("a", Fill::Normal)
-            .fill("b", Fill::Normal)
-        };
         let f = DType::F32;
         let mut samples = Vec::new();
         for &m in &[1u64, 2, 15, 17, 33, 127, 129] {
@@ -56,40 +47,11 @@ impl OpDef for MatMul {
             }
         }
         samples.push(case(f, &[33, 17], &[65, 33], true, true));
-        let shapes: &[(&[u64], &[u64])] = &[
-            (&[5], &[5]),
-            (&[5], &[5, 3]),
-            (&[3, 5], &[5]),
-            (&[2, 3, 5], &[5]),
-            (&[3, 0], &[0, 4]),
-            (&[0, 3], &[3, 4]),
-            (&[4, 0, 3], &[3, 2]),
-            (&[2, 3, 4], &[2, 4, 5]),
-            (&[2, 3, 4], &[4, 5]),
-            (&[3, 4], &[2, 4, 5]),
-            (&[2, 1, 3, 4], &[1, 3, 4, 5]),
-            (&[2, 3, 1, 7], &[2, 3, 7, 1]),
-            (&[1, 4096], &[4096, 3]),
-            (&[3, 4096], &[4096, 2]),
-            (&[64, 64], &[64, 64]),
-            (&[128, 128], &[128, 128]),
-            (&[256, 64], &[64, 256]),
-            (&[70_000, 1, 2], &[2, 1]),
-            // More than 65,535 products.
-            (&[70_000, 1, 2], &[70_000, 2, 1]),
-        ];
-        samples.extend(shapes.iter().map(|(a, b)| case(f, a, b, false, false)));
+        samples.extend(SHAPES.iter().map(|(a, b)| case(f, a, b, false, false)));
         samples.extend(FLOATS.iter().map(|&d| case(d, &[9, 31], &[31, 13], false, false)));
         samples.push(case(f, &[3, 7, 5], &[3, 7, 9], true, false));
         samples.push(case(f, &[3, 5, 7], &[3, 9, 7], false, true));
         samples.push(case(f, &[2, 3, 35, 33], &[3, 17, 35], true, true));
-        let extremes = |dtype, a: &[u64], b: &[u64], tb| {
-            let sample = case(dtype, a, b, false, tb);
-            let label = format!("NaN, infinities and -0: {}", sample.label);
-            Sample { label, fills: Vec::new(), ..sample }
-                .fill("a", sparse(521, &A_EXTREMES))
-                .fill("b", sparse(523, &B_EXTREMES))
-        };
         samples.extend(FLOATS.iter().map(|&d| extremes(d, &[9, 31], &[31, 13], false)));
         samples.push(extremes(f, &[33, 65], &[65, 17], false));
         samples.push(extremes(f, &[33, 65], &[17, 65], true));
@@ -106,6 +68,54 @@ impl OpDef for MatMul {
         samples.push(heads());
         samples
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
+}
+
+/// Vectors, matrices, batches that broadcast, no elements, long and many rows.
+const SHAPES: &[(&[u64], &[u64])] = &[
+    (&[5], &[5]),
+    (&[5], &[5, 3]),
+    (&[3, 5], &[5]),
+    (&[2, 3, 5], &[5]),
+    (&[3, 0], &[0, 4]),
+    (&[0, 3], &[3, 4]),
+    (&[4, 0, 3], &[3, 2]),
+    (&[2, 3, 4], &[2, 4, 5]),
+    (&[2, 3, 4], &[4, 5]),
+    (&[3, 4], &[2, 4, 5]),
+    (&[2, 1, 3, 4], &[1, 3, 4, 5]),
+    (&[2, 3, 1, 7], &[2, 3, 7, 1]),
+    (&[1, 4096], &[4096, 3]),
+    (&[3, 4096], &[4096, 2]),
+    (&[64, 64], &[64, 64]),
+    (&[128, 128], &[128, 128]),
+    (&[256, 64], &[64, 256]),
+    (&[70_000, 1, 2], &[2, 1]),
+    // More than 65,535 products.
+    (&[70_000, 1, 2], &[70_000, 2, 1]),
+];
+
+/// A product of normal numbers.
+fn case(dtype: DType, a: &[u64], b: &[u64], trans_a: bool, trans_b: bool) -> Sample {
+    Sample::graph(&format!("{dtype} {a:?}{} x {b:?}{}", t(trans_a), t(trans_b)), |g| {
+        let x = g.input("a", tensor(dtype, a.iter().copied()));
+        let y = g.input("b", tensor(dtype, b.iter().copied()));
+        g.output("y", g.apply(MatMul { trans_a, trans_b }, &[x, y]));
+    })
+    .fill("a", Fill::Normal)
+    .fill("b", Fill::Normal)
+}
+
+/// A product of mostly ordinary numbers with some that are not.
+fn extremes(dtype: DType, a: &[u64], b: &[u64], trans_b: bool) -> Sample {
+    let sample = case(dtype, a, b, false, trans_b);
+    let label = format!("NaN, infinities and -0: {}", sample.label);
+    Sample { label, fills: Vec::new(), ..sample }
+        .fill("a", sparse(521, &A_EXTREMES))
+        .fill("b", sparse(523, &B_EXTREMES))
 }
 
 /// Places of extreme values in an operand; most rows and columns have none, so that most sums stay finite.

@@ -1,16 +1,21 @@
 //! The op set: one line here, one file beside this one.
 //!
 //! [`for_each_op!`](crate::for_each_op) is the one list. Every crate expands it into its own exhaustive dispatch, so that a forgotten duty
-//! is a compile error that names the op. Nothing is matched by hand on [`Op`] except the leaves that make up a
-//! program's interface.
+//! is a compile error that names the op. What a pass or a lowering must know of an op is a method of [`OpDef`]: nothing is
+//! matched by hand on [`Op`] but the leaves of a program and, in a pass, the ops that its header names
+//! (`cargo xtask tidy --rule duties`).
 
 use crate::attr::{AttrError, AttrReader, AttrValue, Attrs};
 use crate::error::OpError;
+use crate::graph::Graph;
 use crate::infer::{Infer, Types};
 use crate::sample::Sample;
-use pumice_types::DType;
 use pumice_types::scalar::{Reg, ScalarBuilder};
+use pumice_types::{DType, DimExpr};
+use reduce::Reduction;
 use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
 
 /// Calls `$m!` with every op: `file Type "name"`, grouped as in OPS.
 #[macro_export]
@@ -285,11 +290,13 @@ pub mod unsqueeze;
 pub mod xor;
 
 /// What an op is: its declaration. Evaluation, decomposition and lowering are other crates' duties.
-pub trait OpDef: Attrs + Clone + PartialEq + fmt::Debug + Into<Op> {
+pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// Names of the operands, in order. `?` marks an optional one, `*` on the last any number of them.
     const OPERANDS: &'static [&'static str];
     /// Whether the op is defined by other ops and never reaches lowering.
     const COMPOSITE: bool = false;
+    /// Whether its result's type is an attribute, `ty`, which stands before the `=` in `.ir` text.
+    const TYPED: bool = false;
     /// Names of the integer operands that steer: their values decide what is read or written. Each has the samples of
     /// [`steering_samples`].
     const STEERS: &'static [&'static str] = &[];
@@ -311,9 +318,32 @@ pub trait OpDef: Attrs + Clone + PartialEq + fmt::Debug + Into<Op> {
         false
     }
 
+    /// For an elementwise op that divides integers, whether this element's divisor is 0 (Bool): it is reported as
+    /// INT_DIV_ZERO (OPS 1.4) under the node's own name. None where that cannot be.
+    fn zero_divisor(&self, _cx: &ScalarCx<'_>) -> Option<Reg> {
+        None
+    }
+
+    /// The value of a rank-0 integer result where those of the operands are these expressions of symbols and scalars: the
+    /// frame can hold it, and no step computes it. None where no such expression is the op.
+    fn frame_value(&self, _operands: &[DimExpr]) -> Option<DimExpr> {
+        None
+    }
+
     /// Whether the op only renames or moves elements: its lowering may be a view.
     fn is_movement(&self) -> bool {
         false
+    }
+
+    /// Whether every element of the first result has the bits of an element of an operand: nothing is rounded, and
+    /// subnormals and payloads of NaN stay.
+    fn moves_bits(&self) -> bool {
+        self.is_movement()
+    }
+
+    /// Whether kernels take the operands under any strides, so that part of a wider row costs no copy.
+    fn reads_strides(&self) -> bool {
+        self.is_elementwise()
     }
 
     /// Whether operands and results may be in blocks; to every other op they are elements.
@@ -323,6 +353,26 @@ pub trait OpDef: Attrs + Clone + PartialEq + fmt::Debug + Into<Op> {
 
     /// For an op that writes a state in place, the operand that is the version it consumes.
     fn state_operand(&self) -> Option<usize> {
+        None
+    }
+
+    /// For an op that makes a value the whole of a state, that operand.
+    fn whole_state(&self) -> Option<usize> {
+        None
+    }
+
+    /// For an op that reads a state as it is at that point, the operand that must be a version of one.
+    fn state_read(&self) -> Option<usize> {
+        None
+    }
+
+    /// For a reduction, what passes ask about it.
+    fn as_reduction(&self) -> Option<&dyn Reduction> {
+        None
+    }
+
+    /// For an op whose meaning is a graph of its own, that graph: its inputs are the operands, its outputs the results.
+    fn body(&self) -> Option<&Arc<Graph>> {
         None
     }
 }
@@ -355,8 +405,9 @@ macro_rules! define_op {
     ($($file:ident $Name:ident $text:literal;)*) => {
         $(pub use $file::$Name;)*
 
-        /// Any op with its attributes.
-        #[derive(Clone, Debug, PartialEq)]
+        /// Any op with its attributes. Equality and hash go by what the op is: floats by their bits (−0 is not +0, every
+        /// NaN is one), constants by a digest that is made once, and then by their bytes.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
         pub enum Op { $($Name($Name)),* }
 
@@ -373,6 +424,11 @@ macro_rules! define_op {
             /// Its name in `.ir` text.
             pub fn name(&self) -> &'static str {
                 match self { $(Op::$Name(_) => $text),* }
+            }
+
+            /// Whether the type of the result is an attribute of the op of that name.
+            pub fn is_typed(name: &str) -> bool {
+                match name { $($text => <$Name as OpDef>::TYPED,)* _ => false }
             }
 
             /// Names of its operands.
@@ -405,9 +461,29 @@ macro_rules! define_op {
                 match self { $(Op::$Name(op) => op.is_elementwise()),* }
             }
 
+            /// Whether an element divides an integer by 0, where it may.
+            pub fn zero_divisor(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
+                match self { $(Op::$Name(op) => op.zero_divisor(cx)),* }
+            }
+
+            /// Its rank-0 integer value as an expression of the frame.
+            pub fn frame_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
+                match self { $(Op::$Name(op) => op.frame_value(operands)),* }
+            }
+
             /// Whether it only renames or moves elements.
             pub fn is_movement(&self) -> bool {
                 match self { $(Op::$Name(op) => op.is_movement()),* }
+            }
+
+            /// Whether elements of the first result are elements of operands, to the bit.
+            pub fn moves_bits(&self) -> bool {
+                match self { $(Op::$Name(op) => op.moves_bits()),* }
+            }
+
+            /// Whether kernels take its operands under any strides.
+            pub fn reads_strides(&self) -> bool {
+                match self { $(Op::$Name(op) => op.reads_strides()),* }
             }
 
             /// Whether its operands and results may be in blocks.
@@ -418,6 +494,26 @@ macro_rules! define_op {
             /// The operand that is the state version it consumes.
             pub fn state_operand(&self) -> Option<usize> {
                 match self { $(Op::$Name(op) => op.state_operand()),* }
+            }
+
+            /// The operand that becomes the whole of a state.
+            pub fn whole_state(&self) -> Option<usize> {
+                match self { $(Op::$Name(op) => op.whole_state()),* }
+            }
+
+            /// The operand that is read as a state.
+            pub fn state_read(&self) -> Option<usize> {
+                match self { $(Op::$Name(op) => op.state_read()),* }
+            }
+
+            /// As a reduction, if it is one.
+            pub fn as_reduction(&self) -> Option<&dyn Reduction> {
+                match self { $(Op::$Name(op) => op.as_reduction()),* }
+            }
+
+            /// The graph that it means, if it holds one.
+            pub fn body(&self) -> Option<&Arc<Graph>> {
+                match self { $(Op::$Name(op) => op.body()),* }
             }
 
             /// Attributes that are not at their defaults.

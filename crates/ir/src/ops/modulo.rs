@@ -50,6 +50,10 @@ impl OpDef for Mod {
     fn is_elementwise(&self) -> bool {
         true
     }
+
+    fn zero_divisor(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
+        super::div::zero_divisor(cx)
+    }
 }
 
 impl GraphBuilder {

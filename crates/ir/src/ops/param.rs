@@ -17,6 +17,7 @@ crate::op! {
 
 impl OpDef for Param {
     const OPERANDS: &'static [&'static str] = &[];
+    const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         for d in &self.ty.shape {

@@ -18,18 +18,12 @@ pub trait Reduction {
 
     /// The same reduction over one axis.
     fn over(&self, axis: usize, keepdims: bool) -> Op;
-}
 
-/// The op as a reduction, if it is one.
-pub fn as_reduction(op: &Op) -> Option<&dyn Reduction> {
-    match op {
-        Op::ReduceSum(r) => Some(r),
-        Op::ReduceMean(r) => Some(r),
-        Op::ReduceMax(r) => Some(r),
-        Op::ReduceMin(r) => Some(r),
-        Op::ReduceProd(r) => Some(r),
-        _ => None,
-    }
+    /// The op of two operands that joins what two parts of a row gave; of a mean, once each is weighted by its share.
+    fn join(&self) -> Op;
+
+    /// Whether the result is divided by the number of elements.
+    fn is_mean(&self) -> bool;
 }
 
 /// The reduced axes as sorted indices.
@@ -173,12 +167,14 @@ fn special_rows(f: DType, apply: Apply<'_>) -> Vec<Sample> {
 /// Declares a reduction with its builder method. Its samples take one fill, or one for floats and one for integers with
 /// further samples.
 macro_rules! reduction {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:expr, $fill:expr) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, join $Join:ident, mean $mean:literal, $dtypes:expr, $fill:expr) => {
         $crate::ops::reduce::reduction! {
-            $(#[$doc])* $Name $method, $dtypes, $fill, $fill, Vec::<$crate::sample::Sample>::new()
+            $(#[$doc])* $Name $method, join $Join, mean $mean, $dtypes, $fill, $fill,
+            Vec::<$crate::sample::Sample>::new()
         }
     };
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:expr, $floats:expr, $integers:expr, $more:expr) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, join $Join:ident, mean $mean:literal, $dtypes:expr, $floats:expr,
+        $integers:expr, $more:expr) => {
         $crate::op! {
             $(#[$doc])*
             pub struct $Name {
@@ -206,6 +202,9 @@ macro_rules! reduction {
                 samples.extend($more);
                 samples
             }
+            fn as_reduction(&self) -> Option<&dyn $crate::ops::reduce::Reduction> {
+                Some(self)
+            }
         }
 
         impl $crate::ops::reduce::Reduction for $Name {
@@ -214,6 +213,12 @@ macro_rules! reduction {
             }
             fn over(&self, axis: usize, keepdims: bool) -> $crate::Op {
                 $Name { axes: vec![axis as i64], keepdims, noop_with_empty_axes: false }.into()
+            }
+            fn join(&self) -> $crate::Op {
+                $crate::ops::$Join {}.into()
+            }
+            fn is_mean(&self) -> bool {
+                $mean
             }
         }
 

@@ -8,7 +8,7 @@ use pumice_types::DType;
 
 reduction! {
     /// Πx over axes (ONNX ReduceProd); 1 over an empty set.
-    ReduceProd reduce_prod, NUMERIC, factors(), odd_integers(), beyond_the_range()
+    ReduceProd reduce_prod, join Mul, mean false, NUMERIC, factors(), odd_integers(), beyond_the_range()
 }
 
 /// 20,011 floats of both signs: each the quotient of two numbers of 1 to 1.0625, the next one's numerator being this one's

@@ -6,5 +6,5 @@ use crate::sample::Fill;
 
 reduction! {
     /// Σx over axes (ONNX ReduceSum); 0 over an empty set.
-    ReduceSum reduce_sum, NUMERIC, Fill::Normal
+    ReduceSum reduce_sum, join Add, mean false, NUMERIC, Fill::Normal
 }

@@ -120,6 +120,10 @@ impl OpDef for Rotary {
     fn samples() -> Vec<Sample> {
         super::rotary_samples::samples()
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
 }
 
 impl GraphBuilder {

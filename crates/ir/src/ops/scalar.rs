@@ -25,6 +25,7 @@ crate::op! {
 
 impl OpDef for Scalar {
     const OPERANDS: &'static [&'static str] = &[];
+    const TYPED: bool = true;
 
     fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
         let wrong = |reason: &str| Err(OpError::Invalid(reason.to_owned()));

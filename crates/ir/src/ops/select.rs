@@ -69,6 +69,10 @@ impl OpDef for Where {
     fn is_elementwise(&self) -> bool {
         true
     }
+
+    fn moves_bits(&self) -> bool {
+        true
+    }
 }
 
 impl GraphBuilder {

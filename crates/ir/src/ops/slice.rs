@@ -157,6 +157,10 @@ impl OpDef for Slice {
     fn is_movement(&self) -> bool {
         true
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
 }
 
 impl GraphBuilder {

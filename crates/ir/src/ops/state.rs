@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for State {
     const OPERANDS: &'static [&'static str] = &["init?"];
+    const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         for d in &self.ty.shape {

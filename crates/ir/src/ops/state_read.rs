@@ -31,6 +31,14 @@ impl OpDef for StateRead {
             .runs(2),
         ]
     }
+
+    fn is_movement(&self) -> bool {
+        true
+    }
+
+    fn state_read(&self) -> Option<usize> {
+        Some(0)
+    }
 }
 
 impl GraphBuilder {

@@ -40,6 +40,10 @@ impl OpDef for StateWrite {
     fn state_operand(&self) -> Option<usize> {
         Some(0)
     }
+
+    fn whole_state(&self) -> Option<usize> {
+        Some(1)
+    }
 }
 
 impl GraphBuilder {

@@ -92,6 +92,10 @@ impl OpDef for Transpose {
     fn is_movement(&self) -> bool {
         true
     }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
 }
 
 fn symbolic_rows(n: u64) -> Sample {

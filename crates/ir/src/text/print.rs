@@ -167,7 +167,7 @@ fn expr(g: &Graph, d: &DimExpr) -> String {
 /// Small finite numbers as a list, everything else as bytes in hexadecimal.
 fn data(t: &Tensor) -> String {
     let shape = list(t.shape().iter().map(u64::to_string));
-    let short = t.bytes().len() as u64 <= 16 * t.dtype().natural_bytes();
+    let short = t.encoding().elements(t.bytes().len() as u64) <= 16;
     let numbers = match t.dtype() {
         DType::F32 if short => t
             .to_vec::<f32>()

@@ -240,34 +240,13 @@ impl Reader<'_> {
 
     fn node(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
         let start = self.at();
-        let mut names = Vec::new();
-        let mut types = Vec::new();
-        loop {
-            names.push(self.name()?);
-            types.push(if self.eat(":") { Some(self.ty(graph, scope)?) } else { None });
-            if !self.eat(",") {
-                break;
-            }
-        }
+        let (names, types) = self.results(graph, scope)?;
         self.expect("=")?;
         let op_name = self.name()?;
-        self.expect("(")?;
-        let mut inputs: SmallVec<[Option<ValueId>; 4]> = SmallVec::new();
-        while !self.eat(")") {
-            inputs.push(if self.eat("_") { None } else { Some(self.value(scope)?) });
-            self.eat(",");
-        }
-        let mut attrs = Vec::new();
-        if self.eat("{") {
-            while !self.eat("}") {
-                let key = self.name()?;
-                self.expect("=")?;
-                attrs.push((key, self.attr(graph, scope)?));
-                self.eat(",");
-            }
-        }
+        let inputs = self.operands(scope)?;
+        let mut attrs = self.attrs(graph, scope)?;
         let fail = |message: String| Err(TextError { at: start, message });
-        if matches!(op_name.as_str(), "input" | "param" | "state" | "scalar") {
+        if Op::is_typed(&op_name) {
             match types.first().cloned().flatten() {
                 Some(t) => attrs.push(("ty".to_owned(), AttrValue::Type(t))),
                 None => return fail(format!("{op_name} `{}` needs a type", names[0])),
@@ -307,6 +286,41 @@ impl Reader<'_> {
         let values = graph.push_node(op, inputs, inferred.into_vec(), names.clone());
         scope.values.extend(names.into_iter().zip(values));
         Ok(())
+    }
+
+    /// The names that a node defines, at least one, each with the type that is stated.
+    fn results(&mut self, graph: &Graph, scope: &Scope) -> Result<(Vec<String>, Vec<Option<ValueType>>)> {
+        let (mut names, mut types) = (Vec::new(), Vec::new());
+        loop {
+            names.push(self.name()?);
+            types.push(if self.eat(":") { Some(self.ty(graph, scope)?) } else { None });
+            if !self.eat(",") {
+                return Ok((names, types));
+            }
+        }
+    }
+
+    fn operands(&mut self, scope: &Scope) -> Result<SmallVec<[Option<ValueId>; 4]>> {
+        let mut inputs = SmallVec::new();
+        self.expect("(")?;
+        while !self.eat(")") {
+            inputs.push(if self.eat("_") { None } else { Some(self.value(scope)?) });
+            self.eat(",");
+        }
+        Ok(inputs)
+    }
+
+    fn attrs(&mut self, graph: &Graph, scope: &Scope) -> Result<Vec<(String, AttrValue)>> {
+        let mut attrs = Vec::new();
+        if self.eat("{") {
+            while !self.eat("}") {
+                let key = self.name()?;
+                self.expect("=")?;
+                attrs.push((key, self.attr(graph, scope)?));
+                self.eat(",");
+            }
+        }
+        Ok(attrs)
     }
 
     fn dtype(&mut self) -> Result<DType> {

@@ -3,21 +3,25 @@
 //! nodes compute the same, as far as equality of operands shows it. Results are the same to the bit.
 
 use crate::pipeline::PassCx;
-use pumice_ir::{AttrValue, Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
+use smallvec::SmallVec;
 
 /// One patch for every node that repeats another. Chains of repeated nodes are found at once: operands are compared
 /// after replacement.
 pub fn eliminate_common_subexpressions(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
     let mut first: Vec<ValueId> = graph.values().map(|(v, _)| v).collect();
-    let mut known: BTreeMap<Key, Vec<NodeId>> = BTreeMap::new();
+    let mut known: IndexMap<Key<'_>, NodeId> = IndexMap::new();
     let mut patches = Vec::new();
     for (id, node) in graph.nodes().filter(|(_, n)| is_pure(n)) {
         let inputs = node.inputs.iter().map(|v| v.map(|v| first[v.index()])).collect();
-        let same = known.entry(Key { op: node.op.name(), inputs, data: fingerprint(&node.op) }).or_default();
-        let Some(&twin) = same.iter().find(|&&t| equal(&graph.node(t).op, &node.op)) else {
-            same.push(id);
-            continue;
+        let twin = match known.entry((&node.op, inputs)) {
+            Entry::Vacant(new) => {
+                new.insert(id);
+                continue;
+            }
+            Entry::Occupied(twin) => *twin.get(),
         };
         let mut patch = Patch::new(format!("{} repeats {}", graph.node_name(id), graph.node_name(twin)));
         for (&again, &once) in node.outputs.iter().zip(&graph.node(twin).outputs) {
@@ -29,31 +33,9 @@ pub fn eliminate_common_subexpressions(graph: &Graph, _: &PassCx<'_>) -> Vec<Pat
     patches
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    op: &'static str,
-    inputs: Vec<Option<ValueId>>,
-    data: u64,
-}
+/// What a node computes: its op and the first values that are its operands.
+type Key<'g> = (&'g Op, SmallVec<[Option<ValueId>; 4]>);
 
 fn is_pure(node: &Node) -> bool {
     !node.op.is_leaf_interface() && node.op.state_operand().is_none()
-}
-
-/// FNV-1a over constant data, so that constants are compared with few others.
-fn fingerprint(op: &Op) -> u64 {
-    let Op::Constant(c) = op else { return 0 };
-    c.data
-        .bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// Equality to the bit: 0 and −0 differ as attributes.
-fn equal(a: &Op, b: &Op) -> bool {
-    let bits = |op: &Op| -> Vec<u64> {
-        let float = |v: &AttrValue| if let AttrValue::Float(f) = v { Some(f.to_bits()) } else { None };
-        op.attrs().iter().filter_map(|(_, v)| float(v)).collect()
-    };
-    a == b && bits(a) == bits(b)
 }

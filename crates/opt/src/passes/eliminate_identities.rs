@@ -3,6 +3,10 @@
 //! Every rule holds for every value, NaN, −0 and infinities included; it stands beside its code as an equation. A value
 //! is never replaced by a version of a state, because a state is read where it is read and not where its value is used.
 //! Before: any verified graph. After: none of the patterns is left.
+//!
+//! Ops that have rules: `Identity`; `Reshape`, `Cast`, `Expand`, `Transpose`, `Slice`, `Concat`, `Max` and `Min` of one; `Neg`,
+//! `Not` and `BitwiseNot` twice; `Add`, `Sub`, `Mul`, `Div`, `And`, `Or`, `Xor`, `BitwiseAnd`, `BitwiseOr` and `BitwiseXor` with
+//! their neutral elements. `MatMul` and `Attention` broadcast some of their operands themselves.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::retype::keeps_types;
@@ -129,7 +133,6 @@ fn cast_source(graph: &Graph, node: &Node) -> Option<(ValueId, DType)> {
 
 /// Whether every value of `from` is one of `to`, of the same kind of number.
 fn is_lossless(from: DType, to: DType) -> bool {
-    let bits = |d: DType| 8 * d.natural_bytes();
     match (from, to) {
         _ if from == to => true,
         (DType::F16 | DType::BF16, DType::F32) => true,
@@ -137,7 +140,7 @@ fn is_lossless(from: DType, to: DType) -> bool {
         (DType::Bool, _) => true,
         _ => {
             let (signed, wide_signed) = (is_signed(from), is_signed(to));
-            bits(to) > bits(from) && (wide_signed || !signed)
+            to.natural_bytes() > from.natural_bytes() && (wide_signed || !signed)
         }
     }
 }

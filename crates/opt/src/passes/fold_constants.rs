@@ -1,5 +1,5 @@
 //! Evaluates nodes whose operands are all constants (OPS F18), up to a size. Leaves states, statuses and large results
-//! alone, and expansions: a number that is broadcast is written into kernels, a filled tensor would be read from memory.
+//! alone, and expansions (`Expand`): a number that is broadcast is written into kernels, a filled tensor would be read from memory.
 //! Dtype and rounding are those of the run-time path, because the evaluator is the same. After: no node but those has
 //! constants alone for operands.
 

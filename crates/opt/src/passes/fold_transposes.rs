@@ -1,4 +1,4 @@
-//! Takes transposes into the ops that can read their operands either way, so that nobody copies.
+//! Takes transposes (`Transpose`) into the ops that can read their operands either way, so that nobody copies.
 //!
 //! Equations, on the axes named:
 //! - MatMul(transpose(a), b) == MatMul(a, b) with `trans_a` the other way round, for the last two axes; so for b.
@@ -25,6 +25,14 @@ pub fn fold_transposes(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
     graph.nodes().filter_map(fold).collect()
 }
 
+/// An operand without the transpose of its last two axes that makes it, if there is one; and whether there was.
+fn untransposed(graph: &Graph, v: ValueId) -> (PatchRef, bool) {
+    match source(graph, Some(v), -2, -1) {
+        Some(x) => (PatchRef::Old(x), true),
+        None => (PatchRef::Old(v), false),
+    }
+}
+
 /// The operand of the transpose that exchanges these axes, if the value is one.
 fn source(graph: &Graph, v: Option<ValueId>, a: i64, b: i64) -> Option<ValueId> {
     let node = graph.def(v?);
@@ -34,14 +42,15 @@ fn source(graph: &Graph, v: Option<ValueId>, a: i64, b: i64) -> Option<ValueId> 
 }
 
 fn matmul(graph: &Graph, id: NodeId, node: &Node, op: &MatMul) -> Option<Patch> {
-    let (a, b) = (node.input(0)?, node.input(1)?);
-    let (new_a, new_b) = (source(graph, Some(a), -2, -1), source(graph, Some(b), -2, -1));
-    new_a.or(new_b)?;
-    let folded = MatMul { trans_a: op.trans_a != new_a.is_some(), trans_b: op.trans_b != new_b.is_some() };
-    let operands = [PatchRef::Old(new_a.unwrap_or(a)), PatchRef::Old(new_b.unwrap_or(b))];
+    let (a, was_a) = untransposed(graph, node.input(0)?);
+    let (b, was_b) = untransposed(graph, node.input(1)?);
+    if !was_a && !was_b {
+        return None;
+    }
+    let folded = MatMul { trans_a: op.trans_a != was_a, trans_b: op.trans_b != was_b };
     let name = graph.node_name(id);
     let mut patch = Patch::new(format!("{name} takes its transposes in"));
-    let y = patch.add(folded, name, &operands);
+    let y = patch.add(folded, name, &[a, b]);
     patch.replace(node.output(), y);
     Some(patch)
 }

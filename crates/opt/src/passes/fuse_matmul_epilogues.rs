@@ -1,7 +1,7 @@
 //! A product and the elementwise nodes behind it become one node of kind `matmul` (OPS F8): bias, activation, residual,
 //! scale, cast, a gate's multiplication, in the order in which the graph has them.
 //!
-//! The body is one MatMul and nodes over the product's shape. What the body reads besides the product's operands, and
+//! The body is one `MatMul` and nodes over the product's shape. What the body reads besides the product's operands, and
 //! what it leaves besides its first result, are the kernel's slots, of which there are four. A value in between that is
 //! used elsewhere (or is a result of the program) is such a further result. Where two products feed one node, the one
 //! that is ready later takes it: the other way round the earlier one would wait.
@@ -101,7 +101,7 @@ fn joins(graph: &Graph, facts: &Facts, anchor: NodeId, id: NodeId) -> Option<usi
 /// Whether a value lies dense in the arena, as far as its node shows.
 fn is_dense(graph: &Graph, v: ValueId) -> bool {
     let op = &graph.def(v).op;
-    op.is_elementwise() || matches!(op, Op::MatMul(_) | Op::Fused(_))
+    op.is_elementwise() || op.body().is_some() || matches!(op, Op::MatMul(_))
 }
 
 /// The longest beginning of the region that the kernel's slots can serve.

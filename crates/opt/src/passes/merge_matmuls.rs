@@ -1,4 +1,4 @@
-//! Products of one left operand with several weights become one product with the weights side by side (OPS F3: queries,
+//! Products (`MatMul`) of one left operand with several weights become one product with the weights side by side (OPS F3: queries,
 //! keys and values; gate and up).
 //!
 //! x·W₁, x·W₂, … == slices of x·[W₁ W₂ …], and (x·Wᵢ + bᵢ) == slices of x·[W₁ W₂ …] + [b₁ b₂ …]. A product without a
@@ -8,7 +8,8 @@
 //!
 //! Left alone: weights that vary or have batch axes, weights in blocks (side by side they would have to be decoded), products whose readers would copy a slice (norms, reductions:
 //! they want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
-//! product is not merged again.
+//! product is not merged again. Ops besides: biases are `Add`, weights may be behind a `Cast` or a `Dequantize`, and a `Reshape`
+//! that splits the columns is a view.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;
@@ -98,9 +99,7 @@ fn reads_strides(graph: &Graph, facts: &Facts, v: ValueId, columns: u64) -> bool
     facts.users(v).iter().all(|&user| {
         let node = graph.node(user);
         match &node.op {
-            op if op.is_elementwise() => true,
-            Op::MatMul(_) | Op::Attention(_) | Op::Rotary(_) | Op::KvAppend(_) => true,
-            Op::Transpose(_) | Op::Slice(_) | Op::Expand(_) => true,
+            op if op.reads_strides() => true,
             // A view if the columns are split among themselves.
             Op::Reshape(_) => {
                 splits_last(&graph.ty(node.output()).shape, columns)

@@ -5,8 +5,8 @@
 //! floats (the parts would be rounded), and everything that a kernel takes in one step ([`Advice`](crate::Advice)).
 
 use crate::pipeline::PassCx;
-use pumice_ir::ops::reduce::as_reduction;
-use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef};
+use pumice_ir::ops::reduce::Reduction;
+use pumice_ir::{Graph, Node, NodeId, Patch, PatchRef};
 use pumice_types::{DType, ReductionExtents};
 
 /// One patch for every reduction that is separated.
@@ -15,10 +15,10 @@ pub fn separate_reduced_axes(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
 }
 
 fn separate(graph: &Graph, cx: &PassCx<'_>, id: NodeId, node: &Node) -> Option<Patch> {
-    let reduction = as_reduction(&node.op)?;
+    let reduction = node.op.as_reduction()?;
     let x = node.input(0)?;
     let ty = graph.ty(x);
-    if !exact_in_parts(&node.op, ty.dtype()) {
+    if !exact_in_parts(reduction, ty.dtype()) {
         return None;
     }
     let mut axes = reduction.axes(ty.rank()).ok()?;
@@ -42,7 +42,7 @@ fn separate(graph: &Graph, cx: &PassCx<'_>, id: NodeId, node: &Node) -> Option<P
 }
 
 /// Whether reducing parts, and then what they gave, is the reduction but for the order of rounding.
-pub(super) fn exact_in_parts(op: &Op, dtype: DType) -> bool {
+pub(super) fn exact_in_parts(reduction: &dyn Reduction, dtype: DType) -> bool {
     let integer = !dtype.is_float() && dtype != DType::Bool;
-    dtype == DType::F32 || (integer && !matches!(op, Op::ReduceMean(_)))
+    dtype == DType::F32 || (integer && !reduction.is_mean())
 }

@@ -1,4 +1,5 @@
-//! Softmaxes and norms over rows that no kernel takes in one step become reductions and elementwise nodes.
+//! Softmaxes (`Softmax`, `LogSoftmax`) and norms (`LayerNorm`, `RmsNorm`) over rows that no kernel takes in one step become
+//! reductions and elementwise nodes.
 //!
 //! A kernel that makes a row needs every element of it two or three times, and a driver may end its loops before they are
 //! over. A reduction can be cut into parts (`split_reductions`), so

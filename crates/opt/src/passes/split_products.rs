@@ -1,12 +1,12 @@
 //! Products with few results and many terms are cut along k (split-K), so that the whole device works on them.
 //!
-//! a·b == Σ_p a_p·b_p, where a_p and b_p are the p-th of s equal ranges of k. The parts are one batched product of views,
+//! `MatMul`: a·b == Σ_p a_p·b_p, where a_p and b_p are the p-th of s equal ranges of k. The parts are one batched product of views,
 //! \[s, …, m, n\], and its slices are added in order. Where a norm reads the sum, `fuse_residual_norms` adds them while it
 //! loads, and cutting costs no level; else `form_elementwise_regions` puts the additions into one step with what follows.
 //!
 //! Left alone: products of fewer than 64 terms a part, of a k that varies or has no divisor that keeps rows aligned, with
 //! results that are rounded (each part would be), with vector operands, or known when loading; and whatever
-//! [`Advice`](crate::Advice) finds fast enough. The order of summation changes, so values agree within the tolerance of
+//! [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them. The order of summation changes, so values agree within the tolerance of
 //! MatMul.
 
 use crate::pipeline::PassCx;
@@ -97,7 +97,7 @@ impl<'g> Product<'g> {
     fn stored(&self, graph: &Graph) -> Encoding {
         let node = graph.def(self.b);
         let source = node.input(0).filter(|_| matches!(node.op, Op::Dequantize(_)));
-        graph.ty(source.unwrap_or(self.b)).encoding
+        source.map_or(graph.ty(self.b).encoding, |x| graph.ty(x).encoding)
     }
 
     fn patch(&self, graph: &Graph, id: NodeId, parts: u64) -> Patch {

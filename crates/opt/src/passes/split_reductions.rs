@@ -19,8 +19,8 @@
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;
-use pumice_ir::ops::reduce::{Reduction, as_reduction};
-use pumice_ir::ops::{Add, Affine, Max, Min, Mul, Reshape, Slice};
+use pumice_ir::ops::reduce::Reduction;
+use pumice_ir::ops::{Affine, Reshape, Slice};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, ReductionExtents, SymbolTable};
 
@@ -58,10 +58,10 @@ struct Parts {
 impl<'g> Cut<'g> {
     /// `loading`: the node's value is known when loading, where speed matters little.
     fn of(graph: &'g Graph, cx: &PassCx<'_>, id: NodeId, node: &'g Node, loading: bool) -> Option<Cut<'g>> {
-        let reduction = as_reduction(&node.op)?;
+        let reduction = node.op.as_reduction()?;
         let x = node.input(0)?;
         let ty = graph.ty(x);
-        if !exact_in_parts(&node.op, ty.dtype()) {
+        if !exact_in_parts(reduction, ty.dtype()) {
             return None;
         }
         let shape = &ty.shape[..];
@@ -151,13 +151,8 @@ impl<'g> Cut<'g> {
     }
 
     fn combine(&self, patch: &mut Patch, a: PatchRef, b: PatchRef, name: &str) -> PatchRef {
-        let op: Op = match self.op {
-            Op::ReduceMax(_) => Max {}.into(),
-            Op::ReduceMin(_) => Min {}.into(),
-            Op::ReduceProd(_) => Mul {}.into(),
-            _ => Add {}.into(),
-        };
-        if !matches!(self.op, Op::ReduceMean(_)) {
+        let op = self.reduction.join();
+        if !self.reduction.is_mean() {
             return patch.add(op, name, &[a, b]);
         }
         let main = self.parts.count * self.parts.len;

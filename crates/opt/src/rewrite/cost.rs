@@ -1,7 +1,7 @@
 //! How much an elementwise node adds to the body of a kernel.
 
 use pumice_ir::ops::ScalarCx;
-use pumice_ir::{Graph, NodeId, Op};
+use pumice_ir::{Graph, NodeId};
 use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 
@@ -13,15 +13,16 @@ pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
         return None;
     }
     let out = graph.ty(node.output()).dtype();
-    if out.is_int() && matches!(node.op, Op::Div(_) | Op::Mod(_)) {
-        return None;
-    }
     let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
     let types: Vec<RegType> = dtypes.iter().map(|&d| RegType::from(d)).collect();
     let b = ScalarBuilder::new(&types);
     let present = node.inputs.iter().zip(b.inputs());
     let args: Vec<Option<Reg>> = present.map(|(v, &reg)| v.map(|_| reg)).collect();
-    let reg = node.op.scalar(&ScalarCx { b: &b, args: &args, dtypes: &dtypes, out })?;
+    let cx = ScalarCx { b: &b, args: &args, dtypes: &dtypes, out };
+    let reg = node.op.scalar(&cx)?;
+    if node.op.zero_divisor(&cx).is_some() {
+        return None;
+    }
     let reg = b.narrow(reg, out);
     b.finish(&[reg]).ok().map(|expr| expr.insts().len())
 }

@@ -1,7 +1,8 @@
 //! What the passes ask about a graph, computed once per pass: users, outputs, what is known when loading, and which
 //! values are the bytes of a state.
 //!
-//! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite.
+//! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite. Ops by name: the leaves, and
+//! `Extent`, which is a word of the frame whatever its operand is.
 
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
 use smallvec::SmallVec;
@@ -84,8 +85,8 @@ fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
     let mut shown = vec![None; graph.value_count()];
     for (_, node) in graph.nodes() {
         let version = is_version(node).then(|| node.output());
-        let renames = matches!(node.op, Op::StateRead(_) | Op::Identity(_)) || node.op.is_movement();
-        let through = if renames { node.operands().find_map(|v| shown[v.index()]) } else { None };
+        let through =
+            if node.op.is_movement() { node.operands().find_map(|v| shown[v.index()]) } else { None };
         for &v in &node.outputs {
             shown[v.index()] = version.or(through);
         }

@@ -90,8 +90,7 @@ pub fn unfuse(graph: &Graph) -> Vec<Patch> {
 
 fn unfuse_node(graph: &Graph, id: NodeId) -> Option<Patch> {
     let node = graph.node(id);
-    let Op::Fused(fused) = &node.op else { return None };
-    let body = &fused.body;
+    let body = node.op.body()?;
     let mut patch = Patch::new(format!("unfuse {}", graph.node_name(id)));
     let mut place: Vec<Option<PatchRef>> = vec![None; body.value_count()];
     let mut operands = node.operands();

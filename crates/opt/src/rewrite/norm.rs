@@ -1,4 +1,5 @@
-//! What a norm can add up while it loads: the facts that `fuse_residual_norms` and `split_products` share.
+//! What a norm (`LayerNorm`, `RmsNorm`) can add up while it loads, sums being chains of `Add`: the facts that
+//! `fuse_residual_norms` and `split_products` share.
 
 use super::Facts;
 use super::fuse::is_immediate;

@@ -10,6 +10,7 @@ use super::reach::Seen;
 use super::{Scene, coverage};
 use crate::plan::{Plan, Run};
 use crate::step::{Grid, StepKind, Use};
+use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, ScalarId, SymbolId};
 
 /// With more symbols only the two extreme corners are tried.
@@ -163,10 +164,7 @@ fn outputs(scene: &Scene<'_>, run: &Run, corners: &Corners, findings: &mut Findi
         for bindings in corners.all() {
             let extents =
                 slot.shape.iter().map(|d| d.eval_extent(bindings).ok()).collect::<Option<Vec<u64>>>();
-            let bytes = extents.and_then(|e| match e.contains(&0) {
-                true => Some(0),
-                false => e.iter().try_fold(slot.dtype.natural_bytes(), |n, d| n.checked_mul(*d)),
-            });
+            let bytes = extents.and_then(|e| byte_count(slot.dtype, &e).ok());
             let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
             let why = match bytes {
                 Some(bytes) if bytes > value.span.len.0 => "it has more bytes than its slot",

@@ -14,6 +14,7 @@ use crate::kernel::{ArgValue, HoleInput, KernelCall, OperandAccess};
 use crate::plan::{ContentOrigin, Level, Plan, Program, Run, Segment};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, ContentId, Grid, Step, StepKind, Use, View};
+use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId};
 
 /// `Err` says what goes wrong.
@@ -465,10 +466,9 @@ fn one_step(
 
 fn ends(plan: &Plan, run: &Run, bindings: &Bindings, memory: &mut Bytes) -> Result<(), String> {
     for (slot, &id) in plan.outputs.iter().zip(&run.outputs) {
-        let mut bytes = slot.dtype.natural_bytes();
-        for d in &slot.shape {
-            bytes *= d.eval_extent(bindings).map_err(|e| e.to_string())?;
-        }
+        let extents: Result<Vec<u64>, _> = slot.shape.iter().map(|d| d.eval_extent(bindings)).collect();
+        let bytes =
+            byte_count(slot.dtype, &extents.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
         let there = memory.at(slot.span);
         if bytes as usize > there.len() || there[..bytes as usize].iter().any(|b| *b != Some(id)) {
             return Err(format!("output {} is not there", slot.name));

@@ -72,6 +72,12 @@ impl Encoding {
         }
     }
 
+    /// Elements that so many bytes hold; of a part of a block, none.
+    pub const fn elements(self, bytes: u64) -> u64 {
+        let (elements, unit) = self.block();
+        bytes / unit * elements
+    }
+
     /// Bytes of a tensor of these extents.
     ///
     /// # Errors

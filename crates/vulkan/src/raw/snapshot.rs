@@ -50,11 +50,7 @@ pub(super) fn take_snapshot(
     Ok(Snapshot {
         name: text(base.device_name_as_c_str().ok()),
         kind: kind(base.device_type),
-        api: Version(
-            vk::api_version_major(base.api_version),
-            vk::api_version_minor(base.api_version),
-            vk::api_version_patch(base.api_version),
-        ),
+        api: version(base.api_version),
         vendor_id: base.vendor_id,
         device_id: base.device_id,
         driver_version: base.driver_version,
@@ -73,6 +69,11 @@ pub(super) fn take_snapshot(
         memory_types: memory.memory_types_as_slice().iter().map(memory_type).collect(),
         heaps: memory.memory_heaps_as_slice().iter().map(heap).collect(),
     })
+}
+
+fn version(packed: u32) -> Version {
+    let (major, minor) = (vk::api_version_major(packed), vk::api_version_minor(packed));
+    Version(major, minor, vk::api_version_patch(packed))
 }
 
 /// Free bytes of every heap as the driver estimates them (VK_EXT_memory_budget, which the device must have).
