@@ -50,7 +50,7 @@ impl Cursor {
         if size > rest {
             self.next += rest;
         }
-        let span = Span { region: self.region, offset: Bytes(self.next), len: Bytes(bytes) };
+        let span = Span::new(self.region, Bytes(self.next), Bytes(bytes));
         self.next += size;
         span
     }

@@ -45,7 +45,7 @@ use program::{PlaceCx, Placed};
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
 use pumice_plan::kernel::status::block_words;
-use pumice_plan::{Plan, Precision, Region, RegionKind, Run, RunCheck, Stats};
+use pumice_plan::{Plan, PlanForm, Precision, Region, RegionKind, Run, RunCheck, Stats};
 use pumice_types::{Bytes, SymbolTable, Target};
 
 /// Compiles a graph for a target. `fold` evaluates what is constant.
@@ -96,7 +96,9 @@ pub fn compile(
     let (weights, states) = layout.sizes();
     fits(target, weights, states, sizes.scratch)?;
     let mut plan = Plan {
+        form: PlanForm::Explain,
         name: graph.name().to_owned(),
+        graph: None,
         target: target.clone(),
         precision: Precision::Exact,
         placement: options.placement,

@@ -87,7 +87,7 @@ fn fixed_spans(
     io: &mut RunIo,
     cx: &PlaceCx<'_>,
 ) -> Result<Vec<Option<Span>>, CompileError> {
-    let whole = |region, bytes| Span { region, offset: Bytes::ZERO, len: Bytes(bytes) };
+    let whole = |region, bytes| Span::new(region, Bytes::ZERO, Bytes(bytes));
     let mut spans = vec![None; draft.buffers.len()];
     for (i, b) in draft.buffers.iter().enumerate() {
         spans[i] = match b.home {
@@ -130,7 +130,7 @@ fn scratch_spans(
     let placed = arena::place(&requests, policy, chunk_size(cx.target), cx.options.guard_bytes);
     let mut spans = fixed.to_vec();
     for (&(i, r), &offset) in wanted.iter().zip(&placed.offsets) {
-        spans[i] = Some(Span { region: RegionKind::Scratch, offset: Bytes(offset), len: Bytes(r.bytes) });
+        spans[i] = Some(Span::new(RegionKind::Scratch, Bytes(offset), Bytes(r.bytes)));
     }
     (spans, placed.size, arena::lower_bound(&requests, cx.options.guard_bytes))
 }
@@ -157,7 +157,7 @@ fn assemble(
         .map(|i| {
             let id = crate::draft::DraftContent(i);
             let c = &draft.contents[i as usize];
-            let nowhere = Span { region: RegionKind::Scratch, offset: Bytes::ZERO, len: Bytes::ZERO };
+            let nowhere = Span::new(RegionKind::Scratch, Bytes::ZERO, Bytes::ZERO);
             PlanValue {
                 name: c.name.clone(),
                 origin: origin(draft, id),

@@ -106,6 +106,13 @@ impl Deref for CheckedPlan {
     }
 }
 
+/// Equal plans, whatever it took to check them.
+impl PartialEq for CheckedPlan {
+    fn eq(&self, other: &CheckedPlan) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.plan == other.inner.plan
+    }
+}
+
 impl AsRef<Plan> for CheckedPlan {
     fn as_ref(&self) -> &Plan {
         self

@@ -8,6 +8,7 @@
 pub mod check;
 pub mod checked;
 pub mod diff;
+pub mod file;
 pub mod frame;
 pub mod hist;
 pub mod kernel;
@@ -19,14 +20,15 @@ pub mod region;
 pub mod step;
 
 pub use checked::{CheckedPlan, Unsound};
+pub use file::{PlanFileError, PlanForm};
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord};
-pub use kernel::{ArgValue, HoleFill, HoleInput, KernelCall, KernelDecl, UseIndex};
+pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
 pub use needs::{Lack, Limit, Needs};
 pub use plan::{
     Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement,
     Plan, PlanValue, Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
 };
-pub use region::{Region, RegionKind, SLOT_ALIGNMENT, Span};
+pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
     Access, ContentId, Cost, Grid, Meaning, MeaningGraph, Step, StepId, StepKind, Storage, Use, View,
     dense_strides,

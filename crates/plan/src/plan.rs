@@ -1,7 +1,9 @@
 //! The plan: a value that says where every byte lives, what runs when, and what separates it. Made and checked with
 //! no GPU, never edited after planning.
 
+use crate::file::PlanForm;
 use crate::frame::Frame;
+use crate::kernel::Fingerprint;
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId};
 use pumice_types::{Bytes, DType, DimExpr, Encoding, ScalarId, SymbolId, SymbolTable, Target, Tensor};
@@ -344,8 +346,14 @@ pub struct Floor {
 /// A whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// What of it is there.
+    #[serde(default)]
+    pub form: PlanForm,
     /// Name of the graph.
     pub name: String,
+    /// By what whoever made the plan knows the graph again; `None` where nobody asked.
+    #[serde(default)]
+    pub graph: Option<Fingerprint>,
     /// What it was made for.
     pub target: Target,
     /// Arithmetic chosen.

@@ -97,9 +97,17 @@ impl Region {
     }
 }
 
-/// A range of bytes in a region.
+/// Which of a plan's devices holds the bytes. Plans have one so far, 0; the checker refuses every other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeviceIndex(pub u8);
+
+/// A range of bytes in a region of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
+    /// The device.
+    #[serde(default)]
+    pub device: DeviceIndex,
     /// The region.
     pub region: RegionKind,
     /// First byte.
@@ -109,6 +117,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// Bytes on device 0.
+    pub const fn new(region: RegionKind, offset: Bytes, len: Bytes) -> Span {
+        Span { device: DeviceIndex(0), region, offset, len }
+    }
+
     /// One past the last byte.
     pub fn end(&self) -> Bytes {
         self.offset + self.len
@@ -116,7 +129,7 @@ impl Span {
 
     /// Whether the two share a byte.
     pub fn overlaps(&self, other: &Span) -> bool {
-        self.region == other.region
+        self.is_beside(other)
             && self.len.0 > 0
             && other.len.0 > 0
             && self.offset < other.end()
@@ -125,12 +138,20 @@ impl Span {
 
     /// Whether every byte of `other` is one of this span's.
     pub fn contains(&self, other: &Span) -> bool {
-        self.region == other.region && self.offset <= other.offset && other.end() <= self.end()
+        self.is_beside(other) && self.offset <= other.offset && other.end() <= self.end()
+    }
+
+    /// Whether both lie in one region of one device.
+    fn is_beside(&self, other: &Span) -> bool {
+        self.device == other.device && self.region == other.region
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.device != DeviceIndex::default() {
+            write!(f, "{}:", self.device.0)?;
+        }
         write!(f, "{}+{:#x}:{}", self.region, self.offset.0, self.len.0)
     }
 }
@@ -149,9 +170,18 @@ mod tests {
 
     #[test]
     fn empty_spans_overlap_nothing() {
-        let s = |o, l| Span { region: RegionKind::Scratch, offset: Bytes(o), len: Bytes(l) };
+        let s = |o, l| Span::new(RegionKind::Scratch, Bytes(o), Bytes(l));
         assert!(s(0, 8).overlaps(&s(4, 8)));
         assert!(!s(0, 4).overlaps(&s(4, 8)));
         assert!(!s(4, 0).overlaps(&s(0, 8)));
+    }
+
+    #[test]
+    fn spans_of_two_devices_are_apart_and_no_larger_for_it() {
+        let here = Span::new(RegionKind::Scratch, Bytes(0), Bytes(8));
+        let there = Span { device: DeviceIndex(1), ..here };
+        assert!(here.overlaps(&here) && !here.overlaps(&there) && !there.contains(&here));
+        assert_eq!((here.to_string(), there.to_string()), ("scratch+0x0:8".into(), "1:scratch+0x0:8".into()));
+        assert_eq!(size_of::<Span>(), 24);
     }
 }

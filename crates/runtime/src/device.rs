@@ -32,6 +32,24 @@ pub enum DeviceError {
         /// Each limit and feature, one at least.
         lacks: Vec<Lack>,
     },
+    /// The interpreter runs what steps mean, and the plan has only its run form.
+    #[error(
+        "plan `{plan}` has only its run form, and the interpreter runs what steps mean; save the plan in its explain form"
+    )]
+    NoMeanings {
+        /// The plan.
+        plan: String,
+    },
+    /// The device's code of a kernel is not the one that plans are made for.
+    #[error(
+        "the device has another code for variant `{variant}` of kernel `{kernel}` than plans are made for"
+    )]
+    OtherKernel {
+        /// The kernel.
+        kernel: String,
+        /// The variant.
+        variant: String,
+    },
     /// More than the device says it can do, found before the driver is asked.
     #[error("{needed} are needed, {limit} of the device is {most}")]
     Limit {

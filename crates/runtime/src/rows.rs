@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn pieces_are_where_the_rows_are() {
-        let span = Span { region: RegionKind::States, offset: Bytes(256), len: Bytes(1024) };
+        let span = Span::new(RegionKind::States, Bytes(256), Bytes(1024));
         let rows = |shape: &[u64], axis, range| {
             Rows::new((NameKind::State, "s"), (span, DType::F32), shape, axis, &range)
         };

@@ -311,7 +311,7 @@ impl Session {
     /// The frame region's first `words` words.
     pub(crate) fn frame_span(words: usize) -> Span {
         use pumice_types::Bytes;
-        Span { region: RegionKind::Frame, offset: Bytes::ZERO, len: Bytes(4 * words as u64) }
+        Span::new(RegionKind::Frame, Bytes::ZERO, Bytes(4 * words as u64))
     }
 }
 

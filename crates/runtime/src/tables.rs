@@ -209,8 +209,7 @@ fn run_facts(plan: &Plan, run: &Run) -> Result<RunFacts, RuntimeError> {
     if run.ranges.len() != plan.symbols.len() {
         return Err(RuntimeError::plan(plan, "a run has not one range per symbol"));
     }
-    let frame =
-        Span { region: RegionKind::Frame, offset: Bytes::ZERO, len: Bytes(run.frame.len_words() * 4) };
+    let frame = Span::new(RegionKind::Frame, Bytes::ZERO, Bytes(run.frame.len_words() * 4));
     check_span(plan, "the frame", frame, RegionKind::Frame, 0)?;
     let steps = &run.program.steps;
     let writes = || steps.iter().flat_map(|s| &s.uses).filter(|u| u.access.writes()).map(|u| u.span);
@@ -225,7 +224,7 @@ fn status_block(plan: &Plan) -> Result<Option<(Span, Vec<u8>)>, RuntimeError> {
     let fresh = status::fresh_block(plan.status_ops.len());
     let fresh: Vec<u8> = fresh.iter().flat_map(|w| w.to_le_bytes()).collect();
     let len = Bytes(fresh.len() as u64);
-    let span = Span { region: RegionKind::Status, offset: Bytes::ZERO, len };
+    let span = Span::new(RegionKind::Status, Bytes::ZERO, len);
     check_span(plan, "the status block", span, RegionKind::Status, len.0)?;
     Ok(Some((span, fresh)))
 }

@@ -1,11 +1,12 @@
 //! Where a call's SPIR-V comes from: the checked-in module of its kernel with the holes filled.
 
 use crate::codegen::{self, FloatControls};
-use pumice_plan::KernelCall;
 use pumice_plan::kernel::interface::Addressing;
-use pumice_plan::kernels;
+use pumice_plan::{Fingerprint, KernelCall, Kernels, Plan, StepKind, kernels};
+use pumice_runtime::device::DeviceError;
 use pumice_shaders::{Form, modules};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 /// Gives the SPIR-V of kernel calls. Tests plant defective kernels through it.
 pub trait KernelSource: Send + Sync {
@@ -13,8 +14,40 @@ pub trait KernelSource: Send + Sync {
     /// device offers declared.
     fn spirv(&self, call: &KernelCall, form: Addressing, controls: FloatControls)
     -> Result<Vec<u32>, String>;
+    /// The fingerprint of a variant's module in the form that reaches operands by address, holes empty: what plans are made
+    /// for. `None` where the source has other kernels on purpose, which nothing is compared with.
+    fn code(&self, _kernel: &str, _variant: &str) -> Option<Fingerprint> {
+        None
+    }
     /// A hash that changes when any module does: pipeline caches of another hash are not used.
     fn identity(&self) -> [u8; 32];
+}
+
+/// Refuses a plan that uses a kernel of which the source has other code than the plan was made for.
+///
+/// # Errors
+/// [`DeviceError::OtherKernel`] for the first one.
+pub(crate) fn check_code(plan: &Plan, source: &dyn KernelSource) -> Result<(), DeviceError> {
+    let programs = plan.runs.iter().map(|r| &r.program).chain([&plan.load]);
+    let used: BTreeSet<(&str, &str)> = programs
+        .flat_map(|p| &p.steps)
+        .filter_map(|s| match &s.kind {
+            StepKind::Dispatch { call, .. } | StepKind::Advance { call } => {
+                Some((call.kernel.0.as_ref(), call.variant.as_str()))
+            }
+            StepKind::Host | StepKind::Copy | StepKind::Fill(_) => None,
+        })
+        .collect();
+    let known = Kernels::built_in();
+    let other = |&(kernel, variant): &(&str, &str)| {
+        source.code(kernel, variant).is_some_and(|code| known.code(kernel, variant) != Some(code))
+    };
+    match used.into_iter().find(other) {
+        None => Ok(()),
+        Some((kernel, variant)) => {
+            Err(DeviceError::OtherKernel { kernel: kernel.to_owned(), variant: variant.to_owned() })
+        }
+    }
 }
 
 /// The kernels of package `pumice-shaders`.
@@ -46,6 +79,10 @@ impl KernelSource for CheckedInKernels {
         codegen::fill(&entry.words(), &call.holes, controls).map_err(|e| format!("{}: {e}", call.label()))
     }
 
+    fn code(&self, kernel: &str, variant: &str) -> Option<Fingerprint> {
+        pumice_shaders::find(kernel, variant, Form::Address).map(|entry| Fingerprint::of(entry.bytes))
+    }
+
     fn identity(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         for entry in modules() {
@@ -58,5 +95,24 @@ impl KernelSource for CheckedInKernels {
             hash.update(entry.bytes);
         }
         hash.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plans are made for the modules that are checked in.
+    #[test]
+    fn fingerprints_are_those_of_the_modules() {
+        let known = Kernels::built_in();
+        for decl in kernels::all() {
+            for variant in decl.variants {
+                let (made_for, there) =
+                    (known.code(decl.name, variant.name), CheckedInKernels.code(decl.name, variant.name));
+                assert!(there.is_some(), "{}.{}", decl.name, variant.name);
+                assert_eq!(made_for, there, "{}.{}: run `cargo xtask shaders`", decl.name, variant.name);
+            }
+        }
     }
 }

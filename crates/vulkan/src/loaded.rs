@@ -2,6 +2,7 @@
 
 use crate::gpu::Gpu;
 use crate::host::HostSteps;
+use crate::kernel_source::check_code;
 use crate::memory::{Regions, check_room};
 use crate::pipelines::Request;
 use crate::progress::Work;
@@ -40,6 +41,7 @@ impl VulkanLoaded {
         host: &dyn HostOps,
     ) -> Result<VulkanLoaded, DeviceError> {
         gpu.check()?;
+        check_code(&plan, gpu.pipelines.source())?;
         let load_host = HostSteps::prepare(&plan, &plan.load, host)?;
         let run_host = plan
             .runs

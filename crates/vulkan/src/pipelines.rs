@@ -133,6 +133,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pipelines {
+    /// Where code comes from.
+    pub(crate) fn source(&self) -> &dyn KernelSource {
+        self.source.as_ref()
+    }
+
     /// Reads the cache; no pipeline is made yet.
     pub(crate) fn new(
         shared: &Arc<DeviceShared>,

@@ -54,7 +54,7 @@ impl Scene<'_> {
         if bytes == 0 {
             return Ok((self.session.spare(), 16));
         }
-        let span = Span { region: RegionKind::Frame, offset: Bytes::ZERO, len: Bytes(bytes) };
+        let span = Span::new(RegionKind::Frame, Bytes::ZERO, Bytes(bytes));
         Ok((self.place(span)?, bytes))
     }
 
@@ -185,8 +185,7 @@ impl<'a> Segment<'a> {
         match grid {
             Grid::Static(counts) => Ok(DispatchTarget::Direct(*counts)),
             Grid::Frame { word: FrameWord(word), .. } => {
-                let span =
-                    Span { region: RegionKind::Frame, offset: Bytes(4 * u64::from(*word)), len: Bytes(12) };
+                let span = Span::new(RegionKind::Frame, Bytes(4 * u64::from(*word)), Bytes(12));
                 let place = self.scene.place(span)?;
                 Ok(DispatchTarget::Indirect(place.buffer, place.offset))
             }

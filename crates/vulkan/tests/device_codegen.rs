@@ -276,7 +276,7 @@ fn words(ty: RegType, values: &[u64]) -> Vec<u8> {
 }
 
 fn slot(region: RegionKind, index: usize) -> Span {
-    Span { region, offset: Bytes(SLOT * index as u64), len: Bytes(SLOT) }
+    Span::new(region, Bytes(SLOT * index as u64), Bytes(SLOT))
 }
 
 /// Where operand `k` of type `ty` lies.

@@ -48,11 +48,7 @@ fn repeats_are_replays_behind_each_other() {
         assert_eq!(read_floats(s.as_mut(), span(Y, 0)).unwrap(), expected_y(7));
         // p advanced on the device: word 4 of the frame (n, three words of the grid, p), unless words were shared.
         let word = plan().runs[0].frame.advance[0].dst.0;
-        let at = pumice_plan::Span {
-            region: RegionKind::Frame,
-            offset: Bytes(4 * u64::from(word)),
-            len: Bytes(4),
-        };
+        let at = pumice_plan::Span::new(RegionKind::Frame, Bytes(4 * u64::from(word)), Bytes(4));
         let mut p = [0u8; 4];
         s.read(at, &mut p).unwrap();
         assert_eq!(i32::from_le_bytes(p), 12);

@@ -1,8 +1,8 @@
 //! Compiles pumice's kernels to the SPIR-V that is checked in.
 //!
 //! In: the declarations of `pumice-plan` and the sources under `shaders/`. Out: `spv/*.spv`, `spv/manifest.json` and
-//! `src/table.rs`. Every module is validated and reflected against its declaration before it is written; a mismatch
-//! stops the build. Run by `cargo xtask shaders`; nothing else depends on this package.
+//! `src/table.rs`, and the fingerprints in `pumice-plan`. Every module is validated and reflected against its
+//! declaration before it is written; a mismatch stops the build. Run by `cargo xtask shaders`; nothing else depends on this package.
 
 mod compile;
 mod error;
@@ -99,6 +99,7 @@ fn build(options: &Options) -> Result<usize, BuildError> {
     }
     new.write(&spv)?;
     table::write(&options.root, &new)?;
+    table::write_fingerprints(&options.root, &new)?;
     Ok(failed)
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Outcome;
 
 const FACADE: &str = "crates/pumice/src/";
 /// What a user of the facade passes on and does not take apart; `pumice::parts` has the packages.
-const OPAQUE: [&str; 10] = [
+const OPAQUE: [&str; 11] = [
     "Plan",
     "CheckedPlan",
     "Unsound",
@@ -24,6 +24,7 @@ const OPAQUE: [&str; 10] = [
     "Patch",
     "Use",
     "KernelSource",
+    "KernelDecl",
     "FaultPlan",
     "CallError",
 ];

@@ -1,5 +1,5 @@
 //! The checked-in SPIR-V was made from the checked-in shaders: the hashes in `shaders/spv/manifest.json` hold for
-//! sources and modules. (That they hold for the declarations too needs `pumice-plan`, so a test of xtask says it.)
+//! sources and modules, and the fingerprints that plans are compared with are those. (That they hold for the declarations too needs `pumice-plan`, so a test of xtask says it.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,6 @@ struct Manifest {
 /// One kernel: hashes of its declaration, of its sources by path below `shaders/`, of its modules by file name.
 #[derive(Deserialize)]
 struct Kernel {
-    #[cfg_attr(not(all(test, feature = "libraries")), allow(dead_code))]
     declaration: String,
     sources: BTreeMap<String, String>,
     modules: BTreeMap<String, String>,
@@ -61,6 +60,16 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
 }
 
 fn check_table(tree: &Tree<'_>, manifest: &Manifest, findings: &mut Findings) -> Outcome {
+    let fingerprints = "crates/plan/src/kernels/fingerprints.rs";
+    let text = tree.checkout.read(fingerprints)?;
+    for (name, kernel) in &manifest.kernels {
+        let reached = kernel.modules.iter().filter(|(file, _)| file.ends_with(".address.spv"));
+        for hash in reached.map(|(_, hash)| hash).chain([&kernel.declaration]) {
+            if !text.contains(hash.as_str()) {
+                findings.at(fingerprints, 1, format!("plans are made for another {name}: {AGAIN}"));
+            }
+        }
+    }
     let table = "shaders/src/table.rs";
     let text = tree.checkout.read(table)?;
     let modules = manifest.kernels.values().flat_map(|kernel| kernel.modules.keys());

@@ -89,7 +89,7 @@ impl Machine<'_> {
     fn is_empty(&self, step: &Step) -> Result<bool, DeviceError> {
         let StepKind::Dispatch { grid: Grid::Frame { word, .. }, .. } = &step.kind else { return Ok(false) };
         let (offset, len) = (Bytes(4 * u64::from(word.0)), Bytes(12));
-        let span = Span { region: RegionKind::Frame, offset, len };
+        let span = Span::new(RegionKind::Frame, offset, len);
         let declared = |u: &Use| u.access == Access::IndirectRead && u.span.contains(&span);
         if !step.uses.iter().any(declared) {
             return Err(defect(step, "it reads a grid that no use declares"));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn span(offset: u64, len: u64) -> Span {
-        Span { region: RegionKind::Scratch, offset: Bytes(offset), len: Bytes(len) }
+        Span::new(RegionKind::Scratch, Bytes(offset), Bytes(len))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Options;
 use super::execute::{Machine, Weights, words};
 use super::memory::Memory;
 use super::prepare::{FrameOf, Prepared, defect, order};
-use pumice_plan::{CheckedPlan, FrameSlot, RegionKind, Run, Span, StepId};
+use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, RegionKind, Run, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +31,11 @@ pub(super) struct Interpreted {
 }
 
 impl Interpreted {
-    /// Reads every meaning, prepares host steps, takes memory for the weights.
+    /// Reads every meaning, prepares host steps, takes memory for the weights. A plan in its run form has no meanings.
     pub fn new(plan: CheckedPlan, host: &dyn HostOps, options: Options) -> Result<Interpreted, DeviceError> {
+        if plan.form == PlanForm::Run {
+            return Err(DeviceError::NoMeanings { plan: plan.name.clone() });
+        }
         let mut known = BTreeMap::new();
         let load = Prepared::new(&plan, &plan.load, host, &mut known)?;
         let mut runs = Vec::with_capacity(plan.runs.len());
@@ -211,7 +214,7 @@ impl InterpreterSession {
         let plan = &self.loaded.plan;
         let frame = &self.run_of(run)?.frame;
         let len = Bytes(4 * frame.words.len() as u64);
-        let span = Span { region: RegionKind::Frame, offset: Bytes::ZERO, len };
+        let span = Span::new(RegionKind::Frame, Bytes::ZERO, len);
         let words = words(self.memory.bytes(span)?);
         let before = bindings.clone();
         for (i, scalar) in plan.scalars.iter().enumerate() {

@@ -326,8 +326,10 @@ impl fmt::Display for CheckError {
         if let Some(program) = &self.program {
             write!(f, "{program}: ")?;
         }
-        if let Some((id, origin)) = &self.step {
-            write!(f, "{id} ({origin}): ")?;
+        match &self.step {
+            Some((id, origin)) if origin.is_empty() => write!(f, "{id}: ")?,
+            Some((id, origin)) => write!(f, "{id} ({origin}): ")?,
+            None => {}
         }
         self.fault.fmt(f)
     }

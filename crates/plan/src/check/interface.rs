@@ -4,7 +4,7 @@ use super::Scene;
 use super::error::{Fault, Findings};
 use crate::kernel::status::block_words;
 use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
-use crate::region::{RegionKind, SLOT_ALIGNMENT, Span};
+use crate::region::{DeviceIndex, RegionKind, SLOT_ALIGNMENT, Span};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DType, DimExpr};
 use std::cmp::Reverse;
@@ -97,6 +97,9 @@ fn regions(plan: &Plan, findings: &mut Findings) {
 
 /// Why a span cannot be where it is, if it cannot.
 pub(super) fn misplaced(plan: &Plan, span: Span) -> Option<&'static str> {
+    if span.device != DeviceIndex::default() {
+        return Some("it names another device than 0, the only one of a plan");
+    }
     let Some(region) = plan.region(span.region) else { return Some("there is no such region") };
     let Some(end) = span.offset.0.checked_add(span.len.0) else { return Some("its end passes 64 bits") };
     if end > region.size().0 {
@@ -161,7 +164,7 @@ pub(super) fn check_values(scene: &Scene<'_>, findings: &mut Findings) {
     let mut slots: Vec<(&PlanValue, (u32, u32))> = Vec::new();
     for (v, touched) in scene.program.values.iter().zip(touched) {
         // A value that nothing touches may have no place.
-        if !touched && v.span.len.0 == 0 {
+        if !touched && v.span.len.0 == 0 && v.span.device == DeviceIndex::default() {
             continue;
         }
         let what = || format!("value {}", v.name);

@@ -32,7 +32,7 @@ impl<T: Clone + Default> Memory<T> {
         let cells = &mut self.regions[span.region as usize];
         cells.cover(start, end);
         for (&from, (to, value)) in cells.cells.range_mut(start..end) {
-            let part = Span { region: span.region, offset: Bytes(from), len: Bytes(*to - from) };
+            let part = Span { offset: Bytes(from), len: Bytes(*to - from), ..span };
             each(part, value);
         }
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn span(offset: u64, len: u64) -> Span {
-        Span { region: RegionKind::Scratch, offset: Bytes(offset), len: Bytes(len) }
+        Span::new(RegionKind::Scratch, Bytes(offset), Bytes(len))
     }
 
     #[test]

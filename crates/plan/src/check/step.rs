@@ -4,6 +4,7 @@
 use super::Scene;
 use super::error::{Fault, Findings};
 use super::interface::misplaced;
+use crate::file::PlanForm;
 use crate::frame::FrameSlot;
 use crate::kernel::layout::MAX_PUSH_CONSTANTS;
 use crate::kernel::{
@@ -219,7 +220,7 @@ fn frame_words(
         faults.push(Fault::Frame(format!("word {word} is room of the advance program, not a value")));
     }
     let (offset, len) = (Bytes(4 * u64::from(word)), Bytes(4 * u64::from(count)));
-    let needed = Span { region: RegionKind::Frame, offset, len };
+    let needed = Span::new(RegionKind::Frame, offset, len);
     if !step.uses.iter().any(|u| u.access == access && u.span.contains(&needed)) {
         let what = format!("word {word} is read, and no use of the step says so ({})", access.name());
         faults.push(Fault::Frame(what));
@@ -252,7 +253,7 @@ fn advance(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<F
         faults.push(Fault::Frame(format!("the advance is told {:?}, not {at:?} and {count:?}", call.args)));
     }
     let len = Bytes(4 * run.frame.len_words());
-    let whole = Span { region: RegionKind::Frame, offset: Bytes::ZERO, len };
+    let whole = Span::new(RegionKind::Frame, Bytes::ZERO, len);
     if !step.uses.iter().any(|u| u.access == Access::ShaderWrite && u.span.contains(&whole)) {
         faults.push(Fault::Frame("the advance has no use of the whole frame".into()));
     }
@@ -275,6 +276,7 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
     }
     let says = match &step.kind {
         StepKind::Host => true,
+        StepKind::Dispatch { .. } if scene.plan.form == PlanForm::Run => false,
         StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
         StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
     };

@@ -9,6 +9,7 @@ pub mod call;
 pub mod declare;
 pub mod interface;
 pub mod layout;
+pub mod registry;
 #[cfg(test)]
 mod tests;
 pub mod turns;
@@ -17,6 +18,7 @@ pub use bind::{Bound, CallDraft, Fixed, Words};
 pub use call::{ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, KernelCall, KernelName, UseIndex};
 pub use declare::have_slots;
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
+pub use registry::{Fingerprint, Kernels, RegisterError};
 pub use turns::Turns;
 
 /// Specialization constant of the branch that keeps hole functions alive; false in every pipeline.

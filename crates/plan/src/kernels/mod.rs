@@ -6,6 +6,7 @@ use crate::kernel::KernelDecl;
 pub mod attention;
 pub mod copy;
 pub mod elementwise;
+pub(crate) mod fingerprints;
 pub mod frame;
 pub mod gather;
 pub mod kv;

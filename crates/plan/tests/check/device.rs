@@ -1,7 +1,8 @@
 //! What a plan needs of a device: each limit and feature that falls short is said, whatever targets are called.
 
+use pumice_plan::check::check;
 use pumice_plan::kernel::Feature;
-use pumice_plan::{CheckedPlan, Grid, Lack, Limit, StepKind};
+use pumice_plan::{CheckedPlan, DeviceIndex, Grid, Lack, Limit, Plan, Span, StepKind};
 use pumice_types::Bytes;
 
 use crate::plans;
@@ -25,6 +26,31 @@ fn a_checked_plan_knows_what_it_needs() {
     assert!(short(Limit::WorkgroupThreads), "{lacks:?}");
     assert_eq!(lacks.len(), 3);
     assert!(lacks[0].to_string().contains("the device has"), "{}", lacks[0]);
+}
+
+/// Plans have one device so far; a span of another one is refused wherever it stands.
+#[test]
+fn spans_of_another_device_are_refused() {
+    type Places = fn(&mut Plan) -> Vec<&mut Span>;
+    let places: [(&str, Places); 4] = [
+        ("param", |p| p.params.iter_mut().map(|s| &mut s.span).collect()),
+        ("input", |p| p.inputs.iter_mut().map(|s| &mut s.span).collect()),
+        ("value", |p| p.runs[0].program.values.iter_mut().map(|v| &mut v.span).collect()),
+        ("use", |p| {
+            p.runs[0].program.steps.iter_mut().flat_map(|s| &mut s.uses).map(|u| &mut u.span).collect()
+        }),
+    ];
+    for (what, spans) in places {
+        for i in 0..spans(&mut plans::everything()).len() {
+            let mut plan = plans::everything();
+            spans(&mut plan)[i].device = DeviceIndex(1);
+            assert!(check(&plan).is_err(), "{what} {i}");
+        }
+    }
+    let mut plan = plans::everything();
+    plan.states[0].span.device = DeviceIndex(1);
+    let faults = check(&plan).expect_err("another device");
+    assert!(faults.iter().any(|f| f.to_string().contains("names another device than 0")), "{faults:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The plan checker: a sound plan passes, every mutant that brute force calls wrong is flagged.
 
 mod device;
+mod file;
 mod plans;
 mod print;
 mod sketch;

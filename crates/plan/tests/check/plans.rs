@@ -72,13 +72,9 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let one = FrameWord(frame.words.len() as u32 - 1);
     frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: one, a: 1, b: 0 });
     frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: pos, a: pos.0, b: one.0 });
-    let words = Span {
-        region: RegionKind::Frame,
-        offset: 0u64.into_bytes(),
-        len: (4 * frame.len_words()).into_bytes(),
-    };
+    let words = Span::new(RegionKind::Frame, 0u64.into_bytes(), (4 * frame.len_words()).into_bytes());
     let bytes = 4 * pumice_plan::kernel::status::block_words(1);
-    let block = Span { region: RegionKind::Status, offset: 0u64.into_bytes(), len: bytes.into_bytes() };
+    let block = Span::new(RegionKind::Status, 0u64.into_bytes(), bytes.into_bytes());
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let st = Sketch::value(p, "status", O::Status, block, DType::U32, &[n(1)]);
     let w = Sketch::value(p, "w", O::Param(0), w, f32, &whole);
@@ -161,11 +157,7 @@ pub fn chain(steps: usize) -> Plan {
     let mut frame = Frame::default();
     let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
     let grid = frame.intern_grid([shape[0].ceil_div(&n(1024)), n(1), n(1)]).0;
-    let words = Span {
-        region: RegionKind::Frame,
-        offset: 0u64.into_bytes(),
-        len: (4 * frame.len_words()).into_bytes(),
-    };
+    let words = Span::new(RegionKind::Frame, 0u64.into_bytes(), (4 * frame.len_words()).into_bytes());
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let mut last = Sketch::value(p, "x", O::Input(0), x, f32, &shape);
     for i in 0..steps {

@@ -30,7 +30,9 @@ pub fn n(v: u64) -> DimExpr {
 impl Sketch {
     pub fn new() -> Sketch {
         let plan = Plan {
+            form: PlanForm::Explain,
             name: "sketch".into(),
+            graph: None,
             target: Target::lavapipe(),
             precision: Precision::Exact,
             placement: Placement::Packed,
@@ -52,7 +54,7 @@ impl Sketch {
     /// Fresh bytes in a region.
     pub fn take(&mut self, region: RegionKind, bytes: u64) -> Span {
         let used = &mut self.used[region as usize];
-        let span = Span { region, offset: Bytes(*used), len: Bytes(bytes) };
+        let span = Span::new(region, Bytes(*used), Bytes(bytes));
         *used = (*used + bytes).next_multiple_of(256);
         span
     }

@@ -33,7 +33,9 @@ pub fn n(value: u64) -> DimExpr {
 impl Sketch {
     pub fn new() -> Sketch {
         let plan = Plan {
+            form: Default::default(),
             name: "sketch".into(),
+            graph: None,
             target: Target::lavapipe(),
             precision: Default::default(),
             placement: Placement::Packed,
@@ -54,7 +56,7 @@ impl Sketch {
 
     fn take(&mut self, region: RegionKind, len: u64) -> Span {
         let used = &mut self.used[RegionKind::ALL.iter().position(|&k| k == region).expect("listed")];
-        let span = Span { region, offset: Bytes(*used), len: Bytes(len) };
+        let span = Span::new(region, Bytes(*used), Bytes(len));
         *used = span.end().align_up(256).0;
         span
     }

@@ -65,6 +65,21 @@ impl DimExpr {
         DimExpr { terms: SmallVec::new(), constant: value }
     }
 
+    /// From the parts that [`DimExpr::terms`] and [`DimExpr::constant_part`] give. `None` where they are not in canonical
+    /// form: a coefficient of 0, a term without factors, factors or terms out of order, a term twice.
+    pub fn from_terms(terms: Vec<(i64, Vec<Atom>)>, constant: i64) -> Option<DimExpr> {
+        let sound = |(coefficient, factors): &(i64, Vec<Atom>)| {
+            *coefficient != 0 && !factors.is_empty() && factors.is_sorted()
+        };
+        let ascend = terms.windows(2).all(|pair| pair[0].1 < pair[1].1);
+        let term = |(coefficient, factors): (i64, Vec<Atom>)| Term {
+            factors: factors.into_iter().collect(),
+            coefficient,
+        };
+        (ascend && terms.iter().all(sound))
+            .then(|| DimExpr { terms: terms.into_iter().map(term).collect(), constant })
+    }
+
     /// A symbol.
     pub fn symbol(id: SymbolId) -> DimExpr {
         DimExpr::atom(Atom::Var(Var::Symbol(id)))
@@ -184,6 +199,22 @@ mod tests {
         assert_eq!((a.clone() - a.clone()).as_const(), Some(0));
         assert_eq!((a.clone() * b.clone()).exact_quotient(&a), Some(b.clone()));
         assert_eq!((a.clone() * DimExpr::constant(6)).floor_div(&DimExpr::constant(3)), a * 2u64.into());
+    }
+
+    #[test]
+    fn parts_make_the_expression_again_and_only_in_canonical_form() {
+        let (_, a, b) = two();
+        let e = (a.clone() * b.clone() + 3u64.into()).ceil_div(&(a.clone() + b.clone())) * a.clone()
+            + b * 2u64.into();
+        let parts: Vec<(i64, Vec<Atom>)> = e.terms().map(|(c, f)| (c, f.to_vec())).collect();
+        assert_eq!(DimExpr::from_terms(parts.clone(), e.constant_part()), Some(e));
+        let mut turned = parts.clone();
+        turned.reverse();
+        let zero = vec![(0, parts[0].1.clone())];
+        let twice = vec![parts[0].clone(), parts[0].clone()];
+        for wrong in [turned, zero, twice, vec![(1, vec![])]] {
+            assert_eq!(DimExpr::from_terms(wrong, 0), None);
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod on_device {
     }
 
     fn scratch(offset: u64, len: u64) -> Span {
-        Span { region: RegionKind::Scratch, offset: Bytes(offset), len: Bytes(len) }
+        Span::new(RegionKind::Scratch, Bytes(offset), Bytes(len))
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod on_device {
         let io = Region { kind: RegionKind::IoIn, chunks: vec![Bytes(512)] };
         let (regions, source) = (Regions::new(&device.gpu, &[&io]), Regions::new(&device.gpu, &[&io]));
         let (regions, source) = (regions.unwrap(), source.unwrap());
-        let span = |offset, len| Span { region: RegionKind::IoIn, offset: Bytes(offset), len: Bytes(len) };
+        let span = |offset, len| Span::new(RegionKind::IoIn, Bytes(offset), Bytes(len));
         let left = pattern(512, 3);
         source.write(span(0, 512), &left).unwrap();
         regions.copy_from(&source, RegionKind::IoIn).unwrap();

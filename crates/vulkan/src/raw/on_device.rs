@@ -22,7 +22,7 @@ fn a_forked_child_gets_an_error_and_can_drop_everything() {
         .expect("this test needs lavapipe (mesa-vulkan-drivers)");
     let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(256)] };
     let regions = crate::memory::Regions::new(&device.gpu, &[&region]).unwrap();
-    let span = Span { region: RegionKind::Scratch, offset: Bytes(0), len: Bytes(4) };
+    let span = Span::new(RegionKind::Scratch, Bytes(0), Bytes(4));
     // SAFETY: the child only calls pumice, which calls nothing of the driver after a fork, and leaves by `_exit`.
     let child = unsafe { fork() };
     assert!(child >= 0);

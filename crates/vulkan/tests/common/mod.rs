@@ -24,7 +24,7 @@ pub const N: usize = 60;
 const LEN: u64 = 4 * N as u64;
 
 pub fn span(region: RegionKind, slot: u64) -> Span {
-    Span { region, offset: Bytes(256 * slot), len: Bytes(LEN) }
+    Span::new(region, Bytes(256 * slot), Bytes(LEN))
 }
 
 fn used(span: Span, access: Access, storage: Storage) -> Use {
@@ -152,7 +152,7 @@ fn gpu_run() -> Run {
     frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: p, a: p.0, b: one.0 });
     let (x, y, d) = (span(IoIn, 0), span(IoOut, 0), span(Weights, 1));
     let (t, u, s) = (span(Scratch, 0), span(Scratch, 1), span(States, 0));
-    let frame_span = Span { region: RegionKind::Frame, offset: Bytes(0), len: Bytes(4 * frame.len_words()) };
+    let frame_span = Span::new(RegionKind::Frame, Bytes(0), Bytes(4 * frame.len_words()));
     let advance = FrameAdvance {
         variant: FrameAdvance::plain,
         at: (frame.words.len() as u32).into(),
@@ -214,7 +214,9 @@ pub fn plan() -> Plan {
         advance: Some(1u64.into()),
     };
     Plan {
+        form: Default::default(),
         name: "by_hand".into(),
+        graph: None,
         target: Target::lavapipe(),
         precision: Precision::Exact,
         placement: Placement::Bump,
@@ -305,7 +307,7 @@ pub fn write_frame(session: &mut dyn DeviceSession, run: usize, p: i32) -> Resul
     let words = plan().runs[run].frame.evaluate(&Bindings::new(), &|_| p as u32).unwrap();
     let words: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let len = Bytes(words.len() as u64);
-    session.write(Span { region: RegionKind::Frame, offset: Bytes(0), len }, &words)
+    session.write(Span::new(RegionKind::Frame, Bytes(0), len), &words)
 }
 
 pub fn read_floats(session: &mut dyn DeviceSession, at: Span) -> Result<Vec<f32>, DeviceError> {
