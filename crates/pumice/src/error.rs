@@ -4,10 +4,11 @@ use pumice_compile::CompileError;
 use pumice_import::ImportError;
 #[cfg(feature = "models")]
 use pumice_models::ModelError;
-use pumice_plan::Unsound;
+use pumice_plan::{PlanFileError, Unsound};
 use pumice_runtime::RuntimeError;
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::OpenError;
+use std::path::PathBuf;
 
 /// Any error of the facade; the parts keep their own types.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,24 @@ pub enum Error {
     #[cfg(feature = "models")]
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A plan that cannot be saved, or a file that is no plan of this build's.
+    #[error("{}: {source}", path.display())]
+    PlanFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: PlanFileError,
+    },
+    /// A plan that was made from another graph than the model's.
+    #[error(
+        "plan `{plan}` was not made from the graph of `{model}`: compile the model again, with the options that it is run with"
+    )]
+    OtherPlan {
+        /// Name of the plan.
+        plan: String,
+        /// Name of the model's graph.
+        model: String,
+    },
     /// Weights that do not fit their graph.
     #[error(transparent)]
     Mismatch(#[from] pumice_import::model::MismatchError),

@@ -39,6 +39,7 @@ pub mod error;
 #[cfg(feature = "models")]
 pub mod generate;
 pub mod model;
+pub mod plan_file;
 pub mod save;
 
 pub use device::{Device, DeviceChoice, DeviceKind};
@@ -61,10 +62,11 @@ pub use pumice_ir::{
 pub use pumice_models::{
     EncoderOptions, LlamaOptions, Message, ModelError, Note, Pooling, Sampling, SentenceOverrides, TextError,
 };
-pub use pumice_plan::kernel::Feature;
+pub use pumice_plan::kernel::{Feature, RegisterError};
 pub use pumice_plan::{
-    CheckedPlan, FrameError, Lack, Limit, Meaning, MeaningGraph, Placement, Plan, Precision, RegionKind,
-    ScalarSlot, Span, StepId, Unsound, Use,
+    CheckedPlan, DeviceIndex, Fingerprint, FrameError, KernelDecl, Kernels, Lack, Limit, Meaning,
+    MeaningGraph, Placement, Plan, PlanFileError, PlanForm, Precision, RegionKind, ScalarSlot, Span, StepId,
+    Unsound, Use,
 };
 pub use pumice_runtime::{
     DeviceError, DeviceSession, Executable, Extent, HistogramRow, HostOps, HostStep, Loaded as LoadedPlan,

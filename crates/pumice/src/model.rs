@@ -2,8 +2,10 @@
 
 use crate::device::Device;
 use crate::error::Error;
+use crate::plan_file;
 use pumice_compile::Options;
 use pumice_import::Model;
+use pumice_plan::CheckedPlan;
 use pumice_runtime::Executable;
 
 /// An executable with its weights in place.
@@ -26,6 +28,23 @@ impl Loaded {
     ) -> Result<Loaded, Error> {
         model.check()?;
         let exe = crate::compile(&model.graph, device, options)?;
+        load_weights(&exe, model, progress)?;
+        Ok(Loaded { exe })
+    }
+
+    /// As [`Loaded::new`], with a plan that was made before: nothing is compiled.
+    ///
+    /// # Errors
+    /// A plan that was made from another graph; otherwise as [`Loaded::new`].
+    pub fn with_plan(
+        model: &Model,
+        plan: CheckedPlan,
+        device: &Device,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Loaded, Error> {
+        model.check()?;
+        plan_file::check_graph(&plan, &model.graph)?;
+        let exe = Executable::new(device.shared(), plan, device.host_ops())?;
         load_weights(&exe, model, progress)?;
         Ok(Loaded { exe })
     }

@@ -1,5 +1,6 @@
 //! The commands of the `pumice` binary, as functions: arguments in, text to a writer, whether all is well out.
 
+pub mod compile;
 pub(crate) mod compiling;
 pub mod devices;
 pub mod doctor;

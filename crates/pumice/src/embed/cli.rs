@@ -2,6 +2,7 @@
 
 use crate::device::{Device, DeviceChoice, DeviceKind};
 use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, Note, read_lines, write_npy};
+use crate::plan_file;
 use crate::save::Place;
 use indicatif::{ProgressBar, ProgressStyle};
 use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
@@ -46,6 +47,9 @@ pub struct EmbedArgs {
     /// Cut texts to so many tokens
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
+    /// Run a plan that `pumice compile` made of the model, and compile nothing
+    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "batch"])]
+    pub plan: Option<PathBuf>,
 }
 
 /// The form of `--json`.
@@ -156,12 +160,14 @@ pub(crate) fn announce(
 }
 
 fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
-    let options = EmbedOptions::default().encoder(EncoderOptions::default().max_batch(args.batch)).overrides(
-        SentenceOverrides::default()
-            .pooling(args.pooling)
-            .normalize(args.normalize)
-            .max_tokens(args.max_tokens),
-    );
+    let overrides = SentenceOverrides::default()
+        .pooling(args.pooling)
+        .normalize(args.normalize)
+        .max_tokens(args.max_tokens);
+    let options = EmbedOptions::default()
+        .encoder(EncoderOptions::default().max_batch(args.batch))
+        .overrides(overrides)
+        .plan(args.plan.as_deref().map(plan_file::load).transpose()?);
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Ok(Embedder::offline(1, device, &options)?);
     };

@@ -23,6 +23,7 @@ use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::{EncoderFolder, SentenceTokenizer, TokenBatch, specialize};
+use pumice_plan::CheckedPlan;
 use pumice_runtime::{Executable, OutputBuffer, Session};
 use pumice_types::TensorView;
 use std::path::Path;
@@ -37,6 +38,8 @@ pub struct EmbedOptions {
     pub overrides: SentenceOverrides,
     /// Compilation. Without specializations, the encoder's own suggestions are used.
     pub compile: Options,
+    /// A plan of the model that was made before: nothing is compiled then, and the largest batch is the plan's.
+    pub plan: Option<CheckedPlan>,
 }
 
 impl EmbedOptions {
@@ -59,6 +62,23 @@ impl EmbedOptions {
     pub fn compile(mut self, compile: Options) -> Self {
         self.compile = compile;
         self
+    }
+
+    /// A plan of the model that was made before.
+    #[must_use]
+    pub fn plan(mut self, plan: impl Into<Option<CheckedPlan>>) -> Self {
+        self.plan = plan.into();
+        self
+    }
+
+    /// Shape of the graph; with a plan, the plan's.
+    fn shape(&self) -> EncoderOptions {
+        let encoder = self.encoder.clone();
+        let symbols = self.plan.as_ref().map(|p| &p.symbols);
+        match symbols.and_then(|s| s.get(s.find("batch")?)) {
+            Some(batch) => encoder.max_batch(batch.max),
+            None => encoder,
+        }
     }
 }
 
@@ -126,7 +146,7 @@ impl Embedder {
     ) -> Result<Embedder, Error> {
         let folder = EncoderFolder::open(path, &options.overrides)?;
         let tokenizer = folder.tokenizer()?;
-        let model = folder.model(&options.encoder)?;
+        let model = folder.model(&options.shape())?;
         Embedder::new(&model, tokenizer, folder.config.hidden, folder.notes, device, options, progress)
     }
 
@@ -150,13 +170,9 @@ impl Embedder {
         options: &EmbedOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Embedder, Error> {
-        let mut compile = options.compile.clone();
-        if compile.specializations.is_empty() {
-            compile.specializations = specialize::encoder();
-        }
-        let Loaded { exe } = Loaded::new(model, device, &compile, progress)?;
+        let Loaded { exe } = load(model, device, options, progress)?;
         let session = exe.session()?;
-        let max_batch = usize::try_from(options.encoder.max_batch).unwrap_or(usize::MAX);
+        let max_batch = usize::try_from(options.shape().max_batch).unwrap_or(usize::MAX);
         // The configuration bounds the width far below 2³².
         Ok(Embedder { exe, session, tokenizer, width: width as usize, max_batch, notes })
     }
@@ -217,6 +233,23 @@ impl Embedder {
         self.session.run_into(&inputs, &mut [OutputBuffer::numbers(0, &mut result)])?;
         Ok(result)
     }
+}
+
+/// The model on the device, by the plan that was given or by compiling.
+fn load(
+    model: &Model,
+    device: &Device,
+    options: &EmbedOptions,
+    progress: impl FnMut(usize, usize),
+) -> Result<Loaded, Error> {
+    if let Some(plan) = &options.plan {
+        return Loaded::with_plan(model, plan.clone(), device, progress);
+    }
+    let mut compile = options.compile.clone();
+    if compile.specializations.is_empty() {
+        compile.specializations = specialize::encoder();
+    }
+    Loaded::new(model, device, &compile, progress)
 }
 
 /// Lengths below this share a group whatever they are: such runs cost the same.

@@ -7,6 +7,7 @@ use crate::cli::CommandError;
 use crate::device::Device;
 use crate::embed::cli::{announce, choose, with_tensor_bar};
 use crate::error::Error;
+use crate::plan_file;
 use serde::Serialize;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -49,6 +50,9 @@ pub struct GenerateArgs {
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
     #[arg(long, value_name = "N")]
     pub context: Option<u64>,
+    /// Run a plan that `pumice compile` made of the model, and compile nothing
+    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "context"])]
+    pub plan: Option<PathBuf>,
     /// Print one JSON object on one line instead of the text as it comes
     #[arg(long)]
     pub json: bool,
@@ -171,7 +175,8 @@ fn prompt(args: &GenerateArgs) -> Prompt {
 }
 
 fn open(args: &GenerateArgs, device: &Device) -> Result<Generator, Error> {
-    let options = GenerateOptions::default().model(LlamaOptions::default().context(args.context));
+    let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
+    let options = GenerateOptions::default().model(LlamaOptions::default().context(args.context)).plan(plan);
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Generator::offline(1, device, &options);
     };

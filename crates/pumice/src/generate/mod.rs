@@ -15,6 +15,7 @@ use crate::model::Loaded;
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::{ChatTemplate, LlamaFile, ModelError, Note, Sampler, TextTokenizer, specialize};
+use pumice_plan::CheckedPlan;
 use pumice_runtime::{Executable, Session};
 use pumice_types::TensorView;
 use std::ops::ControlFlow;
@@ -29,6 +30,8 @@ pub struct GenerateOptions {
     pub model: LlamaOptions,
     /// Compilation. Without specializations, the decoder's own suggestions are used.
     pub compile: Options,
+    /// A plan of the model that was made before: nothing is compiled then, and the context is the plan's.
+    pub plan: Option<CheckedPlan>,
 }
 
 impl GenerateOptions {
@@ -44,6 +47,22 @@ impl GenerateOptions {
     pub fn compile(mut self, compile: Options) -> Self {
         self.compile = compile;
         self
+    }
+
+    /// A plan of the model that was made before.
+    #[must_use]
+    pub fn plan(mut self, plan: impl Into<Option<CheckedPlan>>) -> Self {
+        self.plan = plan.into();
+        self
+    }
+
+    /// The model's choices; those that nobody made are the plan's.
+    fn model_options(&self) -> LlamaOptions {
+        let model = self.model.clone();
+        match (&self.plan, model.context) {
+            (Some(plan), None) => model.context(planned_context(plan)),
+            _ => model,
+        }
     }
 }
 
@@ -103,6 +122,29 @@ impl Generated {
     }
 }
 
+/// The model on the device, by the plan that was given or by compiling.
+fn load(
+    model: &Model,
+    device: &Device,
+    options: &GenerateOptions,
+    progress: impl FnMut(usize, usize),
+) -> Result<Loaded, Error> {
+    if let Some(plan) = &options.plan {
+        return Loaded::with_plan(model, plan.clone(), device, progress);
+    }
+    let mut compile = options.compile.clone();
+    if compile.specializations.is_empty() {
+        compile.specializations = specialize::decoder();
+    }
+    Loaded::new(model, device, &compile, progress)
+}
+
+/// Tokens that the caches of a decoder's plan hold: `history` has a row more.
+fn planned_context(plan: &CheckedPlan) -> Option<u64> {
+    let history = plan.states.iter().find(|s| s.name == "history")?;
+    history.shape.get(1)?.checked_sub(1)
+}
+
 /// So many a second; 0 where no time went by.
 fn rate(count: usize, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
@@ -137,7 +179,7 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let file = LlamaFile::open(path, &options.model)?;
+        let file = LlamaFile::open(path, &options.model_options())?;
         let (tokenizer, template, config) = (file.tokenizer()?, file.chat_template()?, file.config.clone());
         let mut notes = Vec::new();
         if config.capacity < file.trained_context {
@@ -158,11 +200,7 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let mut compile = options.compile.clone();
-        if compile.specializations.is_empty() {
-            compile.specializations = specialize::decoder();
-        }
-        let Loaded { exe } = Loaded::new(model, device, &compile, progress)?;
+        let Loaded { exe } = load(model, device, options, progress)?;
         let (logits, next) = (exe.output_index("logits")?, exe.output_index("next")?);
         // On a CPU a submission costs nothing beside a token, and text should come as soon as it is there.
         let per_submission = if device.kind() == DeviceKind::Gpu { 8 } else { 1 };

@@ -1,0 +1,145 @@
+//! `pumice compile`: a model in, the file of its plan out. Running commands take it with `--plan` and compile nothing.
+
+use super::{CommandError, Outcome, say};
+use crate::device::DeviceKind;
+use crate::embed::cli::choose;
+use crate::error::Error;
+use crate::plan_file;
+use crate::save::Place;
+use pumice_compile::Options;
+use pumice_import::Model;
+use pumice_models::{
+    EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, Pooling, SentenceOverrides, specialize,
+};
+use pumice_plan::{Plan, PlanForm};
+use pumice_types::Target;
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Arguments of `pumice compile`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct CompileArgs {
+    /// A Llama-shaped GGUF file, or the folder of a sentence encoder in Hugging Face layout
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Where the plan goes
+    #[arg(short, long, value_name = "X.plan")]
+    pub out: PathBuf,
+    /// Compile for a device that is not here: h200 or lavapipe
+    #[arg(long, value_name = "NAME", conflicts_with = "device")]
+    pub target: Option<String>,
+    /// The device to compile for: `auto`, `cpu` (the interpreter), a device's number or a part of its name
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: String,
+    /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
+    #[arg(long, value_name = "N")]
+    pub context: Option<u64>,
+    /// The most texts in one run of an encoder
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub batch: u64,
+    /// Another pooling than the encoder's: mean, cls or max
+    #[arg(long, value_name = "POOLING")]
+    pub pooling: Option<Pooling>,
+    /// Whether an encoder's vectors get length 1, whatever its modules.json says
+    #[arg(long, value_name = "BOOL")]
+    pub normalize: Option<bool>,
+    /// Cut an encoder's texts to so many tokens
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Keep what explains the plan, too: what steps mean and where they come from. The interpreter needs it
+    #[arg(long)]
+    pub explain: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The form of `--json`.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    plan: String,
+    form: PlanForm,
+    target: String,
+    bytes: u64,
+    runs: usize,
+    steps: usize,
+    weights_bytes: u64,
+    compile_s: f64,
+}
+
+/// Runs the command. What was made is said on `out`. `cache` is the folder of the pipeline cache.
+///
+/// # Errors
+/// A model that cannot be read or compiled, a target that there is not, a place that cannot be written.
+pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome {
+    let looked = Place::look(&args.out);
+    looked.map_err(|e| CommandError::Usage(format!("{}: {e}", args.out.display())))?;
+    let target = target(args, cache)?;
+    let (model, options) = model(args)?;
+    let begin = Instant::now();
+    let mut plan = crate::plan(&model.graph, &target, &options)?.into_plan();
+    let compile_s = begin.elapsed().as_secs_f64();
+    plan.graph = Some(plan_file::graph_fingerprint(&model.graph));
+    let form = if args.explain { PlanForm::Explain } else { PlanForm::Run };
+    let bytes = plan_file::save(&plan, &args.out, form)?;
+    let report = report(args, &plan, form, bytes, compile_s);
+    if args.json {
+        let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
+        say(out, text)?;
+    } else {
+        let Report { plan, target, runs, steps, .. } = &report;
+        say(
+            out,
+            format_args!(
+                "{plan}: {bytes} bytes, {runs} runs, {steps} steps, for {target}; compiled in {compile_s:.2} s"
+            ),
+        )?;
+    }
+    Ok(true)
+}
+
+fn report(args: &CompileArgs, plan: &Plan, form: PlanForm, bytes: u64, compile_s: f64) -> Report {
+    Report {
+        model: args.model.display().to_string(),
+        plan: args.out.display().to_string(),
+        form,
+        target: plan.target.name.clone(),
+        bytes,
+        runs: plan.runs.len(),
+        steps: plan.runs.iter().map(|r| r.program.steps.len()).sum(),
+        weights_bytes: plan.region_size(pumice_plan::RegionKind::Weights).0,
+        compile_s,
+    }
+}
+
+fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandError> {
+    if let Some(name) = &args.target {
+        let unknown =
+            || CommandError::Usage(format!("no target is called `{name}`; there are h200 and lavapipe"));
+        return Target::profile(name).ok_or_else(unknown);
+    }
+    let device = choose(&args.device, cache)?.device;
+    if device.kind() == DeviceKind::Interpreter && !args.explain {
+        let why = "the interpreter runs what steps mean: give --explain, or another --device or --target";
+        return Err(CommandError::Usage(why.to_owned()));
+    }
+    Ok(device.target().clone())
+}
+
+/// The model with the ranges that its commands ask for.
+fn model(args: &CompileArgs) -> Result<(Model, Options), Error> {
+    if args.model.is_dir() {
+        let overrides = SentenceOverrides::default()
+            .pooling(args.pooling)
+            .normalize(args.normalize)
+            .max_tokens(args.max_tokens);
+        let folder = EncoderFolder::open(&args.model, &overrides)?;
+        let model = folder.model(&EncoderOptions::default().max_batch(args.batch))?;
+        return Ok((model, Options::default().specializations(specialize::encoder())));
+    }
+    let file = LlamaFile::open(&args.model, &LlamaOptions::default().context(args.context))?;
+    Ok((file.model()?, Options::default().specializations(specialize::decoder())))
+}

@@ -1,0 +1,74 @@
+//! Plans on disk: a model is compiled once, on any machine, and its plan runs with a weights file from then on.
+//!
+//! In: paths, plans, graphs. Out: checked plans, files written whole or not at all. What is in a file is
+//! `pumice_plan::file`'s to say.
+//!
+//! ```
+//! # use pumice::{Device, GraphBuilder, Options, PlanForm, TensorView, f32, plan_file};
+//! let g = GraphBuilder::new("twice");
+//! let x = g.input("x", f32([4u64]));
+//! g.output("y", g.add(x, x));
+//! let graph = g.build()?;
+//!
+//! let device = Device::cpu();
+//! let plan = pumice::plan(&graph, device.target(), &Options::default())?;
+//! # let folder = std::env::temp_dir().join(format!("pumice-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let path = folder.join("twice.plan");
+//! plan_file::save(&plan, &path, PlanForm::Explain)?; // the interpreter needs what steps mean
+//!
+//! let plan = plan_file::load(&path)?;
+//! let exe = pumice::Executable::new(device.shared(), plan, device.host_ops())?;
+//! let out = exe.session()?.run(&[("x", TensorView::f32(&[1.0; 4], [4]))])?;
+//! assert_eq!(out.get("y")?.to_vec::<f32>()?, [2.0; 4]);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::error::Error;
+use crate::save;
+use pumice_ir::{Graph, text};
+use pumice_plan::{CheckedPlan, Fingerprint, Plan, PlanFileError, PlanForm};
+use std::path::Path;
+
+/// Saves a plan; returns the bytes of the file.
+///
+/// # Errors
+/// [`Error::PlanFile`] for a plan that has not the form asked for, or a place that cannot be written.
+pub fn save(plan: &Plan, path: &Path, form: PlanForm) -> Result<u64, Error> {
+    let failed = |source| Error::PlanFile { path: path.to_owned(), source };
+    let bytes = plan.to_bytes(form).map_err(failed)?;
+    save::replace(path, &bytes).map_err(|e| failed(PlanFileError::Io(e)))?;
+    Ok(bytes.len() as u64)
+}
+
+/// Reads a plan and has the checker go over it.
+///
+/// # Errors
+/// [`Error::PlanFile`] for a file that cannot be read, is no plan, is of another format version, or was made for other
+/// kernels; [`Error::Unsound`] for a plan that was changed on its way.
+pub fn load(path: &Path) -> Result<CheckedPlan, Error> {
+    let failed = |source| Error::PlanFile { path: path.to_owned(), source };
+    let bytes = std::fs::read(path).map_err(|e| failed(PlanFileError::Io(e)))?;
+    Ok(CheckedPlan::new(Plan::load(&bytes).map_err(failed)?)?)
+}
+
+/// By what a plan knows the graph that it was made from, whatever the graph's name: its `.ir` text.
+pub fn graph_fingerprint(graph: &Graph) -> Fingerprint {
+    let text = text::print(graph);
+    let body = text.split_once('\n').map_or(text.as_str(), |(_, body)| body);
+    Fingerprint::of(body.as_bytes())
+}
+
+/// Refuses a plan that was made from another graph, where the plan knows from which.
+///
+/// # Errors
+/// [`Error::OtherPlan`].
+pub fn check_graph(plan: &Plan, graph: &Graph) -> Result<(), Error> {
+    match plan.graph {
+        Some(made_from) if made_from != graph_fingerprint(graph) => {
+            Err(Error::OtherPlan { plan: plan.name.clone(), model: graph.name().to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
