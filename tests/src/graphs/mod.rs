@@ -2,6 +2,7 @@
 
 pub mod careless;
 pub mod corpus;
+pub mod eight_billion;
 pub mod heat;
 pub mod random;
 pub mod series;
