@@ -117,7 +117,7 @@ impl Runner {
     /// a plain twin.
     pub fn descriptor(device: Arc<dyn Device>, max_elements: u64) -> Runner {
         let mut runner = Runner::new(device, max_elements);
-        runner.target.features.cpu = true;
+        runner.target.table = Target::lavapipe().table;
         runner.target.features.int64 = false;
         runner
     }

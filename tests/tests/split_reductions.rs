@@ -143,7 +143,7 @@ mod on_device {
     fn results_are_close() {
         let mut runner = Runner::new(device::open(&DeviceOptions::default()), MOST_ELEMENTS);
         assert_close(&runner);
-        runner.target.features.cpu = false;
+        runner.target.table = Target::h200().table;
         runner.target.tuning.compute_units = Target::h200().tuning.compute_units;
         assert_close(&runner);
     }

@@ -1,25 +1,26 @@
-//! What the passes want to know of kernels, answered from the tables of the kernels.
+//! What the passes want to know of kernels, answered from the target's selection table.
 
-use crate::rows;
+use crate::select::{Selection, reduce};
 use pumice_opt::Advice;
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
-use pumice_plan::kernels::{matmul, reduce};
 use pumice_types::{ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
 
 /// The kernels of a target.
 pub struct Kernels<'a> {
-    /// The target.
+    /// What for.
     pub target: &'a Target,
+    /// What its table says.
+    pub selection: &'a Selection,
 }
 
 impl Advice for Kernels<'_> {
     fn product_parts(&self, product: &ProductExtents, parts: &[u64], merged: bool) -> u64 {
-        matmul::parts(product, parts, merged, self.target)
+        self.selection.matmul.parts(product, parts, merged, self.target)
     }
 
     fn reduction_parts(&self, reduction: &ReductionExtents) -> u64 {
-        reduce::parts(reduction, self.target)
+        self.selection.reduce.parts(reduction, self.target)
     }
 
     fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64 {
@@ -27,7 +28,7 @@ impl Advice for Kernels<'_> {
     }
 
     fn row_in_one(&self, row: &RowExtents) -> bool {
-        let (variant, lanes) = rows::lanes(self.target, row.n);
+        let (variant, lanes) = self.selection.rows.choose(row.n);
         let numbers = [("n", row.n), ("lanes", u64::from(lanes))];
         self.target.limits.lets_turn(match row.kind {
             RowKind::Softmax if row.inner > 1 => {

@@ -2,6 +2,7 @@
 
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
+use crate::select::Selection;
 use crate::{blocks, frame, meaning};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
@@ -41,6 +42,8 @@ pub struct LowerCx<'g> {
     pub graph: &'g Graph,
     /// What for.
     pub target: &'g Target,
+    /// Which kernels are best on it.
+    pub selection: &'g Selection,
     /// Steps and buffers so far.
     pub draft: Draft,
     /// The frame so far.
@@ -71,6 +74,7 @@ impl<'g> LowerCx<'g> {
     pub fn new(
         graph: &'g Graph,
         target: &'g Target,
+        selection: &'g Selection,
         constants: Constants,
         status_ops: Vec<String>,
     ) -> LowerCx<'g> {
@@ -81,6 +85,7 @@ impl<'g> LowerCx<'g> {
         LowerCx {
             graph,
             target,
+            selection,
             draft,
             frame: frame::Words::default(),
             status_ops,

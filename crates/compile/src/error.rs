@@ -1,7 +1,7 @@
 //! Why a graph does not become a plan.
 
 use pumice_ir::VerifyError;
-use pumice_types::Bytes;
+use pumice_types::{Bytes, Precision};
 
 /// One node that cannot be lowered.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +81,22 @@ pub enum CompileError {
         available: Bytes,
         /// The target.
         target: String,
+    },
+    /// An arithmetic that no kernel has yet.
+    #[error(
+        "no kernels compute in precision {asked} yet; `Precision::Exact` does, with weights stored narrow (f16, bf16, blocks) where memory is what counts"
+    )]
+    Precision {
+        /// What was asked for.
+        asked: Precision,
+    },
+    /// A selection table that names what does not exist, or lacks what is needed.
+    #[error("selection table `{class}`: {why}")]
+    Table {
+        /// The table's class.
+        class: String,
+        /// The row and what is wrong with it.
+        why: String,
     },
     /// Options that contradict the graph.
     #[error("{0}")]

@@ -26,6 +26,7 @@ mod region;
 mod rows;
 mod scalars;
 mod segment;
+pub mod select;
 mod specialize;
 mod stats;
 mod step;
@@ -45,8 +46,9 @@ use program::{PlaceCx, Placed};
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
 use pumice_plan::kernel::status::block_words;
-use pumice_plan::{Plan, PlanForm, Precision, Region, RegionKind, Run, RunCheck, Stats};
+use pumice_plan::{Plan, PlanForm, Region, RegionKind, Run, RunCheck, Stats};
 use pumice_types::{Bytes, SymbolTable, Target};
+use select::Selection;
 
 /// Compiles a graph for a target. `fold` evaluates what is constant.
 pub fn compile(
@@ -56,8 +58,9 @@ pub fn compile(
     fold: &dyn ConstEval,
 ) -> Result<Plan, CompileError> {
     check_guard(options, target)?;
-    let advice = Kernels { target };
-    let passes = |range| PassCx { target, fold, advice: &advice, range };
+    let selection = Selection::read(target, options.precision)?;
+    let advice = Kernels { target, selection: &selection };
+    let passes = |range| PassCx { target, precision: options.precision, fold, advice: &advice, range };
     let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes(None)).map_err(pass_error)?;
     let ranges = specialize::ranges(&graph, &options.specializations)?;
     let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
@@ -76,7 +79,7 @@ pub fn compile(
     let mut drafts = Vec::new();
     let mut status_ops = Vec::new();
     for (graph, slots) in graphs.iter().zip(constants) {
-        let mut low = lower_range(graph, target, Constants { slots, hidden }, status_ops)?;
+        let mut low = lower_range(graph, target, &selection, Constants { slots, hidden }, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
         index::check(&low.draft, graph)?;
@@ -99,8 +102,9 @@ pub fn compile(
         form: PlanForm::Explain,
         name: graph.name().to_owned(),
         graph: None,
-        target: target.clone(),
-        precision: Precision::Exact,
+        target: target.without_table(),
+        table: target.table.id(),
+        precision: options.precision,
         placement: options.placement,
         symbols: graph.symbols().clone(),
         scalars: layout.scalars,
@@ -152,10 +156,11 @@ struct Lowered {
 fn lower_range(
     graph: &Graph,
     target: &Target,
+    selection: &Selection,
     constants: Constants,
     status_ops: Vec<String>,
 ) -> Result<Lowered, CompileError> {
-    let mut cx = LowerCx::new(graph, target, constants, status_ops);
+    let mut cx = LowerCx::new(graph, target, selection, constants, status_ops);
     let mut refused = Vec::new();
     for (id, node) in graph.nodes() {
         cx.begin(id);

@@ -17,7 +17,8 @@ pub enum Barriers {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Arithmetic.
+    /// Arithmetic. Anything but [`Precision::Exact`] is refused by name until there are kernels for it
+    /// ([`CompileError::Precision`](crate::CompileError::Precision)).
     pub precision: Precision,
     /// Placement of intermediates.
     pub placement: Placement,

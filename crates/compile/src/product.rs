@@ -2,13 +2,11 @@
 
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
+use crate::select::matmul::{Choice, Class};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
-use pumice_plan::kernels::matmul as kernels;
-use pumice_plan::kernels::matmul::{
-    Choice, Class, MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes,
-};
+use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
 use pumice_plan::{Access, MeaningGraph, View};
 use pumice_types::{DimExpr, ProductExtents};
 
@@ -232,7 +230,7 @@ fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
         b_words: float_storage(b) == FloatStorage::F32,
         b_blocks: matches!(float_storage(b), FloatStorage::Blocks(_)),
     };
-    kernels::choose(&product, cx.target)
+    cx.selection.matmul.choose(&product, cx.target)
 }
 
 fn groups(space: &Space, choice: &Choice) -> DimExpr {

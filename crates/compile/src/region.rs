@@ -6,6 +6,7 @@
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{Home, Located};
 use crate::meaning;
+use crate::select::elementwise::Strided;
 use crate::step::StepBuilder;
 use crate::transposed;
 use pumice_ir::ValueType;
@@ -220,11 +221,9 @@ fn choose(
         let scalars = (0..slots.len()).filter(|&i| is_scalar(i)).fold(0u32, |m, i| m | 1 << i);
         let symbols = cx.graph.symbols();
         let upper = n.upper(symbols);
-        // Many groups: a thread takes several, as measured for 256 Mi elements on the H200 (4.19 against 4.30 TB/s).
-        let per = if upper >= 1 << 26 && !cx.target.features.cpu { 8 } else { 1 };
-        let words64 = cx.target.features.int64 && cx.target.features.cpu && upper >= 1 << 16;
+        let (variant, per) = cx.selection.elementwise.flat(upper, cx.target);
         let call = ElementwiseFlat {
-            variant: if words64 { ElementwiseFlat::words64 } else { ElementwiseFlat::plain },
+            variant,
             kinds0,
             kinds1,
             scalars,
@@ -241,23 +240,25 @@ fn choose(
     if slots[inputs..].iter().any(|s| !matches!(s.kind, SlotKind::Word | SlotKind::Wide | SlotKind::Status)) {
         return Err("a narrow result must be stored densely".into());
     }
-    let step = if cx.target.features.cpu { runs } else { strided };
-    step(cx, &space, slots, inputs, uses, fill, status_op)
+    let walked = walked(cx, &space, slots, inputs, &fill);
+    match cx.selection.elementwise.strided(walked.by_four, cx.target) {
+        Strided::Each(variant) => strided(cx, &space, slots, walked, variant, uses, (fill, status_op)),
+        Strided::Runs(variant) => runs(cx, &space, slots, walked, variant, uses, (fill, status_op)),
+    }
 }
 
 fn strided(
     cx: &mut LowerCx<'_>,
     space: &Space,
     slots: &[Slot],
-    inputs: usize,
+    Walked { shape, by_four }: Walked,
+    variant: &'static str,
     uses: Vec<Bound>,
-    fill: HoleFill,
-    status_op: u32,
+    (fill, status_op): (HoleFill, u32),
 ) -> LowerResult<(CallDraft, Grid)> {
-    let (shape, by_four) = walked(cx, space, slots, inputs, &fill);
     let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
     let call = ElementwiseStrided {
-        variant: ElementwiseStrided::plain,
+        variant,
         kinds0,
         kinds1,
         rank,
@@ -273,24 +274,24 @@ fn strided(
     if !by_four {
         return Ok((call, grid));
     }
-    let call = call.of(&ElementwiseStrided4::DECL, ElementwiseStrided4::plain);
+    let call = call.of(&ElementwiseStrided4::DECL, variant);
     Ok((call.constant("scalars", scalars_of(space)), grid))
 }
 
-/// The extents that a strided kernel walks, and whether by groups of four along the innermost axis.
-fn walked(
-    cx: &LowerCx<'_>,
-    space: &Space,
-    slots: &[Slot],
-    inputs: usize,
-    fill: &HoleFill,
-) -> (Vec<DimExpr>, bool) {
+/// The extents that a strided kernel walks.
+struct Walked {
+    shape: Vec<DimExpr>,
+    /// Whether by groups of four along the innermost axis.
+    by_four: bool,
+}
+
+fn walked(cx: &LowerCx<'_>, space: &Space, slots: &[Slot], inputs: usize, fill: &HoleFill) -> Walked {
     let by_four = vectorizes(cx, space, slots, inputs) && !has_wide_register(fill);
     let mut shape = space.shape.clone();
     if by_four && let Some(last) = shape.last_mut() {
         *last = last.ceil_div(&DimExpr::constant(4));
     }
-    (shape, by_four)
+    Walked { shape, by_four }
 }
 
 /// What every strided kernel is told of the axes that it walks and of its slots.
@@ -321,19 +322,18 @@ fn runs(
     cx: &mut LowerCx<'_>,
     space: &Space,
     slots: &[Slot],
-    inputs: usize,
+    Walked { mut shape, by_four }: Walked,
+    variant: &'static str,
     uses: Vec<Bound>,
-    fill: HoleFill,
-    status_op: u32,
+    (fill, status_op): (HoleFill, u32),
 ) -> LowerResult<(CallDraft, Grid)> {
-    let (mut shape, by_four) = walked(cx, space, slots, inputs, &fill);
     let (last, used) = (shape.len() - 1, slots.len() as u32);
     let width = shape[last].clone();
     let run = run_of(width.upper(cx.graph.symbols()));
     shape[last] = width.ceil_div(&DimExpr::constant(i64::from(run)));
     let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
     let call = ElementwiseRuns {
-        variant: ElementwiseRuns::plain,
+        variant,
         kinds0,
         kinds1,
         rank,
@@ -352,8 +352,6 @@ fn runs(
     if !by_four {
         return Ok((call, grid));
     }
-    let words64 = cx.target.features.int64;
-    let variant = if words64 { ElementwiseRuns4::words64 } else { ElementwiseRuns4::plain };
     Ok((call.of(&ElementwiseRuns4::DECL, variant).constant("scalars", scalars_of(space)), grid))
 }
 

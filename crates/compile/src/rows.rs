@@ -3,9 +3,8 @@
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{HoleFill, HoleInput};
-use pumice_plan::kernels::norm;
 use pumice_types::scalar::{RegType, ScalarExpr};
-use pumice_types::{DType, DimExpr, Target};
+use pumice_types::{DType, DimExpr};
 use std::ops::Range;
 
 /// A dense tensor collapsed around some adjacent axes.
@@ -31,12 +30,7 @@ impl Rows {
 
 /// Variant and lanes of the row kernels (norms, softmax) for rows of that length.
 pub fn row_variant(cx: &LowerCx<'_>, n: &DimExpr) -> (&'static str, u32) {
-    lanes(cx.target, n.upper(cx.graph.symbols()))
-}
-
-/// The same for rows of at most `n` elements on a target.
-pub fn lanes(target: &Target, n: u64) -> (&'static str, u32) {
-    if target.features.cpu { norm::best_on_cpu(n) } else { norm::best(n) }
+    cx.selection.rows.choose(n.upper(cx.graph.symbols()))
 }
 
 /// The fill that rounds a kernel's f32 result to a 16-bit float; none for f32.

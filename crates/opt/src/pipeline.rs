@@ -3,7 +3,7 @@
 use crate::advice::Advice;
 use crate::passes;
 use pumice_ir::{ConstEval, Form, Graph, Patch, PatchError, VerifyError, verify};
-use pumice_types::{SymbolTable, Target};
+use pumice_types::{Precision, SymbolTable, Target};
 use std::collections::BTreeSet;
 
 /// Which passes run.
@@ -38,6 +38,8 @@ impl OptOptions {
 pub struct PassCx<'a> {
     /// What the graph is compiled for.
     pub target: &'a Target,
+    /// The arithmetic that its user chose.
+    pub precision: Precision,
     /// Evaluates constants.
     pub fold: &'a dyn ConstEval,
     /// Knows the kernels.

@@ -6,7 +6,7 @@ use common::{after, assert_same, optimized, sample_of};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::{Graph, GraphBuilder, Op, f32};
 use pumice_opt::{NoAdvice, OptError, OptOptions, PassCx, optimize};
-use pumice_types::{DType, Target};
+use pumice_types::{DType, Precision, Target};
 
 fn chain(
     length: usize,
@@ -26,7 +26,13 @@ fn chain(
 #[test]
 fn unknown_passes_are_errors() {
     let graph = chain(1, |g, v| g.neg(v), true);
-    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice, range: None };
+    let cx = PassCx {
+        target: &Target::lavapipe(),
+        precision: Precision::Exact,
+        fold: &RefEval,
+        advice: &NoAdvice,
+        range: None,
+    };
     let skip = |name| optimize(&graph, &OptOptions::without(name), &cx);
     assert!(matches!(skip("fold_constant"), Err(OptError::Skip { reason: "there is no such pass", .. })));
     assert!(matches!(skip("decompose"), Err(OptError::Skip { .. })));

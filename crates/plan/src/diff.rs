@@ -49,6 +49,7 @@ pub fn diff(a: &Plan, b: &Plan) -> Vec<Difference> {
     let mut list = List(Vec::new());
     list.compare("name", &a.name, &b.name);
     list.compare("target", &a.target.name, &b.target.name);
+    list.compare("table", &a.table.to_string(), &b.table.to_string());
     list.compare("precision", &format!("{:?}", a.precision), &format!("{:?}", b.precision));
     list.compare("placement", &format!("{:?}", a.placement), &format!("{:?}", b.placement));
     for kind in RegionKind::ALL {

@@ -26,8 +26,9 @@ pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelD
 pub use needs::{Lack, Limit, Needs};
 pub use plan::{
     Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement,
-    Plan, PlanValue, Precision, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
+    Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
 };
+pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
     Access, ContentId, Cost, Grid, Meaning, MeaningGraph, Step, StepId, StepKind, Storage, Use, View,

@@ -6,19 +6,12 @@ use crate::frame::Frame;
 use crate::kernel::Fingerprint;
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId};
-use pumice_types::{Bytes, DType, DimExpr, Encoding, ScalarId, SymbolId, SymbolTable, Target, Tensor};
+use pumice_types::{
+    Bytes, DType, DimExpr, Encoding, Precision, ScalarId, SymbolId, SymbolTable, TableId, Target, Tensor,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
-
-/// Which arithmetic the user chose. Never guessed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// f32 products and sums.
-    #[default]
-    Exact,
-}
 
 /// How scratch is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -354,8 +347,11 @@ pub struct Plan {
     /// By what whoever made the plan knows the graph again; `None` where nobody asked.
     #[serde(default)]
     pub graph: Option<Fingerprint>,
-    /// What it was made for.
+    /// What it was made for; without its selection table, which nothing asks a plan for.
     pub target: Target,
+    /// Which selection table it was made with.
+    #[serde(default)]
+    pub table: TableId,
     /// Arithmetic chosen.
     pub precision: Precision,
     /// Placement policy.

@@ -69,8 +69,12 @@ fn segments(program: &Program) -> String {
 fn header(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     let lower = |text: String| text.to_lowercase();
     write!(f, "plan {}  target {}", plan.name, plan.target.name)?;
-    let (precision, placement) = (format!("{:?}", plan.precision), format!("{:?}", plan.placement));
-    writeln!(f, "  precision {}  placement {}", lower(precision), lower(placement))?;
+    let placement = lower(format!("{:?}", plan.placement));
+    write!(f, "  precision {}  placement {placement}", plan.precision)?;
+    match plan.table.hash.is_empty() {
+        true => writeln!(f)?,
+        false => writeln!(f, "  table {}", plan.table)?,
+    }
     if !plan.symbols.is_empty() {
         let all: Vec<String> = plan.symbols.iter().map(|(_, s)| s.to_string()).collect();
         writeln!(f, "symbols  {}", all.join("  "))?;

@@ -12,9 +12,11 @@ pub mod encoding;
 pub mod extents;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+pub mod precision;
 pub mod scalar;
 pub mod slots;
 pub mod symbol;
+pub mod table;
 pub mod target;
 pub mod tensor;
 
@@ -24,6 +26,8 @@ pub use dim::{DimExpr, EvalError};
 pub use dtype::DType;
 pub use encoding::{Encoding, Scheme};
 pub use extents::{ProductExtents, ReductionExtents, RowExtents, RowKind};
+pub use precision::Precision;
 pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
+pub use table::{Bounds, EncodingClass, Table, TableError, TableId, TableRow};
 pub use target::Target;
 pub use tensor::{Element, Tensor, TensorError, TensorView};

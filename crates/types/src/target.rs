@@ -1,7 +1,13 @@
 //! What a plan is compiled for: limits, features and tuning of a device, as plain data.
 
 use crate::bytes::Bytes;
+use crate::table::Table;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The checked-in selection tables of the profiles, as JSON.
+pub(crate) const H200_TABLE: &str = include_str!("table/h200.json");
+pub(crate) const LAVAPIPE_TABLE: &str = include_str!("table/lavapipe.json");
 
 /// A device as the planner sees it. Made from a real device's properties or taken from a profile, so that plans for
 /// a GPU can be made, printed and checked on a machine that has none.
@@ -13,8 +19,15 @@ pub struct Target {
     pub limits: Limits,
     /// Optional abilities.
     pub features: Features,
-    /// Measured figures that decide between kernels and feed the floor estimate.
+    /// Measured figures of the device as a whole, which feed the floor estimate.
     pub tuning: Tuning,
+    /// Which kernels are best for which shapes. Plans do not keep it, only its identity.
+    #[serde(default, skip_serializing_if = "has_no_rows")]
+    pub table: Arc<Table>,
+}
+
+fn has_no_rows(table: &Arc<Table>) -> bool {
+    table.rows.is_empty()
 }
 
 /// Limits that a plan must not pass.
@@ -119,6 +132,7 @@ impl Target {
                 bytes_per_us: 4.19e6,
                 f32_flops_per_us: 50.9e6,
             },
+            table: Arc::new(Table::built_in(H200_TABLE)),
         }
     }
 
@@ -153,12 +167,25 @@ impl Target {
                 bytes_per_us: 2.4e4,
                 f32_flops_per_us: 5.0e4,
             },
+            table: Arc::new(Table::built_in(LAVAPIPE_TABLE)),
         }
     }
 
-    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and kind, and
-    /// loops no longer than either lets them be. So a device that is at hand runs the kernels that users of the other get,
-    /// as far as it can.
+    /// This device with another table.
+    #[must_use]
+    pub fn with_table(self, table: Arc<Table>) -> Target {
+        Target { table, ..self }
+    }
+
+    /// The target as plans keep it: without the table's rows.
+    #[must_use]
+    pub fn without_table(&self) -> Target {
+        self.clone().with_table(Arc::default())
+    }
+
+    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures, table and kind,
+    /// and loops no longer than either lets them be. So a device that is at hand runs the kernels that users of the other
+    /// get, as far as it can.
     pub fn selecting_as(&self, other: &Target) -> Target {
         let loop_turns = [self, other].into_iter().filter_map(|t| t.limits.loop_turns).min();
         Target {
@@ -166,6 +193,7 @@ impl Target {
             limits: Limits { loop_turns, ..self.limits.clone() },
             features: Features { cpu: other.features.cpu, ..self.features.clone() },
             tuning: other.tuning.clone(),
+            table: other.table.clone(),
         }
     }
 
@@ -187,7 +215,7 @@ mod tests {
     fn what_a_device_can_stays_when_it_selects_as_another() {
         let (gpu, cpu) = (Target::h200(), Target::lavapipe());
         let both = cpu.selecting_as(&gpu);
-        assert_eq!((&both.limits, &both.tuning), (&cpu.limits, &gpu.tuning));
+        assert_eq!((&both.limits, &both.tuning, &both.table), (&cpu.limits, &gpu.tuning, &gpu.table));
         assert_eq!(both.features, Features { cpu: false, ..cpu.features.clone() });
         assert_eq!(gpu.selecting_as(&cpu).limits.loop_turns, cpu.limits.loop_turns);
         assert_eq!(cpu.selecting_as(&cpu), Target { name: both.name.replace("h200", "lavapipe"), ..cpu });

@@ -6,9 +6,10 @@
 use crate::codegen::FloatControls;
 use crate::snapshot::{DeviceAbilities, DeviceKind, MemoryType, Snapshot, Version};
 use pumice_plan::RegionKind;
-use pumice_types::Bytes;
 use pumice_types::target::{Features, Limits, Target, Tuning};
+use pumice_types::{Bytes, Table};
 use std::fmt;
+use std::sync::Arc;
 
 /// Oldest Vulkan version a device may speak.
 pub const FLOOR_API: Version = Version(1, 2, 0);
@@ -246,6 +247,7 @@ fn target(s: &Snapshot) -> Target {
             loop_turns: crate::quirks::of(s).filter_map(|q| q.loop_turns).min(),
         },
         features: features(a, s.kind),
+        table: nearest.as_ref().map_or_else(|| generic_table(s.kind), |p| p.table.clone()),
         tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),
     }
 }
@@ -293,6 +295,11 @@ fn generic_tuning(kind: DeviceKind) -> Tuning {
         DeviceKind::Discrete => discrete,
         _ => Tuning { compute_units: 8, bytes_per_us: 4.0e4, f32_flops_per_us: 1.0e6, ..discrete },
     }
+}
+
+/// The table of the measured device that is most like one nobody has measured.
+fn generic_table(kind: DeviceKind) -> Arc<Table> {
+    if kind == DeviceKind::Cpu { Target::lavapipe().table } else { Target::h200().table }
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Device for Plain {
 fn plain(options: &DeviceOptions) -> Lab {
     let lab = Lab::vulkan_with(options);
     let mut target = lab.device.target().clone();
-    (target.features.cpu, target.features.int64) = (true, false);
+    (target.table, target.features.int64) = (Target::lavapipe().table, false);
     Lab { device: Arc::new(Plain { device: lab.device, target: target.clone() }), target, ..lab }
 }
 

@@ -6,7 +6,7 @@ use crate::rows::Rows;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
-use pumice_plan::kernels::reduce::{ArgReduce, arg_threads};
+use pumice_plan::kernels::reduce::ArgReduce;
 use pumice_types::{DType, DimExpr};
 
 /// Lowers an arg-max (`min` false) or arg-min along an axis.
@@ -29,7 +29,8 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
     let symbols = cx.graph.symbols();
     let quads = space.inner.is(1) && kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
     let outputs = space.outer * space.inner.clone();
-    let (variant, lanes) = arg_threads(outputs.upper(symbols), space.n.upper(symbols), quads, cx.target);
+    let (upper, n) = (outputs.upper(symbols), space.n.upper(symbols));
+    let (variant, lanes) = cx.selection.reduce.arg_threads(upper, n, quads, cx.target);
     let threads = if variant == ArgReduce::fast { 1024 } else { 256 };
     let mut step = StepBuilder::new();
     let call = ArgReduce {

@@ -4,12 +4,13 @@ use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
 use crate::meaning::is_immediate;
+use crate::select::attention::{Choice, Extents};
 use crate::step::StepBuilder;
 use pumice_ir::ops::{Attention, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::Access;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
-use pumice_plan::kernels::attention::{self, Attention as Kernel, Choice, Extents, UNBOUNDED, length, mask};
+use pumice_plan::kernels::attention::{Attention as Kernel, UNBOUNDED, length, mask};
 use pumice_types::{DType, DimExpr};
 
 impl Lower for Attention {
@@ -136,7 +137,7 @@ impl Problem<'_> {
         let mut step = StepBuilder::new();
         let operands = self.bind(cx, id, &mut step);
         step.flops(self.flops(cx));
-        let choice = attention::choose(cx.target, &self.extents(cx));
+        let choice = cx.selection.attention.choose(cx.target, &self.extents(cx));
         let [batch, heads, rows, width] = &self.y.extents;
         let tiles = rows.ceil_div(&choice.rows.into()) * width.ceil_div(&choice.columns.into());
         let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;

@@ -7,9 +7,7 @@ use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
-use pumice_plan::kernels::reduce::{
-    ReduceColumns, ReduceInt, ReduceRows, ReduceStrided, columns, lanes, row_lanes,
-};
+use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided};
 use pumice_plan::{HoleFill, dense_strides};
 use pumice_types::{DType, DimExpr};
 
@@ -99,7 +97,7 @@ impl Reduction {
 
     fn rows(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
         let (rows, n) = (product(&self.groups.extents(false)), &self.count);
-        let lanes = row_lanes(n.upper(cx.graph.symbols()));
+        let lanes = cx.selection.reduce.row_lanes(n.upper(cx.graph.symbols()));
         let call = ReduceRows {
             variant: ReduceRows::plain,
             op: self.kind,
@@ -122,7 +120,8 @@ impl Reduction {
         let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
         let outer = product(&kept[..kept.len().saturating_sub(1)]);
         let symbols = cx.graph.symbols();
-        let columns = columns(self.count.upper(symbols), inner.upper(symbols), cx.target);
+        let (red, side) = (self.count.upper(symbols), inner.upper(symbols));
+        let columns = cx.selection.reduce.columns(red, side, cx.target);
         let call = ReduceColumns {
             variant: ReduceColumns::plain,
             op: self.kind,
@@ -144,7 +143,7 @@ impl Reduction {
     fn walk(&self, cx: &mut LowerCx<'_>) -> LowerResult<Walk> {
         Ok(Walk {
             outputs: product(&self.groups.extents(false)),
-            lanes: lanes(self.count.upper(cx.graph.symbols())).max(1),
+            lanes: cx.selection.reduce.lanes(self.count.upper(cx.graph.symbols())),
             kept: four(cx, &self.groups, false)?,
             red: four(cx, &self.groups, true)?,
         })

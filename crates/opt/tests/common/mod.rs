@@ -6,7 +6,7 @@ use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, Sample, verify};
 use pumice_opt::{Advice, NoAdvice, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
-use pumice_types::{ProductExtents, ReductionExtents, RowExtents, Target};
+use pumice_types::{Precision, ProductExtents, ReductionExtents, RowExtents, Target};
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub fn after(graph: &Graph, names: &[&str]) -> Graph {
 /// As [`after`], asking `advice`.
 pub fn after_advice(graph: &Graph, names: &[&str], advice: &dyn Advice) -> Graph {
     let target = Target::lavapipe();
-    let cx = PassCx { target: &target, fold: &RefEval, advice, range: None };
+    let cx = PassCx { target: &target, precision: Precision::Exact, fold: &RefEval, advice, range: None };
     names
         .iter()
         .fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
@@ -55,7 +55,13 @@ fn pass(name: &str) -> &'static Pass {
 
 /// The graph after all passes but those of `options`.
 pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
-    let cx = PassCx { target: &Target::lavapipe(), fold: &RefEval, advice: &NoAdvice, range: None };
+    let cx = PassCx {
+        target: &Target::lavapipe(),
+        precision: Precision::Exact,
+        fold: &RefEval,
+        advice: &NoAdvice,
+        range: None,
+    };
     optimize(graph, options, &cx).unwrap_or_else(|e| panic!("{e}"))
 }
 

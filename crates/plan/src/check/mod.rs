@@ -80,7 +80,8 @@ impl CheckReport {
 /// # use pumice_plan::{Placement, Plan, PlanForm, Precision, Program, Region, RegionKind, Run, check};
 /// # use pumice_types::{SymbolTable, Target};
 /// # let mut plan = Plan {
-/// #     form: PlanForm::Explain, name: "empty".into(), graph: None, target: Target::lavapipe(), precision: Precision::Exact,
+/// #     form: PlanForm::Explain, name: "empty".into(), graph: None, target: Target::lavapipe(),
+/// #     table: Default::default(), precision: Precision::Exact,
 /// #     placement: Placement::Packed, symbols: SymbolTable::default(), scalars: vec![], params: vec![],
 /// #     constants: vec![], states: vec![], inputs: vec![], outputs: vec![], status_ops: vec![],
 /// #     regions: RegionKind::ALL.into_iter().map(Region::empty).collect(), load: Program::default(), runs: vec![],

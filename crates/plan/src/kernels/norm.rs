@@ -1,7 +1,7 @@
 //! Layer norm and RMS norm over rows.
 //!
 //! `plain` reads a row three times (layer norm) or twice; `fast1` to `fast16` keep it in registers: `lanes * 4 * k`
-//! elements at most, one read. [`best`] chooses.
+//! elements at most, one read. The compiler says which (`compile/src/select/lanes.rs`).
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
@@ -64,41 +64,4 @@ kernel! {
         fast8: zero { "RMS": "1", "KEEP_ROW": "8" };
         fast16: zero { "RMS": "1", "KEEP_ROW": "16" }
     }
-}
-
-/// The variant and the `lanes` for rows of at most `n` elements (also of softmax rows).
-///
-/// Lanes cost barriers, registers do not, up to a point. H200, driver 580.159.04, 2026-11-21, layer norm / softmax:
-/// 8192 rows of 8192, 256 lanes (fast8) 135 / 161 us, 128 lanes (fast16) 167 / 229 us, plain 212 / 202 us (PyTorch in a
-/// graph 221 / 280 us); 65536 rows of 384, 128 lanes (fast1) 89 / 176 us, 64 lanes (fast2) 58 / 63 us, 32 lanes (fast4)
-/// 52 / 52 us; 2^20 rows of 64, 8 lanes (fast2) 134 / 133 us; 128 rows of 384, 128 lanes 3.6 us, 64 lanes 3.8 / 3.4 us,
-/// 32 lanes 3.9 / 3.6 us, 8 lanes 6.4 / 6.6 us (a barrier and an empty dispatch: 2.1 us).
-pub fn best(n: u64) -> (&'static str, u32) {
-    keeping(n, lanes(n))
-}
-
-/// As [`best`] for a driver that runs on a CPU: few lanes, because it runs them one vector after the other, and no row
-/// in registers, because what would be one loop is then a copy of it for each quad, hole and all (layer norm of 384
-/// with a sum in its hole: 5 s of LLVM for sixteen copies).
-pub fn best_on_cpu(n: u64) -> (&'static str, u32) {
-    let lanes = n.div_ceil(64).next_power_of_two().clamp(8, 256) as u32;
-    if n <= 4 * u64::from(lanes) { keeping(n, lanes) } else { ("plain", lanes) }
-}
-
-fn keeping(n: u64, lanes: u32) -> (&'static str, u32) {
-    let per_lane = n.div_ceil(4 * u64::from(lanes));
-    let variant = match per_lane {
-        0..=1 => "fast1",
-        2 => "fast2",
-        3..=4 => "fast4",
-        5..=8 => "fast8",
-        9..=16 => "fast16",
-        _ => "plain",
-    };
-    (variant, lanes)
-}
-
-/// Threads for a row of at most `n` elements: a power of two, 8 to 256, with eight elements for each.
-pub fn lanes(n: u64) -> u32 {
-    n.div_ceil(8).next_power_of_two().clamp(8, 256) as u32
 }

@@ -13,7 +13,7 @@ kernel! {
     /// x lies at `r * x_row + c`, y at `r * n + c`. `vec` 1: n and x_row are multiples of four, and so are the
     /// offsets and row strides of the slots in slot_cols. A row of -Inf, or one with +Inf or NaN, gives NaN.
     /// `plain` reads a row twice (running maximum and sum, then the result); `fast1` to `fast16` once (at most
-    /// `lanes * 4 * k` elements; see `norm::best`). Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit
+    /// `lanes * 4 * k` elements). Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit
     /// s of slot_cols`.
     pub struct SoftmaxRows = "softmax_rows" in "softmax/rows.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";

@@ -34,6 +34,7 @@ impl Sketch {
             name: "sketch".into(),
             graph: None,
             target: Target::lavapipe(),
+            table: Default::default(),
             precision: Precision::Exact,
             placement: Placement::Packed,
             symbols: SymbolTable::default(),

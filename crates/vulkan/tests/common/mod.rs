@@ -218,6 +218,7 @@ pub fn plan() -> Plan {
         name: "by_hand".into(),
         graph: None,
         target: Target::lavapipe(),
+        table: Default::default(),
         precision: Precision::Exact,
         placement: Placement::Bump,
         symbols: SymbolTable::default(),

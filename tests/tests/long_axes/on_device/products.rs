@@ -7,7 +7,7 @@ use pumice_ir::ops::MatMul;
 use pumice_ir::{GraphBuilder, tensor};
 use pumice_plan::StepKind;
 use pumice_tests::Lab;
-use pumice_types::{DType, TensorView};
+use pumice_types::{DType, Target, TensorView};
 
 /// `b` is [n, k] where `along` says so, else [k, n].
 fn product(lab: &Lab, m: usize, n: usize, k: usize, along: bool) {
@@ -54,7 +54,7 @@ fn loops_inside_loops_turn_as_declared() {
     const K: u64 = 174_000;
     let lab = Lab::vulkan();
     let mut target = lab.device.target().clone();
-    target.features.cpu = false;
+    target.table = Target::h200().table;
     let g = GraphBuilder::new("tile");
     let (a, b) = (g.input("a", tensor(DType::F32, [32, K])), g.input("b", tensor(DType::F32, [K, 32])));
     g.output("y", g.matmul(a, b));

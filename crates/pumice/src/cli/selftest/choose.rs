@@ -36,20 +36,18 @@ pub struct Choice {
 /// all of them run.
 pub fn selections(own: Target) -> Vec<Target> {
     const FEW_UNITS: u32 = 4;
-    let mut other = own.clone();
-    other.features.cpu = !own.features.cpu;
-    if other.features.cpu {
+    let of_kind = |cpu: bool| if cpu { Target::lavapipe().table } else { Target::h200().table };
+    let mut other = own.clone().with_table(of_kind(!own.features.cpu));
+    if !own.features.cpu {
         // Sums of more terms in one loop than a CPU driver lets turn are not what its kernels are made for.
         other.limits.loop_turns = own.limits.loop_turns.or(Target::lavapipe().limits.loop_turns);
     }
-    let mut few = own.clone();
-    few.features.cpu = false;
+    let mut few = own.clone().with_table(of_kind(false));
     few.tuning.compute_units = FEW_UNITS;
     let mut plain = few.clone();
     plain.features.subgroup_arithmetic = false;
     plain.features.subgroup_shuffle = false;
-    let mut words = other.clone();
-    words.features.cpu = true;
+    let mut words = other.clone().with_table(of_kind(true));
     words.features.int64 = false;
     vec![own, other, few, plain, words]
 }

@@ -1,0 +1,68 @@
+//! Which kernel a step takes: candidates by family, chosen by the figures of the target's table.
+//!
+//! A family's file says what its candidates are, when each can be used at all, what a table may ask of shapes
+//! (measures) and which figures its rows have. Which candidate is best where is data: rows of
+//! [`Table`](pumice_types::Table), read once for a compilation by [`Selection::read`], which refuses what it does not
+//! know. Never here: a size at which one kernel begins to be faster than another, operands, strides.
+
+pub mod attention;
+pub mod elementwise;
+pub mod lanes;
+pub mod matmul;
+pub mod reduce;
+mod rule;
+
+use crate::error::CompileError;
+use pumice_types::{Precision, Target};
+
+pub use rule::Rule;
+
+/// What a target's table says, by family.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Matrix products.
+    pub matmul: matmul::Rules,
+    /// Attention.
+    pub attention: attention::Rules,
+    /// Reductions.
+    pub reduce: reduce::Rules,
+    /// Norms and softmax over rows.
+    pub rows: lanes::RowRules,
+    /// Elementwise steps.
+    pub elementwise: elementwise::Rules,
+}
+
+impl Selection {
+    /// Reads the rows of the target's table for an arithmetic.
+    ///
+    /// # Errors
+    /// [`CompileError::Precision`] for an arithmetic that no kernel has; [`CompileError::Table`] where the table names what
+    /// does not exist, or lacks a family.
+    pub fn read(target: &Target, precision: Precision) -> Result<Selection, CompileError> {
+        if !precision.is_exact() {
+            return Err(CompileError::Precision { asked: precision });
+        }
+        let reader = rule::Reader { table: &target.table, precision };
+        Selection::of(&reader).map_err(|why| CompileError::Table { class: target.table.class.clone(), why })
+    }
+
+    fn of(reader: &rule::Reader<'_>) -> Result<Selection, String> {
+        reader.knows(&[
+            matmul::FAMILIES,
+            attention::FAMILIES,
+            reduce::FAMILIES,
+            lanes::FAMILIES,
+            elementwise::FAMILIES,
+        ])?;
+        Ok(Selection {
+            matmul: matmul::Rules::read(reader)?,
+            attention: attention::Rules::read(reader)?,
+            reduce: reduce::Rules::read(reader)?,
+            rows: lanes::RowRules::read(reader)?,
+            elementwise: elementwise::Rules::read(reader)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
