@@ -5,7 +5,7 @@ use crate::error::Error;
 use pumice_cpu_ref::host_ops::RefHostOps;
 use pumice_cpu_ref::interp::Interpreter;
 use pumice_runtime::HostOps;
-use pumice_types::Target;
+use pumice_types::{Table, Target};
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
 #[cfg(feature = "vulkan")]
@@ -125,6 +125,13 @@ impl Device {
     /// [`RefHostOps`] for those that it does not handle itself.
     pub fn with_host_ops(self, host: Arc<dyn HostOps>) -> Device {
         Device { host, ..self }
+    }
+
+    /// The same device, compiled for with another selection table, such as one that `cargo xtask tune` wrote on it.
+    /// [`compile`](crate::compile) refuses a table that names what does not exist.
+    #[must_use]
+    pub fn with_table(self, table: Arc<Table>) -> Device {
+        Device { target: self.target.with_table(table), ..self }
     }
 
     /// The name people know it by.

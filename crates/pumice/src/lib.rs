@@ -77,8 +77,9 @@ pub use pumice_runtime::{
 pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, SchemeInfo};
 pub use pumice_types::{
-    Bindings, Bytes, DType, DimExpr, Element, Encoding, EvalError, ScalarId, Scheme, Symbol, SymbolId,
-    SymbolTable, Target, Tensor, TensorError, TensorView, Var,
+    Bindings, Bounds, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError, ScalarId, Scheme,
+    Symbol, SymbolId, SymbolTable, Table, TableError, TableId, TableRow, Target, Tensor, TensorError, TensorView,
+    Var,
 };
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::raw::{CallError, InstanceError};
