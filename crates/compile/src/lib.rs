@@ -58,8 +58,7 @@ pub fn compile(
     fold: &dyn ConstEval,
 ) -> Result<Plan, CompileError> {
     check_guard(options, target)?;
-    let selection = Selection::read(target, options.precision)?;
-    let advice = Kernels { target, selection: &selection };
+    let advice = Kernels { target, selection: &Selection::read(target, options.precision)? };
     let passes = |range| PassCx { target, precision: options.precision, fold, advice: &advice, range };
     let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes(None)).map_err(pass_error)?;
     let ranges = specialize::ranges(&graph, &options.specializations)?;
@@ -76,10 +75,9 @@ pub fn compile(
         .collect::<Result<Vec<_>, _>>()?;
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
     let hidden = layout.graph_constants();
-    let mut drafts = Vec::new();
-    let mut status_ops = Vec::new();
+    let (mut drafts, mut status_ops) = (Vec::new(), Vec::new());
     for (graph, slots) in graphs.iter().zip(constants) {
-        let mut low = lower_range(graph, target, &selection, Constants { slots, hidden }, status_ops)?;
+        let mut low = lower_range(graph, target, advice.selection, Constants { slots, hidden }, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
         index::check(&low.draft, graph)?;

@@ -78,8 +78,8 @@ pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, SchemeInfo};
 pub use pumice_types::{
     Bindings, Bounds, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError, ScalarId, Scheme,
-    Symbol, SymbolId, SymbolTable, Table, TableError, TableId, TableRow, Target, Tensor, TensorError, TensorView,
-    Var,
+    Symbol, SymbolId, SymbolTable, Table, TableError, TableId, TableRow, Target, Tensor, TensorError,
+    TensorView, Var,
 };
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::raw::{CallError, InstanceError};
