@@ -22,12 +22,8 @@ pub struct Target {
     /// Measured figures of the device as a whole, which feed the floor estimate.
     pub tuning: Tuning,
     /// Which kernels are best for which shapes. Plans do not keep it, only its identity.
-    #[serde(default, skip_serializing_if = "has_no_rows")]
+    #[serde(default)]
     pub table: Arc<Table>,
-}
-
-fn has_no_rows(table: &Arc<Table>) -> bool {
-    table.rows.is_empty()
 }
 
 /// Limits that a plan must not pass.

@@ -91,6 +91,7 @@ pub fn plan(body: Body<'_>, file: usize, known: &Kernels) -> Result<Plan, PlanFi
         name: r.text(plan.name)?,
         graph: plan.graph,
         target: plan.target,
+        table: plan.table,
         precision: plan.precision,
         placement: plan.placement,
         symbols: plan.symbols,

@@ -7,11 +7,11 @@
 use super::PlanForm;
 use crate::frame::AdvanceOp;
 use crate::kernel::{ArgValue, Fingerprint, HoleInput, UseIndex};
-use crate::plan::{ContentOrigin, Level, Placement, Precision, Segment, Stats};
+use crate::plan::{ContentOrigin, Level, Placement, Segment, Stats};
 use crate::region::{Region, Span};
 use crate::step::{Access, ContentId, Cost, Grid, Storage};
 use pumice_types::scalar::{Opcode, RegType};
-use pumice_types::{DType, Encoding, SymbolId, SymbolTable, Target};
+use pumice_types::{DType, Encoding, Precision, SymbolId, SymbolTable, TableId, Target};
 use serde::{Deserialize, Serialize};
 
 /// Number of a row.
@@ -121,6 +121,7 @@ pub struct PlanRow<'a> {
     pub name: Id,
     pub graph: Option<Fingerprint>,
     pub target: Target,
+    pub table: TableId,
     pub precision: Precision,
     pub placement: Placement,
     pub symbols: SymbolTable,

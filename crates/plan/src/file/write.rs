@@ -95,7 +95,8 @@ impl<'a> Writer<'a> {
         Ok(PlanRow {
             name: self.texts.id(&plan.name),
             graph: plan.graph,
-            target: plan.target.clone(),
+            target: plan.target.without_table(),
+            table: plan.table.clone(),
             precision: plan.precision,
             placement: plan.placement,
             symbols: plan.symbols.clone(),

@@ -36,6 +36,7 @@ impl Sketch {
             form: Default::default(),
             name: "sketch".into(),
             graph: None,
+            table: Default::default(),
             target: Target::lavapipe(),
             precision: Default::default(),
             placement: Placement::Packed,
