@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (1, "91374439af9d72592de8b15f416e21c2611b368e34df1b6d39f3bcc8a0875d94")
+        (2, "c3c77f17d621a49965f429bd094b2c64fc85e32bb22093c64310ffe72902ca47")
     );
 }

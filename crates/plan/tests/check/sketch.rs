@@ -33,7 +33,7 @@ impl Sketch {
             form: PlanForm::Explain,
             name: "sketch".into(),
             graph: None,
-            target: Target::lavapipe(),
+            target: Target::lavapipe().without_table(),
             table: Default::default(),
             precision: Precision::Exact,
             placement: Placement::Packed,
