@@ -5,7 +5,8 @@ use crate::common::*;
 use pumice_compile::Options;
 use pumice_ir::{Graph, GraphBuilder, Value, f32};
 use pumice_plan::check::{Fault, check as check_plan};
-use pumice_plan::{Plan, RegionKind};
+use pumice_plan::kernel::KernelName;
+use pumice_plan::{Plan, RegionKind, StepKind};
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::DType;
 
@@ -14,6 +15,8 @@ on_every_device!(
     elements_from_others_are_read_before,
     who_reads_later_sees_what_was,
     two_states_from_each_other,
+    an_optimizer_updates_three_states_in_one_step,
+    states_that_meet_in_one_step,
 );
 
 /// Whether a step reads and writes a state.
@@ -143,6 +146,97 @@ fn two_states_from_each_other(lab: &Lab) {
             assert_eq!(&got, want, "{name}, turn {turn}");
         }
     }
+}
+
+/// p, m, v of n x 3 under the gradient g, as Adam without its corrections: m' = 0.9 m + 0.1 g, v' = 0.99 v + 0.01 g²,
+/// p' = p − 0.1 m' / (√v' + 0.001). With `through` p' takes m' and v' from the states that were written.
+fn adam(n: u64, through: bool) -> Graph {
+    let g = GraphBuilder::new("adam");
+    let ty = || f32([n, 3]);
+    let grad = g.input("x", ty());
+    let (p, m, v) = (g.state("p", ty()), g.state("m", ty()), g.state("v", ty()));
+    let scaled = |x, by: f64| g.mul(x, g.constant_scalar(DType::F32, by));
+    let m1 = g.add(scaled(g.state_read(m), 0.9), scaled(grad, 0.1));
+    let v1 = g.add(scaled(g.state_read(v), 0.99), scaled(g.mul(grad, grad), 0.01));
+    let (m2, v2) = (g.state_write(m, m1), g.state_write(v, v1));
+    let (m1, v1) = if through { (g.state_read(m2), g.state_read(v2)) } else { (m1, v1) };
+    let root = g.add(g.sqrt(v1), g.constant_scalar(DType::F32, 0.001));
+    g.state_write(p, g.sub(g.state_read(p), scaled(g.div(m1, root), 0.1)));
+    g.build().expect("sound")
+}
+
+/// One dispatch, no scratch, no copy; also where the new moments are read back from their states. Against plain Rust.
+fn an_optimizer_updates_three_states_in_one_step(lab: &Lab) {
+    for (n, through) in [(1, false), (4, true), (57, false), (57, true)] {
+        let plan = lab.plan(&adam(n, through), &Options::default());
+        let steps: Vec<String> = plan.runs[0].program.steps.iter().map(|s| s.label()).collect();
+        assert_eq!(steps.len(), 1, "{steps:?}");
+        assert!(in_place(&plan) && plan.runs[0].stats.scratch.0 == 0, "{}", plan.runs[0].stats.scratch.0);
+        let exe = lab.load(plan);
+        let mut session = exe.session().expect("a session");
+        let len = 3 * n as usize;
+        let mut now = [wave(len, 11), wave(len, 12), map(&wave(len, 13), f32::abs)];
+        for (name, values) in ["p", "m", "v"].into_iter().zip(&now) {
+            session.state(name).expect("there").write_f32(values).expect("written");
+        }
+        for turn in 0..3 {
+            let x = tensor(&wave(len, 60 + turn), &[n, 3]);
+            run(&mut session, &x).expect("runs");
+            let grad = floats(&x);
+            let m = zip(&now[1], &grad, |m, g| 0.9 * m + 0.1 * g);
+            let v = zip(&now[2], &grad, |v, g| 0.99 * v + 0.01 * g * g);
+            let by = zip(&m, &v, |m, v| 0.1 * m / (v.sqrt() + 0.001));
+            now = [zip(&now[0], &by, |p, by| p - by), m, v];
+            for (name, want) in ["p", "m", "v"].into_iter().zip(&now) {
+                let got = floats(&session.state(name).expect("there").read().expect("reads"));
+                assert_close(&got, want, 1e-4, name);
+            }
+        }
+    }
+}
+
+/// One step with two results for states. a' = a + b, b' = a' − transposed b: b is read by others and gets a copy, a is
+/// written in place; and a written twice in one step ends as the second value.
+fn states_that_meet_in_one_step(lab: &Lab) {
+    let g = GraphBuilder::new("meet");
+    let ty = || f32([5u64, 5]);
+    let x = g.input("x", ty());
+    let (a, b) = (g.state("a", ty()), g.state("b", ty()));
+    let (old_a, old_b) = (g.state_read(a), g.state_read(b));
+    let sum = g.add(g.add(old_a, old_b), x);
+    let less = g.sub(sum, g.transpose(old_b, &[1, 0]));
+    let a1 = g.state_write(a, sum);
+    g.state_write(b, less);
+    g.state_write(a1, g.mul(sum, less));
+    let exe = load(lab, &g.build().expect("sound"));
+    let mut session = exe.session().expect("a session");
+    let (mut a, mut b) = (wave(25, 1), wave(25, 2));
+    session.state("a").expect("there").write_f32(&a).expect("written");
+    session.state("b").expect("there").write_f32(&b).expect("written");
+    for turn in 0..3 {
+        let x = tensor(&wave(25, 90 + turn), &[5, 5]);
+        run(&mut session, &x).expect("runs");
+        let sum = zip(&zip(&a, &b, |a, b| a + b), &floats(&x), |s, x| s + x);
+        let less: Vec<f32> = (0..25).map(|i| sum[i] - b[i % 5 * 5 + i / 5]).collect();
+        (a, b) = (zip(&sum, &less, |s, l| s * l), less);
+        for (name, want) in [("a", &a), ("b", &b)] {
+            let got = floats(&session.state(name).expect("there").read().expect("reads"));
+            assert_close(&got, want, 1e-4, name);
+        }
+    }
+}
+
+/// The checker lets a kernel write what it reads only where its declaration says so.
+#[test]
+fn a_kernel_that_reads_what_others_write_does_not_write_in_place() {
+    let mut plan = Lab::interpreter().plan(&adam(4, false), &Options::default());
+    assert!(check_plan(&plan).is_ok());
+    let StepKind::Dispatch { call, .. } = &mut plan.runs[0].program.steps[0].kind else {
+        panic!("a dispatch")
+    };
+    call.kernel = KernelName("reduce_rows".into());
+    let faults = check_plan(&plan).expect_err("a reduction in place");
+    assert!(faults.iter().any(|f| matches!(f.fault, Fault::SelfOverlap { .. })), "{faults:?}");
 }
 
 /// The checker lets a step write what it reads only where both are seen alike.

@@ -68,10 +68,7 @@ fn step(
         }
         return super::host::lower(cx, id);
     }
-    let outputs = match super::in_place::state(cx, id, inputs)? {
-        Some(at) => vec![at],
-        None => node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<_>>()?,
-    };
+    let outputs = super::in_place::results(cx, id, inputs)?;
     let meaning = meaning_with_immediates(cx, id)?;
     let Body { expr, raises, .. } = body;
     elementwise(cx, Elementwise { shape, expr, inputs, outputs: &outputs, meaning_inputs, meaning, raises })

@@ -1,7 +1,8 @@
 //! Removes nodes that give one of their operands back, and copies of extents that the consumer would make anyway.
 //!
 //! Every rule holds for every value, NaN, −0 and infinities included; it stands beside its code as an equation. A value
-//! is never replaced by a version of a state, because a state is read where it is read and not where its value is used.
+//! is never replaced by a version of a state, because a state is read where it is read and not where its value is used; what
+//! was written whole may be used where it is read back, so that fusion does not stop at the state.
 //! Before: any verified graph. After: none of the patterns is left.
 //!
 //! Ops that have rules: `Identity`; `Reshape`, `Cast`, `Expand`, `Transpose`, `Slice`, `Concat`, `Max` and `Min` of one; `Neg`,
@@ -37,6 +38,19 @@ fn is_version(graph: &Graph, v: ValueId) -> bool {
     matches!(graph.def(v).op, Op::State(_)) || graph.def(v).op.state_operand().is_some()
 }
 
+/// Whether a value is the bytes of a version of a state, possibly under a view: it must be read before they are overwritten.
+fn shows_version(graph: &Graph, mut v: ValueId) -> bool {
+    loop {
+        let node = graph.def(v);
+        let through = matches!(node.op, Op::StateRead(_) | Op::Identity(_)) || node.op.is_movement();
+        match node.input(0).filter(|_| through) {
+            _ if is_version(graph, v) => return true,
+            Some(x) => v = x,
+            None => return false,
+        }
+    }
+}
+
 /// The operand (or operand's operand) that the node's value is, if its type agrees; the caller compares types.
 fn given_back(graph: &Graph, node: &Node) -> Option<ValueId> {
     let x = node.input(0)?;
@@ -44,6 +58,10 @@ fn given_back(graph: &Graph, node: &Node) -> Option<ValueId> {
     match &node.op {
         // id(x) == x
         Op::Identity(_) => Some(x),
+        // state_read(state_write(s, x)) == x
+        Op::StateRead(_) if matches!(graph.def(x).op, Op::StateWrite(_)) => {
+            graph.def(x).input(1).filter(|&v| !shows_version(graph, v))
+        }
         // reshape(x, shape of x) == x; cast(x, dtype of x) == x; expand(x, shape of x) == x
         Op::Reshape(_) | Op::Cast(_) | Op::Expand(_) if same_type => Some(x),
         // cast(cast(x, wide), dtype of x) == x

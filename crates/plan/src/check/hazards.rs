@@ -10,6 +10,8 @@ use super::error::{Fault, Findings};
 use super::intervals::Memory;
 use super::structure::levels_of;
 use super::{ProgramReport, Scene};
+use crate::kernel::{OperandAccess, UseIndex};
+use crate::kernels::find;
 use crate::plan::{Barrier, ContentOrigin, Hazard, HazardKind};
 use crate::step::{Access, Step, StepId, StepKind, Use};
 use std::collections::BTreeSet;
@@ -175,16 +177,6 @@ fn to(access: Access) -> To {
     }
 }
 
-/// Kernels of which every thread reads only the elements that it writes, and reads them first, where both are seen alike.
-const OWN_ELEMENTS: [&str; 6] = [
-    "elementwise_flat",
-    "elementwise_strided",
-    "elementwise_strided4",
-    "elementwise_runs",
-    "elementwise_runs4",
-    "kv_append",
-];
-
 /// Uses of one step that share bytes: a state may be written where it is read and as it is read, nothing else.
 fn within(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
     for (a, w) in Scene::uses(step, true) {
@@ -192,20 +184,30 @@ fn within(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
             step.uses.iter().enumerate().filter(|(b, o)| *b != a && (!o.access.writes() || *b > a))
         {
             let shares = w.access.conflicts(other.access) && w.span.overlaps(&other.span);
-            if shares && !(own_elements(step) && in_place(scene, w, other)) {
+            if shares && !(may_alias(step, a, b) && in_place(scene, w, other)) {
                 findings.at(id, &step.origin, Fault::SelfOverlap { a, b, span: other.span });
             }
         }
     }
 }
 
-/// Whether no thread of the step reads what another one writes; a host step reads everything before it writes.
-fn own_elements(step: &Step) -> bool {
-    match &step.kind {
-        StepKind::Dispatch { call, .. } => OWN_ELEMENTS.contains(&call.kernel.0.as_ref()),
-        StepKind::Host | StepKind::Advance { .. } => true,
-        StepKind::Copy | StepKind::Fill(_) => false,
-    }
+/// Whether a step may write one use where it reads another: its kernel's declaration says that no invocation reads what
+/// another one writes, nor after it wrote; a host step reads everything before it writes.
+fn may_alias(step: &Step, write: usize, read: usize) -> bool {
+    let call = match &step.kind {
+        StepKind::Dispatch { call, .. } => call,
+        StepKind::Host | StepKind::Advance { .. } => return true,
+        StepKind::Copy | StepKind::Fill(_) => return false,
+    };
+    let Some(decl) = find(&call.kernel.0) else { return false };
+    let is_in = |bound: &[UseIndex], at: usize| bound.iter().any(|u| usize::from(u.0) == at);
+    let own_slots = decl.slots_in_place && is_in(&call.slots, write) && is_in(&call.slots, read);
+    let mut operands = decl.operands.iter().zip(&call.operands);
+    let own_operand =
+        operands.any(|(o, u)| o.access == OperandAccess::ReadWrite && usize::from(u.0) == write);
+    // The reading use of such an operand is the meaning's alone.
+    let elsewhere = is_in(&call.operands, read) || is_in(&call.slots, read);
+    own_slots || own_operand && !elsewhere
 }
 
 fn in_place(scene: &Scene<'_>, write: &Use, read: &Use) -> bool {

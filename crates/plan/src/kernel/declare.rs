@@ -23,6 +23,9 @@
 /// them: they come from the views that are bound (see [`bind`](super::bind)). An operand without a group is dense, one
 /// without a first element begins at 0.
 ///
+/// `slots 4 in_place` says that a slot may be stored to where another one is read and as that one is read: each invocation
+/// reads its own elements alone, all of them before it stores any. A `readwrite` operand says the same of itself.
+///
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
 /// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
 /// Operand words are `read`, `write`, `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit
@@ -41,7 +44,7 @@ macro_rules! kernel {
             $(( $($slot_axis:ident),+ : $of_slots:ident ; $slot_len:literal ))?
         ),* $(,)? }
         operands { $($operand:ident : $access:ident $($class:ident)*),* $(,)? }
-        slots $slots:literal;
+        slots $slots:literal $($in_place:ident)?;
         holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
         specs { $($spec:ident = $id:literal : $default:literal),* $(,)? }
         turns |$c:pat_param| $turns:expr;
@@ -97,6 +100,7 @@ macro_rules! kernel {
                     blocks: $crate::__kernel_word!(blocks $($class)*),
                 }),*],
                 slots: $slots,
+                slots_in_place: $crate::__kernel_word!(flag $($in_place)?),
                 holes: &[$($crate::kernel::HoleDecl {
                     name: stringify!($hole),
                     ty: $crate::__kernel_word!($hty),
@@ -175,6 +179,15 @@ pub const fn have_slots(family: &[super::KernelDecl], slots: usize) {
     }
 }
 
+/// Stops the build where a family's kernels do not all allow a slot to be stored to where another one is read.
+pub const fn have_slots_in_place(family: &[super::KernelDecl]) {
+    let mut i = 0;
+    while i < family.len() {
+        assert!(family[i].slots_in_place, "a kernel reads elements of others, or after it stores");
+        i += 1;
+    }
+}
+
 /// Whether a variant name says that it is a plain twin.
 pub const fn is_plain(name: &str) -> bool {
     let (name, plain) = (name.as_bytes(), b"plain");
@@ -243,6 +256,9 @@ macro_rules! __kernel_word {
         false
     };
     (flag stores) => {
+        true
+    };
+    (flag in_place) => {
         true
     };
     (u32) => {

@@ -16,7 +16,7 @@ pub mod turns;
 
 pub use bind::{Bound, CallDraft, Fixed, Words};
 pub use call::{ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, KernelCall, KernelName, UseIndex};
-pub use declare::have_slots;
+pub use declare::{have_slots, have_slots_in_place};
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
 pub use registry::{Fingerprint, Kernels, RegisterError};
 pub use turns::Turns;
@@ -310,6 +310,9 @@ pub struct KernelDecl {
     pub operands: &'static [OperandDecl],
     /// Most slots a call may bind.
     pub slots: u32,
+    /// Whether a slot may be stored to where another one is read, both seen alike: an invocation reads its own elements
+    /// alone, and before it stores.
+    pub slots_in_place: bool,
     /// Holes.
     pub holes: &'static [HoleDecl],
     /// Specialization constants.

@@ -25,6 +25,8 @@ pub const DECLS: &[KernelDecl] = &[
 ];
 
 const _: () = crate::kernel::have_slots(DECLS, slots::ELEMENTWISE);
+// Lowering writes results into states before it knows which of these a step takes.
+const _: () = crate::kernel::have_slots_in_place(DECLS);
 
 kernel! {
     /// body(g) for each group `g` of four consecutive elements below `n`.
@@ -41,7 +43,7 @@ kernel! {
     grid "ceil(n / (1024 * per)) groups of 256 threads, folded; a thread takes `per` groups of 4 elements";
     args { n: u32, status_op: u32 }
     operands {}
-    slots 12;
+    slots 12 in_place;
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, scalars = 2: 0, per = 3: 1, tail = 4: 1 }
     turns |c| each(c.per, 1);
@@ -57,7 +59,7 @@ kernel! {
     grid "ceil(n / 256) groups of 256 threads, folded";
     args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
     operands {}
-    slots 12;
+    slots 12 in_place;
     holes { body: void1 [] (i) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1 }
     turns |_| 0;
@@ -74,7 +76,7 @@ kernel! {
     grid "ceil(n / 256) groups of 256 threads, folded; n counts groups of four elements";
     args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
     operands {}
-    slots 12;
+    slots 12 in_place;
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
@@ -91,7 +93,7 @@ kernel! {
     grid "ceil(n / 256) groups of 256 threads, folded; n counts runs";
     args { n: u32, width: u32, run: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
     operands {}
-    slots 12;
+    slots 12 in_place;
     holes { body: void1 [] (i) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, used = 3: 12 }
     turns |c| each(c.run, 1);
@@ -105,7 +107,7 @@ kernel! {
     grid "ceil(n / 256) groups of 256 threads, folded; n counts runs";
     args { n: u32, width: u32, run: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
     operands {}
-    slots 12;
+    slots 12 in_place;
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, used = 3: 12, scalars = 4: 0 }
     turns |c| each(c.run, 1);
