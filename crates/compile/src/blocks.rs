@@ -66,7 +66,7 @@ fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType
     debug_assert!(!matches!(float_storage(&from.view), pumice_plan::kernel::FloatStorage::F32));
     let meaning = meaning::of_copy(cx.graph, ty)?;
     let mut step = StepBuilder::new();
-    let (x, y) = (step.read(from), step.write(to));
+    let (x, y) = (step.read(0, from), step.write(to));
     let call = Dequantize {
         variant: Dequantize::plain,
         n: cx.arg(&count),

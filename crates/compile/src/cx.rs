@@ -2,11 +2,12 @@
 
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
+use crate::meaning::StepMeaning;
 use crate::select::Selection;
 use crate::{blocks, frame, meaning};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
-use pumice_plan::{FrameSlot, Grid, MeaningGraph, Storage, View, dense_strides};
+use pumice_plan::{FrameSlot, Grid, Storage, View, dense_strides};
 use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -419,16 +420,16 @@ pub fn float_storage(view: &View) -> FloatStorage {
 }
 
 /// Meaning of a node whose step reads every operand.
-pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<MeaningGraph> {
+pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
     meaning_of(cx, id, false)
 }
 
 /// Meaning of a node whose step reads no constant of one element.
-pub fn meaning_with_immediates(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<MeaningGraph> {
+pub fn meaning_with_immediates(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
     meaning_of(cx, id, true)
 }
 
-fn meaning_of(cx: &LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<MeaningGraph> {
+fn meaning_of(cx: &LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<StepMeaning> {
     meaning::of_node(cx.graph, cx.graph.node(id), immediates)
         .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }

@@ -3,13 +3,14 @@
 
 use crate::cx::{LowerCx, LowerResult, Refusal, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
+use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
 use crate::{frame, region};
 use pumice_ir::{FeedKind, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::FrameAdvance;
-use pumice_plan::{Access, Cost, Grid, Meaning, MeaningGraph, RunCheck, StepKind, Storage, View};
+use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr, ScalarId, Var};
 use std::collections::BTreeMap;
 
@@ -209,8 +210,7 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
         holes: Vec::new(),
     };
     let call = call.into_call().fixed().map_err(|e| Refusal(e.to_string()))?;
-    step.finish(cx, StepKind::Advance { call }, MeaningGraph::default());
-    Ok(())
+    step.finish(cx, StepKind::Advance { call }, StepMeaning::default())
 }
 
 /// The contents of states after the nodes, before feeds.

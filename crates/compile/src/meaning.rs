@@ -1,4 +1,5 @@
-//! Meanings: the small graph a step computes, as text that only the evaluator reads.
+//! Meanings: the small graph a step computes, as text that only the evaluator reads, and the names of its inputs, by which a
+//! step says which of its uses they are.
 
 use pumice_ir::{Graph, GraphBuilder, Node, ValueType, text};
 use pumice_plan::MeaningGraph;
@@ -9,14 +10,54 @@ pub fn is_immediate(data: &Tensor) -> bool {
     data.shape().iter().all(|&d| d == 1)
 }
 
+/// What a step computes, while it is put together.
+#[derive(Clone, Debug, Default)]
+pub struct StepMeaning {
+    /// The graph as text.
+    pub graph: MeaningGraph,
+    /// Names of its inputs, in order.
+    pub inputs: Vec<String>,
+    /// Names of operands that are written into it as constants.
+    pub constants: Vec<String>,
+    /// How many outputs it has.
+    pub outputs: usize,
+}
+
+impl StepMeaning {
+    /// The uses of its inputs in their order, of names with uses in any order.
+    ///
+    /// # Errors
+    /// An input that is not bound once, a name that it does not have.
+    pub fn uses(&self, bound: &[(String, u16)]) -> Result<Vec<u16>, String> {
+        let known = |name: &String| self.inputs.contains(name) || self.constants.contains(name);
+        if let Some((name, _)) = bound.iter().find(|(name, _)| !known(name)) {
+            return Err(format!("its meaning has no input {name}"));
+        }
+        let one = |name: &String| {
+            let mut uses = bound.iter().filter(|(n, _)| n == name).map(|(_, at)| *at);
+            match (uses.next(), uses.next()) {
+                (Some(at), None) => Ok(at),
+                _ => Err(format!("input {name} of its meaning is not bound once")),
+            }
+        };
+        self.inputs.iter().map(one).collect()
+    }
+}
+
+/// The name of a node's operand `k` in the meaning of the node.
+pub fn operand(k: usize) -> String {
+    format!("i{k}")
+}
+
 /// The meaning of one node: operand k becomes the input `i{k}` (with `immediates` a one-element constant stays itself),
 /// its results the outputs `o0`, `o1`, …
 ///
 /// A fused node means its body.
-pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<MeaningGraph, String> {
+pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeaning, String> {
     if let Some(body) = node.op.body() {
         return Ok(written(body, graph.symbols()));
     }
+    let mut constants = Vec::new();
     let g = builder(graph.symbols());
     let inputs: Vec<_> = node
         .inputs
@@ -24,21 +65,24 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<MeaningGr
         .enumerate()
         .map(|(i, v)| {
             v.map(|v| match graph.constant_data(v).filter(|t| immediates && is_immediate(t)) {
-                Some(data) => g.constant(data.clone()),
-                None => g.input(&format!("i{i}"), graph.ty(v).clone()),
+                Some(data) => {
+                    constants.push(operand(i));
+                    g.constant(data.clone())
+                }
+                None => g.input(&operand(i), graph.ty(v).clone()),
             })
         })
         .collect();
     let outputs = g.apply_all(node.op.clone(), &inputs);
     outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
-    finish(g, graph.symbols())
+    Ok(StepMeaning { constants, ..finish(g, graph.symbols())? })
 }
 
 /// The meaning of a copy: the value itself.
 ///
 /// An extent that a dynamic scalar decides (rows of a feed) becomes a symbol of the meaning's own, which the extents of
 /// its input bind.
-pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<MeaningGraph, String> {
+pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     let mut symbols = graph.symbols().clone();
     let mut shape = ty.shape.clone();
     for (axis, extent) in shape.iter_mut().enumerate() {
@@ -48,7 +92,7 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<MeaningGraph, String> {
         }
     }
     let g = builder(&symbols);
-    let x = g.input("i0", ValueType::new(ty.dtype(), shape));
+    let x = g.input(&operand(0), ValueType::new(ty.dtype(), shape));
     g.output("o0", x);
     finish(g, graph.symbols())
 }
@@ -67,13 +111,42 @@ fn own_name(symbols: &SymbolTable, axis: usize) -> String {
     name
 }
 
-fn finish(g: GraphBuilder, symbols: &SymbolTable) -> Result<MeaningGraph, String> {
+fn finish(g: GraphBuilder, symbols: &SymbolTable) -> Result<StepMeaning, String> {
     g.build().map(|g| written(&g, symbols)).map_err(|e| e.to_string())
 }
 
 /// The graph as text; symbols past those of the plan are its own.
-fn written(graph: &Graph, symbols: &SymbolTable) -> MeaningGraph {
+fn written(graph: &Graph, symbols: &SymbolTable) -> StepMeaning {
     let (text, mut used) = text::print_used(graph);
     used.retain(|&id| symbols.get(id).is_some());
-    MeaningGraph { text: text.into(), symbols: used.into() }
+    let inputs = graph.inputs().iter().map(|&v| graph.value(v).name.clone()).collect();
+    let written = MeaningGraph { text: text.into(), symbols: used.into() };
+    StepMeaning { graph: written, inputs, constants: Vec::new(), outputs: graph.outputs().len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uses are found by name, whatever the order; what is missing, bound twice or unknown is refused.
+    #[test]
+    fn inputs_are_bound_by_name_once() {
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+        let meaning = StepMeaning {
+            inputs: names(&["x", "gamma", "residual"]),
+            constants: names(&["eps"]),
+            ..StepMeaning::default()
+        };
+        let uses = |bound: &[(&str, u16)]| {
+            let bound: Vec<(String, u16)> = bound.iter().map(|(n, at)| ((*n).to_owned(), *at)).collect();
+            meaning.uses(&bound)
+        };
+        assert_eq!(uses(&[("residual", 4), ("x", 0), ("gamma", 2)]), Ok(vec![0, 2, 4]));
+        assert_eq!(uses(&[("eps", 9), ("x", 0), ("gamma", 0), ("residual", 1)]), Ok(vec![0, 0, 1]));
+        assert!(uses(&[("x", 0), ("gamma", 1)]).is_err_and(|e| e.contains("residual")));
+        assert!(uses(&[("x", 0), ("gamma", 1), ("x", 2), ("residual", 3)]).is_err_and(|e| e.contains("x")));
+        assert!(
+            uses(&[("x", 0), ("gamma", 1), ("residual", 2), ("beta", 3)]).is_err_and(|e| e.contains("beta"))
+        );
+    }
 }

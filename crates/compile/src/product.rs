@@ -2,12 +2,13 @@
 
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
+use crate::meaning::StepMeaning;
 use crate::select::matmul::{Choice, Class};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
 use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
-use pumice_plan::{Access, MeaningGraph, View};
+use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
 
 /// A batch of matrices: two batch axes, rows, columns; strides in elements.
@@ -117,15 +118,15 @@ fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
         .collect()
 }
 
-/// Adds the steps of a product. `meaning_inputs` says in which order the meaning takes a, b and the epilogue's
-/// operands: 0, 1, 2….
+/// Adds the steps of a product. `meaning_inputs` are the inputs of the meaning by name, each with its number among a, b and
+/// the epilogue's operands.
 pub fn emit(
     cx: &mut LowerCx<'_>,
     space: &Space,
     operands: [&Located; 3],
     epilogue: Epilogue,
-    meaning: MeaningGraph,
-    meaning_inputs: &[usize],
+    meaning: StepMeaning,
+    meaning_inputs: &[(String, usize)],
 ) -> LowerResult {
     let [a, b, y] = operands;
     if [&space.batch[0], &space.batch[1], &space.m, &space.n].iter().any(|d| d.is(0)) {
@@ -144,7 +145,7 @@ pub fn emit(
     let slots = touch_slots(&mut step, &epilogue);
     let (read, stored) = slots.split_at(epilogue.operands);
     let reads: Vec<&Bound> = [&a, &b].into_iter().chain(read).collect();
-    meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
+    meaning_inputs.iter().for_each(|(name, i)| step.input(name, reads[*i]));
     let [b0, b1, row, _] = space.y.strides();
     let y = step.write(y).along([b0, b1, row]);
     stored.iter().for_each(|bound| step.wrote(bound));

@@ -5,7 +5,7 @@
 
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{Home, Located};
-use crate::meaning;
+use crate::meaning::{self, StepMeaning};
 use crate::select::elementwise::Strided;
 use crate::step::StepBuilder;
 use crate::transposed;
@@ -15,7 +15,7 @@ use pumice_plan::kernels::elementwise::{
     ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4, MAX_RANK,
     kinds, run_of,
 };
-use pumice_plan::{Grid, MeaningGraph, Storage, View, dense_strides};
+use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr, slots};
 
@@ -33,7 +33,7 @@ pub struct Slot {
 }
 
 /// An elementwise step: `expr` over `inputs`, its results into `outputs`. Inputs broadcast to `shape`; outputs have
-/// it. `meaning` takes the inputs and outputs in the same order.
+/// it, in the order of the meaning's.
 pub struct Elementwise<'a> {
     /// The iteration space.
     pub shape: &'a [DimExpr],
@@ -43,10 +43,10 @@ pub struct Elementwise<'a> {
     pub inputs: &'a [Located],
     /// Results, one for each output of `expr`.
     pub outputs: &'a [Located],
-    /// Inputs of the meaning as indices into `inputs`.
-    pub meaning_inputs: &'a [usize],
+    /// Inputs of the meaning by name, each with the index in `inputs` of what it is.
+    pub meaning_inputs: &'a [(String, usize)],
     /// The meaning.
-    pub meaning: MeaningGraph,
+    pub meaning: StepMeaning,
     /// Whether `expr` has one more output: flags for the status block.
     pub raises: bool,
 }
@@ -71,7 +71,7 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     for at in e.inputs {
         uses.push(step.touch(at, pumice_plan::Access::ShaderRead));
     }
-    e.meaning_inputs.iter().for_each(|&i| step.read_again(&uses[i]));
+    e.meaning_inputs.iter().for_each(|(name, i)| step.input(name, &uses[*i]));
     for at in e.outputs {
         uses.push(step.write(at));
     }
@@ -116,10 +116,11 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
         return Ok(());
     }
     let (inputs, outputs) = (std::slice::from_ref(&from), std::slice::from_ref(to));
+    let meaning_inputs = &[(meaning::operand(0), 0)];
     let shape = to.view.shape.clone();
     elementwise(
         cx,
-        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs: &[0], meaning, raises: false },
+        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false },
     )
 }
 

@@ -1,18 +1,19 @@
 //! A step while a lowering puts it together.
 //!
-//! In: operands and results as they lie, in the order of the kernel's operands; inputs and outputs of the meaning in the
-//! order of the graph's. Out: a draft step with its cost.
+//! In: operands and results as they lie; inputs of the meaning by name, outputs in the order of the meaning's. Out: a draft
+//! step with its cost.
 
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
+use crate::meaning::{StepMeaning, operand};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
-use pumice_plan::{Access, Cost, Grid, Meaning, MeaningGraph, StepKind, Storage, View};
+use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
 use pumice_types::{Bytes, DType, DimExpr};
 
-/// A step under construction: uses in the order of the kernel's operands, meaning in the order of the graph's.
+/// A step under construction.
 pub struct StepBuilder {
     uses: Vec<DraftUse>,
-    inputs: Vec<u16>,
+    inputs: Vec<(String, u16)>,
     outputs: Vec<u16>,
     status: Option<u32>,
     flops: u64,
@@ -30,16 +31,16 @@ impl StepBuilder {
         Bound::new(UseIndex(self.uses.len() as u16 - 1), &at.view)
     }
 
-    /// The next input of the meaning.
-    pub fn read(&mut self, at: &Located) -> Bound {
+    /// A use that is operand `k` of the node, by which name its meaning knows it.
+    pub fn read(&mut self, k: usize, at: &Located) -> Bound {
         let bound = self.touch(at, Access::ShaderRead);
-        self.read_again(&bound);
+        self.input(operand(k), &bound);
         bound
     }
 
-    /// The next input of the meaning is a use that is already there.
-    pub fn read_again(&mut self, bound: &Bound) {
-        self.inputs.push(bound.at().0);
+    /// A use is the input of the meaning that has this name.
+    pub fn input(&mut self, name: impl Into<String>, bound: &Bound) {
+        self.inputs.push((name.into(), bound.at().0));
     }
 
     /// The next output of the meaning.
@@ -81,13 +82,13 @@ impl StepBuilder {
     /// The finished kernel step. The frame is a use where an argument or the grid lies in it.
     ///
     /// # Errors
-    /// A call that does not fit the declaration of its kernel.
+    /// A call that does not fit the declaration of its kernel; see [`StepBuilder::finish`].
     pub fn dispatch(
         mut self,
         cx: &mut LowerCx<'_>,
         call: CallDraft,
         grid: Grid,
-        graph: MeaningGraph,
+        meaning: StepMeaning,
     ) -> LowerResult {
         let call = call.resolve(cx).map_err(|e| Refusal(e.to_string()))?;
         let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
@@ -100,12 +101,18 @@ impl StepBuilder {
         if indirect {
             self.touch(&frame, Access::IndirectRead);
         }
-        self.finish(cx, StepKind::Dispatch { call, grid }, graph);
-        Ok(())
+        self.finish(cx, StepKind::Dispatch { call, grid }, meaning)
     }
 
     /// The finished step of any kind.
-    pub fn finish(self, cx: &mut LowerCx<'_>, kind: StepKind, graph: MeaningGraph) {
+    ///
+    /// # Errors
+    /// Inputs of the meaning that are not bound once, names or results that it does not have.
+    pub fn finish(self, cx: &mut LowerCx<'_>, kind: StepKind, meaning: StepMeaning) -> LowerResult {
+        let inputs = meaning.uses(&self.inputs)?;
+        if self.outputs.len() != meaning.outputs {
+            return Err(format!("{} results, its meaning has {}", self.outputs.len(), meaning.outputs).into());
+        }
         let mut seen: Vec<DraftContent> = Vec::new();
         let mut bytes = 0u64;
         for u in &self.uses {
@@ -117,7 +124,7 @@ impl StepBuilder {
                     .saturating_add(cx.upper_bytes(u.view.dtype, u.view.storage, &u.view.shape).unwrap_or(0));
             }
         }
-        let meaning = Meaning { graph, inputs: self.inputs, outputs: self.outputs, status: self.status };
+        let meaning = Meaning { graph: meaning.graph, inputs, outputs: self.outputs, status: self.status };
         let origin = cx.origin();
         cx.push(DraftStep {
             kind,
@@ -126,6 +133,7 @@ impl StepBuilder {
             meaning,
             cost: Cost { bytes: Bytes(bytes), flops: self.flops },
         });
+        Ok(())
     }
 }
 

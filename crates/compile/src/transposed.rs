@@ -5,12 +5,13 @@
 
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
+use crate::meaning::StepMeaning;
 use crate::region::{collapse, slot};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product;
+use pumice_plan::View;
 use pumice_plan::kernel::SlotKind;
 use pumice_plan::kernels::copy::Transpose;
-use pumice_plan::{MeaningGraph, View};
 use pumice_types::{DimExpr, SymbolTable};
 
 /// Edge of a tile of the kernel.
@@ -32,7 +33,7 @@ struct Matrices {
 ///
 /// # Errors
 /// More elements than kernels count, more workgroups than a grid has.
-pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &MeaningGraph) -> LowerResult<bool> {
+pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMeaning) -> LowerResult<bool> {
     let Some(m) = matrices(&from.view, &to.view)? else { return Ok(false) };
     if !pays(&m, cx.graph.symbols()) {
         return Ok(false);
@@ -47,7 +48,7 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &Meanin
         batch: cx.arg(&m.batch),
         rows: cx.arg(&m.rows),
         cols: cx.arg(&m.columns),
-        x: step.read(from).along([m.x_batch, m.x_row]),
+        x: step.read(0, from).along([m.x_batch, m.x_row]),
         y: step.write(to).along([m.y_batch, m.y_row]),
         slots: Vec::new(),
         holes: Vec::new(),

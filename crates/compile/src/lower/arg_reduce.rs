@@ -44,7 +44,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         outputs: cx.arg(&outputs),
         n: cx.arg(&space.n),
         inner: cx.arg(&space.inner),
-        x: step.read(&x),
+        x: step.read(0, &x),
         y: step.write(&y),
         slots: Vec::new(),
         holes: Vec::new(),

@@ -3,12 +3,10 @@
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
-use crate::meaning::is_immediate;
 use crate::select::attention::{Choice, Extents};
 use crate::step::StepBuilder;
 use pumice_ir::ops::{Attention, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
-use pumice_plan::Access;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
 use pumice_plan::kernels::attention::{Attention as Kernel, UNBOUNDED, length, mask};
 use pumice_types::{DType, DimExpr};
@@ -135,7 +133,7 @@ impl Problem<'_> {
             cx.fits_u32(&pumice_ir::shape::product(&x.extents), "an operand")?;
         }
         let mut step = StepBuilder::new();
-        let operands = self.bind(cx, id, &mut step);
+        let operands = self.bind(&mut step);
         step.flops(self.flops(cx));
         let choice = cx.selection.attention.choose(cx.target, &self.extents(cx));
         let [batch, heads, rows, width] = &self.y.extents;
@@ -146,19 +144,13 @@ impl Problem<'_> {
         step.dispatch(cx, call, grid, meaning)
     }
 
-    /// Binds the operands in the order of the meaning's. What the kernel does not read is the queries again.
-    fn bind(&self, cx: &LowerCx<'_>, id: NodeId, step: &mut StepBuilder) -> Operands {
-        let node = cx.graph.node(id);
-        let mut read = |i: usize, at: &Located| {
-            // A constant of one element is part of the meaning, not one of its inputs.
-            let constant = node.input(i).and_then(|v| cx.graph.constant_data(v)).is_some_and(is_immediate);
-            if constant { step.touch(at, Access::ShaderRead) } else { step.read(at) }
-        };
-        let q = read(0, &self.q.at).along(self.q.strides.clone());
-        let k = read(1, &self.k.at).along(self.k.strides.clone());
-        let v = read(2, &self.v.at).along(self.v.strides.clone());
-        let mask = self.mask.as_ref().map(|m| read(3, &m.at).along(m.strides.clone()));
-        let lens = self.length.as_ref().map(|l| (read(4, &l.at), l.expr.is_none()));
+    /// Binds the operands. What the kernel does not read is the queries again.
+    fn bind(&self, step: &mut StepBuilder) -> Operands {
+        let q = step.read(0, &self.q.at).along(self.q.strides.clone());
+        let k = step.read(1, &self.k.at).along(self.k.strides.clone());
+        let v = step.read(2, &self.v.at).along(self.v.strides.clone());
+        let mask = self.mask.as_ref().map(|m| step.read(3, &m.at).along(m.strides.clone()));
+        let lens = self.length.as_ref().map(|l| (step.read(4, &l.at), l.expr.is_none()));
         let lens = lens.and_then(|(bound, is_read)| is_read.then_some(bound));
         let y = step.write(&self.y.at).along(self.y.strides.clone());
         Operands { mask: mask.unwrap_or(q.unread()), lens: lens.unwrap_or(q.unread()), q, k, v, y }

@@ -35,7 +35,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     };
     let float = table.view.dtype.is_float();
     let mut step = StepBuilder::new();
-    let operands = [step.read(&table), step.read(&idx), step.write(&y), step.status(cx, rows.number)];
+    let operands = [step.read(0, &table), step.read(1, &idx), step.write(&y), step.status(cx, rows.number)];
     let (call, per_row) = if float { rows.floats(cx, operands) } else { rows.words(cx, operands) };
     let grid = cx.grid(&(rows.outer * rows.count * per_row).ceil_div(&DimExpr::constant(256)))?;
     let meaning = node_meaning(cx, id)?;

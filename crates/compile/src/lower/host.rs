@@ -14,13 +14,13 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let node = graph.node(id);
     let mut step = StepBuilder::new();
     let in_memory = |v: &ValueId| graph.constant_data(*v).is_none_or(|t| !meaning::is_immediate(t));
-    let operands: Vec<ValueId> = node.operands().filter(in_memory).collect();
-    for v in operands {
+    let operands = node.inputs.iter().enumerate().filter_map(|(k, v)| Some((k, (*v)?)));
+    for (k, v) in operands.filter(|(_, v)| in_memory(v)) {
         let from = cx.at(v)?;
         let to = cx.alloc(&graph.value(v).name, Home::HostOperand, Storage::Natural, graph.ty(v))?;
         region::copy(cx, &from, &to)?;
         let i = step.touch(&to, Access::HostRead);
-        step.read_again(&i);
+        step.input(meaning::operand(k), &i);
     }
     for &v in &node.outputs {
         let to = cx.alloc(&graph.value(v).name, Home::HostResult, Storage::Natural, graph.ty(v))?;
@@ -28,6 +28,5 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         cx.place(v, to);
     }
     let meaning = meaning_with_immediates(cx, id)?;
-    step.finish(cx, StepKind::Host, meaning);
-    Ok(())
+    step.finish(cx, StepKind::Host, meaning)
 }

@@ -9,7 +9,6 @@ use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{KvAppend, kv_append::AppendMode};
-use pumice_plan::Access;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
 use pumice_plan::kernels::kv::KvAppend as Kernel;
 use pumice_types::{DType, DimExpr};
@@ -100,13 +99,12 @@ fn emit(
 ) -> LowerResult {
     let pos = cx.graph.node(id).input(2).ok_or("it has no position")?;
     let mut step = StepBuilder::new();
-    let x_bound = step.touch(&x.at, Access::ShaderRead).along(x.strides.clone());
+    let x_bound = step.read(1, &x.at).along(x.strides.clone());
     let position = cx.scalar_value(pos);
-    // The meaning's operands in its order: state, x, pos. A position known to the frame is a use of the frame.
+    // A position known to the frame is a use of the frame.
     let pos_at = if position.is_some() { cx.at(pos)? } else { cx.dense(pos)? };
-    step.read(before);
-    step.read_again(&x_bound);
-    let pos_bound = step.read(&pos_at);
+    step.read(0, before);
+    let pos_bound = step.read(2, &pos_at);
     let state = step.write(after);
     let number = cx.status_number();
     let status = step.status(cx, number);

@@ -3,12 +3,13 @@
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
+use crate::meaning::{self, StepMeaning};
 use crate::product::{self, Epilogue, Matrices, SlotView, Space};
 use crate::{blocks, region, scalars};
 use pumice_ir::ops::MatMul;
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
-use pumice_plan::{MeaningGraph, Storage, View, dense_strides};
+use pumice_plan::{Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr};
 
@@ -24,7 +25,8 @@ impl Lower for MatMul {
         let meaning = node_meaning(cx, id)?;
         let (a, b) = (cx.at(a)?, cx.stored(b)?);
         let shape = graph.ty(node.output()).shape.clone();
-        multiply(cx, self, (&a, &b, &y), &shape, epilogue, meaning, &[0, 1])
+        let names = [0, 1].map(|k| (meaning::operand(k), k));
+        multiply(cx, self, (&a, &b, &y), &shape, epilogue, meaning, &names)
     }
 
     fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
@@ -47,8 +49,8 @@ fn multiply(
     (a, b, y): (&Located, &Located, &Located),
     shape: &[DimExpr],
     tail: Tail,
-    meaning: MeaningGraph,
-    meaning_inputs: &[usize],
+    meaning: StepMeaning,
+    meaning_inputs: &[(String, usize)],
 ) -> LowerResult {
     let vector_a = a.view.shape.len() == 1;
     let vector_b = b.view.shape.len() == 1;
@@ -201,15 +203,14 @@ fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, ancho
         stores: (1..results.len()).map(|i| ((operands + i - 1) as u8, i as u16)).collect(),
         expr: rounded,
     };
-    // The meaning takes the body's inputs in order; a, b and the slots are this step's reads in order.
-    let meaning_inputs: Vec<usize> = (0..inputs.len())
-        .map(|i| match extra.iter().position(|&e| e == i) {
-            _ if i == ai => 0,
-            _ if i == bi => 1,
-            Some(s) => 2 + s,
-            None => 0,
-        })
-        .collect();
+    // a, b and the slots are this step's reads, in that order.
+    let read = |i: usize| match extra.iter().position(|&e| e == i) {
+        _ if i == ai => Some(0),
+        _ if i == bi => Some(1),
+        slot => Some(2 + slot?),
+    };
+    let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
+    let meaning_inputs: Vec<(String, usize)> = (0..inputs.len()).filter_map(named).collect();
     let tail = Tail { fill: Some(fill), slots, operands };
     let meaning = node_meaning(cx, id)?;
     multiply(cx, op, (&a, &b, &outputs[0]), &shape, tail, meaning, &meaning_inputs)

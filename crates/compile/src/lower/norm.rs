@@ -3,6 +3,7 @@
 use super::LowerResult;
 use crate::cx::{LowerCx, reshaped};
 use crate::draft::{Home, Located};
+use crate::meaning::{StepMeaning, operand};
 use crate::region;
 use crate::rows::{Rows, rounding};
 use crate::step::StepBuilder;
@@ -11,7 +12,7 @@ use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
-use pumice_plan::{Access, MeaningGraph, Storage};
+use pumice_plan::{Access, Storage};
 use pumice_types::DimExpr;
 
 /// Which norm.
@@ -55,15 +56,15 @@ pub struct Places<'a> {
     pub y: &'a Located,
 }
 
-/// Adds the step of a norm. `meaning_inputs` orders x, gamma, beta (those that are there) and the residual's operands
-/// as the meaning takes them.
+/// Adds the step of a norm. `meaning_inputs` are the inputs of the meaning by name, each with its number among x, gamma, beta
+/// (those that are there) and the residual's operands.
 pub fn emit(
     cx: &mut LowerCx<'_>,
     norm: &Norm,
     places: Places<'_>,
     residual: Option<Residual>,
-    meaning: MeaningGraph,
-    meaning_inputs: &[usize],
+    meaning: StepMeaning,
+    meaning_inputs: &[(String, usize)],
 ) -> LowerResult {
     let x = places.x;
     let rank = x.view.shape.len();
@@ -82,7 +83,7 @@ pub fn emit(
     let slots = residual.as_ref().map_or_else(Vec::new, |r| addends(&mut step, r, rank, axis, &space.n));
     let summed = residual.as_ref().map_or(0, |r| r.operands.len());
     let reads: Vec<&Bound> = [&x].into_iter().chain(&g).chain(&b).chain(&slots[..summed]).collect();
-    meaning_inputs.iter().for_each(|&i| step.read_again(reads[i]));
+    meaning_inputs.iter().for_each(|(name, i)| step.input(name, reads[*i]));
     let y = step.write(places.y);
     slots[summed..].iter().for_each(|stored| step.wrote(stored));
     let vec = by_quads(cx, &space.n, residual.as_ref());
@@ -195,10 +196,10 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
     let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
     let y = cx.result(node.output())?;
     let meaning = crate::cx::node_meaning(cx, id)?;
-    let present = 1 + usize::from(node.input(1).is_some()) + usize::from(node.input(2).is_some());
-    let order: Vec<usize> = (0..present).collect();
+    let present = (0..3).filter(|&k| node.input(k).is_some());
+    let names: Vec<(String, usize)> = present.map(operand).zip(0..).collect();
     let places = Places { x, gamma: node.input(1), beta: node.input(2), y: &y };
-    emit(cx, norm, places, None, meaning, &order)
+    emit(cx, norm, places, None, meaning, &names)
 }
 
 /// Lowers a fused node whose body is additions followed by a norm of their sum: the additions happen while the norm
@@ -242,19 +243,17 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, body: &Graph, a
     };
     // Reads in the order of `emit`: x, gamma, beta, then the slots.
     let scales = usize::from(gamma.is_some()) + usize::from(beta.is_some());
-    let order: Option<Vec<usize>> = (0..inputs.len())
-        .map(|i| match slots.iter().position(|&s| s == i) {
-            _ if i == first => Some(0),
-            _ if gamma == Some(i) => Some(1),
-            _ if beta == Some(i) => Some(1 + usize::from(gamma.is_some())),
-            Some(s) => Some(1 + scales + s),
-            None => None,
-        })
-        .collect();
-    let order = order.ok_or("its body has an input that nothing uses")?;
+    let read = |i: usize| match slots.iter().position(|&s| s == i) {
+        _ if i == first => Some(0),
+        _ if gamma == Some(i) => Some(1),
+        _ if beta == Some(i) => Some(1 + usize::from(gamma.is_some())),
+        slot => Some(1 + scales + slot?),
+    };
+    let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
+    let names: Vec<(String, usize)> = (0..inputs.len()).filter_map(named).collect();
     let meaning = crate::cx::node_meaning(cx, id)?;
     let places = Places { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
-    emit(cx, norm, places, Some(Residual { fill, operands, store }), meaning, &order)
+    emit(cx, norm, places, Some(Residual { fill, operands, store }), meaning, &names)
 }
 
 impl From<&LayerNorm> for Norm {

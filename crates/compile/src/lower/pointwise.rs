@@ -3,6 +3,7 @@
 use super::LowerResult;
 use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
+use crate::meaning::operand;
 use crate::region::{Elementwise, elementwise};
 use crate::scalars::{self, Body};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
@@ -27,9 +28,10 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     });
     let body = scalars::body(graph, &[node], &given, &node.outputs)?;
     let inputs = body.inputs.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
-    // One meaning input per operand that is not folded in, repeats included.
-    let meaning_inputs: Vec<usize> =
-        node.operands().filter_map(|v| body.inputs.iter().position(|&i| i == v)).collect();
+    // Every operand that is not folded in, repeats included.
+    let at = |v: &Option<ValueId>| v.and_then(|v| body.inputs.iter().position(|&i| i == v));
+    let operands = node.inputs.iter().enumerate();
+    let meaning_inputs: Vec<_> = operands.filter_map(|(k, v)| Some((operand(k), at(v)?))).collect();
     step(cx, id, body, &inputs, &meaning_inputs)
 }
 
@@ -43,7 +45,8 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let body = scalars::body(body_graph, &nodes, &given, &results)?;
     let outer: Vec<ValueId> = node.operands().collect();
     let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
-    let meaning_inputs: Vec<usize> = (0..inputs.len()).collect();
+    let names = given.iter().map(|&v| body_graph.value(v).name.clone());
+    let meaning_inputs: Vec<(String, usize)> = names.zip(0..).collect();
     step(cx, id, body, &inputs, &meaning_inputs)
 }
 
@@ -53,7 +56,7 @@ fn step(
     id: NodeId,
     body: Body,
     inputs: &[Located],
-    meaning_inputs: &[usize],
+    meaning_inputs: &[(String, usize)],
 ) -> LowerResult {
     let graph = cx.graph;
     let node = graph.node(id);

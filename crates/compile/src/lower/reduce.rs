@@ -77,7 +77,7 @@ type Filled = (CallDraft, DimExpr);
 impl Reduction {
     fn emit(&self, cx: &mut LowerCx<'_>) -> LowerResult {
         let mut step = StepBuilder::new();
-        let operands = [step.read(&self.x), step.write(&self.y)];
+        let operands = [step.read(0, &self.x), step.write(&self.y)];
         let pattern: Vec<bool> = self.groups.axes.iter().map(|a| a.0).collect();
         let (call, groups) = match pattern.as_slice() {
             _ if !self.x.view.dtype.is_float() => self.integers(cx, operands),

@@ -66,10 +66,10 @@ impl Positions {
         match self {
             Positions::Rows => x.unread(),
             Positions::Told(_, at) => {
-                step.read(at);
+                step.read(1, at);
                 x.unread()
             }
-            Positions::Stored(at) => step.read(at),
+            Positions::Stored(at) => step.read(1, at),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Angles {
     /// The kernel's operands `cos` and `sin`.
     fn bind(&self, step: &mut StepBuilder, x: &Bound) -> [Bound; 2] {
         match self {
-            Angles::Tables { cos, sin, .. } => [step.read(cos), step.read(sin)],
+            Angles::Tables { cos, sin, .. } => [step.read(2, cos), step.read(3, sin)],
             Angles::Turns(turns) => [step.touch(turns, Access::ShaderRead), x.unread()],
         }
     }
@@ -125,7 +125,7 @@ fn emit(op: &Rotary, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located,
     let [batch, seq, heads] = axes(x, op.layout);
     let width = x.view.shape[3].clone();
     let mut step = StepBuilder::new();
-    let bound = step.read(x).along([&batch, &seq, &heads].map(|axis| axis.1.clone()));
+    let bound = step.read(0, x).along([&batch, &seq, &heads].map(|axis| axis.1.clone()));
     let positions = Positions::of(cx, node.input(1))?;
     let positions_bound = positions.bind(&mut step, &bound);
     let angles = Angles::of(op, cx, node, n_rot)?;

@@ -31,7 +31,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, log: bool) -> LowerRes
     // Rounding to 16 bits is the epilogue's.
     let holes = crate::rows::rounding(cx.graph.ty(node.output()).dtype(), "epilogue")?;
     let mut step = StepBuilder::new();
-    let (x, y) = (step.read(&x), step.write(&y));
+    let (x, y) = (step.read(0, &x), step.write(&y));
     let kernel = if space.inner.is(1) { rows } else { columns };
     let (call, groups) = kernel(cx, &space, log, [x, y], holes);
     let grid = cx.grid(&groups)?;

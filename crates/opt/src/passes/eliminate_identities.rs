@@ -42,8 +42,7 @@ fn is_version(graph: &Graph, v: ValueId) -> bool {
 fn shows_version(graph: &Graph, mut v: ValueId) -> bool {
     loop {
         let node = graph.def(v);
-        let through = matches!(node.op, Op::StateRead(_) | Op::Identity(_)) || node.op.is_movement();
-        match node.input(0).filter(|_| through) {
+        match node.input(0).filter(|_| node.op.is_movement()) {
             _ if is_version(graph, v) => return true,
             Some(x) => v = x,
             None => return false,
@@ -58,9 +57,10 @@ fn given_back(graph: &Graph, node: &Node) -> Option<ValueId> {
     match &node.op {
         // id(x) == x
         Op::Identity(_) => Some(x),
-        // state_read(state_write(s, x)) == x
-        Op::StateRead(_) if matches!(graph.def(x).op, Op::StateWrite(_)) => {
-            graph.def(x).input(1).filter(|&v| !shows_version(graph, v))
+        // what is read of a state that was written whole == what was written
+        op if op.state_read().is_some() => {
+            let write = graph.def(node.input(op.state_read()?)?);
+            write.input(write.op.whole_state()?).filter(|&v| !shows_version(graph, v))
         }
         // reshape(x, shape of x) == x; cast(x, dtype of x) == x; expand(x, shape of x) == x
         Op::Reshape(_) | Op::Cast(_) | Op::Expand(_) if same_type => Some(x),
