@@ -7,7 +7,7 @@ use crate::select::Selection;
 use crate::{blocks, frame, meaning};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
-use pumice_plan::{FrameSlot, Grid, Storage, View, dense_strides};
+use pumice_plan::{FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
 use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -28,13 +28,15 @@ impl<S: Into<String>> From<S> for Refusal {
 /// Result of lowering a node.
 pub type LowerResult<T = ()> = Result<T, Refusal>;
 
-/// Which constants of the plan a graph has.
-#[derive(Clone, Debug, Default)]
-pub struct Constants {
+/// What the plan's layout says of a graph's leaves.
+#[derive(Clone, Debug)]
+pub struct Leaves<'g> {
     /// For each constant of the graph, in the order of its leaves, its index in the plan.
-    pub slots: Vec<u32>,
+    pub constants: Vec<u32>,
     /// Index of the first constant that lowering makes.
     pub hidden: u32,
+    /// Params that lie side by side.
+    pub joined: &'g [JoinedParams],
 }
 
 /// Lowering in progress, for one range of the symbols.
@@ -55,7 +57,11 @@ pub struct LowerCx<'g> {
     pub checks: Vec<pumice_plan::RunCheck>,
     /// Constants that lowerings made.
     pub hidden: Vec<pumice_types::Tensor>,
-    constants: Constants,
+    /// Params that lie side by side.
+    pub joined: &'g [JoinedParams],
+    joined_contents: BTreeMap<u32, DraftContent>,
+    constants: Vec<u32>,
+    hidden_from: u32,
     users: Vec<SmallVec<[NodeId; 2]>>,
     places: Vec<Option<Located>>,
     /// Values that were ever placed in a content.
@@ -76,7 +82,7 @@ impl<'g> LowerCx<'g> {
         graph: &'g Graph,
         target: &'g Target,
         selection: &'g Selection,
-        constants: Constants,
+        leaves: Leaves<'g>,
         status_ops: Vec<String>,
     ) -> LowerCx<'g> {
         let mut draft = Draft::default();
@@ -92,7 +98,10 @@ impl<'g> LowerCx<'g> {
             status_ops,
             checks: Vec::new(),
             hidden: Vec::new(),
-            constants,
+            joined: leaves.joined,
+            joined_contents: BTreeMap::new(),
+            constants: leaves.constants,
+            hidden_from: leaves.hidden,
             users: graph.users(),
             places: vec![None; graph.value_count()],
             placed: BTreeMap::new(),
@@ -103,6 +112,19 @@ impl<'g> LowerCx<'g> {
             status_content,
             node: None,
         }
+    }
+
+    /// The content that params side by side are together. `one` is the content of one of them.
+    pub fn joined_content(&mut self, set: u32, one: DraftContent, shape: &[DimExpr]) -> DraftContent {
+        if let Some(&known) = self.joined_contents.get(&set) {
+            return known;
+        }
+        let one = &self.draft.contents[one.0 as usize];
+        let (name, encoding) = (format!("{} and others", one.name), one.encoding);
+        let bytes = self.joined[set as usize].span.len.0;
+        let content = self.draft.add(&name, Home::Joined(set), encoding, shape, bytes);
+        self.joined_contents.insert(set, content);
+        content
     }
 
     /// From now on steps are made for this node.
@@ -136,7 +158,7 @@ impl<'g> LowerCx<'g> {
 
     /// Where the graph's constant of that index among its leaves lies.
     pub fn constant_home(&self, index: u32) -> LowerResult<Home> {
-        let slot = self.constants.slots.get(index as usize);
+        let slot = self.constants.get(index as usize);
         slot.map(|&s| Home::Constant(s)).ok_or_else(|| "it has no place among the constants".into())
     }
 
@@ -396,7 +418,7 @@ impl<'g> LowerCx<'g> {
                 self.hidden.len() - 1
             }
         };
-        let home = Home::Constant(self.constants.hidden + index as u32);
+        let home = Home::Constant(self.hidden_from + index as u32);
         let ty = ValueType::fixed(data.dtype(), data.shape());
         self.alloc(name, home, Storage::Natural, &ty)
     }

@@ -18,6 +18,8 @@ pub enum Home {
     Scratch,
     /// A stored param.
     Param(u32),
+    /// Stored params that lie side by side.
+    Joined(u32),
     /// Data of the graph.
     Constant(u32),
     /// Derived from params by the load program.
@@ -43,7 +45,7 @@ impl Home {
     pub fn region(self) -> RegionKind {
         match self {
             Home::Scratch => RegionKind::Scratch,
-            Home::Param(_) | Home::Constant(_) | Home::Derived => RegionKind::Weights,
+            Home::Param(_) | Home::Joined(_) | Home::Constant(_) | Home::Derived => RegionKind::Weights,
             Home::State(_) => RegionKind::States,
             Home::Input(_) | Home::HostResult => RegionKind::IoIn,
             Home::Output(_) | Home::HostOperand => RegionKind::IoOut,
@@ -54,7 +56,7 @@ impl Home {
 
     /// Whether its content is known when the load program has run.
     pub fn is_load_time(self) -> bool {
-        matches!(self, Home::Param(_) | Home::Constant(_) | Home::Derived)
+        matches!(self, Home::Param(_) | Home::Joined(_) | Home::Constant(_) | Home::Derived)
     }
 }
 

@@ -3,10 +3,11 @@
 use crate::arena::{Request, place};
 use crate::draft::{Draft, DraftContent, Home};
 use crate::error::CompileError;
+use crate::joined;
 use pumice_ir::{Graph, Op, ValueId};
 use pumice_plan::{
-    ConstantSlot, IoSlot, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, ScalarSlot, Span,
-    StateInit, StateSlot,
+    ConstantSlot, IoSlot, JoinedParams, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, ScalarSlot,
+    Span, StateInit, StateSlot,
 };
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, Target};
@@ -18,6 +19,8 @@ pub struct Layout {
     pub scalars: Vec<ScalarSlot>,
     /// Stored params.
     pub params: Vec<ParamSlot>,
+    /// Params that lie side by side.
+    pub joined: Vec<JoinedParams>,
     /// Data of the graph.
     pub constants: Vec<ConstantSlot>,
     /// States.
@@ -78,6 +81,7 @@ impl Layout {
         let mut layout = Layout {
             scalars: scalar_slots(graph),
             params: Vec::new(),
+            joined: Vec::new(),
             constants: Vec::new(),
             states: Vec::new(),
             inputs: Vec::new(),
@@ -89,11 +93,7 @@ impl Layout {
             states_end: 0,
         };
         let mut states = cursor(RegionKind::States);
-        for v in graph.params() {
-            let (shape, bytes) = fixed(graph, v, target, guard)?;
-            let (name, encoding) = (graph.value(v).name.clone(), graph.ty(v).encoding);
-            layout.params.push(ParamSlot { name, encoding, shape, span: layout.weights.take(bytes) });
-        }
+        layout.place_params(graph, target)?;
         let params = graph.params().into_iter().zip(0..).collect();
         for v in graph.states() {
             let (shape, bytes) = fixed(graph, v, target, guard)?;
@@ -121,6 +121,35 @@ impl Layout {
             layout.outputs.push(slot);
         }
         Ok(layout)
+    }
+
+    /// Places the stored params: those that are only used joined one after the other, the others as they come.
+    fn place_params(&mut self, graph: &Graph, target: &Target) -> Result<(), CompileError> {
+        let guard = self.weights.guard;
+        let sized = |v: ValueId| fixed(graph, v, target, guard);
+        let sizes = graph.params().into_iter().map(sized).collect::<Result<Vec<_>, _>>()?;
+        let mut spans: Vec<Option<Span>> = vec![None; sizes.len()];
+        let bytes = |i: &u32| sizes[*i as usize].1;
+        let room = chunk_size(target).saturating_sub(guard);
+        for params in joined::sets(graph, bytes) {
+            let total: u64 = params.iter().map(bytes).sum();
+            if total > room {
+                continue;
+            }
+            let span = self.weights.take(total);
+            let mut next = span.offset;
+            for i in &params {
+                spans[*i as usize] = Some(Span { offset: next, len: Bytes(bytes(i)), ..span });
+                next += Bytes(bytes(i));
+            }
+            self.joined.push(JoinedParams { params, span });
+        }
+        for ((v, (shape, bytes)), span) in graph.params().into_iter().zip(sizes).zip(spans) {
+            let (name, encoding) = (graph.value(v).name.clone(), graph.ty(v).encoding);
+            let span = span.unwrap_or_else(|| self.weights.take(bytes));
+            self.params.push(ParamSlot { name, encoding, shape, span });
+        }
+        Ok(())
     }
 
     /// Whether a graph has the interface that is laid out, in its order; else a pass for a range is defective.
@@ -213,6 +242,7 @@ impl Layout {
     pub fn span(&self, home: Home) -> Option<Span> {
         match home {
             Home::Param(i) => self.params.get(i as usize).map(|p| p.span),
+            Home::Joined(i) => self.joined.get(i as usize).map(|j| j.span),
             Home::Constant(i) => self.constants.get(i as usize).map(|c| c.span),
             Home::State(i) => self.states.get(i as usize).map(|s| s.span),
             Home::Input(i) => self.inputs.get(i as usize).map(|s| s.span),
@@ -310,6 +340,7 @@ pub fn origin(draft: &Draft, content: DraftContent) -> pumice_plan::ContentOrigi
     let c = &draft.contents[content.0 as usize];
     match draft.buffer_of(content).home {
         Home::Param(i) => O::Param(i),
+        Home::Joined(i) => O::Joined(i),
         Home::Constant(i) => O::Constant(i),
         Home::Derived => O::Derived,
         Home::State(i) if c.replaces.is_none() => O::StateBefore(i),

@@ -13,6 +13,7 @@ pub mod error;
 mod frame;
 pub mod hazard;
 mod index;
+mod joined;
 mod layout;
 mod literals;
 mod load;
@@ -38,7 +39,7 @@ pub use options::{Barriers, Options};
 pub use pumice_opt::OptOptions;
 
 use advice::Kernels;
-use cx::{Constants, LowerCx};
+use cx::{Leaves, LowerCx};
 use draft::{Draft, Located};
 use layout::{Layout, region};
 use load::Loads;
@@ -77,20 +78,23 @@ pub fn compile(
     let hidden = layout.graph_constants();
     let (mut drafts, mut status_ops) = (Vec::new(), Vec::new());
     for (graph, slots) in graphs.iter().zip(constants) {
-        let mut low = lower_range(graph, target, advice.selection, Constants { slots, hidden }, status_ops)?;
+        let leaves = Leaves { constants: slots, hidden, joined: &layout.joined };
+        let mut low = lower_range(graph, target, advice.selection, leaves, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
         index::check(&low.draft, graph)?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target, options.guard_bytes)?;
-        let derived = loads.add(&low.draft, steps, &mut layout);
+        let derived = loads.add(&low.draft, steps);
         drafts.push((low, derived));
     }
-    let load = place_load(&loads, &layout, target, options)?;
-    let mut sizes = Sizes { status: 4 * block_words(status_ops.len() as u64), ..Sizes::default() };
+    let spans = loads.place(&mut layout);
+    let (load, scratch) = place_load(&loads, &spans, &layout, target, options)?;
+    let mut sizes = Sizes { status: 4 * block_words(status_ops.len() as u64), scratch, ..Sizes::default() };
     let mut runs = Vec::new();
     for ((mut low, derived), symbols) in drafts.into_iter().zip(&ranges) {
         // Only now are all names known that a run's status is read by.
+        let derived: Vec<_> = derived.iter().map(|b| b.and_then(|b| spans[b])).collect();
         ends::begin_replay(&mut low.draft, low.status.clone(), status_ops.len() as u32);
         runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
     }
@@ -107,6 +111,7 @@ pub fn compile(
         symbols: graph.symbols().clone(),
         scalars: layout.scalars,
         params: layout.params,
+        joined: layout.joined,
         constants: layout.constants,
         states: layout.states,
         inputs: layout.inputs,
@@ -155,10 +160,10 @@ fn lower_range(
     graph: &Graph,
     target: &Target,
     selection: &Selection,
-    constants: Constants,
+    leaves: Leaves<'_>,
     status_ops: Vec<String>,
 ) -> Result<Lowered, CompileError> {
-    let mut cx = LowerCx::new(graph, target, selection, constants, status_ops);
+    let mut cx = LowerCx::new(graph, target, selection, leaves, status_ops);
     let mut refused = Vec::new();
     for (id, node) in graph.nodes() {
         cx.begin(id);
@@ -195,16 +200,18 @@ fn lower_range(
     })
 }
 
+/// The load program, and how much scratch it needs.
 fn place_load(
     loads: &Loads,
+    derived: &[Option<pumice_plan::Span>],
     layout: &Layout,
     target: &Target,
     options: &Options,
-) -> Result<pumice_plan::Program, CompileError> {
+) -> Result<(pumice_plan::Program, u64), CompileError> {
     let (frame_bytes, status_bytes) = (0, 4);
-    let cx = PlaceCx { layout, derived: &loads.spans, frame_bytes, status_bytes, target, options };
+    let cx = PlaceCx { layout, derived, frame_bytes, status_bytes, target, options };
     let placed = program::place(&loads.draft, &loads.draft.steps, &mut layout.run_io(), &cx)?;
-    Ok(placed.program)
+    Ok((placed.program, placed.scratch))
 }
 
 /// Region sizes that the runs decide: the largest of any. The status block has room for every name.

@@ -1,7 +1,8 @@
 //! The load program: steps that depend on params and constants alone. They are taken out of the runs, once for all
-//! specializations that want the same bytes.
+//! specializations that want the same bytes. What runs read of their results lies among the weights; the rest lives in
+//! scratch while the load program runs.
 
-use crate::draft::{Draft, DraftContent, DraftStep, Home};
+use crate::draft::{Buffer, Draft, DraftContent, DraftStep, Home};
 use crate::layout::Layout;
 use pumice_plan::{Access, Span, StepKind};
 use std::collections::BTreeMap;
@@ -82,19 +83,22 @@ fn may_load(draft: &Draft, step: &DraftStep, is_written: &[bool]) -> bool {
 pub struct Loads {
     /// The load steps with their contents, over buffers of their own.
     pub draft: Draft,
-    /// Spans of the derived buffers of `draft`.
-    pub spans: Vec<Option<Span>>,
     known: BTreeMap<String, Vec<DraftContent>>,
+    /// Whether a run reads each buffer; the others are needed while loading alone.
+    wanted: Vec<bool>,
 }
 
+/// For each buffer of a run, the buffer of the load program whose bytes it is.
+pub type DerivedOf = Vec<Option<usize>>;
+
 impl Loads {
-    /// Adds a run's load steps; the result is the place of each of the run's derived buffers.
-    pub fn add(&mut self, run: &Draft, steps: Vec<DraftStep>, layout: &mut Layout) -> Vec<Option<Span>> {
+    /// Adds a run's load steps; the result says which of their buffers the run's derived ones are.
+    pub fn add(&mut self, run: &Draft, steps: Vec<DraftStep>) -> DerivedOf {
         let mut map: BTreeMap<DraftContent, DraftContent> = BTreeMap::new();
         for step in steps {
             for u in &step.uses {
                 let home = run.buffer_of(u.content).home;
-                if matches!(home, Home::Param(_) | Home::Constant(_)) {
+                if matches!(home, Home::Param(_) | Home::Joined(_) | Home::Constant(_)) {
                     let mine = self.stored(run, u.content, home);
                     map.insert(u.content, mine);
                 }
@@ -107,35 +111,50 @@ impl Loads {
                 continue;
             }
             for &c in &writes {
-                map.entry(c).or_insert_with(|| self.derived(run, c, layout));
+                map.entry(c).or_insert_with(|| self.copy_content(run, c));
             }
             self.known.insert(key, writes.iter().map(|c| map[c]).collect());
             let mut step = step;
             step.uses.iter_mut().for_each(|u| u.content = map[&u.content]);
             self.draft.steps.push(step);
         }
-        let mut spans = vec![None; run.buffers.len()];
+        let mut derived = vec![None; run.buffers.len()];
         for (from, to) in map {
-            let at = self.draft.contents[to.0 as usize].buffer.0 as usize;
-            spans[run.contents[from.0 as usize].buffer.0 as usize] = self.spans[at];
+            derived[buffer(run, from)] = Some(buffer(&self.draft, to));
         }
-        spans
+        self.wanted.resize(self.draft.buffers.len(), false);
+        for u in run.steps.iter().flat_map(|s| &s.uses) {
+            if let Some(mine) = derived[buffer(run, u.content)] {
+                self.wanted[mine] = true;
+            }
+        }
+        derived
+    }
+
+    /// Places what runs read among the weights; what only other load steps read lives in scratch while they run. The
+    /// result has a span for each buffer of the former kind.
+    pub fn place(&mut self, layout: &mut Layout) -> Vec<Option<Span>> {
+        let place = |(buffer, wanted): (&mut Buffer, &bool)| {
+            if buffer.home != Home::Derived {
+                return None;
+            }
+            if !wanted {
+                buffer.home = Home::Scratch;
+                return None;
+            }
+            Some(layout.take_derived(buffer.bytes))
+        };
+        self.draft.buffers.iter_mut().zip(&self.wanted).map(place).collect()
     }
 
     fn stored(&mut self, run: &Draft, content: DraftContent, home: Home) -> DraftContent {
         let known =
             (self.draft.contents.iter()).position(|c| self.draft.buffers[c.buffer.0 as usize].home == home);
-        known.map_or_else(|| self.copy_content(run, content, None), |i| DraftContent(i as u32))
+        known.map_or_else(|| self.copy_content(run, content), |i| DraftContent(i as u32))
     }
 
-    fn derived(&mut self, run: &Draft, content: DraftContent, layout: &mut Layout) -> DraftContent {
-        let span = layout.take_derived(run.buffer_of(content).bytes);
-        self.copy_content(run, content, Some(span))
-    }
-
-    fn copy_content(&mut self, run: &Draft, content: DraftContent, span: Option<Span>) -> DraftContent {
+    fn copy_content(&mut self, run: &Draft, content: DraftContent) -> DraftContent {
         let (c, b) = (&run.contents[content.0 as usize], run.buffer_of(content));
-        self.spans.push(span);
         self.draft.add(&c.name, b.home, c.encoding, &c.shape, b.bytes)
     }
 }

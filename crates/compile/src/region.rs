@@ -17,7 +17,7 @@ use pumice_plan::kernels::elementwise::{
 };
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
-use pumice_types::{DType, DimExpr, slots};
+use pumice_types::{DType, DimExpr, Encoding, slots};
 
 /// Elements one group of the flat kernel works on.
 const FLAT_ELEMENTS: i64 = 1024;
@@ -151,7 +151,11 @@ pub fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
 
 /// How a view's elements are stored, as kernels see it.
 pub fn slot_kind(view: &View) -> SlotKind {
-    match (view.storage, view.dtype) {
+    let (storage, dtype) = match view.storage {
+        Storage::Encoded(Encoding::Plain(dtype)) => (Storage::Natural, dtype),
+        storage => (storage, view.dtype),
+    };
+    match (storage, dtype) {
         (_, DType::I64 | DType::U64) => SlotKind::Wide,
         (Storage::Arena, _) => SlotKind::Word,
         (_, DType::F32 | DType::I32 | DType::U32) => SlotKind::Word,

@@ -28,4 +28,4 @@ pub use renamed::RenamedWeights;
 pub use safetensors::SafetensorsFile;
 pub use seeded::SeededWeights;
 pub use sharded::ShardedWeights;
-pub use source::{WeightInfo, WeightSource};
+pub use source::{WeightBytes, WeightInfo, WeightSource};

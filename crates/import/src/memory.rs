@@ -1,7 +1,7 @@
 //! Weights that are already in memory: for tests, for examples, for models made in code.
 
 use crate::error::ImportError;
-use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
+use crate::source::{WeightInfo, WeightSource, check_piece, unknown};
 use indexmap::IndexMap;
 use pumice_types::{Bytes, Tensor};
 
@@ -49,10 +49,12 @@ impl WeightSource for MemoryWeights {
         })
     }
 
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
         let bytes = self.get(name)?.bytes();
-        check_buffer(self, name, bytes.len() as u64, out)?;
-        out.copy_from_slice(bytes);
+        check_piece(self, name, bytes.len() as u64, offset, out)?;
+        // The offset lies inside, or nothing is wanted.
+        let from = offset.min(bytes.len() as u64) as usize;
+        out.copy_from_slice(&bytes[from..from + out.len()]);
         Ok(())
     }
 

@@ -40,8 +40,8 @@ impl WeightSource for RenamedWeights {
         self.inner.describe(self.resolve(name)?)
     }
 
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
-        self.inner.read(self.resolve(name)?, out)
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
+        self.inner.read_at(self.resolve(name)?, offset, out)
     }
 
     fn contains(&self, name: &str) -> bool {

@@ -6,7 +6,7 @@
 mod elements;
 
 use crate::error::ImportError;
-use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
+use crate::source::{WeightInfo, WeightSource, check_piece, unknown};
 use indexmap::IndexMap;
 use pumice_ir::Graph;
 use pumice_types::Encoding;
@@ -60,20 +60,6 @@ impl SeededWeights {
         Ok(())
     }
 
-    /// Makes the bytes of a tensor from byte `offset` on, as many as `out` holds: a large tensor in pieces.
-    ///
-    /// # Errors
-    /// A name that is not there; [`ImportError::BufferLength`] where the tensor ends before the piece does.
-    pub fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
-        let info = self.get(name)?;
-        let left = info.bytes.0.saturating_sub(offset);
-        if out.len() as u64 > left {
-            check_buffer(self, name, left, out)?;
-        }
-        elements::fill(self.seed, name, info, offset, out);
-        Ok(())
-    }
-
     fn get(&self, name: &str) -> Result<&WeightInfo, ImportError> {
         self.tensors.get(name).ok_or_else(|| unknown(self.origin(), name, &self.names()))
     }
@@ -92,10 +78,11 @@ impl WeightSource for SeededWeights {
         self.get(name).cloned()
     }
 
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
+    /// Made from that byte on: a large tensor in pieces.
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
         let info = self.get(name)?;
-        check_buffer(self, name, info.bytes.0, out)?;
-        elements::fill(self.seed, name, info, 0, out);
+        check_piece(self, name, info.bytes.0, offset, out)?;
+        elements::fill(self.seed, name, info, offset, out);
         Ok(())
     }
 

@@ -136,8 +136,8 @@ impl WeightSource for ShardedWeights {
         self.shard(name)?.describe(name)
     }
 
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
-        self.shard(name)?.read(name, out)
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
+        self.shard(name)?.read_at(name, offset, out)
     }
 
     fn contains(&self, name: &str) -> bool {

@@ -1,7 +1,8 @@
 //! Weights by name, wherever they come from.
 
 use crate::error::ImportError;
-use pumice_types::{Bytes, Encoding, Tensor};
+use pumice_types::{ByteSource, Bytes, Encoding, SourceError, Stored, Tensor};
+use std::sync::Arc;
 
 /// What a source knows about a tensor without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +29,21 @@ pub trait WeightSource: Send + Sync {
     /// Encoding, shape and size of a tensor.
     fn describe(&self, name: &str) -> Result<WeightInfo, ImportError>;
 
+    /// Reads bytes of a tensor from byte `offset` on, as many as `out` holds.
+    ///
+    /// # Errors
+    /// A name that is not there; [`ImportError::BufferLength`] where the tensor ends before `out` does.
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError>;
+
     /// Reads a tensor's bytes into a buffer of exactly [`WeightInfo::bytes`].
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError>;
+    ///
+    /// # Errors
+    /// As [`WeightSource::read_at`], and [`ImportError::BufferLength`] for a buffer of another length.
+    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
+        let expected = self.describe(name)?.bytes.0;
+        check_length(|| self.origin(), name, expected, out)?;
+        self.read_at(name, 0, out)
+    }
 
     /// Whether there is a tensor of that name.
     fn contains(&self, name: &str) -> bool {
@@ -70,8 +84,8 @@ fn common_tail(a: &str, b: &str) -> usize {
 }
 
 /// The error for a buffer of another length than the tensor's.
-pub(crate) fn check_buffer(
-    origin: &dyn WeightSource,
+fn check_length(
+    origin: impl Fn() -> String,
     name: &str,
     expected: u64,
     out: &[u8],
@@ -80,5 +94,38 @@ pub(crate) fn check_buffer(
     if expected == given {
         return Ok(());
     }
-    Err(ImportError::BufferLength { origin: origin.origin(), tensor: name.to_owned(), expected, given })
+    Err(ImportError::BufferLength { origin: origin(), tensor: name.to_owned(), expected, given })
+}
+
+/// The error for a piece that passes the end of a tensor of so many bytes.
+pub(crate) fn check_piece(
+    source: &dyn WeightSource,
+    name: &str,
+    bytes: u64,
+    offset: u64,
+    out: &[u8],
+) -> Result<(), ImportError> {
+    let left = bytes.saturating_sub(offset);
+    if out.len() as u64 <= left {
+        return Ok(());
+    }
+    check_length(|| source.origin(), name, left, out)
+}
+
+/// A source of weights as what fills params.
+pub struct WeightBytes<'w>(pub &'w dyn WeightSource);
+
+impl ByteSource for WeightBytes<'_> {
+    fn stored(&self, name: &str) -> Result<Stored, SourceError> {
+        let info = self.0.describe(name).map_err(|e| source_error(name, e))?;
+        Ok(Stored { encoding: info.encoding, shape: info.shape })
+    }
+
+    fn read_bytes(&self, name: &str, offset: u64, to: &mut [u8]) -> Result<(), SourceError> {
+        self.0.read_at(name, offset, to).map_err(|e| source_error(name, e))
+    }
+}
+
+fn source_error(name: &str, error: ImportError) -> SourceError {
+    SourceError { name: name.to_owned(), source: Arc::new(error) }
 }

@@ -25,8 +25,8 @@ pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord}
 pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
 pub use needs::{Lack, Limit, Needs};
 pub use plan::{
-    Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, Level, ParamSlot, Placement,
-    Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
+    Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, JoinedParams, Level, ParamSlot,
+    Placement, Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
 };
 pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};

@@ -54,6 +54,16 @@ pub struct ParamSlot {
     pub span: Span,
 }
 
+/// Params of one encoding that lie one after the other without a gap, so that a kernel reads them as one weight: merged
+/// queries, keys and values cost no bytes and no step. Each is still set and read alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedParams {
+    /// Indices into `params`, in the order of their bytes; two at least.
+    pub params: Vec<u32>,
+    /// The bytes of all of them.
+    pub span: Span,
+}
+
 /// Data written in the graph: natural bytes in region `weights`, uploaded when the plan is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConstantSlot {
@@ -109,6 +119,8 @@ pub struct IoSlot {
 pub enum ContentOrigin {
     /// Bytes of a stored param (index into `params`), set by the user.
     Param(u32),
+    /// Bytes of several stored params (index into `joined`).
+    Joined(u32),
     /// Data of the graph (index into `constants`), uploaded when the plan is loaded.
     Constant(u32),
     /// Bytes that the load program derives.
@@ -362,6 +374,9 @@ pub struct Plan {
     pub scalars: Vec<ScalarSlot>,
     /// Stored params.
     pub params: Vec<ParamSlot>,
+    /// Params that lie side by side.
+    #[serde(default)]
+    pub joined: Vec<JoinedParams>,
     /// Data written in the graph.
     pub constants: Vec<ConstantSlot>,
     /// States.

@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::plan_file;
 use pumice_compile::Options;
-use pumice_import::Model;
+use pumice_import::{Model, WeightBytes};
 use pumice_plan::CheckedPlan;
 use pumice_runtime::Executable;
 
@@ -65,21 +65,14 @@ pub fn load(model: &Model, device: &Device, options: &Options) -> Result<Executa
     Ok(Loaded::new(model, device, options, |_, _| {})?.exe)
 }
 
-/// Uploads every weight of a model, one tensor in memory at a time.
+/// Uploads every weight of a model, piece by piece: the host never holds a tensor as a whole.
 ///
 /// # Errors
-/// [`Error::Import`] for a file that cannot be read, [`Error::Runtime`] for a param that does not fit.
+/// [`Error::Runtime`] for a file that cannot be read, or a param that does not fit.
 pub fn load_weights(
     exe: &Executable,
     model: &Model,
-    mut progress: impl FnMut(usize, usize),
+    progress: impl FnMut(usize, usize),
 ) -> Result<(), Error> {
-    let params = model.graph.params();
-    for (i, &id) in params.iter().enumerate() {
-        let name = &model.graph.value(id).name;
-        let tensor = model.weights.load(name)?;
-        exe.set_param_view(name, tensor.view())?;
-        progress(i + 1, params.len());
-    }
-    Ok(())
+    Ok(exe.read_params(&WeightBytes(model.weights.as_ref()), progress)?)
 }

@@ -2,7 +2,7 @@
 //! implement it, so a test of one is a test of the other. Nothing here knows an op.
 
 use pumice_plan::{CheckedPlan, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
-use pumice_types::{Bindings, Bytes, Target};
+use pumice_types::{Bindings, Bytes, SourceError, Target};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -71,6 +71,9 @@ pub enum DeviceError {
     /// The device is gone; a new one must be opened.
     #[error("the device was lost: {0}")]
     Lost(String),
+    /// Whoever fills the weights could not.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// A host step failed.
     #[error("host step {origin}: {message}")]
     Host {
@@ -161,6 +164,9 @@ pub trait Device: Send + Sync {
     fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
 }
 
+/// Fills bytes where they belong: number of the span, first byte in it, and the room.
+pub type Fill<'f> = dyn FnMut(usize, u64, &mut [u8]) -> Result<(), SourceError> + 'f;
+
 /// A plan on a device, with one copy of the weights.
 pub trait Loaded: Send + Sync {
     /// Writes part of region `weights`. The caller holds off every run meanwhile.
@@ -169,6 +175,27 @@ pub trait Loaded: Send + Sync {
     /// [`DeviceError::Span`] for a span outside the region, or of another length than `bytes`; else the
     /// device failed.
     fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Fills parts of region `weights`, each in pieces and in order, in memory that the device reads from where it has
+    /// such; waits once, at the end. The caller holds off every run meanwhile. Where it fails, what was filled is unknown.
+    ///
+    /// # Errors
+    /// As [`Loaded::write_weights`]; [`DeviceError::Source`] where `fill` fails.
+    fn fill_weights(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+        const PIECE: u64 = 1 << 20;
+        let most = spans.iter().map(|s| s.len.0).max().unwrap_or(0);
+        let mut room = vec![0; most.min(PIECE) as usize];
+        for (i, span) in spans.iter().enumerate() {
+            let mut done = 0;
+            while done < span.len.0 {
+                let piece = &mut room[..(span.len.0 - done).min(PIECE) as usize];
+                fill(i, done, piece)?;
+                let len = Bytes(piece.len() as u64);
+                self.write_weights(Span { offset: span.offset + Bytes(done), len, ..*span }, piece)?;
+                done += len.0;
+            }
+        }
+        Ok(())
+    }
     /// Reads part of region `weights`.
     ///
     /// # Errors

@@ -71,6 +71,9 @@ pub enum RuntimeError {
     /// while a run was under way.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A source of params could not give what it was asked for.
+    #[error(transparent)]
+    Source(#[from] pumice_types::SourceError),
     /// A plan in which the checker found faults.
     #[error(transparent)]
     Unsound(#[from] Unsound),

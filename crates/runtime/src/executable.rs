@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::span::span;
 use crate::tables::{Tables, find, part};
 use pumice_plan::{CheckedPlan, Plan, ScalarSlot};
-use pumice_types::{Bytes, Tensor, TensorView};
+use pumice_types::{ByteSource, Bytes, Tensor, TensorView};
 use std::fmt;
 use std::sync::Arc;
 
@@ -174,6 +174,62 @@ impl Executable {
                 .push((param, Payload::of_view(NameKind::Param, name, slot.encoding, &slot.shape, view)?));
         }
         self.store(&payloads)
+    }
+
+    /// Sets every param from a source, piece by piece and without a copy of the whole on the host. `progress` hears how
+    /// many are done, of how many. A run sees all of them old or all of them new.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Source`] for a name that the source does not have or cannot read; [`RuntimeError::DType`],
+    /// [`RuntimeError::Rank`] or [`RuntimeError::Extent`] for a tensor unlike the param, before anything is written;
+    /// [`RuntimeError::Device`] where the device fails. After a failure while reading, params count as never set.
+    pub fn read_params(
+        &self,
+        source: &dyn ByteSource,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<(), RuntimeError> {
+        span!("read params", plan = self.inner.plan.name.as_str());
+        let slots = &self.inner.plan.params;
+        let (mut direct, mut widened) = (Vec::new(), Vec::new());
+        for (i, slot) in slots.iter().enumerate() {
+            let stored = source.stored(&slot.name)?;
+            match Payload::check_stored(&slot.name, slot, &stored)? {
+                true => direct.push(i),
+                false => widened.push(i),
+            }
+        }
+        let inner = &self.inner;
+        let mut done = 0;
+        inner.params.fill(
+            &inner.plan,
+            &inner.tables,
+            inner.loaded.as_ref(),
+            &direct,
+            &mut |i, at, room| {
+                if at == 0 {
+                    done = i;
+                    progress(i, slots.len());
+                }
+                source.read_bytes(&slots[direct[i]].name, at, room)
+            },
+        )?;
+        // What is rounded on the host passes through memory, one tensor at a time.
+        for &i in &widened {
+            done += 1;
+            progress(done, slots.len());
+            let slot = &slots[i];
+            let mut bytes = vec![0; self.rounded_bytes(i)];
+            source.read_bytes(&slot.name, 0, &mut bytes)?;
+            self.store(&[(i, Payload::Floats(&bytes))])?;
+        }
+        progress(slots.len(), slots.len());
+        Ok(())
+    }
+
+    /// Bytes of a param's elements as f32.
+    fn rounded_bytes(&self, param: usize) -> usize {
+        let (elements, width) = self.inner.plan.params[param].encoding.block();
+        (self.inner.tables.param_bytes[param] / width * elements * 4) as usize
     }
 
     /// A param as it was stored.

@@ -2,11 +2,11 @@
 //!
 //! In: the load program. Out: for every param, a set of steps, closed under three rules. (1) A step that reads what a
 //! step of the set leaves, or the param itself, is in the set. (2) Where a step of the set reads bytes that a later
-//! step overwrites, the steps that write those bytes are in the set. (3) Where a step of the set writes bytes that a
-//! later step overwrites, that later step is in the set. A union of closed sets is closed, so several params need no
+//! step overwrites, or that lie in scratch, which is another one each time, the steps that write those bytes are in the
+//! set. (3) Where a step of the set writes weights that a later step overwrites, that later step is in the set. A union of closed sets is closed, so several params need no
 //! more than the union of theirs. Run in program order, such a set leaves what the whole program would.
 
-use pumice_plan::{ContentOrigin, Plan, Program, Span, StepId};
+use pumice_plan::{ContentOrigin, Plan, Program, RegionKind, Span, StepId};
 
 /// The sets, computed once.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl LoadIndex {
     /// Of a plan whose contents are in range.
     pub fn new(plan: &Plan) -> LoadIndex {
         let flow = Flow::new(&plan.load);
-        let of_param = (0..plan.params.len()).map(|p| flow.steps_of(&plan.load, p as u32)).collect();
+        let of_param = (0..plan.params.len()).map(|p| flow.steps_of(plan, p as u32)).collect();
         LoadIndex { steps: plan.load.steps.len() as u32, of_param }
     }
 
@@ -43,7 +43,7 @@ struct Flow {
     readers: Vec<Vec<u32>>,
     /// Per content: steps that leave it.
     writers: Vec<Vec<u32>>,
-    /// Per content: whether a later step overwrites some of its bytes.
+    /// Per content: whether a later step overwrites some of its bytes, or they are gone when the steps have run.
     lost: Vec<bool>,
     /// Per step: later steps that overwrite what it writes with something else.
     overwriters: Vec<Vec<u32>>,
@@ -55,7 +55,7 @@ impl Flow {
         let mut flow = Flow {
             readers: vec![Vec::new(); contents],
             writers: vec![Vec::new(); contents],
-            lost: vec![false; contents],
+            lost: program.values.iter().map(|v| v.span.region == RegionKind::Scratch).collect(),
             overwriters: vec![Vec::new(); program.steps.len()],
         };
         let mut writes = Vec::new();
@@ -66,7 +66,7 @@ impl Flow {
                 if let Some(list) = list.get_mut(content) {
                     list.push(s as u32);
                 }
-                if u.access.writes() {
+                if u.access.writes() && u.span.region != RegionKind::Scratch {
                     writes.push(Write { span: u.span, step: s as u32, content });
                 }
             }
@@ -96,11 +96,18 @@ impl Flow {
     }
 
     /// The closed set of one param, in order.
-    fn steps_of(&self, program: &Program, param: u32) -> Vec<u32> {
+    fn steps_of(&self, plan: &Plan, param: u32) -> Vec<u32> {
+        let program = &plan.load;
+        let holds = |origin| match origin {
+            ContentOrigin::Param(p) => p == param,
+            ContentOrigin::Joined(set) => {
+                plan.joined.get(set as usize).is_some_and(|j| j.params.contains(&param))
+            }
+            _ => false,
+        };
         let mut set = vec![false; program.steps.len()];
         let mut queue = Vec::new();
-        let roots =
-            program.values.iter().enumerate().filter(|(_, v)| v.origin == ContentOrigin::Param(param));
+        let roots = program.values.iter().enumerate().filter(|(_, v)| holds(v.origin));
         queue.extend(roots.flat_map(|(content, _)| self.readers[content].iter().copied()));
         while let Some(step) = queue.pop() {
             if std::mem::replace(&mut set[step as usize], true) {

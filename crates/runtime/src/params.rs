@@ -4,12 +4,12 @@
 //! holds it for reading from its first byte to its last. So a run sees one version, and `set_param` takes effect at
 //! the next run of each session. What was stored is what is read back; derived bytes are never shown.
 
-use crate::device::{DeviceError, Loaded};
+use crate::device::{DeviceError, Fill, Loaded};
 use crate::error::{NameKind, RuntimeError};
 use crate::tables::{Tables, find, part};
 use crate::values::convert_f32;
-use pumice_plan::Plan;
-use pumice_types::{DType, Encoding, Tensor, TensorView};
+use pumice_plan::{ParamSlot, Plan};
+use pumice_types::{DType, Encoding, Stored, Tensor, TensorView};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Bytes for a param or a state: as stored, or f32 to be rounded to the float dtype stored.
@@ -52,6 +52,22 @@ impl<'a> Payload<'a> {
                 Err(RuntimeError::DType { kind, name: name.to_owned(), expected: encoding, given, remedy })
             }
         }
+    }
+
+    /// Whether a stored tensor is a param as it is; false where it is f32 that is rounded first.
+    pub fn check_stored(name: &str, slot: &ParamSlot, stored: &Stored) -> Result<bool, RuntimeError> {
+        let kind = NameKind::Param;
+        check_shape(kind, name, &slot.shape, &stored.shape)?;
+        if slot.encoding == stored.encoding {
+            return Ok(true);
+        }
+        let rounds = stored.encoding == DType::F32 && slot.encoding.plain().is_some_and(DType::is_float);
+        if rounds {
+            return Ok(false);
+        }
+        let remedy = "compile for the encoding that the source has";
+        let (expected, given) = (slot.encoding, stored.encoding);
+        Err(RuntimeError::DType { kind, name: name.to_owned(), expected, given, remedy })
     }
 
     /// Of a slice for a slot of this dtype and number of bytes.
@@ -177,6 +193,30 @@ impl Params {
             })?;
             tied.iter().for_each(|&t| state.set[t] = true);
         }
+        Ok(())
+    }
+
+    /// Fills params, each with as many bytes as it has, straight where the device keeps them.
+    pub fn fill(
+        &self,
+        plan: &Plan,
+        tables: &Tables,
+        loaded: &dyn Loaded,
+        params: &[usize],
+        fill: &mut Fill<'_>,
+    ) -> Result<(), RuntimeError> {
+        let spans: Vec<_> =
+            params.iter().map(|&p| part(plan.params[p].span, 0, tables.param_bytes[p])).collect();
+        let mut state = self.write();
+        for &t in params.iter().flat_map(|&p| &tables.tied[p]) {
+            state.set[t] = tables.param_bytes[t] == 0;
+            state.changed[t] = true;
+        }
+        loaded.fill_weights(&spans, fill).map_err(|e| match e {
+            DeviceError::Source(e) => RuntimeError::Source(e),
+            e => e.into(),
+        })?;
+        params.iter().flat_map(|&p| &tables.tied[p]).for_each(|&t| state.set[t] = true);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::progress::Work;
 use crate::record::{Scene, call_of};
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
 use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId};
-use pumice_runtime::device::{DeviceError, DeviceSession, HostOps, Loaded};
+use pumice_runtime::device::{DeviceError, DeviceSession, Fill, HostOps, Loaded};
 use pumice_types::Bindings;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -128,6 +128,10 @@ impl VulkanLoaded {
 impl Loaded for VulkanLoaded {
     fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError> {
         self.weights.write(span, bytes)
+    }
+
+    fn fill_weights(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+        self.weights.fill(spans, fill)
     }
 
     fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {

@@ -6,9 +6,10 @@
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu, Poison};
 use crate::raw::{Buffer, BufferUsage, CallError, Recorder};
+use crate::staging::Filled;
 use pumice_plan::{Region, RegionKind, Span};
-use pumice_runtime::device::DeviceError;
-use pumice_types::Bytes;
+use pumice_runtime::device::{DeviceError, Fill};
+use pumice_types::{Bytes, SourceError};
 use std::sync::{Arc, PoisonError};
 
 /// Guard bytes on either side of a chunk, where memory is poisoned.
@@ -147,6 +148,29 @@ impl Regions {
         Ok(())
     }
 
+    /// Fills spans with bytes that are made where the device reads them, or in staging.
+    pub(crate) fn fill(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+        self.gpu.check()?;
+        let mut places = Vec::new();
+        // Of each place the span it is part of, and its first byte there.
+        let mut parts = Vec::new();
+        for (i, span) in spans.iter().enumerate() {
+            for (place, start, len) in self.pieces(*span)? {
+                if place.buffer.is_mapped() {
+                    fill_mapped(&place, len, &mut |room| fill(i, start, room))?;
+                } else {
+                    places.push((place, len));
+                    parts.push((i, start));
+                }
+            }
+        }
+        let mut staging = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        staging.fill(&self.gpu, &places, &mut |place, at, room| {
+            let (span, start) = parts[place];
+            fill(span, start + at, room)
+        })
+    }
+
     /// Reads bytes; directly where the host reads the memory fast, or there are few, else through staging.
     pub(crate) fn read(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
         /// Reading through the bus takes about a microsecond per 64 bytes, a staged copy about 40.
@@ -225,6 +249,14 @@ impl Regions {
         }
         Ok(())
     }
+}
+
+fn fill_mapped(
+    place: &Place,
+    len: u64,
+    fill: &mut dyn FnMut(&mut [u8]) -> Result<(), SourceError>,
+) -> Result<(), DeviceError> {
+    Ok(place.buffer.fill(place.offset, len, |room| fill(room).map_err(Filled::Source))?)
 }
 
 /// That regions fit together into what their heaps have free.

@@ -6,12 +6,55 @@
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
 use crate::memory::Place;
-use crate::raw::{Buffer, BufferUsage, Commands, Recorder};
-use pumice_runtime::device::DeviceError;
+use crate::raw::{Buffer, BufferUsage, CallError, Commands, Recorder};
+use pumice_runtime::device::{DeviceError, Fill};
+use pumice_types::SourceError;
 use std::sync::Arc;
 
 /// Bytes of one of the two buffers.
 const PART: usize = 8 << 20;
+
+/// Where a piece begins in staging: what copies are fastest from.
+const PIECE_ALIGNMENT: u64 = 64;
+
+/// What goes through staging at once.
+struct Piece {
+    /// Number of the place that it belongs to.
+    place: usize,
+    /// First byte in the place.
+    start: u64,
+    len: u64,
+}
+
+/// Places cut into what one buffer holds.
+fn pieces(places: &[(Place, u64)]) -> impl Iterator<Item = Piece> + '_ {
+    let cut = |(place, (_, len)): (usize, &(Place, u64))| {
+        let len = *len;
+        (0..len).step_by(PART).map(move |start| Piece { place, start, len: (len - start).min(PART as u64) })
+    };
+    places.iter().enumerate().flat_map(cut)
+}
+
+/// Why bytes were not filled.
+pub(crate) enum Filled {
+    Call(CallError),
+    Source(SourceError),
+}
+
+impl From<CallError> for Filled {
+    fn from(error: CallError) -> Filled {
+        Filled::Call(error)
+    }
+}
+
+impl From<Filled> for DeviceError {
+    fn from(error: Filled) -> DeviceError {
+        match error {
+            Filled::Call(e) => device_error(e),
+            Filled::Source(e) => e.into(),
+        }
+    }
+}
 
 /// The two buffers, each with the list that copies from or to it. Empty until first used.
 #[derive(Default)]
@@ -79,6 +122,47 @@ impl Staging {
             half.buffer.write(0, part).map_err(device_error)?;
             let at = to.offset + (i * PART) as u64;
             list.copy((&half.buffer, 0), (&to.buffer, at), part.len() as u64).map_err(device_error)?;
+            half.submit(gpu, list)?;
+            last = half.point;
+        }
+        gpu.queue.wait(last).map_err(device_error)
+    }
+
+    /// Fills places with bytes that are made in staging, as many pieces in one submission as there is room for, and waits
+    /// once, at the end. `fill` gets the number of the place, the first byte in it, and the room.
+    pub(crate) fn fill(
+        &mut self,
+        gpu: &Gpu,
+        places: &[(Place, u64)],
+        fill: &mut Fill<'_>,
+    ) -> Result<(), DeviceError> {
+        let ended = self.fill_parts(gpu, places, fill);
+        self.release();
+        ended
+    }
+
+    fn fill_parts(
+        &mut self,
+        gpu: &Gpu,
+        places: &[(Place, u64)],
+        fill: &mut Fill<'_>,
+    ) -> Result<(), DeviceError> {
+        let mut pieces = pieces(places).peekable();
+        let (mut last, mut part) = (0, 0);
+        while pieces.peek().is_some() {
+            let half = self.half(gpu, part)?;
+            part += 1;
+            let mut list = half.begin(gpu)?;
+            let mut used = 0;
+            while let Some(piece) = pieces.next_if(|p| used + p.len <= PART as u64) {
+                half.buffer.fill(used, piece.len, |room| {
+                    fill(piece.place, piece.start, room).map_err(Filled::Source)
+                })?;
+                let (to, start) = (&places[piece.place].0, piece.start);
+                list.copy((&half.buffer, used), (&to.buffer, to.offset + start), piece.len)
+                    .map_err(device_error)?;
+                used += piece.len.next_multiple_of(PIECE_ALIGNMENT);
+            }
             half.submit(gpu, list)?;
             last = half.point;
         }

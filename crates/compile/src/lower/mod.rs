@@ -5,7 +5,7 @@ use pumice_ir::{Graph, Node, NodeId, Op};
 
 mod arg_reduce;
 mod attention;
-mod dequantize;
+mod decode;
 mod fused;
 mod gather;
 mod host;

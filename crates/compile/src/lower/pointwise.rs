@@ -13,6 +13,9 @@ use pumice_types::{DType, DimExpr};
 
 /// Lowers one elementwise node.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+    if super::decode::place(cx, id)? {
+        return Ok(());
+    }
     let graph = cx.graph;
     let node = graph.node(id);
     if let Some(expr) = frame_expression(cx, node) {

@@ -77,14 +77,18 @@ impl Lower for Split {
 }
 
 impl Lower for Concat {
-    /// One copy per operand. Parts whose bytes are apart for every binding share a level; the others follow one
+    /// Params side by side are there already; else one copy per operand. Parts whose bytes are apart for every binding share a level; the others follow one
     /// another.
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
         let operands: Vec<_> = node.operands().collect();
+        let outermost = node.op.is_joining(&cx.graph.ty(node.output()).shape);
+        if outermost && let Some(together) = cx.side_by_side(&operands, node.output())? {
+            cx.place(node.output(), together);
+            return Ok(());
+        }
         let y = cx.result(node.output())?;
         let axis = normalize_axis(self.axis, y.view.shape.len()).map_err(|e| e.to_string())?;
-        let outermost = y.view.shape[..axis].iter().all(|d| d.is(1));
         let mut start = DimExpr::constant(0);
         for v in operands {
             let from = cx.at(v)?;

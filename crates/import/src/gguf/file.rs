@@ -5,7 +5,7 @@ use super::header::Header;
 use super::metadata::GgufMetadata;
 use super::tensors::GgufTensor;
 use crate::error::ImportError;
-use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
+use crate::source::{WeightInfo, WeightSource, check_piece, unknown};
 use pumice_types::{Bytes, Encoding};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -97,16 +97,16 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
         Ok(WeightInfo { encoding, shape: tensor.shape.clone(), bytes })
     }
 
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
         let (tensor, _, bytes) = self.readable(name)?;
-        check_buffer(self, name, bytes.0, out)?;
+        check_piece(self, name, bytes.0, offset, out)?;
         if out.is_empty() {
             return Ok(());
         }
         // A panic elsewhere leaves the position unknown, which the seek repairs.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         reader
-            .seek(SeekFrom::Start(self.header.data_begin + tensor.offset))
+            .seek(SeekFrom::Start(self.header.data_begin + tensor.offset + offset))
             .and_then(|_| reader.read_exact(out))
             .map_err(|source| ImportError::Io { path: self.path.clone(), action: "reading a tensor", source })
     }

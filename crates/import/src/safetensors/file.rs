@@ -2,7 +2,7 @@
 
 use super::header::{Entry, HEADER_LIMIT, Header};
 use crate::error::{FormatProblem, ImportError};
-use crate::source::{WeightInfo, WeightSource, check_buffer, unknown};
+use crate::source::{WeightInfo, WeightSource, check_piece, unknown};
 use pumice_types::Bytes;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -96,13 +96,13 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
         })
     }
 
-    fn read(&self, name: &str, out: &mut [u8]) -> Result<(), ImportError> {
+    fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {
         let entry = self.entry(name)?;
-        check_buffer(self, name, entry.end - entry.begin, out)?;
+        check_piece(self, name, entry.end - entry.begin, offset, out)?;
         // A panic elsewhere leaves the position unknown, which the seek repairs.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         reader
-            .seek(SeekFrom::Start(self.data_begin + entry.begin))
+            .seek(SeekFrom::Start(self.data_begin + entry.begin + offset))
             .and_then(|_| reader.read_exact(out))
             .map_err(|source| ImportError::Io { path: self.path.clone(), action: "reading a tensor", source })
     }

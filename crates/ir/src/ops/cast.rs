@@ -6,8 +6,8 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::sample::{Fill, Sample};
-use pumice_types::DType;
 use pumice_types::scalar::Reg;
+use pumice_types::{DType, Encoding};
 
 crate::op! {
     /// The values of x in another dtype (ONNX Cast); always converts. Float to integer truncates toward 0 and saturates,
@@ -25,6 +25,11 @@ impl OpDef for Cast {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         one(self.to, cx.ty(0)?.shape.clone())
+    }
+
+    /// 16-bit floats as f32: exact.
+    fn is_decoding(&self, operand: Encoding) -> bool {
+        self.to == DType::F32 && (operand == DType::F16 || operand == DType::BF16)
     }
 
     fn samples() -> Vec<Sample> {

@@ -3,10 +3,10 @@
 use super::OpDef;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
-use crate::infer::{Infer, Types, one};
+use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
-use pumice_types::DType;
+use pumice_types::{DType, DimExpr};
 
 crate::op! {
     /// All operands one behind the other along one axis (ONNX Concat); their other extents are equal.
@@ -35,6 +35,10 @@ impl OpDef for Concat {
             }
         }
         one(first.dtype(), shape)
+    }
+
+    fn is_joining(&self, shape: &[DimExpr]) -> bool {
+        normalize_axis(self.axis, shape.len()).is_ok_and(|axis| shape[..axis].iter().all(|d| d.is(1)))
     }
 
     fn samples() -> Vec<Sample> {

@@ -36,6 +36,10 @@ impl OpDef for Dequantize {
         dequantize_samples::samples()
     }
 
+    fn is_decoding(&self, _: Encoding) -> bool {
+        true
+    }
+
     fn handles_blocks(&self) -> bool {
         true
     }

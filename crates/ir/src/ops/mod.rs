@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::infer::{Infer, Types};
 use crate::sample::Sample;
 use pumice_types::scalar::{Reg, ScalarBuilder};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, Encoding};
 use reduce::Reduction;
 use std::fmt;
 use std::hash::Hash;
@@ -351,6 +351,17 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         false
     }
 
+    /// Whether the result has the operands' elements one after the other, in row-major order. `shape` is the result's.
+    fn is_joining(&self, _shape: &[DimExpr]) -> bool {
+        false
+    }
+
+    /// Whether the result's elements are what the only operand's stand for, one for one: a kernel may decode them
+    /// while it loads. `operand` is how that is stored.
+    fn is_decoding(&self, _operand: Encoding) -> bool {
+        false
+    }
+
     /// For an op that writes a state in place, the operand that is the version it consumes.
     fn state_operand(&self) -> Option<usize> {
         None
@@ -489,6 +500,16 @@ macro_rules! define_op {
             /// Whether its operands and results may be in blocks.
             pub fn handles_blocks(&self) -> bool {
                 match self { $(Op::$Name(op) => op.handles_blocks()),* }
+            }
+
+            /// Whether its result of this shape is its operands one after the other.
+            pub fn is_joining(&self, shape: &[DimExpr]) -> bool {
+                match self { $(Op::$Name(op) => op.is_joining(shape)),* }
+            }
+
+            /// Whether it decodes the elements of an operand that is stored so, one for one.
+            pub fn is_decoding(&self, operand: Encoding) -> bool {
+                match self { $(Op::$Name(op) => op.is_decoding(operand)),* }
             }
 
             /// The operand that is the state version it consumes.

@@ -6,17 +6,20 @@
 //! same to the bit. The weights are known when loading: they are joined there, and reading a param still gives what was
 //! stored.
 //!
-//! Left alone: weights that vary or have batch axes, weights in blocks (side by side they would have to be decoded), products whose readers would copy a slice (norms, reductions:
-//! they want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
-//! product is not merged again. Ops besides: biases are `Add`, weights may be behind a `Cast` or a `Dequantize`, and a `Reshape`
-//! that splits the columns is a view.
+//! Weights in blocks are merged with those of the same scheme where they can lie side by side: blocks are not copied.
+//! Left alone: weights that vary or have batch axes, products whose readers would copy a slice (norms, reductions: they
+//! want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
+//! product is not merged again. Ops besides: biases are `Add`, weights may be behind a `Cast`, those in blocks are `Param`s,
+//! and a `Reshape` that splits the columns is a view.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::Facts;
+use crate::rewrite::{Facts, decoded, stored};
 use pumice_ir::builder::scalar_tensor;
 use pumice_ir::ops::{Add, Cast, Concat, Constant, MatMul, Slice};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use pumice_types::{DType, DimExpr, Tensor};
+use pumice_types::slots::LOAD_BYTES;
+use pumice_types::tensor::byte_count;
+use pumice_types::{DType, DimExpr, Encoding, Tensor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,8 +45,8 @@ pub fn merge_matmuls(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
         .collect()
 }
 
-/// What products must share: left operand, flags, dtype. K agrees because the left operand does.
-type Key = (ValueId, bool, bool);
+/// What products must share: left operand, flags, how the weight is stored. K agrees because the left operand does.
+type Key = (ValueId, bool, bool, Encoding);
 
 struct Part {
     product: NodeId,
@@ -67,8 +70,7 @@ fn part(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(K
     let (x, weight) = (node.input(0)?, node.input(1)?);
     let known = |v: ValueId| facts.is_load_time(graph.value(v).def.0);
     let shape = graph.ty(weight).static_shape().filter(|s| s.len() == 2)?;
-    let in_blocks = matches!(graph.def(weight).op, Op::Dequantize(_));
-    if !known(weight) || known(x) || in_blocks {
+    if !known(weight) || known(x) || !may_lie_beside(graph, facts, op, weight) {
         return None;
     }
     let columns = if op.trans_b { shape[0] } else { shape[1] };
@@ -76,7 +78,19 @@ fn part(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(K
     let part = Part { product, op: op.clone(), x, weight, columns, bias };
     let result = part.result(graph);
     let fits = columns > 0 && reads_strides(graph, facts, result, columns);
-    fits.then_some(((x, op.trans_a, op.trans_b), part))
+    fits.then_some(((x, op.trans_a, op.trans_b, stored(graph, weight)), part))
+}
+
+/// Whether blocks can stay as they are beside others: whole rows of a param that nothing else wants.
+fn may_lie_beside(graph: &Graph, facts: &Facts, op: &MatMul, weight: ValueId) -> bool {
+    if stored(graph, weight).scheme().is_none() {
+        return true;
+    }
+    let Some(param) = decoded(graph, weight) else { return false };
+    let bytes = graph.ty(param).static_shape().and_then(|s| byte_count(graph.ty(param).encoding, &s).ok());
+    let alone = facts.only_user(param).is_some() && facts.only_user(weight).is_some();
+    let is_param = matches!(graph.def(param).op, Op::Param(_));
+    op.trans_b && alone && is_param && bytes.is_some_and(|b| b.is_multiple_of(LOAD_BYTES))
 }
 
 /// The addition of a vector along the columns that alone uses the product.

@@ -10,7 +10,7 @@
 //! MatMul.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, norm};
+use crate::rewrite::{Facts, norm, stored};
 use pumice_ir::ops::{Add, MatMul, Reshape, Slice, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, Encoding, ProductExtents};
@@ -95,9 +95,7 @@ impl<'g> Product<'g> {
 
     /// How the right operand is stored: what lies in blocks is read through its dequantize, a block at a time.
     fn stored(&self, graph: &Graph) -> Encoding {
-        let node = graph.def(self.b);
-        let source = node.input(0).filter(|_| matches!(node.op, Op::Dequantize(_)));
-        source.map_or(graph.ty(self.b).encoding, |x| graph.ty(x).encoding)
+        stored(graph, self.b)
     }
 
     fn patch(&self, graph: &Graph, id: NodeId, parts: u64) -> Patch {

@@ -6,6 +6,8 @@ pub mod fuse;
 pub mod groups;
 pub mod norm;
 pub mod retype;
+pub mod stored;
 
 pub use facts::Facts;
 pub use groups::Groups;
+pub use stored::{decoded, stored};

@@ -109,7 +109,10 @@ impl Facts {
 
     /// What memory holds before the first replay.
     fn outside(&self, scene: &Scene<'_>, memory: &mut Memory<Held>) {
-        for (i, v) in scene.program.values.iter().enumerate() {
+        // A param beside others is itself, and a part of what they are together.
+        let whole = |v: &PlanValue| matches!(v.origin, ContentOrigin::Joined(_));
+        let values = || scene.program.values.iter().enumerate();
+        for (i, v) in values().filter(|(_, v)| whole(v)).chain(values().filter(|(_, v)| !whole(v))) {
             let id = ContentId(i as u32);
             if self.persists[i] || self.before.contains(&Some(id)) {
                 memory.visit(v.span, |_, held| *held = Some(self.same(id)));
@@ -138,7 +141,7 @@ impl Facts {
 
 fn persists(scene: &Scene<'_>, origin: ContentOrigin) -> bool {
     match origin {
-        ContentOrigin::Param(_) | ContentOrigin::Constant(_) => true,
+        ContentOrigin::Param(_) | ContentOrigin::Joined(_) | ContentOrigin::Constant(_) => true,
         ContentOrigin::Input(_) | ContentOrigin::Frame => true,
         ContentOrigin::Derived => scene.run.is_some(),
         // Where no op reports, kernels may still be given the block; they do not touch it.
@@ -185,9 +188,20 @@ fn follow(
 
 /// The first part of a span that does not hold a content.
 fn mismatch(memory: &mut Memory<Held>, span: Span, expected: ContentId) -> Option<(Span, Held)> {
+    mismatch_but(memory, span, expected, |_, _| false)
+}
+
+/// As [`mismatch`]; parts that hold something else that is `as_good` pass.
+fn mismatch_but(
+    memory: &mut Memory<Held>,
+    span: Span,
+    expected: ContentId,
+    as_good: impl Fn(Span, ContentId) -> bool,
+) -> Option<(Span, Held)> {
     let mut wrong = None;
     memory.visit(span, |part, held| {
-        if *held != Some(expected) && wrong.is_none() {
+        let good = held.is_some_and(|h| h == expected || as_good(part, h));
+        if !good && wrong.is_none() {
             wrong = Some((part, *held));
         }
     });
@@ -206,12 +220,20 @@ fn read(
     (index, u): (usize, &Use),
 ) -> Option<Fault> {
     let expected = facts.same(u.content);
-    if let Some((at, held)) = mismatch(memory, u.span, expected) {
+    let origin_of = |id: ContentId| scene.program.values[id.0 as usize].origin;
+    let part_of_it = |at: Span, held: ContentId| match (origin_of(expected), origin_of(held)) {
+        (ContentOrigin::Joined(set), ContentOrigin::Param(p)) => {
+            let is_member = scene.plan.joined.get(set as usize).is_some_and(|j| j.params.contains(&p));
+            is_member && scene.program.values[held.0 as usize].span.contains(&at)
+        }
+        _ => false,
+    };
+    if let Some((at, held)) = mismatch_but(memory, u.span, expected, part_of_it) {
         let (expected, found) = (scene.name(u.content), named(scene, held));
         return Some(Fault::Finds { index, expected, found, at });
     }
     // The frame is advanced by the last step of all, for the next replay.
-    let origin = scene.program.values[u.content.0 as usize].origin;
+    let origin = origin_of(u.content);
     let writer = facts.last_writer[expected.0 as usize].filter(|_| origin != ContentOrigin::Frame);
     let writer = writer.filter(|&w| w >= id && u.span.len.0 > 0)?;
     Some(Fault::Unfinished { index, expected: scene.name(u.content), writer })

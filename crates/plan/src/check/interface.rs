@@ -2,6 +2,7 @@
 
 use super::Scene;
 use super::error::{Fault, Findings};
+use super::joined;
 use crate::kernel::status::block_words;
 use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
 use crate::region::{DeviceIndex, RegionKind, SLOT_ALIGNMENT, Span};
@@ -14,9 +15,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     regions(plan, findings);
     let mut stored = Vec::new();
-    for p in &plan.params {
+    let alignments = joined::alignments(plan);
+    for (p, alignment) in plan.params.iter().zip(alignments) {
         let bytes = byte_count(p.encoding, &p.shape).ok();
-        slot(plan, format!("param {}", p.name), p.span, RegionKind::Weights, bytes, findings);
+        let what = format!("param {}", p.name);
+        aligned_slot(plan, what, p.span, (RegionKind::Weights, alignment), bytes, findings);
         stored.push((format!("param {}", p.name), p.span));
     }
     for (i, c) in plan.constants.iter().enumerate() {
@@ -30,6 +33,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     for v in plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived) {
         derived.push((format!("derived weight {}", v.name), v.span));
     }
+    joined::check(plan, findings);
     // Tied params are one storage under several names.
     stored.sort_by_key(|(_, s)| *s);
     stored.dedup_by_key(|(_, s)| *s);
@@ -124,17 +128,35 @@ fn slot(
     bytes: Option<u64>,
     findings: &mut Findings,
 ) {
+    aligned_slot(plan, what, span, (region, SLOT_ALIGNMENT), bytes, findings);
+}
+
+fn aligned_slot(
+    plan: &Plan,
+    what: String,
+    span: Span,
+    (region, alignment): (RegionKind, u64),
+    bytes: Option<u64>,
+    findings: &mut Findings,
+) {
     let why = if span.region != region {
         Some("it belongs in another region")
     } else if bytes.is_none_or(|b| b > span.len.0) {
         Some("it has more bytes than its slot")
-    } else if !span.offset.0.is_multiple_of(SLOT_ALIGNMENT) {
-        Some("a slot begins at a multiple of 256")
+    } else if !span.offset.0.is_multiple_of(alignment) {
+        Some(misaligned(alignment))
     } else {
         misplaced(plan, span)
     };
     if let Some(why) = why {
         findings.add(Fault::Slot { what, span, why });
+    }
+}
+
+fn misaligned(alignment: u64) -> &'static str {
+    match alignment {
+        SLOT_ALIGNMENT => "a slot begins at a multiple of 256",
+        _ => "a param beside another begins at a multiple of 16",
     }
 }
 
@@ -192,6 +214,7 @@ fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
     let at = |i: u32| i as usize;
     let fault = match v.origin {
         O::Param(i) => same(plan.params.get(at(i)).map(|p| p.span)),
+        O::Joined(i) => same(plan.joined.get(at(i)).map(|j| j.span)),
         O::Constant(i) => same(plan.constants.get(at(i)).map(|c| c.span)),
         O::StateBefore(i) | O::StateAfter(i) => same(plan.states.get(at(i)).map(|s| s.span)),
         O::Input(i) => front(plan.inputs.get(at(i)).map(|s| s.span)),
@@ -200,10 +223,9 @@ fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
         O::Status => region(&[RegionKind::Status]),
         O::Step => region(&[RegionKind::Scratch, RegionKind::IoIn, RegionKind::IoOut]),
     };
-    let aligned = v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
-    fault
-        .or_else(|| (!aligned).then_some("a slot begins at a multiple of 256"))
-        .or_else(|| misplaced(plan, v.span))
+    // Where a param begins is its slot's concern.
+    let aligned = matches!(v.origin, O::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
+    fault.or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT))).or_else(|| misplaced(plan, v.span))
 }
 
 /// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all.

@@ -366,6 +366,7 @@ fn follow(
     let is_run = run.is_some();
     let stays = |o: ContentOrigin| match o {
         ContentOrigin::Param(_)
+        | ContentOrigin::Joined(_)
         | ContentOrigin::Constant(_)
         | ContentOrigin::Input(_)
         | ContentOrigin::Frame => true,
@@ -373,7 +374,11 @@ fn follow(
         ContentOrigin::Status => plan.status_ops.is_empty(),
         _ => false,
     };
-    for (i, v) in program.values.iter().enumerate().filter(|(_, v)| v.origin != ContentOrigin::Derived) {
+    let mut from_outside: Vec<_> =
+        program.values.iter().enumerate().filter(|(_, v)| v.origin != ContentOrigin::Derived).collect();
+    // Params that lie side by side are each themselves.
+    from_outside.sort_by_key(|(_, v)| !matches!(v.origin, ContentOrigin::Joined(_)));
+    for (i, v) in from_outside {
         if stays(v.origin) || matches!(v.origin, ContentOrigin::StateBefore(_)) {
             let id = stands_for(program, is_run, ContentId(i as u32));
             memory.at(v.span).fill(Some(id));
@@ -381,7 +386,7 @@ fn follow(
     }
     for replay in 0..2 {
         for (i, step) in program.steps.iter().enumerate() {
-            one_step(program, is_run, step, bindings, memory)
+            one_step(plan, program, is_run, step, bindings, memory)
                 .map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
         }
         let Some(run) = run else { continue };
@@ -407,12 +412,14 @@ fn next_replay(program: &Program, run: &Run, id: ContentId, stays: bool) -> Opti
 }
 
 fn one_step(
+    plan: &Plan,
     program: &Program,
     is_run: bool,
     step: &Step,
     bindings: &Bindings,
     memory: &mut Bytes,
 ) -> Result<(), String> {
+    let origin_of = |id: ContentId| program.values[id.0 as usize].origin;
     let in_meaning = |i: usize, list: &[u16]| list.iter().any(|&m| usize::from(m) == i);
     for writes in [false, true] {
         for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
@@ -432,7 +439,14 @@ fn one_step(
             let bytes = memory.at(u.span);
             let expected = stands_for(program, is_run, u.content);
             if !writes || u.access == Access::StatusAtomic {
-                if let Some(&b) = touched.iter().find(|&&b| bytes[b as usize] != Some(expected)) {
+                let is_part = |held: ContentId| match (origin_of(expected), origin_of(held)) {
+                    (ContentOrigin::Joined(set), ContentOrigin::Param(p)) => {
+                        plan.joined[set as usize].params.contains(&p)
+                    }
+                    _ => false,
+                };
+                let good = |held: Option<ContentId>| held.is_some_and(|h| h == expected || is_part(h));
+                if let Some(&b) = touched.iter().find(|&&b| !good(bytes[b as usize])) {
                     return Err(format!(
                         "use {i} wants {:?} at byte {b}, finds {:?}",
                         expected, bytes[b as usize]
@@ -440,9 +454,10 @@ fn one_step(
                 }
                 continue;
             }
-            let origin = program.values[u.content.0 as usize].origin;
+            let origin = origin_of(u.content);
             let from_outside = match origin {
-                ContentOrigin::Param(_) | ContentOrigin::Constant(_) | ContentOrigin::Input(_) => true,
+                ContentOrigin::Param(_) | ContentOrigin::Joined(_) => true,
+                ContentOrigin::Constant(_) | ContentOrigin::Input(_) => true,
                 ContentOrigin::StateBefore(_) => true,
                 ContentOrigin::Derived => is_run,
                 ContentOrigin::Frame => !matches!(step.kind, StepKind::Advance { .. }),

@@ -25,6 +25,7 @@ mod frame;
 mod hazards;
 mod interface;
 mod intervals;
+mod joined;
 pub mod judge;
 pub mod mutate;
 mod ranges;
@@ -82,7 +83,7 @@ impl CheckReport {
 /// # let mut plan = Plan {
 /// #     form: PlanForm::Explain, name: "empty".into(), graph: None, target: Target::lavapipe(),
 /// #     table: Default::default(), precision: Precision::Exact,
-/// #     placement: Placement::Packed, symbols: SymbolTable::default(), scalars: vec![], params: vec![],
+/// #     placement: Placement::Packed, symbols: SymbolTable::default(), scalars: vec![], params: vec![], joined: vec![],
 /// #     constants: vec![], states: vec![], inputs: vec![], outputs: vec![], status_ops: vec![],
 /// #     regions: RegionKind::ALL.into_iter().map(Region::empty).collect(), load: Program::default(), runs: vec![],
 /// # };

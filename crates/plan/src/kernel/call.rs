@@ -104,8 +104,12 @@ impl FloatStorage {
     /// Of a view's elements; everything that is not a narrower float is read as words.
     pub fn of(view: &View) -> FloatStorage {
         match (view.storage, view.dtype) {
-            (Storage::Natural, DType::F16) => FloatStorage::F16,
-            (Storage::Natural, DType::BF16) => FloatStorage::BF16,
+            (Storage::Natural, DType::F16) | (Storage::Encoded(Encoding::Plain(DType::F16)), _) => {
+                FloatStorage::F16
+            }
+            (Storage::Natural, DType::BF16) | (Storage::Encoded(Encoding::Plain(DType::BF16)), _) => {
+                FloatStorage::BF16
+            }
             (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
             _ => FloatStorage::F32,
         }

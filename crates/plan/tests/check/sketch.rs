@@ -40,6 +40,7 @@ impl Sketch {
             symbols: SymbolTable::default(),
             scalars: vec![],
             params: vec![],
+            joined: vec![],
             constants: vec![],
             states: vec![],
             inputs: vec![],

@@ -4,7 +4,7 @@ use crate::fake::{Call, Log, executable, try_executable};
 use crate::sketch::{Sketch, add_bias, n};
 use pumice_plan::{ParamSlot, Plan, RegionKind, ScalarSlot};
 use pumice_runtime::{DeviceError, RuntimeError};
-use pumice_types::{Bytes, DType, Encoding, Tensor, TensorView};
+use pumice_types::{ByteSource, Bytes, DType, Encoding, SourceError, Stored, Tensor, TensorView};
 use std::sync::Arc;
 
 #[test]
@@ -243,4 +243,94 @@ fn constants_are_there_from_the_start() {
     let (exe, _) = executable(k.finish());
     let mut s = exe.session().expect("a session");
     assert_eq!(s.run(&[]).expect("a run").at(0).expect("y").to_vec::<f32>(), Ok(vec![9.0, 12.0]));
+}
+
+/// Tensors that end after so many bytes, and those that were asked for.
+struct Source {
+    tensors: Vec<(&'static str, Stored, Vec<u8>)>,
+    broken: Option<&'static str>,
+}
+
+impl Source {
+    fn new(tensors: &[(&'static str, DType, &[u64])]) -> Source {
+        let tensor = |&(name, dtype, shape): &(&'static str, DType, &[u64])| {
+            let encoding = Encoding::Plain(dtype);
+            let bytes = encoding.bytes(shape).expect("small").0;
+            let bytes = (0..bytes).map(|i| (i * 7 + name.len() as u64) as u8 % 100).collect();
+            (name, Stored { encoding, shape: shape.to_vec() }, bytes)
+        };
+        Source { tensors: tensors.iter().map(tensor).collect(), broken: None }
+    }
+
+    fn find(&self, name: &str) -> Result<&(&'static str, Stored, Vec<u8>), SourceError> {
+        let missing = || SourceError { name: name.to_owned(), source: Arc::new(std::fmt::Error) };
+        self.tensors.iter().find(|t| t.0 == name).ok_or_else(missing)
+    }
+}
+
+impl ByteSource for Source {
+    fn stored(&self, name: &str) -> Result<Stored, SourceError> {
+        Ok(self.find(name)?.1.clone())
+    }
+
+    fn read_bytes(&self, name: &str, offset: u64, to: &mut [u8]) -> Result<(), SourceError> {
+        if self.broken == Some(name) {
+            return Err(SourceError { name: name.to_owned(), source: Arc::new(std::fmt::Error) });
+        }
+        let bytes = &self.find(name)?.2[offset as usize..];
+        to.copy_from_slice(&bytes[..to.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn params_are_read_from_a_source() {
+    let mut k = Sketch::new();
+    k.param("f", DType::F32, &[300, 1000]);
+    k.param("rounded", DType::F16, &[3]);
+    k.param("none", DType::F32, &[0]);
+    k.param("i", DType::I32, &[5]);
+    k.run(&[]);
+    let (exe, log) = executable(k.finish());
+    log.take();
+    let all: [(&str, DType, &[u64]); 4] = [
+        ("f", DType::F32, &[300, 1000]),
+        ("rounded", DType::F32, &[3]),
+        ("none", DType::F32, &[0]),
+        ("i", DType::I32, &[5]),
+    ];
+    let refused = |tensors: &[(&'static str, DType, &[u64])]| {
+        let error = exe.read_params(&Source::new(tensors), |_, _| {}).expect_err("it does not fit");
+        assert_eq!(log.take(), [], "nothing was written");
+        error
+    };
+    assert!(matches!(refused(&all[..3]), RuntimeError::Source(e) if e.name == "i"));
+    let other = |i: usize, dtype, shape: &'static [u64]| {
+        let mut tensors = all;
+        tensors[i] = (tensors[i].0, dtype, shape);
+        refused(&tensors)
+    };
+    assert!(matches!(other(0, DType::F32, &[1000, 300]), RuntimeError::Extent { axis: 0, .. }));
+    assert!(matches!(other(0, DType::F32, &[300_000]), RuntimeError::Rank { .. }));
+    assert!(matches!(other(3, DType::F32, &[5]), RuntimeError::DType { .. }));
+    assert!(matches!(other(0, DType::F16, &[300, 1000]), RuntimeError::DType { .. }));
+
+    let mut source = Source::new(&all);
+    let mut heard = Vec::new();
+    exe.read_params(&source, |done, of| heard.push((done, of))).expect("all fit");
+    assert_eq!((heard.first(), heard.last()), (Some(&(0, 4)), Some(&(4, 4))));
+    assert!(heard.is_sorted());
+    assert_eq!(exe.missing_params(), Vec::<String>::new());
+    for name in ["f", "i"] {
+        assert_eq!(exe.param(name).expect("set").bytes(), source.find(name).expect("there").2);
+    }
+    let floats: Vec<f32> = Encoding::from(DType::F32).decode(&source.tensors[1].2).expect("floats");
+    let rounded: Vec<half::f16> = floats.iter().map(|&x| half::f16::from_f32(x)).collect();
+    assert_eq!(exe.param("rounded").expect("set").to_vec(), Ok(rounded));
+
+    source.broken = Some("i");
+    let error = exe.read_params(&source, |_, _| {}).expect_err("it breaks off");
+    assert!(matches!(&error, RuntimeError::Source(e) if e.name == "i"), "{error}");
+    assert!(error.to_string().contains("weight `i`"), "{error}");
+    assert!(exe.missing_params().contains(&"i".to_owned()), "what was not written counts as never set");
 }

@@ -111,6 +111,17 @@ impl Buffer {
         self.memory.as_ref().ok_or(CallError::NotMapped)?.write(offset, bytes)
     }
 
+    /// Lets bytes be made in place; the buffer must be mapped.
+    pub(crate) fn fill<E: From<CallError>>(
+        &self,
+        offset: u64,
+        len: u64,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.check(offset, len)?;
+        self.memory.as_ref().ok_or(CallError::NotMapped)?.fill(offset, len, fill)
+    }
+
     /// Copies bytes out; the buffer must be mapped.
     pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CallError> {
         self.check(offset, bytes.len() as u64)?;

@@ -108,6 +108,27 @@ impl Memory {
         if self.coherent { Ok(()) } else { self.flush(&mut mapping, &atoms) }
     }
 
+    /// Lets bytes be made in place and makes them visible to submissions that follow. What `fill` finds there is unknown.
+    pub(super) fn fill<E: From<CallError>>(
+        &self,
+        offset: u64,
+        len: u64,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let range = self.check(offset, len)?;
+        let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let atoms = self.atoms(&range);
+        if !self.coherent && atoms != range {
+            self.invalidate(&mut mapping, &atoms)?;
+        }
+        fill(mapping.room(range.start as usize, len as usize))?;
+        if self.coherent { Ok(()) } else { Ok(self.flush(&mut mapping, &atoms)?) }
+    }
+
     /// Copies bytes out, as the device last left them.
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CallError> {
         let range = self.check(offset, bytes.len() as u64)?;
@@ -166,6 +187,16 @@ impl Mapping {
             None => unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.0.add(start), bytes.len());
             },
+        }
+    }
+
+    fn room(&mut self, start: usize, len: usize) -> &mut [u8] {
+        match &mut self.shadow {
+            Some(shadow) => &mut shadow[start..start + len],
+            // SAFETY: the range lies inside the mapping, which lives as long as the memory; the lock, held through
+            // `&mut self`, keeps every other copy out. The device does not use the range (the caller's protocol), and
+            // any byte is a valid `u8`.
+            None => unsafe { std::slice::from_raw_parts_mut(self.at.0.add(start), len) },
         }
     }
 

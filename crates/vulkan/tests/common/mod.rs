@@ -224,6 +224,7 @@ pub fn plan() -> Plan {
         symbols: SymbolTable::default(),
         scalars: vec![scalar],
         params: Vec::new(),
+        joined: Vec::new(),
         constants: Vec::new(),
         states: Vec::new(),
         inputs: Vec::new(),

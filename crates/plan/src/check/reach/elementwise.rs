@@ -6,7 +6,7 @@ use super::{Place, Reach, Wrong, fill_touches};
 use crate::kernel::{HoleInput, SlotKind};
 use crate::kernels::elementwise::MAX_RANK;
 use crate::step::{Access, Storage, Use};
-use pumice_types::DType;
+use pumice_types::{DType, Encoding};
 
 /// `elementwise_flat`: slots are dense, or one element for all.
 pub(super) fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
@@ -157,7 +157,11 @@ fn kind_of(used: &Use) -> SlotKind {
     if used.access == Access::StatusAtomic {
         return SlotKind::Status;
     }
-    match (used.view.storage, used.view.dtype) {
+    let (storage, dtype) = match used.view.storage {
+        Storage::Encoded(Encoding::Plain(dtype)) => (Storage::Natural, dtype),
+        storage => (storage, used.view.dtype),
+    };
+    match (storage, dtype) {
         (_, DType::I64 | DType::U64) => SlotKind::Wide,
         (Storage::Arena, _) | (_, DType::F32 | DType::I32 | DType::U32) => SlotKind::Word,
         (_, DType::F16) => SlotKind::F16,

@@ -1,0 +1,45 @@
+//! Decoding ops over weights: the stored bytes themselves, seen as the values that they stand for. Kernels that read that
+//! encoding read it there; for the others a copy is made once, when weights are loaded.
+
+use super::{Lower, LowerResult};
+use crate::cx::{LowerCx, restride};
+use crate::draft::Located;
+use pumice_ir::NodeId;
+use pumice_ir::ops::Dequantize;
+use pumice_plan::Storage;
+use pumice_types::Encoding;
+
+impl Lower for Dequantize {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let at = cx.stored(node.input(0).ok_or("it has no operand")?)?;
+        cx.place(node.output(), at);
+        Ok(())
+    }
+}
+
+/// Places the result of a node that widens a stored weight on its bytes; false where it does something else. What a run
+/// computes is widened by a step: its bytes are written again.
+pub fn place(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<bool> {
+    let node = cx.graph.node(id);
+    let Some(x) = node.input(0) else { return Ok(false) };
+    let encoding = cx.graph.ty(x).encoding;
+    if !node.op.is_decoding(encoding) {
+        return Ok(false);
+    }
+    let at = cx.stored(x)?;
+    let stays = cx.draft.buffer_of(at.content).home.is_load_time();
+    if !stays || at.view.storage != Storage::Natural {
+        return Ok(false);
+    }
+    let values = seen_as(&at, encoding, cx.graph.ty(node.output()).dtype());
+    cx.place(node.output(), values);
+    Ok(true)
+}
+
+fn seen_as(at: &Located, encoding: Encoding, dtype: pumice_types::DType) -> Located {
+    let mut values = restride(at, at.view.shape.clone(), at.view.strides.clone(), at.view.offset.clone());
+    values.view.storage = Storage::Encoded(encoding);
+    values.view.dtype = dtype;
+    values
+}
