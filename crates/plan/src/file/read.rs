@@ -97,6 +97,7 @@ pub fn plan(body: Body<'_>, file: usize, known: &Kernels) -> Result<Plan, PlanFi
         symbols: plan.symbols,
         scalars: all(plan.scalars, |s| r.scalar(s))?,
         params: all(plan.params, |p| r.param(p))?,
+        joined: plan.joined,
         constants: all(plan.constants, |c| r.constant(c))?,
         states: all(plan.states, |s| r.state(s))?,
         inputs: all(plan.inputs, |s| r.io(s))?,

@@ -7,7 +7,7 @@
 use super::PlanForm;
 use crate::frame::AdvanceOp;
 use crate::kernel::{ArgValue, Fingerprint, HoleInput, UseIndex};
-use crate::plan::{ContentOrigin, Level, Placement, Segment, Stats};
+use crate::plan::{ContentOrigin, JoinedParams, Level, Placement, Segment, Stats};
 use crate::region::{Region, Span};
 use crate::step::{Access, ContentId, Cost, Grid, Storage};
 use pumice_types::scalar::{Opcode, RegType};
@@ -127,6 +127,7 @@ pub struct PlanRow<'a> {
     pub symbols: SymbolTable,
     pub scalars: Vec<ScalarRow>,
     pub params: Vec<ParamRow>,
+    pub joined: Vec<JoinedParams>,
     #[serde(borrow)]
     pub constants: Vec<ConstantRow<'a>>,
     #[serde(borrow)]

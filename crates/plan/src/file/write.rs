@@ -102,6 +102,7 @@ impl<'a> Writer<'a> {
             symbols: plan.symbols.clone(),
             scalars: self.scalars(plan),
             params: self.params(plan),
+            joined: plan.joined.clone(),
             constants: self.constants(plan),
             states: self.states(plan),
             inputs: plan.inputs.iter().map(|s| self.io(s)).collect(),
