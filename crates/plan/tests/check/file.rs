@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (2, "c3c77f17d621a49965f429bd094b2c64fc85e32bb22093c64310ffe72902ca47")
+        (3, "23e528671f1a8ef0b4e290daee8d142c82d05f097fba9d3d461b1cf530dd4367")
     );
 }
