@@ -30,7 +30,7 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
         Some(i) => rest.get(i + 1).ok_or("--context N")?.parse()?,
         None => 512,
     };
-    let device = Device::best()?;
+    let device = Device::best();
     let host_before_mib = status("VmRSS")?;
     let begin = Instant::now();
     let file = LlamaFile::open(path, &LlamaOptions::default().context(context))?;
