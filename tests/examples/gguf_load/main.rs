@@ -50,7 +50,7 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
     let begin = Instant::now();
     session.run(&[("ids", TensorView::i32(&[1, 2, 3], [1, 3]))])?;
     let first_run_s = begin.elapsed().as_secs_f64();
-    let tokens_per_s = decode(&mut session, (context as usize).min(200) - 8)?;
+    let tokens_per_s = decode(&mut session, (context as usize).min(200).saturating_sub(24))?;
     let stored: u64 = exe.plan().params.iter().map(|p| p.span.len.0).sum();
     let (file_s, copy_s) = (file_time(path)?, copy_time(&exe, &source)?);
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
