@@ -12,5 +12,6 @@ pub mod logits;
 pub mod op_suite;
 pub mod planted;
 pub mod spirv;
+pub mod tune;
 
 pub use lab::Lab;

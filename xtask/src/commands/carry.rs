@@ -17,10 +17,10 @@ pub struct Args {
 }
 
 /// The examples of `pumice-tests` that are tools.
-const TOOLS: [&str; 4] = ["bench", "far_ends", "ops", "random_graphs"];
+const TOOLS: [&str; 5] = ["bench", "far_ends", "ops", "random_graphs", "tune"];
 
 /// What to run, in this order. Programs write JSON beside themselves; `pumice selftest` prints it.
-const LINES: [&str; 9] = [
+const LINES: [&str; 10] = [
     "./pumice doctor",
     "./pumice selftest --json > selftest.json",
     "./ops --max 67108864 --json ops.json",
@@ -30,6 +30,7 @@ const LINES: [&str; 9] = [
     "./random_graphs --seed 3000000 --count 1000 --threads 4 --json random-2.json",
     "./far_ends --json far-ends.json",
     "./bench --json bench.jsonl",
+    "./tune -o table.json --json > tune.json",
 ];
 
 /// Builds, strips, copies, and says how large it is.

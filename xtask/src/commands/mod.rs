@@ -21,6 +21,7 @@ mod shaders;
 mod snippet;
 mod test;
 mod tidy;
+mod tune;
 
 use clap::{Parser, Subcommand};
 
@@ -57,6 +58,8 @@ enum Command {
     PlanDiff(plan_diff::Args),
     /// Measure the speed lines and print them with floor, reference and ratio
     Bench(bench::Args),
+    /// Measure kernels on a device and write its selection table
+    Tune(tune::Args),
     /// Build the programs that a machine with a GPU and nothing else runs
     Carry(carry::Args),
     /// Package every published crate and build it from its package
@@ -107,6 +110,7 @@ impl Cli {
             Command::NewOp(args) => new_op::run(&args, &checkout),
             Command::Shaders(args) => shaders::run(&args, &checkout),
             Command::Bench(args) => bench::run(&args, &checkout),
+            Command::Tune(args) => tune::run(&args, &checkout),
             Command::Carry(args) => carry::run(&args, &checkout),
             Command::Package(args) => package::run(&args, &checkout),
             Command::Snippet(args) => snippet::run(&args, &checkout),

@@ -1,0 +1,80 @@
+//! What may stand in a row's place: other kernels of the family, other figures. Classes of shapes stay as they are.
+
+use super::Scope;
+use pumice_plan::kernels;
+use pumice_types::{Table, TableRow};
+use std::collections::BTreeMap;
+
+/// Figures that are varied by these factors, whatever family they are of.
+const FACTORS: [(&str, &[f64]); 6] = [
+    ("per_lane", &[0.25, 0.5, 2.0, 4.0]),
+    ("groups_per_unit", &[0.5, 2.0, 4.0]),
+    ("terms", &[0.5, 2.0]),
+    ("least", &[0.25, 4.0]),
+    ("least_elements", &[0.25, 4.0]),
+    ("groups_per_thread", &[0.5, 2.0, 4.0]),
+];
+
+/// Figures that are replaced by these values.
+const VALUES: [(&str, &[f64]); 2] = [("quads", &[2.0, 4.0, 8.0, 16.0]), ("kept_quads", &[1.0, 4.0, 16.0])];
+
+/// Every row that may stand in the place of row `at`: what other rows of its family take, each variant of their kernels
+/// (unless the scope is tiny), and its own figures varied one at a time.
+pub fn of(table: &Table, at: usize, scope: Scope) -> Vec<TableRow> {
+    let row = &table.rows[at];
+    let mut others: Vec<TableRow> = Vec::new();
+    let mut add = |take: &str, figures: &BTreeMap<String, f64>| {
+        let other = TableRow { take: take.to_owned(), figures: figures.clone(), ..row.clone() };
+        if other != *row && !others.contains(&other) {
+            others.push(other);
+        }
+    };
+    if let Some((kernel, _)) = row.take.split_once('.') {
+        for peer in table.family(&row.family).filter(|peer| peer.take.contains('.')) {
+            let decl = kernels::find(peer.take.split('.').next().unwrap_or_default());
+            let variants = decl.into_iter().flat_map(|d| d.variants.iter().map(move |v| (d.name, v.name)));
+            add(&peer.take, &peer.figures);
+            if scope > Scope::Tiny {
+                variants.for_each(|(name, variant)| add(&format!("{name}.{variant}"), &peer.figures));
+            }
+        }
+        debug_assert!(kernels::find(kernel).is_some(), "{kernel}");
+    }
+    for (name, value) in &row.figures {
+        let varied =
+            FACTORS.iter().filter(|(n, _)| n == name).flat_map(|(_, by)| by.iter().map(|f| value * f));
+        let given = VALUES.iter().filter(|(n, _)| n == name).flat_map(|(_, to)| to.iter().copied());
+        for other in varied.chain(given).filter(|v| v.fract() == 0.0 && *v >= 1.0) {
+            let mut figures = row.figures.clone();
+            figures.insert(name.clone(), other);
+            add(&row.take, &figures);
+        }
+    }
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_compile::select::Selection;
+    use pumice_types::{Precision, Target};
+    use std::sync::Arc;
+
+    /// Whatever stands in a row's place makes a table that the compiler reads.
+    #[test]
+    fn every_alternative_is_a_row_that_the_compiler_takes() {
+        for target in [Target::h200(), Target::lavapipe()] {
+            let mut number = 0;
+            for at in 0..target.table.rows.len() {
+                for other in of(&target.table, at, Scope::Full) {
+                    let mut table = Table::clone(&target.table);
+                    table.rows[at] = other.clone();
+                    let changed = target.clone().with_table(Arc::new(table));
+                    Selection::read(&changed, Precision::Exact).unwrap_or_else(|e| panic!("{other:?}: {e}"));
+                    number += 1;
+                }
+            }
+            assert!(number > 60, "{}: {number}", target.name);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The shapes that are measured: for each family small graphs of one op, whose operands lie on the device and whose
+//! results stay there but for one element.
+
+use super::Scope;
+use pumice::{
+    CheckedPlan, DType, Device, Error, Graph, GraphBuilder, OptOptions, Options, Value, f32, tensor,
+};
+use pumice_ir::ops::Attention;
+
+/// A graph to measure.
+pub struct Case {
+    /// Shape in words.
+    pub name: String,
+    /// The graph.
+    pub graph: Graph,
+    /// How it is compiled.
+    pub options: Options,
+}
+
+impl Case {
+    fn new(name: String, cut: bool, build: impl FnOnce(&GraphBuilder) -> Value) -> Case {
+        let g = GraphBuilder::new(&name);
+        let y = build(&g);
+        let rank = g.type_of(y).map_or(0, |ty| ty.shape.len());
+        let axes: Vec<i64> = (0..rank as i64).collect();
+        g.output("seen", g.slice(y, &vec![0; rank], &vec![1; rank], &axes, &vec![1; rank]));
+        let graph = g.build().expect("a sound graph");
+        // Without passes the op is what was written; cutting is a pass.
+        let opt = if cut { OptOptions::default() } else { OptOptions::none() };
+        Case { name, graph, options: Options::default().opt(opt) }
+    }
+
+    /// Its plan for a device.
+    pub fn plan(&self, device: &Device) -> Result<CheckedPlan, Error> {
+        pumice::plan(&self.graph, device.target(), &self.options)
+    }
+}
+
+/// A product \[m, k\] x \[k, n\] with a right operand that lies along k or along n.
+#[derive(Clone, Copy)]
+pub struct Product {
+    pub m: u64,
+    pub n: u64,
+    pub k: u64,
+    pub along_k: bool,
+    pub half: bool,
+    /// Whether k may be cut.
+    pub cut: bool,
+}
+
+impl Product {
+    /// Its case.
+    pub fn case(self) -> Case {
+        let Product { m, n, k, along_k, half, cut } = self;
+        let lies = if along_k { "k" } else { "n" };
+        let name = format!("{m}x{k}x{n} along {lies}{}", if half { " f16" } else { "" });
+        Case::new(name, cut, |g| {
+            let a = g.state_read(g.state("a", f32([m, k])));
+            let dtype = if half { DType::F16 } else { DType::F32 };
+            let b = g.param("b", tensor(dtype, if along_k { [n, k] } else { [k, n] }));
+            let b = if half { g.cast(b, DType::F32) } else { b };
+            g.matmul(a, if along_k { g.transpose(b, &[1, 0]) } else { b })
+        })
+    }
+}
+
+/// The cases of a family.
+pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
+    match family {
+        "matmul" => products(scope, cpu, false),
+        "matmul.parts" => products(scope, cpu, true),
+        "attention" => attention(scope, cpu),
+        "reduce.rows" => reductions(scope, cpu, false, &[[4096, 64], [4096, 384], [1024, 4096]], last_sum),
+        "reduce.columns" => reductions(scope, cpu, false, &[[64, 64], [512, 384], [256, 4096]], first_sum),
+        "reduce.one_by_one" => reductions(scope, cpu, false, &[[512, 64], [128, 1024]], strided_sum),
+        "reduce.arg" => reductions(scope, cpu, false, &[[1, 32_768], [8, 8192], [2048, 512]], arg_max),
+        "reduce.parts" => {
+            let mut cases =
+                reductions(scope, cpu, true, &[[1, 1 << 20], [4, 1 << 18], [64, 1 << 14]], last_sum);
+            cases.extend(reductions(scope, cpu, true, &[[1 << 14, 64], [1 << 12, 512]], first_sum));
+            cases
+        }
+        "rows" => {
+            let shapes = [[4096, 64], [4096, 384], [1024, 2048], [128, 384], [256, 8192]];
+            let mut cases = reductions(scope, cpu, false, &shapes, |g, x| g.softmax(x, -1));
+            cases.extend(reductions(scope, cpu, false, &shapes, layer_norm));
+            cases
+        }
+        "elementwise.flat" => {
+            reductions(scope, cpu, false, &[[256, 256], [2048, 4096], [8192, 16_384]], |g, x| g.exp(x))
+        }
+        "elementwise.strided" => reductions(scope, cpu, false, &[[512, 512], [4096, 4096]], |g, x| {
+            let [_, n] = extents(g, x);
+            g.exp(g.slice(x, &[4], &[n as i64 - 4], &[1], &[1]))
+        }),
+        _ => Vec::new(),
+    }
+}
+
+fn products(scope: Scope, cpu: bool, cut: bool) -> Vec<Case> {
+    let (rows, sides): (&[u64], &[(u64, u64)]) = match (scope, cpu) {
+        (Scope::Tiny, _) => (&[1, 40], &[(64, 128)]),
+        (Scope::Quick, _) | (_, true) => (&[1, 2, 4, 8, 16, 64, 128], &[(128, 256), (512, 512)]),
+        (Scope::Full, false) => {
+            (&[1, 2, 4, 6, 8, 12, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536), (4096, 14_336)])
+        }
+    };
+    let mut cases = Vec::new();
+    for &(n, k) in sides {
+        for &m in rows {
+            for (along_k, half) in [(true, false), (false, false), (true, true)] {
+                cases.push(Product { m, n, k, along_k, half, cut }.case());
+            }
+        }
+    }
+    cases
+}
+
+fn attention(scope: Scope, cpu: bool) -> Vec<Case> {
+    // Heads, queries, keys, width.
+    let shapes: &[[u64; 4]] = match (scope, cpu) {
+        (Scope::Tiny, _) => &[[1, 8, 8, 16]],
+        (Scope::Quick, _) | (_, true) => &[[4, 64, 64, 32], [4, 64, 64, 64], [2, 32, 64, 128]],
+        (Scope::Full, false) => &[
+            [12, 128, 128, 32],
+            [384, 128, 128, 32],
+            [12, 512, 512, 64],
+            [9, 1, 1024, 64],
+            [32, 512, 512, 128],
+            [8, 256, 256, 256],
+        ],
+    };
+    let case = |&[heads, queries, keys, width]: &[u64; 4]| {
+        Case::new(format!("{heads} heads, {queries} x {keys} of {width}"), false, |g| {
+            let of = |name, rows| g.state_read(g.state(name, f32([1, heads, rows, width])));
+            g.attention(of("q", queries), of("k", keys), of("v", keys), None, None, Attention::default())
+        })
+    };
+    shapes.iter().map(case).collect()
+}
+
+/// Cases over one matrix. Small scopes have its extents cut down, each to a sixteenth at least.
+fn reductions(
+    scope: Scope,
+    cpu: bool,
+    cut: bool,
+    shapes: &[[u64; 2]],
+    build: impl Fn(&GraphBuilder, Value) -> Value,
+) -> Vec<Case> {
+    let most: u64 = match (scope, cpu) {
+        (Scope::Tiny, _) => 1 << 14,
+        (Scope::Quick, _) | (_, true) => 1 << 20,
+        (Scope::Full, false) => u64::MAX,
+    };
+    let taken = if scope == Scope::Tiny { 1 } else { shapes.len() };
+    let smaller = |&[mut r, mut n]: &[u64; 2]| {
+        while r * n > most && r.max(n) > 16 {
+            if r >= n { r /= 2 } else { n /= 2 }
+        }
+        [r, n]
+    };
+    let case = |[r, n]: [u64; 2]| {
+        Case::new(format!("{r}x{n}"), cut, |g| build(g, g.state_read(g.state("x", f32([r, n])))))
+    };
+    shapes[..taken].iter().map(smaller).map(case).collect()
+}
+
+fn extents(g: &GraphBuilder, x: Value) -> [u64; 2] {
+    let ty = g.type_of(x).expect("a value of the case");
+    [0, 1].map(|axis| ty.shape[axis].as_const().expect("extents of cases are numbers") as u64)
+}
+
+fn last_sum(g: &GraphBuilder, x: Value) -> Value {
+    g.reduce_sum(x, &[1], false)
+}
+
+fn first_sum(g: &GraphBuilder, x: Value) -> Value {
+    g.reduce_sum(x, &[0], false)
+}
+
+/// Two reduced axes with a kept one between them.
+fn strided_sum(g: &GraphBuilder, x: Value) -> Value {
+    let [r, n] = extents(g, x);
+    g.reduce_sum(g.reshape(x, &[r as i64 / 2, 2, n as i64]), &[0, 2], false)
+}
+
+fn arg_max(g: &GraphBuilder, x: Value) -> Value {
+    g.arg_max(x, 1, false)
+}
+
+fn layer_norm(g: &GraphBuilder, x: Value) -> Value {
+    let [_, n] = extents(g, x);
+    g.layer_norm(x, g.param("gamma", f32([n])), Some(g.param("beta", f32([n]))), 1e-5)
+}
