@@ -67,6 +67,11 @@ impl EncoderFolder {
         Ok(EncoderFolder { name, files, config, spec, notes })
     }
 
+    /// The folder of configuration and weights: the transformer's, where a sentence encoder keeps it in one of its own.
+    pub fn files(&self) -> &ModelFolder {
+        &self.files
+    }
+
     /// The folder's own name; the graph is named so.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,10 +1,11 @@
-//! The command line of pumice: embed sentences, generate text, compile models, list devices, say what is missing, test this device.
+//! The command line of pumice: embed sentences, generate text, compile and inspect models, list devices, say what is missing, test
+//! this device.
 //!
 //! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
 //! command could not be carried out.
 
 use clap::{Parser, Subcommand};
-use pumice::cli::{CommandError, compile, devices, doctor, selftest};
+use pumice::cli::{CommandError, compile, devices, doctor, inspect, selftest};
 use pumice::embed::cli as embed;
 use pumice::generate::cli as generate;
 use std::env::var_os;
@@ -28,6 +29,8 @@ enum Command {
     Generate(generate::GenerateArgs),
     /// Compile a model to a plan that embed and generate run without compiling
     Compile(compile::CompileArgs),
+    /// Say what a model is and where its bytes would go on a device
+    Inspect(inspect::Args),
     /// List the Vulkan devices and what pumice makes of them
     Devices(devices::Args),
     /// Say what is missing on this machine, what it costs, and how to get it
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         }
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out),
+        Command::Inspect(args) => inspect::run(&args, &mut out),
         Command::Devices(args) => devices::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Selftest(args) => selftest::run(&args, &mut out),

@@ -4,6 +4,7 @@ pub mod compile;
 pub(crate) mod compiling;
 pub mod devices;
 pub mod doctor;
+pub mod inspect;
 pub mod selftest;
 mod trial;
 

@@ -1,0 +1,184 @@
+//! What a path is: facts and tensors of its files, and the graph to plan, where the architecture is known.
+
+use super::super::CommandError;
+use super::Args;
+use crate::error::Error;
+use pumice_import::{GgufFile, ImportError, ModelFolder, SafetensorsFile, WeightSource};
+use pumice_ir::Graph;
+use pumice_models::{EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, SentenceOverrides, specialize};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// No configuration file in use comes near this.
+const CONFIG_LIMIT: u64 = 4 << 20;
+
+/// A path that was looked at.
+pub(super) struct Opened {
+    /// `gguf`, `safetensors` or `folder`.
+    pub format: &'static str,
+    /// What the file says of the model.
+    pub facts: Map<String, Value>,
+    /// Its tensors.
+    pub tensors: Vec<TensorRow>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// What to plan, or why that cannot be.
+    pub graph: Result<Planned, String>,
+}
+
+/// A graph with the ranges that get plans of their own.
+pub(super) struct Planned {
+    /// The graph.
+    pub graph: Graph,
+    /// Symbols with the ends of their ranges.
+    pub cuts: specialize::Cuts,
+    /// Tokens of context, for a language model.
+    pub context: Option<u64>,
+}
+
+/// A tensor as stored.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct TensorRow {
+    pub name: String,
+    pub encoding: String,
+    pub shape: Vec<u64>,
+    /// `None` of a type that pumice does not read.
+    pub bytes: Option<u64>,
+}
+
+/// Looks at a path.
+///
+/// # Errors
+/// A path that cannot be read or holds none of the formats; an option that does not go with it.
+pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
+    let path = &args.path;
+    let refuse = |option: &str, only: &str| {
+        Err(CommandError::Usage(format!("{option} is for {only}, which {} is not", path.display())))
+    };
+    if path.is_dir() {
+        return match args.context {
+            Some(_) => refuse("--context", "language models"),
+            None => folder(path, args.batch),
+        };
+    }
+    if args.batch.is_some() {
+        return refuse("--batch", "sentence encoders");
+    }
+    if path.extension().is_some_and(|e| e == "safetensors") {
+        return safetensors(path);
+    }
+    gguf(path, args.context)
+}
+
+fn gguf(path: &Path, context: Option<u64>) -> Result<Opened, CommandError> {
+    let file = GgufFile::open(path).map_err(Error::from)?;
+    let tensors = file.tensors().map(|(name, t)| TensorRow {
+        name: name.to_owned(),
+        encoding: t.ty.to_string(),
+        shape: t.shape.clone(),
+        bytes: t.bytes.map(|b| b.0),
+    });
+    let (tensors, facts, mut notes) = (tensors.collect(), gguf_facts(&file), Vec::new());
+    let options = LlamaOptions::default().context(context);
+    let graph = LlamaFile::open(path, &options).and_then(|llama| {
+        let (planned, trained) = (llama.config.capacity, llama.trained_context);
+        if planned < trained {
+            notes.push(format!(
+                "a context of {planned} tokens is planned for, the model takes {trained}: --context"
+            ));
+        }
+        let graph = llama.model()?.graph;
+        Ok(Planned { graph, cuts: specialize::decoder(), context: Some(planned) })
+    });
+    Ok(Opened { format: "gguf", facts, tensors, notes, graph: graph.map_err(|e| e.to_string()) })
+}
+
+/// What the file says of model, architecture and tokenizer; lists by their lengths.
+fn gguf_facts(file: &GgufFile) -> Map<String, Value> {
+    use pumice_import::GgufValue;
+    let architecture = match file.metadata().get("general.architecture") {
+        Some(GgufValue::String(name)) => format!("{name}."),
+        _ => "general.".to_owned(),
+    };
+    let told = |key: &str| {
+        key.starts_with("general.") || key.starts_with(&architecture) || key.starts_with("tokenizer.")
+    };
+    let fact = |value: &GgufValue| match value {
+        GgufValue::String(text) if text.len() > 60 => Value::from(format!("{} bytes", text.len())),
+        GgufValue::String(text) => Value::from(text.as_str()),
+        GgufValue::Bool(b) => Value::from(*b),
+        GgufValue::Array(list) => Value::from(format!("{} values", list.len())),
+        number => {
+            // A number prints as its type and its digits.
+            let text = number.to_string();
+            let digits = text.split(' ').next_back().unwrap_or_default();
+            serde_json::from_str(digits).unwrap_or_else(|_| Value::from(digits))
+        }
+    };
+    file.metadata().iter().filter(|(key, _)| told(key)).map(|(k, v)| (k.to_owned(), fact(v))).collect()
+}
+
+fn safetensors(path: &Path) -> Result<Opened, CommandError> {
+    let file = SafetensorsFile::open(path).map_err(Error::from)?;
+    let why = "a safetensors file does not say what its model is: give the folder that holds its config.json";
+    Ok(Opened {
+        format: "safetensors",
+        facts: Map::new(),
+        tensors: rows(&file),
+        notes: Vec::new(),
+        graph: Err(why.to_owned()),
+    })
+}
+
+fn rows(weights: &dyn WeightSource) -> Vec<TensorRow> {
+    let row = |name: &&str| match weights.describe(name) {
+        Ok(info) => TensorRow {
+            name: (*name).to_owned(),
+            encoding: info.encoding.to_string(),
+            shape: info.shape,
+            bytes: Some(info.bytes.0),
+        },
+        Err(ImportError::UnsupportedDType { dtype, .. }) => {
+            TensorRow { name: (*name).to_owned(), encoding: dtype, shape: Vec::new(), bytes: None }
+        }
+        Err(_) => {
+            TensorRow { name: (*name).to_owned(), encoding: "?".into(), shape: Vec::new(), bytes: None }
+        }
+    };
+    weights.names().iter().map(row).collect()
+}
+
+fn folder(path: &Path, batch: Option<u64>) -> Result<Opened, CommandError> {
+    let options = batch.map_or_else(EncoderOptions::default, |n| EncoderOptions::default().max_batch(n));
+    let encoder = EncoderFolder::open(path, &SentenceOverrides::default());
+    // What is no encoder still has files to look at.
+    let files = match &encoder {
+        Ok(encoder) => encoder.files().clone(),
+        Err(_) => ModelFolder::open(path).map_err(Error::from)?,
+    };
+    let notes =
+        encoder.as_ref().map_or_else(|_| Vec::new(), |e| e.notes.iter().map(|n| n.0.clone()).collect());
+    let graph = encoder.and_then(|encoder| {
+        let graph = encoder.model(&options)?.graph;
+        Ok(Planned { graph, cuts: specialize::encoder(), context: None })
+    });
+    let (tensors, problem) = match files.weights() {
+        Ok(weights) => (rows(weights.as_ref()), None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    let facts = config_facts(&files)?;
+    match problem {
+        // Neither a configuration nor weights: nothing of a model is here.
+        Some(error) if facts.is_empty() => Err(Error::from(error).into()),
+        _ => Ok(Opened { format: "folder", facts, tensors, notes, graph: graph.map_err(|e| e.to_string()) }),
+    }
+}
+
+/// The scalars of config.json.
+fn config_facts(files: &ModelFolder) -> Result<Map<String, Value>, CommandError> {
+    let text = files.read_text("config.json", CONFIG_LIMIT).map_err(Error::from)?.unwrap_or_default();
+    let Ok(Value::Object(all)) = serde_json::from_str(&text) else { return Ok(Map::new()) };
+    let scalar = |v: &Value| v.is_string() || v.is_number() || v.is_boolean();
+    Ok(all.into_iter().filter(|(_, value)| scalar(value)).collect())
+}

@@ -1,0 +1,248 @@
+//! Where the bytes of a plan go: regions, runs, and for every param whether it stays and who reads it.
+//!
+//! Told from the checked plan alone: what a step reads and writes is written on it.
+
+use super::file::Planned;
+use crate::error::Error;
+use pumice_compile::Options;
+use pumice_plan::{ContentId, ContentOrigin, Plan, PlanValue, Program, RegionKind, Step, StepKind};
+use pumice_types::{DimExpr, Target};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A memory plan.
+#[derive(Debug, Serialize)]
+pub(super) struct MemoryPlan {
+    pub target: String,
+    /// Tokens of context, for a language model.
+    pub context: Option<u64>,
+    pub regions: Vec<Region>,
+    /// Bytes that all sessions share: weights.
+    pub shared_bytes: u64,
+    /// Bytes of each session.
+    pub per_session_bytes: u64,
+    pub runs: Vec<RunRow>,
+    pub params: Vec<ParamRow>,
+    pub derived: Vec<DerivedRow>,
+    pub states: Vec<StateRow>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Region {
+    pub name: &'static str,
+    pub bytes: u64,
+    pub allocations: usize,
+    pub holds: String,
+}
+
+/// The plan for one range of the symbols.
+#[derive(Debug, Serialize)]
+pub(super) struct RunRow {
+    /// Symbol, smallest and largest value.
+    pub ranges: Vec<(String, u64, u64)>,
+    pub steps: u32,
+    pub levels: u32,
+    pub scratch_bytes: u64,
+    /// What no placement can do without.
+    pub scratch_lower_bound_bytes: u64,
+}
+
+/// A stored param.
+#[derive(Debug, Serialize)]
+pub(super) struct ParamRow {
+    pub name: String,
+    pub encoding: String,
+    pub shape: Vec<u64>,
+    pub bytes: u64,
+    /// Whether its bytes stay on the device.
+    pub residence: &'static str,
+    pub why: String,
+}
+
+/// Bytes that the load program makes of params and constants.
+#[derive(Debug, Serialize)]
+pub(super) struct DerivedRow {
+    pub name: String,
+    pub encoding: String,
+    pub shape: Vec<u64>,
+    pub bytes: u64,
+    /// The kernel that makes it.
+    pub by: String,
+    /// What it is made of.
+    pub from: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct StateRow {
+    pub name: String,
+    pub encoding: String,
+    pub shape: Vec<u64>,
+    pub bytes: u64,
+}
+
+/// Plans a graph for a target.
+///
+/// # Errors
+/// Those of compiling.
+pub(super) fn of(planned: &Planned, target: &Target) -> Result<MemoryPlan, Error> {
+    let options = Options::default().specializations(planned.cuts.clone());
+    let plan = crate::plan(&planned.graph, target, &options)?;
+    let readers = Readers::of(&plan);
+    let regions: Vec<Region> = RegionKind::ALL.into_iter().map(|kind| region(&plan, kind)).collect();
+    let bytes_of = |weights: bool| {
+        regions.iter().filter(|r| (r.name == RegionKind::Weights.name()) == weights).map(|r| r.bytes).sum()
+    };
+    Ok(MemoryPlan {
+        target: plan.target.name.clone(),
+        context: planned.context,
+        shared_bytes: bytes_of(true),
+        per_session_bytes: bytes_of(false),
+        regions,
+        runs: plan.runs.iter().map(|run| run_row(&plan, run)).collect(),
+        params: plan.params.iter().zip(0..).map(|(p, i)| param_row(p, i, &readers)).collect(),
+        derived: derived(&plan.load),
+        states: plan.states.iter().map(state_row).collect(),
+    })
+}
+
+fn region(plan: &Plan, kind: RegionKind) -> Region {
+    let derived = plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived).count();
+    let holds = match kind {
+        RegionKind::Weights => {
+            let all = [
+                (plan.params.len(), "param"),
+                (plan.constants.len(), "constant"),
+                (derived, "derived weight"),
+            ];
+            all.into_iter()
+                .filter(|(n, _)| *n > 0)
+                .map(|(n, what)| count(n, what))
+                .collect::<Vec<_>>()
+                .join(", ")
+        }
+        RegionKind::States => count(plan.states.len(), "state"),
+        RegionKind::Scratch => "intermediate values of the largest run".to_owned(),
+        RegionKind::IoIn => count(plan.inputs.len(), "input"),
+        RegionKind::IoOut => count(plan.outputs.len(), "output"),
+        RegionKind::Frame => "what varies from run to run".to_owned(),
+        RegionKind::Status => "what kernels report".to_owned(),
+    };
+    let allocations = plan.region(kind).map_or(0, |r| r.chunks.len());
+    Region { name: kind.name(), bytes: plan.region_size(kind).0, allocations, holds }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+fn run_row(plan: &Plan, run: &pumice_plan::Run) -> RunRow {
+    let names = plan.symbols.iter().map(|(_, s)| s.name.clone());
+    RunRow {
+        ranges: names.zip(&run.ranges).map(|(name, &(low, high))| (name, low, high)).collect(),
+        steps: run.stats.steps,
+        levels: run.stats.levels,
+        scratch_bytes: run.stats.scratch.0,
+        scratch_lower_bound_bytes: run.stats.scratch_lower_bound.0,
+    }
+}
+
+fn param_row(param: &pumice_plan::ParamSlot, index: u32, readers: &Readers) -> ParamRow {
+    let (runs, load) = (readers.runs.get(&index), readers.load.get(&index));
+    let list = |kernels: &BTreeSet<String>| kernels.iter().cloned().collect::<Vec<_>>().join(", ");
+    let why = match (runs, load) {
+        (Some(runs), None) => format!("read as stored by {}", list(runs)),
+        (Some(runs), Some(load)) => {
+            format!("read as stored by {}; derived from it by {}", list(runs), list(load))
+        }
+        (None, Some(load)) => format!("derived from it by {}", list(load)),
+        (None, None) if readers.begins.contains(&index) => "a state begins as it".to_owned(),
+        (None, None) => "nothing reads it".to_owned(),
+    };
+    ParamRow {
+        name: param.name.clone(),
+        encoding: param.encoding.to_string(),
+        shape: param.shape.clone(),
+        bytes: param.span.len.0,
+        residence: "kept",
+        why,
+    }
+}
+
+fn state_row(state: &pumice_plan::StateSlot) -> StateRow {
+    StateRow {
+        name: state.name.clone(),
+        encoding: state.dtype.to_string(),
+        shape: state.shape.clone(),
+        bytes: state.span.len.0,
+    }
+}
+
+/// Which kernels read each param.
+struct Readers {
+    runs: BTreeMap<u32, BTreeSet<String>>,
+    load: BTreeMap<u32, BTreeSet<String>>,
+    /// Params that a state begins as.
+    begins: BTreeSet<u32>,
+}
+
+impl Readers {
+    fn of(plan: &Plan) -> Readers {
+        let (mut runs, mut load) = (BTreeMap::new(), BTreeMap::new());
+        plan.runs.iter().for_each(|run| readers(&run.program, &mut runs));
+        readers(&plan.load, &mut load);
+        let begins = plan.states.iter().filter_map(|s| match s.init {
+            pumice_plan::StateInit::Param(p) => Some(p),
+            _ => None,
+        });
+        Readers { runs, load, begins: begins.collect() }
+    }
+}
+
+fn readers(program: &Program, found: &mut BTreeMap<u32, BTreeSet<String>>) {
+    for step in &program.steps {
+        for value in values(program, step, false) {
+            if let ContentOrigin::Param(param) = value.origin {
+                found.entry(param).or_default().insert(kernel(step));
+            }
+        }
+    }
+}
+
+/// What a step reads, or writes.
+fn values<'p>(program: &'p Program, step: &'p Step, writes: bool) -> impl Iterator<Item = &'p PlanValue> {
+    let uses = step.uses.iter().filter(move |u| u.access.writes() == writes);
+    uses.filter_map(|u| program.value(u.content))
+}
+
+/// The kernel's name without variant and holes.
+fn kernel(step: &Step) -> String {
+    match &step.kind {
+        StepKind::Dispatch { call, .. } => call.kernel.0.to_string(),
+        _ => step.label(),
+    }
+}
+
+fn derived(load: &Program) -> Vec<DerivedRow> {
+    let mut all: BTreeMap<ContentId, (BTreeSet<String>, BTreeSet<&str>)> = BTreeMap::new();
+    for step in &load.steps {
+        for used in step.uses.iter().filter(|u| u.access.writes()) {
+            let (by, from) = all.entry(used.content).or_default();
+            by.insert(kernel(step));
+            let sources = values(load, step, false);
+            let told = sources.filter(|v| !matches!(v.origin, ContentOrigin::Frame | ContentOrigin::Status));
+            from.extend(told.map(|v| v.name.as_str()));
+        }
+    }
+    let made = |(id, (by, from)): (&ContentId, &(BTreeSet<String>, BTreeSet<&str>))| {
+        let value = load.value(*id).filter(|v| v.origin == ContentOrigin::Derived)?;
+        Some(DerivedRow {
+            name: value.name.clone(),
+            encoding: value.encoding.to_string(),
+            shape: value.shape.iter().filter_map(DimExpr::as_extent).collect(),
+            bytes: value.span.len.0,
+            by: by.iter().cloned().collect::<Vec<_>>().join(", "),
+            from: from.iter().map(|name| (*name).to_owned()).collect(),
+        })
+    };
+    all.iter().filter_map(made).collect()
+}

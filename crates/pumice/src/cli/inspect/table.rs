@@ -1,0 +1,89 @@
+//! Aligned columns, and rows that differ in a layer's number told as one.
+
+use std::fmt::Write;
+
+/// A table: its head, and rows of as many cells. Cells of number columns are right-aligned.
+pub(super) struct Table {
+    head: Vec<&'static str>,
+    numbers: Vec<bool>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table of columns, each by its title; a title that begins with `>` is that of numbers.
+    pub(super) fn new(titles: &[&'static str]) -> Table {
+        Table {
+            head: titles.iter().map(|t| t.trim_start_matches('>')).collect(),
+            numbers: titles.iter().map(|t| t.starts_with('>')).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub(super) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.head.len());
+        self.rows.push(cells);
+    }
+
+    /// Its text, a line a row; nothing where there is no row.
+    pub(super) fn text(&self) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let head: Vec<String> = self.head.iter().map(|&t| t.to_owned()).collect();
+        let all: Vec<&Vec<String>> = std::iter::once(&head).chain(&self.rows).collect();
+        let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let mut out = String::new();
+        for row in all {
+            let mut line = String::new();
+            for ((cell, &width), &number) in row.iter().zip(&widths).zip(&self.numbers) {
+                // Writing to a String cannot fail.
+                let _ =
+                    if number { write!(line, "  {cell:>width$}") } else { write!(line, "  {cell:<width$}") };
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// A name with `*` for every part that is a number: `blk.*.attn_q.weight`.
+pub(super) fn pattern(name: &str) -> String {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let parts = name.split('.').map(|part| if number(part) { "*" } else { part });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// Rows of one key, in the order of the first of each: the key, how many, their bytes.
+pub(super) fn grouped<K: PartialEq>(rows: impl Iterator<Item = (K, u64)>) -> Vec<(K, usize, u64)> {
+    let mut groups: Vec<(K, usize, u64)> = Vec::new();
+    for (key, bytes) in rows {
+        match groups.iter_mut().find(|(known, _, _)| *known == key) {
+            Some((_, count, sum)) => {
+                *count += 1;
+                *sum += bytes;
+            }
+            None => groups.push((key, 1, bytes)),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_layers_are_one_row() {
+        let mut table = Table::new(&["name", ">count", "why"]);
+        table.row(vec!["a".into(), "1".into(), "x".into()]);
+        table.row(vec!["long name".into(), "100".into(), String::new()]);
+        assert_eq!(table.text(), "  name       count  why\n  a              1  x\n  long name    100\n");
+        assert_eq!(Table::new(&["x"]).text(), "");
+        assert_eq!(pattern("blk.12.attn_q.weight"), "blk.*.attn_q.weight");
+        assert_eq!(pattern("h2.x10"), "h2.x10");
+        assert_eq!(grouped([("a", 1), ("b", 2), ("a", 3)].into_iter()), [("a", 2, 4), ("b", 1, 2)]);
+    }
+}

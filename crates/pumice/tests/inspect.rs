@@ -1,0 +1,199 @@
+//! `pumice inspect` from arguments to text: an encoder's folder, a language model's file, and what is neither.
+//!
+//! Golden texts are rewritten with `UPDATE=1`. Figures of the planner that change whenever it plans better are masked.
+
+use clap::Parser;
+use pumice::cli::inspect::{Args, run};
+use pumice_import::GgufWriter;
+use pumice_types::{DType, Encoding, Scheme};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    inspect: Args,
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("inspect");
+    fs::create_dir_all(&folder).expect("a folder");
+    folder.join(name)
+}
+
+/// Whether all is well, and the output; or the error.
+fn inspect(path: &Path, args: &[&str]) -> Result<(bool, String), String> {
+    let path = path.display().to_string();
+    let parsed =
+        Command::try_parse_from([&["inspect", path.as_str()], args].concat()).map_err(|e| e.to_string())?;
+    let mut out = Vec::new();
+    let well = run(&parsed.inspect, &mut out).map_err(|e| e.to_string())?;
+    Ok((well, String::from_utf8(out).expect("text")))
+}
+
+/// A two-layer language model of architecture `name`, with zeros for weights.
+fn language_model(file: &str, name: &str, extra: Option<(&str, Encoding, &[u64])>) -> PathBuf {
+    let mut w = GgufWriter::new();
+    w.metadata("general.architecture", name).expect("new");
+    w.metadata("general.name", "toy").expect("new");
+    let counts = [
+        ("block_count", 2u32),
+        ("context_length", 64),
+        ("embedding_length", 64),
+        ("feed_forward_length", 128),
+        ("attention.head_count", 4),
+        ("attention.head_count_kv", 2),
+    ];
+    for (key, value) in counts {
+        w.metadata(&format!("{name}.{key}"), value).expect("new");
+    }
+    w.metadata(&format!("{name}.attention.layer_norm_rms_epsilon"), 1e-5f32).expect("new");
+    let mut tensor =
+        |name: &str, encoding: Encoding, shape: &[u64]| w.tensor(name, encoding, shape).expect("new");
+    tensor("token_embd.weight", Scheme::Q8_0.into(), &[96, 64]);
+    for i in 0..2 {
+        let blocks = [
+            ("attn_q", 64, 64),
+            ("attn_k", 32, 64),
+            ("attn_v", 32, 64),
+            ("attn_output", 64, 64),
+            ("ffn_gate", 128, 64),
+            ("ffn_up", 128, 64),
+            ("ffn_down", 64, 128),
+        ];
+        for (name, out, into) in blocks {
+            let encoding = if name == "attn_v" { DType::F16.into() } else { Scheme::Q4_1.into() };
+            tensor(&format!("blk.{i}.{name}.weight"), encoding, &[out, into]);
+        }
+        for name in ["attn_norm", "ffn_norm"] {
+            tensor(&format!("blk.{i}.{name}.weight"), DType::F32.into(), &[64]);
+        }
+    }
+    tensor("output_norm.weight", DType::F32.into(), &[64]);
+    if let Some((name, encoding, shape)) = extra {
+        tensor(name, encoding, shape);
+    }
+    let path = scratch(file);
+    let mut out = File::create(&path).expect("a file");
+    w.write(&mut out, |_, _, piece| {
+        piece.fill(0);
+        Ok(())
+    })
+    .expect("written");
+    path
+}
+
+/// The text without the folder of its file, and with `#` for figures that change when the planner plans better.
+fn masked(text: &str, path: &Path) -> String {
+    let text = text.replace(&format!("{}/", path.parent().expect("a folder").display()), "");
+    let mask = |line: &str| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        if first == "memory" {
+            return line.split(" shared by").next().map(hidden).expect("a line");
+        }
+        let planned = first == "scratch" || first.contains('=');
+        match line.split_once(first) {
+            Some((before, after)) if planned => format!("{before}{first} {}", hidden(after)),
+            _ => line.to_owned(),
+        }
+    };
+    text.lines().map(mask).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// Words apart by one space, `#` for those that are numbers.
+fn hidden(text: &str) -> String {
+    let number = |word: &str| word.parse::<f64>().is_ok();
+    let words = text.split_whitespace().map(|word| if number(word) { "#" } else { word });
+    words.filter(|word| !matches!(*word, "B" | "KiB" | "MiB")).collect::<Vec<_>>().join(" ")
+}
+
+fn check(golden: &str, text: &str) {
+    let file = here("tests/inspect").join(golden);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(&file, text).expect("written");
+    }
+    assert_eq!(text, fs::read_to_string(&file).expect("checked in"), "UPDATE=1 rewrites {}", file.display());
+}
+
+#[test]
+fn a_language_model_is_told_to_the_byte() {
+    let path = language_model("toy.gguf", "llama", None);
+    let (well, text) = inspect(&path, &["--target", "lavapipe", "--context", "32"]).expect("inspects");
+    assert!(well);
+    check("llama.txt", &masked(&text, &path));
+    let (_, json) = inspect(&path, &["--target", "lavapipe", "--context", "32", "--json"]).expect("inspects");
+    let report: serde_json::Value = serde_json::from_str(json.trim_end()).expect("one object on one line");
+    assert_eq!(json.lines().count(), 1);
+    let sum = |list: &str| -> u64 {
+        report["memory"][list]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|r| r["bytes"].as_u64().expect("bytes"))
+            .sum()
+    };
+    // Every tensor is a param, with the bytes that it has in the file; caches are as long as the context.
+    assert_eq!(sum("params"), report["tensor_bytes"].as_u64().expect("bytes"));
+    assert_eq!(report["tensors"].as_array().map(Vec::len), Some(20));
+    assert_eq!(report["memory"]["context"], 32);
+    let caches = report["memory"]["states"].as_array().expect("states");
+    let cache = caches.iter().find(|s| s["name"] == "layer.0.k_cache").expect("a cache");
+    assert_eq!(
+        (cache["shape"].to_string(), cache["bytes"].as_u64()),
+        ("[1,32,2,16]".into(), Some(4 * 32 * 2 * 16))
+    );
+    let regions = report["memory"]["regions"].as_array().expect("regions");
+    let all: u64 = regions.iter().map(|r| r["bytes"].as_u64().expect("bytes")).sum();
+    let told = ["shared_bytes", "per_session_bytes"].map(|k| report["memory"][k].as_u64().expect("bytes"));
+    assert_eq!(all, told[0] + told[1]);
+}
+
+#[test]
+fn an_encoder_is_told_to_the_byte() {
+    let path = here("../../tests/data/tiny/bert");
+    let (well, text) = inspect(&path, &["--target", "h200", "--batch", "4"]).expect("inspects");
+    assert!(well);
+    check("bert.txt", &masked(&text, &path));
+}
+
+/// A model that cannot be planned is still told, with the reason, and the exit code is 1.
+#[test]
+fn what_cannot_be_planned_says_why() {
+    let path = language_model("foreign.gguf", "gemma9", None);
+    let (well, text) = inspect(&path, &["--target", "lavapipe"]).expect("inspects");
+    assert!(
+        !well && text.contains("no memory plan") && text.contains("is gemma9, which is not supported"),
+        "{text}"
+    );
+    assert!(text.contains("20 tensors") && text.contains("gemma9.block_count"), "{text}");
+    let biased = language_model("bias.gguf", "llama", Some(("blk.0.attn_q.bias", DType::F32.into(), &[64])));
+    let (well, text) = inspect(&biased, &["--target", "lavapipe"]).expect("inspects");
+    assert!(!well && text.contains("blk.0.attn_q.bias"), "{text}");
+    let (well, text) = inspect(&here("../../tests/data/tiny/bert/model.safetensors"), &["--target", "h200"])
+        .expect("inspects");
+    assert!(!well && text.contains("give the folder that holds its config.json"), "{text}");
+    let (_, text) = inspect(&path, &["--target", "lavapipe", "--context", "65"]).expect("inspects");
+    assert!(text.contains("no memory plan"), "{text}");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let bert = here("../../tests/data/tiny/bert");
+    let model = language_model("errors.gguf", "llama", None);
+    let says = |path: &Path, args: &[&str], words: &[&str]| {
+        let error = inspect(path, args).expect_err("refused");
+        words.iter().for_each(|w| assert!(error.contains(w), "{error}"));
+    };
+    says(&bert, &["--target", "rtx9"], &["`rtx9`", "h200 or lavapipe", "--device"]);
+    says(&bert, &["--target", "h200", "--context", "9"], &["--context", "language models"]);
+    says(&model, &["--target", "h200", "--batch", "9"], &["--batch", "sentence encoders"]);
+    says(&model, &["--target", "h200", "--device", "0"], &["cannot be used with"]);
+    says(&here("no-such.gguf"), &["--target", "h200"], &["no-such.gguf"]);
+    says(&here("Cargo.toml"), &["--target", "h200"], &["Cargo.toml", "GGUF"]);
+    says(&here("src"), &["--target", "h200"], &["model.safetensors"]);
+}
