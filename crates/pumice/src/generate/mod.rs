@@ -20,6 +20,7 @@ use pumice_runtime::{Executable, Session};
 use pumice_types::TensorView;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::slice::Chunks;
 use std::time::{Duration, Instant};
 
 /// Choices for a [`Generator`].
@@ -159,7 +160,7 @@ pub struct Generator {
     notes: Vec<Note>,
     /// Tokens that the caches hold.
     context: usize,
-    /// Tokens of a prompt in one run.
+    /// Tokens of a prompt in one run; at least 1.
     most_new: usize,
     /// Greedy tokens in one submission.
     per_submission: usize,
@@ -274,7 +275,7 @@ impl Generator {
     ) -> Result<Generated, Error> {
         let mut sampler = Sampler::new(request.sampling).map_err(ModelError::from)?;
         let greedy = request.sampling.temperature == 0.0;
-        self.check_prompt(prompt)?;
+        let (before, last) = self.pieces(prompt)?;
         let begin = Instant::now();
         self.session.set_scalar("position", 0)?;
         let room = self.context - prompt.len();
@@ -291,7 +292,7 @@ impl Generator {
         if wanted == 0 {
             return Ok(answer);
         }
-        let mut fresh = vec![self.prefill(prompt, greedy, &mut sampler)?];
+        let mut fresh = vec![self.prefill(before, last, greedy, &mut sampler)?];
         answer.prompt_time = begin.elapsed();
         let decode = Instant::now();
         'answer: loop {
@@ -327,27 +328,36 @@ impl Generator {
         Ok(answer)
     }
 
-    fn check_prompt(&self, prompt: &[u32]) -> Result<(), Error> {
+    /// A prompt in pieces of what one run takes: all before the last, and the last, which is never empty.
+    fn pieces<'p>(&self, prompt: &'p [u32]) -> Result<(Chunks<'p, u32>, &'p [u32]), Error> {
         let problem = match prompt.len() {
             0 => "it has no token".to_owned(),
             n if n > self.context => format!("its {n} tokens are more than the context of {}", self.context),
-            _ => return Ok(()),
+            n => {
+                let (before, last) = prompt.split_at((n - 1) / self.most_new * self.most_new);
+                return Ok((before.chunks(self.most_new), last));
+            }
         };
         Err(ModelError::Option { option: "prompt", problem }.into())
     }
 
-    /// Runs the prompt; the token after it.
-    fn prefill(&mut self, prompt: &[u32], greedy: bool, sampler: &mut Sampler) -> Result<u32, Error> {
-        let output = if greedy { self.next } else { self.logits };
-        let mut last = None;
-        for piece in prompt.chunks(self.most_new.max(1)) {
-            let ids: Vec<i32> = piece.iter().map(|&id| id as i32).collect();
+    /// Runs the pieces of a prompt; the token after it.
+    fn prefill(
+        &mut self,
+        before: Chunks<'_, u32>,
+        last: &[u32],
+        greedy: bool,
+        sampler: &mut Sampler,
+    ) -> Result<u32, Error> {
+        let signed = |piece: &[u32]| piece.iter().map(|&id| id as i32).collect::<Vec<_>>();
+        for ids in before.map(signed) {
             let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
-            last = self.session.run_read(&inputs, &[output])?.pop();
+            self.session.execute(&inputs, &pumice_runtime::RunOptions::default())?;
         }
-        let last =
-            last.ok_or_else(|| ModelError::Option { option: "prompt", problem: "it has no token".into() })?;
-        choose(&last, greedy, sampler)
+        let ids = signed(last);
+        let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
+        let output = if greedy { self.next } else { self.logits };
+        choose(&self.session.run_read(&inputs, &[output])?[0], greedy, sampler)
     }
 
     /// So many likeliest tokens in one submission. The caches hold all before the last token, which is at `position` − 1.
