@@ -47,6 +47,21 @@ pub enum OpError {
         /// How the elements are stored.
         encoding: Encoding,
     },
+    /// A range that begins or ends inside a block, or steps over some of its elements.
+    #[error(
+        "a range of axis {axis} ({len} elements from {start} on) cuts blocks of {encoding}, which are {} elements each; cut \
+         the values of dequantize instead", .encoding.block().0
+    )]
+    InsideBlock {
+        /// The last axis, along which blocks lie.
+        axis: usize,
+        /// The first element taken.
+        start: String,
+        /// How many are taken.
+        len: String,
+        /// How the elements are stored.
+        encoding: Encoding,
+    },
     /// Two operands differ in dtype; there is no implicit promotion.
     #[error("operands `{a}` ({a_dtype}) and `{b}` ({b_dtype}) must have one dtype; insert a cast")]
     DTypeMismatch {

@@ -126,6 +126,18 @@ refuses! {
     row_that_ends_in_a_block: BuildError::Op { .. }, "axis 1", "multiple of 256" => |g| {
         g.output("y", g.dequantize(g.param("w", tensor(Scheme::Q6_K, [2u64, 300]))));
     }
+    cut_inside_a_block: BuildError::Op { .. }, "columns: slice", "axis 1" => |g| {
+        let w = g.param("w", tensor(Scheme::Q4_0, [4u64, 96]));
+        g.output("y", g.dequantize(g.named("columns").narrow(w, 1, 32u64, 40u64)));
+    }
+    cut_before_a_block_begins: BuildError::Op { .. }, "`q5_1`", "5" => |g| {
+        let w = g.param("w", tensor(Scheme::Q5_1, [4u64, 96]));
+        g.output("y", g.dequantize(g.slice(w, &[5], &[37], &[-1], &[])));
+    }
+    every_second_element_of_blocks: BuildError::Op { .. }, "axis 1", "dequantize" => |g| {
+        let w = g.param("w", tensor(Scheme::Q4_K, [4u64, 512]));
+        g.output("y", g.dequantize(g.slice(w, &[0], &[512], &[1], &[2])));
+    }
     input_in_blocks: BuildError::Op { .. }, "its result", "q4_0" => |g| {
         g.output("y", g.dequantize(g.input("x", tensor(Scheme::Q4_0, [2u64, 32]))));
     }

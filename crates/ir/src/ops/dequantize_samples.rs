@@ -10,11 +10,18 @@ pub fn samples() -> Vec<Sample> {
     Scheme::ALL.into_iter().flat_map(of_scheme).collect()
 }
 
+/// Rows of the other operand: kernels for one row, a few, many, and one more than a tile.
+const ROWS: [u64; 8] = [1, 2, 7, 8, 9, 33, 64, 257];
+
 /// A sample with a param `w` of these extents, dequantized.
 fn case(scheme: Scheme, shape: &[u64], what: &str, build: impl FnOnce(&GraphBuilder, Value)) -> Sample {
+    stored(scheme, shape, what, |g, w| build(g, g.dequantize(w)))
+}
+
+/// A sample with a param `w` of these extents, in blocks.
+fn stored(scheme: Scheme, shape: &[u64], what: &str, build: impl FnOnce(&GraphBuilder, Value)) -> Sample {
     Sample::graph(&format!("{scheme} {shape:?} {what}"), |g| {
-        let w = g.param("w", tensor(scheme, shape.iter().copied()));
-        build(g, g.dequantize(w));
+        build(g, g.param("w", tensor(scheme, shape.iter().copied())));
     })
 }
 
@@ -38,8 +45,10 @@ fn of_scheme(scheme: Scheme) -> Vec<Sample> {
         .fill("ids", Fill::Ints(vec![6, 7, -8]))
         .expect_status(),
     ];
-    all.extend([1, 2, 7, 8, 9, 33, 64, 257].map(|m| product(scheme, m, 3, 68)));
-    all.extend([1, 5].map(|m| product(scheme, m, 1, 3)));
+    all.extend(ROWS.map(|m| product(scheme, m, 3, 68)));
+    all.extend(ROWS.map(|m| product(scheme, m, 1, 3)));
+    all.extend(ROWS.map(|m| of_some_rows(scheme, m)));
+    all.extend(ROWS.map(|m| merged(scheme, m)));
     all.push(product(scheme, 40, 2, 130));
     all.push(
         Sample::graph(&format!("{scheme} product of any rows"), |g| {
@@ -58,8 +67,15 @@ fn of_scheme(scheme: Scheme) -> Vec<Sample> {
     all.push(case(scheme, &[3 * e, e], "as a right operand along n", |g, w| {
         g.output("y", g.matmul(g.input("x", f32([5, 3 * e])), w));
     }));
-    all.push(case(scheme, &[9, 2 * e], "product of some rows", |g, w| {
-        g.output("y", g.linear(g.input("x", f32([3, 2 * e])), g.narrow(w, 0, 2u64, 5u64), None));
+    all.push(stored(scheme, &[6, 4 * e], "values of some blocks", |g, w| {
+        g.output("y", g.dequantize(g.narrow(g.narrow(w, 1, e, 2 * e), 0, 1u64, 4u64)));
+    }));
+    all.push(stored(scheme, &[6, e], "rows backward", |g, w| {
+        g.output("y", g.dequantize(g.slice(w, &[-1], &[i64::MIN], &[0], &[-2])));
+    }));
+    all.push(stored(scheme, &[9, 4 * e], "product of some blocks", |g, w| {
+        let blocks = g.dequantize(g.narrow(g.narrow(w, 1, e, 3 * e), 0, 2u64, 5u64));
+        g.output("y", g.linear(g.input("x", f32([3, 3 * e])), blocks, None));
     }));
     all.push(case(scheme, &[4, 2 * e], "product of two of a kind", |g, w| {
         let v = g.dequantize(g.param("v", tensor(scheme, [6, 2 * e])));
@@ -73,5 +89,23 @@ fn product(scheme: Scheme, m: u64, blocks: u64, n: u64) -> Sample {
     let k = blocks * scheme.elements();
     case(scheme, &[n, k], &format!("product of {m} rows"), |g, w| {
         g.output("y", g.linear(g.input("x", f32([m, k])), w, None));
+    })
+}
+
+/// x\[m, k\] · wᵀ for w of rows 2 to 38 of 40.
+fn of_some_rows(scheme: Scheme, m: u64) -> Sample {
+    let k = 3 * scheme.elements();
+    case(scheme, &[40, k], &format!("product of {m} rows with a slice of rows"), |g, w| {
+        g.output("y", g.linear(g.input("x", f32([m, k])), g.narrow(w, 0, 2u64, 37u64), None));
+    })
+}
+
+/// x\[m, k\] · wᵀ and x · vᵀ, which a pass may make one product of both params.
+fn merged(scheme: Scheme, m: u64) -> Sample {
+    let k = 2 * scheme.elements();
+    case(scheme, &[36, k], &format!("two products of the same {m} rows"), |g, w| {
+        let (x, v) = (g.input("x", f32([m, k])), g.param("v", tensor(scheme, [10, k])));
+        g.output("y", g.linear(x, w, None));
+        g.output("z", g.linear(x, g.dequantize(v), None));
     })
 }

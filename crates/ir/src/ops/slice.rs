@@ -4,15 +4,18 @@ use super::OpDef;
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
-use crate::infer::{Infer, Types, one};
+use crate::infer::{Infer, Types};
 use crate::sample::Sample;
-use crate::shape::display_dim;
+use crate::shape::{ValueType, display_dim};
 use pumice_types::{DimExpr, SymbolTable};
 
 crate::op! {
     /// The elements start, start + step, … before end, along each named axis (ONNX Slice). Starts and ends are clamped
     /// as NumPy does, negative ones count from the end; a negative step walks backward, and i64::MIN as its end means
     /// through the first element.
+    ///
+    /// Of a param in blocks (x\[…\] → the same encoding) ranges of the last axis are whole blocks, with steps of 1; ranges of
+    /// dequantized values may cut blocks.
     pub struct Slice {
         /// First index of each axis.
         starts: Vec<DimExpr>,
@@ -145,9 +148,10 @@ impl OpDef for Slice {
                 let whole = self.ends[i].clone() - self.starts[i].clone();
                 cx.equal(&range.len, &whole, &format!("a range inside axis {}", range.axis))?;
             }
-            shape[range.axis] = range.len;
+            shape[range.axis] = range.len.clone();
+            whole_blocks(x, &range, cx.symbols())?;
         }
-        one(x.dtype(), shape)
+        Ok(smallvec::smallvec![ValueType { encoding: x.encoding, shape }])
     }
 
     fn samples() -> Vec<Sample> {
@@ -161,6 +165,28 @@ impl OpDef for Slice {
     fn reads_strides(&self) -> bool {
         true
     }
+
+    fn handles_blocks(&self) -> bool {
+        true
+    }
+}
+
+/// A range of values in blocks begins and ends between blocks, which lie along the last axis.
+fn whole_blocks(x: &ValueType, range: &AxisRange, symbols: &SymbolTable) -> Result<(), OpError> {
+    let (elements, _) = x.encoding.block();
+    let whole = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(elements);
+    if elements == 1
+        || range.axis + 1 < x.rank()
+        || range.step == 1 && whole(&range.start) && whole(&range.len)
+    {
+        return Ok(());
+    }
+    Err(OpError::InsideBlock {
+        axis: range.axis,
+        start: display_dim(&range.start, symbols),
+        len: display_dim(&range.len, symbols),
+        encoding: x.encoding,
+    })
 }
 
 impl GraphBuilder {
