@@ -56,6 +56,13 @@ vec4 q6_block(uint at, uint r) {
     return value;
 }
 
+// The values that nibbles of IQ4_NL name: signed bytes, four a word.
+int iq4_value(uint q) {
+    uint word = q < 8u ? (q < 4u ? 0xbfad9881u : 0xf6eaddcfu) : (q < 12u ? 0x26190d01u : 0x71594535u);
+    return bitfieldExtract(int(word), 8 * int(q & 3u), 8);
+}
+vec4 iq4_values(uvec4 q) { return vec4(iq4_value(q.x), iq4_value(q.y), iq4_value(q.z), iq4_value(q.w)); }
+
 // Elements r to r + 3 of the block that begins at byte `at`; r is a multiple of four.
 vec4 block_values(uint at, uint r) {
     if (SCHEME == SCHEME_Q4_0) return half_at(at) * (vec4(nibbles32(at + 2u, r)) - 8.0);
@@ -66,6 +73,7 @@ vec4 block_values(uint at, uint r) {
         uint word = bytes4(at + 2u + r);
         return half_at(at) * vec4(bitfieldExtract(ivec4(int(word), int(word >> 8u), int(word >> 16u), int(word >> 24u)), 0, 8));
     }
+    if (SCHEME == SCHEME_IQ4_NL) return half_at(at) * iq4_values(nibbles32(at + 2u, r));
     uint nibbles = bytes4(at + (SCHEME == SCHEME_Q5_K ? 48u : 16u) + 32u * (r >> 6u) + (r & 31u)) >> 4u * (r >> 5u & 1u);
     if (SCHEME == SCHEME_Q4_K) return k_block(at, r, spread(nibbles, 15u));
     if (SCHEME == SCHEME_Q5_K) return k_block(at, r, spread(nibbles, 15u) | spread(bytes4(at + 16u + (r & 31u)) >> (r >> 5u), 1u) << 4u);

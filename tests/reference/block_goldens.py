@@ -13,6 +13,7 @@ from gguf.quants import dequantize
 
 SCHEMES = {
     "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
+    "IQ4_NL": [0],
 }  # scheme: first bytes of its f16 fields
 BLOCKS = 3
 

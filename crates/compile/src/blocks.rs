@@ -70,7 +70,6 @@ fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType
     let call = Dequantize {
         variant: Dequantize::plain,
         n: cx.arg(&count),
-        at: Default::default(),
         x,
         y,
         slots: Vec::new(),

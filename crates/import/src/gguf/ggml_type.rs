@@ -19,7 +19,7 @@ const PLAIN: [(u32, DType); 7] = [
     (30, DType::BF16),
 ];
 
-/// Names of types that pumice does not read (ggml/docs/gguf.md, ggml/include/ggml.h; 31 to 33 and 36 to 38 were removed).
+/// Names of the format's other types; where a scheme has the number, its name comes first (ggml/docs/gguf.md, ggml/include/ggml.h; 31 to 33 and 36 to 38 were removed).
 const FOREIGN: [(u32, &str); 27] = [
     (4, "q4_2"),
     (5, "q4_3"),

@@ -53,10 +53,10 @@ kernel! {
 }
 
 kernel! {
-    /// y[i] = the value of element at + i of x; i < n. `at` and n are multiples of four, as blocks are.
+    /// y[i] = the value of element i of x; i < n. n is a multiple of four, as blocks are.
     pub struct Dequantize = "dequantize" in "copy/dequantize.comp";
     grid "ceil(n / 1024) groups of 256 threads, folded";
-    args { n: u32, at: u32 }
+    args { n: u32 }
     operands { x: read typed blocks, y: write }
     slots 0;
     holes {}

@@ -24,8 +24,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("7befc85b1607294d0410b84e1037b3ed09ce907cbf1782f23f2cc6a7b6026543")),
         ("w64", Fingerprint::hex("80826d9a9e53875c471c22252f2f29a2f59c8d3ef30242d9e839a13f91b1c106")),
     ] },
-    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("6a9f1ace45e51992e7ba0a7219c7f2e2640e9b85f55b4a7ec54cc89734487e84"), code: &[
-        ("plain", Fingerprint::hex("aa19a4a9a2a9ea3d3f2c4623b4441a2c4dc90f8239af468e8e5a9737259a9bcb")),
+    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
+        ("plain", Fingerprint::hex("2564a894fa4d64f890375dc12e10f09f359f830847f0643131ed93c13aff52b8")),
     ] },
     Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("6ce8ca5f9b012ae0f57cb86f4b1801309f74e9c625278ee7fdad80084ecb2a1b"), code: &[
         ("plain", Fingerprint::hex("29327546ee91791b02c8567e5704c99393b3705e32bd54499e871707d1480858")),
@@ -50,8 +50,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("e6f1ee83b94adddc51b25658d9da3e60e7f28582c9956974881817dd35195308"), code: &[
         ("plain", Fingerprint::hex("26bf8216cb3e918e305b116c106819b020e2ad57c5dd625bac6a6be11a807486")),
     ] },
-    Compiled { kernel: "gather", declaration: Fingerprint::hex("6421909a41fa768c47f7e57ade2ba6c7e7c97dcd4d745cfe9d0271c86cb53bfc"), code: &[
-        ("plain", Fingerprint::hex("3448b78e2a8efea5dd60d59a548ad1d1bdcdb2023dcf43a1fa835732e66ee861")),
+    Compiled { kernel: "gather", declaration: Fingerprint::hex("74483a232d6e93f468592bca242b218958c0a60bfb17a5fe0320776a02b6aadc"), code: &[
+        ("plain", Fingerprint::hex("9e44ddf958fe2efdc8fdc4ead86e464fa254b79a3a85efdad0b49ea25002fee9")),
     ] },
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("935bd9a1ef65309b05120d33bb01e25269ddc2ec98607cdc87235df07feb7299"), code: &[
         ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
@@ -67,31 +67,31 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("955e5c7d152ca3dddc4e7c1521e12e2a12c59dc5bb6b75813e4674a2076ccea2")),
         ("plain", Fingerprint::hex("aabc16633e5d6858f698def4e9a3a75520836a2528bf34d07d7f12a90cbb9449")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("6d66627409a9fbecaa5353e3fa9091fd7abf25699aa65a7d5bf5d60f34300029"), code: &[
-        ("plain", Fingerprint::hex("c7c8aba5c4e7ebcc23eb1a2f1b164172db794ba3aaa0fbdb6d83559d60be8a2f")),
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("af7da1cbbd692d769976d9c266e408811d00f78c1025104d50499016e3c442c6"), code: &[
+        ("plain", Fingerprint::hex("752921df7ecf80750a4004ce352075268b6e66a3687db21df1fc2103875d435b")),
         ("t128", Fingerprint::hex("0bf23648958d24be8f80aecccd92730e8f9bf1cfd7f8510b21254b9227e35a33")),
-        ("t16", Fingerprint::hex("825dcca09c76288ee4c0689f5fc034224e65481595a26ffc3552804adafd295c")),
-        ("t32k4", Fingerprint::hex("2ba24cf07b5458f67272b1b4445311050ffb030541f9d611196b637d36b90be2")),
+        ("t16", Fingerprint::hex("a356faa62015e51b13c16bd2c2fe3598e7c9cc01c281736ba0cff4c04a296e81")),
+        ("t32k4", Fingerprint::hex("458b1fe97699d83ba1768bcb1e0c9f6442717acc64742e61054c0021fc47adfc")),
         ("t64", Fingerprint::hex("ee6d659b4a76c48d6dc6047b1107c104d01f8ca462f2e839370e613e82ea43aa")),
         ("t64x128", Fingerprint::hex("ef7600a3a4e58705f51bc99f0755e486d20cd9e4393014065d17380f028e788e")),
     ] },
-    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("8f1ce1c54e2bce19e817ec4b9d5b31278be3b0f8629c60bc3d47ca03e5eac14a"), code: &[
+    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("3730dca23f3bf88bc4ead75f575e800692d5f4d68639135eb3e78ce52a41c025"), code: &[
         ("plain", Fingerprint::hex("9eb3ace93fe0329ec40a0850636f14e1095bcf92fb5b451a7f31c4bfc8467782")),
         ("plain_m4", Fingerprint::hex("5e98997dfbfe5be983c91035056d9c52a7d099b172d8edcbde33a6edb1b8be5b")),
         ("plain_m8", Fingerprint::hex("b8e0132d24b30677f3ebccdd00c1777732ae4d30489ab0df9149aaaa56a46e4b")),
     ] },
-    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("02c9f3fb78ef9f2a089c97d0352c109c3354224e5b68bdd396ffc0c0ed68cfbd"), code: &[
-        ("native", Fingerprint::hex("bf6c57f31efcf2112de915685d1f150181dd80c1a79337e6993ac73580683057")),
-        ("native_m4", Fingerprint::hex("b607955a0bf19a2e746fb42e91b59130e11e551190247a305cb4b530811b1a0d")),
-        ("native_m8", Fingerprint::hex("2b9e1949f0c82c3f29555097719e5cb4eb30661e7ab2d7d3a2d890e21174f643")),
+    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("c2140b2bd6d67f4d4cd70e6219b685b6ae60adfd2966525149d114fb6ba65b10"), code: &[
+        ("native", Fingerprint::hex("29127071cae3090a30a02ed5abc857b9e36b626984720566f6c228d88309300c")),
+        ("native_m4", Fingerprint::hex("2c4f4197391e77484c5bb9e3fc809734c9a002cab392b8231681350a2fb5d941")),
+        ("native_m8", Fingerprint::hex("9bf8326233a47679c43343e4ad1c10a54998541064e84f6c66140f9b809368a2")),
         ("plain", Fingerprint::hex("4e6e2bb9a12c9b06d4facec32ef9c10614889ea35f2d01b9828dee8c17e56963")),
         ("plain_m4", Fingerprint::hex("2acecab740b522f0fa2c557a702f0bc97934e08e660d198e49ea542c00fc5e75")),
         ("plain_m8", Fingerprint::hex("9d2c0b34a77ce3fe537c7e59a125cfb7c817afdfacc65c62d7fcb1454fe41d43")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("3cd431eefa2ff8085563ef79c2f677bac0824aba4728ed78cab493fe175a46f3"), code: &[
-        ("plain", Fingerprint::hex("57ca29dd91b962166925a36bc66f863d6e40bf959e4181ca8b8c6cc6b2a85e15")),
-        ("plain_row", Fingerprint::hex("9f47d1de162fc0166dc6c2d5fc76110a276f1372a0d0032171bf3e112692ded0")),
-        ("plain_small", Fingerprint::hex("2cf8bb84a1ac70dcbce91de065df9aaa34e56582a8892259a38565a0ad0be292")),
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("f04ec0ca569b97b11e55b6c49ead6432772002f303fb4a6169833b29c5c876de"), code: &[
+        ("plain", Fingerprint::hex("7d5764facfbdae7df4cd7a7aff99604d6271c40c5fa54b4c1e1e1cf7beff6b53")),
+        ("plain_row", Fingerprint::hex("9b3aab93601047f42994dfd97a6a60427e518a3218cc4702eb6fac2a04c9bf4e")),
+        ("plain_small", Fingerprint::hex("58bc2d3345d04d2678547d27a6b590c88a6ef189dca97295fe3aef61c21d84d2")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
         ("plain", Fingerprint::hex("8e16af50f5282c3522d8425140bdd4d1bd41bdb618de51108b172ed06bf8d1e5")),

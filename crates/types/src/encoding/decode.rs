@@ -65,9 +65,15 @@ impl Scheme {
                 let q = i32::from(low | high << 4) - 32;
                 d * f32::from(sc[i / 16] as i8) * q as f32
             })),
+            Scheme::IQ4_NL => {
+                out.extend((0..32).map(|i| d * f32::from(IQ4_VALUES[usize::from(nibble(qs, i))])));
+            }
         }
     }
 }
+
+/// The values that the nibbles of IQ4_NL name.
+const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 /// Code i of 32: low nibbles of the 16 bytes first, then high ones.
 fn nibble(qs: &[u8], i: usize) -> u8 {

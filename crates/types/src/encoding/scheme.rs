@@ -72,6 +72,8 @@ schemes! {
     Q5_K = "q5_k", 256 elements, gguf 13: d 2 dmin 2 sc 12 qh 32 qs 128;
     /// d · sc · (q − 32), q of 6 bits, with a signed scale for each 16 elements.
     Q6_K = "q6_k", 256 elements, gguf 14: qs 128 qh 64 sc 16 d 2;
+    /// d · value of the nibble: sixteen values, denser near 0; nibbles as in Q4_0.
+    IQ4_NL = "iq4_nl", 32 elements, gguf 20: d 2 qs 16;
 }
 
 /// Fields one after the other.
@@ -129,6 +131,7 @@ mod tests {
             ("q4_k", 256, 144),
             ("q5_k", 256, 176),
             ("q6_k", 256, 210),
+            ("iq4_nl", 32, 18),
         ];
         assert_eq!(sizes, expected);
         assert_eq!(Scheme::Q6_K.field("d").map(|f| f.at), Some(208));
