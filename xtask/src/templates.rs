@@ -12,6 +12,8 @@ pub enum Kind {
     Composite,
     /// Run by the host.
     Host,
+    /// Lowered to kernels that there are.
+    Lowered,
     /// With a kernel of its own.
     Kernel,
 }
@@ -22,7 +24,7 @@ pub fn declaration(kind: Kind, name: &str, type_name: &str) -> String {
         Kind::Unary => UNARY,
         Kind::Binary => BINARY,
         Kind::Composite => &GENERAL.replace("{composite}", "    const COMPOSITE: bool = true;\n"),
-        Kind::Host | Kind::Kernel => &GENERAL.replace("{composite}", ""),
+        Kind::Host | Kind::Lowered | Kind::Kernel => &GENERAL.replace("{composite}", ""),
     };
     filled(text, name, type_name)
 }
@@ -32,7 +34,7 @@ pub fn reference(kind: Kind, type_name: &str) -> String {
     let text = match kind {
         Kind::Unary => UNARY_REFERENCE,
         Kind::Binary => BINARY_REFERENCE,
-        Kind::Composite | Kind::Host | Kind::Kernel => GENERAL_REFERENCE,
+        Kind::Composite | Kind::Host | Kind::Lowered | Kind::Kernel => GENERAL_REFERENCE,
     };
     filled(text, "", type_name)
 }
@@ -43,8 +45,18 @@ pub fn decomposition(type_name: &str) -> String {
 }
 
 /// `crates/compile/src/lower/<name>.rs`.
-pub fn lowering(type_name: &str) -> String {
-    filled(LOWERING, "", type_name)
+pub fn lowering(kind: Kind, name: &str, type_name: &str) -> String {
+    filled(if kind == Kind::Kernel { KERNEL_LOWERING } else { LOWERING }, name, type_name)
+}
+
+/// `crates/plan/src/kernels/<name>.rs`.
+pub fn kernel(name: &str, type_name: &str) -> String {
+    filled(KERNEL, name, type_name)
+}
+
+/// `crates/plan/src/check/reach/<name>.rs`.
+pub fn reach(name: &str) -> String {
+    filled(REACH, name, "")
 }
 
 /// What the author does next.
@@ -55,8 +67,16 @@ pub fn what_is_left(kind: Kind, name: &str) -> String {
         }
         Kind::Composite => "the type rule, the samples, the f64 evaluation, the decomposition".to_owned(),
         Kind::Host => "the type rule, the samples, the f64 evaluation".to_owned(),
+        Kind::Lowered => {
+            format!(
+                "the type rule, the samples, the f64 evaluation, crates/compile/src/lower/{name}.rs (--kernel makes a \
+                 kernel, too)"
+            )
+        }
         Kind::Kernel => format!(
-            "the type rule, the samples, the f64 evaluation, crates/compile/src/lower/{name}.rs, and a kernel if none fits"
+            "`cargo xtask shaders`; then the type rule, the samples, the f64 evaluation, and the kernel, which copies \
+             elements so far: shaders/{name}/{name}.comp, crates/plan/src/kernels/{name}.rs, \
+             crates/plan/src/check/reach/{name}.rs, crates/compile/src/lower/{name}.rs"
         ),
     };
     format!(
@@ -181,6 +201,93 @@ impl Decompose for {Type} {
         patch.replace(node.output(), y);
         Some(patch)
     }
+}
+"#;
+
+const KERNEL_LOWERING: &str = r#"//! `{Type}`: its kernel, its operands, its grid.
+
+use super::Lower;
+use crate::cx::{LowerCx, LowerResult, node_meaning};
+use crate::step::StepBuilder;
+use pumice_ir::NodeId;
+use pumice_ir::ops::{Type};
+use pumice_plan::kernels::{name} as kernel;
+use pumice_types::DimExpr;
+
+impl Lower for {Type} {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
+        let y = cx.result(node.output())?;
+        let n = pumice_ir::shape::product(&y.view.shape);
+        if n.is(0) {
+            return Ok(());
+        }
+        cx.fits_u32(&n, "the result")?;
+        let mut step = StepBuilder::new();
+        let call = kernel::{Type} {
+            variant: kernel::{Type}::plain,
+            n: cx.arg(&n),
+            x: step.read(0, &x),
+            y: step.write(&y),
+            slots: Vec::new(),
+            holes: Vec::new(),
+        };
+        let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
+        let meaning = node_meaning(cx, id)?;
+        step.dispatch(cx, call.into_call(), grid, meaning)
+    }
+}
+"#;
+
+const KERNEL: &str = r#"//! `{name}`: what it computes, in a few words.
+
+use crate::kernel;
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[{Type}::DECL];
+
+kernel! {
+    /// y[i] = x[i]; i < n. The formula, and where the elements of operands lie.
+    pub struct {Type} = "{name}" in "{name}/{name}.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded";
+    args { n: u32 }
+    operands { x: read, y: write }
+    slots 0;
+    holes {}
+    specs {}
+    turns |_| 0;
+    variants { plain: zero }
+}
+"#;
+
+const REACH: &str = r#"//! `{name}`: which elements it touches.
+
+use super::call::Call;
+use super::walk::Walk;
+use super::{Reach, Rule, Wrong};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("{name}", each)];
+
+/// `{name}`.
+fn each(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [n] = call.counts(["n"])?;
+    Ok(Reach::new(n.div_ceil(256), 256).operand(0, Walk::dense(4, n)).operand(1, Walk::dense(4, n)))
+}
+"#;
+
+/// `shaders/<name>/<name>.comp`.
+pub const SHADER: &str = r#"#version 460
+// y[i] = x[i]. One thread an element.
+#include "interface.glsl"
+layout(local_size_x = 256) in;
+
+void main() {
+    uint i = linear_group() * 256u + gl_LocalInvocationID.x;
+    if (i >= arg_n()) return;
+    storeu_y(i, loadu_x(i));
 }
 "#;
 

@@ -1,6 +1,6 @@
 //! `pumice inspect` from arguments to text: an encoder's folder, a language model's file, and what is neither.
 //!
-//! Golden texts are rewritten with `UPDATE=1`. Figures of the planner that change whenever it plans better are masked.
+//! Golden texts are what is told of the files, rewritten with `UPDATE=1`; what is told of plans must add up.
 
 use clap::Parser;
 use pumice::cli::inspect::{Args, run};
@@ -87,28 +87,21 @@ fn language_model(file: &str, name: &str, extra: Option<(&str, Encoding, &[u64])
     path
 }
 
-/// The text without the folder of its file, and with `#` for figures that change when the planner plans better.
-fn masked(text: &str, path: &Path) -> String {
+/// What is told of the file, without its folder; and what is told of the plan, which changes when the planner plans better.
+fn told(text: &str, path: &Path) -> (String, String) {
     let text = text.replace(&format!("{}/", path.parent().expect("a folder").display()), "");
-    let mask = |line: &str| {
-        let first = line.split_whitespace().next().unwrap_or_default();
-        if first == "memory" {
-            return line.split(" shared by").next().map(hidden).expect("a line");
-        }
-        let planned = first == "scratch" || first.contains('=');
-        match line.split_once(first) {
-            Some((before, after)) if planned => format!("{before}{first} {}", hidden(after)),
-            _ => line.to_owned(),
-        }
-    };
-    text.lines().map(mask).collect::<Vec<_>>().join("\n") + "\n"
+    let (file, plan) = text.split_once("\nmemory on ").expect("a memory plan");
+    (file.to_owned(), plan.to_owned())
 }
 
-/// Words apart by one space, `#` for those that are numbers.
-fn hidden(text: &str) -> String {
-    let number = |word: &str| word.parse::<f64>().is_ok();
-    let words = text.split_whitespace().map(|word| if number(word) { "#" } else { word });
-    words.filter(|word| !matches!(*word, "B" | "KiB" | "MiB")).collect::<Vec<_>>().join(" ")
+/// The titles of every table of a plan, and its first line.
+fn check_plan(plan: &str, head: &str) {
+    assert!(plan.starts_with(head), "{plan}");
+    for title in ["region", "run", "param"] {
+        let is_title = |line: &str| line.strip_prefix("  ").is_some_and(|l| l.starts_with(title));
+        assert!(plan.lines().any(is_title), "{title}: {plan}");
+    }
+    assert!(plan.contains("read as stored by") && plan.contains(" kept "), "{plan}");
 }
 
 fn check(golden: &str, text: &str) {
@@ -125,7 +118,10 @@ fn a_language_model_is_told_to_the_byte() {
     let path = language_model("toy.gguf", "llama", None);
     let (well, text) = inspect(&path, &["--target", "lavapipe", "--context", "32"]).expect("inspects");
     assert!(well);
-    check("llama.txt", &masked(&text, &path));
+    let (file, plan) = told(&text, &path);
+    check("llama.txt", &file);
+    check_plan(&plan, "lavapipe, context 32: ");
+    assert!(plan.contains("layer.*.k_cache") && plan.contains("blk.*.ffn_down.weight"), "{plan}");
     let (_, json) = inspect(&path, &["--target", "lavapipe", "--context", "32", "--json"]).expect("inspects");
     let report: serde_json::Value = serde_json::from_str(json.trim_end()).expect("one object on one line");
     assert_eq!(json.lines().count(), 1);
@@ -158,7 +154,9 @@ fn an_encoder_is_told_to_the_byte() {
     let path = here("../../tests/data/tiny/bert");
     let (well, text) = inspect(&path, &["--target", "h200", "--batch", "4"]).expect("inspects");
     assert!(well);
-    check("bert.txt", &masked(&text, &path));
+    let (file, plan) = told(&text, &path);
+    check("bert.txt", &file);
+    check_plan(&plan, "h200: ");
 }
 
 /// A model that cannot be planned is still told, with the reason, and the exit code is 1.

@@ -27,6 +27,9 @@ pub struct Args {
     /// The host runs the op: no kernel
     #[arg(long)]
     host: bool,
+    /// The op has a kernel of its own: its declaration, the rule of its reach and its shader are made, too
+    #[arg(long, conflicts_with_all = ["elementwise", "binary", "composite", "host"])]
+    kernel: bool,
     /// The group in for_each_op! (default: 3.1 for elementwise ops, else 3.9)
     #[arg(long, value_name = "NUMBER")]
     section: Option<String>,
@@ -38,6 +41,8 @@ pub struct Args {
 const REFERENCE: &str = "crates/cpu-ref/src/ops";
 const DECOMPOSE: &str = "crates/opt/src/decompose";
 const LOWER: &str = "crates/compile/src/lower";
+const KERNELS: &str = "crates/plan/src/kernels";
+const REACH: &str = "crates/plan/src/check/reach";
 
 /// One file with its new text.
 struct Change {
@@ -67,7 +72,8 @@ fn kind(args: &Args) -> Kind {
         Args { binary: true, .. } => Kind::Binary,
         Args { composite: true, .. } => Kind::Composite,
         Args { host: true, .. } => Kind::Host,
-        _ => Kind::Kernel,
+        Args { kernel: true, .. } => Kind::Kernel,
+        _ => Kind::Lowered,
     }
 }
 
@@ -94,9 +100,12 @@ fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Out
         Kind::Unary | Kind::Binary => "elementwise",
         Kind::Host => "host",
         Kind::Composite => "composite",
-        Kind::Kernel => {
-            all.push(new(checkout, LOWER, name, templates::lowering(type_name))?);
+        Kind::Lowered | Kind::Kernel => {
+            all.push(new(checkout, LOWER, name, templates::lowering(kind, name, type_name))?);
             all.push(edit(checkout, &lower, |text| edit::add_mod_line(text, name))?);
+            if kind == Kind::Kernel {
+                all.extend(kernel(checkout, name, type_name)?);
+            }
             return Ok(all);
         }
     };
@@ -104,8 +113,23 @@ fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Out
     Ok(all)
 }
 
+/// A kernel that copies elements: declaration, reach, shader.
+fn kernel(checkout: &Checkout, name: &str, type_name: &str) -> Outcome<[Change; 5]> {
+    let family = |text: &str| edit::add_to_list(&edit::add_mod_line(text, name)?, "families", name);
+    Ok([
+        new(checkout, KERNELS, name, templates::kernel(name, type_name))?,
+        edit(checkout, &format!("{KERNELS}/mod.rs"), family)?,
+        new(checkout, REACH, name, templates::reach(name))?,
+        edit(checkout, &format!("{REACH}/mod.rs"), family)?,
+        new_file(checkout, format!("shaders/{name}/{name}.comp"), templates::SHADER.to_owned())?,
+    ])
+}
+
 fn new(checkout: &Checkout, folder: &str, name: &str, text: String) -> Outcome<Change> {
-    let path = format!("{folder}/{name}.rs");
+    new_file(checkout, format!("{folder}/{name}.rs"), text)
+}
+
+fn new_file(checkout: &Checkout, path: String, text: String) -> Outcome<Change> {
     if checkout.root.join(&path).exists() {
         return Err(Failure::said(format!("{path} is there already; nothing was written")));
     }
@@ -150,5 +174,68 @@ mod tests {
         for wrong in ["", "HardSwish", "a-b", "_a", "a__b", "a_", "1a"] {
             assert!(snake_case(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// What an author gets made and what is edited for them, by kind: new files, and lines in lists.
+    #[test]
+    fn an_op_is_new_files_and_lines_of_lists() {
+        let checkout = Checkout::find().expect("tests run in the checkout");
+        let kinds = [("--elementwise", 2, 4), ("--binary", 2, 4), ("--composite", 3, 4), ("--host", 2, 4)];
+        for (flag, new, edited) in kinds.into_iter().chain([("--section=3.9", 3, 4), ("--kernel", 6, 6)]) {
+            let (args, name) = (arguments(&["new_thing", flag]), "new_thing");
+            let changes = changes(&args, &checkout, name, "NewThing").expect("nothing is in the way");
+            let created = changes.iter().filter(|c| c.is_new).count();
+            println!("{flag}: {created} files created, {} edited", changes.len() - created);
+            assert_eq!((created, changes.len() - created), (new, edited), "{flag}");
+            for edit in changes.iter().filter(|c| !c.is_new) {
+                let old = checkout.read(&edit.path).expect("it is there");
+                assert!(is_longer_by_names(&old, &edit.text), "{}: more than names were added", edit.path);
+            }
+        }
+    }
+
+    /// In a copy of the checkout, with an op of every kind.
+    #[test]
+    #[ignore = "long: compiles five packages"]
+    fn what_is_written_compiles() {
+        let checkout = Checkout::find().expect("tests run in the checkout");
+        let target = checkout.target_folder().expect("cargo tells");
+        let copy = Checkout { root: target.join("tmp/new-op") };
+        let _ = std::fs::remove_dir_all(&copy.root);
+        for path in checkout.files().expect("listed") {
+            let (from, to) = (checkout.root.join(&path), copy.root.join(&path));
+            std::fs::create_dir_all(to.parent().expect("in a folder")).expect("a folder");
+            std::fs::copy(from, to).expect("copied");
+        }
+        for flag in ["--elementwise", "--binary", "--composite", "--host", "--section=3.9", "--kernel"] {
+            let name = format!("new_{}", flag.trim_start_matches('-').split('=').next().expect("a word"));
+            run(&arguments(&[&name, flag]), &copy).expect("written");
+        }
+        let mut check = crate::child::cargo();
+        check.args(["check", "--package", "pumice-compile", "--package", "pumice-cpu-ref", "--target-dir"]);
+        crate::child::run(check.arg(target).current_dir(&copy.root)).expect("it compiles");
+    }
+
+    fn arguments(words: &[&str]) -> Args {
+        #[derive(clap::Parser)]
+        struct Command {
+            #[command(flatten)]
+            args: Args,
+        }
+        <Command as clap::Parser>::parse_from(["new-op"].iter().chain(words)).args
+    }
+
+    /// Whether the new text has every word of the old one, in order, and a few of the op's more.
+    fn is_longer_by_names(old: &str, new: &str) -> bool {
+        let mut more = 0;
+        let mut left = old.split_whitespace().peekable();
+        for word in new.split_whitespace() {
+            if left.peek() == Some(&word) {
+                left.next();
+            } else {
+                more += 1;
+            }
+        }
+        left.next().is_none() && more <= 5
     }
 }

@@ -16,24 +16,18 @@ pub mod reduce;
 pub mod rotary;
 pub mod softmax;
 
-/// The families, in the order of the manifest.
-const FAMILIES: [&[KernelDecl]; 11] = [
-    attention::DECLS,
-    copy::DECLS,
-    elementwise::DECLS,
-    frame::DECLS,
-    gather::DECLS,
-    kv::DECLS,
-    matmul::DECLS,
-    norm::DECLS,
-    reduce::DECLS,
-    rotary::DECLS,
-    softmax::DECLS,
-];
+/// Lists the families, in the order of the manifest.
+macro_rules! families {
+    ($($family:ident)*) => { const FAMILIES: &[&[KernelDecl]] = &[$($family::DECLS),*]; };
+}
+
+families! {
+    attention copy elementwise frame gather kv matmul norm reduce rotary softmax
+}
 
 /// All declarations.
 pub fn all() -> impl Iterator<Item = &'static KernelDecl> {
-    FAMILIES.into_iter().flatten()
+    FAMILIES.iter().copied().flatten()
 }
 
 /// The declaration of that name.

@@ -2,24 +2,28 @@
 
 use super::call::{Call, iteration, law};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
 use crate::kernels::attention::{length, mask};
 use pumice_types::DType;
 
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] =
+    &[("attention", tile), ("attention_lanes", lanes), ("attention_split", split)];
+
 /// `attention`.
-pub(super) fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
     attend(call, rows, columns, None)
 }
 
 /// `attention_lanes`: a group has all of a key's width.
-pub(super) fn lanes(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn lanes(call: &Call<'_>) -> Result<Reach, Wrong> {
     let width = call.defined("W")?;
     attend(call, 8 * call.defined("ROWS")?, width, Some((width, u64::MAX)))
 }
 
 /// `attention_split`: a group has all of the width of keys and values.
-pub(super) fn split(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn split(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (width, lanes) = (call.defined("W")?, call.defined("LANES")?);
     let rows = 32 / lanes.max(1) * call.defined("ROWS")?;
     attend(call, rows, width, Some((width, width)))

@@ -2,14 +2,18 @@
 
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
 use crate::kernel::status::block_words;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] =
+    &[("transpose", transpose), ("dequantize", dequantize), ("fill", fill), ("status_begin", status_begin)];
 
 /// Edge of a tile of `transpose`.
 const TILE: u64 = 32;
 
 /// `transpose`.
-pub(super) fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [batch, rows, cols] = call.counts(["batch", "rows", "cols"])?;
     let [offset, x_batch, x_row, y_batch, y_row] =
         call.strides(["x_offset", "x_batch", "x_row", "y_batch", "y_row"])?;
@@ -20,22 +24,22 @@ pub(super) fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `dequantize`.
-pub(super) fn dequantize(call: &Call<'_>) -> Result<Reach, Wrong> {
-    let [n, at] = call.counts(["n", "at"])?;
-    by_four("`dequantize`", &[n as i64, at as i64])?;
-    let x = Walk::new(call.typed_unit(0), at as i64).axis(n, 1);
+fn dequantize(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [n] = call.counts(["n"])?;
+    by_four("`dequantize`", &[n as i64])?;
+    let x = Walk::dense(call.typed_unit(0), n);
     Ok(Reach::new(n.div_ceil(1024), 256).operand(0, x).operand(1, Walk::dense(4, n)))
 }
 
 /// `fill`: its numbers are values.
-pub(super) fn fill(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn fill(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [n] = call.counts(["n"])?;
     let unit = if call.choice("kind", 3)? == 1 { 8 } else { 4 };
     Ok(Reach::new(n.div_ceil(256), 256).operand(0, Walk::dense(unit, n)))
 }
 
 /// `status_begin`: one use, the whole block, of which the view shows the flags alone.
-pub(super) fn status_begin(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn status_begin(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [ops] = call.counts(["ops"])?;
     let words = block_words(ops);
     let block = call.call.operands.first().and_then(|at| call.step.uses.get(usize::from(at.0)));

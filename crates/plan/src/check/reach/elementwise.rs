@@ -2,14 +2,23 @@
 
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
-use super::{Place, Reach, Wrong, fill_touches};
+use super::{Place, Reach, Rule, Wrong, fill_touches};
 use crate::kernel::{HoleInput, SlotKind};
 use crate::kernels::elementwise::MAX_RANK;
 use crate::step::{Access, Storage, Use};
 use pumice_types::{DType, Encoding};
 
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("elementwise_flat", flat),
+    ("elementwise_strided", strided),
+    ("elementwise_strided4", strided4),
+    ("elementwise_runs", runs),
+    ("elementwise_runs4", runs4),
+];
+
 /// `elementwise_flat`: slots are dense, or one element for all.
-pub(super) fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [n] = call.counts(["n"])?;
     let per = call.power_of_two("per", 64)?;
     let tail = call.flag("tail")?;
@@ -31,22 +40,22 @@ pub(super) fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `elementwise_strided`.
-pub(super) fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks(call, false)
 }
 
 /// `elementwise_strided4`: the innermost axis counts groups of four.
-pub(super) fn strided4(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn strided4(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks(call, true)
 }
 
 /// `elementwise_runs`.
-pub(super) fn runs(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn runs(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks_in_runs(call, false)
 }
 
 /// `elementwise_runs4`: the innermost axis counts groups of four.
-pub(super) fn runs4(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn runs4(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks_in_runs(call, true)
 }
 

@@ -3,7 +3,10 @@
 use super::call::{Call, by_four, iteration, law};
 use super::slots::{self, Coords};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("gather", rows), ("gather_words", words)];
 
 struct Rows {
     outer: u64,
@@ -26,7 +29,7 @@ fn indices(call: &Call<'_>, rows: &Rows) -> Walk {
 }
 
 /// `gather`.
-pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
     let r = read(call)?;
     if call.flag("vec")? {
         by_four("`vec`", &[r.inner as i64])?;
@@ -43,7 +46,7 @@ pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `gather_words`.
-pub(super) fn words(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn words(call: &Call<'_>) -> Result<Reach, Wrong> {
     let r = read(call)?;
     let reach = Reach::new(r.result.div_ceil(256), 256);
     Ok(reach

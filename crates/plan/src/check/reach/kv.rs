@@ -2,10 +2,13 @@
 
 use super::call::{Call, iteration, law};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("kv_append", append)];
 
 /// `kv_append`.
-pub(super) fn append(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn append(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [outer, outer0, rows, inner, capacity, pos_div] =
         call.counts(["outer", "outer0", "rows", "inner", "capacity", "pos_div"])?;
     let [x_outer1, x_outer0, x_row] = call.strides(["x_outer1", "x_outer0", "x_row"])?;

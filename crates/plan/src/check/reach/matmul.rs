@@ -2,8 +2,16 @@
 
 use super::call::{Call, by_four, iteration, law, product};
 use super::walk::Walk;
-use super::{Place, Reach, Wrong, fill_touches};
+use super::{Place, Reach, Rule, Wrong, fill_touches};
 use crate::step::Unit;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("matmul_f32", tile),
+    ("matmul_f32_lanes", lanes),
+    ("matmul_f32_dot", dot),
+    ("matmul_f32_columns", columns),
+];
 
 /// A product at some bindings.
 struct Product {
@@ -14,7 +22,7 @@ struct Product {
 }
 
 /// `matmul_f32`.
-pub(super) fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let p = read(call)?;
     let defined = |name| call.defined(name);
     let (bm, bn, bk, slices) = (defined("BM")?, defined("BN")?, defined("BK")?, defined("SK")?);
@@ -29,19 +37,19 @@ pub(super) fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `matmul_f32_lanes`.
-pub(super) fn lanes(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn lanes(call: &Call<'_>) -> Result<Reach, Wrong> {
     let p = read(call)?;
     reach(call, &p, call.defined("MR")?, 32 * call.defined("NQ")?)
 }
 
 /// `matmul_f32_dot`.
-pub(super) fn dot(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn dot(call: &Call<'_>) -> Result<Reach, Wrong> {
     let p = read(call)?;
     reach(call, &p, call.defined("MM")?, 4 * call.defined("NQ")?)
 }
 
 /// `matmul_f32_columns`.
-pub(super) fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
     let p = read(call)?;
     reach(call, &p, call.defined("MM")?, 4 * call.power_of_two("quads", 128)?)
 }

@@ -55,38 +55,19 @@ type Wrong = String;
 /// The rule of a kernel.
 type Rule = fn(&Call<'_>) -> Result<Reach, Wrong>;
 
-/// Every kernel but the advance of the frame, which `step` looks at.
-const RULES: &[(&str, Rule)] = &[
-    ("elementwise_flat", elementwise::flat),
-    ("elementwise_strided", elementwise::strided),
-    ("elementwise_strided4", elementwise::strided4),
-    ("elementwise_runs", elementwise::runs),
-    ("elementwise_runs4", elementwise::runs4),
-    ("transpose", copy::transpose),
-    ("dequantize", copy::dequantize),
-    ("fill", copy::fill),
-    ("status_begin", copy::status_begin),
-    ("matmul_f32", matmul::tile),
-    ("matmul_f32_lanes", matmul::lanes),
-    ("matmul_f32_dot", matmul::dot),
-    ("matmul_f32_columns", matmul::columns),
-    ("reduce_rows", reduce::rows),
-    ("reduce_columns", reduce::columns),
-    ("reduce_strided", reduce::strided),
-    ("reduce_int", reduce::int),
-    ("arg_reduce", reduce::arg),
-    ("softmax_rows", softmax::rows),
-    ("softmax_columns", softmax::columns),
-    ("layer_norm", norm::layer),
-    ("rms_norm", norm::rms),
-    ("gather", gather::rows),
-    ("gather_words", gather::words),
-    ("kv_append", kv::append),
-    ("rotary", rotary::rotary),
-    ("attention", attention::tile),
-    ("attention_lanes", attention::lanes),
-    ("attention_split", attention::split),
-];
+/// Lists the families: each file has the rules of its kernels. The advance of the frame has none; `step` looks at it.
+macro_rules! families {
+    ($($family:ident)*) => { const FAMILIES: &[&[(&str, Rule)]] = &[$($family::RULES),*]; };
+}
+
+families! {
+    attention copy elementwise gather kv matmul norm reduce rotary softmax
+}
+
+/// The rule of a kernel.
+fn rule_of(kernel: &str) -> Option<Rule> {
+    FAMILIES.iter().copied().flatten().find(|(name, _)| *name == kernel).map(|(_, rule)| *rule)
+}
 
 /// One of the things a kernel touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,12 +115,12 @@ pub(super) fn check(scene: &Scene<'_>, corners: &Corners, findings: &mut Finding
         corners.all().chain(&corners.inside).filter_map(|b| Sample::new(scene, frame, b)).collect();
     for (id, step) in scene.steps() {
         let StepKind::Dispatch { call, grid } = &step.kind else { continue };
-        let Some((_, rule)) = RULES.iter().find(|(name, _)| *name == call.kernel.0) else { continue };
+        let Some(rule) = rule_of(&call.kernel.0) else { continue };
         let Ok(decl) = call.check() else { continue };
         let mut faults = Vec::new();
         status_number(scene, step, call, decl, &mut faults);
         faults.extend(unread::check(call, decl).err().map(|what| Fault::Argument { what }));
-        let subject = Subject { step, call, decl, grid, rule: *rule };
+        let subject = Subject { step, call, decl, grid, rule };
         let count = if subject.varies() { samples.len() } else { samples.len().min(1) };
         for sample in &samples[..count] {
             if faults.is_empty() {
@@ -335,12 +316,8 @@ mod tests {
     fn every_kernel_has_a_rule() {
         let advance = crate::kernels::frame::FrameAdvance::DECL.name;
         for decl in crate::kernels::all().filter(|d| d.name != advance) {
-            assert!(
-                RULES.iter().any(|(name, _)| *name == decl.name),
-                "{} has no rule of its reach",
-                decl.name
-            );
+            assert!(rule_of(decl.name).is_some(), "{} has no rule of its reach", decl.name);
         }
-        assert_eq!(RULES.len() + 1, crate::kernels::all().count());
+        assert_eq!(FAMILIES.concat().len() + 1, crate::kernels::all().count());
     }
 }

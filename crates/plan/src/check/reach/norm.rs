@@ -4,15 +4,18 @@ use super::call::{Call, product};
 use super::slots::{self, Coords};
 use super::softmax::row_kernel;
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("layer_norm", layer), ("rms_norm", rms)];
 
 /// `layer_norm`.
-pub(super) fn layer(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn layer(call: &Call<'_>) -> Result<Reach, Wrong> {
     norm(call)
 }
 
 /// `rms_norm`.
-pub(super) fn rms(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn rms(call: &Call<'_>) -> Result<Reach, Wrong> {
     call.flag("one_plus")?;
     norm(call)
 }

@@ -3,10 +3,19 @@
 use super::call::{Call, by_four, iteration, law, product};
 use super::slots::{self, Coords};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
 use crate::kernels::reduce::op;
 use crate::step::Use;
 use pumice_types::DType;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("reduce_rows", rows),
+    ("reduce_columns", columns),
+    ("reduce_strided", strided),
+    ("reduce_int", int),
+    ("arg_reduce", arg),
+];
 
 /// Sum, mean, maximum, minimum, product; a mean is of as many elements as are added.
 fn operation(call: &Call<'_>, n: u64) -> Result<(), Wrong> {
@@ -16,7 +25,7 @@ fn operation(call: &Call<'_>, n: u64) -> Result<(), Wrong> {
 }
 
 /// `reduce_rows`.
-pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [rows, n] = call.counts(["rows", "n"])?;
     let [x_row] = call.strides(["x_row"])?;
     operation(call, n)?;
@@ -36,7 +45,7 @@ pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `reduce_columns`.
-pub(super) fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [outer, red, inner] = call.counts(["outer", "red", "inner"])?;
     let [x_outer, x_red] = call.strides(["x_outer", "x_red"])?;
     operation(call, red)?;
@@ -76,7 +85,7 @@ fn walked(call: &Call<'_>, unit: u64) -> Result<(u64, Walk, u64), Wrong> {
 }
 
 /// `reduce_strided`.
-pub(super) fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (outputs, walk, groups) = walked(call, 4)?;
     let reach = Reach::new(groups, 256).operand(0, walk).operand(1, Walk::dense(4, outputs));
     let strided = [(outputs, "slot_row")];
@@ -86,7 +95,7 @@ pub(super) fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `reduce_int`: kind and width are those of the operand.
-pub(super) fn int(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn int(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (kind, bits) = match operand(call, 0)?.view.dtype {
         DType::I8 => (0, 8),
         DType::I16 => (0, 16),
@@ -109,7 +118,7 @@ pub(super) fn int(call: &Call<'_>) -> Result<Reach, Wrong> {
 }
 
 /// `arg_reduce`.
-pub(super) fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [outputs, n, inner] = call.counts(["outputs", "n", "inner"])?;
     let threads = call.define("THREADS").unwrap_or(256);
     let lanes = call.power_of_two("lanes", threads)?;

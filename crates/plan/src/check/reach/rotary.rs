@@ -2,11 +2,14 @@
 
 use super::call::{Call, iteration, law};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
 use crate::kernels::rotary::{position, source};
 
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("rotary", rotary)];
+
 /// `rotary`.
-pub(super) fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [batch, seq, heads, table] = call.counts(["batch", "seq", "heads", "table"])?;
     let [offset, x_batch, x_seq, x_head] = call.strides(["x_offset", "x_batch", "x_seq", "x_head"])?;
     let [y_batch, y_seq, y_head, pos_batch] = call.strides(["y_batch", "y_seq", "y_head", "pos_batch"])?;

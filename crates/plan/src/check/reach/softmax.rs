@@ -3,10 +3,13 @@
 use super::call::{Call, by_four, iteration, law, product};
 use super::slots::{self, Coords};
 use super::walk::Walk;
-use super::{Reach, Wrong};
+use super::{Reach, Rule, Wrong};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("softmax_rows", rows), ("softmax_columns", columns)];
 
 /// `softmax_rows`.
-pub(super) fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
     call.flag("log")?;
     let (reach, rows, n) = row_kernel(call)?;
     let strided = [(rows, "slot_row")];
@@ -35,7 +38,7 @@ pub(super) fn row_kernel(call: &Call<'_>) -> Result<(Reach, u64, u64), Wrong> {
 }
 
 /// `softmax_columns`.
-pub(super) fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [outer, n, inner] = call.counts(["outer", "n", "inner"])?;
     call.flag("log")?;
     let all = iteration(&[outer, n, inner])?;
