@@ -1,8 +1,8 @@
 //! How close a graph's outputs must be reached: the tolerance of the op behind each.
 //!
 //! In: a graph and an evaluation that kept every value. Out: per output a [`Bound`]. Ops that only move elements pass
-//! the bounds of what they move on, moved in the same way; further results of an op with several are exact. An op on inexact operands has its own bound only: graphs
-//! that chain inexact ops are compared where they are tested.
+//! the bounds of what they move on, moved in the same way; each result of an op with several has its own. An op on inexact
+//! operands has its own bound only: graphs that chain inexact ops are compared where they are tested.
 
 use crate::array::{Array, Data};
 use crate::eval::EvalCx;
@@ -58,10 +58,7 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
     let types =
         node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
     if !node.op.moves_bits() {
-        let cx = EvalCx::new(&arrays, &types, bindings);
-        if v != node.output() {
-            return Ok(exact);
-        }
+        let cx = EvalCx::new(&arrays, &types, bindings).about(usize::from(graph.value(v).def.1));
         let tolerance = ops::tolerance(&node.op, &cx);
         let sums = matches!(tolerance, Tolerance::Sum { .. });
         let magnitude = if sums { ops::magnitude(&node.op, &cx) } else { Vec::new() };
@@ -91,4 +88,38 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
     let result = node.outputs.iter().zip(&results).find(|(o, _)| **o == v);
     let magnitude = result.map_or_else(Vec::new, |(_, a)| a.as_floats().to_vec());
     Ok(Bound { tolerance, magnitude })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{EvalOptions, eval_graph};
+    use pumice_ir::ops::Fused;
+    use pumice_ir::{GraphBuilder, f32};
+    use pumice_types::DType;
+    use std::sync::Arc;
+
+    /// A node with an exact result, a function and a sum: each has the tolerance of what makes it.
+    #[test]
+    fn every_result_has_its_own_bound() {
+        let body = GraphBuilder::new("body");
+        let x = body.input("x", f32([4]));
+        body.output("largest", body.reduce_max(x, &[0], false));
+        body.output("exp", body.exp(x));
+        body.output("sum", body.reduce_sum(x, &[0], false));
+        let body = Arc::new(body.build().expect("sound"));
+        let g = GraphBuilder::new("three");
+        let x = g.input("x", f32([4]));
+        let results = g.apply_all(Fused { kind: "elementwise".to_owned(), body }, &[Some(x)]);
+        ["a", "b", "c"].iter().zip(&results).for_each(|(name, &v)| g.output(name, v));
+        let graph = g.build().expect("sound");
+        let given = Arc::new(Array::floats(DType::F32, &[4], vec![0.5, -1.0, 2.25, 3.0]));
+        let options = EvalOptions { keep_all: true, ..EvalOptions::default() };
+        let all =
+            eval_graph(&graph, &|_| Some(given.clone()), &Bindings::new(), options).expect("has a value");
+        let bounds = output_bounds(&graph, &all, &Bindings::new()).expect("has bounds");
+        assert_eq!(bounds[0], Bound { tolerance: Tolerance::Exact, magnitude: Vec::new() });
+        assert!(matches!(bounds[1].tolerance, Tolerance::Ulp { ulp, .. } if ulp > 0.5), "{:?}", bounds[1]);
+        assert_eq!(bounds[2], Bound { tolerance: Tolerance::Sum { k: 4 }, magnitude: vec![6.75] });
+    }
 }

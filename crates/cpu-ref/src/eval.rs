@@ -24,6 +24,8 @@ pub struct EvalCx<'a> {
     pub outputs: &'a [(DType, Vec<u64>)],
     /// Values of the graph's symbols, for attributes that are expressions.
     pub bindings: &'a Bindings,
+    /// Which result is asked about, where an answer is about one: [`Eval::tolerance`] and [`Eval::magnitude`].
+    pub result: usize,
     /// Status events; the first of each kind counts.
     pub status: RefCell<Vec<Status>>,
 }
@@ -35,7 +37,12 @@ impl<'a> EvalCx<'a> {
         outputs: &'a [(DType, Vec<u64>)],
         bindings: &'a Bindings,
     ) -> EvalCx<'a> {
-        EvalCx { inputs, outputs, bindings, status: RefCell::default() }
+        EvalCx { inputs, outputs, bindings, result: 0, status: RefCell::default() }
+    }
+
+    /// The same operands, asking about another result.
+    pub fn about(&self, result: usize) -> EvalCx<'a> {
+        EvalCx { result, ..EvalCx::new(self.inputs, self.outputs, self.bindings) }
     }
 
     /// An operand that inference has seen to be there.
@@ -56,9 +63,10 @@ impl<'a> EvalCx<'a> {
         self.inputs.iter().flatten().copied().collect()
     }
 
-    /// Dtype and extents of the first result.
+    /// Dtype and extents of the result that is asked about: of the first one while the op is evaluated.
     pub fn out(&self) -> (DType, &'a [u64]) {
-        (self.outputs[0].0, &self.outputs[0].1)
+        let (dtype, shape) = &self.outputs[self.result];
+        (*dtype, shape)
     }
 
     /// Reports a status event.
@@ -72,11 +80,11 @@ pub trait Eval {
     /// The results.
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array>;
 
-    /// How far a runner's result may be from `eval`'s, element by element, for these operands and result types. What a
-    /// `Sum` scales with is given by [`Eval::magnitude`].
+    /// How far a runner's result `cx.result` may be from `eval`'s, element by element, for these operands and result types:
+    /// each result of an op has its own. What a `Sum` scales with is given by [`Eval::magnitude`].
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance;
 
-    /// For tolerance class T2, Σ|termᵢ| behind every element of result 0 (in f64); empty for other classes.
+    /// For tolerance class T2, Σ|termᵢ| of every element of result `cx.result` (in f64); empty for other classes.
     fn magnitude(&self, _cx: &EvalCx<'_>) -> Vec<f64> {
         Vec::new()
     }

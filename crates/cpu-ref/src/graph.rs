@@ -175,9 +175,9 @@ fn eval_node(
     let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
     let cx = EvalCx::new(&inputs, types, bindings);
     let mut arrays = ops::eval(&node.op, &cx);
-    if let (Some(seed), Some(first), false) = (options.shake, arrays.first_mut(), node.op.moves_bits()) {
+    if let (Some(seed), false) = (options.shake, node.op.moves_bits()) {
         // Nodes draw numbers of their own.
-        shake(&node.op, &cx, first, seed ^ (id.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        shake(&node.op, &cx, &mut arrays, seed ^ (id.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
     debug_assert!(
         arrays.iter().zip(types).all(|(a, (d, s))| a.dtype == *d && a.shape == *s),

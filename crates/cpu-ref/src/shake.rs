@@ -14,8 +14,15 @@ use crate::tolerance::Tolerance;
 use pumice_ir::Op;
 use pumice_ir::sample::random;
 
-/// Moves the first result of an op, which is the one that has a tolerance.
-pub fn shake(op: &Op, cx: &EvalCx<'_>, result: &mut Array, seed: u64) {
+/// Moves every result of an op, each by its own tolerance.
+pub fn shake(op: &Op, cx: &EvalCx<'_>, results: &mut [Array], seed: u64) {
+    for (i, result) in results.iter_mut().enumerate() {
+        // Results draw numbers of their own.
+        shake_one(op, &cx.about(i), result, seed ^ (i as u64).wrapping_mul(0xd6e8_feb8_6659_fd93));
+    }
+}
+
+fn shake_one(op: &Op, cx: &EvalCx<'_>, result: &mut Array, seed: u64) {
     let tolerance = ops::tolerance(op, cx);
     let dtype = result.dtype;
     let Data::Float(values) = &mut result.data else { return };
@@ -59,7 +66,7 @@ mod tests {
         let cx = EvalCx::new(&inputs, &outputs, &none);
         let plain = ops::eval(&op, &cx).remove(0);
         let mut other = plain.clone();
-        shake(&op, &cx, &mut other, 5);
+        shake(&op, &cx, std::slice::from_mut(&mut other), 5);
         let tolerance = ops::tolerance(&op, &cx);
         let magnitude = ops::magnitude(&op, &cx);
         let each = plain.as_floats().iter().zip(other.as_floats()).enumerate();

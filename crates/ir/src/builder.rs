@@ -1,19 +1,20 @@
 //! The builder: methods take `&self` and collect mistakes; [`GraphBuilder::build`] returns all of them at once.
 
+mod inner;
+mod mistake;
+
+pub use mistake::{BuildErrors, Mistake, Place};
+
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
-use crate::graph::{Constraint, Graph, Output, Relation};
-use crate::infer::infer_node;
-use crate::names::Names;
+use crate::graph::{Graph, Output};
 use crate::ops::{Constant, Input, Op, Param, Scalar, State};
-use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
+use crate::shape::{TypeSpec, ValueType};
 use crate::state::{Feed, FeedKind};
 use crate::verify;
-use pumice_types::{DType, DimExpr, ScalarId, Symbol, SymbolTable, Tensor};
-use smallvec::SmallVec;
+use inner::Inner;
+use pumice_types::{DType, DimExpr, ScalarId, SymbolTable, Tensor};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,58 +27,6 @@ pub struct Value {
     id: Result<ValueId, usize>,
     /// Which builder's, by its address: no two that live at the same time have the same.
     graph: usize,
-}
-
-/// A line of the caller's source: where a method of a builder was called.
-pub type Place = &'static Location<'static>;
-
-/// One mistake, and where it was made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mistake {
-    /// What is wrong.
-    pub error: BuildError,
-    /// Where the node, output or feed was made; none for a mistake of the graph as a whole.
-    pub place: Option<Place>,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.error)?;
-        self.place.map_or(Ok(()), |place| write!(f, ", at {place}"))
-    }
-}
-
-impl std::error::Error for Mistake {}
-
-/// Every mistake of a graph.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BuildErrors(pub Vec<Mistake>);
-
-impl fmt::Display for BuildErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.len() {
-            1 => write!(f, "1 mistake in the graph:")?,
-            n => write!(f, "{n} mistakes in the graph:")?,
-        }
-        self.0.iter().try_for_each(|e| write!(f, "\n  {e}"))
-    }
-}
-
-impl std::error::Error for BuildErrors {}
-
-struct Inner {
-    graph: Graph,
-    /// What the values of this builder carry.
-    id: usize,
-    names: Names,
-    scope: Vec<String>,
-    errors: Vec<Mistake>,
-    /// Outputs whose values came out of mistakes.
-    lost: BTreeSet<String>,
-    /// Where each value was made.
-    made: BTreeMap<ValueId, Place>,
-    /// Where each feed was made, with the name of its output.
-    fed: Vec<(String, Place)>,
 }
 
 /// Builds a [`Graph`].
@@ -177,12 +126,15 @@ impl GraphBuilder {
         if name.is_empty() {
             inner.mistake(BuildError::EmptyName("an output"), place);
         }
-        if inner.graph.outputs.iter().any(|o| o.name == name) {
+        if inner.outputs.contains_key(name) {
             inner.mistake(BuildError::DuplicateName(name.to_owned()), place);
         }
         if inner.is_foreign(value) {
             inner.mistake(BuildError::ForeignValue { node: name.to_owned(), operand: 0 }, place);
         } else if let Ok(value) = value.id {
+            let index = inner.graph.outputs.len();
+            // Of two with one name, which is a mistake, feeds take the first.
+            inner.outputs.entry(name.to_owned()).or_insert(index);
             inner.graph.outputs.push(Output { name: name.to_owned(), value });
         } else {
             inner.lost.insert(name.to_owned());
@@ -201,7 +153,7 @@ impl GraphBuilder {
         }
         let Ok(state) = state.id else { return };
         inner.fed.push((output.to_owned(), place));
-        match inner.graph.outputs.iter().position(|o| o.name == output) {
+        match inner.outputs.get(output).copied() {
             Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
             None if inner.lost.contains(output) => {}
             None => {
@@ -387,145 +339,6 @@ impl GraphBuilder {
         }
         let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
         inner.add(op, name.to_owned(), &inputs, place)[0]
-    }
-}
-
-impl Inner {
-    fn new(name: &str, symbols: SymbolTable) -> Inner {
-        let graph = Graph {
-            name: name.to_owned(),
-            symbols,
-            nodes: Vec::new(),
-            values: Vec::new(),
-            outputs: Vec::new(),
-            feeds: Vec::new(),
-            constraints: Vec::new(),
-        };
-        Inner {
-            graph,
-            id: 0,
-            names: Names::default(),
-            scope: Vec::new(),
-            errors: Vec::new(),
-            lost: BTreeSet::new(),
-            made: BTreeMap::new(),
-            fed: Vec::new(),
-        }
-    }
-
-    /// Notes a mistake; its number.
-    fn mistake(&mut self, error: BuildError, place: Place) -> usize {
-        self.errors.push(Mistake { error, place: Some(place) });
-        self.errors.len() - 1
-    }
-
-    /// Notes a mistake; the value that came out of it.
-    fn wrong(&mut self, error: BuildError, place: Place) -> Vec<Value> {
-        vec![Value { id: Err(self.mistake(error, place)), graph: self.id }]
-    }
-
-    /// Where what a rule of the whole graph complains about was made.
-    fn place_of(&self, error: &BuildError) -> Option<Place> {
-        let made = |name: &str| self.graph.find(name).and_then(|v| self.made.get(&v).copied());
-        match error {
-            BuildError::Feed { output, .. } => self.fed.iter().find(|(o, _)| o == output).map(|(_, p)| *p),
-            BuildError::State { state: name, .. }
-            | BuildError::Scalar { name, .. }
-            | BuildError::DuplicateName(name) => made(name),
-            _ => None,
-        }
-    }
-
-    /// Whether a value came from another builder.
-    fn is_foreign(&self, value: Value) -> bool {
-        value.graph != self.id || value.id.is_ok_and(|id| id.index() >= self.graph.values.len())
-    }
-
-    fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>], place: Place) -> Vec<Value> {
-        for (operand, v) in inputs.iter().enumerate() {
-            match v {
-                Some(v) if self.is_foreign(*v) => {
-                    return self.wrong(BuildError::ForeignValue { node: name, operand }, place);
-                }
-                Some(v) if v.id.is_err() => return vec![*v],
-                _ => {}
-            }
-        }
-        let mut ids: SmallVec<[Option<ValueId>; 4]> =
-            inputs.iter().map(|v| v.and_then(|v| v.id.ok())).collect();
-        while ids.last() == Some(&None) {
-            ids.pop();
-        }
-        let graph = &self.graph;
-        let inferred =
-            infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
-        let inferred = inferred.and_then(|(types, constraints)| {
-            self.stretch_always_or_never(&constraints).map(|()| (types, constraints))
-        });
-        match inferred {
-            Ok((types, constraints)) => {
-                for c in constraints {
-                    if !self.graph.constraints.contains(&c) {
-                        self.graph.constraints.push(c);
-                    }
-                }
-                let names = self.names.of_results(name, types.len());
-                let values = self.graph.push_node(op, ids, types.into_vec(), names);
-                self.made.extend(values.iter().map(|&v| (v, place)));
-                values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
-            }
-            Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, place),
-        }
-    }
-
-    /// Refuses an extent that is 1 in some runs only, where NumPy would let it stretch in those.
-    fn stretch_always_or_never(&self, constraints: &[Constraint]) -> Result<(), OpError> {
-        let symbols = &self.graph.symbols;
-        let may_be_one = |d: &&DimExpr| {
-            let (low, high) = d.bounds(symbols);
-            (low..=high).contains(&1)
-        };
-        for (i, c) in constraints.iter().enumerate().filter(|(_, c)| c.relation == Relation::Broadcast) {
-            if c.difference().within(symbols).is(0) {
-                continue;
-            }
-            let mut known = self.graph.constraints.iter().chain(&constraints[..i]);
-            let symbolic = [&c.left, &c.right].into_iter().find(may_be_one);
-            if let Some(d) = symbolic.filter(|_| !known.any(|known| known.implies(c))) {
-                let [a, b, symbolic] = [&c.left, &c.right, d].map(|d| display_dim(d, symbols));
-                return Err(OpError::MayStretch { a, b, symbolic });
-            }
-        }
-        Ok(())
-    }
-
-    fn resolve(&mut self, spec: TypeSpec, place: Place) -> Result<ValueType, usize> {
-        let dims = spec.dims.into_iter().map(|d| self.resolve_dim(d, place));
-        // Every wrong symbol is a mistake of its own; the first stands for the value.
-        let dims: Vec<Result<DimExpr, usize>> = dims.collect();
-        let shape = dims.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(ValueType::new(spec.encoding, shape))
-    }
-
-    fn resolve_dim(&mut self, spec: DimSpec, place: Place) -> Result<DimExpr, usize> {
-        let (name, range, multiple_of) = match spec {
-            DimSpec::Expr(e) => return Ok(e),
-            DimSpec::Symbol { name, range, multiple_of } => (name, range, multiple_of),
-        };
-        let symbol = Symbol { name: name.clone(), min: *range.start(), max: *range.end(), multiple_of };
-        let known = self.graph.symbols.find(&name);
-        let reason = if name.is_empty() {
-            "it needs a name"
-        } else if symbol.min > symbol.max || multiple_of == 0 || symbol.max > i64::MAX as u64 {
-            "its range is empty, its step is 0, or its end passes 2^63"
-        } else {
-            match known {
-                None => return Ok(DimExpr::symbol(self.graph.symbols.push(symbol))),
-                Some(id) if self.graph.symbols.get(id) == Some(&symbol) => return Ok(DimExpr::symbol(id)),
-                Some(_) => "it is declared twice with different ranges",
-            }
-        };
-        Err(self.mistake(BuildError::Symbol { name, reason: reason.to_owned() }, place))
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Output {
 }
 
 /// How two extents must stand to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
     /// They are equal.
     Equal,
@@ -70,7 +70,7 @@ pub enum Relation {
 
 /// Two extents that must stand to each other in this way in every run: found by inference, checked when symbols are
 /// bound.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Constraint {
     /// One extent.
     pub left: DimExpr,

@@ -9,6 +9,7 @@
 
 pub mod attr;
 pub mod builder;
+mod conditions;
 pub mod const_eval;
 pub mod entity;
 pub mod error;

@@ -5,6 +5,7 @@
 //! the type of a value it replaces is a defect of the pass and is refused.
 
 use crate::attr::AttrError;
+use crate::conditions::Conditions;
 use crate::entity::{NodeId, ValueId};
 use crate::error::OpError;
 use crate::graph::{Graph, Node, Output, ValueInfo};
@@ -334,6 +335,7 @@ impl<'g> Draft<'g> {
         };
         let kept = order.iter().filter_map(|&i| self.nodes[i].old).flat_map(|n| &old.node(n).outputs);
         let mut names: Names = kept.map(|&v| old.value(v).name.clone()).collect();
+        let mut conditions = Conditions::of(&graph.constraints);
         let mut place: Vec<SmallVec<[ValueId; 2]>> = vec![SmallVec::new(); self.nodes.len()];
         for &i in order {
             let draft = &self.nodes[i];
@@ -358,11 +360,7 @@ impl<'g> Draft<'g> {
                         source,
                     })?;
                     let value_names = names.of_results(draft.name.clone(), types.len());
-                    for c in constraints {
-                        if !graph.constraints.contains(&c) {
-                            graph.constraints.push(c);
-                        }
-                    }
+                    conditions.append(&mut graph.constraints, constraints);
                     (types.into_vec(), value_names)
                 }
             };

@@ -17,6 +17,7 @@ mod places;
 #[cfg(test)]
 mod planted;
 mod resolve;
+mod selection;
 mod sizes;
 mod source;
 mod spirv;
@@ -78,7 +79,7 @@ impl Findings {
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
 /// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
-const RULES: [(&str, Rule); 19] = [
+const RULES: [(&str, Rule); 20] = [
     ("bytes", byte_counts::check),
     ("coverage", coverage::check),
     ("dependencies", dependencies::check),
@@ -93,6 +94,7 @@ const RULES: [(&str, Rule); 19] = [
     ("panics", panics::check),
     ("paths", paths::check),
     ("places", places::check),
+    ("selection", selection::check),
     ("sizes", sizes::check),
     ("spirv", spirv::check),
     ("unfinished", unfinished::check),
@@ -136,5 +138,6 @@ pub fn check(checkout: &Checkout, only: &[String]) -> Outcome<Report> {
         }
     }
     report.findings.sort();
+    report.findings.dedup();
     Ok(report)
 }

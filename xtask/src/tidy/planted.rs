@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::check;
+use super::selection::STILL;
 use super::sizes::LONGER;
 use crate::checkout::Checkout;
 
@@ -56,6 +57,13 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
             "//! Facade.\npub use pumice_opt::Shown;\n".into(),
             vec![],
         ),
+        (
+            "crates/plan/src/kernels/softmax.rs",
+            "//! Softmax.\nuse pumice_types::{RowExtents, Target};\npub fn choose(t: &Target) -> u32 {\n    \
+             (t.limits.n as f32 * 0.5) as u32\n        + t.tuning.units\n}\n"
+                .into(),
+            vec!["modules 1", "selection 2", "selection 3", "selection 4", "selection 5"],
+        ),
         ("crates/ir/src/ops/sub.rs", "// no header\nfn samples() -> Vec<u8> { vec![] }\n".into(), vec!["header 1"]),
         ("crates/cpu-ref/src/ops/mod.rs", "//! Reference.\nelementwise!(Add, Sub);\n".into(), vec!["modules 1"]),
         ("crates/opt/src/decompose/mod.rs", "//! Decompose.\nkeep!(Add);\nkeep!(Sub);\n".into(), vec!["modules 1"]),
@@ -65,12 +73,13 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
             format!(
                 "//! Bad.\nuse std::collections::HashMap;\nfn e() {{ std::env::var(\"X\").unwrap(); }}\nstatic N: u8 = 0;\n\
                  fn p() -> &'static str {{ panic!(\"x\") }}\n{unsafe_word} fn u() {{}}\n// {mark}\n// {machine}\n\
-                 #[derive(Clone, Default)] struct LegacyManagerId;\nfn long() {{\n{}}}\n",
+                 #[derive(Clone, Default)] struct LegacyManagerId;\nfn long() {{\n{}}}\n\
+                 fn q(n: Option<NodeId>) -> NodeId {{ n.unwrap_or(NodeId(0)) }}\n",
                 "    p();\n".repeat(61)
             ),
             vec![
                 "hashing 2", "environment 3", "panics 3", "environment 4", "panics 5", "unsafe 6", "unfinished 7",
-                "paths 8", "ids 9", "words 9", "sizes 10",
+                "paths 8", "ids 9", "words 9", "sizes 10", "ids 73",
             ],
         ),
         (
@@ -107,6 +116,7 @@ fn every_rule_finds_what_was_planted() {
     }
     wanted.push("shaders/src/table.rs spirv 1".to_owned());
     let gone = |path: &&str| planted().iter().all(|(there, ..)| there != path);
+    wanted.extend(STILL.iter().copied().filter(gone).map(|path| format!("{path} selection 1")));
     wanted.extend(LONGER.iter().map(|(path, ..)| *path).filter(gone).map(|path| format!("{path} sizes 1")));
     let mut found: Vec<String> =
         report.findings.iter().map(|f| format!("{} {} {}", f.path, f.rule, f.line)).collect();

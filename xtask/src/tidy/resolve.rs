@@ -71,7 +71,8 @@ impl Names {
             "super" => self.up(&module[..module.len().max(2) - 1], rest, steps, found),
             _ if self.absolute_in(module, path, steps, found) => {}
             _ if self.modules.contains_key(&path[..1]) => self.absolute(path, steps, found),
-            _ => _ = found.insert([module, path].concat()),
+            // A package that is not ours, or a name that a macro makes.
+            _ => _ = found.insert(path.to_vec()),
         }
     }
 

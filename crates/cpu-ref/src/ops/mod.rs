@@ -134,12 +134,12 @@ macro_rules! dispatch {
             match op { $(Op::$Name(op) => Eval::eval(op, cx)),* }
         }
 
-        /// Tolerance of any op for these operands.
+        /// Tolerance of a result of any op for these operands.
         pub fn tolerance(op: &Op, cx: &EvalCx<'_>) -> Tolerance {
             match op { $(Op::$Name(op) => Eval::tolerance(op, cx)),* }
         }
 
-        /// Σ|term| behind result 0 of any op.
+        /// Σ|term| of a result of any op.
         pub fn magnitude(op: &Op, cx: &EvalCx<'_>) -> Vec<f64> {
             match op { $(Op::$Name(op) => Eval::magnitude(op, cx)),* }
         }

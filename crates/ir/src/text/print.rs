@@ -16,16 +16,14 @@ pub fn print(graph: &Graph) -> String {
 /// The graph as `.ir` text that declares only the symbols it uses, and which those are, in order: read back, they are
 /// numbered anew. Where a graph stands inside, all are declared, so that both count alike.
 pub fn print_used(graph: &Graph) -> (String, Vec<SymbolId>) {
-    let nested = |n: &Node| n.op.attrs().iter().any(|(_, value)| matches!(value, AttrValue::Graph(_)));
-    if graph.nodes.iter().any(nested) || !graph.feeds.is_empty() {
-        return (print(graph), graph.symbols.iter().map(|(id, _)| id).collect());
+    match used_symbols(graph).filter(|_| graph.feeds.is_empty()) {
+        Some(used) => (Printer::text(graph, &|id| used.contains(&id)), used.into_iter().collect()),
+        None => (print(graph), graph.symbols.iter().map(|(id, _)| id).collect()),
     }
-    let used = used_symbols(graph);
-    (Printer::text(graph, &|id| used.contains(&id)), used.into_iter().collect())
 }
 
-/// The symbols in types and attributes.
-fn used_symbols(graph: &Graph) -> BTreeSet<SymbolId> {
+/// The symbols in types and attributes; none where a graph stands inside.
+fn used_symbols(graph: &Graph) -> Option<BTreeSet<SymbolId>> {
     let mut used = BTreeSet::new();
     let mut visit = |d: &DimExpr| used.extend(d.vars().into_iter().filter_map(|v| v.symbol()));
     graph.values.iter().flat_map(|v| &v.ty.shape).for_each(&mut visit);
@@ -34,10 +32,11 @@ fn used_symbols(graph: &Graph) -> BTreeSet<SymbolId> {
             AttrValue::Dim(d) => visit(&d),
             AttrValue::Dims(all) => all.iter().for_each(&mut visit),
             AttrValue::Type(ty) => ty.shape.iter().for_each(&mut visit),
+            AttrValue::Graph(_) => return None,
             _ => {}
         }
     }
-    used
+    Some(used)
 }
 
 struct Printer {

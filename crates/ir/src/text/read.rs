@@ -2,6 +2,7 @@
 
 use super::lex::{Position, TextError, Token, lex};
 use crate::attr::{AttrReader, AttrValue};
+use crate::conditions::Conditions;
 use crate::entity::ValueId;
 use crate::graph::{Graph, Output};
 use crate::infer::infer_node;
@@ -41,6 +42,8 @@ struct Reader<'t> {
 struct Scope {
     values: BTreeMap<String, ValueId>,
     scalars: BTreeMap<String, ScalarId>,
+    outputs: BTreeMap<String, usize>,
+    conditions: Conditions,
 }
 
 type Result<T, E = TextError> = std::result::Result<T, E>;
@@ -139,7 +142,7 @@ impl Reader<'_> {
                 matches!(self.tokens.get(self.next + 1), Some((Token::Word(_) | Token::Quoted(_), _)));
             match self.peek() {
                 Token::Word(w) if w == "symbol" && followed_by_name => self.symbol(&mut graph)?,
-                Token::Word(w) if w == "output" && followed_by_name => self.output(&mut graph, &scope)?,
+                Token::Word(w) if w == "output" && followed_by_name => self.output(&mut graph, &mut scope)?,
                 Token::Word(w) if w == "feed" && followed_by_name => self.feed(&mut graph, &scope)?,
                 Token::End => return self.error("the graph does not end"),
                 _ => self.node(&mut graph, &mut scope)?,
@@ -173,12 +176,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn output(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
+    fn output(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
         self.keyword("output")?;
         let name = self.name()?;
         self.expect("=")?;
         let value = self.value(scope)?;
-        if graph.outputs.iter().any(|o| o.name == name) {
+        if scope.outputs.insert(name.clone(), graph.outputs.len()).is_some() {
             return self.error(format!("output `{name}` is declared twice"));
         }
         graph.outputs.push(Output { name, value });
@@ -188,7 +191,7 @@ impl Reader<'_> {
     fn feed(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
         self.keyword("feed")?;
         let from = self.name()?;
-        let Some(output) = graph.outputs.iter().position(|o| o.name == from) else {
+        let Some(&output) = scope.outputs.get(&from) else {
             return self.error(format!("there is no output `{from}`"));
         };
         self.expect("->")?;
@@ -275,11 +278,7 @@ impl Reader<'_> {
                 return fail(format!("`{name}` is defined twice"));
             }
         }
-        for c in constraints {
-            if !graph.constraints.contains(&c) {
-                graph.constraints.push(c);
-            }
-        }
+        scope.conditions.append(&mut graph.constraints, constraints);
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));
         }

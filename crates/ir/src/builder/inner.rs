@@ -1,0 +1,171 @@
+//! What all handles of one builder share: the graph so far, its names, and the mistakes.
+
+use super::{Mistake, Place, Value};
+use crate::conditions::Conditions;
+use crate::entity::ValueId;
+use crate::error::{BuildError, OpError};
+use crate::graph::{Constraint, Graph, Relation};
+use crate::infer::infer_node;
+use crate::names::Names;
+use crate::ops::Op;
+use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
+use pumice_types::{DimExpr, Symbol, SymbolTable};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A graph that is being built.
+pub(super) struct Inner {
+    pub(super) graph: Graph,
+    /// What the values of this builder carry.
+    pub(super) id: usize,
+    pub(super) names: Names,
+    /// Indices of outputs by name.
+    pub(super) outputs: BTreeMap<String, usize>,
+    conditions: Conditions,
+    pub(super) scope: Vec<String>,
+    pub(super) errors: Vec<Mistake>,
+    /// Outputs whose values came out of mistakes.
+    pub(super) lost: BTreeSet<String>,
+    /// Where each value was made.
+    pub(super) made: BTreeMap<ValueId, Place>,
+    /// Where each feed was made, with the name of its output.
+    pub(super) fed: Vec<(String, Place)>,
+}
+
+impl Inner {
+    pub(super) fn new(name: &str, symbols: SymbolTable) -> Inner {
+        let graph = Graph {
+            name: name.to_owned(),
+            symbols,
+            nodes: Vec::new(),
+            values: Vec::new(),
+            outputs: Vec::new(),
+            feeds: Vec::new(),
+            constraints: Vec::new(),
+        };
+        Inner {
+            graph,
+            id: 0,
+            names: Names::default(),
+            outputs: BTreeMap::new(),
+            conditions: Conditions::default(),
+            scope: Vec::new(),
+            errors: Vec::new(),
+            lost: BTreeSet::new(),
+            made: BTreeMap::new(),
+            fed: Vec::new(),
+        }
+    }
+
+    /// Notes a mistake; its number.
+    pub(super) fn mistake(&mut self, error: BuildError, place: Place) -> usize {
+        self.errors.push(Mistake { error, place: Some(place) });
+        self.errors.len() - 1
+    }
+
+    /// Notes a mistake; the value that came out of it.
+    pub(super) fn wrong(&mut self, error: BuildError, place: Place) -> Vec<Value> {
+        vec![Value { id: Err(self.mistake(error, place)), graph: self.id }]
+    }
+
+    /// Where what a rule of the whole graph complains about was made.
+    pub(super) fn place_of(&self, error: &BuildError) -> Option<Place> {
+        let made = |name: &str| self.graph.find(name).and_then(|v| self.made.get(&v).copied());
+        match error {
+            BuildError::Feed { output, .. } => self.fed.iter().find(|(o, _)| o == output).map(|(_, p)| *p),
+            BuildError::State { state: name, .. }
+            | BuildError::Scalar { name, .. }
+            | BuildError::DuplicateName(name) => made(name),
+            _ => None,
+        }
+    }
+
+    /// Whether a value came from another builder.
+    pub(super) fn is_foreign(&self, value: Value) -> bool {
+        value.graph != self.id || value.id.is_ok_and(|id| id.index() >= self.graph.values.len())
+    }
+
+    pub(super) fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>], place: Place) -> Vec<Value> {
+        for (operand, v) in inputs.iter().enumerate() {
+            match v {
+                Some(v) if self.is_foreign(*v) => {
+                    return self.wrong(BuildError::ForeignValue { node: name, operand }, place);
+                }
+                Some(v) if v.id.is_err() => return vec![*v],
+                _ => {}
+            }
+        }
+        let mut ids: SmallVec<[Option<ValueId>; 4]> =
+            inputs.iter().map(|v| v.and_then(|v| v.id.ok())).collect();
+        while ids.last() == Some(&None) {
+            ids.pop();
+        }
+        let graph = &self.graph;
+        let inferred =
+            infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
+        let inferred = inferred.and_then(|(types, constraints)| {
+            self.stretch_always_or_never(&constraints).map(|()| (types, constraints))
+        });
+        match inferred {
+            Ok((types, constraints)) => {
+                self.conditions.append(&mut self.graph.constraints, constraints);
+                let names = self.names.of_results(name, types.len());
+                let values = self.graph.push_node(op, ids, types.into_vec(), names);
+                self.made.extend(values.iter().map(|&v| (v, place)));
+                values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
+            }
+            Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, place),
+        }
+    }
+
+    /// Refuses an extent that is 1 in some runs only, where NumPy would let it stretch in those.
+    fn stretch_always_or_never(&self, constraints: &[Constraint]) -> Result<(), OpError> {
+        let symbols = &self.graph.symbols;
+        let may_be_one = |d: &&DimExpr| {
+            let (low, high) = d.bounds(symbols);
+            (low..=high).contains(&1)
+        };
+        for (i, c) in constraints.iter().enumerate().filter(|(_, c)| c.relation == Relation::Broadcast) {
+            if c.difference().within(symbols).is(0) {
+                continue;
+            }
+            let symbolic = [&c.left, &c.right].into_iter().find(may_be_one);
+            let is_implied =
+                || self.conditions.imply(c) || constraints[..i].iter().any(|known| known.implies(c));
+            if let Some(d) = symbolic.filter(|_| !is_implied()) {
+                let [a, b, symbolic] = [&c.left, &c.right, d].map(|d| display_dim(d, symbols));
+                return Err(OpError::MayStretch { a, b, symbolic });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn resolve(&mut self, spec: TypeSpec, place: Place) -> Result<ValueType, usize> {
+        let dims = spec.dims.into_iter().map(|d| self.resolve_dim(d, place));
+        // Every wrong symbol is a mistake of its own; the first stands for the value.
+        let dims: Vec<Result<DimExpr, usize>> = dims.collect();
+        let shape = dims.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(ValueType::new(spec.encoding, shape))
+    }
+
+    fn resolve_dim(&mut self, spec: DimSpec, place: Place) -> Result<DimExpr, usize> {
+        let (name, range, multiple_of) = match spec {
+            DimSpec::Expr(e) => return Ok(e),
+            DimSpec::Symbol { name, range, multiple_of } => (name, range, multiple_of),
+        };
+        let symbol = Symbol { name: name.clone(), min: *range.start(), max: *range.end(), multiple_of };
+        let known = self.graph.symbols.find(&name);
+        let reason = if name.is_empty() {
+            "it needs a name"
+        } else if symbol.min > symbol.max || multiple_of == 0 || symbol.max > i64::MAX as u64 {
+            "its range is empty, its step is 0, or its end passes 2^63"
+        } else {
+            match known {
+                None => return Ok(DimExpr::symbol(self.graph.symbols.push(symbol))),
+                Some(id) if self.graph.symbols.get(id) == Some(&symbol) => return Ok(DimExpr::symbol(id)),
+                Some(_) => "it is declared twice with different ranges",
+            }
+        };
+        Err(self.mistake(BuildError::Symbol { name, reason: reason.to_owned() }, place))
+    }
+}

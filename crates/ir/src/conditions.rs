@@ -1,0 +1,80 @@
+//! Which conditions a graph has, so that each is noted once and what follows from one is found without looking at all.
+//!
+//! In: constraints as inference finds them. Out: the graph's list, in the order of finding. Never here: what makes a constraint.
+
+use crate::graph::{Constraint, Relation};
+use pumice_types::DimExpr;
+use std::collections::BTreeSet;
+
+/// The constraints of a graph that is being made, and two sets over them.
+#[derive(Default)]
+pub(crate) struct Conditions {
+    known: BTreeSet<Constraint>,
+    /// Differences that must be 0.
+    zero: BTreeSet<DimExpr>,
+    /// Differences that must not be negative.
+    not_negative: BTreeSet<DimExpr>,
+}
+
+impl Conditions {
+    /// Those of a list.
+    pub(crate) fn of(list: &[Constraint]) -> Conditions {
+        let mut conditions = Conditions::default();
+        list.iter().for_each(|c| _ = conditions.insert(c));
+        conditions
+    }
+
+    /// Appends to `list`, which these are about, what is new of `found`.
+    pub(crate) fn append(&mut self, list: &mut Vec<Constraint>, found: impl IntoIterator<Item = Constraint>) {
+        list.extend(found.into_iter().filter(|c| self.insert(c)));
+    }
+
+    /// Whether a condition holds wherever these do, by [`Constraint::implies`] of one of them.
+    pub(crate) fn imply(&self, other: &Constraint) -> bool {
+        let difference = other.difference();
+        let at_most = other.relation == Relation::AtMost && self.not_negative.contains(&difference);
+        at_most
+            || self.zero.contains(&difference)
+            || self.zero.contains(&(difference * DimExpr::constant(-1)))
+    }
+
+    fn insert(&mut self, c: &Constraint) -> bool {
+        let differences =
+            if c.relation == Relation::AtMost { &mut self.not_negative } else { &mut self.zero };
+        differences.insert(c.difference());
+        self.known.insert(c.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_types::SymbolId;
+
+    /// Sets and pairs of constraints give one answer.
+    #[test]
+    fn what_follows_is_what_one_of_them_implies() {
+        let s = |i: u32| DimExpr::symbol(SymbolId(i));
+        let sums = [s(0), s(1), s(0) + s(1), s(1) + DimExpr::constant(1)];
+        let relations = [Relation::Equal, Relation::Broadcast, Relation::AtMost];
+        let mut all = Vec::new();
+        for left in &sums {
+            for right in &sums {
+                all.extend(relations.map(|relation| {
+                    let (left, right) = (left.clone(), right.clone());
+                    Constraint { left, relation, right, what: String::new() }
+                }));
+            }
+        }
+        for first in &all {
+            for second in &all {
+                let given = [first.clone(), second.clone()];
+                let conditions = Conditions::of(&given);
+                for other in &all {
+                    let implied = given.iter().any(|c| c.implies(other));
+                    assert_eq!(conditions.imply(other), implied, "{given:?} and {other:?}");
+                }
+            }
+        }
+    }
+}
