@@ -98,15 +98,24 @@ impl Region {
 }
 
 /// Which of a plan's devices holds the bytes. Plans have one so far, 0; the checker refuses every other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DeviceIndex(pub u8);
+
+impl DeviceIndex {
+    /// The device of every plan so far; a span that names none is there.
+    pub const ONLY: DeviceIndex = DeviceIndex(0);
+
+    fn only() -> DeviceIndex {
+        DeviceIndex::ONLY
+    }
+}
 
 /// A range of bytes in a region of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
     /// The device.
-    #[serde(default)]
+    #[serde(default = "DeviceIndex::only")]
     pub device: DeviceIndex,
     /// The region.
     pub region: RegionKind,
@@ -119,7 +128,7 @@ pub struct Span {
 impl Span {
     /// Bytes on device 0.
     pub const fn new(region: RegionKind, offset: Bytes, len: Bytes) -> Span {
-        Span { device: DeviceIndex(0), region, offset, len }
+        Span { device: DeviceIndex::ONLY, region, offset, len }
     }
 
     /// One past the last byte.
@@ -149,7 +158,7 @@ impl Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.device != DeviceIndex::default() {
+        if self.device != DeviceIndex::ONLY {
             write!(f, "{}:", self.device.0)?;
         }
         write!(f, "{}+{:#x}:{}", self.region, self.offset.0, self.len.0)

@@ -101,7 +101,7 @@ fn regions(plan: &Plan, findings: &mut Findings) {
 
 /// Why a span cannot be where it is, if it cannot.
 pub(super) fn misplaced(plan: &Plan, span: Span) -> Option<&'static str> {
-    if span.device != DeviceIndex::default() {
+    if span.device != DeviceIndex::ONLY {
         return Some("it names another device than 0, the only one of a plan");
     }
     let Some(region) = plan.region(span.region) else { return Some("there is no such region") };
@@ -186,7 +186,7 @@ pub(super) fn check_values(scene: &Scene<'_>, findings: &mut Findings) {
     let mut slots: Vec<(&PlanValue, (u32, u32))> = Vec::new();
     for (v, touched) in scene.program.values.iter().zip(touched) {
         // A value that nothing touches may have no place.
-        if !touched && v.span.len.0 == 0 && v.span.device == DeviceIndex::default() {
+        if !touched && v.span.len.0 == 0 && v.span.device == DeviceIndex::ONLY {
             continue;
         }
         let what = || format!("value {}", v.name);
