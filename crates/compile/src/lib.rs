@@ -42,7 +42,7 @@ use advice::Kernels;
 use cx::{Leaves, LowerCx};
 use draft::{Draft, Located};
 use layout::{Layout, region};
-use load::Loads;
+use load::{DerivedOf, Loads};
 use program::{PlaceCx, Placed};
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
@@ -74,20 +74,7 @@ pub fn compile(
             Ok(graph.with_symbols(range.clone()))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
-    let hidden = layout.graph_constants();
-    let (mut drafts, mut status_ops) = (Vec::new(), Vec::new());
-    for (graph, slots) in graphs.iter().zip(constants) {
-        let leaves = Leaves { constants: slots, hidden, joined: &layout.joined };
-        let mut low = lower_range(graph, target, advice.selection, leaves, status_ops)?;
-        status_ops = std::mem::take(&mut low.status_ops);
-        layout.hide_constants(&low.hidden)?;
-        index::check(&low.draft, graph)?;
-        let steps = load::split(&mut low.draft);
-        layout::check_buffers(&low.draft, target, options.guard_bytes)?;
-        let derived = loads.add(&low.draft, steps);
-        drafts.push((low, derived));
-    }
+    let (drafts, status_ops) = lower_ranges(&graphs, &advice, options, &mut layout, &mut loads)?;
     let spans = loads.place(&mut layout);
     let (load, scratch) = place_load(&loads, &spans, &layout, target, options)?;
     let mut sizes = Sizes { status: 4 * block_words(status_ops.len() as u64), scratch, ..Sizes::default() };
@@ -144,6 +131,32 @@ fn pass_error(e: pumice_opt::OptError) -> CompileError {
         skip @ pumice_opt::OptError::Skip { .. } => CompileError::Options(skip.to_string()),
         other => CompileError::Defect(other.to_string()),
     }
+}
+
+/// Every range lowered, each with the buffers that the load program derives for it, and the names in the status block.
+fn lower_ranges(
+    graphs: &[Graph],
+    advice: &Kernels<'_>,
+    options: &Options,
+    layout: &mut Layout,
+    loads: &mut Loads,
+) -> Result<(Vec<(Lowered, DerivedOf)>, Vec<String>), CompileError> {
+    let target = advice.target;
+    let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
+    let hidden = layout.graph_constants();
+    let (mut drafts, mut status_ops) = (Vec::new(), Vec::new());
+    for (graph, slots) in graphs.iter().zip(constants) {
+        let leaves = Leaves { constants: slots, hidden, joined: &layout.joined };
+        let mut low = lower_range(graph, target, advice.selection, leaves, status_ops)?;
+        status_ops = std::mem::take(&mut low.status_ops);
+        layout.hide_constants(&low.hidden)?;
+        index::check(&low.draft, graph)?;
+        let steps = load::split(&mut low.draft);
+        layout::check_buffers(&low.draft, target, options.guard_bytes)?;
+        let derived = loads.add(&low.draft, steps);
+        drafts.push((low, derived));
+    }
+    Ok((drafts, status_ops))
 }
 
 /// Everything lowering made for one range.

@@ -69,17 +69,17 @@ pub use pumice_plan::{
     Unsound, Use,
 };
 pub use pumice_runtime::{
-    DeviceError, DeviceSession, Executable, Extent, HistogramRow, HostOps, HostStep, Loaded as LoadedPlan,
-    MemorySummary, NameKind, NonFinite, OnStatus, OpReport, OutputBuffer, Outputs, Profile, RegionSummary,
-    RunOptions, RunStatus, RuntimeError, ScalarValue, ScratchSummary, Session, StateHandle, StepProfile,
-    StepTime, SymbolSource, TensorInfo,
+    DeviceError, DeviceSession, Executable, Extent, Fill, HistogramRow, HostOps, HostStep,
+    Loaded as LoadedPlan, MemorySummary, NameKind, NonFinite, OnStatus, OpReport, OutputBuffer, Outputs,
+    Profile, RegionSummary, RunOptions, RunStatus, RuntimeError, ScalarValue, ScratchSummary, Session,
+    StateHandle, StepProfile, StepTime, SymbolSource, TensorInfo,
 };
 pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, SchemeInfo};
 pub use pumice_types::{
-    Bindings, Bounds, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError, ScalarId, Scheme,
-    Symbol, SymbolId, SymbolTable, Table, TableError, TableId, TableRow, Target, Tensor, TensorError,
-    TensorView, Var,
+    Bindings, Bounds, ByteSource, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError,
+    ScalarId, Scheme, SourceError, Stored, Symbol, SymbolId, SymbolTable, Table, TableError, TableId,
+    TableRow, Target, Tensor, TensorError, TensorView, Var,
 };
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::raw::{CallError, InstanceError};

@@ -455,15 +455,7 @@ fn one_step(
                 continue;
             }
             let origin = origin_of(u.content);
-            let from_outside = match origin {
-                ContentOrigin::Param(_) | ContentOrigin::Joined(_) => true,
-                ContentOrigin::Constant(_) | ContentOrigin::Input(_) => true,
-                ContentOrigin::StateBefore(_) => true,
-                ContentOrigin::Derived => is_run,
-                ContentOrigin::Frame => !matches!(step.kind, StepKind::Advance { .. }),
-                _ => false,
-            };
-            if from_outside {
+            if from_outside(origin, is_run, step) {
                 return Err(format!("use {i} overwrites {origin:?}"));
             }
             if let Some(before) = version_before(program, u.content) {
@@ -477,6 +469,17 @@ fn one_step(
         }
     }
     Ok(())
+}
+
+/// Whether a step may not write a content: it is there before the program begins.
+fn from_outside(origin: ContentOrigin, is_run: bool, step: &Step) -> bool {
+    match origin {
+        ContentOrigin::Param(_) | ContentOrigin::Joined(_) | ContentOrigin::Constant(_) => true,
+        ContentOrigin::Input(_) | ContentOrigin::StateBefore(_) => true,
+        ContentOrigin::Derived => is_run,
+        ContentOrigin::Frame => !matches!(step.kind, StepKind::Advance { .. }),
+        _ => false,
+    }
 }
 
 fn ends(plan: &Plan, run: &Run, bindings: &Bindings, memory: &mut Bytes) -> Result<(), String> {
