@@ -1,8 +1,12 @@
 // What kernels over rows share: x[row, c] by quads, slots at (row, col), LANES threads a row.
 // With KEEP_ROW a thread keeps that many quads of its row in registers; without, it fetches them again in each pass.
+// THREADS a workgroup, 256 unless the variant says otherwise.
 #define SLOT_STORES
 #include "quads.glsl"
-layout(local_size_x = 256) in;
+#ifndef THREADS
+#define THREADS 256
+#endif
+layout(local_size_x = THREADS) in;
 
 uint row, lane, width;
 bool live;
@@ -37,7 +41,7 @@ void slotstore_epilogue(uint slot, uint row, uint col, uvec4 bits) { slotstore_l
 uint column(uint k) { return 4u * (lane + LANES * k); }
 
 vec4 fetch_raw(uint at, uint left) {
-    if (VEC == 1u) return load4_x(at >> 2u);
+    if (VEC == 1u || (left >= 4u && (at & 3u) == 0u)) return load4_x(at >> 2u);
     return vec4(load_x(at), left > 1u ? load_x(at + 1u) : 0.0, left > 2u ? load_x(at + 2u) : 0.0,
                 left > 3u ? load_x(at + 3u) : 0.0);
 }
@@ -53,7 +57,7 @@ void store_quad(uint c, vec4 v) {
     if (!live || c >= width) return;
     v = hole_epilogue(v, row, c);
     uint at = row * width + c;
-    if (VEC == 1u) {
+    if (VEC == 1u || (width - c >= 4u && (at & 3u) == 0u)) {
         store4_y(at >> 2u, v);
         return;
     }
@@ -63,7 +67,7 @@ void store_quad(uint c, vec4 v) {
 void begin_row() {
     keep_holes();
     lane = gl_LocalInvocationID.x % LANES;
-    row = linear_group() * (256u / LANES) + gl_LocalInvocationID.x / LANES;
+    row = linear_group() * (THREADS / LANES) + gl_LocalInvocationID.x / LANES;
     live = row < arg_rows();
     width = arg_n();
 }

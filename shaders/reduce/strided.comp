@@ -1,6 +1,6 @@
 #version 460
 // y[i] = epilogue(reduce of load(x[i, j]) over j < n), i over four kept axes, j over four reduced ones.
-// LANES threads an output, lane l takes j = l, l + LANES, ...
+// LANES threads an output, lane l takes j = l, l + LANES, ..., four of them in flight.
 #include "interface.glsl"
 #include "combine.glsl"
 #include "places.glsl"
@@ -24,7 +24,13 @@ void main() {
     float acc = identity();
     if (live) {
         int at = kept_place(i);
-        for (uint j = lane; j < n; j += LANES) acc = combine(acc, hole_load(load_x(uint(at + red_place(j))), i, j));
+        for (uint j = lane; j < n; j += 4u * LANES) {
+            float v[4];
+            [[unroll]] for (uint u = 0u; u < 4u; u++)
+                v[u] = j + LANES * u < n ? load_x(uint(at + red_place(j + LANES * u))) : 0.0;
+            [[unroll]] for (uint u = 0u; u < 4u; u++)
+                if (j + LANES * u < n) acc = combine(acc, hole_load(v[u], i, j + LANES * u));
+        }
     }
     part[t] = acc;
     barrier();

@@ -2,7 +2,7 @@
 // y = epilogue(e^(v - m) / sum e^(v - m)), v = load(x), m the maximum, per row; LOG: epilogue(v - m - ln sum).
 // LANES threads a row (see rows.glsl). With KEEP_ROW: maximum, then e^(v - m) in place and its sum, then the result.
 // Without: a running maximum and a sum relative to it, rescaled when the maximum grows; the result from a second read.
-// Whether max() keeps a NaN does not matter: the sum does.
+// AHEAD quads of a thread are in flight then. Whether max() keeps a NaN does not matter: the sum does.
 #include "interface.glsl"
 #include "rows.glsl"
 #include "explog.glsl"
@@ -16,7 +16,7 @@ float sum4(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 vec4 result(vec4 d, vec4 e, float sum) { return LOG == 1u ? d - log_own(sum) : e * (1.0 / sum); }
 
 #ifdef KEEP_ROW
-shared float part[256];
+shared float part[THREADS];
 
 // Maximum or sum over the lanes of this row, in each of them.
 float row_fold(float v, bool is_max) {
@@ -50,7 +50,10 @@ void main() {
     EACH_QUAD store_quad(column(k), result(kept[k], kept[k], sum));
 }
 #else
-shared vec2 part[256];
+shared vec2 part[THREADS];
+#ifndef AHEAD
+#define AHEAD 1
+#endif
 
 // Two runs (maximum, sum) as one. A run that met nothing but -Inf has the sum 0.
 vec2 merge(vec2 a, vec2 b) {
@@ -62,10 +65,18 @@ void main() {
     begin_row();
     uint t = gl_LocalInvocationID.x;
     vec2 run = vec2(minus_inf(), 0.0);
-    EACH_QUAD {
-        vec4 v = fetch(column(k), minus_inf());
-        float m = max4(v);
-        if (!all(equal(v, vec4(minus_inf())))) run = merge(run, vec2(m, sum4(exp_own(v - m))));
+    for (uint k = 0u; 4u * LANES * k < width; k += AHEAD) {
+        vec4 v[AHEAD];
+        [[unroll]] for (uint a = 0u; a < AHEAD; a++) v[a] = fetch(column(k + a), minus_inf());
+        float m = minus_inf();
+        bool some = false;
+        [[unroll]] for (uint a = 0u; a < AHEAD; a++) {
+            m = max(m, max4(v[a]));
+            some = some || !all(equal(v[a], vec4(minus_inf())));
+        }
+        float sum = 0.0;
+        [[unroll]] for (uint a = 0u; a < AHEAD; a++) sum += sum4(exp_own(v[a] - m));
+        if (some) run = merge(run, vec2(m, sum));
     }
     part[t] = run;
     barrier();
@@ -74,9 +85,13 @@ void main() {
         barrier();
     }
     run = part[t - lane];
-    EACH_QUAD {
-        vec4 d = fetch(column(k), 0.0) - run.x;
-        store_quad(column(k), result(d, exp_own(d), run.y));
+    for (uint k = 0u; 4u * LANES * k < width; k += AHEAD) {
+        vec4 v[AHEAD];
+        [[unroll]] for (uint a = 0u; a < AHEAD; a++) v[a] = fetch(column(k + a), 0.0);
+        [[unroll]] for (uint a = 0u; a < AHEAD; a++) {
+            vec4 d = v[a] - run.x;
+            store_quad(column(k + a), result(d, exp_own(d), run.y));
+        }
     }
 }
 #endif

@@ -1,4 +1,4 @@
-"""PyTorch's times for the S1 and S2 cases of `cargo xtask bench`, one JSON object per line: case, us, min, max, from.
+"""PyTorch's times for the S1, S2 and F8 cases of `cargo xtask bench`, one JSON object per line: case, us, min, max, from.
 
 usage: torch_bench.py OUT.jsonl [TEXT]      (TEXT: only cases whose name contains it)
 
@@ -20,10 +20,10 @@ ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 OUT = open(sys.argv[1], "w", encoding="utf-8")
 
 
-def times(work, samples=15):
+def times(work, samples=15, warm=0.5):
     """Median, min and max in microseconds; the work itself holds the clocks up first."""
     begin = time.time()
-    while time.time() - begin < 0.5:
+    while time.time() - begin < warm:
         work()
         torch.cuda.synchronize()
     seen = []
@@ -62,10 +62,12 @@ def write(case, measured, over, how):
     OUT.flush()
 
 
-def case(name, make, over=1):
-    """Times what `make` returns, `over` times over in one graph."""
+def case(name, make, over=1, warm=0.5):
+    """Times what `make` returns, `over` times over in one graph; where it returns several, the fastest."""
     if ONLY in name:
-        write(name, times(graphed(make(), over)), over, "CUDA graph")
+        works = make()
+        works = works if isinstance(works, list) else [works]
+        write(name, min(times(graphed(work, over), warm=warm) for work in works), over, "CUDA graph")
         torch.cuda.empty_cache()
 
 
@@ -114,6 +116,102 @@ def chain():
     return work
 
 
+def joined(extents):
+    return "x".join(str(n) for n in extents)
+
+
+# The F8 cases: the same lists as in tests/examples/bench/shapes.rs.
+SOFTMAX = [
+    (1, 32000, 1), (1, 50257, 1), (1, 131072, 1), (4, 65536, 1), (8, 32768, 1), (8, 128256, 1), (32, 151936, 1),
+    (64, 512, 64), (8, 1000, 1024), (4, 19, 262144), (1, 65536, 8), (4096, 64, 4),
+]
+SUMS = [
+    ((64, 256, 56, 56), (0, 2, 3)), ((128, 64, 14, 14), (0, 2, 3)), ((16, 3, 512, 512), (0, 2, 3)),
+    ((256, 512, 256), (0, 2)), ((32, 128, 32, 128), (0, 2)), ((32, 128, 32, 128), (1, 3)),
+]
+TRANSPOSED = [
+    ((8192, 8192), (1, 0)), ((4096, 1024), (1, 0)), ((64, 128, 384), (0, 2, 1)), ((32, 56, 56, 64), (0, 3, 1, 2)),
+    ((8, 512, 12, 64), (0, 2, 1, 3)), ((64, 500, 300), (2, 1, 0)),
+]
+ODD = [1 << 26, 1 << 22]
+ATTENTION = [
+    (1, 32, 8, 1, 1024, 128), (1, 32, 8, 1, 2048, 128), (1, 32, 8, 1, 8192, 128), (1, 32, 8, 1, 32768, 128),
+    (1, 32, 32, 1, 2048, 128), (1, 32, 32, 1, 8192, 64), (1, 12, 12, 1, 1024, 64), (1, 64, 8, 1, 8192, 64),
+    (1, 16, 2, 1, 32768, 64), (8, 32, 8, 1, 4096, 128),
+    (1, 12, 12, 200, 200, 64), (1, 12, 12, 256, 256, 64), (1, 12, 12, 512, 512, 64), (8, 12, 12, 384, 384, 64),
+    (8, 12, 12, 512, 512, 64), (1, 16, 16, 200, 200, 128), (1, 16, 16, 256, 256, 128), (1, 32, 32, 512, 512, 128),
+    (4, 32, 32, 384, 384, 128),
+]
+PRODUCTS = [
+    (128, 65536, 128), (64, 16384, 64), (16, 131072, 16), (128, 32768, 32), (1, 65536, 128), (100, 50257, 100),
+    (32, 262144, 64),
+    (32, 4096, 4096), (64, 4096, 4096), (128, 4096, 4096), (200, 4096, 4096), (64, 1024, 4096), (128, 768, 3072),
+    (200, 768, 768), (128, 4096, 1024), (32, 11008, 4096),
+]
+
+
+def attend(batch, heads, key_heads, queries, keys, width):
+    """Grouped heads in both ways that PyTorch has: its own option, and the heads of a group as queries."""
+
+    def make():
+        q = normal(batch, heads, queries, width)
+        k, v = normal(batch, key_heads, keys, width), normal(batch, key_heads, keys, width)
+        attention = torch.nn.functional.scaled_dot_product_attention
+        if heads == key_heads:
+            return lambda: attention(q, k, v)
+        rows = q.view(batch, key_heads, heads // key_heads * queries, width)
+        return [lambda: attention(q, k, v, enable_gqa=True), lambda: attention(rows, k, v)]
+
+    return make
+
+
+def shapes():
+    for shape in SOFTMAX:
+        name = f"rows_{joined(shape[:2])}" if shape[2] == 1 else f"inner_{joined(shape)}"
+        shape_case(f"softmax_{name}", shape, lambda x: torch.softmax(x, 1))
+    for shape, axes in SUMS:
+        over = "_".join(str(a) for a in axes)
+        shape_case(f"sum_{joined(shape)}_over_{over}", shape, lambda x, axes=axes: torch.sum(x, axes))
+    for shape, perm in TRANSPOSED:
+        name = f"F8.add_{joined(shape)}_as_{''.join(str(a) for a in perm)}"
+
+        def transposed(shape=shape, perm=perm):
+            x = normal(*shape)
+            y = normal(*(shape[a] for a in perm))
+            z = torch.empty_like(y)
+            return lambda: torch.add(x.permute(perm), y, out=z)
+
+        case(name, transposed, over=4, warm=0.3)
+    for n in ODD:
+
+        def odd(n=n):
+            x, y, z = normal(n), normal(n), torch.empty(n - 1, device=DEVICE)
+            return lambda: torch.add(x[1:], y[:-1], out=z)
+
+        case(f"F8.odd_offset_{n}", odd, over=4, warm=0.3)
+    for shape in ATTENTION:
+        batch, heads, key_heads, queries, keys, width = shape
+        name = f"F8.attention_{batch}x{heads}of{key_heads}_{queries}x{keys}x{width}"
+        case(name, attend(*shape), over=4, warm=0.3)
+    for along_k in (False, True):
+        for m, k, n in PRODUCTS:
+
+            def multiply(m=m, k=k, n=n, along_k=along_k):
+                a, b = normal(m, k), normal(n, k).t() if along_k else normal(k, n)
+                return lambda: a @ b
+
+            what = "long_k" if k >= 16384 else "skinny"
+            case(f"F8.{what}_{m}x{k}x{n}{'_t' if along_k else ''}", multiply, over=4, warm=0.3)
+
+
+def shape_case(name, shape, work):
+    def make():
+        x = normal(*shape)
+        return lambda: work(x)
+
+    case(f"F8.{name}", make, over=4, warm=0.3)
+
+
 def minilm(batch):
     """Batch 1 as a CUDA graph; batch 32 as a graph or eager, whichever is faster."""
     name = f"S2.minilm_b{batch}_s128"
@@ -146,6 +244,7 @@ with torch.inference_mode():
     case("S1.gelu_chain_8192", over_matrix(lambda x: torch.nn.functional.gelu(x * 2 + 1) * x), over=4)
     for fusion in ("fused", "unfused"):
         case(f"S1.chain_2000_{fusion}", chain)
+    shapes()
     for size in (1, 32):
         minilm(size)
     case("S1.gemm_4096.again", product(4096, 4096, 4096))

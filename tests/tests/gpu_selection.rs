@@ -20,14 +20,30 @@ const ELEMENTS: u64 = 20_000;
 /// Of the ops whose selection goes by size.
 const LARGE: u64 = 1 << 17;
 /// Ops whose selection goes by size.
-const BY_SIZE: [&str; 8] =
-    ["matmul", "linear", "attention", "arg_max", "reduce_sum", "softmax", "layer_norm", "rms_norm"];
+const BY_SIZE: [&str; 9] = [
+    "matmul",
+    "linear",
+    "attention",
+    "attention_parts",
+    "arg_max",
+    "reduce_sum",
+    "softmax",
+    "layer_norm",
+    "rms_norm",
+];
 
 /// An H200 of four multiprocessors.
 fn small_gpu() -> Target {
     let mut target = Target::h200();
     target.name = "small GPU".into();
     target.tuning.compute_units = 4;
+    target
+}
+
+/// The same with groups of 512 threads at most.
+fn gpu_of_small_groups() -> Target {
+    let mut target = small_gpu();
+    target.limits.max_workgroup_invocations = 512;
     target
 }
 
@@ -48,6 +64,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
     for (own, gpu, most, wanted) in [
         (&floor, Target::h200(), ELEMENTS, None),
         (&floor, small_gpu(), LARGE, Some(&BY_SIZE)),
+        (&floor, gpu_of_small_groups(), LARGE, Some(&BY_SIZE)),
         // The suite `attention_forms` runs these.
         (&without, small_gpu(), LARGE, Some(&BY_SIZE)),
     ] {

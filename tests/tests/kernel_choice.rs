@@ -84,9 +84,103 @@ fn operands_that_must_lie_in_order_go_through_tiles() {
     ] {
         assert_eq!(steps.iter().filter(|k| *k == TILES).count(), 1, "{what}: {steps:?}");
     }
-    // An elementwise step takes strides.
+    // An elementwise step has tiles of its own.
     let relu = kernels_of(&gpu, DType::F32, [96u64, 160], |g, x| g.relu(g.transpose(x, &[1, 0])));
-    assert!(!relu.contains(&TILES.to_owned()), "{relu:?}");
+    assert_eq!(relu, ["elementwise_tiles.plain"]);
+}
+
+#[test]
+fn elementwise_steps_read_transposed_operands_through_tiles() {
+    let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+    let sum = |target: &Target, shape: &[u64], perm: &'static [i64]| {
+        kernels_of(target, DType::F32, shape.iter().copied(), |g, x| {
+            let y = g.transpose(x, perm);
+            g.mul(g.exp(y), y)
+        })
+    };
+    let tiles = ["elementwise_tiles.plain"];
+    assert_eq!(sum(&gpu, &[512, 300], &[1, 0]), tiles);
+    assert_eq!(sum(&gpu, &[8, 40, 50, 64], &[0, 3, 1, 2]), tiles, "a batch before, two axes are one");
+    assert_eq!(sum(&gpu, &[64, 50, 40], &[2, 1, 0]), tiles, "the batch lies between");
+    // Too narrow, and contiguous along the last axis all the same.
+    assert_eq!(sum(&gpu, &[31, 512], &[1, 0]), ["elementwise_strided.plain"]);
+    assert_eq!(sum(&gpu, &[8, 512, 12, 64], &[0, 2, 1, 3]), ["elementwise_strided4.plain"]);
+    assert_eq!(sum(&cpu, &[512, 300], &[1, 0]), ["elementwise_runs.plain"]);
+}
+
+#[test]
+fn softmaxes_of_few_long_rows_get_large_groups() {
+    let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+    let softmax = |target: &Target, shape: &[u64], axis: i64| {
+        kernels_of(target, DType::F32, shape.iter().copied(), |g, x| g.softmax(x, axis))
+    };
+    assert_eq!(softmax(&gpu, &[1, 131_072], 1), ["softmax_rows.wide"]);
+    assert_eq!(softmax(&gpu, &[8, 32_768], 1), ["softmax_rows.wide8"]);
+    assert_eq!(softmax(&gpu, &[8, 8192], 1), ["softmax_rows.wide4"]);
+    assert_eq!(softmax(&gpu, &[8192, 8192], 1), ["softmax_rows.fast8"], "every compute unit has a row");
+    assert_eq!(softmax(&cpu, &[1, 131_072], 1), ["softmax_rows.plain"]);
+    // Threads share columns where these are few: eight or more neighbours a group, or fewer of very long ones.
+    for (shape, groups) in [([64u64, 512, 64], 512), ([8, 4, 9000], 282), ([1, 65_536, 8], 8)] {
+        let g = GraphBuilder::new("columns");
+        g.output("y", g.softmax(g.input("x", f32(shape)), 1));
+        let plan = plan(&g.build().expect("sound"), &gpu);
+        match &plan.runs[0].program.steps[0].kind {
+            StepKind::Dispatch { grid, .. } => {
+                assert_eq!(*grid, pumice_plan::Grid::Static([groups, 1, 1]), "{shape:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn reductions_over_separated_axes_are_several() {
+    let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+    let sum = |target: &Target, shape: &[u64], axes: &'static [i64]| {
+        kernels_of(target, DType::F32, shape.iter().copied(), |g, x| g.reduce_sum(x, axes, false))
+    };
+    assert_eq!(sum(&gpu, &[64, 256, 56, 56], &[0, 2, 3]), ["reduce_rows.plain", "reduce_columns.plain"]);
+    // The longest run first, whichever it is.
+    let both = sum(&gpu, &[512, 256, 40], &[0, 2]);
+    assert_eq!(both.last().map(String::as_str), Some("reduce_rows.plain"), "{both:?}");
+    assert!(!both.contains(&"reduce_strided.plain".to_owned()));
+    assert_eq!(sum(&gpu, &[4, 16, 4], &[0, 2]), ["reduce_strided.plain"], "a level more is dearer");
+    assert_eq!(sum(&cpu, &[64, 256, 28, 28], &[0, 2, 3]), ["reduce_strided.plain"]);
+}
+
+#[test]
+fn one_query_over_many_keys_is_made_in_parts() {
+    let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+    let attention = |target: &Target, heads: u64, keys: u64, width: u64| {
+        let g = GraphBuilder::new("attention");
+        let q = g.input("q", f32([1u64, 32, 1, width]));
+        let [k, v] = ["k", "v"].map(|n| g.input(n, f32([1u64, heads, keys, width])));
+        let op = pumice_ir::ops::Attention::default();
+        g.output("y", g.attention(q, k, v, None, None, op));
+        kernels(&plan(&g.build().expect("sound"), target))
+    };
+    assert_eq!(attention(&gpu, 8, 8192, 128), ["attention_parts.w128_r4", "attention_merge.plain"]);
+    assert_eq!(attention(&gpu, 32, 2048, 128), ["attention_parts.w128", "attention_merge.plain"]);
+    assert_eq!(attention(&gpu, 8, 1024, 64), ["attention_parts.w64_r4", "attention_merge.plain"]);
+    assert_eq!(attention(&gpu, 8, 128, 64), ["attention_split.w64"], "few keys");
+    assert_eq!(attention(&cpu, 8, 8192, 128), ["attention_lanes.w128"]);
+}
+
+/// The parts of a long k are added by a reduction; what no number divides leaves a product more.
+#[test]
+fn long_products_of_few_results_are_cut_often() {
+    let product = |k: u64| {
+        let g = GraphBuilder::new("product");
+        let (a, b) = (g.input("a", f32([128, k])), g.input("b", f32([k, 128])));
+        g.output("y", g.matmul(a, b));
+        kernels(&plan(&g.build().expect("sound"), &Target::h200()))
+    };
+    let even = product(65_536);
+    assert_eq!(even.len(), 2, "{even:?}");
+    assert_eq!(even[1], "reduce_columns.plain");
+    let odd = product(50_257);
+    assert_eq!(odd.len(), 3, "parts, their sum, what remains with the sum added: {odd:?}");
+    assert_eq!(odd.iter().filter(|k| k.starts_with("matmul_f32.")).count(), 2, "{odd:?}");
 }
 
 #[test]
@@ -137,7 +231,7 @@ mod on_device {
     fn samples_planned_for_a_gpu_compute_the_same() {
         let runner = gpu();
         let mut taken: BTreeMap<String, usize> = BTreeMap::new();
-        for op in ["transpose", "arg_max"] {
+        for op in ["transpose", "arg_max", "add", "softmax"] {
             for sample in Op::samples(op) {
                 let case = Case::new(op, sample);
                 match runner.run(&case) {
@@ -152,6 +246,10 @@ mod on_device {
         println!("{taken:?}");
         assert!(taken.get(TILES).is_some_and(|&n| n >= 12), "{taken:?}");
         assert!(taken.get("arg_reduce.fast").is_some_and(|&n| n >= 6), "{taken:?}");
+        assert!(taken.contains_key("elementwise_tiles.plain"), "{taken:?}");
+        for variant in ["wide", "wide4", "wide8"] {
+            assert!(taken.contains_key(&format!("softmax_rows.{variant}")), "{taken:?}");
+        }
     }
 
     /// The first (or last) of the smallest, the first NaN before all.

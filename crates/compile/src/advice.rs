@@ -1,10 +1,11 @@
 //! What the passes want to know of kernels, answered from the target's selection table.
 
 use crate::select::{Selection, reduce};
+use crate::{few_queries, rows};
 use pumice_opt::Advice;
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
-use pumice_types::{ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
+use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
 
 /// The kernels of a target.
 pub struct Kernels<'a> {
@@ -27,12 +28,22 @@ impl Advice for Kernels<'_> {
         reduce::least_parts(reduction, self.target)
     }
 
+    fn reduces_apart(&self, outputs: u64, reduced: u64) -> bool {
+        rows::reduces_apart(self.target, self.selection.reduce.lanes(reduced), outputs, reduced)
+    }
+
+    fn attention_parts(&self, attention: &AttentionExtents) -> u64 {
+        few_queries::parts(self.target, attention)
+    }
+
     fn row_in_one(&self, row: &RowExtents) -> bool {
         let (variant, lanes) = self.selection.rows.choose(row.n);
         let numbers = [("n", row.n), ("lanes", u64::from(lanes))];
         self.target.limits.lets_turn(match row.kind {
             RowKind::Softmax if row.inner > 1 => {
-                SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &[("n", row.n)])
+                let columns = rows::softmax_columns(self.target, row.inner, row.n);
+                let numbers = [("n", row.n), ("columns", columns.into())];
+                SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &numbers)
             }
             RowKind::Softmax => SoftmaxRows::DECL.turns_of(variant, &numbers),
             RowKind::LayerNorm => LayerNorm::DECL.turns_of(variant, &numbers),

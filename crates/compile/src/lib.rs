@@ -10,6 +10,7 @@ pub mod cx;
 pub mod draft;
 mod ends;
 pub mod error;
+mod few_queries;
 mod frame;
 pub mod hazard;
 mod index;

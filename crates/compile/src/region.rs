@@ -12,8 +12,8 @@ use crate::transposed;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput, SlotKind};
 use pumice_plan::kernels::elementwise::{
-    ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4, MAX_RANK,
-    kinds, run_of,
+    ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4,
+    ElementwiseTiles, MAX_RANK, kinds, run_of,
 };
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
@@ -245,11 +245,84 @@ fn choose(
     if slots[inputs..].iter().any(|s| !matches!(s.kind, SlotKind::Word | SlotKind::Wide | SlotKind::Status)) {
         return Err("a narrow result must be stored densely".into());
     }
+    if let Some((space, crossed)) = crossed(cx, &space, slots, inputs, &fill) {
+        return tiles(cx, &space, slots, uses, crossed, (fill, status_op));
+    }
     let walked = walked(cx, &space, slots, inputs, &fill);
     match cx.selection.elementwise.strided(walked.by_four, cx.target) {
         Strided::Each(variant) => strided(cx, &space, slots, walked, variant, uses, (fill, status_op)),
         Strided::Runs(variant) => runs(cx, &space, slots, walked, variant, uses, (fill, status_op)),
     }
+}
+
+/// Edge of a tile of `elementwise_tiles`, and how many slots have one.
+const TILE: u64 = 32;
+const TILES: usize = 4;
+
+/// The space with another axis before the last, and the slots, as bits, that are contiguous along it: on GPUs, where all
+/// results are contiguous along the last and both extents fill a tile. `None`: no operand lies so.
+fn crossed(
+    cx: &LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+    inputs: usize,
+    fill: &HoleFill,
+) -> Option<(Space, u32)> {
+    let (symbols, last) = (cx.graph.symbols(), space.shape.len() - 1);
+    let fills = |axis: usize| space.shape[axis].upper(symbols) >= TILE;
+    let stored = || slots.iter().zip(&space.strides).skip(inputs);
+    let in_order = stored().all(|(s, strides)| s.kind == SlotKind::Word && strides[last].is(1));
+    if cx.target.features.cpu || !in_order || !fills(last) || has_wide_register(fill) {
+        return None;
+    }
+    let lies_along = |slot: usize, axis: usize| {
+        let strides = &space.strides[slot];
+        let apart = !strides[last].is(0) && !strides[last].is(1);
+        slots[slot].kind == SlotKind::Word && strides[axis].is(1) && apart
+    };
+    let slots_along = |axis: usize| (0..inputs).filter(move |&slot| lies_along(slot, axis));
+    let axis = (0..last).filter(|&axis| fills(axis)).max_by_key(|&axis| slots_along(axis).count())?;
+    let bits = slots_along(axis).take(TILES).fold(0u32, |bits, slot| bits | 1 << slot);
+    let moved = |list: &Vec<DimExpr>| {
+        let mut list = list.clone();
+        let along = list.remove(axis);
+        list.insert(last - 1, along);
+        list
+    };
+    let space = Space { shape: moved(&space.shape), strides: space.strides.iter().map(moved).collect() };
+    (bits != 0).then_some((space, bits))
+}
+
+/// `elementwise_tiles`.
+fn tiles(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+    uses: Vec<Bound>,
+    crossed: u32,
+    (fill, status_op): (HoleFill, u32),
+) -> LowerResult<(CallDraft, Grid)> {
+    let mut groups = space.shape.clone();
+    let outer = groups.len() - 2;
+    groups[outer..].iter_mut().for_each(|extent| *extent = extent.ceil_div(&TILE.into()));
+    let groups = pumice_ir::shape::product(&groups);
+    let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } =
+        walk_by(cx, space, slots, &space.shape, &groups)?;
+    let call = ElementwiseTiles {
+        variant: ElementwiseTiles::plain,
+        kinds0,
+        kinds1,
+        rank,
+        crossed,
+        n,
+        status_op: status_op.into(),
+        size,
+        offset,
+        stride,
+        slots: uses,
+        holes: vec![fill],
+    };
+    Ok((call.into_call(), grid))
 }
 
 fn strided(
@@ -313,12 +386,24 @@ struct Walk {
 
 /// A thread for each place of a space of these extents.
 fn walk(cx: &mut LowerCx<'_>, space: &Space, slots: &[Slot], shape: &[DimExpr]) -> LowerResult<Walk> {
+    let groups = pumice_ir::shape::product(shape).ceil_div(&DimExpr::constant(256));
+    walk_by(cx, space, slots, shape, &groups)
+}
+
+/// A space of these extents by so many groups.
+fn walk_by(
+    cx: &mut LowerCx<'_>,
+    space: &Space,
+    slots: &[Slot],
+    shape: &[DimExpr],
+    groups: &DimExpr,
+) -> LowerResult<Walk> {
     let all_kinds: Vec<SlotKind> = slots.iter().map(|s| s.kind).collect();
     let (kinds0, kinds1) = kinds(&all_kinds);
     let n = pumice_ir::shape::product(shape);
     let size = cx.args(shape)?;
     let (offset, stride) = places(cx, space, slots)?;
-    let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
+    let grid = cx.grid(groups)?;
     Ok(Walk { kinds0, kinds1, rank: shape.len() as u32, n: cx.arg(&n), size, offset, stride, grid })
 }
 

@@ -3,7 +3,7 @@
 //! In: extents at their upper bounds, in elements. Out: numbers of parts. Never here: an answer; the compiler gives it,
 //! from what was measured.
 
-use pumice_types::{ProductExtents, ReductionExtents, RowExtents};
+use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents};
 
 /// Who knows the kernels.
 pub trait Advice {
@@ -18,6 +18,13 @@ pub trait Advice {
     /// Into at least how many parts a reduction must be cut, since no kernel takes it in one; 1 where one does. Half as many
     /// are enough.
     fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64;
+
+    /// Whether a reduction to so many results of so many elements each, over axes with others between them, is faster as
+    /// several, each over neighbouring axes.
+    fn reduces_apart(&self, outputs: u64, reduced: u64) -> bool;
+
+    /// Into how many parts the keys of an attention are best dealt; 1 where one step is better.
+    fn attention_parts(&self, attention: &AttentionExtents) -> u64;
 
     /// Whether a kernel takes such rows in one step.
     fn row_in_one(&self, row: &RowExtents) -> bool;
@@ -36,6 +43,14 @@ impl Advice for NoAdvice {
     }
 
     fn least_reduction_parts(&self, _: &ReductionExtents) -> u64 {
+        1
+    }
+
+    fn reduces_apart(&self, _: u64, _: u64) -> bool {
+        false
+    }
+
+    fn attention_parts(&self, _: &AttentionExtents) -> u64 {
         1
     }
 

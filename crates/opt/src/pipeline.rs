@@ -110,6 +110,7 @@ pub const PASSES: &[Pass] = &[
     ranged("separate_reduced_axes", passes::separate_reduced_axes::separate_reduced_axes),
     ranged("split_reductions", passes::split_reductions::split_reductions),
     ranged("split_products", passes::split_products::split_products),
+    ranged("split_attention", passes::split_attention::split_attention),
     ranged("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),
     ranged("fuse_matmul_epilogues", passes::fuse_matmul_epilogues::fuse_matmul_epilogues),
     ranged("form_elementwise_regions", passes::form_elementwise_regions::form_elementwise_regions),

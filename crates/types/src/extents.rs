@@ -20,6 +20,25 @@ pub struct ProductExtents {
     pub b_blocks: bool,
 }
 
+/// Attention of \[batches, heads, queries, d\] over \[batches, key_heads, keys, d\] and values of width dv.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionExtents {
+    /// Batch entries.
+    pub batches: u64,
+    /// Query heads.
+    pub heads: u64,
+    /// Key heads, which divide them.
+    pub key_heads: u64,
+    /// Queries of a head.
+    pub queries: u64,
+    /// Keys of a head.
+    pub keys: u64,
+    /// Width of queries and keys.
+    pub d: u64,
+    /// Width of the values.
+    pub dv: u64,
+}
+
 /// A reduction of \[outer, reduced, inner\] to \[outer, inner\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReductionExtents {

@@ -26,7 +26,7 @@ pub use bytes::{Bytes, Elems};
 pub use dim::{DimExpr, EvalError};
 pub use dtype::DType;
 pub use encoding::{Encoding, Scheme};
-pub use extents::{ProductExtents, ReductionExtents, RowExtents, RowKind};
+pub use extents::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind};
 pub use precision::Precision;
 pub use source::{ByteSource, SourceError, Stored};
 pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};

@@ -15,6 +15,7 @@ mod reference;
 mod report;
 mod rig;
 mod row;
+mod shapes;
 mod start;
 mod streams;
 
@@ -135,6 +136,7 @@ fn cases(rig: &Rig) -> Vec<Case> {
     let mut cases = products::cases(rig);
     cases.extend(streams::cases(rig));
     cases.extend(chain::cases(rig));
+    cases.extend(shapes::cases(rig));
     cases.extend(encoder::cases());
     if rig.is_cpu_driver() {
         cases.extend(cpu_driver::cases());

@@ -113,6 +113,10 @@ impl Report {
             Bar::Us(us) => met(row.times.median <= *us),
             Bar::Rate(least) => met(rate(row).is_some_and(|value| value >= *least)),
             Bar::Ratio(least) => row.ratio().map_or(Verdict::Open("no reference"), |r| met(r >= *least)),
+            Bar::RatioBeyond(least, us) => row
+                .reference
+                .as_ref()
+                .map_or(Verdict::Open("no reference"), |r| met(row.times.median - us <= r.us / least)),
             Bar::ShareOf(other, share) => {
                 let other = self.rows.iter().find(|r| r.case == *other).and_then(rate);
                 let value = rate(row).zip(other);
@@ -197,6 +201,7 @@ fn bar(bar: &Bar) -> String {
         Bar::Rate(least) => format!("rate >= {least}"),
         Bar::Us(most) => format!("us <= {most}"),
         Bar::Ratio(least) => format!("ratio >= {least}"),
+        Bar::RatioBeyond(least, us) => format!("ratio >= {least} beyond {us} us"),
         Bar::ShareOf(case, share) => format!(">= {share} of {}", case.trim_start_matches("S1.")),
     }
 }

@@ -23,6 +23,8 @@ pub enum Bar {
     Us(f64),
     /// Reference time over pumice's time.
     Ratio(f64),
+    /// The same of what passes so many microseconds.
+    RatioBeyond(f64, f64),
     /// A share of another case's rate in the same run.
     ShareOf(String, f64),
 }

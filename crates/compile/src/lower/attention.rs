@@ -3,9 +3,9 @@
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
-use crate::select::attention::{Choice, Extents};
+use crate::select::attention::{Choice, Extents, Form};
 use crate::step::StepBuilder;
-use pumice_ir::ops::{Attention, attention::AttentionLayout};
+use pumice_ir::ops::{Attention, AttentionParts, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
 use pumice_plan::kernels::attention::{Attention as Kernel, UNBOUNDED, length, mask};
@@ -13,21 +13,34 @@ use pumice_types::{DType, DimExpr};
 
 impl Lower for Attention {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let node = cx.graph.node(id);
-        let y = cx.result(node.output())?;
-        if y.view.shape.iter().any(|d| d.is(0)) {
-            return Ok(());
-        }
-        let operand = |i: usize| node.input(i).ok_or("it lacks an operand");
-        let (q, k, v) = (operand(0)?, operand(1)?, operand(2)?);
-        let q = heads(cx, q, self.layout, false)?;
-        let k = heads(cx, k, self.layout, true)?;
-        let v = heads(cx, v, self.layout, true)?;
-        let y = Heads::of(&y, self.layout);
-        let mask = node.input(3).map(|v| mask_words(cx, v)).transpose()?;
-        let length = node.input(4).map(|v| kv_length(cx, v)).transpose()?;
-        Problem { op: self, q, k, v, y, mask, length }.emit(cx, id)
+        attend(cx, id, self, None)
     }
+}
+
+impl Lower for AttentionParts {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let parts = u32::try_from(self.parts).map_err(|_| format!("{} parts", self.parts))?;
+        attend(cx, id, &self.whole(), Some(parts))
+    }
+}
+
+/// An attention, or its parts.
+fn attend(cx: &mut LowerCx<'_>, id: NodeId, op: &Attention, parts: Option<u32>) -> LowerResult {
+    let node = cx.graph.node(id);
+    let y = cx.result(node.output())?;
+    if y.view.shape.iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    let operand = |i: usize| node.input(i).ok_or("it lacks an operand");
+    let (q, k, v) = (operand(0)?, operand(1)?, operand(2)?);
+    let q = heads(cx, q, op.layout, false)?;
+    let k = heads(cx, k, op.layout, true)?;
+    let v = heads(cx, v, op.layout, true)?;
+    let mut y = Heads::of(&y, if parts.is_some() { AttentionLayout::Bhsd } else { op.layout });
+    y.extents[3] = v.extents[3].clone();
+    let mask = node.input(3).map(|v| mask_words(cx, v)).transpose()?;
+    let length = node.input(4).map(|v| kv_length(cx, v)).transpose()?;
+    Problem { op, parts, q, k, v, y, mask, length }.emit(cx, id)
 }
 
 /// An operand seen as batches of heads of rows; the elements of a row are neighbours.
@@ -109,6 +122,8 @@ fn kv_length(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Length> {
 
 struct Problem<'a> {
     op: &'a Attention,
+    /// Into how many parts the keys are dealt; the result is then one part of each row.
+    parts: Option<u32>,
     q: Heads,
     k: Heads,
     v: Heads,
@@ -135,10 +150,8 @@ impl Problem<'_> {
         let mut step = StepBuilder::new();
         let operands = self.bind(&mut step);
         step.flops(self.flops(cx));
-        let choice = cx.selection.attention.choose(cx.target, &self.extents(cx));
-        let [batch, heads, rows, width] = &self.y.extents;
-        let tiles = rows.ceil_div(&choice.rows.into()) * width.ceil_div(&choice.columns.into());
-        let grid = cx.grid(&(tiles * heads.clone() * batch.clone()))?;
+        let choice = self.choose(cx)?;
+        let grid = cx.grid(&self.groups(&choice)?)?;
         let call = self.call(cx, &choice, operands)?;
         let meaning = meaning_with_immediates(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
@@ -154,6 +167,35 @@ impl Problem<'_> {
         let lens = lens.and_then(|(bound, is_read)| is_read.then_some(bound));
         let y = step.write(&self.y.at).along(self.y.strides.clone());
         Operands { mask: mask.unwrap_or(q.unread()), lens: lens.unwrap_or(q.unread()), q, k, v, y }
+    }
+
+    /// Query heads that share a key head.
+    fn group(&self) -> LowerResult<DimExpr> {
+        let group = self.q.extents[1].exact_quotient(&self.k.extents[1]);
+        group.ok_or_else(|| "query heads do not share key heads evenly".into())
+    }
+
+    fn choose(&self, cx: &LowerCx<'_>) -> LowerResult<Choice> {
+        let extents = self.extents(cx);
+        let Some(parts) = self.parts else { return Ok(cx.selection.attention.choose(cx.target, &extents)) };
+        let rows = (self.group()? * self.y.extents[2].clone()).upper(cx.graph.symbols());
+        let (width, features) = (extents.d.max(extents.dv), &cx.target.features);
+        if width > 128 || !features.subgroup_shuffle || !features.subgroup_size.is_multiple_of(8) {
+            return Err(
+                "parts of attention need subgroups of eight that exchange, and rows of at most 128".into()
+            );
+        }
+        Ok(crate::few_queries::choice(rows, width, parts))
+    }
+
+    fn groups(&self, choice: &Choice) -> LowerResult<DimExpr> {
+        let [batch, heads, rows, width] = self.y.extents.clone();
+        if let Form::Parts(parts) = choice.form {
+            let tiles = (self.group()? * rows).ceil_div(&choice.rows.into());
+            return Ok(tiles * u64::from(parts).into() * self.k.extents[1].clone() * batch);
+        }
+        let tiles = rows.ceil_div(&choice.rows.into()) * width.ceil_div(&choice.columns.into());
+        Ok(tiles * heads * batch)
     }
 
     /// Upper bounds.
@@ -182,8 +224,8 @@ impl Problem<'_> {
     fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallDraft> {
         let (op, Operands { q, k, v, mask, lens, y }) = (self.op, operands);
         let [batch, heads, rows, width] = &self.q.extents;
-        let [_, key_heads, keys, _] = &self.k.extents;
-        let group = heads.exact_quotient(key_heads).ok_or("query heads do not share key heads evenly")?;
+        let keys = &self.k.extents[2];
+        let group = self.group()?;
         let expr = self.length.as_ref().and_then(|l| l.expr.as_ref());
         let call = Kernel {
             variant: choice.variant,
@@ -214,7 +256,11 @@ impl Problem<'_> {
             slots: Vec::new(),
             holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
         };
-        Ok(call.into_call().of(choice.form.decl(), choice.variant))
+        let call = call.into_call().of(choice.form.decl(), choice.variant);
+        Ok(match choice.form {
+            Form::Parts(parts) => call.constant("parts", parts),
+            _ => call,
+        })
     }
 
     /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.

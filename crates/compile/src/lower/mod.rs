@@ -5,6 +5,7 @@ use pumice_ir::{Graph, Node, NodeId, Op};
 
 mod arg_reduce;
 mod attention;
+mod attention_merge;
 mod decode;
 mod fused;
 mod gather;

@@ -120,8 +120,8 @@ impl Reduction {
         let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
         let outer = product(&kept[..kept.len().saturating_sub(1)]);
         let symbols = cx.graph.symbols();
-        let (red, side) = (self.count.upper(symbols), inner.upper(symbols));
-        let columns = cx.selection.reduce.columns(red, side, cx.target);
+        let up = |d: &DimExpr| d.upper(symbols);
+        let columns = cx.selection.reduce.columns([up(&outer), up(&self.count), up(&inner)], cx.target);
         let call = ReduceColumns {
             variant: ReduceColumns::plain,
             op: self.kind,

@@ -2,7 +2,7 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, node_meaning};
-use crate::rows::Rows;
+use crate::rows::{RowForm, Rows};
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
@@ -46,7 +46,9 @@ fn rows(
     [x, y]: [Bound; 2],
     holes: Vec<HoleFill>,
 ) -> (CallDraft, DimExpr) {
-    let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
+    let symbols = cx.graph.symbols();
+    let form = crate::rows::softmax_rows(cx, space.outer.upper(symbols), space.n.upper(symbols));
+    let RowForm { variant, lanes, threads } = form;
     let vec = space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
     let call = SoftmaxRows {
         variant,
@@ -61,7 +63,7 @@ fn rows(
         slots: Vec::new(),
         holes,
     };
-    let groups = (space.outer.clone() * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256));
+    let groups = (space.outer.clone() * u64::from(lanes).into()).ceil_div(&u64::from(threads).into());
     (call.into_call(), groups)
 }
 
@@ -72,8 +74,12 @@ fn columns(
     [x, y]: [Bound; 2],
     holes: Vec<HoleFill>,
 ) -> (CallDraft, DimExpr) {
+    let symbols = cx.graph.symbols();
+    let all = space.outer.clone() * space.inner.clone();
+    let columns = crate::rows::softmax_columns(cx.target, all.upper(symbols), space.n.upper(symbols));
     let call = SoftmaxColumns {
         variant: SoftmaxColumns::plain,
+        columns,
         log: u32::from(log),
         outer: cx.arg(&space.outer),
         n: cx.arg(&space.n),
@@ -83,6 +89,5 @@ fn columns(
         slots: Vec::new(),
         holes,
     };
-    let columns = space.outer.clone() * space.inner.clone();
-    (call.into_call(), columns.ceil_div(&DimExpr::constant(256)))
+    (call.into_call(), all.ceil_div(&u64::from(columns).into()))
 }

@@ -2,7 +2,7 @@
 
 use super::rule::{Candidate, Reader, Rule};
 use pumice_plan::kernel::KernelDecl;
-use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionSplit, DECLS};
+use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionParts, AttentionSplit, DECLS};
 use pumice_types::{EncodingClass, Target};
 
 /// Families of rows that are read here.
@@ -21,6 +21,8 @@ pub enum Form {
     Lanes,
     /// [`AttentionSplit`].
     Split,
+    /// [`AttentionParts`], of so many parts; no table names it.
+    Parts(u32),
 }
 
 impl Form {
@@ -30,6 +32,7 @@ impl Form {
             Form::Tile => &Attention::DECL,
             Form::Lanes => &AttentionLanes::DECL,
             Form::Split => &AttentionSplit::DECL,
+            Form::Parts(_) => &AttentionParts::DECL,
         }
     }
 }
@@ -114,7 +117,7 @@ impl Entry {
         let fits = match self.choice.form {
             Form::Tile => true,
             Form::Lanes => e.d <= self.choice.columns,
-            Form::Split => e.d.max(e.dv) <= self.choice.columns,
+            Form::Split | Form::Parts(_) => e.d.max(e.dv) <= self.choice.columns,
         };
         fits && self.candidate.runs_on(target)
     }
@@ -214,6 +217,7 @@ mod tests {
                 Form::Tile => Attention::DECL,
                 Form::Lanes => AttentionLanes::DECL,
                 Form::Split => AttentionSplit::DECL,
+                Form::Parts(_) => AttentionParts::DECL,
             };
             let turns = decl.turns_of(c.variant, &[("sk", keys), ("d", d), ("mask_kind", masked.into())]);
             (c.form, c.variant, turns <= 65_535)

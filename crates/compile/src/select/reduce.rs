@@ -100,16 +100,23 @@ impl Rules {
         of_length(&self.one_by_one, n)
     }
 
-    /// `columns` of `reduce_columns` for `red` rows of `inner` columns, at their upper bounds: those of the table, and
-    /// fewer, with more threads for each, where they would turn too often.
-    pub fn columns(&self, red: u64, inner: u64, target: &Target) -> u32 {
+    /// `columns` of `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: those of the
+    /// table, and fewer, with more threads for each, where they would turn too often, or where a GPU would have fewer groups
+    /// than compute units and threads more rows than they have in flight.
+    pub fn columns(&self, [outer, red, inner]: [u64; 3], target: &Target) -> u32 {
         let widest = of_length(&self.columns, inner);
         let ends = |columns: &u32| {
             let numbers = [("red", red), ("columns", (*columns).into())];
             target.limits.lets_turn(ReduceColumns::DECL.turns_of(ReduceColumns::plain, &numbers))
         };
+        let units = u64::from(target.tuning.compute_units);
+        let starved = |columns: u32| {
+            let (columns, lanes) = (u64::from(columns), u64::from(256 / columns));
+            let groups = outer.saturating_mul(inner.div_ceil(4 * columns));
+            !target.features.cpu && columns > 2 && groups < units && red > 4 * lanes
+        };
         let mut narrower = std::iter::successors(Some(widest), |c| (*c > 1).then_some(c / 2));
-        narrower.find(ends).unwrap_or(1)
+        narrower.find(|c| ends(c) && !starved(*c)).unwrap_or(1)
     }
 
     /// Variant and `lanes` of `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the
@@ -245,7 +252,7 @@ mod tests {
     #[test]
     fn columns_become_narrow_and_groups_large_where_threads_would_turn_too_often() {
         let (cpu, gpu) = (Target::lavapipe(), Target::h200());
-        let columns = |red, inner, target: &Target| rules(target).columns(red, inner, target);
+        let columns = |red, inner, target: &Target| rules(target).columns([132, red, inner], target);
         assert_eq!(
             (columns(1 << 19, 256, &cpu), columns(1 << 20, 256, &cpu), columns(1 << 20, 256, &gpu)),
             (64, 32, 64)

@@ -27,19 +27,24 @@ impl Eval for Attention {
 }
 
 /// Operands with their strides in the order batch, head, sequence, width.
-struct Problem<'a> {
+pub struct Problem<'a> {
     op: &'a Attention,
-    q: Operand<'a>,
-    k: Operand<'a>,
-    v: Operand<'a>,
+    /// Queries.
+    pub q: Operand<'a>,
+    /// Keys.
+    pub k: Operand<'a>,
+    /// Values.
+    pub v: Operand<'a>,
     mask: Option<Mask<'a>>,
     kv_len: Option<&'a [i64]>,
     scale: f64,
 }
 
-struct Operand<'a> {
+/// An operand over batch, heads, rows, width.
+pub struct Operand<'a> {
     data: &'a [f64],
-    extents: [usize; 4],
+    /// Extents of these.
+    pub extents: [usize; 4],
     strides: [usize; 4],
 }
 
@@ -57,7 +62,8 @@ impl<'a> Operand<'a> {
         b * self.strides[0] + h * self.strides[1] + s * self.strides[2]
     }
 
-    fn at(&self, b: usize, h: usize, s: usize, d: usize) -> f64 {
+    /// An element.
+    pub fn at(&self, b: usize, h: usize, s: usize, d: usize) -> f64 {
         self.data[self.offset(b, h, s) + d * self.strides[3]]
     }
 }
@@ -84,7 +90,8 @@ impl Mask<'_> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(op: &'a Attention, cx: &EvalCx<'a>) -> Problem<'a> {
+    /// Of the operands of a node.
+    pub fn new(op: &'a Attention, cx: &EvalCx<'a>) -> Problem<'a> {
         let axes = op.layout.axes();
         let [q, k, v] = [0, 1, 2].map(|i| Operand::new(cx.arg(i), axes));
         let [batch, heads, rows, width] = q.extents;
@@ -126,6 +133,16 @@ impl<'a> Problem<'a> {
 
     /// The allowed keys of a query with their probabilities, and the largest size of a score.
     fn weights(&self, b: usize, h: usize, key_head: usize, i: usize) -> (Vec<(usize, f64)>, f64) {
+        let (mut scores, largest) = self.scores(b, h, key_head, i);
+        let max = scores.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
+        scores.iter_mut().for_each(|s| s.1 = (s.1 - max).exp());
+        let sum: f64 = scores.iter().map(|s| s.1).sum();
+        scores.iter_mut().for_each(|s| s.1 /= sum);
+        (scores, largest)
+    }
+
+    /// The allowed keys of a query with their scores, and the largest size of one.
+    pub fn scores(&self, b: usize, h: usize, key_head: usize, i: usize) -> (Vec<(usize, f64)>, f64) {
         let keys = self.k.extents[2];
         let length = self.kv_len.map(|l| l[b.min(l.len() - 1)]);
         let total = length.map_or(keys as i64, |l| l.min(keys as i64));
@@ -147,10 +164,6 @@ impl<'a> Problem<'a> {
             largest = largest.max(size * self.scale.abs() + added.abs());
             scores.push((j, score + added));
         }
-        let max = scores.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
-        scores.iter_mut().for_each(|s| s.1 = (s.1 - max).exp());
-        let sum: f64 = scores.iter().map(|s| s.1).sum();
-        scores.iter_mut().for_each(|s| s.1 /= sum);
         (scores, largest)
     }
 

@@ -18,6 +18,8 @@ pub mod atan;
 pub mod atan2;
 pub mod atanh;
 pub mod attention;
+pub mod attention_merge;
+pub mod attention_parts;
 pub mod bias_add;
 pub mod bit_cast;
 pub mod bit_shift;

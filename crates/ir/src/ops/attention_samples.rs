@@ -2,6 +2,7 @@
 //! caches with unused rows of NaN.
 
 use super::attention::{Attention, AttentionLayout};
+use super::attention_parts::AttentionParts;
 use super::kv_append::AppendMode;
 use super::steering_samples::{steering_list, steering_samples};
 use crate::builder::{GraphBuilder, Value};
@@ -83,6 +84,65 @@ pub fn samples() -> Vec<Sample> {
     samples.push(all_in_one());
     samples.extend(extreme_lengths());
     samples.extend(values_that_are_not_finite());
+    samples
+}
+
+/// Samples of attention in parts: few queries over keys of one part, of some and of more than there are; every rule.
+pub fn samples_in_parts() -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let base = Size { b: 2, hq: 4, hkv: 2, sq: 1, sk: 200, d: 64, dv: 64 };
+    let case = |n: Size,
+                op: Attention,
+                parts: u64,
+                mask: Option<(&[u64], DType, Fill)>,
+                len: &[i64],
+                dtype: DType| {
+        let label = format!("{n:?} {op:?} in {parts} parts, mask {mask:?}, lengths {len:?}, {dtype}");
+        let mut sample = Sample::graph(&label, |g| {
+            let q = g.input("q", tensor(F32, shape(op.layout, n.b, n.hq, n.sq, n.d)));
+            let k = g.input("k", tensor(dtype, shape(op.layout, n.b, n.hkv, n.sk, n.d)));
+            let v = g.input("v", tensor(dtype, shape(op.layout, n.b, n.hkv, n.sk, n.dv)));
+            let mask =
+                mask.as_ref().map(|(shape, kind, _)| g.input("mask", tensor(*kind, shape.iter().copied())));
+            let rank0 = len.len() == 1;
+            let len = (!len.is_empty())
+                .then(|| g.input("kv_len", i32(if rank0 { vec![] } else { vec![len.len() as u64] })));
+            g.output("y", g.attention_parts(q, k, v, mask, len, AttentionParts::of(&op, parts)));
+        });
+        if let Some((_, _, fill)) = mask {
+            sample = sample.fill("mask", fill);
+        }
+        if len.is_empty() { sample } else { sample.fill("kv_len", Fill::Ints(len.to_vec())) }
+    };
+    for layout in [AttentionLayout::Bhsd, AttentionLayout::Bshd] {
+        let op = Attention { layout, ..Attention::default() };
+        let causal = Attention { causal: true, ..op.clone() };
+        let sizes = [
+            base,
+            Size { sk: 64, ..base },
+            Size { sk: 1, ..base },
+            Size { hq: 2, sk: 70, ..base },
+            Size { hq: 2, sk: 129, d: 128, dv: 128, ..base },
+            Size { hq: 14, sq: 1, sk: 300, d: 80, dv: 96, ..base },
+            Size { hq: 8, sq: 2, d: 128, dv: 64, ..base },
+            Size { d: 12, dv: 8, ..base },
+            Size { sk: 0, ..base },
+            Size { b: 0, ..base },
+        ];
+        samples.extend(sizes.map(|n| case(n, op.clone(), 3, None, &[], F32)));
+        samples.push(case(base, op.clone(), 1, None, &[], F32));
+        samples.extend([F16, BF16].map(|dtype| case(base, op.clone(), 2, None, &[], dtype)));
+        let two = Size { sq: 2, ..base };
+        samples.extend([
+            case(two, causal.clone(), 2, None, &[], F32),
+            case(two, causal.clone(), 3, None, &[170, 2], F32),
+            case(two, Attention { left: 70, right: 3, ..op.clone() }, 2, None, &[150], F32),
+            case(base, Attention { softcap: 2.0, scale: Some(0.7), ..op.clone() }, 2, None, &[0, 131], F32),
+            case(two, op.clone(), 3, Some((&[2, 4, 2, 200], Bool, Fill::Any)), &[], F32),
+            case(two, causal, 3, Some((&[1, 180], F32, Fill::Normal)), &[190], F32),
+            case(base, op.clone(), 2, Some((&[1, 200], F32, Fill::Constant(f64::NEG_INFINITY))), &[], F32),
+        ]);
+    }
     samples
 }
 
@@ -178,6 +238,10 @@ fn sizes(op: &Attention) -> Vec<Sample> {
         Size { sq: 4, hq: 4, hkv: 4, sk: 4, ..base },
         Size { sq: 1, sk: 33, ..base },
         Size { sq: 1, sk: 257, d: 64, dv: 64, ..base },
+        Size { sq: 2, hq: 8, hkv: 2, sk: 333, d: 128, dv: 96, b: 1 },
+        Size { b: 1, hq: 6, hkv: 6, sq: 130, sk: 70, d: 64, dv: 64 },
+        Size { b: 1, hq: 4, hkv: 4, sq: 70, sk: 67, d: 128, dv: 128 },
+        Size { b: 1, hq: 2, hkv: 2, sq: 33, sk: 50, d: 96, dv: 96 },
         Size { sq: 33, sk: 17, ..base },
         Size { sq: 17, sk: 65, ..base },
         Size { dv: 24, ..base },

@@ -155,6 +155,13 @@ pub fn binary_samples(
     samples.extend(BROADCASTS.iter().map(|(a, b)| case(format!("{first} {a:?} with {b:?}"), first, a, b)));
     let transposed = |g: &GraphBuilder, x: Value, y: Value| apply(g, g.transpose(x, &[1, 0]), y);
     samples.push(binary_case("transposed", (first, &[13, 17]), (first, &[17, 13]), &fills, &transposed));
+    samples.push(binary_case(
+        "transposed tiles",
+        (first, &[67, 33]),
+        (first, &[33, 67]),
+        &fills,
+        &transposed,
+    ));
     let sliced = |g: &GraphBuilder, x: Value, y: Value| apply(g, x, g.slice(y, &[1, 2], &[8, 15], &[], &[]));
     samples.push(binary_case("sliced", (first, &[7, 13]), (first, &[9, 16]), &fills, &sliced));
     samples.push(unary_case("both operands the same", first, &[259], &fills.a, &|g, x| apply(g, x, x)));

@@ -150,6 +150,8 @@ macro_rules! for_each_op {
             softmax Softmax "softmax";
             log_softmax LogSoftmax "log_softmax";
             attention Attention "attention";
+            attention_parts AttentionParts "attention_parts";
+            attention_merge AttentionMerge "attention_merge";
             rotary Rotary "rotary";
             // 3.9 Signal
             fft Fft "fft";
@@ -170,6 +172,8 @@ pub mod atan;
 pub mod atan2;
 pub mod atanh;
 pub mod attention;
+pub mod attention_merge;
+pub mod attention_parts;
 mod attention_samples;
 pub mod bias_add;
 pub mod bit_cast;

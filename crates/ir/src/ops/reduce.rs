@@ -16,8 +16,8 @@ pub trait Reduction {
     /// The reduced axes as sorted indices into the axes of an operand of that rank.
     fn axes(&self, rank: usize) -> Result<Vec<usize>, OpError>;
 
-    /// The same reduction over one axis.
-    fn over(&self, axis: usize, keepdims: bool) -> Op;
+    /// The same reduction over these axes, one at least.
+    fn over(&self, axes: &[usize], keepdims: bool) -> Op;
 
     /// The op of two operands that joins what two parts of a row gave; of a mean, once each is weighted by its share.
     fn join(&self) -> Op;
@@ -211,8 +211,9 @@ macro_rules! reduction {
             fn axes(&self, rank: usize) -> Result<Vec<usize>, $crate::error::OpError> {
                 $crate::ops::reduce::reduced_axes(&self.axes, self.noop_with_empty_axes, rank)
             }
-            fn over(&self, axis: usize, keepdims: bool) -> $crate::Op {
-                $Name { axes: vec![axis as i64], keepdims, noop_with_empty_axes: false }.into()
+            fn over(&self, axes: &[usize], keepdims: bool) -> $crate::Op {
+                let axes = axes.iter().map(|&a| a as i64).collect();
+                $Name { axes, keepdims, noop_with_empty_axes: false }.into()
             }
             fn join(&self) -> $crate::Op {
                 $crate::ops::$Join {}.into()

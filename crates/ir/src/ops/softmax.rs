@@ -49,11 +49,16 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
         (&[2, 65, 3], 1),
         (&[2, 3, 5, 7], -3),
         (&[70_000, 3], 1),
-        // Rows of which a thread of 256 keeps 4, 8 and 16 quads.
+        // Rows of which a thread of 256 keeps 4, 8 and 16 quads, and one of 1024 4, 8 and none.
         (&[2, 3001], -1),
+        (&[5, 6002], -1),
+        (&[5, 12_001], -1),
         (&[1, 6002], -1),
         (&[1, 12_001], -1),
         (&[2, 20_000], -1),
+        // Columns that threads share, alone and together.
+        (&[3, 600, 5], 1),
+        (&[1000, 9], 0),
         (&[1, 100_003], -1),
         (&[0, 4], -1),
     ];

@@ -42,7 +42,7 @@ keep! {
     Reshape Transpose Expand Slice Concat Gather
     ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ArgMax
     MatMul
-    Softmax LogSoftmax Attention Rotary
+    Softmax LogSoftmax Attention AttentionParts AttentionMerge Rotary
     Fft
 }
 

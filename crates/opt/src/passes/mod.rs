@@ -10,6 +10,7 @@ pub mod fuse_matmul_epilogues;
 pub mod fuse_residual_norms;
 pub mod merge_matmuls;
 pub mod separate_reduced_axes;
+pub mod split_attention;
 pub mod split_long_rows;
 pub mod split_products;
 pub mod split_reductions;

@@ -1,13 +1,17 @@
-//! A long reduction over axes with others between them becomes two: over the last axis, then over the rest.
+//! A reduction over axes with others between them becomes several, one run of neighbouring axes after the other.
 //!
-//! reduce(x over A ∪ {b}) == reduce(reduce(x over b) over A): for sums, extrema and products, and for means because all
-//! parts are equal. Integers wrap in their own width in either order; their mean truncates and is left alone, as are 16-bit
-//! floats (the parts would be rounded), and everything that a kernel takes in one step ([`Advice`](crate::Advice)).
+//! reduce(x over A ∪ B) == reduce(reduce(x over B) over A): for sums, extrema and products, and for means because all
+//! parts are equal. The longest run is reduced first, so that what lies between is small; each step then reads rows or
+//! columns, which lie together, where the kernel for any set of axes reads word by word.
+//!
+//! Integers wrap in their own width in either order; their mean truncates and is left alone, as are 16-bit floats (the
+//! parts would be rounded), and everything that a kernel takes in one step and about as fast
+//! ([`Advice`](crate::Advice)). Integers are separated only where they must be: no kernel for rows takes them.
 
 use crate::pipeline::PassCx;
 use pumice_ir::ops::reduce::Reduction;
 use pumice_ir::{Graph, Node, NodeId, Patch, PatchRef};
-use pumice_types::{DType, ReductionExtents};
+use pumice_types::{DType, DimExpr, ReductionExtents};
 
 /// One patch for every reduction that is separated.
 pub fn separate_reduced_axes(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
@@ -21,24 +25,48 @@ fn separate(graph: &Graph, cx: &PassCx<'_>, id: NodeId, node: &Node) -> Option<P
     if !exact_in_parts(reduction, ty.dtype()) {
         return None;
     }
-    let mut axes = reduction.axes(ty.rank()).ok()?;
-    axes.retain(|&a| !ty.shape[a].is(1));
-    let (first, last) = (*axes.first()?, *axes.last()?);
-    if (first..=last).all(|a| ty.shape[a].is(1) || axes.contains(&a)) {
+    let mut runs = runs(&ty.shape, &reduction.axes(ty.rank()).ok()?);
+    if runs.len() < 2 {
         return None;
     }
     let symbols = cx.symbols(graph);
-    let reduced = axes.iter().fold(1u64, |n, &a| n.saturating_mul(ty.shape[a].upper(symbols)));
+    let upper =
+        |dims: &mut dyn Iterator<Item = &DimExpr>| dims.fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)));
+    let length = |run: &Vec<usize>| upper(&mut run.iter().map(|&a| &ty.shape[a]));
+    let reduced = runs.iter().map(length).fold(1, u64::saturating_mul);
     let extents = ReductionExtents { outer: 1, reduced, inner: 1, one_by_one: true };
-    if cx.advice.least_reduction_parts(&extents) == 1 {
+    let must = cx.advice.least_reduction_parts(&extents) > 1;
+    let outputs = upper(&mut graph.ty(node.output()).shape.iter());
+    if !must && (ty.dtype() != DType::F32 || !cx.advice.reduces_apart(outputs, reduced)) {
         return None;
     }
+    runs.sort_by_key(|run| std::cmp::Reverse(length(run)));
+    runs.pop();
     let name = graph.node_name(id);
     let mut patch = Patch::new(format!("separate the axes of {name}"));
-    let of_last = patch.add(reduction.over(last, true), format!("{name}.over_{last}"), &[PatchRef::Old(x)]);
-    let y = patch.add(node.op.clone(), name, &[of_last]);
+    let mut y = PatchRef::Old(x);
+    for run in &runs {
+        y = patch.add(reduction.over(run, true), format!("{name}.over_{}", run[0]), &[y]);
+    }
+    let y = patch.add(node.op.clone(), name, &[y]);
     patch.replace(node.output(), y);
     Some(patch)
+}
+
+/// The reduced axes that are longer than 1, in runs with no longer axis between their own.
+fn runs(shape: &[DimExpr], axes: &[usize]) -> Vec<Vec<usize>> {
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    let mut goes_on = false;
+    for (axis, _) in shape.iter().enumerate().filter(|(_, extent)| !extent.is(1)) {
+        let reduced = axes.contains(&axis);
+        match runs.last_mut().filter(|_| goes_on) {
+            Some(run) if reduced => run.push(axis),
+            _ if reduced => runs.push(vec![axis]),
+            _ => {}
+        }
+        goes_on = reduced;
+    }
+    runs
 }
 
 /// Whether reducing parts, and then what they gave, is the reduction but for the order of rounding.

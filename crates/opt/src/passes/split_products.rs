@@ -4,21 +4,27 @@
 //! \[s, …, m, n\], and its slices are added in order. Where a norm reads the sum, `fuse_residual_norms` adds them while it
 //! loads, and cutting costs no level; else `form_elementwise_regions` puts the additions into one step with what follows.
 //!
-//! Left alone: products of fewer than 64 terms a part, of a k that varies or has no divisor that keeps rows aligned, with
-//! results that are rounded (each part would be), with vector operands, or known when loading; and whatever
-//! [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them. The order of summation changes, so values agree within the tolerance of
+//! Many parts are added by a reduction instead. Where k has no divisor that keeps rows aligned, the parts are of equal
+//! length all the same, and the few terms that remain are one more product.
+//!
+//! Left alone: products of fewer than 64 terms a part, of a k that varies, short ones (below 8192) whose k has no such
+//! divisor, with results that are rounded (each part would be), with vector operands, or known when loading; and whatever
+//! [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them. The order of
+//! summation changes, so values agree within the tolerance of
 //! MatMul.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, norm, stored};
-use pumice_ir::ops::{Add, MatMul, Reshape, Slice, Transpose};
+use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Slice, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, Encoding, ProductExtents};
 
 /// Numbers of parts that are considered.
-const PARTS: [u64; 7] = [2, 3, 4, 6, 8, 12, 16];
-/// Parts at most where a step of its own adds them: an elementwise step has slots for these and an epilogue.
+const PARTS: [u64; 14] = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
+/// Parts at most that an elementwise step adds: it has slots for these and an epilogue. More are added by a reduction.
 const MOST: u64 = 8;
+/// Terms of a product at least whose parts may leave some.
+const LONG: u64 = 8192;
 /// Terms of a part at least.
 const TERMS: u64 = 64;
 
@@ -64,15 +70,20 @@ impl<'g> Product<'g> {
     }
 
     /// How many parts pay; `None` for one.
-    fn parts(&self, graph: &Graph, facts: &Facts, cx: &PassCx<'_>) -> Option<u64> {
+    fn parts(&self, graph: &Graph, facts: &Facts, cx: &PassCx<'_>) -> Option<Parts> {
         let room = norm::room(graph, facts, self.y);
-        let most = room.map_or(MOST, |slots| slots as u64);
-        let block = self.stored(graph).block().0;
-        let whole = |s: &u64| self.k.is_multiple_of(4 * s) && (self.k / s).is_multiple_of(block);
-        let fits = |s: &u64| *s <= most && whole(s) && self.k / s >= TERMS;
+        let most = room.map_or(u64::MAX, |slots| slots as u64);
+        let step = self.stored(graph).block().0.max(4);
+        let step = if step.is_multiple_of(4) { step } else { 4 * step };
+        let part = |count: u64| Parts { count, len: self.k / count / step * step };
+        let whole = |s: u64| part(s).terms() == self.k;
+        // Terms that remain cost a product more.
+        let divides = PARTS.into_iter().any(|s| s > MOST && whole(s));
+        let may_leave = room.is_none() && self.k >= LONG && !divides;
+        let fits = |s: &u64| *s <= most && part(*s).len >= TERMS && (whole(*s) || may_leave);
         let allowed: Vec<u64> = std::iter::once(1).chain(PARTS.into_iter().filter(fits)).collect();
         let parts = cx.advice.product_parts(&self.extents(graph, cx), &allowed, room.is_some());
-        (parts > 1 && allowed.contains(&parts)).then_some(parts)
+        (parts > 1 && allowed.contains(&parts)).then(|| part(parts))
     }
 
     fn extents(&self, graph: &Graph, cx: &PassCx<'_>) -> ProductExtents {
@@ -98,20 +109,24 @@ impl<'g> Product<'g> {
         stored(graph, self.b)
     }
 
-    fn patch(&self, graph: &Graph, id: NodeId, parts: u64) -> Patch {
+    fn patch(&self, graph: &Graph, id: NodeId, parts: Parts) -> Patch {
         let name = graph.node_name(id);
-        let mut patch = Patch::new(format!("cut {name} into {parts} parts along k"));
-        let a = self.cut(graph, &mut patch, self.a, self.op.trans_a, parts, &format!("{name}.a"));
-        let b = self.cut(graph, &mut patch, self.b, !self.op.trans_b, parts, &format!("{name}.b"));
+        let mut patch = Patch::new(format!("cut {name} into {} parts along k", parts.count));
+        let (a_first, b_first) = (self.op.trans_a, !self.op.trans_b);
+        let a = self.cut(graph, &mut patch, (self.a, a_first), parts, &format!("{name}.a"));
+        let b = self.cut(graph, &mut patch, (self.b, b_first), parts, &format!("{name}.b"));
         let products = patch.add(self.op.clone(), format!("{name}.parts"), &[a, b]);
-        let shape = &graph.ty(self.y).shape;
-        let mut part = |i: u64| {
-            let (starts, ends) = (vec![DimExpr::from(i)], vec![DimExpr::from(i + 1)]);
-            let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: false };
-            let one = patch.add(slice, format!("{name}.part.{i}.one"), &[products]);
-            patch.add(Reshape { shape: shape.clone() }, format!("{name}.part.{i}"), &[one])
+        let mut all = match parts.count <= MOST {
+            true => self.slices(graph, &mut patch, products, parts.count, name),
+            false => vec![self.reduced(&mut patch, products, name, parts.terms() == self.k)],
         };
-        let all: Vec<PatchRef> = (0..parts).map(&mut part).collect();
+        if parts.terms() < self.k {
+            let range = parts.terms()..self.k;
+            let a =
+                slice_k(graph, &mut patch, (self.a, a_first), range.clone(), format!("{name}.a.remaining"));
+            let b = slice_k(graph, &mut patch, (self.b, b_first), range, format!("{name}.b.remaining"));
+            all.push(patch.add(self.op.clone(), format!("{name}.remaining"), &[a, b]));
+        }
         let mut sum = all[0];
         for (i, &next) in all.iter().enumerate().skip(1) {
             let last = i + 1 == all.len();
@@ -122,15 +137,40 @@ impl<'g> Product<'g> {
         patch
     }
 
-    /// An operand with its ranges of k as the outermost axis, at the rank of the result and one more. `k_first`: k is
-    /// the axis before the last.
+    /// Each part of the batched product by itself.
+    fn slices(
+        &self,
+        graph: &Graph,
+        patch: &mut Patch,
+        products: PatchRef,
+        count: u64,
+        name: &str,
+    ) -> Vec<PatchRef> {
+        let shape = &graph.ty(self.y).shape;
+        let mut part = |i: u64| {
+            let (starts, ends) = (vec![DimExpr::from(i)], vec![DimExpr::from(i + 1)]);
+            let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: false };
+            let one = patch.add(slice, format!("{name}.part.{i}.one"), &[products]);
+            patch.add(Reshape { shape: shape.clone() }, format!("{name}.part.{i}"), &[one])
+        };
+        (0..count).map(&mut part).collect()
+    }
+
+    /// The sum of all parts of the batched product.
+    fn reduced(&self, patch: &mut Patch, products: PatchRef, name: &str, all: bool) -> PatchRef {
+        let sum = ReduceSum { axes: vec![0], keepdims: false, noop_with_empty_axes: false };
+        let label = if all { name.to_owned() } else { format!("{name}.sum") };
+        patch.add(sum, label, &[products])
+    }
+
+    /// An operand with its ranges of k as the outermost axis, at the rank of the result and one more. With each operand
+    /// comes whether k is its axis before the last.
     fn cut(
         &self,
         graph: &Graph,
         patch: &mut Patch,
-        v: ValueId,
-        k_first: bool,
-        parts: u64,
+        (v, k_first): (ValueId, bool),
+        parts: Parts,
         name: &str,
     ) -> PatchRef {
         let rank = graph.ty(self.y).rank();
@@ -138,11 +178,43 @@ impl<'g> Product<'g> {
         let mut shape = vec![DimExpr::constant(1); rank - own.len()];
         shape.extend_from_slice(own);
         let k = rank - if k_first { 2 } else { 1 };
-        shape[k] = DimExpr::from(self.k / parts);
-        shape.insert(k, DimExpr::from(parts));
-        let ranges = patch.add(Reshape { shape }, format!("{name}.ranges"), &[PatchRef::Old(v)]);
+        shape[k] = DimExpr::from(parts.len);
+        shape.insert(k, DimExpr::from(parts.count));
+        let whole = match parts.terms() == self.k {
+            true => PatchRef::Old(v),
+            false => slice_k(graph, patch, (v, k_first), 0..parts.terms(), format!("{name}.first")),
+        };
+        let ranges = patch.add(Reshape { shape }, format!("{name}.ranges"), &[whole]);
         let perm: Vec<i64> =
             std::iter::once(k as i64).chain((0..=rank as i64).filter(|&d| d != k as i64)).collect();
         patch.add(Transpose { perm }, name, &[ranges])
     }
+}
+
+/// `count` parts of k of `len` terms each; what is left of k remains.
+#[derive(Clone, Copy)]
+struct Parts {
+    count: u64,
+    len: u64,
+}
+
+impl Parts {
+    /// Terms of all parts.
+    fn terms(self) -> u64 {
+        self.count * self.len
+    }
+}
+
+/// A range of k of an operand; `k_first`: k is the axis before the last.
+fn slice_k(
+    graph: &Graph,
+    patch: &mut Patch,
+    (v, k_first): (ValueId, bool),
+    range: std::ops::Range<u64>,
+    name: String,
+) -> PatchRef {
+    let axis = graph.ty(v).rank() - if k_first { 2 } else { 1 };
+    let (starts, ends) = (vec![range.start.into()], vec![range.end.into()]);
+    let slice = Slice { starts, ends, axes: vec![axis as i64], steps: Vec::new(), exact: false };
+    patch.add(slice, name, &[PatchRef::Old(v)])
 }

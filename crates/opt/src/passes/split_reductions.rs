@@ -146,7 +146,8 @@ impl<'g> Cut<'g> {
         between[within - self.first] = self.parts.len.into();
         let shape = [&self.shape[..self.first], &between, &self.shape[self.last + 1..]].concat();
         let parts = patch.add(Reshape { shape }, format!("{name}.parts"), &[x]);
-        let of_parts = patch.add(self.reduction.over(within, !single), format!("{name}.of_parts"), &[parts]);
+        let of_parts =
+            patch.add(self.reduction.over(&[within], !single), format!("{name}.of_parts"), &[parts]);
         patch.add(self.op.clone(), result, &[of_parts])
     }
 

@@ -6,7 +6,7 @@ use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, Sample, verify};
 use pumice_opt::{Advice, NoAdvice, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
-use pumice_types::{Precision, ProductExtents, ReductionExtents, RowExtents, Target};
+use pumice_types::{AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target};
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,14 @@ impl Advice for Parts {
 
     fn least_reduction_parts(&self, _: &ReductionExtents) -> u64 {
         self.least
+    }
+
+    fn reduces_apart(&self, _: u64, _: u64) -> bool {
+        self.reductions > 1
+    }
+
+    fn attention_parts(&self, _: &AttentionExtents) -> u64 {
+        self.products
     }
 
     fn row_in_one(&self, _: &RowExtents) -> bool {

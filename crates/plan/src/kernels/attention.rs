@@ -4,7 +4,13 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Attention::DECL, AttentionLanes::DECL, AttentionSplit::DECL];
+pub const DECLS: &[KernelDecl] = &[
+    Attention::DECL,
+    AttentionLanes::DECL,
+    AttentionSplit::DECL,
+    AttentionParts::DECL,
+    AttentionMerge::DECL,
+];
 
 /// How a mask is read.
 pub mod mask {
@@ -35,6 +41,8 @@ macro_rules! attention {
         $(#[doc = $doc:literal])+
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
+        holes { $($holes:tt)* }
+        specs { $($spec:ident = $id:literal : $default:literal),* }
         turns |$c:ident| $turns:expr;
         variants { $($variants:tt)* }
     ) => {
@@ -50,8 +58,8 @@ macro_rules! attention {
             }
             operands { q: read, k: read typed, v: read typed, mask: read, lens: read, y: write }
             slots 0;
-            holes { epilogue: vec4 [v] () }
-            specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0 }
+            holes { $($holes)* }
+            specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0 $(, $spec = $id: $default)* }
             turns |$c| $turns;
             variants { $($variants)* }
         }
@@ -70,9 +78,13 @@ attention! {
     ///
     /// H200, 2026-11-21, a step of a chain, barrier included: 12 heads, 128 queries and keys of width 32 38 us, 32 such
     /// batches 244; 12 heads, 512 queries, causal, width 64 158; 32 heads over 8, the same, width 128 320 (`plain`; it
-    /// adds up all 256 columns).
+    /// adds up all 256 columns). 2026-11-23, 96 heads, 512 queries, width 64: `q64_w64` 299 us, `attention_split.w64` 365;
+    /// 32 heads, the same, width 128: `q64_w128` 192, `q32_w128` 260, `plain_w128` 318; 16 heads, 200 queries, width 128:
+    /// `q32_w128` 47, `plain_w128` 56, `q64_w128` 66.
     pub struct Attention = "attention" in "attention/tile.comp";
     grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
+    holes { epilogue: vec4 [v] () }
+    specs {}
     turns |c| {
         let (bq, bk, ch, cv) = (c.define("BQ"), c.define("BK"), c.define("CH"), c.define("CV"));
         let threads = c.define("TX").saturating_mul(c.define("TY"));
@@ -86,7 +98,10 @@ attention! {
     variants {
         plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16" };
         plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16" };
-        plain_w128: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16" }
+        plain_w128: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16" };
+        q64_w64: zero { "BQ": "64", "BK": "64", "TX": "16", "TY": "8", "DP": "64", "CH": "16", "CV": "16" };
+        q32_w128: zero { "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "16" };
+        q64_w128: zero { "BQ": "64", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "16", "CV": "16" }
     }
 }
 
@@ -94,6 +109,8 @@ attention! {
     /// As `attention`, without shared memory, for CPUs; keys at most W wide.
     pub struct AttentionLanes = "attention_lanes" in "attention/lanes.comp";
     grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
+    holes { epilogue: vec4 [v] () }
+    specs {}
     turns |c| {
         let searched = only(c.mask_kind != 0, c.define("ROWS").saturating_mul(each(c.sk, 1)));
         after(each(c.sk, c.define("KEYS")), searched)
@@ -114,6 +131,8 @@ attention! {
     /// queries in registers then, which cost `plain` 2.9 us in 32 batches and 22 registers. A pipeline takes 0.2 s.
     pub struct AttentionSplit = "attention_split" in "attention/split.comp";
     grid "ceil(sq / BQ) * hq * batches groups, folded; BQ = 32 / LANES * ROWS";
+    holes { epilogue: vec4 [v] () }
+    specs {}
     turns |c| {
         let (bk, teams, keys) = (c.define("BK"), c.define("TEAMS"), c.define("KEYS"));
         let (lanes, rows) = (c.define("LANES"), c.define("ROWS"));
@@ -137,4 +156,56 @@ attention! {
             "W": "64", "LANES": "2", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "32", "NATIVE_EXP": "1"
         }
     }
+}
+
+attention! {
+    /// y[b, h, i, p] = (sum over the keys j of part p of e^(s[j] - m) · v[b, h / group, j], m, the sum without v, 0, 0), m the
+    /// largest s[j] of the part; see `attention` for s and for which keys are allowed.
+    ///
+    /// Key j belongs to part (j / 64) % parts. A row of y has `dv + 4` elements, `parts` rows follow one another; `y_row`
+    /// leads from query to query. A part without an allowed key has m = -Inf and the sum 0, one whose keys all score -Inf has
+    /// the sum NaN. Up to ROWS of the group * sq rows that share a key head are made by one group.
+    pub struct AttentionParts = "attention_parts" in "attention/parts.comp";
+    grid "parts * ceil(group * sq / ROWS) * hq / group * batches groups, folded; parts fastest";
+    holes {}
+    specs { parts = 4: 1 }
+    turns |c| {
+        let blocks = each(c.sk, 64u64.saturating_mul(c.parts));
+        let teams = quotient(128, c.define("LANES"));
+        let of_block = each(64, teams.saturating_mul(c.define("KEYS")));
+        after(inside(blocks, of_block), c.define("ROWS").saturating_mul(each(teams, 1)))
+    };
+    variants {
+        w64: zero needs [SubgroupShuffle, SubgroupSize(8)] {
+            "W": "64", "LANES": "8", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1"
+        };
+        w64_r4: zero needs [SubgroupShuffle, SubgroupSize(8)] {
+            "W": "64", "LANES": "8", "ROWS": "4", "KEYS": "4", "NATIVE_EXP": "1"
+        };
+        w128: zero needs [SubgroupShuffle, SubgroupSize(8)] {
+            "W": "128", "LANES": "8", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1"
+        };
+        w128_r4: zero needs [SubgroupShuffle, SubgroupSize(8)] {
+            "W": "128", "LANES": "8", "ROWS": "4", "KEYS": "2", "NATIVE_EXP": "1"
+        }
+    }
+}
+
+kernel! {
+    /// y[b, h, i] = the `parts` rows x[b, h, i, p] of `attention_parts` as one, dv a multiple of four.
+    ///
+    /// x is dense; element d of a row of y lies at `b * y_b + h * y_h + i * y_row + d`. `quads`, a power of two up to 64, is
+    /// how many threads share the width, with a quad each; 256 / quads share the parts.
+    pub struct AttentionMerge = "attention_merge" in "attention/merge.comp";
+    grid "batches * hq * sq groups of 256 threads, folded";
+    args { batches: u32, hq: u32, sq: u32, parts: u32, dv: u32, y { b, h, row: u32 } }
+    operands { x: read, y: write }
+    slots 0;
+    holes {}
+    specs { quads = 0: 16 }
+    turns |c| {
+        let slices = quotient(256, c.quads);
+        after(each(c.parts, slices.saturating_mul(4)), each(slices, 1))
+    };
+    variants { plain: zero }
 }

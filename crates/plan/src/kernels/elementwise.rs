@@ -1,8 +1,9 @@
 //! Elementwise kernels: a hole that loads every input and stores every output through slots.
 //!
-//! Three templates: `elementwise_flat` where every slot is dense over the same elements or a single element,
+//! Templates: `elementwise_flat` where every slot is dense over the same elements or a single element,
 //! `elementwise_strided4` where the innermost axis is contiguous (or broadcast) and a multiple of four in every slot,
-//! `elementwise_strided` for everything else, 64-bit elements among it. CPU drivers take `elementwise_runs4` and
+//! `elementwise_tiles` where some slots are
+//! contiguous along another axis, `elementwise_strided` for everything else, 64-bit elements among it. CPU drivers take `elementwise_runs4` and
 //! `elementwise_runs` instead of the last two. The strided ones with an identity body are the
 //! strided copy: transpose, slice, expand, concat, split. Variants `words64` are for CPU targets with 64-bit integers.
 
@@ -20,6 +21,7 @@ pub const DECLS: &[KernelDecl] = &[
     ElementwiseFlat::DECL,
     ElementwiseStrided::DECL,
     ElementwiseStrided4::DECL,
+    ElementwiseTiles::DECL,
     ElementwiseRuns::DECL,
     ElementwiseRuns4::DECL,
 ];
@@ -81,6 +83,22 @@ kernel! {
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
     variants { plain: zero { "WIDTH": "4" } }
+}
+
+kernel! {
+    /// As `elementwise_strided` with an axis before the last, `rank` at least 2, of which a group makes 32 x 32 of the last two.
+    ///
+    /// Slots with their bit in `crossed`, up to four, word slots that are not stored to, are read along the axis before the
+    /// last, where their neighbours should lie, and pass through a tile in shared memory.
+    pub struct ElementwiseTiles = "elementwise_tiles" in "elementwise/tiles.comp";
+    grid "ceil(size[rank - 1] / 32) * ceil(size[rank - 2] / 32) * the other sizes groups of 256 threads, folded";
+    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
+    operands {}
+    slots 12 in_place;
+    holes { body: void1 [] (i) stores }
+    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 2, crossed = 3: 0 }
+    turns |_| 2 * each(32, 8);
+    variants { plain: zero }
 }
 
 kernel! {

@@ -9,15 +9,27 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast", Fingerprint::hex("9a05349a1874791723af631580f7bb84d77ea3901ce56b5e9339b126a3adbbba")),
         ("plain", Fingerprint::hex("30df42f853b4e2fd7ec0e8f827cc2e32a0c024d7cc41b740daad9c6115340149")),
     ] },
-    Compiled { kernel: "attention", declaration: Fingerprint::hex("b5dce261886dc6aa8bb097eec4569ad995656054e3c874f2cd46218a665ba089"), code: &[
+    Compiled { kernel: "attention", declaration: Fingerprint::hex("26b650a1682d1ab69d8677044a19e4c2c19efad73fb5bd9aa0725e9a94141917"), code: &[
         ("plain", Fingerprint::hex("216acbfa68bd58f2ee7d91f3bdbf064f5d90a8750d5597b0be352420ca6783d1")),
         ("plain_w128", Fingerprint::hex("f874b05e42eb8627c8017b45d3955962f87b152d978be8972d4e69945ed5fb01")),
         ("plain_w64", Fingerprint::hex("fb1f0a14ca6582fd59333cf94db0d706029c9d8bc88a45280881b0e3cfb847c6")),
+        ("q32_w128", Fingerprint::hex("dc55cdb0b2b42468a9eb9f3c267079f29329c42f0f5274f4ed992dc3323071a7")),
+        ("q64_w128", Fingerprint::hex("dc34c22f18cdd2cb85d6adc8e249d5d81af4df538c00f02af1453eb67f45b7d8")),
+        ("q64_w64", Fingerprint::hex("6077307b53a8b1d774ae7c18bb232096964696a56996338c6b2e301051ca641d")),
     ] },
     Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("eb947d7eb28286b0a5981694df386726d044401694672ad4df5b03211643e0f1"), code: &[
         ("w128", Fingerprint::hex("2efc1127178d074e51ab9df73a01ed832f704e286dccfafe5af57033f28ed905")),
         ("w32", Fingerprint::hex("38cb0f8557bcd054d5924a2e63d2618a7f459cad284f3d7679636e114976a837")),
         ("w64", Fingerprint::hex("815d96cf07a36b3f5030d46a26854415ff5225ab27e95941f7b4cf6a41d1134a")),
+    ] },
+    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("34031fd30b17efc01d16d2cae28a5c83fa14340c87ed610973b331d8479cf33d"), code: &[
+        ("plain", Fingerprint::hex("d99030a5f34245d99871405e4dd95bcdf2f8a4a184dd126bd090773b9bc4ee23")),
+    ] },
+    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("86a43ce8b9c17f0de87f1cc703caab4c87575515fe52d3e6d600ecd1a349156b"), code: &[
+        ("w128", Fingerprint::hex("156f34791f7a3fc3243fe69254897215f0038766a212d589d337a74bf956b1a5")),
+        ("w128_r4", Fingerprint::hex("8aebc0850181d071a03211462a86e9400f5a6aa3b1cab76a39a7edac096fed8a")),
+        ("w64", Fingerprint::hex("6b27fbfc32b666df4bfe1ba2e48ac40211d937f9562830b3779c5a8b42fb7e72")),
+        ("w64_r4", Fingerprint::hex("de0dc5123f10c36770965c5198a0d11fadc0908608640a47787a3d01bbd9d51b")),
     ] },
     Compiled { kernel: "attention_split", declaration: Fingerprint::hex("a8d8917708beed1a5e8489f24f9212b027059ffbfe59dfb1f4e668a7ddc6a361"), code: &[
         ("plain", Fingerprint::hex("3750dd1d93d7265727ebe560a7fe6a381a03f83b9a0e47253cc4a310ef004ec6")),
@@ -44,6 +56,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("2b63c96dfb36f89b957c7a1e23d81bb227d91c9a5ad2a073315d4a8f2c4431cf"), code: &[
         ("plain", Fingerprint::hex("0fc77f46d87c8422f948599da65f947b732292925cce938e7dc2061ab5976879")),
     ] },
+    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("9bacf8c4d758dce881587d8aa17360d9b1df1c238081073d83692978387afc47"), code: &[
+        ("plain", Fingerprint::hex("7079661aa04bd865a77be340be61f8bfef4c29d7e3ec21b4c269471002081c05")),
+    ] },
     Compiled { kernel: "fill", declaration: Fingerprint::hex("fbdccf9b08556aeffe8d0689ff33f6a746b59bc2457ddf9771ae1f652da46cce"), code: &[
         ("plain", Fingerprint::hex("9652e14fd801e9117403504a3f0fcd6da7b491205c41b3fe164c74779d6e379d")),
     ] },
@@ -60,12 +75,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("b54d6e117754eca58760c283fc269bceeb7e0eb67f3bdc2ce763b0c4b4c855e7")),
     ] },
     Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("b61f0b8c4dc371cca327d4fe54e45b37af43bd4c5cb16232695c622ddab2def0"), code: &[
-        ("fast1", Fingerprint::hex("3f9668cc86530213facf6bc41ab1728ec3e917b455a7dfae64f17056ae19049c")),
-        ("fast16", Fingerprint::hex("d1773e131e17237b08a6b13ed8be0f93d4951ab017b823684d84f183707d41ff")),
-        ("fast2", Fingerprint::hex("b8a3b98f112f9ee2fcd74fc89e2dd1b2d6422519966d5e7722359c8a17d3ca0d")),
-        ("fast4", Fingerprint::hex("db7d1faae665bf7e8b3346c8dfd7fa5e764f24c00d59bcd1636817ad69eba2b3")),
-        ("fast8", Fingerprint::hex("955e5c7d152ca3dddc4e7c1521e12e2a12c59dc5bb6b75813e4674a2076ccea2")),
-        ("plain", Fingerprint::hex("aabc16633e5d6858f698def4e9a3a75520836a2528bf34d07d7f12a90cbb9449")),
+        ("fast1", Fingerprint::hex("79adb02ae172ea3ab386543514ec0e317107ebb51a5888e7dc9b5fb9a8f779c3")),
+        ("fast16", Fingerprint::hex("89bb10bec4ee812c65e1462449a561509bc82d697e37e6fa8c5ecfcca5438223")),
+        ("fast2", Fingerprint::hex("3b6c1af935e98752258386b4a9b372163a482ecc774b87a5ceb7c1ed226d87d7")),
+        ("fast4", Fingerprint::hex("cc6cdb77363a659fc6c8e36d37f1d129c31e4e9cdf43a0cea6cbb57c4c7a1c23")),
+        ("fast8", Fingerprint::hex("f59783ca02d2e80c8fe306c90afb41212b507739f49fd954f9be022c0315d9ff")),
+        ("plain", Fingerprint::hex("ef82073dff962aa566749dedaa3a1625a1721afaf0e34e981a92c2dcbf038ac0")),
     ] },
     Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("af7da1cbbd692d769976d9c266e408811d00f78c1025104d50499016e3c442c6"), code: &[
         ("plain", Fingerprint::hex("752921df7ecf80750a4004ce352075268b6e66a3687db21df1fc2103875d435b")),
@@ -103,29 +118,32 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("77cf7300c1422b50e6b76745a13920805655517590ab2497a0f85df86907560c")),
     ] },
     Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("f375aeb5ea1e8c8f7aea0b591149e385b03c1c717786dc80434eefe010587ca8"), code: &[
-        ("plain", Fingerprint::hex("89a5255006b3698e82a16e932762add9b14dae51cd7db926e4e972f8da1073b2")),
+        ("plain", Fingerprint::hex("b543e31930cac69053fe7e311cf4bbebbeb9e46ebdd6c85a04a9c305088a9c62")),
     ] },
     Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("d1fe3668d960427d69aa194095b5444b80d55a64d3a96881012193d81144c378"), code: &[
-        ("fast1", Fingerprint::hex("e09e6b3a1d47596dab6399169eec4b25dbf606265f919c3277df62431a97e8bd")),
-        ("fast16", Fingerprint::hex("80b01985028ca15bb8d44b0e7ca3bd3f4b1251c55f226748a4bd3a63ba62ff4f")),
-        ("fast2", Fingerprint::hex("1f1a77b643064681427337b04b58ec0428ed9e77bde33a99f633f21e6a2527da")),
-        ("fast4", Fingerprint::hex("7fad5ee9a14820a137fd71b6797887c0d50d6b6ad2c716db381cd3b83f047e02")),
-        ("fast8", Fingerprint::hex("ce3db7582ea55e923deb58fe41e1b25796ae55e8b09c4336979e3aaac314eb11")),
-        ("plain", Fingerprint::hex("d624a62b807b296612227cb2f5263ceb20434b6ee50c18efa1bafe88636f212c")),
+        ("fast1", Fingerprint::hex("a311c69d1b00dc97a13796a036fadcb064d29a1ea4fe7e2e49ff0131353b87b0")),
+        ("fast16", Fingerprint::hex("37e38bc0915c2573fd796749430a9bdb2a08b4b29a4adfa7a2d8f531e2592070")),
+        ("fast2", Fingerprint::hex("f7766cbd0d8794d10b4a3be9e0b6e309e2de15b285f4605c5b0cd056c7ff2fbd")),
+        ("fast4", Fingerprint::hex("334b4909afab99a27d32a3fa8ccc53a67ac458bb58ec1b4d0ae971757e99ea6f")),
+        ("fast8", Fingerprint::hex("7989c58cfbd221ac5d13844344dcd503d97580f1dd3a96e7d6af4745e96ece57")),
+        ("plain", Fingerprint::hex("59526a5c750448344e563d762277940c12b7e51039f5fd7cc7df2087f34526f9")),
     ] },
     Compiled { kernel: "rotary", declaration: Fingerprint::hex("32aa7b6075e62cc93de9226fc8e5ef7cfa4d1f188a21e8add3baeb09f3e539b8"), code: &[
         ("plain", Fingerprint::hex("5d049489499b76b7efad2f8fb0616f71179048313fd75b675164858d60d5388f")),
     ] },
-    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("00d23bc2aaa8cca4d24bbd4bccaf06b2b41e5e7a65fdefe03293e087a51f7507"), code: &[
-        ("plain", Fingerprint::hex("9d34209b966e935655d0d6b50068b27c50cde64d76d1cd57c0234c12cb0165af")),
+    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("ee18977d3ca6f6e3e4783cb0c42009e8f3417a83aa1bdbdd1183849df623e0ab"), code: &[
+        ("plain", Fingerprint::hex("ec5eccfa1a6af2038619e7760999138332f8a3e8874986d4880d0873eef0a9c7")),
     ] },
-    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("033a21043384348a1d1bc2be855e20b5dced389689e1a9dbfac5477624a0555a"), code: &[
-        ("fast1", Fingerprint::hex("6320353c65f22422a80448fce44924736bf563de3f23c731125e4523fb4735b3")),
-        ("fast16", Fingerprint::hex("153ca66b461a53bb28d8e53e6276e6f72b8e4e91ebef8177b9913d418582cacb")),
-        ("fast2", Fingerprint::hex("cf471ce6a21cf2b461d796d7ee79f716cdf43d5b6b5f631659bf7f0cb05f1779")),
-        ("fast4", Fingerprint::hex("0ff3555924c6f99c01bcf8c6d7142c465994a00f7163645a5bd1837f012394c3")),
-        ("fast8", Fingerprint::hex("3b63e1b8c591cea1625be498d28f05c52fe28495009ffba14ebcefa6b32264f4")),
-        ("plain", Fingerprint::hex("209943eea8c5c879f404eaf72a043558f7fe1fa30b3e664615b8ff5a8975d9d6")),
+    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("b83259b05dbcfead148506662d4778f3de19589328e485be184b6181b3501383"), code: &[
+        ("fast1", Fingerprint::hex("138be85380eec9aa0578f0cfe0c2c0c46ae945f45c1e18ac1306bfd1544e8ddf")),
+        ("fast16", Fingerprint::hex("9f0346217bc4f3f3c763ed3dd05a0e3a33dbde7f0c171bbb7d4c5c3c9ba3f1e4")),
+        ("fast2", Fingerprint::hex("32a0be2b6c7fcdcb6872c1d14ae2b7613d333016b47cfc5a479e147f422f1a38")),
+        ("fast4", Fingerprint::hex("9b0906733e677e59bc5374f10715bb6dbe5a037690a5420c171e524f58e3d297")),
+        ("fast8", Fingerprint::hex("e21459ea9715b16badf614f0cde296d08e787cf9698c28458c0c7256fa3d2444")),
+        ("plain", Fingerprint::hex("bed05e946bfea67e058e013cbb7efbcd79500b36e78ae95d572be453d59269b7")),
+        ("wide", Fingerprint::hex("1c06e781548fc4971365506633e2f564b8699fb4b701b71629ced712988af35a")),
+        ("wide4", Fingerprint::hex("08d69f3eb6ef02fff4f5d41bf71bec5aa63b36461613ec36531c5e0591dd0c8e")),
+        ("wide8", Fingerprint::hex("63dd1bcadc38b79cdc6cbe80a281817e2f18c86c3aa324e7c915f8d07d210ea1")),
     ] },
     Compiled { kernel: "status_begin", declaration: Fingerprint::hex("bd7ee7bdd8075a602ee4ad0f3cee490227cb96dc98e958e43e5d8855680298dc"), code: &[
         ("plain", Fingerprint::hex("336146e206582fb11d29214d5d10217c4e8285cb4ed1fedb9acf2fd9f9703457")),

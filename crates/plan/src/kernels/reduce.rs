@@ -81,7 +81,7 @@ kernel! {
     slots 4;
     holes { load: float [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256 }
-    turns |c| after(each(c.n, c.lanes), halving(c.lanes));
+    turns |c| after(each(c.n, 4 * c.lanes), halving(c.lanes));
     variants { plain: zero }
 }
 

@@ -13,10 +13,11 @@ kernel! {
     /// x lies at `r * x_row + c`, y at `r * n + c`. `vec` 1: n and x_row are multiples of four, and so are the
     /// offsets and row strides of the slots in slot_cols. A row of -Inf, or one with +Inf or NaN, gives NaN.
     /// `plain` reads a row twice (running maximum and sum, then the result); `fast1` to `fast16` once (at most
-    /// `lanes * 4 * k` elements). Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit
+    /// `lanes * 4 * k` elements). `wide`, `wide4` and `wide8` are the same with groups of 1024 threads and up to 1024 lanes,
+    /// for rows that are too few or too long for 256. Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit
     /// s of slot_cols`.
     pub struct SoftmaxRows = "softmax_rows" in "softmax/rows.comp";
-    grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
+    grid "ceil(rows * lanes / threads) groups of 256 threads (wide: 1024), folded; lanes threads a row";
     args { rows: u32, n: u32, x { row: u32 }, slot(offset, row: i32; 4) }
     operands { x: read, y: write }
     slots 4;
@@ -32,20 +33,26 @@ kernel! {
         fast2: zero { "KEEP_ROW": "2" };
         fast4: zero { "KEEP_ROW": "4" };
         fast8: zero { "KEEP_ROW": "8" };
-        fast16: zero { "KEEP_ROW": "16" }
+        fast16: zero { "KEEP_ROW": "16" };
+        wide: zero needs [Threads(1024)] { "THREADS": "1024", "AHEAD": "4" };
+        wide4: zero needs [Threads(1024)] { "THREADS": "1024", "KEEP_ROW": "4" };
+        wide8: zero needs [Threads(1024)] { "THREADS": "1024", "KEEP_ROW": "8" }
     }
 }
 
 kernel! {
-    /// Softmax over the middle axis of dense [outer, n, inner], inner > 1. One thread walks one column. Slot s has
-    /// element `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`.
+    /// Softmax over the middle axis of dense [outer, n, inner], inner > 1. A group takes `columns` (a power of two up to
+    /// 256) neighbouring columns of all outer * inner, 256 / columns threads share one. Slot s has element `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`.
     pub struct SoftmaxColumns = "softmax_columns" in "softmax/columns.comp";
-    grid "ceil(outer * inner / 256) groups of 256 threads, folded";
+    grid "ceil(outer * inner / columns) groups of 256 threads, folded";
     args { outer: u32, n: u32, inner: u32, slot(offset, outer, row, col: i32; 2) }
     operands { x: read, y: write }
     slots 2;
     holes { load: float [v] (outer, row, col), epilogue: float [v] (outer, row, col) stores }
-    specs { log = 0: 0 }
-    turns |c| each(c.n, 1).saturating_mul(2);
+    specs { log = 0: 0, columns = 1: 256 }
+    turns |c| {
+        let lanes = quotient(256, c.columns);
+        after(each(c.n, lanes.saturating_mul(4)).saturating_mul(2), halving(lanes))
+    };
     variants { plain: zero }
 }

@@ -1,14 +1,19 @@
 //! Attention. Lengths are data: kernels clamp them to `sk`.
 
-use super::call::{Call, iteration, law};
+use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
-use super::{Reach, Rule, Wrong};
+use super::{Place, Reach, Rule, Wrong};
 use crate::kernels::attention::{length, mask};
 use pumice_types::DType;
 
 /// The rules of this family.
-pub(super) const RULES: &[(&str, Rule)] =
-    &[("attention", tile), ("attention_lanes", lanes), ("attention_split", split)];
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("attention", tile),
+    ("attention_lanes", lanes),
+    ("attention_split", split),
+    ("attention_parts", parts),
+    ("attention_merge", merge),
+];
 
 /// `attention`.
 fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
@@ -27,6 +32,37 @@ fn split(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (width, lanes) = (call.defined("W")?, call.defined("LANES")?);
     let rows = 32 / lanes.max(1) * call.defined("ROWS")?;
     attend(call, rows, width, Some((width, width)))
+}
+
+/// `attention_parts`: each row of the result is as many as there are parts, with four columns more.
+fn parts(call: &Call<'_>) -> Result<Reach, Wrong> {
+    const BESIDE: u64 = 4;
+    let (width, rows) = (call.defined("W")?, call.defined("ROWS")?);
+    let parts = call.choice("parts", 1 << 16)?;
+    law(parts > 0, || "`parts` is 0".to_owned())?;
+    let [batches, hq, group, sq, dv] = call.counts(["batches", "hq", "group", "sq", "dv"])?;
+    let reach = attend(call, rows, width, Some((width, width)))?;
+    let heads = hq.checked_div(group).unwrap_or(0);
+    let groups = iteration(&[parts, iteration(&[group, sq])?.div_ceil(rows), heads, batches])?;
+    let [b, h, row] = call.strides(["y_b", "y_h", "y_row"])?;
+    let y = Walk::words().axis(batches, b).axis(hq, h).axis(sq, row);
+    let y = y.axis(parts, (dv + BESIDE) as i64).axis(dv + BESIDE, 1);
+    let walks = reach.walks.into_iter().filter(|(place, _)| *place != Place::Operand(5)).collect();
+    Ok(Reach { walks, groups, ..Reach::new(groups, 1) }.operand(5, y))
+}
+
+/// `attention_merge`.
+fn merge(call: &Call<'_>) -> Result<Reach, Wrong> {
+    const BESIDE: u64 = 4;
+    let [batches, hq, sq, parts, dv] = call.counts(["batches", "hq", "sq", "parts", "dv"])?;
+    let [b, h, row] = call.strides(["y_b", "y_h", "y_row"])?;
+    let quads = call.power_of_two("quads", 64)?;
+    law(dv <= 4 * quads, || format!("`quads` is {quads} for a width of {dv}"))?;
+    by_four("`attention_merge`", &[dv as i64, b, h, row])?;
+    let groups = iteration(&[batches, hq, sq])?;
+    let x = Walk::dense(4, iteration(&[groups, parts, dv + BESIDE])?);
+    let y = Walk::words().axis(batches, b).axis(hq, h).axis(sq, row).axis(dv, 1);
+    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
 }
 
 fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) -> Result<Reach, Wrong> {

@@ -13,6 +13,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("elementwise_flat", flat),
     ("elementwise_strided", strided),
     ("elementwise_strided4", strided4),
+    ("elementwise_tiles", tiles),
     ("elementwise_runs", runs),
     ("elementwise_runs4", runs4),
 ];
@@ -47,6 +48,26 @@ fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
 /// `elementwise_strided4`: the innermost axis counts groups of four.
 fn strided4(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks(call, true)
+}
+
+/// `elementwise_tiles`: groups make tiles of the last two axes.
+fn tiles(call: &Call<'_>) -> Result<Reach, Wrong> {
+    const EDGE: u64 = 32;
+    const TILES: u32 = 4;
+    let [n] = call.counts(["n"])?;
+    let mut sizes = sizes(call, n)?;
+    law(sizes.len() >= 2, || "`rank` is 1".to_owned())?;
+    let reach = walks_over(call, false, n, sizes.clone())?;
+    let crossed = call.spec("crossed")?;
+    law(crossed.count_ones() <= TILES, || format!("`crossed` is {crossed:#b}, of {TILES} tiles"))?;
+    for slot in touched(call).filter(|slot| crossed >> slot & 1 == 1) {
+        let (used, kind) = kind(call, slot)?;
+        let word = kind == SlotKind::Word && !used.access.writes();
+        law(word, || format!("slot {slot} is no word that is read, and passes through a tile"))?;
+    }
+    let rank = sizes.len();
+    sizes[rank - 2..].iter_mut().for_each(|size| *size = size.div_ceil(EDGE));
+    Ok(Reach { groups: iteration(&sizes)?, stride: 1, ..reach })
 }
 
 /// `elementwise_runs`.

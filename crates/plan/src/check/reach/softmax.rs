@@ -23,7 +23,8 @@ fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
 pub(super) fn row_kernel(call: &Call<'_>) -> Result<(Reach, u64, u64), Wrong> {
     let [rows, n] = call.counts(["rows", "n"])?;
     let [x_row] = call.strides(["x_row"])?;
-    let lanes = call.power_of_two("lanes", 256)?;
+    let threads = call.define("THREADS").unwrap_or(256);
+    let lanes = call.power_of_two("lanes", threads)?;
     if let Some(kept) = call.define("KEEP_ROW") {
         let room = 4 * lanes * kept;
         law(n <= room, || format!("rows of {n} elements, {lanes} lanes keep {room}"))?;
@@ -33,8 +34,8 @@ pub(super) fn row_kernel(call: &Call<'_>) -> Result<(Reach, u64, u64), Wrong> {
         slots::aligned(call, &["slot_offset", "slot_row"])?;
     }
     iteration(&[rows, n])?;
-    let groups = iteration(&[rows, lanes])?.div_ceil(256);
-    Ok((Reach::new(groups, 256).operand(0, Walk::words().axis(rows, x_row).axis(n, 1)), rows, n))
+    let groups = iteration(&[rows, lanes])?.div_ceil(threads);
+    Ok((Reach::new(groups, threads).operand(0, Walk::words().axis(rows, x_row).axis(n, 1)), rows, n))
 }
 
 /// `softmax_columns`.
@@ -42,7 +43,8 @@ fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [outer, n, inner] = call.counts(["outer", "n", "inner"])?;
     call.flag("log")?;
     let all = iteration(&[outer, n, inner])?;
-    let reach = Reach::new(iteration(&[outer, inner])?.div_ceil(256), 256)
+    let columns = call.power_of_two("columns", 256)?;
+    let reach = Reach::new(iteration(&[outer, inner])?.div_ceil(columns), columns)
         .operand(0, Walk::dense(4, all))
         .operand(1, Walk::dense(4, all));
     let strided = [(outer, "slot_outer"), (n, "slot_row"), (inner, "slot_col")];

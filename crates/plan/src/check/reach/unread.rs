@@ -28,7 +28,9 @@ pub(super) fn check(call: &KernelCall, decl: &KernelDecl) -> Result<(), Wrong> {
             law(stray.is_none(), || format!("word {stray:?} of `{}` is not read and not 0", arg.name))?;
         }
     }
-    for (name, bits, first) in [("kinds0", 4, 0), ("kinds1", 4, 8), ("scalars", 1, 0), ("slot_cols", 1, 0)] {
+    for (name, bits, first) in
+        [("kinds0", 4, 0), ("kinds1", 4, 8), ("scalars", 1, 0), ("crossed", 1, 0), ("slot_cols", 1, 0)]
+    {
         let Some(value) = spec(call, decl, name) else { continue };
         let bound = (bits * slots.saturating_sub(first)).min(32) as u32;
         let stray = u64::from(value) >> bound;
