@@ -134,6 +134,9 @@ fn pass_error(e: pumice_opt::OptError) -> CompileError {
     }
 }
 
+/// What lowering made for each range, with the buffers that the load program derives for it.
+type Drafts = Vec<(Lowered, DerivedOf)>;
+
 /// Every range lowered, each with the buffers that the load program derives for it, and the names in the status block.
 fn lower_ranges(
     graphs: &[Graph],
@@ -141,7 +144,7 @@ fn lower_ranges(
     options: &Options,
     layout: &mut Layout,
     loads: &mut Loads,
-) -> Result<(Vec<(Lowered, DerivedOf)>, Vec<String>), CompileError> {
+) -> Result<(Drafts, Vec<String>), CompileError> {
     let target = advice.target;
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
     let hidden = layout.graph_constants();
