@@ -69,7 +69,7 @@ pub use pumice_plan::{
     Unsound, Use,
 };
 pub use pumice_runtime::{
-    DeviceError, DeviceSession, Executable, Extent, Fill, HistogramRow, HostOps, HostStep,
+    DeviceError, DeviceSession, Executable, Extent, FillWeights, HistogramRow, HostOps, HostStep,
     Loaded as LoadedPlan, MemorySummary, NameKind, NonFinite, OnStatus, OpReport, OutputBuffer, Outputs,
     Profile, RegionSummary, RunOptions, RunStatus, RuntimeError, ScalarValue, ScratchSummary, Session,
     StateHandle, StepProfile, StepTime, SymbolSource, TensorInfo,

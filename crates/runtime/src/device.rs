@@ -165,7 +165,7 @@ pub trait Device: Send + Sync {
 }
 
 /// Fills bytes where they belong: number of the span, first byte in it, and the room.
-pub type Fill<'f> = dyn FnMut(usize, u64, &mut [u8]) -> Result<(), SourceError> + 'f;
+pub type FillWeights<'f> = dyn FnMut(usize, u64, &mut [u8]) -> Result<(), SourceError> + 'f;
 
 /// A plan on a device, with one copy of the weights.
 pub trait Loaded: Send + Sync {
@@ -180,7 +180,7 @@ pub trait Loaded: Send + Sync {
     ///
     /// # Errors
     /// As [`Loaded::write_weights`]; [`DeviceError::Source`] where `fill` fails.
-    fn fill_weights(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+    fn fill_weights(&self, spans: &[Span], fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         const PIECE: u64 = 1 << 20;
         let most = spans.iter().map(|s| s.len.0).max().unwrap_or(0);
         let mut room = vec![0; most.min(PIECE) as usize];

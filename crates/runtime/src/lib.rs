@@ -28,7 +28,7 @@ mod state;
 mod tables;
 pub mod values;
 
-pub use device::{Device, DeviceError, DeviceSession, Fill, HostOps, HostStep, Loaded, StepTime};
+pub use device::{Device, DeviceError, DeviceSession, FillWeights, HostOps, HostStep, Loaded, StepTime};
 pub use error::{NameKind, RuntimeError, SymbolSource};
 pub use executable::Executable;
 pub use inspect::NonFinite;

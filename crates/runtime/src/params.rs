@@ -4,7 +4,7 @@
 //! holds it for reading from its first byte to its last. So a run sees one version, and `set_param` takes effect at
 //! the next run of each session. What was stored is what is read back; derived bytes are never shown.
 
-use crate::device::{DeviceError, Fill, Loaded};
+use crate::device::{DeviceError, FillWeights, Loaded};
 use crate::error::{NameKind, RuntimeError};
 use crate::tables::{Tables, find, part};
 use crate::values::convert_f32;
@@ -203,7 +203,7 @@ impl Params {
         tables: &Tables,
         loaded: &dyn Loaded,
         params: &[usize],
-        fill: &mut Fill<'_>,
+        fill: &mut FillWeights<'_>,
     ) -> Result<(), RuntimeError> {
         let spans: Vec<_> =
             params.iter().map(|&p| part(plan.params[p].span, 0, tables.param_bytes[p])).collect();

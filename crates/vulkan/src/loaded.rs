@@ -9,7 +9,7 @@ use crate::progress::Work;
 use crate::record::{Scene, call_of};
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
 use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId};
-use pumice_runtime::device::{DeviceError, DeviceSession, Fill, HostOps, Loaded};
+use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
 use pumice_types::Bindings;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl Loaded for VulkanLoaded {
         self.weights.write(span, bytes)
     }
 
-    fn fill_weights(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+    fn fill_weights(&self, spans: &[Span], fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         self.weights.fill(spans, fill)
     }
 

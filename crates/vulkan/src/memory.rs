@@ -8,7 +8,7 @@ use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu, Poison};
 use crate::raw::{Buffer, BufferUsage, CallError, Recorder};
 use crate::staging::Filled;
 use pumice_plan::{Region, RegionKind, Span};
-use pumice_runtime::device::{DeviceError, Fill};
+use pumice_runtime::device::{DeviceError, FillWeights};
 use pumice_types::{Bytes, SourceError};
 use std::sync::{Arc, PoisonError};
 
@@ -149,7 +149,7 @@ impl Regions {
     }
 
     /// Fills spans with bytes that are made where the device reads them, or in staging.
-    pub(crate) fn fill(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+    pub(crate) fn fill(&self, spans: &[Span], fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         self.gpu.check()?;
         let mut places = Vec::new();
         // Of each place the span it is part of, and its first byte there.

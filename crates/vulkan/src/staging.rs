@@ -7,7 +7,7 @@ use crate::error::device_error;
 use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
 use crate::memory::Place;
 use crate::raw::{Buffer, BufferUsage, CallError, Commands, Recorder};
-use pumice_runtime::device::{DeviceError, Fill};
+use pumice_runtime::device::{DeviceError, FillWeights};
 use pumice_types::SourceError;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Staging {
         &mut self,
         gpu: &Gpu,
         places: &[(Place, u64)],
-        fill: &mut Fill<'_>,
+        fill: &mut FillWeights<'_>,
     ) -> Result<(), DeviceError> {
         let ended = self.fill_parts(gpu, places, fill);
         self.release();
@@ -145,7 +145,7 @@ impl Staging {
         &mut self,
         gpu: &Gpu,
         places: &[(Place, u64)],
-        fill: &mut Fill<'_>,
+        fill: &mut FillWeights<'_>,
     ) -> Result<(), DeviceError> {
         let mut pieces = pieces(places).peekable();
         let (mut last, mut part) = (0, 0);

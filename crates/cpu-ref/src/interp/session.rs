@@ -5,7 +5,7 @@ use super::execute::{Machine, Weights, words};
 use super::memory::Memory;
 use super::prepare::{FrameOf, Prepared, defect, order};
 use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, RegionKind, Run, Span, StepId};
-use pumice_runtime::device::{DeviceError, DeviceSession, Fill, HostOps, Loaded, StepTime};
+use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -58,7 +58,7 @@ impl Loaded for Interpreted {
         Ok(())
     }
 
-    fn fill_weights(&self, spans: &[Span], fill: &mut Fill<'_>) -> Result<(), DeviceError> {
+    fn fill_weights(&self, spans: &[Span], fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
         spans.iter().enumerate().try_for_each(|(i, &span)| {
             let to = weights.bytes_mut(span)?;

@@ -59,7 +59,7 @@ impl GenerateOptions {
 
     /// The model's choices; those that nobody made are the plan's.
     fn model_options(&self) -> LlamaOptions {
-        let model = self.model.clone();
+        let model = self.model;
         match (&self.plan, model.context) {
             (Some(plan), None) => model.context(planned_context(plan)),
             _ => model,
