@@ -58,12 +58,11 @@ impl Widths {
 
     /// Allows what bounds a range, also as what is left of a number.
     fn allow_bound(&mut self, expr: &Expr) {
-        match expr {
-            Expr::Range(range) => range.start.iter().chain(&range.end).for_each(|bound| match &**bound {
+        if let Expr::Range(range) = expr {
+            range.start.iter().chain(&range.end).for_each(|bound| match &**bound {
                 Expr::Binary(e) if matches!(e.op, BinOp::Sub(_)) => self.allow(&e.right),
                 other => self.allow(other),
-            }),
-            _ => {}
+            });
         }
     }
 }
