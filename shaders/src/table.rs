@@ -22,6 +22,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "attention_lanes", variant: "w64", form: Form::Address, bytes: crate::module!("../spv/attention_lanes.w64.address.spv") },
     Entry { kernel: "attention_merge", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/attention_merge.plain.address.spv") },
     Entry { kernel: "attention_merge", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/attention_merge.plain.descriptor.spv") },
+    Entry { kernel: "attention_parts", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/attention_parts.plain.address.spv") },
+    Entry { kernel: "attention_parts", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/attention_parts.plain.descriptor.spv") },
     Entry { kernel: "attention_parts", variant: "w128", form: Form::Address, bytes: crate::module!("../spv/attention_parts.w128.address.spv") },
     Entry { kernel: "attention_parts", variant: "w128_r4", form: Form::Address, bytes: crate::module!("../spv/attention_parts.w128_r4.address.spv") },
     Entry { kernel: "attention_parts", variant: "w64", form: Form::Address, bytes: crate::module!("../spv/attention_parts.w64.address.spv") },

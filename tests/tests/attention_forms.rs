@@ -1,5 +1,5 @@
 //! The attention kernels that a GPU without subgroup reductions gets, on whatever device is there: every sample of
-//! `attention`. Those with subgroups run in the suite `gpu_selection`.
+//! `attention` and of its parts. Those with subgroups run in the suite `gpu_selection`.
 
 use pumice_tests::op_suite::{Runner, cases, run_all};
 use pumice_types::Target;
@@ -18,7 +18,7 @@ mod on_device {
         let mut runner = Runner::selecting_as(device, &Target::h200(), ELEMENTS);
         runner.target.features.subgroup_arithmetic = false;
         runner.target.features.subgroup_shuffle = false;
-        let cases = cases(Some("attention"));
+        let cases = [cases(Some("attention")), cases(Some("attention_parts"))].concat();
         let summary = run_all(&runner, &cases, |_, _| {});
         summary.print("no subgroup reductions");
         assert!(summary.passed > 0 && summary.failed.is_empty(), "{:?}", summary.failed);

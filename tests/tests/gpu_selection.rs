@@ -40,13 +40,6 @@ fn small_gpu() -> Target {
     target
 }
 
-/// The same with groups of 512 threads at most.
-fn gpu_of_small_groups() -> Target {
-    let mut target = small_gpu();
-    target.limits.max_workgroup_invocations = 512;
-    target
-}
-
 /// What no device that selects as a GPU takes, what is built into every plan, and what no op is lowered to yet.
 fn is_of_no_sample(kernel: &str, variant: &VariantDecl) -> bool {
     let cpu = kernel.ends_with("_lanes") || kernel.starts_with("elementwise_runs");
@@ -57,6 +50,8 @@ fn is_of_no_sample(kernel: &str, variant: &VariantDecl) -> bool {
 #[test]
 fn every_variant_that_the_floor_can_run_is_selected() {
     let floor = Target::lavapipe();
+    let mut small_groups = floor.clone();
+    small_groups.limits.max_workgroup_invocations = 512;
     let mut without = floor.clone();
     without.features.subgroup_arithmetic = false;
     without.features.subgroup_shuffle = false;
@@ -64,7 +59,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
     for (own, gpu, most, wanted) in [
         (&floor, Target::h200(), ELEMENTS, None),
         (&floor, small_gpu(), LARGE, Some(&BY_SIZE)),
-        (&floor, gpu_of_small_groups(), LARGE, Some(&BY_SIZE)),
+        (&small_groups, small_gpu(), LARGE, Some(&BY_SIZE)),
         // The suite `attention_forms` runs these.
         (&without, small_gpu(), LARGE, Some(&BY_SIZE)),
     ] {

@@ -222,7 +222,7 @@ mod on_device {
     /// The device under test as if it were a GPU.
     fn gpu() -> Runner {
         let mut runner = Runner::new(device::open(&DeviceOptions::default()), LARGEST);
-        runner.target.table = Target::h200().table;
+        runner.target = runner.target.selecting_as(&Target::h200());
         runner
     }
 

@@ -16,21 +16,26 @@ const KEYS: u64 = 128;
 /// Into how many parts the keys of an attention are best dealt; 1: it is made in one step. On GPUs groups enough for every
 /// compute unit twice, for few queries two parts at least, since the other kernels give queries tiles of sixteen.
 pub fn parts(target: &Target, e: &AttentionExtents) -> u64 {
-    let f = &target.features;
-    let able = !f.cpu && f.subgroup_shuffle && f.subgroup_size.is_multiple_of(8);
+    let able = !target.features.cpu && shares_keys(target);
     let rows = (e.heads / e.key_heads.max(1)).saturating_mul(e.queries);
     if !able || rows == 0 || rows > ROWS || e.queries > 8 || e.d.max(e.dv) > WIDTH || e.keys < 2 * KEYS {
         return 1;
     }
-    let tiles = rows.div_ceil(choice(rows, e.d.max(e.dv), 1).rows);
+    let tiles = rows.div_ceil(choice(target, rows, e.d.max(e.dv), 1).rows);
     let groups = tiles.saturating_mul(e.key_heads).saturating_mul(e.batches).max(1);
     let wanted = (4 * u64::from(target.tuning.compute_units)).div_ceil(groups);
     wanted.clamp(2, 128).min(e.keys / KEYS)
 }
 
+/// Whether eight threads of a subgroup can share a key.
+fn shares_keys(target: &Target) -> bool {
+    target.features.subgroup_shuffle && target.features.subgroup_size.is_multiple_of(8)
+}
+
 /// The kernel for so many rows that share a key head, of at most that width.
-pub fn choice(rows: u64, width: u64, parts: u32) -> Choice {
+pub fn choice(target: &Target, rows: u64, width: u64, parts: u32) -> Choice {
     let (variant, rows, columns) = match (width <= 64, rows <= 1) {
+        _ if !shares_keys(target) => (AttentionParts::plain, 1, 128),
         (true, true) => (AttentionParts::w64, 1, 64),
         (true, false) => (AttentionParts::w64_r4, 4, 64),
         (false, true) => (AttentionParts::w128, 1, 128),

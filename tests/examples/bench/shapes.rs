@@ -91,7 +91,13 @@ fn all(full: bool) -> Vec<Box<dyn Shape>> {
     );
     let odd: &[u64] = if full { &[1 << 26, 1 << 22] } else { &[1 << 12] };
     all.extend(odd.iter().map(|&n| Box::new(Odd(n)) as Box<dyn Shape>));
-    // Heads, key heads, queries, keys, width.
+    all.extend(attentions(full));
+    all.extend(products(full));
+    all
+}
+
+/// Batches, heads, key heads, queries, keys, width.
+fn attentions(full: bool) -> Vec<Box<dyn Shape>> {
     let attention: &[[u64; 6]] = match full {
         true => &[
             [1, 32, 8, 1, 1024, 128],
@@ -116,9 +122,14 @@ fn all(full: bool) -> Vec<Box<dyn Shape>> {
         ],
         false => &[[1, 4, 2, 1, 700, 64], [1, 2, 2, 40, 40, 64]],
     };
-    all.extend(attention.iter().map(|&[batch, heads, key_heads, queries, keys, width]| {
+    let attend = attention.iter().map(|&[batch, heads, key_heads, queries, keys, width]| {
         Box::new(Attend { batch, heads, key_heads, queries, keys, width }) as Box<dyn Shape>
-    }));
+    });
+    attend.collect()
+}
+
+fn products(full: bool) -> Vec<Box<dyn Shape>> {
+    let mut all: Vec<Box<dyn Shape>> = Vec::new();
     let products: &[[u64; 3]] = match full {
         true => &[
             [128, 65_536, 128],

@@ -179,13 +179,13 @@ impl Problem<'_> {
         let extents = self.extents(cx);
         let Some(parts) = self.parts else { return Ok(cx.selection.attention.choose(cx.target, &extents)) };
         let rows = (self.group()? * self.y.extents[2].clone()).upper(cx.graph.symbols());
-        let (width, features) = (extents.d.max(extents.dv), &cx.target.features);
-        if width > 128 || !features.subgroup_shuffle || !features.subgroup_size.is_multiple_of(8) {
+        let width = extents.d.max(extents.dv);
+        if width > 128 {
             return Err(
-                "parts of attention need subgroups of eight that exchange, and rows of at most 128".into()
+                format!("parts of attention have rows of at most 128 elements, these have {width}").into()
             );
         }
-        Ok(crate::few_queries::choice(rows, width, parts))
+        Ok(crate::few_queries::choice(cx.target, rows, width, parts))
     }
 
     fn groups(&self, choice: &Choice) -> LowerResult<DimExpr> {

@@ -236,8 +236,10 @@ mod tests {
             let turns = |n| decl.turns_of("plain", &[(length, n), threads, ("op", op::MEAN.into())]);
             let longest =
                 (1u64..1 << 40).step_by(1 << 16).take_while(|n| least(*n) == 1).last().expect("some");
+            // Of what is read one by one, integers turn most often.
+            let most = decl.name != ReduceStrided::DECL.name;
             assert!(
-                turns(longest) <= limit && turns(longest + (1 << 16)) > limit - 400,
+                turns(longest) <= limit && (!most || turns(longest + (1 << 16)) > limit - 400),
                 "{} {longest}",
                 decl.name
             );

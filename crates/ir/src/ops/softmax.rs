@@ -31,6 +31,27 @@ impl OpDef for Softmax {
     }
 }
 
+/// Shapes with the axis.
+const SHAPES: &[(&[u64], i64)] = &[
+    (&[7], 0),
+    (&[33, 5], 0),
+    (&[2, 65, 3], 1),
+    (&[2, 3, 5, 7], -3),
+    (&[70_000, 3], 1),
+    // Rows of which a thread of 256 keeps 4, 8 and 16 quads, and one of 1024 4, 8 and none.
+    (&[2, 3001], -1),
+    (&[5, 6002], -1),
+    (&[5, 12_001], -1),
+    (&[1, 6002], -1),
+    (&[1, 12_001], -1),
+    (&[2, 20_000], -1),
+    // Columns that threads share, alone and together.
+    (&[3, 600, 5], 1),
+    (&[1000, 9], 0),
+    (&[1, 100_003], -1),
+    (&[0, 4], -1),
+];
+
 /// Samples of an op that normalises along one axis.
 pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) -> Vec<Sample> {
     let case = |dtype: DType, shape: &[u64], axis: i64, fill: Fill| {
@@ -43,26 +64,7 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
     let f = DType::F32;
     let mut samples: Vec<Sample> = E0_SIZES.iter().map(|&n| case(f, &[3, n], -1, Fill::Normal)).collect();
     samples.extend(FLOATS.iter().map(|&d| case(d, &[5, 37], -1, Fill::Normal)));
-    let shapes: &[(&[u64], i64)] = &[
-        (&[7], 0),
-        (&[33, 5], 0),
-        (&[2, 65, 3], 1),
-        (&[2, 3, 5, 7], -3),
-        (&[70_000, 3], 1),
-        // Rows of which a thread of 256 keeps 4, 8 and 16 quads, and one of 1024 4, 8 and none.
-        (&[2, 3001], -1),
-        (&[5, 6002], -1),
-        (&[5, 12_001], -1),
-        (&[1, 6002], -1),
-        (&[1, 12_001], -1),
-        (&[2, 20_000], -1),
-        // Columns that threads share, alone and together.
-        (&[3, 600, 5], 1),
-        (&[1000, 9], 0),
-        (&[1, 100_003], -1),
-        (&[0, 4], -1),
-    ];
-    samples.extend(shapes.iter().map(|(s, a)| case(f, s, *a, Fill::Normal)));
+    samples.extend(SHAPES.iter().map(|(s, a)| case(f, s, *a, Fill::Normal)));
     samples.extend([
         case(f, &[16, 9], -1, Fill::Special),
         case(f, &[3, 5], -1, Fill::Constant(f64::NEG_INFINITY)),

@@ -285,7 +285,8 @@ fn bounds_are_those_of_the_shaders() {
     assert_eq!(turns(ReduceInt::DECL, "plain", "n", 1 << 24, &[(0, 1), (1, 256)]), 65_536 + 1 + 9 + 65);
     assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256)]), 65_536 + 1 + 9);
     assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256), (5, 1)]), 16_384 + 1 + 9);
-    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 32_769);
+    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 8193 + 1);
+    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[(1, 8)]), 2 * 257 + 6);
     assert_eq!(turns(SoftmaxRows::DECL, "plain", "n", 1 << 24, &[(0, 256)]), 2 * 16_385 + 9);
     assert_eq!(turns(SoftmaxRows::DECL, "fast16", "n", 1 << 14, &[(0, 256)]), 18);
     assert_eq!(turns(LayerNorm::DECL, "plain", "n", 1 << 24, &[(0, 256)]), 3 * 16_385 + 18);

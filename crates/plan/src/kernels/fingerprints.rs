@@ -25,7 +25,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("34031fd30b17efc01d16d2cae28a5c83fa14340c87ed610973b331d8479cf33d"), code: &[
         ("plain", Fingerprint::hex("d99030a5f34245d99871405e4dd95bcdf2f8a4a184dd126bd090773b9bc4ee23")),
     ] },
-    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("86a43ce8b9c17f0de87f1cc703caab4c87575515fe52d3e6d600ecd1a349156b"), code: &[
+    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("871ddb5dc31db9560a9de2a11e5939c9e0252565ce66c8f499c1e0ff606f1505"), code: &[
+        ("plain", Fingerprint::hex("3f6b35cf0d7325a1e694acef0b9a8cefa10ed359f87f64f439be3e96cde9225a")),
         ("w128", Fingerprint::hex("156f34791f7a3fc3243fe69254897215f0038766a212d589d337a74bf956b1a5")),
         ("w128_r4", Fingerprint::hex("8aebc0850181d071a03211462a86e9400f5a6aa3b1cab76a39a7edac096fed8a")),
         ("w64", Fingerprint::hex("6b27fbfc32b666df4bfe1ba2e48ac40211d937f9562830b3779c5a8b42fb7e72")),
