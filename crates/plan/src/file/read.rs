@@ -17,12 +17,12 @@ use pumice_types::{DimExpr, ScalarId, SymbolId, Tensor, Var};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Bytes in memory that a byte of the file may become. The plans of decoders and encoders take 60 to 140
-/// (2026-11-23).
-const GROWTH: usize = 1024;
+/// Bytes in memory that a byte of the file may become: a use is five bytes of the file, and with its view some hundred in
+/// memory.
+const GROWTH: usize = 512;
 /// Bytes in memory that any file may become.
 const FREE: usize = 1 << 20;
-/// Atoms inside atoms. Plans of the compiler have 4 at most.
+/// Atoms inside atoms: far more than extents of real programs have.
 const DEPTH: u32 = 32;
 
 /// Memory that is left for what the file describes.
