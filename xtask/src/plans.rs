@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pumice::{Graph, OptOptions, Options, Placement, Plan};
 use pumice_models::decoder::{DecoderConfig, decoder_graph};
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::{Cuts, EncoderFolder, EncoderOptions, ModelError, SentenceOverrides, specialize};
-use pumice_types::Target;
+use pumice_types::{Table, Target};
 
 use crate::commands::{ModelArgs, PlanOptions};
 use crate::failure::{Failure, Outcome};
@@ -37,9 +38,10 @@ pub fn timed(model: &str, options: &PlanOptions) -> Outcome<(Plan, Option<Took>)
     if model.ends_with(".json") {
         return Ok((read_json(Path::new(model))?, None));
     }
-    let target = target(&options.target)?;
+    let target = with_table(target(&options.target)?, options.table.as_deref())?;
     let (graph, specializations) = graph(model)?;
     let options = Options::default()
+        .precision(options.precision.parse().map_err(Failure::said)?)
         .placement(if options.bump { Placement::Bump } else { Placement::Packed })
         .opt(if options.unfused { OptOptions::none() } else { OptOptions::default() })
         .specializations(specializations);
@@ -95,6 +97,14 @@ fn seeded_minilm() -> Result<Program, ModelError> {
 
 fn tiny_decoder() -> Result<Program, ModelError> {
     Ok((decoder_graph("tiny-decoder", &DecoderConfig::tiny())?, specialize::decoder()))
+}
+
+/// The target with the table of a file, where one is given.
+fn with_table(target: Target, file: Option<&Path>) -> Outcome<Target> {
+    let Some(file) = file else { return Ok(target) };
+    let text = fs::read_to_string(file).map_err(Failure::file(file))?;
+    let table = Table::from_json(&text).map_err(|e| Failure::said(format!("{}: {e}", file.display())))?;
+    Ok(target.with_table(Arc::new(table)))
 }
 
 /// A target by profile name or from a JSON file.

@@ -158,6 +158,10 @@ pub(crate) fn offers(target: &Target, feature: Feature) -> bool {
         Feature::SubgroupShuffle => target.features.subgroup_shuffle,
         Feature::SubgroupSize(lanes) => target.features.subgroup_size.is_multiple_of(lanes),
         Feature::Int64 => target.features.int64,
+        Feature::Float16 => target.features.float16,
+        Feature::Storage16 => target.features.storage16,
+        Feature::Storage8 => target.features.storage8,
+        Feature::DotProduct => target.features.dot_product.offered && target.features.dot_product.signed,
         Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
         Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,
     }
@@ -186,5 +190,32 @@ impl fmt::Display for Lack {
             }
             Lack::Feature(feature) => write!(f, "{feature:?}: the plan's kernels need it"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::OptLevel;
+
+    /// What a variant may need of what a device multiplies: the profiles have it or lack it as their drivers say.
+    #[test]
+    fn variants_run_where_the_device_multiplies_what_they_need() {
+        let runs = |features: &'static [Feature], target: &Target| {
+            let variant =
+                VariantDecl { name: "fast", plain: false, opt: OptLevel::Zero, features, defines: &[] };
+            variant.runs_on(target)
+        };
+        let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+        let narrow: &[Feature] = &[Feature::Float16, Feature::Storage16, Feature::Storage8];
+        assert!(runs(narrow, &gpu) && runs(narrow, &cpu));
+        // lavapipe offers dot products and computes them one by one.
+        assert!(runs(&[Feature::DotProduct], &gpu) && !runs(&[Feature::DotProduct], &cpu));
+        let mut old = gpu;
+        (old.features.float16, old.features.storage8, old.features.dot_product) = Default::default();
+        for feature in [&[Feature::Float16][..], &[Feature::Storage8], &[Feature::DotProduct]] {
+            assert!(!runs(feature, &old), "{feature:?}");
+        }
+        assert!(runs(&[Feature::Storage16], &old));
     }
 }

@@ -1,5 +1,9 @@
 //! What a plan is compiled for: limits, features and tuning of a device, as plain data.
 
+mod products;
+
+pub use products::{Component, DotProduct, MatrixScope, MatrixShape};
+
 use crate::bytes::Bytes;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -63,6 +67,15 @@ pub struct Features {
     pub int64: bool,
     /// Lanes of a subgroup.
     pub subgroup_size: u32,
+    /// The smallest subgroup that a kernel can ask for; 0: unknown.
+    #[serde(default)]
+    pub least_subgroup_size: u32,
+    /// The largest one; 0: unknown.
+    #[serde(default)]
+    pub most_subgroup_size: u32,
+    /// Whether kernels can ask for a size between them.
+    #[serde(default)]
+    pub subgroup_size_control: bool,
     /// Subgroup arithmetic (reductions) in compute shaders.
     pub subgroup_arithmetic: bool,
     /// Subgroup shuffles in compute shaders.
@@ -71,7 +84,25 @@ pub struct Features {
     pub preserve_special_f32: bool,
     /// Subnormal f32 values are preserved.
     pub preserve_subnormal_f32: bool,
-    /// The device is a CPU: kernels for few wide threads are chosen.
+    /// f16 arithmetic in shaders.
+    #[serde(default)]
+    pub float16: bool,
+    /// 8-bit integer arithmetic in shaders.
+    #[serde(default)]
+    pub int8: bool,
+    /// 16-bit elements in storage buffers.
+    #[serde(default)]
+    pub storage16: bool,
+    /// 8-bit elements in storage buffers.
+    #[serde(default)]
+    pub storage8: bool,
+    /// Dot products of packed 8-bit integers.
+    #[serde(default)]
+    pub dot_product: DotProduct,
+    /// Products of cooperative matrices; none: none are offered, or nobody has asked the device.
+    #[serde(default)]
+    pub matrices: Vec<MatrixShape>,
+    /// The device is a CPU.
     pub cpu: bool,
 }
 
@@ -114,10 +145,26 @@ impl Target {
             features: Features {
                 int64: true,
                 subgroup_size: 32,
+                least_subgroup_size: 32,
+                most_subgroup_size: 32,
+                subgroup_size_control: true,
                 subgroup_arithmetic: true,
                 subgroup_shuffle: true,
                 preserve_special_f32: true,
                 preserve_subnormal_f32: false,
+                float16: true,
+                int8: true,
+                storage16: true,
+                storage8: true,
+                dot_product: DotProduct {
+                    offered: true,
+                    signed: true,
+                    unsigned: true,
+                    mixed: true,
+                    saturating: true,
+                },
+                // The driver offers VK_KHR_cooperative_matrix; its shapes are not in the vulkaninfo of that date.
+                matrices: Vec::new(),
                 cpu: false,
             },
             tuning: Tuning {
@@ -149,10 +196,19 @@ impl Target {
             features: Features {
                 int64: true,
                 subgroup_size: 8,
+                least_subgroup_size: 8,
+                most_subgroup_size: 8,
+                subgroup_size_control: true,
                 subgroup_arithmetic: true,
                 subgroup_shuffle: true,
                 preserve_special_f32: true,
                 preserve_subnormal_f32: false,
+                float16: true,
+                int8: true,
+                storage16: true,
+                storage8: true,
+                dot_product: DotProduct { offered: true, ..DotProduct::default() },
+                matrices: Vec::new(),
                 cpu: true,
             },
             tuning: Tuning {

@@ -246,7 +246,7 @@ fn target(s: &Snapshot) -> Target {
             memory: Bytes(device_memory(s)),
             loop_turns: crate::quirks::of(s).filter_map(|q| q.loop_turns).min(),
         },
-        features: features(a, s.kind),
+        features: features(a, s),
         table: nearest.as_ref().map_or_else(|| generic_table(s.kind), |p| p.table.clone()),
         tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),
     }
@@ -258,7 +258,7 @@ fn device_memory(s: &Snapshot) -> u64 {
     own.or_else(|| s.heaps.iter().map(|h| h.size).max()).unwrap_or(0)
 }
 
-fn features(a: &DeviceAbilities, kind: DeviceKind) -> Features {
+fn features(a: &DeviceAbilities, s: &Snapshot) -> Features {
     Features {
         int64: a.int64,
         subgroup_size: a.subgroup_size,
@@ -266,7 +266,16 @@ fn features(a: &DeviceAbilities, kind: DeviceKind) -> Features {
         subgroup_shuffle: a.subgroup_shuffle,
         preserve_special_f32: a.preserve_special_f32,
         preserve_subnormal_f32: a.preserve_subnormal_f32,
-        cpu: kind == DeviceKind::Cpu,
+        least_subgroup_size: a.least_subgroup_size,
+        most_subgroup_size: a.most_subgroup_size,
+        subgroup_size_control: a.subgroup_size_control,
+        float16: a.float16,
+        int8: a.int8,
+        storage16: a.storage16,
+        storage8: a.storage8,
+        dot_product: a.dot_product,
+        matrices: s.matrices.clone(),
+        cpu: s.kind == DeviceKind::Cpu,
     }
 }
 

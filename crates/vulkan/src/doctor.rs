@@ -96,6 +96,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
             let what = format!("{name}, Vulkan {}, driver {}", s.api, s.driver());
             findings.push(finding(Weight::Good, what, "", ""));
             findings.push(finding(Weight::Good, format!("{name}: {}", limits(report)), "", ""));
+            findings.push(finding(Weight::Good, format!("{name}: {}", multiplies(report)), "", ""));
         }
     }
     for quirk in crate::quirks::of(s) {
@@ -142,6 +143,36 @@ fn costs_of(report: &DeviceReport, name: &str, findings: &mut Vec<Finding>) {
     );
 }
 
+/// What a device can multiply beside f32, and how its subgroups are.
+fn multiplies(report: &DeviceReport) -> String {
+    let Ok(plan) = &report.verdict else { return String::new() };
+    let f = &plan.target.features;
+    let dots = [
+        (f.dot_product.signed, "signed"),
+        (f.dot_product.unsigned, "unsigned"),
+        (f.dot_product.mixed, "mixed"),
+    ];
+    let dots: Vec<&str> = dots.into_iter().filter(|(fast, _)| *fast).map(|(_, name)| name).collect();
+    let dots = match (f.dot_product.offered, dots.is_empty()) {
+        (false, _) => "no 8-bit dot product".to_owned(),
+        (true, true) => "8-bit dot product emulated".to_owned(),
+        (true, false) => format!("8-bit dot product in hardware ({})", dots.join(", ")),
+    };
+    let has = |there: bool, what: &str| format!("{}{what}", if there { "" } else { "no " });
+    let shapes: Vec<String> = f.matrices.iter().map(ToString::to_string).collect();
+    let shapes = if shapes.is_empty() { "none".to_owned() } else { shapes.join("; ") };
+    let asked = if f.subgroup_size_control { "can be asked for" } else { "as the driver likes" };
+    format!(
+        "{}, {}, {}, {}, {dots}; subgroups of {} to {}, {asked}; cooperative matrices: {shapes}",
+        has(f.float16, "f16 arithmetic"),
+        has(f.int8, "8-bit arithmetic"),
+        has(f.storage16, "16-bit storage"),
+        has(f.storage8, "8-bit storage"),
+        f.least_subgroup_size.max(1).min(f.subgroup_size),
+        f.most_subgroup_size.max(f.subgroup_size),
+    )
+}
+
 /// The limits that decide what fits and which kernels run.
 fn limits(report: &DeviceReport) -> String {
     let Ok(plan) = &report.verdict else { return String::new() };
@@ -181,6 +212,14 @@ mod tests {
             "{}",
             limits.what
         );
+        let multiplies = &findings[2].what;
+        for what in [
+            ": f16 arithmetic",
+            "in hardware (signed, unsigned, mixed)",
+            "subgroups of 32 to 32, can be asked for",
+        ] {
+            assert!(multiplies.contains(what), "{multiplies}");
+        }
         assert!(costs.iter().all(|f| !f.cost.is_empty() && !f.remedy.is_empty()));
     }
 }

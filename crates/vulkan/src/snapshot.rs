@@ -3,6 +3,7 @@
 //! Taken from a driver once (`raw::snapshot`), or read from a file; everything that follows from it (queue, features,
 //! memory types, target, reasons for refusal) is decided by `device_plan` without a device.
 
+use pumice_types::target::{DotProduct, MatrixShape};
 use serde::{Deserialize, Serialize};
 
 /// The kind of a device.
@@ -129,6 +130,21 @@ pub struct DeviceAbilities {
     pub preserve_subnormal_f32: bool,
     /// f32 results can be asked to be rounded to nearest even.
     pub round_to_nearest_f32: bool,
+    /// 8-bit integer arithmetic in kernels.
+    #[serde(default)]
+    pub int8: bool,
+    /// The smallest subgroup; 0: the device does not say.
+    #[serde(default)]
+    pub least_subgroup_size: u32,
+    /// The largest subgroup; 0: the device does not say.
+    #[serde(default)]
+    pub most_subgroup_size: u32,
+    /// Whether a pipeline can ask for a subgroup size.
+    #[serde(default)]
+    pub subgroup_size_control: bool,
+    /// Dot products of packed 8-bit integers.
+    #[serde(default)]
+    pub dot_product: DotProduct,
 }
 
 /// Everything pumice reads of a device.
@@ -160,6 +176,9 @@ pub struct Snapshot {
     pub limits: DeviceLimits,
     /// Abilities.
     pub abilities: DeviceAbilities,
+    /// Products of cooperative matrices.
+    #[serde(default)]
+    pub matrices: Vec<MatrixShape>,
     /// Extensions.
     pub extensions: Vec<String>,
     /// Queue families.

@@ -36,6 +36,10 @@ fn asks_for(capability: Capability, feature: &Feature) -> bool {
         Capability::GroupNonUniformArithmetic => *feature == Feature::SubgroupArithmetic,
         Capability::GroupNonUniformShuffle => *feature == Feature::SubgroupShuffle,
         Capability::Int64 => *feature == Feature::Int64,
+        Capability::Float16 => *feature == Feature::Float16,
+        Capability::StorageBuffer16BitAccess => *feature == Feature::Storage16,
+        Capability::StorageBuffer8BitAccess => *feature == Feature::Storage8,
+        Capability::DotProductInput4x8BitPacked => *feature == Feature::DotProduct,
         _ => false,
     }
 }

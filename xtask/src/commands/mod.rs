@@ -77,6 +77,12 @@ pub struct PlanOptions {
     /// What to plan for: h200, lavapipe, or a file with a Target as JSON
     #[arg(long, value_name = "TARGET", default_value = "h200")]
     pub target: String,
+    /// A selection table as JSON (`cargo xtask tune` writes one) instead of the target's own
+    #[arg(long, value_name = "FILE")]
+    pub table: Option<std::path::PathBuf>,
+    /// Arithmetic of products: exact, f16 or int8
+    #[arg(long, value_name = "PRECISION", default_value = "exact")]
+    pub precision: String,
     /// Give every value its own bytes (`Bump`) instead of using dead ones again (`Packed`)
     #[arg(long)]
     pub bump: bool,

@@ -272,6 +272,14 @@ pub enum Feature {
     SubgroupSize(u32),
     /// 64-bit integers.
     Int64,
+    /// f16 arithmetic.
+    Float16,
+    /// 16-bit elements in storage buffers.
+    Storage16,
+    /// 8-bit elements in storage buffers.
+    Storage8,
+    /// Packed dot products of signed 8-bit integers, in hardware.
+    DotProduct,
     /// More shared memory than the plain 32 KiB.
     SharedMemory(u32),
     /// More threads in a workgroup than the plain 256.

@@ -36,6 +36,7 @@ calls! {
     CreateMessenger => "vkCreateDebugUtilsMessengerEXT",
     EnumeratePhysicalDevices => "vkEnumeratePhysicalDevices",
     EnumerateDeviceExtensions => "vkEnumerateDeviceExtensionProperties",
+    GetCooperativeMatrixProperties => "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
     CreateDevice => "vkCreateDevice",
     CreateBuffer => "vkCreateBuffer",
     AllocateMemory => "vkAllocateMemory",

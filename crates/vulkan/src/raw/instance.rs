@@ -97,7 +97,11 @@ impl Instance {
         let messages = Arc::new(MessageLog::default());
         let instance = create(&entries, &wanted, options.validation, &messages)?;
         let mut made = Instance {
-            table: InstanceTable { instance, log: log.clone() },
+            table: InstanceTable {
+                matrices: ash::khr::cooperative_matrix::Instance::new(&entries.entry, &instance),
+                instance,
+                log: log.clone(),
+            },
             messenger: None,
             messages,
             log,

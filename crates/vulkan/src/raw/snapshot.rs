@@ -3,6 +3,8 @@
 //! In: a handle. Out: plain data. No decision is taken here; a device older than Vulkan 1.2 is described as far as
 //! its version allows, and refused elsewhere.
 
+mod products;
+
 use super::calls::CallError;
 use super::table::InstanceTable;
 use crate::snapshot::{
@@ -40,6 +42,7 @@ pub(super) fn take_snapshot(
         }
         features = wanted.features;
     }
+    let said = products::Said::take(table, device, base.api_version, &extensions);
     // SAFETY: `device` is of this instance.
     let (memory, families) = unsafe {
         (
@@ -63,7 +66,8 @@ pub(super) fn take_snapshot(
             max_buffer: says_buffer_size.then_some(maintenance4.max_buffer_size),
             ..limits(&base.limits, &v11)
         },
-        abilities: abilities(&features, &f11, &f12, &v11, &v12),
+        abilities: said.of(abilities(&features, &f11, &f12, &v11, &v12)),
+        matrices: products::matrices(table, device, &extensions)?,
         extensions,
         queue_families: families.iter().map(family).collect(),
         memory_types: memory.memory_types_as_slice().iter().map(memory_type).collect(),
@@ -141,6 +145,8 @@ fn abilities(
         preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
         preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
         round_to_nearest_f32: yes(v12.shader_rounding_mode_rte_float32),
+        int8: yes(f12.shader_int8),
+        ..DeviceAbilities::default()
     }
 }
 

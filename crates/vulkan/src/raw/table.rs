@@ -61,6 +61,7 @@ fn name_of(name: Option<&CStr>) -> String {
 /// Calls on an instance and its physical devices.
 pub(super) struct InstanceTable {
     pub(super) instance: ash::Instance,
+    pub(super) matrices: ash::khr::cooperative_matrix::Instance,
     pub(super) log: Arc<CallLog>,
 }
 
@@ -79,6 +80,17 @@ impl InstanceTable {
             self.instance.enumerate_device_extension_properties(device)
         })?;
         Ok(found.iter().map(|e| name_of(e.extension_name_as_c_str().ok())).collect())
+    }
+
+    /// Products of cooperative matrices of a device that has VK_KHR_cooperative_matrix.
+    pub(super) fn cooperative_matrices(
+        &self,
+        device: vk::PhysicalDevice,
+    ) -> Result<Vec<vk::CooperativeMatrixPropertiesKHR<'_>>, CallError> {
+        // SAFETY: `device` is of this instance and has the extension, so that its driver has the function.
+        self.log.attempt(Call::GetCooperativeMatrixProperties, || unsafe {
+            self.matrices.get_physical_device_cooperative_matrix_properties(device)
+        })
     }
 
     /// # Safety
