@@ -18,7 +18,8 @@ mod on_device {
         let mut runner = Runner::selecting_as(device, &Target::h200(), ELEMENTS);
         runner.target.features.subgroup_arithmetic = false;
         runner.target.features.subgroup_shuffle = false;
-        let cases = [cases(Some("attention")), cases(Some("attention_parts"))].concat();
+        let cases =
+            ["attention", "attention_parts"].into_iter().flat_map(|op| cases(Some(op))).collect::<Vec<_>>();
         let summary = run_all(&runner, &cases, |_, _| {});
         summary.print("no subgroup reductions");
         assert!(summary.passed > 0 && summary.failed.is_empty(), "{:?}", summary.failed);

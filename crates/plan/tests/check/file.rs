@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (3, "23e528671f1a8ef0b4e290daee8d142c82d05f097fba9d3d461b1cf530dd4367")
+        (4, "22ad2327475bbcca62b459d58cb3e1e05ddd6f57ea8415d43808fc59e87a065e")
     );
 }
