@@ -126,11 +126,11 @@ refuses! {
     row_that_ends_in_a_block: BuildError::Op { .. }, "axis 1", "multiple of 256" => |g| {
         g.output("y", g.dequantize(g.param("w", tensor(Scheme::Q6_K, [2u64, 300]))));
     }
-    cut_inside_a_block: BuildError::Op { .. }, "columns: slice", "axis 1" => |g| {
+    cut_inside_a_block: BuildError::Op { .. }, "columns (slice)", "axis 1" => |g| {
         let w = g.param("w", tensor(Scheme::Q4_0, [4u64, 96]));
         g.output("y", g.dequantize(g.named("columns").narrow(w, 1, 32u64, 40u64)));
     }
-    cut_before_a_block_begins: BuildError::Op { .. }, "`q5_1`", "5" => |g| {
+    cut_before_a_block_begins: BuildError::Op { .. }, "q5_1", "from 5 on" => |g| {
         let w = g.param("w", tensor(Scheme::Q5_1, [4u64, 96]));
         g.output("y", g.dequantize(g.slice(w, &[5], &[37], &[-1], &[])));
     }

@@ -146,7 +146,7 @@ impl Tuner<'_> {
     /// Replaces a row by the fastest of what may stand in its place.
     fn row(&self, table: &mut Table, at: usize, findings: &mut Vec<Finding>) -> Tuned<()> {
         let before = table.rows[at].clone();
-        let others = alternatives::of(table, at, self.scope);
+        let others = alternatives::of(self.device.target(), table, at, self.scope);
         if others.is_empty() {
             return Ok(());
         }

@@ -143,6 +143,18 @@ pub fn samples_in_parts() -> Vec<Sample> {
             case(base, op.clone(), 2, Some((&[1, 200], F32, Fill::Constant(f64::NEG_INFINITY))), &[], F32),
         ]);
     }
+    samples.extend(steering_samples(
+        "lengths of keys in three parts",
+        200,
+        |_| false,
+        |g, len| {
+            let [q, k, v] = qkv(g, Size { b: 1, ..base }, AttentionLayout::Bhsd, F32);
+            g.output(
+                "y",
+                g.attention_parts(q, k, v, None, Some(len), AttentionParts::of(&Attention::default(), 3)),
+            );
+        },
+    ));
     samples
 }
 
