@@ -50,7 +50,7 @@ fn what_nothing_can_compute_is_refused() {
 #[test]
 fn plans_for_other_drivers_are_refused() {
     let g = GraphBuilder::new("symbolic");
-    let x = g.input("x", tensor(DType::F32, [sym("rows", 1..=40_000), 2.into()]));
+    let x = g.input("x", tensor(DType::F32, [sym("rows", 1..=160_000), 2.into()]));
     g.output("y", g.named("columns").softmax(x, 0));
     let mut free = Target::lavapipe();
     free.limits.loop_turns = None;
@@ -65,7 +65,7 @@ fn plans_for_other_drivers_are_refused() {
         }
         _ => None,
     };
-    assert_eq!(faults.iter().find_map(|e| turns(&e.fault)), Some(80_002), "{faults:?}");
+    assert!(faults.iter().find_map(|e| turns(&e.fault)).is_some_and(|t| t > 65_535), "{faults:?}");
     let plan = compile(&graph, &plan.target, &Options::default(), &RefEval).expect("compiles in parts");
     assert!(check(&plan).is_ok());
 }
