@@ -143,19 +143,22 @@ pub fn samples_in_parts() -> Vec<Sample> {
             case(base, op.clone(), 2, Some((&[1, 200], F32, Fill::Constant(f64::NEG_INFINITY))), &[], F32),
         ]);
     }
-    samples.extend(steering_samples(
+    samples.extend(extreme_lengths_in_parts(base));
+    samples
+}
+
+/// Lengths at the ends of i32 for attention in parts.
+fn extreme_lengths_in_parts(size: Size) -> Vec<Sample> {
+    let in_three = || AttentionParts::of(&Attention::default(), 3);
+    steering_samples(
         "lengths of keys in three parts",
-        200,
+        size.sk as i64,
         |_| false,
         |g, len| {
-            let [q, k, v] = qkv(g, Size { b: 1, ..base }, AttentionLayout::Bhsd, F32);
-            g.output(
-                "y",
-                g.attention_parts(q, k, v, None, Some(len), AttentionParts::of(&Attention::default(), 3)),
-            );
+            let [q, k, v] = qkv(g, Size { b: 1, ..size }, AttentionLayout::Bhsd, F32);
+            g.output("y", g.attention_parts(q, k, v, None, Some(len), in_three()));
         },
-    ));
-    samples
+    )
 }
 
 /// Lengths at the ends of i32 under every window; windows at the ends of theirs.
