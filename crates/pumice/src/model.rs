@@ -32,6 +32,25 @@ impl Loaded {
         Ok(Loaded { exe })
     }
 
+    /// By the plan that was given, or by compiling: without specializations, with those that `suggested` has.
+    #[cfg(feature = "models")]
+    pub(crate) fn of(
+        model: &Model,
+        device: &Device,
+        plan: Option<&CheckedPlan>,
+        (compile, suggested): (&Options, fn() -> pumice_models::specialize::Cuts),
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Loaded, Error> {
+        if let Some(plan) = plan {
+            return Loaded::with_plan(model, plan.clone(), device, progress);
+        }
+        let mut compile = compile.clone();
+        if compile.specializations.is_empty() {
+            compile.specializations = suggested();
+        }
+        Loaded::new(model, device, &compile, progress)
+    }
+
     /// As [`Loaded::new`], with a plan that was made before: nothing is compiled.
     ///
     /// # Errors

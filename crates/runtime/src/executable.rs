@@ -177,7 +177,8 @@ impl Executable {
     }
 
     /// Sets every param from a source, piece by piece and without a copy of the whole on the host. `progress` hears how
-    /// many are done, of how many. A run sees all of them old or all of them new.
+    /// many are done, of how many. A run sees all of them old or all of them new, but for those that are rounded from f32 on the
+    /// way: they follow one by one.
     ///
     /// # Errors
     /// [`RuntimeError::Source`] for a name that the source does not have or cannot read; [`RuntimeError::DType`],
@@ -228,8 +229,8 @@ impl Executable {
 
     /// Bytes of a param's elements as f32.
     fn rounded_bytes(&self, param: usize) -> usize {
-        let (elements, width) = self.inner.plan.params[param].encoding.block();
-        (self.inner.tables.param_bytes[param] / width * elements * 4) as usize
+        let encoding = self.inner.plan.params[param].encoding;
+        (encoding.elements(self.inner.tables.param_bytes[param]) * 4) as usize
     }
 
     /// A param as it was stored.

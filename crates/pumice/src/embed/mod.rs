@@ -170,7 +170,13 @@ impl Embedder {
         options: &EmbedOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Embedder, Error> {
-        let Loaded { exe } = load(model, device, options, progress)?;
+        let Loaded { exe } = Loaded::of(
+            model,
+            device,
+            options.plan.as_ref(),
+            (&options.compile, specialize::encoder),
+            progress,
+        )?;
         let session = exe.session()?;
         let max_batch = usize::try_from(options.shape().max_batch).unwrap_or(usize::MAX);
         // The configuration bounds the width far below 2³².
@@ -233,23 +239,6 @@ impl Embedder {
         self.session.run_into(&inputs, &mut [OutputBuffer::numbers(0, &mut result)])?;
         Ok(result)
     }
-}
-
-/// The model on the device, by the plan that was given or by compiling.
-fn load(
-    model: &Model,
-    device: &Device,
-    options: &EmbedOptions,
-    progress: impl FnMut(usize, usize),
-) -> Result<Loaded, Error> {
-    if let Some(plan) = &options.plan {
-        return Loaded::with_plan(model, plan.clone(), device, progress);
-    }
-    let mut compile = options.compile.clone();
-    if compile.specializations.is_empty() {
-        compile.specializations = specialize::encoder();
-    }
-    Loaded::new(model, device, &compile, progress)
 }
 
 /// Lengths below this share a group whatever they are: such runs cost the same.

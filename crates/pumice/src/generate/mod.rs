@@ -123,23 +123,6 @@ impl Generated {
     }
 }
 
-/// The model on the device, by the plan that was given or by compiling.
-fn load(
-    model: &Model,
-    device: &Device,
-    options: &GenerateOptions,
-    progress: impl FnMut(usize, usize),
-) -> Result<Loaded, Error> {
-    if let Some(plan) = &options.plan {
-        return Loaded::with_plan(model, plan.clone(), device, progress);
-    }
-    let mut compile = options.compile.clone();
-    if compile.specializations.is_empty() {
-        compile.specializations = specialize::decoder();
-    }
-    Loaded::new(model, device, &compile, progress)
-}
-
 /// Tokens that the caches of a decoder's plan hold: `history` has a row more.
 fn planned_context(plan: &CheckedPlan) -> Option<u64> {
     let history = plan.states.iter().find(|s| s.name == "history")?;
@@ -201,7 +184,13 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let Loaded { exe } = load(model, device, options, progress)?;
+        let Loaded { exe } = Loaded::of(
+            model,
+            device,
+            options.plan.as_ref(),
+            (&options.compile, specialize::decoder),
+            progress,
+        )?;
         let (logits, next) = (exe.output_index("logits")?, exe.output_index("next")?);
         // On a CPU a submission costs nothing beside a token, and text should come as soon as it is there.
         let per_submission = if device.kind() == DeviceKind::Gpu { 8 } else { 1 };
