@@ -1,7 +1,7 @@
 //! What the passes want to know of kernels, answered from the target's selection table.
 
+use crate::rows;
 use crate::select::{Selection, reduce};
-use crate::{few_queries, rows};
 use pumice_opt::Advice;
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
@@ -33,7 +33,7 @@ impl Advice for Kernels<'_> {
     }
 
     fn attention_parts(&self, attention: &AttentionExtents) -> u64 {
-        few_queries::parts(self.target, attention)
+        self.selection.few_queries.parts(self.target, attention)
     }
 
     fn row_in_one(&self, row: &RowExtents) -> bool {

@@ -10,7 +10,6 @@ pub mod cx;
 pub mod draft;
 mod ends;
 pub mod error;
-mod few_queries;
 mod frame;
 pub mod hazard;
 mod index;

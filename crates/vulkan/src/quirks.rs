@@ -145,7 +145,7 @@ pub const QUIRKS: &[Quirk] = &[
         "Mesa 22.3",
         "integer division and memory go one lane of a vector after the other",
         "kernels divide by a float reciprocal, and move two words at once",
-        "crates/plan/src/kernels/attention.rs::the_form_follows_width_and_number_of_tiles",
+        "crates/compile/src/select/attention.rs::the_form_follows_width_and_number_of_tiles",
     ),
     quirk(
         "slow float controls",

@@ -90,6 +90,7 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("README.md", "# Top\n[a](#top) [b](#no) [c](gone.md)\n".into(), vec!["links 2", "links 2"]),
         ("shaders/x/y.comp", "#version 460\n".into(), vec!["header 1", "spirv 1"]),
         ("shaders/src/table.rs", "//! Table.\n".into(), vec!["modules 1"]),
+        ("crates/plan/src/kernels/fingerprints.rs", "//! Fingerprints.\n".into(), vec!["modules 1"]),
         (
             "shaders/spv/manifest.json",
             "{\"kernels\":{\"z\":{\"declaration\":\"\",\"sources\":{\"x/gone.comp\":\"0\"},\"modules\":{\"z.spv\":\"0\"}}}}"

@@ -180,12 +180,10 @@ impl Problem<'_> {
         let Some(parts) = self.parts else { return Ok(cx.selection.attention.choose(cx.target, &extents)) };
         let rows = (self.group()? * self.y.extents[2].clone()).upper(cx.graph.symbols());
         let width = extents.d.max(extents.dv);
-        if width > 128 {
-            return Err(
-                format!("parts of attention have rows of at most 128 elements, these have {width}").into()
-            );
-        }
-        Ok(crate::few_queries::choice(cx.target, rows, width, parts))
+        let choice = cx.selection.few_queries.choose(cx.target, rows, width, parts);
+        choice.map_err(|widest| {
+            format!("parts of attention have rows of at most {widest} elements, these have {width}").into()
+        })
     }
 
     fn groups(&self, choice: &Choice) -> LowerResult<DimExpr> {

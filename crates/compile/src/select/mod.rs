@@ -7,6 +7,7 @@
 
 pub mod attention;
 pub mod elementwise;
+pub mod few_queries;
 pub mod lanes;
 pub mod matmul;
 pub mod reduce;
@@ -24,6 +25,8 @@ pub struct Selection {
     pub matmul: matmul::Rules,
     /// Attention.
     pub attention: attention::Rules,
+    /// Attention of few queries over many keys.
+    pub few_queries: few_queries::Rules,
     /// Reductions.
     pub reduce: reduce::Rules,
     /// Norms and softmax over rows.
@@ -50,6 +53,7 @@ impl Selection {
         reader.knows(&[
             matmul::FAMILIES,
             attention::FAMILIES,
+            few_queries::FAMILIES,
             reduce::FAMILIES,
             lanes::FAMILIES,
             elementwise::FAMILIES,
@@ -57,6 +61,7 @@ impl Selection {
         Ok(Selection {
             matmul: matmul::Rules::read(reader)?,
             attention: attention::Rules::read(reader)?,
+            few_queries: few_queries::Rules::read(reader)?,
             reduce: reduce::Rules::read(reader)?,
             rows: lanes::RowRules::read(reader)?,
             elementwise: elementwise::Rules::read(reader)?,

@@ -90,7 +90,7 @@ pub fn samples() -> Vec<Sample> {
 /// Samples of attention in parts: few queries over keys of one part, of some and of more than there are; every rule.
 pub fn samples_in_parts() -> Vec<Sample> {
     let mut samples = Vec::new();
-    let base = Size { b: 2, hq: 4, hkv: 2, sq: 1, sk: 200, d: 64, dv: 64 };
+    let base = Size { b: 2, hq: 4, hkv: 2, sq: 1, sk: 70, d: 64, dv: 64 };
     let case = |n: Size,
                 op: Attention,
                 parts: u64,
@@ -121,7 +121,7 @@ pub fn samples_in_parts() -> Vec<Sample> {
             base,
             Size { sk: 64, ..base },
             Size { sk: 1, ..base },
-            Size { hq: 2, sk: 70, ..base },
+            Size { hq: 2, sk: 200, ..base },
             Size { hq: 2, sk: 129, d: 128, dv: 128, ..base },
             Size { hq: 14, sq: 1, sk: 300, d: 80, dv: 96, ..base },
             Size { hq: 8, sq: 2, d: 128, dv: 64, ..base },
@@ -135,12 +135,12 @@ pub fn samples_in_parts() -> Vec<Sample> {
         let two = Size { sq: 2, ..base };
         samples.extend([
             case(two, causal.clone(), 2, None, &[], F32),
-            case(two, causal.clone(), 3, None, &[170, 2], F32),
-            case(two, Attention { left: 70, right: 3, ..op.clone() }, 2, None, &[150], F32),
-            case(base, Attention { softcap: 2.0, scale: Some(0.7), ..op.clone() }, 2, None, &[0, 131], F32),
-            case(two, op.clone(), 3, Some((&[2, 4, 2, 200], Bool, Fill::Any)), &[], F32),
-            case(two, causal, 3, Some((&[1, 180], F32, Fill::Normal)), &[190], F32),
-            case(base, op.clone(), 2, Some((&[1, 200], F32, Fill::Constant(f64::NEG_INFINITY))), &[], F32),
+            case(two, causal.clone(), 3, None, &[65, 2], F32),
+            case(two, Attention { left: 20, right: 3, ..op.clone() }, 2, None, &[69], F32),
+            case(base, Attention { softcap: 2.0, scale: Some(0.7), ..op.clone() }, 2, None, &[0, 66], F32),
+            case(two, op.clone(), 3, Some((&[2, 4, 2, 70], Bool, Fill::Any)), &[], F32),
+            case(two, causal, 3, Some((&[1, 66], F32, Fill::Normal)), &[68], F32),
+            case(base, op.clone(), 2, Some((&[1, 70], F32, Fill::Constant(f64::NEG_INFINITY))), &[], F32),
         ]);
     }
     samples.extend(extreme_lengths_in_parts(base));

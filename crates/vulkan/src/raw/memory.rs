@@ -94,18 +94,10 @@ impl Memory {
 
     /// Copies bytes in and makes them visible to submissions that follow.
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CallError> {
-        let range = self.check(offset, bytes.len() as u64)?;
-        let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
-        if range.is_empty() {
-            return Ok(());
-        }
-        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        let atoms = self.atoms(&range);
-        if !self.coherent && atoms != range {
-            self.invalidate(&mut mapping, &atoms)?;
-        }
-        mapping.put(range.start as usize, bytes);
-        if self.coherent { Ok(()) } else { self.flush(&mut mapping, &atoms) }
+        self.fill(offset, bytes.len() as u64, |room| {
+            room.copy_from_slice(bytes);
+            Ok(())
+        })
     }
 
     /// Lets bytes be made in place and makes them visible to submissions that follow. What `fill` finds there is unknown.
@@ -178,18 +170,6 @@ impl Memory {
 
 /// Ranges lie inside the memory; [`Memory`] has checked them.
 impl Mapping {
-    fn put(&mut self, start: usize, bytes: &[u8]) {
-        match &mut self.shadow {
-            Some(shadow) => shadow[start..start + bytes.len()].copy_from_slice(bytes),
-            // SAFETY: the range lies inside the mapping, the source is a live slice elsewhere, and the lock keeps other
-            // copies out. That the device is not using the range is the caller's protocol; a breach of it gives wrong
-            // bytes on the device, not an invalid access here.
-            None => unsafe {
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.0.add(start), bytes.len());
-            },
-        }
-    }
-
     fn room(&mut self, start: usize, len: usize) -> &mut [u8] {
         match &mut self.shadow {
             Some(shadow) => &mut shadow[start..start + len],
@@ -203,7 +183,7 @@ impl Mapping {
     fn get(&self, start: usize, bytes: &mut [u8]) {
         match &self.shadow {
             Some(shadow) => bytes.copy_from_slice(&shadow[start..start + bytes.len()]),
-            // SAFETY: as in `put`, with the roles exchanged.
+            // SAFETY: as in `room`; the other side is a live slice elsewhere.
             None => unsafe {
                 std::ptr::copy_nonoverlapping(self.at.0.add(start), bytes.as_mut_ptr(), bytes.len());
             },
@@ -214,7 +194,7 @@ impl Mapping {
     fn write_back(&mut self, atoms: &Range<u64>) {
         let Some(shadow) = &self.shadow else { return };
         let from = &shadow[atoms.start as usize..atoms.end as usize];
-        // SAFETY: as in `put`.
+        // SAFETY: as in `room`; the other side is a live slice elsewhere.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), self.at.0.add(atoms.start as usize), from.len())
         };
@@ -224,7 +204,7 @@ impl Mapping {
     fn fetch(&mut self, atoms: &Range<u64>) {
         let Some(shadow) = &mut self.shadow else { return };
         let to = &mut shadow[atoms.start as usize..atoms.end as usize];
-        // SAFETY: as in `put`, with the roles exchanged.
+        // SAFETY: as in `room`; the other side is a live slice elsewhere.
         unsafe {
             std::ptr::copy_nonoverlapping(self.at.0.add(atoms.start as usize), to.as_mut_ptr(), to.len())
         };

@@ -2,7 +2,7 @@
 
 use super::{Garden, Item};
 use pumice_ir::ops::attention::AttentionLayout;
-use pumice_ir::ops::{Attention, Rotary};
+use pumice_ir::ops::{Attention, AttentionMerge, AttentionParts, Rotary};
 use pumice_ir::shape::DimSpec;
 use pumice_ir::{Fill, Value, tensor};
 use pumice_types::{DType, DimExpr};
@@ -27,7 +27,13 @@ impl Garden<'_> {
         let v = if self.below(2) == 0 { k } else { self.g.neg(k) };
         let mask = self.mask(&shape[0]);
         let op = self.settings(layout);
-        let y = self.g.attention(q, k, v, mask, None, op);
+        let y = if self.width(v).is_multiple_of(4) && self.below(3) == 0 {
+            let parts = 1 + self.below(3) as u64;
+            let of_parts = self.g.attention_parts(q, k, v, mask, None, AttentionParts::of(&op, parts));
+            self.g.attention_merge(of_parts, AttentionMerge { layout })
+        } else {
+            self.g.attention(q, k, v, mask, None, op)
+        };
         let y = self.joined_heads(y, layout, shape);
         Some(self.about(y, x.size))
     }
