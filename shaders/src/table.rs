@@ -52,6 +52,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "fill", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/fill.plain.descriptor.spv") },
     Entry { kernel: "frame_advance", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/frame_advance.plain.address.spv") },
     Entry { kernel: "frame_advance", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/frame_advance.plain.descriptor.spv") },
+    Entry { kernel: "frame_count", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/frame_count.plain.address.spv") },
+    Entry { kernel: "frame_count", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/frame_count.plain.descriptor.spv") },
     Entry { kernel: "gather", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/gather.plain.address.spv") },
     Entry { kernel: "gather", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/gather.plain.descriptor.spv") },
     Entry { kernel: "gather_words", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/gather_words.plain.address.spv") },

@@ -174,8 +174,36 @@ fn narrow_caches(lab: &Lab, tokens: usize) {
     }
 }
 
+/// With each of the tokens as an end: greedy steps make what they make without one, up to it, and no more.
+fn an_end_ends_a_submission(lab: &Lab, tokens: usize) {
+    let expected = scene(lab, &DecoderConfig::tiny(), tokens).expected;
+    for end in expected[1..].iter().collect::<BTreeSet<_>>() {
+        let config = DecoderConfig { ends: vec![255 - *end as u32, *end as u32], ..DecoderConfig::tiny() };
+        let model = seeded(decoder_graph("decoder", &config).expect("sound"), SEED).expect("fits");
+        let exe = lab.model(&model, &options());
+        let mut session = exe.session().expect("a session");
+        prefill(&mut session, &[4, 5]);
+        let is_end = |id: &i32| config.ends.contains(&(*id as u32));
+        let made = 1 + expected[1..].iter().position(is_end).expect("one of them") as u64;
+        let input = [("ids", TensorView::i32(&[-1], [1, 1]))];
+        let y = session.run_steps(&input, tokens as u32).expect("runs");
+        assert_eq!((u64::from(session.replays()), session.stopped()), (made, true), "end {end}");
+        assert_eq!(id(y.get("next").expect("there")), expected[made as usize]);
+        let from = PROMPT.len() as u64;
+        let mut history = session.state("history").expect("there");
+        let rows = history.read_range(1, from..from + made + 2).expect("rows").to_vec::<i32>().expect("i32");
+        assert_eq!(rows[..=made as usize], expected[..=made as usize], "end {end}");
+        assert_eq!(rows[made as usize + 1], 0, "nothing is written after the end");
+    }
+}
+
 mod on_interpreter {
     use super::*;
+
+    #[test]
+    fn an_end_ends_a_submission() {
+        super::an_end_ends_a_submission(&Lab::interpreter(), 12);
+    }
 
     #[test]
     fn decoding_equals_recomputing() {
@@ -205,6 +233,11 @@ mod on_device {
         let scene = scene(&Lab::vulkan(), &DecoderConfig::tiny(), TOKENS);
         rewound_and_forked(&scene, TOKENS);
         two_runs_are_identical(&scene, TOKENS);
+    }
+
+    #[test]
+    fn an_end_ends_a_submission() {
+        super::an_end_ends_a_submission(&Lab::vulkan(), 12);
     }
 
     #[test]

@@ -5,11 +5,11 @@ use crate::cx::{LowerCx, LowerResult, Refusal, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
-use crate::{frame, region};
+use crate::{frame, region, stop};
 use pumice_ir::{FeedKind, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
-use pumice_plan::kernels::frame::FrameAdvance;
+use pumice_plan::kernels::frame::{FrameAdvance, FrameCount};
 use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr, ScalarId, Var};
 use std::collections::BTreeMap;
@@ -184,32 +184,35 @@ pub fn begin_replay(draft: &mut Draft, status: Located, ops: u32) {
     draft.steps.insert(0, begin);
 }
 
-/// The last step: scalars that advance, and every frame word that depends on them.
+/// The last step: scalars that advance, and every frame word that depends on them; whether replays go on.
 pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
+    let stop = stop::prepare(cx)?;
     let advances: Vec<(ScalarId, DimExpr)> = (cx.graph.scalars().iter().enumerate())
         .filter_map(|(i, &v)| match &cx.graph.def(v).op {
             Op::Scalar(s) => s.advance.clone().map(|by| (ScalarId(i as u32), by)),
             _ => None,
         })
         .collect();
-    if advances.is_empty() {
+    if advances.is_empty() && stop.is_none() {
         return Ok(());
     }
-    frame::finish(&mut cx.frame, &advances);
+    frame::finish(&mut cx.frame, &advances, stop.as_ref().map(|s| s.grids));
     let content = cx.frame_content();
     let words = View::dense(DType::U32, Storage::Arena, &[]);
     let mut step = StepBuilder::new();
     let at = Located { content, part: None, view: words };
     let words = step.touch(&at, Access::ShaderWrite);
-    let call = FrameAdvance {
-        variant: FrameAdvance::plain,
-        at: ArgValue::U32(cx.frame.frame().words.len() as u32),
-        count: ArgValue::U32(cx.frame.frame().advance.len() as u32),
-        words,
-        slots: Vec::new(),
-        holes: Vec::new(),
+    let (frame, slots, holes) = (cx.frame.frame(), Vec::new(), Vec::new());
+    let at = ArgValue::U32(frame.words.len() as u32);
+    let count = ArgValue::U32(frame.advance.len() as u32);
+    let call = match stop {
+        None => FrameAdvance { variant: FrameAdvance::plain, at, count, words, slots, holes }.into_call(),
+        Some(stop) => {
+            let counts = step.touch(&stop.count, Access::ShaderRead);
+            FrameCount { variant: FrameCount::plain, at, count, words, counts, slots, holes }.into_call()
+        }
     };
-    let call = call.into_call().fixed().map_err(|e| Refusal(e.to_string()))?;
+    let call = call.fixed().map_err(|e| Refusal(e.to_string()))?;
     step.finish(cx, StepKind::Advance { call }, StepMeaning::default())
 }
 

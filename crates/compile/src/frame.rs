@@ -35,6 +35,22 @@ impl Words {
         FrameWord(first)
     }
 
+    /// Grids in a row of their own, which one instruction can clear: where each begins, the first word and how many there
+    /// are. Equal grids are one.
+    pub fn grids_in_a_row(&mut self, grids: &[[DimExpr; 3]]) -> (Vec<FrameWord>, Row) {
+        let first = self.frame.words.len() as u32;
+        let mut at: IndexMap<&[DimExpr; 3], FrameWord> = IndexMap::new();
+        let mut place = |grid| {
+            *at.entry(grid).or_insert_with(|| {
+                let word = FrameWord(self.frame.words.len() as u32);
+                self.frame.words.extend(grid.clone().map(FrameSlot::Expr));
+                word
+            })
+        };
+        let words = grids.iter().map(&mut place).collect();
+        (words, Row { first: FrameWord(first), len: self.frame.words.len() as u32 - first })
+    }
+
     /// A word of its own.
     fn push(&mut self, slot: FrameSlot) -> FrameWord {
         let word = FrameWord(self.frame.words.len() as u32);
@@ -73,12 +89,21 @@ pub fn word(frame: &mut Words, expr: &DimExpr) -> FrameWord {
     }
 }
 
+/// Consecutive words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    first: FrameWord,
+    len: u32,
+}
+
 /// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
-/// computed anew. `advances` lists the scalars that advance and by what.
-pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)]) {
-    if advances.is_empty() {
+/// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `grids` are cleared once
+/// they have, and scalars stay.
+pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], grids: Option<Row>) {
+    if advances.is_empty() && grids.is_none() {
         return;
     }
+    let stopped = grids.map(|_| frame.intern(FrameSlot::Stopped));
     let mut emit = Emit { frame, ops: Vec::new() };
     let mut next = Vec::new();
     for (scalar, by) in advances {
@@ -87,7 +112,10 @@ pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)]) {
         next.push((at, emit.binary(AdvanceKind::Add, at, step)));
     }
     for (at, value) in next {
-        emit.push(AdvanceKind::Copy, at, value.0, 0);
+        emit.copy_while_running(at, value, stopped);
+    }
+    if let Some(stopped) = stopped {
+        emit.stop(stopped);
     }
     let advancing = |v: &Var| matches!(v, Var::Scalar(s) if advances.iter().any(|(a, _)| a == s));
     let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.frame.words.iter().enumerate())
@@ -99,6 +127,9 @@ pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)]) {
     for (at, e) in exprs {
         let value = emit.expr(&e);
         emit.push(AdvanceKind::Copy, at, value.0, 0);
+    }
+    if let (Some(grids), Some(stopped)) = (grids, stopped) {
+        emit.push(AdvanceKind::ClearIf, grids.first, stopped.0, grids.len);
     }
     let ops = emit.ops;
     frame.frame.advance = ops;
@@ -112,6 +143,25 @@ struct Emit<'f> {
 impl Emit<'_> {
     fn push(&mut self, op: AdvanceKind, dst: FrameWord, a: u32, b: u32) {
         self.ops.push(AdvanceOp { op, dst, a, b });
+    }
+
+    /// A word takes a value, but not after the stop.
+    fn copy_while_running(&mut self, at: FrameWord, value: FrameWord, stopped: Option<FrameWord>) {
+        match stopped {
+            Some(stopped) => self.push(AdvanceKind::CopyUnless, at, value.0, stopped.0),
+            None => self.push(AdvanceKind::Copy, at, value.0, 0),
+        }
+    }
+
+    /// The replay counted, unless an earlier one had stopped; then it may have stopped itself.
+    fn stop(&mut self, stopped: FrameWord) {
+        let replays = self.frame.intern(FrameSlot::Replays);
+        let one = self.constant(1);
+        let more = self.binary(AdvanceKind::Add, replays, one);
+        self.copy_while_running(replays, more, Some(stopped));
+        let count = self.temporary();
+        self.push(AdvanceKind::Count, count, 0, 1);
+        self.push(AdvanceKind::Max, stopped, stopped.0, count.0);
     }
 
     fn temporary(&mut self) -> FrameWord {
@@ -211,7 +261,7 @@ mod tests {
         word(&mut frame, &(pos.clone() + t.clone()));
         word(&mut frame, &(pos.clone() + 1u64.into()).ceil_div(&64u64.into()));
         word(&mut frame, &(pos.min_with(&DimExpr::constant(9)) * t.clone()));
-        finish(&mut frame, &[(ScalarId(0), t)]);
+        finish(&mut frame, &[(ScalarId(0), t)], None);
         let frame = frame.into_frame();
         let words = |at: i64| {
             let mut b = Bindings::new();
@@ -220,7 +270,7 @@ mod tests {
             frame.evaluate(&b, &|_| at as u32).expect("all bound")
         };
         let mut stepped = words(7);
-        frame.run_advance(&mut stepped);
+        frame.run_advance(&mut stepped, &[]);
         for (i, slot) in frame.words.iter().enumerate() {
             if *slot != FrameSlot::Temporary {
                 assert_eq!(stepped[i], words(11)[i], "word {i}: {slot:?}");

@@ -31,6 +31,7 @@ pub mod select;
 mod specialize;
 mod stats;
 mod step;
+mod stop;
 mod transposed;
 mod turns;
 

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// Steps of a draft that belong to the load program; their results become derived weights. The other steps stay.
 pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
+    let is_load = load_steps(draft);
     let steps = std::mem::take(&mut draft.steps);
-    let is_load = load_steps(draft, &steps);
     let (mut load, mut run) = (Vec::new(), Vec::new());
     for (step, is_load) in steps.into_iter().zip(is_load) {
         if is_load {
@@ -26,7 +26,8 @@ pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
 }
 
 /// Which steps need only what is known when loading. A step that does not takes those along that touch what it writes.
-fn load_steps(draft: &Draft, steps: &[DraftStep]) -> Vec<bool> {
+pub fn load_steps(draft: &Draft) -> Vec<bool> {
+    let steps = &draft.steps;
     let mut touching: Vec<Vec<usize>> = vec![Vec::new(); draft.buffers.len()];
     let mut is_written = vec![false; draft.buffers.len()];
     for (i, step) in steps.iter().enumerate() {

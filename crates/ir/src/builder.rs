@@ -164,6 +164,35 @@ impl GraphBuilder {
         }
     }
 
+    /// Where this output, one bool that was declared before, is true after a replay, the later replays of the same submission
+    /// do nothing: they write no state and no output, report nothing and advance no scalar. The host learns how many
+    /// replays counted; the one that stopped does. Every submission begins anew.
+    ///
+    /// ```
+    /// # use pumice_ir::{DType, GraphBuilder, f32};
+    /// let g = GraphBuilder::new("g");
+    /// let sum = g.reduce_sum(g.input("x", f32([4])), &[0], false);
+    /// g.output("enough", g.greater(sum, g.constant_scalar(DType::F32, 1.0)));
+    /// g.stop("enough");
+    /// assert_eq!(g.build()?.stop(), Some(0));
+    /// # Ok::<(), pumice_ir::BuildErrors>(())
+    /// ```
+    #[track_caller]
+    pub fn stop(&self, output: &str) {
+        let place = Location::caller();
+        let mut inner = self.inner.borrow_mut();
+        let wrong = |reason: &str| BuildError::Stop { output: output.to_owned(), reason: reason.to_owned() };
+        match inner.outputs.get(output).copied() {
+            Some(_) if inner.graph.stop.is_some() => _ = inner.mistake(wrong("another output does"), place),
+            Some(at) => {
+                inner.stops = Some(place);
+                inner.graph.stop = Some(at);
+            }
+            None if inner.lost.contains(output) => {}
+            None => _ = inner.mistake(wrong("there is no such output; declare it first"), place),
+        }
+    }
+
     /// Names made inside begin with `scope.`; the plan counts levels per layer by these names.
     pub fn scoped<R>(&self, scope: &str, body: impl FnOnce(&GraphBuilder) -> R) -> R {
         self.inner.borrow_mut().scope.push(scope.to_owned());

@@ -263,6 +263,14 @@ pub enum BuildError {
         /// What is wrong.
         reason: String,
     },
+    /// An output that cannot stop replays.
+    #[error("output `{output}` stops nothing: {reason}")]
+    Stop {
+        /// The output.
+        output: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A dynamic scalar is declared against its rules.
     #[error("scalar `{name}`: {reason}")]
     Scalar {

@@ -116,6 +116,7 @@ pub struct Graph {
     pub(crate) values: Vec<ValueInfo>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) feeds: Vec<Feed>,
+    pub(crate) stop: Option<usize>,
     pub(crate) constraints: Vec<Constraint>,
 }
 
@@ -184,6 +185,12 @@ impl Graph {
     /// Feeds in declaration order.
     pub fn feeds(&self) -> &[Feed] {
         &self.feeds
+    }
+
+    /// The output that ends the work of a submission where it is true, as an index into [`Graph::outputs`]; see
+    /// [`GraphBuilder::stop`](crate::GraphBuilder::stop).
+    pub fn stop(&self) -> Option<usize> {
+        self.stop
     }
 
     /// Equalities that bindings must satisfy.

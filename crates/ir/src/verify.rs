@@ -124,6 +124,7 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     }
     errors.extend(state_rules(graph));
     errors.extend(feed_rules(graph));
+    errors.extend(stop_rule(graph));
     errors.extend(scalar_rules(graph));
     errors
 }
@@ -247,6 +248,17 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
         }
     }
     errors
+}
+
+/// What stops is one truth value.
+fn stop_rule(graph: &Graph) -> Option<BuildError> {
+    let output = graph.outputs.get(graph.stop?)?;
+    let ty = graph.ty(output.value);
+    let one = ty.shape.iter().all(|d| d.is(1));
+    (ty.encoding != Encoding::Plain(DType::Bool) || !one).then(|| BuildError::Stop {
+        output: output.name.clone(),
+        reason: format!("it is {}, not one bool", ty.display(&graph.symbols)),
+    })
 }
 
 fn scalar_rules(graph: &Graph) -> Vec<BuildError> {

@@ -408,3 +408,40 @@ fn an_extent_that_may_be_1_is_refused() {
         g.add(a, b)
     }));
 }
+
+/// What stops is one bool that is an output, and there is one stop.
+#[test]
+fn stops() {
+    let stop = |body: fn(&GraphBuilder)| {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([2u64]));
+        g.output("sum", g.reduce_sum(x, &[0], false));
+        g.output("signs", g.greater(x, g.constant_scalar(DType::F32, 0.0)));
+        g.output("enough", g.greater(g.reduce_sum(x, &[0], false), g.constant_scalar(DType::F32, 0.0)));
+        body(&g);
+        g.build().map_err(|e| e.to_string())
+    };
+    fn twice(g: &GraphBuilder) {
+        g.stop("enough");
+        g.stop("enough");
+    }
+    let graph = stop(|g| g.stop("enough")).expect("sound");
+    assert_eq!(graph.stop(), Some(2));
+    let text = pumice_ir::text::print(&graph);
+    assert!(text.contains("\n  stop enough\n"), "{text}");
+    assert_eq!(pumice_ir::text::read(&text), Ok(graph));
+    let wrong =
+        |change: [&str; 2]| pumice_ir::text::read(&text.replace(change[0], change[1])).expect_err(change[1]);
+    assert!(wrong(["stop enough", "stop other"]).to_string().contains("there is no output `other`"));
+    assert!(wrong(["stop enough", "stop enough stop sum"]).to_string().contains("a second output stops"));
+    assert!(wrong(["stop enough", "stop sum"]).to_string().contains("not one bool"));
+    for (body, said) in [
+        ((|g| g.stop("sum")) as fn(&GraphBuilder), "output `sum` stops nothing: it is f32[], not one bool"),
+        (|g| g.stop("signs"), "output `signs` stops nothing: it is bool[2], not one bool"),
+        (|g| g.stop("other"), "output `other` stops nothing: there is no such output; declare it first"),
+        (twice, "output `enough` stops nothing: another output does"),
+    ] {
+        let met = stop(body).expect_err(said);
+        assert!(met.contains(said) && met.contains("build_errors.rs"), "{met}");
+    }
+}

@@ -72,6 +72,25 @@ impl LlamaFile {
     /// # Errors
     /// A vocabulary that is missing, contradicts itself or is of an unsupported kind.
     pub fn tokenizer(&self) -> Result<TextTokenizer, ModelError> {
+        self.with_vocabulary(|vocabulary| {
+            if vocabulary.tokens.len() as u64 != self.config.vocab {
+                let problem = "are not as many as the rows of the token table";
+                return Err(self.wrong("tokenizer.ggml.tokens", problem));
+            }
+            Ok(TextTokenizer::new(vocabulary)?)
+        })
+    }
+
+    /// Tokens after which an answer ends; none where the file has no vocabulary.
+    fn ends(&self) -> Result<Vec<u32>, ModelError> {
+        let has_tokens = self.file.metadata().get("tokenizer.ggml.tokens").is_some();
+        if has_tokens { self.with_vocabulary(|vocabulary| Ok(vocabulary.ends())) } else { Ok(Vec::new()) }
+    }
+
+    fn with_vocabulary<R>(
+        &self,
+        use_it: impl FnOnce(&Vocabulary<'_>) -> Result<R, ModelError>,
+    ) -> Result<R, ModelError> {
         let m = self.file.metadata();
         let key = |name: &str| format!("tokenizer.ggml.{name}");
         let id = |name: &str| -> Result<Option<u32>, ModelError> {
@@ -82,7 +101,7 @@ impl LlamaFile {
         };
         let tokens: Vec<&str> = m.strings(&key("tokens"))?.iter().collect();
         let merges: Vec<&str> = m.strings(&key("merges"))?.iter().collect();
-        let vocabulary = Vocabulary {
+        use_it(&Vocabulary {
             model: m.str(&key("model"))?,
             pre: m.str_if_any(&key("pre"))?.unwrap_or("default"),
             tokens: &tokens,
@@ -91,11 +110,7 @@ impl LlamaFile {
             bos_token_id: id("bos_token_id")?,
             eos_token_id: id("eos_token_id")?,
             add_bos_token: m.bool_if_any(&key("add_bos_token"))?.unwrap_or(false),
-        };
-        if tokens.len() as u64 != self.config.vocab {
-            return Err(self.wrong(&key("tokens"), "are not as many as the rows of the token table"));
-        }
-        Ok(TextTokenizer::new(&vocabulary)?)
+        })
     }
 
     /// The chat template, if the file has one.
@@ -107,13 +122,15 @@ impl LlamaFile {
         Ok(source.map(ChatTemplate::new).transpose()?)
     }
 
-    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the file's tensors.
+    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the file's tensors, which stops at the tokens that
+    /// end an answer.
     ///
     /// # Errors
     /// Tensors that are missing, of an encoding that is not read, or whose extents are not the configuration's.
     pub fn model(self) -> Result<Model, ModelError> {
         let name = self.file.metadata().str_if_any("general.name")?.unwrap_or("llama").to_owned();
-        let graph = decoder_graph_of(&name, &self.config, &Encodings::of(&self)?)?;
+        let config = DecoderConfig { ends: self.ends()?, ..self.config.clone() };
+        let graph = decoder_graph_of(&name, &config, &Encodings::of(&self)?)?;
         let model = Model { graph, weights: Box::new(self.file) };
         model.check()?;
         Ok(model)
@@ -256,6 +273,7 @@ impl Keys<'_> {
             tied: !self.file.contains("output.weight"),
             norm_eps: m.f32("llama.attention.layer_norm_rms_epsilon")?,
             cache: DType::F32,
+            ends: Vec::new(),
         };
         Ok((config, trained))
     }

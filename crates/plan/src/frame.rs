@@ -1,7 +1,8 @@
 //! The frame: one small buffer of 32-bit words with everything that changes between runs without changing the plan.
 //!
-//! The host evaluates every word before a submission. Where a scalar advances on the device, the recording ends with
-//! the built-in `frame_advance` kernel, which runs [`Frame::advance`] over the words.
+//! The host evaluates every word before a submission. Where a scalar advances on the device, or a value of the program
+//! stops replays, the recording ends with the built-in `frame_advance` kernel (with counts that other kernels left:
+//! `frame_count`), which runs [`Frame::advance`] over the words.
 
 use pumice_types::{Bindings, DimExpr, EvalError, ScalarId, SymbolId, Var};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,17 @@ pub enum FrameSlot {
     Expr(DimExpr),
     /// Room for `frame_advance`; 0 when the host writes the frame.
     Temporary,
+    /// 1 once the program's stop was true after a replay of this submission; 0 when the host writes the frame.
+    Stopped,
+    /// Replays of this submission that counted; 0 when the host writes the frame.
+    Replays,
+}
+
+impl FrameSlot {
+    /// Whether only the device says what the word holds after a replay.
+    pub const fn is_of_device(&self) -> bool {
+        matches!(self, FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays)
+    }
 }
 
 /// One instruction of `frame_advance`, over frame words. Integers are 32-bit two's complement and wrap.
@@ -31,9 +43,9 @@ pub struct AdvanceOp {
     pub op: AdvanceKind,
     /// Word written.
     pub dst: FrameWord,
-    /// First operand: a word, or for `Const` the literal.
+    /// First operand: a word; for `Const` the literal, for `Count` a word of the counts.
     pub a: u32,
-    /// Second operand: a word.
+    /// Second operand: a word; for `Count` and `ClearIf` a literal.
     pub b: u32,
 }
 
@@ -57,6 +69,12 @@ pub enum AdvanceKind {
     Min = 6,
     /// dst = max(a, b), signed.
     Max = 7,
+    /// dst = what a kernel left in word a of the counts, at most b, a literal; unsigned.
+    Count = 8,
+    /// dst = a where word b is 0; else dst stays.
+    CopyUnless = 9,
+    /// The b words from dst on, as a literal, become 0 where word a is not 0.
+    ClearIf = 10,
 }
 
 /// The frame of one run program.
@@ -138,7 +156,7 @@ impl Frame {
         for (i, slot) in self.words.iter().enumerate() {
             let word = i as u32;
             out.push(match slot {
-                FrameSlot::Temporary => 0,
+                FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays => 0,
                 FrameSlot::Scalar(id) => scalar_bits(*id),
                 FrameSlot::Bound(id) => {
                     let unbound = EvalError::Unbound(Var::Symbol(*id));
@@ -156,12 +174,29 @@ impl Frame {
         Ok(())
     }
 
-    /// Runs the advance program over evaluated words, as the kernel does.
-    pub fn run_advance(&self, words: &mut [u32]) {
+    /// The word of this slot.
+    pub fn find(&self, slot: &FrameSlot) -> Option<FrameWord> {
+        self.words.iter().position(|s| s == slot).map(|at| FrameWord(at as u32))
+    }
+
+    /// Runs the advance program over evaluated words, as the kernel does. `counts` are what other kernels left; what is not
+    /// there is 0.
+    pub fn run_advance(&self, words: &mut [u32], counts: &[u32]) {
         for op in &self.advance {
             let get = |i: u32| words.get(i as usize).map_or(0, |&w| w as i32);
             let (a, b) = (get(op.a), get(op.b));
             let value = match op.op {
+                AdvanceKind::ClearIf => {
+                    let first = (op.dst.0 as usize).min(words.len());
+                    let end = first.saturating_add(op.b as usize).min(words.len());
+                    if a != 0 {
+                        words[first..end].fill(0);
+                    }
+                    continue;
+                }
+                AdvanceKind::CopyUnless if b != 0 => continue,
+                AdvanceKind::CopyUnless => a,
+                AdvanceKind::Count => counts.get(op.a as usize).map_or(0, |&c| c.min(op.b)) as i32,
                 AdvanceKind::Const => op.a as i32,
                 AdvanceKind::Copy => a,
                 AdvanceKind::Add => a.wrapping_add(b),

@@ -166,6 +166,8 @@ fn frame(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
         FrameSlot::Scalar(id) => format!("{i}:{}", expr(plan, &DimExpr::scalar(*id))),
         FrameSlot::Expr(e) => format!("{i}:{}", expr(plan, e)),
         FrameSlot::Temporary => format!("{i}:_"),
+        FrameSlot::Stopped => format!("{i}:stopped"),
+        FrameSlot::Replays => format!("{i}:replays"),
     });
     write!(f, "frame  {}", words.collect::<Vec<_>>().join("  "))?;
     match run.frame.advance.len() {

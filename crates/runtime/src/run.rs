@@ -11,10 +11,10 @@ use crate::executable::Inner;
 use crate::outcome::{OnStatus, OutputBuffer, Outputs, RunOptions, RunStatus};
 use crate::params::check_length;
 use crate::scalars;
-use crate::session::{Session, Work, check_input_view};
+use crate::session::{Counted, Session, Work, check_input_view};
 use crate::span::span;
 use crate::tables::find;
-use pumice_plan::{Frame, FrameSlot, Run};
+use pumice_plan::{Frame, Run, Span};
 use pumice_types::tensor::byte_count;
 use pumice_types::{DimExpr, Tensor, TensorView};
 use std::sync::Arc;
@@ -269,7 +269,7 @@ impl Session {
             if replay + 1 < replays {
                 scalars::advance(plan, &work.bindings, &mut work.scalars)?;
                 work.next_frame.clone_from(&work.frame);
-                run.frame.run_advance(&mut work.next_frame);
+                run.frame.run_advance(&mut work.next_frame, &[]);
             }
         }
         scalars::bind(&self.scalars, &mut work.bindings);
@@ -290,6 +290,7 @@ impl Session {
         self.init_states(inner, &params)?;
         self.results = None;
         self.status = RunStatus::default();
+        self.counted = Counted::default();
         let facts = &inner.tables.runs[run];
         let (submissions, repeats) = if facts.has_host { (options.steps, 1) } else { (1, options.steps) };
         let mut ended = self.write_inputs(inner, inputs);
@@ -297,7 +298,10 @@ impl Session {
             ended = ended.and_then(|()| self.reset_status(inner, options.on_status));
             ended = ended.and_then(|()| self.replay(inner, run, repeats, clock));
             ended = ended.and_then(|()| self.read_status(inner, options.on_status, submission));
-            if ended.is_err() || (options.on_status == OnStatus::Error && !self.status.is_clean()) {
+            if ended.is_err()
+                || self.counted.stopped
+                || (options.on_status == OnStatus::Error && !self.status.is_clean())
+            {
                 break;
             }
         }
@@ -351,14 +355,31 @@ impl Session {
             Clock::Run => self.work.device_us += self.device.run_timed(run, &self.work.bindings, repeats)?,
             Clock::Steps => self.work.times = self.device.run_profiled(run, &self.work.bindings)?,
         }
-        if inner.tables.advances {
+        let stop = inner.tables.runs[run].stop;
+        let Counted { replays, stopped } = match stop {
+            Some((stopped, replays)) => {
+                Counted { replays: self.frame_word(replays)?, stopped: self.frame_word(stopped)? != 0 }
+            }
+            None => Counted { replays: repeats, stopped: false },
+        };
+        self.counted = Counted { replays: self.counted.replays.saturating_add(replays), stopped };
+        if stop.is_some() || inner.tables.advances {
             self.frame.run = None;
-            for _ in 0..repeats {
+        }
+        if inner.tables.advances {
+            for _ in 0..replays {
                 scalars::bind(&self.scalars, &mut self.work.bindings);
                 scalars::advance(&inner.plan, &self.work.bindings, &mut self.scalars)?;
             }
         }
         Ok(())
+    }
+
+    /// A word that the device left in the frame.
+    fn frame_word(&mut self, span: Span) -> Result<u32, DeviceError> {
+        let mut word = [0; 4];
+        self.device.read(span, &mut word)?;
+        Ok(u32::from_le_bytes(word))
     }
 
     fn write_frame(&mut self, run: usize) -> Result<(), DeviceError> {
@@ -460,9 +481,5 @@ fn frame_words(frame: &Frame, work: &mut Work, replay: u32) -> Result<(), Runtim
 /// Whether two frames agree in all words but the device's own.
 fn same_words(frame: &Frame, a: &[u32], b: &[u32]) -> bool {
     a.len() == b.len()
-        && frame
-            .words
-            .iter()
-            .zip(a.iter().zip(b))
-            .all(|(slot, (a, b))| *slot == FrameSlot::Temporary || a == b)
+        && frame.words.iter().zip(a.iter().zip(b)).all(|(slot, (a, b))| slot.is_of_device() || a == b)
 }

@@ -38,6 +38,7 @@ pub struct Session {
     /// Extents of its outputs.
     pub(crate) output_shapes: Vec<Shape>,
     pub(crate) status: RunStatus,
+    pub(crate) counted: Counted,
     pub(crate) frame: FrameKey,
     pub(crate) work: Work,
 }
@@ -55,6 +56,15 @@ pub(crate) struct HeldInput {
     pub bound: bool,
     /// The bytes of a bound value that a run of the plan overwrites.
     pub copy: Option<Vec<u8>>,
+}
+
+/// How far a run went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// Replays that counted.
+    pub replays: u32,
+    /// Whether the last of them stopped the run.
+    pub stopped: bool,
 }
 
 /// What the words in the frame region were made from. They pass all checks.
@@ -106,6 +116,7 @@ impl Session {
             bindings: Bindings::new(),
             output_shapes: vec![Shape::new(); plan.outputs.len()],
             status: RunStatus::default(),
+            counted: Counted::default(),
             frame: FrameKey::default(),
             work: Work {
                 shapes: vec![Shape::new(); plan.inputs.len()],
@@ -146,6 +157,18 @@ impl Session {
             fork.inputs[i] = held;
         }
         Ok(fork)
+    }
+
+    /// Replays of the last run that counted: as many as were asked for, or fewer where an output that stops was true
+    /// (`GraphBuilder::stop`). Those after it did nothing: states, outputs, status and scalars are those of the last one
+    /// that counted.
+    pub fn replays(&self) -> u32 {
+        self.counted.replays
+    }
+
+    /// Whether the output that stops was true in the last replay that counted; false for a plan without one.
+    pub fn stopped(&self) -> bool {
+        self.counted.stopped
     }
 
     /// Sets a dynamic scalar; takes effect at the next run. An integer scalar takes any number that is an integer.

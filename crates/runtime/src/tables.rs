@@ -8,7 +8,7 @@ use crate::load::LoadIndex;
 use crate::scalars;
 use indexmap::IndexSet;
 use pumice_plan::kernel::status;
-use pumice_plan::{IoSlot, Plan, RegionKind, Run, Span, StateInit};
+use pumice_plan::{FrameSlot, IoSlot, Plan, RegionKind, Run, Span, StateInit};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DimExpr, Encoding, SymbolId};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct RunFacts {
     pub has_host: bool,
     /// For each input, whether the run writes to its bytes.
     pub overwrites: Vec<bool>,
+    /// The words of the frame that say whether a replay stopped the run and how many counted.
+    pub stop: Option<(Span, Span)>,
 }
 
 /// The tables.
@@ -214,7 +216,12 @@ fn run_facts(plan: &Plan, run: &Run) -> Result<RunFacts, RuntimeError> {
     let steps = &run.program.steps;
     let writes = || steps.iter().flat_map(|s| &s.uses).filter(|u| u.access.writes()).map(|u| u.span);
     let overwrites = plan.inputs.iter().map(|slot| writes().any(|span| span.overlaps(&slot.span))).collect();
-    Ok(RunFacts { has_host: steps.iter().any(|s| s.is_host()), overwrites })
+    let word = |slot| {
+        let at = run.frame.find(&slot)?;
+        Some(Span::new(RegionKind::Frame, Bytes(4 * u64::from(at.0)), Bytes(4)))
+    };
+    let stop = word(FrameSlot::Stopped).zip(word(FrameSlot::Replays));
+    Ok(RunFacts { has_host: steps.iter().any(|s| s.is_host()), overwrites, stop })
 }
 
 fn status_block(plan: &Plan) -> Result<Option<(Span, Vec<u8>)>, RuntimeError> {

@@ -246,7 +246,13 @@ impl Trial {
             if reported != self.status[run as usize] {
                 return Err(format!("run {run}: status reported: {reported}, not by the evaluator"));
             }
-            results.push(session.outputs().map_err(|e| e.to_string())?.into_tensors());
+            let outputs = session.outputs().map_err(|e| e.to_string())?.into_tensors();
+            let stopped = self.graph.stop().is_some_and(|at| outputs[at].bytes() == [1]);
+            if (session.replays(), session.stopped()) != (1, stopped) {
+                let (replays, said) = (session.replays(), session.stopped());
+                return Err(format!("run {run}: {replays} replays counted, stopped: {said}, not {stopped}"));
+            }
+            results.push(outputs);
         }
         Ok(results)
     }

@@ -22,6 +22,7 @@ mod refusals;
 mod replays;
 mod states;
 mod status;
+mod stops;
 mod symbols;
 mod threads;
 mod updates;

@@ -220,6 +220,7 @@ impl Machine<'_> {
 
     fn advance(&mut self, step: &Step) -> Result<(), DeviceError> {
         let span = only_use(step)?.span;
+        let counts = step.uses.get(1).map(|u| self.bytes(u.span).map(words)).transpose()?;
         let count = self.frame.words() as usize;
         let Some(frame) = self.frame.0 else { return Err(defect(step, "there is no frame")) };
         let bytes = self.bytes_mut(span)?;
@@ -227,7 +228,7 @@ impl Machine<'_> {
             return Err(defect(step, "it does not reach the whole frame"));
         }
         let mut all = words(&bytes[..4 * count]);
-        frame.run_advance(&mut all);
+        frame.run_advance(&mut all, &counts.unwrap_or_default());
         bytes.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
         Ok(())
     }

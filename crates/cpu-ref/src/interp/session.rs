@@ -146,6 +146,9 @@ impl DeviceSession for InterpreterSession {
                 self.next_scalars(run, &mut bindings)?;
             }
             self.replay(run, &bindings, &mut |_, _| {})?;
+            if self.has_stopped(run)? {
+                break;
+            }
         }
         Ok(())
     }
@@ -171,6 +174,13 @@ impl InterpreterSession {
     fn run_of(&self, run: usize) -> Result<&Run, DeviceError> {
         let runs = &self.loaded.plan.runs;
         runs.get(run).ok_or_else(|| DeviceError::Unsupported(format!("run {run} of {}", runs.len())))
+    }
+
+    /// Whether replays after the last one do nothing.
+    fn has_stopped(&self, run: usize) -> Result<bool, DeviceError> {
+        let Some(at) = self.run_of(run)?.frame.find(&FrameSlot::Stopped) else { return Ok(false) };
+        let span = Span::new(RegionKind::Frame, Bytes(4 * u64::from(at.0)), Bytes(4));
+        Ok(words(self.memory.bytes(span)?).iter().any(|w| *w != 0))
     }
 
     /// One replay, with the time of every step.

@@ -30,6 +30,7 @@ pub(super) struct Inner {
     pub(super) made: BTreeMap<ValueId, Place>,
     /// Where each feed was made, with the name of its output.
     pub(super) fed: Vec<(String, Place)>,
+    pub(super) stops: Option<Place>,
 }
 
 impl Inner {
@@ -41,6 +42,7 @@ impl Inner {
             values: Vec::new(),
             outputs: Vec::new(),
             feeds: Vec::new(),
+            stop: None,
             constraints: Vec::new(),
         };
         Inner {
@@ -54,6 +56,7 @@ impl Inner {
             lost: BTreeSet::new(),
             made: BTreeMap::new(),
             fed: Vec::new(),
+            stops: None,
         }
     }
 
@@ -72,6 +75,7 @@ impl Inner {
     pub(super) fn place_of(&self, error: &BuildError) -> Option<Place> {
         let made = |name: &str| self.graph.find(name).and_then(|v| self.made.get(&v).copied());
         match error {
+            BuildError::Stop { .. } => self.stops,
             BuildError::Feed { output, .. } => self.fed.iter().find(|(o, _)| o == output).map(|(_, p)| *p),
             BuildError::State { state: name, .. }
             | BuildError::Scalar { name, .. }

@@ -87,6 +87,10 @@ impl Printer {
             };
             let _ = write!(self.out, "feed {from} -> {to} {kind}");
         }
+        if let Some(stop) = g.stop.and_then(|at| g.outputs.get(at)) {
+            self.line();
+            let _ = write!(self.out, "stop {}", name(&stop.name));
+        }
         self.indent -= 1;
         self.line();
         self.out.push('}');

@@ -134,6 +134,7 @@ impl Reader<'_> {
             values: Vec::new(),
             outputs: Vec::new(),
             feeds: Vec::new(),
+            stop: None,
             constraints: Vec::new(),
         };
         let mut scope = Scope::default();
@@ -144,6 +145,7 @@ impl Reader<'_> {
                 Token::Word(w) if w == "symbol" && followed_by_name => self.symbol(&mut graph)?,
                 Token::Word(w) if w == "output" && followed_by_name => self.output(&mut graph, &mut scope)?,
                 Token::Word(w) if w == "feed" && followed_by_name => self.feed(&mut graph, &scope)?,
+                Token::Word(w) if w == "stop" && followed_by_name => self.stop(&mut graph, &scope)?,
                 Token::End => return self.error("the graph does not end"),
                 _ => self.node(&mut graph, &mut scope)?,
             }
@@ -188,12 +190,25 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The index of an output that is declared above.
+    fn declared_output(&mut self, scope: &Scope) -> Result<usize> {
+        let name = self.name()?;
+        let found = scope.outputs.get(&name).copied();
+        found.map_or_else(|| self.error(format!("there is no output `{name}`")), Ok)
+    }
+
+    fn stop(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
+        self.keyword("stop")?;
+        let output = self.declared_output(scope)?;
+        if graph.stop.replace(output).is_some() {
+            return self.error("a second output stops");
+        }
+        Ok(())
+    }
+
     fn feed(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
         self.keyword("feed")?;
-        let from = self.name()?;
-        let Some(&output) = scope.outputs.get(&from) else {
-            return self.error(format!("there is no output `{from}`"));
-        };
+        let output = self.declared_output(scope)?;
         self.expect("->")?;
         let state = self.value(scope)?;
         let kind = self.name()?;

@@ -50,6 +50,8 @@ pub struct DecoderConfig {
     pub norm_eps: f32,
     /// Dtype of the caches: f32, f16 or bf16.
     pub cache: DType,
+    /// Tokens after which later replays of a submission do nothing, each below `vocab`.
+    pub ends: Vec<u32>,
 }
 
 impl DecoderConfig {
@@ -71,6 +73,7 @@ impl DecoderConfig {
             tied: false,
             norm_eps: 1e-5,
             cache: DType::F32,
+            ends: Vec::new(),
         }
     }
 
@@ -85,6 +88,9 @@ impl DecoderConfig {
         if self.max_new == 0 || self.max_new > self.capacity {
             return wrong("max_new", "must be from 1 to capacity");
         }
+        if self.ends.iter().any(|&end| u64::from(end) >= self.vocab || end > i32::MAX as u32) {
+            return wrong("ends", "must be tokens of the vocabulary");
+        }
         if self.capacity > 1 << 24 {
             return wrong("capacity", "must be at most 2^24");
         }
@@ -97,7 +103,8 @@ impl DecoderConfig {
 /// Inputs: `ids` i32[1, t], 1 ≤ t ≤ max_new, the new tokens; an id of −1 stands for the token that the last run chose,
 /// so a caller that generates need not know it. Scalars: `position`, the number of tokens in the caches, which every
 /// run advances by t; setting it back forgets what lies behind it. Outputs: `logits` f32[1, vocab] of the last token and
-/// `next` i32[1, 1], the largest of them. States: the caches, `last` i32[1, 1], and `history` i32[1, capacity + 1], in
+/// `next` i32[1, 1], the largest of them; where the configuration names ends also `ended` bool[1, 1], whether `next` is one,
+/// after which later replays of the submission do nothing. States: the caches, `last` i32[1, 1], and `history` i32[1, capacity + 1], in
 /// which the token chosen for position p is at p.
 pub fn decoder_graph(name: &str, config: &DecoderConfig) -> Result<Graph, ModelError> {
     decoder_graph_of(name, config, &Plain)
@@ -140,7 +147,17 @@ pub fn decoder_graph_of(
     g.state_write(last, next);
     g.output("logits", logits);
     g.output("next", next);
+    if let Some(ended) = ended(&g, config, next) {
+        g.output("ended", ended);
+        g.stop("ended");
+    }
     Ok(g.build()?)
+}
+
+/// Whether a token is one after which the text ends; nothing where there is none.
+fn ended(g: &GraphBuilder, config: &DecoderConfig, token: Value) -> Option<Value> {
+    let is = |&end: &u32| g.equal(token, g.constant_scalar(DType::I32, f64::from(end)));
+    config.ends.iter().map(is).reduce(|a, b| g.or(a, b))
 }
 
 /// The model without states: `ids` i32[1, t] → `logits` f32[t, vocab] of every token and `next` i32[t, 1].

@@ -16,19 +16,6 @@ use std::sync::Arc;
 use tokenizers::Tokenizer;
 use tokenizers::models::bpe::{BPE, Vocab};
 
-/// Control tokens that end an answer in the formats of conversations in use; a file names only one of its own.
-const ENDS: [&str; 9] = [
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|end_of_text|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<EOT>",
-    "</s>",
-];
-
 /// The tokenizer of a language model.
 pub struct TextTokenizer {
     inner: Tokenizer,
@@ -54,10 +41,6 @@ impl TextTokenizer {
         let checked = vocabulary.check()?;
         let rules = PreTokenizer::named(vocabulary.pre)?;
         let tokens = vocabulary.tokens;
-        let is_control = |&id: &u32| checked.kinds[id as usize] == TokenKind::Control;
-        let mut ends: Vec<u32> =
-            ENDS.iter().filter_map(|&end| checked.ids.get(end)).copied().filter(is_control).collect();
-        ends.extend(vocabulary.eos_token_id);
         Ok(TextTokenizer {
             inner: byte_level_bpe(&checked, rules)?,
             pieces: Arc::new(Pieces::new(tokens, &checked.kinds)),
@@ -65,7 +48,7 @@ impl TextTokenizer {
             all: Specials::new(tokens, &checked.kinds, &[TokenKind::Control, TokenKind::UserDefined])?,
             defined: Specials::new(tokens, &checked.kinds, &[TokenKind::UserDefined])?,
             kinds: checked.kinds,
-            ends,
+            ends: vocabulary.ends(),
             bos: vocabulary.bos_token_id,
             eos: vocabulary.eos_token_id,
             add_bos: vocabulary.add_bos_token,

@@ -7,6 +7,19 @@ const MODELS: &[&str] = &["gpt2"];
 /// More than sixty times the largest in use, and it keeps an id inside an `i32`.
 const MOST_TOKENS: usize = 1 << 24;
 
+/// Control tokens that end an answer in the formats of conversations in use; a file names only one of its own.
+const ENDS: [&str; 9] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<EOT>",
+    "</s>",
+];
+
 /// The keys under `tokenizer.ggml` of one file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vocabulary<'a> {
@@ -75,6 +88,19 @@ pub(super) struct Checked<'a> {
 }
 
 impl<'a> Vocabulary<'a> {
+    /// Tokens that end an answer, in order: the file's own, and control tokens known to do so.
+    pub fn ends(&self) -> Vec<u32> {
+        let is_end = |(token, kind): &(&&str, &i32)| {
+            TokenKind::from_number(**kind) == Some(TokenKind::Control) && ENDS.contains(*token)
+        };
+        let of_kind = (0u32..).zip(self.tokens.iter().zip(self.token_type));
+        let mut ends: Vec<u32> = of_kind.filter(|(_, token)| is_end(token)).map(|(id, _)| id).collect();
+        ends.extend(self.eos_token_id);
+        ends.sort_unstable();
+        ends.dedup();
+        ends
+    }
+
     /// Finds what does not fit together.
     pub(super) fn check(&self) -> Result<Checked<'a>, TextError> {
         if !MODELS.contains(&self.model) {

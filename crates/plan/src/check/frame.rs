@@ -1,12 +1,13 @@
 //! The frame: its content, its advance program, and that the device's advance gives the words the host would write.
 
-use super::Scene;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
-use crate::frame::{AdvanceKind, Frame, FrameSlot};
+use super::{Scene, stop};
+use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
 use crate::plan::Run;
 use crate::region::RegionKind;
 use pumice_types::{Bindings, DType, ScalarId};
+use std::ops::Range;
 
 /// Checks the frame of a run.
 pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
@@ -22,6 +23,7 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
     stats(run, findings);
     if findings.len() == before {
         values(scene, run, findings);
+        stop::check(scene, findings);
     }
 }
 
@@ -30,7 +32,7 @@ fn slots(scene: &Scene<'_>, frame: &Frame, findings: &mut Findings) {
         let there = match slot {
             FrameSlot::Bound(id) => scene.plan.symbols.get(*id).is_some(),
             FrameSlot::Scalar(id) => scene.plan.scalars.get(id.0 as usize).is_some(),
-            FrameSlot::Expr(_) | FrameSlot::Temporary => true,
+            FrameSlot::Expr(_) | FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays => true,
         };
         if !there {
             findings.add(Fault::Frame(format!("word {i} holds {slot:?}, which the plan does not have")));
@@ -46,15 +48,26 @@ fn instructions(frame: &Frame, findings: &mut Findings) {
         let (a, b) = match op.op {
             AdvanceKind::Const => (true, true),
             AdvanceKind::Copy => (there(op.a), true),
+            // Which words there are to count in, and which are cleared, is for `stop`.
+            AdvanceKind::Count => (true, true),
+            AdvanceKind::ClearIf => {
+                (there(op.a), op.b.checked_add(op.dst.0).is_some_and(|end| end as usize <= count))
+            }
             _ => (there(op.a), there(op.b)),
         };
         if !(there(op.dst.0) && a && b) {
             findings.add(Fault::Frame(format!("instruction {i} names a word past {count}: {op:?}")));
-        } else if matches!(frame.words[op.dst.0 as usize], FrameSlot::Bound(_)) {
+        } else if cleared_or_written(op).any(|w| matches!(frame.words[w as usize], FrameSlot::Bound(_))) {
             findings
                 .add(Fault::Frame(format!("instruction {i} writes the bound symbol in word {}", op.dst.0)));
         }
     }
+}
+
+/// The words that an instruction may change; they are there.
+fn cleared_or_written(op: &AdvanceOp) -> Range<u32> {
+    let len = if op.op == AdvanceKind::ClearIf { op.b } else { 1 };
+    op.dst.0..op.dst.0 + len
 }
 
 fn stats(run: &Run, findings: &mut Findings) {
@@ -72,29 +85,41 @@ fn stats(run: &Run, findings: &mut Findings) {
 }
 
 /// At the ends of the ranges and the scalars' defaults: every word has a value, and after an advance every word but
-/// the temporaries holds what the host would write for the next replay.
+/// the device's own holds what the host would write for the next replay.
 fn values(scene: &Scene<'_>, run: &Run, findings: &mut Findings) {
     for corner in &Corners::of(scene.plan, run).defaults {
-        let bits = |scalars: &[f64]| {
-            let all: Vec<u32> =
-                scene.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
-            move |id: ScalarId| all.get(id.0 as usize).copied().unwrap_or(0)
-        };
         let now: Vec<f64> = scene.plan.scalars.iter().map(|s| s.default).collect();
-        let mut words = match run.frame.evaluate(corner, &bits(&now)) {
-            Ok(words) => words,
-            Err(e) => return findings.add(Fault::Frame(e.to_string())),
-        };
-        let Some((next, bindings)) = advanced(scene, &now, corner) else { continue };
-        let Ok(expected) = run.frame.evaluate(&bindings, &bits(&next)) else { continue };
-        run.frame.run_advance(&mut words);
+        if let Err(e) = run.frame.evaluate(corner, &bits_of(scene, &now)) {
+            return findings.add(Fault::Frame(e.to_string()));
+        }
+    }
+    for (mut words, expected) in replays(scene, run) {
+        run.frame.run_advance(&mut words, &[]);
         for (i, slot) in run.frame.words.iter().enumerate() {
-            if *slot != FrameSlot::Temporary && words[i] != expected[i] {
+            if !slot.is_of_device() && words[i] != expected[i] {
                 let what = format!("word {i} advances to {}, the host would write {}", words[i], expected[i]);
                 return findings.add(Fault::Frame(what));
             }
         }
     }
+}
+
+/// The words of two replays that follow one another, as the host would write them: at the ends of the ranges and the
+/// scalars' defaults, where both have values.
+pub(super) fn replays(scene: &Scene<'_>, run: &Run) -> Vec<(Vec<u32>, Vec<u32>)> {
+    let now: Vec<f64> = scene.plan.scalars.iter().map(|s| s.default).collect();
+    let two = |corner: &Bindings| {
+        let words = run.frame.evaluate(corner, &bits_of(scene, &now)).ok()?;
+        let (next, bindings) = advanced(scene, &now, corner)?;
+        Some((words, run.frame.evaluate(&bindings, &bits_of(scene, &next)).ok()?))
+    };
+    Corners::of(scene.plan, run).defaults.iter().filter_map(two).collect()
+}
+
+/// The words of scalars with these values.
+fn bits_of(scene: &Scene<'_>, scalars: &[f64]) -> impl Fn(ScalarId) -> u32 {
+    let all: Vec<u32> = scene.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
+    move |id: ScalarId| all.get(id.0 as usize).copied().unwrap_or(0)
 }
 
 fn bits(dtype: DType, value: f64) -> u32 {

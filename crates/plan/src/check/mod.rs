@@ -10,6 +10,7 @@
 //! - a value that several steps write is filled by them, each element once;
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
 //!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow;
+//! - after a stop no step writes what outlives its replay, and no scalar goes on;
 //! - no kernel's loops turn more often than the target lets them.
 //!
 //! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
@@ -31,6 +32,7 @@ pub mod mutate;
 mod ranges;
 mod reach;
 mod step;
+mod stop;
 mod structure;
 mod turns;
 pub mod words;

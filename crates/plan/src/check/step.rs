@@ -62,6 +62,7 @@ fn use_fault(scene: &Scene<'_>, step: &Step, u: &Use) -> Option<String> {
         (StepKind::Dispatch { .. }, A::IndirectRead) => u.span.region == RegionKind::Frame,
         (StepKind::Dispatch { .. }, A::StatusAtomic) => u.span.region == RegionKind::Status,
         (StepKind::Advance { .. }, A::ShaderWrite) => u.span.region == RegionKind::Frame,
+        (StepKind::Advance { .. }, A::ShaderRead) => u.span.region != RegionKind::Frame,
         (StepKind::Host, A::HostRead | A::HostWrite) if !io => {
             return Some("host steps touch io regions only".to_owned());
         }

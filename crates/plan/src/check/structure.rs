@@ -2,6 +2,7 @@
 
 use super::Scene;
 use super::error::{Fault, Findings};
+use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
 use crate::kernels::copy::StatusBegin;
 use crate::plan::Segment;
@@ -138,7 +139,7 @@ fn kind_fault(step: &Step, host_segment: bool, border: bool) -> Option<&'static 
     }
 }
 
-/// The advance of the frame is the last step, where a scalar advances.
+/// The advance of the frame is the last step, where a scalar advances or replays can stop.
 fn advance(scene: &Scene<'_>, findings: &mut Findings) {
     let last = scene.program.steps.len().checked_sub(1);
     let mut found = false;
@@ -150,10 +151,11 @@ fn advance(scene: &Scene<'_>, findings: &mut Findings) {
         }
     }
     let Some(run) = scene.run else { return };
-    let wanted = scene.plan.scalars.iter().any(|s| s.advance.is_some());
+    let stops = run.frame.find(&FrameSlot::Stopped).is_some();
+    let wanted = stops || scene.plan.scalars.iter().any(|s| s.advance.is_some());
     if found != wanted || found == run.frame.advance.is_empty() {
         let what = format!(
-            "a scalar advances: {wanted}; a step advances the frame: {found}; instructions: {}",
+            "a scalar advances or replays stop: {wanted}; a step advances the frame: {found}; instructions: {}",
             run.frame.advance.len()
         );
         findings.add(Fault::Structure(what));

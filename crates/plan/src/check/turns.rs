@@ -64,6 +64,6 @@ fn upper(scene: &Scene<'_>, symbols: &SymbolTable, word: u32) -> i64 {
         Some(FrameSlot::Scalar(id)) => {
             scene.plan.scalars.get(id.0 as usize).map_or(i64::MAX, |s| s.max as i64)
         }
-        Some(FrameSlot::Temporary) | None => i64::MAX,
+        Some(FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays) | None => i64::MAX,
     }
 }

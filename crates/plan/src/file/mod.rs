@@ -4,7 +4,7 @@
 //! ([`CheckedPlan`](crate::CheckedPlan)). Never here: weights, code of kernels, whether a plan is right.
 //!
 //! A file is a header and a body. The header is the magic, the version of the format (u32), the length of the body
-//! (u64) and the SHA-256 of version, length and body, all little-endian. The body is [`wire::Body`] in postcard's
+//! (u64) and the SHA-256 of version, length and body, all little-endian. The body is `wire::Body` in postcard's
 //! encoding. Equal plans are equal files; what is loaded and saved again is the same file.
 //!
 //! The *run form* ([`PlanForm::Run`]) has what checking and running need; the *explain form* ([`PlanForm::Explain`]) also has
@@ -29,7 +29,7 @@ use std::io::Write;
 /// The first bytes of every plan file: no text begins so, and a transfer that changes line ends changes them.
 const MAGIC: [u8; 8] = *b"\x89plan\r\n\x1a";
 /// Version of the format; another one is refused. It changes with anything that the body is made of.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 const HASHED: usize = MAGIC.len() + 4 + 8;
 const HEADER: usize = HASHED + 32;
 

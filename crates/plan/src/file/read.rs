@@ -416,6 +416,8 @@ impl<'a> Reader<'a> {
                 WordRow::Scalar(scalar) => FrameSlot::Scalar(ScalarId(scalar)),
                 WordRow::Expr(e) => FrameSlot::Expr(self.expr(e)?),
                 WordRow::Temporary => FrameSlot::Temporary,
+                WordRow::Stopped => FrameSlot::Stopped,
+                WordRow::Replays => FrameSlot::Replays,
             })
         })?;
         Ok(Run {

@@ -260,6 +260,8 @@ pub enum WordRow {
     Scalar(u32),
     Expr(Id),
     Temporary,
+    Stopped,
+    Replays,
 }
 
 #[derive(Serialize, Deserialize)]

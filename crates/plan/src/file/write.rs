@@ -177,6 +177,8 @@ impl<'a> Writer<'a> {
             FrameSlot::Scalar(scalar) => WordRow::Scalar(scalar.0),
             FrameSlot::Expr(e) => WordRow::Expr(self.expr(e)),
             FrameSlot::Temporary => WordRow::Temporary,
+            FrameSlot::Stopped => WordRow::Stopped,
+            FrameSlot::Replays => WordRow::Replays,
         });
         Ok(RunRow {
             ranges: run.ranges.clone(),

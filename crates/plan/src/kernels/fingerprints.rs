@@ -66,6 +66,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("e6f1ee83b94adddc51b25658d9da3e60e7f28582c9956974881817dd35195308"), code: &[
         ("plain", Fingerprint::hex("26bf8216cb3e918e305b116c106819b020e2ad57c5dd625bac6a6be11a807486")),
     ] },
+    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("b65c0dae49f3076bff58416131b081d367ab43b3ed2a22511b83e08448e4b15b"), code: &[
+        ("plain", Fingerprint::hex("6912bcf13b5e3f3844998cc33afd9e98d3db980096208e3a49994ecc034d37ee")),
+    ] },
     Compiled { kernel: "gather", declaration: Fingerprint::hex("74483a232d6e93f468592bca242b218958c0a60bfb17a5fe0320776a02b6aadc"), code: &[
         ("plain", Fingerprint::hex("9e44ddf958fe2efdc8fdc4ead86e464fa254b79a3a85efdad0b49ea25002fee9")),
     ] },

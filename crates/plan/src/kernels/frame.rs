@@ -5,7 +5,7 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[FrameAdvance::DECL];
+pub const DECLS: &[KernelDecl] = &[FrameAdvance::DECL, FrameCount::DECL];
 
 kernel! {
     /// Runs the `count` instructions of four words (op, dst, a, b) that lie in the frame from word `at` on, in order,
@@ -21,6 +21,19 @@ kernel! {
     variants { plain: zero }
 }
 
+kernel! {
+    /// As [`FrameAdvance`], and its instructions read what kernels left in `counts`. At most one of them clears words.
+    pub struct FrameCount = "frame_count" in "frame/advance.comp";
+    grid "one group; its first thread works";
+    args { at: u32, count: u32 }
+    operands { words: readwrite, counts: read }
+    slots 0;
+    holes {}
+    specs {}
+    turns |c| after(each(c.count, 1), each(c.at, 1));
+    variants { plain: zero { "COUNTS": "1" } }
+}
+
 // The numbers in `frame/advance.comp`.
 const _: () = assert!(
     AdvanceKind::Const as u32 == 0
@@ -31,4 +44,7 @@ const _: () = assert!(
         && AdvanceKind::CeilDiv as u32 == 5
         && AdvanceKind::Min as u32 == 6
         && AdvanceKind::Max as u32 == 7
+        && AdvanceKind::Count as u32 == 8
+        && AdvanceKind::CopyUnless as u32 == 9
+        && AdvanceKind::ClearIf as u32 == 10
 );

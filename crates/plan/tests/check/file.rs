@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (4, "22ad2327475bbcca62b459d58cb3e1e05ddd6f57ea8415d43808fc59e87a065e")
+        (5, "432605bd09f97f55f98ec032ce80b8e157b8e658378757eccdb75cf1ba3b090f")
     );
 }

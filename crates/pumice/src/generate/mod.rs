@@ -349,11 +349,11 @@ impl Generator {
         choose(&self.session.run_read(&inputs, &[output])?[0], greedy, sampler)
     }
 
-    /// So many likeliest tokens in one submission. The caches hold all before the last token, which is at `position` − 1.
+    /// So many likeliest tokens in one submission, or fewer where one of them ends the text. The caches hold all before the last token, which is at `position` − 1.
     fn greedy_steps(&mut self, position: usize, steps: usize) -> Result<Vec<u32>, Error> {
         let inputs = [("ids", TensorView::i32(&[-1], [1, 1]))];
         self.session.execute(&inputs, &pumice_runtime::RunOptions::default().steps(steps as u32))?;
-        let rows = position as u64..(position + steps) as u64;
+        let rows = position as u64..position as u64 + u64::from(self.session.replays());
         let made = self.session.state("history")?.read_range(1, rows)?;
         Ok(made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect())
     }

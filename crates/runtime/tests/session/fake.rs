@@ -188,7 +188,7 @@ impl FakeSession {
         }
         let frame = &mut self.regions[index(RegionKind::Frame)];
         let mut words: Vec<u32> = words(frame);
-        run.frame.run_advance(&mut words);
+        run.frame.run_advance(&mut words, &[]);
         words.iter().zip(frame.chunks_exact_mut(4)).for_each(|(w, b)| b.copy_from_slice(&w.to_le_bytes()));
         Ok(())
     }

@@ -298,5 +298,17 @@ impl Garden<'_> {
             let i = self.below(self.pool.len());
             self.g.output(&format!("y{k}"), self.pool[i].value);
         }
+        if self.below(4) == 0 {
+            self.stop();
+        }
+    }
+
+    /// Replays stop where the largest element of a value is positive.
+    fn stop(&mut self) {
+        let x = self.real();
+        let axes: Vec<i64> = (0..self.ty(x.value).rank() as i64).collect();
+        let most = self.g.reduce_max(x.value, &axes, false);
+        self.g.output("enough", self.g.greater(most, self.g.constant_scalar(DType::F32, 0.0)));
+        self.g.stop("enough");
     }
 }
