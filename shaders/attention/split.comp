@@ -42,7 +42,7 @@ void stage_q(uint base, uint pitch) {
     }
 }
 
-// Keys and values key0 on; behind the last of them it again.
+// Keys and values key0 on; after the last of them it again.
 void stage(uint key0, uint last, uint k_base, uint k_row, uint v_base, uint v_row) {
     [[unroll]] for (uint n = 0u; n < BK * WQ / NT; n++) {
         uint e = u + NT * n, key = min(key0 + e / WQ, last), c = e % WQ;

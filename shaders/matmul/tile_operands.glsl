@@ -2,7 +2,7 @@
 //
 // In: the tile's constants and variables (tile.comp), the generated loads. Out: aim_a, fetch_a, put_a and the same of b.
 
-// A step that would reach behind the end begins BK before it (K_TAIL 2) or reads the last k again (1); what it reads
+// A step that would reach past the end begins BK before it (K_TAIL 2) or reads the last k again (1); what it reads
 // twice counts as zero: all k below `first`, and all not below K.
 const bool TAIL = K_TAIL != 0u || SK > 1;
 float kept(float v, uint k, uint first) { return TAIL && (k < first || k >= K) ? 0.0 : v; }

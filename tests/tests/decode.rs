@@ -86,7 +86,7 @@ fn generate(session: &mut Session, tokens: usize, per: usize) -> Vec<i32> {
     history.to_vec::<i32>().expect("i32")
 }
 
-/// Every way to cut the prompt: behind each token but the last there is a cut or none.
+/// Every way to cut the prompt: after each token but the last there is a cut or none.
 fn all_splits() -> Vec<Vec<usize>> {
     let cuts = |bits: u32| {
         let mut pieces = vec![1];
@@ -218,7 +218,7 @@ mod on_device {
     use super::*;
 
     const TOKENS: usize = 64;
-    /// Behind each of the 256 ways to cut the prompt.
+    /// After each of the 256 ways to cut the prompt.
     const FEW: usize = 8;
 
     #[test]

@@ -108,7 +108,7 @@ fn tiny_folders_agree_with_sentence_transformers() {
     }
 }
 
-/// What stands behind a row's length has no effect, to the bit.
+/// What stands after a row's length has no effect, to the bit.
 #[test]
 fn padding_has_no_effect() {
     let path = data().join("tiny/roberta");

@@ -165,7 +165,7 @@ mod on_device {
         let _kept = device::keep_driver();
         let whole = life(Validation::Off, FaultPlan::default(), &Cache::None).0;
         let (calls, _) = whole.expect("works without a fault");
-        // Nothing waits behind the last run: what it left is read from mapped memory.
+        // Nothing waits after the last run: what it left is read from mapped memory.
         for fail_nth in (calls / 2..calls - 8).step_by(5) {
             let faults = FaultPlan { fail_nth, result: FaultResult::CounterAtMaximum };
             let failure = life(Validation::Off, faults, &Cache::None).0.expect_err("it is lost");

@@ -87,7 +87,7 @@ mod on_device {
             let wide = g.cast(b, DType::I64);
             g.output("compared", g.less_or_equal(wide, wide));
             g.output("there and back", through(g, x));
-            g.output("behind a product", through(g, g.matmul(x, w)));
+            g.output("after a product", through(g, g.matmul(x, w)));
             g.output("before a sum", g.reduce_sum(through(g, x), &[-1], false));
             g.output("before a norm", g.softmax(g.add(x, through(g, x)), -1));
         });

@@ -6,7 +6,7 @@ use pumice_runtime::RunOptions;
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::TensorView;
 
-/// A state that grows by x in every replay, behind work that takes a while.
+/// A state that grows by x in every replay, after work that takes a while.
 fn timed_replays_do_what_untimed_ones_do(lab: &Lab) {
     let g = GraphBuilder::new("accumulate");
     let (s, x) = (g.state("s", f32([64, 64])), g.input("x", f32([64, 64])));

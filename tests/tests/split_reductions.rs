@@ -29,7 +29,7 @@ fn case(
     (Case::new("split", sample.fill("x", fill)), steps)
 }
 
-/// A NaN among the last elements, behind all parts.
+/// A NaN among the last elements, after all parts.
 fn late_nan(n: usize) -> Fill {
     let mut values = vec![0.25; n];
     (values[n / 2], values[n - 1]) = (3.0, f64::NAN);

@@ -3,7 +3,7 @@
 /// Widest line that rustfmt leaves alone here.
 const WIDTH: usize = 110;
 
-/// Adds `mod name;` (with the visibility of its neighbours) in sorted order, the first one behind the `use` lines.
+/// Adds `mod name;` (with the visibility of its neighbours) in sorted order, the first one after the `use` lines.
 /// `None` if there are neither.
 pub fn add_mod_line(text: &str, name: &str) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

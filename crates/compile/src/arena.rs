@@ -8,7 +8,7 @@ use pumice_plan::{Placement, SLOT_ALIGNMENT};
 
 /// Bytes wanted from the first to the last level, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ArenaRequest {
     /// How many.
     pub bytes: u64,
     /// First level that touches them.
@@ -19,15 +19,15 @@ pub struct Request {
 
 /// Where everything lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct ArenaPlaces {
     /// One offset per request, a multiple of the slot alignment.
     pub offsets: Vec<u64>,
     /// End of the last byte used.
     pub size: u64,
 }
 
-/// Places the requests. No slot crosses a multiple of `chunk`; `guard` bytes stay free behind every slot.
-pub fn place(requests: &[Request], policy: Placement, chunk: u64, guard: u64) -> Placed {
+/// Places the requests. No slot crosses a multiple of `chunk`; `guard` bytes stay free after every slot.
+pub fn place(requests: &[ArenaRequest], policy: Placement, chunk: u64, guard: u64) -> ArenaPlaces {
     let sizes: Vec<u64> = requests.iter().map(|r| slot_size(r.bytes, guard)).collect();
     match policy {
         Placement::Bump => bump(&sizes, chunk),
@@ -36,7 +36,7 @@ pub fn place(requests: &[Request], policy: Placement, chunk: u64, guard: u64) ->
 }
 
 /// Largest sum of slot sizes alive in one level: no placement of these lives is smaller.
-pub fn lower_bound(requests: &[Request], guard: u64) -> u64 {
+pub fn lower_bound(requests: &[ArenaRequest], guard: u64) -> u64 {
     let levels = requests.iter().map(|r| r.last as usize + 1).max().unwrap_or(0);
     let mut change = vec![0i128; levels + 1];
     for r in requests {
@@ -61,7 +61,7 @@ fn within_chunk(at: u64, size: u64, chunk: u64) -> u64 {
     if size > 0 && at.saturating_add(size) > border { border } else { at }
 }
 
-fn bump(sizes: &[u64], chunk: u64) -> Placed {
+fn bump(sizes: &[u64], chunk: u64) -> ArenaPlaces {
     let mut next = 0;
     let offsets = sizes
         .iter()
@@ -71,10 +71,10 @@ fn bump(sizes: &[u64], chunk: u64) -> Placed {
             at
         })
         .collect();
-    Placed { offsets, size: next }
+    ArenaPlaces { offsets, size: next }
 }
 
-fn packed(requests: &[Request], sizes: &[u64], chunk: u64) -> Placed {
+fn packed(requests: &[ArenaRequest], sizes: &[u64], chunk: u64) -> ArenaPlaces {
     let n = requests.len();
     let life = |i: usize| u64::from(requests[i].last - requests[i].first) + 1;
     let mut orders: Vec<Vec<usize>> = vec![(0..n).collect(); 4];
@@ -83,11 +83,11 @@ fn packed(requests: &[Request], sizes: &[u64], chunk: u64) -> Placed {
     orders[2].sort_by_key(|&i| (requests[i].first, std::cmp::Reverse(sizes[i]), i));
     orders[3].sort_by_key(|&i| (std::cmp::Reverse(life(i)), std::cmp::Reverse(sizes[i]), i));
     let results = orders.iter().map(|order| first_fit(order, requests, sizes, chunk));
-    results.min_by_key(|p| p.size).unwrap_or(Placed { offsets: Vec::new(), size: 0 })
+    results.min_by_key(|p| p.size).unwrap_or(ArenaPlaces { offsets: Vec::new(), size: 0 })
 }
 
 /// Each request, in that order, at the lowest offset that is free during its whole life.
-fn first_fit(order: &[usize], requests: &[Request], sizes: &[u64], chunk: u64) -> Placed {
+fn first_fit(order: &[usize], requests: &[ArenaRequest], sizes: &[u64], chunk: u64) -> ArenaPlaces {
     let mut offsets = vec![0; requests.len()];
     let mut lives = Lives::new(requests);
     let (mut total, mut taken) = (0, Vec::new());
@@ -113,10 +113,10 @@ fn first_fit(order: &[usize], requests: &[Request], sizes: &[u64], chunk: u64) -
         total = total.max(at + size);
         lives.add(i, r);
     }
-    Placed { offsets, size: total }
+    ArenaPlaces { offsets, size: total }
 }
 
-/// Placed requests by the levels they live in: a segment tree, so that those alive in one level are found without a look at
+/// ArenaPlaces requests by the levels they live in: a segment tree, so that those alive in one level are found without a look at
 /// the others (de Berg et al., Computational Geometry, 10.3).
 struct Lives {
     leaves: usize,
@@ -127,13 +127,13 @@ struct Lives {
 }
 
 impl Lives {
-    fn new(requests: &[Request]) -> Lives {
+    fn new(requests: &[ArenaRequest]) -> Lives {
         let levels = requests.iter().map(|r| r.last as usize + 1).max().unwrap_or(1);
         let leaves = levels.next_power_of_two();
         Lives { leaves, nodes: vec![Vec::new(); 2 * leaves], begin: vec![Vec::new(); levels] }
     }
 
-    fn add(&mut self, i: usize, r: Request) {
+    fn add(&mut self, i: usize, r: ArenaRequest) {
         self.begin[r.first as usize].push(i);
         let (mut low, mut high) = (self.leaves + r.first as usize, self.leaves + r.last as usize + 1);
         while low < high {
@@ -150,7 +150,7 @@ impl Lives {
     }
 
     /// Those that are alive in a level of `r`, each once: alive in its first level, or begun after it.
-    fn meeting(&self, r: Request, out: &mut Vec<usize>) {
+    fn meeting(&self, r: ArenaRequest, out: &mut Vec<usize>) {
         let mut node = self.leaves + r.first as usize;
         while node > 0 {
             out.extend(&self.nodes[node]);
@@ -164,8 +164,8 @@ impl Lives {
 mod tests {
     use super::*;
 
-    fn request(bytes: u64, first: u32, last: u32) -> Request {
-        Request { bytes, first, last }
+    fn request(bytes: u64, first: u32, last: u32) -> ArenaRequest {
+        ArenaRequest { bytes, first, last }
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             (seed >> 33) % n
         };
         for _ in 0..200 {
-            let r: Vec<Request> = (0..40)
+            let r: Vec<ArenaRequest> = (0..40)
                 .map(|_| {
                     let first = next(20) as u32;
                     request(next(5000), first, first + next(6) as u32)

@@ -393,7 +393,7 @@ impl<'g> LowerCx<'g> {
         }
         let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
         let to = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
-        crate::region::copy(self, at, &to)?;
+        crate::elementwise::copy(self, at, &to)?;
         self.remember_copy(at, &to);
         Ok(to)
     }

@@ -132,7 +132,7 @@ pub struct Draft {
     pub buffers: Vec<Buffer>,
     /// Contents by id.
     pub contents: Vec<Content>,
-    /// Steps; each behind those it depends on.
+    /// Steps; each after those it depends on.
     pub steps: Vec<DraftStep>,
     /// For each output of the graph, the content in its io slot.
     pub outputs: Vec<DraftContent>,

@@ -5,7 +5,7 @@ use crate::cx::{LowerCx, LowerResult, Refusal, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
-use crate::{frame, region, stop};
+use crate::{elementwise, frame, stop};
 use pumice_ir::{FeedKind, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
@@ -29,7 +29,7 @@ pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
         }
         let ty = cx.graph.ty(output.value).clone();
         let to = cx.alloc(&output.name, home, Storage::Natural, &ty)?;
-        region::copy(cx, &at, &to)?;
+        elementwise::copy(cx, &at, &to)?;
         cx.draft.outputs.push(to.content);
     }
     Ok(())
@@ -88,14 +88,14 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
         let whole = Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape) };
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
-        // Narrow elements are stored in whole words: only the whole state owns what lies behind them.
+        // Narrow elements are stored in whole words: only the whole state owns what lies after them.
         let len = pumice_ir::shape::product(&to.view.shape).divisor(cx.graph.symbols());
         let bytes = Storage::Natural.unit(dtype).bytes_of(len);
         let words = to.view.is_dense() && bytes.is_some_and(|b| b.is_multiple_of(4));
         if !to.view.is_words() && feed.kind != FeedKind::Whole && !words {
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
         }
-        region::copy(cx, &from, &to)?;
+        elementwise::copy(cx, &from, &to)?;
         cx.draft.states[index] = content;
     }
     Ok(())
@@ -104,7 +104,7 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
 fn snapshot(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
     let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
     let to = cx.alloc("snapshot", Home::Scratch, Storage::Arena, &ty)?;
-    region::copy(cx, at, &to)?;
+    elementwise::copy(cx, at, &to)?;
     Ok(to)
 }
 

@@ -69,7 +69,7 @@ fn is_transfer(access: Access) -> bool {
     matches!(access, Access::TransferRead | Access::TransferWrite)
 }
 
-/// Everything a barrier of this segment has to cover: what waits behind it may be anything the segment does.
+/// Everything a barrier of this segment has to cover: what waits after it may be anything the segment does.
 fn scope(steps: &[Step], levels: &[Level], range: std::ops::Range<u32>) -> Barrier {
     let mut scope =
         Barrier { from_shader_write: true, from_shader_read: true, to_shader: true, ..Barrier::default() };

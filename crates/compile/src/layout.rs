@@ -1,6 +1,6 @@
 //! Regions: where params, constants, states, inputs and outputs live. Shared by every specialization.
 
-use crate::arena::{Request, place};
+use crate::arena::{ArenaRequest, place};
 use crate::draft::{Draft, DraftContent, Home};
 use crate::error::CompileError;
 use crate::joined;
@@ -47,7 +47,7 @@ struct Cursor {
 
 impl Cursor {
     fn take(&mut self, bytes: u64) -> Span {
-        let request = [Request { bytes, first: 0, last: 0 }];
+        let request = [ArenaRequest { bytes, first: 0, last: 0 }];
         let rest = self.chunk - self.next % self.chunk;
         let size = place(&request, Placement::Bump, self.chunk, self.guard).size;
         if size > rest {

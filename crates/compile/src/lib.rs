@@ -8,6 +8,7 @@ pub mod arena;
 mod blocks;
 pub mod cx;
 pub mod draft;
+mod elementwise;
 mod ends;
 pub mod error;
 mod frame;
@@ -23,7 +24,6 @@ pub mod options;
 mod order;
 mod product;
 mod program;
-mod region;
 mod rows;
 mod scalars;
 mod segment;
@@ -44,7 +44,7 @@ use cx::{Leaves, LowerCx};
 use draft::{Draft, Located};
 use layout::{Layout, region};
 use load::{DerivedOf, Loads};
-use program::{PlaceCx, Placed};
+use program::{PlaceCx, PlacedProgram};
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
 use pumice_plan::kernel::status::block_words;
@@ -256,7 +256,7 @@ fn place_run(
     let status_bytes = sizes.status;
     let cx = PlaceCx { layout, derived, frame_bytes, status_bytes, target, options };
     let mut io = layout.run_io();
-    let Placed { program, scratch, scratch_lower_bound, barriers_unlimited } =
+    let PlacedProgram { program, scratch, scratch_lower_bound, barriers_unlimited } =
         program::place(&low.draft, &low.draft.steps, &mut io, &cx)?;
     let (io_in, io_out) = io.sizes();
     sizes.scratch = sizes.scratch.max(scratch);

@@ -3,7 +3,7 @@
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
 use crate::meaning::StepMeaning;
-use crate::select::matmul::{Choice, Class};
+use crate::select::matmul::{Class, ProductKernel};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
@@ -34,7 +34,7 @@ impl Matrices {
 
 /// Everything a product kernel needs besides its operands.
 #[derive(Clone)]
-pub struct Space {
+pub struct ProductSpace {
     /// Extents of the two batch axes; unused ones are 1.
     pub batch: [DimExpr; 2],
     /// Rows of the result.
@@ -122,7 +122,7 @@ fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
 /// the epilogue's operands.
 pub fn emit(
     cx: &mut LowerCx<'_>,
-    space: &Space,
+    space: &ProductSpace,
     operands: [&Located; 3],
     epilogue: Epilogue,
     meaning: StepMeaning,
@@ -158,7 +158,7 @@ pub fn emit(
 
 /// One product of many rows instead of many products with one right operand: batch · M rows, where every operand that
 /// walks the batch does so as if its rows went on.
-fn fold_batch(space: &Space, mut epilogue: Epilogue) -> (Space, Epilogue) {
+fn fold_batch(space: &ProductSpace, mut epilogue: Epilogue) -> (ProductSpace, Epilogue) {
     let mut space = space.clone();
     for axis in [1, 0] {
         let extent = space.batch[axis].clone();
@@ -188,7 +188,7 @@ fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<Bound> {
     slots.map(|(i, s)| step.touch(&s.at, access(i)).along(s.over.strides())).collect()
 }
 
-fn flops(cx: &LowerCx<'_>, space: &Space) -> u64 {
+fn flops(cx: &LowerCx<'_>, space: &ProductSpace) -> u64 {
     let all = [&space.batch[0], &space.batch[1], &space.m, &space.n, &space.k];
     let symbols = cx.graph.symbols();
     all.iter().fold(2u64, |f, d| f.saturating_mul(d.upper(symbols)))
@@ -219,7 +219,7 @@ fn mode(
 }
 
 /// The kernel form, by the upper bounds of the extents.
-fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
+fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> ProductKernel {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
     let product = ProductExtents {
@@ -234,7 +234,7 @@ fn choose(cx: &LowerCx<'_>, space: &Space, b: &View) -> Choice {
     cx.selection.matmul.choose(&product, cx.target)
 }
 
-fn groups(space: &Space, choice: &Choice) -> DimExpr {
+fn groups(space: &ProductSpace, choice: &ProductKernel) -> DimExpr {
     let c = |v: u64| DimExpr::from(v);
     let batches = space.batch[0].clone() * space.batch[1].clone();
     let tiles = space.m.ceil_div(&c(choice.rows)) * space.n.ceil_div(&c(choice.columns));
@@ -242,7 +242,7 @@ fn groups(space: &Space, choice: &Choice) -> DimExpr {
 }
 
 /// How the kernel reads its operands and stores its result, by alignment: `a_mode`, `b_mode`, `vec_y`.
-fn modes(cx: &LowerCx<'_>, space: &Space, choice: &Choice) -> [u32; 3] {
+fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &ProductKernel) -> [u32; 3] {
     let widest = if choice.scalar { 2 } else { 3 };
     let a = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
     let b = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
@@ -254,7 +254,12 @@ fn modes(cx: &LowerCx<'_>, space: &Space, choice: &Choice) -> [u32; 3] {
 }
 
 /// The kernel call. All product kernels take the same arguments; only names, variants and constants of their own differ.
-fn call(cx: &mut LowerCx<'_>, space: &Space, choice: &Choice, [a, b, y]: [Bound; 3]) -> CallDraft {
+fn call(
+    cx: &mut LowerCx<'_>,
+    space: &ProductSpace,
+    choice: &ProductKernel,
+    [a, b, y]: [Bound; 3],
+) -> CallDraft {
     let [a_mode, b_mode, vec_y] = modes(cx, space, choice);
     let call = MatmulF32Lanes {
         variant: choice.variant,
@@ -285,7 +290,7 @@ fn call(cx: &mut LowerCx<'_>, space: &Space, choice: &Choice, [a, b, y]: [Bound;
 }
 
 /// What is left over of tiles: `k_tail` and `edge`.
-fn tails(cx: &LowerCx<'_>, space: &Space, choice: &Choice) -> (u32, u32) {
+fn tails(cx: &LowerCx<'_>, space: &ProductSpace, choice: &ProductKernel) -> (u32, u32) {
     let symbols = cx.graph.symbols();
     let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
     let k_tail = match divides(&space.k, choice.step) {

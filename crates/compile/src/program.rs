@@ -1,6 +1,6 @@
 //! From steps over buffers to a program over spans: levels, lives, places, segments, barriers.
 
-use crate::arena::{self, Request};
+use crate::arena::{self, ArenaRequest};
 use crate::draft::{Draft, DraftStep, Home};
 use crate::error::CompileError;
 use crate::layout::{Layout, RunIo, chunk_size, origin};
@@ -10,7 +10,7 @@ use pumice_plan::{ContentId, Level, Placement, PlanValue, Program, RegionKind, S
 use pumice_types::{Bytes, Target};
 
 /// A placed program and what it takes.
-pub struct Placed {
+pub struct PlacedProgram {
     /// The program.
     pub program: Program,
     /// End of the scratch it uses.
@@ -43,7 +43,7 @@ pub fn place(
     steps: &[DraftStep],
     io: &mut RunIo,
     cx: &PlaceCx<'_>,
-) -> Result<Placed, CompileError> {
+) -> Result<PlacedProgram, CompileError> {
     let levels =
         order::levels(draft, steps).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
     let lives = lives(draft, steps, &levels);
@@ -64,7 +64,7 @@ pub fn place(
         Barriers::Naive => hazard::naive(&program.steps, &mut program.levels, &program.segments),
     }
     let barriers_unlimited = barriers_unlimited.unwrap_or_else(|| hazard::count(&program.levels));
-    Ok(Placed { program, scratch, scratch_lower_bound: bound, barriers_unlimited })
+    Ok(PlacedProgram { program, scratch, scratch_lower_bound: bound, barriers_unlimited })
 }
 
 /// First and last level that touches each buffer.
@@ -122,11 +122,11 @@ fn scratch_spans(
     policy: Placement,
     cx: &PlaceCx<'_>,
 ) -> (Vec<Option<Span>>, u64, u64) {
-    let wanted: Vec<(usize, Request)> = (draft.buffers.iter().enumerate())
+    let wanted: Vec<(usize, ArenaRequest)> = (draft.buffers.iter().enumerate())
         .filter(|(_, b)| b.home == Home::Scratch)
-        .filter_map(|(i, b)| lives[i].map(|(first, last)| (i, Request { bytes: b.bytes, first, last })))
+        .filter_map(|(i, b)| lives[i].map(|(first, last)| (i, ArenaRequest { bytes: b.bytes, first, last })))
         .collect();
-    let requests: Vec<Request> = wanted.iter().map(|w| w.1).collect();
+    let requests: Vec<ArenaRequest> = wanted.iter().map(|w| w.1).collect();
     let placed = arena::place(&requests, policy, chunk_size(cx.target), cx.options.guard_bytes);
     let mut spans = fixed.to_vec();
     for (&(i, r), &offset) in wanted.iter().zip(&placed.offsets) {

@@ -6,9 +6,9 @@
 
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::{DraftUse, Home, Located};
+use crate::elementwise;
 use crate::frame::Row;
 use crate::load;
-use crate::region;
 use pumice_ir::ValueType;
 use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr};
@@ -42,7 +42,7 @@ fn is_word(cx: &LowerCx<'_>, at: &Located) -> bool {
 fn word_of(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
     let ty = ValueType::new(DType::Bool, at.view.shape.clone());
     let to = cx.alloc("stop", Home::Scratch, Storage::Arena, &ty)?;
-    region::copy(cx, at, &to)?;
+    elementwise::copy(cx, at, &to)?;
     Ok(to)
 }
 

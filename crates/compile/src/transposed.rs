@@ -5,8 +5,8 @@
 
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
+use crate::elementwise::{collapse, slot};
 use crate::meaning::StepMeaning;
-use crate::region::{collapse, slot};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product;
 use pumice_plan::View;
@@ -18,7 +18,7 @@ use pumice_types::{DimExpr, SymbolTable};
 const TILE: u64 = 32;
 
 /// A copy as y\[b, c, r\] = x\[b, r, c\], with strides in words; x is contiguous along c, y along r.
-struct Matrices {
+struct Transposition {
     batch: DimExpr,
     rows: DimExpr,
     columns: DimExpr,
@@ -62,12 +62,12 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMe
 ///
 /// lavapipe on two busy CPUs, 2026-11-22, elementwise and tiled in turns: 2048 x 2048 in 744 and 98 ms, 64 times
 /// 128 x 384 in 351 and 95 ms.
-fn pays(m: &Matrices, symbols: &SymbolTable) -> bool {
+fn pays(m: &Transposition, symbols: &SymbolTable) -> bool {
     !m.batch.is(0) && [&m.rows, &m.columns].iter().all(|extent| extent.upper(symbols) >= TILE)
 }
 
 /// The copy as transposed matrices, if it is one once axes are merged that both sides walk as one.
-fn matrices(from: &View, to: &View) -> LowerResult<Option<Matrices>> {
+fn matrices(from: &View, to: &View) -> LowerResult<Option<Transposition>> {
     let slots = [slot(from, &to.shape)?, slot(to, &to.shape)?];
     let words = slots.iter().all(|s| s.kind == SlotKind::Word);
     let space = collapse(&to.shape, &slots);
@@ -83,7 +83,7 @@ fn matrices(from: &View, to: &View) -> LowerResult<Option<Matrices>> {
     let Some(columns) = (0..rows).rev().find(|&axis| x[axis].is(1)) else { return Ok(None) };
     let batch = (0..rows).find(|&axis| axis != columns);
     let of_batch = |list: &[DimExpr], none: i64| batch.map_or(DimExpr::constant(none), |b| list[b].clone());
-    Ok(Some(Matrices {
+    Ok(Some(Transposition {
         batch: of_batch(&space.shape, 1),
         rows: space.shape[rows].clone(),
         columns: space.shape[columns].clone(),

@@ -158,7 +158,7 @@ fn a_pass_that_cannot_be_left_out() {
     assert_options(without("decompose"), &["`decompose`", "without it"]);
 }
 
-/// A division that may report needs 64-bit integers in kernels. The node behind the first is not reported again.
+/// A division that may report needs 64-bit integers in kernels. The node after the first is not reported again.
 #[test]
 fn every_node_without_a_lowering_is_listed() {
     let mut target = Target::lavapipe();

@@ -71,7 +71,7 @@ pub enum EvalError {
         state: String,
         /// First row.
         from: i64,
-        /// Row behind the last.
+        /// Row after the last.
         to: i64,
         /// Extent of the axis.
         size: u64,
@@ -250,7 +250,7 @@ fn leaf_value(
     Err(EvalError::LeafType { name: name(), expected, given })
 }
 
-/// The node behind which a value is not needed any more; `None` for what is kept.
+/// The node after which a value is not needed any more; `None` for what is kept.
 fn last_uses(graph: &Graph, keep_all: bool) -> Vec<Option<NodeId>> {
     let mut last = vec![None; graph.value_count()];
     if keep_all {

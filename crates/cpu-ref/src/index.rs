@@ -65,7 +65,7 @@ pub fn expand<'a>(a: &'a Array, shape: &[u64]) -> Cow<'a, Array> {
     Cow::Owned(a.gathered(shape, |i| from[i]))
 }
 
-/// Extents before, at and behind an axis, as products: `[outer, n, inner]`.
+/// Extents before, at and after an axis, as products: `[outer, n, inner]`.
 pub fn around(shape: &[u64], axis: usize) -> (usize, usize, usize) {
     (count(&shape[..axis]), shape[axis] as usize, count(&shape[axis + 1..]))
 }

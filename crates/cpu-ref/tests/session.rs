@@ -63,7 +63,7 @@ fn prefix_and_row_feeds_write_their_rows() {
 }
 
 #[test]
-fn rows_behind_the_capacity_are_reported() {
+fn rows_after_the_capacity_are_reported() {
     let g = GraphBuilder::new("cache");
     let cache = g.cache("cache", f32([1, 2, 1]), 1);
     let x = g.input("x", f32([1, 1, 1]));

@@ -169,7 +169,7 @@ pub enum FormatProblem {
     /// Fewer than the 8 bytes that every file begins with.
     #[error("the file has {0} bytes and cannot hold the 8-byte header length")]
     TooShort(u64),
-    /// The header would end behind the file.
+    /// The header would end past the file.
     #[error("the header is declared as {declared} bytes, the file has {available} after the length")]
     HeaderTruncated {
         /// Bytes declared.
@@ -229,7 +229,7 @@ pub enum FormatProblem {
         /// Last offset.
         end: u64,
     },
-    /// The tensor ends behind the file.
+    /// The tensor ends past the file.
     #[error("tensor `{tensor}` ends at data offset {end}, the file's data has {available} bytes")]
     Truncated {
         /// The tensor.

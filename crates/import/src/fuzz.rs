@@ -180,7 +180,7 @@ impl Mutator {
         }
     }
 
-    /// Replaces the first run of digits behind a position, or the bytes there.
+    /// Replaces the first run of digits after a position, or the bytes there.
     fn replace_number(&mut self, data: &mut Vec<u8>, at: usize, by: &[u8]) {
         if let Numbers::Binary = self.numbers {
             return self.replace_bytes(data, at);

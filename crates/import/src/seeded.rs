@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_behind_the_end_is_refused() {
+    fn a_piece_after_the_end_is_refused() {
         let mut w = SeededWeights::new(3);
         w.add("x", Scheme::Q4_0, &[64]).expect("whole blocks");
         assert!(w.read_at("x", 30, &mut [0; 6]).is_ok());

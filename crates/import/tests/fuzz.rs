@@ -49,7 +49,7 @@ fn safetensors_reader_survives_a_million_files() {
     });
 }
 
-/// The damage is in the header's text, its length is right: what lies behind the first check is reached.
+/// The damage is in the header's text, its length is right: what lies after the first check is reached.
 #[test]
 fn safetensors_reader_survives_a_million_headers() {
     let corpus = SOUND.iter().map(|(text, _)| text.as_bytes().to_vec()).collect();

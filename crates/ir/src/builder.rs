@@ -395,7 +395,7 @@ mod tests {
     use super::*;
     use crate::shape::f32;
 
-    /// A name went to the first node made behind `named`, which was an operand written inline.
+    /// A name went to the first node made after `named`, which was an operand written inline.
     #[test]
     fn a_name_belongs_to_its_handle() {
         let g = GraphBuilder::new("g");

@@ -137,7 +137,7 @@ impl Graph {
 /// Old and new nodes side by side, with redirections resolved.
 struct Draft<'g> {
     graph: &'g Graph,
-    /// Index of the first new node of each patch, counted behind the old nodes.
+    /// Index of the first new node of each patch, counted after the old nodes.
     starts: Vec<usize>,
     nodes: Vec<DraftNode>,
     redirect: Vec<Option<DraftRef>>,

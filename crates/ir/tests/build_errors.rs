@@ -169,7 +169,7 @@ refuses! {
     state_from_a_computed_value: BuildError::State { .. }, "`s`", "a param or a constant" => |g| {
         g.state_from("s", g.neg(g.param("w", f32([2]))));
     }
-    reader_behind_the_next_version: BuildError::State { .. }, "`s`", "late reads this version" => |g| {
+    reader_after_the_next_version: BuildError::State { .. }, "`s`", "late reads this version" => |g| {
         let (s, x) = (g.state("s", f32([2])), g.input("x", f32([2])));
         let after = g.state_read(g.state_write(s, x));
         g.output("y", g.named("late").add(s, after));

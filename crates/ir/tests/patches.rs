@@ -32,7 +32,7 @@ fn leaves_keep_their_order() {
     assert!(at("b") < at("c"));
 }
 
-/// A later input is pulled forward, and with it the state before it, whose constant stands behind the patched node.
+/// A later input is pulled forward, and with it the state before it, whose constant stands after the patched node.
 #[test]
 fn a_state_that_comes_earlier_brings_what_it_begins_as() {
     let g = GraphBuilder::new("g");

@@ -22,7 +22,7 @@ const WORDS: &str = "the a an of to and in is it was for on that with as be at b
     read write letter number code compiler graph memory kernel device time minute hour money bank market price sold \
     bought great small long old young high low big fast slow open close happy sad love hate world life hand part place";
 
-/// Endings that a word may have behind a piece.
+/// Endings that a word may have after a piece.
 const ENDINGS: &str = "s ed ing er est ly ness ment tion al ive able ful less y e d r t n es en";
 
 const SPECIALS: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];

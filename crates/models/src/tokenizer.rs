@@ -16,7 +16,7 @@ const LIMIT: u64 = 128 << 20;
 /// Token ids of several texts as one tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenBatch {
-    /// Ids, [batch, seq] row-major; positions behind a row's length hold the padding id.
+    /// Ids, [batch, seq] row-major; positions after a row's length hold the padding id.
     pub ids: Vec<i32>,
     /// Tokens of each row.
     pub lengths: Vec<i32>,

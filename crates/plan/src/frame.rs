@@ -83,7 +83,7 @@ pub struct Frame {
     /// What each word holds.
     pub words: Vec<FrameSlot>,
     /// What `frame_advance` does at the end of a recording; empty when no scalar advances on the device.
-    /// It lies in the frame region behind the words, four words an instruction: op, dst, a, b.
+    /// It lies in the frame region after the words, four words an instruction: op, dst, a, b.
     pub advance: Vec<AdvanceOp>,
 }
 
@@ -128,7 +128,7 @@ impl Frame {
         FrameWord(self.words.len() as u32 - 3)
     }
 
-    /// Words of the frame with the advance program behind them.
+    /// Words of the frame with the advance program after them.
     pub fn len_words(&self) -> u64 {
         self.words.len() as u64 + 4 * self.advance.len() as u64
     }

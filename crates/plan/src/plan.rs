@@ -163,7 +163,7 @@ impl PlanValue {
     }
 }
 
-/// Dependency of a barrier: what the accesses before it did and what those behind it do.
+/// Dependency of a barrier: what the accesses before it did and what those after it do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Barrier {
     /// Kernel writes are made visible.
@@ -218,7 +218,7 @@ pub struct Hazard {
 /// Consecutive levels that are recorded together, or one host step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Segment {
-    /// One reusable command buffer. It begins with a seam barrier, because it may be replayed right behind itself.
+    /// One reusable command buffer. It begins with a seam barrier, because it may be replayed directly after itself.
     Gpu {
         /// Its levels: a range of the program's levels.
         levels: Range<u32>,

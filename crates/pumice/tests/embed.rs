@@ -92,7 +92,7 @@ fn json_and_npy_hold_the_same_numbers() {
         .expect("there")
         .filter(|e| e.as_ref().is_ok_and(|e| e.file_name().to_string_lossy().ends_with(".new")))
         .collect();
-    assert!(left.is_empty(), "nothing half-done stays behind");
+    assert!(left.is_empty(), "nothing half-done is left");
 }
 
 #[test]

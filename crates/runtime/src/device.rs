@@ -97,7 +97,7 @@ pub enum DeviceError {
         region: RegionKind,
         /// Which of its chunks.
         chunk: usize,
-        /// `before` or `behind` it.
+        /// `before` or `after` it.
         side: &'static str,
         /// Bytes from the guard's beginning.
         byte: u64,
@@ -248,7 +248,7 @@ pub trait DeviceSession: Send {
     /// # Errors
     /// As [`DeviceSession::write`].
     fn read(&mut self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError>;
-    /// Replays a run `repeats` times, one behind the other, and waits. Frame and inputs are in place; `bindings` hold
+    /// Replays a run `repeats` times, one after the other, and waits. Frame and inputs are in place; `bindings` hold
     /// the scalars of the first replay, the frame advances. With host steps in the run `repeats` is 1.
     ///
     /// # Errors

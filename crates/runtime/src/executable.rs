@@ -161,7 +161,7 @@ impl Executable {
     ///
     /// # Errors
     /// As [`Executable::set_param_view`], and [`RuntimeError::Duplicate`] for a name given twice. Where the
-    /// device fails, params before the failing one are written and those behind it are not.
+    /// device fails, params before the failing one are written and those after it are not.
     pub fn set_params(&self, values: &[(&str, TensorView<'_>)]) -> Result<(), RuntimeError> {
         let mut payloads: Vec<(usize, Payload<'_>)> = Vec::with_capacity(values.len());
         for (name, view) in values {

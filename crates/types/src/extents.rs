@@ -46,7 +46,7 @@ pub struct ReductionExtents {
     pub outer: u64,
     /// Elements that make one result.
     pub reduced: u64,
-    /// Results along the axes behind the reduced ones.
+    /// Results along the axes after the reduced ones.
     pub inner: u64,
     /// Whether elements are read one by one: integers, and reduced axes with others between them.
     pub one_by_one: bool,
@@ -70,6 +70,6 @@ pub struct RowExtents {
     pub kind: RowKind,
     /// Elements of a row.
     pub n: u64,
-    /// Rows side by side: elements behind the axis. 1 where neighbours are neighbours in memory.
+    /// Rows side by side: elements after the axis. 1 where neighbours are neighbours in memory.
     pub inner: u64,
 }

@@ -19,7 +19,7 @@ pub(crate) const EVERYTHING_BEFORE: Masks =
 pub(crate) const EVERYTHING_BEHIND: Masks =
     Masks { shader: true, shader_reads_only: false, transfer: true, indirect: true, host: false };
 
-/// The host, behind a submission.
+/// The host, after a submission.
 const HOST: Masks =
     Masks { shader: false, shader_reads_only: false, transfer: false, indirect: false, host: true };
 
@@ -60,7 +60,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Runs lists once, one behind the other, and waits. They must leave nothing that the host may not see: the last
+    /// Runs lists once, one after the other, and waits. They must leave nothing that the host may not see: the last
     /// list ends with [`Gpu::host_barrier`] or is the closing one.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
         self.run_asking(lists, self.patience.usual())

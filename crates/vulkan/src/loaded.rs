@@ -4,9 +4,9 @@ use crate::gpu::Gpu;
 use crate::host::HostSteps;
 use crate::kernel_source::check_code;
 use crate::memory::{Regions, check_room};
-use crate::pipelines::Request;
+use crate::pipelines::PipelineRequest;
 use crate::progress::Work;
-use crate::record::{Scene, call_of};
+use crate::record::{RecordScope, call_of};
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
 use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
@@ -34,7 +34,7 @@ pub(crate) struct VulkanLoaded {
 }
 
 impl VulkanLoaded {
-    /// Prepares the host steps and takes memory for the weights, if one session fits behind them.
+    /// Prepares the host steps and takes memory for the weights, if one session fits after them.
     pub(crate) fn new(
         gpu: &Arc<Gpu>,
         plan: CheckedPlan,
@@ -84,18 +84,18 @@ impl VulkanLoaded {
     }
 
     /// What a program is recorded from.
-    pub(crate) fn scene<'a>(
+    pub(crate) fn scope<'a>(
         &'a self,
         which: ProgramRef,
         session: &'a Arc<Regions>,
         only: Option<&'a BTreeSet<StepId>>,
-    ) -> Result<Scene<'a>, DeviceError> {
+    ) -> Result<RecordScope<'a>, DeviceError> {
         let frame = match which {
             ProgramRef::Load => None,
             ProgramRef::Run(i) => self.plan.runs.get(i).map(|r| &r.frame),
         };
         let program = self.program(which)?;
-        Ok(Scene { gpu: &self.gpu, program, frame, weights: &self.weights, session, only })
+        Ok(RecordScope { gpu: &self.gpu, program, frame, weights: &self.weights, session, only })
     }
 
     /// Makes the pipelines of programs, or of some of their steps, in parallel.
@@ -107,7 +107,7 @@ impl VulkanLoaded {
         let programs = programs.iter().map(|&p| self.program(p)).collect::<Result<Vec<_>, _>>()?;
         let steps = programs.iter().flat_map(|p| (0u32..).map(StepId).zip(&p.steps));
         let wanted = steps.filter(|(id, _)| only.is_none_or(|o| o.contains(id)));
-        let requests = wanted.filter_map(|(_, s)| Some(Request { call: call_of(s)?, uses: &s.uses }));
+        let requests = wanted.filter_map(|(_, s)| Some(PipelineRequest { call: call_of(s)?, uses: &s.uses }));
         let work = Work::begin(&self.gpu);
         let new = self.gpu.pipelines.prepare(requests, &|made| work.made(made))?;
         work.finish(&new)
@@ -147,10 +147,10 @@ impl Loaded for VulkanLoaded {
         self.prepare_programs(&[ProgramRef::Load], Some(&only))?;
         let regions = Arc::new(self.load_regions(&only)?);
         regions.poison(None)?;
-        let scene = self.scene(ProgramRef::Load, &regions, Some(&only))?;
-        let parts = record_program(&scene)?;
+        let scope = self.scope(ProgramRef::Load, &regions, Some(&only))?;
+        let parts = record_program(&scope)?;
         let closing = self.gpu.closing_list()?;
-        run_parts(self, ProgramRef::Load, &scene, &parts, &closing, &Bindings::new())?;
+        run_parts(self, ProgramRef::Load, &scope, &parts, &closing, &Bindings::new())?;
         regions.check_guards()?;
         self.weights.check_guards()
     }

@@ -35,7 +35,7 @@ impl Place {
 struct RegionMemory {
     region: Region,
     chunks: Vec<Arc<Buffer>>,
-    /// Bytes before the first byte of every chunk and behind its last.
+    /// Bytes before the first byte of every chunk and after its last.
     guard: u64,
 }
 
@@ -92,7 +92,7 @@ impl Regions {
     }
 
     /// Where a span lies; it must lie in one chunk. An empty span past everything gets the spare buffer.
-    pub(crate) fn place(&self, span: Span) -> Result<Place, DeviceError> {
+    pub(crate) fn locate(&self, span: Span) -> Result<Place, DeviceError> {
         let memory = self.memory.iter().find(|m| m.region.kind == span.region);
         let Some((memory, (chunk, offset))) = memory.and_then(|m| Some((m, m.locate(span.offset)?))) else {
             if span.len == Bytes::ZERO {
@@ -240,7 +240,7 @@ impl Regions {
                     }
                     let touched = band.chunks_exact(4).position(|w| *w != word.to_ne_bytes());
                     if let Some(w) = touched {
-                        let side = if at == 0 { "before" } else { "behind" };
+                        let side = if at == 0 { "before" } else { "after" };
                         let (region, byte) = (memory.region.kind, w as u64 * 4);
                         return Err(DeviceError::Guard { region, chunk: i, side, byte });
                     }

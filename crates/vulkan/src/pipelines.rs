@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A call that needs a pipeline, with the uses its operands and slots point at.
 #[derive(Clone, Copy)]
-pub(crate) struct Request<'a> {
+pub(crate) struct PipelineRequest<'a> {
     pub(crate) call: &'a KernelCall,
     pub(crate) uses: &'a [Use],
 }
@@ -180,7 +180,7 @@ impl Pipelines {
     }
 
     /// The pipeline of a call that was prepared.
-    pub(crate) fn get(&self, request: Request<'_>) -> Result<Ready, DeviceError> {
+    pub(crate) fn get(&self, request: PipelineRequest<'_>) -> Result<Ready, DeviceError> {
         let key = self.key(request);
         let missing =
             || DeviceError::Unsupported(format!("{} before its pipeline was made", request.call.label()));
@@ -192,10 +192,10 @@ impl Pipelines {
     /// thread that made it.
     pub(crate) fn prepare<'a>(
         &self,
-        requests: impl Iterator<Item = Request<'a>>,
+        requests: impl Iterator<Item = PipelineRequest<'a>>,
         made: &(dyn Fn(Made<'_>) + Sync),
     ) -> Result<Vec<(String, Ready)>, DeviceError> {
-        let wanted: IndexMap<Key, Request<'a>> = requests.map(|r| (self.key(r), r)).collect();
+        let wanted: IndexMap<Key, PipelineRequest<'a>> = requests.map(|r| (self.key(r), r)).collect();
         let mut new = Vec::new();
         loop {
             let missing = self.claim(&wanted);
@@ -214,7 +214,7 @@ impl Pipelines {
 
     /// Those that are neither there nor being made, which are this thread's now; none once all are there. Waits while
     /// other threads make all that are missing.
-    fn claim<'a>(&self, wanted: &IndexMap<Key, Request<'a>>) -> Vec<(Key, Request<'a>)> {
+    fn claim<'a>(&self, wanted: &IndexMap<Key, PipelineRequest<'a>>) -> Vec<(Key, PipelineRequest<'a>)> {
         let mut known = lock(&self.known);
         loop {
             let missing: Vec<_> = wanted.iter().filter(|(key, _)| !known.ready.contains_key(*key)).collect();
@@ -231,7 +231,7 @@ impl Pipelines {
     /// Makes what this thread has claimed; what was made is there for all, also when another one fails.
     fn make_claimed(
         &self,
-        missing: &[(Key, Request<'_>)],
+        missing: &[(Key, PipelineRequest<'_>)],
         made: &(dyn Fn(Made<'_>) + Sync),
     ) -> Result<Vec<(String, Ready)>, DeviceError> {
         let results: Vec<Mutex<Option<Result<Ready, DeviceError>>>> =
@@ -254,7 +254,7 @@ impl Pipelines {
 
     fn make_all(
         &self,
-        missing: &[(Key, Request<'_>)],
+        missing: &[(Key, PipelineRequest<'_>)],
         results: &[Mutex<Option<Result<Ready, DeviceError>>>],
         made: &(dyn Fn(Made<'_>) + Sync),
     ) {
@@ -280,7 +280,7 @@ impl Pipelines {
         });
     }
 
-    fn make(&self, request: Request<'_>) -> Result<Ready, DeviceError> {
+    fn make(&self, request: PipelineRequest<'_>) -> Result<Ready, DeviceError> {
         let call = request.call;
         let defect = |why: String| DeviceError::Unsupported(why);
         let decl = call.check().map_err(|e| defect(e.to_string()))?;
@@ -327,7 +327,7 @@ impl Pipelines {
         Ok(())
     }
 
-    fn key(&self, request: Request<'_>) -> Key {
+    fn key(&self, request: PipelineRequest<'_>) -> Key {
         let call = request.call;
         let slots = match (self.addressing, call.check()) {
             (Addressing::Descriptor, Ok(decl)) => SlotAccess::of(decl, request),

@@ -1,6 +1,6 @@
 //! Times from timestamps: of every step, or of a whole submission.
 //!
-//! In a profiled recording every step runs alone, with a barrier behind it, so that its time is its own. A bracket
+//! In a profiled recording every step runs alone, with a barrier after it, so that its time is its own. A bracket
 //! leaves the recordings between its two lists as they are.
 
 use crate::error::device_error;
@@ -34,7 +34,7 @@ impl Timing {
         list.timestamp(&self.pool, 2 * (self.steps.len() as u32 - 1)).map_err(device_error)
     }
 
-    /// To be recorded behind it.
+    /// To be recorded after it.
     pub(crate) fn after(&mut self, list: &mut Recorder) -> Result<(), DeviceError> {
         let step = (self.steps.len() as u32).saturating_sub(1);
         list.timestamp(&self.pool, 2 * step + 1).map_err(device_error)

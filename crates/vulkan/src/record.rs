@@ -2,12 +2,12 @@
 //!
 //! In: a program, places for its spans, pipelines. Out: command lists. Nothing is decided here: order, barriers,
 //! grids, addresses and argument values come from the plan, and a segment begins with the seam barrier, because it may
-//! be replayed right behind itself.
+//! be replayed directly after itself.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
 use crate::memory::{Place, Regions};
-use crate::pipelines::{Ready, Request};
+use crate::pipelines::{PipelineRequest, Ready};
 use crate::profile::Timing;
 use crate::raw::{Buffer, BufferUsage, Commands, DescriptorSet, DispatchTarget, Masks, Recorder};
 use pumice_plan::kernel::interface::Addressing;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 const BLOCK_ALIGNMENT: u64 = 64;
 
 /// What a segment is recorded from.
-pub(crate) struct Scene<'a> {
+pub(crate) struct RecordScope<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) program: &'a Program,
     pub(crate) frame: Option<&'a Frame>,
@@ -37,15 +37,15 @@ pub(crate) struct Scene<'a> {
     pub(crate) only: Option<&'a BTreeSet<StepId>>,
 }
 
-impl Scene<'_> {
+impl RecordScope<'_> {
     /// Whether a step is to be recorded.
     pub(crate) fn wants(&self, id: StepId) -> bool {
         self.only.is_none_or(|only| only.contains(&id))
     }
 
-    fn place(&self, span: Span) -> Result<Place, DeviceError> {
+    fn locate(&self, span: Span) -> Result<Place, DeviceError> {
         let regions = if self.weights.has(span.region) { self.weights } else { self.session };
-        regions.place(span)
+        regions.locate(span)
     }
 
     /// Where the frame lies, and its bytes; the spare buffer for programs without one.
@@ -55,7 +55,7 @@ impl Scene<'_> {
             return Ok((self.session.spare(), 16));
         }
         let span = Span::new(RegionKind::Frame, Bytes::ZERO, Bytes(bytes));
-        Ok((self.place(span)?, bytes))
+        Ok((self.locate(span)?, bytes))
     }
 
     fn steps(&self, levels: &Range<u32>) -> impl Iterator<Item = (&Level, StepId, &Step)> {
@@ -78,22 +78,22 @@ pub(crate) fn call_of(step: &Step) -> Option<&KernelCall> {
 
 /// Records the steps of some levels as one list.
 pub(crate) fn record(
-    scene: &Scene<'_>,
+    scope: &RecordScope<'_>,
     levels: Range<u32>,
     mut timing: Option<&mut Timing>,
 ) -> Result<Commands, DeviceError> {
-    let mut segment = Segment::new(scene, &levels)?;
+    let mut segment = Segment::new(scope, &levels)?;
     if let Some(timing) = timing.as_deref_mut() {
         timing.begin(&mut segment.list);
     }
     segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
     let range = levels.start as usize..levels.end as usize;
-    for level in scene.program.levels.get(range).unwrap_or(&[]) {
+    for level in scope.program.levels.get(range).unwrap_or(&[]) {
         if let Some(barrier) = &level.barrier {
             let (from, to) = masks(barrier);
             segment.list.barrier(from, to);
         }
-        for (id, step) in scene.program.steps_of(level).filter(|(id, _)| scene.wants(*id)) {
+        for (id, step) in scope.program.steps_of(level).filter(|(id, _)| scope.wants(*id)) {
             match timing.as_deref_mut() {
                 None => segment.step(step)?,
                 Some(timing) => {
@@ -123,7 +123,7 @@ fn masks(b: &Barrier) -> (Masks, Masks) {
 
 /// A segment being recorded.
 struct Segment<'a> {
-    scene: &'a Scene<'a>,
+    scope: &'a RecordScope<'a>,
     list: Recorder,
     frame: (Place, u64),
     blocks: Blocks,
@@ -131,20 +131,20 @@ struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    fn new(scene: &'a Scene<'a>, levels: &Range<u32>) -> Result<Segment<'a>, DeviceError> {
-        let gpu = scene.gpu;
+    fn new(scope: &'a RecordScope<'a>, levels: &Range<u32>) -> Result<Segment<'a>, DeviceError> {
+        let gpu = scope.gpu;
         let (mut block_bytes, mut calls) = (0, 0);
-        for (_, _, step) in scene.steps(levels) {
+        for (_, _, step) in scope.steps(levels) {
             let Some(call) = call_of(step) else { continue };
-            let ready = gpu.pipelines.get(Request { call, uses: &step.uses })?;
+            let ready = gpu.pipelines.get(PipelineRequest { call, uses: &step.uses })?;
             if ready.layout.block {
                 block_bytes += u64::from(ready.layout.size).next_multiple_of(BLOCK_ALIGNMENT);
             }
             calls += 1;
         }
         let mut list = Recorder::new(&gpu.queue).map_err(device_error)?;
-        list.keep(scene.weights);
-        list.keep(scene.session);
+        list.keep(scope.weights);
+        list.keep(scope.session);
         let sets = match gpu.pipelines.addressing() {
             Addressing::Address => None,
             Addressing::Descriptor => Some(Sets::new(gpu, calls)?),
@@ -153,7 +153,7 @@ impl<'a> Segment<'a> {
         if let Some(buffer) = &blocks.buffer {
             list.keep(buffer);
         }
-        Ok(Segment { scene, list, frame: scene.frame()?, blocks, sets })
+        Ok(Segment { scope, list, frame: scope.frame()?, blocks, sets })
     }
 
     fn step(&mut self, step: &Step) -> Result<(), DeviceError> {
@@ -168,13 +168,13 @@ impl<'a> Segment<'a> {
                 if from.span.len != to.span.len {
                     return Err(DeviceError::Span(to.span));
                 }
-                let (a, b) = (self.scene.place(from.span)?, self.scene.place(to.span)?);
+                let (a, b) = (self.scope.locate(from.span)?, self.scope.locate(to.span)?);
                 let copied = self.list.copy((&a.buffer, a.offset), (&b.buffer, b.offset), from.span.len.0);
                 copied.map_err(device_error)
             }
             StepKind::Fill(word) => {
                 let [to] = step.uses.as_slice() else { return Err(defect(step, "a fill of one use")) };
-                let place = self.scene.place(to.span)?;
+                let place = self.scope.locate(to.span)?;
                 self.list.fill(&place.buffer, place.offset, to.span.len.0, *word).map_err(device_error)
             }
             StepKind::Host => Err(defect(step, "host steps outside GPU segments")),
@@ -186,7 +186,7 @@ impl<'a> Segment<'a> {
             Grid::Static(counts) => Ok(DispatchTarget::Direct(*counts)),
             Grid::Frame { word: FrameWord(word), .. } => {
                 let span = Span::new(RegionKind::Frame, Bytes(4 * u64::from(*word)), Bytes(12));
-                let place = self.scene.place(span)?;
+                let place = self.scope.locate(span)?;
                 Ok(DispatchTarget::Indirect(place.buffer, place.offset))
             }
         }
@@ -198,9 +198,9 @@ impl<'a> Segment<'a> {
         uses: &[Use],
         target: &DispatchTarget,
     ) -> Result<(), DeviceError> {
-        let ready = self.scene.gpu.pipelines.get(Request { call, uses })?;
+        let ready = self.scope.gpu.pipelines.get(PipelineRequest { call, uses })?;
         let spans = operand_spans(call, uses)?;
-        let places = spans.iter().map(|s| self.scene.place(*s)).collect::<Result<Vec<_>, _>>()?;
+        let places = spans.iter().map(|s| self.scope.locate(*s)).collect::<Result<Vec<_>, _>>()?;
         let addresses: Vec<u64> = places.iter().map(Place::address).collect();
         let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
         for (k, &literal) in call.literals.iter().enumerate() {
@@ -221,7 +221,7 @@ impl<'a> Segment<'a> {
                 let ranges = places.into_iter().zip(spans.iter().map(|s| s.len.0)).collect();
                 let frame = reads_frame(call, uses).then(|| self.frame.clone());
                 let bound = Bound { operands: ranges, frame, block };
-                Some(sets.bind(self.scene.gpu, &ready, call, bound)?)
+                Some(sets.bind(self.scope.gpu, &ready, call, bound)?)
             }
         };
         self.list.dispatch(&ready.pipeline, &push, set.as_ref(), target).map_err(device_error)

@@ -7,7 +7,7 @@ use crate::loaded::{ProgramRef, VulkanLoaded};
 use crate::memory::Regions;
 use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
-use crate::record::{Scene, record};
+use crate::record::{RecordScope, record};
 use pumice_plan::{Program, RegionKind, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, StepTime};
 use pumice_types::{Bindings, ScalarId, Var};
@@ -59,8 +59,8 @@ impl VulkanSession {
     fn record(&mut self, run: usize) -> Result<(), DeviceError> {
         if self.recordings.get(run).is_some_and(Option::is_none) {
             self.loaded.prepare_programs(&[ProgramRef::Run(run)], None)?;
-            let scene = self.loaded.scene(ProgramRef::Run(run), &self.regions, None)?;
-            let parts = record_program(&scene)?;
+            let scope = self.loaded.scope(ProgramRef::Run(run), &self.regions, None)?;
+            let parts = record_program(&scope)?;
             self.recordings[run] = Some(parts);
         }
         Ok(())
@@ -76,8 +76,8 @@ impl VulkanSession {
         let mut bindings = bindings.clone();
         for _ in 0..repeats {
             let which = ProgramRef::Run(run);
-            let scene = self.loaded.scene(which, &self.regions, None)?;
-            run_parts(&self.loaded, which, &scene, parts, &self.closing, &bindings)?;
+            let scope = self.loaded.scope(which, &self.regions, None)?;
+            run_parts(&self.loaded, which, &scope, parts, &self.closing, &bindings)?;
             self.advance(&mut bindings);
         }
         Ok(())
@@ -160,11 +160,11 @@ fn replays<'a>(lists: &[&'a Commands], times: u32) -> impl Iterator<Item = &'a C
 }
 
 /// Records the segments of a program.
-pub(crate) fn record_program(scene: &Scene<'_>) -> Result<Vec<Part>, DeviceError> {
+pub(crate) fn record_program(scope: &RecordScope<'_>) -> Result<Vec<Part>, DeviceError> {
     let mut parts = Vec::new();
-    for segment in &scene.program.segments {
+    for segment in &scope.program.segments {
         match segment {
-            Segment::Gpu { levels } => parts.push(Part::Gpu(record(scene, levels.clone(), None)?)),
+            Segment::Gpu { levels } => parts.push(Part::Gpu(record(scope, levels.clone(), None)?)),
             Segment::Host { level } => parts.push(Part::Host { level: *level }),
         }
     }
@@ -175,7 +175,7 @@ pub(crate) fn record_program(scene: &Scene<'_>) -> Result<Vec<Part>, DeviceError
 pub(crate) fn run_parts(
     loaded: &VulkanLoaded,
     which: ProgramRef,
-    scene: &Scene<'_>,
+    scope: &RecordScope<'_>,
     parts: &[Part],
     closing: &Commands,
     bindings: &Bindings,
@@ -195,7 +195,7 @@ pub(crate) fn run_parts(
             Part::Gpu(list) => lists.push(list),
             Part::Host { level } => {
                 flush(&mut lists)?;
-                run_host_level(loaded, which, scene, *level, bindings, &mut |_, _| {})?;
+                run_host_level(loaded, which, scope, *level, bindings, &mut |_, _| {})?;
             }
         }
     }
@@ -205,16 +205,16 @@ pub(crate) fn run_parts(
 fn run_host_level(
     loaded: &VulkanLoaded,
     which: ProgramRef,
-    scene: &Scene<'_>,
+    scope: &RecordScope<'_>,
     level: u32,
     bindings: &Bindings,
     timed: &mut dyn FnMut(StepId, f64),
 ) -> Result<(), DeviceError> {
     let host = loaded.host_steps(which)?;
-    let steps = scene.program.levels.get(level as usize).map(|l| scene.program.steps_of(l));
-    for (id, step) in steps.into_iter().flatten().filter(|(id, _)| scene.wants(*id)) {
+    let steps = scope.program.levels.get(level as usize).map(|l| scope.program.steps_of(l));
+    for (id, step) in steps.into_iter().flatten().filter(|(id, _)| scope.wants(*id)) {
         let begin = Instant::now();
-        host.run(id, step, bindings, scene.session)?;
+        host.run(id, step, bindings, scope.session)?;
         timed(id, begin.elapsed().as_secs_f64() * 1e6);
     }
     Ok(())
@@ -231,19 +231,19 @@ fn profile(
     let gpu = &loaded.gpu;
     needs_timestamps(gpu)?;
     loaded.prepare_programs(&[ProgramRef::Run(run)], None)?;
-    let scene = loaded.scene(ProgramRef::Run(run), regions, None)?;
+    let scope = loaded.scope(ProgramRef::Run(run), regions, None)?;
     let mut times = Vec::new();
-    for segment in &scene.program.segments {
+    for segment in &scope.program.segments {
         match segment {
             Segment::Gpu { levels } => {
-                let mut timing = Timing::new(&gpu.shared, steps_in(scene.program, levels.clone()))?;
-                let list = record(&scene, levels.clone(), Some(&mut timing))?;
+                let mut timing = Timing::new(&gpu.shared, steps_in(scope.program, levels.clone()))?;
+                let list = record(&scope, levels.clone(), Some(&mut timing))?;
                 gpu.run(&[&list, closing])?;
                 times.extend(timing.times(gpu)?);
             }
             Segment::Host { level } => {
                 let timed = &mut |step, us| times.push(StepTime { step, us });
-                run_host_level(loaded, ProgramRef::Run(run), &scene, *level, bindings, timed)?;
+                run_host_level(loaded, ProgramRef::Run(run), &scope, *level, bindings, timed)?;
             }
         }
     }

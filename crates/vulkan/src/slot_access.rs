@@ -6,7 +6,7 @@
 //! become undefined values (`NonReadable`). Those instructions are never executed by the call, so nothing it computes
 //! changes.
 
-use crate::pipelines::Request;
+use crate::pipelines::PipelineRequest;
 use pumice_plan::Access;
 use pumice_plan::kernel::KernelDecl;
 use rspirv::binary::Assemble;
@@ -27,7 +27,7 @@ pub(crate) struct SlotAccess {
 
 impl SlotAccess {
     /// The accesses of every slot of a call; slots that are not bound are neither read nor written.
-    pub(crate) fn of(decl: &KernelDecl, request: Request<'_>) -> Vec<SlotAccess> {
+    pub(crate) fn of(decl: &KernelDecl, request: PipelineRequest<'_>) -> Vec<SlotAccess> {
         let first = decl.operands.len() as u32;
         (0..decl.slots)
             .map(|slot| {

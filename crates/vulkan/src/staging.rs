@@ -1,7 +1,7 @@
 //! Copies between the host and memory the host does not see, through two bounded buffers.
 //!
 //! While the device copies one part, the host fills or empties the other. What passes through here is bounded by
-//! [`PART`], whatever its size. Behind a transfer the two buffers are all that staging holds: not what it copied.
+//! [`PART`], whatever its size. After a transfer the two buffers are all that staging holds: not what it copied.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
@@ -102,7 +102,7 @@ impl Staging {
         Ok(half.as_mut().expect("it was made just now"))
     }
 
-    /// The lists hold what they copied from or to; behind a transfer nobody else may want it any more.
+    /// The lists hold what they copied from or to; after a transfer nobody else may want it any more.
     fn release(&mut self) {
         self.halves.iter_mut().flatten().filter_map(|h| h.list.as_mut()).for_each(Commands::release);
     }

@@ -39,7 +39,7 @@ fn runs_compute_and_states_persist() {
 }
 
 #[test]
-fn repeats_are_replays_behind_each_other() {
+fn repeats_are_replays_after_each_other() {
     for options in forms() {
         let device = open(&options);
         let loaded = load(&device).unwrap();
@@ -190,5 +190,5 @@ fn a_kernel_that_writes_past_its_region_is_caught() {
     let loaded = device.load(CheckedPlan::unsound(defective), Arc::new(Host)).unwrap();
     let mut s = session(&loaded, 1, 0).unwrap();
     let error = s.run(1, &bindings(0), 1).unwrap_err().to_string();
-    assert!(error.contains("behind chunk 0 of region io_out"), "{error}");
+    assert!(error.contains("after chunk 0 of region io_out"), "{error}");
 }

@@ -26,7 +26,7 @@ pub fn word(fused: bool) -> &'static str {
     if fused { "fused" } else { "unfused" }
 }
 
-/// The chain behind a start that the caller gives, as a graph of its own, with output `y`.
+/// The chain after a start that the caller gives, as a graph of its own, with output `y`.
 pub fn graph(ops: usize, start: impl Fn(&GraphBuilder) -> Value) -> Outcome<Graph> {
     let g = GraphBuilder::new("chain");
     let mut c = start(&g);

@@ -153,7 +153,7 @@ fn dependent(rig: &Rig, fused: bool) -> Outcome<Ready> {
     })
 }
 
-/// Eight matmuls behind one another, of which one element is read.
+/// Eight matmuls one after the other, of which one element is read.
 fn products(rig: &Rig, n: u64) -> Outcome<Ready> {
     let scale = (3.0 / n as f32).sqrt();
     let a = data::random(42, (n * n) as usize, -1.0, 1.0);

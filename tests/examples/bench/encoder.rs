@@ -1,4 +1,4 @@
-//! MiniLM (S2): batch 1 and 32 of 128 tokens through one executable; the device's time of replays behind one another,
+//! MiniLM (S2): batch 1 and 32 of 128 tokens through one executable; the device's time of replays one after the other,
 //! and what a run takes on the host beyond the device's time.
 
 use crate::Case;

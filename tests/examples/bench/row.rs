@@ -143,7 +143,7 @@ pub struct Row {
     pub times: Times,
     /// Whose clock it was: `device` or `host`.
     pub clock: &'static str,
-    /// Units of work in one run: equal ops behind one another.
+    /// Units of work in one run: equal ops one after the other.
     pub per: u32,
     /// What a unit of work is in a rate.
     pub rate: Rate,

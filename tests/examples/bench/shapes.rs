@@ -13,7 +13,7 @@ const SEEN: usize = 256;
 
 /// A graph over states, and what it must give.
 trait Shape {
-    /// The part of the name behind `F8.`.
+    /// The part of the name after `F8.`.
     fn name(&self) -> String;
     /// Extents of the operands.
     fn operands(&self) -> Vec<Vec<u64>>;

@@ -66,7 +66,7 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that stays behind does no harm.
+        // A folder that is left does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -43,7 +43,7 @@ fn segments(program: &Program) -> Vec<bool> {
     program.segments.iter().map(|s| matches!(s, Segment::Host { .. })).collect()
 }
 
-/// Steps of the device before the first host step and behind the last one.
+/// Steps of the device before the first host step and after the last one.
 fn around(program: &Program) -> (Vec<&str>, Vec<&str>) {
     let host = |s: &pumice_plan::Step| s.is_host();
     let first = program.steps.iter().position(host).expect("a host step");
@@ -85,9 +85,9 @@ fn first(lab: &Lab) {
     let exe = load(lab, &graph);
     let program = &exe.plan().runs[0].program;
     let host = program.steps.iter().find(|s| s.is_host()).expect("a host step");
-    let (before, behind) = around(program);
+    let (before, after) = around(program);
     assert!(before.iter().all(|o| *o == host.origin) && before.len() <= 1, "{before:?}");
-    assert_eq!(behind.len(), 1, "{behind:?}");
+    assert_eq!(after.len(), 1, "{after:?}");
     check(lab, &graph, &segments(program), |x, n| map(&spectrum(x, n, true), f32::tanh));
 }
 
@@ -103,13 +103,13 @@ fn in_the_middle(lab: &Lab) {
     check(lab, &graph, &[false, true, false], plain);
 }
 
-/// Only a copy of its result to the output is behind it (`io`).
+/// Only a copy of its result to the output is after it (`io`).
 fn last(lab: &Lab) {
     let graph = graph("last", |g, x| forward(g, g.mul(x, g.constant_scalar(DType::F32, 3.0))));
     let exe = load(lab, &graph);
     let program = &exe.plan().runs[0].program;
-    let (before, behind) = around(program);
-    assert_eq!((before, behind), (vec!["mul", "fft"], vec!["io"]), "the product, and copies");
+    let (before, after) = around(program);
+    assert_eq!((before, after), (vec!["mul", "fft"], vec!["io"]), "the product, and copies");
     check(lab, &graph, &segments(program), |x, n| spectrum(&map(x, |v| v * 3.0), n, true));
 }
 

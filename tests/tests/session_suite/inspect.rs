@@ -115,7 +115,7 @@ fn bad_numbers_in_fused_plans(lab: &Lab) {
     let mut s = exe.session().expect("a session");
     let mut x = [1f32; 20];
     for n in [5usize, 2, 1] {
-        // The last row of this run; rows of earlier, longer runs behind it must not be looked at.
+        // The last row of this run; rows of earlier, longer runs after it must not be looked at.
         x[4 * n - 1] = 0.0;
         let view = tensor(&x[..4 * n], &[n as u64, 4]);
         s.run(&[("x", view.view()), ("c", row(&[2.0; 4]))]).expect("runs");

@@ -15,7 +15,7 @@ on_every_device!(
     a_part_waits_for_the_whole,
     an_append_of_nothing_leaves_the_order,
     feeds_of_other_extents_are_refused,
-    a_narrow_prefix_leaves_what_is_behind_it,
+    a_narrow_prefix_leaves_what_is_after_it,
     more_replays_than_a_submission_holds,
 );
 
@@ -105,7 +105,7 @@ fn narrow(len: u64) -> Graph {
 }
 
 /// Kernels store whole words: three halves would take a fourth with them.
-pub fn a_narrow_prefix_leaves_what_is_behind_it(lab: &Lab) {
+pub fn a_narrow_prefix_leaves_what_is_after_it(lab: &Lab) {
     let refused = pumice_compile::compile(&narrow(3), &Target::lavapipe(), &Options::default(), &RefEval);
     refused!(refused.map(drop), CompileError::Options(_), "state s", "kv_append");
     let exe = load(lab, &narrow(4));

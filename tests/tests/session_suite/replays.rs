@@ -10,7 +10,7 @@ use pumice_types::{DType, DimExpr, Tensor};
 
 on_every_device!(
     fifty_runs_equal_a_fresh_session,
-    steps_behind_each_other,
+    steps_after_each_other,
     several_steps_are_several_runs,
     scalars_advance_between_replays,
     every_replay_is_checked_before_the_first,
@@ -51,7 +51,7 @@ fn fifty_runs_equal_a_fresh_session(lab: &Lab) {
         let mut s = exe.session().expect("a fresh session");
         run(&mut s, x).expect("runs").into_tensors()
     });
-    // Several of the same behind each other, then others: every order of two occurs.
+    // Several of the same one after the other, then others: every order of two occurs.
     for turn in 0..50 {
         let i = [0, 0, 1, 1, 2, 0, 2, 3, 1, 0, 3, 3, 2][turn % 13];
         let y = run(&mut s, &inputs[i]).expect("runs").into_tensors();
@@ -73,7 +73,7 @@ fn recurrence() -> Graph {
     g.build().expect("sound")
 }
 
-fn steps_behind_each_other(lab: &Lab) {
+fn steps_after_each_other(lab: &Lab) {
     let exe = load(lab, &recurrence());
     let mut session = exe.session().expect("a session");
     let x = wave(300, 1);

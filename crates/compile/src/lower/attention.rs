@@ -3,7 +3,7 @@
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
-use crate::select::attention::{Choice, Extents, Form};
+use crate::select::attention::{AttentionKernel, Extents, Form};
 use crate::step::StepBuilder;
 use pumice_ir::ops::{Attention, AttentionParts, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
@@ -175,7 +175,7 @@ impl Problem<'_> {
         group.ok_or_else(|| "query heads do not share key heads evenly".into())
     }
 
-    fn choose(&self, cx: &LowerCx<'_>) -> LowerResult<Choice> {
+    fn choose(&self, cx: &LowerCx<'_>) -> LowerResult<AttentionKernel> {
         let extents = self.extents(cx);
         let Some(parts) = self.parts else { return Ok(cx.selection.attention.choose(cx.target, &extents)) };
         let rows = (self.group()? * self.y.extents[2].clone()).upper(cx.graph.symbols());
@@ -186,7 +186,7 @@ impl Problem<'_> {
         })
     }
 
-    fn groups(&self, choice: &Choice) -> LowerResult<DimExpr> {
+    fn groups(&self, choice: &AttentionKernel) -> LowerResult<DimExpr> {
         let [batch, heads, rows, width] = self.y.extents.clone();
         if let Form::Parts(parts) = choice.form {
             let tiles = (self.group()? * rows).ceil_div(&choice.rows.into());
@@ -219,7 +219,12 @@ impl Problem<'_> {
         pairs.saturating_mul(width).saturating_mul(2)
     }
 
-    fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallDraft> {
+    fn call(
+        &self,
+        cx: &mut LowerCx<'_>,
+        choice: &AttentionKernel,
+        operands: Operands,
+    ) -> LowerResult<CallDraft> {
         let (op, Operands { q, k, v, mask, lens, y }) = (self.op, operands);
         let [batch, heads, rows, width] = &self.q.extents;
         let keys = &self.k.extents[2];
@@ -262,7 +267,7 @@ impl Problem<'_> {
     }
 
     /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.
-    fn vec(&self, cx: &LowerCx<'_>, choice: &Choice) -> u32 {
+    fn vec(&self, cx: &LowerCx<'_>, choice: &AttentionKernel) -> u32 {
         let fills = |x: &Heads| x.extents[3].divisor(cx.graph.symbols()).is_multiple_of(choice.columns);
         let rows = [&self.q, &self.k, &self.v, &self.y].map(|x| x.by_four(cx));
         let bits = rows.into_iter().chain([fills(&self.q), fills(&self.v)]);

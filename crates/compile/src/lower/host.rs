@@ -4,7 +4,7 @@ use super::LowerResult;
 use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Home;
 use crate::step::StepBuilder;
-use crate::{meaning, region};
+use crate::{elementwise, meaning};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::{Access, StepKind, Storage};
 
@@ -18,7 +18,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     for (k, v) in operands.filter(|(_, v)| in_memory(v)) {
         let from = cx.at(v)?;
         let to = cx.alloc(&graph.value(v).name, Home::HostOperand, Storage::Natural, graph.ty(v))?;
-        region::copy(cx, &from, &to)?;
+        elementwise::copy(cx, &from, &to)?;
         let i = step.touch(&to, Access::HostRead);
         step.input(meaning::operand(k), &i);
     }

@@ -81,8 +81,8 @@ impl Lower for StateRead {
     }
 }
 
-/// Nodes behind a write that still read the version it replaces read a copy: otherwise one that also reads the new
-/// version, or two states that take each other's place, would have to come before and behind the write.
+/// Nodes after a write that still read the version it replaces read a copy: otherwise one that also reads the new
+/// version, or two states that take each other's place, would have to come before and after the write.
 fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult {
     let mut late = cx.placed_in(previous.content);
     late.retain(|&v| cx.users(v).iter().any(|&user| user > id));
@@ -91,7 +91,7 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
     }
     let ty = pumice_ir::ValueType::new(previous.view.dtype, previous.view.shape.clone());
     let copy = cx.alloc("state_before", Home::Scratch, Storage::Arena, &ty)?;
-    crate::region::copy(cx, previous, &copy)?;
+    crate::elementwise::copy(cx, previous, &copy)?;
     for v in late {
         let view = cx.at(v)?.view;
         cx.place(v, crate::cx::restride(&copy, view.shape, view.strides, view.offset));
@@ -108,7 +108,7 @@ pub fn apart(cx: &mut LowerCx<'_>, x: Located, state: &Located) -> LowerResult<L
     }
     let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
     let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;
-    crate::region::copy(cx, &x, &to)?;
+    crate::elementwise::copy(cx, &x, &to)?;
     Ok(to)
 }
 
@@ -141,6 +141,6 @@ impl Lower for StateWrite {
         let x = cx.at(node.input(1).ok_or("it has no value")?)?;
         let x = apart(cx, x, &previous)?;
         let to = next_version(cx, id, &previous)?;
-        crate::region::copy(cx, &x, &to)
+        crate::elementwise::copy(cx, &x, &to)
     }
 }

@@ -4,8 +4,8 @@ use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
 use crate::meaning::{self, StepMeaning};
-use crate::product::{self, Epilogue, Matrices, SlotView, Space};
-use crate::{blocks, region, scalars};
+use crate::product::{self, Epilogue, Matrices, ProductSpace, SlotView};
+use crate::{blocks, elementwise, scalars};
 use pumice_ir::ops::MatMul;
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
 use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
@@ -90,7 +90,13 @@ fn multiply(
 }
 
 /// The product's axes over its operands, its result and the slots of its epilogue; all share one collapse.
-fn space(full: &[DimExpr], a: &View, b: &View, y: &View, slots: &[&View]) -> Option<(Space, Vec<Matrices>)> {
+fn space(
+    full: &[DimExpr],
+    a: &View,
+    b: &View,
+    y: &View,
+    slots: &[&View],
+) -> Option<(ProductSpace, Vec<Matrices>)> {
     let rank = full.len();
     let mut views = vec![a, b, y];
     views.extend(slots);
@@ -104,7 +110,7 @@ fn space(full: &[DimExpr], a: &View, b: &View, y: &View, slots: &[&View]) -> Opt
     };
     let k = a.shape.last()?.clone();
     let (m, n) = (full[rank - 2].clone(), full[rank - 1].clone());
-    Some((Space { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y }, slots))
+    Some((ProductSpace { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y }, slots))
 }
 
 /// The left operand or one of the epilogue as words, with any strides along which the kernel can read.
@@ -159,7 +165,7 @@ fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResul
     shape.extend_from_slice(&at.view.shape[r - 2..]);
     let ty = ValueType::new(at.view.dtype, shape);
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
-    region::copy_broadcast(cx, at, &to)?;
+    elementwise::copy_broadcast(cx, at, &to)?;
     Ok(to)
 }
 

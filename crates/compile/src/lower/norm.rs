@@ -3,8 +3,8 @@
 use super::LowerResult;
 use crate::cx::{LowerCx, reshaped};
 use crate::draft::{Home, Located};
+use crate::elementwise;
 use crate::meaning::{StepMeaning, operand};
-use crate::region;
 use crate::rows::{Rows, rounding};
 use crate::step::StepBuilder;
 use pumice_ir::infer::normalize_axis;
@@ -180,7 +180,7 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
     }
     let ty = ValueType::new(at.view.dtype, normalised.to_vec());
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
-    region::copy_broadcast(cx, &at, &to)?;
+    elementwise::copy_broadcast(cx, &at, &to)?;
     Ok(to)
 }
 

@@ -3,8 +3,8 @@
 use super::LowerResult;
 use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
+use crate::elementwise::{Elementwise, elementwise};
 use crate::meaning::operand;
-use crate::region::{Elementwise, elementwise};
 use crate::scalars::{self, Body};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::FrameSlot;

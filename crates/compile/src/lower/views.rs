@@ -4,7 +4,7 @@ use super::movement::{operand, reshape};
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, restride};
 use crate::draft::Located;
-use crate::region;
+use crate::elementwise;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{Concat, Expand, Flatten, Slice, Split, Squeeze, Unsqueeze};
@@ -96,7 +96,7 @@ impl Lower for Concat {
             let offset = y.view.strides[axis].clone() * start.clone();
             let whole = restride(&y, shape.clone(), y.view.strides.clone(), offset.clone());
             let to = if outermost { as_part(&y, &whole).unwrap_or(whole) } else { whole };
-            region::copy(cx, &from, &to)?;
+            elementwise::copy(cx, &from, &to)?;
             start = start + shape[axis].clone();
         }
         Ok(())

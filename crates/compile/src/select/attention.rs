@@ -1,4 +1,4 @@
-//! Which attention kernel. In: upper bounds of extents. Out: a [`Choice`]. Operands, strides and masks are lowering's.
+//! Which attention kernel. In: upper bounds of extents. Out: a [`AttentionKernel`]. Operands, strides and masks are lowering's.
 
 use super::rule::{Candidate, Reader, Rule};
 use pumice_plan::kernel::KernelDecl;
@@ -39,7 +39,7 @@ impl Form {
 
 /// A chosen kernel and the tile of the result one workgroup makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct AttentionKernel {
     /// The kernel.
     pub form: Form,
     /// Its variant.
@@ -94,7 +94,7 @@ pub struct Rules(Vec<Rule<Entry>>);
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     candidate: Candidate,
-    choice: Choice,
+    choice: AttentionKernel,
 }
 
 impl Entry {
@@ -109,7 +109,10 @@ impl Entry {
             }
             _ => return None,
         };
-        Some(Entry { candidate, choice: Choice { form, variant: candidate.variant.name, rows, columns } })
+        Some(Entry {
+            candidate,
+            choice: AttentionKernel { form, variant: candidate.variant.name, rows, columns },
+        })
     }
 
     /// Whether the kernel takes such rows on the target at all.
@@ -139,7 +142,7 @@ impl Rules {
 
     /// The form for extents on a target: the fastest, or one whose loops end by themselves where those of the fastest would
     /// be ended by the driver.
-    pub fn choose(&self, target: &Target, e: &Extents) -> Choice {
+    pub fn choose(&self, target: &Target, e: &Extents) -> AttentionKernel {
         let measures = e.measures(target);
         let holds = |r: &&Rule<Entry>| r.holds(&measures, EncodingClass::F32) && r.take.takes(target, e);
         let best = self.0.iter().find(holds).map(|r| r.take);
@@ -150,7 +153,8 @@ impl Rules {
 }
 
 /// What takes rows of any width on any device.
-const WIDEST: Choice = Choice { form: Form::Tile, variant: Attention::plain, rows: 16, columns: 256 };
+const WIDEST: AttentionKernel =
+    AttentionKernel { form: Form::Tile, variant: Attention::plain, rows: 16, columns: 256 };
 
 /// Every form that can take such rows on the target, from the one that is quickest to build on; of each kernel the
 /// narrowest variant that holds a row, and of the tiles, which take a row in pieces, the widest where none does.
@@ -184,7 +188,7 @@ mod tests {
     use crate::select::Selection;
     use pumice_types::Precision;
 
-    fn choose(target: &Target, e: &Extents) -> Choice {
+    fn choose(target: &Target, e: &Extents) -> AttentionKernel {
         Selection::read(target, Precision::Exact).expect("a table").attention.choose(target, e)
     }
 

@@ -1,6 +1,6 @@
 //! Attention of few queries over many keys: into how many parts the keys are dealt, and the kernel that makes them.
 
-use super::attention::{Choice, Form};
+use super::attention::{AttentionKernel, Form};
 use super::rule::{Candidate, Reader, Rule};
 use pumice_plan::kernels::attention::{AttentionParts, DECLS};
 use pumice_types::{AttentionExtents, EncodingClass, Target};
@@ -72,13 +72,13 @@ impl Rules {
     ///
     /// # Errors
     /// The widest row that any of them holds, where this is wider.
-    pub fn choose(&self, target: &Target, rows: u64, width: u64, parts: u32) -> Result<Choice, u64> {
+    pub fn choose(&self, target: &Target, rows: u64, width: u64, parts: u32) -> Result<AttentionKernel, u64> {
         let takes = |c: &Candidate| width <= define(c, "W") && c.runs_on(target);
         let holds = |r: &&Rule<Candidate>| r.holds(&[rows, width], EncodingClass::F32) && takes(&r.take);
         let found = self.parts.iter().find(holds).map(|r| r.take);
         let chosen =
             found.or_else(plain).filter(takes).ok_or_else(|| plain().map_or(0, |c| define(&c, "W")))?;
-        Ok(Choice {
+        Ok(AttentionKernel {
             form: Form::Parts(parts),
             variant: chosen.variant.name,
             rows: define(&chosen, "ROWS").max(1),

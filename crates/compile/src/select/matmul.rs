@@ -1,6 +1,6 @@
 //! Which kernel a matrix product takes, and into how many parts its k is cut.
 //!
-//! In: extents and the target. Out: a [`Choice`], a number of parts. Tiles, steps and needs are those of the declarations;
+//! In: extents and the target. Out: a [`ProductKernel`], a number of parts. Tiles, steps and needs are those of the declarations;
 //! which is fastest where is the table's: a row of `matmul` names a kernel for a class of shapes, or says `cheapest`,
 //! which is the tile of least time by the rows of `matmul.tile`. Rows of `matmul.parts` say when k is cut: `busy` as
 //! little as keeps the compute units busy, `faster` where the tiles' times and the sum of the parts say so.
@@ -33,7 +33,7 @@ pub enum Class {
 
 /// The kernel form a product takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct ProductKernel {
     /// Which kernel.
     pub class: Class,
     /// Which variant of it.
@@ -54,7 +54,7 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     candidate: Candidate,
-    choice: Choice,
+    choice: ProductKernel,
 }
 
 /// A tile with its times in microseconds: of a step of 16 terms of k for one group that has a compute unit to itself, and
@@ -117,7 +117,7 @@ impl Rules {
 
     /// The form for a product on a target: the fastest, or one whose loops end by themselves where those of the fastest
     /// would be ended by the driver.
-    pub fn choose(&self, product: &ProductExtents, target: &Target) -> Choice {
+    pub fn choose(&self, product: &ProductExtents, target: &Target) -> ProductKernel {
         let p = at_least_one(product);
         let best = self.fastest(&p, target);
         let ends = |e: &Entry| e.ends(target, p.k);
@@ -143,7 +143,7 @@ impl Rules {
         let (measures, encoding) = (measures(p, false, target), encoding(p));
         let tiles = self.tiles.iter().filter(|r| r.holds(&measures, encoding)).map(|r| r.take);
         let timed = tiles.filter(|tile| tile.entry.takes(p, target)).map(|tile| {
-            let Choice { rows, columns, .. } = tile.entry.choice;
+            let ProductKernel { rows, columns, .. } = tile.entry.choice;
             let groups = p.m.div_ceil(rows).saturating_mul(p.n.div_ceil(columns)).saturating_mul(p.batches);
             let waves = groups.div_ceil(units) as f64;
             let step = if waves > 1.0 { tile.alone.max(waves * tile.crowded) } else { tile.alone };
@@ -269,7 +269,7 @@ impl Entry {
         let variant = candidate.variant.name;
         Some(Entry {
             candidate,
-            choice: Choice { class, variant, rows, columns, step, least_k, scalar: false },
+            choice: ProductKernel { class, variant, rows, columns, step, least_k, scalar: false },
         })
     }
 

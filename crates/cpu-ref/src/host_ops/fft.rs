@@ -106,7 +106,7 @@ impl FastFft {
     }
 }
 
-/// Completes the first half of the spectrum of real values: what stands behind it are conjugates.
+/// Completes the first half of the spectrum of real values: what stands after it are conjugates.
 fn mirror(line: &mut [Complex<f64>]) {
     let n = line.len();
     line[0].im = 0.0;

@@ -1,6 +1,6 @@
 //! One step on the bytes of its uses.
 
-use super::memory::Memory;
+use super::memory::RegionBytes;
 use super::prepare::{FrameOf, Work, defect};
 use crate::array::Array;
 use crate::eval::Status;
@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// The weights, which only the load program may write.
 pub(super) enum Weights<'a> {
     /// Several runs may read them.
-    Shared(&'a Memory),
+    Shared(&'a RegionBytes),
     /// The load program is running.
-    Own(&'a mut Memory),
+    Own(&'a mut RegionBytes),
 }
 
 /// What a program runs on.
@@ -27,7 +27,7 @@ pub(super) struct Machine<'a> {
     /// Region `weights`.
     pub weights: Weights<'a>,
     /// All others.
-    pub session: &'a mut Memory,
+    pub session: &'a mut RegionBytes,
     /// The frame's words.
     pub frame: FrameOf<'a>,
     /// Symbols, and the integer scalars of this replay.

@@ -7,14 +7,14 @@ use pumice_types::Bytes;
 
 /// Some regions of a plan.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct RegionBytes {
     regions: Vec<(RegionKind, Vec<Vec<u8>>)>,
 }
 
-impl Memory {
+impl RegionBytes {
     /// The regions of these kinds, filled with the pattern.
-    pub fn new(plan: &Plan, kinds: &[RegionKind], pattern: Option<u32>) -> Result<Memory, DeviceError> {
-        let mut memory = Memory::default();
+    pub fn new(plan: &Plan, kinds: &[RegionKind], pattern: Option<u32>) -> Result<RegionBytes, DeviceError> {
+        let mut memory = RegionBytes::default();
         for region in plan.regions.iter().filter(|r| kinds.contains(&r.kind)) {
             let mut chunks = Vec::with_capacity(region.chunks.len());
             for &size in &region.chunks {
@@ -64,7 +64,7 @@ impl Memory {
     }
 }
 
-/// Chunk of a span, first byte and the one behind the last inside it.
+/// Chunk of a span, first byte and the one after the last inside it.
 fn locate(chunks: &[Vec<u8>], span: Span) -> Option<(usize, usize, usize)> {
     let mut first = 0u64;
     for (i, chunk) in chunks.iter().enumerate() {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn poison_spares_what_is_kept() {
-        let mut memory = Memory { regions: vec![(RegionKind::Scratch, vec![vec![0; 8], vec![0; 8]])] };
+        let mut memory = RegionBytes { regions: vec![(RegionKind::Scratch, vec![vec![0; 8], vec![0; 8]])] };
         memory.poison(RegionKind::Scratch, 0x0101_0101, &[span(4, 4), span(12, 2)]);
         assert_eq!(memory.bytes(span(0, 8)).expect("a chunk"), [1, 1, 1, 1, 0, 0, 0, 0]);
         assert_eq!(memory.bytes(span(8, 8)).expect("a chunk"), [1, 1, 1, 1, 0, 0, 1, 1]);

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::execute::{Machine, Weights, words};
-use super::memory::Memory;
+use super::memory::RegionBytes;
 use super::prepare::{FrameOf, Prepared, defect, order};
 use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, RegionKind, Run, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
@@ -27,7 +27,7 @@ pub(super) struct Interpreted {
     options: Options,
     load: Prepared,
     runs: Vec<Prepared>,
-    weights: RwLock<Memory>,
+    weights: RwLock<RegionBytes>,
 }
 
 impl Interpreted {
@@ -42,7 +42,7 @@ impl Interpreted {
         for run in &plan.runs {
             runs.push(Prepared::new(&plan, &run.program, host, &mut known)?);
         }
-        let weights = RwLock::new(Memory::new(&plan, &[RegionKind::Weights], options.poison)?);
+        let weights = RwLock::new(RegionBytes::new(&plan, &[RegionKind::Weights], options.poison)?);
         Ok(Interpreted { plan, options, load, runs, weights })
     }
 }
@@ -80,7 +80,7 @@ impl Loaded for Interpreted {
         let program = &self.plan.load;
         let wanted: BTreeSet<StepId> = steps.iter().copied().collect();
         let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
-        let mut room = Memory::new(&self.plan, &OF_SESSION[1..], self.options.poison)?;
+        let mut room = RegionBytes::new(&self.plan, &OF_SESSION[1..], self.options.poison)?;
         let mut machine = Machine {
             weights: Weights::Own(&mut weights),
             session: &mut room,
@@ -95,7 +95,7 @@ impl Loaded for Interpreted {
     }
 
     fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {
-        let memory = Memory::new(&self.plan, &OF_SESSION, self.options.poison)?;
+        let memory = RegionBytes::new(&self.plan, &OF_SESSION, self.options.poison)?;
         Ok(Box::new(InterpreterSession { loaded: self, memory, replays: 0 }))
     }
 
@@ -110,7 +110,7 @@ impl Loaded for Interpreted {
 /// A session.
 struct InterpreterSession {
     loaded: Arc<Interpreted>,
-    memory: Memory,
+    memory: RegionBytes,
     /// Replays so far; steps of one level run in another order each time.
     replays: u64,
 }
@@ -162,7 +162,7 @@ impl DeviceSession for InterpreterSession {
 
     fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
         let plan = &self.loaded.plan;
-        let mut memory = Memory::new(plan, &OF_SESSION, self.loaded.options.poison)?;
+        let mut memory = RegionBytes::new(plan, &OF_SESSION, self.loaded.options.poison)?;
         for state in plan.states.iter().filter(|s| s.span.len.0 > 0) {
             memory.bytes_mut(state.span)?.copy_from_slice(self.memory.bytes(state.span)?);
         }

@@ -10,9 +10,9 @@ use pumice_ir::ops::BiasAdd;
 impl Eval for BiasAdd {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
         let (x, b) = (cx.arg(0), cx.arg(1));
-        let behind = x.shape.len() - axis_of(self.axis, x.shape.len()) - 1;
+        let after = x.shape.len() - axis_of(self.axis, x.shape.len()) - 1;
         let mut shape = b.shape.clone();
-        shape.resize(1 + behind, 1);
+        shape.resize(1 + after, 1);
         vec![zip_two(x, &b.reshaped(&shape), &x.shape, |x, y| x + y, |_, i, j| i.wrapping_add(j))]
     }
 

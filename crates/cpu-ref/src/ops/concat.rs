@@ -24,7 +24,7 @@ impl Eval for Concat {
     exact!();
 }
 
-/// Row by row, the rows of all parts one behind the other.
+/// Row by row, the rows of all parts one after the other.
 fn join<T: Copy>(outer: usize, rows: &[usize], parts: &[&[T]]) -> Vec<T> {
     let pieces = (0..outer).flat_map(|o| parts.iter().zip(rows).map(move |(part, n)| &part[o * n..][..*n]));
     pieces.flatten().copied().collect()

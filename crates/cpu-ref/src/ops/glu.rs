@@ -30,7 +30,7 @@ impl Eval for Glu {
     }
 }
 
-/// Gate and value behind every element of the result, limited, the value plus 1 in that form.
+/// Gate and value of every element of the result, limited, the value plus 1 in that form.
 fn pairs(op: &Glu, cx: &EvalCx<'_>) -> Vec<(f64, f64)> {
     let x = cx.arg(0);
     let gates = x.as_floats();

@@ -1,4 +1,4 @@
-//! What reductions share: the groups of elements behind each result.
+//! What reductions share: the groups of elements of each result.
 
 use crate::array::Array;
 use crate::eval::EvalCx;

@@ -98,7 +98,7 @@ impl GgufWriter {
     /// holds; it is called for the tensors in their order, from each tensor's first byte to its last, with whole blocks.
     ///
     /// # Errors
-    /// What `out` or `fill` reports, and tensors whose offsets pass 64 bits; an unfinished file stays behind.
+    /// What `out` or `fill` reports, and tensors whose offsets pass 64 bits; an unfinished file is left.
     pub fn write(
         &self,
         out: &mut impl Write,

@@ -1,7 +1,7 @@
 //! The header: bytes and a data length in, checked entries out. No file is touched here.
 //!
 //! A header that is accepted describes every byte of the data exactly once: entries neither overlap nor leave holes,
-//! each spans what its dtype and shape need, and none ends behind the file.
+//! each spans what its dtype and shape need, and none ends past the file.
 
 use super::file_type::FileType;
 use crate::error::FormatProblem;

@@ -49,7 +49,7 @@ crate::op! {
         causal: bool = false,
         /// How many keys before its own place a query sees; −1: all.
         left: i64 = -1,
-        /// How many keys behind its own place a query sees; −1: all.
+        /// How many keys after its own place a query sees; −1: all.
         right: i64 = -1,
         /// Bound of the products; 0: none.
         softcap: f32 = 0.0,

@@ -369,7 +369,7 @@ fn cache(dtype: DType) -> Sample {
     .runs(2)
 }
 
-/// Keys and values behind the length are NaN; so are those that a causal query does not see.
+/// Keys and values after the length are NaN; so are those that a causal query does not see.
 fn unused_rows_are_nan() -> Sample {
     Sample::graph("rows beyond the length are NaN", |g| {
         let q = g.input("q", tensor(F32, [1u64, 2, 3, 8]));

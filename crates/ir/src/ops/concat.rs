@@ -1,4 +1,4 @@
-//! `Concat`: tensors one behind the other along an axis.
+//! `Concat`: tensors one after the other along an axis.
 
 use super::OpDef;
 use crate::builder::{GraphBuilder, Value};
@@ -9,7 +9,7 @@ use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
 
 crate::op! {
-    /// All operands one behind the other along one axis (ONNX Concat); their other extents are equal.
+    /// All operands one after the other along one axis (ONNX Concat); their other extents are equal.
     pub struct Concat {
         /// The axis.
         axis: i64,
@@ -93,7 +93,7 @@ impl OpDef for Concat {
 }
 
 impl GraphBuilder {
-    /// Tensors one behind the other along an axis: xs\[…, nᵢ, …\] → \[…, Σnᵢ, …\].
+    /// Tensors one after the other along an axis: xs\[…, nᵢ, …\] → \[…, Σnᵢ, …\].
     #[track_caller]
     pub fn concat(&self, xs: &[Value], axis: i64) -> Value {
         self.apply(Concat { axis }, xs)

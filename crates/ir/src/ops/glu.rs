@@ -32,7 +32,7 @@ crate::attr_enum! {
     pub enum GluPacking {
         /// Two operands of one shape.
         Two = "two",
-        /// One operand, gates first along the axis, values behind them.
+        /// One operand, gates first along the axis, values after them.
         Concat = "concat",
         /// One operand, gate and value alternating along the axis.
         Interleaved = "interleaved",

@@ -20,7 +20,7 @@ crate::attr_enum! {
 }
 
 crate::op! {
-    /// Writes x's rows into the state behind position `pos` (ONNX TensorScatter on a state):
+    /// Writes x's rows into the state after position `pos` (ONNX TensorScatter on a state):
     /// s'\[b, …, pos_b + t, …\] = x\[b, …, t, …\]; all other rows stay.
     pub struct KvAppend {
         /// The capacity axis.

@@ -190,7 +190,7 @@ fn check(fields: &Fields, config: &EncoderConfig) -> Result<(), ModelError> {
     }
     if config.first_position >= config.positions {
         let problem = format!(
-            "is {}, which leaves no position behind padding_idx = {}",
+            "is {}, which leaves no position after padding_idx = {}",
             config.positions, config.pad_id
         );
         return Err(fields.wrong(

@@ -18,7 +18,7 @@ fn bert_is_read() {
 }
 
 #[test]
-fn roberta_positions_begin_behind_padding() {
+fn roberta_positions_begin_after_padding() {
     let text = BERT
         .replace("\"bert\"", "\"xlm-roberta\"")
         .replace("512", "514")

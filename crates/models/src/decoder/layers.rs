@@ -8,7 +8,7 @@ use pumice_ir::{GraphBuilder, Value};
 use pumice_types::DimExpr;
 
 /// Keys and values that attention reads, and how many of them are valid.
-pub(super) struct Memory {
+pub(super) struct KeyValues {
     pub k: Value,
     pub v: Value,
     pub len: Option<Value>,
@@ -22,7 +22,7 @@ pub(super) fn decode(
     table: Value,
     ids: Value,
     position: Value,
-    remember: impl Fn(u64, Value, Value) -> Memory,
+    remember: impl Fn(u64, Value, Value) -> KeyValues,
 ) -> Value {
     let mut x = g.embedding(table, ids);
     for i in 0..c.layers {
@@ -49,7 +49,7 @@ fn attention(
     i: u64,
     x: Value,
     position: Value,
-    remember: &impl Fn(u64, Value, Value) -> Memory,
+    remember: &impl Fn(u64, Value, Value) -> KeyValues,
 ) -> Value {
     let t = g.dim_of(x, 1);
     let heads = |part: Part, heads: u64| {
@@ -61,7 +61,7 @@ fn attention(
     let q = rotate(g, c, heads(Part::Query(i), c.heads), position);
     let k = rotate(g, c, heads(Part::Key(i), c.kv_heads), position);
     let v = heads(Part::Value(i), c.kv_heads);
-    let Memory { k, v, len } = remember(i, k, v);
+    let KeyValues { k, v, len } = remember(i, k, v);
     let op = Attention { layout: AttentionLayout::Bshd, causal: true, ..Attention::default() };
     let y = g.attention(q, k, v, None, len, op);
     g.reshape_to(y, vec![DimExpr::constant(1), t, DimExpr::constant((c.heads * c.head_width) as i64)])

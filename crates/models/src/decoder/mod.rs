@@ -9,7 +9,7 @@ mod weights;
 
 pub use weights::{DecoderWeights, Part, Plain};
 
-use self::layers::{Memory, choose, decode, logits, table};
+use self::layers::{KeyValues, choose, decode, logits, table};
 use crate::error::ModelError;
 use pumice_import::{Model, SeededWeights};
 use pumice_ir::ops::kv_append::AppendMode;
@@ -102,7 +102,7 @@ impl DecoderConfig {
 ///
 /// Inputs: `ids` i32[1, t], 1 ≤ t ≤ max_new, the new tokens; an id of −1 stands for the token that the last run chose,
 /// so a caller that generates need not know it. Scalars: `position`, the number of tokens in the caches, which every
-/// run advances by t; setting it back forgets what lies behind it. Outputs: `logits` f32[1, vocab] of the last token and
+/// run advances by t; setting it back forgets what lies after it. Outputs: `logits` f32[1, vocab] of the last token and
 /// `next` i32[1, 1], the largest of them; where the configuration names ends also `ended` bool[1, 1], whether `next` is one,
 /// after which later replays of the submission do nothing. States: the caches, `last` i32[1, 1], and `history` i32[1, capacity + 1], in
 /// which the token chosen for position p is at p.
@@ -137,7 +137,7 @@ pub fn decoder_graph_of(
             let cache = g.cache(&format!("layer.{i}.{name}"), ty, 1);
             g.kv_append(cache, x, position, 1, AppendMode::Linear)
         };
-        Memory { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
+        KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
     });
     let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
     let logits = logits(&g, config, weights, table, g.reshape(tail, &[1, config.hidden as i64]));
@@ -169,7 +169,7 @@ pub fn recompute_graph(name: &str, config: &DecoderConfig) -> Result<Graph, Mode
     let t = g.dim_of(ids, 1);
     let zero = g.constant_scalar(DType::I32, 0.0);
     let table = table(&g, config, &Plain);
-    let x = decode(&g, config, &Plain, table, ids, zero, |_, k, v| Memory { k, v, len: None });
+    let x = decode(&g, config, &Plain, table, ids, zero, |_, k, v| KeyValues { k, v, len: None });
     let logits = logits(
         &g,
         config,

@@ -6,7 +6,7 @@ use pumice_ir::Value;
 use pumice_ir::ops::attention::{Attention, AttentionLayout};
 use pumice_types::DimExpr;
 
-/// softmax(QKᵀ/√d)·V per head, keys behind a row's length left out: f32[batch, seq, hidden] → the same.
+/// softmax(QKᵀ/√d)·V per head, keys after a row's length left out: f32[batch, seq, hidden] → the same.
 pub(super) fn self_attention(cx: &Cx<'_>, names: &LayerNames, x: Value) -> Value {
     let (g, c) = (cx.g, cx.config);
     let constant = |n: u64| DimExpr::constant(n as i64);

@@ -1,7 +1,7 @@
 //! The encoder as a graph: embeddings, layers of attention and feed-forward, pooling.
 //!
 //! Inputs are `ids` i32[batch, seq] and `lengths` i32[batch]; the output is `embedding` f32[batch, hidden]. Positions
-//! behind a row's length hold any valid id: attention and pooling do not read them as values.
+//! after a row's length hold any valid id: attention and pooling do not read them as values.
 
 use super::attention::self_attention;
 use super::names::LayerNames;
@@ -76,7 +76,7 @@ fn embeddings(cx: &Cx<'_>, ids: Value) -> Value {
     cx.norm("embeddings.LayerNorm", x)
 }
 
-/// One layer, norms behind the residual sums (post-norm): f32[batch, seq, hidden] → the same.
+/// One layer, norms after the residual sums (post-norm): f32[batch, seq, hidden] → the same.
 fn layer(cx: &Cx<'_>, names: &LayerNames, x: Value) -> Value {
     let g = cx.g;
     let a = self_attention(cx, names, x);

@@ -19,15 +19,15 @@ pub struct LayerNames {
     pub key: String,
     /// Values.
     pub value: String,
-    /// The matrix behind the heads.
+    /// The matrix after the heads.
     pub attention_output: String,
-    /// The norm behind attention.
+    /// The norm after attention.
     pub attention_norm: String,
     /// The widening matrix.
     pub feed_in: String,
     /// The narrowing matrix.
     pub feed_out: String,
-    /// The norm behind the feed-forward part.
+    /// The norm after the feed-forward part.
     pub output_norm: String,
 }
 

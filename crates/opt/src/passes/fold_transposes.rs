@@ -64,17 +64,17 @@ fn other(layout: AttentionLayout) -> AttentionLayout {
 
 fn rotary(graph: &Graph, id: NodeId, node: &Node, op: &Rotary) -> Option<Patch> {
     let x = source(graph, node.input(0), 1, 2)?;
-    behind(graph, id, Rotary { layout: other(op.layout), ..op.clone() }.into(), &[x])
+    after(graph, id, Rotary { layout: other(op.layout), ..op.clone() }.into(), &[x])
 }
 
 fn attention(graph: &Graph, id: NodeId, node: &Node, op: &Attention) -> Option<Patch> {
     let of = |i| source(graph, node.input(i), 1, 2);
     let operands = [of(0)?, of(1)?, of(2)?];
-    behind(graph, id, Attention { layout: other(op.layout), ..op.clone() }.into(), &operands)
+    after(graph, id, Attention { layout: other(op.layout), ..op.clone() }.into(), &operands)
 }
 
-/// The node over the transposes' operands, and a transpose behind it.
-fn behind(graph: &Graph, id: NodeId, op: Op, first: &[ValueId]) -> Option<Patch> {
+/// The node over the transposes' operands, and a transpose after it.
+fn after(graph: &Graph, id: NodeId, op: Op, first: &[ValueId]) -> Option<Patch> {
     let (node, name) = (graph.node(id), graph.node_name(id));
     let rest = node.inputs.iter().skip(first.len()).copied();
     let inputs = first.iter().map(|&v| Some(v)).chain(rest).map(|v| v.map(PatchRef::Old)).collect();

@@ -1,4 +1,4 @@
-//! A product and the elementwise nodes behind it become one node of kind `matmul` (OPS F8): bias, activation, residual,
+//! A product and the elementwise nodes after it become one node of kind `matmul` (OPS F8): bias, activation, residual,
 //! scale, cast, a gate's multiplication, in the order in which the graph has them.
 //!
 //! The body is one `MatMul` and nodes over the product's shape. What the body reads besides the product's operands, and
@@ -60,7 +60,7 @@ fn takes_epilogue(graph: &Graph, id: NodeId) -> bool {
     matches!(node.op, Op::MatMul(_)) && node.operands().all(|v| graph.ty(v).rank() >= 2)
 }
 
-/// The product and every node behind it that could be in its epilogue, in graph order.
+/// The product and every node after it that could be in its epilogue, in graph order.
 fn grow(graph: &Graph, facts: &Facts, groups: &mut Groups<'_>, anchor: NodeId) -> Vec<NodeId> {
     let mut region = vec![anchor];
     let mut instructions = 0;

@@ -9,7 +9,7 @@
 //! Weights in blocks are merged with those of the same scheme where they can lie side by side: blocks are not copied.
 //! Left alone: weights that vary or have batch axes, products whose readers would copy a slice (norms, reductions: they
 //! want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
-//! product is not merged again. Ops besides: biases are `Add`, weights may be behind a `Cast`, those in blocks are `Param`s,
+//! product is not merged again. Ops besides: biases are `Add`, weights may be results of a `Cast`, those in blocks are `Param`s,
 //! and a `Reshape` that splits the columns is a view.
 
 use crate::pipeline::PassCx;
@@ -107,7 +107,7 @@ fn bias(graph: &Graph, facts: &Facts, product: &Node, columns: u64) -> Option<(N
     (vector && facts.is_load_time(graph.value(other).def.0)).then_some((add, other))
 }
 
-/// Whether every reader can walk a slice of wider rows, so that cutting costs no copy. Behind a transpose a copy is
+/// Whether every reader can walk a slice of wider rows, so that cutting costs no copy. After a transpose a copy is
 /// made, or not made, with and without the slice.
 fn reads_strides(graph: &Graph, facts: &Facts, v: ValueId, columns: u64) -> bool {
     facts.users(v).iter().all(|&user| {
@@ -165,7 +165,7 @@ fn merge(graph: &Graph, parts: &[Part]) -> Patch {
     patch
 }
 
-/// The biases one behind the other, −0 where there is none.
+/// The biases one after the other, −0 where there is none.
 fn biases(patch: &mut Patch, graph: &Graph, parts: &[Part], name: &str) -> PatchRef {
     if let Some(all) = parts.iter().map(|p| p.bias.map(|(_, b)| b)).collect::<Option<Vec<ValueId>>>() {
         return joined(patch, graph, &all, 0, &format!("{name}.biases"));

@@ -50,8 +50,8 @@ impl<'g> Rows<'g> {
         let end = if to_the_end { shape.len() } else { first + 1 };
         let symbols = cx.symbols(graph);
         let upper = |dims: &[DimExpr]| dims.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)));
-        let behind = &shape[end..];
-        let inner = if behind.iter().all(|d| d.is(1)) { 1 } else { upper(behind).max(2) };
+        let after = &shape[end..];
+        let inner = if after.iter().all(|d| d.is(1)) { 1 } else { upper(after).max(2) };
         let row = RowExtents { kind, n: upper(&shape[first..end]), inner };
         let axes = (first..end).map(|a| a as i64).collect();
         (!cx.advice.row_in_one(&row)).then_some(Rows { graph, id, node, x, axes })

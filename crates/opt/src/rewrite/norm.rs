@@ -31,7 +31,7 @@ pub fn is_addition(graph: &Graph, facts: &Facts, id: NodeId, sum: ValueId) -> bo
         && node.operands().all(|v| !facts.shows_state(v) && is_row(graph, v, sum))
 }
 
-/// How many addends could stand for `v` in the sum that a norm behind it loads; `None` where no norm takes `v` in.
+/// How many addends could stand for `v` in the sum that a norm after it loads; `None` where no norm takes `v` in.
 pub fn room(graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize> {
     let ty = graph.ty(v);
     let (mut at, mut others) = (v, 0);

@@ -160,7 +160,7 @@ impl Random {
         last
     }
 
-    /// x + r, behind a norm or not.
+    /// x + r, after a norm or not.
     fn residual(&mut self) -> Value {
         let (x, r) = (self.row(), self.row());
         let s = if broadcast(&self.ty(x).shape, &self.ty(r).shape) { self.g.add(x, r) } else { x };

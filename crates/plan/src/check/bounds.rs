@@ -7,7 +7,7 @@
 
 use super::error::{Fault, Findings};
 use super::reach::Seen;
-use super::{Scene, coverage};
+use super::{Scope, coverage};
 use crate::plan::{Plan, Run};
 use crate::step::{Grid, StepKind, Use};
 use pumice_types::tensor::byte_count;
@@ -96,27 +96,27 @@ fn allowed(run: &Run, bindings: &Bindings) -> bool {
 }
 
 /// Checks what depends on symbols.
-pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) -> Corners {
-    let corners = match scene.run {
-        Some(run) => Corners::of(scene.plan, run),
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) -> Corners {
+    let corners = match scope.run {
+        Some(run) => Corners::of(scope.plan, run),
         None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new(), inside: Vec::new() },
     };
-    for (id, step) in scene.steps() {
+    for (id, step) in scope.steps() {
         for (index, u) in step.uses.iter().enumerate() {
             if let Some(fault) = view(index, u, &corners) {
                 findings.at(id, &step.origin, fault);
             }
         }
         if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) =
-            (&step.kind, scene.run)
+            (&step.kind, scope.run)
             && let Some(fault) = grid(run, word.0, upper, &corners)
         {
             findings.at(id, &step.origin, fault);
         }
     }
-    coverage::check(scene, &corners, findings);
-    if let Some(run) = scene.run {
-        outputs(scene, run, &corners, findings);
+    coverage::check(scope, &corners, findings);
+    if let Some(run) = scope.run {
+        outputs(scope, run, &corners, findings);
     }
     corners
 }
@@ -158,9 +158,9 @@ fn grid(run: &Run, word: u32, upper: &[u32; 3], corners: &Corners) -> Option<Fau
 }
 
 /// Outputs at their actual extents fit the bytes that hold them.
-fn outputs(scene: &Scene<'_>, run: &Run, corners: &Corners, findings: &mut Findings) {
-    for (slot, id) in scene.plan.outputs.iter().zip(&run.outputs) {
-        let Some(value) = scene.program.value(*id) else { continue };
+fn outputs(scope: &Scope<'_>, run: &Run, corners: &Corners, findings: &mut Findings) {
+    for (slot, id) in scope.plan.outputs.iter().zip(&run.outputs) {
+        let Some(value) = scope.program.value(*id) else { continue };
         for bindings in corners.all() {
             let extents =
                 slot.shape.iter().map(|d| d.eval_extent(bindings).ok()).collect::<Option<Vec<u64>>>();

@@ -1,8 +1,8 @@
 //! Symbolic contents: which value the bytes hold after every step, followed through the program twice in a row.
 
-use super::Scene;
+use super::Scope;
 use super::error::{Fault, Findings};
-use super::intervals::Memory;
+use super::intervals::ByteMap;
 use crate::plan::{ContentOrigin, PlanValue};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, ContentId, Step, StepId, Use};
@@ -13,23 +13,23 @@ type Held = Option<ContentId>;
 
 /// Follows the contents. `derived` are spans of derived weights that are there when the program begins. Returns those
 /// that it leaves intact.
-pub(super) fn check(scene: &Scene<'_>, derived: &[Span], findings: &mut Findings) -> Vec<Span> {
-    let facts = Facts::of(scene);
-    if scene.run.is_some() {
-        expect_derived(scene, derived, findings);
+pub(super) fn check(scope: &Scope<'_>, derived: &[Span], findings: &mut Findings) -> Vec<Span> {
+    let facts = Facts::of(scope);
+    if scope.run.is_some() {
+        expect_derived(scope, derived, findings);
     }
-    let mut memory = Memory::new();
-    facts.outside(scene, &mut memory);
+    let mut memory = ByteMap::new();
+    facts.outside(scope, &mut memory);
     for replay in 0..2 {
         if replay > 0 {
-            facts.seam(scene, &mut memory);
+            facts.seam(scope, &mut memory);
         }
-        for (id, step) in scene.steps() {
-            follow(scene, &facts, &mut memory, (id, step), findings);
+        for (id, step) in scope.steps() {
+            follow(scope, &facts, &mut memory, (id, step), findings);
         }
-        ends(scene, &facts, &mut memory, findings);
+        ends(scope, &facts, &mut memory, findings);
     }
-    intact(scene, &facts, &mut memory)
+    intact(scope, &facts, &mut memory)
 }
 
 /// What contents are to each other.
@@ -47,17 +47,17 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(scene: &Scene<'_>) -> Facts {
-        let values = &scene.program.values;
+    fn of(scope: &Scope<'_>) -> Facts {
+        let values = &scope.program.values;
         let mut facts = Facts {
             same: (0..values.len() as u32).map(ContentId).collect(),
             previous: vec![None; values.len()],
             last_writer: vec![None; values.len()],
-            before: vec![None; scene.plan.states.len()],
-            persists: values.iter().map(|v| persists(scene, v.origin)).collect(),
+            before: vec![None; scope.plan.states.len()],
+            persists: values.iter().map(|v| persists(scope, v.origin)).collect(),
         };
-        for (id, step) in scene.steps() {
-            for (_, u) in Scene::uses(step, true).filter(|(_, u)| u.access != Access::StatusAtomic) {
+        for (id, step) in scope.steps() {
+            for (_, u) in Scope::uses(step, true).filter(|(_, u)| u.access != Access::StatusAtomic) {
                 facts.last_writer[u.content.0 as usize] = Some(id);
             }
         }
@@ -108,10 +108,10 @@ impl Facts {
     }
 
     /// What memory holds before the first replay.
-    fn outside(&self, scene: &Scene<'_>, memory: &mut Memory<Held>) {
+    fn outside(&self, scope: &Scope<'_>, memory: &mut ByteMap<Held>) {
         // A param beside others is itself, and a part of what they are together.
         let whole = |v: &PlanValue| matches!(v.origin, ContentOrigin::Joined(_));
-        let values = || scene.program.values.iter().enumerate();
+        let values = || scope.program.values.iter().enumerate();
         for (i, v) in values().filter(|(_, v)| whole(v)).chain(values().filter(|(_, v)| !whole(v))) {
             let id = ContentId(i as u32);
             if self.persists[i] || self.before.contains(&Some(id)) {
@@ -122,14 +122,14 @@ impl Facts {
 
     /// Between two replays: what persists stays, a state at its end is the state at the next beginning, and nothing
     /// else may be read any more.
-    fn seam(&self, scene: &Scene<'_>, memory: &mut Memory<Held>) {
-        let states = scene.run.map_or(&[][..], |r| &r.states);
+    fn seam(&self, scope: &Scope<'_>, memory: &mut ByteMap<Held>) {
+        let states = scope.run.map_or(&[][..], |r| &r.states);
         memory.visit_all(|held| {
             let Some(id) = *held else { return };
             if self.persists[id.0 as usize] {
                 return;
             }
-            let state = match scene.program.values[id.0 as usize].origin {
+            let state = match scope.program.values[id.0 as usize].origin {
                 ContentOrigin::StateBefore(i) | ContentOrigin::StateAfter(i) => Some(i as usize),
                 _ => None,
             };
@@ -139,24 +139,24 @@ impl Facts {
     }
 }
 
-fn persists(scene: &Scene<'_>, origin: ContentOrigin) -> bool {
+fn persists(scope: &Scope<'_>, origin: ContentOrigin) -> bool {
     match origin {
         ContentOrigin::Param(_) | ContentOrigin::Joined(_) | ContentOrigin::Constant(_) => true,
         ContentOrigin::Input(_) | ContentOrigin::Frame => true,
-        ContentOrigin::Derived => scene.run.is_some(),
+        ContentOrigin::Derived => scope.run.is_some(),
         // Where no op reports, kernels may still be given the block; they do not touch it.
-        ContentOrigin::Status => scene.plan.status_ops.is_empty(),
+        ContentOrigin::Status => scope.plan.status_ops.is_empty(),
         ContentOrigin::StateBefore(_) | ContentOrigin::StateAfter(_) | ContentOrigin::Step => false,
     }
 }
 
 /// Derived weights that the run reads are left by the load program, at that place.
-fn expect_derived(scene: &Scene<'_>, derived: &[Span], findings: &mut Findings) {
-    let mut used = vec![false; scene.program.values.len()];
-    for u in scene.program.steps.iter().flat_map(|s| &s.uses) {
+fn expect_derived(scope: &Scope<'_>, derived: &[Span], findings: &mut Findings) {
+    let mut used = vec![false; scope.program.values.len()];
+    for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
         used[u.content.0 as usize] = true;
     }
-    for (v, _) in scene.program.values.iter().zip(used).filter(|(_, used)| *used) {
+    for (v, _) in scope.program.values.iter().zip(used).filter(|(_, used)| *used) {
         if v.origin == ContentOrigin::Derived && v.span.len.0 > 0 && !derived.contains(&v.span) {
             findings.add(Fault::Derived { name: v.name.clone(), span: v.span });
         }
@@ -165,9 +165,9 @@ fn expect_derived(scene: &Scene<'_>, derived: &[Span], findings: &mut Findings) 
 
 /// One step: its reads, then its writes.
 fn follow(
-    scene: &Scene<'_>,
+    scope: &Scope<'_>,
     facts: &Facts,
-    memory: &mut Memory<Held>,
+    memory: &mut ByteMap<Held>,
     (id, step): (StepId, &Step),
     findings: &mut Findings,
 ) {
@@ -175,25 +175,25 @@ fn follow(
         if u.access.writes() && u.access != Access::StatusAtomic {
             continue;
         }
-        if let Some(fault) = read(scene, facts, memory, id, (index, u)) {
+        if let Some(fault) = read(scope, facts, memory, id, (index, u)) {
             findings.at(id, &step.origin, fault);
         }
     }
-    for (index, u) in Scene::uses(step, true) {
-        if let Some(fault) = write(scene, facts, memory, step, (index, u)) {
+    for (index, u) in Scope::uses(step, true) {
+        if let Some(fault) = write(scope, facts, memory, step, (index, u)) {
             findings.at(id, &step.origin, fault);
         }
     }
 }
 
 /// The first part of a span that does not hold a content.
-fn mismatch(memory: &mut Memory<Held>, span: Span, expected: ContentId) -> Option<(Span, Held)> {
+fn mismatch(memory: &mut ByteMap<Held>, span: Span, expected: ContentId) -> Option<(Span, Held)> {
     mismatch_but(memory, span, expected, |_, _| false)
 }
 
 /// As [`mismatch`]; parts that hold something else that is `as_good` pass.
 fn mismatch_but(
-    memory: &mut Memory<Held>,
+    memory: &mut ByteMap<Held>,
     span: Span,
     expected: ContentId,
     as_good: impl Fn(Span, ContentId) -> bool,
@@ -208,49 +208,49 @@ fn mismatch_but(
     wrong
 }
 
-fn named(scene: &Scene<'_>, held: Held) -> String {
-    held.map_or_else(|| "nothing".to_owned(), |id| scene.name(id))
+fn named(scope: &Scope<'_>, held: Held) -> String {
+    held.map_or_else(|| "nothing".to_owned(), |id| scope.name(id))
 }
 
 fn read(
-    scene: &Scene<'_>,
+    scope: &Scope<'_>,
     facts: &Facts,
-    memory: &mut Memory<Held>,
+    memory: &mut ByteMap<Held>,
     id: StepId,
     (index, u): (usize, &Use),
 ) -> Option<Fault> {
     let expected = facts.same(u.content);
-    let origin_of = |id: ContentId| scene.program.values[id.0 as usize].origin;
+    let origin_of = |id: ContentId| scope.program.values[id.0 as usize].origin;
     let part_of_it = |at: Span, held: ContentId| match (origin_of(expected), origin_of(held)) {
         (ContentOrigin::Joined(set), ContentOrigin::Param(p)) => {
-            let is_member = scene.plan.joined.get(set as usize).is_some_and(|j| j.params.contains(&p));
-            is_member && scene.program.values[held.0 as usize].span.contains(&at)
+            let is_member = scope.plan.joined.get(set as usize).is_some_and(|j| j.params.contains(&p));
+            is_member && scope.program.values[held.0 as usize].span.contains(&at)
         }
         _ => false,
     };
     if let Some((at, held)) = mismatch_but(memory, u.span, expected, part_of_it) {
-        let (expected, found) = (scene.name(u.content), named(scene, held));
+        let (expected, found) = (scope.name(u.content), named(scope, held));
         return Some(Fault::Finds { index, expected, found, at });
     }
     // The frame is advanced by the last step of all, for the next replay.
     let origin = origin_of(u.content);
     let writer = facts.last_writer[expected.0 as usize].filter(|_| origin != ContentOrigin::Frame);
     let writer = writer.filter(|&w| w >= id && u.span.len.0 > 0)?;
-    Some(Fault::Unfinished { index, expected: scene.name(u.content), writer })
+    Some(Fault::Unfinished { index, expected: scope.name(u.content), writer })
 }
 
 fn write(
-    scene: &Scene<'_>,
+    scope: &Scope<'_>,
     facts: &Facts,
-    memory: &mut Memory<Held>,
+    memory: &mut ByteMap<Held>,
     step: &Step,
     (index, u): (usize, &Use),
 ) -> Option<Fault> {
-    let origin = scene.program.values[u.content.0 as usize].origin;
-    let content = || scene.name(u.content);
+    let origin = scope.program.values[u.content.0 as usize].origin;
+    let content = || scope.name(u.content);
     let allowed = match origin {
         ContentOrigin::Step | ContentOrigin::StateAfter(_) | ContentOrigin::Status => true,
-        ContentOrigin::Derived => scene.run.is_none(),
+        ContentOrigin::Derived => scope.run.is_none(),
         ContentOrigin::Frame => matches!(step.kind, crate::step::StepKind::Advance { .. }),
         _ => false,
     };
@@ -264,7 +264,7 @@ fn write(
             let in_order = *held == Some(previous) || *held == Some(u.content);
             if !in_order && fault.is_none() {
                 fault =
-                    Some(Fault::StateVersion { index, content: content(), found: named(scene, *held), at });
+                    Some(Fault::StateVersion { index, content: content(), found: named(scope, *held), at });
             }
         });
     }
@@ -273,29 +273,29 @@ fn write(
 }
 
 /// Outputs and states hold their values.
-fn ends(scene: &Scene<'_>, facts: &Facts, memory: &mut Memory<Held>, findings: &mut Findings) {
-    let Some(run) = scene.run else { return };
-    let outputs = scene.plan.outputs.iter().zip(&run.outputs).map(|(s, &id)| {
+fn ends(scope: &Scope<'_>, facts: &Facts, memory: &mut ByteMap<Held>, findings: &mut Findings) {
+    let Some(run) = scope.run else { return };
+    let outputs = scope.plan.outputs.iter().zip(&run.outputs).map(|(s, &id)| {
         // A run may be sized for less than the slot.
-        let len = scene.program.values[id.0 as usize].span.len.min(s.span.len);
+        let len = scope.program.values[id.0 as usize].span.len.min(s.span.len);
         (format!("output {}", s.name), Span { len, ..s.span }, id)
     });
-    let states = scene.plan.states.iter().zip(&run.states);
+    let states = scope.plan.states.iter().zip(&run.states);
     let states = states.map(|(s, &id)| (format!("state {}", s.name), s.span, id));
     for (what, span, id) in outputs.chain(states) {
         if let Some((at, held)) = mismatch(memory, span, facts.same(id)) {
-            let (expected, found) = (scene.name(id), named(scene, held));
+            let (expected, found) = (scope.name(id), named(scope, held));
             findings.add(Fault::End { what, expected, found, at });
         }
     }
 }
 
 /// Spans of the derived weights that are complete at the end of the load program.
-fn intact(scene: &Scene<'_>, facts: &Facts, memory: &mut Memory<Held>) -> Vec<Span> {
-    if scene.run.is_some() {
+fn intact(scope: &Scope<'_>, facts: &Facts, memory: &mut ByteMap<Held>) -> Vec<Span> {
+    if scope.run.is_some() {
         return Vec::new();
     }
-    let values = scene.program.values.iter().enumerate();
+    let values = scope.program.values.iter().enumerate();
     let derived = values.filter(|(_, v)| v.origin == ContentOrigin::Derived);
     let kept = derived.filter(|(i, v)| {
         facts.last_writer[*i].is_some() && mismatch(memory, v.span, ContentId(*i as u32)).is_none()

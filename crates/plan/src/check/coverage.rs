@@ -1,7 +1,7 @@
 //! Values that several steps write, or one through a view with holes: together the writes fill the value, and no two
 //! of them share an element. Tried where the run's ranges end.
 
-use super::Scene;
+use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use crate::plan::{ContentOrigin, PlanValue};
@@ -13,20 +13,20 @@ use std::ops::Range;
 const MOST_RUNS: u64 = 1 << 16;
 
 /// Checks every value that steps write.
-pub(super) fn check(scene: &Scene<'_>, corners: &Corners, findings: &mut Findings) {
-    let mut writers: Vec<Vec<&Use>> = vec![Vec::new(); scene.program.values.len()];
-    for u in scene.program.steps.iter().flat_map(|s| &s.uses) {
+pub(super) fn check(scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
+    let mut writers: Vec<Vec<&Use>> = vec![Vec::new(); scope.program.values.len()];
+    for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
         if matches!(u.access, Access::ShaderWrite | Access::HostWrite) {
             writers[u.content.0 as usize].push(u);
         }
     }
-    for (i, (value, uses)) in scene.program.values.iter().zip(&writers).enumerate() {
+    for (i, (value, uses)) in scope.program.values.iter().zip(&writers).enumerate() {
         let made = matches!(value.origin, ContentOrigin::Step | ContentOrigin::Derived);
         if !made || uses.is_empty() || whole(value, uses) {
             continue;
         }
         if let Some(why) = corners.defaults.iter().find_map(|b| filled(value, uses, b).err()) {
-            let name = scene.name(ContentId(i as u32));
+            let name = scope.name(ContentId(i as u32));
             findings.add(Fault::Coverage { name, why });
         }
     }

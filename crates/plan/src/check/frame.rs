@@ -2,7 +2,7 @@
 
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
-use super::{Scene, stop};
+use super::{Scope, stop};
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
 use crate::plan::Run;
 use crate::region::RegionKind;
@@ -10,28 +10,28 @@ use pumice_types::{Bindings, DType, ScalarId};
 use std::ops::Range;
 
 /// Checks the frame of a run.
-pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
-    let Some(run) = scene.run else { return };
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
+    let Some(run) = scope.run else { return };
     let before = findings.len();
     let needed = 4 * run.frame.len_words();
-    if scene.plan.region_size(RegionKind::Frame).0 < needed {
+    if scope.plan.region_size(RegionKind::Frame).0 < needed {
         let why = format!("the frame needs {needed} bytes");
         findings.add(Fault::Region { kind: RegionKind::Frame, why });
     }
-    slots(scene, &run.frame, findings);
+    slots(scope, &run.frame, findings);
     instructions(&run.frame, findings);
     stats(run, findings);
     if findings.len() == before {
-        values(scene, run, findings);
-        stop::check(scene, findings);
+        values(scope, run, findings);
+        stop::check(scope, findings);
     }
 }
 
-fn slots(scene: &Scene<'_>, frame: &Frame, findings: &mut Findings) {
+fn slots(scope: &Scope<'_>, frame: &Frame, findings: &mut Findings) {
     for (i, slot) in frame.words.iter().enumerate() {
         let there = match slot {
-            FrameSlot::Bound(id) => scene.plan.symbols.get(*id).is_some(),
-            FrameSlot::Scalar(id) => scene.plan.scalars.get(id.0 as usize).is_some(),
+            FrameSlot::Bound(id) => scope.plan.symbols.get(*id).is_some(),
+            FrameSlot::Scalar(id) => scope.plan.scalars.get(id.0 as usize).is_some(),
             FrameSlot::Expr(_) | FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays => true,
         };
         if !there {
@@ -86,14 +86,14 @@ fn stats(run: &Run, findings: &mut Findings) {
 
 /// At the ends of the ranges and the scalars' defaults: every word has a value, and after an advance every word but
 /// the device's own holds what the host would write for the next replay.
-fn values(scene: &Scene<'_>, run: &Run, findings: &mut Findings) {
-    for corner in &Corners::of(scene.plan, run).defaults {
-        let now: Vec<f64> = scene.plan.scalars.iter().map(|s| s.default).collect();
-        if let Err(e) = run.frame.evaluate(corner, &bits_of(scene, &now)) {
+fn values(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
+    for corner in &Corners::of(scope.plan, run).defaults {
+        let now: Vec<f64> = scope.plan.scalars.iter().map(|s| s.default).collect();
+        if let Err(e) = run.frame.evaluate(corner, &bits_of(scope, &now)) {
             return findings.add(Fault::Frame(e.to_string()));
         }
     }
-    for (mut words, expected) in replays(scene, run) {
+    for (mut words, expected) in replays(scope, run) {
         run.frame.run_advance(&mut words, &[]);
         for (i, slot) in run.frame.words.iter().enumerate() {
             if !slot.is_of_device() && words[i] != expected[i] {
@@ -106,19 +106,19 @@ fn values(scene: &Scene<'_>, run: &Run, findings: &mut Findings) {
 
 /// The words of two replays that follow one another, as the host would write them: at the ends of the ranges and the
 /// scalars' defaults, where both have values.
-pub(super) fn replays(scene: &Scene<'_>, run: &Run) -> Vec<(Vec<u32>, Vec<u32>)> {
-    let now: Vec<f64> = scene.plan.scalars.iter().map(|s| s.default).collect();
+pub(super) fn replays(scope: &Scope<'_>, run: &Run) -> Vec<(Vec<u32>, Vec<u32>)> {
+    let now: Vec<f64> = scope.plan.scalars.iter().map(|s| s.default).collect();
     let two = |corner: &Bindings| {
-        let words = run.frame.evaluate(corner, &bits_of(scene, &now)).ok()?;
-        let (next, bindings) = advanced(scene, &now, corner)?;
-        Some((words, run.frame.evaluate(&bindings, &bits_of(scene, &next)).ok()?))
+        let words = run.frame.evaluate(corner, &bits_of(scope, &now)).ok()?;
+        let (next, bindings) = advanced(scope, &now, corner)?;
+        Some((words, run.frame.evaluate(&bindings, &bits_of(scope, &next)).ok()?))
     };
-    Corners::of(scene.plan, run).defaults.iter().filter_map(two).collect()
+    Corners::of(scope.plan, run).defaults.iter().filter_map(two).collect()
 }
 
 /// The words of scalars with these values.
-fn bits_of(scene: &Scene<'_>, scalars: &[f64]) -> impl Fn(ScalarId) -> u32 {
-    let all: Vec<u32> = scene.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
+fn bits_of(scope: &Scope<'_>, scalars: &[f64]) -> impl Fn(ScalarId) -> u32 {
+    let all: Vec<u32> = scope.plan.scalars.iter().zip(scalars).map(|(s, v)| bits(s.dtype, *v)).collect();
     move |id: ScalarId| all.get(id.0 as usize).copied().unwrap_or(0)
 }
 
@@ -130,9 +130,9 @@ fn bits(dtype: DType, value: f64) -> u32 {
 }
 
 /// Scalars and bindings of the next replay; `None` where an advance has no value or leaves the scalar's range.
-fn advanced(scene: &Scene<'_>, now: &[f64], corner: &Bindings) -> Option<(Vec<f64>, Bindings)> {
+fn advanced(scope: &Scope<'_>, now: &[f64], corner: &Bindings) -> Option<(Vec<f64>, Bindings)> {
     let (mut next, mut bindings) = (now.to_vec(), corner.clone());
-    for (i, (slot, value)) in scene.plan.scalars.iter().zip(now).enumerate() {
+    for (i, (slot, value)) in scope.plan.scalars.iter().zip(now).enumerate() {
         let Some(by) = &slot.advance else { continue };
         let after = (*value as i64).checked_add(by.eval(corner).ok()?)?;
         if !(slot.min..=slot.max).contains(&(after as f64)) {

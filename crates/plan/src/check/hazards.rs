@@ -1,15 +1,15 @@
 //! Order: every two accesses to one byte of which one writes are cut by a barrier whose flags cover both, or by the
 //! border of a segment. Two replays are cut by the seam barrier that every segment begins with.
 //!
-//! Only the last accesses to a byte are looked at: its last write, and behind it the last read of every kind and the
-//! last status atomic. What cuts those cuts all before them: of two reads of one kind, every barrier behind the later
-//! is behind the earlier; and if A and B are cut and B and C are cut, A and C are, because the second barrier waits for
+//! Only the last accesses to a byte are looked at: its last write, and after it the last read of every kind and the
+//! last status atomic. What cuts those cuts all before them: of two reads of one kind, every barrier after the later
+//! is after the earlier; and if A and B are cut and B and C are cut, A and C are, because the second barrier waits for
 //! what the first one held back.
 
 use super::error::{Fault, Findings};
-use super::intervals::Memory;
+use super::intervals::ByteMap;
 use super::structure::levels_of;
-use super::{ProgramReport, Scene};
+use super::{ProgramReport, Scope};
 use crate::kernel::{OperandAccess, UseIndex};
 use crate::kernels::find;
 use crate::plan::{Barrier, ContentOrigin, Hazard, HazardKind};
@@ -43,7 +43,7 @@ enum From {
     Host,
 }
 
-/// What a barrier tells apart behind it.
+/// What a barrier tells apart after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
     Shader,
@@ -60,17 +60,17 @@ struct Cuts {
 }
 
 /// Checks the order of all accesses, and counts pairs and barriers that nothing needs.
-pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings, figures: &mut ProgramReport) {
-    let mut memory: Memory<Trace> = Memory::new();
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings, figures: &mut ProgramReport) {
+    let mut memory: ByteMap<Trace> = ByteMap::new();
     let mut needed: BTreeSet<u32> = BTreeSet::new();
-    for segment in &scene.program.segments {
+    for segment in &scope.program.segments {
         let levels = levels_of(segment);
         let mut cuts = Cuts { segment: levels.start, barriers: Vec::new() };
         for i in levels {
-            let level = &scene.program.levels[i as usize];
+            let level = &scope.program.levels[i as usize];
             cuts.barriers.extend(level.barrier.map(|b| (i, b)));
-            for (id, step) in scene.program.steps_of(level) {
-                within(scene, id, step, findings);
+            for (id, step) in scope.program.steps_of(level) {
+                within(scope, id, step, findings);
                 for u in &step.uses {
                     let touch = Touch { step: id, level: i, access: u.access };
                     for (before, hazard) in pairs(&mut memory, u, touch) {
@@ -86,7 +86,7 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings, figures: &mut Pr
 }
 
 /// Conflicts of a use with what was there before, one per earlier step.
-fn pairs(memory: &mut Memory<Trace>, u: &Use, touch: Touch) -> Vec<(Touch, Hazard)> {
+fn pairs(memory: &mut ByteMap<Trace>, u: &Use, touch: Touch) -> Vec<(Touch, Hazard)> {
     let mut found: Vec<(Touch, Hazard)> = Vec::new();
     memory.visit(u.span, |span, trace| {
         let earlier = trace.reads.iter().chain([&trace.atomic, &trace.write]).flatten();
@@ -105,8 +105,8 @@ fn pairs(memory: &mut Memory<Trace>, u: &Use, touch: Touch) -> Vec<(Touch, Hazar
 }
 
 /// From now on the step's uses are the last accesses to their bytes.
-fn note(memory: &mut Memory<Trace>, id: StepId, level: u32, step: &Step) {
-    for u in Scene::uses(step, false).chain(Scene::uses(step, true)).map(|(_, u)| u) {
+fn note(memory: &mut ByteMap<Trace>, id: StepId, level: u32, step: &Step) {
+    for u in Scope::uses(step, false).chain(Scope::uses(step, true)).map(|(_, u)| u) {
         let touch = Some(Touch { step: id, level, access: u.access });
         memory.visit(u.span, |_, trace| match u.access {
             Access::StatusAtomic => trace.atomic = touch,
@@ -178,13 +178,13 @@ fn to(access: Access) -> To {
 }
 
 /// Uses of one step that share bytes: a state may be written where it is read and as it is read, nothing else.
-fn within(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
-    for (a, w) in Scene::uses(step, true) {
+fn within(scope: &Scope<'_>, id: StepId, step: &Step, findings: &mut Findings) {
+    for (a, w) in Scope::uses(step, true) {
         for (b, other) in
             step.uses.iter().enumerate().filter(|(b, o)| *b != a && (!o.access.writes() || *b > a))
         {
             let shares = w.access.conflicts(other.access) && w.span.overlaps(&other.span);
-            if shares && !(may_alias(step, a, b) && in_place(scene, w, other)) {
+            if shares && !(may_alias(step, a, b) && in_place(scope, w, other)) {
                 findings.at(id, &step.origin, Fault::SelfOverlap { a, b, span: other.span });
             }
         }
@@ -210,8 +210,8 @@ fn may_alias(step: &Step, write: usize, read: usize) -> bool {
     own_slots || own_operand && !elsewhere
 }
 
-fn in_place(scene: &Scene<'_>, write: &Use, read: &Use) -> bool {
-    let origin = |u: &Use| scene.program.value(u.content).map(|v| v.origin);
+fn in_place(scope: &Scope<'_>, write: &Use, read: &Use) -> bool {
+    let origin = |u: &Use| scope.program.value(u.content).map(|v| v.origin);
     let (Some(ContentOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else {
         return false;
     };

@@ -1,6 +1,6 @@
 //! Regions, and the slots that lie in them for all programs: params, constants, states, inputs, outputs, values.
 
-use super::Scene;
+use super::Scope;
 use super::error::{Fault, Findings};
 use super::joined;
 use crate::kernel::status::block_words;
@@ -178,19 +178,19 @@ fn disjoint(mut slots: Vec<(String, Span)>, findings: &mut Findings) {
 }
 
 /// Checks where a program's values lie, and that those alive at once are apart.
-pub(super) fn check_values(scene: &Scene<'_>, findings: &mut Findings) {
-    let mut touched = vec![false; scene.program.values.len()];
-    for u in scene.program.steps.iter().flat_map(|s| &s.uses) {
+pub(super) fn check_values(scope: &Scope<'_>, findings: &mut Findings) {
+    let mut touched = vec![false; scope.program.values.len()];
+    for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
         touched[u.content.0 as usize] = true;
     }
     let mut slots: Vec<(&PlanValue, (u32, u32))> = Vec::new();
-    for (v, touched) in scene.program.values.iter().zip(touched) {
+    for (v, touched) in scope.program.values.iter().zip(touched) {
         // A value that nothing touches may have no place.
         if !touched && v.span.len.0 == 0 && v.span.device == DeviceIndex::ONLY {
             continue;
         }
         let what = || format!("value {}", v.name);
-        if let Some(why) = value_fault(scene, v) {
+        if let Some(why) = value_fault(scope, v) {
             findings.add(Fault::Slot { what: what(), span: v.span, why });
         }
         let temporary = matches!(v.origin, ContentOrigin::Step) && v.span.len.0 > 0;
@@ -198,12 +198,12 @@ pub(super) fn check_values(scene: &Scene<'_>, findings: &mut Findings) {
             slots.push((v, live));
         }
     }
-    apart(scene, slots, findings);
+    apart(scope, slots, findings);
 }
 
-fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
+fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
     use ContentOrigin as O;
-    let plan = scene.plan;
+    let plan = scope.plan;
     let same = |span: Option<Span>| (span != Some(v.span)).then_some("it is not where its slot is");
     let front = |span: Option<Span>| {
         let inside = span.is_some_and(|s| s.contains(&v.span) && s.offset == v.span.offset);
@@ -229,9 +229,9 @@ fn value_fault(scene: &Scene<'_>, v: &PlanValue) -> Option<&'static str> {
 }
 
 /// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all.
-fn apart(scene: &Scene<'_>, mut slots: Vec<(&PlanValue, (u32, u32))>, findings: &mut Findings) {
+fn apart(scope: &Scope<'_>, mut slots: Vec<(&PlanValue, (u32, u32))>, findings: &mut Findings) {
     slots.sort_by_key(|(v, _)| (v.span.region, v.span.offset));
-    let bump = scene.plan.placement == Placement::Bump;
+    let bump = scope.plan.placement == Placement::Bump;
     let mut open = Open::default();
     for (i, &(v, live)) in slots.iter().enumerate() {
         open.close_before(v);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// What is known of the bytes of every region.
 #[derive(Clone, Debug)]
-pub(super) struct Memory<T> {
+pub(super) struct ByteMap<T> {
     regions: [Intervals<T>; RegionKind::ALL.len()],
 }
 
@@ -17,10 +17,10 @@ struct Intervals<T> {
     cells: BTreeMap<u64, (u64, T)>,
 }
 
-impl<T: Clone + Default> Memory<T> {
+impl<T: Clone + Default> ByteMap<T> {
     /// Nothing is known.
-    pub fn new() -> Memory<T> {
-        Memory { regions: std::array::from_fn(|_| Intervals { cells: BTreeMap::new() }) }
+    pub fn new() -> ByteMap<T> {
+        ByteMap { regions: std::array::from_fn(|_| Intervals { cells: BTreeMap::new() }) }
     }
 
     /// Visits the parts of a span, in order; together they cover it.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn parts_cover_what_is_visited() {
-        let mut memory: Memory<u32> = Memory::new();
+        let mut memory: ByteMap<u32> = ByteMap::new();
         memory.visit(span(10, 10), |_, v| *v = 1);
         memory.visit(span(15, 10), |_, v| *v += 2);
         let mut seen = Vec::new();

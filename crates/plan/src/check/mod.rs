@@ -1,7 +1,7 @@
 //! The plan checker: recomputes from the finished plan alone that it is right, and shares no code with the planner.
 //!
 //! In: a [`Plan`]. Out: figures, or every fault with its step. The load program is followed first, then every run,
-//! each twice in a row, because a recording may be replayed right behind itself:
+//! each twice in a row, because a recording may be replayed directly after itself:
 //! - symbolic contents per byte range: every read finds the value it expects in every byte of its span, and no step
 //!   has yet to write to that value; inputs, params and frame persist, a state at the end of one replay is the state
 //!   at the beginning of the next;
@@ -97,28 +97,28 @@ pub fn check(plan: &Plan) -> Result<CheckReport, Vec<CheckError>> {
     interface::check(plan, &mut findings);
     ranges::check(plan, &mut findings);
     let mut report = CheckReport::default();
-    let load = Scene { plan, program: &plan.load, run: None };
+    let load = Scope { plan, program: &plan.load, run: None };
     findings.begin(Some(ProgramRef::Load));
     let derived = check_program(&load, &[], &mut findings, &mut report.load);
     for (i, run) in plan.runs.iter().enumerate() {
         findings.begin(Some(ProgramRef::Run(i as u32)));
-        let scene = Scene { plan, program: &run.program, run: Some(run) };
+        let scope = Scope { plan, program: &run.program, run: Some(run) };
         let mut figures = ProgramReport::default();
-        check_program(&scene, &derived, &mut findings, &mut figures);
+        check_program(&scope, &derived, &mut findings, &mut figures);
         report.runs.push(figures);
     }
     if findings.len() == 0 { Ok(report) } else { Err(findings.into_list()) }
 }
 
 /// A program with what belongs to it.
-pub(in crate::check) struct Scene<'p> {
+pub(in crate::check) struct Scope<'p> {
     plan: &'p Plan,
     program: &'p Program,
     /// `None` for the load program.
     run: Option<&'p Run>,
 }
 
-impl<'p> Scene<'p> {
+impl<'p> Scope<'p> {
     /// All steps with their ids.
     fn steps(&self) -> impl Iterator<Item = (StepId, &'p Step)> {
         (0u32..).map(StepId).zip(&self.program.steps)
@@ -140,28 +140,28 @@ impl<'p> Scene<'p> {
 
 /// Checks one program. Returns the spans of derived weights that it leaves intact.
 fn check_program(
-    scene: &Scene<'_>,
+    scope: &Scope<'_>,
     derived: &[Span],
     findings: &mut Findings,
     figures: &mut ProgramReport,
 ) -> Vec<Span> {
-    figures.steps = scene.program.steps.len() as u32;
-    figures.levels = scene.program.levels.len() as u32;
-    figures.barriers = scene.program.levels.iter().filter(|l| l.barrier.is_some()).count() as u32;
+    figures.steps = scope.program.steps.len() as u32;
+    figures.levels = scope.program.levels.len() as u32;
+    figures.barriers = scope.program.levels.iter().filter(|l| l.barrier.is_some()).count() as u32;
     let before = findings.len();
-    structure::check(scene, findings);
+    structure::check(scope, findings);
     if findings.len() > before {
         // Indices cannot be trusted; everything below follows them.
         return Vec::new();
     }
-    interface::check_values(scene, findings);
-    for (id, step) in scene.steps() {
-        step::check(scene, id, step, findings);
+    interface::check_values(scope, findings);
+    for (id, step) in scope.steps() {
+        step::check(scope, id, step, findings);
     }
-    turns::check(scene, findings);
-    frame::check(scene, findings);
-    let corners = bounds::check(scene, findings);
-    reach::check(scene, &corners, findings);
-    hazards::check(scene, findings, figures);
-    contents::check(scene, derived, findings)
+    turns::check(scope, findings);
+    frame::check(scope, findings);
+    let corners = bounds::check(scope, findings);
+    reach::check(scope, &corners, findings);
+    hazards::check(scope, findings, figures);
+    contents::check(scope, derived, findings)
 }

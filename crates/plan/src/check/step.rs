@@ -1,7 +1,7 @@
 //! One step: its kernel call against the declaration and the target, its uses against their values and its kind, its
 //! meaning against its uses, its frame words against the frame.
 
-use super::Scene;
+use super::Scope;
 use super::error::{Fault, Findings};
 use super::interface::misplaced;
 use crate::file::PlanForm;
@@ -21,35 +21,35 @@ use pumice_types::{Bytes, DType, Encoding};
 const OPERAND_ALIGNMENT: u64 = 16;
 
 /// Checks one step.
-pub(super) fn check(scene: &Scene<'_>, id: StepId, step: &Step, findings: &mut Findings) {
+pub(super) fn check(scope: &Scope<'_>, id: StepId, step: &Step, findings: &mut Findings) {
     let mut faults = Vec::new();
     for (index, u) in step.uses.iter().enumerate() {
-        if let Some(why) = use_fault(scene, step, u) {
+        if let Some(why) = use_fault(scope, step, u) {
             faults.push(Fault::Use { index, access: u.access, span: u.span, why });
         }
     }
     match &step.kind {
         StepKind::Dispatch { call, grid } => {
-            kernel(scene, step, call, &mut faults);
-            self::grid(scene, step, grid, &mut faults);
+            kernel(scope, step, call, &mut faults);
+            self::grid(scope, step, grid, &mut faults);
         }
         StepKind::Advance { call } => {
-            kernel(scene, step, call, &mut faults);
-            advance(scene, step, call, &mut faults);
+            kernel(scope, step, call, &mut faults);
+            advance(scope, step, call, &mut faults);
         }
         StepKind::Host | StepKind::Copy | StepKind::Fill(_) => {}
     }
-    meaning(scene, step, &mut faults);
-    live(scene, id, step, &mut faults);
+    meaning(scope, step, &mut faults);
+    live(scope, id, step, &mut faults);
     faults.into_iter().for_each(|f| findings.at(id, &step.origin, f));
 }
 
-fn use_fault(scene: &Scene<'_>, step: &Step, u: &Use) -> Option<String> {
-    let value = scene.program.value(u.content)?;
+fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
+    let value = scope.program.value(u.content)?;
     if !value.span.contains(&u.span) {
         return Some(format!("it lies outside {} at {}", value.name, value.span));
     }
-    if let Some(why) = misplaced(scene.plan, u.span) {
+    if let Some(why) = misplaced(scope.plan, u.span) {
         return Some(why.to_owned());
     }
     if u.view.shape.len() != u.view.strides.len() {
@@ -92,12 +92,12 @@ fn use_fault(scene: &Scene<'_>, step: &Step, u: &Use) -> Option<String> {
     None
 }
 
-fn kernel(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
+fn kernel(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
     let decl = match call.check() {
         Ok(decl) => decl,
         Err(e) => return faults.push(e.into()),
     };
-    let target = &scene.plan.target;
+    let target = &scope.plan.target;
     if !call.spec.is_sorted_by(|a, b| a.0 < b.0) {
         faults.push(Fault::Argument { what: "its specialization constants are not in order".to_owned() });
     }
@@ -133,7 +133,7 @@ fn kernel(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fa
         }
     }
     slots(step, call, faults);
-    words(scene, step, call, decl, faults);
+    words(scope, step, call, decl, faults);
 }
 
 fn missing(what: String, index: u16, step: &Step) -> Fault {
@@ -194,29 +194,29 @@ fn slots(step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
 }
 
 /// Arguments that lie in the frame: the word exists, and a use of the frame covers it.
-fn words(scene: &Scene<'_>, step: &Step, call: &KernelCall, decl: &KernelDecl, faults: &mut Vec<Fault>) {
+fn words(scope: &Scope<'_>, step: &Step, call: &KernelCall, decl: &KernelDecl, faults: &mut Vec<Fault>) {
     debug_assert_eq!(decl.arg_words() as usize, call.args.len());
     for arg in &call.args {
         if let ArgValue::Frame(word) = *arg {
-            frame_words(scene, step, word, 1, Access::ShaderRead, faults);
+            frame_words(scope, step, word, 1, Access::ShaderRead, faults);
         }
     }
 }
 
 fn frame_words(
-    scene: &Scene<'_>,
+    scope: &Scope<'_>,
     step: &Step,
     word: u32,
     count: u32,
     access: Access,
     faults: &mut Vec<Fault>,
 ) {
-    let there = scene.run.map_or(0, |r| r.frame.words.len() as u64);
+    let there = scope.run.map_or(0, |r| r.frame.words.len() as u64);
     if u64::from(word) + u64::from(count) > there {
         let what = format!("words {word}..{} of {there}", u64::from(word) + u64::from(count));
         return faults.push(Fault::Frame(what));
     }
-    let words = scene.run.map_or(&[][..], |r| &r.frame.words);
+    let words = scope.run.map_or(&[][..], |r| &r.frame.words);
     if words.iter().skip(word as usize).take(count as usize).any(|w| *w == FrameSlot::Temporary) {
         faults.push(Fault::Frame(format!("word {word} is room of the advance program, not a value")));
     }
@@ -228,16 +228,16 @@ fn frame_words(
     }
 }
 
-fn grid(scene: &Scene<'_>, step: &Step, grid: &Grid, faults: &mut Vec<Fault>) {
+fn grid(scope: &Scope<'_>, step: &Step, grid: &Grid, faults: &mut Vec<Fault>) {
     let counts = match grid {
         Grid::Static(counts) => counts,
         Grid::Frame { word, upper } => {
-            frame_words(scene, step, word.0, 3, Access::IndirectRead, faults);
+            frame_words(scope, step, word.0, 3, Access::IndirectRead, faults);
             upper
         }
     };
     for (dimension, (&groups, &limit)) in
-        counts.iter().zip(&scene.plan.target.limits.max_workgroup_count).enumerate()
+        counts.iter().zip(&scope.plan.target.limits.max_workgroup_count).enumerate()
     {
         if groups > limit {
             faults.push(Fault::Grid { dimension, groups: groups.into(), limit: limit.into() });
@@ -246,8 +246,8 @@ fn grid(scene: &Scene<'_>, step: &Step, grid: &Grid, faults: &mut Vec<Fault>) {
 }
 
 /// The advance runs the frame's own program: where it lies and how long it is.
-fn advance(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
-    let Some(run) = scene.run else { return };
+fn advance(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
+    let Some(run) = scope.run else { return };
     let at = ArgValue::U32(run.frame.words.len() as u32);
     let count = ArgValue::U32(run.frame.advance.len() as u32);
     if call.args != [at, count] {
@@ -261,7 +261,7 @@ fn advance(scene: &Scene<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<F
 }
 
 /// Inputs of the meaning are reads, outputs writes; a status number belongs to a use of the status block.
-fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
+fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
     let m = &step.meaning;
     for (list, writes, what) in [(&m.inputs, false, "input"), (&m.outputs, true, "output")] {
         for (i, &at) in list.iter().enumerate() {
@@ -277,7 +277,7 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
     }
     let says = match &step.kind {
         StepKind::Host => true,
-        StepKind::Dispatch { .. } if scene.plan.form == PlanForm::Run => false,
+        StepKind::Dispatch { .. } if scope.plan.form == PlanForm::Run => false,
         StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
         StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
     };
@@ -285,8 +285,8 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
         faults.push(Fault::Meaning(format!("it is {}empty", if says { "" } else { "not " })));
     }
     if let Some(number) = m.status {
-        let ops = scene.plan.status_ops.len();
-        match scene.plan.status_ops.get(number as usize) {
+        let ops = scope.plan.status_ops.len();
+        match scope.plan.status_ops.get(number as usize) {
             None => faults.push(Fault::Meaning(format!("its status number is {number} of {ops}"))),
             Some(name) if *name != step.origin => {
                 faults.push(Fault::Meaning(format!("its status number {number} is that of {name}")));
@@ -300,11 +300,11 @@ fn meaning(scene: &Scene<'_>, step: &Step, faults: &mut Vec<Fault>) {
 }
 
 /// Temporary values are touched in the levels they are said to live in.
-fn live(scene: &Scene<'_>, id: StepId, step: &Step, faults: &mut Vec<Fault>) {
-    let levels = &scene.program.levels;
+fn live(scope: &Scope<'_>, id: StepId, step: &Step, faults: &mut Vec<Fault>) {
+    let levels = &scope.program.levels;
     let level = levels.partition_point(|l| l.steps.end <= id.0) as u32;
     for u in &step.uses {
-        let Some(value) = scene.program.value(u.content) else { continue };
+        let Some(value) = scope.program.value(u.content) else { continue };
         let temporary = matches!(value.origin, crate::plan::ContentOrigin::Step);
         let inside = value.live.is_some_and(|(first, last)| (first..=last).contains(&level));
         if temporary && !inside {

@@ -7,7 +7,7 @@
 //! - a step that writes what outlives the replay has a grid that is cleared, so that it has no groups then. Host steps are
 //!   run by the host, which submits their replays one by one; `status_begin` keeps what is reported.
 
-use super::Scene;
+use super::Scope;
 use super::error::{Fault, Findings};
 use super::frame::replays;
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
@@ -19,22 +19,22 @@ use crate::step::{Access, Grid, Step, StepKind, Storage};
 use std::ops::Range;
 
 /// Checks the stop of a run.
-pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
-    let Some(run) = scene.run else { return };
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
+    let Some(run) = scope.run else { return };
     let stop = match Stop::of(&run.frame) {
         Ok(None) => return,
         Ok(Some(stop)) => stop,
         Err(why) => return findings.add(Fault::Frame(why.to_owned())),
     };
-    if !scene.steps().any(|(_, step)| counts(step)) {
+    if !scope.steps().any(|(_, step)| counts(step)) {
         findings.add(Fault::Frame("no step counts for the stop".to_owned()));
     }
-    for (words, next) in replays(scene, run) {
+    for (words, next) in replays(scope, run) {
         if let Some(why) = stop.fault(run, &words, &next) {
             return findings.add(Fault::Frame(why));
         }
     }
-    for (id, step) in scene.steps() {
+    for (id, step) in scope.steps() {
         if outlives(step) && !stop.clears_grid(step) {
             let what = "it writes after a stop what outlives the replay".to_owned();
             findings.at(id, &step.origin, Fault::Structure(what));

@@ -1,6 +1,6 @@
 //! Levels, segments, what may stand in them, and indices that everything else follows.
 
-use super::Scene;
+use super::Scope;
 use super::error::{Fault, Findings};
 use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
@@ -10,9 +10,9 @@ use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
 
 /// Checks the structure of a program. After this, indices of levels, steps and contents are in range.
-pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
     let wrong = |findings: &mut Findings, what: String| findings.add(Fault::Structure(what));
-    let program = scene.program;
+    let program = scope.program;
     let count = program.steps.len() as u32;
     let mut next = 0;
     for (i, level) in program.levels.iter().enumerate() {
@@ -29,19 +29,19 @@ pub(super) fn check(scene: &Scene<'_>, findings: &mut Findings) {
         return wrong(findings, format!("{} steps are in no level", count - next));
     }
     let before = findings.len();
-    segments(scene, findings);
-    contents(scene, findings);
+    segments(scope, findings);
+    contents(scope, findings);
     if findings.len() == before {
-        kinds(scene, findings);
-        advance(scene, findings);
-        status(scene, findings);
+        kinds(scope, findings);
+        advance(scope, findings);
+        status(scope, findings);
     }
 }
 
-fn segments(scene: &Scene<'_>, findings: &mut Findings) {
-    let count = scene.program.levels.len() as u32;
+fn segments(scope: &Scope<'_>, findings: &mut Findings) {
+    let count = scope.program.levels.len() as u32;
     let mut next = 0;
-    for (i, segment) in scene.program.segments.iter().enumerate() {
+    for (i, segment) in scope.program.segments.iter().enumerate() {
         let Range { start, end } = levels_of(segment);
         if start != next || end <= start || end > count {
             let what = format!("segment {i} has levels {start}..{end} where {next} comes next of {count}");
@@ -56,16 +56,16 @@ fn segments(scene: &Scene<'_>, findings: &mut Findings) {
 
 /// After every submission the whole status block is read, whichever of its names the run knows: each replay begins in
 /// all of it.
-fn status(scene: &Scene<'_>, findings: &mut Findings) {
-    let ops = ArgValue::U32(scene.plan.status_ops.len() as u32);
+fn status(scope: &Scope<'_>, findings: &mut Findings) {
+    let ops = ArgValue::U32(scope.plan.status_ops.len() as u32);
     let begins = |step: &Step| match &step.kind {
         StepKind::Dispatch { call, .. } => call.kernel.0 == StatusBegin::DECL.name && call.args == [ops],
         _ => false,
     };
-    if scene.run.is_none() || scene.plan.status_ops.is_empty() || scene.steps().any(|(_, s)| begins(s)) {
+    if scope.run.is_none() || scope.plan.status_ops.is_empty() || scope.steps().any(|(_, s)| begins(s)) {
         return;
     }
-    let count = scene.plan.status_ops.len();
+    let count = scope.plan.status_ops.len();
     findings.add(Fault::Structure(format!("no step begins the replay in the status block of {count} ops")));
 }
 
@@ -77,18 +77,18 @@ pub(super) fn levels_of(segment: &Segment) -> Range<u32> {
     }
 }
 
-fn contents(scene: &Scene<'_>, findings: &mut Findings) {
-    let values = scene.program.values.len();
-    for (id, step) in scene.steps() {
+fn contents(scope: &Scope<'_>, findings: &mut Findings) {
+    let values = scope.program.values.len();
+    for (id, step) in scope.steps() {
         for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.content.0 as usize >= values) {
             let why = format!("it has content {} of {values}", u.content.0);
             findings.at(id, &step.origin, Fault::Use { index: i, access: u.access, span: u.span, why });
         }
     }
-    let Some(run) = scene.run else { return };
+    let Some(run) = scope.run else { return };
     for (what, ids, slots) in [
-        ("outputs", &run.outputs, scene.plan.outputs.len()),
-        ("states", &run.states, scene.plan.states.len()),
+        ("outputs", &run.outputs, scope.plan.outputs.len()),
+        ("states", &run.states, scope.plan.states.len()),
     ] {
         if ids.len() != slots || ids.iter().any(|c| c.0 as usize >= values) {
             let what = format!(
@@ -100,22 +100,22 @@ fn contents(scene: &Scene<'_>, findings: &mut Findings) {
 }
 
 /// Host steps have levels of their own; copies and fills stand at the border of a segment.
-fn kinds(scene: &Scene<'_>, findings: &mut Findings) {
-    for segment in &scene.program.segments {
+fn kinds(scope: &Scope<'_>, findings: &mut Findings) {
+    for segment in &scope.program.segments {
         let host_segment = matches!(segment, Segment::Host { .. });
         let levels = levels_of(segment);
         for i in levels.clone() {
-            let level = &scene.program.levels[i as usize];
+            let level = &scope.program.levels[i as usize];
             if host_segment && level.barrier.is_some() {
                 findings.add(Fault::Structure(format!("level {i} of host steps has a barrier")));
             }
             let border = i == levels.start || i + 1 == levels.end;
-            for (id, step) in scene.program.steps_of(level) {
+            for (id, step) in scope.program.steps_of(level) {
                 if let Some(why) = kind_fault(step, host_segment, border) {
                     findings.at(id, &step.origin, Fault::Structure(why.to_owned()));
                 }
             }
-            let last = StepId(scene.program.steps.len() as u32);
+            let last = StepId(scope.program.steps.len() as u32);
             if level.reason.is_some_and(|r| r.before >= last || r.after >= last) {
                 findings.add(Fault::Structure(format!(
                     "the barrier of level {i} is there for steps there are not"
@@ -140,19 +140,19 @@ fn kind_fault(step: &Step, host_segment: bool, border: bool) -> Option<&'static 
 }
 
 /// The advance of the frame is the last step, where a scalar advances or replays can stop.
-fn advance(scene: &Scene<'_>, findings: &mut Findings) {
-    let last = scene.program.steps.len().checked_sub(1);
+fn advance(scope: &Scope<'_>, findings: &mut Findings) {
+    let last = scope.program.steps.len().checked_sub(1);
     let mut found = false;
-    for (id, step) in scene.steps().filter(|(_, s)| matches!(s.kind, StepKind::Advance { .. })) {
+    for (id, step) in scope.steps().filter(|(_, s)| matches!(s.kind, StepKind::Advance { .. })) {
         found = true;
-        if Some(id.0 as usize) != last || scene.run.is_none() {
+        if Some(id.0 as usize) != last || scope.run.is_none() {
             let what = "the frame advances before the last step of a run".to_owned();
             findings.at(id, &step.origin, Fault::Structure(what));
         }
     }
-    let Some(run) = scene.run else { return };
+    let Some(run) = scope.run else { return };
     let stops = run.frame.find(&FrameSlot::Stopped).is_some();
-    let wanted = stops || scene.plan.scalars.iter().any(|s| s.advance.is_some());
+    let wanted = stops || scope.plan.scalars.iter().any(|s| s.advance.is_some());
     if found != wanted || found == run.frame.advance.is_empty() {
         let what = format!(
             "a scalar advances or replays stop: {wanted}; a step advances the frame: {found}; instructions: {}",

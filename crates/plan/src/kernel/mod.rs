@@ -229,7 +229,7 @@ impl HoleType {
 /// has slots, and `slotstore_<name>(uint slot, coords…, bits)` where the hole stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoleDecl {
-    /// The name behind `hole_`.
+    /// The name after `hole_`.
     pub name: &'static str,
     /// Type of values and result.
     pub ty: HoleType,

@@ -72,7 +72,7 @@ attention! {
     /// Element d of row i lies at `at + b * _b + h * _h + i * _row + d`; y has no `at`. Query i sees key j where
     /// j < total, i + offset - left <= j <= i + offset + right (each only where it is not negative), and the mask allows
     /// it; total and offset follow from `length` (see there) and sk. With `capped` 1, s = softcap · tanh(s / softcap) before the mask is added. The mask
-    /// has `mask_len` keys, those behind are not allowed. A query that sees nothing gives zeros; keys and values that
+    /// has `mask_len` keys, those after are not allowed. A query that sees nothing gives zeros; keys and values that
     /// nobody sees are not read as values. Bits 0 to 3 of `vec`: q, k, v, y have all offsets, strides and widths
     /// divisible by four; bits 4 and 5: d, dv are multiples of the tile's columns. Without a mask or lengths bind q.
     ///

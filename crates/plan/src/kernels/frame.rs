@@ -9,7 +9,7 @@ pub const DECLS: &[KernelDecl] = &[FrameAdvance::DECL, FrameCount::DECL];
 
 kernel! {
     /// Runs the `count` instructions of four words (op, dst, a, b) that lie in the frame from word `at` on, in order,
-    /// as `Frame::run_advance` does. Instructions behind the words are not written.
+    /// as `Frame::run_advance` does. Instructions after the words are not written.
     pub struct FrameAdvance = "frame_advance" in "frame/advance.comp";
     grid "one group; its first thread works";
     args { at: u32, count: u32 }

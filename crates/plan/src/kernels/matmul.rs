@@ -51,7 +51,7 @@ product! {
     /// `k_tail` 0: k is a multiple of BK·SK; 2: k is at least BK; 1: any k. `edge` 0: m and n are multiples of BM and BN.
     /// A product whose k is cut is a product of more batches.
     ///
-    /// NVIDIA H200, driver 580.159.04, 2026-11-21, medians of 9 behind 0.25 s of load, barrier between products, in
+    /// NVIDIA H200, driver 580.159.04, 2026-11-21, medians of 9 after 0.25 s of load, barrier between products, in
     /// TFLOPS (cuBLAS f32, b along n: 50.4 / 51.6 unaligned / 37.4 at 1024):
     /// t128: 4096 b along n 45.2, b along k 43.2, both with modes 0 and 2 (40.2 and 38.9 with 1 and 3: the quads that
     /// are fetched along k are copied before the products begin, and the copy waits for memory), 4095 x 4097 x 4093

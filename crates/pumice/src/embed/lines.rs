@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// The lines of a file in order, blank ones too; `-` is the standard input. A line ends with `\n` or `\r\n`; what
-/// stands behind the last one is a line if it is not empty.
+/// stands after the last one is a line if it is not empty.
 ///
 /// # Errors
 /// A file that cannot be read, or a line of it that is not UTF-8, by its number.

@@ -85,7 +85,7 @@ impl EmbedOptions {
 /// One vector per text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Embeddings {
-    /// All rows, one behind the other.
+    /// All rows, one after the other.
     pub values: Vec<f32>,
     /// Components of a row.
     pub width: usize,

@@ -19,7 +19,7 @@ pub(super) struct Assembly {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Param {
     pub(super) id: Word,
-    /// The type of the value, behind the pointer if there is one.
+    /// The type of the value, after the pointer if there is one.
     pub(super) ty: Word,
     /// The pointer type, if it is passed by pointer.
     pub(super) pointer: Option<Word>,
@@ -269,7 +269,7 @@ impl Assembly {
         self.module.annotations.retain(kept);
     }
 
-    /// glslang names functions with their parameter types behind a parenthesis.
+    /// glslang names functions with their parameter types after a parenthesis.
     fn named(&self, name: &str) -> Option<Word> {
         self.module.debug_names.iter().find_map(|i| match i.operands.as_slice() {
             [Operand::IdRef(id), Operand::LiteralString(text)]

@@ -60,7 +60,7 @@ fn misplaced(module: &Module) -> Vec<String> {
         }
         let variables = code.iter().take_while(|i| i.class.opcode == Op::Variable).count();
         if code[variables..].iter().any(|i| i.class.opcode == Op::Variable) {
-            found.push("a variable behind other instructions".to_owned());
+            found.push("a variable after other instructions".to_owned());
         }
         let local: BTreeMap<Word, usize> =
             code.iter().enumerate().filter_map(|(k, i)| Some((i.result_id?, k))).collect();

@@ -45,9 +45,9 @@ mod on_device {
             assert!(back == bytes);
             regions.check_guards().unwrap();
             // A span that a kernel uses lies in one chunk.
-            assert!(regions.place(scratch(300, 400)).is_ok());
-            assert!(matches!(regions.place(scratch(200, 100)), Err(DeviceError::Span(_))));
-            assert!(regions.place(scratch(1024, 0)).is_ok(), "an empty span may lie at the end");
+            assert!(regions.locate(scratch(300, 400)).is_ok());
+            assert!(matches!(regions.locate(scratch(200, 100)), Err(DeviceError::Span(_))));
+            assert!(regions.locate(scratch(1024, 0)).is_ok(), "an empty span may lie at the end");
             assert!(regions.read(scratch(1000, 100), &mut [0; 100]).is_err());
         }
     }
@@ -58,12 +58,12 @@ mod on_device {
         let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(256)] };
         let regions = Regions::new(&device.gpu, &[&region]).unwrap();
         regions.poison(None).unwrap();
-        let place = regions.place(scratch(0, 256)).unwrap();
+        let place = regions.locate(scratch(0, 256)).unwrap();
         place.buffer.write(place.offset + 256 + 40, &[0]).unwrap();
         let error = regions.check_guards().unwrap_err();
-        assert!(matches!(error, DeviceError::Guard { chunk: 0, side: "behind", byte: 40, .. }), "{error:?}");
+        assert!(matches!(error, DeviceError::Guard { chunk: 0, side: "after", byte: 40, .. }), "{error:?}");
         let text = error.to_string();
-        assert!(text.starts_with("a kernel wrote behind chunk 0 of region scratch, at byte 40"), "{text}");
+        assert!(text.starts_with("a kernel wrote after chunk 0 of region scratch, at byte 40"), "{text}");
         regions.poison(None).unwrap();
         place.buffer.write(place.offset - 4, &[0]).unwrap();
         let error = regions.check_guards().unwrap_err();
@@ -76,7 +76,7 @@ mod on_device {
         let len = 20_000_001;
         let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(len + 3)] };
         let regions = Regions::new(&device.gpu, &[&region]).unwrap();
-        let place = regions.place(scratch(3, len)).unwrap();
+        let place = regions.locate(scratch(3, len)).unwrap();
         let mut staging = Staging::default();
         for seed in [1, 2] {
             let bytes = pattern(len as usize, seed);
@@ -94,7 +94,7 @@ mod on_device {
 
     /// Staging kept what it copied last: up to two chunks of an executable that was long dropped.
     #[test]
-    fn nothing_is_alive_behind_the_last_drop() {
+    fn nothing_is_alive_after_the_last_drop() {
         for host in [HostAccess::Offered, HostAccess::Shadowed] {
             let device = open_as(host, |_| {});
             let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(1 << 20); 2] };
@@ -102,7 +102,7 @@ mod on_device {
             assert!(device.live_bytes() >= Bytes(2 << 20));
             let mut staging = device.gpu.staging.lock().unwrap();
             for at in [0, 1 << 20] {
-                let place = regions.place(scratch(at, 1 << 10)).unwrap();
+                let place = regions.locate(scratch(at, 1 << 10)).unwrap();
                 staging.upload(&device.gpu, &place, &pattern(1 << 10, at)).unwrap();
                 staging.download(&device.gpu, &place, &mut [0; 1 << 10]).unwrap();
             }
@@ -145,7 +145,7 @@ mod on_device {
         let device = open(None);
         let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(256)] };
         let regions = Regions::new(&device.gpu, &[&region]).unwrap();
-        let buffer = regions.place(scratch(0, 256)).unwrap().buffer;
+        let buffer = regions.locate(scratch(0, 256)).unwrap().buffer;
         let fill = |shown: bool| {
             let mut list = Recorder::new(&device.gpu.queue).unwrap();
             list.fill(&buffer, 0, 256, 7).unwrap();

@@ -122,15 +122,15 @@ pub(crate) struct Commands {
 struct Shows {
     /// A barrier to the host covers everything recorded or submitted before it.
     before: bool,
-    /// Work is recorded behind that barrier, or there is none.
-    behind: bool,
+    /// Work is recorded after that barrier, or there is none.
+    after: bool,
 }
 
 impl Commands {
     /// Whether device work is left that no barrier shows to the host, once the list has run; `left` says so of what
     /// ran before it.
     pub(crate) fn leaves_unseen(&self, left: bool) -> bool {
-        self.shows.behind || (left && !self.shows.before)
+        self.shows.after || (left && !self.shows.before)
     }
 
     /// Lets go of what the list refers to, once its last submission has ended. It must be restarted before it is
@@ -216,7 +216,7 @@ impl Recorder {
         let memory = [vk::MemoryBarrier::default().src_access_mask(src).dst_access_mask(dst)];
         let flags = vk::DependencyFlags::empty();
         if to.host && from.shader && from.transfer {
-            self.commands.shows = Shows { before: true, behind: false };
+            self.commands.shows = Shows { before: true, after: false };
         }
         // An execution dependency alone orders a write after a read.
         let memory: &[_] = if src.is_empty() { &[] } else { &memory };
@@ -248,7 +248,7 @@ impl Recorder {
             return Err(CallError::Range { offset: 0, len: push.len() as u64, size: room });
         }
         self.bind(pipeline);
-        self.commands.shows.behind = true;
+        self.commands.shows.after = true;
         let (buffer, layout) = (self.commands.buffer, pipeline.layout().handle());
         if !push.is_empty() {
             // SAFETY: recording; the range lies inside the layout's push constants (checked).
@@ -321,7 +321,7 @@ impl Recorder {
             let device = self.device(Call::CmdCopyBuffer);
             device.cmd_copy_buffer(self.commands.buffer, from.handle(), to.handle(), &regions);
         }
-        self.commands.shows.behind = true;
+        self.commands.shows.after = true;
         self.keep_buffer(from);
         self.keep_buffer(to);
         Ok(())
@@ -347,7 +347,7 @@ impl Recorder {
             let device = self.device(Call::CmdFillBuffer);
             device.cmd_fill_buffer(self.commands.buffer, buffer.handle(), offset, bytes, word);
         }
-        self.commands.shows.behind = true;
+        self.commands.shows.after = true;
         self.keep_buffer(buffer);
         Ok(())
     }

@@ -69,7 +69,7 @@ impl Queue {
         &self.shared
     }
 
-    /// Submits command lists one behind the other, a list as often as it is named, and returns the point that is
+    /// Submits command lists one after the other, a list as often as it is named, and returns the point that is
     /// reached when the last one has ended.
     pub(crate) fn submit(&self, lists: &[&Commands]) -> Result<u64, CallError> {
         let buffers: Vec<_> = lists.iter().map(|c| c.handle()).collect();

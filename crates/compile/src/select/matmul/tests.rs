@@ -8,7 +8,7 @@ fn rules(target: &Target) -> Rules {
     Selection::read(target, Precision::Exact).expect("a table").matmul
 }
 
-fn choose(product: &ProductExtents, target: &Target) -> Choice {
+fn choose(product: &ProductExtents, target: &Target) -> ProductKernel {
     rules(target).choose(product, target)
 }
 
@@ -17,7 +17,7 @@ fn parts(product: &ProductExtents, allowed: &[u64], merged: bool, target: &Targe
 }
 
 /// Turns of a chosen kernel over k terms.
-fn turns(choice: &Choice, k: u64) -> u64 {
+fn turns(choice: &ProductKernel, k: u64) -> u64 {
     match choice.class {
         Class::Tile => MatmulF32::DECL.turns_of(choice.variant, &[("k", k)]),
         Class::Lanes => MatmulF32Lanes::DECL.turns_of(choice.variant, &[("k", k)]),
@@ -118,7 +118,7 @@ fn choices_agree_with_declarations() {
     }
 }
 
-fn agrees(c: &Choice, p: &ProductExtents) {
+fn agrees(c: &ProductKernel, p: &ProductExtents) {
     let (decl, rows, columns) = match c.class {
         Class::Tile => (MatmulF32::DECL, "BM", "BN"),
         Class::Lanes => (MatmulF32Lanes::DECL, "MR", "NQ"),

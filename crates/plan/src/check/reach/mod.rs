@@ -35,7 +35,7 @@ pub(in crate::check) use walk::Seen;
 
 use self::call::Call;
 use self::walk::Walk;
-use super::Scene;
+use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use crate::frame::Frame;
@@ -84,7 +84,7 @@ struct Reach {
     walks: SmallVec<[(Place, Walk); 8]>,
     /// Whether an argument tells the kernel the value of an input without axes: bytes that it need not touch.
     told: bool,
-    /// Workgroups that work; those behind them do nothing.
+    /// Workgroups that work; those after them do nothing.
     groups: u64,
     /// What the kernel multiplies the number of a group by, in 32 bits.
     stride: u64,
@@ -108,17 +108,17 @@ impl Reach {
 }
 
 /// Checks every dispatch of a program.
-pub(super) fn check(scene: &Scene<'_>, corners: &Corners, findings: &mut Findings) {
+pub(super) fn check(scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
     let none = Frame::default();
-    let frame = scene.run.map_or(&none, |r| &r.frame);
+    let frame = scope.run.map_or(&none, |r| &r.frame);
     let samples: Vec<Sample<'_>> =
-        corners.all().chain(&corners.inside).filter_map(|b| Sample::new(scene, frame, b)).collect();
-    for (id, step) in scene.steps() {
+        corners.all().chain(&corners.inside).filter_map(|b| Sample::new(scope, frame, b)).collect();
+    for (id, step) in scope.steps() {
         let StepKind::Dispatch { call, grid } = &step.kind else { continue };
         let Some(rule) = rule_of(&call.kernel.0) else { continue };
         let Ok(decl) = call.check() else { continue };
         let mut faults = Vec::new();
-        status_number(scene, step, call, decl, &mut faults);
+        status_number(scope, step, call, decl, &mut faults);
         faults.extend(unread::check(call, decl).err().map(|what| Fault::Argument { what }));
         let subject = Subject { step, call, decl, grid, rule };
         let count = if subject.varies() { samples.len() } else { samples.len().min(1) };
@@ -139,8 +139,8 @@ struct Sample<'b> {
 
 impl<'b> Sample<'b> {
     /// `None` where a word has no value: such a run is refused before it begins.
-    fn new(scene: &Scene<'_>, frame: &Frame, bindings: &'b Bindings) -> Option<Sample<'b>> {
-        let bits = |id: ScalarId| match scene.plan.scalars.get(id.0 as usize) {
+    fn new(scope: &Scope<'_>, frame: &Frame, bindings: &'b Bindings) -> Option<Sample<'b>> {
+        let bits = |id: ScalarId| match scope.plan.scalars.get(id.0 as usize) {
             Some(s) if s.dtype == DType::F32 => (s.default as f32).to_bits(),
             Some(_) => bindings.get(pumice_types::Var::Scalar(id)).map_or(0, |v| v as u32),
             None => 0,
@@ -270,7 +270,7 @@ impl Subject<'_> {
 
 /// An op reports under its own number, into a block that has a word for it.
 fn status_number(
-    scene: &Scene<'_>,
+    scope: &Scope<'_>,
     step: &Step,
     call: &KernelCall,
     decl: &KernelDecl,
@@ -278,7 +278,7 @@ fn status_number(
 ) {
     let atomic = |u: &crate::step::Use| u.access == Access::StatusAtomic;
     let reports = step.uses.iter().any(atomic);
-    let block = 4 * crate::kernel::status::block_words(scene.plan.status_ops.len() as u64);
+    let block = 4 * crate::kernel::status::block_words(scope.plan.status_ops.len() as u64);
     if step.uses.iter().any(|u| atomic(u) && (u.span.offset.0 != 0 || u.span.len.0 < block)) {
         faults.push(Fault::Meaning(format!("its use of the status block is not all of its {block} bytes")));
     }
@@ -289,7 +289,7 @@ fn status_number(
             let number = step.meaning.status.map(ArgValue::U32);
             let unused = number.is_none()
                 && stated.is_some_and(
-                    |s| matches!(s, ArgValue::U32(n) if (n as usize) < scene.plan.status_ops.len().max(1)),
+                    |s| matches!(s, ArgValue::U32(n) if (n as usize) < scope.plan.status_ops.len().max(1)),
                 );
             let silent = !reports && stated == Some(ArgValue::ZERO);
             if stated != number && !(unused && reports) && !silent {

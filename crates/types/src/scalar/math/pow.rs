@@ -1,7 +1,7 @@
 //! xʸ in f32.
 //!
 //! |x|ʸ = 2^(y·log₂|x|), with the logarithm as a sum of two floats (error below 2⁻³⁰), so that the result stays
-//! within a few ulps over the whole range of exponents. Signs and special values are selects behind it.
+//! within a few ulps over the whole range of exponents. Signs and special values are selects after it.
 
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;

@@ -8,7 +8,7 @@ use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
 use super::NAN;
 
-/// 2/π in binary, most significant word first, behind 32 zero bits.
+/// 2/π in binary, most significant word first, after 32 zero bits.
 const TWO_OVER_PI: [u32; 8] =
     [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
 /// π/2 as a sum of two floats.

@@ -169,7 +169,7 @@ pub fn slot_kind(view: &View) -> SlotKind {
 }
 
 /// An iteration space with unit axes dropped and axes merged that every slot walks as one.
-pub struct Space {
+pub struct IterationSpace {
     /// At least one extent.
     pub shape: Vec<DimExpr>,
     /// Of each slot, in elements.
@@ -177,8 +177,8 @@ pub struct Space {
 }
 
 /// The same iteration space with as few axes as the strides allow.
-pub fn collapse(shape: &[DimExpr], slots: &[Slot]) -> Space {
-    let mut space = Space { shape: Vec::new(), strides: vec![Vec::new(); slots.len()] };
+pub fn collapse(shape: &[DimExpr], slots: &[Slot]) -> IterationSpace {
+    let mut space = IterationSpace { shape: Vec::new(), strides: vec![Vec::new(); slots.len()] };
     for (d, extent) in shape.iter().enumerate() {
         if extent.is(1) {
             continue;
@@ -263,11 +263,11 @@ const TILES: usize = 4;
 /// results are contiguous along the last and both extents fill a tile. `None`: no operand lies so.
 fn crossed(
     cx: &LowerCx<'_>,
-    space: &Space,
+    space: &IterationSpace,
     slots: &[Slot],
     inputs: usize,
     fill: &HoleFill,
-) -> Option<(Space, u32)> {
+) -> Option<(IterationSpace, u32)> {
     let (symbols, last) = (cx.graph.symbols(), space.shape.len() - 1);
     let fills = |axis: usize| space.shape[axis].upper(symbols) >= TILE;
     let stored = || slots.iter().zip(&space.strides).skip(inputs);
@@ -289,14 +289,15 @@ fn crossed(
         list.insert(last - 1, along);
         list
     };
-    let space = Space { shape: moved(&space.shape), strides: space.strides.iter().map(moved).collect() };
+    let space =
+        IterationSpace { shape: moved(&space.shape), strides: space.strides.iter().map(moved).collect() };
     (bits != 0).then_some((space, bits))
 }
 
 /// `elementwise_tiles`.
 fn tiles(
     cx: &mut LowerCx<'_>,
-    space: &Space,
+    space: &IterationSpace,
     slots: &[Slot],
     uses: Vec<Bound>,
     crossed: u32,
@@ -327,7 +328,7 @@ fn tiles(
 
 fn strided(
     cx: &mut LowerCx<'_>,
-    space: &Space,
+    space: &IterationSpace,
     slots: &[Slot],
     Walked { shape, by_four }: Walked,
     variant: &'static str,
@@ -363,7 +364,13 @@ struct Walked {
     by_four: bool,
 }
 
-fn walked(cx: &LowerCx<'_>, space: &Space, slots: &[Slot], inputs: usize, fill: &HoleFill) -> Walked {
+fn walked(
+    cx: &LowerCx<'_>,
+    space: &IterationSpace,
+    slots: &[Slot],
+    inputs: usize,
+    fill: &HoleFill,
+) -> Walked {
     let by_four = vectorizes(cx, space, slots, inputs) && !has_wide_register(fill);
     let mut shape = space.shape.clone();
     if by_four && let Some(last) = shape.last_mut() {
@@ -385,7 +392,12 @@ struct Walk {
 }
 
 /// A thread for each place of a space of these extents.
-fn walk(cx: &mut LowerCx<'_>, space: &Space, slots: &[Slot], shape: &[DimExpr]) -> LowerResult<Walk> {
+fn walk(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    slots: &[Slot],
+    shape: &[DimExpr],
+) -> LowerResult<Walk> {
     let groups = pumice_ir::shape::product(shape).ceil_div(&DimExpr::constant(256));
     walk_by(cx, space, slots, shape, &groups)
 }
@@ -393,7 +405,7 @@ fn walk(cx: &mut LowerCx<'_>, space: &Space, slots: &[Slot], shape: &[DimExpr]) 
 /// A space of these extents by so many groups.
 fn walk_by(
     cx: &mut LowerCx<'_>,
-    space: &Space,
+    space: &IterationSpace,
     slots: &[Slot],
     shape: &[DimExpr],
     groups: &DimExpr,
@@ -410,7 +422,7 @@ fn walk_by(
 /// The strided kernels of CPU drivers.
 fn runs(
     cx: &mut LowerCx<'_>,
-    space: &Space,
+    space: &IterationSpace,
     slots: &[Slot],
     Walked { mut shape, by_four }: Walked,
     variant: &'static str,
@@ -448,7 +460,7 @@ fn runs(
 /// Offsets and strides of the slots, as the strided kernels take them.
 fn places(
     cx: &mut LowerCx<'_>,
-    space: &Space,
+    space: &IterationSpace,
     slots: &[Slot],
 ) -> LowerResult<([ArgValue; slots::ELEMENTWISE], [ArgValue; MAX_RANK * slots::ELEMENTWISE])> {
     let offsets: Vec<DimExpr> = slots.iter().map(|s| s.offset.clone()).collect();
@@ -461,7 +473,7 @@ fn places(
 }
 
 /// The slots that have one element for the whole innermost axis, as bits.
-fn scalars_of(space: &Space) -> u32 {
+fn scalars_of(space: &IterationSpace) -> u32 {
     let last = space.shape.len() - 1;
     (0..space.strides.len()).filter(|&i| space.strides[i][last].is(0)).fold(0u32, |m, i| m | 1 << i)
 }
@@ -474,7 +486,7 @@ fn has_wide_register(fill: &HoleFill) -> bool {
 }
 
 /// Whether the innermost axis can be walked four elements at a time in every slot.
-fn vectorizes(cx: &LowerCx<'_>, space: &Space, slots: &[Slot], inputs: usize) -> bool {
+fn vectorizes(cx: &LowerCx<'_>, space: &IterationSpace, slots: &[Slot], inputs: usize) -> bool {
     let symbols = cx.graph.symbols();
     let last = space.shape.len() - 1;
     let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
