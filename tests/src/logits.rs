@@ -122,7 +122,12 @@ impl Goldens {
     pub fn greedy(&self, session: &mut Session, prompt: usize) -> Result<Option<(usize, f32)>, RuntimeError> {
         session.set_scalar("position", 0)?;
         fed(session, &self.prompts[prompt])?;
-        session.run_steps(&[("ids", TensorView::i32(&[-1], [1, 1]))], self.steps() as u32 - 1)?;
+        // The reference goes on after a token that ends the text, which ends a submission here.
+        let mut left = self.steps() as u32 - 1;
+        while left > 0 {
+            session.run_steps(&[("ids", TensorView::i32(&[-1], [1, 1]))], left)?;
+            left -= session.replays();
+        }
         let from = self.prompts[prompt].len() as u64;
         let history = session.state("history")?.read_range(1, from..from + self.steps() as u64)?;
         let ids = history.to_vec::<i32>().expect("token ids");

@@ -43,7 +43,7 @@ fn small_gpu() -> Target {
 /// What no device that selects as a GPU takes, what is built into every plan, and what no op is lowered to yet.
 fn is_of_no_sample(kernel: &str, variant: &VariantDecl) -> bool {
     let cpu = kernel.ends_with("_lanes") || kernel.starts_with("elementwise_runs");
-    cpu || variant.name == "words64" || ["frame_advance", "fill"].contains(&kernel)
+    cpu || variant.name == "words64" || ["frame_advance", "frame_count", "fill"].contains(&kernel)
 }
 
 /// Every variant that lavapipe can run is planned for some sample of these suites.

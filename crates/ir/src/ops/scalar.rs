@@ -71,6 +71,14 @@ impl OpDef for Scalar {
             g.output("y", g.add(x, s));
         })
         .runs(3);
+        let stops = Sample::graph("advances, and stops", |g| {
+            let x = g.input("x", i32([4]));
+            let s = g.scalar_advancing("pos", 0, 100, 0, DimExpr::constant(4));
+            g.output("y", g.add(x, s));
+            g.output("enough", g.greater(s, g.constant_scalar(DType::I32, 3.0)));
+            g.stop("enough");
+        })
+        .runs(3);
         let output = Sample::graph("a scalar is an output", |g| {
             let s = g.scalar("s", f32::<u64>([]), 0.0, 10.0, 2.5);
             g.output("y", s);
@@ -80,6 +88,7 @@ impl OpDef for Scalar {
             used("i32 at its lower end", -1000.0, DType::I32),
             used("u32 at its upper end", 1000.0, DType::U32),
             advance,
+            stops,
             output,
         ]
     }

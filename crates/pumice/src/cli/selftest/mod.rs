@@ -243,11 +243,12 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Variants that the device can run, as `kernel.variant`; the built-in advance of scalars is no dispatch, and no op is
+/// Variants that the device can run, as `kernel.variant`; the built-in advance of the frame is no dispatch, and no op is
 /// lowered to `fill` yet.
 fn runnable(targets: &[Target]) -> Vec<String> {
     let Some(target) = targets.first() else { return Vec::new() };
-    let kernels = pumice_plan::kernels::all().filter(|k| !["frame_advance", "fill"].contains(&k.name));
+    let built_in = |name| name == "fill" || pumice_plan::kernels::frame::DECLS.iter().any(|k| k.name == name);
+    let kernels = pumice_plan::kernels::all().filter(|k| !built_in(k.name));
     let variants = kernels.flat_map(|k| k.variants.iter().map(move |v| (k.name, v)));
     variants.filter(|(_, v)| v.runs_on(target)).map(|(k, v)| format!("{k}.{}", v.name)).collect()
 }
