@@ -130,7 +130,7 @@ impl Runner {
         runner
     }
 
-    /// A device that runs the kernels which another one's figures and kind select, as far as its limits allow.
+    /// A device that runs the kernels which another one's figures and table select, as far as its limits allow.
     pub fn selecting_as(device: Arc<dyn Device>, other: &Target, max_elements: u64) -> Runner {
         let runner = Runner::new(device, max_elements);
         Runner { target: runner.target.selecting_as(other), ..runner }

@@ -138,13 +138,12 @@ fn interpreted_plans_for_a_gpu_are_close() {
 mod on_device {
     use super::*;
 
-    /// The device as it is, and as if it had the compute units of a large GPU.
+    /// The device as it is, and as if it were a large GPU.
     #[test]
     fn results_are_close() {
         let mut runner = Runner::new(device::open(&DeviceOptions::default()), MOST_ELEMENTS);
         assert_close(&runner);
-        runner.target.table = Target::h200().table;
-        runner.target.tuning.compute_units = Target::h200().tuning.compute_units;
+        runner.target = runner.target.selecting_as(&Target::h200());
         assert_close(&runner);
     }
 }

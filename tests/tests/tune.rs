@@ -70,7 +70,9 @@ mod on_device {
         let vulkan = device::open(&DeviceOptions::default());
         let device = Device::from_runtime(vulkan, DeviceKind::CpuDriver);
         let mut rows = Vec::new();
-        let only = ["reduce.rows", "rows", "elementwise.flat"].map(str::to_owned).to_vec();
+        let only = ["reduce.rows", "rows", "elementwise.flat", "elementwise.crossed", "copy.transposed"]
+            .map(str::to_owned)
+            .to_vec();
         let mut observe = |p: &pumice_tests::tune::Progress| rows.push(p.done);
         let mut tuner = Tuner { device: device.clone(), scope: Scope::Tiny, only, observe: &mut observe };
         let (table, findings) = tuner.run("here", "a test").expect("measures");
@@ -79,7 +81,7 @@ mod on_device {
         assert_eq!((read.class.as_str(), read.measured.as_str()), ("here", "a test"));
         assert_eq!(rows.len(), table.rows.len() + 1);
         let families: Vec<&str> = findings.iter().map(|f| f.family.as_str()).collect();
-        for family in ["reduce.rows", "rows"] {
+        for family in ["reduce.rows", "rows", "elementwise.crossed", "copy.transposed"] {
             assert!(families.contains(&family), "{families:?}");
         }
         assert!(

@@ -1,6 +1,5 @@
 //! What the passes want to know of kernels, answered from the target's selection table.
 
-use crate::rows;
 use crate::select::{Selection, reduce};
 use pumice_opt::Advice;
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
@@ -29,7 +28,8 @@ impl Advice for Kernels<'_> {
     }
 
     fn reduces_apart(&self, outputs: u64, reduced: u64) -> bool {
-        rows::reduces_apart(self.target, self.selection.reduce.lanes(reduced), outputs, reduced)
+        let lanes = self.selection.reduce.lanes(reduced);
+        self.selection.apart.is_faster(lanes, outputs, reduced, self.target)
     }
 
     fn attention_parts(&self, attention: &AttentionExtents) -> u64 {
@@ -41,7 +41,7 @@ impl Advice for Kernels<'_> {
         let numbers = [("n", row.n), ("lanes", u64::from(lanes))];
         self.target.limits.lets_turn(match row.kind {
             RowKind::Softmax if row.inner > 1 => {
-                let columns = rows::softmax_columns(self.target, row.inner, row.n);
+                let columns = self.selection.softmax_columns.columns(row.inner, row.n, self.target);
                 let numbers = [("n", row.n), ("columns", columns.into())];
                 SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &numbers)
             }

@@ -13,14 +13,11 @@ use pumice_ir::ValueType;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput, SlotKind};
 use pumice_plan::kernels::elementwise::{
     ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4,
-    ElementwiseTiles, MAX_RANK, kinds, run_of,
+    ElementwiseTiles, FLAT_ELEMENTS, MAX_RANK, TILE, TILED_SLOTS, kinds,
 };
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr, Encoding, slots};
-
-/// Elements one group of the flat kernel works on.
-const FLAT_ELEMENTS: i64 = 1024;
 
 /// An operand over the iteration space.
 pub struct Slot {
@@ -239,40 +236,45 @@ fn choose(
             slots: uses,
             holes: vec![fill],
         };
-        let grid = cx.grid(&n.ceil_div(&DimExpr::constant(FLAT_ELEMENTS * i64::from(per))))?;
+        let grid = cx.grid(&n.ceil_div(&(FLAT_ELEMENTS * u64::from(per)).into()))?;
         return Ok((call.into_call(), grid));
     }
     if slots[inputs..].iter().any(|s| !matches!(s.kind, SlotKind::Word | SlotKind::Wide | SlotKind::Status)) {
         return Err("a narrow result must be stored densely".into());
     }
-    if let Some((space, crossed)) = crossed(cx, &space, slots, inputs, &fill) {
-        return tiles(cx, &space, slots, uses, crossed, (fill, status_op));
+    if let Some(crossed) = crossed(cx, &space, slots, inputs, &fill) {
+        return tiles(cx, crossed, slots, uses, (fill, status_op));
     }
     let walked = walked(cx, &space, slots, inputs, &fill);
     match cx.selection.elementwise.strided(walked.by_four, cx.target) {
         Strided::Each(variant) => strided(cx, &space, slots, walked, variant, uses, (fill, status_op)),
-        Strided::Runs(variant) => runs(cx, &space, slots, walked, variant, uses, (fill, status_op)),
+        Strided::Runs(variant, most) => {
+            runs(cx, &space, slots, walked, (variant, most), uses, (fill, status_op))
+        }
     }
 }
 
-/// Edge of a tile of `elementwise_tiles`, and how many slots have one.
-const TILE: u64 = 32;
-const TILES: usize = 4;
+/// A space of which some operands lie along the axis before the last.
+struct Crossed {
+    space: IterationSpace,
+    /// These operands, as bits.
+    slots: u32,
+    variant: &'static str,
+}
 
-/// The space with another axis before the last, and the slots, as bits, that are contiguous along it: on GPUs, where all
-/// results are contiguous along the last and both extents fill a tile. `None`: no operand lies so.
+/// The space with another axis before the last, along which operands are contiguous while all results are along the last, where
+/// tiles are the best form. `None`: no operand lies so.
 fn crossed(
     cx: &LowerCx<'_>,
     space: &IterationSpace,
     slots: &[Slot],
     inputs: usize,
     fill: &HoleFill,
-) -> Option<(IterationSpace, u32)> {
+) -> Option<Crossed> {
     let (symbols, last) = (cx.graph.symbols(), space.shape.len() - 1);
-    let fills = |axis: usize| space.shape[axis].upper(symbols) >= TILE;
     let stored = || slots.iter().zip(&space.strides).skip(inputs);
     let in_order = stored().all(|(s, strides)| s.kind == SlotKind::Word && strides[last].is(1));
-    if cx.target.features.cpu || !in_order || !fills(last) || has_wide_register(fill) {
+    if !in_order || has_wide_register(fill) {
         return None;
     }
     let lies_along = |slot: usize, axis: usize| {
@@ -281,8 +283,11 @@ fn crossed(
         slots[slot].kind == SlotKind::Word && strides[axis].is(1) && apart
     };
     let slots_along = |axis: usize| (0..inputs).filter(move |&slot| lies_along(slot, axis));
-    let axis = (0..last).filter(|&axis| fills(axis)).max_by_key(|&axis| slots_along(axis).count())?;
-    let bits = slots_along(axis).take(TILES).fold(0u32, |bits, slot| bits | 1 << slot);
+    let extent = |axis: usize| space.shape[axis].upper(symbols);
+    let variant = |axis| cx.selection.elementwise.crossed(extent(axis), extent(last), cx.target);
+    let tiled = (0..last).filter_map(|axis| Some((axis, variant(axis)?)));
+    let (axis, variant) = tiled.max_by_key(|(axis, _)| slots_along(*axis).count())?;
+    let bits = slots_along(axis).take(TILED_SLOTS).fold(0u32, |bits, slot| bits | 1 << slot);
     let moved = |list: &Vec<DimExpr>| {
         let mut list = list.clone();
         let along = list.remove(axis);
@@ -291,16 +296,15 @@ fn crossed(
     };
     let space =
         IterationSpace { shape: moved(&space.shape), strides: space.strides.iter().map(moved).collect() };
-    (bits != 0).then_some((space, bits))
+    (bits != 0).then_some(Crossed { space, slots: bits, variant })
 }
 
 /// `elementwise_tiles`.
 fn tiles(
     cx: &mut LowerCx<'_>,
-    space: &IterationSpace,
+    Crossed { space, slots: crossed, variant }: Crossed,
     slots: &[Slot],
     uses: Vec<Bound>,
-    crossed: u32,
     (fill, status_op): (HoleFill, u32),
 ) -> LowerResult<(CallDraft, Grid)> {
     let mut groups = space.shape.clone();
@@ -308,9 +312,9 @@ fn tiles(
     groups[outer..].iter_mut().for_each(|extent| *extent = extent.ceil_div(&TILE.into()));
     let groups = pumice_ir::shape::product(&groups);
     let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } =
-        walk_by(cx, space, slots, &space.shape, &groups)?;
+        walk_by(cx, &space, slots, &space.shape, &groups)?;
     let call = ElementwiseTiles {
-        variant: ElementwiseTiles::plain,
+        variant,
         kinds0,
         kinds1,
         rank,
@@ -425,14 +429,14 @@ fn runs(
     space: &IterationSpace,
     slots: &[Slot],
     Walked { mut shape, by_four }: Walked,
-    variant: &'static str,
+    (variant, most): (&'static str, u64),
     uses: Vec<Bound>,
     (fill, status_op): (HoleFill, u32),
 ) -> LowerResult<(CallDraft, Grid)> {
     let (last, used) = (shape.len() - 1, slots.len() as u32);
     let width = shape[last].clone();
-    let run = run_of(width.upper(cx.graph.symbols()));
-    shape[last] = width.ceil_div(&DimExpr::constant(i64::from(run)));
+    let run = width.upper(cx.graph.symbols()).clamp(1, most).next_power_of_two();
+    shape[last] = width.ceil_div(&run.into());
     let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } = walk(cx, space, slots, &shape)?;
     let call = ElementwiseRuns {
         variant,
@@ -442,7 +446,7 @@ fn runs(
         used,
         n,
         width: cx.arg(&width),
-        run: run.into(),
+        run: (run as u32).into(),
         status_op: status_op.into(),
         size,
         offset,

@@ -11,11 +11,8 @@ use crate::step::StepBuilder;
 use pumice_ir::shape::product;
 use pumice_plan::View;
 use pumice_plan::kernel::SlotKind;
-use pumice_plan::kernels::copy::Transpose;
-use pumice_types::{DimExpr, SymbolTable};
-
-/// Edge of a tile of the kernel.
-const TILE: u64 = 32;
+use pumice_plan::kernels::copy::{TILE, Transpose};
+use pumice_types::DimExpr;
 
 /// A copy as y\[b, c, r\] = x\[b, r, c\], with strides in words; x is contiguous along c, y along r.
 struct Transposition {
@@ -35,16 +32,17 @@ struct Transposition {
 /// More elements than kernels count, more workgroups than a grid has.
 pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMeaning) -> LowerResult<bool> {
     let Some(m) = matrices(&from.view, &to.view)? else { return Ok(false) };
-    if !pays(&m, cx.graph.symbols()) {
-        return Ok(false);
-    }
+    let symbols = cx.graph.symbols();
+    let (along_x, along_y) = (m.columns.upper(symbols), m.rows.upper(symbols));
+    let best = cx.selection.elementwise.transposed(along_x, along_y, cx.target);
+    let Some(variant) = best.filter(|_| !m.batch.is(0)) else { return Ok(false) };
     let extents = [m.batch.clone(), m.rows.clone(), m.columns.clone()];
     cx.fits_u32(&product(&extents), "the result")?;
     let tiles = |extent: &DimExpr| extent.ceil_div(&DimExpr::constant(TILE as i64));
     let grid = cx.grid(&(tiles(&m.columns) * tiles(&m.rows) * m.batch.clone()))?;
     let mut step = StepBuilder::new();
     let call = Transpose {
-        variant: Transpose::plain,
+        variant,
         batch: cx.arg(&m.batch),
         rows: cx.arg(&m.rows),
         cols: cx.arg(&m.columns),
@@ -55,15 +53,6 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMe
     };
     step.dispatch(cx, call.into_call(), grid, meaning.clone())?;
     Ok(true)
-}
-
-/// Whether tiles are full enough: an extent below a tile leaves threads idle, and there the elementwise copy finds the
-/// rest of a cache line in the cache.
-///
-/// lavapipe on two busy CPUs, 2026-11-22, elementwise and tiled in turns: 2048 x 2048 in 744 and 98 ms, 64 times
-/// 128 x 384 in 351 and 95 ms.
-fn pays(m: &Transposition, symbols: &SymbolTable) -> bool {
-    !m.batch.is(0) && [&m.rows, &m.columns].iter().all(|extent| extent.upper(symbols) >= TILE)
 }
 
 /// The copy as transposed matrices, if it is one once axes are merged that both sides walk as one.

@@ -235,15 +235,15 @@ impl Target {
         self.clone().with_table(Arc::default())
     }
 
-    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures, table and kind,
-    /// and loops no longer than either lets them be. So a device that is at hand runs the kernels that users of the other
-    /// get, as far as it can.
+    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and table, and loops
+    /// no longer than either lets them be. So a device that is at hand runs the kernels that users of the other get, as far as
+    /// it can.
     pub fn selecting_as(&self, other: &Target) -> Target {
         let loop_turns = [self, other].into_iter().filter_map(|t| t.limits.loop_turns).min();
         Target {
             name: format!("{} selecting as {}", self.name, other.name),
             limits: Limits { loop_turns, ..self.limits.clone() },
-            features: Features { cpu: other.features.cpu, ..self.features.clone() },
+            features: self.features.clone(),
             tuning: other.tuning.clone(),
             table: other.table.clone(),
         }
@@ -267,8 +267,8 @@ mod tests {
     fn what_a_device_can_stays_when_it_selects_as_another() {
         let (gpu, cpu) = (Target::h200(), Target::lavapipe());
         let both = cpu.selecting_as(&gpu);
-        assert_eq!((&both.limits, &both.tuning, &both.table), (&cpu.limits, &gpu.tuning, &gpu.table));
-        assert_eq!(both.features, Features { cpu: false, ..cpu.features.clone() });
+        assert_eq!((&both.limits, &both.features), (&cpu.limits, &cpu.features));
+        assert_eq!((&both.tuning, &both.table), (&gpu.tuning, &gpu.table));
         assert_eq!(gpu.selecting_as(&cpu).limits.loop_turns, cpu.limits.loop_turns);
         assert_eq!(cpu.selecting_as(&cpu), Target { name: both.name.replace("h200", "lavapipe"), ..cpu });
     }

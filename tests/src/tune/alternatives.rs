@@ -1,4 +1,4 @@
-//! What may stand in a row's place: other kernels of the family, other figures. Classes of shapes stay as they are.
+//! What may stand in a row's place: other kernels and rules of the family, other figures. Classes of shapes stay as they are.
 
 use super::Scope;
 use pumice_compile::select::Selection;
@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Figures that are varied by these factors, whatever family they are of.
-const FACTORS: [(&str, &[f64]); 6] = [
+const FACTORS: [(&str, &[f64]); 10] = [
     ("per_lane", &[0.25, 0.5, 2.0, 4.0]),
+    ("per_thread", &[0.25, 4.0]),
+    ("most_run", &[0.25, 4.0]),
+    ("load_us", &[0.5, 2.0]),
+    ("scattered_share", &[0.5, 2.0]),
     ("groups_per_unit", &[0.5, 2.0, 4.0]),
     ("terms", &[0.5, 2.0]),
     ("least", &[0.25, 4.0]),
@@ -19,6 +23,13 @@ const FACTORS: [(&str, &[f64]); 6] = [
 
 /// Figures that are replaced by these values.
 const VALUES: [(&str, &[f64]); 2] = [("quads", &[2.0, 4.0, 8.0, 16.0]), ("kept_quads", &[1.0, 4.0, 16.0])];
+
+/// What rows of a family take by name, without figures, besides kernels of these.
+const RULES: [(&str, &str, &[&str]); 3] = [
+    ("softmax.rows", "row", &["softmax_rows"]),
+    ("elementwise.crossed", "strided", &["elementwise_tiles"]),
+    ("copy.transposed", "strided", &["transpose"]),
+];
 
 /// Every row that may stand in the place of row `at`: what other rows of its family take, each variant of their kernels
 /// (unless the scope is tiny), and its own figures varied one at a time; of these what the compiler reads as a row for the
@@ -32,6 +43,13 @@ pub fn of(target: &Target, table: &Table, at: usize, scope: Scope) -> Vec<TableR
             others.push(other);
         }
     };
+    let none = BTreeMap::new();
+    for (_, rule, kernels) in RULES.iter().filter(|(family, ..)| *family == row.family) {
+        add(rule, &none);
+        let decls = kernels.iter().filter_map(|kernel| kernels::find(kernel));
+        let variants = decls.flat_map(|d| d.variants.iter().map(|v| format!("{}.{}", d.name, v.name)));
+        variants.take(if scope > Scope::Tiny { usize::MAX } else { 1 }).for_each(|take| add(&take, &none));
+    }
     if let Some((kernel, _)) = row.take.split_once('.') {
         for peer in table.family(&row.family).filter(|peer| peer.take.contains('.')) {
             let decl = kernels::find(peer.take.split('.').next().unwrap_or_default());
@@ -47,7 +65,7 @@ pub fn of(target: &Target, table: &Table, at: usize, scope: Scope) -> Vec<TableR
         let varied =
             FACTORS.iter().filter(|(n, _)| n == name).flat_map(|(_, by)| by.iter().map(|f| value * f));
         let given = VALUES.iter().filter(|(n, _)| n == name).flat_map(|(_, to)| to.iter().copied());
-        for other in varied.chain(given).filter(|v| v.fract() == 0.0 && *v >= 1.0) {
+        for other in varied.chain(given) {
             let mut figures = row.figures.clone();
             figures.insert(name.clone(), other);
             add(&row.take, &figures);

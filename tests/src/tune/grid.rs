@@ -80,6 +80,24 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
             cases.extend(reductions(scope, cpu, true, &[[1 << 14, 64], [1 << 12, 512]], first_sum));
             cases
         }
+        "reduce.apart" => reductions(
+            scope,
+            cpu,
+            true,
+            &[[512, 64], [1 << 16, 512], [1 << 10, 1 << 14], [1 << 14, 64]],
+            strided_sum,
+        ),
+        "reduce.narrower" => {
+            reductions(scope, cpu, false, &[[1 << 14, 256], [1 << 12, 1024], [512, 384]], first_sum)
+        }
+        "softmax.rows" => {
+            let shapes = [[1, 1 << 17], [8, 1 << 15], [8, 8192], [128, 8192], [512, 1 << 15], [4096, 384]];
+            reductions(scope, cpu, false, &shapes, |g, x| g.softmax(x, -1))
+        }
+        "softmax.narrower" => {
+            let shapes = [[512, 4096], [4096, 512], [1 << 16, 8], [64, 9000]];
+            reductions(scope, cpu, false, &shapes, |g, x| g.softmax(x, 0))
+        }
         "rows" => {
             let shapes = [[4096, 64], [4096, 384], [1024, 2048], [128, 384], [256, 8192]];
             let mut cases = reductions(scope, cpu, false, &shapes, |g, x| g.softmax(x, -1));
@@ -93,6 +111,17 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
             let [_, n] = extents(g, x);
             g.exp(g.slice(x, &[4], &[n as i64 - 4], &[1], &[1]))
         }),
+        "elementwise.crossed" => {
+            reductions(scope, cpu, true, &[[512, 512], [4096, 4096], [1 << 16, 64]], |g, x| {
+                g.exp(g.transpose(x, &[1, 0]))
+            })
+        }
+        // A result must lie in order.
+        "copy.transposed" => {
+            reductions(scope, cpu, true, &[[512, 512], [4096, 4096], [1 << 16, 64]], |g, x| {
+                g.softmax(g.transpose(x, &[1, 0]), -1)
+            })
+        }
         _ => Vec::new(),
     }
 }

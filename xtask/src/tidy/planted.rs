@@ -69,6 +69,13 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("crates/opt/src/decompose/mod.rs", "//! Decompose.\nkeep!(Add);\nkeep!(Sub);\n".into(), vec!["modules 1"]),
         ("crates/compile/src/lower/mod.rs", "//! Lower.\nimpl Lower for Sub {}\n".into(), vec!["modules 1"]),
         (
+            "crates/compile/src/rows.rs",
+            "//! Rows.\nuse pumice_types::{Target, Tuning};\nfn wide(t: &Target) -> bool {\n    !t.features.cpu\n        && \
+             t.tuning.units > 4\n}\n"
+                .into(),
+            vec!["modules 1", "selection 2", "selection 4", "selection 5"],
+        ),
+        (
             "crates/ir/src/bad.rs",
             format!(
                 "//! Bad.\nuse std::collections::HashMap;\nfn e() {{ std::env::var(\"X\").unwrap(); }}\nstatic N: u8 = 0;\n\

@@ -4,6 +4,9 @@
 //! So a family's file names neither `Target` nor its tuning, has no function that chooses, and no number with a fraction. What a
 //! plan says about the target it is for, and its floor, are elsewhere in the package. Files that broke the law when it came are
 //! listed; the list only shrinks.
+//!
+//! In `compile` figures of a device are read by `select`, and by `stats`, whose floor is no choice. No other file reads a tuning
+//! figure, or asks whether the device is a CPU: what is best there is a row of its table.
 
 use super::resolve::{Names, paths};
 use super::source::{Room, Source};
@@ -13,6 +16,10 @@ use crate::failure::Outcome;
 const FAMILIES: &str = "crates/plan/src/kernels/";
 /// Where `Target` is defined: naming it there, or by its short name, is naming it.
 const TARGETS: [&str; 2] = ["Target", "Tuning"];
+/// Lowering, which asks `select`.
+const COMPILER: &str = "crates/compile/src/";
+/// What may read figures there: the choosing itself, and the floor of a finished plan.
+const READERS: [&str; 2] = ["crates/compile/src/select/", "crates/compile/src/stats.rs"];
 const CHOOSING: [&str; 3] = ["choose", "select", "best"];
 
 /// Files that still choose.
@@ -38,23 +45,52 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
             }),
         }
     }
+    let reads = |s: &&Source| s.path.starts_with(COMPILER) && !READERS.iter().any(|r| s.path.starts_with(r));
+    for source in tree.sources.iter().filter(|s| s.room == Room::Library).filter(reads) {
+        for (line, what) in figures(&names, source) {
+            findings.at(
+                &source.path,
+                line,
+                format!("{what}: what is best on a device is a row of its table, read by `select`"),
+            );
+        }
+    }
     for path in STILL.iter().filter(|path| families().all(|s| s.path != **path)) {
         findings.at(path, 1, "it is listed as choosing, and is gone");
     }
     Ok(())
 }
 
-/// Lines that choose, or hold what choosing needs.
-fn choices(names: &Names, source: &Source) -> Vec<(usize, String)> {
+/// Lines of `compile` that read figures of a device.
+fn figures(names: &Names, source: &Source) -> Vec<(usize, String)> {
+    let mut found = named(names, source, &["Tuning"]);
+    let tokens = source.library_tokens();
+    let reads = tokens.windows(2).filter(|pair| pair[0].text == ".");
+    found.extend(reads.filter_map(|pair| match pair[1].text.as_str() {
+        "tuning" => Some((pair[1].line, "a tuning figure is read".to_owned())),
+        "cpu" => Some((pair[1].line, "it matters whether the device is a CPU".to_owned())),
+        _ => None,
+    }));
+    found
+}
+
+/// Lines that name these types of `pumice_types`.
+fn named(names: &Names, source: &Source, types: &[&str]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for written in paths(source) {
         let meanings = names.meanings(&source.path, &written.path);
         let target = meanings.iter().find_map(|path| match &path[..] {
-            [package, .., last] if package == "pumice_types" => TARGETS.iter().find(|t| last == *t),
+            [package, .., last] if package == "pumice_types" => types.iter().find(|t| last == *t),
             _ => None,
         });
         found.extend(target.map(|t| (written.line, format!("`{t}` is named"))));
     }
+    found
+}
+
+/// Lines that choose, or hold what choosing needs.
+fn choices(names: &Names, source: &Source) -> Vec<(usize, String)> {
+    let mut found = named(names, source, &TARGETS);
     let tokens = source.library_tokens();
     for (at, token) in tokens.iter().enumerate() {
         let after = |word: &str| at > 0 && tokens[at - 1].text == word;

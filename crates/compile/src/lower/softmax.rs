@@ -2,7 +2,8 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, node_meaning};
-use crate::rows::{RowForm, Rows};
+use crate::rows::Rows;
+use crate::select::softmax::RowForm;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
@@ -47,7 +48,8 @@ fn rows(
     holes: Vec<HoleFill>,
 ) -> (CallDraft, DimExpr) {
     let symbols = cx.graph.symbols();
-    let form = crate::rows::softmax_rows(cx, space.outer.upper(symbols), space.n.upper(symbols));
+    let (rows, n) = (space.outer.upper(symbols), space.n.upper(symbols));
+    let form = cx.selection.softmax_rows.choose(rows, n, &cx.selection.rows, cx.target);
     let RowForm { variant, lanes, threads } = form;
     let vec = space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
     let call = SoftmaxRows {
@@ -76,7 +78,8 @@ fn columns(
 ) -> (CallDraft, DimExpr) {
     let symbols = cx.graph.symbols();
     let all = space.outer.clone() * space.inner.clone();
-    let columns = crate::rows::softmax_columns(cx.target, all.upper(symbols), space.n.upper(symbols));
+    let (upper, n) = (all.upper(symbols), space.n.upper(symbols));
+    let columns = cx.selection.softmax_columns.columns(upper, n, cx.target);
     let call = SoftmaxColumns {
         variant: SoftmaxColumns::plain,
         columns,

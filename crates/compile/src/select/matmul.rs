@@ -222,7 +222,7 @@ fn read_parts(row: &RowReader<'_>) -> Result<Parts, String> {
         }
         "faster" => {
             let [terms, share, sum_us] = row.figures(["terms", "share", "sum_us"])?;
-            Ok(Parts::Faster { terms: terms as u64, share, sum_us })
+            Ok(Parts::Faster { terms: row.count("terms", terms)?, share, sum_us })
         }
         _ => Err(row.mistake("the rules are `busy` and `faster`")),
     }

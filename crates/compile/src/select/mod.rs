@@ -5,13 +5,16 @@
 //! [`Table`](pumice_types::Table), read once for a compilation by [`Selection::read`], which refuses what it does not
 //! know. Never here: a size at which one kernel begins to be faster than another, operands, strides.
 
+pub mod apart;
 pub mod attention;
+pub mod columns;
 pub mod elementwise;
 pub mod few_queries;
 pub mod lanes;
 pub mod matmul;
 pub mod reduce;
 mod rule;
+pub mod softmax;
 
 use crate::error::CompileError;
 use pumice_types::{Precision, Target};
@@ -29,8 +32,14 @@ pub struct Selection {
     pub few_queries: few_queries::Rules,
     /// Reductions.
     pub reduce: reduce::Rules,
+    /// Reductions over axes that are no neighbours.
+    pub apart: apart::Rules,
     /// Norms and softmax over rows.
     pub rows: lanes::RowRules,
+    /// Softmax over rows.
+    pub softmax_rows: softmax::Rules,
+    /// Softmax over columns.
+    pub softmax_columns: columns::SoftmaxRules,
     /// Elementwise steps.
     pub elementwise: elementwise::Rules,
 }
@@ -55,7 +64,10 @@ impl Selection {
             attention::FAMILIES,
             few_queries::FAMILIES,
             reduce::FAMILIES,
+            apart::FAMILIES,
             lanes::FAMILIES,
+            softmax::FAMILIES,
+            columns::FAMILIES,
             elementwise::FAMILIES,
         ])?;
         Ok(Selection {
@@ -63,7 +75,10 @@ impl Selection {
             attention: attention::Rules::read(reader)?,
             few_queries: few_queries::Rules::read(reader)?,
             reduce: reduce::Rules::read(reader)?,
+            apart: apart::Rules::read(reader)?,
             rows: lanes::RowRules::read(reader)?,
+            softmax_rows: softmax::Rules::read(reader)?,
+            softmax_columns: columns::SoftmaxRules::read(reader)?,
             elementwise: elementwise::Rules::read(reader)?,
         })
     }

@@ -3,6 +3,7 @@
 //! Any axis set collapses to rows, columns or the strided form (`lower/reduce.rs`). Few long rows are two reductions of
 //! the graph.
 
+use super::columns::{Columns, Narrower};
 use super::lanes::Lanes;
 use super::rule::{Candidate, Reader, Rule};
 use pumice_plan::kernels::reduce::{ArgReduce, DECLS, ReduceColumns};
@@ -49,6 +50,7 @@ pub struct Rules {
     one_by_one: Vec<Rule<Form>>,
     arg: Vec<Rule<Form>>,
     parts: Vec<Rule<Parts>>,
+    narrower: Narrower,
 }
 
 impl Rules {
@@ -87,6 +89,7 @@ impl Rules {
             one_by_one: forms("reduce.one_by_one", LENGTH)?,
             arg: forms("reduce.arg", ARG)?,
             parts,
+            narrower: Narrower::read(reader, "reduce.narrower")?,
         })
     }
 
@@ -101,22 +104,15 @@ impl Rules {
     }
 
     /// `columns` of `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: those of the
-    /// table, and fewer, with more threads for each, where they would turn too often, or where a GPU would have fewer groups
-    /// than compute units and threads more rows than they have in flight.
+    /// table, and fewer, with more threads for each, where they would turn too often or the table says so.
     pub fn columns(&self, [outer, red, inner]: [u64; 3], target: &Target) -> u32 {
-        let widest = of_length(&self.columns, inner);
-        let ends = |columns: &u32| {
-            let numbers = [("red", red), ("columns", (*columns).into())];
+        let groups = |columns: u64| outer.saturating_mul(inner.div_ceil(4 * columns));
+        let ends = |columns: u64| {
+            let numbers = [("red", red), ("columns", columns)];
             target.limits.lets_turn(ReduceColumns::DECL.turns_of(ReduceColumns::plain, &numbers))
         };
-        let units = u64::from(target.tuning.compute_units);
-        let starved = |columns: u32| {
-            let (columns, lanes) = (u64::from(columns), u64::from(256 / columns));
-            let groups = outer.saturating_mul(inner.div_ceil(4 * columns));
-            !target.features.cpu && columns > 2 && groups < units && red > 4 * lanes
-        };
-        let mut narrower = std::iter::successors(Some(widest), |c| (*c > 1).then_some(c / 2));
-        narrower.find(|c| ends(c) && !starved(*c)).unwrap_or(1)
+        let widest = of_length(&self.columns, inner).into();
+        self.narrower.columns(&Columns { widest, n: red, groups: &groups, ends: &ends }, target)
     }
 
     /// Variant and `lanes` of `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the

@@ -147,9 +147,18 @@ impl RowReader<'_> {
     /// As [`RowReader::figures`], whole numbers below 2^32.
     pub fn counts<const N: usize>(&self, names: [&str; N]) -> Result<[u64; N], String> {
         let values = self.figures(names)?;
-        match values.iter().zip(names).find(|(v, _)| v.fract() != 0.0 || **v > f64::from(u32::MAX)) {
-            Some((value, name)) => Err(self.mistake(format!("figure `{name}` is {value}, no count"))),
-            None => Ok(values.map(|v| v as u64)),
+        let mut counts = [0; N];
+        for ((count, value), name) in counts.iter_mut().zip(values).zip(names) {
+            *count = self.count(name, value)?;
+        }
+        Ok(counts)
+    }
+
+    /// A figure that must be a whole number below 2^32.
+    pub fn count(&self, name: &str, value: f64) -> Result<u64, String> {
+        match value.fract() != 0.0 || value > f64::from(u32::MAX) {
+            true => Err(self.mistake(format!("figure `{name}` is {value}, no count"))),
+            false => Ok(value as u64),
         }
     }
 }

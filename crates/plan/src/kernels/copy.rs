@@ -3,6 +3,9 @@
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
+/// Edge of a tile of `transpose`.
+pub const TILE: u64 = 32;
+
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[Dequantize::DECL, Transpose::DECL, Fill::DECL, StatusBegin::DECL];
 

@@ -15,6 +15,12 @@ use pumice_types::slots;
 pub const MAX_RANK: usize = 8;
 /// Threads of a group.
 pub const THREADS: u32 = 256;
+/// Elements that a group of `elementwise_flat` takes with `per` 1.
+pub const FLAT_ELEMENTS: u64 = 4 * THREADS as u64;
+/// Edge of a tile of `elementwise_tiles`.
+pub const TILE: u64 = 32;
+/// Slots of `elementwise_tiles` that have a tile.
+pub const TILED_SLOTS: usize = 4;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[
@@ -133,11 +139,6 @@ kernel! {
         plain: zero { "WIDTH": "4", "KEPT_SLOTS": "1" };
         words64: zero needs [Int64] { "WIDTH": "4", "KEPT_SLOTS": "1", "WORDS64": "1" }
     }
-}
-
-/// Elements of the innermost axis that a thread of `elementwise_runs` takes where the axis has at most `n`: a power of two.
-pub fn run_of(n: u64) -> u32 {
-    n.clamp(1, 16).next_power_of_two() as u32
 }
 
 /// `kinds0` and `kinds1` for these slots.

@@ -1,8 +1,8 @@
 //! `pumice compile`: a model in, the file of its plan out. Running commands take it with `--plan` and compile nothing.
 
+use super::compiler::CompilerArgs;
 use super::{CommandError, Outcome, say};
 use crate::device::DeviceKind;
-use crate::embed::cli::choose;
 use crate::error::Error;
 use crate::plan_file;
 use crate::save::Place;
@@ -48,6 +48,9 @@ pub struct CompileArgs {
     /// Cut an encoder's texts to so many tokens
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
+    /// How it is compiled
+    #[command(flatten)]
+    pub compiler: CompilerArgs,
     /// Keep what explains the plan, too: what steps mean and where they come from. The interpreter needs it
     #[arg(long)]
     pub explain: bool,
@@ -63,6 +66,7 @@ struct Report {
     plan: String,
     form: PlanForm,
     target: String,
+    table: String,
     bytes: u64,
     runs: usize,
     steps: usize,
@@ -79,6 +83,7 @@ pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write) -> O
     looked.map_err(|e| CommandError::Usage(format!("{}: {e}", args.out.display())))?;
     let target = target(args, cache)?;
     let (model, options) = model(args)?;
+    let options = options.precision(args.compiler.precision);
     let begin = Instant::now();
     let mut plan = crate::plan(&model.graph, &target, &options)?.into_plan();
     let compile_s = begin.elapsed().as_secs_f64();
@@ -107,6 +112,7 @@ fn report(args: &CompileArgs, plan: &Plan, form: PlanForm, bytes: u64, compile_s
         plan: args.out.display().to_string(),
         form,
         target: plan.target.name.clone(),
+        table: plan.table.to_string(),
         bytes,
         runs: plan.runs.len(),
         steps: plan.runs.iter().map(|r| r.program.steps.len()).sum(),
@@ -119,9 +125,13 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
     if let Some(name) = &args.target {
         let unknown =
             || CommandError::Usage(format!("no target is called `{name}`; there are h200 and lavapipe"));
-        return Target::profile(name).ok_or_else(unknown);
+        let target = Target::profile(name).ok_or_else(unknown)?;
+        return Ok(match args.compiler.table()? {
+            Some(table) => target.with_table(table),
+            None => target,
+        });
     }
-    let device = choose(&args.device, cache)?.device;
+    let device = args.compiler.device(&args.device, cache)?.device;
     if device.kind() == DeviceKind::Interpreter && !args.explain {
         let why = "the interpreter runs what steps mean: give --explain, or another --device or --target";
         return Err(CommandError::Usage(why.to_owned()));

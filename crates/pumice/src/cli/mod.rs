@@ -1,6 +1,7 @@
 //! The commands of the `pumice` binary, as functions: arguments in, text to a writer, whether all is well out.
 
 pub mod compile;
+pub mod compiler;
 pub(crate) mod compiling;
 pub mod devices;
 pub mod doctor;

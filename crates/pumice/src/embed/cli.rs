@@ -1,5 +1,6 @@
 //! `pumice embed`: arguments in, vectors to the standard output or a file; what the user should know goes to the log.
 
+use crate::cli::compiler::CompilerArgs;
 use crate::device::{Device, DeviceChoice, DeviceKind};
 use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, Note, read_lines, write_npy};
 use crate::plan_file;
@@ -48,8 +49,11 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
     /// Run a plan that `pumice compile` made of the model, and compile nothing
-    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "batch"])]
+    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "batch", "table", "precision"])]
     pub plan: Option<PathBuf>,
+    /// How the model is compiled
+    #[command(flatten)]
+    pub compiler: CompilerArgs,
 }
 
 /// The form of `--json`.
@@ -86,7 +90,7 @@ pub fn run(
         }
         None => args.texts.clone(),
     };
-    let choice = choose(&args.device, cache)?;
+    let choice = args.compiler.device(&args.device, cache)?;
     let mut embedder = open(args, &choice.device)?;
     let precision = format!("{:?}", embedder.executable().plan().precision).to_lowercase();
     announce(&choice, &precision, embedder.notes(), log).map_err(printing)?;
@@ -167,6 +171,7 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
     let options = EmbedOptions::default()
         .encoder(EncoderOptions::default().max_batch(args.batch))
         .overrides(overrides)
+        .compile(args.compiler.options())
         .plan(args.plan.as_deref().map(plan_file::load).transpose()?);
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Ok(Embedder::offline(1, device, &options)?);

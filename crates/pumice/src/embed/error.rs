@@ -1,6 +1,7 @@
 //! What can go wrong between a file of texts and a file of vectors.
 
 use crate::error::Error;
+use pumice_types::TableError;
 use std::path::PathBuf;
 
 /// Why texts were not embedded.
@@ -26,6 +27,14 @@ pub enum EmbedError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
+    },
+    /// A file that holds no selection table.
+    #[error("{}: {source}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: TableError,
     },
     /// Arguments that do not fit together.
     #[error("{0}")]

@@ -4,8 +4,9 @@ use super::{
     End, GenerateOptions, Generated, Generator, LlamaOptions, Message, Prompt, Request, Sampling, rate,
 };
 use crate::cli::CommandError;
+use crate::cli::compiler::CompilerArgs;
 use crate::device::Device;
-use crate::embed::cli::{announce, choose, with_tensor_bar};
+use crate::embed::cli::{announce, with_tensor_bar};
 use crate::error::Error;
 use crate::plan_file;
 use serde::Serialize;
@@ -51,8 +52,11 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "N")]
     pub context: Option<u64>,
     /// Run a plan that `pumice compile` made of the model, and compile nothing
-    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "context"])]
+    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "context", "table", "precision"])]
     pub plan: Option<PathBuf>,
+    /// How the model is compiled
+    #[command(flatten)]
+    pub compiler: CompilerArgs,
     /// Print one JSON object on one line instead of the text as it comes
     #[arg(long)]
     pub json: bool,
@@ -109,7 +113,7 @@ pub fn run(
 ) -> Result<bool, CommandError> {
     let request = Request { tokens: args.n, sampling: sampling(args) };
     request.sampling.check().map_err(|e| CommandError::Usage(e.to_string()))?;
-    let choice = choose(&args.device, cache)?;
+    let choice = args.compiler.device(&args.device, cache)?;
     let mut generator = open(args, &choice.device)?;
     let precision = format!("{:?}", generator.executable().plan().precision).to_lowercase();
     announce(&choice, &precision, generator.notes(), log)?;
@@ -176,7 +180,10 @@ fn prompt(args: &GenerateArgs) -> Prompt {
 
 fn open(args: &GenerateArgs, device: &Device) -> Result<Generator, Error> {
     let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
-    let options = GenerateOptions::default().model(LlamaOptions::default().context(args.context)).plan(plan);
+    let options = GenerateOptions::default()
+        .model(LlamaOptions::default().context(args.context))
+        .compile(args.compiler.options())
+        .plan(plan);
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Generator::offline(1, device, &options);
     };

@@ -1,0 +1,57 @@
+//! Commands from arguments to output, on the interpreter.
+
+mod compiler;
+
+use clap::Parser;
+use pumice::cli::CommandError;
+use pumice::cli::compile::{self, CompileArgs};
+use pumice::embed::cli::{self as embed, EmbedArgs};
+use pumice::generate::cli::{self as generate, GenerateArgs};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+#[derive(Debug, Parser)]
+enum Command {
+    Compile(CompileArgs),
+    Embed(EmbedArgs),
+    Generate(GenerateArgs),
+}
+
+/// The command of these words, or what is wrong with them.
+fn parsed(args: &[&str]) -> Result<Command, String> {
+    Command::try_parse_from([&["pumice"], args].concat()).map_err(|e| e.to_string())
+}
+
+/// Runs a command; its standard output.
+fn command(args: &[&str]) -> Result<String, CommandError> {
+    let (mut out, mut log) = (Vec::new(), Vec::new());
+    match parsed(args).unwrap_or_else(|e| panic!("{e}")) {
+        Command::Compile(args) => _ = compile::run(&args, None, &mut out)?,
+        Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
+        Command::Generate(args) => {
+            _ = generate::run(&args, None, &AtomicBool::new(false), &mut out, &mut log)?;
+        }
+    }
+    Ok(String::from_utf8(out).expect("text"))
+}
+
+/// The folder of a small checked-in encoder.
+fn tiny(name: &str) -> String {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny");
+    data.join(name).display().to_string()
+}
+
+/// A file of that name for this run of the tests.
+fn place(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    folder.join(name)
+}
+
+/// A file with that text.
+fn file(name: &str, text: &str) -> String {
+    let path = place(name);
+    fs::write(&path, text).expect("written");
+    path.display().to_string()
+}
