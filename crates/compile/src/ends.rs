@@ -196,7 +196,7 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
     if advances.is_empty() && stop.is_none() {
         return Ok(());
     }
-    frame::finish(&mut cx.frame, &advances, stop.as_ref().map(|s| s.cleared));
+    frame::finish(&mut cx.frame, &advances, stop.as_ref().map(|s| s.grids));
     let content = cx.frame_content();
     let words = View::dense(DType::U32, Storage::Arena, &[]);
     let mut step = StepBuilder::new();

@@ -35,19 +35,19 @@ impl Words {
         FrameWord(first)
     }
 
-    /// Grids and extents in a row of their own, which one instruction can clear: where each begins, and the row. Equal ones are
-    /// one.
-    pub fn in_a_row(&mut self, all: &[Vec<DimExpr>]) -> (Vec<FrameWord>, Row) {
+    /// Grids in a row of their own, which one instruction can clear: where each begins, the first word and how many there
+    /// are. Equal grids are one.
+    pub fn grids_in_a_row(&mut self, grids: &[[DimExpr; 3]]) -> (Vec<FrameWord>, Row) {
         let first = self.frame.words.len() as u32;
-        let mut at: IndexMap<&Vec<DimExpr>, FrameWord> = IndexMap::new();
-        let mut place = |words| {
-            *at.entry(words).or_insert_with(|| {
+        let mut at: IndexMap<&[DimExpr; 3], FrameWord> = IndexMap::new();
+        let mut place = |grid| {
+            *at.entry(grid).or_insert_with(|| {
                 let word = FrameWord(self.frame.words.len() as u32);
-                self.frame.words.extend(words.iter().cloned().map(FrameSlot::Expr));
+                self.frame.words.extend(grid.clone().map(FrameSlot::Expr));
                 word
             })
         };
-        let words = all.iter().map(&mut place).collect();
+        let words = grids.iter().map(&mut place).collect();
         (words, Row { first: FrameWord(first), len: self.frame.words.len() as u32 - first })
     }
 
@@ -97,13 +97,13 @@ pub struct Row {
 }
 
 /// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
-/// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `cleared` becomes 0
-/// once they have, and scalars stay.
-pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], cleared: Option<Row>) {
-    if advances.is_empty() && cleared.is_none() {
+/// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `grids` are cleared once
+/// they have, and scalars stay.
+pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], grids: Option<Row>) {
+    if advances.is_empty() && grids.is_none() {
         return;
     }
-    let stopped = cleared.map(|_| frame.intern(FrameSlot::Stopped));
+    let stopped = grids.map(|_| frame.intern(FrameSlot::Stopped));
     let mut emit = Emit { frame, ops: Vec::new() };
     let mut next = Vec::new();
     for (scalar, by) in advances {
@@ -128,8 +128,8 @@ pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], cleared: Opti
         let value = emit.expr(&e);
         emit.push(AdvanceKind::Copy, at, value.0, 0);
     }
-    if let (Some(row), Some(stopped)) = (cleared, stopped) {
-        emit.push(AdvanceKind::ClearIf, row.first, stopped.0, row.len);
+    if let (Some(grids), Some(stopped)) = (grids, stopped) {
+        emit.push(AdvanceKind::ClearIf, grids.first, stopped.0, grids.len);
     }
     let ops = emit.ops;
     frame.frame.advance = ops;

@@ -4,15 +4,13 @@
 //! - the words of the stop are there once, one word of a kernel's is counted up to 1, one instruction clears words;
 //! - for either count, an advance tells that the replay counted and that it stopped, takes the scalars on, and clears; a
 //!   second one, whatever the count is then, changes no word;
-//! - a step that writes what outlives the replay has a grid that is cleared, so that it has no groups then, or an extent
-//!   where its kernel writes nothing. Host steps are run by the host, which submits their replays one by one;
-//!   `status_begin` keeps what is reported.
+//! - a step that writes what outlives the replay has a grid that is cleared, so that it has no groups then. Host steps are
+//!   run by the host, which submits their replays one by one; `status_begin` keeps what is reported.
 
 use super::Scope;
 use super::error::{Fault, Findings};
 use super::frame::replays;
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
-use crate::kernel::{ArgValue, KernelCall};
 use crate::kernels::copy::StatusBegin;
 use crate::kernels::frame::FrameCount;
 use crate::plan::Run;
@@ -37,7 +35,7 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
         }
     }
     for (id, step) in scope.steps() {
-        if outlives(step) && !stop.clears(step) {
+        if outlives(step) && !stop.clears_grid(step) {
             let what = "it writes after a stop what outlives the replay".to_owned();
             findings.at(id, &step.origin, Fault::Structure(what));
         }
@@ -106,27 +104,15 @@ impl Stop {
         moved.map(|(at, slot)| format!("word {at}, {slot:?}, goes on after the stop"))
     }
 
-    /// Whether a step does nothing after the stop that anybody sees.
-    fn clears(&self, step: &Step) -> bool {
+    fn clears_grid(&self, step: &Step) -> bool {
         match &step.kind {
-            StepKind::Dispatch { call, grid } => {
-                let grid = match grid {
-                    Grid::Frame { word, .. } => word.0..word.0.saturating_add(3),
-                    Grid::Static(_) => 0..0,
-                };
-                let begins = call.kernel.0 == StatusBegin::DECL.name;
-                begins || grid.into_iter().any(|w| self.cleared.contains(&w)) || self.clears_extent(call)
+            StepKind::Dispatch { grid: Grid::Frame { word, .. }, .. } => {
+                (word.0..word.0.saturating_add(3)).any(|w| self.cleared.contains(&w))
             }
             StepKind::Host | StepKind::Advance { .. } => true,
+            StepKind::Dispatch { call, .. } => call.kernel.0 == StatusBegin::DECL.name,
             StepKind::Copy | StepKind::Fill(_) => false,
         }
-    }
-
-    /// Whether the extent of all that a kernel writes is a cleared word. Reports need an element, too.
-    fn clears_extent(&self, call: &KernelCall) -> bool {
-        let Ok(decl) = call.check() else { return false };
-        let arg = decl.nothing_at.and_then(|name| call.args.get(decl.word_of(name)?));
-        matches!(arg, Some(ArgValue::Frame(word)) if self.cleared.contains(word))
     }
 }
 

@@ -37,7 +37,7 @@ macro_rules! kernel {
     (
         $(#[doc = $doc:literal])+
         pub struct $Call:ident = $name:literal in $file:literal;
-        grid $grid:literal $(, nothing where $empty:ident is 0)?;
+        grid $grid:literal;
         args { $(
             $arg:ident $($([$len:literal])? : $kind:ident)?
             $({ $($axis:ident),+ : $of_view:ident })?
@@ -73,7 +73,6 @@ macro_rules! kernel {
                 file: $file,
                 doc: concat!($($doc, "\n"),+),
                 grid: $grid,
-                nothing_at: if let [name, ..] = [$(stringify!($empty))?].as_slice() { Some(*name) } else { None },
                 args: &[$(
                     $($crate::kernel::ArgDecl {
                         name: stringify!($arg),

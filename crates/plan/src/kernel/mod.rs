@@ -312,8 +312,6 @@ pub struct KernelDecl {
     pub doc: &'static str,
     /// How the grid follows from the arguments.
     pub grid: &'static str,
-    /// The argument of one word, an extent of all that is written: where it is 0, whatever the grid, nothing is written.
-    pub nothing_at: Option<&'static str>,
     /// Arguments, in order.
     pub args: &'static [ArgDecl],
     /// Operands, in order.
@@ -342,12 +340,6 @@ impl VariantDecl {
 }
 
 impl KernelDecl {
-    /// The first word of an argument among those of a call.
-    pub fn word_of(&self, argument: &str) -> Option<usize> {
-        let at = self.args.iter().position(|a| a.name == argument)?;
-        Some(self.args[..at].iter().map(|a| a.words() as usize).sum())
-    }
-
     /// The variant of that name.
     pub fn variant(&self, name: &str) -> Option<&'static VariantDecl> {
         self.variants.iter().find(|v| v.name == name)

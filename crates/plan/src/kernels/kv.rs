@@ -18,7 +18,7 @@ kernel! {
     /// rows. Without positions bind `x` again.
     pub struct KvAppend = "kv_append" in "kv/append.comp";
     grid "ceil(words / 256) groups of 256 threads, folded; words = outer * rows * inner (f32), half of it (16 bit), \
-          or ceil(outer * capacity * inner / 2) where split is 1", nothing where rows is 0;
+          or ceil(outer * capacity * inner / 2) where split is 1";
     args { outer: u32, outer0: u32, rows: u32, inner: u32, capacity: u32, pos: i32, pos_div: u32,
         x { outer1, outer0, row: u32 }, op: u32 }
     operands { x: read, positions: read, state: readwrite typed, status: status }
