@@ -1,44 +1,87 @@
-//! How compile time grows: `compile_time [--only nodes|steps|layers|symbols|states] [--to N] [--json]`. Prints, for each
-//! size, the seconds of building, compiling and checking, and how much longer than half the size it took.
+//! How compile time grows: `compile_time [--only nodes|steps|layers|symbols|equal|states|decoder|minilm] [--to N] [--times N]
+//! [--json]`. Prints, for each size, the seconds of building, compiling and checking (the least of several measurements), how
+//! much longer than half the size it took, and what the size may take. Ends with 1 where a doubling costs more than
+//! [`DOUBLING`], or a size more than its bar.
 
 use pumice_tests::growth::{Growth, Taken};
 use serde_json::json;
+use std::process::ExitCode;
+use std::time::Duration;
 
-fn main() {
+/// What twice the size may take, in times of the size.
+const DOUBLING: f64 = 2.2;
+
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
+    let number = |name: &str| value(name).map(|n| n.parse::<usize>().expect("it takes a number"));
     let (only, json) = (value("--only"), args.iter().any(|a| a == "--json"));
-    let to: usize = value("--to").map_or(usize::MAX, |n| n.parse().expect("`--to` takes a number"));
+    let (to, times) = (number("--to").unwrap_or(usize::MAX), number("--times").unwrap_or(3));
     if !json {
         println!(
-            "{:<8} {:>6} {:>8} {:>8} {:>8} {:>8} {:>6}",
-            "", "n", "build", "compile", "check", "all", "ratio"
+            "{:<8} {:>6} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6}",
+            "", "n", "build", "compile", "check", "all", "ratio", "bar"
         );
     }
+    let mut missed = 0;
     for growth in Growth::ALL.into_iter().filter(|g| only.as_ref().is_none_or(|o| o == g.name())) {
         let mut last: Option<Taken> = None;
-        for n in growth.sizes().into_iter().filter(|n| *n <= to) {
-            let taken = growth.measure(n);
-            let ratio = last.map(|l| taken.total().as_secs_f64() / l.total().as_secs_f64());
-            print(growth, &taken, ratio, json);
-            last = Some(taken);
+        for &n in growth.sizes().iter().filter(|n| **n <= to) {
+            let taken = growth.fastest(n, times);
+            let half = last.filter(|l| 2 * l.n == n).map(|l| l.total().as_secs_f64());
+            let line = Line { growth, ratio: half.map(|l| taken.total().as_secs_f64() / l), taken };
+            if json {
+                line.print_json()
+            } else {
+                line.print()
+            }
+            missed += usize::from(line.misses());
+            last = Some(line.taken);
         }
     }
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn print(growth: Growth, taken: &Taken, ratio: Option<f64>, json: bool) {
-    let [build, compile, check, all] =
-        [taken.built, taken.compiled, taken.checked, taken.total()].map(|d| d.as_secs_f64());
-    if json {
-        let (kind, n, steps) = (growth.name(), taken.n, taken.steps);
+struct Line {
+    growth: Growth,
+    taken: Taken,
+    /// Time as a multiple of half the size's.
+    ratio: Option<f64>,
+}
+
+impl Line {
+    fn bar(&self) -> Option<Duration> {
+        self.growth.bar(self.taken.n)
+    }
+
+    fn misses(&self) -> bool {
+        self.ratio.is_some_and(|r| r > DOUBLING) || self.bar().is_some_and(|bar| self.taken.total() > bar)
+    }
+
+    fn seconds(&self) -> [f64; 4] {
+        let Taken { built, compiled, checked, .. } = self.taken;
+        [built, compiled, checked, self.taken.total()].map(|d| d.as_secs_f64())
+    }
+
+    fn print(&self) {
+        let [build, compile, check, all] = self.seconds();
+        let (kind, n) = (self.growth.name(), self.taken.n);
+        let ratio = self.ratio.map_or(String::new(), |r| format!("{r:.2}"));
+        let bar = self.bar().map_or(String::new(), |b| format!("{:.2}", b.as_secs_f64()));
+        let mark = if self.misses() { "  missed" } else { "" };
+        println!(
+            "{kind:<8} {n:>6} {build:>8.3} {compile:>8.3} {check:>8.3} {all:>8.3} {ratio:>6} {bar:>6}{mark}"
+        );
+    }
+
+    fn print_json(&self) {
+        let [build, compile, check, all] = self.seconds();
+        let (kind, Taken { n, steps, .. }) = (self.growth.name(), self.taken);
+        let bar = self.bar().map(|b| b.as_secs_f64());
         println!(
             "{}",
             json!({"kind": kind, "n": n, "steps": steps, "build": build, "compile": compile, "check": check,
-                   "all": all, "ratio": ratio})
+                   "all": all, "ratio": self.ratio, "bar": bar, "missed": self.misses()})
         );
-    } else {
-        let ratio = ratio.map_or(String::new(), |r| format!("{r:.2}"));
-        let (kind, n) = (growth.name(), taken.n);
-        println!("{kind:<8} {n:>6} {build:>8.3} {compile:>8.3} {check:>8.3} {all:>8.3} {ratio:>6}");
     }
 }

@@ -43,6 +43,16 @@ fn of_symbols() {
 }
 
 #[test]
+fn of_equalities() {
+    check(Growth::Equalities, 250);
+}
+
+#[test]
 fn of_states() {
     check(Growth::States, 250);
+}
+
+#[test]
+fn of_decoders() {
+    check(Growth::Decoder, 8);
 }

@@ -181,12 +181,13 @@ pub fn collapse(shape: &[DimExpr], slots: &[Slot]) -> IterationSpace {
             continue;
         }
         let merges = !space.shape.is_empty()
-            && slots.iter().zip(&space.strides).all(|(s, merged)| {
-                merged.last().is_some_and(|outer| *outer == s.strides[d].clone() * extent.clone())
-            });
+            && slots
+                .iter()
+                .zip(&space.strides)
+                .all(|(s, merged)| merged.last().is_some_and(|outer| *outer == &s.strides[d] * extent));
         if merges {
             let last = space.shape.len() - 1;
-            space.shape[last] = space.shape[last].clone() * extent.clone();
+            space.shape[last] = &space.shape[last] * extent;
             slots.iter().zip(&mut space.strides).for_each(|(s, m)| m[last] = s.strides[d].clone());
         } else {
             space.shape.push(extent.clone());

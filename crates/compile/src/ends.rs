@@ -119,7 +119,7 @@ fn rows(
     for (axis, (a, b)) in from.view.shape.iter().zip(&to.view.shape).enumerate() {
         if a != b && kind.axis() != Some(axis) {
             let what = format!("axis {axis} of the feed of state {name} and of the state");
-            let (value, sides) = (b.clone() - a.clone(), Some(Box::new([a.clone(), b.clone()])));
+            let (value, sides) = (b - a, Some(Box::new([a.clone(), b.clone()])));
             cx.checks.push(RunCheck { value, min: 0, max: 0, what, sides });
         }
     }
@@ -139,7 +139,7 @@ fn rows(
     let part = |at: &Located, first: &DimExpr| {
         let mut shape = at.view.shape.clone();
         shape[axis] = rows.clone();
-        let offset = at.view.offset.clone() + at.view.strides[axis].clone() * first.clone();
+        let offset = &at.view.offset + &at.view.strides[axis] * first;
         restride(at, shape, at.view.strides.clone(), offset)
     };
     let mut within = |first: &DimExpr, limit: &DimExpr, what: String| {
@@ -148,7 +148,7 @@ fn rows(
         };
         check(first.clone());
         check(count.clone());
-        check(limit.clone() - first.clone() - count.clone());
+        check(limit - first - &count);
     };
     within(&src, &from.view.shape[axis], format!("rows read by the feed of state {name}"));
     within(&dst, &to.view.shape[axis], format!("rows written by the feed of state {name}"));

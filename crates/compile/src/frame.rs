@@ -258,9 +258,9 @@ mod tests {
     fn advance_equals_evaluation_at_the_next_value() {
         let (pos, t) = (DimExpr::scalar(ScalarId(0)), DimExpr::symbol(SymbolId(0)));
         let mut frame = Words::default();
-        word(&mut frame, &(pos.clone() + t.clone()));
-        word(&mut frame, &(pos.clone() + 1u64.into()).ceil_div(&64u64.into()));
-        word(&mut frame, &(pos.min_with(&DimExpr::constant(9)) * t.clone()));
+        word(&mut frame, &(&pos + &t));
+        word(&mut frame, &(&pos + 1u64).ceil_div(&64u64.into()));
+        word(&mut frame, &(pos.min_with(&DimExpr::constant(9)) * &t));
         finish(&mut frame, &[(ScalarId(0), t)], None);
         let frame = frame.into_frame();
         let words = |at: i64| {

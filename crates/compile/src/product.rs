@@ -82,11 +82,10 @@ pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2
             continue;
         }
         let here: Vec<DimExpr> = strides.iter().map(|s| s[d].clone()).collect();
-        let merges = axes
-            .last()
-            .is_some_and(|(_, outer)| outer.iter().zip(&here).all(|(o, s)| *o == s.clone() * extent.clone()));
+        let merges =
+            axes.last().is_some_and(|(_, outer)| outer.iter().zip(&here).all(|(o, s)| *o == s * extent));
         match axes.last_mut() {
-            Some(last) if merges => *last = (last.0.clone() * extent.clone(), here),
+            Some(last) if merges => *last = (&last.0 * extent, here),
             _ => axes.push((extent.clone(), here)),
         }
     }
@@ -163,7 +162,7 @@ fn fold_batch(space: &ProductSpace, mut epilogue: Epilogue) -> (ProductSpace, Ep
     for axis in [1, 0] {
         let extent = space.batch[axis].clone();
         let m = space.m.clone();
-        let goes_on = |x: &Matrices| x.batch[axis] == x.row.clone() * m.clone();
+        let goes_on = |x: &Matrices| x.batch[axis] == &x.row * &m;
         let all_go_on =
             goes_on(&space.a) && goes_on(&space.y) && epilogue.slots.iter().all(|s| goes_on(&s.over));
         let inner_done = axis == 1 || space.batch[1].is(1);
@@ -236,7 +235,7 @@ fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> ProductKernel {
 
 fn groups(space: &ProductSpace, choice: &ProductKernel) -> DimExpr {
     let c = |v: u64| DimExpr::from(v);
-    let batches = space.batch[0].clone() * space.batch[1].clone();
+    let batches = &space.batch[0] * &space.batch[1];
     let tiles = space.m.ceil_div(&c(choice.rows)) * space.n.ceil_div(&c(choice.columns));
     tiles * batches
 }
@@ -269,7 +268,7 @@ fn call(
         m: cx.arg(&space.m),
         n: cx.arg(&space.n),
         k: cx.arg(&space.k),
-        batches: cx.arg(&(space.batch[0].clone() * space.batch[1].clone())),
+        batches: cx.arg(&(&space.batch[0] * &space.batch[1])),
         inner: cx.arg(&space.batch[1]),
         a,
         b,

@@ -39,7 +39,7 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMe
     let extents = [m.batch.clone(), m.rows.clone(), m.columns.clone()];
     cx.fits_u32(&product(&extents), "the result")?;
     let tiles = |extent: &DimExpr| extent.ceil_div(&DimExpr::constant(TILE as i64));
-    let grid = cx.grid(&(tiles(&m.columns) * tiles(&m.rows) * m.batch.clone()))?;
+    let grid = cx.grid(&(tiles(&m.columns) * tiles(&m.rows) * &m.batch))?;
     let mut step = StepBuilder::new();
     let call = Transpose {
         variant,

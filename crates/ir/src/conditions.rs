@@ -6,9 +6,9 @@ use crate::graph::{Constraint, Relation};
 use pumice_types::DimExpr;
 use std::collections::BTreeSet;
 
-/// The constraints of a graph that is being made, and two sets over them.
+/// The constraints of a graph, and two sets over them: whether one more follows is found without looking at all.
 #[derive(Default)]
-pub(crate) struct Conditions {
+pub struct Conditions {
     known: BTreeSet<Constraint>,
     /// Differences that must be 0.
     zero: BTreeSet<DimExpr>,
@@ -18,7 +18,7 @@ pub(crate) struct Conditions {
 
 impl Conditions {
     /// Those of a list.
-    pub(crate) fn of(list: &[Constraint]) -> Conditions {
+    pub fn of(list: &[Constraint]) -> Conditions {
         let mut conditions = Conditions::default();
         list.iter().for_each(|c| _ = conditions.insert(c));
         conditions
@@ -30,7 +30,7 @@ impl Conditions {
     }
 
     /// Whether a condition holds wherever these do, by [`Constraint::implies`] of one of them.
-    pub(crate) fn imply(&self, other: &Constraint) -> bool {
+    pub fn imply(&self, other: &Constraint) -> bool {
         let difference = other.difference();
         let at_most = other.relation == Relation::AtMost && self.not_negative.contains(&difference);
         at_most

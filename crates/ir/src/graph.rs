@@ -85,7 +85,7 @@ pub struct Constraint {
 impl Constraint {
     /// What must be in [`Constraint::allowed`]: the right extent less the left one.
     pub fn difference(&self) -> DimExpr {
-        self.right.clone() - self.left.clone()
+        &self.right - &self.left
     }
 
     /// The values that the difference may have.

@@ -27,6 +27,7 @@ pub mod verify;
 
 pub use attr::{AttrError, AttrReader, AttrValue, Attrs};
 pub use builder::{BuildErrors, GraphBuilder, Mistake, Place, Value};
+pub use conditions::Conditions;
 pub use const_eval::ConstEval;
 pub use entity::{NodeId, ValueId};
 pub use error::{BuildError, OpError};

@@ -53,7 +53,7 @@ impl ValueType {
 
 /// Product of extents; 1 for none.
 pub fn product(shape: &[DimExpr]) -> DimExpr {
-    shape.iter().cloned().fold(DimExpr::constant(1), |a, b| a * b)
+    shape.iter().fold(DimExpr::constant(1), |a, b| a * b)
 }
 
 /// An extent with the names of its symbols.

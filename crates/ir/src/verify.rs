@@ -240,7 +240,7 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
             continue;
         }
         for (i, (a, b)) in from.shape.iter().zip(&to.shape).enumerate() {
-            let difference = a.clone() - b.clone();
+            let difference = a - b;
             let (lo, hi) = difference.bounds(&graph.symbols);
             if Some(i) != axis && (lo > 0 || hi < 0) {
                 wrong(format!("axis {i} differs: {a} and {b}"));

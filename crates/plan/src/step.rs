@@ -179,7 +179,7 @@ impl View {
 pub fn dense_strides(shape: &[DimExpr]) -> Vec<DimExpr> {
     let mut strides = vec![DimExpr::constant(1); shape.len()];
     for i in (1..shape.len()).rev() {
-        strides[i - 1] = strides[i].clone() * shape[i].clone();
+        strides[i - 1] = &strides[i] * &shape[i];
     }
     strides
 }

@@ -28,7 +28,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
     };
     let symbols = cx.graph.symbols();
     let quads = space.inner.is(1) && kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
-    let outputs = space.outer * space.inner.clone();
+    let outputs = space.outer * &space.inner;
     let (upper, n) = (outputs.upper(symbols), space.n.upper(symbols));
     let (variant, lanes) = cx.selection.reduce.arg_threads(upper, n, quads, cx.target);
     let threads = if variant == ArgReduce::fast { 1024 } else { 256 };
@@ -49,7 +49,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let grid = cx.grid(&(outputs * u64::from(lanes).into()).ceil_div(&DimExpr::constant(threads)))?;
+    let grid = cx.grid(&(outputs * u64::from(lanes)).ceil_div(&DimExpr::constant(threads)))?;
     let meaning = node_meaning(cx, id)?;
     step.dispatch(cx, call.into_call(), grid, meaning)
 }

@@ -178,7 +178,7 @@ impl Problem<'_> {
     fn choose(&self, cx: &LowerCx<'_>) -> LowerResult<AttentionKernel> {
         let extents = self.extents(cx);
         let Some(parts) = self.parts else { return Ok(cx.selection.attention.choose(cx.target, &extents)) };
-        let rows = (self.group()? * self.y.extents[2].clone()).upper(cx.graph.symbols());
+        let rows = (self.group()? * &self.y.extents[2]).upper(cx.graph.symbols());
         let width = extents.d.max(extents.dv);
         let choice = cx.selection.few_queries.choose(cx.target, rows, width, parts);
         choice.map_err(|widest| {
@@ -190,7 +190,7 @@ impl Problem<'_> {
         let [batch, heads, rows, width] = self.y.extents.clone();
         if let Form::Parts(parts) = choice.form {
             let tiles = (self.group()? * rows).ceil_div(&choice.rows.into());
-            return Ok(tiles * u64::from(parts).into() * self.k.extents[1].clone() * batch);
+            return Ok(tiles * u64::from(parts) * &self.k.extents[1] * batch);
         }
         let tiles = rows.ceil_div(&choice.rows.into()) * width.ceil_div(&choice.columns.into());
         Ok(tiles * heads * batch)

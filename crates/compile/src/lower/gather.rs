@@ -28,7 +28,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let rows = Picked {
         outer: space.outer,
         axis: space.n,
-        inner: space.inner * words.into(),
+        inner: space.inner * words,
         count: pumice_ir::shape::product(&idx.view.shape),
         wide: idx.view.dtype.arena_bytes() == 8,
         number: cx.status_number(),

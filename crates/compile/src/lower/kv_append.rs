@@ -126,11 +126,11 @@ fn emit(
 /// Groups of threads, one for each word of the state that is written, or where words are shared of all of it.
 fn groups(space: &Rows, x: &Source, storage: FloatStorage, split: bool) -> DimExpr {
     let two = DimExpr::constant(2);
-    let written = space.outer.clone() * x.rows.clone() * space.inner.clone();
+    let written = &space.outer * &x.rows * &space.inner;
     let words = match (storage, split) {
         (FloatStorage::F32, _) => written,
         (_, false) => written.ceil_div(&two),
-        (_, true) => (space.outer.clone() * space.n.clone() * space.inner.clone()).ceil_div(&two),
+        (_, true) => (&space.outer * &space.n * &space.inner).ceil_div(&two),
     };
     words.ceil_div(&DimExpr::constant(256))
 }

@@ -71,11 +71,11 @@ fn split_strides(from: &[DimExpr], strides: &[DimExpr], to: &[DimExpr]) -> Optio
         let mut count = from[old[i]].clone();
         let mut filled = DimExpr::constant(1);
         while filled != count {
-            if j > 0 && count.exact_quotient(&(filled.clone() * to[j - 1].clone())).is_some() {
+            if j > 0 && count.exact_quotient(&(&filled * &to[j - 1])).is_some() {
                 j -= 1;
-                out[j] = inner.clone() * filled.clone();
-                filled = filled * to[j].clone();
-            } else if i > 0 && strides[old[i - 1]] == inner.clone() * count.clone() {
+                out[j] = &inner * &filled;
+                filled = filled * &to[j];
+            } else if i > 0 && strides[old[i - 1]] == &inner * &count {
                 i -= 1;
                 count = count * from[old[i]].clone();
             } else {
@@ -116,6 +116,6 @@ mod tests {
         let strides = [12u64.into(), DimExpr::constant(1)];
         let to = [n.clone(), 3u64.into(), 4u64.into()];
         assert_eq!(split_strides(&from, &strides, &to), Some(dims(&[12, 4, 1])));
-        assert_eq!(split_strides(&from, &strides, &[n * 12u64.into()]), Some(dims(&[1])));
+        assert_eq!(split_strides(&from, &strides, &[n * 12u64]), Some(dims(&[1])));
     }
 }

@@ -137,7 +137,7 @@ fn call(
             call.into_call().of(&RmsKernel::DECL, variant).constant("one_plus", one_plus(offset)?)
         }
     };
-    let groups = (space.outer.clone() * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256));
+    let groups = (&space.outer * u64::from(lanes)).ceil_div(&DimExpr::constant(256));
     Ok((call, groups))
 }
 

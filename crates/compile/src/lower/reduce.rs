@@ -27,7 +27,7 @@ impl Groups {
             }
             let is_reduced = reduced.contains(&d);
             match axes.last_mut() {
-                Some((r, e, s)) if *r == is_reduced => (*e, *s) = (e.clone() * extent.clone(), stride),
+                Some((r, e, s)) if *r == is_reduced => (*e, *s) = (&*e * extent, stride),
                 _ => axes.push((is_reduced, extent.clone(), stride)),
             }
         }
@@ -132,7 +132,7 @@ impl Reduction {
             red: cx.arg(&self.count),
             inner: cx.arg(&inner),
             count: cx.arg(&self.count),
-            x: x.along([self.count.clone() * inner.clone(), inner.clone()]),
+            x: x.along([&self.count * &inner, inner.clone()]),
             y,
             slots: Vec::new(),
             holes: self.rounding()?,
@@ -221,7 +221,7 @@ type Four = ([ArgValue; 4], [ArgValue; 4]);
 
 /// Groups of 256 threads, so many threads for each result.
 fn threads(results: DimExpr, lanes: u32) -> DimExpr {
-    (results * u64::from(lanes).into()).ceil_div(&DimExpr::constant(256))
+    (results * u64::from(lanes)).ceil_div(&DimExpr::constant(256))
 }
 
 /// Kept and reduced axes for the strided kernels, which take four of each, unused leading ones of extent 1.

@@ -65,7 +65,7 @@ fn rows(
         slots: Vec::new(),
         holes,
     };
-    let groups = (space.outer.clone() * u64::from(lanes).into()).ceil_div(&u64::from(threads).into());
+    let groups = (&space.outer * u64::from(lanes)).ceil_div(&u64::from(threads).into());
     (call.into_call(), groups)
 }
 
@@ -77,7 +77,7 @@ fn columns(
     holes: Vec<HoleFill>,
 ) -> (CallDraft, DimExpr) {
     let symbols = cx.graph.symbols();
-    let all = space.outer.clone() * space.inner.clone();
+    let all = &space.outer * &space.inner;
     let (upper, n) = (all.upper(symbols), space.n.upper(symbols));
     let columns = cx.selection.softmax_columns.columns(upper, n, cx.target);
     let call = SoftmaxColumns {

@@ -46,8 +46,8 @@ impl Lower for Slice {
         let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
         let mut offset = at.view.offset.clone();
         for r in ranges {
-            offset = offset + strides[r.axis].clone() * r.start;
-            strides[r.axis] = strides[r.axis].clone() * DimExpr::constant(r.step);
+            offset = offset + &strides[r.axis] * r.start;
+            strides[r.axis] = &strides[r.axis] * DimExpr::constant(r.step);
             shape[r.axis] = r.len;
         }
         if shape.iter().any(|d| d.is(0)) {
@@ -68,7 +68,7 @@ impl Lower for Split {
         for &v in &node.outputs {
             let shape = cx.graph.ty(v).shape.clone();
             let len = shape[axis].clone();
-            let offset = at.view.offset.clone() + at.view.strides[axis].clone() * start.clone();
+            let offset = &at.view.offset + &at.view.strides[axis] * &start;
             cx.place(v, restride(&at, shape, at.view.strides.clone(), offset));
             start = start + len;
         }
@@ -93,11 +93,11 @@ impl Lower for Concat {
         for v in operands {
             let from = cx.at(v)?;
             let shape = from.view.shape.clone();
-            let offset = y.view.strides[axis].clone() * start.clone();
+            let offset = &y.view.strides[axis] * &start;
             let whole = restride(&y, shape.clone(), y.view.strides.clone(), offset.clone());
             let to = if outermost { as_part(&y, &whole).unwrap_or(whole) } else { whole };
             elementwise::copy(cx, &from, &to)?;
-            start = start + shape[axis].clone();
+            start = start + &shape[axis];
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl OpDef for AttentionParts {
         let shape = &whole[0].shape;
         let [b, h, s, width] = self.layout.axes().map(|a| shape[a].clone());
         let parts = DimExpr::constant(self.parts);
-        one(DType::F32, vec![b, h, s, parts, width + BESIDE.into()])
+        one(DType::F32, vec![b, h, s, parts, width + BESIDE])
     }
 
     fn samples() -> Vec<Sample> {

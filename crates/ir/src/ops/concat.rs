@@ -28,7 +28,7 @@ impl OpDef for Concat {
             cx.expect_rank(i, first.rank())?;
             for (a, (x, y)) in first.shape.iter().zip(&cx.ty(i)?.shape).enumerate() {
                 if a == axis {
-                    shape[axis] = shape[axis].clone() + y.clone();
+                    shape[axis] = &shape[axis] + y;
                 } else {
                     cx.equal(x, y, "extents off the axis")?;
                 }

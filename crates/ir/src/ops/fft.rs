@@ -53,7 +53,7 @@ impl Fft {
         match self.dft_length {
             Some(length) => DimExpr::constant(length),
             None if self.inverse && self.onesided => {
-                let doubled = (n.clone() - DimExpr::constant(1)) * DimExpr::constant(2);
+                let doubled = (n - DimExpr::constant(1)) * 2u64;
                 doubled.max_with(&DimExpr::constant(0))
             }
             None => n.clone(),

@@ -75,7 +75,7 @@ impl Slice {
             }
             let bound = |e: &DimExpr| clamped(e, &shape[axis], step > 0, symbols);
             let (start, end) = (bound(&self.starts[i])?, bound(&self.ends[i])?);
-            let span = if step > 0 { end - start.clone() } else { start.clone() - end };
+            let span = if step > 0 { end - &start } else { &start - end };
             let size = DimExpr::constant(step.abs());
             let len = within(span, &DimExpr::constant(0), symbols, false).ceil_div(&size);
             ranges.push(AxisRange { axis, start, step, len: simplest(len, symbols) });
@@ -87,10 +87,9 @@ impl Slice {
 impl Slice {
     /// Whether range `i` lies inside an axis of extent `n` as it is written; `None` where that depends on the symbols.
     fn is_inside(&self, i: usize, n: &DimExpr, symbols: &SymbolTable) -> Option<bool> {
-        let from_start =
-            |e: &DimExpr| if e.bounds(symbols).1 < 0 { n.clone() + e.clone() } else { e.clone() };
+        let from_start = |e: &DimExpr| if e.bounds(symbols).1 < 0 { n + e } else { e.clone() };
         let (start, end) = (from_start(&self.starts[i]), from_start(&self.ends[i]));
-        let at_least_0 = [start.clone(), n.clone() - end.clone(), end - start];
+        let at_least_0 = [start.clone(), n - &end, end - start];
         let bounds = at_least_0.map(|e| e.bounds(symbols));
         match bounds {
             _ if bounds.iter().any(|(_, hi)| *hi < 0) => Some(false),
@@ -117,17 +116,17 @@ fn clamped(e: &DimExpr, n: &DimExpr, forward: bool, symbols: &SymbolTable) -> Re
     let (floor, ceiling) = if forward {
         (DimExpr::constant(0), n.clone())
     } else {
-        (DimExpr::constant(-1), n.clone() - DimExpr::constant(1))
+        (DimExpr::constant(-1), n - DimExpr::constant(1))
     };
     // i64::MIN plus an extent saturates nowhere near the floor, so the order of the two limits is free.
-    let index = if from_end { n.clone() + e.clone() } else { e.clone() };
+    let index = if from_end { n + e } else { e.clone() };
     let below = within(index, &ceiling, symbols, true);
     Ok(within(below, &floor, symbols, false))
 }
 
 /// min(e, limit) or max(e, limit), the expression itself where bounds decide.
 fn within(e: DimExpr, limit: &DimExpr, symbols: &SymbolTable, at_most: bool) -> DimExpr {
-    let (lo, hi) = (e.clone() - limit.clone()).bounds(symbols);
+    let (lo, hi) = (&e - limit).bounds(symbols);
     match (at_most, hi <= 0, lo >= 0) {
         (true, true, _) | (false, _, true) => e,
         (true, _, true) | (false, true, _) => limit.clone(),
@@ -145,7 +144,7 @@ impl OpDef for Slice {
         for (i, range) in self.ranges(&x.shape, cx.symbols())?.into_iter().enumerate() {
             if self.exact && self.is_inside(i, &x.shape[range.axis], cx.symbols()).is_none() {
                 // Clamping takes elements away, so a range of its full length lies inside.
-                let whole = self.ends[i].clone() - self.starts[i].clone();
+                let whole = &self.ends[i] - &self.starts[i];
                 cx.equal(&range.len, &whole, &format!("a range inside axis {}", range.axis))?;
             }
             shape[range.axis] = range.len.clone();
@@ -204,8 +203,8 @@ impl GraphBuilder {
     /// symbols is checked at every run. [`GraphBuilder::slice`] clamps instead.
     #[track_caller]
     pub fn narrow(&self, x: Value, axis: i64, start: impl Into<DimExpr>, len: impl Into<DimExpr>) -> Value {
-        let start = start.into();
-        let end = start.clone() + len.into();
+        let (start, len): (DimExpr, DimExpr) = (start.into(), len.into());
+        let end = &start + len;
         let axes = vec![axis];
         let mut slice = Slice { starts: vec![start], ends: vec![end], axes, steps: Vec::new(), exact: true };
         if let (Some(ty), Some(symbols)) = (self.type_of(x), self.symbols())

@@ -35,8 +35,8 @@ impl Split {
         }
         let part = extent.ceil_div(&DimExpr::constant(k));
         let zero = DimExpr::constant(0);
-        let left = |i: i64| extent.clone() - part.clone() * DimExpr::constant(i);
-        let even = part.clone() * DimExpr::constant(k) == *extent;
+        let left = |i: i64| extent - &part * DimExpr::constant(i);
+        let even = &part * DimExpr::constant(k) == *extent;
         Ok((0..k)
             .map(|i| if even { part.clone() } else { left(i).min_with(&part).max_with(&zero) })
             .collect())

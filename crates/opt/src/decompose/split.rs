@@ -16,7 +16,7 @@ impl Decompose for Split {
         let mut start = DimExpr::constant(0);
         for &part in &node.outputs {
             let (name, ty) = (&graph.value(part).name, graph.ty(part));
-            let end = start.clone() + ty.shape[axis].clone();
+            let end = &start + &ty.shape[axis];
             if ty.shape == *shape {
                 patch.replace(part, PatchRef::Old(x));
             } else {

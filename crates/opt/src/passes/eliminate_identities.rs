@@ -14,15 +14,16 @@ use crate::rewrite::retype::keeps_types;
 use pumice_ir::builder::scalar_tensor;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{Cast, Expand, Reshape, Transpose};
-use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
+use pumice_ir::{Conditions, Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr};
 
 /// One patch for every node that a rule removes or shortens.
 pub fn eliminate_identities(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
-    graph.nodes().filter_map(|(id, node)| eliminate(graph, id, node)).collect()
+    let known = Conditions::of(graph.constraints());
+    graph.nodes().filter_map(|(id, node)| eliminate(graph, &known, id, node)).collect()
 }
 
-fn eliminate(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
+fn eliminate(graph: &Graph, known: &Conditions, id: NodeId, node: &Node) -> Option<Patch> {
     let x =
         given_back(graph, node).filter(|&x| graph.ty(x) == graph.ty(node.output()) && !is_version(graph, x));
     if let Some(x) = x {
@@ -30,7 +31,7 @@ fn eliminate(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
         patch.replace(node.output(), PatchRef::Old(x));
         return Some(patch);
     }
-    shortened(graph, id, node).or_else(|| unexpanded(graph, id, node))
+    shortened(graph, id, node).or_else(|| unexpanded(graph, known, id, node))
 }
 
 /// Whether a value is a version of a state.
@@ -207,7 +208,7 @@ fn shortened(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
 
 /// op(…, expand(x), …) == op(…, x, …) where the op broadcasts x to the same extents: elementwise ops, batch axes of a
 /// product, the mask of attention.
-fn unexpanded(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
+fn unexpanded(graph: &Graph, known: &Conditions, id: NodeId, node: &Node) -> Option<Patch> {
     let mut inputs: Vec<Option<ValueId>> = node.inputs.to_vec();
     let mut changed = Vec::new();
     for i in 0..inputs.len() {
@@ -220,7 +221,7 @@ fn unexpanded(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
             continue;
         }
         inputs[i] = Some(x);
-        if keeps_types(graph, id, &inputs) {
+        if keeps_types(graph, known, id, &inputs) {
             changed.push(graph.value(v).name.as_str());
         } else {
             inputs[i] = Some(v);

@@ -34,7 +34,7 @@ pub(super) fn check(scope: &Scope<'_>, corners: &Corners, findings: &mut Finding
 
 /// Whether one write of as many elements, row-major and contiguous, says it all.
 fn whole(value: &PlanValue, uses: &[&Use]) -> bool {
-    let elements = |shape: &[DimExpr]| shape.iter().fold(DimExpr::constant(1), |n, d| n * d.clone());
+    let elements = |shape: &[DimExpr]| shape.iter().fold(DimExpr::constant(1), |n, d| n * d);
     matches!(uses, [u] if u.span == value.span && u.view.is_dense() && elements(&u.view.shape) == elements(&value.shape))
 }
 

@@ -82,7 +82,7 @@ impl DimExpr {
         if self == other {
             return self.clone();
         }
-        if let Some(d) = (self.clone() - other.clone()).as_const() {
+        if let Some(d) = (self - other).as_const() {
             // The two differ by a constant, so one of them is the extremum everywhere.
             return if fold(d, 0) == d { self.clone() } else { other.clone() };
         }
@@ -108,7 +108,7 @@ impl DimExpr {
     /// The same value for all that the symbols may be, without the minima and maxima that their ranges decide.
     pub fn within(&self, symbols: &SymbolTable) -> DimExpr {
         let decided = |a: DimExpr, b: DimExpr, larger: bool| {
-            let (low, high) = (a.clone() - b.clone()).bounds(symbols);
+            let (low, high) = (&a - &b).bounds(symbols);
             match larger {
                 true if low >= 0 => a,
                 true if high <= 0 => b,
@@ -157,36 +157,25 @@ impl DimExpr {
     }
 }
 
-impl Add for DimExpr {
-    type Output = DimExpr;
-    fn add(mut self, other: DimExpr) -> DimExpr {
-        self.constant = self.constant.saturating_add(other.constant);
-        other.terms.into_iter().for_each(|t| self.add_term(t));
+impl DimExpr {
+    /// This and so many times another.
+    fn plus_times(mut self, other: &DimExpr, times: i64) -> DimExpr {
+        self.constant = self.constant.saturating_add(other.constant.saturating_mul(times));
+        for term in &other.terms {
+            let coefficient = term.coefficient.saturating_mul(times);
+            self.add_term(Term { factors: term.factors.clone(), coefficient });
+        }
         self
     }
-}
 
-impl Sub for DimExpr {
-    type Output = DimExpr;
-    fn sub(self, other: DimExpr) -> DimExpr {
-        self + other * DimExpr::constant(-1)
-    }
-}
-
-impl Mul for DimExpr {
-    type Output = DimExpr;
-    fn mul(self, other: DimExpr) -> DimExpr {
-        let mut product = DimExpr::constant(self.constant.saturating_mul(other.constant));
-        let scaled = |terms: &[Term], by: i64| {
-            terms
-                .iter()
-                .map(|t| Term { factors: t.factors.clone(), coefficient: t.coefficient.saturating_mul(by) })
-                .collect::<Vec<_>>()
-        };
-        scaled(&self.terms, other.constant).into_iter().for_each(|t| product.add_term(t));
-        scaled(&other.terms, self.constant).into_iter().for_each(|t| product.add_term(t));
-        for a in &self.terms {
-            for b in &other.terms {
+    fn product(&self, other: &DimExpr) -> DimExpr {
+        let mut product = DimExpr::constant(0).plus_times(self, other.constant);
+        for b in &other.terms {
+            product.add_term(Term {
+                factors: b.factors.clone(),
+                coefficient: b.coefficient.saturating_mul(self.constant),
+            });
+            for a in &self.terms {
                 let mut factors = a.factors.clone();
                 factors.extend(b.factors.iter().cloned());
                 factors.sort();
@@ -197,3 +186,54 @@ impl Mul for DimExpr {
         product
     }
 }
+
+/// One operation for operands that are given away and operands that are lent; numbers are constants.
+macro_rules! operation {
+    ($trait:ident, $method:ident, $apply:expr) => {
+        impl $trait<&DimExpr> for DimExpr {
+            type Output = DimExpr;
+            fn $method(self, other: &DimExpr) -> DimExpr {
+                $apply(self, other)
+            }
+        }
+
+        impl $trait for DimExpr {
+            type Output = DimExpr;
+            fn $method(self, other: DimExpr) -> DimExpr {
+                $apply(self, &other)
+            }
+        }
+
+        impl $trait<u64> for DimExpr {
+            type Output = DimExpr;
+            fn $method(self, other: u64) -> DimExpr {
+                $apply(self, &other.into())
+            }
+        }
+
+        impl $trait<&DimExpr> for &DimExpr {
+            type Output = DimExpr;
+            fn $method(self, other: &DimExpr) -> DimExpr {
+                $apply(self.clone(), other)
+            }
+        }
+
+        impl $trait<DimExpr> for &DimExpr {
+            type Output = DimExpr;
+            fn $method(self, other: DimExpr) -> DimExpr {
+                $apply(self.clone(), &other)
+            }
+        }
+
+        impl $trait<u64> for &DimExpr {
+            type Output = DimExpr;
+            fn $method(self, other: u64) -> DimExpr {
+                $apply(self.clone(), &other.into())
+            }
+        }
+    };
+}
+
+operation!(Add, add, |a: DimExpr, b: &DimExpr| a.plus_times(b, 1));
+operation!(Sub, sub, |a: DimExpr, b: &DimExpr| a.plus_times(b, -1));
+operation!(Mul, mul, |a: DimExpr, b: &DimExpr| a.product(b));

@@ -192,20 +192,18 @@ mod tests {
     #[test]
     fn equal_polynomials_are_equal() {
         let (_, a, b) = two();
-        let lhs = (a.clone() + b.clone()) * (a.clone() + b.clone());
-        let rhs =
-            a.clone() * a.clone() + DimExpr::constant(2) * a.clone() * b.clone() + b.clone() * b.clone();
+        let lhs = (&a + &b) * (&a + &b);
+        let rhs = &a * &a + DimExpr::constant(2) * &a * &b + &b * &b;
         assert_eq!(lhs, rhs);
-        assert_eq!((a.clone() - a.clone()).as_const(), Some(0));
-        assert_eq!((a.clone() * b.clone()).exact_quotient(&a), Some(b.clone()));
-        assert_eq!((a.clone() * DimExpr::constant(6)).floor_div(&DimExpr::constant(3)), a * 2u64.into());
+        assert_eq!((&a - &a).as_const(), Some(0));
+        assert_eq!((&a * &b).exact_quotient(&a), Some(b.clone()));
+        assert_eq!((&a * 6u64).floor_div(&DimExpr::constant(3)), a * 2u64);
     }
 
     #[test]
     fn parts_make_the_expression_again_and_only_in_canonical_form() {
         let (_, a, b) = two();
-        let e = (a.clone() * b.clone() + 3u64.into()).ceil_div(&(a.clone() + b.clone())) * a.clone()
-            + b * 2u64.into();
+        let e = (&a * &b + 3u64).ceil_div(&(&a + &b)) * &a + b * 2u64;
         let parts: Vec<(i64, Vec<Atom>)> = e.terms().map(|(c, f)| (c, f.to_vec())).collect();
         assert_eq!(DimExpr::from_terms(parts.clone(), e.constant_part()), Some(e));
         let mut turned = parts.clone();
@@ -220,15 +218,15 @@ mod tests {
     #[test]
     fn evaluates_and_bounds() {
         let (t, a, b) = two();
-        let e = (a.clone() * b.clone() + 5u64.into()).ceil_div(&DimExpr::constant(4));
+        let e = (&a * &b + 5u64).ceil_div(&DimExpr::constant(4));
         let mut bind = Bindings::new();
         bind.bind(SymbolId(0), 3);
         assert_eq!(e.eval(&bind), Err(EvalError::Unbound(Var::Symbol(SymbolId(1)))));
         bind.bind(SymbolId(1), 8);
         assert_eq!(e.eval(&bind), Ok(8)); // ceil(29 / 4)
         assert_eq!(e.bounds(&t), (2, 4098)); // ceil(5/4), ceil((64*256 + 5)/4)
-        assert_eq!((a.clone() * b.clone()).divisor(&t), 8);
-        assert_eq!(a.max_with(&(a.clone() + 1u64.into())), a + 1u64.into());
+        assert_eq!((&a * &b).divisor(&t), 8);
+        assert_eq!(a.max_with(&(&a + 1u64)), a + 1u64);
         assert_eq!(b.display(&|_| "b".into()), "b");
     }
 }

@@ -148,7 +148,7 @@ fn gpu_run() -> Run {
     let n = frame.intern(FrameSlot::Expr((N as u64).into()));
     let grid = frame.intern_grid([1u64.into(), 1u64.into(), 1u64.into()]);
     let p = frame.intern(FrameSlot::Scalar(ScalarId(0)));
-    let one = frame.intern(FrameSlot::Expr(DimExpr::constant(1) * 1u64.into()));
+    let one = frame.intern(FrameSlot::Expr(DimExpr::constant(1) * 1u64));
     frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: p, a: p.0, b: one.0 });
     let (x, y, d) = (span(IoIn, 0), span(IoOut, 0), span(Weights, 1));
     let (t, u, s) = (span(Scratch, 0), span(Scratch, 1), span(States, 0));
