@@ -210,10 +210,9 @@ impl KernelSource for PlainTwins {
     }
 }
 
-/// `kernel.variant` of every dispatch of a plan, those of the load program first.
+/// `kernel.variant` of every dispatch of a plan, those of the load programs first.
 pub fn kernels(plan: &Plan) -> Vec<String> {
-    let programs = [&plan.load].into_iter().chain(plan.runs.iter().map(|r| &r.program));
-    let calls = programs.flat_map(|p| &p.steps).filter_map(|s| match &s.kind {
+    let calls = plan.programs().flat_map(|p| &p.steps).filter_map(|s| match &s.kind {
         StepKind::Dispatch { call, .. } => Some(format!("{}.{}", call.kernel, call.variant)),
         _ => None,
     });

@@ -18,6 +18,8 @@ pub enum Home {
     Scratch,
     /// A stored param.
     Param(u32),
+    /// A param that passes through, in the arena.
+    Streamed(u32),
     /// Stored params that lie side by side.
     Joined(u32),
     /// Data of the graph.
@@ -44,7 +46,7 @@ impl Home {
     /// The region it is in.
     pub fn region(self) -> RegionKind {
         match self {
-            Home::Scratch => RegionKind::Scratch,
+            Home::Scratch | Home::Streamed(_) => RegionKind::Scratch,
             Home::Param(_) | Home::Joined(_) | Home::Constant(_) | Home::Derived => RegionKind::Weights,
             Home::State(_) => RegionKind::States,
             Home::Input(_) | Home::HostResult => RegionKind::IoIn,
@@ -119,6 +121,8 @@ pub struct DraftStep {
     pub uses: Vec<DraftUse>,
     /// The label.
     pub origin: String,
+    /// Why there is such a step, where there might have been none; mostly empty.
+    pub reason: String,
     /// What it computes.
     pub meaning: Meaning,
     /// For the floor.

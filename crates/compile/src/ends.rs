@@ -178,6 +178,7 @@ pub fn begin_replay(draft: &mut Draft, status: Located, ops: u32) {
             view: status.view,
         }],
         origin: "status".into(),
+        reason: String::new(),
         meaning: Meaning::none(),
         cost: Cost::default(),
     };

@@ -43,6 +43,33 @@ fn params_of(graph: &Graph, node: &Node, numbers: &BTreeMap<ValueId, u32>) -> Op
 }
 
 impl LowerCx<'_> {
+    /// Why stored params that are joined do not lie side by side for it; empty where other values are joined.
+    pub fn why_apart(&self, operands: &[ValueId], outermost: bool) -> String {
+        let param = |v: &ValueId| match self.stored(*v).map(|at| self.draft.buffer_of(at.content).home) {
+            Ok(Home::Param(i)) => Some(i),
+            _ => None,
+        };
+        let Some(params) = operands.iter().map(param).collect::<Option<Vec<u32>>>() else {
+            return String::new();
+        };
+        let leaves = self.graph.params();
+        let name = |i: u32| leaves.get(i as usize).map_or("?", |v| self.graph.value(*v).name.as_str());
+        let beside = |i: u32| self.joined.iter().find(|j| j.params.contains(&i));
+        let distinct: BTreeSet<&u32> = params.iter().collect();
+        if !outermost {
+            return "params lie side by side along the outermost axis alone".to_owned();
+        }
+        if distinct.len() < params.len() {
+            return "a param cannot lie beside itself".to_owned();
+        }
+        if let Some((&first, other)) = params.iter().find_map(|i| Some((i, beside(*i)?))) {
+            let others = other.params.iter().filter(|&&i| i != first);
+            let others: Vec<String> = others.map(|&i| format!("`{}`", name(i))).collect();
+            return format!("`{}` lies beside {} already", name(first), others.join(", "));
+        }
+        "params of one encoding and of whole pieces of 16 bytes alone lie side by side".to_owned()
+    }
+
     /// The place of a value that joins others along the outermost axis, if they lie side by side as they are stored.
     pub fn side_by_side(&mut self, operands: &[ValueId], result: ValueId) -> LowerResult<Option<Located>> {
         let mut params = Vec::new();

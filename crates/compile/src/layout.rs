@@ -6,8 +6,8 @@ use crate::error::CompileError;
 use crate::joined;
 use pumice_ir::{Graph, Op, ValueId};
 use pumice_plan::{
-    ConstantSlot, IoSlot, JoinedParams, ParamSlot, Placement, Region, RegionKind, SLOT_ALIGNMENT, ScalarSlot,
-    Span, StateInit, StateSlot,
+    ConstantSlot, ContentOrigin, IoSlot, JoinedParams, ParamSlot, Placement, Region, RegionKind,
+    SLOT_ALIGNMENT, ScalarSlot, Span, StateInit, StateSlot, Stream,
 };
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, Target};
@@ -93,7 +93,7 @@ impl Layout {
             states_end: 0,
         };
         let mut states = cursor(RegionKind::States);
-        layout.place_params(graph, target)?;
+        layout.declare_params(graph, target)?;
         let params = graph.params().into_iter().zip(0..).collect();
         for v in graph.states() {
             let (shape, bytes) = fixed(graph, v, target, guard)?;
@@ -123,33 +123,50 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Places the stored params: those that are only used joined one after the other, the others as they come.
-    fn place_params(&mut self, graph: &Graph, target: &Target) -> Result<(), CompileError> {
+    /// Params with their bytes, and which of them lie side by side.
+    fn declare_params(&mut self, graph: &Graph, target: &Target) -> Result<(), CompileError> {
         let guard = self.weights.guard;
         let sized = |v: ValueId| fixed(graph, v, target, guard);
         let sizes = graph.params().into_iter().map(sized).collect::<Result<Vec<_>, _>>()?;
-        let mut spans: Vec<Option<Span>> = vec![None; sizes.len()];
         let bytes = |i: &u32| sizes[*i as usize].1;
         let room = chunk_size(target).saturating_sub(guard);
         for params in joined::sets(graph, bytes) {
             let total: u64 = params.iter().map(bytes).sum();
-            if total > room {
-                continue;
+            if total <= room {
+                self.joined.push(JoinedParams { params, span: unplaced(total) });
             }
-            let span = self.weights.take(total);
-            let mut next = span.offset;
-            for i in &params {
-                spans[*i as usize] = Some(Span { offset: next, len: Bytes(bytes(i)), ..span });
-                next += Bytes(bytes(i));
-            }
-            self.joined.push(JoinedParams { params, span });
         }
-        for ((v, (shape, bytes)), span) in graph.params().into_iter().zip(sizes).zip(spans) {
+        for (v, (shape, bytes)) in graph.params().into_iter().zip(sizes) {
             let (name, encoding) = (graph.value(v).name.clone(), graph.ty(v).encoding);
-            let span = span.unwrap_or_else(|| self.weights.take(bytes));
-            self.params.push(ParamSlot { name, encoding, shape, span });
+            self.params.push(ParamSlot { name, encoding, shape, span: unplaced(bytes) });
         }
         Ok(())
+    }
+
+    /// Places params and constants: params side by side first, the others as they come. Streamed ones get no bytes
+    /// here.
+    pub fn place_weights(&mut self, streamed: impl Fn(u32) -> bool) {
+        let mut is_placed = vec![false; self.params.len()];
+        for joined in &mut self.joined {
+            joined.span = self.weights.take(joined.span.len.0);
+            let mut next = joined.span.offset;
+            for &i in &joined.params {
+                let span = &mut self.params[i as usize].span;
+                span.offset = next;
+                next += span.len;
+                is_placed[i as usize] = true;
+            }
+        }
+        for (i, (param, _)) in (0..).zip(self.params.iter_mut().zip(is_placed)).filter(|(_, (_, done))| !done)
+        {
+            param.span = match streamed(i) {
+                true => Span::new(RegionKind::Scratch, Bytes::ZERO, Bytes::ZERO),
+                false => self.weights.take(param.span.len.0),
+            };
+        }
+        for constant in &mut self.constants {
+            constant.span = self.weights.take(constant.span.len.0);
+        }
     }
 
     /// Whether a graph has the interface that is laid out, in its order; else a pass for a range is defective.
@@ -186,8 +203,7 @@ impl Layout {
                 }
                 None => {
                     let (_, bytes) = fixed(graph, v, target, self.weights.guard)?;
-                    let span = self.weights.take(bytes);
-                    self.constants.push(ConstantSlot { data: data.clone(), span });
+                    self.constants.push(ConstantSlot { data: data.clone(), span: unplaced(bytes) });
                     self.constants.len() - 1
                 }
             };
@@ -195,6 +211,17 @@ impl Layout {
         }
         self.graph_constants = self.constants.len();
         Ok(slots)
+    }
+
+    /// Says where a streamed param lies in the room of its stream, once every program is placed.
+    pub fn pass(&mut self, stream: &Stream) -> Result<(), CompileError> {
+        let origin = ContentOrigin::Param(stream.param);
+        let value = stream.program.values.iter().find(|v| v.origin == origin);
+        match (value, self.params.get_mut(stream.param as usize)) {
+            (Some(value), Some(param)) => param.span = value.span,
+            _ => return Err(CompileError::Defect("a stream does not read its param".into())),
+        }
+        Ok(())
     }
 
     /// How many constants graphs have; those that lowering makes come behind them.
@@ -215,7 +242,7 @@ impl Layout {
                     ));
                 }
                 None => {
-                    let span = self.weights.take(data.bytes().len() as u64);
+                    let span = unplaced(data.bytes().len() as u64);
                     self.constants.push(ConstantSlot { data: data.clone(), span });
                 }
             }
@@ -272,6 +299,11 @@ impl RunIo {
     pub fn sizes(&self) -> (u64, u64) {
         (self.io_in.next, self.io_out.next)
     }
+}
+
+/// Bytes of region `weights` that have no place yet.
+fn unplaced(bytes: u64) -> Span {
+    Span::new(RegionKind::Weights, Bytes::ZERO, Bytes(bytes))
 }
 
 /// A slot with its guard lies in one chunk.
@@ -339,7 +371,7 @@ pub fn origin(draft: &Draft, content: DraftContent) -> pumice_plan::ContentOrigi
     use pumice_plan::ContentOrigin as O;
     let c = &draft.contents[content.0 as usize];
     match draft.buffer_of(content).home {
-        Home::Param(i) => O::Param(i),
+        Home::Param(i) | Home::Streamed(i) => O::Param(i),
         Home::Joined(i) => O::Joined(i),
         Home::Constant(i) => O::Constant(i),
         Home::Derived => O::Derived,

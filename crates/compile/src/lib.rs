@@ -24,6 +24,7 @@ pub mod options;
 mod order;
 mod product;
 mod program;
+mod residence;
 mod rows;
 mod scalars;
 mod segment;
@@ -48,9 +49,11 @@ use program::{PlaceCx, PlacedProgram};
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
 use pumice_plan::kernel::status::block_words;
-use pumice_plan::{Plan, PlanForm, Region, RegionKind, Run, RunCheck, Stats};
+use pumice_plan::{Plan, PlanForm, Region, RegionKind, Run, RunCheck, Stats, Stream};
 use pumice_types::{Bytes, SymbolTable, Target};
+use residence::Part;
 use select::Selection;
+use std::collections::BTreeSet;
 
 /// Compiles a graph for a target. `fold` evaluates what is constant.
 pub fn compile(
@@ -76,8 +79,9 @@ pub fn compile(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let (drafts, status_ops) = lower_ranges(&graphs, &advice, options, &mut layout, &mut loads)?;
-    let spans = loads.place(&mut layout);
-    let (load, scratch) = place_load(&loads, &spans, &layout, target, options)?;
+    let groups = residence::groups(&loads, drafts.iter().map(|d| &d.0.draft), &layout, options)?;
+    let PlacedLoads { spans, load, scratch, streams } =
+        place_loads(&mut loads, &groups, &mut layout, target, options)?;
     let mut sizes = Sizes { status: 4 * block_words(status_ops.len() as u64), scratch, ..Sizes::default() };
     let mut runs = Vec::new();
     for ((mut low, derived), symbols) in drafts.into_iter().zip(&ranges) {
@@ -86,8 +90,7 @@ pub fn compile(
         ends::begin_replay(&mut low.draft, low.status.clone(), status_ops.len() as u32);
         runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
     }
-    let (weights, states) = layout.sizes();
-    fits(target, weights, states, sizes.scratch)?;
+    let (weights, states) = finish(&mut layout, &streams, sizes.scratch, target)?;
     let mut plan = Plan {
         form: PlanForm::Explain,
         name: graph.name().to_owned(),
@@ -107,6 +110,7 @@ pub fn compile(
         regions: regions(target, weights, states, &sizes),
         status_ops,
         load,
+        streams,
         runs,
     };
     literals::share(&mut plan);
@@ -217,17 +221,64 @@ fn lower_range(
     })
 }
 
-/// The load program, and how much scratch it needs.
+/// The load program with its parts, placed.
+struct PlacedLoads {
+    /// Where derived weights are, by buffer of the load steps.
+    spans: Vec<Option<pumice_plan::Span>>,
+    load: pumice_plan::Program,
+    /// How much scratch that needs.
+    scratch: u64,
+    streams: Vec<Stream>,
+}
+
+/// Places weights, then the load program and the streams cut from it.
+fn place_loads(
+    loads: &mut Loads,
+    groups: &[residence::Group],
+    layout: &mut Layout,
+    target: &Target,
+    options: &Options,
+) -> Result<PlacedLoads, CompileError> {
+    let streamed: BTreeSet<u32> = groups.iter().map(|g| g.param).collect();
+    layout.place_weights(|param| streamed.contains(&param));
+    let spans = loads.place(layout);
+    let (rest, parts) = residence::cut(loads, groups, &spans);
+    let (load, scratch) = place_load(&rest, layout, target, options)?;
+    let streams = groups.iter().zip(&parts).map(|(group, part)| {
+        let (program, room) = place_load(part, layout, target, options)?;
+        Ok(Stream { param: group.param, program, room: region(RegionKind::Scratch, room, target) })
+    });
+    let streams = streams.collect::<Result<Vec<_>, CompileError>>()?;
+    Ok(PlacedLoads { spans, load, scratch, streams })
+}
+
+/// Sizes of weights and states, which fit with the scratch of the runs, and with the room of each stream. Says where
+/// streamed params lie: no program is placed after this.
+fn finish(
+    layout: &mut Layout,
+    streams: &[Stream],
+    scratch: u64,
+    target: &Target,
+) -> Result<(u64, u64), CompileError> {
+    let (weights, states) = layout.sizes();
+    fits(target, weights, states, scratch)?;
+    for stream in streams {
+        fits(target, weights, 0, stream.room.size().0)?;
+        layout.pass(stream)?;
+    }
+    Ok((weights, states))
+}
+
+/// The load program, or part of it, and how much scratch it needs.
 fn place_load(
-    loads: &Loads,
-    derived: &[Option<pumice_plan::Span>],
+    part: &Part,
     layout: &Layout,
     target: &Target,
     options: &Options,
 ) -> Result<(pumice_plan::Program, u64), CompileError> {
     let (frame_bytes, status_bytes) = (0, 4);
-    let cx = PlaceCx { layout, derived, frame_bytes, status_bytes, target, options };
-    let placed = program::place(&loads.draft, &loads.draft.steps, &mut layout.run_io(), &cx)?;
+    let cx = PlaceCx { layout, derived: &part.derived, frame_bytes, status_bytes, target, options };
+    let placed = program::place(&part.draft, &part.draft.steps, &mut layout.run_io(), &cx)?;
     Ok((placed.program, placed.scratch))
 }
 

@@ -32,10 +32,8 @@ struct Shape {
 
 /// Makes the calls of a plan share kernels.
 pub fn share(plan: &mut Plan) {
-    let runs = plan.runs.iter_mut().map(|r| &mut r.program);
-    let programs = std::iter::once(&mut plan.load).chain(runs);
     let mut groups: IndexMap<Shape, Vec<&mut KernelCall>> = IndexMap::new();
-    for call in programs.flat_map(|p| &mut p.steps).filter_map(call_of) {
+    for call in plan.programs_mut().flat_map(|p| &mut p.steps).filter_map(call_of) {
         if let Some(shape) = shape(call) {
             groups.entry(shape).or_default().push(call);
         }

@@ -14,7 +14,7 @@ pub enum Barriers {
 }
 
 /// Options of [`compile`](crate::compile). Made from the default: `Options::default().precision(p).specialize("n", [1])`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
     /// Arithmetic. Anything but [`Precision::Exact`] is refused by name until there are kernels for it
@@ -31,8 +31,30 @@ pub struct Options {
     /// for the first and two for the second make six runs. A symbol that the graph does not have and ends
     /// that do not ascend are [`CompileError::Options`](crate::CompileError::Options).
     pub specializations: Vec<(String, Vec<u64>)>,
+    /// Names of params whose bytes stay on the device whatever reads them, so that they can be read back. A name that
+    /// no param has is [`CompileError::Options`](crate::CompileError::Options).
+    pub keep: Vec<String>,
+    /// Bytes of a param from which on it passes through, where no run reads it as it is stored: only what is derived
+    /// from it stays then, and it cannot be read back. Smaller ones stay; `u64::MAX` keeps all. 64 KiB by default: a
+    /// param that passes through costs a submission whenever it is set.
+    pub stream_from: u64,
     /// Free bytes behind every slot, for tests that watch them.
     pub guard_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            precision: Precision::default(),
+            placement: Placement::default(),
+            barriers: Barriers::default(),
+            opt: OptOptions::default(),
+            specializations: Vec::new(),
+            keep: Vec::new(),
+            stream_from: 64 << 10,
+            guard_bytes: 0,
+        }
+    }
 }
 
 impl Options {
@@ -75,6 +97,20 @@ impl Options {
     #[must_use]
     pub fn guard_bytes(mut self, bytes: u64) -> Self {
         self.guard_bytes = bytes;
+        self
+    }
+
+    /// Adds params whose bytes stay; see [`Options::keep`](struct@Options).
+    #[must_use]
+    pub fn keep<S: Into<String>>(mut self, params: impl IntoIterator<Item = S>) -> Self {
+        self.keep.extend(params.into_iter().map(Into::into));
+        self
+    }
+
+    /// Bytes from which on a param may pass through; see [`Options::stream_from`](struct@Options).
+    #[must_use]
+    pub fn stream_from(mut self, bytes: u64) -> Self {
+        self.stream_from = bytes;
         self
     }
 

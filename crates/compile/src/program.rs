@@ -91,7 +91,7 @@ fn fixed_spans(
     let mut spans = vec![None; draft.buffers.len()];
     for (i, b) in draft.buffers.iter().enumerate() {
         spans[i] = match b.home {
-            Home::Scratch => None,
+            Home::Scratch | Home::Streamed(_) => None,
             Home::Frame => Some(whole(RegionKind::Frame, cx.frame_bytes)),
             Home::Status => Some(whole(RegionKind::Status, cx.status_bytes)),
             Home::HostOperand | Home::HostResult if lives[i].is_some() => Some(io.take(b.home, b.bytes)),
@@ -106,8 +106,9 @@ fn fixed_spans(
                 span
             }
         };
-        let placed =
-            spans[i].is_some() || b.home == Home::Scratch || (b.home == Home::Derived && lives[i].is_none());
+        let placed = spans[i].is_some()
+            || b.home.region() == RegionKind::Scratch
+            || (b.home == Home::Derived && lives[i].is_none());
         if !placed {
             return Err(CompileError::Defect(format!("buffer {} has no place", b.name)));
         }
@@ -122,9 +123,17 @@ fn scratch_spans(
     policy: Placement,
     cx: &PlaceCx<'_>,
 ) -> (Vec<Option<Span>>, u64, u64) {
+    let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
     let wanted: Vec<(usize, ArenaRequest)> = (draft.buffers.iter().enumerate())
-        .filter(|(_, b)| b.home == Home::Scratch)
-        .filter_map(|(i, b)| lives[i].map(|(first, last)| (i, ArenaRequest { bytes: b.bytes, first, last })))
+        .filter_map(|(i, b)| {
+            let (first, last) = match b.home {
+                Home::Scratch => lives[i]?,
+                // It is there before the first step.
+                Home::Streamed(_) => (0, end),
+                _ => return None,
+            };
+            Some((i, ArenaRequest { bytes: b.bytes, first, last }))
+        })
         .collect();
     let requests: Vec<ArenaRequest> = wanted.iter().map(|w| w.1).collect();
     let placed = arena::place(&requests, policy, chunk_size(cx.target), cx.options.guard_bytes);
@@ -188,6 +197,7 @@ fn placed_step(
         kind: step.kind.clone(),
         uses: uses.collect::<Result<_, CompileError>>()?,
         origin: step.origin.clone(),
+        reason: step.reason.clone(),
         meaning: step.meaning.clone(),
         cost: step.cost,
     })

@@ -130,6 +130,7 @@ impl StepBuilder {
             kind,
             uses: self.uses,
             origin,
+            reason: String::new(),
             meaning,
             cost: Cost { bytes: Bytes(bytes), flops: self.flops },
         });

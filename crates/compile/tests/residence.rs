@@ -5,18 +5,22 @@ use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::{GraphBuilder, Value, f32, sym, tensor};
 use pumice_plan::check::check;
-use pumice_plan::{CheckedPlan, ContentOrigin, Plan, RegionKind};
+use pumice_plan::{CheckedPlan, ContentOrigin, Plan, RegionKind, Residence};
 use pumice_types::{DType, Encoding, Scheme, Target};
 
 const K: u64 = 256;
 
 /// A plan for each profile, checked.
 fn plans(build: impl Fn(&GraphBuilder)) -> Vec<Plan> {
+    plans_with(&Options::default(), build)
+}
+
+fn plans_with(options: &Options, build: impl Fn(&GraphBuilder)) -> Vec<Plan> {
     let plan = |target: Target| {
         let g = GraphBuilder::new("g");
         build(&g);
         let graph = g.build().expect("the graph is sound");
-        let plan = compile(&graph, &target, &Options::default(), &RefEval).expect("it compiles");
+        let plan = compile(&graph, &target, options, &RefEval).expect("it compiles");
         check(&plan).unwrap_or_else(|faults| panic!("{faults:?}"));
         plan
     };
@@ -97,6 +101,9 @@ fn a_second_order_copies() {
         assert_eq!(plan.joined.len(), 1);
         assert_eq!(plan.joined[0].params, [0, 1, 2]);
         assert!(!plan.load.steps.is_empty(), "the other one is written when loading");
+        let text = plan.to_string();
+        assert!(text.contains("joined w0 w1 w2  weights+0x0:49152"), "{text}");
+        assert!(text.contains("because `w2` lies beside `w0`, `w1` already"), "{text}");
     }
 }
 
@@ -174,4 +181,98 @@ fn wrong_sets_are_refused() {
         let value = p.runs[0].program.values.iter_mut().find(|v| v.origin == ContentOrigin::Joined(0));
         value.expect("a run reads the set").origin = ContentOrigin::Joined(1);
     });
+}
+
+/// Params of which runs read what is computed from them: `only` and `small` pass through, and why each other one does
+/// not. Every product has an input of its own, so that none are merged.
+fn every_residence(g: &GraphBuilder) {
+    let n = sym("n", 1..=64);
+    let product = |name: &str, w: Value| {
+        let x = g.input(&format!("x_{name}"), f32([n.clone(), K.into()]));
+        g.output(&format!("y_{name}"), g.linear(x, w, None));
+    };
+    let w = |name: &str| weight(g, name, DType::F32, 64);
+    let (only, read, out, begin, a, b) = (w("only"), w("read"), w("out"), w("begin"), w("a"), w("b"));
+    product("only", g.relu(only));
+    product("relu_read", g.relu(read));
+    product("read", read);
+    product("out", g.relu(out));
+    g.output("out", out);
+    let state = g.state_from("s", begin);
+    product("begin", g.relu(begin));
+    product("state", g.state_read(state));
+    product("ab", g.mul(a, b));
+    let small = g.param("small", f32([K]));
+    g.output("y_small", g.mul(input(g), g.relu(small)));
+    w("unread");
+}
+
+fn streamed(plan: &Plan) -> Vec<&str> {
+    let params = plan.params.iter().filter(|p| p.residence() == Residence::Streamed);
+    params.map(|p| p.name.as_str()).collect()
+}
+
+#[test]
+fn what_only_load_steps_read_alone_passes_through() {
+    for plan in plans(every_residence) {
+        let what = &plan.target.name;
+        assert_eq!(streamed(&plan), ["only"], "{what}");
+        assert_eq!(plan.streams.len(), 1, "{what}");
+        let stream = &plan.streams[0];
+        assert_eq!(plan.params[stream.param as usize].name, "only");
+        assert_eq!(stream.room.size().0, 64 * K * 4, "the param alone: what is made of it stays");
+        let text = plan.to_string();
+        assert!(text.contains("param only  f32[64, 256]  scratch+0x0:65536  streamed"), "{text}");
+        assert!(text.contains("stream of only  room 64.0 KiB"), "{text}");
+        let bytes = plan.to_bytes(pumice_plan::PlanForm::Explain).expect("saved");
+        assert_eq!(Plan::load(&bytes).expect("loaded"), plan);
+    }
+}
+
+#[test]
+fn streamed_bytes_are_not_paid_for() {
+    let all = plans(every_residence);
+    for (plan, kept) in all.iter().zip(plans_with(&Options::default().stream_from(u64::MAX), every_residence))
+    {
+        assert_eq!(streamed(&kept), Vec::<&str>::new());
+        let size = |plan: &Plan| plan.region_size(RegionKind::Weights).0;
+        assert_eq!(size(&kept) - size(plan), 64 * K * 4, "{}", plan.target.name);
+        assert!(plan.region_size(RegionKind::Scratch) <= kept.region_size(RegionKind::Scratch));
+    }
+}
+
+/// The caller may keep any of them by name, and let small ones through.
+#[test]
+fn residence_can_be_pinned() {
+    for plan in plans_with(&Options::default().keep(["only"]), every_residence) {
+        assert_eq!(streamed(&plan), Vec::<&str>::new());
+    }
+    for plan in plans_with(&Options::default().stream_from(0), every_residence) {
+        assert_eq!(streamed(&plan), ["only", "small"]);
+    }
+    let g = GraphBuilder::new("g");
+    every_residence(&g);
+    let graph = g.build().expect("sound");
+    let options = Options::default().keep(["only", "onyl"]);
+    let error = compile(&graph, &Target::lavapipe(), &options, &RefEval).expect_err("no such param");
+    let text = error.to_string();
+    assert!(matches!(error, pumice_compile::CompileError::Options(_)), "{text}");
+    assert!(text.contains("`onyl`") && text.contains("`only`"), "{text}");
+}
+
+/// One decision for all ranges of the symbols: what one of them reads as it is stored stays.
+#[test]
+fn residence_is_decided_for_all_runs() {
+    let options = Options::default().specialize("n", [1]);
+    for plan in plans_with(&options, every_residence) {
+        assert_eq!(plan.runs.len(), 2);
+        assert_eq!(streamed(&plan), ["only"], "{}", plan.target.name);
+        let derived = |run: &pumice_plan::Run| {
+            let values = run.program.values.iter().filter(|v| v.origin == ContentOrigin::Derived);
+            values.filter(|v| v.span.region == RegionKind::Weights).map(|v| v.span).collect::<Vec<_>>()
+        };
+        let of_stream = plan.streams[0].program.values.iter().find(|v| v.origin == ContentOrigin::Derived);
+        let span = of_stream.expect("what it leaves").span;
+        assert!(plan.runs.iter().all(|run| derived(run).contains(&span)), "both read what it leaves");
+    }
 }

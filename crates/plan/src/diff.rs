@@ -6,7 +6,7 @@ use crate::plan::{Plan, Program, Run};
 use crate::region::RegionKind;
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One difference.
@@ -60,6 +60,7 @@ pub fn diff(a: &Plan, b: &Plan) -> Vec<Difference> {
     list.named("input", &a.inputs, &b.inputs, |s| (s.name.clone(), s.span.to_string()));
     list.named("output", &a.outputs, &b.outputs, |s| (s.name.clone(), s.span.to_string()));
     list.program("load", &a.load, &b.load);
+    list.streams(a, b);
     let by_range = |p: &Plan| -> BTreeMap<String, usize> {
         p.runs.iter().enumerate().map(|(i, r)| (ranges(&p.symbols, r), i)).collect()
     };
@@ -105,6 +106,20 @@ impl List {
         }
         for name in right.keys().filter(|n| !left.contains_key(*n)) {
             self.0.push(Difference::Added { what: format!("{what} {name}") });
+        }
+    }
+
+    /// Streams are matched by the names of their params.
+    fn streams(&mut self, a: &Plan, b: &Plan) {
+        let by_param = |plan: &Plan| -> BTreeMap<String, Program> {
+            let name = |param: u32| plan.params.get(param as usize).map_or("?", |p| &p.name).to_owned();
+            plan.streams.iter().map(|s| (name(s.param), s.program.clone())).collect()
+        };
+        let (left, right, none) = (by_param(a), by_param(b), Program::default());
+        let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+        for name in names {
+            let (x, y) = (left.get(name).unwrap_or(&none), right.get(name).unwrap_or(&none));
+            self.program(&format!("stream of {name}"), x, y);
         }
     }
 

@@ -51,11 +51,14 @@ impl Histogram {
     }
 }
 
-/// The histograms of the runs; that of the load program stands first, if it has steps.
+/// The histograms of the runs; that of the load program stands first, if it has steps, then those of streams.
 pub fn histogram(plan: &Plan) -> Vec<Histogram> {
     let load = (!plan.load.steps.is_empty()).then(|| Histogram::of("load".to_owned(), &plan.load));
+    let name = |param: u32| plan.params.get(param as usize).map_or("?", |p| p.name.as_str());
+    let streams =
+        plan.streams.iter().map(|s| Histogram::of(format!("stream of {}", name(s.param)), &s.program));
     let runs = plan.runs.iter().map(|r| Histogram::of(ranges(&plan.symbols, r), &r.program));
-    load.into_iter().chain(runs).collect()
+    load.into_iter().chain(streams).chain(runs).collect()
 }
 
 /// The ranges of a run as people read them; `every binding` where there are no symbols.

@@ -18,6 +18,7 @@ pub mod plan;
 pub mod print;
 pub mod region;
 pub mod step;
+pub mod stream;
 
 pub use checked::{CheckedPlan, Unsound};
 pub use file::{PlanFileError, PlanForm};
@@ -34,3 +35,4 @@ pub use step::{
     Access, ContentId, Cost, Grid, Meaning, MeaningGraph, Step, StepId, StepKind, Storage, Use, View,
     dense_strides,
 };
+pub use stream::{Residence, Stream};

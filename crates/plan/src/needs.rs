@@ -63,11 +63,10 @@ impl Needs {
     /// Of a plan.
     pub fn of(plan: &Plan) -> Needs {
         let mut needs = Needs::default();
-        for chunk in plan.regions.iter().flat_map(|r| &r.chunks) {
+        for chunk in plan.regions.iter().chain(plan.streams.iter().map(|s| &s.room)).flat_map(|r| &r.chunks) {
             needs.limit(Limit::Allocation, chunk.0);
         }
-        let programs = plan.runs.iter().map(|r| &r.program).chain([&plan.load]);
-        for step in programs.flat_map(|p| &p.steps) {
+        for step in plan.programs().flat_map(|p| &p.steps) {
             match &step.kind {
                 StepKind::Dispatch { call, grid } => {
                     let (Grid::Static(groups) | Grid::Frame { upper: groups, .. }) = grid;

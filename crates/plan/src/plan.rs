@@ -6,6 +6,7 @@ use crate::frame::Frame;
 use crate::kernel::Fingerprint;
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId};
+use crate::stream::Stream;
 use pumice_types::{
     Bytes, DType, DimExpr, Encoding, Precision, ScalarId, SymbolId, SymbolTable, TableId, Target, Tensor,
 };
@@ -41,7 +42,7 @@ pub struct ScalarSlot {
     pub advance: Option<DimExpr>,
 }
 
-/// A stored param: natural bytes in region `weights`.
+/// A param: natural bytes in region `weights`, or, where they only pass through, in the scratch of its stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParamSlot {
     /// Name in the API.
@@ -50,7 +51,7 @@ pub struct ParamSlot {
     pub encoding: Encoding,
     /// Extents.
     pub shape: Vec<u64>,
-    /// Where it is stored.
+    /// Where it is stored, or lies while its stream runs.
     pub span: Span,
 }
 
@@ -391,6 +392,9 @@ pub struct Plan {
     pub regions: Vec<Region>,
     /// Maps stored params to the bytes the kernels want. Re-run for the params that were set again.
     pub load: Program,
+    /// The parts of the load program that streamed params are passed through; one for each such param.
+    #[serde(default)]
+    pub streams: Vec<Stream>,
     /// One per specialization; ranges are disjoint and cover every binding.
     pub runs: Vec<Run>,
 }

@@ -7,6 +7,7 @@ use crate::hist::{Histogram, ranges};
 use crate::plan::{ContentOrigin, Plan, Program, Run, Segment, StateInit, Stats};
 use crate::region::RegionKind;
 use crate::step::{Grid, Step, StepId, StepKind, Use};
+use crate::stream::Residence;
 use pumice_types::{DimExpr, Var};
 use std::fmt::{self, Write};
 
@@ -18,6 +19,11 @@ impl fmt::Display for Plan {
         if !self.load.steps.is_empty() {
             writeln!(f, "load")?;
             program(f, &self.load)?;
+        }
+        for s in &self.streams {
+            let name = self.params.get(s.param as usize).map_or("?", |p| p.name.as_str());
+            writeln!(f, "stream of {name}  room {}", s.room.size())?;
+            program(f, &s.program)?;
         }
         for (i, run) in self.runs.iter().enumerate() {
             writeln!(f, "run {i}  {}", ranges(&self.symbols, run))?;
@@ -95,12 +101,14 @@ fn regions(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
         1 => Some(format!("1 {one}")),
         n => Some(format!("{n} {one}s")),
     };
-    let derived = plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived).count();
+    let values = plan.load_programs().flat_map(|p| &p.values);
+    let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
+    let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
     writeln!(f, "regions")?;
     for r in &plan.regions {
         let holds = match r.kind {
             RegionKind::Weights => vec![
-                count(plan.params.len(), "param"),
+                count(kept, "param"),
                 count(plan.constants.len(), "constant"),
                 count(derived, "derived weight"),
             ],
@@ -123,7 +131,16 @@ fn regions(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
 
 fn slots(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     for p in &plan.params {
-        writeln!(f, "param {}  {}{:?}  {}", p.name, p.encoding, p.shape, p.span)?;
+        write!(f, "param {}  {}{:?}  {}", p.name, p.encoding, p.shape, p.span)?;
+        match p.residence() {
+            Residence::Kept => writeln!(f)?,
+            streamed => writeln!(f, "  {streamed}")?,
+        }
+    }
+    for j in &plan.joined {
+        let name = |i: &u32| plan.params.get(*i as usize).map_or("?", |p| p.name.as_str());
+        let names: Vec<&str> = j.params.iter().map(name).collect();
+        writeln!(f, "joined {}  {}", names.join(" "), j.span)?;
     }
     for (i, c) in plan.constants.iter().enumerate() {
         writeln!(f, "constant {i}  {}{:?}  {}", c.data.dtype(), c.data.shape(), c.span)?;
@@ -231,7 +248,11 @@ fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::R
     if step.meaning.status.is_some() {
         f.write_str("  reports")?;
     }
-    writeln!(f, "  origin {}", step.origin)
+    write!(f, "  origin {}", step.origin)?;
+    match step.reason.as_str() {
+        "" => writeln!(f),
+        why => writeln!(f, "  because {why}"),
+    }
 }
 
 fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {

@@ -290,6 +290,9 @@ pub struct Step {
     pub uses: Vec<Use>,
     /// The label in dumps, profiles and errors: names of the nodes it computes, outermost first.
     pub origin: String,
+    /// Why there is such a step, for people, where there might have been none; mostly empty.
+    #[serde(default)]
+    pub reason: String,
     /// What it computes.
     pub meaning: Meaning,
     /// For the floor.

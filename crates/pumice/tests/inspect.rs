@@ -133,6 +133,14 @@ fn a_language_model_is_told_to_the_byte() {
             .map(|r| r["bytes"].as_u64().expect("bytes"))
             .sum()
     };
+    // Queries and keys lie side by side, as gate and up do; values are stored otherwise.
+    assert!(plan.contains("as one with 1 other"), "{plan}");
+    let params = report["memory"]["params"].as_array().expect("params");
+    let joined =
+        |name: &str| params.iter().find(|p| p["name"] == name).expect("a param")["joined"].to_string();
+    assert_eq!(joined("blk.1.ffn_gate.weight"), r#"["blk.1.ffn_up.weight"]"#);
+    assert_eq!(joined("blk.1.attn_q.weight"), r#"["blk.1.attn_k.weight"]"#);
+    assert_eq!(joined("blk.1.attn_v.weight"), "[]");
     // Every tensor is a param, with the bytes that it has in the file; caches are as long as the context.
     assert_eq!(sum("params"), report["tensor_bytes"].as_u64().expect("bytes"));
     assert_eq!(report["tensors"].as_array().map(Vec::len), Some(20));

@@ -196,6 +196,14 @@ pub trait Loaded: Send + Sync {
         }
         Ok(())
     }
+    /// Passes the param of a stream through: takes its room, lets `fill` give the param's bytes there, in pieces and in
+    /// order (as those of span 0), runs its steps, and gives the room back. The caller holds off every run meanwhile.
+    /// Where it fails, what is derived from the param is unknown.
+    ///
+    /// # Errors
+    /// As [`Loaded::run_load`]; [`DeviceError::Source`] where `fill` fails; [`DeviceError::Unsupported`] for a stream
+    /// that the plan does not have.
+    fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError>;
     /// Reads part of region `weights`.
     ///
     /// # Errors

@@ -122,6 +122,14 @@ pub enum RuntimeError {
         /// All of them, in the plan's order.
         names: Vec<String>,
     },
+    /// A param that passes through: only what was made of it is there.
+    #[error(
+        "param `{name}` cannot be read back: only what is derived from it stays; name it in Options::keep when compiling"
+    )]
+    NotKept {
+        /// The param.
+        name: String,
+    },
     /// A tensor of another dtype than declared.
     #[error("{kind} `{name}` is {expected}, {given} was given; {remedy}")]
     DType {

@@ -191,15 +191,17 @@ impl Executable {
     ) -> Result<(), RuntimeError> {
         span!("read params", plan = self.inner.plan.name.as_str());
         let slots = &self.inner.plan.params;
-        let (mut direct, mut widened) = (Vec::new(), Vec::new());
+        let inner = &self.inner;
+        let (mut direct, mut streamed, mut widened) = (Vec::new(), Vec::new(), Vec::new());
         for (i, slot) in slots.iter().enumerate() {
             let stored = source.stored(&slot.name)?;
             match Payload::check_stored(&slot.name, slot, &stored)? {
+                true if inner.tables.streams[i].is_some() => streamed.push(i),
                 true => direct.push(i),
                 false => widened.push(i),
             }
         }
-        let inner = &self.inner;
+        direct.append(&mut streamed);
         let mut done = 0;
         inner.params.fill(
             &inner.plan,
@@ -236,7 +238,8 @@ impl Executable {
     /// A param as it was stored.
     ///
     /// # Errors
-    /// [`RuntimeError::UnknownName`]; [`RuntimeError::MissingParams`] for one that was never set;
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::NotKept`] for one that passes through (the plan's text says which do);
+    /// [`RuntimeError::MissingParams`] for one that was never set;
     /// [`RuntimeError::Device`] where the read fails.
     pub fn param(&self, name: &str) -> Result<Tensor, RuntimeError> {
         let inner = &self.inner;

@@ -1,6 +1,6 @@
 //! The memory plan as a person wants to see it. In: a plan. Out: numbers, and a table. Takes no memory itself.
 
-use pumice_plan::{Placement, Plan, RegionKind};
+use pumice_plan::{Placement, Plan, RegionKind, Residence};
 use pumice_types::Bytes;
 use std::fmt;
 
@@ -41,13 +41,15 @@ pub struct MemorySummary {
     pub regions: Vec<RegionSummary>,
     /// Every run.
     pub runs: Vec<ScratchSummary>,
+    /// Most scratch of its own that a param passing through needs, while it is set.
+    pub stream: Bytes,
 }
 
 impl MemorySummary {
     /// Of a plan.
     pub fn of(plan: &Plan) -> MemorySummary {
         let slots = |kind| match kind {
-            RegionKind::Weights => plan.params.len(),
+            RegionKind::Weights => plan.params.iter().filter(|p| p.residence() == Residence::Kept).count(),
             RegionKind::States => plan.states.len(),
             RegionKind::IoIn => plan.inputs.len(),
             RegionKind::IoOut => plan.outputs.len(),
@@ -75,6 +77,7 @@ impl MemorySummary {
             placement: plan.placement,
             regions: RegionKind::ALL.into_iter().map(region).collect(),
             runs: plan.runs.iter().map(run).collect(),
+            stream: plan.streams.iter().map(|s| s.room.size()).max().unwrap_or(Bytes::ZERO),
         }
     }
 
@@ -96,6 +99,9 @@ impl fmt::Display for MemorySummary {
             writeln!(f, "{:<9} {:>10} {:>7} {:>6}", r.kind.name(), r.size.to_string(), r.chunks, r.slots)?;
         }
         writeln!(f, "shared {}, per session {}", self.shared(), self.per_session())?;
+        if self.stream > Bytes::ZERO {
+            writeln!(f, "while params are set up to {}", self.stream)?;
+        }
         for run in &self.runs {
             write!(f, "scratch")?;
             for (name, min, max) in &run.ranges {

@@ -2,7 +2,8 @@
 //!
 //! One lock keeps versions apart: whoever sets params or runs load steps holds it for writing, a run of any session
 //! holds it for reading from its first byte to its last. So a run sees one version, and `set_param` takes effect at
-//! the next run of each session. What was stored is what is read back; derived bytes are never shown.
+//! the next run of each session. What was stored is what is read back; derived bytes are never shown. A streamed param is
+//! passed through while it is set, under the same lock; if that fails, it counts as never set.
 
 use crate::device::{DeviceError, FillWeights, Loaded};
 use crate::error::{NameKind, RuntimeError};
@@ -84,6 +85,23 @@ impl<'a> Payload<'a> {
         Ok(payload)
     }
 
+    /// Stored bytes from byte `at` on; pieces begin and end between elements.
+    fn fill(self, dtype: DType, at: u64, room: &mut [u8]) {
+        match self {
+            Payload::Stored(bytes) => room.copy_from_slice(&bytes[at as usize..][..room.len()]),
+            Payload::Floats(bytes) => {
+                // Float bytes for each stored byte: 4 bytes hold one f32 or two of 16 bits.
+                let each = Encoding::Plain(dtype).elements(4) as usize;
+                let from = &bytes[at as usize * each..][..room.len() * each];
+                let put = |at: u64, piece: &[u8]| {
+                    room[at as usize..][..piece.len()].copy_from_slice(piece);
+                    Ok::<(), std::convert::Infallible>(())
+                };
+                let Ok(()) = convert_f32(dtype, from, put);
+            }
+        }
+    }
+
     /// Hands the stored bytes to `part`, piece by piece, each with its offset.
     pub fn write(
         self,
@@ -143,6 +161,15 @@ pub(crate) struct ParamState {
 }
 
 impl ParamState {
+    /// Until they are written, params count as never set.
+    fn begin_set(&mut self, tables: &Tables, params: &[usize]) {
+        for &p in params {
+            self.set[p] = tables.param_bytes[p] == 0;
+            // What is derived from a streamed param is made while it is set.
+            self.changed[p] |= tables.streams[p].is_none();
+        }
+    }
+
     fn is_ready(&self) -> bool {
         self.loaded && !self.changed.contains(&true)
     }
@@ -184,19 +211,24 @@ impl Params {
             let (Some(slot), Some(tied)) = (plan.params.get(param), tables.tied.get(param)) else {
                 return Err(RuntimeError::plan(plan, format!("there is no param {param}")));
             };
-            for &t in tied {
-                state.set[t] = tables.param_bytes[t] == 0;
-                state.changed[t] = true;
+            state.begin_set(tables, tied);
+            let dtype = slot.encoding.dtype();
+            match tables.streams[param] {
+                Some(stream) => loaded.stream(stream, &mut |_, at, room| {
+                    payload.fill(dtype, at, room);
+                    Ok(())
+                })?,
+                None => payload.write(dtype, |at, bytes| {
+                    loaded.write_weights(part(slot.span, at, bytes.len() as u64), bytes)
+                })?,
             }
-            payload.write(slot.encoding.dtype(), |at, bytes| {
-                loaded.write_weights(part(slot.span, at, bytes.len() as u64), bytes)
-            })?;
             tied.iter().for_each(|&t| state.set[t] = true);
         }
         Ok(())
     }
 
-    /// Fills params, each with as many bytes as it has, straight where the device keeps them.
+    /// Fills params, each with as many bytes as it has, straight where the device keeps them, or takes them from. Kept
+    /// ones come first, and are filled together.
     pub fn fill(
         &self,
         plan: &Plan,
@@ -205,18 +237,22 @@ impl Params {
         params: &[usize],
         fill: &mut FillWeights<'_>,
     ) -> Result<(), RuntimeError> {
+        let (kept, streamed) = params.split_at(params.partition_point(|&p| tables.streams[p].is_none()));
         let spans: Vec<_> =
-            params.iter().map(|&p| part(plan.params[p].span, 0, tables.param_bytes[p])).collect();
-        let mut state = self.write();
-        for &t in params.iter().flat_map(|&p| &tables.tied[p]) {
-            state.set[t] = tables.param_bytes[t] == 0;
-            state.changed[t] = true;
-        }
-        loaded.fill_weights(&spans, fill).map_err(|e| match e {
+            kept.iter().map(|&p| part(plan.params[p].span, 0, tables.param_bytes[p])).collect();
+        let failed = |e| match e {
             DeviceError::Source(e) => RuntimeError::Source(e),
             e => e.into(),
-        })?;
-        params.iter().flat_map(|&p| &tables.tied[p]).for_each(|&t| state.set[t] = true);
+        };
+        let mut state = self.write();
+        params.iter().for_each(|&p| state.begin_set(tables, &tables.tied[p]));
+        loaded.fill_weights(&spans, fill).map_err(failed)?;
+        kept.iter().flat_map(|&p| &tables.tied[p]).for_each(|&t| state.set[t] = true);
+        for (i, &p) in (kept.len()..).zip(streamed) {
+            let Some(stream) = tables.streams[p] else { continue };
+            loaded.stream(stream, &mut |_, at, room| fill(i, at, room)).map_err(failed)?;
+            state.set[p] = true;
+        }
         Ok(())
     }
 
@@ -259,7 +295,7 @@ impl Params {
         Ok(RwLockWriteGuard::downgrade(state))
     }
 
-    /// What was stored.
+    /// What was stored; of a param that is kept.
     pub fn get(
         &self,
         plan: &Plan,
@@ -269,6 +305,9 @@ impl Params {
     ) -> Result<Tensor, RuntimeError> {
         let param = find(&tables.params, NameKind::Param, name)?;
         let slot = &plan.params[param];
+        if tables.streams[param].is_some() {
+            return Err(RuntimeError::NotKept { name: name.to_owned() });
+        }
         let state = self.read();
         if !state.set[param] {
             return Err(RuntimeError::MissingParams { names: vec![name.to_owned()] });

@@ -8,7 +8,7 @@ use crate::load::LoadIndex;
 use crate::scalars;
 use indexmap::IndexSet;
 use pumice_plan::kernel::status;
-use pumice_plan::{FrameSlot, IoSlot, Plan, RegionKind, Run, Span, StateInit};
+use pumice_plan::{FrameSlot, IoSlot, Plan, RegionKind, Residence, Run, Span, StateInit};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DimExpr, Encoding, SymbolId};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub(crate) struct Tables {
     pub rules: Vec<Vec<DimRule>>,
     /// Natural bytes of each param.
     pub param_bytes: Vec<u64>,
+    /// Per param: the stream it passes through, if it is not kept.
+    pub streams: Vec<Option<usize>>,
     /// Per param: itself and the params that share its storage.
     pub tied: Vec<Vec<usize>>,
     /// Natural bytes of each state.
@@ -73,6 +75,7 @@ impl Tables {
             symbols: names(plan, NameKind::Symbol, plan.symbols.iter().map(|(_, s)| &s.name))?,
             rules: io_rules(plan)?,
             param_bytes: param_bytes(plan)?,
+            streams: streams(plan)?,
             tied: tied(plan),
             state_bytes: state_bytes(plan)?,
             runs: plan.runs.iter().map(|r| run_facts(plan, r)).collect::<Result<_, _>>()?,
@@ -137,9 +140,37 @@ fn param_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
     let bytes = |slot: &pumice_plan::ParamSlot| {
         let what = format!("param `{}`", slot.name);
         let bytes = natural_bytes(plan, &what, slot.encoding, &slot.shape)?;
-        check_span(plan, &what, slot.span, RegionKind::Weights, bytes).map(|()| bytes)
+        // Where a streamed one lies is looked at with its stream.
+        match slot.residence() {
+            Residence::Kept => check_span(plan, &what, slot.span, RegionKind::Weights, bytes)?,
+            Residence::Streamed => {}
+        }
+        Ok(bytes)
     };
     plan.params.iter().map(bytes).collect()
+}
+
+/// The stream of each param, which has room for it.
+fn streams(plan: &Plan) -> Result<Vec<Option<usize>>, RuntimeError> {
+    let mut streams = vec![None; plan.params.len()];
+    for (i, stream) in plan.streams.iter().enumerate() {
+        let param = plan.params.get(stream.param as usize).filter(|p| p.residence() == Residence::Streamed);
+        let inside = param.is_some_and(|p| {
+            let end = p.span.offset.0.checked_add(p.span.len.0);
+            let needed = byte_count(p.encoding, &p.shape).unwrap_or(u64::MAX);
+            end.is_some_and(|end| end <= stream.room.size().0) && needed == p.span.len.0
+        });
+        if !inside {
+            return Err(RuntimeError::plan(plan, format!("stream {i} has no room for its param")));
+        }
+        streams[stream.param as usize] = Some(i);
+    }
+    let lost =
+        plan.params.iter().zip(&streams).find(|(p, s)| p.residence() == Residence::Streamed && s.is_none());
+    match lost {
+        Some((p, _)) => Err(RuntimeError::plan(plan, format!("param `{}` has no place", p.name))),
+        None => Ok(streams),
+    }
 }
 
 fn check_constants(plan: &Plan) -> Result<(), RuntimeError> {
@@ -155,7 +186,9 @@ fn tied(plan: &Plan) -> Vec<Vec<usize>> {
     order.sort_by_key(|&i| (plan.params[i].span, i));
     let mut tied = vec![Vec::new(); order.len()];
     for group in order.chunk_by(|&a, &b| plan.params[a].span == plan.params[b].span) {
-        let one_storage = group.first().is_some_and(|&i| plan.params[i].span.len.0 > 0);
+        // Streamed params lie in scratch, each alone.
+        let stays = |i: usize| plan.params[i].residence() == Residence::Kept && plan.params[i].span.len.0 > 0;
+        let one_storage = group.first().is_some_and(|&i| stays(i));
         for &i in group {
             tied[i] = if one_storage { group.to_vec() } else { vec![i] };
         }

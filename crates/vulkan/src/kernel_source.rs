@@ -28,8 +28,8 @@ pub trait KernelSource: Send + Sync {
 /// # Errors
 /// [`DeviceError::OtherKernel`] for the first one.
 pub(crate) fn check_code(plan: &Plan, source: &dyn KernelSource) -> Result<(), DeviceError> {
-    let programs = plan.runs.iter().map(|r| &r.program).chain([&plan.load]);
-    let used: BTreeSet<(&str, &str)> = programs
+    let used: BTreeSet<(&str, &str)> = plan
+        .programs()
         .flat_map(|p| &p.steps)
         .filter_map(|s| match &s.kind {
             StepKind::Dispatch { call, .. } | StepKind::Advance { call } => {

@@ -8,7 +8,7 @@ use crate::pipelines::PipelineRequest;
 use crate::progress::Work;
 use crate::record::{RecordScope, call_of};
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
-use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId};
+use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId, Stream};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
 use pumice_types::Bindings;
 use std::collections::BTreeSet;
@@ -20,6 +20,8 @@ use std::time::Duration;
 pub(crate) enum ProgramRef {
     /// The load program.
     Load,
+    /// One of the streams.
+    Stream(usize),
     /// One of the runs.
     Run(usize),
 }
@@ -59,8 +61,14 @@ impl VulkanLoaded {
     fn program(&self, which: ProgramRef) -> Result<&Program, DeviceError> {
         match which {
             ProgramRef::Load => Ok(&self.plan.load),
+            ProgramRef::Stream(i) => self.stream_at(i).map(|s| &s.program),
             ProgramRef::Run(i) => self.plan.runs.get(i).map(|r| &r.program).ok_or_else(|| self.no_run(i)),
         }
+    }
+
+    fn stream_at(&self, i: usize) -> Result<&Stream, DeviceError> {
+        let none = || DeviceError::Unsupported(format!("stream {i} of {}", self.plan.streams.len()));
+        self.plan.streams.get(i).ok_or_else(none)
     }
 
     fn no_run(&self, i: usize) -> DeviceError {
@@ -70,7 +78,7 @@ impl VulkanLoaded {
     /// How long a wait for so many replays of a program asks before it sleeps.
     pub(crate) fn patience(&self, which: ProgramRef, replays: u32) -> Duration {
         let run = match which {
-            ProgramRef::Load => None,
+            ProgramRef::Load | ProgramRef::Stream(_) => None,
             ProgramRef::Run(i) => self.plan.runs.get(i),
         };
         run.map_or(self.gpu.patience.usual(), |r| self.gpu.patience.of(&r.stats.floor, replays))
@@ -78,7 +86,8 @@ impl VulkanLoaded {
 
     pub(crate) fn host_steps(&self, which: ProgramRef) -> Result<&HostSteps, DeviceError> {
         match which {
-            ProgramRef::Load => Ok(&self.load_host),
+            // Streams have no host steps.
+            ProgramRef::Load | ProgramRef::Stream(_) => Ok(&self.load_host),
             ProgramRef::Run(i) => self.run_host.get(i).ok_or_else(|| self.no_run(i)),
         }
     }
@@ -91,7 +100,7 @@ impl VulkanLoaded {
         only: Option<&'a BTreeSet<StepId>>,
     ) -> Result<RecordScope<'a>, DeviceError> {
         let frame = match which {
-            ProgramRef::Load => None,
+            ProgramRef::Load | ProgramRef::Stream(_) => None,
             ProgramRef::Run(i) => self.plan.runs.get(i).map(|r| &r.frame),
         };
         let program = self.program(which)?;
@@ -111,6 +120,21 @@ impl VulkanLoaded {
         let work = Work::begin(&self.gpu);
         let new = self.gpu.pipelines.prepare(requests, &|made| work.made(made))?;
         work.finish(&new)
+    }
+
+    /// Records a program that runs while weights are loaded, and runs it.
+    fn run_once(
+        &self,
+        which: ProgramRef,
+        regions: &Arc<Regions>,
+        only: Option<&BTreeSet<StepId>>,
+    ) -> Result<(), DeviceError> {
+        let scope = self.scope(which, regions, only)?;
+        let parts = record_program(&scope)?;
+        let closing = self.gpu.closing_list()?;
+        run_parts(self, which, &scope, &parts, &closing, &Bindings::new())?;
+        regions.check_guards()?;
+        self.weights.check_guards()
     }
 
     /// Regions that the load program needs beside the weights, for as long as it runs.
@@ -147,12 +171,20 @@ impl Loaded for VulkanLoaded {
         self.prepare_programs(&[ProgramRef::Load], Some(&only))?;
         let regions = Arc::new(self.load_regions(&only)?);
         regions.poison(None)?;
-        let scope = self.scope(ProgramRef::Load, &regions, Some(&only))?;
-        let parts = record_program(&scope)?;
-        let closing = self.gpu.closing_list()?;
-        run_parts(self, ProgramRef::Load, &scope, &parts, &closing, &Bindings::new())?;
-        regions.check_guards()?;
-        self.weights.check_guards()
+        self.run_once(ProgramRef::Load, &regions, Some(&only))
+    }
+
+    fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
+        self.gpu.check()?;
+        let of = self.stream_at(stream)?;
+        let slot = self.plan.params.get(of.param as usize);
+        let span = slot.ok_or_else(|| DeviceError::Unsupported(format!("param {}", of.param)))?.span;
+        let program = ProgramRef::Stream(stream);
+        self.prepare_programs(&[program], None)?;
+        let regions = Arc::new(Regions::new(&self.gpu, &[&of.room])?);
+        regions.poison(None)?;
+        regions.fill(&[span], fill)?;
+        self.run_once(program, &regions, None)
     }
 
     fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {
@@ -162,7 +194,8 @@ impl Loaded for VulkanLoaded {
     fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError> {
         self.gpu.check()?;
         let runs = runs.iter().map(|&r| ProgramRef::Run(r));
-        let programs: Vec<_> = std::iter::once(ProgramRef::Load).chain(runs).collect();
+        let streams = (0..self.plan.streams.len()).map(ProgramRef::Stream);
+        let programs: Vec<_> = [ProgramRef::Load].into_iter().chain(streams).chain(runs).collect();
         self.prepare_programs(&programs, None)
     }
 }

@@ -343,7 +343,14 @@ fn plan(cases: &[Case]) -> Plan {
         let per_group = if case.strided { 256 } else { 1024 };
         let grid = Grid::Static([N.div_ceil(per_group) as u32, 1, 1]);
         let kind = StepKind::Dispatch { call: call(case), grid };
-        Step { kind, uses, origin: case.name.clone(), meaning: Meaning::none(), cost: Cost::default() }
+        Step {
+            kind,
+            uses,
+            origin: case.name.clone(),
+            reason: String::new(),
+            meaning: Meaning::none(),
+            cost: Cost::default(),
+        }
     };
     let steps: Vec<Step> = cases.iter().enumerate().map(step).collect();
     let levels = vec![Level { steps: 0..steps.len() as u32, barrier: None, reason: None }];

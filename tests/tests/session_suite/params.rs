@@ -5,9 +5,9 @@ use half::{bf16, f16};
 use pumice_compile::Options;
 use pumice_ir::{Graph, GraphBuilder, bf16 as bf16s, f16 as f16s, f32, i32, sym};
 use pumice_plan::{Plan, Span};
-use pumice_runtime::{Executable, NameKind, RuntimeError};
+use pumice_runtime::{Executable, NameKind, Outputs, RuntimeError, Session};
 use pumice_tests::{Lab, on_every_device};
-use pumice_types::{DType, Encoding, Tensor, TensorView};
+use pumice_types::{ByteSource, DType, Encoding, SourceError, Stored, Tensor, TensorView};
 
 on_every_device!(
     every_setter_at_any_time,
@@ -16,6 +16,8 @@ on_every_device!(
     tied_names_are_one_storage,
     one_param_at_two_places,
     params_are_outputs_and_initial_values,
+    streamed_params_pass_through,
+    streamed_params_are_read_from_a_source,
 );
 
 /// y\[n, 3\] = x·w + h + b + i, a param of every kind.
@@ -53,7 +55,7 @@ fn every_setter_at_any_time(lab: &Lab) {
     exe.set_param_bytes("b", &stored).expect("raw bytes");
     refused!(run(&mut s, &one), RuntimeError::MissingParams { names } if names == &["i"], "`i`");
     exe.set_param_view("i", TensorView::i32(&i, [3])).expect("a typed view");
-    let check = |s: &mut pumice_runtime::Session, x: &Tensor, w: &[f32], i: &[i32], what: &str| {
+    let check = |s: &mut Session, x: &Tensor, w: &[f32], i: &[i32], what: &str| {
         let y = out(&run(s, x).expect("runs"), "y");
         assert_eq!(y, mixed_plain(&floats(x), w, &h, &b, i), "{what}");
     };
@@ -154,7 +156,7 @@ fn several_are_set_together_or_not_at_all(lab: &Lab) {
     let mut s = exe.session().expect("a session");
     let (x, a, b) = (tensor(&wave(3, 1), &[3]), wave(3, 2), wave(3, 3));
     exe.set_params(&[("b", row(&b)), ("a", row(&a))]).expect("both");
-    let check = |s: &mut pumice_runtime::Session| {
+    let check = |s: &mut Session| {
         let want = zip(&zip(&floats(&x), &a, |x, a| x * a), &b, |xa, b| xa + b);
         assert_eq!(out(&run(s, &x).expect("runs"), "y"), want);
     };
@@ -178,8 +180,7 @@ fn tie(plan: &mut Plan, a: usize, b: usize) {
             span.offset = to.offset + (span.offset - from.offset);
         }
     };
-    let programs = plan.runs.iter_mut().map(|r| &mut r.program).chain([&mut plan.load]);
-    for program in programs {
+    for program in plan.programs_mut() {
         program.steps.iter_mut().flat_map(|s| &mut s.uses).for_each(|u| move_span(&mut u.span));
         program.values.iter_mut().for_each(|v| move_span(&mut v.span));
     }
@@ -256,4 +257,106 @@ fn params_are_outputs_and_initial_values(lab: &Lab) {
     assert_eq!((out(&y, "w"), out(&y, "sum")), (later.clone(), sum), "a state that began goes on");
     s.state("s").expect("there").reset().expect("reset");
     assert_eq!(floats(&s.state("s").expect("there").read().expect("the param as it is now")), later);
+}
+
+/// h is only read as relu(h), so it passes through; so would k, which is kept by name; w is read as it is. Each product
+/// has an input of its own, so that none are merged.
+fn passing(lab: &Lab) -> Executable {
+    let g = GraphBuilder::new("passing");
+    let product = |name: &str, w| {
+        let x = g.input(&format!("x_{name}"), f32([2u64, 4]));
+        g.output(name, g.linear(x, w, None));
+    };
+    let (h, k) = (g.param("h", f16s([3u64, 4])), g.param("k", f32([3u64, 4])));
+    product("h", g.relu(g.cast(h, DType::F32)));
+    product("k", g.relu(k));
+    product("w", g.param("w", f32([3u64, 4])));
+    let options = Options::default().stream_from(1).keep(["k"]);
+    let exe = lab.executable(&g.build().expect("sound"), &options);
+    let streamed: Vec<&str> =
+        exe.plan().streams.iter().map(|s| exe.plan().params[s.param as usize].name.as_str()).collect();
+    assert_eq!(streamed, ["h"], "{}", exe.plan());
+    exe
+}
+
+fn run_passing(s: &mut Session, x: &Tensor) -> Result<Outputs, RuntimeError> {
+    s.run(&[("x_h", x.view()), ("x_k", x.view()), ("x_w", x.view())])
+}
+
+fn check_passing(s: &mut Session, x: &Tensor, [h, k, w]: [&[f32]; 3], what: &str) {
+    let y = run_passing(s, x).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let relu = |v: &[f32]| map(v, |v| v.max(0.0));
+    assert_eq!(out(&y, "h"), linear(&floats(x), &relu(h), None, 4), "{what}: h");
+    assert_eq!(out(&y, "k"), linear(&floats(x), &relu(k), None, 4), "{what}: k");
+    assert_eq!(out(&y, "w"), linear(&floats(x), w, None, 4), "{what}: w");
+}
+
+fn streamed_params_pass_through(lab: &Lab) {
+    let exe = passing(lab);
+    let x = tensor(&wave(8, 1), &[2, 4]);
+    let mut s = exe.session().expect("a session");
+    let (mut h, k, w) = (wave(12, 2), wave(12, 3), wave(12, 4));
+    set(&exe, &[("k", &k), ("w", &w)]);
+    refused!(run_passing(&mut s, &x), RuntimeError::MissingParams { names } if names == &["h"], "`h`");
+    refused!(exe.param("h"), RuntimeError::NotKept { .. }, "`h`", "Options::keep");
+    let mut late = None;
+    for turn in 0..4 {
+        h = wave(12, 20 + turn);
+        let halves: Vec<f16> = h.iter().map(|v| f16::from_f32(*v)).collect();
+        match turn {
+            0 | 3 => set(&exe, &[("h", &h)]),
+            1 => exe.set_param_view("h", TensorView::f16(&halves, [3, 4])).expect("as it is stored"),
+            _ => {
+                let bytes: Vec<u8> = halves.iter().flat_map(|v| v.to_le_bytes()).collect();
+                exe.set_param_bytes("h", &bytes).expect("bytes");
+            }
+        }
+        check_passing(&mut s, &x, [&h, &k, &w], &format!("turn {turn}"));
+        let late = late.get_or_insert_with(|| exe.session().expect("a later session"));
+        check_passing(late, &x, [&h, &k, &w], &format!("turn {turn}, another session"));
+    }
+    refused!(exe.set_param("h", &[0.0; 3]), RuntimeError::Length { .. }, "`h`");
+    check_passing(&mut s, &x, [&h, &k, &w], "after a refusal");
+    refused!(exe.param("h"), RuntimeError::NotKept { .. }, "`h`");
+    assert_eq!(floats(&exe.param("k").expect("kept by name")), k);
+    let (k, w) = (wave(12, 30), wave(12, 31));
+    set(&exe, &[("k", &k), ("w", &w)]);
+    check_passing(&mut s, &x, [&h, &k, &w], "others set again");
+}
+
+/// Params by name as f32, and one that breaks off.
+struct Source<'a>(&'a [(&'a str, &'a [f32])], Option<&'a str>);
+
+impl ByteSource for Source<'_> {
+    fn stored(&self, name: &str) -> Result<Stored, SourceError> {
+        let encoding = if name == "h" { DType::F16 } else { DType::F32 };
+        Ok(Stored { encoding: encoding.into(), shape: vec![3, 4] })
+    }
+
+    fn read_bytes(&self, name: &str, offset: u64, to: &mut [u8]) -> Result<(), SourceError> {
+        let found = self.0.iter().find(|(n, _)| *n == name && self.1 != Some(name));
+        let broken = || SourceError { name: name.to_owned(), source: std::sync::Arc::new(std::fmt::Error) };
+        let values = found.ok_or_else(broken)?.1;
+        let bytes: Vec<u8> = match name {
+            "h" => values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        };
+        to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+        Ok(())
+    }
+}
+
+fn streamed_params_are_read_from_a_source(lab: &Lab) {
+    let exe = passing(lab);
+    let x = tensor(&wave(8, 1), &[2, 4]);
+    let mut s = exe.session().expect("a session");
+    let (h, k, w) = (wave(12, 2), wave(12, 3), wave(12, 4));
+    let all: [(&str, &[f32]); 3] = [("h", &h), ("k", &k), ("w", &w)];
+    exe.read_params(&Source(&all, None), |_, _| {}).expect("all there");
+    check_passing(&mut s, &x, [&h, &k, &w], "read");
+    let broken = exe.read_params(&Source(&all, Some("h")), |_, _| {});
+    refused!(broken, RuntimeError::Source(_), "`h`");
+    refused!(run_passing(&mut s, &x), RuntimeError::MissingParams { names } if names == &["h"], "`h`");
+    set(&exe, &[("h", &k)]);
+    check_passing(&mut s, &x, [&k, &k, &w], "set after it broke off");
 }

@@ -87,6 +87,7 @@ impl Lower for Concat {
             cx.place(node.output(), together);
             return Ok(());
         }
+        let (first, why) = (cx.draft.steps.len(), cx.why_apart(&operands, outermost));
         let y = cx.result(node.output())?;
         let axis = normalize_axis(self.axis, y.view.shape.len()).map_err(|e| e.to_string())?;
         let mut start = DimExpr::constant(0);
@@ -99,6 +100,8 @@ impl Lower for Concat {
             elementwise::copy(cx, &from, &to)?;
             start = start + &shape[axis];
         }
+        let steps = cx.draft.steps[first..].iter_mut();
+        steps.for_each(|step| step.reason.clone_from(&why));
         Ok(())
     }
 }

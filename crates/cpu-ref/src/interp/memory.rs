@@ -1,7 +1,7 @@
 //! Regions as bytes, one vector per chunk.
 
 use crate::machine::room_for;
-use pumice_plan::{Plan, RegionKind, Span};
+use pumice_plan::{Plan, Region, RegionKind, Span};
 use pumice_runtime::device::DeviceError;
 use pumice_types::Bytes;
 
@@ -14,8 +14,16 @@ pub(super) struct RegionBytes {
 impl RegionBytes {
     /// The regions of these kinds, filled with the pattern.
     pub fn new(plan: &Plan, kinds: &[RegionKind], pattern: Option<u32>) -> Result<RegionBytes, DeviceError> {
+        RegionBytes::of(plan.regions.iter().filter(|r| kinds.contains(&r.kind)), pattern)
+    }
+
+    /// These regions, filled with the pattern.
+    pub fn of<'r>(
+        regions: impl IntoIterator<Item = &'r Region>,
+        pattern: Option<u32>,
+    ) -> Result<RegionBytes, DeviceError> {
         let mut memory = RegionBytes::default();
-        for region in plan.regions.iter().filter(|r| kinds.contains(&r.kind)) {
+        for region in regions {
             let mut chunks = Vec::with_capacity(region.chunks.len());
             for &size in &region.chunks {
                 chunks.push(fresh(region.kind, size, pattern)?);

@@ -4,7 +4,7 @@ use super::Options;
 use super::execute::{Machine, Weights, words};
 use super::memory::RegionBytes;
 use super::prepare::{FrameOf, Prepared, defect, order};
-use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, RegionKind, Run, Span, StepId};
+use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, Program, RegionKind, Run, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,7 @@ pub(super) struct Interpreted {
     plan: CheckedPlan,
     options: Options,
     load: Prepared,
+    streams: Vec<Prepared>,
     runs: Vec<Prepared>,
     weights: RwLock<RegionBytes>,
 }
@@ -38,12 +39,38 @@ impl Interpreted {
         }
         let mut known = BTreeMap::new();
         let load = Prepared::new(&plan, &plan.load, host, &mut known)?;
+        let streams = plan.streams.iter().map(|s| Prepared::new(&plan, &s.program, host, &mut known));
+        let streams = streams.collect::<Result<_, _>>()?;
         let mut runs = Vec::with_capacity(plan.runs.len());
         for run in &plan.runs {
             runs.push(Prepared::new(&plan, &run.program, host, &mut known)?);
         }
         let weights = RwLock::new(RegionBytes::new(&plan, &[RegionKind::Weights], options.poison)?);
-        Ok(Interpreted { plan, options, load, runs, weights })
+        Ok(Interpreted { plan, options, load, streams, runs, weights })
+    }
+}
+
+impl Interpreted {
+    /// Runs steps of a program that runs while weights are loaded.
+    fn run_once(
+        &self,
+        program: &Program,
+        prepared: &Prepared,
+        room: &mut RegionBytes,
+        wanted: impl Fn(StepId) -> bool,
+    ) -> Result<(), DeviceError> {
+        let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = Machine {
+            weights: Weights::Own(&mut weights),
+            session: room,
+            frame: FrameOf(None),
+            bindings: Bindings::new(),
+        };
+        for id in order(program, self.options.seed, wanted) {
+            let i = id.0 as usize;
+            machine.run(&program.steps[i], &prepared.work[i])?;
+        }
+        Ok(())
     }
 }
 
@@ -79,19 +106,17 @@ impl Loaded for Interpreted {
     fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError> {
         let program = &self.plan.load;
         let wanted: BTreeSet<StepId> = steps.iter().copied().collect();
-        let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
         let mut room = RegionBytes::new(&self.plan, &OF_SESSION[1..], self.options.poison)?;
-        let mut machine = Machine {
-            weights: Weights::Own(&mut weights),
-            session: &mut room,
-            frame: FrameOf(None),
-            bindings: Bindings::new(),
-        };
-        for id in order(program, self.options.seed, |s| wanted.contains(&s)) {
-            let i = id.0 as usize;
-            machine.run(&program.steps[i], &self.load.work[i])?;
-        }
-        Ok(())
+        self.run_once(program, &self.load, &mut room, |s| wanted.contains(&s))
+    }
+
+    fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
+        let none = || DeviceError::Unsupported(format!("stream {stream} of {}", self.plan.streams.len()));
+        let of = self.plan.streams.get(stream).ok_or_else(none)?;
+        let span = self.plan.params.get(of.param as usize).ok_or_else(none)?.span;
+        let mut room = RegionBytes::of([&of.room], self.options.poison)?;
+        fill(0, 0, room.bytes_mut(span)?)?;
+        self.run_once(&of.program, &self.streams[stream], &mut room, |_| true)
     }
 
     fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {

@@ -23,7 +23,7 @@ fn corpus(each: usize) -> Vec<(String, Sample, Plan)> {
             if data::largest(graph, &data::bindings(&sample, graph)) > MOST_ELEMENTS {
                 continue;
             }
-            let Ok(checked) = plan(graph, &Options::default()) else { continue };
+            let Ok(checked) = plan(graph, &Options::default().stream_from(0)) else { continue };
             all.push((format!("{op}: {}", sample.label), sample, checked.into_plan()));
         }
     }

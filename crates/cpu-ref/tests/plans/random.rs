@@ -208,7 +208,9 @@ fn try_seed(seed: u64) -> Result<(bool, bool), String> {
     } else {
         vec![]
     };
-    let standard = Options::default().specializations(cuts);
+    // Params of random graphs are small: every other seed lets them pass through.
+    let stream_from = if seed.is_multiple_of(2) { 0 } else { u64::MAX };
+    let standard = Options::default().specializations(cuts).stream_from(stream_from);
     let run = |options: &Options, shuffle: u64| {
         outputs(&sample, graph, options, shuffle).map_err(|e| e.unwrap_or_else(|| "not lowered".into()))
     };
@@ -276,7 +278,8 @@ fn every_wrong_mutant_of_compiled_plans_is_flagged() {
     for seed in 0..60 {
         let sample = sample(seed);
         let graph = sample.graph.as_ref().expect("a graph");
-        let plan = plan(graph, &Options::default()).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
+        let options = Options::default().stream_from(0);
+        let plan = plan(graph, &options).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
         assert_eq!(brute_force(&plan), Ok(()), "seed {seed}");
         for mutation in mutations(&plan) {
             let mutant = mutation.apply(&plan);

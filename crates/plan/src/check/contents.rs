@@ -3,6 +3,7 @@
 use super::Scope;
 use super::error::{Fault, Findings};
 use super::intervals::ByteMap;
+use super::streams;
 use crate::plan::{ContentOrigin, PlanValue};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, ContentId, Step, StepId, Use};
@@ -141,7 +142,8 @@ impl Facts {
 
 fn persists(scope: &Scope<'_>, origin: ContentOrigin) -> bool {
     match origin {
-        ContentOrigin::Param(_) | ContentOrigin::Joined(_) | ContentOrigin::Constant(_) => true,
+        ContentOrigin::Param(p) => streams::is_there(scope, p),
+        ContentOrigin::Joined(_) | ContentOrigin::Constant(_) => true,
         ContentOrigin::Input(_) | ContentOrigin::Frame => true,
         ContentOrigin::Derived => scope.run.is_some(),
         // Where no op reports, kernels may still be given the block; they do not touch it.

@@ -13,6 +13,8 @@ use std::fmt;
 pub enum ProgramRef {
     /// The load program.
     Load,
+    /// The stream of a param, by index into `streams`.
+    Stream(u32),
     /// A run, by index.
     Run(u32),
 }
@@ -55,6 +57,24 @@ pub enum Fault {
         /// Where it is.
         span: Span,
         /// What is wrong.
+        why: &'static str,
+    },
+    /// A streamed param, or its stream, that is not as it must be.
+    #[error("stream of {param}: {why}")]
+    Stream {
+        /// The param.
+        param: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A step reads a param whose bytes are not there.
+    #[error("use {index} is of param {param}, {why}")]
+    NotThere {
+        /// The use.
+        index: usize,
+        /// The param.
+        param: String,
+        /// Why they are not.
         why: &'static str,
     },
     /// Two things that share bytes and may not.
@@ -316,6 +336,7 @@ impl fmt::Display for ProgramRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProgramRef::Load => f.write_str("load"),
+            ProgramRef::Stream(i) => write!(f, "stream {i}"),
             ProgramRef::Run(i) => write!(f, "run {i}"),
         }
     }

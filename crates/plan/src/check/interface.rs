@@ -5,7 +5,8 @@ use super::error::{Fault, Findings};
 use super::joined;
 use crate::kernel::status::block_words;
 use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
-use crate::region::{DeviceIndex, RegionKind, SLOT_ALIGNMENT, Span};
+use crate::region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
+use crate::stream::Residence;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DType, DimExpr};
 use std::cmp::Reverse;
@@ -17,6 +18,9 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     let mut stored = Vec::new();
     let alignments = joined::alignments(plan);
     for (p, alignment) in plan.params.iter().zip(alignments) {
+        if p.residence() == Residence::Streamed {
+            continue;
+        }
         let bytes = byte_count(p.encoding, &p.shape).ok();
         let what = format!("param {}", p.name);
         aligned_slot(plan, what, p.span, (RegionKind::Weights, alignment), bytes, findings);
@@ -30,7 +34,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         stored.push((format!("constant {i}"), c.span));
     }
     let mut derived: Vec<(String, Span)> = Vec::new();
-    for v in plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived) {
+    for v in plan.load_programs().flat_map(|p| &p.values).filter(|v| v.origin == ContentOrigin::Derived) {
         derived.push((format!("derived weight {}", v.name), v.span));
     }
     joined::check(plan, findings);
@@ -79,19 +83,7 @@ fn regions(plan: &Plan, findings: &mut Findings) {
         findings.add(Fault::Region { kind, why: "the list has too many".into() });
     }
     let limits = &plan.target.limits;
-    for r in &plan.regions {
-        for (i, &chunk) in r.chunks.iter().enumerate() {
-            if chunk > limits.max_allocation {
-                let why =
-                    format!("chunk {i} has {chunk}, the largest allocation is {}", limits.max_allocation);
-                findings.add(Fault::Region { kind: r.kind, why });
-            }
-            if chunk.0 == 0 || (i + 1 < r.chunks.len() && chunk.0 % SLOT_ALIGNMENT != 0) {
-                let why = format!("chunk {i} of {} bytes is empty or cuts a slot", chunk.0);
-                findings.add(Fault::Region { kind: r.kind, why });
-            }
-        }
-    }
+    plan.regions.iter().for_each(|r| chunks(plan, r, findings));
     let size = |kind| plan.region_size(kind);
     let needed = size(RegionKind::Weights) + size(RegionKind::States) + size(RegionKind::Scratch);
     if needed > limits.memory {
@@ -99,12 +91,27 @@ fn regions(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Why a span cannot be where it is, if it cannot.
-pub(super) fn misplaced(plan: &Plan, span: Span) -> Option<&'static str> {
+/// Checks that the chunks of a region can be allocated and cut no slot.
+pub(super) fn chunks(plan: &Plan, r: &Region, findings: &mut Findings) {
+    let most = plan.target.limits.max_allocation;
+    for (i, &chunk) in r.chunks.iter().enumerate() {
+        if chunk > most {
+            let why = format!("chunk {i} has {chunk}, the largest allocation is {most}");
+            findings.add(Fault::Region { kind: r.kind, why });
+        }
+        if chunk.0 == 0 || (i + 1 < r.chunks.len() && chunk.0 % SLOT_ALIGNMENT != 0) {
+            let why = format!("chunk {i} of {} bytes is empty or cuts a slot", chunk.0);
+            findings.add(Fault::Region { kind: r.kind, why });
+        }
+    }
+}
+
+/// Why a span cannot be where it is in its region, if it cannot.
+pub(super) fn misplaced(region: Option<&Region>, span: Span) -> Option<&'static str> {
     if span.device != DeviceIndex::ONLY {
         return Some("it names another device than 0, the only one of a plan");
     }
-    let Some(region) = plan.region(span.region) else { return Some("there is no such region") };
+    let Some(region) = region else { return Some("there is no such region") };
     let Some(end) = span.offset.0.checked_add(span.len.0) else { return Some("its end passes 64 bits") };
     if end > region.size().0 {
         return Some("it ends outside its region");
@@ -146,7 +153,7 @@ fn aligned_slot(
     } else if !span.offset.0.is_multiple_of(alignment) {
         Some(misaligned(alignment))
     } else {
-        misplaced(plan, span)
+        misplaced(plan.region(region), span)
     };
     if let Some(why) = why {
         findings.add(Fault::Slot { what, span, why });
@@ -225,7 +232,9 @@ fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
     };
     // Where a param begins is its slot's concern.
     let aligned = matches!(v.origin, O::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
-    fault.or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT))).or_else(|| misplaced(plan, v.span))
+    fault
+        .or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT)))
+        .or_else(|| misplaced(scope.region(v.span.region), v.span))
 }
 
 /// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all.

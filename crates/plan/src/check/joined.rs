@@ -3,6 +3,7 @@
 use super::error::{Fault, Findings};
 use crate::plan::{JoinedParams, ParamSlot, Plan};
 use crate::region::{SLOT_ALIGNMENT, Span};
+use crate::stream::Residence;
 use pumice_types::Bytes;
 
 /// What kernels load at once at most: a param that is not the first of its set may begin at any multiple of it.
@@ -37,6 +38,9 @@ fn fault(plan: &Plan, joined: &JoinedParams, used: &mut [bool]) -> Option<&'stat
     let [first, .., last] = params[..] else { return Some("a set has two params at least") };
     if joined.params.iter().any(|&i| std::mem::replace(&mut used[i as usize], true)) {
         return Some("a param is in two sets, or twice in one");
+    }
+    if params.iter().any(|p| p.residence() == Residence::Streamed) {
+        return Some("one of them does not stay");
     }
     if params.iter().any(|p| p.encoding != first.encoding) {
         return Some("they differ in encoding");

@@ -14,6 +14,7 @@ use crate::kernel::{ArgValue, HoleInput, KernelCall, OperandAccess};
 use crate::plan::{ContentOrigin, Level, Plan, Program, Run, Segment};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, ContentId, Grid, Step, StepKind, Use, View};
+use crate::stream::Stream;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId};
 
@@ -21,12 +22,37 @@ use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId};
 pub fn brute_force(plan: &Plan) -> Result<(), String> {
     let mut load = Bytes::new(plan);
     one_program(plan, &plan.load, None, &mut load).map_err(|e| format!("load: {e}"))?;
+    let mut left = vec![(&plan.load, load)];
+    for stream in &plan.streams {
+        let alone = alone(plan, stream);
+        let mut bytes = Bytes::new(&alone);
+        one_program(&alone, &alone.load, None, &mut bytes)
+            .map_err(|e| format!("stream of {}: {e}", stream.param))?;
+        left.push((&stream.program, bytes));
+    }
     for (i, run) in plan.runs.iter().enumerate() {
         let mut bytes = Bytes::new(plan);
-        inherit(plan, &load, run, &mut bytes);
+        left.iter_mut().for_each(|(program, there)| inherit(program, there, run, &mut bytes));
         one_program(plan, &run.program, Some(run), &mut bytes).map_err(|e| format!("run {i}: {e}"))?;
     }
     Ok(())
+}
+
+/// A plan of which a stream is the load program, and all there is.
+fn alone(plan: &Plan, stream: &Stream) -> Plan {
+    let regions = plan.regions.iter().map(|r| if r.kind == RegionKind::Scratch { &stream.room } else { r });
+    Plan {
+        regions: regions.cloned().collect(),
+        load: stream.program.clone(),
+        streams: Vec::new(),
+        runs: Vec::new(),
+        ..plan.clone()
+    }
+}
+
+/// Whether a param is there while a program of the plan runs that is no stream, or while a stream runs alone.
+fn is_there(plan: &Plan, param: u32) -> bool {
+    plan.streams.iter().all(|s| s.param != param)
 }
 
 /// What every byte of every region holds: a content, or nothing.
@@ -46,11 +72,10 @@ impl Bytes {
     }
 }
 
-/// The run's derived weights that the load program left where the run expects them.
-fn inherit(plan: &Plan, load: &Bytes, run: &Run, bytes: &mut Bytes) {
-    let mut load = Bytes(load.0.clone());
+/// The run's derived weights that a program left where the run expects them.
+fn inherit(program: &Program, load: &mut Bytes, run: &Run, bytes: &mut Bytes) {
     for (c, v) in run.program.values.iter().enumerate().filter(|(_, v)| v.origin == ContentOrigin::Derived) {
-        let there = plan.load.values.iter().enumerate().any(|(l, w)| {
+        let there = program.values.iter().enumerate().any(|(l, w)| {
             let left = load.at(v.span).iter().all(|b| *b == Some(ContentId(l as u32)));
             w.origin == ContentOrigin::Derived && w.span == v.span && left
         });
@@ -365,8 +390,8 @@ fn follow(
 ) -> Result<(), String> {
     let is_run = run.is_some();
     let stays = |o: ContentOrigin| match o {
-        ContentOrigin::Param(_)
-        | ContentOrigin::Joined(_)
+        ContentOrigin::Param(p) => is_there(plan, p),
+        ContentOrigin::Joined(_)
         | ContentOrigin::Constant(_)
         | ContentOrigin::Input(_)
         | ContentOrigin::Frame => true,

@@ -1,7 +1,7 @@
 //! The plan checker: recomputes from the finished plan alone that it is right, and shares no code with the planner.
 //!
-//! In: a [`Plan`]. Out: figures, or every fault with its step. The load program is followed first, then every run,
-//! each twice in a row, because a recording may be replayed directly after itself:
+//! In: a [`Plan`]. Out: figures, or every fault with its step. The load program is followed first, then every stream
+//! alone with its own scratch, then every run, each twice in a row, because a recording may be replayed directly after itself:
 //! - symbolic contents per byte range: every read finds the value it expects in every byte of its span, and no step
 //!   has yet to write to that value; inputs, params and frame persist, a state at the end of one replay is the state
 //!   at the beginning of the next;
@@ -11,7 +11,8 @@
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
 //!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow;
 //! - after a stop no step writes what outlives its replay, and no scalar goes on;
-//! - no kernel's loops turn more often than the target lets them.
+//! - no kernel's loops turn more often than the target lets them;
+//! - bytes of a streamed param are read by its own stream and nowhere else.
 //!
 //! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
 //! one before it. Contents of the load program and of the runs meet by their spans.
@@ -33,6 +34,7 @@ mod ranges;
 mod reach;
 mod step;
 mod stop;
+mod streams;
 mod structure;
 mod turns;
 pub mod words;
@@ -42,8 +44,9 @@ pub use reach::LARGEST_INDEX;
 pub(crate) use turns::most_turns;
 
 use crate::plan::{Plan, Program, Run};
-use crate::region::Span;
+use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId, Use};
+use crate::stream::Stream;
 use error::Findings;
 
 /// What was counted while a plan was checked.
@@ -51,6 +54,8 @@ use error::Findings;
 pub struct CheckReport {
     /// Of the load program.
     pub load: ProgramReport,
+    /// Of each stream.
+    pub streams: Vec<ProgramReport>,
     /// Of each run.
     pub runs: Vec<ProgramReport>,
 }
@@ -73,7 +78,8 @@ pub struct ProgramReport {
 impl CheckReport {
     /// Redundant barriers of all programs together.
     pub fn redundant_barriers(&self) -> u32 {
-        self.load.redundant_barriers + self.runs.iter().map(|r| r.redundant_barriers).sum::<u32>()
+        let others = self.streams.iter().chain(&self.runs);
+        self.load.redundant_barriers + others.map(|r| r.redundant_barriers).sum::<u32>()
     }
 }
 
@@ -87,7 +93,7 @@ impl CheckReport {
 /// #     table: Default::default(), precision: Precision::Exact,
 /// #     placement: Placement::Packed, symbols: SymbolTable::default(), scalars: vec![], params: vec![], joined: vec![],
 /// #     constants: vec![], states: vec![], inputs: vec![], outputs: vec![], status_ops: vec![],
-/// #     regions: RegionKind::ALL.into_iter().map(Region::empty).collect(), load: Program::default(), runs: vec![],
+/// #     regions: RegionKind::ALL.into_iter().map(Region::empty).collect(), load: Program::default(), streams: vec![], runs: vec![],
 /// # };
 /// let faults = check::check(&plan).expect_err("no run covers the bindings");
 /// assert!(faults[0].to_string().contains("ranges"));
@@ -97,14 +103,19 @@ pub fn check(plan: &Plan) -> Result<CheckReport, Vec<CheckError>> {
     interface::check(plan, &mut findings);
     ranges::check(plan, &mut findings);
     let mut report = CheckReport::default();
-    let load = Scope { plan, program: &plan.load, run: None };
+    streams::check(plan, &mut findings);
     findings.begin(Some(ProgramRef::Load));
-    let derived = check_program(&load, &[], &mut findings, &mut report.load);
+    let mut derived = check_program(&Scope::load(plan), &[], &mut findings, &mut report.load);
+    for (i, stream) in plan.streams.iter().enumerate() {
+        findings.begin(Some(ProgramRef::Stream(i as u32)));
+        let mut figures = ProgramReport::default();
+        derived.extend(check_program(&Scope::of_stream(plan, stream), &[], &mut findings, &mut figures));
+        report.streams.push(figures);
+    }
     for (i, run) in plan.runs.iter().enumerate() {
         findings.begin(Some(ProgramRef::Run(i as u32)));
-        let scope = Scope { plan, program: &run.program, run: Some(run) };
         let mut figures = ProgramReport::default();
-        check_program(&scope, &derived, &mut findings, &mut figures);
+        check_program(&Scope::of_run(plan, run), &derived, &mut findings, &mut figures);
         report.runs.push(figures);
     }
     if findings.len() == 0 { Ok(report) } else { Err(findings.into_list()) }
@@ -114,11 +125,33 @@ pub fn check(plan: &Plan) -> Result<CheckReport, Vec<CheckError>> {
 pub(in crate::check) struct Scope<'p> {
     plan: &'p Plan,
     program: &'p Program,
-    /// `None` for the load program.
+    /// `None` for the load program and streams.
     run: Option<&'p Run>,
+    /// The stream whose program it is.
+    stream: Option<&'p Stream>,
 }
 
 impl<'p> Scope<'p> {
+    fn load(plan: &'p Plan) -> Scope<'p> {
+        Scope { plan, program: &plan.load, run: None, stream: None }
+    }
+
+    fn of_stream(plan: &'p Plan, stream: &'p Stream) -> Scope<'p> {
+        Scope { plan, program: &stream.program, run: None, stream: Some(stream) }
+    }
+
+    fn of_run(plan: &'p Plan, run: &'p Run) -> Scope<'p> {
+        Scope { plan, program: &run.program, run: Some(run), stream: None }
+    }
+
+    /// A region as the program sees it: a stream has scratch of its own.
+    fn region(&self, kind: RegionKind) -> Option<&'p Region> {
+        match self.stream {
+            Some(stream) if kind == RegionKind::Scratch => Some(&stream.room),
+            _ => self.plan.region(kind),
+        }
+    }
+
     /// All steps with their ids.
     fn steps(&self) -> impl Iterator<Item = (StepId, &'p Step)> {
         (0u32..).map(StepId).zip(&self.program.steps)
@@ -158,6 +191,7 @@ fn check_program(
     for (id, step) in scope.steps() {
         step::check(scope, id, step, findings);
     }
+    streams::check_uses(scope, findings);
     turns::check(scope, findings);
     frame::check(scope, findings);
     let corners = bounds::check(scope, findings);

@@ -114,6 +114,9 @@ impl fmt::Display for Mutation {
 /// Every mutation there is of a plan, in a fixed order.
 pub fn mutations(plan: &Plan) -> Vec<Mutation> {
     let mut all = of_program(plan, ProgramRef::Load, &plan.load);
+    for (i, stream) in (0u32..).zip(&plan.streams) {
+        all.extend(of_program(plan, ProgramRef::Stream(i), &stream.program));
+    }
     for (i, run) in plan.runs.iter().enumerate() {
         let program = ProgramRef::Run(i as u32);
         all.extend(of_program(plan, program, &run.program));
@@ -226,6 +229,15 @@ fn places(plan: &Plan, program: &Program, changes: &mut Vec<Change>) {
     }
 }
 
+/// A program of a plan.
+pub(super) fn program_mut(plan: &mut Plan, which: ProgramRef) -> &mut Program {
+    match which {
+        ProgramRef::Load => &mut plan.load,
+        ProgramRef::Stream(i) => &mut plan.streams[i as usize].program,
+        ProgramRef::Run(i) => &mut plan.runs[i as usize].program,
+    }
+}
+
 impl Mutation {
     /// A copy of the plan with the change.
     pub fn apply(&self, plan: &Plan) -> Plan {
@@ -234,11 +246,7 @@ impl Mutation {
             plan.runs[i as usize].outputs[output] = to;
             return plan;
         }
-        let program = match self.program {
-            ProgramRef::Load => &mut plan.load,
-            ProgramRef::Run(i) => &mut plan.runs[i as usize].program,
-        };
-        self.change.apply(program);
+        self.change.apply(program_mut(&mut plan, self.program));
         // Figures are not what is tried here.
         for run in &mut plan.runs {
             run.stats.steps = run.program.steps.len() as u32;

@@ -49,7 +49,7 @@ fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
     if !value.span.contains(&u.span) {
         return Some(format!("it lies outside {} at {}", value.name, value.span));
     }
-    if let Some(why) = misplaced(scope.plan, u.span) {
+    if let Some(why) = misplaced(scope.region(u.span.region), u.span) {
         return Some(why.to_owned());
     }
     if u.view.shape.len() != u.view.strides.len() {

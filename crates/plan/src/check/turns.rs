@@ -27,8 +27,9 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
 
 /// Most turns that any kernel of a plan makes.
 pub(crate) fn most_turns(plan: &Plan) -> u64 {
-    let runs = plan.runs.iter().map(|run| Scope { plan, program: &run.program, run: Some(run) });
-    let scenes = runs.chain([Scope { plan, program: &plan.load, run: None }]);
+    let runs = plan.runs.iter().map(|run| Scope::of_run(plan, run));
+    let scenes =
+        runs.chain([Scope::load(plan)]).chain(plan.streams.iter().map(|s| Scope::of_stream(plan, s)));
     scenes.map(|scope| most_of(&scope)).max().unwrap_or(0)
 }
 

@@ -5,6 +5,7 @@
 //! refused or changes no result; a mutant of a value touches no other byte.
 
 use super::error::ProgramRef;
+use super::mutate::program_mut;
 use crate::kernel::{ArgKind, ArgValue, KernelDecl, VARIES_ID};
 use crate::plan::{Plan, Program};
 use crate::step::{Grid, Step, StepId, StepKind};
@@ -53,6 +54,9 @@ const VALUE_SPECS: &[&str] =
 /// Every mutation of a word there is, in a fixed order.
 pub fn words(plan: &Plan) -> Vec<WordMutation> {
     let mut all = of_program(ProgramRef::Load, &plan.load);
+    for (i, stream) in (0u32..).zip(&plan.streams) {
+        all.extend(of_program(ProgramRef::Stream(i), &stream.program));
+    }
     for (i, run) in (0u32..).zip(&plan.runs) {
         all.extend(of_program(ProgramRef::Run(i), &run.program));
     }
@@ -117,6 +121,7 @@ impl WordMutation {
     pub fn kernel(&self, plan: &Plan) -> String {
         let program = match self.program {
             ProgramRef::Load => &plan.load,
+            ProgramRef::Stream(i) => &plan.streams[i as usize].program,
             ProgramRef::Run(i) => &plan.runs[i as usize].program,
         };
         let StepKind::Dispatch { call, .. } = &program.steps[self.step.0 as usize].kind else {
@@ -140,10 +145,7 @@ impl WordMutation {
     /// A copy of the plan with the change.
     pub fn apply(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
-        let program = match self.program {
-            ProgramRef::Load => &mut plan.load,
-            ProgramRef::Run(i) => &mut plan.runs[i as usize].program,
-        };
+        let program = program_mut(&mut plan, self.program);
         self.change(&mut program.steps[self.step.0 as usize]);
         plan
     }

@@ -29,7 +29,7 @@ use std::io::Write;
 /// The first bytes of every plan file: no text begins so, and a transfer that changes line ends changes them.
 const MAGIC: [u8; 8] = *b"\x89plan\r\n\x1a";
 /// Version of the format; another one is refused. It changes with anything that the body is made of.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 const HASHED: usize = MAGIC.len() + 4 + 8;
 const HEADER: usize = HASHED + 32;
 
@@ -109,12 +109,11 @@ impl Plan {
     }
 
     /// The plan without what only explains it: meanings of dispatches, origins of steps that neither the host runs nor
-    /// report, names of values, reasons of barriers, counts by layer.
+    /// report, names of values, reasons of steps and barriers, counts by layer.
     #[must_use]
     pub fn into_run_form(mut self) -> Plan {
         self.form = PlanForm::Run;
-        let programs = self.runs.iter_mut().map(|r| &mut r.program).chain([&mut self.load]);
-        for program in programs {
+        for program in self.programs_mut() {
             for step in &mut program.steps {
                 let host = matches!(step.kind, StepKind::Host);
                 if !host {
@@ -123,6 +122,7 @@ impl Plan {
                 if !host && step.meaning.status.is_none() {
                     step.origin = String::new();
                 }
+                step.reason = String::new();
             }
             program.levels.iter_mut().for_each(|l| l.reason = None);
             program.values.iter_mut().for_each(|v| v.name = String::new());

@@ -11,6 +11,7 @@ use crate::plan::{
 };
 use crate::region::Span;
 use crate::step::{Meaning, MeaningGraph, Step, StepKind, Use, View};
+use crate::stream::Stream;
 use pumice_types::dim::Atom;
 use pumice_types::scalar::{Inst, RegId, ScalarExpr};
 use pumice_types::{DimExpr, ScalarId, SymbolId, Tensor, Var};
@@ -105,6 +106,7 @@ pub fn plan(body: Body<'_>, file: usize, known: &Kernels) -> Result<Plan, PlanFi
         status_ops: all(plan.status_ops, |name| r.text(name))?,
         regions: plan.regions,
         load: r.program(plan.load)?,
+        streams: all(plan.streams, |s| r.stream(s))?,
         runs: all(plan.runs, |run| r.run(run))?,
     })
 }
@@ -335,6 +337,10 @@ impl<'a> Reader<'a> {
         })
     }
 
+    fn stream(&mut self, row: StreamRow) -> Result<Stream, PlanFileError> {
+        Ok(Stream { param: row.param, program: self.program(row.program)?, room: row.room })
+    }
+
     fn constant(&mut self, row: ConstantRow<'_>) -> Result<ConstantSlot, PlanFileError> {
         let data = Tensor::from_bytes(row.encoding, &row.shape, row.data.to_vec()).map_err(malformed)?;
         Ok(ConstantSlot { data, span: self.span(row.span)? })
@@ -387,6 +393,7 @@ impl<'a> Reader<'a> {
             kind,
             uses: all(row.uses, |u| self.one_use(u))?,
             origin: self.text(row.origin)?,
+            reason: self.text(row.reason)?,
             meaning: Meaning { graph, inputs: row.inputs, outputs: row.outputs, status: row.status },
             cost: row.cost,
         })

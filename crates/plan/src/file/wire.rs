@@ -137,6 +137,7 @@ pub struct PlanRow<'a> {
     pub status_ops: Vec<Id>,
     pub regions: Vec<Region>,
     pub load: ProgramRow,
+    pub streams: Vec<StreamRow>,
     pub runs: Vec<RunRow>,
 }
 
@@ -195,6 +196,13 @@ pub struct IoRow {
 }
 
 #[derive(Serialize, Deserialize)]
+pub struct StreamRow {
+    pub param: u32,
+    pub program: ProgramRow,
+    pub room: Region,
+}
+
+#[derive(Serialize, Deserialize)]
 pub struct ProgramRow {
     pub steps: Vec<StepRow>,
     pub levels: Vec<Level>,
@@ -207,6 +215,7 @@ pub struct StepRow {
     pub kind: KindRow,
     pub uses: Vec<UseRow>,
     pub origin: Id,
+    pub reason: Id,
     pub meaning: Id,
     pub inputs: Vec<u16>,
     pub outputs: Vec<u16>,

@@ -8,6 +8,7 @@ use crate::kernel::{Fingerprint, HoleFill, KernelCall, Kernels};
 use crate::plan::{IoSlot, Plan, PlanValue, Program, Run, RunCheck, StateInit};
 use crate::region::Span;
 use crate::step::{MeaningGraph, Step, StepKind, Use, View};
+use crate::stream::Stream;
 use indexmap::{IndexMap, IndexSet};
 use pumice_types::dim::Atom;
 use pumice_types::scalar::ScalarExpr;
@@ -110,6 +111,7 @@ impl<'a> Writer<'a> {
             status_ops: plan.status_ops.iter().map(|name| self.texts.id(name)).collect(),
             regions: plan.regions.clone(),
             load: self.program(&plan.load)?,
+            streams: plan.streams.iter().map(|s| self.stream(s)).collect::<Result<_, _>>()?,
             runs: plan.runs.iter().map(|r| self.run(r)).collect::<Result<_, _>>()?,
         })
     }
@@ -134,6 +136,10 @@ impl<'a> Writer<'a> {
             span: self.spans.id(p.span),
         };
         plan.params.iter().map(row).collect()
+    }
+
+    fn stream(&mut self, s: &'a Stream) -> Result<StreamRow, PlanFileError> {
+        Ok(StreamRow { param: s.param, program: self.program(&s.program)?, room: s.room.clone() })
     }
 
     fn constants(&mut self, plan: &'a Plan) -> Vec<ConstantRow<'a>> {
@@ -223,6 +229,7 @@ impl<'a> Writer<'a> {
             kind,
             uses: step.uses.iter().map(|u| self.one_use(u)).collect(),
             origin: self.texts.id(&step.origin),
+            reason: self.texts.id(&step.reason),
             meaning: self.meaning(&step.meaning.graph),
             inputs: step.meaning.inputs.clone(),
             outputs: step.meaning.outputs.clone(),

@@ -30,7 +30,7 @@ fn what_is_saved_is_loaded_and_saved_again_the_same() {
 #[test]
 fn the_run_form_keeps_what_running_needs() {
     let run = plans::everything().into_run_form();
-    let steps = || run.runs.iter().flat_map(|r| &r.program.steps).chain(&run.load.steps);
+    let steps = || run.programs().flat_map(|p| &p.steps);
     assert!(
         steps().filter(|s| s.is_host()).all(|s| !s.meaning.graph.text.is_empty() && !s.origin.is_empty())
     );
@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (5, "432605bd09f97f55f98ec032ce80b8e157b8e658378757eccdb75cf1ba3b090f")
+        (6, "cabcffcb96d7954f3c367238377d17ba8e19d42861e8d96b4bb278fde56406b9")
     );
 }

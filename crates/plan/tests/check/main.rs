@@ -264,3 +264,74 @@ fn loops_that_the_driver_would_end_are_refused() {
         "other drivers have no limit"
     );
 }
+
+/// Every way in which a stream and its param can disagree, or a stream with another program.
+#[test]
+fn streams_are_checked() {
+    let refused = |change: fn(&mut Plan), wanted: &str| {
+        let mut plan = plans::everything();
+        change(&mut plan);
+        let found: Vec<String> = faults(&plan).iter().map(ToString::to_string).collect();
+        assert!(found.iter().any(|f| f.contains(wanted)), "{wanted}: {found:#?}");
+    };
+    refused(|p| p.streams[0].param = 7, "stream of 7: it is no param");
+    refused(|p| p.streams[0].param = 0, "stream of w: the param is kept");
+    refused(|p| p.streams.clear(), "stream of t: there is none");
+    refused(|p| p.streams.push(p.streams[0].clone()), "stream of t: there are several");
+    refused(|p| p.streams[0].room.kind = RegionKind::States, "its room is not scratch");
+    refused(|p| p.streams[0].room.chunks.clear(), "it ends outside its region");
+    refused(|p| p.streams[0].room.chunks = vec![Bytes(1 << 60)], "the largest allocation");
+    refused(|p| p.params[1].span.len = Bytes(32), "the param has other bytes than its place");
+    refused(|p| p.params[1].span.offset = Bytes(0), "it is not where its slot is");
+    refused(|p| p.states[0].init = pumice_plan::StateInit::Param(1), "a state begins as the param");
+    // The room is there beside the weights.
+    refused(
+        |p| p.target.limits.memory = p.region_size(RegionKind::Weights) + Bytes(511),
+        "weights and its room are more than the target has",
+    );
+    // What the stream leaves is where another program leaves something.
+    refused(
+        |p| p.streams[0].program.values[2].span = p.load.values[1].span,
+        "derived weight wd and derived weight td share bytes",
+    );
+    // The param is used again by what is made of it.
+    refused(
+        |p| {
+            let place = p.params[1].span;
+            p.streams[0].program.values[1].span = place;
+            for u in p.streams[0].program.steps.iter_mut().flat_map(|s| &mut s.uses) {
+                if u.span.region == RegionKind::Scratch {
+                    u.span = place;
+                }
+            }
+        },
+        "stream 0",
+    );
+}
+
+/// Bytes of a streamed param are read by its own stream alone, and a stream reads no other param.
+#[test]
+fn streamed_bytes_are_read_by_their_stream_alone() {
+    let reads = |program: &mut pumice_plan::Program, from: &str, to: pumice_plan::PlanValue| {
+        let at = program.values.iter().position(|v| v.name == from).expect("a value");
+        let span = to.span;
+        program.values[at] = to;
+        for u in program.steps.iter_mut().flat_map(|s| &mut s.uses) {
+            if u.content.0 as usize == at {
+                u.span = span;
+            }
+        }
+    };
+    let is_not_there = |f: &Fault, name: &str| matches!(f, Fault::NotThere { param, .. } if param == name);
+    let mut plan = plans::everything();
+    let streamed = plan.streams[0].program.values[0].clone();
+    reads(&mut plan.runs[0].program, "w", streamed.clone());
+    assert_fault(&plan, |f| is_not_there(f, "t"));
+    let mut plan = plans::everything();
+    reads(&mut plan.load, "w", streamed);
+    assert_fault(&plan, |f| is_not_there(f, "t"));
+    let mut plan = plans::everything();
+    let kept = plan.load.values[0].clone();
+    reads(&mut plan.streams[0].program, "t", kept);
+    assert_fault(&plan, |f| is_not_there(f, "w"));
+}

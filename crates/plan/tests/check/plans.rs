@@ -4,7 +4,7 @@ use crate::sketch::*;
 use pumice_plan::*;
 use pumice_types::{DType, DimExpr, ScalarId, Symbol};
 
-/// y = gather(w, index) + d and s' = s + d, where d = host(c)[0] + c[0], c = a + b, a = x + derived(w), b = x + x; for
+/// y = gather(w, index) + d and s' = s + d, where d = host(c)[0] + c[0], c = a + b, a = x + derived(w), b = x + derived(t), where t is streamed; for
 /// x of 4 n elements, n in 1..=4. A position advances. Bytes of a and b are used again.
 pub fn everything() -> Plan {
     let mut k = Sketch::new();
@@ -22,6 +22,7 @@ pub fn everything() -> Plan {
     let w = k.room(RegionKind::Weights, &whole);
     k.plan.params.push(ParamSlot { name: "w".into(), encoding: DType::F32.into(), shape: vec![16], span: w });
     let derived = k.room(RegionKind::Weights, &whole);
+    let passed = k.room(RegionKind::Weights, &whole);
     let s = k.room(RegionKind::States, &whole);
     let state = StateSlot {
         name: "s".into(),
@@ -46,7 +47,8 @@ pub fn everything() -> Plan {
     k.plan.outputs.push(io("y", DType::F32, &whole, y));
     k.plan.status_ops.push("gather".into());
     load(&mut k, w, derived);
-    run(&mut k, &shape, [w, derived, s, x, index, y]);
+    stream(&mut k, passed);
+    run(&mut k, &shape, [w, derived, passed, s, x, index, y]);
     k.finish()
 }
 
@@ -60,7 +62,25 @@ fn load(k: &mut Sketch, w: Span, derived: Span) {
     k.plan.load = p;
 }
 
-fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6]) {
+/// derived = (t + t) + t, in a room of two slots.
+fn stream(k: &mut Sketch, derived: Span) {
+    let whole = [n(16)];
+    let at = |offset: u64| Span::new(RegionKind::Scratch, offset.into_bytes(), 64u64.into_bytes());
+    let mut p = Program::default();
+    let t = Sketch::value(&mut p, "t", ContentOrigin::Param(1), at(256), DType::F32, &whole);
+    let twice = Sketch::value(&mut p, "twice", ContentOrigin::Step, at(0), DType::F32, &whole);
+    let d = Sketch::value(&mut p, "td", ContentOrigin::Derived, derived, DType::F32, &whole);
+    sum(&mut p, &[&t, &t], &twice, None);
+    level(&mut p);
+    sum(&mut p, &[&twice, &t], &d, None);
+    level(&mut p);
+    let slot = ParamSlot { name: "t".into(), encoding: DType::F32.into(), shape: vec![16], span: t.span };
+    k.plan.params.push(slot);
+    let room = Region { kind: RegionKind::Scratch, chunks: vec![512u64.into_bytes()] };
+    k.plan.streams.push(Stream { param: 1, program: p, room });
+}
+
+fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, passed, s, x, index, y]: [Span; 7]) {
     use ContentOrigin as O;
     let whole = [n(16)];
     let (f32, p) = (DType::F32, &mut Program::default());
@@ -79,6 +99,7 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let st = Sketch::value(p, "status", O::Status, block, DType::U32, &[n(1)]);
     let w = Sketch::value(p, "w", O::Param(0), w, f32, &whole);
     let wd = Sketch::value(p, "wd", O::Derived, derived, f32, &whole);
+    let td = Sketch::value(p, "td", O::Derived, passed, f32, &whole);
     let s0 = Sketch::value(p, "s", O::StateBefore(0), s, f32, &whole);
     let s1 = Sketch::value(p, "s'", O::StateAfter(0), s, f32, &whole);
     let x = Sketch::value(p, "x", O::Input(0), x, f32, shape);
@@ -102,7 +123,7 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, s, x, index, y]: [Span; 6
     let part =
         |at: &At, shape: &[DimExpr]| At { view: View::dense(f32, Storage::Natural, shape), ..at.clone() };
     sum(p, &[&x, &part(&wd, shape)], &a, dynamic);
-    sum(p, &[&x, &x], &b, dynamic);
+    sum(p, &[&x, &part(&td, shape)], &b, dynamic);
     level(p);
     sum(p, &[&a, &b], &c, dynamic);
     level(p);

@@ -35,10 +35,10 @@ fn a_histogram_counts_every_step() {
     let all = histogram(&plans::everything());
     assert_eq!(
         all.iter().map(|h| (h.range.as_str(), h.steps())).collect::<Vec<_>>(),
-        [("load", 1), ("n=1..=4", 11)]
+        [("load", 1), ("stream of t", 2), ("n=1..=4", 11)]
     );
     assert_eq!(
-        (all[1].kernels[0].label.as_str(), all[1].kernels[0].steps),
+        (all[2].kernels[0].label.as_str(), all[2].kernels[0].steps),
         ("elementwise_flat.plain [body]", 7)
     );
 }

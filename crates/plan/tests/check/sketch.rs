@@ -48,6 +48,7 @@ impl Sketch {
             status_ops: vec![],
             regions: vec![],
             load: Program::default(),
+            streams: vec![],
             runs: vec![],
         };
         Sketch { plan, used: [0; 7] }
@@ -100,6 +101,7 @@ impl Sketch {
             .map(|(kind, used)| Region { kind, chunks: if used > 0 { vec![Bytes(used)] } else { vec![] } })
             .collect();
         settle(&mut self.plan.load);
+        self.plan.streams.iter_mut().for_each(|s| settle(&mut s.program));
         for run in &mut self.plan.runs {
             settle(&mut run.program);
             run.stats.steps = run.program.steps.len() as u32;
@@ -178,7 +180,7 @@ pub fn step(kind: StepKind, uses: Vec<Use>, reads: u16, writes: u16, origin: &st
         outputs: (reads..reads + writes).collect(),
         status: None,
     };
-    Step { kind, uses, origin: origin.into(), meaning, cost: Cost::default() }
+    Step { kind, uses, origin: origin.into(), reason: String::new(), meaning, cost: Cost::default() }
 }
 
 /// out = sum of ins, element by element, one element for all where there is but one; `words` are frame and grid word, if there is a frame.
@@ -235,7 +237,8 @@ pub fn gather(program: &mut Program, table: &At, index: &At, out: &At, status: &
 
 fn silent(program: &mut Program, kind: StepKind, at: &At, origin: &str) {
     let (uses, meaning) = (vec![used(at, Access::ShaderWrite)], Meaning::none());
-    program.steps.push(Step { kind, uses, origin: origin.into(), meaning, cost: Cost::default() });
+    let reason = String::new();
+    program.steps.push(Step { kind, uses, origin: origin.into(), reason, meaning, cost: Cost::default() });
 }
 
 /// The replay begins in the status block.

@@ -36,8 +36,7 @@ pub(super) fn plan(graph: &Graph, target: &Target) -> Result<CheckedPlan, Error>
 
 /// `kernel.variant [constants]` of every dispatch of a plan, in order: plans with the same list run the same code.
 pub(super) fn code(plan: &Plan) -> Vec<String> {
-    let programs = plan.runs.iter().map(|r| &r.program).chain([&plan.load]);
-    let steps = programs.flat_map(|p| &p.steps);
+    let steps = plan.programs().flat_map(|p| &p.steps);
     steps
         .filter_map(|step| match &step.kind {
             StepKind::Dispatch { call, .. } => {

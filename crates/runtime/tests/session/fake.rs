@@ -2,6 +2,7 @@
 //! and fails the n-th when told to. Fresh memory is 0xa5, so that nothing reads as zero by accident.
 
 use pumice_plan::{CheckedPlan, Meaning, Plan, Program, RegionKind, Span, StepId, Use};
+use pumice_runtime::device::FillWeights;
 use pumice_runtime::values::Window;
 use pumice_runtime::{
     Device, DeviceError, DeviceSession, Executable, HostOps, HostStep, Loaded, RuntimeError, StepTime,
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     WriteWeights(Span),
+    Stream(usize),
     RunLoad(Vec<u32>),
     Write(Span),
     Read(Span),
@@ -119,6 +121,19 @@ impl Loaded for FakeLoaded {
         let mut regions: Vec<Vec<u8>> = vec![vec![]; 7];
         std::mem::swap(&mut regions[0], &mut self.weights.lock().expect("no panic while held"));
         let done = steps.iter().try_for_each(|s| step(&self.plan.load, s.0, &mut regions, &Bindings::new()));
+        std::mem::swap(&mut regions[0], &mut self.weights.lock().expect("no panic while held"));
+        done
+    }
+    fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
+        self.log.call(Some(Call::Stream(stream)))?;
+        let of = &self.plan.streams[stream];
+        let mut room = vec![0xa5; of.room.size().0 as usize];
+        fill(0, 0, &mut room[range(self.plan.params[of.param as usize].span)])?;
+        let mut regions: Vec<Vec<u8>> = vec![vec![]; 7];
+        regions[index(RegionKind::Scratch)] = room;
+        std::mem::swap(&mut regions[0], &mut self.weights.lock().expect("no panic while held"));
+        let steps = 0..of.program.steps.len() as u32;
+        let done = steps.into_iter().try_for_each(|s| step(&of.program, s, &mut regions, &Bindings::new()));
         std::mem::swap(&mut regions[0], &mut self.weights.lock().expect("no panic while held"));
         done
     }

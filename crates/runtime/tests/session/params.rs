@@ -334,3 +334,104 @@ fn params_are_read_from_a_source() {
     assert!(error.to_string().contains("weight `i`"), "{error}");
     assert!(exe.missing_params().contains(&"i".to_owned()), "what was not written counts as never set");
 }
+
+/// y = p' + q + s', where s' = 2 s and p' = 3 p are made while s and p pass through.
+fn passing() -> Plan {
+    let mut k = Sketch::new();
+    let q = k.param("q", DType::F32, &[2]);
+    let p = k.streamed("p", DType::F32, &[2], "scale 3");
+    let s = k.streamed("s", DType::F32, &[2], "scale 2");
+    let h = k.streamed("h", DType::F16, &[3], "copy");
+    let t = k.scratch("t", DType::F32, &[n(2)]);
+    let y = k.output("y", DType::F32, &[n(2)]);
+    let z = k.output("z", DType::F16, &[n(3)]);
+    k.run(&[]);
+    k.step("add", &[&p, &q], &[&t]);
+    k.step("add", &[&t, &s], &[&y]);
+    k.step("copy", &[&h], &[&z]);
+    k.finish()
+}
+
+#[test]
+fn streamed_params_pass_through_when_they_are_set() {
+    let (exe, log) = executable(passing());
+    assert!(matches!(exe.param("p"), Err(RuntimeError::NotKept { name }) if name == "p"));
+    let mut session = exe.session().expect("a session");
+    log.take();
+    for (name, values) in [("p", [1.0, 2.0]), ("q", [10.0, 20.0]), ("s", [100.0, 200.0])] {
+        exe.set_param(name, &values).expect("two values");
+    }
+    let missing = session.run(&[]).expect_err("h was not set");
+    assert!(matches!(missing, RuntimeError::MissingParams { names } if names == ["h"]));
+    let third = 1f32 / 3.0;
+    exe.set_param("h", &[third, -1.0, 1e9]).expect("rounded on the way");
+    let calls = log.take();
+    let streams = calls.iter().filter_map(|c| if let Call::Stream(s) = c { Some(*s) } else { None });
+    assert_eq!(streams.collect::<Vec<_>>(), [0, 1, 2], "each while it is set: {calls:?}");
+    let out = session.run(&[]).expect("all set");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![213.0, 426.0]));
+    let halves = [third, -1.0, f32::INFINITY].map(half::f16::from_f32);
+    assert_eq!(out.at(1).expect("z").to_vec::<half::f16>(), Ok(halves.to_vec()));
+    assert!(!log.take().iter().any(|c| matches!(c, Call::RunLoad(_))), "nothing else is to be done");
+
+    // Several at once; a view of another length changes nothing; what was given cannot be read back.
+    let (p, s) = (TensorView::f32(&[2.0, 2.0], [2]), TensorView::f32(&[3.0, 3.0], [2]));
+    exe.set_params(&[("s", s), ("p", p)]).expect("both");
+    assert!(exe.set_param("p", &[0.0; 3]).is_err());
+    let out = session.run(&[]).expect("all set");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![22.0, 32.0]));
+    let error = exe.param("s").expect_err("it passed through");
+    assert!(error.to_string().contains("Options::keep"), "{error}");
+
+    // A failed set leaves the param unset, and the others as they were.
+    log.fail_in(0);
+    assert!(matches!(exe.set_param("p", &[7.0; 2]), Err(RuntimeError::Device(_))));
+    log.fail_in(-1);
+    assert_eq!(exe.missing_params(), ["p"]);
+    assert!(matches!(session.run(&[]), Err(RuntimeError::MissingParams { .. })));
+    exe.set_param("p", &[1.0; 2]).expect("the device is well again");
+    let out = session.run(&[]).expect("all set");
+    assert_eq!(out.at(0).expect("y").to_vec::<f32>(), Ok(vec![19.0, 29.0]));
+    assert_eq!(exe.memory().regions[0].slots, 1, "one of four is kept");
+    assert_eq!(exe.memory().stream, Bytes(8));
+}
+
+#[test]
+fn streamed_params_are_read_from_a_source() {
+    let (exe, _) = executable(passing());
+    let all: [(&str, DType, &[u64]); 4] =
+        [("p", DType::F32, &[2]), ("q", DType::F32, &[2]), ("s", DType::F32, &[2]), ("h", DType::F32, &[3])];
+    let mut source = Source::new(&all);
+    source.broken = Some("s");
+    assert!(matches!(exe.read_params(&source, |_, _| {}), Err(RuntimeError::Source(e)) if e.name == "s"));
+    assert!(exe.missing_params().contains(&"s".to_owned()));
+    source.broken = None;
+    let mut heard = Vec::new();
+    exe.read_params(&source, |done, of| heard.push((done, of))).expect("all fit");
+    assert!(heard.is_sorted() && heard.last() == Some(&(4, 4)), "{heard:?}");
+    assert_eq!(exe.missing_params(), Vec::<String>::new());
+    let values =
+        |name| Encoding::from(DType::F32).decode(&source.find(name).expect("there").2).expect("floats");
+    let (p, q, s) = (values("p"), values("q"), values("s"));
+    let y: Vec<f32> = (0..2).map(|i| 3.0 * p[i] + q[i] + 2.0 * s[i]).collect();
+    let mut session = exe.session().expect("a session");
+    assert_eq!(session.run(&[]).expect("all set").at(0).expect("y").to_vec::<f32>(), Ok(y));
+}
+
+#[test]
+fn contradictory_streams_are_refused() {
+    let changes: [fn(&mut Plan); 4] = [
+        |p| p.streams.clear(),
+        |p| p.streams[0].param = 0,
+        |p| p.streams[0].room.chunks.clear(),
+        |p| p.params[1].span.len = Bytes(4),
+    ];
+    for change in changes {
+        let mut plan = passing();
+        change(&mut plan);
+        let log = Arc::new(Log::default());
+        log.fail_in(-1);
+        let error = try_executable(plan, &log).expect_err("the plan contradicts itself");
+        assert!(matches!(error, RuntimeError::Plan { .. }), "{error}");
+    }
+}

@@ -3,8 +3,8 @@
 use pumice_plan::{
     Access, AdvanceKind, AdvanceOp, ConstantSlot, ContentId, ContentOrigin, Cost, Frame, FrameSlot,
     FrameWord, Grid, IoSlot, KernelCall, Level, Meaning, ParamSlot, Placement, Plan, PlanValue, Program,
-    Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step, StepKind, Storage, Use,
-    View,
+    Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step, StepKind, Storage,
+    Stream, Use, View,
 };
 use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, SymbolTable, Target, Tensor};
 
@@ -51,6 +51,7 @@ impl Sketch {
             status_ops: vec![],
             regions: vec![],
             load: Program::default(),
+            streams: vec![],
             runs: vec![],
         };
         Sketch { plan, used: [0; 7] }
@@ -107,6 +108,27 @@ impl Sketch {
         let place = self.place("constant", RegionKind::Weights, data.dtype(), &dims, origin);
         self.plan.constants.push(ConstantSlot { data, span: place.span });
         place
+    }
+
+    /// A param that passes through one step; the place of what that leaves.
+    pub fn streamed(&mut self, name: &str, dtype: DType, shape: &[u64], what: &str) -> Place {
+        let dims: Vec<DimExpr> = shape.iter().map(|&d| d.into()).collect();
+        let bytes = Bytes(shape.iter().product::<u64>() * Storage::Natural.unit(dtype).bytes);
+        let span = Span::new(RegionKind::Scratch, Bytes::ZERO, bytes);
+        let param = self.plan.params.len() as u32;
+        let origin = ContentOrigin::Param(param);
+        let place = Place { name: name.into(), span, dtype, storage: Storage::Natural, shape: dims, origin };
+        let (name, encoding, shape) = (name.to_owned(), dtype.into(), shape.to_vec());
+        let left = self.derived(&format!("{name}'"), dtype, &shape);
+        self.plan.params.push(ParamSlot { name, encoding, shape, span });
+        let load = std::mem::take(&mut self.plan.load);
+        let runs = std::mem::take(&mut self.plan.runs);
+        self.step(what, &[&place], &[&left]);
+        let program = std::mem::replace(&mut self.plan.load, load);
+        self.plan.runs = runs;
+        let room = Region { kind: RegionKind::Scratch, chunks: vec![bytes] };
+        self.plan.streams.push(Stream { param, program, room });
+        left
     }
 
     pub fn derived(&mut self, name: &str, dtype: DType, shape: &[u64]) -> Place {
@@ -237,6 +259,7 @@ impl Sketch {
             kind,
             uses,
             origin: format!("node{step}"),
+            reason: String::new(),
             meaning,
             cost: Cost::default(),
         });

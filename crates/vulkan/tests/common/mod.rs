@@ -41,7 +41,14 @@ fn write(span: Span) -> Use {
 }
 
 fn step(kind: StepKind, uses: Vec<Use>, origin: &str) -> Step {
-    Step { kind, uses, origin: origin.to_owned(), meaning: Meaning::none(), cost: Cost::default() }
+    Step {
+        kind,
+        uses,
+        origin: origin.to_owned(),
+        reason: String::new(),
+        meaning: Meaning::none(),
+        cost: Cost::default(),
+    }
 }
 
 /// `out = f(ins)`, four elements a thread.
@@ -236,6 +243,7 @@ pub fn plan() -> Plan {
             .map(|(kind, size)| Region { kind, chunks: vec![Bytes(size)] })
             .collect(),
         load: program(load, vec![Segment::Gpu { levels: 0..1 }]),
+        streams: vec![],
         runs: vec![gpu_run(), host_run()],
     }
 }

@@ -112,7 +112,8 @@ fn options(graph: &Graph, seed: u64) -> Options {
         None if seed.is_multiple_of(64) => vec![("nothing".to_owned(), vec![1])],
         _ => vec![],
     };
-    Options::default().placement(placement).opt(opt).specializations(specializations)
+    let stream_from = if seed.is_multiple_of(2) { 0 } else { u64::MAX };
+    Options::default().placement(placement).opt(opt).specializations(specializations).stream_from(stream_from)
 }
 
 /// Mostly in range.

@@ -5,7 +5,9 @@
 use super::file::Planned;
 use crate::error::Error;
 use pumice_compile::Options;
-use pumice_plan::{ContentId, ContentOrigin, Plan, PlanValue, Program, RegionKind, Step, StepKind};
+use pumice_plan::{
+    ContentId, ContentOrigin, ParamSlot, Plan, PlanValue, Program, RegionKind, Residence, Step, StepKind,
+};
 use pumice_types::{DimExpr, Target};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,8 @@ pub(super) struct MemoryPlan {
     pub shared_bytes: u64,
     /// Bytes of each session.
     pub per_session_bytes: u64,
+    /// Most room of its own that a streamed param needs, while it is set.
+    pub stream_bytes: u64,
     pub runs: Vec<RunRow>,
     pub params: Vec<ParamRow>,
     pub derived: Vec<DerivedRow>,
@@ -56,6 +60,8 @@ pub(super) struct ParamRow {
     pub bytes: u64,
     /// Whether its bytes stay on the device.
     pub residence: &'static str,
+    /// Params that it lies side by side with.
+    pub joined: Vec<String>,
     pub why: String,
 }
 
@@ -70,6 +76,8 @@ pub(super) struct DerivedRow {
     pub by: String,
     /// What it is made of.
     pub from: Vec<String>,
+    /// Why it is a copy, where it might have been none.
+    pub why: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,21 +107,20 @@ pub(super) fn of(planned: &Planned, target: &Target) -> Result<MemoryPlan, Error
         per_session_bytes: bytes_of(false),
         regions,
         runs: plan.runs.iter().map(|run| run_row(&plan, run)).collect(),
-        params: plan.params.iter().zip(0..).map(|(p, i)| param_row(p, i, &readers)).collect(),
-        derived: derived(&plan.load),
+        params: (0..plan.params.len() as u32).map(|i| param_row(&plan, i, &readers)).collect(),
+        derived: plan.load_programs().flat_map(derived).collect(),
+        stream_bytes: plan.streams.iter().map(|s| s.room.size().0).max().unwrap_or(0),
         states: plan.states.iter().map(state_row).collect(),
     })
 }
 
 fn region(plan: &Plan, kind: RegionKind) -> Region {
-    let derived = plan.load.values.iter().filter(|v| v.origin == ContentOrigin::Derived).count();
+    let values = plan.load_programs().flat_map(|p| &p.values);
+    let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
+    let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
     let holds = match kind {
         RegionKind::Weights => {
-            let all = [
-                (plan.params.len(), "param"),
-                (plan.constants.len(), "constant"),
-                (derived, "derived weight"),
-            ];
+            let all = [(kept, "param"), (plan.constants.len(), "constant"), (derived, "derived weight")];
             all.into_iter()
                 .filter(|(n, _)| *n > 0)
                 .map(|(n, what)| count(n, what))
@@ -146,26 +153,48 @@ fn run_row(plan: &Plan, run: &pumice_plan::Run) -> RunRow {
     }
 }
 
-fn param_row(param: &pumice_plan::ParamSlot, index: u32, readers: &Readers) -> ParamRow {
-    let (runs, load) = (readers.runs.get(&index), readers.load.get(&index));
-    let list = |kernels: &BTreeSet<String>| kernels.iter().cloned().collect::<Vec<_>>().join(", ");
-    let why = match (runs, load) {
-        (Some(runs), None) => format!("read as stored by {}", list(runs)),
-        (Some(runs), Some(load)) => {
-            format!("read as stored by {}; derived from it by {}", list(runs), list(load))
-        }
-        (None, Some(load)) => format!("derived from it by {}", list(load)),
-        (None, None) if readers.begins.contains(&index) => "a state begins as it".to_owned(),
-        (None, None) => "nothing reads it".to_owned(),
-    };
+fn param_row(plan: &Plan, index: u32, readers: &Readers) -> ParamRow {
+    let param = &plan.params[index as usize];
+    let joined = plan.joined.iter().find(|j| j.params.contains(&index));
+    let joined = joined.map_or(&[][..], |j| &j.params).iter().filter(|&&i| i != index);
+    let joined: Vec<String> = joined.map(|&i| plan.params[i as usize].name.clone()).collect();
     ParamRow {
         name: param.name.clone(),
         encoding: param.encoding.to_string(),
         shape: param.shape.clone(),
         bytes: param.span.len.0,
-        residence: "kept",
-        why,
+        residence: param.residence().name(),
+        why: why(param, index, joined.len(), readers),
+        joined,
     }
+}
+
+/// Who reads a param, and where that alone does not say it, why its bytes stay or do not.
+fn why(param: &ParamSlot, index: u32, joined: usize, readers: &Readers) -> String {
+    let list = |kernels: &BTreeSet<String>| kernels.iter().cloned().collect::<Vec<_>>().join(", ");
+    let (runs, load) = (readers.runs.get(&index), readers.load.get(&index));
+    let mut all = Vec::new();
+    if let Some(runs) = runs {
+        let with =
+            if joined > 0 { format!(" as one with {}", count(joined, "other")) } else { String::new() };
+        all.push(format!("read as stored by {}{with}", list(runs)));
+    }
+    if let Some(load) = load {
+        all.push(format!("derived from it by {}", list(load)));
+    }
+    if readers.begins.contains(&index) {
+        all.push("a state begins as it".to_owned());
+    }
+    if runs.is_none() && param.residence() == Residence::Kept && !readers.begins.contains(&index) {
+        let small = param.span.len.0 < Options::default().stream_from;
+        match (load.is_some(), readers.meets.contains(&index)) {
+            (false, _) => all.push("nothing reads it".to_owned()),
+            (true, true) => all.push("kept because others are in what is derived from it".to_owned()),
+            (true, false) if small => all.push("kept because it is small".to_owned()),
+            (true, false) => {}
+        }
+    }
+    all.join("; ")
 }
 
 fn state_row(state: &pumice_plan::StateSlot) -> StateRow {
@@ -183,27 +212,53 @@ struct Readers {
     load: BTreeMap<u32, BTreeSet<String>>,
     /// Params that a state begins as.
     begins: BTreeSet<u32>,
+    /// Params of which a step of the load program reads another one, too, or writes a value that a step of another
+    /// writes.
+    meets: BTreeSet<u32>,
 }
 
 impl Readers {
     fn of(plan: &Plan) -> Readers {
         let (mut runs, mut load) = (BTreeMap::new(), BTreeMap::new());
-        plan.runs.iter().for_each(|run| readers(&run.program, &mut runs));
-        readers(&plan.load, &mut load);
+        plan.runs.iter().for_each(|run| readers(plan, &run.program, &mut runs));
+        plan.load_programs().for_each(|program| readers(plan, program, &mut load));
         let begins = plan.states.iter().filter_map(|s| match s.init {
             pumice_plan::StateInit::Param(p) => Some(p),
             _ => None,
         });
-        Readers { runs, load, begins: begins.collect() }
+        Readers { runs, load, begins: begins.collect(), meets: meeting(&plan.load) }
     }
 }
 
-fn readers(program: &Program, found: &mut BTreeMap<u32, BTreeSet<String>>) {
+/// Params that others meet in what the load program derives.
+fn meeting(load: &Program) -> BTreeSet<u32> {
+    // Of each value, the params that are in it.
+    let mut in_value: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for (i, value) in (0..).zip(&load.values) {
+        if let ContentOrigin::Param(p) = value.origin {
+            in_value.insert(i, [p].into());
+        }
+    }
+    for step in &load.steps {
+        let uses =
+            |writes| step.uses.iter().filter(move |u| u.access.writes() == writes).map(|u| u.content.0);
+        let read: BTreeSet<u32> = uses(false).filter_map(|c| in_value.get(&c)).flatten().copied().collect();
+        uses(true).for_each(|c| in_value.entry(c).or_default().extend(&read));
+    }
+    in_value.into_values().filter(|params| params.len() > 1).flatten().collect()
+}
+
+fn readers(plan: &Plan, program: &Program, found: &mut BTreeMap<u32, BTreeSet<String>>) {
     for step in &program.steps {
         for value in values(program, step, false) {
-            if let ContentOrigin::Param(param) = value.origin {
-                found.entry(param).or_default().insert(kernel(step));
-            }
+            let params = match value.origin {
+                ContentOrigin::Param(param) => vec![param],
+                ContentOrigin::Joined(set) => plan.joined[set as usize].params.clone(),
+                _ => Vec::new(),
+            };
+            params.into_iter().for_each(|p| {
+                found.entry(p).or_default().insert(kernel(step));
+            });
         }
     }
 }
@@ -223,26 +278,36 @@ fn kernel(step: &Step) -> String {
 }
 
 fn derived(load: &Program) -> Vec<DerivedRow> {
-    let mut all: BTreeMap<ContentId, (BTreeSet<String>, BTreeSet<&str>)> = BTreeMap::new();
+    let mut all: BTreeMap<ContentId, Made<'_>> = BTreeMap::new();
     for step in &load.steps {
         for used in step.uses.iter().filter(|u| u.access.writes()) {
-            let (by, from) = all.entry(used.content).or_default();
-            by.insert(kernel(step));
+            let made = all.entry(used.content).or_default();
+            made.by.insert(kernel(step));
             let sources = values(load, step, false);
             let told = sources.filter(|v| !matches!(v.origin, ContentOrigin::Frame | ContentOrigin::Status));
-            from.extend(told.map(|v| v.name.as_str()));
+            made.from.extend(told.map(|v| v.name.as_str()));
+            made.why.extend(Some(step.reason.as_str()).filter(|r| !r.is_empty()));
         }
     }
-    let made = |(id, (by, from)): (&ContentId, &(BTreeSet<String>, BTreeSet<&str>))| {
+    let row = |(id, made): (&ContentId, &Made<'_>)| {
         let value = load.value(*id).filter(|v| v.origin == ContentOrigin::Derived)?;
         Some(DerivedRow {
             name: value.name.clone(),
             encoding: value.encoding.to_string(),
             shape: value.shape.iter().filter_map(DimExpr::as_extent).collect(),
             bytes: value.span.len.0,
-            by: by.iter().cloned().collect::<Vec<_>>().join(", "),
-            from: from.iter().map(|name| (*name).to_owned()).collect(),
+            by: made.by.iter().cloned().collect::<Vec<_>>().join(", "),
+            from: made.from.iter().map(|name| (*name).to_owned()).collect(),
+            why: made.why.iter().copied().collect::<Vec<_>>().join("; "),
         })
     };
-    all.iter().filter_map(made).collect()
+    all.iter().filter_map(row).collect()
+}
+
+/// Kernels that write a value, what they read, and why they copy.
+#[derive(Default)]
+struct Made<'p> {
+    by: BTreeSet<String>,
+    from: BTreeSet<&'p str>,
+    why: BTreeSet<&'p str>,
 }

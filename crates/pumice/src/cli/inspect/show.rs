@@ -56,9 +56,13 @@ fn tensors(i: &Inspection) -> String {
 }
 
 fn plan(m: &MemoryPlan) -> String {
+    let passing = match m.stream_bytes {
+        0 => String::new(),
+        room => format!(", up to {} while params are set", bytes(room)),
+    };
     let context = m.context.map_or_else(String::new, |n| format!(", context {n}"));
     format!(
-        "\nmemory on {}{context}: {} shared by all sessions, {} for each\n{}\n{}{}{}{}",
+        "\nmemory on {}{context}: {} shared by all sessions, {} for each{passing}\n{}\n{}{}{}{}",
         m.target,
         bytes(m.shared_bytes),
         bytes(m.per_session_bytes),
@@ -104,14 +108,16 @@ fn params(m: &MemoryPlan) -> String {
 }
 
 fn derived(m: &MemoryPlan) -> String {
-    let mut table = Table::new(&["derived", ">count", "encoding", "extents", ">bytes", "made by", "of"]);
+    let mut table =
+        Table::new(&["derived", ">count", "encoding", "extents", ">bytes", "made by", "of", "why"]);
     let key = |d: &super::memory::DerivedRow| {
         let from: Vec<String> = d.from.iter().map(|name| pattern(name)).collect();
-        (pattern(&d.name), d.encoding.clone(), extents(&d.shape), d.by.clone(), from.join(", "))
+        let why = pattern(&d.why);
+        (pattern(&d.name), d.encoding.clone(), extents(&d.shape), d.by.clone(), from.join(", "), why)
     };
     let rows = m.derived.iter().map(|d| (key(d), d.bytes));
-    for ((name, encoding, shape, by, from), count, sum) in grouped(rows) {
-        table.row(vec![name, count.to_string(), encoding, shape, bytes(sum), by, from]);
+    for ((name, encoding, shape, by, from, why), count, sum) in grouped(rows) {
+        table.row(vec![name, count.to_string(), encoding, shape, bytes(sum), by, from, why]);
     }
     spaced(&table)
 }
