@@ -169,7 +169,8 @@ impl GraphBuilder {
     /// replays counted; the one that stopped does. Every submission begins anew.
     ///
     /// ```
-    /// # use pumice_ir::{DType, GraphBuilder, f32};
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// # use pumice_types::DType;
     /// let g = GraphBuilder::new("g");
     /// let sum = g.reduce_sum(g.input("x", f32([4])), &[0], false);
     /// g.output("enough", g.greater(sum, g.constant_scalar(DType::F32, 1.0)));
