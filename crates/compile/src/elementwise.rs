@@ -10,7 +10,7 @@ use crate::select::elementwise::Strided;
 use crate::step::StepBuilder;
 use crate::transposed;
 use pumice_ir::ValueType;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput, SlotKind};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput, KernelDecl, SlotKind};
 use pumice_plan::kernels::elementwise::{
     ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4,
     ElementwiseTiles, FLAT_ELEMENTS, MAX_RANK, TILE, TILED_SLOTS, kinds,
@@ -354,12 +354,20 @@ fn strided(
         slots: uses,
         holes: vec![fill],
     };
-    let call = call.into_call();
-    if !by_four {
-        return Ok((call, grid));
+    Ok((by_fours(call.into_call(), by_four.then_some(&ElementwiseStrided4::DECL), variant, space), grid))
+}
+
+/// The call, as the one of a kernel of the same arguments that walks four elements at a time, where there is to be one.
+fn by_fours(
+    call: CallDraft,
+    four: Option<&'static KernelDecl>,
+    variant: &'static str,
+    space: &IterationSpace,
+) -> CallDraft {
+    match four {
+        Some(decl) => call.of(decl, variant).constant("scalars", scalars_of(space)),
+        None => call,
     }
-    let call = call.of(&ElementwiseStrided4::DECL, variant);
-    Ok((call.constant("scalars", scalars_of(space)), grid))
 }
 
 /// The extents that a strided kernel walks.
@@ -455,11 +463,7 @@ fn runs(
         slots: uses,
         holes: vec![fill],
     };
-    let call = call.into_call();
-    if !by_four {
-        return Ok((call, grid));
-    }
-    Ok((call.of(&ElementwiseRuns4::DECL, variant).constant("scalars", scalars_of(space)), grid))
+    Ok((by_fours(call.into_call(), by_four.then_some(&ElementwiseRuns4::DECL), variant, space), grid))
 }
 
 /// Offsets and strides of the slots, as the strided kernels take them.

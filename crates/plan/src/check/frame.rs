@@ -3,7 +3,7 @@
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use super::{Scope, stop};
-use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
+use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot};
 use crate::plan::Run;
 use crate::region::RegionKind;
 use pumice_types::{Bindings, DType, ScalarId};
@@ -22,8 +22,13 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
     instructions(&run.frame, findings);
     stats(run, findings);
     if findings.len() == before {
-        values(scope, run, findings);
-        stop::check(scope, findings);
+        match replays(scope, run) {
+            Ok(replays) => {
+                values(run, &replays, findings);
+                stop::check(scope, run, &replays, findings);
+            }
+            Err(e) => findings.add(Fault::Frame(e.to_string())),
+        }
     }
 }
 
@@ -84,16 +89,10 @@ fn stats(run: &Run, findings: &mut Findings) {
     }
 }
 
-/// At the ends of the ranges and the scalars' defaults: every word has a value, and after an advance every word but
-/// the device's own holds what the host would write for the next replay.
-fn values(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
-    for corner in &Corners::of(scope.plan, run).defaults {
-        let now: Vec<f64> = scope.plan.scalars.iter().map(|s| s.default).collect();
-        if let Err(e) = run.frame.evaluate(corner, &bits_of(scope, &now)) {
-            return findings.add(Fault::Frame(e.to_string()));
-        }
-    }
-    for (mut words, expected) in replays(scope, run) {
+/// After an advance every word but the device's own holds what the host would write for the next replay.
+fn values(run: &Run, replays: &[Replays], findings: &mut Findings) {
+    for (words, expected) in replays {
+        let mut words = words.clone();
         run.frame.run_advance(&mut words, &[]);
         for (i, slot) in run.frame.words.iter().enumerate() {
             if !slot.is_of_device() && words[i] != expected[i] {
@@ -104,16 +103,23 @@ fn values(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
     }
 }
 
-/// The words of two replays that follow one another, as the host would write them: at the ends of the ranges and the
-/// scalars' defaults, where both have values.
-pub(super) fn replays(scope: &Scope<'_>, run: &Run) -> Vec<(Vec<u32>, Vec<u32>)> {
+/// The words of two replays that follow one another, as the host would write them.
+pub(super) type Replays = (Vec<u32>, Vec<u32>);
+
+/// At the ends of the ranges and the scalars' defaults, where there is a next replay.
+///
+/// # Errors
+/// A word that has no value there.
+fn replays(scope: &Scope<'_>, run: &Run) -> Result<Vec<Replays>, FrameError> {
     let now: Vec<f64> = scope.plan.scalars.iter().map(|s| s.default).collect();
-    let two = |corner: &Bindings| {
-        let words = run.frame.evaluate(corner, &bits_of(scope, &now)).ok()?;
-        let (next, bindings) = advanced(scope, &now, corner)?;
-        Some((words, run.frame.evaluate(&bindings, &bits_of(scope, &next)).ok()?))
-    };
-    Corners::of(scope.plan, run).defaults.iter().filter_map(two).collect()
+    let mut all = Vec::new();
+    for corner in &Corners::of(scope.plan, run).defaults {
+        let words = run.frame.evaluate(corner, &bits_of(scope, &now))?;
+        let Some((next, bindings)) = advanced(scope, &now, corner) else { continue };
+        let Ok(expected) = run.frame.evaluate(&bindings, &bits_of(scope, &next)) else { continue };
+        all.push((words, expected));
+    }
+    Ok(all)
 }
 
 /// The words of scalars with these values.

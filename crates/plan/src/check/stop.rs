@@ -9,7 +9,7 @@
 
 use super::Scope;
 use super::error::{Fault, Findings};
-use super::frame::replays;
+use super::frame::Replays;
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
 use crate::kernels::copy::StatusBegin;
 use crate::kernels::frame::FrameCount;
@@ -18,9 +18,8 @@ use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepKind, Storage};
 use std::ops::Range;
 
-/// Checks the stop of a run.
-pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
-    let Some(run) = scope.run else { return };
+/// Checks the stop of a run, whose replays have these words.
+pub(super) fn check(scope: &Scope<'_>, run: &Run, replays: &[Replays], findings: &mut Findings) {
     let stop = match Stop::of(&run.frame) {
         Ok(None) => return,
         Ok(Some(stop)) => stop,
@@ -29,8 +28,8 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
     if !scope.steps().any(|(_, step)| counts(step)) {
         findings.add(Fault::Frame("no step counts for the stop".to_owned()));
     }
-    for (words, next) in replays(scope, run) {
-        if let Some(why) = stop.fault(run, &words, &next) {
+    for (words, next) in replays {
+        if let Some(why) = stop.fault(run, words, next) {
             return findings.add(Fault::Frame(why));
         }
     }
