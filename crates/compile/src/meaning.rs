@@ -2,8 +2,9 @@
 //! step says which of its uses they are.
 
 use pumice_ir::{Graph, GraphBuilder, Node, ValueType, text};
-use pumice_plan::MeaningGraph;
+use pumice_plan::{InputUse, MeaningGraph};
 use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor, Var};
+use std::sync::Arc;
 
 /// Whether a constant is written into kernels and meanings instead of being read from memory: one element.
 pub fn is_immediate(data: &Tensor) -> bool {
@@ -13,10 +14,8 @@ pub fn is_immediate(data: &Tensor) -> bool {
 /// What a step computes, while it is put together.
 #[derive(Clone, Debug, Default)]
 pub struct StepMeaning {
-    /// The graph as text.
+    /// The graph as text, with the names of its inputs.
     pub graph: MeaningGraph,
-    /// Names of its inputs, in order.
-    pub inputs: Vec<String>,
     /// Names of operands that are written into it as constants.
     pub constants: Vec<String>,
     /// How many outputs it has.
@@ -24,23 +23,25 @@ pub struct StepMeaning {
 }
 
 impl StepMeaning {
-    /// The uses of its inputs in their order, of names with uses in any order.
+    /// The uses that are its inputs, of names with uses in any order: without those that are constants in it.
     ///
     /// # Errors
     /// An input that is not bound once, a name that it does not have.
-    pub fn uses(&self, bound: &[(String, u16)]) -> Result<Vec<u16>, String> {
-        let known = |name: &String| self.inputs.contains(name) || self.constants.contains(name);
+    pub fn uses(&self, bound: &[(String, u16)]) -> Result<Vec<InputUse>, String> {
+        let inputs = &self.graph.inputs;
+        let known =
+            |name: &str| inputs.iter().any(|n| **n == *name) || self.constants.iter().any(|n| n == name);
         if let Some((name, _)) = bound.iter().find(|(name, _)| !known(name)) {
             return Err(format!("its meaning has no input {name}"));
         }
-        let one = |name: &String| {
-            let mut uses = bound.iter().filter(|(n, _)| n == name).map(|(_, at)| *at);
+        let one = |name: &Arc<str>| {
+            let mut uses = bound.iter().filter(|(n, _)| **n == **name).map(|(_, at)| *at);
             match (uses.next(), uses.next()) {
-                (Some(at), None) => Ok(at),
+                (Some(at), None) => Ok(InputUse { name: Arc::clone(name), at }),
                 _ => Err(format!("input {name} of its meaning is not bound once")),
             }
         };
-        self.inputs.iter().map(one).collect()
+        inputs.iter().map(one).collect()
     }
 }
 
@@ -119,9 +120,9 @@ fn finish(g: GraphBuilder, symbols: &SymbolTable) -> Result<StepMeaning, String>
 fn written(graph: &Graph, symbols: &SymbolTable) -> StepMeaning {
     let (text, mut used) = text::print_used(graph);
     used.retain(|&id| symbols.get(id).is_some());
-    let inputs = graph.inputs().iter().map(|&v| graph.value(v).name.clone()).collect();
-    let written = MeaningGraph { text: text.into(), symbols: used.into() };
-    StepMeaning { graph: written, inputs, constants: Vec::new(), outputs: graph.outputs().len() }
+    let inputs = graph.inputs().iter().map(|&v| Arc::from(graph.value(v).name.as_str())).collect();
+    let written = MeaningGraph { text: text.into(), symbols: used.into(), inputs };
+    StepMeaning { graph: written, constants: Vec::new(), outputs: graph.outputs().len() }
 }
 
 #[cfg(test)]
@@ -131,18 +132,22 @@ mod tests {
     /// Uses are found by name, whatever the order; what is missing, bound twice or unknown is refused.
     #[test]
     fn inputs_are_bound_by_name_once() {
-        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
         let meaning = StepMeaning {
-            inputs: names(&["x", "gamma", "residual"]),
-            constants: names(&["eps"]),
+            graph: MeaningGraph::new("", &["x", "gamma", "residual"]),
+            constants: vec!["eps".to_owned()],
             ..StepMeaning::default()
         };
         let uses = |bound: &[(&str, u16)]| {
             let bound: Vec<(String, u16)> = bound.iter().map(|(n, at)| ((*n).to_owned(), *at)).collect();
-            meaning.uses(&bound)
+            let uses = meaning.uses(&bound)?;
+            Ok::<_, String>(uses.into_iter().map(|i| (i.name.to_string(), i.at)).collect::<Vec<_>>())
         };
-        assert_eq!(uses(&[("residual", 4), ("x", 0), ("gamma", 2)]), Ok(vec![0, 2, 4]));
-        assert_eq!(uses(&[("eps", 9), ("x", 0), ("gamma", 0), ("residual", 1)]), Ok(vec![0, 0, 1]));
+        let are = |list: [u16; 3]| {
+            let names = ["x", "gamma", "residual"].map(str::to_owned);
+            Ok(names.into_iter().zip(list).collect::<Vec<_>>())
+        };
+        assert_eq!(uses(&[("residual", 4), ("x", 0), ("gamma", 2)]), are([0, 2, 4]));
+        assert_eq!(uses(&[("eps", 9), ("x", 0), ("gamma", 0), ("residual", 1)]), are([0, 0, 1]));
         assert!(uses(&[("x", 0), ("gamma", 1)]).is_err_and(|e| e.contains("residual")));
         assert!(uses(&[("x", 0), ("gamma", 1), ("x", 2), ("residual", 3)]).is_err_and(|e| e.contains("x")));
         assert!(

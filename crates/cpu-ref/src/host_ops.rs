@@ -20,10 +20,11 @@ pub struct RefHostOps;
 
 impl HostOps for RefHostOps {
     fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
-        let meaning = ReadMeaning::new(&meaning.graph).map_err(|e| e.to_string())?;
-        match fft::FastFft::of(meaning) {
+        let read = ReadMeaning::new(&meaning.graph).map_err(|e| e.to_string())?;
+        let order = read.order(meaning).map_err(|e| e.to_string())?;
+        match fft::FastFft::of(read) {
             Ok(fft) => Ok(Box::new(fft)),
-            Err(meaning) => Ok(Box::new(Evaluated { meaning })),
+            Err(meaning) => Ok(Box::new(Evaluated { meaning, order })),
         }
     }
 }
@@ -31,12 +32,18 @@ impl HostOps for RefHostOps {
 /// A host step that the evaluator runs.
 struct Evaluated {
     meaning: ReadMeaning,
+    /// Which of the bytes that are given each input of the graph is.
+    order: Vec<usize>,
 }
 
 impl HostStep for Evaluated {
     fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
         let (graph, bindings) = (&self.meaning.graph, &self.meaning.bindings(bindings));
-        let arrays = arrays(graph, bindings, inputs)?;
+        if inputs.len() != self.order.len() {
+            return Err(format!("{} operands, {} given", self.order.len(), inputs.len()));
+        }
+        let inputs: Vec<&[u8]> = self.order.iter().map(|&i| inputs[i]).collect();
+        let arrays = arrays(graph, bindings, &inputs)?;
         let names = graph.inputs();
         let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&arrays[i]));
         let result = eval_graph(graph, &leaf, bindings, EvalOptions::default()).map_err(|e| e.to_string())?;

@@ -2,7 +2,7 @@
 
 use pumice_ir::Graph;
 use pumice_ir::text::{self, TextError};
-use pumice_plan::MeaningGraph;
+use pumice_plan::{InputError, Meaning, MeaningGraph};
 use pumice_types::{Bindings, SymbolId};
 use std::sync::Arc;
 
@@ -18,6 +18,14 @@ impl ReadMeaning {
     /// Reads the text.
     pub fn new(meaning: &MeaningGraph) -> Result<ReadMeaning, TextError> {
         Ok(ReadMeaning { graph: text::read(&meaning.text)?, symbols: Arc::clone(&meaning.symbols) })
+    }
+
+    /// For each input of the graph, in its order, its place in the inputs of a step that means it.
+    ///
+    /// # Errors
+    /// An input that the step does not bind once, or that the graph does not have.
+    pub fn order(&self, meaning: &Meaning) -> Result<Vec<usize>, InputError> {
+        meaning.order(self.graph.inputs().iter().map(|&v| self.graph.value(v).name.as_str()))
     }
 
     /// The plan's bindings as the graph numbers them.

@@ -32,7 +32,7 @@ pub use plan::{
 pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
-    Access, ContentId, Cost, Grid, Meaning, MeaningGraph, Step, StepId, StepKind, Storage, Use, View,
-    dense_strides,
+    Access, ContentId, Cost, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind,
+    Storage, Use, View, dense_strides,
 };
 pub use stream::{Residence, Stream};

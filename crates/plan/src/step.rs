@@ -243,13 +243,39 @@ pub struct MeaningGraph {
     /// The symbols of the plan that its first symbols stand for, in order. Those that follow are bound by the extents of its
     /// inputs.
     pub symbols: Arc<[SymbolId]>,
+    /// Names of its inputs, each once.
+    pub inputs: Arc<[Arc<str>]>,
 }
 
-/// A graph without symbols of the plan.
-impl From<&str> for MeaningGraph {
-    fn from(text: &str) -> MeaningGraph {
-        MeaningGraph { text: text.into(), symbols: Arc::default() }
+impl MeaningGraph {
+    /// A graph without symbols of the plan.
+    pub fn new(text: &str, inputs: &[&str]) -> MeaningGraph {
+        let inputs = inputs.iter().map(|&name| Arc::from(name)).collect();
+        MeaningGraph { text: text.into(), symbols: Arc::default(), inputs }
     }
+}
+
+/// A use of a step that is an input of its meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputUse {
+    /// Name of the input; empty where the meaning has no graph.
+    pub name: Arc<str>,
+    /// The use that it reads.
+    pub at: u16,
+}
+
+/// An input of a meaning that a step does not bind once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// A name that the meaning does not have.
+    #[error("it has no input `{0}`")]
+    Unknown(Arc<str>),
+    /// A name that stands twice.
+    #[error("its input `{0}` is bound twice")]
+    Twice(Arc<str>),
+    /// An input without a use.
+    #[error("its input `{0}` is not bound")]
+    Missing(Arc<str>),
 }
 
 /// What a step computes, and how its uses take part.
@@ -257,8 +283,8 @@ impl From<&str> for MeaningGraph {
 pub struct Meaning {
     /// The graph. Empty for `Advance`, `Copy` and `Fill`, whose kind says it all.
     pub graph: MeaningGraph,
-    /// For each input of the graph, in order, the use it reads.
-    pub inputs: Vec<u16>,
+    /// Uses that are inputs of the graph, by name and in any order.
+    pub inputs: Vec<InputUse>,
     /// For each output of the graph, in order, the use it writes.
     pub outputs: Vec<u16>,
     /// Number of the op in the status block, where its indices can be out of range or its state overflow.
@@ -269,6 +295,30 @@ impl Meaning {
     /// Of a step whose kind says it all.
     pub fn none() -> Meaning {
         Meaning { graph: MeaningGraph::default(), inputs: Vec::new(), outputs: Vec::new(), status: None }
+    }
+
+    /// Every use that takes part.
+    pub fn uses(&self) -> impl Iterator<Item = u16> {
+        self.inputs.iter().map(|i| i.at).chain(self.outputs.iter().copied())
+    }
+
+    /// For each of these names its place in `inputs`, so that they can be read in the order of the names.
+    ///
+    /// # Errors
+    /// The first name that is not bound once, or that stands in `inputs` and is none of these.
+    pub fn order<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Result<Vec<usize>, InputError> {
+        if let Some(stray) = self.inputs.iter().find(|i| !names.clone().any(|n| n == &*i.name)) {
+            return Err(InputError::Unknown(Arc::clone(&stray.name)));
+        }
+        let place = |name: &str| {
+            let mut places = self.inputs.iter().enumerate().filter(|(_, i)| &*i.name == name);
+            match (places.next(), places.next()) {
+                (Some((at, _)), None) => Ok(at),
+                (None, _) => Err(InputError::Missing(name.into())),
+                (Some((_, i)), Some(_)) => Err(InputError::Twice(Arc::clone(&i.name))),
+            }
+        };
+        names.map(place).collect()
     }
 }
 

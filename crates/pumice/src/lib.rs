@@ -64,9 +64,9 @@ pub use pumice_models::{
 };
 pub use pumice_plan::kernel::{Feature, RegisterError};
 pub use pumice_plan::{
-    CheckedPlan, DeviceIndex, Fingerprint, FrameError, KernelDecl, Kernels, Lack, Limit, Meaning,
-    MeaningGraph, Placement, Plan, PlanFileError, PlanForm, Precision, RegionKind, ScalarSlot, Span, StepId,
-    Unsound, Use,
+    CheckedPlan, DeviceIndex, Fingerprint, FrameError, InputError, InputUse, KernelDecl, Kernels, Lack,
+    Limit, Meaning, MeaningGraph, Placement, Plan, PlanFileError, PlanForm, Precision, RegionKind,
+    ScalarSlot, Span, StepId, Unsound, Use,
 };
 pub use pumice_runtime::{
     DeviceError, DeviceSession, Executable, Extent, FillWeights, HistogramRow, HostOps, HostStep,

@@ -1,7 +1,7 @@
 //! What a device must do for sessions: hold regions, run load steps, replay runs. Vulkan and the interpreter both
 //! implement it, so a test of one is a test of the other. Nothing here knows an op.
 
-use pumice_plan::{CheckedPlan, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
+use pumice_plan::{CheckedPlan, InputError, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, SourceError, Target};
 use std::sync::Arc;
 use std::time::Instant;
@@ -82,6 +82,14 @@ pub enum DeviceError {
         /// Why.
         message: String,
     },
+    /// A step does not bind the inputs of what it means.
+    #[error("step {step}: its meaning: {error}")]
+    Input {
+        /// The step's origin.
+        step: String,
+        /// Which input.
+        error: InputError,
+    },
     /// The device cannot do what the plan asks for; `check` should have said so (a defect of pumice).
     #[error("the plan asks for {0}, which this device does not do; this is a defect of pumice")]
     Unsupported(String),
@@ -131,7 +139,7 @@ pub struct StepTime {
 /// A host step that is ready to run.
 pub trait HostStep: Send + Sync {
     /// Runs it. `inputs` and `outputs` are natural, dense bytes at the actual extents, in the order of
-    /// `Meaning::inputs` and `Meaning::outputs`.
+    /// `Meaning::inputs` and `Meaning::outputs`. What an input is says its name there, and its place does not.
     ///
     /// # Errors
     /// Why it failed, in words; it becomes [`DeviceError::Host`].

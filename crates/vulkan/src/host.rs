@@ -45,8 +45,8 @@ impl HostSteps {
             Ok(vec![0u8; len.to_usize().ok_or_else(|| failed(format!("{len} do not fit in memory")))?])
         };
         let mut inputs = Vec::new();
-        for i in &step.meaning.inputs {
-            let (u, len) = used(i)?;
+        for input in &step.meaning.inputs {
+            let (u, len) = used(&input.at)?;
             let mut bytes = buffer(len)?;
             regions.read(pumice_plan::Span { len, ..u.span }, &mut bytes)?;
             inputs.push(bytes);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use pumice_plan::{CheckedPlan, Grid, RegionKind};
+use pumice_plan::{CheckedPlan, Grid, MeaningGraph, RegionKind};
 use pumice_runtime::device::{Device, DeviceError};
 use pumice_types::Bytes;
 use pumice_vulkan::{Addressing, Call, DeviceOptions, Poison};
@@ -174,7 +174,7 @@ fn wrong_spans_runs_and_host_ops_are_errors() {
     assert!(matches!(s.write(span(Y, 0), &[0u8; 4]), Err(DeviceError::Span(_))));
     assert!(matches!(s.run(2, &bindings(0), 1), Err(DeviceError::Unsupported(_))));
     let mut unknown = plan();
-    unknown.runs[1].program.steps[1].meaning.graph = "unknown".into();
+    unknown.runs[1].program.steps[1].meaning.graph = MeaningGraph::new("unknown", &["x"]);
     let error = device.load(CheckedPlan::unsound(unknown), Arc::new(Host)).err().unwrap();
     assert!(matches!(&error, DeviceError::Host { origin, .. } if origin == "b"), "{error}");
 }

@@ -12,6 +12,7 @@ mod host_steps;
 mod inputs;
 mod inspect;
 mod interrupted;
+mod meanings;
 mod merged;
 mod outputs;
 mod overlaps;

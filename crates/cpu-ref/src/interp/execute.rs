@@ -55,7 +55,7 @@ impl Machine<'_> {
     pub fn run(&mut self, step: &Step, work: &Work) -> Result<(), DeviceError> {
         match work {
             _ if self.is_empty(step)? => Ok(()),
-            Work::Meaning(meaning) => self.meaning(step, meaning),
+            Work::Meaning(meaning, inputs) => self.meaning(step, meaning, inputs),
             Work::Host(host) => self.host(step, host.as_ref()),
             Work::BeginReplay => {
                 let block = self.bytes_mut(only_use(step)?.span)?;
@@ -131,17 +131,17 @@ impl Machine<'_> {
         window.write(natural, bytes, 0).map_err(|e| defect(step, format!("use {index}: {e}")))
     }
 
-    fn meaning(&mut self, step: &Step, meaning: &ReadMeaning) -> Result<(), DeviceError> {
+    fn meaning(&mut self, step: &Step, meaning: &ReadMeaning, uses: &[u16]) -> Result<(), DeviceError> {
         let graph = &meaning.graph;
-        let mut inputs: Vec<Arc<Array>> = Vec::with_capacity(step.meaning.inputs.len());
-        for &index in &step.meaning.inputs {
+        let mut inputs: Vec<Arc<Array>> = Vec::with_capacity(uses.len());
+        for &index in uses {
             let (window, bytes) = self.read(step, index)?;
             let dtype = step.uses[usize::from(index)].view.dtype;
             inputs.push(Arc::new(Array::from_natural(dtype, window.shape(), &bytes)));
         }
         let names = graph.inputs();
-        if names.len() != inputs.len() || graph.outputs().len() != step.meaning.outputs.len() {
-            return Err(defect(step, "its meaning has other inputs or outputs than the step"));
+        if graph.outputs().len() != step.meaning.outputs.len() {
+            return Err(defect(step, "its meaning has other outputs than the step"));
         }
         let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&inputs[i]));
         let result = eval_graph(graph, &leaf, &self.bindings_of(meaning, &inputs), EvalOptions::default());
@@ -195,8 +195,8 @@ impl Machine<'_> {
 
     fn host(&mut self, step: &Step, host: &dyn HostStep) -> Result<(), DeviceError> {
         let mut inputs = Vec::with_capacity(step.meaning.inputs.len());
-        for &index in &step.meaning.inputs {
-            inputs.push(self.read(step, index)?.1);
+        for input in &step.meaning.inputs {
+            inputs.push(self.read(step, input.at)?.1);
         }
         let mut outputs = Vec::with_capacity(step.meaning.outputs.len());
         for &index in &step.meaning.outputs {

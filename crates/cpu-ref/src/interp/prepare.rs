@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// What a step does.
 pub(super) enum Work {
-    /// Evaluates its meaning.
-    Meaning(Arc<ReadMeaning>),
+    /// Evaluates its meaning, of which each input is the use of that number.
+    Meaning(Arc<ReadMeaning>, Vec<u16>),
     /// Runs on the host.
     Host(Box<dyn HostStep>),
     /// Keeps what earlier replays reported.
@@ -61,14 +61,23 @@ fn prepare(plan: &Plan, step: &Step, host: &dyn HostOps, known: &mut Known) -> R
         StepKind::Fill(word) => Ok(Work::Fill(*word)),
         StepKind::Dispatch { call, .. } if call.kernel.0 == StatusBegin::DECL.name => Ok(Work::BeginReplay),
         StepKind::Dispatch { .. } => {
-            if let Some(meaning) = known.get(&step.meaning.graph) {
-                return Ok(Work::Meaning(Arc::clone(meaning)));
-            }
-            let meaning = Arc::new(ReadMeaning::new(&step.meaning.graph).map_err(|e| defect(step, e))?);
-            known.insert(step.meaning.graph.clone(), Arc::clone(&meaning));
-            Ok(Work::Meaning(meaning))
+            let meaning = read(step, known)?;
+            let unbound = |error| DeviceError::Input { step: step.origin.clone(), error };
+            let order = meaning.order(&step.meaning).map_err(unbound)?;
+            let uses = order.into_iter().map(|i| step.meaning.inputs[i].at).collect();
+            Ok(Work::Meaning(meaning, uses))
         }
     }
+}
+
+/// What a step means; steps that mean the same share it.
+fn read(step: &Step, known: &mut Known) -> Result<Arc<ReadMeaning>, DeviceError> {
+    if let Some(meaning) = known.get(&step.meaning.graph) {
+        return Ok(Arc::clone(meaning));
+    }
+    let meaning = Arc::new(ReadMeaning::new(&step.meaning.graph).map_err(|e| defect(step, e))?);
+    known.insert(step.meaning.graph.clone(), Arc::clone(&meaning));
+    Ok(meaning)
 }
 
 /// Steps of every level in the order in which they run: each level shuffled by `seed`; only those wanted.

@@ -4,7 +4,7 @@ use crate::kernel::call::CallError;
 use crate::kernel::{Feature, OperandAccess};
 use crate::plan::Hazard;
 use crate::region::{RegionKind, Span};
-use crate::step::{Access, StepId};
+use crate::step::{Access, InputError, StepId};
 use pumice_types::Bytes;
 use std::fmt;
 
@@ -211,6 +211,9 @@ pub enum Fault {
     /// The meaning does not fit the uses.
     #[error("meaning: {0}")]
     Meaning(String),
+    /// An input of the meaning is not bound once, or there is no such input.
+    #[error("meaning: {0}")]
+    Input(#[from] InputError),
     /// The frame, its words or its advance program.
     #[error("frame: {0}")]
     Frame(String),

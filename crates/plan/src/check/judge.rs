@@ -123,7 +123,7 @@ fn declared(plan: &Plan, run: Option<&Run>, step: &Step) -> Result<(), String> {
     for u in &step.uses {
         inside(plan, u.span)?;
     }
-    for &i in &step.meaning.inputs {
+    for i in step.meaning.inputs.iter().map(|i| i.at) {
         let access = step.uses[usize::from(i)].access;
         if access.writes() || access == Access::IndirectRead {
             return Err(format!("the meaning reads use {i}, {access:?}"));
@@ -445,14 +445,13 @@ fn one_step(
     memory: &mut Bytes,
 ) -> Result<(), String> {
     let origin_of = |id: ContentId| program.values[id.0 as usize].origin;
-    let in_meaning = |i: usize, list: &[u16]| list.iter().any(|&m| usize::from(m) == i);
     for writes in [false, true] {
         for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
             let whole =
                 matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
                     || step.meaning.graph.text.is_empty();
             // Words of the frame that arguments and grids read were looked at already.
-            let spoken = in_meaning(i, &step.meaning.inputs) || in_meaning(i, &step.meaning.outputs);
+            let spoken = step.meaning.uses().any(|m| usize::from(m) == i);
             let touched: Vec<i64> = match (whole, spoken) {
                 (true, _) => (0..u.span.len.0 as i64).collect(),
                 (false, true) => elements(&u.view, bindings)?,

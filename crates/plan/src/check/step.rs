@@ -14,8 +14,9 @@ use crate::kernel::{
 use crate::kernels::find;
 use crate::needs::offers;
 use crate::region::{RegionKind, Span};
-use crate::step::{Access, Grid, Step, StepId, StepKind, Storage, Use, View};
+use crate::step::{Access, Grid, InputError, Meaning, Step, StepId, StepKind, Storage, Use, View};
 use pumice_types::{Bytes, DType, Encoding};
+use std::sync::Arc;
 
 /// Operands of a kernel begin at multiples of this: it may load 16 bytes at once.
 const OPERAND_ALIGNMENT: u64 = 16;
@@ -263,18 +264,19 @@ fn advance(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<F
 /// Inputs of the meaning are reads, outputs writes; a status number belongs to a use of the status block.
 fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
     let m = &step.meaning;
-    for (list, writes, what) in [(&m.inputs, false, "input"), (&m.outputs, true, "output")] {
-        for (i, &at) in list.iter().enumerate() {
-            match step.uses.get(usize::from(at)) {
-                None => faults.push(missing(format!("{what} {i} of the meaning"), at, step)),
-                Some(u) if u.access.writes() != writes || u.access == Access::StatusAtomic => {
-                    let access = u.access.name();
-                    faults.push(Fault::Meaning(format!("its {what} {i} is use {at}, which is {access}")));
-                }
-                Some(_) => {}
+    let inputs = m.inputs.iter().map(|i| (format!("input `{}`", i.name), i.at, false));
+    let outputs = m.outputs.iter().enumerate().map(|(i, &at)| (format!("output {i}"), at, true));
+    for (what, at, writes) in inputs.chain(outputs) {
+        match step.uses.get(usize::from(at)) {
+            None => faults.push(missing(format!("{what} of the meaning"), at, step)),
+            Some(u) if u.access.writes() != writes || u.access == Access::StatusAtomic => {
+                let access = u.access.name();
+                faults.push(Fault::Meaning(format!("its {what} is use {at}, which is {access}")));
             }
+            Some(_) => {}
         }
     }
+    faults.extend(names(m).err().map(Fault::Input));
     let says = match &step.kind {
         StepKind::Host => true,
         StepKind::Dispatch { .. } if scope.plan.form == PlanForm::Run => false,
@@ -297,6 +299,15 @@ fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
             faults.push(Fault::Meaning("it has a status number and no use of the status block".into()));
         }
     }
+}
+
+/// Every input of the graph is bound by its name, once. Without a graph there is nothing to name.
+fn names(m: &Meaning) -> Result<(), InputError> {
+    if !m.graph.text.is_empty() {
+        return m.order(m.graph.inputs.iter().map(|name| &**name)).map(|_| ());
+    }
+    let named = m.inputs.iter().find(|i| !i.name.is_empty());
+    named.map_or(Ok(()), |i| Err(InputError::Unknown(Arc::clone(&i.name))))
 }
 
 /// Temporary values are touched in the levels they are said to live in.

@@ -29,7 +29,7 @@ use std::io::Write;
 /// The first bytes of every plan file: no text begins so, and a transfer that changes line ends changes them.
 const MAGIC: [u8; 8] = *b"\x89plan\r\n\x1a";
 /// Version of the format; another one is refused. It changes with anything that the body is made of.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 const HASHED: usize = MAGIC.len() + 4 + 8;
 const HEADER: usize = HASHED + 32;
 
@@ -118,6 +118,7 @@ impl Plan {
                 let host = matches!(step.kind, StepKind::Host);
                 if !host {
                     step.meaning.graph = MeaningGraph::default();
+                    step.meaning.inputs.iter_mut().for_each(|i| i.name = std::sync::Arc::default());
                 }
                 if !host && step.meaning.status.is_none() {
                     step.origin = String::new();

@@ -10,12 +10,13 @@ use crate::plan::{
     StateSlot,
 };
 use crate::region::Span;
-use crate::step::{Meaning, MeaningGraph, Step, StepKind, Use, View};
+use crate::step::{InputUse, Meaning, MeaningGraph, Step, StepKind, Use, View};
 use crate::stream::Stream;
 use pumice_types::dim::Atom;
 use pumice_types::scalar::{Inst, RegId, ScalarExpr};
 use pumice_types::{DimExpr, ScalarId, SymbolId, Tensor, Var};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Bytes in memory that a byte of the file may become: a use is five bytes of the file, and with its view some hundred in
@@ -81,6 +82,8 @@ struct Reader<'a> {
     fills: Table<HoleFill>,
     calls: Table<KernelCall>,
     meanings: Table<MeaningGraph>,
+    /// Texts that are names of inputs: all their places share them.
+    names: BTreeMap<Id, Arc<str>>,
 }
 
 /// The plan of a body that came from a file of so many bytes.
@@ -139,6 +142,7 @@ impl<'a> Reader<'a> {
             fills: Table::new("filled hole"),
             calls: Table::new("call"),
             meanings: Table::new("meaning"),
+            names: BTreeMap::new(),
         };
         r.compare(known)?;
         tables.exprs.into_iter().try_for_each(|row| r.add_expr(row))?;
@@ -310,11 +314,26 @@ impl<'a> Reader<'a> {
         Ok(call.clone())
     }
 
-    /// Copies of a meaning share its text.
+    /// Copies of a meaning share its text and its names.
     fn add_meaning(&mut self, row: MeaningRow) -> Result<(), PlanFileError> {
-        let graph = MeaningGraph { text: Arc::from(self.str(row.text)?), symbols: row.symbols.into() };
+        let graph = MeaningGraph {
+            text: Arc::from(self.str(row.text)?),
+            symbols: row.symbols.into(),
+            inputs: all(row.inputs, |name| self.name(name))?.into(),
+        };
         self.meanings.rows.push((graph, 0));
         Ok(())
+    }
+
+    fn name(&mut self, id: Id) -> Result<Arc<str>, PlanFileError> {
+        self.budget.take(size_of::<InputUse>())?;
+        if let Some(name) = self.names.get(&id) {
+            return Ok(Arc::clone(name));
+        }
+        let name: Arc<str> = self.str(id)?.into();
+        self.budget.take(name.len() + 64)?;
+        self.names.insert(id, Arc::clone(&name));
+        Ok(name)
     }
 
     fn scalar(&mut self, row: ScalarRow) -> Result<ScalarSlot, PlanFileError> {
@@ -389,12 +408,13 @@ impl<'a> Reader<'a> {
             KindRow::Fill(word) => StepKind::Fill(word),
         };
         let graph = self.meanings.row(row.meaning)?.0.clone();
+        let inputs = all(row.inputs, |(name, at)| Ok(InputUse { name: self.name(name)?, at }))?;
         Ok(Step {
             kind,
             uses: all(row.uses, |u| self.one_use(u))?,
             origin: self.text(row.origin)?,
             reason: self.text(row.reason)?,
-            meaning: Meaning { graph, inputs: row.inputs, outputs: row.outputs, status: row.status },
+            meaning: Meaning { graph, inputs, outputs: row.outputs, status: row.status },
             cost: row.cost,
         })
     }

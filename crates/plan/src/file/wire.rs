@@ -114,6 +114,7 @@ pub struct CallRow {
 pub struct MeaningRow {
     pub text: Id,
     pub symbols: Vec<SymbolId>,
+    pub inputs: Vec<Id>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -217,7 +218,7 @@ pub struct StepRow {
     pub origin: Id,
     pub reason: Id,
     pub meaning: Id,
-    pub inputs: Vec<u16>,
+    pub inputs: Vec<(Id, u16)>,
     pub outputs: Vec<u16>,
     pub status: Option<u32>,
     pub cost: Cost,

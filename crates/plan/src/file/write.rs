@@ -231,7 +231,7 @@ impl<'a> Writer<'a> {
             origin: self.texts.id(&step.origin),
             reason: self.texts.id(&step.reason),
             meaning: self.meaning(&step.meaning.graph),
-            inputs: step.meaning.inputs.clone(),
+            inputs: step.meaning.inputs.iter().map(|i| (self.texts.id(&i.name), i.at)).collect(),
             outputs: step.meaning.outputs.clone(),
             status: step.meaning.status,
             cost: step.cost,
@@ -239,8 +239,9 @@ impl<'a> Writer<'a> {
     }
 
     fn meaning(&mut self, graph: &'a MeaningGraph) -> Id {
-        let row = MeaningRow { text: self.texts.id(&graph.text), symbols: graph.symbols.to_vec() };
-        self.meanings.id(row)
+        let text = self.texts.id(&graph.text);
+        let inputs = graph.inputs.iter().map(|name| self.texts.id(name)).collect();
+        self.meanings.id(MeaningRow { text, symbols: graph.symbols.to_vec(), inputs })
     }
 
     fn one_use(&mut self, u: &'a Use) -> UseRow {

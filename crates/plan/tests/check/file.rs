@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (6, "cabcffcb96d7954f3c367238377d17ba8e19d42861e8d96b4bb278fde56406b9")
+        (7, "fe98a5cc36cb705a827bec87a0f88feab636542df0e6e7e936a4b22205ccfde8")
     );
 }

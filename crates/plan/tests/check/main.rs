@@ -8,7 +8,7 @@ mod sketch;
 
 use pumice_plan::check::{CheckError, Fault, ProgramRef, check, judge::brute_force, mutate::mutations};
 use pumice_plan::kernel::Feature;
-use pumice_plan::{Access, Barrier, Plan, RegionKind, Segment, StepKind};
+use pumice_plan::{Access, Barrier, InputError, InputUse, Plan, RegionKind, Segment, StepKind};
 use pumice_types::Bytes;
 
 fn faults(plan: &Plan) -> Vec<CheckError> {
@@ -123,6 +123,46 @@ fn names_of_the_status_block_are_those_of_the_steps() {
         &plan,
         |f| matches!(f, Fault::Structure(why) if why.contains("begins the replay in the status block of 2 ops")),
     );
+}
+
+/// Inputs of a meaning are bound by name, whatever their order; the step is named where one is not bound once.
+#[test]
+fn inputs_of_meanings_are_bound_by_name() {
+    let sums = |plan: &mut Plan, change: &dyn Fn(&mut Vec<InputUse>)| {
+        let mut steps = plan.runs[0].program.steps.iter_mut();
+        change(
+            &mut steps
+                .find(|s| s.origin == "sum" && s.meaning.inputs.len() > 1)
+                .expect("a sum")
+                .meaning
+                .inputs,
+        );
+    };
+    let refused = |change: &dyn Fn(&mut Vec<InputUse>)| {
+        let mut plan = plans::everything();
+        sums(&mut plan, change);
+        let found = faults(&plan);
+        assert!(found.iter().all(|e| e.to_string().contains("(sum)")), "{found:#?}");
+        found.into_iter().map(|e| e.fault).collect::<Vec<_>>()
+    };
+    assert_eq!(refused(&|inputs| inputs.reverse()), []);
+    let stray = InputUse { name: "other".into(), at: 0 };
+    let fault = |error| [Fault::Input(error)];
+    assert_eq!(refused(&|inputs| inputs.push(stray.clone())), fault(InputError::Unknown("other".into())));
+    assert_eq!(refused(&|inputs| inputs[0] = stray.clone()), fault(InputError::Unknown("other".into())));
+    assert_eq!(
+        refused(&|inputs| inputs[1].name = inputs[0].name.clone()),
+        fault(InputError::Twice("i0".into()))
+    );
+    assert_eq!(refused(&|inputs| _ = inputs.pop()), fault(InputError::Missing("i1".into())));
+
+    // Without a graph there is nothing to name.
+    let mut run = plans::everything().into_run_form();
+    assert_eq!(faults(&run), []);
+    let steps = &mut run.runs[0].program.steps;
+    let dispatch = steps.iter_mut().find(|s| !s.is_host() && !s.meaning.inputs.is_empty());
+    dispatch.expect("a dispatch").meaning.inputs[0].name = "i0".into();
+    assert_fault(&run, |f| *f == Fault::Input(InputError::Unknown("i0".into())));
 }
 
 #[test]

@@ -174,9 +174,11 @@ fn used(at: &At, access: Access) -> Use {
 
 /// A step of some kind, its meaning reading the first `reads` uses and writing the next `writes`.
 pub fn step(kind: StepKind, uses: Vec<Use>, reads: u16, writes: u16, origin: &str) -> Step {
+    let names: Vec<String> = (0..reads).map(|i| format!("i{i}")).collect();
+    let inputs = names.iter().zip(0..).map(|(name, at)| InputUse { name: name.as_str().into(), at });
     let meaning = Meaning {
-        graph: "graph g {}".into(),
-        inputs: (0..reads).collect(),
+        graph: MeaningGraph::new("graph g {}", &names.iter().map(String::as_str).collect::<Vec<_>>()),
+        inputs: inputs.collect(),
         outputs: (reads..reads + writes).collect(),
         status: None,
     };

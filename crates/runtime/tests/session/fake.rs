@@ -222,7 +222,8 @@ fn step(program: &Program, s: u32, regions: &mut [Vec<u8>], bindings: &Bindings)
     let natural = |indices: &[u16], regions: &[Vec<u8>]| -> Vec<Vec<u8>> {
         indices.iter().map(|&i| see(&step.uses[i as usize], regions)).collect()
     };
-    let inputs = natural(&step.meaning.inputs, regions);
+    let read: Vec<u16> = step.meaning.inputs.iter().map(|i| i.at).collect();
+    let inputs = natural(&read, regions);
     let mut outputs = natural(&step.meaning.outputs, regions);
     let frame = words(&regions[index(RegionKind::Frame)]);
     compute(&step.meaning.graph.text, &inputs, &mut outputs, &frame)

@@ -2,9 +2,9 @@
 
 use pumice_plan::{
     Access, AdvanceKind, AdvanceOp, ConstantSlot, ContentId, ContentOrigin, Cost, Frame, FrameSlot,
-    FrameWord, Grid, IoSlot, KernelCall, Level, Meaning, ParamSlot, Placement, Plan, PlanValue, Program,
-    Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step, StepKind, Storage,
-    Stream, Use, View,
+    FrameWord, Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Placement, Plan,
+    PlanValue, Program, Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step,
+    StepKind, Storage, Stream, Use, View,
 };
 use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, SymbolTable, Target, Tensor};
 
@@ -245,8 +245,9 @@ impl Sketch {
             let content = found.map_or_else(|| value(program, place, place.origin), |i| ContentId(i as u32));
             uses.push(use_of(place, Access::ShaderRead, content));
         }
-        let graph = what.into();
-        let inputs = (0..reads.len() as u16).collect();
+        let names: Vec<String> = (0..reads.len()).map(|i| format!("i{i}")).collect();
+        let graph = MeaningGraph::new(what, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let inputs = names.iter().zip(0..).map(|(n, at)| InputUse { name: n.as_str().into(), at }).collect();
         let outputs = (reads.len()..reads.len() + writes.len()).map(|i| i as u16).collect();
         for place in writes {
             let content = value(program, place, ContentOrigin::Step);

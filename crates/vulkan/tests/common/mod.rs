@@ -10,8 +10,9 @@ use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided};
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{
     Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, ContentId, Cost, Frame, FrameSlot,
-    FrameWord, Grid, HoleFill, HoleInput, Level, Meaning, Placement, Plan, Precision, Program, Region,
-    RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use, UseIndex, View,
+    FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan, Precision,
+    Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
+    UseIndex, View,
 };
 use pumice_runtime::device::{Device, DeviceError, DeviceSession, HostOps, HostStep, Loaded};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
@@ -193,7 +194,12 @@ fn host_run() -> Run {
     let host_uses =
         vec![used(a, Access::HostRead, Storage::Natural), used(b, Access::HostWrite, Storage::Natural)];
     let mut host = step(StepKind::Host, host_uses, "b");
-    host.meaning = Meaning { graph: "negate".into(), inputs: vec![0], outputs: vec![1], status: None };
+    host.meaning = Meaning {
+        graph: MeaningGraph::new("negate", &["x"]),
+        inputs: vec![InputUse { name: "x".into(), at: 0 }],
+        outputs: vec![1],
+        status: None,
+    };
     let mut frame = Frame::default();
     let p = frame.intern(FrameSlot::Scalar(ScalarId(0)));
     assert_eq!(p, FrameWord(0));

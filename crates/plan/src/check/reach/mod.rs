@@ -252,9 +252,8 @@ impl Subject<'_> {
             let told = reach.told && used.view.shape.is_empty() && !used.access.writes();
             told || used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
         };
-        let meaning = &self.step.meaning;
-        let all = meaning.inputs.iter().chain(&meaning.outputs);
-        match all.copied().find(|&i| usize::from(i) < self.step.uses.len() && !touched(i)) {
+        let stray = |&i: &u16| usize::from(i) < self.step.uses.len() && !touched(i);
+        match self.step.meaning.uses().find(stray) {
             None => Ok(()),
             Some(i) => Err(Fault::Meaning(format!("it has use {i}, which the kernel does not touch"))),
         }
