@@ -1,6 +1,7 @@
 //! Commands from arguments to output, on the interpreter.
 
 mod compiler;
+mod plan_file;
 
 use clap::Parser;
 use pumice::cli::CommandError;

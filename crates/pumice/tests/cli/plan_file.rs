@@ -1,49 +1,17 @@
 //! `pumice compile` and what runs its plans, from arguments to output, on the interpreter: the same results as compiling
 //! anew, and every plan of another model, with other options, or damaged is refused by name.
 
-use clap::Parser;
+use super::{command, place, tiny};
 use pumice::cli::CommandError;
-use pumice::cli::compile::{self, CompileArgs};
-use pumice::embed::cli::{self as embed, EmbedArgs};
-use pumice::generate::cli::{self as generate, GenerateArgs};
 use pumice::{Error, PlanFileError};
 use pumice_import::gguf::GgufStrings;
 use pumice_import::{GgufWriter, SeededWeights, WeightSource};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-
-#[derive(Parser)]
-enum Command {
-    Compile(CompileArgs),
-    Embed(EmbedArgs),
-    Generate(GenerateArgs),
-}
 
 /// Runs a command of the interpreter; its standard output.
-fn command(args: &[&str]) -> Result<String, CommandError> {
-    let all = [&["pumice"], args, &["--device", "cpu"]].concat();
-    let (mut out, mut log) = (Vec::new(), Vec::new());
-    match Command::try_parse_from(all).unwrap_or_else(|e| panic!("{e}")) {
-        Command::Compile(args) => _ = compile::run(&args, None, &mut out)?,
-        Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
-        Command::Generate(args) => {
-            _ = generate::run(&args, None, &AtomicBool::new(false), &mut out, &mut log)?;
-        }
-    }
-    Ok(String::from_utf8(out).expect("text"))
-}
-
-fn tiny(name: &str) -> String {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny");
-    data.join(name).display().to_string()
-}
-
-/// A path of its own for each test.
-fn place(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("plan-file-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    folder.join(name)
+fn on_cpu(args: &[&str]) -> Result<String, CommandError> {
+    command(&[args, &["--device", "cpu"]].concat())
 }
 
 fn text(path: &Path) -> &str {
@@ -53,7 +21,7 @@ fn text(path: &Path) -> &str {
 /// The plan of a model's folder or file, explained.
 fn compiled(model: &str, name: &str, more: &[&str]) -> PathBuf {
     let path = place(name);
-    command(&[&["compile", model, "-o", text(&path), "--explain"], more].concat()).expect("compiles");
+    on_cpu(&[&["compile", model, "-o", text(&path), "--explain"], more].concat()).expect("compiles");
     path
 }
 
@@ -61,7 +29,7 @@ fn compiled(model: &str, name: &str, more: &[&str]) -> PathBuf {
 fn an_encoder_embeds_by_its_plan() {
     let (model, plan) = (tiny("bert"), compiled(&tiny("bert"), "bert.plan", &["--batch", "2"]));
     let embed =
-        |more: &[&str]| command(&[&["embed", "--model", &model, "one", "two of them", "3"], more].concat());
+        |more: &[&str]| on_cpu(&[&["embed", "--model", &model, "one", "two of them", "3"], more].concat());
     let by_plan = embed(&["--plan", text(&plan)]).expect("embeds");
     assert_eq!(by_plan, embed(&["--batch", "2"]).expect("embeds"));
     assert_eq!(by_plan.lines().count(), 3);
@@ -71,7 +39,7 @@ fn an_encoder_embeds_by_its_plan() {
 fn what_is_said_is_one_object() {
     let path = place("said.plan");
     let said =
-        command(&["compile", &tiny("bert"), "-o", text(&path), "--explain", "--json"]).expect("compiles");
+        on_cpu(&["compile", &tiny("bert"), "-o", text(&path), "--explain", "--json"]).expect("compiles");
     let said: serde_json::Value = serde_json::from_str(&said).expect("an object");
     assert_eq!(said["bytes"].as_u64(), Some(fs::metadata(&path).expect("there").len()));
     assert_eq!((said["form"].as_str(), said["target"].as_str()), (Some("explain"), Some("interpreter")));
@@ -79,7 +47,7 @@ fn what_is_said_is_one_object() {
 }
 
 fn refusal(args: &[&str]) -> Error {
-    match command(args).expect_err("refused") {
+    match on_cpu(args).expect_err("refused") {
         CommandError::Pumice(error) | CommandError::Embed(pumice::embed::EmbedError::Pumice(error)) => error,
         other => panic!("{other}"),
     }
@@ -109,14 +77,13 @@ fn other_plans_are_refused() {
 fn what_cannot_be_compiled_is_said() {
     let path = place("never.plan");
     let model = tiny("bert");
-    let all = ["pumice", "compile", &model, "-o", text(&path), "--target", "h300"];
-    let Command::Compile(args) = Command::try_parse_from(all).expect("sound") else { panic!("compile") };
-    let refused = compile::run(&args, None, &mut Vec::new()).expect_err("no such target");
+    let other = command(&["compile", &model, "-o", text(&path), "--target", "h300"]);
+    let refused = other.expect_err("no such target");
     assert!(refused.to_string().contains("h200 and lavapipe"), "{refused}");
     let bare =
-        command(&["compile", &tiny("bert"), "-o", text(&path)]).expect_err("the interpreter needs meanings");
+        on_cpu(&["compile", &tiny("bert"), "-o", text(&path)]).expect_err("the interpreter needs meanings");
     assert!(bare.to_string().contains("--explain"), "{bare}");
-    assert!(command(&["compile", &tiny("none"), "-o", text(&path)]).is_err());
+    assert!(on_cpu(&["compile", &tiny("none"), "-o", text(&path)]).is_err());
     assert!(!path.exists());
 }
 
@@ -175,7 +142,7 @@ fn a_language_model_generates_by_its_plan() {
     let plan = compiled(text(&model), "toy.plan", &["--context", "48"]);
     let generate = |model: &Path, more: &[&str]| {
         let args = ["generate", "--model", text(model), "--prompt", "Hello", "--greedy", "-n", "9", "--json"];
-        command(&[&args, more].concat())
+        on_cpu(&[&args, more].concat())
     };
     let ids =
         |said: String| serde_json::from_str::<serde_json::Value>(&said).expect("an object")["ids"].clone();
