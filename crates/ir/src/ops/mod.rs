@@ -5,16 +5,16 @@
 //! matched by hand on [`Op`] but the leaves of a program and, in a pass, the ops that its header names
 //! (`cargo xtask tidy --rule duties`).
 
+pub use def::{OpDef, ScalarCx};
+
 use crate::attr::{AttrError, AttrReader, AttrValue, Attrs};
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::infer::{Infer, Types};
 use crate::sample::Sample;
-use pumice_types::scalar::{Reg, ScalarBuilder};
-use pumice_types::{DType, DimExpr, Encoding};
+use pumice_types::scalar::Reg;
+use pumice_types::{DimExpr, Encoding};
 use reduce::Reduction;
-use std::fmt;
-use std::hash::Hash;
 use std::sync::Arc;
 
 /// Calls `$m!` with every op: `file Type "name"`, grouped as in OPS.
@@ -191,6 +191,7 @@ pub mod concat;
 pub mod constant;
 pub mod cos;
 pub mod cosh;
+mod def;
 pub mod dequantize;
 mod dequantize_samples;
 pub mod div;
@@ -292,129 +293,6 @@ pub mod transpose;
 pub mod trunc;
 pub mod unsqueeze;
 pub mod xor;
-
-/// What an op is: its declaration. Evaluation, decomposition and lowering are other crates' duties.
-pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
-    /// Names of the operands, in order. `?` marks an optional one, `*` on the last any number of them.
-    const OPERANDS: &'static [&'static str];
-    /// Whether the op is defined by other ops and never reaches lowering.
-    const COMPOSITE: bool = false;
-    /// Whether its result's type is an attribute, `ty`, which stands before the `=` in `.ir` text.
-    const TYPED: bool = false;
-    /// Names of the integer operands that steer: their values decide what is read or written. Each has the samples of
-    /// [`steering_samples`].
-    const STEERS: &'static [&'static str] = &[];
-
-    /// Types of the results, or what is wrong.
-    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError>;
-
-    /// Graphs that every suite runs: every edge case of the op's row in OPS.
-    fn samples() -> Vec<Sample>;
-
-    /// For an elementwise op, its result from its operands' elements, in compute registers (floats as f32, narrow
-    /// integers as 32-bit). Rounding to the result's dtype is the caller's.
-    fn scalar(&self, _cx: &ScalarCx<'_>) -> Option<Reg> {
-        None
-    }
-
-    /// Whether `scalar` gives a result: the op maps elements to elements and broadcasts its operands.
-    fn is_elementwise(&self) -> bool {
-        false
-    }
-
-    /// For an elementwise op that divides integers, whether this element's divisor is 0 (Bool): it is reported as
-    /// INT_DIV_ZERO (OPS 1.4) under the node's own name. None where that cannot be.
-    fn zero_divisor(&self, _cx: &ScalarCx<'_>) -> Option<Reg> {
-        None
-    }
-
-    /// The value of a rank-0 integer result where those of the operands are these expressions of symbols and scalars: the
-    /// frame can hold it, and no step computes it. None where no such expression is the op.
-    fn frame_value(&self, _operands: &[DimExpr]) -> Option<DimExpr> {
-        None
-    }
-
-    /// Whether the op only renames or moves elements: its lowering may be a view.
-    fn is_movement(&self) -> bool {
-        false
-    }
-
-    /// Whether every element of the first result has the bits of an element of an operand: nothing is rounded, and
-    /// subnormals and payloads of NaN stay.
-    fn moves_bits(&self) -> bool {
-        self.is_movement()
-    }
-
-    /// Whether kernels take the operands under any strides, so that part of a wider row costs no copy.
-    fn reads_strides(&self) -> bool {
-        self.is_elementwise()
-    }
-
-    /// Whether operands and results may be in blocks; to every other op they are elements.
-    fn handles_blocks(&self) -> bool {
-        false
-    }
-
-    /// Whether the result has the operands' elements one after the other, in row-major order. `shape` is the result's.
-    fn is_joining(&self, _shape: &[DimExpr]) -> bool {
-        false
-    }
-
-    /// Whether the result's elements are what the only operand's stand for, one for one: a kernel may decode them
-    /// while it loads. `operand` is how that is stored.
-    fn is_decoding(&self, _operand: Encoding) -> bool {
-        false
-    }
-
-    /// For an op that writes a state in place, the operand that is the version it consumes.
-    fn state_operand(&self) -> Option<usize> {
-        None
-    }
-
-    /// For an op that makes a value the whole of a state, that operand.
-    fn whole_state(&self) -> Option<usize> {
-        None
-    }
-
-    /// For an op that reads a state as it is at that point, the operand that must be a version of one.
-    fn state_read(&self) -> Option<usize> {
-        None
-    }
-
-    /// For a reduction, what passes ask about it.
-    fn as_reduction(&self) -> Option<&dyn Reduction> {
-        None
-    }
-
-    /// For an op whose meaning is a graph of its own, that graph: its inputs are the operands, its outputs the results.
-    fn body(&self) -> Option<&Arc<Graph>> {
-        None
-    }
-}
-
-/// What an elementwise op sees while its scalar form is made.
-pub struct ScalarCx<'a> {
-    /// Where instructions go.
-    pub b: &'a ScalarBuilder,
-    /// Operands in compute registers; `None` where an optional one is absent.
-    pub args: &'a [Option<Reg>],
-    /// Dtypes of the operands, absent ones as the result's.
-    pub dtypes: &'a [DType],
-    /// Dtype of the result.
-    pub out: DType,
-}
-
-impl ScalarCx<'_> {
-    /// An operand that the verifier has seen to be there.
-    pub fn arg(&self, i: usize) -> Option<Reg> {
-        self.args.get(i).copied().flatten()
-    }
-
-    /// All operands that are there, in order.
-    pub fn present(&self) -> Vec<Reg> {
-        self.args.iter().flatten().copied().collect()
-    }
-}
 
 macro_rules! define_op {
     ($($file:ident $Name:ident $text:literal;)*) => {

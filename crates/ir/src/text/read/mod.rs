@@ -1,6 +1,10 @@
 //! Text to graph. Every error has a place; nesting is limited; nothing a text contains causes a panic.
+//!
+//! Here tokens, declarations and nodes; types with their extents in `types`, attributes in `attrs`.
 
-use super::lex::{Position, TextError, Token, lex};
+mod attrs;
+mod types;
+
 use crate::attr::{AttrReader, AttrValue};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
@@ -9,13 +13,11 @@ use crate::infer::infer_node;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use crate::state::{Feed, FeedKind};
+use crate::text::lex::{Position, TextError, Token, lex};
 use crate::verify::program_rules;
-use pumice_types::encoding::UnknownEncoding;
-use pumice_types::tensor::byte_count;
-use pumice_types::{DType, DimExpr, Encoding, ScalarId, Symbol, SymbolTable, Tensor};
+use pumice_types::{DimExpr, ScalarId, Symbol, SymbolTable};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Graphs nest no deeper than this (bodies of fused nodes).
 const MAX_DEPTH: u32 = 8;
@@ -322,210 +324,5 @@ impl Reader<'_> {
             self.eat(",");
         }
         Ok(inputs)
-    }
-
-    fn attrs(&mut self, graph: &Graph, scope: &Scope) -> Result<Vec<(String, AttrValue)>> {
-        let mut attrs = Vec::new();
-        if self.eat("{") {
-            while !self.eat("}") {
-                let key = self.name()?;
-                self.expect("=")?;
-                attrs.push((key, self.attr(graph, scope)?));
-                self.eat(",");
-            }
-        }
-        Ok(attrs)
-    }
-
-    fn dtype(&mut self) -> Result<DType> {
-        let at = self.at();
-        self.name()?
-            .parse()
-            .map_err(|e: pumice_types::dtype::UnknownDType| TextError { at, message: e.to_string() })
-    }
-
-    fn ty(&mut self, graph: &Graph, scope: &Scope) -> Result<ValueType> {
-        let at = self.at();
-        let encoding: Encoding =
-            self.name()?.parse().map_err(|e: UnknownEncoding| TextError { at, message: e.to_string() })?;
-        self.expect("[")?;
-        Ok(ValueType::new(encoding, self.dims(graph, scope)?))
-    }
-
-    /// Expressions up to `]`.
-    fn dims(&mut self, graph: &Graph, scope: &Scope) -> Result<Vec<DimExpr>> {
-        let mut dims = Vec::new();
-        while !self.eat("]") {
-            dims.push(self.dim(graph, scope)?);
-            self.eat(",");
-        }
-        Ok(dims)
-    }
-
-    fn dim(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
-        let negative = self.eat("-");
-        let mut sum = match *self.peek() {
-            // Only the smallest integer has a magnitude that is none: its sign belongs to it.
-            Token::Int(i64::MIN) if negative => {
-                self.next += 1;
-                DimExpr::constant(i64::MIN)
-            }
-            _ if negative => self.term(graph, scope)? * DimExpr::constant(-1),
-            _ => self.term(graph, scope)?,
-        };
-        loop {
-            if self.eat("+") {
-                sum = sum + self.term(graph, scope)?;
-            } else if self.eat("-") {
-                sum = sum - self.term(graph, scope)?;
-            } else {
-                return Ok(sum);
-            }
-        }
-    }
-
-    fn term(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
-        let mut product = self.factor(graph, scope)?;
-        while self.eat("*") {
-            product = product * self.factor(graph, scope)?;
-        }
-        Ok(product)
-    }
-
-    fn factor(&mut self, graph: &Graph, scope: &Scope) -> Result<DimExpr> {
-        if let Token::Int(i) = *self.peek() {
-            if i == i64::MIN {
-                return self.error("the integer is too large");
-            }
-            self.next += 1;
-            return Ok(DimExpr::constant(i));
-        }
-        if self.eat("$") {
-            let at = self.at();
-            let name = self.name()?;
-            let id = scope.scalars.get(&name).copied();
-            let message = format!("there is no scalar `{name}` above");
-            return id.map(DimExpr::scalar).ok_or(TextError { at, message });
-        }
-        let at = self.at();
-        let name = self.name()?;
-        if !self.eat("(") {
-            let message = format!("there is no symbol `{name}`");
-            return graph.symbols.find(&name).map(DimExpr::symbol).ok_or(TextError { at, message });
-        }
-        self.depth += 1;
-        if self.depth > 8 * MAX_DEPTH {
-            return self.error("the expression is nested too deep");
-        }
-        let a = self.dim(graph, scope)?;
-        self.expect(",")?;
-        let b = self.dim(graph, scope)?;
-        self.expect(")")?;
-        self.depth -= 1;
-        match name.as_str() {
-            "floordiv" => Ok(a.floor_div(&b)),
-            "ceildiv" => Ok(a.ceil_div(&b)),
-            "min" => Ok(a.min_with(&b)),
-            "max" => Ok(a.max_with(&b)),
-            _ => Err(TextError { at, message: format!("`{name}` is not floordiv, ceildiv, min or max") }),
-        }
-    }
-
-    fn attr(&mut self, graph: &Graph, scope: &Scope) -> Result<AttrValue> {
-        match self.peek().clone() {
-            Token::Quoted(s) => {
-                self.next += 1;
-                Ok(AttrValue::Str(s))
-            }
-            Token::Float(f) => {
-                self.next += 1;
-                Ok(AttrValue::Float(f))
-            }
-            Token::Word(w) if w == "graph" => Ok(AttrValue::Graph(Arc::new(self.graph()?))),
-            Token::Word(w) if w == "true" || w == "false" => {
-                self.next += 1;
-                Ok(AttrValue::Bool(w == "true"))
-            }
-            Token::Word(w) if w == "nan" || w == "inf" => {
-                self.next += 1;
-                Ok(AttrValue::Float(if w == "nan" { f64::NAN } else { f64::INFINITY }))
-            }
-            Token::Word(w) if w.parse::<DType>().is_ok() => self.dtype_or_data(),
-            Token::Punct("[") => {
-                self.next += 1;
-                let dims = self.dims(graph, scope)?;
-                let ints: Option<Vec<i64>> = dims.iter().map(DimExpr::as_const).collect();
-                Ok(ints.map_or(AttrValue::Dims(dims), AttrValue::Ints))
-            }
-            Token::Punct("-") => self.negative(graph, scope),
-            _ => {
-                let d = self.dim(graph, scope)?;
-                Ok(d.as_const().map_or(AttrValue::Dim(d), AttrValue::Int))
-            }
-        }
-    }
-
-    fn negative(&mut self, graph: &Graph, scope: &Scope) -> Result<AttrValue> {
-        match self.tokens.get(self.next + 1).map(|t| t.0.clone()) {
-            Some(Token::Float(f)) => {
-                self.next += 2;
-                Ok(AttrValue::Float(-f))
-            }
-            Some(Token::Word(w)) if w == "inf" => {
-                self.next += 2;
-                Ok(AttrValue::Float(f64::NEG_INFINITY))
-            }
-            _ => {
-                let d = self.dim(graph, scope)?;
-                Ok(d.as_const().map_or(AttrValue::Dim(d), AttrValue::Int))
-            }
-        }
-    }
-
-    fn dtype_or_data(&mut self) -> Result<AttrValue> {
-        let at = self.at();
-        let dtype = self.dtype()?;
-        if !self.eat("[") {
-            return Ok(AttrValue::DType(dtype));
-        }
-        let mut shape = Vec::new();
-        while !self.eat("]") {
-            shape.push(self.extent()?);
-            self.eat(",");
-        }
-        let fail = |e: pumice_types::TensorError| TextError { at, message: e.to_string() };
-        byte_count(dtype, &shape).map_err(fail)?;
-        let bytes = match self.take() {
-            Token::Hex(bytes) => bytes,
-            Token::Punct("[") => self.numbers(dtype)?,
-            _ => return self.error("expected numbers in [ ] or data in x\"…\""),
-        };
-        Tensor::from_bytes(dtype, &shape, bytes).map(|t| AttrValue::Data(Arc::new(t))).map_err(fail)
-    }
-
-    fn numbers(&mut self, dtype: DType) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        while !self.eat("]") {
-            match dtype {
-                DType::F32 => {
-                    let negative = self.eat("-");
-                    let value = match self.take() {
-                        Token::Float(f) => f as f32,
-                        Token::Int(i) => i as f32,
-                        _ => return self.error("expected a number"),
-                    };
-                    bytes.extend((if negative { -value } else { value }).to_le_bytes());
-                }
-                DType::I32 => {
-                    let i = self.int()?;
-                    let Ok(i) = i32::try_from(i) else { return self.error("not an i32") };
-                    bytes.extend(i.to_le_bytes());
-                }
-                DType::I64 => bytes.extend(self.int()?.to_le_bytes()),
-                _ => return self.error("data of this dtype is written as x\"…\""),
-            }
-            self.eat(",");
-        }
-        Ok(bytes)
     }
 }

@@ -1,0 +1,199 @@
+//! Which content every byte holds, step by step, through two replays: what is read must be there, and so must outputs and
+//! states in the end.
+
+use super::{Bytes, is_there};
+use crate::plan::{ContentOrigin, Plan, Program, Run};
+use crate::step::{Access, ContentId, Step, StepKind, View};
+use pumice_types::tensor::byte_count;
+use pumice_types::{Bindings, DimExpr};
+
+/// The content whose bytes a content has.
+pub(super) fn stands_for(program: &Program, is_run: bool, id: ContentId) -> ContentId {
+    let v = &program.values[id.0 as usize];
+    let stored = |o: ContentOrigin| match o {
+        ContentOrigin::Param(_) | ContentOrigin::Constant(_) => true,
+        ContentOrigin::Derived => is_run,
+        _ => false,
+    };
+    if stored(v.origin) {
+        let twin = program.values.iter().position(|w| stored(w.origin) && w.span == v.span);
+        return ContentId(twin.unwrap_or(id.0 as usize) as u32);
+    }
+    let written = program.steps.iter().flat_map(|s| &s.uses).any(|u| u.access.writes() && u.content == id);
+    match (v.origin, version_before(program, id)) {
+        (ContentOrigin::StateAfter(_), Some(before)) if !written => stands_for(program, is_run, before),
+        _ => id,
+    }
+}
+
+fn version_before(program: &Program, id: ContentId) -> Option<ContentId> {
+    let ContentOrigin::StateAfter(state) = program.values[id.0 as usize].origin else { return None };
+    let of_state =
+        |o: ContentOrigin| o == ContentOrigin::StateBefore(state) || o == ContentOrigin::StateAfter(state);
+    let before = (0..id.0 as usize).rev().find(|&i| of_state(program.values[i].origin));
+    before.map(|i| ContentId(i as u32))
+}
+
+/// The bytes that the elements of a view cover, relative to its span.
+fn elements(view: &View, bindings: &Bindings) -> Result<Vec<i64>, String> {
+    let eval = |e: &DimExpr| e.eval(bindings).map_err(|e| e.to_string());
+    let mut starts = vec![eval(&view.offset)?];
+    for (extent, stride) in view.shape.iter().zip(&view.strides) {
+        let (extent, stride) = (eval(extent)?, eval(stride)?);
+        starts = starts.iter().flat_map(|s| (0..extent).map(move |i| s + i * stride)).collect();
+    }
+    // A block is touched as a whole, by whichever of its elements.
+    let unit = view.storage.unit(view.dtype);
+    let (elements, width) = (unit.elements as i64, unit.bytes as i64);
+    let mut units: Vec<i64> = starts.iter().map(|s| s.div_euclid(elements)).collect();
+    if elements > 1 {
+        units.sort_unstable();
+        units.dedup();
+    }
+    Ok(units.iter().flat_map(|s| (0..width).map(move |k| s * width + k)).collect())
+}
+
+/// Two replays, byte by byte.
+pub(super) fn follow(
+    plan: &Plan,
+    program: &Program,
+    run: Option<&Run>,
+    bindings: &Bindings,
+    memory: &mut Bytes,
+) -> Result<(), String> {
+    let is_run = run.is_some();
+    let stays = |o: ContentOrigin| match o {
+        ContentOrigin::Param(p) => is_there(plan, p),
+        ContentOrigin::Joined(_)
+        | ContentOrigin::Constant(_)
+        | ContentOrigin::Input(_)
+        | ContentOrigin::Frame => true,
+        ContentOrigin::Derived => is_run,
+        ContentOrigin::Status => plan.status_ops.is_empty(),
+        _ => false,
+    };
+    let mut from_outside: Vec<_> =
+        program.values.iter().enumerate().filter(|(_, v)| v.origin != ContentOrigin::Derived).collect();
+    // Params that lie side by side are each themselves.
+    from_outside.sort_by_key(|(_, v)| !matches!(v.origin, ContentOrigin::Joined(_)));
+    for (i, v) in from_outside {
+        if stays(v.origin) || matches!(v.origin, ContentOrigin::StateBefore(_)) {
+            let id = stands_for(program, is_run, ContentId(i as u32));
+            memory.at(v.span).fill(Some(id));
+        }
+    }
+    for replay in 0..2 {
+        for (i, step) in program.steps.iter().enumerate() {
+            one_step(plan, program, is_run, step, bindings, memory)
+                .map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
+        }
+        let Some(run) = run else { continue };
+        ends(plan, run, bindings, memory).map_err(|e| format!("replay {replay}: {e}"))?;
+        for byte in memory.0.iter_mut().flatten() {
+            *byte = byte
+                .and_then(|id| next_replay(program, run, id, stays(program.values[id.0 as usize].origin)));
+        }
+    }
+    Ok(())
+}
+
+fn next_replay(program: &Program, run: &Run, id: ContentId, stays: bool) -> Option<ContentId> {
+    match program.values[id.0 as usize].origin {
+        _ if stays => Some(id),
+        ContentOrigin::StateBefore(s) | ContentOrigin::StateAfter(s) => {
+            let last = stands_for(program, true, *run.states.get(s as usize)?);
+            let before = program.values.iter().position(|v| v.origin == ContentOrigin::StateBefore(s))?;
+            (last == id).then_some(ContentId(before as u32))
+        }
+        _ => None,
+    }
+}
+
+fn one_step(
+    plan: &Plan,
+    program: &Program,
+    is_run: bool,
+    step: &Step,
+    bindings: &Bindings,
+    memory: &mut Bytes,
+) -> Result<(), String> {
+    let origin_of = |id: ContentId| program.values[id.0 as usize].origin;
+    for writes in [false, true] {
+        for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
+            let whole =
+                matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
+                    || step.meaning.graph.text.is_empty();
+            // Words of the frame that arguments and grids read were looked at already.
+            let spoken = step.meaning.uses().any(|m| usize::from(m) == i);
+            let touched: Vec<i64> = match (whole, spoken) {
+                (true, _) => (0..u.span.len.0 as i64).collect(),
+                (false, true) => elements(&u.view, bindings)?,
+                (false, false) => continue,
+            };
+            if touched.iter().any(|&b| b < 0 || b >= u.span.len.0 as i64) {
+                return Err(format!("use {i} leaves {}", u.span));
+            }
+            let bytes = memory.at(u.span);
+            let expected = stands_for(program, is_run, u.content);
+            if !writes || u.access == Access::StatusAtomic {
+                let is_part = |held: ContentId| match (origin_of(expected), origin_of(held)) {
+                    (ContentOrigin::Joined(set), ContentOrigin::Param(p)) => {
+                        plan.joined[set as usize].params.contains(&p)
+                    }
+                    _ => false,
+                };
+                let good = |held: Option<ContentId>| held.is_some_and(|h| h == expected || is_part(h));
+                if let Some(&b) = touched.iter().find(|&&b| !good(bytes[b as usize])) {
+                    return Err(format!(
+                        "use {i} wants {:?} at byte {b}, finds {:?}",
+                        expected, bytes[b as usize]
+                    ));
+                }
+                continue;
+            }
+            let origin = origin_of(u.content);
+            if from_outside(origin, is_run, step) {
+                return Err(format!("use {i} overwrites {origin:?}"));
+            }
+            if let Some(before) = version_before(program, u.content) {
+                let before = stands_for(program, is_run, before);
+                if bytes.iter().any(|b| *b != Some(before) && *b != Some(u.content)) {
+                    return Err(format!("use {i} writes a state over something else"));
+                }
+                bytes.fill(Some(u.content));
+            }
+            touched.iter().for_each(|&b| bytes[b as usize] = Some(u.content));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a step may not write a content: it is there before the program begins.
+fn from_outside(origin: ContentOrigin, is_run: bool, step: &Step) -> bool {
+    match origin {
+        ContentOrigin::Param(_) | ContentOrigin::Joined(_) | ContentOrigin::Constant(_) => true,
+        ContentOrigin::Input(_) | ContentOrigin::StateBefore(_) => true,
+        ContentOrigin::Derived => is_run,
+        ContentOrigin::Frame => !matches!(step.kind, StepKind::Advance { .. }),
+        _ => false,
+    }
+}
+
+fn ends(plan: &Plan, run: &Run, bindings: &Bindings, memory: &mut Bytes) -> Result<(), String> {
+    for (slot, &id) in plan.outputs.iter().zip(&run.outputs) {
+        let extents: Result<Vec<u64>, _> = slot.shape.iter().map(|d| d.eval_extent(bindings)).collect();
+        let bytes =
+            byte_count(slot.dtype, &extents.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
+        let there = memory.at(slot.span);
+        if bytes as usize > there.len() || there[..bytes as usize].iter().any(|b| *b != Some(id)) {
+            return Err(format!("output {} is not there", slot.name));
+        }
+    }
+    for (slot, &id) in plan.states.iter().zip(&run.states) {
+        let id = stands_for(&run.program, true, id);
+        if memory.at(slot.span).iter().any(|b| *b != Some(id)) {
+            return Err(format!("state {} is not there", slot.name));
+        }
+    }
+    Ok(())
+}
