@@ -61,7 +61,7 @@ impl Limits {
 }
 
 /// What a device may or may not have beyond the floor (Vulkan 1.2, buffer device address, timeline semaphores).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Features {
     /// 64-bit integers in shaders.
     pub int64: bool,
@@ -103,6 +103,7 @@ pub struct Features {
     #[serde(default)]
     pub matrices: Vec<MatrixShape>,
     /// The device is a CPU.
+    #[serde(default)]
     pub cpu: bool,
 }
 

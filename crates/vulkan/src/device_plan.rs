@@ -4,7 +4,7 @@
 //! In: a [`Snapshot`]. Out: a [`DevicePlan`] or every [`Refusal`]. Pure: no driver is asked anything here.
 
 use crate::codegen::FloatControls;
-use crate::snapshot::{DeviceAbilities, DeviceKind, MemoryType, Snapshot, Version};
+use crate::snapshot::{DeviceKind, MemoryType, Snapshot, Version};
 use pumice_plan::RegionKind;
 use pumice_types::target::{Features, Limits, Target, Tuning};
 use pumice_types::{Bytes, Table};
@@ -124,7 +124,7 @@ impl DevicePlan {
             }
         }
         let Some(queue_family) = family.filter(|_| refusals.is_empty()) else { return Err(refusals) };
-        let a = &snapshot.abilities;
+        let (abilities, f) = (&snapshot.abilities, &snapshot.abilities.features);
         let timestamp_bits = snapshot.queue_families[queue_family as usize].timestamp_bits;
         Ok(DevicePlan {
             queue_family,
@@ -138,17 +138,17 @@ impl DevicePlan {
             memory_budget: snapshot.has_extension(MEMORY_BUDGET),
             pipelines_apart: crate::quirks::of(snapshot).any(|q| q.pipelines_apart),
             enable: Enable {
-                int64: a.int64,
-                float16: a.float16,
-                storage16: a.storage16,
-                storage8: a.storage8,
+                int64: f.int64,
+                float16: f.float16,
+                storage16: f.storage16,
+                storage8: f.storage8,
             },
             memory,
             staging: ranked(snapshot, |t| t.host_visible, |t| (!t.host_cached, t.device_local)),
             float_controls: FloatControls {
-                signed_zero_inf_nan_preserve: a.preserve_special_f32,
-                denorm_preserve: a.preserve_subnormal_f32,
-                round_to_nearest_even: a.round_to_nearest_f32,
+                signed_zero_inf_nan_preserve: f.preserve_special_f32,
+                denorm_preserve: f.preserve_subnormal_f32,
+                round_to_nearest_even: abilities.round_to_nearest_f32,
                 folds_zeros: snapshot.kind == DeviceKind::Cpu,
             },
             target: target(snapshot),
@@ -231,7 +231,7 @@ fn region_types(s: &Snapshot, kind: RegionKind) -> Vec<u32> {
 }
 
 fn target(s: &Snapshot) -> Target {
-    let (l, a) = (&s.limits, &s.abilities);
+    let l = &s.limits;
     let nearest = nearest_profile(s);
     Target {
         name: nearest.as_ref().map_or_else(|| s.name.clone(), |p| p.name.clone()),
@@ -246,7 +246,7 @@ fn target(s: &Snapshot) -> Target {
             memory: Bytes(device_memory(s)),
             loop_turns: crate::quirks::of(s).filter_map(|q| q.loop_turns).min(),
         },
-        features: features(a, s),
+        features: Features { cpu: s.kind == DeviceKind::Cpu, ..s.abilities.features.clone() },
         table: nearest.as_ref().map_or_else(|| generic_table(s.kind), |p| p.table.clone()),
         tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),
     }
@@ -256,27 +256,6 @@ fn target(s: &Snapshot) -> Target {
 fn device_memory(s: &Snapshot) -> u64 {
     let own = s.heaps.iter().filter(|h| h.device_local).map(|h| h.size).max();
     own.or_else(|| s.heaps.iter().map(|h| h.size).max()).unwrap_or(0)
-}
-
-fn features(a: &DeviceAbilities, s: &Snapshot) -> Features {
-    Features {
-        int64: a.int64,
-        subgroup_size: a.subgroup_size,
-        subgroup_arithmetic: a.subgroup_arithmetic,
-        subgroup_shuffle: a.subgroup_shuffle,
-        preserve_special_f32: a.preserve_special_f32,
-        preserve_subnormal_f32: a.preserve_subnormal_f32,
-        least_subgroup_size: a.least_subgroup_size,
-        most_subgroup_size: a.most_subgroup_size,
-        subgroup_size_control: a.subgroup_size_control,
-        float16: a.float16,
-        int8: a.int8,
-        storage16: a.storage16,
-        storage8: a.storage8,
-        dot_product: a.dot_product,
-        matrices: s.matrices.clone(),
-        cpu: s.kind == DeviceKind::Cpu,
-    }
 }
 
 /// The profile that was measured on this device, if there is one.

@@ -121,7 +121,7 @@ fn costs_of(report: &DeviceReport, name: &str, findings: &mut Vec<Finding>) {
         "10 to 1000 times slower than a GPU",
         GET_DRIVER,
     );
-    let a = &s.abilities;
+    let a = &s.abilities.features;
     costs(!a.int64, "no 64-bit integers in kernels", "i64 values go to the host", update);
     let timed = report.verdict.as_ref().is_ok_and(|plan| plan.timestamps);
     costs(!timed, "no timestamps", "times of runs and steps cannot be taken", update);
@@ -197,7 +197,7 @@ mod tests {
     fn what_is_missing_has_a_cost_and_a_remedy() {
         let mut snapshot: Snapshot =
             serde_json::from_str(include_str!("../tests/snapshots/h200.json")).unwrap();
-        snapshot.abilities.int64 = false;
+        snapshot.abilities.features.int64 = false;
         snapshot.memory_types.truncate(4);
         let report = DeviceReport { index: 0, verdict: DevicePlan::new(&snapshot), snapshot };
         let mut findings = Vec::new();

@@ -3,7 +3,7 @@
 //! Taken from a driver once (`raw::snapshot`), or read from a file; everything that follows from it (queue, features,
 //! memory types, target, reasons for refusal) is decided by `device_plan` without a device.
 
-use pumice_types::target::{DotProduct, MatrixShape};
+use pumice_types::target::Features;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a device.
@@ -104,47 +104,17 @@ pub struct DeviceLimits {
 }
 
 /// Abilities that pumice asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceAbilities {
     /// 64-bit buffer addresses in kernels.
     pub buffer_device_address: bool,
     /// Timeline semaphores.
     pub timeline_semaphore: bool,
-    /// 64-bit integers in kernels.
-    pub int64: bool,
-    /// f16 arithmetic in kernels.
-    pub float16: bool,
-    /// 16-bit storage buffers.
-    pub storage16: bool,
-    /// 8-bit storage buffers.
-    pub storage8: bool,
-    /// Lanes of a subgroup.
-    pub subgroup_size: u32,
-    /// Subgroup reductions in compute kernels.
-    pub subgroup_arithmetic: bool,
-    /// Subgroup shuffles in compute kernels.
-    pub subgroup_shuffle: bool,
-    /// f32 keeps signed zeros, infinities and NaNs.
-    pub preserve_special_f32: bool,
-    /// f32 keeps subnormal numbers.
-    pub preserve_subnormal_f32: bool,
     /// f32 results can be asked to be rounded to nearest even.
     pub round_to_nearest_f32: bool,
-    /// 8-bit integer arithmetic in kernels.
-    #[serde(default)]
-    pub int8: bool,
-    /// The smallest subgroup; 0: the device does not say.
-    #[serde(default)]
-    pub least_subgroup_size: u32,
-    /// The largest subgroup; 0: the device does not say.
-    #[serde(default)]
-    pub most_subgroup_size: u32,
-    /// Whether a pipeline can ask for a subgroup size.
-    #[serde(default)]
-    pub subgroup_size_control: bool,
-    /// Dot products of packed 8-bit integers.
-    #[serde(default)]
-    pub dot_product: DotProduct,
+    /// What kernels may use; whether the device is a CPU, its kind says.
+    #[serde(flatten)]
+    pub features: Features,
 }
 
 /// Everything pumice reads of a device.
@@ -176,9 +146,6 @@ pub struct Snapshot {
     pub limits: DeviceLimits,
     /// Abilities.
     pub abilities: DeviceAbilities,
-    /// Products of cooperative matrices.
-    #[serde(default)]
-    pub matrices: Vec<MatrixShape>,
     /// Extensions.
     pub extensions: Vec<String>,
     /// Queue families.

@@ -11,6 +11,7 @@ use crate::snapshot::{
     DeviceAbilities, DeviceKind, DeviceLimits, Heap, MemoryType, QueueFamily, Snapshot, Version,
 };
 use ash::vk;
+use pumice_types::target::Features;
 use std::ffi::CStr;
 
 /// Everything pumice reads of one device.
@@ -42,7 +43,8 @@ pub(super) fn take_snapshot(
         }
         features = wanted.features;
     }
-    let said = products::Said::take(table, device, base.api_version, &extensions);
+    let usable = usable(&base, &features, &f11, &f12, &v11, &v12);
+    let said = products::Said::take(table, device, base.api_version, &extensions)?;
     // SAFETY: `device` is of this instance.
     let (memory, families) = unsafe {
         (
@@ -66,8 +68,7 @@ pub(super) fn take_snapshot(
             max_buffer: says_buffer_size.then_some(maintenance4.max_buffer_size),
             ..limits(&base.limits, &v11)
         },
-        abilities: said.of(abilities(&features, &f11, &f12, &v11, &v12)),
-        matrices: products::matrices(table, device, &extensions)?,
+        abilities: abilities(&f12, &v12, said.of(usable)),
         extensions,
         queue_families: families.iter().map(family).collect(),
         memory_types: memory.memory_types_as_slice().iter().map(memory_type).collect(),
@@ -122,19 +123,33 @@ fn limits(base: &vk::PhysicalDeviceLimits, v11: &vk::PhysicalDeviceVulkan11Prope
     }
 }
 
+/// What the device itself does for pumice.
 fn abilities(
+    f12: &vk::PhysicalDeviceVulkan12Features<'_>,
+    v12: &vk::PhysicalDeviceVulkan12Properties<'_>,
+    features: Features,
+) -> DeviceAbilities {
+    DeviceAbilities {
+        buffer_device_address: f12.buffer_device_address == vk::TRUE,
+        timeline_semaphore: f12.timeline_semaphore == vk::TRUE,
+        round_to_nearest_f32: v12.shader_rounding_mode_rte_float32 == vk::TRUE,
+        features,
+    }
+}
+
+/// What kernels may use, as far as every device of Vulkan 1.2 says it.
+fn usable(
+    base: &vk::PhysicalDeviceProperties,
     features: &vk::PhysicalDeviceFeatures,
     f11: &vk::PhysicalDeviceVulkan11Features<'_>,
     f12: &vk::PhysicalDeviceVulkan12Features<'_>,
     v11: &vk::PhysicalDeviceVulkan11Properties<'_>,
     v12: &vk::PhysicalDeviceVulkan12Properties<'_>,
-) -> DeviceAbilities {
+) -> Features {
     let yes = |b: vk::Bool32| b == vk::TRUE;
     let compute = v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
     let subgroups = |operations| compute && v11.subgroup_supported_operations.contains(operations);
-    DeviceAbilities {
-        buffer_device_address: yes(f12.buffer_device_address),
-        timeline_semaphore: yes(f12.timeline_semaphore),
+    Features {
         int64: yes(features.shader_int64),
         float16: yes(f12.shader_float16),
         storage16: yes(f11.storage_buffer16_bit_access),
@@ -144,9 +159,9 @@ fn abilities(
         subgroup_shuffle: subgroups(vk::SubgroupFeatureFlags::SHUFFLE),
         preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
         preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
-        round_to_nearest_f32: yes(v12.shader_rounding_mode_rte_float32),
         int8: yes(f12.shader_int8),
-        ..DeviceAbilities::default()
+        cpu: kind(base.device_type) == DeviceKind::Cpu,
+        ..Features::default()
     }
 }
 

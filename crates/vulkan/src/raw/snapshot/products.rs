@@ -2,14 +2,14 @@
 
 use super::super::calls::CallError;
 use super::super::table::InstanceTable;
-use crate::snapshot::DeviceAbilities;
 use ash::vk;
-use pumice_types::target::{Component, DotProduct, MatrixScope, MatrixShape};
+use pumice_types::target::{Component, DotProduct, Features, MatrixScope, MatrixShape};
 
 /// What devices of Vulkan 1.2 do not say without extensions.
 pub(super) struct Said {
     sizes: Option<(u32, u32, bool)>,
     dot_product: DotProduct,
+    matrices: Vec<MatrixShape>,
 }
 
 impl Said {
@@ -19,39 +19,55 @@ impl Said {
         device: vk::PhysicalDevice,
         api: u32,
         extensions: &[String],
-    ) -> Said {
+    ) -> Result<Said, CallError> {
         let has = |name: &str| api >= vk::API_VERSION_1_3 || extensions.iter().any(|e| e == name);
         let sizes = has("VK_EXT_subgroup_size_control") && api >= vk::API_VERSION_1_2;
         let dots = has("VK_KHR_shader_integer_dot_product") && api >= vk::API_VERSION_1_2;
-        Said {
+        Ok(Said {
             sizes: sizes.then(|| subgroup_sizes(table, device)),
             dot_product: if dots { dot_product(table, device) } else { DotProduct::default() },
-        }
+            matrices: matrices(table, device, extensions)?,
+        })
     }
 
-    /// The abilities with what was said.
-    pub(super) fn of(&self, abilities: DeviceAbilities) -> DeviceAbilities {
+    /// The features with what was said.
+    pub(super) fn of(self, features: Features) -> Features {
         let (least, most, control) = self.sizes.unwrap_or_default();
-        DeviceAbilities {
+        Features {
             least_subgroup_size: least,
             most_subgroup_size: most,
             subgroup_size_control: control,
             dot_product: self.dot_product,
-            ..abilities
+            matrices: self.matrices,
+            ..features
         }
+    }
+}
+
+/// Asks the device for properties and features that belong together.
+///
+/// # Safety
+/// `device` is of this instance and knows both structs.
+unsafe fn ask(
+    table: &InstanceTable,
+    device: vk::PhysicalDevice,
+    properties: &mut impl vk::ExtendsPhysicalDeviceProperties2,
+    features: &mut impl vk::ExtendsPhysicalDeviceFeatures2,
+) {
+    let mut properties = vk::PhysicalDeviceProperties2::default().push_next(properties);
+    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(features);
+    // SAFETY: the caller's promise.
+    unsafe {
+        table.instance.get_physical_device_properties2(device, &mut properties);
+        table.instance.get_physical_device_features2(device, &mut features);
     }
 }
 
 fn subgroup_sizes(table: &InstanceTable, device: vk::PhysicalDevice) -> (u32, u32, bool) {
     let mut sizes = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
     let mut control = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
-    let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut sizes);
-    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut control);
-    // SAFETY: `device` is of this instance and knows the chained structs.
-    unsafe {
-        table.instance.get_physical_device_properties2(device, &mut properties);
-        table.instance.get_physical_device_features2(device, &mut features);
-    }
+    // SAFETY: `device` is of this instance and knows the structs.
+    unsafe { ask(table, device, &mut sizes, &mut control) };
     let stages = sizes.required_subgroup_size_stages;
     let asks = stages.contains(vk::ShaderStageFlags::COMPUTE) && control.subgroup_size_control == vk::TRUE;
     (sizes.min_subgroup_size, sizes.max_subgroup_size, asks)
@@ -60,13 +76,8 @@ fn subgroup_sizes(table: &InstanceTable, device: vk::PhysicalDevice) -> (u32, u3
 fn dot_product(table: &InstanceTable, device: vk::PhysicalDevice) -> DotProduct {
     let mut said = vk::PhysicalDeviceShaderIntegerDotProductProperties::default();
     let mut offered = vk::PhysicalDeviceShaderIntegerDotProductFeatures::default();
-    let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut said);
-    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut offered);
-    // SAFETY: `device` is of this instance and knows the chained structs.
-    unsafe {
-        table.instance.get_physical_device_properties2(device, &mut properties);
-        table.instance.get_physical_device_features2(device, &mut features);
-    }
+    // SAFETY: `device` is of this instance and knows the structs.
+    unsafe { ask(table, device, &mut said, &mut offered) };
     let all = |words: &[vk::Bool32]| words.iter().all(|w| *w == vk::TRUE);
     DotProduct {
         offered: all(&[offered.shader_integer_dot_product]),
@@ -82,7 +93,7 @@ fn dot_product(table: &InstanceTable, device: vk::PhysicalDevice) -> DotProduct 
 }
 
 /// The products of cooperative matrices, in the driver's order; none where the device has no such matrices.
-pub(super) fn matrices(
+fn matrices(
     table: &InstanceTable,
     device: vk::PhysicalDevice,
     extensions: &[String],
