@@ -7,7 +7,7 @@ use crate::select::Selection;
 use crate::{blocks, frame, meaning};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
-use pumice_plan::{FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
+use pumice_plan::{FrameBuilder, FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
 use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ pub struct LowerCx<'g> {
     /// Steps and buffers so far.
     pub draft: Draft,
     /// The frame so far.
-    pub frame: frame::Words,
+    pub frame: FrameBuilder,
     /// Names of the ops in the status block.
     pub status_ops: Vec<String>,
     /// Bindings conditions found by lowering.
@@ -94,7 +94,7 @@ impl<'g> LowerCx<'g> {
             target,
             selection,
             draft,
-            frame: frame::Words::default(),
+            frame: FrameBuilder::new(),
             status_ops,
             checks: Vec::new(),
             hidden: Vec::new(),

@@ -2,79 +2,12 @@
 
 use indexmap::IndexMap;
 use pumice_ir::{Graph, Op};
-use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, Frame, FrameSlot, FrameWord};
+use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, FrameBuilder, FrameSlot, FrameWord};
 use pumice_types::dim::Atom;
 use pumice_types::{DimExpr, ScalarId, Var};
 
-/// A frame while its words are collected: those that are there are found again without a search.
-#[derive(Default)]
-pub struct Words {
-    frame: Frame,
-    at: IndexMap<FrameSlot, FrameWord>,
-    /// Where three consecutive words are first found.
-    triples: IndexMap<[FrameSlot; 3], FrameWord>,
-}
-
-impl Words {
-    /// The word that holds this slot, added if there is none yet.
-    pub fn intern(&mut self, slot: FrameSlot) -> FrameWord {
-        match self.at.get(&slot) {
-            Some(&word) => word,
-            None => self.push(slot),
-        }
-    }
-
-    /// Three consecutive words for an indirect grid.
-    pub fn intern_grid(&mut self, grid: [DimExpr; 3]) -> FrameWord {
-        let grid = grid.map(FrameSlot::Expr);
-        if let Some(&word) = self.triples.get(&grid) {
-            return word;
-        }
-        let first = self.frame.words.len() as u32;
-        grid.into_iter().for_each(|slot| _ = self.push(slot));
-        FrameWord(first)
-    }
-
-    /// Grids in a row of their own, which one instruction can clear: where each begins, the first word and how many there
-    /// are. Equal grids are one.
-    pub fn grids_in_a_row(&mut self, grids: &[[DimExpr; 3]]) -> (Vec<FrameWord>, Row) {
-        let first = self.frame.words.len() as u32;
-        let mut at: IndexMap<&[DimExpr; 3], FrameWord> = IndexMap::new();
-        let mut place = |grid| {
-            *at.entry(grid).or_insert_with(|| {
-                let word = FrameWord(self.frame.words.len() as u32);
-                self.frame.words.extend(grid.clone().map(FrameSlot::Expr));
-                word
-            })
-        };
-        let words = grids.iter().map(&mut place).collect();
-        (words, Row { first: FrameWord(first), len: self.frame.words.len() as u32 - first })
-    }
-
-    /// A word of its own.
-    fn push(&mut self, slot: FrameSlot) -> FrameWord {
-        let word = FrameWord(self.frame.words.len() as u32);
-        self.at.entry(slot.clone()).or_insert(word);
-        self.frame.words.push(slot);
-        if let [.., a, b, c] = self.frame.words.as_slice() {
-            self.triples.entry([a.clone(), b.clone(), c.clone()]).or_insert(FrameWord(word.0 - 2));
-        }
-        word
-    }
-
-    /// The frame so far.
-    pub fn frame(&self) -> &Frame {
-        &self.frame
-    }
-
-    /// The frame.
-    pub fn into_frame(self) -> Frame {
-        self.frame
-    }
-}
-
 /// An argument: a constant where the expression is one, else a word of the frame.
-pub fn arg(frame: &mut Words, expr: &DimExpr) -> ArgValue {
+pub fn arg(frame: &mut FrameBuilder, expr: &DimExpr) -> ArgValue {
     match expr.as_const() {
         Some(c) => ArgValue::U32(c as u32),
         None => word(frame, expr).into(),
@@ -82,7 +15,7 @@ pub fn arg(frame: &mut Words, expr: &DimExpr) -> ArgValue {
 }
 
 /// The word that holds an expression.
-pub fn word(frame: &mut Words, expr: &DimExpr) -> FrameWord {
+pub fn word(frame: &mut FrameBuilder, expr: &DimExpr) -> FrameWord {
     match expr.as_symbol() {
         Some(symbol) => frame.intern(FrameSlot::Bound(symbol)),
         None => frame.intern(FrameSlot::Expr(expr.clone())),
@@ -96,10 +29,24 @@ pub struct Row {
     len: u32,
 }
 
+/// Grids in a row of their own, which one instruction can clear: where each begins, and the row. Equal grids are one.
+pub fn grids_in_a_row(frame: &mut FrameBuilder, grids: &[[DimExpr; 3]]) -> (Vec<FrameWord>, Row) {
+    let first = frame.end();
+    let mut at: IndexMap<&[DimExpr; 3], FrameWord> = IndexMap::new();
+    let mut place = |grid| {
+        *at.entry(grid).or_insert_with(|| {
+            let [x, _, _] = grid.clone().map(|e| frame.own(FrameSlot::Expr(e)));
+            x
+        })
+    };
+    let words = grids.iter().map(&mut place).collect();
+    (words, Row { first, len: frame.end().0 - first.0 })
+}
+
 /// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
 /// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `grids` are cleared once
 /// they have, and scalars stay.
-pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], grids: Option<Row>) {
+pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids: Option<Row>) {
     if advances.is_empty() && grids.is_none() {
         return;
     }
@@ -118,7 +65,7 @@ pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], grids: Option
         emit.stop(stopped);
     }
     let advancing = |v: &Var| matches!(v, Var::Scalar(s) if advances.iter().any(|(a, _)| a == s));
-    let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.frame.words.iter().enumerate())
+    let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.frame().words.iter().enumerate())
         .filter_map(|(i, slot)| match slot {
             FrameSlot::Expr(e) if e.vars().iter().any(advancing) => Some((FrameWord(i as u32), e.clone())),
             _ => None,
@@ -132,11 +79,11 @@ pub fn finish(frame: &mut Words, advances: &[(ScalarId, DimExpr)], grids: Option
         emit.push(AdvanceKind::ClearIf, grids.first, stopped.0, grids.len);
     }
     let ops = emit.ops;
-    frame.frame.advance = ops;
+    frame.advance(ops);
 }
 
 struct Emit<'f> {
-    frame: &'f mut Words,
+    frame: &'f mut FrameBuilder,
     ops: Vec<AdvanceOp>,
 }
 
@@ -165,8 +112,7 @@ impl Emit<'_> {
     }
 
     fn temporary(&mut self) -> FrameWord {
-        // Not interned: every temporary is its own word.
-        self.frame.push(FrameSlot::Temporary)
+        self.frame.own(FrameSlot::Temporary)
     }
 
     fn constant(&mut self, value: i64) -> FrameWord {
@@ -236,33 +182,16 @@ mod tests {
     use super::*;
     use pumice_types::{Bindings, SymbolId};
 
-    /// Words and triples are found where the frame's own search finds them, also across the borders of grids.
-    #[test]
-    fn words_are_found_again() {
-        let n = |k: u64| DimExpr::from(k);
-        let s = DimExpr::symbol(SymbolId(0));
-        let (mut words, mut plain) = (Words::default(), Frame::default());
-        let slots = [FrameSlot::Bound(SymbolId(0)), FrameSlot::Expr(n(1)), FrameSlot::Expr(s.clone())];
-        for slot in slots.iter().chain(&slots) {
-            assert_eq!(words.intern(slot.clone()), plain.intern(slot.clone()));
-        }
-        let grids = [[n(2), n(1), n(1)], [n(1), n(1), n(3)], [n(1), n(3), s], [n(1), n(1), n(1)]];
-        for grid in grids.iter().chain(&grids) {
-            assert_eq!(words.intern_grid(grid.clone()), plain.intern_grid(grid.clone()));
-        }
-        assert_eq!(words.into_frame(), plain);
-    }
-
     /// The device's advance gives the words the host would write for the next position.
     #[test]
     fn advance_equals_evaluation_at_the_next_value() {
         let (pos, t) = (DimExpr::scalar(ScalarId(0)), DimExpr::symbol(SymbolId(0)));
-        let mut frame = Words::default();
+        let mut frame = FrameBuilder::new();
         word(&mut frame, &(&pos + &t));
         word(&mut frame, &(&pos + 1u64).ceil_div(&64u64.into()));
         word(&mut frame, &(pos.min_with(&DimExpr::constant(9)) * &t));
         finish(&mut frame, &[(ScalarId(0), t)], None);
-        let frame = frame.into_frame();
+        let frame = frame.build();
         let words = |at: i64| {
             let mut b = Bindings::new();
             b.bind(SymbolId(0), 4);

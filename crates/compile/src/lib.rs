@@ -214,7 +214,7 @@ fn lower_range(
     Ok(Lowered {
         status,
         draft: cx.draft,
-        frame: cx.frame.into_frame(),
+        frame: cx.frame.build(),
         status_ops: cx.status_ops,
         checks: cx.checks,
         hidden: cx.hidden,

@@ -7,7 +7,7 @@
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::{DraftUse, Home, Located};
 use crate::elementwise;
-use crate::frame::Row;
+use crate::frame::{self, Row};
 use crate::load;
 use pumice_ir::ValueType;
 use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage, View};
@@ -60,7 +60,7 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
             grids.push(groups(cx, grid)?);
         }
     }
-    let (words, row) = cx.frame.grids_in_a_row(&grids);
+    let (words, row) = frame::grids_in_a_row(&mut cx.frame, &grids);
     let view = View::dense(DType::U32, Storage::Arena, &[]);
     for (i, word) in dispatches.into_iter().zip(words) {
         let content = cx.frame_content();

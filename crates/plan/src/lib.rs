@@ -22,7 +22,7 @@ pub mod stream;
 
 pub use checked::{CheckedPlan, Unsound};
 pub use file::{PlanFileError, PlanForm};
-pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameError, FrameSlot, FrameWord};
+pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameError, FrameSlot, FrameWord};
 pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
 pub use needs::{Lack, Limit, Needs};
 pub use plan::{

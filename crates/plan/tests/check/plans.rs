@@ -84,14 +84,16 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, passed, s, x, index, y]: 
     use ContentOrigin as O;
     let whole = [n(16)];
     let (f32, p) = (DType::F32, &mut Program::default());
-    let mut frame = Frame::default();
+    let mut frame = FrameBuilder::new();
     let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
     let grid = frame.intern_grid([shape[0].ceil_div(&n(1024)), n(1), n(1)]).0;
     let pos = frame.intern(FrameSlot::Scalar(ScalarId(0)));
-    frame.words.push(FrameSlot::Temporary);
-    let one = FrameWord(frame.words.len() as u32 - 1);
-    frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: one, a: 1, b: 0 });
-    frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: pos, a: pos.0, b: one.0 });
+    let one = frame.own(FrameSlot::Temporary);
+    frame.advance(vec![
+        AdvanceOp { op: AdvanceKind::Const, dst: one, a: 1, b: 0 },
+        AdvanceOp { op: AdvanceKind::Add, dst: pos, a: pos.0, b: one.0 },
+    ]);
+    let frame = frame.build();
     let words = Span::new(RegionKind::Frame, 0u64.into_bytes(), (4 * frame.len_words()).into_bytes());
     let bytes = 4 * pumice_plan::kernel::status::block_words(1);
     let block = Span::new(RegionKind::Status, 0u64.into_bytes(), bytes.into_bytes());
@@ -175,9 +177,10 @@ pub fn chain(steps: usize) -> Plan {
     k.plan.outputs.push(slot("y", y));
     let rooms = [k.room(RegionKind::Scratch, &shape), k.room(RegionKind::Scratch, &shape)];
     let (f32, p) = (DType::F32, &mut Program::default());
-    let mut frame = Frame::default();
+    let mut frame = FrameBuilder::new();
     let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
     let grid = frame.intern_grid([shape[0].ceil_div(&n(1024)), n(1), n(1)]).0;
+    let frame = frame.build();
     let words = Span::new(RegionKind::Frame, 0u64.into_bytes(), (4 * frame.len_words()).into_bytes());
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let mut last = Sketch::value(p, "x", O::Input(0), x, f32, &shape);

@@ -1,10 +1,10 @@
 //! Hand-made plans: slots laid end to end, steps that say what they do in a word (see `fake::compute`).
 
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ConstantSlot, ContentId, ContentOrigin, Cost, Frame, FrameSlot,
-    FrameWord, Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Placement, Plan,
-    PlanValue, Program, Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step,
-    StepKind, Storage, Stream, Use, View,
+    Access, AdvanceKind, AdvanceOp, ConstantSlot, ContentId, ContentOrigin, Cost, Frame, FrameBuilder,
+    FrameSlot, FrameWord, Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot,
+    Placement, Plan, PlanValue, Program, Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit,
+    StateSlot, Step, StepKind, Storage, Stream, Use, View,
 };
 use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, SymbolTable, Target, Tensor};
 
@@ -203,15 +203,19 @@ impl Sketch {
 
     /// Word 0 of the last run's frame is this scalar, which the device advances by `by`.
     pub fn advancing_word(&mut self, scalar: ScalarId, by: u32) {
+        let (word, room) = (self.word(FrameSlot::Scalar(scalar)), self.word(FrameSlot::Temporary));
         let frame = &mut self.plan.runs.last_mut().expect("a run was begun").frame;
-        let (word, room) = (frame.intern(FrameSlot::Scalar(scalar)), frame.intern(FrameSlot::Temporary));
         frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: room, a: by, b: 0 });
         frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: word, a: word.0, b: room.0 });
     }
 
     /// Puts a word into the last run's frame.
     pub fn word(&mut self, slot: FrameSlot) -> FrameWord {
-        self.plan.runs.last_mut().expect("a run was begun").frame.intern(slot)
+        let frame = &mut self.plan.runs.last_mut().expect("a run was begun").frame;
+        let mut builder = FrameBuilder::from(std::mem::take(frame));
+        let word = builder.intern(slot);
+        *frame = builder.build();
+        word
     }
 
     /// A step of the device.

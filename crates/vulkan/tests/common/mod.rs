@@ -9,10 +9,10 @@
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided};
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, ContentId, Cost, Frame, FrameSlot,
-    FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan, Precision,
-    Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
-    UseIndex, View,
+    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, ContentId, Cost, Frame, FrameBuilder,
+    FrameSlot, FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan,
+    Precision, Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind,
+    Storage, Use, UseIndex, View,
 };
 use pumice_runtime::device::{Device, DeviceError, DeviceSession, HostOps, HostStep, Loaded};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
@@ -152,12 +152,13 @@ fn run(frame: Frame, program: Program) -> Run {
 
 fn gpu_run() -> Run {
     use RegionKind::{IoIn, IoOut, Scratch, States, Weights};
-    let mut frame = Frame::default();
+    let mut frame = FrameBuilder::new();
     let n = frame.intern(FrameSlot::Expr((N as u64).into()));
     let grid = frame.intern_grid([1u64.into(), 1u64.into(), 1u64.into()]);
     let p = frame.intern(FrameSlot::Scalar(ScalarId(0)));
     let one = frame.intern(FrameSlot::Expr(DimExpr::constant(1) * 1u64));
-    frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: p, a: p.0, b: one.0 });
+    frame.advance(vec![AdvanceOp { op: AdvanceKind::Add, dst: p, a: p.0, b: one.0 }]);
+    let frame = frame.build();
     let (x, y, d) = (span(IoIn, 0), span(IoOut, 0), span(Weights, 1));
     let (t, u, s) = (span(Scratch, 0), span(Scratch, 1), span(States, 0));
     let frame_span = Span::new(RegionKind::Frame, Bytes(0), Bytes(4 * frame.len_words()));
@@ -200,9 +201,8 @@ fn host_run() -> Run {
         outputs: vec![1],
         status: None,
     };
-    let mut frame = Frame::default();
-    let p = frame.intern(FrameSlot::Scalar(ScalarId(0)));
-    assert_eq!(p, FrameWord(0));
+    let mut frame = FrameBuilder::new();
+    assert_eq!(frame.intern(FrameSlot::Scalar(ScalarId(0))), FrameWord(0));
     let levels = vec![
         vec![static_flat("a", &[x, span(Weights, 1)], a, |b, v| b.add(v[0], v[1]))],
         vec![host],
@@ -210,7 +210,7 @@ fn host_run() -> Run {
     ];
     let segments =
         vec![Segment::Gpu { levels: 0..1 }, Segment::Host { level: 1 }, Segment::Gpu { levels: 2..3 }];
-    run(frame, program(levels, segments))
+    run(frame.build(), program(levels, segments))
 }
 
 /// The plan described above.

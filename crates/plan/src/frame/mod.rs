@@ -4,6 +4,10 @@
 //! stops replays, the recording ends with the built-in `frame_advance` kernel (with counts that other kernels left:
 //! `frame_count`), which runs [`Frame::advance`] over the words.
 
+mod builder;
+
+pub use builder::FrameBuilder;
+
 use pumice_types::{Bindings, DimExpr, EvalError, ScalarId, SymbolId, Var};
 use serde::{Deserialize, Serialize};
 
@@ -109,25 +113,6 @@ pub enum FrameError {
 }
 
 impl Frame {
-    /// The word that holds this slot, added if there is none yet.
-    pub fn intern(&mut self, slot: FrameSlot) -> FrameWord {
-        if let Some(i) = self.words.iter().position(|s| *s == slot) {
-            return FrameWord(i as u32);
-        }
-        self.words.push(slot);
-        FrameWord(self.words.len() as u32 - 1)
-    }
-
-    /// Three consecutive words for an indirect grid.
-    pub fn intern_grid(&mut self, grid: [DimExpr; 3]) -> FrameWord {
-        let grid = grid.map(FrameSlot::Expr);
-        if let Some(i) = self.words.windows(3).position(|w| w == grid) {
-            return FrameWord(i as u32);
-        }
-        self.words.extend(grid);
-        FrameWord(self.words.len() as u32 - 3)
-    }
-
     /// Words of the frame with the advance program after them.
     pub fn len_words(&self) -> u64 {
         self.words.len() as u64 + 4 * self.advance.len() as u64
@@ -225,12 +210,13 @@ mod tests {
 
     #[test]
     fn words_are_shared_and_evaluated() {
-        let mut f = Frame::default();
+        let mut f = FrameBuilder::new();
         let s = DimExpr::symbol(SymbolId(0));
         let a = f.intern(FrameSlot::Bound(SymbolId(0)));
         let g = f.intern_grid([s.ceil_div(&64u64.into()), 1u64.into(), 1u64.into()]);
         assert_eq!(f.intern(FrameSlot::Bound(SymbolId(0))), a);
         assert_eq!(f.intern_grid([s.ceil_div(&64u64.into()), 1u64.into(), 1u64.into()]), g);
+        let f = f.build();
         let mut b = Bindings::new();
         b.bind(SymbolId(0), 65);
         assert_eq!(f.evaluate(&b, &|_| 0), Ok(vec![65, 2, 1, 1]));
