@@ -76,12 +76,11 @@ impl Apart {
 mod tests {
     use super::*;
     use crate::select::Selection;
-    use pumice_types::Precision;
 
     #[test]
     fn a_gpu_takes_another_step_where_scattered_words_cost_more() {
         let of = |target: &Target, outputs, reduced| {
-            let read = Selection::read(target, Precision::Exact).expect("a table");
+            let read = Selection::exact(target);
             read.apart.is_faster(read.reduce.lanes(reduced), outputs, reduced, target)
         };
         let gpu = Target::h200();

@@ -186,10 +186,9 @@ fn others(target: &Target, e: &Extents) -> Vec<Entry> {
 mod tests {
     use super::*;
     use crate::select::Selection;
-    use pumice_types::Precision;
 
     fn choose(target: &Target, e: &Extents) -> AttentionKernel {
-        Selection::read(target, Precision::Exact).expect("a table").attention.choose(target, e)
+        Selection::exact(target).attention.choose(target, e)
     }
 
     #[test]

@@ -97,12 +97,11 @@ impl SoftmaxRules {
 mod tests {
     use super::*;
     use crate::select::Selection;
-    use pumice_types::Precision;
 
     #[test]
     fn few_columns_of_a_gpu_are_shared_by_more_threads() {
         let of = |target: &Target, all, n| {
-            let read = Selection::read(target, Precision::Exact).expect("a table");
+            let read = Selection::exact(target);
             read.softmax_columns.columns(all, n, target)
         };
         let (gpu, cpu) = (Target::h200(), Target::lavapipe());

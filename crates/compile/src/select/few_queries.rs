@@ -101,10 +101,9 @@ fn define(candidate: &Candidate, name: &str) -> u64 {
 mod tests {
     use super::*;
     use crate::select::Selection;
-    use pumice_types::Precision;
 
     fn rules(target: &Target) -> Rules {
-        Selection::read(target, Precision::Exact).expect("a table").few_queries
+        Selection::exact(target).few_queries
     }
 
     #[test]

@@ -58,6 +58,12 @@ impl Selection {
         Selection::of(&reader).map_err(|why| CompileError::Table { class: target.table.class.clone(), why })
     }
 
+    /// The rules of a device whose table is sound.
+    #[cfg(test)]
+    fn exact(target: &Target) -> Selection {
+        Selection::read(target, Precision::Exact).expect("a table")
+    }
+
     fn of(reader: &rule::Reader<'_>) -> Result<Selection, String> {
         reader.knows(&[
             matmul::FAMILIES,

@@ -173,10 +173,9 @@ mod tests {
     use super::*;
     use crate::select::Selection;
     use pumice_plan::kernels::reduce::{ReduceInt, ReduceRows, ReduceStrided, op};
-    use pumice_types::Precision;
 
     fn rules(target: &Target) -> Rules {
-        Selection::read(target, Precision::Exact).expect("a table").reduce
+        Selection::exact(target).reduce
     }
 
     fn cut(outer: u64, reduced: u64, inner: u64) -> u64 {

@@ -96,11 +96,11 @@ fn takes(candidate: &Candidate, n: u64, target: &Target) -> bool {
 mod tests {
     use super::*;
     use crate::select::Selection;
-    use pumice_types::{Precision, Table};
+    use pumice_types::Table;
     use std::sync::Arc;
 
     fn form(target: &Target, rows: u64, n: u64) -> (&'static str, u32, u32) {
-        let read = Selection::read(target, Precision::Exact).expect("a table");
+        let read = Selection::exact(target);
         let form = read.softmax_rows.choose(rows, n, &read.rows, target);
         (form.variant, form.lanes, form.threads)
     }

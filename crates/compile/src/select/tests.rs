@@ -88,9 +88,7 @@ fn a_row_decides() {
         b_words: true,
         b_blocks: false,
     };
-    let choose = |target: &Target| {
-        Selection::read(target, Precision::Exact).expect("a table").matmul.choose(&product, target).variant
-    };
+    let choose = |target: &Target| Selection::exact(target).matmul.choose(&product, target).variant;
     let target = Target::h200();
     assert_eq!(choose(&target), "t128");
     let faster = changed(target, |table| {

@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::select::Selection;
-use pumice_types::Precision;
 
 fn rules(target: &Target) -> Rules {
-    Selection::read(target, Precision::Exact).expect("a table").matmul
+    Selection::exact(target).matmul
 }
 
 fn choose(product: &ProductExtents, target: &Target) -> ProductKernel {
