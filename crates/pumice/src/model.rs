@@ -15,6 +15,17 @@ pub struct Loaded {
     pub exe: Executable,
 }
 
+/// How a model comes to its plan.
+#[cfg(feature = "models")]
+pub(crate) struct Way<'a> {
+    /// One that was made before: nothing is compiled.
+    pub(crate) plan: Option<&'a CheckedPlan>,
+    /// Otherwise, how it is compiled.
+    pub(crate) compile: &'a Options,
+    /// Ranges where there are no specializations.
+    pub(crate) suggested: fn() -> pumice_models::specialize::Cuts,
+}
+
 impl Loaded {
     /// Compiles a model and uploads its weights. `progress` hears of every tensor: how many are done, of how many.
     ///
@@ -32,21 +43,20 @@ impl Loaded {
         Ok(Loaded { exe })
     }
 
-    /// By the plan that was given, or by compiling: without specializations, with those that `suggested` has.
+    /// By a plan that was given, or by compiling.
     #[cfg(feature = "models")]
-    pub(crate) fn of(
+    pub(crate) fn by(
+        way: Way<'_>,
         model: &Model,
         device: &Device,
-        plan: Option<&CheckedPlan>,
-        (compile, suggested): (&Options, fn() -> pumice_models::specialize::Cuts),
         progress: impl FnMut(usize, usize),
     ) -> Result<Loaded, Error> {
-        if let Some(plan) = plan {
+        if let Some(plan) = way.plan {
             return Loaded::with_plan(model, plan.clone(), device, progress);
         }
-        let mut compile = compile.clone();
+        let mut compile = way.compile.clone();
         if compile.specializations.is_empty() {
-            compile.specializations = suggested();
+            compile.specializations = (way.suggested)();
         }
         Loaded::new(model, device, &compile, progress)
     }

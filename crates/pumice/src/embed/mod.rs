@@ -18,7 +18,7 @@ pub use similarity::similarity_table;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::model::Loaded;
+use crate::model::{Loaded, Way};
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::offline::OfflineEncoder;
@@ -69,6 +69,10 @@ impl EmbedOptions {
     pub fn plan(mut self, plan: impl Into<Option<CheckedPlan>>) -> Self {
         self.plan = plan.into();
         self
+    }
+
+    fn way(&self) -> Way<'_> {
+        Way { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::encoder }
     }
 
     /// Shape of the graph; with a plan, the plan's.
@@ -170,13 +174,7 @@ impl Embedder {
         options: &EmbedOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Embedder, Error> {
-        let Loaded { exe } = Loaded::of(
-            model,
-            device,
-            options.plan.as_ref(),
-            (&options.compile, specialize::encoder),
-            progress,
-        )?;
+        let exe = Loaded::by(options.way(), model, device, progress)?.exe;
         let session = exe.session()?;
         let max_batch = usize::try_from(options.shape().max_batch).unwrap_or(usize::MAX);
         // The configuration bounds the width far below 2³².

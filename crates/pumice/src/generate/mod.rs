@@ -11,7 +11,7 @@ pub use pumice_models::{LlamaOptions, Message, Sampling, TextError};
 
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
-use crate::model::Loaded;
+use crate::model::{Loaded, Way};
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::{ChatTemplate, LlamaFile, ModelError, Note, Sampler, TextTokenizer, specialize};
@@ -55,6 +55,10 @@ impl GenerateOptions {
     pub fn plan(mut self, plan: impl Into<Option<CheckedPlan>>) -> Self {
         self.plan = plan.into();
         self
+    }
+
+    fn way(&self) -> Way<'_> {
+        Way { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::decoder }
     }
 
     /// The model's choices; those that nobody made are the plan's.
@@ -184,13 +188,7 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let Loaded { exe } = Loaded::of(
-            model,
-            device,
-            options.plan.as_ref(),
-            (&options.compile, specialize::decoder),
-            progress,
-        )?;
+        let exe = Loaded::by(options.way(), model, device, progress)?.exe;
         let (logits, next) = (exe.output_index("logits")?, exe.output_index("next")?);
         // On a CPU a submission costs nothing beside a token, and text should come as soon as it is there.
         let per_submission = if device.kind() == DeviceKind::Gpu { 8 } else { 1 };
