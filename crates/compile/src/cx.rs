@@ -2,9 +2,9 @@
 
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
-use crate::meaning::StepMeaning;
+use crate::meaning::{Meanings, StepMeaning};
 use crate::select::Selection;
-use crate::{blocks, frame, meaning};
+use crate::{blocks, frame};
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
 use pumice_plan::{FrameBuilder, FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
@@ -73,6 +73,7 @@ pub struct LowerCx<'g> {
     dense_copies: BTreeMap<DraftContent, Vec<(Located, Located)>>,
     frame_content: DraftContent,
     status_content: DraftContent,
+    meanings: Meanings<'g>,
     node: Option<NodeId>,
 }
 
@@ -110,6 +111,7 @@ impl<'g> LowerCx<'g> {
             dense_copies: BTreeMap::new(),
             frame_content,
             status_content,
+            meanings: Meanings::default(),
             node: None,
         }
     }
@@ -442,17 +444,18 @@ pub fn float_storage(view: &View) -> FloatStorage {
 }
 
 /// Meaning of a node whose step reads every operand.
-pub fn node_meaning(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
+pub fn node_meaning(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
     meaning_of(cx, id, false)
 }
 
 /// Meaning of a node whose step reads no constant of one element.
-pub fn meaning_with_immediates(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
+pub fn meaning_with_immediates(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
     meaning_of(cx, id, true)
 }
 
-fn meaning_of(cx: &LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<StepMeaning> {
-    meaning::of_node(cx.graph, cx.graph.node(id), immediates)
+fn meaning_of(cx: &mut LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<StepMeaning> {
+    cx.meanings
+        .of_node(cx.graph, cx.graph.node(id), immediates)
         .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }
 

@@ -69,16 +69,15 @@ pub fn compile(
     let ranges = specialize::ranges(&graph, &options.specializations)?;
     let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
     let mut loads = Loads::default();
-    let graphs = ranges
-        .iter()
-        .map(|range| {
-            let graph = pumice_opt::optimize_range(&graph, &options.opt, &passes(Some(range)));
-            let graph = graph.map_err(pass_error)?;
-            layout.is_interface_of(&graph)?;
-            Ok(graph.with_symbols(range.clone()))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let (drafts, status_ops) = lower_ranges(&graphs, &advice, options, &mut layout, &mut loads)?;
+    let (name, symbols) = (graph.name().to_owned(), graph.symbols().clone());
+    let graphs = std::iter::repeat_n(graph, ranges.len()).zip(&ranges).map(|(graph, range)| {
+        let graph = pumice_opt::optimize_range(graph, &options.opt, &passes(Some(range)));
+        let graph = graph.map_err(pass_error)?;
+        layout.is_interface_of(&graph)?;
+        Ok(graph.with_symbols(range.clone()))
+    });
+    let graphs = graphs.collect::<Result<Vec<_>, CompileError>>()?;
+    let (drafts, status_ops) = lower_ranges(graphs, &advice, options, &mut layout, &mut loads)?;
     let groups = residence::groups(&loads, drafts.iter().map(|d| &d.0.draft), &layout, options)?;
     let PlacedLoads { spans, load, scratch, streams } =
         place_loads(&mut loads, &groups, &mut layout, target, options)?;
@@ -88,18 +87,18 @@ pub fn compile(
         // Only now are all names known that a run's status is read by.
         let derived: Vec<_> = derived.iter().map(|b| b.and_then(|b| spans[b])).collect();
         ends::begin_replay(&mut low.draft, low.status.clone(), status_ops.len() as u32);
-        runs.push(place_run(&graph, low, &derived, symbols, &layout, target, options, &mut sizes)?);
+        runs.push(place_run(low, &derived, symbols, &layout, target, options, &mut sizes)?);
     }
     let (weights, states) = finish(&mut layout, &streams, sizes.scratch, target)?;
     let mut plan = Plan {
         form: PlanForm::Explain,
-        name: graph.name().to_owned(),
+        name,
         graph: None,
         target: target.without_table(),
         table: target.table.id(),
         precision: options.precision,
         placement: options.placement,
-        symbols: graph.symbols().clone(),
+        symbols,
         scalars: layout.scalars,
         params: layout.params,
         joined: layout.joined,
@@ -143,7 +142,7 @@ type Drafts = Vec<(Lowered, DerivedOf)>;
 
 /// Every range lowered, each with the buffers that the load program derives for it, and the names in the status block.
 fn lower_ranges(
-    graphs: &[Graph],
+    graphs: Vec<Graph>,
     advice: &Kernels<'_>,
     options: &Options,
     layout: &mut Layout,
@@ -153,12 +152,12 @@ fn lower_ranges(
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
     let hidden = layout.graph_constants();
     let (mut drafts, mut status_ops) = (Vec::new(), Vec::new());
-    for (graph, slots) in graphs.iter().zip(constants) {
+    for (graph, slots) in graphs.into_iter().zip(constants) {
         let leaves = Leaves { constants: slots, hidden, joined: &layout.joined };
-        let mut low = lower_range(graph, target, advice.selection, leaves, status_ops)?;
+        let mut low = lower_range(&graph, target, advice.selection, leaves, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
-        index::check(&low.draft, graph)?;
+        index::check(&low.draft, &graph)?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target, options.guard_bytes)?;
         let derived = loads.add(&low.draft, steps);
@@ -243,8 +242,8 @@ fn place_loads(
     layout.place_weights(|param| streamed.contains(&param));
     let spans = loads.place(layout);
     let (rest, parts) = residence::cut(loads, groups, &spans);
-    let (load, scratch) = place_load(&rest, layout, target, options)?;
-    let streams = groups.iter().zip(&parts).map(|(group, part)| {
+    let (load, scratch) = place_load(rest, layout, target, options)?;
+    let streams = groups.iter().zip(parts).map(|(group, part)| {
         let (program, room) = place_load(part, layout, target, options)?;
         Ok(Stream { param: group.param, program, room: region(RegionKind::Scratch, room, target) })
     });
@@ -271,14 +270,14 @@ fn finish(
 
 /// The load program, or part of it, and how much scratch it needs.
 fn place_load(
-    part: &Part,
+    part: Part,
     layout: &Layout,
     target: &Target,
     options: &Options,
 ) -> Result<(pumice_plan::Program, u64), CompileError> {
     let (frame_bytes, status_bytes) = (0, 4);
     let cx = PlaceCx { layout, derived: &part.derived, frame_bytes, status_bytes, target, options };
-    let placed = program::place(&part.draft, &part.draft.steps, &mut layout.run_io(), &cx)?;
+    let placed = program::place(part.draft, &mut layout.run_io(), &cx)?;
     Ok((placed.program, placed.scratch))
 }
 
@@ -294,7 +293,6 @@ struct Sizes {
 
 #[allow(clippy::too_many_arguments)]
 fn place_run(
-    graph: &Graph,
     low: Lowered,
     derived: &[Option<pumice_plan::Span>],
     symbols: &SymbolTable,
@@ -307,8 +305,10 @@ fn place_run(
     let status_bytes = sizes.status;
     let cx = PlaceCx { layout, derived, frame_bytes, status_bytes, target, options };
     let mut io = layout.run_io();
+    let ids = |list: &[draft::DraftContent]| list.iter().map(|c| pumice_plan::ContentId(c.0)).collect();
+    let (outputs, states) = (ids(&low.draft.outputs), ids(&low.draft.states));
     let PlacedProgram { program, scratch, scratch_lower_bound, barriers_unlimited } =
-        program::place(&low.draft, &low.draft.steps, &mut io, &cx)?;
+        program::place(low.draft, &mut io, &cx)?;
     let (io_in, io_out) = io.sizes();
     sizes.scratch = sizes.scratch.max(scratch);
     sizes.io_in = sizes.io_in.max(io_in);
@@ -324,11 +324,7 @@ fn place_run(
         floor: stats::floor(&program, target),
         layers: stats::layers(&program),
     };
-    let ids = |list: &[draft::DraftContent]| list.iter().map(|c| pumice_plan::ContentId(c.0)).collect();
-    let outputs = ids(&low.draft.outputs);
-    let states = ids(&low.draft.states);
     let ranges = symbols.iter().map(|(_, s)| (s.min, s.max)).collect();
-    debug_assert_eq!(graph.outputs().len(), low.draft.outputs.len());
     Ok(Run { ranges, frame: low.frame, program, checks: low.checks, outputs, states, stats })
 }
 

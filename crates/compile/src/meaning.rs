@@ -1,9 +1,12 @@
 //! Meanings: the small graph a step computes, as text that only the evaluator reads, and the names of its inputs, by which a
 //! step says which of its uses they are.
 
-use pumice_ir::{Graph, GraphBuilder, Node, ValueType, text};
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+use pumice_ir::{Graph, GraphBuilder, Node, Op, ValueId, ValueType, text};
 use pumice_plan::{InputUse, MeaningGraph};
 use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor, Var};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Whether a constant is written into kernels and meanings instead of being read from memory: one element.
@@ -17,7 +20,7 @@ pub struct StepMeaning {
     /// The graph as text, with the names of its inputs.
     pub graph: MeaningGraph,
     /// Names of operands that are written into it as constants.
-    pub constants: Vec<String>,
+    pub constants: Arc<[String]>,
     /// How many outputs it has.
     pub outputs: usize,
 }
@@ -50,6 +53,48 @@ pub fn operand(k: usize) -> String {
     format!("i{k}")
 }
 
+/// The meanings of nodes so far: nodes of one op that take operands of the same types compute the same.
+#[derive(Default)]
+pub struct Meanings<'g>(IndexMap<Key<'g>, StepMeaning>);
+
+/// An op with its operands, and whether constants of one element are written into the meaning.
+type Key<'g> = (&'g Op, SmallVec<[Option<Operand<'g>>; 4]>, bool);
+
+/// What a meaning depends on of an operand.
+#[derive(PartialEq, Eq, Hash)]
+enum Operand<'g> {
+    Read(&'g ValueType),
+    Written(&'g Tensor),
+}
+
+impl<'g> Meanings<'g> {
+    /// As [`of_node`], for nodes of one graph.
+    pub fn of_node(
+        &mut self,
+        graph: &'g Graph,
+        node: &'g Node,
+        immediates: bool,
+    ) -> Result<StepMeaning, String> {
+        if node.op.body().is_some() {
+            return of_node(graph, node, immediates);
+        }
+        let operand = |v: ValueId| match immediate(graph, v, immediates) {
+            Some(data) => Operand::Written(data),
+            None => Operand::Read(graph.ty(v)),
+        };
+        let operands = node.inputs.iter().map(|v| v.map(operand)).collect();
+        match self.0.entry((&node.op, operands, immediates)) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(new) => Ok(new.insert(of_node(graph, node, immediates)?).clone()),
+        }
+    }
+}
+
+/// The data of an operand that is written into the meaning.
+fn immediate(graph: &Graph, v: ValueId, immediates: bool) -> Option<&Tensor> {
+    graph.constant_data(v).filter(|t| immediates && is_immediate(t))
+}
+
 /// The meaning of one node: operand k becomes the input `i{k}` (with `immediates` a one-element constant stays itself),
 /// its results the outputs `o0`, `o1`, …
 ///
@@ -65,7 +110,7 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
         .iter()
         .enumerate()
         .map(|(i, v)| {
-            v.map(|v| match graph.constant_data(v).filter(|t| immediates && is_immediate(t)) {
+            v.map(|v| match immediate(graph, v, immediates) {
                 Some(data) => {
                     constants.push(operand(i));
                     g.constant(data.clone())
@@ -76,7 +121,7 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
         .collect();
     let outputs = g.apply_all(node.op.clone(), &inputs);
     outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
-    Ok(StepMeaning { constants, ..finish(g, graph.symbols())? })
+    Ok(StepMeaning { constants: constants.into(), ..finish(g, graph.symbols())? })
 }
 
 /// The meaning of a copy: the value itself.
@@ -122,7 +167,7 @@ fn written(graph: &Graph, symbols: &SymbolTable) -> StepMeaning {
     used.retain(|&id| symbols.get(id).is_some());
     let inputs = graph.inputs().iter().map(|&v| Arc::from(graph.value(v).name.as_str())).collect();
     let written = MeaningGraph { text: text.into(), symbols: used.into(), inputs };
-    StepMeaning { graph: written, constants: Vec::new(), outputs: graph.outputs().len() }
+    StepMeaning { graph: written, constants: Arc::default(), outputs: graph.outputs().len() }
 }
 
 #[cfg(test)]
@@ -134,7 +179,7 @@ mod tests {
     fn inputs_are_bound_by_name_once() {
         let meaning = StepMeaning {
             graph: MeaningGraph::new("", &["x", "gamma", "residual"]),
-            constants: vec!["eps".to_owned()],
+            constants: Arc::from(["eps".to_owned()]),
             ..StepMeaning::default()
         };
         let uses = |bound: &[(&str, u16)]| {

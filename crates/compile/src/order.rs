@@ -6,14 +6,15 @@
 
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse};
 use pumice_plan::{Access, StepKind};
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 
 /// Steps (indices) of every level.
 pub type Levels = Vec<Vec<usize>>;
 
 /// Schedules the steps; `None` if they depend on each other in a circle, which lowering cannot produce.
-pub fn levels(draft: &Draft, steps: &[DraftStep]) -> Option<Levels> {
-    let before = dependencies(draft, steps);
+pub fn levels(draft: &Draft) -> Option<Levels> {
+    let steps = &draft.steps;
+    let before = dependencies(draft);
     let mut waiting: Vec<usize> = before.iter().map(Vec::len).collect();
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     for (i, deps) in before.iter().enumerate() {
@@ -47,23 +48,24 @@ fn is_host(step: &DraftStep) -> bool {
 }
 
 /// Steps that write and that read each content.
-#[derive(Default)]
 struct Touches {
-    writers: BTreeMap<DraftContent, Vec<usize>>,
-    readers: BTreeMap<DraftContent, Vec<usize>>,
+    /// By content.
+    writers: Vec<SmallVec<[usize; 2]>>,
+    readers: Vec<SmallVec<[usize; 2]>>,
 }
 
 impl Touches {
-    fn of(steps: &[DraftStep]) -> Touches {
-        let mut touches = Touches::default();
-        for (i, step) in steps.iter().enumerate() {
+    fn of(draft: &Draft) -> Touches {
+        let none = vec![SmallVec::new(); draft.contents.len()];
+        let mut touches = Touches { writers: none.clone(), readers: none };
+        for (i, step) in draft.steps.iter().enumerate() {
             for u in &step.uses {
                 match u.access {
                     Access::StatusAtomic => {}
                     // The frame is read as the host or the last replay left it; advancing it is the last step of all.
                     _ if matches!(step.kind, StepKind::Advance { .. }) => {}
-                    a if a.writes() => touches.writers.entry(u.content).or_default().push(i),
-                    _ => touches.readers.entry(u.content).or_default().push(i),
+                    a if a.writes() => touches.writers[u.content.0 as usize].push(i),
+                    _ => touches.readers[u.content.0 as usize].push(i),
                 }
             }
         }
@@ -71,11 +73,11 @@ impl Touches {
     }
 
     fn writers(&self, content: DraftContent) -> impl Iterator<Item = usize> + '_ {
-        self.writers.get(&content).into_iter().flatten().copied()
+        self.writers[content.0 as usize].iter().copied()
     }
 
     fn readers(&self, content: DraftContent) -> impl Iterator<Item = usize> + '_ {
-        self.readers.get(&content).into_iter().flatten().copied()
+        self.readers[content.0 as usize].iter().copied()
     }
 }
 
@@ -102,8 +104,9 @@ fn back_to_written<'a>(
 }
 
 /// For every step, the steps it must wait for, without repetition.
-fn dependencies(draft: &Draft, steps: &[DraftStep]) -> Vec<Vec<usize>> {
-    let touches = Touches::of(steps);
+fn dependencies(draft: &Draft) -> Vec<Vec<usize>> {
+    let steps = &draft.steps;
+    let touches = Touches::of(draft);
     let mut all = Vec::with_capacity(steps.len());
     for (i, step) in steps.iter().enumerate() {
         let mut deps: Vec<usize> = Vec::new();

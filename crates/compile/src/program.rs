@@ -1,12 +1,14 @@
 //! From steps over buffers to a program over spans: levels, lives, places, segments, barriers.
 
 use crate::arena::{self, ArenaRequest};
-use crate::draft::{Draft, DraftStep, Home};
+use crate::draft::{Draft, DraftContent, DraftStep, Home};
 use crate::error::CompileError;
 use crate::layout::{Layout, RunIo, chunk_size, origin};
 use crate::options::{Barriers, Options};
 use crate::{hazard, order, segment};
-use pumice_plan::{ContentId, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use};
+use pumice_plan::{
+    ContentId, ContentOrigin, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use,
+};
 use pumice_types::{Bytes, Target};
 
 /// A placed program and what it takes.
@@ -38,41 +40,34 @@ pub struct PlaceCx<'a> {
 }
 
 /// Schedules and places the steps.
-pub fn place(
-    draft: &Draft,
-    steps: &[DraftStep],
-    io: &mut RunIo,
-    cx: &PlaceCx<'_>,
-) -> Result<PlacedProgram, CompileError> {
+pub fn place(draft: Draft, io: &mut RunIo, cx: &PlaceCx<'_>) -> Result<PlacedProgram, CompileError> {
     let levels =
-        order::levels(draft, steps).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
-    let lives = lives(draft, steps, &levels);
-    let fixed = fixed_spans(draft, &lives, io, cx)?;
-    let (spans, scratch, bound) = scratch_spans(draft, &lives, &fixed, cx.options.placement, cx);
-    let mut program = assemble(draft, steps, &levels, &spans, &lives)?;
-    let barriers_unlimited = match cx.options.placement {
-        Placement::Bump => None,
-        Placement::Packed => {
-            let (spans, ..) = scratch_spans(draft, &lives, &fixed, Placement::Bump, cx);
-            let mut unlimited = assemble(draft, steps, &levels, &spans, &lives)?;
-            hazard::elided(&unlimited.steps, &mut unlimited.levels, &unlimited.segments);
-            Some(hazard::count(&unlimited.levels))
-        }
-    };
+        order::levels(&draft).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
+    let lives = lives(&draft, &levels);
+    let fixed = fixed_spans(&draft, &lives, io, cx)?;
+    let (spans, scratch, scratch_lower_bound) =
+        scratch_spans(&draft, &lives, &fixed, cx.options.placement, cx);
+    let (apart, ..) = scratch_spans(&draft, &lives, &fixed, Placement::Bump, cx);
+    // First with every value in its own bytes, for the number of barriers that would need.
+    let buffers: Vec<usize> = draft.contents.iter().map(|c| c.buffer.0 as usize).collect();
+    let mut program = assemble(draft, levels, &apart, &lives)?;
+    let mut levels = program.levels.clone();
+    hazard::elided(&program.steps, &mut levels, &program.segments);
+    let barriers_unlimited = hazard::count(&levels);
+    relocate(&mut program, &buffers, &apart, &spans);
     match cx.options.barriers {
         Barriers::Elided => hazard::elided(&program.steps, &mut program.levels, &program.segments),
         Barriers::Naive => hazard::naive(&program.steps, &mut program.levels, &program.segments),
     }
-    let barriers_unlimited = barriers_unlimited.unwrap_or_else(|| hazard::count(&program.levels));
-    Ok(PlacedProgram { program, scratch, scratch_lower_bound: bound, barriers_unlimited })
+    Ok(PlacedProgram { program, scratch, scratch_lower_bound, barriers_unlimited })
 }
 
 /// First and last level that touches each buffer.
-fn lives(draft: &Draft, steps: &[DraftStep], levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
+fn lives(draft: &Draft, levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
     let mut lives: Vec<Option<(u32, u32)>> = vec![None; draft.buffers.len()];
     for (level, members) in levels.iter().enumerate() {
         let level = level as u32;
-        for u in members.iter().flat_map(|&i| &steps[i].uses) {
+        for u in members.iter().flat_map(|&i| &draft.steps[i].uses) {
             let buffer = draft.contents[u.content.0 as usize].buffer.0 as usize;
             let (first, _) = lives[buffer].unwrap_or((level, level));
             lives[buffer] = Some((first, level));
@@ -145,60 +140,67 @@ fn scratch_spans(
 }
 
 fn assemble(
-    draft: &Draft,
-    steps: &[DraftStep],
-    levels: &order::Levels,
+    draft: Draft,
+    levels: order::Levels,
     spans: &[Option<Span>],
     lives: &[Option<(u32, u32)>],
 ) -> Result<Program, CompileError> {
-    let buffer = |c: crate::draft::DraftContent| draft.contents[c.0 as usize].buffer.0 as usize;
     let mut program = Program::default();
+    let contents = (0..draft.contents.len() as u32).map(DraftContent);
+    let origins: Vec<ContentOrigin> = contents.map(|c| origin(&draft, c)).collect();
+    let mut steps: Vec<Option<DraftStep>> = draft.steps.into_iter().map(Some).collect();
+    program.steps.reserve_exact(steps.len());
     for members in levels {
         let start = program.steps.len() as u32;
-        for &i in members {
-            program.steps.push(placed_step(&steps[i], |c| spans[buffer(c)])?);
+        for step in members.into_iter().filter_map(|i| steps[i].take()) {
+            let buffer = |c: DraftContent| draft.contents[c.0 as usize].buffer.0 as usize;
+            program.steps.push(placed_step(step, |c| spans[buffer(c)])?);
         }
         let end = program.steps.len() as u32;
         program.levels.push(Level { steps: start..end, barrier: None, reason: None });
     }
     program.segments = segment::segments(&program.steps, &program.levels);
-    program.values = (0..draft.contents.len() as u32)
-        .map(|i| {
-            let id = crate::draft::DraftContent(i);
-            let c = &draft.contents[i as usize];
-            let nowhere = Span::new(RegionKind::Scratch, Bytes::ZERO, Bytes::ZERO);
-            PlanValue {
-                name: c.name.clone(),
-                origin: origin(draft, id),
-                encoding: c.encoding,
-                shape: c.shape.clone(),
-                span: spans[buffer(id)].unwrap_or(nowhere),
-                live: lives[buffer(id)],
-            }
-        })
-        .collect();
+    let values = draft.contents.into_iter().zip(origins).map(|(c, origin)| {
+        let buffer = c.buffer.0 as usize;
+        let nowhere = Span::new(RegionKind::Scratch, Bytes::ZERO, Bytes::ZERO);
+        PlanValue {
+            name: c.name,
+            origin,
+            encoding: c.encoding,
+            shape: c.shape,
+            span: spans[buffer].unwrap_or(nowhere),
+            live: lives[buffer],
+        }
+    });
+    program.values = values.collect();
     Ok(program)
 }
 
-fn placed_step(
-    step: &DraftStep,
-    span: impl Fn(crate::draft::DraftContent) -> Option<Span>,
-) -> Result<Step, CompileError> {
-    let uses = step.uses.iter().map(|u| {
+fn placed_step(step: DraftStep, span: impl Fn(DraftContent) -> Option<Span>) -> Result<Step, CompileError> {
+    let DraftStep { kind, uses, origin, reason, meaning, cost } = step;
+    let uses = uses.into_iter().map(|u| {
         let whole = span(u.content)
-            .ok_or_else(|| CompileError::Defect(format!("{} touches bytes without a place", step.origin)))?;
+            .ok_or_else(|| CompileError::Defect(format!("{origin} touches bytes without a place")))?;
         let span = match u.part {
             None => whole,
             Some((start, len)) => Span { offset: whole.offset + Bytes(start), len: Bytes(len), ..whole },
         };
-        Ok(Use { span, access: u.access, content: ContentId(u.content.0), view: u.view.clone() })
+        Ok(Use { span, access: u.access, content: ContentId(u.content.0), view: u.view })
     });
-    Ok(Step {
-        kind: step.kind.clone(),
-        uses: uses.collect::<Result<_, CompileError>>()?,
-        origin: step.origin.clone(),
-        reason: step.reason.clone(),
-        meaning: step.meaning.clone(),
-        cost: step.cost,
-    })
+    let uses = uses.collect::<Result<_, CompileError>>()?;
+    Ok(Step { kind, uses, origin, reason, meaning, cost })
+}
+
+/// Moves everything from one place of each buffer to another. `buffers` are the buffers of contents.
+fn relocate(program: &mut Program, buffers: &[usize], from: &[Option<Span>], to: &[Option<Span>]) {
+    let moved = |span: Span, content: usize| match (from[buffers[content]], to[buffers[content]]) {
+        (Some(from), Some(to)) => Span { offset: Bytes(to.offset.0 + span.offset.0 - from.offset.0), ..span },
+        _ => span,
+    };
+    for u in program.steps.iter_mut().flat_map(|s| &mut s.uses) {
+        u.span = moved(u.span, u.content.0 as usize);
+    }
+    for (content, value) in program.values.iter_mut().enumerate() {
+        value.span = moved(value.span, content);
+    }
 }

@@ -136,16 +136,16 @@ impl Sets {
     }
 }
 
-/// The load program cut into what is left and the groups, in their order. `derived` are the places by buffer.
-pub fn cut(loads: &Loads, groups: &[Group], derived: &[Option<Span>]) -> (Part, Vec<Part>) {
-    let draft = &loads.draft;
+/// The load program, taken from `loads`, cut into what is left and the groups, in their order. `derived` are the places by buffer.
+pub fn cut(loads: &mut Loads, groups: &[Group], derived: &[Option<Span>]) -> (Part, Vec<Part>) {
+    let draft = std::mem::take(&mut loads.draft);
     if groups.is_empty() {
-        return (Part { draft: draft.clone(), derived: derived.to_vec() }, Vec::new());
+        return (Part { draft, derived: derived.to_vec() }, Vec::new());
     }
     let taken: BTreeSet<usize> = groups.iter().flat_map(|g| g.steps.iter().copied()).collect();
     let rest: Vec<usize> = (0..draft.steps.len()).filter(|i| !taken.contains(i)).collect();
     let of_group = |g: &Group| {
-        let mut part = part(draft, &g.steps, derived);
+        let mut part = part(&draft, &g.steps, derived);
         for buffer in &mut part.draft.buffers {
             if let Home::Param(p) = buffer.home {
                 buffer.home = Home::Streamed(p);
@@ -153,7 +153,7 @@ pub fn cut(loads: &Loads, groups: &[Group], derived: &[Option<Span>]) -> (Part, 
         }
         part
     };
-    (part(draft, &rest, derived), groups.iter().map(of_group).collect())
+    (part(&draft, &rest, derived), groups.iter().map(of_group).collect())
 }
 
 /// Some steps of a draft with what they touch.

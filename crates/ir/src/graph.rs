@@ -270,7 +270,7 @@ impl Graph {
     }
 
     /// The same graph with other symbol ranges, as a specialization has.
-    pub fn with_symbols(&self, symbols: SymbolTable) -> Graph {
-        Graph { symbols, ..self.clone() }
+    pub fn with_symbols(self, symbols: SymbolTable) -> Graph {
+        Graph { symbols, ..self }
     }
 }

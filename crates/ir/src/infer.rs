@@ -133,6 +133,9 @@ impl<'a> Infer<'a> {
     }
 
     fn require(&self, a: &DimExpr, relation: Relation, b: &DimExpr, what: &str) -> Result<(), OpError> {
+        if a == b {
+            return Ok(());
+        }
         let wanted = Constraint { left: a.clone(), relation, right: b.clone(), what: what.to_owned() };
         let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {

@@ -8,12 +8,13 @@ use crate::attr::AttrError;
 use crate::conditions::Conditions;
 use crate::entity::{NodeId, ValueId};
 use crate::error::OpError;
-use crate::graph::{Graph, Node, Output, ValueInfo};
-use crate::infer::infer_node;
+use crate::graph::{Constraint, Graph, Node, Output, ValueInfo};
+use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use smallvec::SmallVec;
+use std::cell::LazyCell;
 
 /// A value in a patch: of the graph, or of one of the patch's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +125,7 @@ impl Graph {
     /// The graph with the patches applied. Replaced values, and whatever only they needed, are gone; leaves stay.
     pub fn apply(&self, patches: &[Patch]) -> Result<Graph, PatchError> {
         let draft = Draft::new(self, patches)?;
-        let order = draft.order(patches)?;
-        draft.rebuild(&order, patches)
+        draft.rebuild(&draft.order()?)
     }
 
     /// The graph without nodes whose values nothing needs. Leaves stay: they are the program's interface.
@@ -137,16 +137,17 @@ impl Graph {
 /// Old and new nodes side by side, with redirections resolved.
 struct Draft<'g> {
     graph: &'g Graph,
+    patches: &'g [Patch],
     /// Index of the first new node of each patch, counted after the old nodes.
     starts: Vec<usize>,
-    nodes: Vec<DraftNode>,
+    nodes: Vec<DraftNode<'g>>,
     redirect: Vec<Option<DraftRef>>,
 }
 
-struct DraftNode {
-    op: Op,
-    name: String,
-    inputs: Vec<Option<DraftRef>>,
+struct DraftNode<'g> {
+    op: &'g Op,
+    name: &'g str,
+    inputs: SmallVec<[Option<DraftRef>; 4]>,
     /// Of an old node, its id.
     old: Option<NodeId>,
     patch: Option<usize>,
@@ -158,9 +159,10 @@ struct DraftNode {
 type DraftRef = (usize, u16);
 
 impl<'g> Draft<'g> {
-    fn new(graph: &'g Graph, patches: &[Patch]) -> Result<Draft<'g>, PatchError> {
+    fn new(graph: &'g Graph, patches: &'g [Patch]) -> Result<Draft<'g>, PatchError> {
         let mut draft = Draft {
             graph,
+            patches,
             starts: Vec::with_capacity(patches.len()),
             nodes: Vec::with_capacity(graph.nodes.len()),
             redirect: vec![None; graph.values.len()],
@@ -168,8 +170,8 @@ impl<'g> Draft<'g> {
         let old_ref = |v: ValueId| (graph.value(v).def.0.index(), graph.value(v).def.1);
         for (id, node) in graph.nodes() {
             draft.nodes.push(DraftNode {
-                op: node.op.clone(),
-                name: graph.node_name(id).to_owned(),
+                op: &node.op,
+                name: graph.node_name(id),
                 inputs: node.inputs.iter().map(|v| v.map(old_ref)).collect(),
                 old: Some(id),
                 patch: None,
@@ -188,8 +190,8 @@ impl<'g> Draft<'g> {
             for (i, node) in patch.nodes.iter().enumerate() {
                 let inputs = node.inputs.iter().map(|r| r.map(resolve).transpose());
                 draft.nodes.push(DraftNode {
-                    op: node.op.clone(),
-                    name: node.name.clone(),
+                    op: &node.op,
+                    name: &node.name,
                     inputs: inputs.collect::<Result<_, _>>()?,
                     old: None,
                     patch: Some(p),
@@ -248,7 +250,7 @@ impl<'g> Draft<'g> {
     }
 
     /// Nodes that are needed, operands first, otherwise as they stood.
-    fn order(&self, patches: &[Patch]) -> Result<Vec<usize>, PatchError> {
+    fn order(&self) -> Result<Vec<usize>, PatchError> {
         let mut wanted: Vec<usize> = (0..self.nodes.len())
             .filter(|&i| self.nodes[i].op.is_leaf_interface() && self.nodes[i].old.is_some())
             .collect();
@@ -262,13 +264,13 @@ impl<'g> Draft<'g> {
         }
         let mut by_position: Vec<usize> = (0..self.nodes.len()).filter(|&i| live[i]).collect();
         by_position.sort_by_key(|&i| (self.nodes[i].position, i));
-        self.topological(&by_position, patches)
+        self.topological(&by_position)
     }
 
     /// Depth-first, so that a node comes as soon after its operands as the old order allows. Iterative: graphs are
     /// deep. The leaves of the interface keep their order, by which scalars are numbered in extents, and params, inputs
     /// and states in a plan: where one comes earlier than it did, those before it do too.
-    fn topological(&self, by_position: &[usize], patches: &[Patch]) -> Result<Vec<usize>, PatchError> {
+    fn topological(&self, by_position: &[usize]) -> Result<Vec<usize>, PatchError> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
             New,
@@ -311,8 +313,8 @@ impl<'g> Draft<'g> {
                                 Mark::New => stack.push(j),
                                 Mark::Open => {
                                     return Err(PatchError::Cycle {
-                                        labels: patches.iter().map(|p| p.label.clone()).collect(),
-                                        node: self.nodes[j].name.clone(),
+                                        labels: self.patches.iter().map(|p| p.label.clone()).collect(),
+                                        node: self.nodes[j].name.to_owned(),
                                     });
                                 }
                                 Mark::Done => {}
@@ -325,48 +327,44 @@ impl<'g> Draft<'g> {
         Ok(order)
     }
 
-    fn rebuild(&self, order: &[usize], patches: &[Patch]) -> Result<Graph, PatchError> {
+    fn rebuild(&self, order: &[usize]) -> Result<Graph, PatchError> {
         let old = self.graph;
         let mut graph = Graph {
-            nodes: Vec::new(),
-            values: Vec::new(),
+            name: old.name.clone(),
+            symbols: old.symbols.clone(),
+            nodes: Vec::with_capacity(order.len()),
+            values: Vec::with_capacity(order.len()),
+            outputs: Vec::new(),
+            feeds: old.feeds.clone(),
+            stop: old.stop,
             constraints: old.constraints.clone(),
-            ..old.clone()
         };
         let kept = order.iter().filter_map(|&i| self.nodes[i].old).flat_map(|n| &old.node(n).outputs);
-        let mut names: Names = kept.map(|&v| old.value(v).name.clone()).collect();
-        let mut conditions = Conditions::of(&graph.constraints);
+        let mut names: LazyCell<Names, _> =
+            LazyCell::new(|| kept.map(|&v| old.value(v).name.clone()).collect());
+        let mut conditions = LazyCell::new(|| Conditions::of(&old.constraints));
         let mut place: Vec<SmallVec<[ValueId; 2]>> = vec![SmallVec::new(); self.nodes.len()];
         for &i in order {
             let draft = &self.nodes[i];
             let inputs: SmallVec<[Option<ValueId>; 4]> =
                 draft.inputs.iter().map(|r| r.map(|(n, o)| place[n][o as usize])).collect();
-            let (types, value_names) = match draft.old {
+            place[i] = match draft.old {
                 Some(id) => {
-                    let outputs = &old.node(id).outputs;
-                    let types: Vec<ValueType> = outputs.iter().map(|&v| old.ty(v).clone()).collect();
-                    (types, outputs.iter().map(|&v| old.value(v).name.clone()).collect::<Vec<_>>())
+                    let same = old.node(id).outputs.iter().map(|&v| old.value(v));
+                    let results = same.map(|v| (v.ty.clone(), v.name.clone()));
+                    graph.push_node(draft.op.clone(), inputs, results)
                 }
                 None => {
-                    let ty = |v: ValueId| graph.ty(v);
-                    let constant = |v: ValueId| graph.constant_data(v);
-                    let inferred =
-                        infer_node(&draft.op, &draft.name, &inputs, &graph.symbols, &ty, &constant);
-                    let (types, constraints) = inferred.map_err(|source| PatchError::Infer {
-                        label: draft
-                            .patch
-                            .map_or_else(|| "no patch".to_owned(), |p| patches[p].label.clone()),
-                        node: draft.name.clone(),
-                        source,
-                    })?;
-                    let value_names = names.of_results(draft.name.clone(), types.len());
-                    conditions.append(&mut graph.constraints, constraints);
-                    (types.into_vec(), value_names)
+                    let (types, constraints) = self.infer(draft, &inputs, &graph)?;
+                    let value_names = names.of_results(draft.name.to_owned(), types.len());
+                    if !constraints.is_empty() {
+                        conditions.append(&mut graph.constraints, constraints);
+                    }
+                    graph.push_node(draft.op.clone(), inputs, types.into_iter().zip(value_names))
                 }
             };
-            place[i] = graph.push_node(draft.op.clone(), inputs, types, value_names);
         }
-        self.check_types(&graph, &place, patches)?;
+        self.check_types(&graph, &place)?;
         let at = |v: ValueId| {
             let (n, o) = self.target_of(v);
             place[n][o as usize]
@@ -377,13 +375,22 @@ impl<'g> Draft<'g> {
         Ok(graph)
     }
 
-    fn check_types(
+    /// Types and constraints of a new node, with operands of the new graph.
+    fn infer(
         &self,
+        node: &DraftNode<'_>,
+        inputs: &[Option<ValueId>],
         graph: &Graph,
-        place: &[SmallVec<[ValueId; 2]>],
-        patches: &[Patch],
-    ) -> Result<(), PatchError> {
-        for patch in patches {
+    ) -> Result<(Types, Vec<Constraint>), PatchError> {
+        let (ty, constant) = (|v: ValueId| graph.ty(v), |v: ValueId| graph.constant_data(v));
+        infer_node(node.op, node.name, inputs, &graph.symbols, &ty, &constant).map_err(|source| {
+            let label = node.patch.map_or_else(|| "no patch".to_owned(), |p| self.patches[p].label.clone());
+            PatchError::Infer { label, node: node.name.to_owned(), source }
+        })
+    }
+
+    fn check_types(&self, graph: &Graph, place: &[SmallVec<[ValueId; 2]>]) -> Result<(), PatchError> {
+        for patch in self.patches {
             for &(v, _) in &patch.replace {
                 let (n, o) = self.target_of(v);
                 let Some(&new) = place[n].get(o as usize) else { continue };
@@ -406,12 +413,11 @@ impl Graph {
         &mut self,
         op: Op,
         inputs: SmallVec<[Option<ValueId>; 4]>,
-        types: Vec<ValueType>,
-        names: Vec<String>,
+        results: impl IntoIterator<Item = (ValueType, String)>,
     ) -> SmallVec<[ValueId; 2]> {
         let id = NodeId(self.nodes.len() as u32);
         let mut outputs = SmallVec::new();
-        for (i, (ty, name)) in types.into_iter().zip(names).enumerate() {
+        for (i, (ty, name)) in results.into_iter().enumerate() {
             outputs.push(ValueId(self.values.len() as u32));
             self.values.push(ValueInfo { name, ty, def: (id, i as u16) });
         }

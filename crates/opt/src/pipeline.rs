@@ -171,7 +171,7 @@ fn check(options: &OptOptions) -> Result<(), OptError> {
 
 /// Runs every pass that is not skipped, for the one range that the graph's symbols have.
 pub fn optimize(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
-    optimize_range(&optimize_whole(graph, options, cx)?, options, cx)
+    optimize_range(optimize_whole(graph, options, cx)?, options, cx)
 }
 
 /// The first part of [`optimize`]: what is the same for every range of the symbols.
@@ -181,11 +181,11 @@ pub fn optimize_whole(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> R
     let live = graph.without_dead_nodes();
     let live =
         live.map_err(|e| OptError::Patch { pass: "without_dead_nodes".into(), source: Box::new(e) })?;
-    run_passes(&live, options, cx, false)
+    run_passes(live, options, cx, false)
 }
 
 /// The second part of [`optimize`], on what the first left, for the range of symbols in `cx`. Leaves stay as they are.
-pub fn optimize_range(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
+pub fn optimize_range(graph: Graph, options: &OptOptions, cx: &PassCx<'_>) -> Result<Graph, OptError> {
     check(options)?;
     let graph = run_passes(graph, options, cx, true)?;
     verify(&graph, Form::Lowerable)
@@ -194,18 +194,17 @@ pub fn optimize_range(graph: &Graph, options: &OptOptions, cx: &PassCx<'_>) -> R
 }
 
 fn run_passes(
-    graph: &Graph,
+    graph: Graph,
     options: &OptOptions,
     cx: &PassCx<'_>,
     per_range: bool,
 ) -> Result<Graph, OptError> {
     let wanted = |p: &&Pass| p.per_range == per_range && !options.skip.contains(p.name);
-    PASSES.iter().filter(wanted).try_fold(graph.clone(), |graph, pass| run_pass(&graph, pass, cx))
+    PASSES.iter().filter(wanted).try_fold(graph, |graph, pass| run_pass(graph, pass, cx))
 }
 
 /// Runs one pass to its end, verifying after every round.
-pub fn run_pass(graph: &Graph, pass: &Pass, cx: &PassCx<'_>) -> Result<Graph, OptError> {
-    let mut graph = graph.clone();
+pub fn run_pass(mut graph: Graph, pass: &Pass, cx: &PassCx<'_>) -> Result<Graph, OptError> {
     let rounds = MAX_ROUNDS + graph.nodes().len();
     for _ in 0..rounds {
         let patches = (pass.find)(&graph, cx);

@@ -114,7 +114,7 @@ impl Inner {
             Ok((types, constraints)) => {
                 self.conditions.append(&mut self.graph.constraints, constraints);
                 let names = self.names.of_results(name, types.len());
-                let values = self.graph.push_node(op, ids, types.into_vec(), names);
+                let values = self.graph.push_node(op, ids, types.into_iter().zip(names));
                 self.made.extend(values.iter().map(|&v| (v, place)));
                 values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
             }

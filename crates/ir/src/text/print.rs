@@ -10,16 +10,23 @@ use std::fmt::Write;
 
 /// The graph as `.ir` text.
 pub fn print(graph: &Graph) -> String {
-    Printer::text(graph, &|_| true)
+    Printer::text(graph, &all_symbols(graph))
 }
 
 /// The graph as `.ir` text that declares only the symbols it uses, and which those are, in order: read back, they are
 /// numbered anew. Where a graph stands inside, all are declared, so that both count alike.
 pub fn print_used(graph: &Graph) -> (String, Vec<SymbolId>) {
     match used_symbols(graph).filter(|_| graph.feeds.is_empty()) {
-        Some(used) => (Printer::text(graph, &|id| used.contains(&id)), used.into_iter().collect()),
-        None => (print(graph), graph.symbols.iter().map(|(id, _)| id).collect()),
+        Some(used) => {
+            let used: Vec<SymbolId> = used.into_iter().collect();
+            (Printer::text(graph, &used), used)
+        }
+        None => (print(graph), all_symbols(graph)),
     }
+}
+
+fn all_symbols(graph: &Graph) -> Vec<SymbolId> {
+    graph.symbols.iter().map(|(id, _)| id).collect()
 }
 
 /// The symbols in types and attributes; none where a graph stands inside.
@@ -45,7 +52,7 @@ struct Printer {
 }
 
 impl Printer {
-    fn text(graph: &Graph, declared: &dyn Fn(SymbolId) -> bool) -> String {
+    fn text(graph: &Graph, declared: &[SymbolId]) -> String {
         let mut printer = Printer { out: String::new(), indent: 0 };
         printer.graph(graph, declared);
         printer.out.push('\n');
@@ -57,10 +64,10 @@ impl Printer {
         (0..self.indent).for_each(|_| self.out.push_str("  "));
     }
 
-    fn graph(&mut self, g: &Graph, declared: &dyn Fn(SymbolId) -> bool) {
+    fn graph(&mut self, g: &Graph, declared: &[SymbolId]) {
         let _ = write!(self.out, "graph {} {{", name(&g.name));
         self.indent += 1;
-        for (_, s) in g.symbols.iter().filter(|(id, _)| declared(*id)) {
+        for s in declared.iter().filter_map(|&id| g.symbols.get(id)) {
             self.line();
             let _ = write!(self.out, "symbol {} = {}..={}", name(&s.name), s.min, s.max);
             if s.multiple_of > 1 {
@@ -132,7 +139,7 @@ impl Printer {
             AttrValue::DType(d) => d.name().to_owned(),
             AttrValue::Type(t) => ty(g, t),
             AttrValue::Data(t) => data(t),
-            AttrValue::Graph(body) => return self.graph(body, &|_| true),
+            AttrValue::Graph(body) => return self.graph(body, &all_symbols(body)),
         };
         self.out.push_str(&text);
     }

@@ -16,14 +16,18 @@ use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{Cast, Expand, Reshape, Transpose};
 use pumice_ir::{Conditions, Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr};
+use std::cell::LazyCell;
+
+/// The graph's conditions, put together when a rule first asks for them.
+type Known<'g> = LazyCell<Conditions, Box<dyn FnOnce() -> Conditions + 'g>>;
 
 /// One patch for every node that a rule removes or shortens.
 pub fn eliminate_identities(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
-    let known = Conditions::of(graph.constraints());
+    let known: Known<'_> = LazyCell::new(Box::new(|| Conditions::of(graph.constraints())));
     graph.nodes().filter_map(|(id, node)| eliminate(graph, &known, id, node)).collect()
 }
 
-fn eliminate(graph: &Graph, known: &Conditions, id: NodeId, node: &Node) -> Option<Patch> {
+fn eliminate(graph: &Graph, known: &Known<'_>, id: NodeId, node: &Node) -> Option<Patch> {
     let x =
         given_back(graph, node).filter(|&x| graph.ty(x) == graph.ty(node.output()) && !is_version(graph, x));
     if let Some(x) = x {
@@ -208,7 +212,7 @@ fn shortened(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
 
 /// op(…, expand(x), …) == op(…, x, …) where the op broadcasts x to the same extents: elementwise ops, batch axes of a
 /// product, the mask of attention.
-fn unexpanded(graph: &Graph, known: &Conditions, id: NodeId, node: &Node) -> Option<Patch> {
+fn unexpanded(graph: &Graph, known: &Known<'_>, id: NodeId, node: &Node) -> Option<Patch> {
     let mut inputs: Vec<Option<ValueId>> = node.inputs.to_vec();
     let mut changed = Vec::new();
     for i in 0..inputs.len() {

@@ -52,9 +52,7 @@ pub fn after(graph: &Graph, names: &[&str]) -> Graph {
 pub fn after_advice(graph: &Graph, names: &[&str], advice: &dyn Advice) -> Graph {
     let target = Target::lavapipe();
     let cx = PassCx { target: &target, precision: Precision::Exact, fold: &RefEval, advice, range: None };
-    names
-        .iter()
-        .fold(graph.clone(), |g, name| run_pass(&g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
+    names.iter().fold(graph.clone(), |g, name| run_pass(g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
 }
 
 fn pass(name: &str) -> &'static Pass {

@@ -299,7 +299,8 @@ impl Reader<'_> {
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));
         }
-        let values = graph.push_node(op, inputs, inferred.into_vec(), names.clone());
+        let results = inferred.into_iter().zip(names.iter().cloned());
+        let values = graph.push_node(op, inputs, results);
         scope.values.extend(names.into_iter().zip(values));
         Ok(())
     }
