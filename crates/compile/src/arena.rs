@@ -5,6 +5,7 @@
 //! result is taken: which one wins depends on the graph, all are cheap.
 
 use pumice_plan::{Placement, SLOT_ALIGNMENT};
+use smallvec::SmallVec;
 
 /// Bytes wanted from the first to the last level, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub fn place(requests: &[ArenaRequest], policy: Placement, chunk: u64, guard: u6
     let sizes: Vec<u64> = requests.iter().map(|r| slot_size(r.bytes, guard)).collect();
     match policy {
         Placement::Bump => bump(&sizes, chunk),
-        Placement::Packed => packed(requests, &sizes, chunk),
+        Placement::Packed => packed(requests, &sizes, chunk, lower_bound(requests, guard)),
     }
 }
 
@@ -74,7 +75,8 @@ fn bump(sizes: &[u64], chunk: u64) -> ArenaPlaces {
     ArenaPlaces { offsets, size: next }
 }
 
-fn packed(requests: &[ArenaRequest], sizes: &[u64], chunk: u64) -> ArenaPlaces {
+/// The first of the smallest. What needs no more than `least` cannot be beaten.
+fn packed(requests: &[ArenaRequest], sizes: &[u64], chunk: u64, least: u64) -> ArenaPlaces {
     let n = requests.len();
     let life = |i: usize| u64::from(requests[i].last - requests[i].first) + 1;
     let mut orders: Vec<Vec<usize>> = vec![(0..n).collect(); 4];
@@ -82,8 +84,17 @@ fn packed(requests: &[ArenaRequest], sizes: &[u64], chunk: u64) -> ArenaPlaces {
     orders[1].sort_by_key(|&i| (std::cmp::Reverse(sizes[i].saturating_mul(life(i))), i));
     orders[2].sort_by_key(|&i| (requests[i].first, std::cmp::Reverse(sizes[i]), i));
     orders[3].sort_by_key(|&i| (std::cmp::Reverse(life(i)), std::cmp::Reverse(sizes[i]), i));
-    let results = orders.iter().map(|order| first_fit(order, requests, sizes, chunk));
-    results.min_by_key(|p| p.size).unwrap_or(ArenaPlaces { offsets: Vec::new(), size: 0 })
+    let mut best = ArenaPlaces { offsets: vec![0; n], size: u64::MAX };
+    for order in orders {
+        let places = first_fit(&order, requests, sizes, chunk);
+        if places.size < best.size {
+            best = places;
+        }
+        if best.size == least {
+            break;
+        }
+    }
+    best
 }
 
 /// Each request, in that order, at the lowest offset that is free during its whole life.
@@ -99,9 +110,9 @@ fn first_fit(order: &[usize], requests: &[ArenaRequest], sizes: &[u64], chunk: u
         taken.clear();
         lives.meeting(r, &mut taken);
         // By offset, so that one sweep finds the first gap.
-        taken.sort_unstable_by_key(|&j| (offsets[j], j));
+        taken.sort_unstable_by_key(|&j| (offsets[j as usize], j));
         let mut at = 0;
-        for &j in &taken {
+        for j in taken.iter().map(|&j| j as usize) {
             at = within_chunk(at, size, chunk);
             if at + size <= offsets[j] {
                 break;
@@ -111,7 +122,7 @@ fn first_fit(order: &[usize], requests: &[ArenaRequest], sizes: &[u64], chunk: u
         at = within_chunk(at, size, chunk);
         offsets[i] = at;
         total = total.max(at + size);
-        lives.add(i, r);
+        lives.add(i as u32, r);
     }
     ArenaPlaces { offsets, size: total }
 }
@@ -121,19 +132,19 @@ fn first_fit(order: &[usize], requests: &[ArenaRequest], sizes: &[u64], chunk: u
 struct Lives {
     leaves: usize,
     /// Node n has the children 2n and 2n + 1; a request stands in the fewest nodes that make up its life.
-    nodes: Vec<Vec<usize>>,
+    nodes: Vec<SmallVec<[u32; 4]>>,
     /// Those that begin in a level.
-    begin: Vec<Vec<usize>>,
+    begin: Vec<SmallVec<[u32; 4]>>,
 }
 
 impl Lives {
     fn new(requests: &[ArenaRequest]) -> Lives {
         let levels = requests.iter().map(|r| r.last as usize + 1).max().unwrap_or(1);
         let leaves = levels.next_power_of_two();
-        Lives { leaves, nodes: vec![Vec::new(); 2 * leaves], begin: vec![Vec::new(); levels] }
+        Lives { leaves, nodes: vec![SmallVec::new(); 2 * leaves], begin: vec![SmallVec::new(); levels] }
     }
 
-    fn add(&mut self, i: usize, r: ArenaRequest) {
+    fn add(&mut self, i: u32, r: ArenaRequest) {
         self.begin[r.first as usize].push(i);
         let (mut low, mut high) = (self.leaves + r.first as usize, self.leaves + r.last as usize + 1);
         while low < high {
@@ -150,7 +161,7 @@ impl Lives {
     }
 
     /// Those that are alive in a level of `r`, each once: alive in its first level, or begun after it.
-    fn meeting(&self, r: ArenaRequest, out: &mut Vec<usize>) {
+    fn meeting(&self, r: ArenaRequest, out: &mut Vec<u32>) {
         let mut node = self.leaves + r.first as usize;
         while node > 0 {
             out.extend(&self.nodes[node]);

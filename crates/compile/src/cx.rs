@@ -5,6 +5,7 @@ use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
 use crate::select::Selection;
 use crate::{blocks, frame};
+use indexmap::IndexSet;
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
 use pumice_plan::{FrameBuilder, FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
@@ -52,7 +53,7 @@ pub struct LowerCx<'g> {
     /// The frame so far.
     pub frame: FrameBuilder,
     /// Names of the ops in the status block.
-    pub status_ops: Vec<String>,
+    pub status_ops: IndexSet<String>,
     /// Bindings conditions found by lowering.
     pub checks: Vec<pumice_plan::RunCheck>,
     /// Constants that lowerings made.
@@ -84,7 +85,7 @@ impl<'g> LowerCx<'g> {
         target: &'g Target,
         selection: &'g Selection,
         leaves: Leaves<'g>,
-        status_ops: Vec<String>,
+        status_ops: IndexSet<String>,
     ) -> LowerCx<'g> {
         let mut draft = Draft::default();
         // Sizes of frame and status are known at the end; spans are fixed then.
@@ -205,7 +206,7 @@ impl<'g> LowerCx<'g> {
     /// Bytes of a dense tensor at the upper bounds, 64-bit.
     pub fn upper_bytes(&self, dtype: DType, storage: Storage, shape: &[DimExpr]) -> LowerResult<u64> {
         let symbols = self.graph.symbols();
-        let upper: Vec<u64> = shape.iter().map(|d| d.upper(symbols)).collect();
+        let upper: SmallVec<[u64; 8]> = shape.iter().map(|d| d.upper(symbols)).collect();
         pumice_types::tensor::element_count(&upper)
             .ok()
             .and_then(|n| storage.unit(dtype).bytes_of(n))
@@ -288,12 +289,7 @@ impl<'g> LowerCx<'g> {
 
     /// The number of the current node in the status block.
     pub fn status_number(&mut self) -> u32 {
-        let name = self.origin();
-        if let Some(i) = self.status_ops.iter().position(|n| *n == name) {
-            return i as u32;
-        }
-        self.status_ops.push(name);
-        self.status_ops.len() as u32 - 1
+        self.status_ops.insert_full(self.origin()).0 as u32
     }
 
     /// Where the status block is.

@@ -43,6 +43,7 @@ pub use pumice_opt::OptOptions;
 use advice::Kernels;
 use cx::{Leaves, LowerCx};
 use draft::{Draft, Located};
+use indexmap::IndexSet;
 use layout::{Layout, region};
 use load::{DerivedOf, Loads};
 use program::{PlaceCx, PlacedProgram};
@@ -107,7 +108,7 @@ pub fn compile(
         inputs: layout.inputs,
         outputs: layout.outputs,
         regions: regions(target, weights, states, &sizes),
-        status_ops,
+        status_ops: status_ops.into_iter().collect(),
         load,
         streams,
         runs,
@@ -147,11 +148,11 @@ fn lower_ranges(
     options: &Options,
     layout: &mut Layout,
     loads: &mut Loads,
-) -> Result<(Drafts, Vec<String>), CompileError> {
+) -> Result<(Drafts, IndexSet<String>), CompileError> {
     let target = advice.target;
     let constants = graphs.iter().map(|g| layout.constants_of(g, target)).collect::<Result<Vec<_>, _>>()?;
     let hidden = layout.graph_constants();
-    let (mut drafts, mut status_ops) = (Vec::new(), Vec::new());
+    let (mut drafts, mut status_ops) = (Vec::new(), IndexSet::new());
     for (graph, slots) in graphs.into_iter().zip(constants) {
         let leaves = Leaves { constants: slots, hidden, joined: &layout.joined };
         let mut low = lower_range(&graph, target, advice.selection, leaves, status_ops)?;
@@ -171,7 +172,7 @@ struct Lowered {
     draft: Draft,
     frame: pumice_plan::Frame,
     status: Located,
-    status_ops: Vec<String>,
+    status_ops: IndexSet<String>,
     checks: Vec<RunCheck>,
     hidden: Vec<pumice_types::Tensor>,
 }
@@ -181,7 +182,7 @@ fn lower_range(
     target: &Target,
     selection: &Selection,
     leaves: Leaves<'_>,
-    status_ops: Vec<String>,
+    status_ops: IndexSet<String>,
 ) -> Result<Lowered, CompileError> {
     let mut cx = LowerCx::new(graph, target, selection, leaves, status_ops);
     let mut refused = Vec::new();

@@ -5,30 +5,23 @@
 use crate::draft::{Buffer, Draft, DraftContent, DraftStep, Home};
 use crate::layout::Layout;
 use pumice_plan::{Access, Span, StepKind};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Steps of a draft that belong to the load program; their results become derived weights. The other steps stay.
 pub fn split(draft: &mut Draft) -> Vec<DraftStep> {
-    let is_load = load_steps(draft);
-    let steps = std::mem::take(&mut draft.steps);
-    let (mut load, mut run) = (Vec::new(), Vec::new());
-    for (step, is_load) in steps.into_iter().zip(is_load) {
-        if is_load {
-            let written: Vec<usize> = written(draft, &step).collect();
-            written.into_iter().for_each(|b| draft.buffers[b].home = Home::Derived);
-            load.push(step);
-        } else {
-            run.push(step);
-        }
+    let mut is_load = load_steps(draft).into_iter();
+    let load: Vec<DraftStep> = draft.steps.extract_if(.., |_| is_load.next().unwrap_or(false)).collect();
+    for b in load.iter().flat_map(|step| written(draft, step)).collect::<Vec<usize>>() {
+        draft.buffers[b].home = Home::Derived;
     }
-    draft.steps = run;
     load
 }
 
 /// Which steps need only what is known when loading. A step that does not takes those along that touch what it writes.
 pub fn load_steps(draft: &Draft) -> Vec<bool> {
     let steps = &draft.steps;
-    let mut touching: Vec<Vec<usize>> = vec![Vec::new(); draft.buffers.len()];
+    let mut touching: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); draft.buffers.len()];
     let mut is_written = vec![false; draft.buffers.len()];
     for (i, step) in steps.iter().enumerate() {
         step.uses.iter().for_each(|u| touching[buffer(draft, u.content)].push(i));
@@ -85,6 +78,8 @@ pub struct Loads {
     /// The load steps with their contents, over buffers of their own.
     pub draft: Draft,
     known: BTreeMap<String, Vec<DraftContent>>,
+    /// Contents of what is there without a load step.
+    stored: BTreeMap<Home, DraftContent>,
     /// Whether a run reads each buffer; the others are needed while loading alone.
     wanted: Vec<bool>,
 }
@@ -149,9 +144,12 @@ impl Loads {
     }
 
     fn stored(&mut self, run: &Draft, content: DraftContent, home: Home) -> DraftContent {
-        let known =
-            (self.draft.contents.iter()).position(|c| self.draft.buffers[c.buffer.0 as usize].home == home);
-        known.map_or_else(|| self.copy_content(run, content), |i| DraftContent(i as u32))
+        if let Some(&known) = self.stored.get(&home) {
+            return known;
+        }
+        let content = self.copy_content(run, content);
+        self.stored.insert(home, content);
+        content
     }
 
     fn copy_content(&mut self, run: &Draft, content: DraftContent) -> DraftContent {

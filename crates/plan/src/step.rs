@@ -167,11 +167,12 @@ impl View {
 
     /// Whether the elements are row-major and contiguous, wherever they start.
     pub fn is_contiguous(&self) -> bool {
-        dense_strides(&self.shape)
-            .iter()
-            .zip(&self.strides)
-            .zip(&self.shape)
-            .all(|((a, b), d)| a == b || d.is(1))
+        let mut dense = DimExpr::constant(1);
+        self.shape.iter().zip(&self.strides).rev().all(|(extent, stride)| {
+            let follows = extent.is(1) || *stride == dense;
+            dense = &dense * extent;
+            follows
+        })
     }
 }
 

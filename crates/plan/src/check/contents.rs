@@ -7,7 +7,7 @@ use super::streams;
 use crate::plan::{ContentOrigin, PlanValue};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, ContentId, Step, StepId, Use};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The value that bytes hold; `None` for nothing that this replay may read.
 type Held = Option<ContentId>;
@@ -115,10 +115,15 @@ impl Facts {
         let values = || scope.program.values.iter().enumerate();
         for (i, v) in values().filter(|(_, v)| whole(v)).chain(values().filter(|(_, v)| !whole(v))) {
             let id = ContentId(i as u32);
-            if self.persists[i] || self.before.contains(&Some(id)) {
+            if self.persists[i] || self.is_before(v.origin, id) {
                 memory.visit(v.span, |_, held| *held = Some(self.same(id)));
             }
         }
+    }
+
+    /// Whether a content of that origin is a state when a replay begins.
+    fn is_before(&self, origin: ContentOrigin, id: ContentId) -> bool {
+        matches!(origin, ContentOrigin::StateBefore(s) if self.before.get(s as usize) == Some(&Some(id)))
     }
 
     /// Between two replays: what persists stays, a state at its end is the state at the next beginning, and nothing
@@ -154,6 +159,7 @@ fn persists(scope: &Scope<'_>, origin: ContentOrigin) -> bool {
 
 /// Derived weights that the run reads are left by the load program, at that place.
 fn expect_derived(scope: &Scope<'_>, derived: &[Span], findings: &mut Findings) {
+    let derived: BTreeSet<&Span> = derived.iter().collect();
     let mut used = vec![false; scope.program.values.len()];
     for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
         used[u.content.0 as usize] = true;

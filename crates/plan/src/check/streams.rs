@@ -29,9 +29,9 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         }
     }
     for (i, (p, times)) in plan.params.iter().zip(passed).enumerate() {
-        let begins = plan.states.iter().any(|s| s.init == StateInit::Param(i as u32));
+        let begins = || plan.states.iter().any(|s| s.init == StateInit::Param(i as u32));
         let why = match (p.residence(), times) {
-            (Residence::Streamed, 1) if begins => "a state begins as the param",
+            (Residence::Streamed, 1) if begins() => "a state begins as the param",
             (Residence::Streamed, 1) | (Residence::Kept, 0) => continue,
             (Residence::Streamed, 0) => "there is none",
             (Residence::Kept, _) => "the param is kept",

@@ -36,7 +36,7 @@ impl DimExpr {
 
     /// self/by where the division leaves no remainder for any binding, as far as term-wise division shows it.
     pub fn exact_quotient(&self, by: &DimExpr) -> Option<DimExpr> {
-        let (divisor, factors): (i64, &[Atom]) = match (by.terms.as_slice(), by.constant) {
+        let (divisor, factors): (i64, &[Atom]) = match (&*by.terms, by.constant) {
             ([], c) if c > 0 => (c, &[]),
             ([term], 0) if term.coefficient > 0 => (term.coefficient, &term.factors),
             _ => return None,
@@ -45,7 +45,7 @@ impl DimExpr {
             return None;
         }
         let mut result = DimExpr::constant(self.constant / divisor);
-        for term in &self.terms {
+        for term in self.terms.iter() {
             if term.coefficient % divisor != 0 {
                 return None;
             }
@@ -57,7 +57,7 @@ impl DimExpr {
             if rest.is_empty() {
                 result.constant = result.constant.saturating_add(coefficient);
             } else {
-                result.add_term(Term { factors: rest, coefficient });
+                result.terms.add(Term { factors: rest, coefficient });
             }
         }
         Some(result)
@@ -90,21 +90,6 @@ impl DimExpr {
         DimExpr::atom(atom(Box::new((pair.0.clone(), pair.1.clone()))))
     }
 
-    fn add_term(&mut self, term: Term) {
-        match self.terms.binary_search_by(|t| t.factors.cmp(&term.factors)) {
-            Ok(i) => {
-                let sum = self.terms[i].coefficient.saturating_add(term.coefficient);
-                if sum == 0 {
-                    self.terms.remove(i);
-                } else {
-                    self.terms[i].coefficient = sum;
-                }
-            }
-            Err(i) if term.coefficient != 0 => self.terms.insert(i, term),
-            Err(_) => {}
-        }
-    }
-
     /// The same value for all that the symbols may be, without the minima and maxima that their ranges decide.
     pub fn within(&self, symbols: &SymbolTable) -> DimExpr {
         let decided = |a: DimExpr, b: DimExpr, larger: bool| {
@@ -119,7 +104,7 @@ impl DimExpr {
             }
         };
         let mut result = DimExpr::constant(self.constant);
-        for term in &self.terms {
+        for term in self.terms.iter() {
             let mut product = DimExpr::constant(term.coefficient);
             for factor in &term.factors {
                 let value = match factor {
@@ -139,7 +124,7 @@ impl DimExpr {
     /// The expression with every variable replaced; `None` from the closure keeps the variable.
     pub fn substitute(&self, replace: &dyn Fn(Var) -> Option<DimExpr>) -> DimExpr {
         let mut result = DimExpr::constant(self.constant);
-        for term in &self.terms {
+        for term in self.terms.iter() {
             let mut product = DimExpr::constant(term.coefficient);
             for factor in &term.factors {
                 let value = match factor {
@@ -160,27 +145,33 @@ impl DimExpr {
 impl DimExpr {
     /// This and so many times another.
     fn plus_times(mut self, other: &DimExpr, times: i64) -> DimExpr {
+        if self.is(0) && times == 1 {
+            return other.clone();
+        }
         self.constant = self.constant.saturating_add(other.constant.saturating_mul(times));
-        for term in &other.terms {
+        for term in other.terms.iter() {
             let coefficient = term.coefficient.saturating_mul(times);
-            self.add_term(Term { factors: term.factors.clone(), coefficient });
+            self.terms.add(Term { factors: term.factors.clone(), coefficient });
         }
         self
     }
 
     fn product(&self, other: &DimExpr) -> DimExpr {
+        if self.is(1) {
+            return other.clone();
+        }
         let mut product = DimExpr::constant(0).plus_times(self, other.constant);
-        for b in &other.terms {
-            product.add_term(Term {
+        for b in other.terms.iter() {
+            product.terms.add(Term {
                 factors: b.factors.clone(),
                 coefficient: b.coefficient.saturating_mul(self.constant),
             });
-            for a in &self.terms {
+            for a in self.terms.iter() {
                 let mut factors = a.factors.clone();
                 factors.extend(b.factors.iter().cloned());
                 factors.sort();
                 let coefficient = a.coefficient.saturating_mul(b.coefficient);
-                product.add_term(Term { factors, coefficient });
+                product.terms.add(Term { factors, coefficient });
             }
         }
         product

@@ -8,7 +8,7 @@ impl DimExpr {
     /// The value under the bindings.
     pub fn eval(&self, bindings: &Bindings) -> Result<i64, EvalError> {
         let mut sum = self.constant;
-        for term in &self.terms {
+        for term in self.terms.iter() {
             let mut product = term.coefficient;
             for factor in &term.factors {
                 product = product.checked_mul(factor.eval(bindings)?).ok_or(EvalError::Overflow)?;
@@ -33,7 +33,7 @@ impl DimExpr {
     /// As [`DimExpr::bounds`], with the range of each scalar.
     pub fn bounds_with(&self, symbols: &SymbolTable, scalars: &dyn Fn(ScalarId) -> (i64, i64)) -> (i64, i64) {
         let mut sum = (self.constant, self.constant);
-        for term in &self.terms {
+        for term in self.terms.iter() {
             let mut product = (term.coefficient, term.coefficient);
             for factor in &term.factors {
                 product = interval_mul(product, factor.bounds(symbols, scalars));

@@ -7,11 +7,13 @@
 
 mod arith;
 mod eval;
+mod terms;
 mod text;
 
 use crate::symbol::{ScalarId, SymbolId, Var};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use terms::Terms;
 
 /// An indivisible factor of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,10 +37,11 @@ struct Term {
     coefficient: i64,
 }
 
-/// An integer expression over symbols (in shapes) or symbols and integer scalars (in frames).
+/// An integer expression over symbols (in shapes) or symbols and integer scalars (in frames). Clones share their terms, and a
+/// constant, which most are, owns nothing: plans hold them by the hundred thousand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DimExpr {
-    terms: SmallVec<[Term; 1]>,
+    terms: Terms,
     constant: i64,
 }
 
@@ -62,7 +65,7 @@ pub enum EvalError {
 impl DimExpr {
     /// A constant.
     pub fn constant(value: i64) -> DimExpr {
-        DimExpr { terms: SmallVec::new(), constant: value }
+        DimExpr { terms: Terms::default(), constant: value }
     }
 
     /// From the parts that [`DimExpr::terms`] and [`DimExpr::constant_part`] give. `None` where they are not in canonical
@@ -92,7 +95,7 @@ impl DimExpr {
 
     fn atom(atom: Atom) -> DimExpr {
         let term = Term { factors: smallvec::smallvec![atom], coefficient: 1 };
-        DimExpr { terms: smallvec::smallvec![term], constant: 0 }
+        DimExpr { terms: Terms::from_iter([term]), constant: 0 }
     }
 
     /// The value, if it is one constant.
@@ -112,7 +115,7 @@ impl DimExpr {
 
     /// The symbol, if it is one symbol and nothing else.
     pub fn as_symbol(&self) -> Option<SymbolId> {
-        match (self.terms.as_slice(), self.constant) {
+        match (&*self.terms, self.constant) {
             ([Term { factors, coefficient: 1 }], 0) => match factors.as_slice() {
                 [Atom::Var(Var::Symbol(id))] => Some(*id),
                 _ => None,

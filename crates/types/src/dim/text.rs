@@ -8,7 +8,7 @@ impl DimExpr {
     /// Writes the expression with the variables' names; the form that `.ir` text reads back.
     pub fn write(&self, out: &mut dyn fmt::Write, name: &dyn Fn(Var) -> String) -> fmt::Result {
         let mut first = true;
-        for term in &self.terms {
+        for term in self.terms.iter() {
             let coefficient = term.coefficient;
             match (first, coefficient < 0) {
                 (true, true) => out.write_str("-")?,

@@ -8,6 +8,7 @@ use super::opcode::{Opcode, RegType};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
+use std::sync::Arc;
 
 /// A register of one expression: inputs first, then the result of each instruction in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,17 +70,13 @@ pub enum ScalarError {
 /// A straight-line scalar function of n inputs and m outputs.
 ///
 /// Equal expressions compare and hash equal; registers are numbered inputs first, so `RegId(i)` for
-/// `i < inputs().len()` is input i.
+/// `i < inputs().len()` is input i. Clones share one body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
-pub struct ScalarExpr {
-    inputs: Vec<RegType>,
-    insts: Vec<Inst>,
-    outputs: Vec<RegId>,
-}
+pub struct ScalarExpr(Arc<Parts>);
 
-/// The unchecked parts of an expression, as they lie in a file.
-#[derive(Serialize, Deserialize)]
+/// The parts of an expression, as they lie in a file; unchecked there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Parts {
     inputs: Vec<RegType>,
     insts: Vec<Inst>,
@@ -95,7 +92,7 @@ impl TryFrom<Parts> for ScalarExpr {
 
 impl From<ScalarExpr> for Parts {
     fn from(e: ScalarExpr) -> Parts {
-        Parts { inputs: e.inputs, insts: e.insts, outputs: e.outputs }
+        Arc::unwrap_or_clone(e.0)
     }
 }
 
@@ -108,71 +105,72 @@ impl ScalarExpr {
     ) -> Result<ScalarExpr, ScalarError> {
         let mut types = inputs.clone();
         for inst in &insts {
-            let mut args = Vec::with_capacity(3);
+            let mut args: SmallVec<[RegType; 3]> = SmallVec::new();
             for &reg in &inst.args {
                 let ty = types.get(reg.0 as usize).ok_or(ScalarError::UndefinedRegister { reg })?;
                 args.push(*ty);
             }
             if !inst.op.accepts(inst.ty, &args) {
-                return Err(ScalarError::Type { what: inst.op.name(), found: args });
+                return Err(ScalarError::Type { what: inst.op.name(), found: args.to_vec() });
             }
             types.push(inst.ty);
         }
         match outputs.iter().find(|r| r.0 as usize >= types.len()) {
             Some(&reg) => Err(ScalarError::UndefinedRegister { reg }),
-            None => Ok(ScalarExpr { inputs, insts, outputs }),
+            None => Ok(ScalarExpr(Arc::new(Parts { inputs, insts, outputs }))),
         }
     }
 
     /// The expression that returns its one input.
     pub fn identity(ty: RegType) -> ScalarExpr {
-        ScalarExpr { inputs: vec![ty], insts: Vec::new(), outputs: vec![RegId(0)] }
+        ScalarExpr(Arc::new(Parts { inputs: vec![ty], insts: Vec::new(), outputs: vec![RegId(0)] }))
     }
 
     /// The types of the inputs, in order.
     pub fn inputs(&self) -> &[RegType] {
-        &self.inputs
+        &self.0.inputs
     }
 
     /// The instructions, in order of evaluation.
     pub fn insts(&self) -> &[Inst] {
-        &self.insts
+        &self.0.insts
     }
 
     /// The registers returned, in order. An input may be one; a register may be returned twice.
     pub fn outputs(&self) -> &[RegId] {
-        &self.outputs
+        &self.0.outputs
     }
 
     /// How many registers there are: inputs and instructions.
     pub fn registers(&self) -> usize {
-        self.inputs.len() + self.insts.len()
+        self.0.inputs.len() + self.0.insts.len()
     }
 
     /// The type of a register, if the expression has it.
     pub fn reg_type(&self, reg: RegId) -> Option<RegType> {
         let i = reg.0 as usize;
-        self.inputs
+        self.0
+            .inputs
             .get(i)
             .copied()
-            .or_else(|| self.insts.get(i.wrapping_sub(self.inputs.len())).map(|n| n.ty))
+            .or_else(|| self.0.insts.get(i.wrapping_sub(self.0.inputs.len())).map(|n| n.ty))
     }
 
     /// The type of output `i`, if there is one.
     pub fn output_type(&self, i: usize) -> Option<RegType> {
-        self.outputs.get(i).and_then(|&r| self.reg_type(r))
+        self.0.outputs.get(i).and_then(|&r| self.reg_type(r))
     }
 
     /// Whether an instruction takes or makes a 64-bit integer, which devices may lack. An input that only becomes an
     /// output is no such use: its two words are moved.
     pub fn computes_int64(&self) -> bool {
         let wide = |r: &RegId| self.reg_type(*r).is_some_and(|ty| ty.bits() == 64);
-        self.insts.iter().any(|i| i.ty.bits() == 64 || i.args.iter().any(wide))
+        self.0.insts.iter().any(|i| i.ty.bits() == 64 || i.args.iter().any(wide))
     }
 
     /// Whether every output is an input: nothing is computed.
     pub fn is_trivial(&self) -> bool {
-        self.insts.is_empty()
+        self.0.insts.is_empty()
     }
 }
 
@@ -180,13 +178,13 @@ impl ScalarExpr {
 impl fmt::Display for ScalarExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(")?;
-        for (i, ty) in self.inputs.iter().enumerate() {
+        for (i, ty) in self.0.inputs.iter().enumerate() {
             write!(f, "{}{ty} %{i}", if i > 0 { ", " } else { "" })?;
         }
         f.write_str(") {")?;
-        for (i, inst) in self.insts.iter().enumerate() {
+        for (i, inst) in self.0.insts.iter().enumerate() {
             let sep = if i > 0 { ";" } else { "" };
-            write!(f, "{sep} %{} = {} {}", self.inputs.len() + i, inst.op.name(), inst.ty)?;
+            write!(f, "{sep} %{} = {} {}", self.0.inputs.len() + i, inst.op.name(), inst.ty)?;
             if let Opcode::Const(bits) = inst.op {
                 f.write_str(" ")?;
                 write_constant(f, inst.ty, bits)?;
@@ -196,7 +194,7 @@ impl fmt::Display for ScalarExpr {
             }
         }
         f.write_str(" } ->")?;
-        for out in &self.outputs {
+        for out in &self.0.outputs {
             write!(f, " {out}")?;
         }
         Ok(())

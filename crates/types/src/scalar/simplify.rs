@@ -115,7 +115,7 @@ pub(super) fn without_dead(inputs: usize, insts: Vec<Inst>, outputs: &[RegId]) -
         }
     }
     let mut renumbered: Vec<RegId> = (0..inputs as u32).map(RegId).collect();
-    let mut kept = Vec::new();
+    let mut kept = Vec::with_capacity(live[inputs..].iter().filter(|live| **live).count());
     for (i, mut inst) in insts.into_iter().enumerate() {
         renumbered.push(RegId((inputs + kept.len()) as u32));
         if live[inputs + i] {

@@ -81,7 +81,7 @@ enum Place {
 /// What a call touches at some bindings.
 struct Reach {
     /// Elements of operands and slots; what is not listed is not touched.
-    walks: SmallVec<[(Place, Walk); 8]>,
+    walks: Vec<(Place, Walk)>,
     /// Whether an argument tells the kernel the value of an input without axes: bytes that it need not touch.
     told: bool,
     /// Workgroups that work; those after them do nothing.
@@ -94,7 +94,7 @@ struct Reach {
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: SmallVec::new(), told: false, groups, stride, axes: None }
+        Reach { walks: Vec::with_capacity(4), told: false, groups, stride, axes: None }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -213,12 +213,18 @@ impl Subject<'_> {
         axes: Option<[u64; 3]>,
         sample: &Sample<'_>,
     ) -> Result<(), Fault> {
-        let (name, at) = match place {
-            Place::Operand(k) => (self.decl.operands[k].name.to_owned(), self.call.operands[k]),
-            Place::Slot(k) => (format!("slot {k}"), self.call.slots[k]),
+        let at = match place {
+            Place::Operand(k) => self.call.operands[k],
+            Place::Slot(k) => self.call.slots[k],
         };
         let Some(used) = self.step.uses.get(usize::from(at.0)) else { return Ok(()) };
-        let wrong = |why: String| Err(Fault::Reach { operand: name.clone(), why });
+        let wrong = |why: String| {
+            let operand = match place {
+                Place::Operand(k) => self.decl.operands[k].name.to_owned(),
+                Place::Slot(k) => format!("slot {k}"),
+            };
+            Err(Fault::Reach { operand, why })
+        };
         if let Some(largest) = walk.largest_index().filter(|i| *i > LARGEST_INDEX) {
             return wrong(format!("it reaches element {largest}, kernels count to {LARGEST_INDEX}"));
         }

@@ -6,12 +6,13 @@
 use crate::step::{Unit, View};
 use pumice_types::{Bindings, EvalError};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// Extent and stride in bytes, sorted by stride.
-type ByteAxes = SmallVec<[(u64, i128); 12]>;
+type ByteAxes = SmallVec<[(u64, i128); 6]>;
 
 /// Extent and stride.
-type Axes = SmallVec<[(u64, i64); 12]>;
+type Axes = SmallVec<[(u64, i64); 6]>;
 
 /// Elements of some width, or of blocks.
 #[derive(Clone, Debug)]
@@ -149,9 +150,9 @@ impl Seen {
 
 /// Blocks instead of their elements: the first of them, and axes that count them. They lie along one axis of stride 1, in
 /// whole numbers, and every other axis goes from block to block; `None` where that is not so.
-fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Axes)> {
+fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Cow<'_, Axes>)> {
     if elements == 1 {
-        return Some((first, axes.clone()));
+        return Some((first, Cow::Borrowed(axes)));
     }
     let by = i64::try_from(elements).ok()?;
     let along = axes.iter().position(|&(n, stride)| stride == 1 && n > 1 && n.is_multiple_of(elements))?;
@@ -163,7 +164,7 @@ fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Axes)> {
     let mut blocks: Axes =
         others.map(|(_, &(n, stride))| (n, if n == 1 { 0 } else { stride / by })).collect();
     blocks.push((axes[along].0 / elements, 1));
-    Some((first / by, blocks))
+    Some((first / by, Cow::Owned(blocks)))
 }
 
 /// The first byte and the axes, in bytes; `None` where a block is cut.
@@ -175,14 +176,14 @@ fn canonical(unit: Unit, first: i64, axes: &Axes) -> Option<(i128, ByteAxes)> {
     let real = axes.iter().filter(|&&(extent, stride)| extent != 1 && stride != 0);
     sorted.extend(real.map(|&(extent, stride)| (extent, i128::from(stride) * scale)));
     sorted.sort_unstable_by_key(|&(extent, stride)| (stride.unsigned_abs(), extent, stride));
-    let mut merged: ByteAxes = ByteAxes::new();
-    for (extent, stride) in sorted {
-        match merged.last_mut() {
-            Some((n, by)) if i128::from(*n) * *by == stride => *n = n.saturating_mul(extent),
-            _ => merged.push((extent, stride)),
+    sorted.dedup_by(|&mut (extent, stride), (n, by)| {
+        let goes_on = i128::from(*n) * *by == stride;
+        if goes_on {
+            *n = n.saturating_mul(extent);
         }
-    }
-    Some((i128::from(first) * scale, merged))
+        goes_on
+    });
+    Some((i128::from(first) * scale, sorted))
 }
 
 fn shown(first: i128, axes: &[(u64, i128)]) -> String {

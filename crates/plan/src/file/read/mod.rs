@@ -64,6 +64,9 @@ impl<T> Table<T> {
     }
 }
 
+/// Bytes of a term and of what points to it, at most.
+const TERM_BYTES: usize = 64;
+
 /// An expression with the depth of its atoms.
 struct Expr {
     value: DimExpr,
@@ -175,7 +178,7 @@ impl<'a> Reader<'a> {
         let mut terms = Vec::with_capacity(row.terms.len());
         for (coefficient, factors) in row.terms {
             let mut atoms = Vec::with_capacity(factors.len());
-            memory += size_of::<DimExpr>();
+            memory += TERM_BYTES;
             for factor in factors {
                 memory += size_of::<Atom>();
                 let mut both = |a: Id, b: Id| {
