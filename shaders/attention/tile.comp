@@ -1,17 +1,17 @@
 #version 460
 // y = epilogue(softmax(scores) · v) for a tile of BQ queries of one head, online: no score leaves the workgroup.
 //
-// TX x TY threads. Of the scores of BQ queries and BK keys thread (tx, ty) owns the quads of queries ty + TY·i and the
-// quads of keys tx + TX·j, of the result the same queries and the quads of columns tx + TX·j; DP columns a workgroup.
-// A step takes BK keys: scores from chunks of CH of the width, staged as [element][quad of queries or keys]; then the
-// maximum of each query over the threads; then weights, staged as [key][quad of queries], times chunks of CV values.
-// What lies outside is staged as zero. Values that are not finite are multiplied only for queries that see them.
+// TX x TY threads. Of the scores of BQ queries and BK keys thread (tx, ty) owns those of queries ty + TY·i and keys
+// tx + TX·j, of the result the same queries and the quads of columns tx + TX·j; DP columns a workgroup.
+// A step takes BK keys: scores from chunks of CH of the width, staged as rows of quads, one more each for the banks; then the
+// maximum of each query over the threads; then weights, staged as [key][four queries of a thread], times chunks of CV values.
+// Values that are not finite are multiplied only for queries that see them.
 #include "interface.glsl"
 #include "rules.glsl"
 
 const uint NT = TX * TY, RQ = BQ / (4 * TY), SN = BK / (4 * TX), ON = DP / (4 * TX);
-const uint QQ = BQ / 4, QP = QQ + 1, KP = BK / 4 + 1, VQ = DP / 4;
-const uint SCORES = CH * (QP + KP), VALUES = CV * VQ;
+const uint QQ = BQ / 4, CQ = CH / 4, CP = CQ + 1, VQ = DP / 4;
+const uint SCORES = (BQ + BK) * CP, VALUES = CV * VQ;
 layout(local_size_x = NT) in;
 
 shared vec4 stage[SCORES > VALUES ? SCORES : VALUES];
@@ -53,25 +53,32 @@ void store_rows(uint b, uint h) {
     }
 }
 
-// The step of keys key0 on; `end` is the end of all keys that any query of the tile sees.
+// The step of keys key0 on; `end` is the end of all keys that any query of the tile sees. With AHEAD, what the first chunk needs
+// is on its way, and each chunk sends for the next one's: the last one of the scores for those of the next step.
 void step(uint key0, uint end, bool inside) {
-    vec4 s[RQ * 4 * SN];
-    [[unroll]] for (uint i = 0u; i < RQ * 4u * SN; i++) s[i] = vec4(0.0);
+    float s[RQ * 4 * SN * 4];
+    [[unroll]] for (uint i = 0u; i < RQ * 4u * SN * 4u; i++) s[i] = 0.0;
     for (uint d0 = 0u; d0 < D; d0 += CH) {
+        if (AHEAD == 0u) fetch_scores(key0, end, d0);
         barrier();
-        stage_q(row0, SQ, q_base, arg_q_row(), d0);
-        stage_k(key0, end, k_base, arg_k_row(), d0);
+        put_q();
+        put_k();
         barrier();
+        bool last = d0 + CH >= D;
+        if (AHEAD == 1u) fetch_scores(last ? key0 + BK : key0, end, last ? 0u : d0 + CH);
         multiply_scores(s, min(CH, D - d0));
     }
+    if (AHEAD == 1u) fetch_values(key0, end);
     finish_scores(s, int(key0), inside);
     update_maxima(s);
     stage_weights(s);
     for (uint c = 0u; c < BK && key0 + c < end; c += CV) {
+        if (AHEAD == 0u) fetch_values(key0 + c, end);
         chunk_id++;
         barrier();
-        stage_v(key0 + c, end);
+        put_values();
         barrier();
+        if (AHEAD == 1u) fetch_values(key0 + min(c + CV, BK - CV), end);
         uint keys = min(CV, end - key0 - c);
         if (odd != chunk_id) multiply_values(c, keys);
         else multiply_odd_values(c, keys, key0 + c);
@@ -104,7 +111,9 @@ void main() {
 
     uint last_row = min(row0 + BQ, SQ) - 1u;
     int end = end_key(last_row), full_from = first_key(last_row), full_to = end_key(row0);
-    for (int key0 = first_key(row0) / int(BK) * int(BK); key0 < end; key0 += int(BK))
+    int begin = first_key(row0) / int(BK) * int(BK);
+    if (AHEAD == 1u && begin < end) fetch_scores(uint(begin), uint(end), 0u);
+    for (int key0 = begin; key0 < end; key0 += int(BK))
         step(uint(key0), uint(end), key0 >= full_from && key0 + int(BK) <= full_to);
     barrier();
     store_rows(b, h);

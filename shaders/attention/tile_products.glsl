@@ -1,50 +1,72 @@
-// The two products of a tile: operands staged in shared memory, sums in registers. `query` says which query a sum is
+// The two products of a tile: operands fetched ahead and staged in shared memory, sums in registers. `query` says which query a sum is
 // of; the places of threads, tile and operands are those of tile.comp.
 
-// Rows `rows` on (those below `end`) of q or k, elements d0 on, transposed. Two quads of a row and sixteen rows are
-// neighbours among the threads: whole sectors are read, and no two threads write one bank.
-#define STAGE(X, ROWS, AT, PITCH) \
-void stage_##X(uint rows, uint end, uint base, uint pitch, uint d0) { \
-    [[unroll]] for (uint e = u; e < ROWS * CH / 4; e += NT) { \
-        uint r = (e >> 1u) % ROWS, dq = (e & 1u) + 2u * (e / (2u * ROWS)), d = d0 + 4u * dq; \
-        vec4 v = vec4(0.0); \
-        if (rows + r < end && d < D) v = quad_##X(base + (rows + r) * pitch + d, d, D); \
-        [[unroll]] for (uint c = 0u; c < 4u; c++) stage[AT + (4u * dq + c) * PITCH + r / 4u][r % 4u] = v[c]; \
+// Quads that are fetched, on their way to shared memory. Addresses lie inside, whatever is asked for, so that nothing decides
+// whether a quad is read: a value that meets another one behind a branch is waited for there.
+vec4 next_q[BQ * CQ / NT], next_k[BK * CQ / NT], next_v[CV * VQ / NT];
+
+// Rows `rows` on of q or k, elements d0 on. Rows from `end` on are copies of the last: nothing of them is used.
+#define OPERAND(X, ROWS, AT) \
+void fetch_##X(uint rows, uint end, uint base, uint pitch, uint d0) { \
+    [[unroll]] for (uint i = 0u; i < ROWS * CQ / NT; i++) { \
+        uint e = u + NT * i, d = d0 + e % CQ * 4u; \
+        next_##X[i] = quad_##X(base + min(rows + e / CQ, end - 1u) * pitch + d, d, D); \
+    } \
+} \
+void put_##X() { \
+    [[unroll]] for (uint i = 0u; i < ROWS * CQ / NT; i++) { \
+        uint e = u + NT * i; \
+        stage[AT + e / CQ * CP + e % CQ] = next_##X[i]; \
     } \
 }
-STAGE(q, BQ, 0u, QP)
-STAGE(k, BK, CH * QP, KP)
+OPERAND(q, BQ, 0u)
+OPERAND(k, BK, BQ * CP)
 
-void stage_v(uint key0, uint end) {
+void fetch_scores(uint key0, uint end, uint d0) {
+    fetch_q(row0, SQ, q_base, arg_q_row(), d0);
+    fetch_k(key0, end, k_base, arg_k_row(), d0);
+}
+
+void fetch_values(uint key0, uint end) {
     uint pitch = arg_v_row();
-    [[unroll]] for (uint e = u; e < CV * VQ; e += NT) {
-        uint key = key0 + e / VQ, col = col0 + e % VQ * 4u;
-        vec4 v = vec4(0.0);
-        if (key < end && col < DV) v = quad_v(v_base + key * pitch + col, col, DV);
-        uvec4 exponent = floatBitsToUint(v) & 0x7f800000u;
+    [[unroll]] for (uint i = 0u; i < CV * VQ / NT; i++) {
+        uint e = u + NT * i, key = min(key0 + e / VQ, end - 1u), col = col0 + e % VQ * 4u;
+        next_v[i] = quad_v(v_base + key * pitch + col, col, DV);
+    }
+}
+
+void put_values() {
+    [[unroll]] for (uint i = 0u; i < CV * VQ / NT; i++) {
+        uvec4 exponent = floatBitsToUint(next_v[i]) & 0x7f800000u;
         if (any(equal(exponent, uvec4(0x7f800000u)))) odd = chunk_id;
-        stage[e] = v;
+        stage[u + NT * i] = next_v[i];
     }
 }
 
-uint query(uint i) { return row0 + 4u * (ty + TY * (i / 4u)) + i % 4u; }
+uint query(uint i) { return row0 + ty + TY * i; }
 
-// Weights of one key are permuted by its quad, so that threads along keys write different banks.
-uint weight_at(uint key, uint quad) { return key * QQ + (quad ^ (key / 4u & 7u & (QQ - 1u))); }
+uint key_of(uint j) { return tx + TX * j; }
 
-void multiply_scores(inout vec4 s[RQ * 4 * SN], uint elements) {
-    [[dont_unroll]] for (uint d0 = 0u; d0 < elements; d0 += 4u) [[unroll]] for (uint d1 = 0u; d1 < 4u; d1++) {
-        uint d = d0 + d1;
-        vec4 fq[RQ], fk[SN];
-        [[unroll]] for (uint i = 0u; i < RQ; i++) fq[i] = stage[d * QP + ty + TY * i];
-        [[unroll]] for (uint j = 0u; j < SN; j++) fk[j] = stage[CH * QP + d * KP + tx + TX * j];
-        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++)
-            [[unroll]] for (uint j = 0u; j < SN; j++) s[i * SN + j] = fma(vec4(fq[i / 4u][i % 4u]), fk[j], s[i * SN + j]);
+// Weights of one key are permuted by its number, so that threads along keys write different banks.
+uint weight_at(uint key, uint quad) { return key * QQ + (quad ^ (key & 7u & (QQ - 1u))); }
+
+void multiply_scores(inout float s[RQ * 4 * SN * 4], uint elements) {
+    [[dont_unroll]] for (uint d = 0u; 4u * d < elements; d++) {
+        vec4 fk[SN * 4];
+        [[unroll]] for (uint j = 0u; j < SN * 4u; j++) fk[j] = stage[BQ * CP + key_of(j) * CP + d];
+        [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
+            vec4 fq = stage[(ty + TY * i) * CP + d];
+            [[unroll]] for (uint c = 0u; c < 4u; c++)
+                [[unroll]] for (uint j = 0u; j < SN * 4u; j++)
+                    s[i * SN * 4u + j] = fma(fq[c], fk[j][c], s[i * SN * 4u + j]);
+        }
     }
 }
 
+// Keys after the last have the weight 0 and a copy of the last one's values.
 void multiply_values(uint chunk, uint keys) {
-    [[dont_unroll]] for (uint k = 0u; k < keys; k++) {
+    [[dont_unroll]] for (uint k0 = 0u; k0 < keys; k0 += 4u) [[unroll]] for (uint k1 = 0u; k1 < 4u; k1++) {
+        uint k = k0 + k1;
         vec4 fp[RQ], fv[ON];
         [[unroll]] for (uint i = 0u; i < RQ; i++) fp[i] = weights[weight_at(chunk + k, ty + TY * i)];
         [[unroll]] for (uint j = 0u; j < ON; j++) fv[j] = stage[k * VQ + tx + TX * j];

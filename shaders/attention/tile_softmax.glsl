@@ -1,31 +1,28 @@
 // What lies between the two products of a tile: scores, the maximum of each query over the threads that share it, weights.
 
 // From products to scores; keys that a query must not see become -Inf.
-void finish_scores(inout vec4 s[RQ * 4 * SN], int key0, bool inside) {
+void finish_scores(inout float s[RQ * 4 * SN * 4], int key0, bool inside) {
     [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
         uint row = min(query(i), SQ - 1u);
         int first = first_key(row), end = end_key(row);
-        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
-            int key = key0 + int(4u * (tx + TX * j) + e);
-            float x = score(s[i * SN + j][e]);
+        [[unroll]] for (uint j = 0u; j < SN * 4u; j++) {
+            int key = key0 + int(key_of(j));
+            float x = score(s[i * SN * 4u + j]);
             if (MASK_KIND != 0u || !inside) {
                 bool seen = key >= first && key < end;
                 if (MASK_KIND != 0u && seen) seen = allows(row, uint(key), x);
                 x = seen ? x : minus_inf();
             }
-            s[i * SN + j][e] = x;
+            s[i * SN * 4u + j] = x;
         }
     }
 }
 
 // The maxima of the queries so far, and by what older sums and results must be scaled.
-void update_maxima(vec4 s[RQ * 4 * SN]) {
+void update_maxima(float s[RQ * 4 * SN * 4]) {
     [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) {
         float m = minus_inf();
-        [[unroll]] for (uint j = 0u; j < SN; j++) {
-            vec4 v = s[i * SN + j];
-            m = max(m, max(max(v.x, v.y), max(v.z, v.w)));
-        }
+        [[unroll]] for (uint j = 0u; j < SN * 4u; j++) m = max(m, s[i * SN * 4u + j]);
         part[tx * BQ + query(i) - row0] = m;
     }
     barrier();
@@ -38,7 +35,7 @@ void update_maxima(vec4 s[RQ * 4 * SN]) {
     barrier();
 }
 
-void stage_weights(vec4 s[RQ * 4 * SN]) {
+void stage_weights(float s[RQ * 4 * SN * 4]) {
     [[unroll]] for (uint i = 0u; i < RQ; i++) {
         float m[4];
         [[unroll]] for (uint c = 0u; c < 4u; c++) {
@@ -48,13 +45,13 @@ void stage_weights(vec4 s[RQ * 4 * SN]) {
             sums[r] *= shrink;
             [[unroll]] for (uint j = 0u; j < ON; j++) acc[r * ON + j] *= shrink;
         }
-        [[unroll]] for (uint j = 0u; j < SN; j++) [[unroll]] for (uint e = 0u; e < 4u; e++) {
+        [[unroll]] for (uint j = 0u; j < SN * 4u; j++) {
             vec4 p;
             [[unroll]] for (uint c = 0u; c < 4u; c++) {
-                p[c] = weight(s[(4u * i + c) * SN + j][e], m[c]);
+                p[c] = weight(s[(4u * i + c) * SN * 4u + j], m[c]);
                 sums[4u * i + c] += p[c];
             }
-            weights[weight_at(4u * (tx + TX * j) + e, ty + TY * i)] = p;
+            weights[weight_at(key_of(j), ty + TY * i)] = p;
         }
     }
 }

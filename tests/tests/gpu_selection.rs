@@ -20,7 +20,7 @@ const ELEMENTS: u64 = 20_000;
 /// Of the ops whose selection goes by size.
 const LARGE: u64 = 1 << 17;
 /// Ops whose selection goes by size.
-const BY_SIZE: [&str; 9] = [
+const BY_SIZE: [&str; 10] = [
     "matmul",
     "linear",
     "attention",
@@ -30,6 +30,7 @@ const BY_SIZE: [&str; 9] = [
     "softmax",
     "layer_norm",
     "rms_norm",
+    "slice",
 ];
 
 /// An H200 of four multiprocessors.

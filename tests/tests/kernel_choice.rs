@@ -108,13 +108,28 @@ fn elementwise_steps_read_transposed_operands_through_tiles() {
     assert_eq!(sum(&cpu, &[512, 300], &[1, 0]), ["elementwise_runs.plain"]);
 }
 
+/// Where no four elements lie together, many are read four at a time that lie apart, but for 64-bit ones.
+#[test]
+fn many_elements_that_begin_anywhere_are_spread() {
+    let (gpu, cpu) = (Target::h200(), Target::lavapipe());
+    let last = |target: &Target, dtype, n: u64| {
+        kernels_of(target, dtype, [n], |g, x| {
+            g.add(g.slice(x, &[1], &[n as i64], &[0], &[1]), g.constant_scalar(dtype, 1.0))
+        })
+    };
+    assert_eq!(last(&gpu, DType::F32, 270_337), ["elementwise_spread.plain"]);
+    assert_eq!(last(&gpu, DType::F32, 270_336), ["elementwise_strided.plain"], "few");
+    assert_eq!(last(&gpu, DType::I64, 270_337), ["elementwise_strided.plain"], "64 bits");
+    assert_eq!(last(&cpu, DType::F32, 270_337), ["elementwise_runs.plain"]);
+}
+
 #[test]
 fn softmaxes_of_few_long_rows_get_large_groups() {
     let (gpu, cpu) = (Target::h200(), Target::lavapipe());
     let softmax = |target: &Target, shape: &[u64], axis: i64| {
         kernels_of(target, DType::F32, shape.iter().copied(), |g, x| g.softmax(x, axis))
     };
-    assert_eq!(softmax(&gpu, &[1, 131_072], 1), ["softmax_rows.wide"]);
+    assert_eq!(softmax(&gpu, &[33, 131_072], 1), ["softmax_rows.wide"]);
     assert_eq!(softmax(&gpu, &[8, 32_768], 1), ["softmax_rows.wide8"]);
     assert_eq!(softmax(&gpu, &[8, 8192], 1), ["softmax_rows.wide4"]);
     assert_eq!(softmax(&gpu, &[8192, 8192], 1), ["softmax_rows.fast8"], "every compute unit has a row");

@@ -88,6 +88,7 @@ fn cases() -> Vec<(Case, Steps)> {
             g.reduce_sum(x, &[1], false)
         }),
     ];
+    cases.extend(softmaxes());
     let symbolic = Sample::graph("a symbol of rows", |g| {
         let x = g.input("x", f32([sym("n", 0..=4), 100_000u64.into()]));
         g.output("y", g.reduce_sum(x, &[1], false));
@@ -95,6 +96,56 @@ fn cases() -> Vec<(Case, Steps)> {
     let steps: Steps = &[&[("reduce_rows", 100)], &[("reduce_rows", 1)]];
     cases.push((Case::new("split", symbolic.bind("n", 3)), steps));
     cases
+}
+
+/// Few rows that are too long for one group, which become reductions where these are cut.
+fn softmaxes() -> [(Case, Steps); 5] {
+    let softmax = |g: &GraphBuilder, x| g.softmax(x, -1);
+    let of_a_prime: Steps = &[
+        &[("reduce_rows", 64), ("elementwise_strided", 1)],
+        &[("reduce_rows", 1), ("reduce_rows", 1)],
+        &[("elementwise_flat", 1)],
+        &[("elementwise_flat", 257)],
+        &[("reduce_rows", 64), ("elementwise_strided", 1)],
+        &[("reduce_rows", 1), ("reduce_rows", 1)],
+        &[("elementwise_flat", 1)],
+        &[("elementwise_flat", 257)],
+    ];
+    let of_29_parts: Steps = &[
+        &[("reduce_rows", 15)],
+        &[("reduce_rows", 1)],
+        &[("elementwise_flat", 50)],
+        &[("reduce_rows", 15)],
+        &[("reduce_rows", 1)],
+        &[("elementwise_flat", 50)],
+    ];
+    let of_four_rows: Steps = &[
+        &[("reduce_rows", 64)],
+        &[("reduce_rows", 1)],
+        &[("elementwise_strided4", 256)],
+        &[("reduce_rows", 64)],
+        &[("reduce_rows", 1)],
+        &[("elementwise_strided4", 256)],
+    ];
+    let of_three_with_log: Steps = &[
+        &[("reduce_rows", 30)],
+        &[("reduce_rows", 1)],
+        &[("elementwise_strided4", 118)],
+        &[("reduce_rows", 30)],
+        &[("reduce_rows", 1)],
+        &[("elementwise_flat", 1)],
+        &[("elementwise_strided4", 118)],
+    ];
+    let wide = Fill::Uniform(-90.0, 90.0);
+    [
+        case("softmax of a long row", &[1, 50_257], Fill::Normal, of_29_parts, softmax),
+        case("softmax of a row of a prime", &[262_147], late_nan(262_147), of_a_prime, softmax),
+        case("softmax of few rows", &[4, 65_536], wide, of_four_rows, softmax),
+        case("softmax of rows of a prime", &[2, 262_147], Fill::Normal, &[&[("softmax_rows", 2)]], softmax),
+        case("log-softmax of few rows", &[3, 40_000], Fill::Normal, of_three_with_log, |g, x| {
+            g.log_softmax(x, 1)
+        }),
+    ]
 }
 
 fn levels(plan: &Plan) -> Vec<Vec<(&str, u64)>> {

@@ -50,4 +50,9 @@ impl Advice for Kernels<'_> {
             RowKind::RmsNorm => RmsNorm::DECL.turns_of(variant, &numbers),
         })
     }
+
+    fn rows_apart(&self, row: &RowExtents) -> bool {
+        let softmax_of_rows = row.kind == RowKind::Softmax && row.inner == 1;
+        softmax_of_rows && self.selection.softmax_rows.is_faster_apart(row.rows, row.n, self.target)
+    }
 }

@@ -12,8 +12,9 @@ use crate::transposed;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput, KernelDecl, SlotKind};
 use pumice_plan::kernels::elementwise::{
-    ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4,
-    ElementwiseTiles, FLAT_ELEMENTS, MAX_RANK, TILE, TILED_SLOTS, kinds,
+    ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseSpread, ElementwiseStrided,
+    ElementwiseStrided4, ElementwiseTiles, FLAT_ELEMENTS, MAX_RANK, SPREAD_ELEMENTS, TILE, TILED_SLOTS,
+    kinds,
 };
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
@@ -217,7 +218,7 @@ fn choose(
     let (kinds0, kinds1) = kinds(&all_kinds);
     let wide = all_kinds.contains(&SlotKind::Wide) || has_wide_register(&fill);
     let dense = dense_strides(&space.shape);
-    let is_scalar = |i: usize| space.strides[i].iter().all(|s| s.is(0)) && i < inputs;
+    let is_scalar = |i: usize| is_scalar(&space, inputs, i);
     let flat = !wide
         && (0..slots.len()).all(|i| slots[i].offset.is(0) && (is_scalar(i) || space.strides[i] == dense));
     if flat {
@@ -247,7 +248,9 @@ fn choose(
         return tiles(cx, crossed, slots, uses, (fill, status_op));
     }
     let walked = walked(cx, &space, slots, inputs, &fill);
-    match cx.selection.elementwise.strided(walked.by_four, cx.target) {
+    let upper = n.upper(cx.graph.symbols());
+    match cx.selection.elementwise.strided(upper, walked.by_four, wide, cx.target) {
+        Strided::Spread(variant) => spread(cx, &space, slots, inputs, variant, uses, (fill, status_op)),
         Strided::Each(variant) => strided(cx, &space, slots, walked, variant, uses, (fill, status_op)),
         Strided::Runs(variant, most) => {
             runs(cx, &space, slots, walked, (variant, most), uses, (fill, status_op))
@@ -355,6 +358,42 @@ fn strided(
         holes: vec![fill],
     };
     Ok((by_fours(call.into_call(), by_four.then_some(&ElementwiseStrided4::DECL), variant, space), grid))
+}
+
+/// `elementwise_spread`.
+fn spread(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    slots: &[Slot],
+    inputs: usize,
+    variant: &'static str,
+    uses: Vec<Bound>,
+    (fill, status_op): (HoleFill, u32),
+) -> LowerResult<(CallDraft, Grid)> {
+    let groups = pumice_ir::shape::product(&space.shape).ceil_div(&SPREAD_ELEMENTS.into());
+    let Walk { kinds0, kinds1, rank, n, size, offset, stride, grid } =
+        walk_by(cx, space, slots, &space.shape, &groups)?;
+    let scalars = (0..slots.len()).filter(|&i| is_scalar(space, inputs, i)).fold(0u32, |m, i| m | 1 << i);
+    let call = ElementwiseSpread {
+        variant,
+        kinds0,
+        kinds1,
+        rank,
+        scalars,
+        n,
+        status_op: status_op.into(),
+        size,
+        offset,
+        stride,
+        slots: uses,
+        holes: vec![fill],
+    };
+    Ok((call.into_call(), grid))
+}
+
+/// Whether a slot is an operand that has one element for all.
+fn is_scalar(space: &IterationSpace, inputs: usize, slot: usize) -> bool {
+    slot < inputs && space.strides[slot].iter().all(|s| s.is(0))
 }
 
 /// The call, as the one of a kernel of the same arguments that walks four elements at a time, where there is to be one.

@@ -28,6 +28,9 @@ pub trait Advice {
 
     /// Whether a kernel takes such rows in one step.
     fn row_in_one(&self, row: &RowExtents) -> bool;
+
+    /// Whether reductions, cut into parts, and elementwise steps make such rows faster than a step that takes whole rows.
+    fn rows_apart(&self, row: &RowExtents) -> bool;
 }
 
 /// Cuts nothing.
@@ -56,5 +59,9 @@ impl Advice for NoAdvice {
 
     fn row_in_one(&self, _: &RowExtents) -> bool {
         true
+    }
+
+    fn rows_apart(&self, _: &RowExtents) -> bool {
+        false
     }
 }

@@ -68,6 +68,8 @@ pub enum RowKind {
 pub struct RowExtents {
     /// What is computed.
     pub kind: RowKind,
+    /// Rows: elements of all axes before it.
+    pub rows: u64,
     /// Elements of a row.
     pub n: u64,
     /// Rows side by side: elements after the axis. 1 where neighbours are neighbours in memory.

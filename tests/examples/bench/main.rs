@@ -46,6 +46,9 @@ pub struct Args {
     /// Part of the device's name; without it the best device
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+    /// A selection table to compile with; without it the device's own
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
     /// Small sizes and short samples, to see that everything runs; no bar is judged
     #[arg(long)]
     quick: bool,

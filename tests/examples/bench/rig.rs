@@ -3,7 +3,7 @@
 use crate::Args;
 use crate::clock::{self, Pace, Times};
 use crate::row::{Bar, Figures, Outcome, Rate, Row};
-use pumice::{Device, DeviceKind, Executable, Graph, OptOptions, Options, Outputs, Session};
+use pumice::{Device, DeviceKind, Executable, Graph, OptOptions, Options, Outputs, Session, Table};
 use pumice_vulkan::{DeviceOptions, Pick, Snapshot, VulkanDevice, snapshot};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,10 @@ pub struct Spec<'a> {
 impl Rig {
     /// Opens the device that the arguments name.
     pub fn open(args: &Args) -> Outcome<Rig> {
-        let (vulkan, device) = open_device(args.device.as_deref(), None)?;
+        let (vulkan, mut device) = open_device(args.device.as_deref(), None)?;
+        if let Some(file) = &args.table {
+            device = device.with_table(Arc::new(Table::from_json(&std::fs::read_to_string(file)?)?));
+        }
         let quick = args.quick || cfg!(debug_assertions);
         let pace = if quick { Pace::QUICK } else { Pace::FULL };
         Ok(Rig { device, vulkan, args: args.clone(), quick, pace })

@@ -25,8 +25,9 @@ const FACTORS: [(&str, &[f64]); 10] = [
 const VALUES: [(&str, &[f64]); 2] = [("quads", &[2.0, 4.0, 8.0, 16.0]), ("kept_quads", &[1.0, 4.0, 16.0])];
 
 /// What rows of a family take by name, without figures, besides kernels of these.
-const RULES: [(&str, &str, &[&str]); 3] = [
+const RULES: [(&str, &str, &[&str]); 4] = [
     ("softmax.rows", "row", &["softmax_rows"]),
+    ("softmax.rows", "reductions", &[]),
     ("elementwise.crossed", "strided", &["elementwise_tiles"]),
     ("copy.transposed", "strided", &["transpose"]),
 ];

@@ -92,7 +92,7 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
         }
         "softmax.rows" => {
             let shapes = [[1, 1 << 17], [8, 1 << 15], [8, 8192], [128, 8192], [512, 1 << 15], [4096, 384]];
-            reductions(scope, cpu, false, &shapes, |g, x| g.softmax(x, -1))
+            reductions(scope, cpu, true, &shapes, |g, x| g.softmax(x, -1))
         }
         "softmax.narrower" => {
             let shapes = [[512, 4096], [4096, 512], [1 << 16, 8], [64, 9000]];
@@ -107,10 +107,17 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
         "elementwise.flat" => {
             reductions(scope, cpu, false, &[[256, 256], [2048, 4096], [8192, 16_384]], |g, x| g.exp(x))
         }
-        "elementwise.strided" => reductions(scope, cpu, false, &[[512, 512], [4096, 4096]], |g, x| {
-            let [_, n] = extents(g, x);
-            g.exp(g.slice(x, &[4], &[n as i64 - 4], &[1], &[1]))
-        }),
+        "elementwise.strided" => {
+            let mut cases = reductions(scope, cpu, false, &[[512, 512], [4096, 4096]], inner_columns::<4>);
+            cases.extend(reductions(
+                scope,
+                cpu,
+                false,
+                &[[64, 511], [511, 511], [4095, 4095]],
+                inner_columns::<3>,
+            ));
+            cases
+        }
         "elementwise.crossed" => {
             reductions(scope, cpu, true, &[[512, 512], [4096, 4096], [1 << 16, 64]], |g, x| {
                 g.exp(g.transpose(x, &[1, 0]))
@@ -192,6 +199,12 @@ fn reductions(
         Case::new(format!("{r}x{n}"), cut, |g| build(g, g.state_read(g.state("x", f32([r, n])))))
     };
     shapes[..taken].iter().map(smaller).map(case).collect()
+}
+
+/// Of all but the first and the last `EDGE` columns.
+fn inner_columns<const EDGE: i64>(g: &GraphBuilder, x: Value) -> Value {
+    let [_, n] = extents(g, x);
+    g.exp(g.slice(x, &[EDGE], &[n as i64 - EDGE], &[1], &[1]))
 }
 
 fn extents(g: &GraphBuilder, x: Value) -> [u64; 2] {

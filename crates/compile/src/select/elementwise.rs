@@ -5,8 +5,8 @@ use super::rule::{Candidate, Reader, RowReader, Rule};
 use pumice_plan::kernel::KernelDecl;
 use pumice_plan::kernels::copy::{self, Transpose};
 use pumice_plan::kernels::elementwise::{
-    DECLS, ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseStrided, ElementwiseStrided4,
-    ElementwiseTiles,
+    DECLS, ElementwiseFlat, ElementwiseRuns, ElementwiseRuns4, ElementwiseSpread, ElementwiseStrided,
+    ElementwiseStrided4, ElementwiseTiles, SPREAD_ELEMENTS,
 };
 use pumice_types::{EncodingClass, Target};
 
@@ -15,8 +15,9 @@ pub const FAMILIES: &[&str] =
     &["elementwise.flat", "elementwise.strided", "elementwise.crossed", "copy.transposed"];
 /// Measures of `elementwise.flat`: elements of the result.
 const FLAT: &[&str] = &["n"];
-/// Measures of `elementwise.strided`: whether the innermost axis is walked four elements at a time (1) or one (0).
-const STRIDED: &[&str] = &["by_four"];
+/// Measures of `elementwise.strided`: how often groups of 1024 elements fill all compute units, rounded down; whether the
+/// innermost axis is walked four elements at a time (1) or one (0); whether there are 64-bit elements (1 or 0).
+const STRIDED: &[&str] = &["waves", "by_four", "wide"];
 /// Measures of `elementwise.crossed` and `copy.transposed`: the extent along which operands lie, and the extent along which the
 /// result does.
 const CROSSED: &[&str] = &["from", "to"];
@@ -38,6 +39,8 @@ struct Flat {
 pub enum Strided {
     /// A thread takes one element, or one group of four.
     Each(&'static str),
+    /// A thread takes four elements that lie apart.
+    Spread(&'static str),
     /// A thread takes a run of them, of at most so many.
     Runs(&'static str, u64),
 }
@@ -81,15 +84,17 @@ impl Rules {
         found.unwrap_or((ElementwiseFlat::plain, 1))
     }
 
-    /// The form of a step over strides.
-    pub fn strided(&self, by_four: bool, target: &Target) -> Strided {
+    /// The form of a step over strides, of `n` elements; `wide`: there are 64-bit ones.
+    pub fn strided(&self, n: u64, by_four: bool, wide: bool, target: &Target) -> Strided {
         let four = |c: &Candidate| {
             [ElementwiseStrided4::DECL.name, ElementwiseRuns4::DECL.name].contains(&c.decl.name)
         };
+        let waves = n / SPREAD_ELEMENTS / u64::from(target.tuning.compute_units.max(1));
         let fits = |r: &&Rule<(Candidate, Strided)>| {
             let candidate = &r.take.0;
-            r.holds(&[by_four.into()], EncodingClass::F32)
+            r.holds(&[waves, by_four.into(), wide.into()], EncodingClass::F32)
                 && four(candidate) == by_four
+                && !(wide && matches!(r.take.1, Strided::Spread(_)))
                 && candidate.runs_on(target)
         };
         self.strided.iter().find(fits).map_or(Strided::Each(ElementwiseStrided::plain), |r| r.take.1)
@@ -119,6 +124,10 @@ fn read_strided(row: &RowReader<'_>) -> Result<(Candidate, Strided), String> {
     if [ElementwiseStrided::DECL.name, ElementwiseStrided4::DECL.name].contains(&kernel) {
         let [] = row.counts([])?;
         return Ok((candidate, Strided::Each(variant)));
+    }
+    if kernel == ElementwiseSpread::DECL.name {
+        let [] = row.counts([])?;
+        return Ok((candidate, Strided::Spread(variant)));
     }
     if ![ElementwiseRuns::DECL.name, ElementwiseRuns4::DECL.name].contains(&kernel) {
         return Err(row.mistake("it does not take strides"));

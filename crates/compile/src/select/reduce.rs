@@ -186,14 +186,14 @@ mod tests {
     #[test]
     fn few_long_rows_are_cut() {
         assert_eq!(cut(1, 64 << 20, 1), 528);
-        assert_eq!(cut(1, 1 << 20, 1), 256);
-        assert_eq!(cut(3, 262_147, 1), 64);
+        assert_eq!(cut(1, 1 << 20, 1), 512);
+        assert_eq!(cut(3, 262_147, 1), 128);
         assert_eq!(cut(100, 1 << 20, 1), 6);
-        // One part of 4096 elements is the row; as many rows as groups are wanted, or none, are enough.
-        assert_eq!(cut(1, 8191, 1), 1);
+        // One part of 2048 elements is the row; as many rows as groups are wanted, or none, are enough.
+        assert_eq!(cut(1, 4095, 1), 1);
         assert_eq!(cut(528, 1 << 20, 1), 1);
         assert_eq!(cut(8192, 8192, 1), 1);
-        assert_eq!(cut(0, 8192, 0), 2);
+        assert_eq!(cut(0, 8192, 0), 4);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Softmax along rows: the variant and the threads of a row.
 //!
 //! A row of the table names a variant of `softmax_rows`, of which a whole group takes each row, or says `row`: the threads and
-//! the variant are those of norms (`lanes`).
+//! the variant are those of norms (`lanes`); or it says `reductions`: few rows are so long that reductions of their parts are
+//! faster, of which the passes make them; what they leave (none is cut where the rounding of parts would show) takes the next
+//! row of the table that holds.
 
 use super::lanes::RowRules;
 use super::rule::{Candidate, Reader, Rule};
@@ -33,6 +35,8 @@ enum Take {
     Group(Candidate),
     /// As norms.
     Row,
+    /// Not in one step.
+    Reductions,
 }
 
 /// Rules of softmax along rows.
@@ -44,8 +48,10 @@ impl Rules {
     pub fn read(reader: &Reader<'_>) -> Result<Rules, String> {
         let rules = reader.some_rules("softmax.rows", MEASURES, |row| {
             let [] = row.counts([])?;
-            if row.take() == "row" {
-                return Ok(Take::Row);
+            match row.take() {
+                "row" => return Ok(Take::Row),
+                "reductions" => return Ok(Take::Reductions),
+                _ => (),
             }
             let candidate = row.candidate(DECLS)?;
             let takes_rows = candidate.decl.name == SoftmaxRows::DECL.name;
@@ -54,14 +60,21 @@ impl Rules {
         Ok(Rules(rules?))
     }
 
+    /// Whether reductions and elementwise steps are faster for at most `rows` rows of at most `n` elements.
+    pub fn is_faster_apart(&self, rows: u64, n: u64, target: &Target) -> bool {
+        let measures = measures(rows, n, target);
+        let first = self.0.iter().find(|r| r.holds(&measures, EncodingClass::F32));
+        first.is_some_and(|r| matches!(r.take, Take::Reductions))
+    }
+
     /// The form for at most `rows` rows of at most `n` elements; `norms` are the rules of the row kernels.
     pub fn choose(&self, rows: u64, n: u64, norms: &RowRules, target: &Target) -> RowForm {
-        let units = u64::from(target.tuning.compute_units.max(1));
-        let measures = [n, rows, rows.div_ceil(units)];
+        let measures = measures(rows, n, target);
         let rule = self.0.iter().find(|r| {
             r.holds(&measures, EncodingClass::F32)
                 && match &r.take {
                     Take::Row => true,
+                    Take::Reductions => false,
                     Take::Group(candidate) => takes(candidate, n, target),
                 }
         });
@@ -70,12 +83,16 @@ impl Rules {
                 let threads = threads_of(&candidate) as u32;
                 RowForm { variant: candidate.variant.name, lanes: threads, threads }
             }
-            Some(Take::Row) | None => {
+            Some(Take::Row | Take::Reductions) | None => {
                 let (variant, lanes) = norms.choose(n);
                 RowForm { variant, lanes, threads: THREADS as u32 }
             }
         }
     }
+}
+
+fn measures(rows: u64, n: u64, target: &Target) -> [u64; 3] {
+    [n, rows, rows.div_ceil(u64::from(target.tuning.compute_units.max(1)))]
 }
 
 fn threads_of(candidate: &Candidate) -> u64 {

@@ -48,6 +48,9 @@ pub fn samples() -> Vec<Sample> {
         case(f, &[7, 1025], &[3], &[1000], &[1], &[]),
         case(f, &[1, 2, 1, 3, 2, 1, 2, 4], &[1, 0], &[3, 3], &[7, 3], &[1, 2]),
         case(f, &[4096, 3], &[4095], &[MIN], &[0], &[-1]),
+        // Many elements from an odd place on, of one row and of several.
+        case(f, &[65_543], &[3], &[MAX], &[0], &[]),
+        case(f, &[7, 9_375], &[1, 3], &[MAX, MAX], &[], &[]),
     ];
     samples.extend(DType::ALL.map(|d| case(d, &[5, 9], &[1, 8], &[4, 0], &[], &[2, -3])));
     samples.push(Sample::graph("of a transposed operand, twice", |g| {

@@ -78,6 +78,8 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
         ),
         case(f, &[1, 2, 1, 3, 2, 1, 2, 2], 3, Fill::Normal),
         case(f, &[1, 1_000_003], -1, Fill::Normal),
+        // Longer than registers hold, and no number divides them.
+        case(f, &[2, 32_771], -1, Fill::Normal),
     ]);
     samples.extend([(&[40_000u64, 2][..], 0), (&[2, 70_000], 1), (&[70_000], 0)].map(|(shape, axis)| {
         let sample = case(f, shape, axis, Fill::Uniform(0.0, 1.0));

@@ -1,16 +1,17 @@
-//! Softmaxes (`Softmax`, `LogSoftmax`) and norms (`LayerNorm`, `RmsNorm`) over rows that no kernel takes in one step become
-//! reductions and elementwise nodes.
+//! Softmaxes (`Softmax`, `LogSoftmax`) and norms (`LayerNorm`, `RmsNorm`) over rows that no kernel takes in one step, or not as
+//! fast, become reductions and elementwise nodes.
 //!
 //! A kernel that makes a row needs every element of it two or three times, and a driver may end its loops before they are
-//! over. A reduction can be cut into parts (`split_reductions`), so
+//! over; and a few long rows keep a few compute units busy. A reduction can be cut into parts (`split_reductions`), so
 //!   softmax(x) == e / Σ e, log-softmax(x) == d − ln Σ e, with d = x − max x, e = e^d;
 //!   layer norm(x) == e / √(mean e² + ε) · γ + β, with d = x − mean x, e = d − mean d (the second mean is the rounding of
 //!   the first, so that nothing cancels);
 //!   RMS norm(x) == x / √(mean x² + ε) · (o + γ) + β.
 //! All of it in f32, rounded to the op's dtype once, at the end. No leaf is added.
 //!
-//! Left alone: every row that a kernel takes ([`Advice`](crate::Advice)), which on most devices are all.
+//! Left alone: every row that a kernel takes as fast ([`Advice`](crate::Advice)), which are most.
 
+use super::split_reductions::cuts_rows;
 use crate::pipeline::PassCx;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{
@@ -52,9 +53,12 @@ impl<'g> Rows<'g> {
         let upper = |dims: &[DimExpr]| dims.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)));
         let after = &shape[end..];
         let inner = if after.iter().all(|d| d.is(1)) { 1 } else { upper(after).max(2) };
-        let row = RowExtents { kind, n: upper(&shape[first..end]), inner };
+        let row = RowExtents { kind, rows: upper(&shape[..first]), n: upper(&shape[first..end]), inner };
         let axes = (first..end).map(|a| a as i64).collect();
-        (!cx.advice.row_in_one(&row)).then_some(Rows { graph, id, node, x, axes })
+        // What is not cut would be the same few groups, three times.
+        let is_cut = || shape[first].as_extent().is_some_and(|n| cuts_rows(cx, row.rows, n));
+        let apart = !cx.advice.row_in_one(&row) || (cx.advice.rows_apart(&row) && is_cut());
+        apart.then_some(Rows { graph, id, node, x, axes })
     }
 
     fn patch(&self) -> Patch {

@@ -171,6 +171,13 @@ fn upper(shape: &[DimExpr], symbols: &SymbolTable) -> u64 {
     shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)))
 }
 
+/// Whether the last axis of so many f32 rows of `n` elements is cut without a rest, or the rest is one row's.
+pub(super) fn cuts_rows(cx: &PassCx<'_>, rows: u64, n: u64) -> bool {
+    let extents = ReductionExtents { outer: rows, reduced: n, inner: 1, one_by_one: false };
+    let parts = parts(n, cx.advice.reduction_parts(&extents), true);
+    parts.is_some_and(|p| rows == 1 || p.count * p.len == n)
+}
+
 /// About `wanted` parts (half to twice as many) of n elements: the number nearest to it that divides n, among those with
 /// parts of a multiple of four elements where `quads` asks for it and there is one. Where none divides n, `wanted` parts
 /// of equal length leave some. `None`: the parts would have fewer than two elements, or fewer than two are wanted.

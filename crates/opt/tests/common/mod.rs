@@ -41,6 +41,10 @@ impl Advice for Parts {
     fn row_in_one(&self, _: &RowExtents) -> bool {
         self.least == 1
     }
+
+    fn rows_apart(&self, row: &RowExtents) -> bool {
+        self.reductions > 1 && row.inner == 1
+    }
 }
 
 /// The graph after the passes of these names, in that order, verified.

@@ -78,9 +78,11 @@ attention! {
     ///
     /// H200, 2026-11-21, a step of a chain, barrier included: 12 heads, 128 queries and keys of width 32 38 us, 32 such
     /// batches 244; 12 heads, 512 queries, causal, width 64 158; 32 heads over 8, the same, width 128 320 (`plain`; it
-    /// adds up all 256 columns). 2026-11-23, 96 heads, 512 queries, width 64: `q64_w64` 299 us, `attention_split.w64` 365;
-    /// 32 heads, the same, width 128: `q64_w128` 192, `q32_w128` 260, `plain_w128` 318; 16 heads, 200 queries, width 128:
-    /// `q32_w128` 47, `plain_w128` 56, `q64_w128` 66.
+    /// adds up all 256 columns). 2026-11-23, 96 heads, 512 queries, width 64: `q64_w64` 267
+    /// us, `attention_split.w64` 365; 32 heads, the same, width 128: `q64_w128` 154, `q32_w128` 197, `plain_w128` 318; 16
+    /// heads, 200 queries, width 128: `q32_w128` 36, `q64_w128` 49, `plain_w128` 56. A tile of 64 queries of which a thread has
+    /// one quad of columns only (TX 16, width 64) takes 1,600 us instead of 267: of 8 x 4 and of 4 x 8 sums the driver makes code
+    /// of different kinds.
     pub struct Attention = "attention" in "attention/tile.comp";
     grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
@@ -90,18 +92,24 @@ attention! {
         let threads = c.define("TX").saturating_mul(c.define("TY"));
         let staged = |rows: u64, width: u64| each(quotient(rows.saturating_mul(width), 4), threads);
         let scores = after(after(staged(bq, ch), staged(bk, ch)), each(ch, 4));
-        let values = after(staged(cv, c.define("DP")), each(cv, 1));
+        let values = after(staged(cv, c.define("DP")), each(cv, 4));
         let step = after(inside(each(c.d, ch), scores), inside(each(bk, cv), values));
         let searched = only(c.mask_kind != 0, quotient(bq, c.define("TY")).saturating_mul(each(c.sk, 1)));
         after(inside(each(c.sk, bk), step), searched)
     };
     variants {
-        plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16" };
-        plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16" };
-        plain_w128: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16" };
-        q64_w64: zero { "BQ": "64", "BK": "64", "TX": "16", "TY": "8", "DP": "64", "CH": "16", "CV": "16" };
-        q32_w128: zero { "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "16" };
-        q64_w128: zero { "BQ": "64", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "16", "CV": "16" }
+        plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16", "AHEAD": "0" };
+        plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16", "AHEAD": "0" };
+        plain_w128: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16", "AHEAD": "0" };
+        q64_w64: zero {
+            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "16", "CV": "16", "AHEAD": "1"
+        };
+        q32_w128: zero {
+            "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1"
+        };
+        q64_w128: zero needs [SharedMemory(37380)] {
+            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1"
+        }
     }
 }
 

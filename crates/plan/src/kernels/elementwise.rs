@@ -2,8 +2,8 @@
 //!
 //! Templates: `elementwise_flat` where every slot is dense over the same elements or a single element,
 //! `elementwise_strided4` where the innermost axis is contiguous (or broadcast) and a multiple of four in every slot,
-//! `elementwise_tiles` where some slots are
-//! contiguous along another axis, `elementwise_strided` for everything else, 64-bit elements among it. CPU drivers take `elementwise_runs4` and
+//! `elementwise_tiles` where some slots are contiguous along another axis, `elementwise_spread` for many elements that are
+//! contiguous but begin anywhere, `elementwise_strided` for everything else, 64-bit elements among it. CPU drivers take `elementwise_runs4` and
 //! `elementwise_runs` instead of the last two. The strided ones with an identity body are the
 //! strided copy: transpose, slice, expand, concat, split. Variants `words64` are for CPU targets with 64-bit integers.
 
@@ -17,6 +17,8 @@ pub const MAX_RANK: usize = 8;
 pub const THREADS: u32 = 256;
 /// Elements that a group of `elementwise_flat` takes with `per` 1.
 pub const FLAT_ELEMENTS: u64 = 4 * THREADS as u64;
+/// Elements that a group of `elementwise_spread` takes.
+pub const SPREAD_ELEMENTS: u64 = 4 * THREADS as u64;
 /// Edge of a tile of `elementwise_tiles`.
 pub const TILE: u64 = 32;
 /// Slots of `elementwise_tiles` that have a tile.
@@ -27,6 +29,7 @@ pub const DECLS: &[KernelDecl] = &[
     ElementwiseFlat::DECL,
     ElementwiseStrided::DECL,
     ElementwiseStrided4::DECL,
+    ElementwiseSpread::DECL,
     ElementwiseTiles::DECL,
     ElementwiseRuns::DECL,
     ElementwiseRuns4::DECL,
@@ -89,6 +92,21 @@ kernel! {
     specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
     variants { plain: zero { "WIDTH": "4" } }
+}
+
+kernel! {
+    /// As `elementwise_strided`, four elements a thread that lie 256 apart in the order of the result.
+    ///
+    /// `scalars`: slots with a bit have one element for all. No 64-bit slots.
+    pub struct ElementwiseSpread = "elementwise_spread" in "elementwise/spread.comp";
+    grid "ceil(n / 1024) groups of 256 threads, folded";
+    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
+    operands {}
+    slots 12 in_place;
+    holes { body: void4 [] (g) stores }
+    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
+    turns |_| 0;
+    variants { plain: zero }
 }
 
 kernel! {

@@ -9,13 +9,13 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast", Fingerprint::hex("9a05349a1874791723af631580f7bb84d77ea3901ce56b5e9339b126a3adbbba")),
         ("plain", Fingerprint::hex("30df42f853b4e2fd7ec0e8f827cc2e32a0c024d7cc41b740daad9c6115340149")),
     ] },
-    Compiled { kernel: "attention", declaration: Fingerprint::hex("26b650a1682d1ab69d8677044a19e4c2c19efad73fb5bd9aa0725e9a94141917"), code: &[
-        ("plain", Fingerprint::hex("216acbfa68bd58f2ee7d91f3bdbf064f5d90a8750d5597b0be352420ca6783d1")),
-        ("plain_w128", Fingerprint::hex("f874b05e42eb8627c8017b45d3955962f87b152d978be8972d4e69945ed5fb01")),
-        ("plain_w64", Fingerprint::hex("fb1f0a14ca6582fd59333cf94db0d706029c9d8bc88a45280881b0e3cfb847c6")),
-        ("q32_w128", Fingerprint::hex("dc55cdb0b2b42468a9eb9f3c267079f29329c42f0f5274f4ed992dc3323071a7")),
-        ("q64_w128", Fingerprint::hex("dc34c22f18cdd2cb85d6adc8e249d5d81af4df538c00f02af1453eb67f45b7d8")),
-        ("q64_w64", Fingerprint::hex("6077307b53a8b1d774ae7c18bb232096964696a56996338c6b2e301051ca641d")),
+    Compiled { kernel: "attention", declaration: Fingerprint::hex("bd809cb264f06aa7de743832ec2c5c85575d4703f4d69a367d95268aebec118c"), code: &[
+        ("plain", Fingerprint::hex("4386a1a9c4bac996814c10cf9a14b36cc90fa8ad4eb7aa509fe6c4164da66ad7")),
+        ("plain_w128", Fingerprint::hex("65b477fe9a69f4a3f6fc7ed8acf6a441c708fccd0072c9bbb105a0304091089a")),
+        ("plain_w64", Fingerprint::hex("0b3659d1d17036b00640f194cb70f66d21bda680e7b40c263081fcf56a81b64f")),
+        ("q32_w128", Fingerprint::hex("57988a9dd336484ae3723cca357413b83dbb422cbc1f4816df58fe8a0cd23a6f")),
+        ("q64_w128", Fingerprint::hex("a71b1d0be793de0eeed2898199d52ad13aa6de0405f186b28cf24a8cbc90079a")),
+        ("q64_w64", Fingerprint::hex("29f6634541a0f9459990e8319fc68f95cc9b1a46b53bd9fd48f0928b211eb03f")),
     ] },
     Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("eb947d7eb28286b0a5981694df386726d044401694672ad4df5b03211643e0f1"), code: &[
         ("w128", Fingerprint::hex("2efc1127178d074e51ab9df73a01ed832f704e286dccfafe5af57033f28ed905")),
@@ -50,6 +50,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("c58bf97145fb34ab2c584245b525fabe83d76e18a513c01479ca85fc666ceee2"), code: &[
         ("plain", Fingerprint::hex("ad830b530f4cc7d4c63624d5dec75d03b1e414a9540f5d13c0d225926f067a3f")),
         ("words64", Fingerprint::hex("7be4f01d30be448f7f665800db702805a41c99ea484d186c2670131d5f01bc01")),
+    ] },
+    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("ff2d7b07b279eb9659a7ef3b2fc759f2aa40d5868949a4dff82191e279f32401"), code: &[
+        ("plain", Fingerprint::hex("c02f89f2c1d5a48788df93e249424031870787813399a374f067bd1d3b3047bf")),
     ] },
     Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("b631f84e549af3c9b47518ce14838b762daeb302473b5449d03a77a5c6e31442"), code: &[
         ("plain", Fingerprint::hex("a81e05463527d39cc7609dd6fa4789181dca5064810323d12a59226aa572fd39")),
@@ -86,11 +89,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("f59783ca02d2e80c8fe306c90afb41212b507739f49fd954f9be022c0315d9ff")),
         ("plain", Fingerprint::hex("ef82073dff962aa566749dedaa3a1625a1721afaf0e34e981a92c2dcbf038ac0")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("af7da1cbbd692d769976d9c266e408811d00f78c1025104d50499016e3c442c6"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("675d59c359d588be4078972986d864bf248e8b2c7e8de4d68d38c4a52bb3d9ff"), code: &[
         ("plain", Fingerprint::hex("752921df7ecf80750a4004ce352075268b6e66a3687db21df1fc2103875d435b")),
         ("t128", Fingerprint::hex("0bf23648958d24be8f80aecccd92730e8f9bf1cfd7f8510b21254b9227e35a33")),
         ("t16", Fingerprint::hex("a356faa62015e51b13c16bd2c2fe3598e7c9cc01c281736ba0cff4c04a296e81")),
         ("t32k4", Fingerprint::hex("458b1fe97699d83ba1768bcb1e0c9f6442717acc64742e61054c0021fc47adfc")),
+        ("t32x128", Fingerprint::hex("d9e1612c7b5f918c3adcd81b1b016cacf2ad79aedfa9c2577cd92460c7612836")),
         ("t64", Fingerprint::hex("ee6d659b4a76c48d6dc6047b1107c104d01f8ca462f2e839370e613e82ea43aa")),
         ("t64x128", Fingerprint::hex("ef7600a3a4e58705f51bc99f0755e486d20cd9e4393014065d17380f028e788e")),
     ] },

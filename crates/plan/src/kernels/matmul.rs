@@ -80,6 +80,9 @@ product! {
         t32k4: zero needs [SharedMemory(36864)] {
             "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1"
         };
+        t32x128: zero needs [SharedMemory(43008)] {
+            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16"
+        };
         t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16" };
         t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16" };
         t128: zero needs [SharedMemory(33792)] {

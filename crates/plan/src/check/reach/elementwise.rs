@@ -13,6 +13,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("elementwise_flat", flat),
     ("elementwise_strided", strided),
     ("elementwise_strided4", strided4),
+    ("elementwise_spread", spread),
     ("elementwise_tiles", tiles),
     ("elementwise_runs", runs),
     ("elementwise_runs4", runs4),
@@ -48,6 +49,26 @@ fn strided(call: &Call<'_>) -> Result<Reach, Wrong> {
 /// `elementwise_strided4`: the innermost axis counts groups of four.
 fn strided4(call: &Call<'_>) -> Result<Reach, Wrong> {
     walks(call, true)
+}
+
+/// `elementwise_spread`: four elements a thread.
+fn spread(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let [n] = call.counts(["n"])?;
+    let reach = walks(call, false)?;
+    let scalars = call.spec("scalars")?;
+    for slot in touched(call) {
+        let (used, kind) = kind(call, slot)?;
+        law(kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
+        if scalars >> slot & 1 == 0 || kind == SlotKind::Status {
+            continue;
+        }
+        law(!used.access.writes(), || format!("slot {slot} is one element and written"))?;
+        for d in 0..call.spec("rank")? as usize {
+            let stride = call.stride_at("stride", 8 * slot + d)?;
+            law(stride == 0, || format!("slot {slot} is one element and has stride {stride}"))?;
+        }
+    }
+    Ok(Reach { groups: n.div_ceil(4 * 256), ..reach })
 }
 
 /// `elementwise_tiles`: groups make tiles of the last two axes.
