@@ -40,7 +40,7 @@ impl LowerCx<'_> {
         let blocks = Located {
             content: at.content,
             part: at.part,
-            view: View::dense(DType::F32, at.view.storage, &shape),
+            view: View::dense(DType::F32, at.view.storage, &shape).into(),
         };
         let values = match self.copy_of(&blocks) {
             Some(values) => values,

@@ -223,7 +223,8 @@ impl<'g> LowerCx<'g> {
     ) -> LowerResult<Located> {
         let bytes = self.upper_bytes(ty.dtype(), storage, &ty.shape)?;
         let content = self.draft.add(name, home, ty.encoding, &ty.shape, bytes);
-        Ok(Located { content, part: None, view: View::dense(ty.dtype(), storage, &ty.shape) })
+        let view = View::dense(ty.dtype(), storage, &ty.shape).into();
+        Ok(Located { content, part: None, view })
     }
 
     /// A new arena buffer for a value of the graph, which is placed there.
@@ -298,7 +299,7 @@ impl<'g> LowerCx<'g> {
         Located {
             content: self.status_content,
             part: None,
-            view: View::dense(DType::U32, Storage::Arena, &shape),
+            view: View::dense(DType::U32, Storage::Arena, &shape).into(),
         }
     }
 
@@ -322,7 +323,7 @@ impl<'g> LowerCx<'g> {
             strides: Vec::new(),
             offset: DimExpr::constant(i64::from(word.0)),
         };
-        self.place(value, Located { content: self.frame_content, part: None, view });
+        self.place(value, Located { content: self.frame_content, part: None, view: view.into() });
         if let Some(expr) = expr {
             self.scalar_values.insert(value, expr);
         }
@@ -458,7 +459,7 @@ fn meaning_of(cx: &mut LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult
 /// A view of the same bytes with other extents and strides, in elements.
 pub fn restride(at: &Located, shape: Vec<DimExpr>, strides: Vec<DimExpr>, offset: DimExpr) -> Located {
     let view = View { dtype: at.view.dtype, storage: at.view.storage, shape, strides, offset };
-    Located { content: at.content, part: at.part, view }
+    Located { content: at.content, part: at.part, view: view.into() }
 }
 
 /// The same dense elements under another shape.

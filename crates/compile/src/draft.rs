@@ -2,6 +2,7 @@
 
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
 use pumice_types::{DimExpr, Encoding};
+use std::sync::Arc;
 
 /// A request for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,7 +97,7 @@ pub struct Located {
     /// First byte inside the buffer and number of bytes that the view begins at; `None` is the whole buffer.
     pub part: Option<(u64, u64)>,
     /// How they are seen.
-    pub view: View,
+    pub view: Arc<View>,
 }
 
 /// A use of a step.
@@ -109,7 +110,7 @@ pub struct DraftUse {
     /// How.
     pub access: Access,
     /// As a tensor.
-    pub view: View,
+    pub view: Arc<View>,
 }
 
 /// A step over buffers.

@@ -86,7 +86,8 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let buffer = cx.draft.contents[previous.0 as usize].buffer;
         let name = cx.graph.value(feed.state).name.clone();
         let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
-        let whole = Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape) };
+        let whole =
+            Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape).into() };
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
         // Narrow elements are stored in whole words: only the whole state owns what lies after them.
         let len = pumice_ir::shape::product(&to.view.shape).divisor(cx.graph.symbols());
@@ -201,7 +202,7 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
     let content = cx.frame_content();
     let words = View::dense(DType::U32, Storage::Arena, &[]);
     let mut step = StepBuilder::new();
-    let at = Located { content, part: None, view: words };
+    let at = Located { content, part: None, view: words.into() };
     let words = step.touch(&at, Access::ShaderWrite);
     let (frame, slots, holes) = (cx.frame.frame(), Vec::new(), Vec::new());
     let at = ArgValue::U32(frame.words.len() as u32);

@@ -89,7 +89,7 @@ impl LowerCx<'_> {
         Ok(Some(Located {
             content,
             part: None,
-            view: View::dense(first.view.dtype, first.view.storage, &shape),
+            view: View::dense(first.view.dtype, first.view.storage, &shape).into(),
         }))
     }
 }

@@ -94,7 +94,7 @@ impl StepBuilder {
         let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
         let indirect = matches!(grid, Grid::Frame { .. });
         let words = View::dense(DType::U32, Storage::Arena, &[]);
-        let frame = Located { content: cx.frame_content(), part: None, view: words };
+        let frame = Located { content: cx.frame_content(), part: None, view: words.into() };
         if varies {
             self.touch(&frame, Access::ShaderRead);
         }

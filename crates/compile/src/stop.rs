@@ -12,6 +12,7 @@ use crate::load;
 use pumice_ir::ValueType;
 use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr};
+use std::sync::Arc;
 
 /// What the advance of the frame must know.
 pub struct Stop {
@@ -61,7 +62,7 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
         }
     }
     let (words, row) = frame::grids_in_a_row(&mut cx.frame, &grids);
-    let view = View::dense(DType::U32, Storage::Arena, &[]);
+    let view = Arc::new(View::dense(DType::U32, Storage::Arena, &[]));
     for (i, word) in dispatches.into_iter().zip(words) {
         let content = cx.frame_content();
         let step = &mut cx.draft.steps[i];

@@ -194,8 +194,8 @@ pub struct Use {
     pub access: Access,
     /// For a read: the value the bytes must hold. For a write: the value they hold afterwards.
     pub content: ContentId,
-    /// The tensor the bytes are.
-    pub view: View,
+    /// The tensor the bytes are. Uses that see a value alike share it.
+    pub view: Arc<View>,
 }
 
 /// How many workgroups a dispatch has.

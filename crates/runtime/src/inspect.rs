@@ -159,7 +159,7 @@ fn view_of(program: &Program, id: ContentId, value: &PlanValue) -> View {
             && u.view.dtype == value.dtype()
     };
     let uses = program.steps.iter().flat_map(|s| &s.uses);
-    uses.filter(whole).map(|u| u.view.clone()).next().unwrap_or_else(|| {
+    uses.filter(whole).map(|u| View::clone(&u.view)).next().unwrap_or_else(|| {
         let natural = match value.origin {
             ContentOrigin::Step => value.span.region != RegionKind::Scratch,
             _ => true,

@@ -335,7 +335,7 @@ fn call(case: &Case) -> KernelCall {
 
 fn plan(cases: &[Case]) -> Plan {
     let view = || View::dense(DType::F32, Storage::Arena, &[(N as u64).into()]);
-    let used = |span, access| Use { span, access, content: ContentId(0), view: view() };
+    let used = |span, access| Use { span, access, content: ContentId(0), view: view().into() };
     let step = |(i, case): (usize, &Case)| {
         let ins = case.expr.inputs().iter().enumerate();
         let mut uses: Vec<Use> = ins.map(|(k, &ty)| used(input(ty, k), Access::ShaderRead)).collect();

@@ -2,11 +2,11 @@
 //! encoding read it there; for the others a copy is made once, when weights are loaded.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, restride};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use pumice_ir::NodeId;
 use pumice_ir::ops::Dequantize;
-use pumice_plan::Storage;
+use pumice_plan::{Storage, View};
 use pumice_types::Encoding;
 
 impl Lower for Dequantize {
@@ -38,8 +38,6 @@ pub fn place(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<bool> {
 }
 
 fn seen_as(at: &Located, encoding: Encoding, dtype: pumice_types::DType) -> Located {
-    let mut values = restride(at, at.view.shape.clone(), at.view.strides.clone(), at.view.offset.clone());
-    values.view.storage = Storage::Encoded(encoding);
-    values.view.dtype = dtype;
-    values
+    let view = View { dtype, storage: Storage::Encoded(encoding), ..View::clone(&at.view) };
+    Located { content: at.content, part: at.part, view: view.into() }
 }

@@ -7,6 +7,7 @@ use pumice_ir::NodeId;
 use pumice_ir::ops::{Constant, Extent, Input, Param, Scalar, State, StateRead, StateWrite};
 use pumice_plan::{FrameSlot, Storage, View};
 use pumice_types::{DimExpr, Encoding};
+use std::sync::Arc;
 
 fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
     let value = cx.graph.node(id).output();
@@ -93,8 +94,8 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
     let copy = cx.alloc("state_before", Home::Scratch, Storage::Arena, &ty)?;
     crate::elementwise::copy(cx, previous, &copy)?;
     for v in late {
-        let view = cx.at(v)?.view;
-        cx.place(v, crate::cx::restride(&copy, view.shape, view.strides, view.offset));
+        let View { shape, strides, offset, .. } = Arc::unwrap_or_clone(cx.at(v)?.view);
+        cx.place(v, crate::cx::restride(&copy, shape, strides, offset));
     }
     Ok(())
 }
@@ -124,8 +125,8 @@ pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Low
     let draft: &mut Draft = &mut cx.draft;
     let content =
         draft.add_content(&info.name, buffer, info.ty.dtype(), &info.ty.shape, Some(previous.content));
-    let at =
-        Located { content, part: None, view: View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape) };
+    let view = View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape).into();
+    let at = Located { content, part: None, view };
     cx.place(value, at.clone());
     Ok(at)
 }

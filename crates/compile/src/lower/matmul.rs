@@ -73,7 +73,7 @@ fn multiply(
     {
         return Err("a product of rank 1 takes no epilogue".into());
     }
-    let slots: Vec<&View> = tail.slots.iter().map(|s| &s.view).collect();
+    let slots: Vec<&View> = tail.slots.iter().map(|s| &*s.view).collect();
     let (a, b, (space, over)) = match space(&full, &a.view, &b.view, &y_full.view, &slots) {
         Some(space) => (shown_a, shown_b, space),
         None => {

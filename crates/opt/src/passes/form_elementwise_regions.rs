@@ -13,7 +13,7 @@
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
 use crate::rewrite::{Facts, Groups, cost};
-use pumice_ir::{Graph, NodeId, Patch};
+use pumice_ir::{Graph, NodeId, Patch, ValueId};
 use pumice_types::slots;
 
 /// Instructions of a body at most: it has no loop, and its values live in registers. A tanh is 68, a pow 184.
@@ -23,29 +23,31 @@ const INSTRUCTIONS: usize = 512;
 pub fn form_elementwise_regions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let facts = Facts::new(graph);
     let mut groups = Groups::new(graph, &facts);
-    let mut cost: Vec<usize> = Vec::new();
+    let mut regions: Vec<Region> = Vec::new();
     for (id, _) in graph.nodes() {
         let Some(own) = member(graph, id).filter(|_| cx.target.features.int64 || !touches_int64(graph, id))
         else {
             continue;
         };
         let mut mine = groups.claim(vec![id]);
-        cost.push(own);
+        regions.push(Region::of(graph, &facts, id, own));
         for v in graph.node(id).operands() {
             let producer = graph.value(v).def.0;
             let Some(theirs) = groups.of(producer).filter(|&g| g != mine) else { continue };
-            if same_space(graph, &facts, producer, id)
-                && cost[theirs] + cost[mine] <= INSTRUCTIONS
-                && unites(graph, &facts, &mut groups, theirs, mine)
-            {
+            if !same_space(graph, &facts, producer, id) {
+                continue;
+            }
+            let holds = |n: NodeId| groups.of(n).is_some_and(|g| g == theirs || g == mine);
+            let both = regions[theirs].and(&regions[mine], graph, &facts, holds);
+            if both.fits() && groups.may_unite_groups(theirs, mine) {
                 groups.unite(theirs, mine);
-                cost[theirs] += std::mem::take(&mut cost[mine]);
+                regions[theirs] = both;
                 mine = theirs;
             }
         }
     }
-    let regions = groups.iter().filter(|nodes| nodes.len() > 1);
-    regions.filter_map(|nodes| fuse(graph, "elementwise", nodes, &results(graph, &facts, nodes))).collect()
+    let several = groups.iter().filter(|nodes| nodes.len() > 1);
+    several.filter_map(|nodes| fuse(graph, "elementwise", nodes, &results(graph, &facts, nodes))).collect()
 }
 
 /// Whether a node takes or makes 64-bit integers.
@@ -67,10 +69,35 @@ fn same_space(graph: &Graph, facts: &Facts, a: NodeId, b: NodeId) -> bool {
     shape(a) == shape(b) && facts.is_load_time(a) == facts.is_load_time(b)
 }
 
-fn unites(graph: &Graph, facts: &Facts, groups: &mut Groups<'_>, a: usize, b: usize) -> bool {
-    let (a, b) = (groups.members(a).to_vec(), groups.members(b).to_vec());
-    let mut both = [a.as_slice(), b.as_slice()].concat();
-    both.sort_unstable();
-    let bound = operands(graph, &both).len() + escaping(graph, facts, &both).len();
-    bound <= slots::ELEMENTWISE && groups.may_unite(&a, &b)
+/// What a region computes and binds, kept while it grows.
+struct Region {
+    instructions: usize,
+    operands: Vec<ValueId>,
+    results: Vec<ValueId>,
+}
+
+impl Region {
+    /// One node.
+    fn of(graph: &Graph, facts: &Facts, id: NodeId, instructions: usize) -> Region {
+        Region { instructions, operands: operands(graph, &[id]), results: escaping(graph, facts, &[id]) }
+    }
+
+    /// Two regions as one, which has the nodes that `holds` says: what they take from outside of both, and what is needed
+    /// there.
+    fn and(&self, other: &Region, graph: &Graph, facts: &Facts, holds: impl Fn(NodeId) -> bool) -> Region {
+        let is_outside = |v: &ValueId| !holds(graph.value(*v).def.0);
+        let mut operands: Vec<ValueId> =
+            self.operands.iter().chain(&other.operands).copied().filter(is_outside).collect();
+        operands.sort_unstable();
+        operands.dedup();
+        let leaves = |v: &ValueId| facts.is_output(*v) || facts.users(*v).iter().any(|&user| !holds(user));
+        let results = self.results.iter().chain(&other.results).copied().filter(leaves).collect();
+        Region { instructions: self.instructions + other.instructions, operands, results }
+    }
+
+    /// Whether one kernel can compute it.
+    fn fits(&self) -> bool {
+        let bound = self.operands.len() + self.results.len();
+        self.instructions <= INSTRUCTIONS && bound <= slots::ELEMENTWISE
+    }
 }

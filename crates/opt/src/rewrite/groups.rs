@@ -37,11 +37,6 @@ impl<'g> Groups<'g> {
         self.of[id.index()].map(|g| g as usize)
     }
 
-    /// Members of a set, in graph order.
-    pub fn members(&self, group: usize) -> &[NodeId] {
-        &self.members[group]
-    }
-
     /// Adds a set.
     pub fn claim(&mut self, mut nodes: Vec<NodeId>) -> usize {
         nodes.sort_unstable();
@@ -62,6 +57,14 @@ impl<'g> Groups<'g> {
     /// All sets that have members, in order of their making.
     pub fn iter(&self) -> impl Iterator<Item = &[NodeId]> {
         self.members.iter().map(Vec::as_slice).filter(|m| !m.is_empty())
+    }
+
+    /// As [`Groups::may_unite`], of two sets. The search never enters either: it ends there.
+    pub fn may_unite_groups(&mut self, a: usize, b: usize) -> bool {
+        let members = [a, b].map(|group| std::mem::take(&mut self.members[group]));
+        let may = self.may_unite(&members[0], &members[1]);
+        [self.members[a], self.members[b]] = members;
+        may
     }
 
     /// Whether `a` and `b`, each of which may be one node, may be one node together. Values flow from `a` to `b`.

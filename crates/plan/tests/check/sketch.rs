@@ -169,7 +169,7 @@ fn call(decl: &KernelDecl, args: &[(&str, ArgValue)]) -> KernelCall {
 }
 
 fn used(at: &At, access: Access) -> Use {
-    Use { span: at.span, access, content: at.content, view: at.view.clone() }
+    Use { span: at.span, access, content: at.content, view: at.view.clone().into() }
 }
 
 /// A step of some kind, its meaning reading the first `reads` uses and writing the next `writes`.

@@ -295,7 +295,12 @@ fn value(program: &mut Program, place: &Place, origin: ContentOrigin) -> Content
 }
 
 fn use_of(place: &Place, access: Access, content: ContentId) -> Use {
-    Use { span: place.span, access, content, view: View::dense(place.dtype, place.storage, &place.shape) }
+    Use {
+        span: place.span,
+        access,
+        content,
+        view: View::dense(place.dtype, place.storage, &place.shape).into(),
+    }
 }
 
 /// y[s, 3] = x[s, 3] + w[3] for s in 1..=8, as one run.

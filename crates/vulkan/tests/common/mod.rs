@@ -30,7 +30,7 @@ pub fn span(region: RegionKind, slot: u64) -> Span {
 
 fn used(span: Span, access: Access, storage: Storage) -> Use {
     let view = View::dense(DType::F32, storage, &[(N as u64).into()]);
-    Use { span, access, content: ContentId(0), view }
+    Use { span, access, content: ContentId(0), view: view.into() }
 }
 
 fn read(span: Span) -> Use {

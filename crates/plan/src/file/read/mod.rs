@@ -80,7 +80,7 @@ struct Reader<'a> {
     spans: Vec<Span>,
     kernels: Vec<KernelRow>,
     exprs: Table<Expr>,
-    views: Table<View>,
+    views: Table<Arc<View>>,
     bodies: Table<ScalarExpr>,
     fills: Table<HoleFill>,
     calls: Table<KernelCall>,
@@ -220,11 +220,11 @@ impl<'a> Reader<'a> {
             strides: self.exprs(&row.strides)?,
             offset: self.expr(row.offset)?,
         };
-        self.views.rows.push((view, size_of::<View>() + before - self.budget.left));
+        self.views.rows.push((view.into(), size_of::<View>() + before - self.budget.left));
         Ok(())
     }
 
-    fn view(&mut self, id: Id) -> Result<View, PlanFileError> {
+    fn view(&mut self, id: Id) -> Result<Arc<View>, PlanFileError> {
         let (view, memory) = self.views.row(id)?;
         self.budget.take(*memory)?;
         Ok(view.clone())
