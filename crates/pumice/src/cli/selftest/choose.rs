@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Samples of an op in which a kernel variant is run that only other devices would select.
-const ENOUGH: usize = 3;
+const ENOUGH: usize = 2;
 
 /// What is done with a sample.
 #[derive(Debug, Default)]
