@@ -1,4 +1,4 @@
-//! What lowering leaves behind: steps over buffers that have no place yet.
+//! What lowering makes: steps over buffers that have no place yet.
 
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
 use pumice_types::{DimExpr, Encoding};

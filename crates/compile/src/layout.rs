@@ -194,7 +194,7 @@ impl Layout {
             let data = graph
                 .constant_data(v)
                 .ok_or_else(|| CompileError::Defect("a constant has no data".into()))?;
-            // Ranges have mostly the same ones in the same order: the search begins behind the last one found.
+            // Ranges have mostly the same ones in the same order: the search begins after the last one found.
             let found = (next..known).chain(0..next).find(|&i| self.constants[i].data == *data);
             let slot = match found {
                 Some(slot) => {
@@ -224,7 +224,7 @@ impl Layout {
         Ok(())
     }
 
-    /// How many constants graphs have; those that lowering makes come behind them.
+    /// How many constants graphs have; those that lowering makes come after them.
     pub fn graph_constants(&self) -> u32 {
         self.graph_constants as u32
     }
@@ -250,7 +250,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Another run's own slots begin behind the interface again: host operands and results are not shared.
+    /// Another run's own slots begin after the interface again: host operands and results are not shared.
     pub fn run_io(&self) -> RunIo {
         RunIo { io_in: self.io_in, io_out: self.io_out }
     }

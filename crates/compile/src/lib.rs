@@ -52,7 +52,7 @@ use pumice_opt::PassCx;
 use pumice_plan::kernel::status::block_words;
 use pumice_plan::{Plan, PlanForm, Region, RegionKind, Run, RunCheck, Stats, Stream};
 use pumice_types::{Bytes, SymbolTable, Target};
-use residence::Part;
+use residence::LoadDraft;
 use select::Selection;
 use std::collections::BTreeSet;
 
@@ -221,7 +221,7 @@ fn lower_range(
     })
 }
 
-/// The load program with its parts, placed.
+/// The load program with what is streamed, placed.
 struct PlacedLoads {
     /// Where derived weights are, by buffer of the load steps.
     spans: Vec<Option<pumice_plan::Span>>,
@@ -242,10 +242,10 @@ fn place_loads(
     let streamed: BTreeSet<u32> = groups.iter().map(|g| g.param).collect();
     layout.place_weights(|param| streamed.contains(&param));
     let spans = loads.place(layout);
-    let (rest, parts) = residence::cut(loads, groups, &spans);
+    let (rest, streamed) = residence::cut(loads, groups, &spans);
     let (load, scratch) = place_load(rest, layout, target, options)?;
-    let streams = groups.iter().zip(parts).map(|(group, part)| {
-        let (program, room) = place_load(part, layout, target, options)?;
+    let streams = groups.iter().zip(streamed).map(|(group, load)| {
+        let (program, room) = place_load(load, layout, target, options)?;
         Ok(Stream { param: group.param, program, room: region(RegionKind::Scratch, room, target) })
     });
     let streams = streams.collect::<Result<Vec<_>, CompileError>>()?;
@@ -271,14 +271,14 @@ fn finish(
 
 /// The load program, or part of it, and how much scratch it needs.
 fn place_load(
-    part: Part,
+    load: LoadDraft,
     layout: &Layout,
     target: &Target,
     options: &Options,
 ) -> Result<(pumice_plan::Program, u64), CompileError> {
     let (frame_bytes, status_bytes) = (0, 4);
-    let cx = PlaceCx { layout, derived: &part.derived, frame_bytes, status_bytes, target, options };
-    let placed = program::place(part.draft, &mut layout.run_io(), &cx)?;
+    let cx = PlaceCx { layout, derived: &load.derived, frame_bytes, status_bytes, target, options };
+    let placed = program::place(load.draft, &mut layout.run_io(), &cx)?;
     Ok((placed.program, placed.scratch))
 }
 

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 /// From so many different bodies of one shape on they share one.
 const MANY: usize = 5;
 
-/// A place in the holes of a call: which hole, which instruction.
-type Place = (usize, usize);
+/// An instruction in the holes of a call: which hole, which one there.
+type InstAt = (usize, usize);
 
 /// A hole's name, body without literals, inputs, result and stores.
 type Body = (String, ScalarExpr, Vec<HoleInput>, Option<u16>, Vec<(u8, u16)>);
@@ -44,11 +44,11 @@ pub fn share(plan: &mut Plan) {
         if different.len() < MANY {
             continue;
         }
-        let first: Vec<(Place, u64)> = literals(calls[0]).collect();
+        let first: Vec<(InstAt, u64)> = literals(calls[0]).collect();
         let varies = |i: usize| different.iter().any(|bits| bits[i] != first[i].1);
-        let places: Vec<Place> = (0..first.len()).filter(|&i| varies(i)).map(|i| first[i].0).collect();
+        let varying: Vec<InstAt> = (0..first.len()).filter(|&i| varies(i)).map(|i| first[i].0).collect();
         for call in calls {
-            lift(call, &places);
+            lift(call, &varying);
         }
     }
 }
@@ -61,7 +61,7 @@ fn call_of(step: &mut Step) -> Option<&mut KernelCall> {
 }
 
 /// The literals of a call's bodies that are words, in order.
-fn literals(call: &KernelCall) -> impl Iterator<Item = (Place, u64)> {
+fn literals(call: &KernelCall) -> impl Iterator<Item = (InstAt, u64)> {
     call.holes.iter().enumerate().flat_map(|(h, fill)| {
         fill.expr.insts().iter().enumerate().filter_map(move |(i, inst)| match inst.op {
             Opcode::Const(bits) if is_word(inst) => Some(((h, i), bits)),
@@ -96,11 +96,11 @@ fn shape(call: &KernelCall) -> Option<Shape> {
     Some(Shape { kernel, variant, spec, slots: call.slots.len(), holes: holes.collect::<Option<_>>()? })
 }
 
-/// Passes the literals at these places as words, as many as there is room for.
-fn lift(call: &mut KernelCall, places: &[Place]) {
+/// Passes these literals as words, as many as there is room for.
+fn lift(call: &mut KernelCall, varying: &[InstAt]) {
     let room = call.check().map_or(0, |decl| call.literal_room(decl));
     for (hole, fill) in call.holes.iter_mut().enumerate() {
-        let here = places.iter().take(room).filter(|p| p.0 == hole).map(|p| p.1);
+        let here = varying.iter().take(room).filter(|p| p.0 == hole).map(|p| p.1);
         let here: Vec<usize> = here.collect();
         let first = call.literals.len();
         if let Some((expr, words)) = lifted(&fill.expr, &here) {
@@ -112,11 +112,11 @@ fn lift(call: &mut KernelCall, places: &[Place]) {
 }
 
 /// The expression with the literals at these instructions as further inputs, and their bits.
-fn lifted(expr: &ScalarExpr, places: &[usize]) -> Option<(ScalarExpr, Vec<u32>)> {
+fn lifted(expr: &ScalarExpr, consts: &[usize]) -> Option<(ScalarExpr, Vec<u32>)> {
     let mut inputs = expr.inputs().to_vec();
     let old = inputs.len();
     let mut words = Vec::new();
-    for &i in places {
+    for &i in consts {
         let inst = expr.insts().get(i)?;
         let Opcode::Const(bits) = inst.op else { return None };
         inputs.push(inst.ty);
@@ -126,7 +126,7 @@ fn lifted(expr: &ScalarExpr, places: &[usize]) -> Option<(ScalarExpr, Vec<u32>)>
     let mut now: Vec<RegId> = (0..old as u32).map(RegId).collect();
     let mut insts = Vec::new();
     for (i, inst) in expr.insts().iter().enumerate() {
-        if let Some(k) = places.iter().position(|&p| p == i) {
+        if let Some(k) = consts.iter().position(|&c| c == i) {
             now.push(RegId((old + k) as u32));
             continue;
         }

@@ -38,7 +38,7 @@ pub struct Options {
     /// from it stays then, and it cannot be read back. Smaller ones stay; `u64::MAX` keeps all. 64 KiB by default: a
     /// param that passes through costs a submission whenever it is set.
     pub stream_from: u64,
-    /// Free bytes behind every slot, for tests that watch them.
+    /// Free bytes after every slot, for tests that watch them.
     pub guard_bytes: u64,
 }
 

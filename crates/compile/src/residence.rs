@@ -21,8 +21,8 @@ pub struct Group {
     steps: Vec<usize>,
 }
 
-/// Part of the load program, over buffers of its own.
-pub struct Part {
+/// The load program or some steps of it, over buffers of its own.
+pub struct LoadDraft {
     /// Steps, contents and buffers.
     pub draft: Draft,
     /// Where derived weights are, by buffer.
@@ -137,43 +137,43 @@ impl Sets {
 }
 
 /// The load program, taken from `loads`, cut into what is left and the groups, in their order. `derived` are the places by buffer.
-pub fn cut(loads: &mut Loads, groups: &[Group], derived: &[Option<Span>]) -> (Part, Vec<Part>) {
+pub fn cut(loads: &mut Loads, groups: &[Group], derived: &[Option<Span>]) -> (LoadDraft, Vec<LoadDraft>) {
     let draft = std::mem::take(&mut loads.draft);
     if groups.is_empty() {
-        return (Part { draft, derived: derived.to_vec() }, Vec::new());
+        return (LoadDraft { draft, derived: derived.to_vec() }, Vec::new());
     }
     let taken: BTreeSet<usize> = groups.iter().flat_map(|g| g.steps.iter().copied()).collect();
     let rest: Vec<usize> = (0..draft.steps.len()).filter(|i| !taken.contains(i)).collect();
     let of_group = |g: &Group| {
-        let mut part = part(&draft, &g.steps, derived);
-        for buffer in &mut part.draft.buffers {
+        let mut streamed = subset(&draft, &g.steps, derived);
+        for buffer in &mut streamed.draft.buffers {
             if let Home::Param(p) = buffer.home {
                 buffer.home = Home::Streamed(p);
             }
         }
-        part
+        streamed
     };
-    (part(&draft, &rest, derived), groups.iter().map(of_group).collect())
+    (subset(&draft, &rest, derived), groups.iter().map(of_group).collect())
 }
 
 /// Some steps of a draft with what they touch.
-fn part(draft: &Draft, steps: &[usize], derived: &[Option<Span>]) -> Part {
+fn subset(draft: &Draft, steps: &[usize], derived: &[Option<Span>]) -> LoadDraft {
     let uses = || steps.iter().flat_map(|&s| &draft.steps[s].uses);
     let contents: BTreeSet<DraftContent> = uses().map(|u| u.content).collect();
     let buffers: BTreeSet<usize> = contents.iter().map(|&c| buffer(draft, c)).collect();
     let buffer_of: BTreeMap<usize, u32> = buffers.iter().copied().zip(0..).collect();
     let content_of: BTreeMap<DraftContent, u32> = contents.iter().copied().zip(0..).collect();
-    let mut part = Draft::default();
-    part.buffers.extend(buffers.iter().map(|&b| draft.buffers[b].clone()));
+    let mut some = Draft::default();
+    some.buffers.extend(buffers.iter().map(|&b| draft.buffers[b].clone()));
     for &c in &contents {
         let mut content = draft.contents[c.0 as usize].clone();
         content.buffer.0 = buffer_of[&(content.buffer.0 as usize)];
-        part.contents.push(content);
+        some.contents.push(content);
     }
     for &s in steps {
         let mut step = draft.steps[s].clone();
         step.uses.iter_mut().for_each(|u| u.content = DraftContent(content_of[&u.content]));
-        part.steps.push(step);
+        some.steps.push(step);
     }
-    Part { draft: part, derived: buffers.iter().map(|&b| derived.get(b).copied().flatten()).collect() }
+    LoadDraft { draft: some, derived: buffers.iter().map(|&b| derived.get(b).copied().flatten()).collect() }
 }

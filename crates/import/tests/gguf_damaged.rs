@@ -20,42 +20,42 @@ fn problem(file: Vec<u8>) -> Option<P> {
 macro_rules! bytes {
     ($($part:expr),* $(,)?) => {{
         let mut out = Vec::new();
-        $(out.extend_from_slice(&Part::part(&$part));)*
+        $(out.extend_from_slice(&Piece::piece(&$part));)*
         out
     }};
 }
 
-trait Part {
-    fn part(&self) -> Vec<u8>;
+trait Piece {
+    fn piece(&self) -> Vec<u8>;
 }
 
-impl Part for u8 {
-    fn part(&self) -> Vec<u8> {
+impl Piece for u8 {
+    fn piece(&self) -> Vec<u8> {
         vec![*self]
     }
 }
 
-impl Part for u32 {
-    fn part(&self) -> Vec<u8> {
+impl Piece for u32 {
+    fn piece(&self) -> Vec<u8> {
         self.to_le_bytes().to_vec()
     }
 }
 
-impl Part for u64 {
-    fn part(&self) -> Vec<u8> {
+impl Piece for u64 {
+    fn piece(&self) -> Vec<u8> {
         self.to_le_bytes().to_vec()
     }
 }
 
 /// A string with its length.
-impl Part for &str {
-    fn part(&self) -> Vec<u8> {
+impl Piece for &str {
+    fn piece(&self) -> Vec<u8> {
         bytes![self.len() as u64, self.as_bytes().to_vec()]
     }
 }
 
-impl Part for Vec<u8> {
-    fn part(&self) -> Vec<u8> {
+impl Piece for Vec<u8> {
+    fn piece(&self) -> Vec<u8> {
         self.clone()
     }
 }

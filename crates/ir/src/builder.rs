@@ -3,7 +3,7 @@
 mod inner;
 mod mistake;
 
-pub use mistake::{BuildErrors, Mistake, Place};
+pub use mistake::{BuildErrors, CallSite, Mistake};
 
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
@@ -121,16 +121,16 @@ impl GraphBuilder {
     /// Names a result. Order of declaration is order of return; a value may be several outputs.
     #[track_caller]
     pub fn output(&self, name: &str, value: Value) {
-        let place = Location::caller();
+        let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if name.is_empty() {
-            inner.mistake(BuildError::EmptyName("an output"), place);
+            inner.mistake(BuildError::EmptyName("an output"), site);
         }
         if inner.outputs.contains_key(name) {
-            inner.mistake(BuildError::DuplicateName(name.to_owned()), place);
+            inner.mistake(BuildError::DuplicateName(name.to_owned()), site);
         }
         if inner.is_foreign(value) {
-            inner.mistake(BuildError::ForeignValue { node: name.to_owned(), operand: 0 }, place);
+            inner.mistake(BuildError::ForeignValue { node: name.to_owned(), operand: 0 }, site);
         } else if let Ok(value) = value.id {
             let index = inner.graph.outputs.len();
             // Of two with one name, which is a mistake, feeds take the first.
@@ -144,22 +144,22 @@ impl GraphBuilder {
     /// After every run, (part of) a state becomes (part of) an output declared before.
     #[track_caller]
     pub fn feed(&self, output: &str, state: Value, kind: FeedKind) {
-        let place = Location::caller();
+        let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if inner.is_foreign(state) {
             let node = format!("the feed of `{output}`");
-            inner.mistake(BuildError::ForeignValue { node, operand: 1 }, place);
+            inner.mistake(BuildError::ForeignValue { node, operand: 1 }, site);
             return;
         }
         let Ok(state) = state.id else { return };
-        inner.fed.push((output.to_owned(), place));
+        inner.fed.push((output.to_owned(), site));
         match inner.outputs.get(output).copied() {
             Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
             None if inner.lost.contains(output) => {}
             None => {
                 let state = inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.clone());
                 let reason = "there is no such output; declare it before the feed".to_owned();
-                inner.mistake(BuildError::Feed { output: output.to_owned(), state, reason }, place);
+                inner.mistake(BuildError::Feed { output: output.to_owned(), state, reason }, site);
             }
         }
     }
@@ -180,17 +180,17 @@ impl GraphBuilder {
     /// ```
     #[track_caller]
     pub fn stop(&self, output: &str) {
-        let place = Location::caller();
+        let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         let wrong = |reason: &str| BuildError::Stop { output: output.to_owned(), reason: reason.to_owned() };
         match inner.outputs.get(output).copied() {
-            Some(_) if inner.graph.stop.is_some() => _ = inner.mistake(wrong("another output does"), place),
+            Some(_) if inner.graph.stop.is_some() => _ = inner.mistake(wrong("another output does"), site),
             Some(at) => {
-                inner.stops = Some(place);
+                inner.stops = Some(site);
                 inner.graph.stop = Some(at);
             }
             None if inner.lost.contains(output) => {}
-            None => _ = inner.mistake(wrong("there is no such output; declare it first"), place),
+            None => _ = inner.mistake(wrong("there is no such output; declare it first"), site),
         }
     }
 
@@ -255,7 +255,7 @@ impl GraphBuilder {
             Err(number) if value.graph == inner.id => inner.errors.get(number).cloned().map_or(Ok(()), Err),
             _ if inner.is_foreign(value) => {
                 let error = BuildError::ForeignValue { node: "the value".to_owned(), operand: 0 };
-                Err(Mistake { error, place: None })
+                Err(Mistake { error, site: None })
             }
             _ => Ok(()),
         }
@@ -314,20 +314,20 @@ impl GraphBuilder {
     /// A mistake in what was asked of a value of this builder.
     #[track_caller]
     fn refuse(&self, value: Value, op: &'static str, source: OpError) {
-        let place = Location::caller();
+        let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         let info = value.id.ok().and_then(|v| inner.graph.values.get(v.index()));
         let node = info.map_or_else(String::new, |v| v.name.clone());
-        inner.mistake(BuildError::Op { node, op, source }, place);
+        inner.mistake(BuildError::Op { node, op, source }, site);
     }
 
     /// A mistake where a value is another builder's; one that came out of a mistake causes no further ones.
     #[track_caller]
     fn refuse_foreign(&self, node: &str, value: Value) {
-        let place = Location::caller();
+        let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if inner.is_foreign(value) {
-            inner.mistake(BuildError::ForeignValue { node: node.to_owned(), operand: 0 }, place);
+            inner.mistake(BuildError::ForeignValue { node: node.to_owned(), operand: 0 }, site);
         }
     }
 
@@ -342,15 +342,15 @@ impl GraphBuilder {
         if !inner.errors.is_empty() {
             return Err(BuildErrors(inner.errors));
         }
-        let place = |error: BuildError| Mistake { place: inner.place_of(&error), error };
-        let errors: Vec<Mistake> = verify::program_rules(&inner.graph).into_iter().map(place).collect();
+        let at_its_site = |error: BuildError| Mistake { site: inner.site_of(&error), error };
+        let errors: Vec<Mistake> = verify::program_rules(&inner.graph).into_iter().map(at_its_site).collect();
         if errors.is_empty() { Ok(inner.graph) } else { Err(BuildErrors(errors)) }
     }
 
     #[track_caller]
     fn typed_leaf(&self, name: &str, spec: TypeSpec, op: impl FnOnce(ValueType) -> Op) -> Value {
-        let place = Location::caller();
-        let ty = self.inner.borrow_mut().resolve(spec, place);
+        let site = Location::caller();
+        let ty = self.inner.borrow_mut().resolve(spec, site);
         match ty {
             Ok(ty) => self.leaf(name, op(ty), &[]),
             Err(mistake) => Value { id: Err(mistake), graph: self.inner.borrow().id },
@@ -359,16 +359,16 @@ impl GraphBuilder {
 
     #[track_caller]
     fn leaf(&self, name: &str, op: Op, inputs: &[Value]) -> Value {
-        let place = Location::caller();
+        let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         if name.is_empty() {
-            inner.mistake(BuildError::EmptyName(op.name()), place);
+            inner.mistake(BuildError::EmptyName(op.name()), site);
         }
         if inner.names.contain(name) {
-            inner.mistake(BuildError::DuplicateName(name.to_owned()), place);
+            inner.mistake(BuildError::DuplicateName(name.to_owned()), site);
         }
         let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
-        inner.add(op, name.to_owned(), &inputs, place)[0]
+        inner.add(op, name.to_owned(), &inputs, site)[0]
     }
 }
 

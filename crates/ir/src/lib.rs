@@ -26,7 +26,7 @@ pub mod text;
 pub mod verify;
 
 pub use attr::{AttrError, AttrReader, AttrValue, Attrs};
-pub use builder::{BuildErrors, GraphBuilder, Mistake, Place, Value};
+pub use builder::{BuildErrors, CallSite, GraphBuilder, Mistake, Value};
 pub use conditions::Conditions;
 pub use const_eval::ConstEval;
 pub use entity::{NodeId, ValueId};

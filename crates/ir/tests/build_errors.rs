@@ -336,9 +336,9 @@ fn mistakes_carry_their_place() {
     ];
     for (i, value) in made.into_iter().enumerate() {
         let mistake = g.check(value).expect_err("each is wrong");
-        let place = mistake.place.expect("a line");
-        assert!(place.file().ends_with("build_errors.rs"), "{mistake}");
-        assert_eq!(place.line(), first + i as u32, "{mistake}");
+        let site = mistake.site.expect("a line");
+        assert!(site.file().ends_with("build_errors.rs"), "{mistake}");
+        assert_eq!(site.line(), first + i as u32, "{mistake}");
         // What comes out of a mistake tells the same one.
         assert_eq!(g.check(g.relu(value)), Err(mistake));
     }
@@ -360,7 +360,7 @@ fn a_rule_of_the_graph_tells_the_place() {
     g.feed("y", s, FeedKind::Whole);
     let errors = g.build().expect_err("3 into 2").0;
     assert_eq!(errors.len(), 1, "{errors:?}");
-    assert_eq!(errors[0].place.map(|p| p.line()), Some(line), "{}", errors[0]);
+    assert_eq!(errors[0].site.map(|p| p.line()), Some(line), "{}", errors[0]);
 }
 
 /// `add (add)` said the same word twice.

@@ -16,7 +16,7 @@ pub fn fuzz_config(data: &[u8]) {
 /// Reads the bytes as a `modules.json` and as a pooling's `config.json`.
 pub fn fuzz_sentence(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    sentence::fuzz_parts(text);
+    sentence::fuzz_modules(text);
 }
 
 /// Reads the bytes as a `tokenizer.json` and, if it is one, uses it.

@@ -5,7 +5,7 @@
 //! template. What the file asks for and this crate does not do is refused by key or tensor. Names and meanings:
 //! ggml/docs/gguf.md; queries and keys are stored so that neighbours rotate as pairs.
 
-use crate::decoder::{DecoderConfig, DecoderWeights, Part, decoder_graph_of};
+use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of};
 use crate::error::ModelError;
 use crate::text::{ChatTemplate, TextTokenizer, Vocabulary};
 use pumice_import::{GgufFile, ImportError, Model, WeightSource};
@@ -142,7 +142,7 @@ impl LlamaFile {
 
     /// A tensor that the graph does not have would be left out without a word.
     fn no_other_tensor(&self) -> Result<(), ModelError> {
-        let known: BTreeSet<String> = parts(&self.config).into_iter().map(gguf_name).collect();
+        let known: BTreeSet<String> = roles(&self.config).into_iter().map(gguf_name).collect();
         match self.file.tensors().find(|(name, _)| !known.contains(*name)) {
             None => Ok(()),
             Some((name, _)) => Err(self.wrong(name, "is a tensor that this architecture does not use here")),
@@ -151,9 +151,9 @@ impl LlamaFile {
 }
 
 /// Every weight that a configuration needs.
-fn parts(config: &DecoderConfig) -> Vec<Part> {
+fn roles(config: &DecoderConfig) -> Vec<WeightRole> {
     let of_layer = |i| {
-        use Part::*;
+        use WeightRole::*;
         [
             AttentionNorm(i),
             Query(i),
@@ -166,27 +166,27 @@ fn parts(config: &DecoderConfig) -> Vec<Part> {
             Down(i),
         ]
     };
-    let mut all = vec![Part::Embedding, Part::Norm];
-    all.extend((!config.tied).then_some(Part::Output));
+    let mut all = vec![WeightRole::Embedding, WeightRole::Norm];
+    all.extend((!config.tied).then_some(WeightRole::Output));
     all.extend((0..config.layers).flat_map(of_layer));
     all
 }
 
 /// The name of a weight in GGUF files.
-fn gguf_name(part: Part) -> String {
-    let (layer, name) = match part {
-        Part::Embedding => return "token_embd.weight".to_owned(),
-        Part::Output => return "output.weight".to_owned(),
-        Part::Norm => return "output_norm.weight".to_owned(),
-        Part::AttentionNorm(i) => (i, "attn_norm"),
-        Part::Query(i) => (i, "attn_q"),
-        Part::Key(i) => (i, "attn_k"),
-        Part::Value(i) => (i, "attn_v"),
-        Part::AttentionOutput(i) => (i, "attn_output"),
-        Part::FeedNorm(i) => (i, "ffn_norm"),
-        Part::Gate(i) => (i, "ffn_gate"),
-        Part::Up(i) => (i, "ffn_up"),
-        Part::Down(i) => (i, "ffn_down"),
+fn gguf_name(role: WeightRole) -> String {
+    let (layer, name) = match role {
+        WeightRole::Embedding => return "token_embd.weight".to_owned(),
+        WeightRole::Output => return "output.weight".to_owned(),
+        WeightRole::Norm => return "output_norm.weight".to_owned(),
+        WeightRole::AttentionNorm(i) => (i, "attn_norm"),
+        WeightRole::Query(i) => (i, "attn_q"),
+        WeightRole::Key(i) => (i, "attn_k"),
+        WeightRole::Value(i) => (i, "attn_v"),
+        WeightRole::AttentionOutput(i) => (i, "attn_output"),
+        WeightRole::FeedNorm(i) => (i, "ffn_norm"),
+        WeightRole::Gate(i) => (i, "ffn_gate"),
+        WeightRole::Up(i) => (i, "ffn_up"),
+        WeightRole::Down(i) => (i, "ffn_down"),
     };
     format!("blk.{layer}.{name}.weight")
 }
@@ -197,8 +197,8 @@ struct Encodings(Vec<(String, Encoding)>);
 impl Encodings {
     fn of(llama: &LlamaFile) -> Result<Encodings, ImportError> {
         let mut all = Vec::new();
-        for part in parts(&llama.config) {
-            let name = gguf_name(part);
+        for role in roles(&llama.config) {
+            let name = gguf_name(role);
             let encoding = llama.file.describe(&name)?.encoding;
             all.push((name, encoding));
         }
@@ -208,12 +208,12 @@ impl Encodings {
 }
 
 impl DecoderWeights for Encodings {
-    fn name(&self, part: Part) -> String {
-        gguf_name(part)
+    fn name(&self, role: WeightRole) -> String {
+        gguf_name(role)
     }
 
-    fn encoding(&self, part: Part) -> Encoding {
-        let name = gguf_name(part);
+    fn encoding(&self, role: WeightRole) -> Encoding {
+        let name = gguf_name(role);
         let found = self.0.binary_search_by(|(n, _)| n.cmp(&name));
         found.map_or(Encoding::Plain(DType::F32), |i| self.0[i].1)
     }

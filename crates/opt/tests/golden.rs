@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{Parts, after_advice, assert_close, assert_same, sample_of, without_fusions};
+use common::{FixedParts, after_advice, assert_close, assert_same, sample_of, without_fusions};
 use pumice_ir::text;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn golden_files() {
             n.map_or(1, |n| n.parse().unwrap_or_else(|e| panic!("{name}: `{what}`: {e}")))
         };
         let (parts, least) = (said("// parts: "), said("// least: "));
-        let graph = after_advice(&before, &passes, &Parts { products: parts, reductions: parts, least });
+        let graph = after_advice(&before, &passes, &FixedParts { products: parts, reductions: parts, least });
         let sample = sample_of(&before);
         let tolerance = match parts {
             _ if passes.contains(&"decompose") => 4e-3,

@@ -17,7 +17,7 @@ const MOST_LINKS: usize = 40;
 
 /// Where a file goes, looked at before the work that makes its contents. Looking opens and changes nothing.
 #[derive(Debug)]
-pub struct Place(How);
+pub struct Destination(How);
 
 #[derive(Debug)]
 enum How {
@@ -27,24 +27,24 @@ enum How {
     Replacing(PathBuf, Option<fs::Metadata>),
 }
 
-impl Place {
+impl Destination {
     /// Finds out what the path is.
     ///
     /// # Errors
     /// A folder that is missing or is none, a path that is a folder or goes in circles.
-    pub fn look(path: &Path) -> io::Result<Place> {
+    pub fn look(path: &Path) -> io::Result<Destination> {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
             let system = of_the_system(&path)?;
             match fs::symlink_metadata(&path) {
                 // Such a link need not lead to a name: it may stand for an open pipe.
-                Ok(known) if known.is_symlink() && system => return Ok(Place(How::Into(path))),
+                Ok(known) if known.is_symlink() && system => return Ok(Destination(How::Into(path))),
                 Ok(known) if known.is_symlink() => path = folder(&path).join(fs::read_link(&path)?),
                 Ok(known) if known.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-                Ok(known) if known.is_file() => return Ok(Place(How::Replacing(path, Some(known)))),
-                Ok(_) => return Ok(Place(How::Into(path))),
+                Ok(known) if known.is_file() => return Ok(Destination(How::Replacing(path, Some(known)))),
+                Ok(_) => return Ok(Destination(How::Into(path))),
                 Err(e) if e.kind() == ErrorKind::NotFound && path.file_name().is_some() => {
-                    return Ok(Place(How::Replacing(path, None)));
+                    return Ok(Destination(How::Replacing(path, None)));
                 }
                 Err(e) => return Err(e),
             }
@@ -83,9 +83,9 @@ impl Place {
 /// Saves contents that are at hand.
 ///
 /// # Errors
-/// As [`Place::look`] and [`Place::save`].
+/// As [`Destination::look`] and [`Destination::save`].
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    Place::look(path)?.save(|out| out.write_all(bytes))
+    Destination::look(path)?.save(|out| out.write_all(bytes))
 }
 
 fn contents(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(mode(&s.at("deep/real")), 0o640);
         assert!(["a", "b"].iter().all(|l| fs::symlink_metadata(s.at(l)).expect("there").is_symlink()));
         symlink("circle", s.at("circle")).expect("made");
-        assert!(Place::look(&s.at("circle")).is_err());
+        assert!(Destination::look(&s.at("circle")).is_err());
     }
 
     #[test]
@@ -231,13 +231,13 @@ mod tests {
         let s = Scratch::new("pipe");
         let pipe = s.at("pipe");
         assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
-        let place = Place::look(&pipe).expect("found");
-        assert!(matches!(&place.0, How::Into(p) if *p == pipe), "{place:?}");
+        let destination = Destination::look(&pipe).expect("found");
+        assert!(matches!(&destination.0, How::Into(p) if *p == pipe), "{destination:?}");
         let reader = std::thread::spawn({
             let pipe = pipe.clone();
             move || fs::read(pipe).expect("read")
         });
-        place.save(|out| out.write_all(b"through")).expect("written");
+        destination.save(|out| out.write_all(b"through")).expect("written");
         assert_eq!(reader.join().expect("ends"), b"through");
         assert_eq!(s.names(), ["pipe"]);
     }
@@ -246,14 +246,14 @@ mod tests {
     #[test]
     fn devices_are_not_replaced() {
         for device in ["/dev/full", "/dev/null", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
-            let place = Place::look(Path::new(device)).expect("there");
-            assert!(matches!(place.0, How::Into(_)), "{device}: {place:?}");
+            let destination = Destination::look(Path::new(device)).expect("there");
+            assert!(matches!(destination.0, How::Into(_)), "{device}: {destination:?}");
         }
         let s = Scratch::new("devices");
         symlink("/dev/full", s.at("full")).expect("made");
-        let place = Place::look(&s.at("full")).expect("there");
-        assert!(matches!(&place.0, How::Into(p) if p == Path::new("/dev/full")), "{place:?}");
-        let error = place.save(|out| out.write_all(b"x")).expect_err("there is never room");
+        let destination = Destination::look(&s.at("full")).expect("there");
+        assert!(matches!(&destination.0, How::Into(p) if p == Path::new("/dev/full")), "{destination:?}");
+        let error = destination.save(|out| out.write_all(b"x")).expect_err("there is never room");
         assert_eq!(error.kind(), ErrorKind::StorageFull);
         assert!(s.names() == ["full"] && fs::symlink_metadata("/dev/full").is_ok_and(|m| !m.is_file()));
     }
@@ -261,20 +261,20 @@ mod tests {
     #[test]
     fn a_missing_folder_is_seen_before_the_work() {
         let s = Scratch::new("missing");
-        let error = Place::look(&s.at("gone/x")).expect_err("no folder");
+        let error = Destination::look(&s.at("gone/x")).expect_err("no folder");
         assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("gone"), "{error}");
         symlink("gone/x", s.at("dangling")).expect("made");
-        assert!(Place::look(&s.at("dangling")).is_err(), "the folder behind a link");
-        assert!(Place::look(&s.0).is_err(), "a folder is no file");
+        assert!(Destination::look(&s.at("dangling")).is_err(), "the folder behind a link");
+        assert!(Destination::look(&s.0).is_err(), "a folder is no file");
         fs::write(s.at("file"), b"").expect("written");
-        assert!(Place::look(&s.at("file/x")).is_err(), "a file is no folder");
+        assert!(Destination::look(&s.at("file/x")).is_err(), "a file is no folder");
     }
 
     #[test]
     fn a_failed_writer_changes_nothing() {
         let s = Scratch::new("failed");
         replace(&s.at("x"), b"old").expect("saved");
-        let failed = Place::look(&s.at("x")).expect("there").save(|out| {
+        let failed = Destination::look(&s.at("x")).expect("there").save(|out| {
             out.write_all(&[0; 1 << 16])?;
             Err(io::Error::other("no more"))
         });

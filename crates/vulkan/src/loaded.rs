@@ -7,7 +7,7 @@ use crate::memory::{Regions, check_room};
 use crate::pipelines::PipelineRequest;
 use crate::progress::Work;
 use crate::record::{RecordScope, call_of};
-use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_parts};
+use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_recorded};
 use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId, Stream};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
 use pumice_types::Bindings;
@@ -130,9 +130,9 @@ impl VulkanLoaded {
         only: Option<&BTreeSet<StepId>>,
     ) -> Result<(), DeviceError> {
         let scope = self.scope(which, regions, only)?;
-        let parts = record_program(&scope)?;
+        let recorded = record_program(&scope)?;
         let closing = self.gpu.closing_list()?;
-        run_parts(self, which, &scope, &parts, &closing, &Bindings::new())?;
+        run_recorded(self, which, &scope, &recorded, &closing, &Bindings::new())?;
         regions.check_guards()?;
         self.weights.check_guards()
     }

@@ -24,8 +24,8 @@ pub(crate) const SESSION_REGIONS: [RegionKind; 6] = [
     RegionKind::Status,
 ];
 
-/// A part of a recorded program.
-pub(crate) enum Part {
+/// A segment of a recorded program.
+pub(crate) enum Recorded {
     /// A reusable list.
     Gpu(Commands),
     /// Host steps of a level.
@@ -38,7 +38,7 @@ pub(crate) enum Part {
 /// Regions and recordings of one session.
 pub(crate) struct VulkanSession {
     // Recordings go before the regions they refer to.
-    recordings: Vec<Option<Vec<Part>>>,
+    recordings: Vec<Option<Vec<Recorded>>>,
     closing: Commands,
     regions: Arc<Regions>,
     loaded: Arc<VulkanLoaded>,
@@ -60,16 +60,16 @@ impl VulkanSession {
         if self.recordings.get(run).is_some_and(Option::is_none) {
             self.loaded.prepare_programs(&[ProgramRef::Run(run)], None)?;
             let scope = self.loaded.scope(ProgramRef::Run(run), &self.regions, None)?;
-            let parts = record_program(&scope)?;
-            self.recordings[run] = Some(parts);
+            let recorded = record_program(&scope)?;
+            self.recordings[run] = Some(recorded);
         }
         Ok(())
     }
 
     fn replay(&self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
-        let parts = self.recordings.get(run).and_then(Option::as_ref);
-        let parts = parts.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
-        if let Some(lists) = without_host(parts) {
+        let recorded = self.recordings.get(run).and_then(Option::as_ref);
+        let recorded = recorded.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
+        if let Some(lists) = without_host(recorded) {
             let poll = self.loaded.patience(ProgramRef::Run(run), repeats);
             return self.loaded.gpu.run_all(replays(&lists, repeats).chain([&self.closing]), poll);
         }
@@ -77,7 +77,7 @@ impl VulkanSession {
         for _ in 0..repeats {
             let which = ProgramRef::Run(run);
             let scope = self.loaded.scope(which, &self.regions, None)?;
-            run_parts(&self.loaded, which, &scope, parts, &self.closing, &bindings)?;
+            run_recorded(&self.loaded, which, &scope, recorded, &self.closing, &bindings)?;
             self.advance(&mut bindings);
         }
         Ok(())
@@ -117,8 +117,8 @@ impl DeviceSession for VulkanSession {
         gpu.check()?;
         self.record(run)?;
         self.regions.poison(Some(RegionKind::Scratch))?;
-        let parts = self.recordings.get(run).and_then(Option::as_deref).unwrap_or(&[]);
-        let Some(lists) = without_host(parts) else {
+        let recorded = self.recordings.get(run).and_then(Option::as_deref).unwrap_or(&[]);
+        let Some(lists) = without_host(recorded) else {
             let begin = Instant::now();
             self.replay(run, bindings, repeats)?;
             return Ok(begin.elapsed().as_secs_f64() * 1e6);
@@ -146,10 +146,10 @@ impl DeviceSession for VulkanSession {
 }
 
 /// The lists of a recording; `None` where host steps stand between them.
-fn without_host(parts: &[Part]) -> Option<Vec<&Commands>> {
-    let lists = parts.iter().map(|part| match part {
-        Part::Gpu(list) => Some(list),
-        Part::Host { .. } => None,
+fn without_host(recorded: &[Recorded]) -> Option<Vec<&Commands>> {
+    let lists = recorded.iter().map(|one| match one {
+        Recorded::Gpu(list) => Some(list),
+        Recorded::Host { .. } => None,
     });
     lists.collect()
 }
@@ -160,23 +160,23 @@ fn replays<'a>(lists: &[&'a Commands], times: u32) -> impl Iterator<Item = &'a C
 }
 
 /// Records the segments of a program.
-pub(crate) fn record_program(scope: &RecordScope<'_>) -> Result<Vec<Part>, DeviceError> {
-    let mut parts = Vec::new();
+pub(crate) fn record_program(scope: &RecordScope<'_>) -> Result<Vec<Recorded>, DeviceError> {
+    let mut recorded = Vec::new();
     for segment in &scope.program.segments {
         match segment {
-            Segment::Gpu { levels } => parts.push(Part::Gpu(record(scope, levels.clone(), None)?)),
-            Segment::Host { level } => parts.push(Part::Host { level: *level }),
+            Segment::Gpu { levels } => recorded.push(Recorded::Gpu(record(scope, levels.clone(), None)?)),
+            Segment::Host { level } => recorded.push(Recorded::Host { level: *level }),
         }
     }
-    Ok(parts)
+    Ok(recorded)
 }
 
-/// Runs parts once, waiting where the host takes over.
-pub(crate) fn run_parts(
+/// Runs segments once, waiting where the host takes over.
+pub(crate) fn run_recorded(
     loaded: &VulkanLoaded,
     which: ProgramRef,
     scope: &RecordScope<'_>,
-    parts: &[Part],
+    recorded: &[Recorded],
     closing: &Commands,
     bindings: &Bindings,
 ) -> Result<(), DeviceError> {
@@ -190,10 +190,10 @@ pub(crate) fn run_parts(
         lists.clear();
         result
     };
-    for part in parts {
-        match part {
-            Part::Gpu(list) => lists.push(list),
-            Part::Host { level } => {
+    for one in recorded {
+        match one {
+            Recorded::Gpu(list) => lists.push(list),
+            Recorded::Host { level } => {
                 flush(&mut lists)?;
                 run_host_level(loaded, which, scope, *level, bindings, &mut |_, _| {})?;
             }

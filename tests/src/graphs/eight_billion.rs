@@ -4,7 +4,7 @@
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::Graph;
-use pumice_models::decoder::{DecoderConfig, DecoderWeights, Part, Plain, decoder_graph_of};
+use pumice_models::decoder::{DecoderConfig, DecoderWeights, Plain, WeightRole, decoder_graph_of};
 use pumice_plan::Plan;
 use pumice_types::{DType, Encoding, Scheme, Target};
 
@@ -15,13 +15,13 @@ pub const RANGES: [u64; 3] = [1, 16, 128];
 struct Stored;
 
 impl DecoderWeights for Stored {
-    fn name(&self, part: Part) -> String {
-        Plain.name(part)
+    fn name(&self, role: WeightRole) -> String {
+        Plain.name(role)
     }
 
-    fn encoding(&self, part: Part) -> Encoding {
-        match part {
-            Part::Norm | Part::AttentionNorm(_) | Part::FeedNorm(_) => DType::F32.into(),
+    fn encoding(&self, role: WeightRole) -> Encoding {
+        match role {
+            WeightRole::Norm | WeightRole::AttentionNorm(_) | WeightRole::FeedNorm(_) => DType::F32.into(),
             _ => Scheme::Q8_0.into(),
         }
     }

@@ -37,12 +37,12 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
 }
 
 /// Where a call stands: line and column.
-type Place = (usize, usize);
+type LineColumn = (usize, usize);
 
 #[derive(Default)]
 struct Widths {
-    found: BTreeSet<Place>,
-    allowed: BTreeSet<Place>,
+    found: BTreeSet<LineColumn>,
+    allowed: BTreeSet<LineColumn>,
 }
 
 impl Widths {
@@ -88,7 +88,7 @@ impl<'ast> Visit<'ast> for Widths {
     }
 }
 
-fn width(call: &ExprMethodCall) -> Option<Place> {
+fn width(call: &ExprMethodCall) -> Option<LineColumn> {
     let start = call.method.span().start();
     WIDTHS.iter().any(|w| call.method == w).then_some((start.line, start.column))
 }

@@ -44,8 +44,8 @@ pub struct Residual {
     pub store: Option<Located>,
 }
 
-/// Where everything is.
-pub struct Places<'a> {
+/// What a norm reads and writes.
+pub struct Operands<'a> {
     /// The operand.
     pub x: Located,
     /// The scale; none is 1.
@@ -61,7 +61,7 @@ pub struct Places<'a> {
 pub fn emit(
     cx: &mut LowerCx<'_>,
     norm: &Norm,
-    places: Places<'_>,
+    places: Operands<'_>,
     residual: Option<Residual>,
     meaning: StepMeaning,
     meaning_inputs: &[(String, usize)],
@@ -89,13 +89,13 @@ pub fn emit(
     let vec = by_quads(cx, &space.n, residual.as_ref());
     let mut holes = rounding(places.y.view.dtype, "epilogue")?;
     holes.extend(residual.map(|r| r.fill));
-    let (call, groups) = call(cx, norm, &space, vec, Operands { x, g, b, y }, slots, holes)?;
+    let (call, groups) = call(cx, norm, &space, vec, BoundOperands { x, g, b, y }, slots, holes)?;
     let grid = cx.grid(&groups)?;
     step.dispatch(cx, call, grid, meaning)
 }
 
 /// The operands of a norm kernel; a scale and a shift may be missing.
-struct Operands {
+struct BoundOperands {
     x: Bound,
     g: Option<Bound>,
     b: Option<Bound>,
@@ -108,7 +108,7 @@ fn call(
     norm: &Norm,
     space: &Rows,
     vec: bool,
-    Operands { x, g, b, y }: Operands,
+    BoundOperands { x, g, b, y }: BoundOperands,
     slots: Vec<Bound>,
     holes: Vec<HoleFill>,
 ) -> LowerResult<(CallDraft, DimExpr)> {
@@ -198,7 +198,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
     let meaning = crate::cx::node_meaning(cx, id)?;
     let present = (0..3).filter(|&k| node.input(k).is_some());
     let names: Vec<(String, usize)> = present.map(operand).zip(0..).collect();
-    let places = Places { x, gamma: node.input(1), beta: node.input(2), y: &y };
+    let places = Operands { x, gamma: node.input(1), beta: node.input(2), y: &y };
     emit(cx, norm, places, None, meaning, &names)
 }
 
@@ -252,7 +252,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, body: &Graph, a
     let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
     let names: Vec<(String, usize)> = (0..inputs.len()).filter_map(named).collect();
     let meaning = crate::cx::node_meaning(cx, id)?;
-    let places = Places { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
+    let places = Operands { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
     emit(cx, norm, places, Some(Residual { fill, operands, store }), meaning, &names)
 }
 

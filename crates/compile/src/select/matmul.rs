@@ -73,7 +73,7 @@ enum Take {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Parts {
+enum Cutting {
     /// The fewest parts whose groups, of one row and so many columns of the result, are so many for each compute unit; no
     /// part has fewer terms. Below `least_k_apart` a sum that is a step of its own costs what it saves.
     Busy { columns: u64, groups_per_unit: u64, terms: u64, least_k_apart: u64 },
@@ -87,7 +87,7 @@ enum Parts {
 pub struct Rules {
     take: Vec<Rule<Take>>,
     tiles: Vec<Rule<Tile>>,
-    parts: Vec<Rule<Parts>>,
+    parts: Vec<Rule<Cutting>>,
 }
 
 impl Rules {
@@ -108,8 +108,8 @@ impl Rules {
             "cheapest" => row.counts([]).map(|[]| Take::Cheapest),
             _ => read_entry(row).map(Take::Entry),
         })?;
-        let parts = reader.rules("matmul.parts", MEASURES, read_parts)?;
-        if tiles.is_empty() && parts.iter().any(|r| matches!(r.take, Parts::Faster { .. })) {
+        let parts = reader.rules("matmul.parts", MEASURES, read_cutting)?;
+        if tiles.is_empty() && parts.iter().any(|r| matches!(r.take, Cutting::Faster { .. })) {
             return Err("matmul.parts, faster: there is no row of matmul.tile".into());
         }
         Ok(Rules { take, tiles, parts })
@@ -166,7 +166,7 @@ impl Rules {
         let (measures, encoding) = (measures(&p, merged, target), encoding(&p));
         let Some(rule) = self.parts.iter().find(|r| r.holds(&measures, encoding)) else { return 1 };
         match rule.take {
-            Parts::Busy { columns, groups_per_unit, terms, least_k_apart } => {
+            Cutting::Busy { columns, groups_per_unit, terms, least_k_apart } => {
                 if !merged && p.k < least_k_apart {
                     return 1;
                 }
@@ -177,7 +177,7 @@ impl Rules {
                 let busy = |s: &u64| groups.saturating_mul(*s) >= groups_per_unit.saturating_mul(units);
                 worth.clone().find(busy).or(worth.next_back()).unwrap_or(1)
             }
-            Parts::Faster { terms, share, sum_us } => {
+            Cutting::Faster { terms, share, sum_us } => {
                 let sum_us = if merged { 0.0 } else { target.tuning.level_us + sum_us };
                 let time = |s: u64| self.time_in_parts(&p, s, sum_us, target);
                 let fewer = |best: u64, s: u64| if time(s) < share * time(best) { s } else { best };
@@ -210,7 +210,7 @@ fn read_entry(row: &RowReader<'_>) -> Result<Entry, String> {
     Entry::of(candidate, quads).ok_or_else(|| row.mistake("it makes no product"))
 }
 
-fn read_parts(row: &RowReader<'_>) -> Result<Parts, String> {
+fn read_cutting(row: &RowReader<'_>) -> Result<Cutting, String> {
     match row.take() {
         "busy" => {
             let [columns, groups_per_unit, terms, least_k_apart] =
@@ -218,11 +218,11 @@ fn read_parts(row: &RowReader<'_>) -> Result<Parts, String> {
             if columns == 0 {
                 return Err(row.mistake("a group has a column at least"));
             }
-            Ok(Parts::Busy { columns, groups_per_unit, terms, least_k_apart })
+            Ok(Cutting::Busy { columns, groups_per_unit, terms, least_k_apart })
         }
         "faster" => {
             let [terms, share, sum_us] = row.figures(["terms", "share", "sum_us"])?;
-            Ok(Parts::Faster { terms: row.count("terms", terms)?, share, sum_us })
+            Ok(Cutting::Faster { terms: row.count("terms", terms)?, share, sum_us })
         }
         _ => Err(row.mistake("the rules are `busy` and `faster`")),
     }

@@ -32,7 +32,7 @@ struct Form {
 
 /// When a reduction is cut: groups for every compute unit, each with enough elements.
 #[derive(Clone, Copy, Debug)]
-struct Parts {
+struct Cutting {
     groups_per_unit: u64,
     /// Neighbouring results of a group.
     columns: u64,
@@ -49,7 +49,7 @@ pub struct Rules {
     columns: Vec<Rule<Form>>,
     one_by_one: Vec<Rule<Form>>,
     arg: Vec<Rule<Form>>,
-    parts: Vec<Rule<Parts>>,
+    parts: Vec<Rule<Cutting>>,
     narrower: Narrower,
 }
 
@@ -81,7 +81,7 @@ impl Rules {
             if row.take() != "parts" || columns == 0 || least.max(least_elements) == 0 {
                 return Err(row.mistake("the one rule is `parts`, of at least one column and one element"));
             }
-            Ok(Parts { groups_per_unit, columns, least, least_elements })
+            Ok(Cutting { groups_per_unit, columns, least, least_elements })
         })?;
         Ok(Rules {
             rows: forms("reduce.rows", LENGTH)?,

@@ -1,6 +1,6 @@
 //! What all handles of one builder share: the graph so far, its names, and the mistakes.
 
-use super::{Mistake, Place, Value};
+use super::{CallSite, Mistake, Value};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
@@ -27,10 +27,10 @@ pub(super) struct Inner {
     /// Outputs whose values came out of mistakes.
     pub(super) lost: BTreeSet<String>,
     /// Where each value was made.
-    pub(super) made: BTreeMap<ValueId, Place>,
+    pub(super) made: BTreeMap<ValueId, CallSite>,
     /// Where each feed was made, with the name of its output.
-    pub(super) fed: Vec<(String, Place)>,
-    pub(super) stops: Option<Place>,
+    pub(super) fed: Vec<(String, CallSite)>,
+    pub(super) stops: Option<CallSite>,
 }
 
 impl Inner {
@@ -61,18 +61,18 @@ impl Inner {
     }
 
     /// Notes a mistake; its number.
-    pub(super) fn mistake(&mut self, error: BuildError, place: Place) -> usize {
-        self.errors.push(Mistake { error, place: Some(place) });
+    pub(super) fn mistake(&mut self, error: BuildError, site: CallSite) -> usize {
+        self.errors.push(Mistake { error, site: Some(site) });
         self.errors.len() - 1
     }
 
     /// Notes a mistake; the value that came out of it.
-    pub(super) fn wrong(&mut self, error: BuildError, place: Place) -> Vec<Value> {
-        vec![Value { id: Err(self.mistake(error, place)), graph: self.id }]
+    pub(super) fn wrong(&mut self, error: BuildError, site: CallSite) -> Vec<Value> {
+        vec![Value { id: Err(self.mistake(error, site)), graph: self.id }]
     }
 
     /// Where what a rule of the whole graph complains about was made.
-    pub(super) fn place_of(&self, error: &BuildError) -> Option<Place> {
+    pub(super) fn site_of(&self, error: &BuildError) -> Option<CallSite> {
         let made = |name: &str| self.graph.find(name).and_then(|v| self.made.get(&v).copied());
         match error {
             BuildError::Stop { .. } => self.stops,
@@ -89,11 +89,17 @@ impl Inner {
         value.graph != self.id || value.id.is_ok_and(|id| id.index() >= self.graph.values.len())
     }
 
-    pub(super) fn add(&mut self, op: Op, name: String, inputs: &[Option<Value>], place: Place) -> Vec<Value> {
+    pub(super) fn add(
+        &mut self,
+        op: Op,
+        name: String,
+        inputs: &[Option<Value>],
+        site: CallSite,
+    ) -> Vec<Value> {
         for (operand, v) in inputs.iter().enumerate() {
             match v {
                 Some(v) if self.is_foreign(*v) => {
-                    return self.wrong(BuildError::ForeignValue { node: name, operand }, place);
+                    return self.wrong(BuildError::ForeignValue { node: name, operand }, site);
                 }
                 Some(v) if v.id.is_err() => return vec![*v],
                 _ => {}
@@ -115,10 +121,10 @@ impl Inner {
                 self.conditions.append(&mut self.graph.constraints, constraints);
                 let names = self.names.of_results(name, types.len());
                 let values = self.graph.push_node(op, ids, types.into_iter().zip(names));
-                self.made.extend(values.iter().map(|&v| (v, place)));
+                self.made.extend(values.iter().map(|&v| (v, site)));
                 values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
             }
-            Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, place),
+            Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, site),
         }
     }
 
@@ -144,15 +150,15 @@ impl Inner {
         Ok(())
     }
 
-    pub(super) fn resolve(&mut self, spec: TypeSpec, place: Place) -> Result<ValueType, usize> {
-        let dims = spec.dims.into_iter().map(|d| self.resolve_dim(d, place));
+    pub(super) fn resolve(&mut self, spec: TypeSpec, site: CallSite) -> Result<ValueType, usize> {
+        let dims = spec.dims.into_iter().map(|d| self.resolve_dim(d, site));
         // Every wrong symbol is a mistake of its own; the first stands for the value.
         let dims: Vec<Result<DimExpr, usize>> = dims.collect();
         let shape = dims.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(ValueType::new(spec.encoding, shape))
     }
 
-    fn resolve_dim(&mut self, spec: DimSpec, place: Place) -> Result<DimExpr, usize> {
+    fn resolve_dim(&mut self, spec: DimSpec, site: CallSite) -> Result<DimExpr, usize> {
         let (name, range, multiple_of) = match spec {
             DimSpec::Expr(e) => return Ok(e),
             DimSpec::Symbol { name, range, multiple_of } => (name, range, multiple_of),
@@ -170,6 +176,6 @@ impl Inner {
                 Some(_) => "it is declared twice with different ranges",
             }
         };
-        Err(self.mistake(BuildError::Symbol { name, reason: reason.to_owned() }, place))
+        Err(self.mistake(BuildError::Symbol { name, reason: reason.to_owned() }, site))
     }
 }

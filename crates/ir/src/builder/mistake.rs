@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::Location;
 
 /// A line of the caller's source: where a method of a builder was called.
-pub type Place = &'static Location<'static>;
+pub type CallSite = &'static Location<'static>;
 
 /// One mistake, and where it was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,13 +13,13 @@ pub struct Mistake {
     /// What is wrong.
     pub error: BuildError,
     /// Where the node, output or feed was made; none for a mistake of the graph as a whole.
-    pub place: Option<Place>,
+    pub site: Option<CallSite>,
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.error)?;
-        self.place.map_or(Ok(()), |place| write!(f, ", at {place}"))
+        self.site.map_or(Ok(()), |site| write!(f, ", at {site}"))
     }
 }
 

@@ -28,8 +28,8 @@ impl OpDef for MatMul {
         cx.same_dtype(0, 1)?;
         let rank_0 =
             |i| OpError::Rank { operand: cx.name(i), rank: 0, expected: "expected 1 or more".into() };
-        let a = parts(&cx.ty(0)?.shape, !self.trans_a).ok_or_else(|| rank_0(0))?;
-        let b = parts(&cx.ty(1)?.shape, self.trans_b).ok_or_else(|| rank_0(1))?;
+        let a = matrix_extents(&cx.ty(0)?.shape, !self.trans_a).ok_or_else(|| rank_0(0))?;
+        let b = matrix_extents(&cx.ty(1)?.shape, self.trans_b).ok_or_else(|| rank_0(1))?;
         cx.equal(a.k, b.k, "K of `a` and `b`")?;
         let mut shape = cx.broadcast(a.batch, b.batch)?;
         shape.extend(a.free.into_iter().chain(b.free).cloned());
@@ -170,20 +170,20 @@ fn t(transposed: bool) -> &'static str {
 }
 
 /// Matrix extents of one operand: batch, the extent that is in the result (none for rank 1), and K.
-struct Parts<'a> {
+struct MatrixExtents<'a> {
     batch: &'a [DimExpr],
     free: Option<&'a DimExpr>,
     k: &'a DimExpr,
 }
 
 /// Takes a shape of rank 1 or more apart; `k_last` says whether K is the last of the two matrix axes.
-fn parts(shape: &[DimExpr], k_last: bool) -> Option<Parts<'_>> {
+fn matrix_extents(shape: &[DimExpr], k_last: bool) -> Option<MatrixExtents<'_>> {
     match shape {
         [] => None,
-        [k] => Some(Parts { batch: &[], free: None, k }),
+        [k] => Some(MatrixExtents { batch: &[], free: None, k }),
         [batch @ .., x, y] => {
             let (free, k) = if k_last { (x, y) } else { (y, x) };
-            Some(Parts { batch, free: Some(free), k })
+            Some(MatrixExtents { batch, free: Some(free), k })
         }
     }
 }

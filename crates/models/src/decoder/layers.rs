@@ -1,7 +1,7 @@
 //! The layers of a decoder: values in, values out, with weights from wherever [`DecoderWeights`] says.
 
 use super::DecoderConfig;
-use super::weights::{DecoderWeights, Part, weight};
+use super::weights::{DecoderWeights, WeightRole, weight};
 use pumice_ir::ops::attention::{Attention, AttentionLayout};
 use pumice_ir::ops::rotary::Rotary;
 use pumice_ir::{GraphBuilder, Value};
@@ -27,18 +27,18 @@ pub(super) fn decode(
     let mut x = g.embedding(table, ids);
     for i in 0..c.layers {
         x = g.scoped(&format!("layer.{i}"), |g| {
-            let norm = |part, x| g.rms_norm(x, weight(g, w, part, &[c.hidden]), c.norm_eps);
+            let norm = |role, x| g.rms_norm(x, weight(g, w, role, &[c.hidden]), c.norm_eps);
             let product =
-                |part, x, [out, into]: [u64; 2]| g.linear(x, weight(g, w, part, &[out, into]), None);
-            let a = attention(g, c, w, i, norm(Part::AttentionNorm(i), x), position, &remember);
-            let x = g.add(x, product(Part::AttentionOutput(i), a, [c.hidden, c.heads * c.head_width]));
-            let h = norm(Part::FeedNorm(i), x);
-            let gate = g.silu(product(Part::Gate(i), h, [c.intermediate, c.hidden]));
-            let up = product(Part::Up(i), h, [c.intermediate, c.hidden]);
-            g.add(x, product(Part::Down(i), g.mul(gate, up), [c.hidden, c.intermediate]))
+                |role, x, [out, into]: [u64; 2]| g.linear(x, weight(g, w, role, &[out, into]), None);
+            let a = attention(g, c, w, i, norm(WeightRole::AttentionNorm(i), x), position, &remember);
+            let x = g.add(x, product(WeightRole::AttentionOutput(i), a, [c.hidden, c.heads * c.head_width]));
+            let h = norm(WeightRole::FeedNorm(i), x);
+            let gate = g.silu(product(WeightRole::Gate(i), h, [c.intermediate, c.hidden]));
+            let up = product(WeightRole::Up(i), h, [c.intermediate, c.hidden]);
+            g.add(x, product(WeightRole::Down(i), g.mul(gate, up), [c.hidden, c.intermediate]))
         });
     }
-    g.rms_norm(x, weight(g, w, Part::Norm, &[c.hidden]), c.norm_eps)
+    g.rms_norm(x, weight(g, w, WeightRole::Norm, &[c.hidden]), c.norm_eps)
 }
 
 /// Causal attention with rotary positions and grouped heads: f32[1, t, hidden] → f32[1, t, heads·width].
@@ -52,15 +52,15 @@ fn attention(
     remember: &impl Fn(u64, Value, Value) -> KeyValues,
 ) -> Value {
     let t = g.dim_of(x, 1);
-    let heads = |part: Part, heads: u64| {
-        let y = g.linear(x, weight(g, w, part, &[heads * c.head_width, c.hidden]), None);
+    let heads = |role: WeightRole, heads: u64| {
+        let y = g.linear(x, weight(g, w, role, &[heads * c.head_width, c.hidden]), None);
         let split = [1, heads as i64, c.head_width as i64].map(DimExpr::constant);
         let [one, heads, width] = split;
         g.reshape_to(y, vec![one, t.clone(), heads, width])
     };
-    let q = rotate(g, c, heads(Part::Query(i), c.heads), position);
-    let k = rotate(g, c, heads(Part::Key(i), c.kv_heads), position);
-    let v = heads(Part::Value(i), c.kv_heads);
+    let q = rotate(g, c, heads(WeightRole::Query(i), c.heads), position);
+    let k = rotate(g, c, heads(WeightRole::Key(i), c.kv_heads), position);
+    let v = heads(WeightRole::Value(i), c.kv_heads);
     let KeyValues { k, v, len } = remember(i, k, v);
     let op = Attention { layout: AttentionLayout::Bshd, causal: true, ..Attention::default() };
     let y = g.attention(q, k, v, None, len, op);
@@ -80,7 +80,7 @@ fn rotate(g: &GraphBuilder, c: &DecoderConfig, x: Value, position: Value) -> Val
 
 /// The token table as f32[vocab, hidden].
 pub(super) fn table(g: &GraphBuilder, c: &DecoderConfig, w: &dyn DecoderWeights) -> Value {
-    weight(g, w, Part::Embedding, &[c.vocab, c.hidden])
+    weight(g, w, WeightRole::Embedding, &[c.vocab, c.hidden])
 }
 
 /// x·Oᵀ with the output matrix O, which may be the token table: f32[n, hidden] → f32[n, vocab].
@@ -91,7 +91,7 @@ pub(super) fn logits(
     table: Value,
     x: Value,
 ) -> Value {
-    let output = if c.tied { table } else { weight(g, w, Part::Output, &[c.vocab, c.hidden]) };
+    let output = if c.tied { table } else { weight(g, w, WeightRole::Output, &[c.vocab, c.hidden]) };
     g.linear(x, output, None)
 }
 

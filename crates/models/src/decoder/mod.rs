@@ -7,7 +7,7 @@
 mod layers;
 mod weights;
 
-pub use weights::{DecoderWeights, Part, Plain};
+pub use weights::{DecoderWeights, Plain, WeightRole};
 
 use self::layers::{KeyValues, choose, decode, logits, table};
 use crate::error::ModelError;

@@ -6,7 +6,7 @@ use pumice_types::{DType, Encoding};
 
 /// A weight by its place in the model; numbers count layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum WeightRole {
     /// The token table \[vocab, hidden\].
     Embedding,
     /// The output matrix \[vocab, hidden\].
@@ -36,10 +36,10 @@ pub enum Part {
 /// Names and encodings of a decoder's weights.
 pub trait DecoderWeights {
     /// The name of its param.
-    fn name(&self, part: Part) -> String;
+    fn name(&self, role: WeightRole) -> String;
 
     /// How it is stored.
-    fn encoding(&self, part: Part) -> Encoding;
+    fn encoding(&self, role: WeightRole) -> Encoding;
 }
 
 /// Names of this crate's own, everything f32.
@@ -47,33 +47,38 @@ pub trait DecoderWeights {
 pub struct Plain;
 
 impl DecoderWeights for Plain {
-    fn name(&self, part: Part) -> String {
-        let (layer, name) = match part {
-            Part::Embedding => return "embedding.weight".to_owned(),
-            Part::Output => return "output.weight".to_owned(),
-            Part::Norm => return "norm.weight".to_owned(),
-            Part::AttentionNorm(i) => (i, "attention_norm"),
-            Part::Query(i) => (i, "q"),
-            Part::Key(i) => (i, "k"),
-            Part::Value(i) => (i, "v"),
-            Part::AttentionOutput(i) => (i, "attention_output"),
-            Part::FeedNorm(i) => (i, "feed_norm"),
-            Part::Gate(i) => (i, "gate"),
-            Part::Up(i) => (i, "up"),
-            Part::Down(i) => (i, "down"),
+    fn name(&self, role: WeightRole) -> String {
+        let (layer, name) = match role {
+            WeightRole::Embedding => return "embedding.weight".to_owned(),
+            WeightRole::Output => return "output.weight".to_owned(),
+            WeightRole::Norm => return "norm.weight".to_owned(),
+            WeightRole::AttentionNorm(i) => (i, "attention_norm"),
+            WeightRole::Query(i) => (i, "q"),
+            WeightRole::Key(i) => (i, "k"),
+            WeightRole::Value(i) => (i, "v"),
+            WeightRole::AttentionOutput(i) => (i, "attention_output"),
+            WeightRole::FeedNorm(i) => (i, "feed_norm"),
+            WeightRole::Gate(i) => (i, "gate"),
+            WeightRole::Up(i) => (i, "up"),
+            WeightRole::Down(i) => (i, "down"),
         };
         format!("layer.{layer}.{name}.weight")
     }
 
-    fn encoding(&self, _: Part) -> Encoding {
+    fn encoding(&self, _: WeightRole) -> Encoding {
         Encoding::Plain(DType::F32)
     }
 }
 
 /// A weight as f32, of these extents.
-pub(super) fn weight(g: &GraphBuilder, weights: &dyn DecoderWeights, part: Part, shape: &[u64]) -> Value {
-    let encoding = weights.encoding(part);
-    let stored = g.param(&weights.name(part), tensor(encoding, shape.iter().copied()));
+pub(super) fn weight(
+    g: &GraphBuilder,
+    weights: &dyn DecoderWeights,
+    role: WeightRole,
+    shape: &[u64],
+) -> Value {
+    let encoding = weights.encoding(role);
+    let stored = g.param(&weights.name(role), tensor(encoding, shape.iter().copied()));
     match encoding {
         Encoding::Plain(DType::F32) => stored,
         Encoding::Plain(_) => g.cast(stored, DType::F32),

@@ -121,9 +121,9 @@ fn prompt(root: &ModelFolder) -> Result<String, ModelError> {
 }
 
 /// Both readers of this module that take text; see [`crate::fuzz`].
-pub(crate) fn fuzz_parts(text: &str) {
+pub(crate) fn fuzz_modules(text: &str) {
     let file = std::path::Path::new("fuzzed.json");
-    let _ = modules::parts(file, text);
+    let _ = modules::modules(file, text);
     if let Ok(fields) = Fields::parse(file, text) {
         let _ = pooling::chosen(&fields);
     }

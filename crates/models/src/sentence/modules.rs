@@ -1,4 +1,4 @@
-//! `modules.json`: which parts a sentence encoder has, in which folders.
+//! `modules.json`: which modules a sentence encoder has, in which folders.
 
 use crate::config::fields::{Fields, parse_json};
 use crate::error::{ModelError, Note};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const FILE: &str = "modules.json";
 
-/// Where the parts are.
+/// Where the modules are.
 #[derive(Clone, Debug)]
 pub struct Modules {
     /// The folder with config.json, tokenizer and weights.
@@ -20,16 +20,16 @@ pub struct Modules {
     pub normalize: bool,
 }
 
-/// A part by the last word of its type.
+/// A module by the last word of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Module {
     Transformer,
     Pooling,
     Normalize,
 }
 
 impl Modules {
-    /// Reads the folder's modules.json; without one, the parts are the folder itself and, if there, `1_Pooling`.
+    /// Reads the folder's modules.json; without one, the modules are the folder itself and, if there, `1_Pooling`.
     pub fn read(root: &ModelFolder, notes: &mut Vec<Note>) -> Result<Modules, ModelError> {
         match root.read_text(FILE, CONFIG_LIMIT)? {
             Some(text) => Modules::parse(root, &text),
@@ -48,11 +48,12 @@ impl Modules {
 
     fn parse(root: &ModelFolder, text: &str) -> Result<Modules, ModelError> {
         let file = root.file(FILE);
-        let parts = parts(&file, text)?;
-        let [(Part::Transformer, transformer), (Part::Pooling, pooling), rest @ ..] = parts.as_slice() else {
+        let modules = modules(&file, text)?;
+        let [(Module::Transformer, transformer), (Module::Pooling, pooling), rest @ ..] = modules.as_slice()
+        else {
             return Err(order(&file));
         };
-        if !matches!(rest, [] | [(Part::Normalize, _)]) {
+        if !matches!(rest, [] | [(Module::Normalize, _)]) {
             return Err(order(&file));
         }
         Ok(Modules {
@@ -64,7 +65,7 @@ impl Modules {
 }
 
 /// The modules with their folders, in the order listed.
-pub(super) fn parts(file: &Path, text: &str) -> Result<Vec<(Part, String)>, ModelError> {
+pub(super) fn modules(file: &Path, text: &str) -> Result<Vec<(Module, String)>, ModelError> {
     let Value::Array(list) = parse_json(file, text)? else {
         return Err(ModelError::Field {
             file: file.to_owned(),
@@ -73,21 +74,21 @@ pub(super) fn parts(file: &Path, text: &str) -> Result<Vec<(Part, String)>, Mode
             remedy: "get the file again from where the model comes from".to_owned(),
         });
     };
-    let part = |(i, value): (usize, Value)| {
+    let module = |(i, value): (usize, Value)| {
         let fields = Fields::of(file, &format!("[{i}]"), value)?;
         let name = fields.required_text("type")?;
-        let part = match name.rsplit('.').next() {
-            Some("Transformer") => Part::Transformer,
-            Some("Pooling") => Part::Pooling,
-            Some("Normalize") => Part::Normalize,
+        let module = match name.rsplit('.').next() {
+            Some("Transformer") => Module::Transformer,
+            Some("Pooling") => Module::Pooling,
+            Some("Normalize") => Module::Normalize,
             _ => {
                 let remedy = "models of Transformer, Pooling and Normalize can be run";
                 return Err(fields.wrong("type", format!("is \"{name}\""), remedy));
             }
         };
-        Ok((part, fields.text("path")?.unwrap_or_default().to_owned()))
+        Ok((module, fields.text("path")?.unwrap_or_default().to_owned()))
     };
-    list.into_iter().enumerate().map(part).collect()
+    list.into_iter().enumerate().map(module).collect()
 }
 
 fn order(file: &Path) -> ModelError {

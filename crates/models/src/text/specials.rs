@@ -4,9 +4,9 @@ use super::error::TextError;
 use super::vocabulary::TokenKind;
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// A part of a text.
+/// A fragment of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part<'t> {
+pub(super) enum Fragment<'t> {
     /// Text to cut and merge, never empty.
     Text(&'t str),
     /// A token that stands there in full.
@@ -35,28 +35,28 @@ impl Specials {
         Ok(Specials { finder, ids: ids.into_iter().map(|id| id as u32).collect() })
     }
 
-    /// The text in parts, in order.
-    pub fn parts<'t>(&self, text: &'t str) -> Vec<Part<'t>> {
-        let mut parts = Vec::new();
+    /// The text in fragments, in order.
+    pub fn fragments<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {
+        let mut fragments = Vec::new();
         let mut done = 0;
         // Whole tokens are found in whole text, so a match begins and ends between characters.
         for found in self.finder.iter().flat_map(|finder| finder.find_iter(text)) {
-            parts.extend(text_part(&text[done..found.start()]));
-            parts.push(Part::Token(self.ids[found.pattern().as_usize()]));
+            fragments.extend(text_fragment(&text[done..found.start()]));
+            fragments.push(Fragment::Token(self.ids[found.pattern().as_usize()]));
             done = found.end();
         }
-        parts.extend(text_part(&text[done..]));
-        parts
+        fragments.extend(text_fragment(&text[done..]));
+        fragments
     }
 }
 
-fn text_part(text: &str) -> Option<Part<'_>> {
-    (!text.is_empty()).then_some(Part::Text(text))
+fn text_fragment(text: &str) -> Option<Fragment<'_>> {
+    (!text.is_empty()).then_some(Fragment::Text(text))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, Specials};
+    use super::{Fragment, Specials};
     use crate::text::vocabulary::TokenKind::{Control, Normal, UserDefined};
 
     #[test]
@@ -64,11 +64,14 @@ mod tests {
         let tokens = ["a", "<|x|>", "<|x|>y", "é<"];
         let kinds = [Normal, Control, Control, UserDefined];
         let both = Specials::new(&tokens, &kinds, &[Control, UserDefined]).expect("few tokens");
-        let parts = both.parts("a<|x|>y<|x|>é<|x|>");
-        let rest = Part::Text("|x|>");
-        assert_eq!(parts, [Part::Text("a"), Part::Token(2), Part::Token(1), Part::Token(3), rest]);
+        let fragments = both.fragments("a<|x|>y<|x|>é<|x|>");
+        let rest = Fragment::Text("|x|>");
+        assert_eq!(
+            fragments,
+            [Fragment::Text("a"), Fragment::Token(2), Fragment::Token(1), Fragment::Token(3), rest]
+        );
         let none = Specials::new(&tokens, &kinds, &[]).expect("no tokens");
-        assert_eq!(none.parts("<|x|>"), [Part::Text("<|x|>")]);
-        assert_eq!(none.parts(""), []);
+        assert_eq!(none.fragments("<|x|>"), [Fragment::Text("<|x|>")]);
+        assert_eq!(none.fragments(""), []);
     }
 }

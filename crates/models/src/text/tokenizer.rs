@@ -7,7 +7,7 @@
 use super::error::TextError;
 use super::pieces::Pieces;
 use super::pre_tokenizer::PreTokenizer;
-use super::specials::{Part, Specials};
+use super::specials::{Fragment, Specials};
 use super::stream::DecodeStream;
 use super::vocabulary::{Checked, TokenKind, Vocabulary};
 use crate::tokenizer::fenced;
@@ -66,10 +66,10 @@ impl TextTokenizer {
     pub fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, TextError> {
         let specials = if parse_special { &self.all } else { &self.defined };
         let mut ids = Vec::new();
-        for part in specials.parts(text) {
-            match part {
-                Part::Token(id) => ids.push(id),
-                Part::Text(text) => {
+        for fragment in specials.fragments(text) {
+            match fragment {
+                Fragment::Token(id) => ids.push(id),
+                Fragment::Text(text) => {
                     let encoding = fenced(|| self.inner.encode_fast(text, false))
                         .map_err(|problem| TextError::Encode { problem })?;
                     ids.extend(encoding.get_ids());

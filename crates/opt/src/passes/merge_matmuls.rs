@@ -30,16 +30,16 @@ const MOST: usize = 6;
 /// One patch for every set of products that are merged.
 pub fn merge_matmuls(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
     let facts = Facts::new(graph);
-    let mut sets: BTreeMap<Key, Vec<Part>> = BTreeMap::new();
+    let mut sets: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
     for (id, node) in graph.nodes() {
-        if let Some((key, part)) = part(graph, &facts, id, node) {
-            sets.entry(key).or_default().push(part);
+        if let Some((key, member)) = member(graph, &facts, id, node) {
+            sets.entry(key).or_default().push(member);
         }
     }
-    let mut sets: Vec<Vec<Part>> = sets.into_values().collect();
-    sets.sort_by_key(|parts| parts[0].product);
+    let mut sets: Vec<Vec<Member>> = sets.into_values().collect();
+    sets.sort_by_key(|members| members[0].product);
     sets.iter()
-        .flat_map(|parts| parts.chunks(MOST))
+        .flat_map(|members| members.chunks(MOST))
         .filter(|p| p.len() > 1)
         .map(|p| merge(graph, p))
         .collect()
@@ -48,7 +48,7 @@ pub fn merge_matmuls(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
 /// What products must share: left operand, flags, how the weight is stored. K agrees because the left operand does.
 type Key = (ValueId, bool, bool, Encoding);
 
-struct Part {
+struct Member {
     product: NodeId,
     op: MatMul,
     x: ValueId,
@@ -58,14 +58,14 @@ struct Part {
     bias: Option<(NodeId, ValueId)>,
 }
 
-impl Part {
+impl Member {
     /// The value that a slice of the merged product replaces.
     fn result(&self, graph: &Graph) -> ValueId {
         graph.node(self.bias.map_or(self.product, |(add, _)| add)).output()
     }
 }
 
-fn part(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(Key, Part)> {
+fn member(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(Key, Member)> {
     let Op::MatMul(op) = &node.op else { return None };
     let (x, weight) = (node.input(0)?, node.input(1)?);
     let known = |v: ValueId| facts.is_load_time(graph.value(v).def.0);
@@ -75,10 +75,10 @@ fn part(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<(K
     }
     let columns = if op.trans_b { shape[0] } else { shape[1] };
     let bias = bias(graph, facts, node, columns);
-    let part = Part { product, op: op.clone(), x, weight, columns, bias };
-    let result = part.result(graph);
+    let member = Member { product, op: op.clone(), x, weight, columns, bias };
+    let result = member.result(graph);
     let fits = columns > 0 && reads_strides(graph, facts, result, columns);
-    fits.then_some(((x, op.trans_a, op.trans_b, stored(graph, weight)), part))
+    fits.then_some(((x, op.trans_a, op.trans_b, stored(graph, weight)), member))
 }
 
 /// Whether blocks can stay as they are beside others: whole rows of a param that nothing else wants.
@@ -139,23 +139,23 @@ fn splits_last(shape: &[DimExpr], columns: u64) -> bool {
     count == columns
 }
 
-fn merge(graph: &Graph, parts: &[Part]) -> Patch {
-    let first = &parts[0];
+fn merge(graph: &Graph, members: &[Member]) -> Patch {
+    let first = &members[0];
     let name = graph.node_name(first.product);
-    let names: Vec<&str> = parts.iter().map(|p| graph.node_name(p.product)).collect();
+    let names: Vec<&str> = members.iter().map(|p| graph.node_name(p.product)).collect();
     let mut patch = Patch::new(format!("merge {}", names.join(", ")));
     let axis = if first.op.trans_b { 0 } else { 1 };
-    let weights: Vec<ValueId> = parts.iter().map(|p| p.weight).collect();
+    let weights: Vec<ValueId> = members.iter().map(|p| p.weight).collect();
     let weight = joined(&mut patch, graph, &weights, axis, &format!("{name}.weights"));
     let mut y = patch.add(first.op.clone(), format!("{name}.merged"), &[PatchRef::Old(first.x), weight]);
-    if parts.iter().any(|p| p.bias.is_some()) {
-        let bias = biases(&mut patch, graph, parts, name);
+    if members.iter().any(|p| p.bias.is_some()) {
+        let bias = biases(&mut patch, graph, members, name);
         y = patch.add(Add {}, format!("{name}.biased"), &[y, bias]);
     }
     let mut start = 0;
-    for part in parts {
-        let end = start + part.columns;
-        let result = part.result(graph);
+    for member in members {
+        let end = start + member.columns;
+        let result = member.result(graph);
         let (starts, ends) = (vec![start.into()], vec![end.into()]);
         let slice = Slice { starts, ends, axes: vec![-1], steps: Vec::new(), exact: false };
         let piece = patch.add(slice, graph.value(result).name.clone(), &[y]);
@@ -166,18 +166,18 @@ fn merge(graph: &Graph, parts: &[Part]) -> Patch {
 }
 
 /// The biases one after the other, −0 where there is none.
-fn biases(patch: &mut Patch, graph: &Graph, parts: &[Part], name: &str) -> PatchRef {
-    if let Some(all) = parts.iter().map(|p| p.bias.map(|(_, b)| b)).collect::<Option<Vec<ValueId>>>() {
+fn biases(patch: &mut Patch, graph: &Graph, members: &[Member], name: &str) -> PatchRef {
+    if let Some(all) = members.iter().map(|p| p.bias.map(|(_, b)| b)).collect::<Option<Vec<ValueId>>>() {
         return joined(patch, graph, &all, 0, &format!("{name}.biases"));
     }
     let mut pieces = Vec::new();
-    for part in parts {
-        let dtype = graph.ty(part.weight).dtype();
-        pieces.push(match part.bias {
+    for member in members {
+        let dtype = graph.ty(member.weight).dtype();
+        pieces.push(match member.bias {
             Some((_, b)) => PatchRef::Old(b),
             None => {
-                let data = Arc::new(negative_zeros(dtype, part.columns));
-                patch.add(Constant { data }, format!("{}.no_bias", graph.node_name(part.product)), &[])
+                let data = Arc::new(negative_zeros(dtype, member.columns));
+                patch.add(Constant { data }, format!("{}.no_bias", graph.node_name(member.product)), &[])
             }
         });
     }

@@ -14,7 +14,7 @@
 //! MatMul.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, norm, stored};
+use crate::rewrite::{Facts, Parts, norm, stored};
 use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Slice, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, Encoding, ProductExtents};
@@ -76,7 +76,7 @@ impl<'g> Product<'g> {
         let step = self.stored(graph).block().0.max(4);
         let step = if step.is_multiple_of(4) { step } else { 4 * step };
         let part = |count: u64| Parts { count, len: self.k / count / step * step };
-        let whole = |s: u64| part(s).terms() == self.k;
+        let whole = |s: u64| part(s).elements() == self.k;
         // Terms that remain cost a product more.
         let divides = PARTS.into_iter().any(|s| s > MOST && whole(s));
         let may_leave = room.is_none() && self.k >= LONG && !divides;
@@ -118,10 +118,10 @@ impl<'g> Product<'g> {
         let products = patch.add(self.op.clone(), format!("{name}.parts"), &[a, b]);
         let mut all = match parts.count <= MOST {
             true => self.slices(graph, &mut patch, products, parts.count, name),
-            false => vec![self.reduced(&mut patch, products, name, parts.terms() == self.k)],
+            false => vec![self.reduced(&mut patch, products, name, parts.elements() == self.k)],
         };
-        if parts.terms() < self.k {
-            let range = parts.terms()..self.k;
+        if parts.elements() < self.k {
+            let range = parts.elements()..self.k;
             let a =
                 slice_k(graph, &mut patch, (self.a, a_first), range.clone(), format!("{name}.a.remaining"));
             let b = slice_k(graph, &mut patch, (self.b, b_first), range, format!("{name}.b.remaining"));
@@ -180,28 +180,14 @@ impl<'g> Product<'g> {
         let k = rank - if k_first { 2 } else { 1 };
         shape[k] = DimExpr::from(parts.len);
         shape.insert(k, DimExpr::from(parts.count));
-        let whole = match parts.terms() == self.k {
+        let whole = match parts.elements() == self.k {
             true => PatchRef::Old(v),
-            false => slice_k(graph, patch, (v, k_first), 0..parts.terms(), format!("{name}.first")),
+            false => slice_k(graph, patch, (v, k_first), 0..parts.elements(), format!("{name}.first")),
         };
         let ranges = patch.add(Reshape { shape }, format!("{name}.ranges"), &[whole]);
         let perm: Vec<i64> =
             std::iter::once(k as i64).chain((0..=rank as i64).filter(|&d| d != k as i64)).collect();
         patch.add(Transpose { perm }, name, &[ranges])
-    }
-}
-
-/// `count` parts of k of `len` terms each; what is left of k remains.
-#[derive(Clone, Copy)]
-struct Parts {
-    count: u64,
-    len: u64,
-}
-
-impl Parts {
-    /// Terms of all parts.
-    fn terms(self) -> u64 {
-        self.count * self.len
     }
 }
 

@@ -18,7 +18,7 @@
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
-use crate::rewrite::Facts;
+use crate::rewrite::{Facts, Parts};
 use pumice_ir::ops::reduce::Reduction;
 use pumice_ir::ops::{Affine, Reshape, Slice};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
@@ -48,13 +48,6 @@ struct Cut<'g> {
     parts: Parts,
 }
 
-/// `count` parts of `len` elements; what is left of the axis remains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Parts {
-    count: u64,
-    len: u64,
-}
-
 impl<'g> Cut<'g> {
     /// `loading`: the node's value is known when loading, where speed matters little.
     fn of(graph: &'g Graph, cx: &PassCx<'_>, id: NodeId, node: &'g Node, loading: bool) -> Option<Cut<'g>> {
@@ -82,7 +75,7 @@ impl<'g> Cut<'g> {
         let wanted =
             if loading || one_by_one { least } else { least.max(cx.advice.reduction_parts(&extents)) };
         let parts = parts(reduced, wanted, inner == 1)?;
-        let divided = parts.count * parts.len == reduced;
+        let divided = parts.elements() == reduced;
         let single = shape[..first].iter().all(|d| d.is(1));
         (divided || single).then_some(Cut {
             id,
@@ -101,7 +94,7 @@ impl<'g> Cut<'g> {
         let name = graph.node_name(self.id);
         let mut patch = Patch::new(format!("split {name} into {} parts", self.parts.count));
         let x = PatchRef::Old(self.x);
-        let main = self.parts.count * self.parts.len;
+        let main = self.parts.elements();
         let y = if main == self.reduced {
             self.twice(&mut patch, x, name, name)
         } else {
@@ -156,7 +149,7 @@ impl<'g> Cut<'g> {
         if !self.reduction.is_mean() {
             return patch.add(op, name, &[a, b]);
         }
-        let main = self.parts.count * self.parts.len;
+        let main = self.parts.elements();
         let mut share = |v: PatchRef, elements: u64, of: &str| {
             let mul = (elements as f64 / self.reduced as f64) as f32;
             patch.add(Affine { mul, add: 0.0 }, format!("{name}.share_of_{of}"), &[v])

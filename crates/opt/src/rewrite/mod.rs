@@ -5,9 +5,11 @@ pub mod facts;
 pub mod fuse;
 pub mod groups;
 pub mod norm;
+pub mod parts;
 pub mod retype;
 pub mod stored;
 
 pub use facts::Facts;
 pub use groups::Groups;
+pub use parts::Parts;
 pub use stored::{decoded, stored};

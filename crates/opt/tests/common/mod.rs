@@ -10,14 +10,14 @@ use pumice_types::{AttentionExtents, Precision, ProductExtents, ReductionExtents
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
-pub struct Parts {
+pub struct FixedParts {
     pub products: u64,
     pub reductions: u64,
     /// Into how many parts reductions must be cut; above 1, no kernel takes a row in one step either.
     pub least: u64,
 }
 
-impl Advice for Parts {
+impl Advice for FixedParts {
     fn product_parts(&self, _: &ProductExtents, parts: &[u64], _: bool) -> u64 {
         parts.iter().copied().filter(|p| *p <= self.products).max().unwrap_or(1)
     }

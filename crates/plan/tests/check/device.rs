@@ -31,8 +31,8 @@ fn a_checked_plan_knows_what_it_needs() {
 /// Plans have one device so far; a span of another one is refused wherever it stands.
 #[test]
 fn spans_of_another_device_are_refused() {
-    type Places = fn(&mut Plan) -> Vec<&mut Span>;
-    let places: [(&str, Places); 4] = [
+    type Spans = fn(&mut Plan) -> Vec<&mut Span>;
+    let places: [(&str, Spans); 4] = [
         ("param", |p| p.params.iter_mut().map(|s| &mut s.span).collect()),
         ("input", |p| p.inputs.iter_mut().map(|s| &mut s.span).collect()),
         ("value", |p| p.runs[0].program.values.iter_mut().map(|v| &mut v.span).collect()),

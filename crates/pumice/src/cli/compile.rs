@@ -5,7 +5,7 @@ use super::{CommandError, Outcome, say};
 use crate::device::DeviceKind;
 use crate::error::Error;
 use crate::plan_file;
-use crate::save::Place;
+use crate::save::Destination;
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::{
@@ -79,7 +79,7 @@ struct Report {
 /// # Errors
 /// A model that cannot be read or compiled, a target that there is not, a place that cannot be written.
 pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome {
-    let looked = Place::look(&args.out);
+    let looked = Destination::look(&args.out);
     looked.map_err(|e| CommandError::Usage(format!("{}: {e}", args.out.display())))?;
     let target = target(args, cache)?;
     let (model, options) = model(args)?;

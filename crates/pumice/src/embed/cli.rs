@@ -4,7 +4,7 @@ use crate::cli::compiler::CompilerArgs;
 use crate::device::{Device, DeviceChoice, DeviceKind};
 use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, Note, read_lines, write_npy};
 use crate::plan_file;
-use crate::save::Place;
+use crate::save::Destination;
 use indicatif::{ProgressBar, ProgressStyle};
 use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
 use pumice_vulkan::{DeviceOptions, Pick};
@@ -81,7 +81,7 @@ pub fn run(
 ) -> Result<(), EmbedError> {
     if let Some(out) = &args.out {
         let failed = |source| EmbedError::Io { path: out.clone(), action: "looking for its place", source };
-        Place::look(out).map_err(failed)?;
+        Destination::look(out).map_err(failed)?;
     }
     let texts = match &args.file {
         Some(file) => read_lines(file)?,

@@ -1,7 +1,7 @@
 //! Vectors to a `.npy` file: NumPy's format 1.0, f32, little-endian, row-major.
 
 use crate::embed::{EmbedError, Embeddings};
-use crate::save::Place;
+use crate::save::Destination;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,7 +11,9 @@ use std::path::Path;
 /// What the system refuses, with the file's path; nothing is left behind then.
 pub fn write_npy(path: &Path, embeddings: &Embeddings) -> Result<(), EmbedError> {
     let failed = |source| EmbedError::Io { path: path.to_owned(), action: "writing", source };
-    Place::look(path).and_then(|place| place.save(|out| write(out, embeddings))).map_err(failed)
+    Destination::look(path)
+        .and_then(|destination| destination.save(|out| write(out, embeddings)))
+        .map_err(failed)
 }
 
 fn write(out: &mut dyn Write, embeddings: &Embeddings) -> std::io::Result<()> {

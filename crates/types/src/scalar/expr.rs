@@ -72,26 +72,26 @@ pub enum ScalarError {
 /// Equal expressions compare and hash equal; registers are numbered inputs first, so `RegId(i)` for
 /// `i < inputs().len()` is input i. Clones share one body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Parts", into = "Parts")]
-pub struct ScalarExpr(Arc<Parts>);
+#[serde(try_from = "Body", into = "Body")]
+pub struct ScalarExpr(Arc<Body>);
 
-/// The parts of an expression, as they lie in a file; unchecked there.
+/// The body of an expression, as it lies in a file; unchecked there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Parts {
+struct Body {
     inputs: Vec<RegType>,
     insts: Vec<Inst>,
     outputs: Vec<RegId>,
 }
 
-impl TryFrom<Parts> for ScalarExpr {
+impl TryFrom<Body> for ScalarExpr {
     type Error = ScalarError;
-    fn try_from(p: Parts) -> Result<ScalarExpr, ScalarError> {
+    fn try_from(p: Body) -> Result<ScalarExpr, ScalarError> {
         ScalarExpr::from_parts(p.inputs, p.insts, p.outputs)
     }
 }
 
-impl From<ScalarExpr> for Parts {
-    fn from(e: ScalarExpr) -> Parts {
+impl From<ScalarExpr> for Body {
+    fn from(e: ScalarExpr) -> Body {
         Arc::unwrap_or_clone(e.0)
     }
 }
@@ -117,13 +117,13 @@ impl ScalarExpr {
         }
         match outputs.iter().find(|r| r.0 as usize >= types.len()) {
             Some(&reg) => Err(ScalarError::UndefinedRegister { reg }),
-            None => Ok(ScalarExpr(Arc::new(Parts { inputs, insts, outputs }))),
+            None => Ok(ScalarExpr(Arc::new(Body { inputs, insts, outputs }))),
         }
     }
 
     /// The expression that returns its one input.
     pub fn identity(ty: RegType) -> ScalarExpr {
-        ScalarExpr(Arc::new(Parts { inputs: vec![ty], insts: Vec::new(), outputs: vec![RegId(0)] }))
+        ScalarExpr(Arc::new(Body { inputs: vec![ty], insts: Vec::new(), outputs: vec![RegId(0)] }))
     }
 
     /// The types of the inputs, in order.

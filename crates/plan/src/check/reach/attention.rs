@@ -2,7 +2,7 @@
 
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
-use super::{Place, Reach, Rule, Wrong};
+use super::{Port, Reach, Rule, Wrong};
 use crate::kernels::attention::{length, mask};
 use pumice_types::DType;
 
@@ -47,7 +47,7 @@ fn parts(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [b, h, row] = call.strides(["y_b", "y_h", "y_row"])?;
     let y = Walk::words().axis(batches, b).axis(hq, h).axis(sq, row);
     let y = y.axis(parts, (dv + BESIDE) as i64).axis(dv + BESIDE, 1);
-    let walks = reach.walks.into_iter().filter(|(place, _)| *place != Place::Operand(5)).collect();
+    let walks = reach.walks.into_iter().filter(|(port, _)| *port != Port::Operand(5)).collect();
     Ok(Reach { walks, groups, ..Reach::new(groups, 1) }.operand(5, y))
 }
 

@@ -2,7 +2,7 @@
 
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
-use super::{Place, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Wrong, fill_touches};
 use crate::kernel::{HoleInput, SlotKind};
 use crate::kernels::elementwise::MAX_RANK;
 use crate::step::{Access, Storage, Use};
@@ -36,7 +36,7 @@ fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
         let scalar = scalars >> slot & 1 == 1;
         law(!(scalar && used.access.writes()), || format!("slot {slot} is one element and written"))?;
         let walk = Walk::new(unit(kind), 0);
-        reach.walks.push((Place::Slot(slot), if scalar { walk.axis(n, 0) } else { walk.axis(n, 1) }));
+        reach.walks.push((Port::Slot(slot), if scalar { walk.axis(n, 0) } else { walk.axis(n, 1) }));
     }
     Ok(reach)
 }
@@ -169,7 +169,7 @@ fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<R
             }
             walk = walk.axis(4 * size, stride);
         }
-        reach.walks.push((Place::Slot(slot), walk));
+        reach.walks.push((Port::Slot(slot), walk));
     }
     Ok(reach)
 }

@@ -2,7 +2,7 @@
 
 use super::call::{Call, by_four, iteration, law, product};
 use super::walk::Walk;
-use super::{Place, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Wrong, fill_touches};
 use crate::step::Unit;
 
 /// The rules of this family.
@@ -94,7 +94,7 @@ fn reach(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Reach,
             let at = |array| call.stride_at(array, slot);
             let batch = [at("slot_b0")?, at("slot_b1")?];
             let matrix = walk(4, at("slot_at")?, p, batch, (p.m, at("slot_row")?), (p.n, at("slot_col")?));
-            reach.walks.push((Place::Slot(slot), matrix));
+            reach.walks.push((Port::Slot(slot), matrix));
         }
     }
     Ok(reach)

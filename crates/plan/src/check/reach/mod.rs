@@ -71,7 +71,7 @@ fn rule_of(kernel: &str) -> Option<Rule> {
 
 /// One of the things a kernel touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Port {
     /// An operand, by its number in the declaration.
     Operand(usize),
     /// A slot.
@@ -81,7 +81,7 @@ enum Place {
 /// What a call touches at some bindings.
 struct Reach {
     /// Elements of operands and slots; what is not listed is not touched.
-    walks: Vec<(Place, Walk)>,
+    walks: Vec<(Port, Walk)>,
     /// Whether an argument tells the kernel the value of an input without axes: bytes that it need not touch.
     told: bool,
     /// Workgroups that work; those after them do nothing.
@@ -98,7 +98,7 @@ impl Reach {
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
-        self.walks.push((Place::Operand(operand), walk));
+        self.walks.push((Port::Operand(operand), walk));
         self
     }
 
@@ -178,7 +178,7 @@ impl Subject<'_> {
         let reach = (self.rule)(&call).map_err(|what| Fault::Argument { what })?;
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
-        reach.walks.iter().try_for_each(|(place, walk)| self.walk(*place, walk, reach.axes, sample))
+        reach.walks.iter().try_for_each(|(port, walk)| self.walk(*port, walk, reach.axes, sample))
     }
 
     /// The grid holds the groups that work: no fewer, and no line of groups more.
@@ -208,20 +208,20 @@ impl Subject<'_> {
     /// The walk is that of the use's view.
     fn walk(
         &self,
-        place: Place,
+        port: Port,
         walk: &Walk,
         axes: Option<[u64; 3]>,
         sample: &Sample<'_>,
     ) -> Result<(), Fault> {
-        let at = match place {
-            Place::Operand(k) => self.call.operands[k],
-            Place::Slot(k) => self.call.slots[k],
+        let at = match port {
+            Port::Operand(k) => self.call.operands[k],
+            Port::Slot(k) => self.call.slots[k],
         };
         let Some(used) = self.step.uses.get(usize::from(at.0)) else { return Ok(()) };
         let wrong = |why: String| {
-            let operand = match place {
-                Place::Operand(k) => self.decl.operands[k].name.to_owned(),
-                Place::Slot(k) => format!("slot {k}"),
+            let operand = match port {
+                Port::Operand(k) => self.decl.operands[k].name.to_owned(),
+                Port::Slot(k) => format!("slot {k}"),
             };
             Err(Fault::Reach { operand, why })
         };
@@ -235,7 +235,7 @@ impl Subject<'_> {
         if let Some(why) = walk.differs(&seen) {
             return wrong(why);
         }
-        match axes.filter(|_| place == Place::Operand(0) && !seen.is_empty()) {
+        match axes.filter(|_| port == Port::Operand(0) && !seen.is_empty()) {
             Some(axes) if !seen.falls_into(&axes) => wrong(format!("its axes are not {axes:?}")),
             _ => Ok(()),
         }
@@ -245,18 +245,18 @@ impl Subject<'_> {
     fn spoken(&self, reach: &Reach) -> Result<(), Fault> {
         let touched = |i: u16| {
             let used = &self.step.uses[usize::from(i)];
-            let same = |place: &Place| {
-                let at = match *place {
-                    Place::Operand(k) => self.call.operands[k],
-                    Place::Slot(k) => self.call.slots[k],
+            let same = |port: &Port| {
+                let at = match *port {
+                    Port::Operand(k) => self.call.operands[k],
+                    Port::Slot(k) => self.call.slots[k],
                 };
                 // A kernel that reads and writes an operand has one writing use, and a reading one beside it.
                 at.0 == i
-                    || self.reads_too(*place)
+                    || self.reads_too(*port)
                         && self.step.uses.get(usize::from(at.0)).is_some_and(|w| w.span == used.span)
             };
             let told = reach.told && used.view.shape.is_empty() && !used.access.writes();
-            told || used.span.region == RegionKind::Frame || reach.walks.iter().any(|(place, _)| same(place))
+            told || used.span.region == RegionKind::Frame || reach.walks.iter().any(|(port, _)| same(port))
         };
         let stray = |&i: &u16| usize::from(i) < self.step.uses.len() && !touched(i);
         match self.step.meaning.uses().find(stray) {
@@ -265,10 +265,10 @@ impl Subject<'_> {
         }
     }
 
-    fn reads_too(&self, place: Place) -> bool {
-        match place {
-            Place::Operand(k) => self.decl.operands[k].access == OperandAccess::ReadWrite,
-            Place::Slot(_) => false,
+    fn reads_too(&self, port: Port) -> bool {
+        match port {
+            Port::Operand(k) => self.decl.operands[k].access == OperandAccess::ReadWrite,
+            Port::Slot(_) => false,
         }
     }
 }

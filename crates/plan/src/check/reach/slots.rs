@@ -3,7 +3,7 @@
 
 use super::call::{Call, law};
 use super::walk::Walk;
-use super::{Place, Reach, Wrong, fill_touches};
+use super::{Port, Reach, Wrong, fill_touches};
 
 /// How a family's slots follow from a hole's coordinates.
 pub(super) struct Coords<'a> {
@@ -36,7 +36,7 @@ pub(super) fn add(
             let step = (call.spec("slot_cols")? >> slot & 1) as i64;
             walk = walk.axis(columns, step);
         }
-        reach.walks.push((Place::Slot(slot), walk));
+        reach.walks.push((Port::Slot(slot), walk));
     }
     Ok(reach)
 }

@@ -61,10 +61,10 @@ impl ScalarBuilder {
         let t = self.select(both_zero, self.f32(0.0), quotient);
         let r = self.atan_unit(self.select(both_infinite, self.f32(1.0), t));
         // r, π/2 − r, π/2 + r or π − r: base ± r.
-        let behind = self.sign_bit(x);
-        let r = self.select(self.xor(steep, behind), self.neg(r), r);
+        let left_half = self.sign_bit(x);
+        let r = self.select(self.xor(steep, left_half), self.neg(r), r);
         let base = [0, 1].map(|i| {
-            let flat = self.select(behind, self.f32(PI[i]), self.f32(0.0));
+            let flat = self.select(left_half, self.f32(PI[i]), self.f32(0.0));
             self.select(steep, self.f32(HALF_PI[i]), flat)
         });
         let r = self.add_precise(self.add_precise(base[0], r), base[1]);
