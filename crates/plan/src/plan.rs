@@ -400,6 +400,32 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan for a device with nothing in it, to be filled by hand.
+    pub fn empty(name: &str, target: Target) -> Plan {
+        Plan {
+            form: PlanForm::Explain,
+            name: name.to_owned(),
+            graph: None,
+            target: target.without_table(),
+            table: TableId::default(),
+            precision: Precision::Exact,
+            placement: Placement::Packed,
+            symbols: SymbolTable::default(),
+            scalars: Vec::new(),
+            params: Vec::new(),
+            joined: Vec::new(),
+            constants: Vec::new(),
+            states: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            status_ops: Vec::new(),
+            regions: Vec::new(),
+            load: Program::default(),
+            streams: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
     /// A region.
     pub fn region(&self, kind: RegionKind) -> Option<&Region> {
         self.regions.iter().find(|r| r.kind == kind)

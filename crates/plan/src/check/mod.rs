@@ -86,15 +86,9 @@ impl CheckReport {
 /// Checks a plan. `Err` holds every fault found (at most a thousand).
 ///
 /// ```
-/// # use pumice_plan::{Placement, Plan, PlanForm, Precision, Program, Region, RegionKind, Run, check};
-/// # use pumice_types::{SymbolTable, Target};
-/// # let mut plan = Plan {
-/// #     form: PlanForm::Explain, name: "empty".into(), graph: None, target: Target::lavapipe(),
-/// #     table: Default::default(), precision: Precision::Exact,
-/// #     placement: Placement::Packed, symbols: SymbolTable::default(), scalars: vec![], params: vec![], joined: vec![],
-/// #     constants: vec![], states: vec![], inputs: vec![], outputs: vec![], status_ops: vec![],
-/// #     regions: RegionKind::ALL.into_iter().map(Region::empty).collect(), load: Program::default(), streams: vec![], runs: vec![],
-/// # };
+/// # use pumice_plan::{Plan, check};
+/// # use pumice_types::Target;
+/// # let plan = Plan::empty("empty", Target::lavapipe());
 /// let faults = check::check(&plan).expect_err("no run covers the bindings");
 /// assert!(faults[0].to_string().contains("ranges"));
 /// ```

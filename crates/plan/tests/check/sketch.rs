@@ -7,7 +7,7 @@ use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::kernels::gather::GatherWords;
 use pumice_plan::*;
 use pumice_types::scalar::{RegType, ScalarBuilder};
-use pumice_types::{Bytes, DType, DimExpr, SymbolTable, Target};
+use pumice_types::{Bytes, DType, DimExpr, Target};
 
 /// A program under construction; `None` as level border.
 pub struct Sketch {
@@ -29,28 +29,7 @@ pub fn n(v: u64) -> DimExpr {
 
 impl Sketch {
     pub fn new() -> Sketch {
-        let plan = Plan {
-            form: PlanForm::Explain,
-            name: "sketch".into(),
-            graph: None,
-            target: Target::lavapipe().without_table(),
-            table: Default::default(),
-            precision: Precision::Exact,
-            placement: Placement::Packed,
-            symbols: SymbolTable::default(),
-            scalars: vec![],
-            params: vec![],
-            joined: vec![],
-            constants: vec![],
-            states: vec![],
-            inputs: vec![],
-            outputs: vec![],
-            status_ops: vec![],
-            regions: vec![],
-            load: Program::default(),
-            streams: vec![],
-            runs: vec![],
-        };
+        let plan = Plan::empty("sketch", Target::lavapipe());
         Sketch { plan, used: [0; 7] }
     }
 

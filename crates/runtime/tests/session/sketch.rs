@@ -2,11 +2,11 @@
 
 use pumice_plan::{
     Access, AdvanceKind, AdvanceOp, ConstantSlot, ContentId, ContentOrigin, Cost, Frame, FrameBuilder,
-    FrameSlot, FrameWord, Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot,
-    Placement, Plan, PlanValue, Program, Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit,
-    StateSlot, Step, StepKind, Storage, Stream, Use, View,
+    FrameSlot, FrameWord, Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Plan,
+    PlanValue, Program, Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step,
+    StepKind, Storage, Stream, Use, View,
 };
-use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, SymbolTable, Target, Tensor};
+use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, Target, Tensor};
 
 /// A place that steps read and write.
 #[derive(Clone, Debug)]
@@ -32,28 +32,7 @@ pub fn n(value: u64) -> DimExpr {
 
 impl Sketch {
     pub fn new() -> Sketch {
-        let plan = Plan {
-            form: Default::default(),
-            name: "sketch".into(),
-            graph: None,
-            table: Default::default(),
-            target: Target::lavapipe(),
-            precision: Default::default(),
-            placement: Placement::Packed,
-            symbols: SymbolTable::default(),
-            scalars: vec![],
-            params: vec![],
-            joined: vec![],
-            constants: vec![],
-            states: vec![],
-            inputs: vec![],
-            outputs: vec![],
-            status_ops: vec![],
-            regions: vec![],
-            load: Program::default(),
-            streams: vec![],
-            runs: vec![],
-        };
+        let plan = Plan::empty("sketch", Target::lavapipe());
         Sketch { plan, used: [0; 7] }
     }
 

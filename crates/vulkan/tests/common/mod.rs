@@ -11,12 +11,12 @@ use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{
     Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, ContentId, Cost, Frame, FrameBuilder,
     FrameSlot, FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan,
-    Precision, Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind,
-    Storage, Use, UseIndex, View,
+    Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
+    UseIndex, View,
 };
 use pumice_runtime::device::{Device, DeviceError, DeviceSession, HostOps, HostStep, Loaded};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
-use pumice_types::{Bindings, Bytes, DType, DimExpr, ScalarId, SymbolTable, Target, Var};
+use pumice_types::{Bindings, Bytes, DType, DimExpr, ScalarId, Target, Var};
 use pumice_vulkan::{DeviceOptions, Pick, VulkanDevice};
 use std::sync::Arc;
 
@@ -227,30 +227,16 @@ pub fn plan() -> Plan {
         advance: Some(1u64.into()),
     };
     Plan {
-        form: Default::default(),
-        name: "by_hand".into(),
-        graph: None,
-        target: Target::lavapipe(),
-        table: Default::default(),
-        precision: Precision::Exact,
         placement: Placement::Bump,
-        symbols: SymbolTable::default(),
         scalars: vec![scalar],
-        params: Vec::new(),
-        joined: Vec::new(),
-        constants: Vec::new(),
-        states: Vec::new(),
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        status_ops: Vec::new(),
         regions: RegionKind::ALL
             .into_iter()
             .zip(sizes)
             .map(|(kind, size)| Region { kind, chunks: vec![Bytes(size)] })
             .collect(),
         load: program(load, vec![Segment::Gpu { levels: 0..1 }]),
-        streams: vec![],
         runs: vec![gpu_run(), host_run()],
+        ..Plan::empty("by_hand", Target::lavapipe())
     }
 }
 
