@@ -6,6 +6,7 @@ mod child;
 mod commands;
 mod drivers;
 mod edit;
+mod example;
 mod failure;
 mod heartbeat;
 #[cfg(feature = "libraries")]

@@ -57,9 +57,9 @@ enum Command {
     /// Compare the plans of two models or of two saved plans
     PlanDiff(plan_diff::Args),
     /// Measure the speed lines and print them with floor, reference and ratio
-    Bench(bench::Args),
+    Bench(crate::example::Args),
     /// Measure kernels on a device and write its selection table
-    Tune(tune::Args),
+    Tune(crate::example::Args),
     /// Build the programs that a machine with a GPU and nothing else runs
     Carry(carry::Args),
     /// Package every published crate and build it from its package
