@@ -121,6 +121,13 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph without nodes.
+    pub(crate) fn empty(name: String, symbols: SymbolTable) -> Graph {
+        let (nodes, values, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let (feeds, constraints) = (Vec::new(), Vec::new());
+        Graph { name, symbols, nodes, values, outputs, feeds, stop: None, constraints }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

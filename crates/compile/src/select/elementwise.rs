@@ -121,13 +121,11 @@ fn tiled(rules: &[Rule<Option<Candidate>>], from: u64, to: u64, target: &Target)
 fn read_strided(row: &RowReader<'_>) -> Result<(Candidate, Strided), String> {
     let candidate = row.candidate(DECLS)?;
     let (kernel, variant) = (candidate.decl.name, candidate.variant.name);
-    if [ElementwiseStrided::DECL.name, ElementwiseStrided4::DECL.name].contains(&kernel) {
+    let each = [ElementwiseStrided::DECL.name, ElementwiseStrided4::DECL.name].contains(&kernel);
+    if each || kernel == ElementwiseSpread::DECL.name {
         let [] = row.counts([])?;
-        return Ok((candidate, Strided::Each(variant)));
-    }
-    if kernel == ElementwiseSpread::DECL.name {
-        let [] = row.counts([])?;
-        return Ok((candidate, Strided::Spread(variant)));
+        let form = if each { Strided::Each(variant) } else { Strided::Spread(variant) };
+        return Ok((candidate, form));
     }
     if ![ElementwiseRuns::DECL.name, ElementwiseRuns4::DECL.name].contains(&kernel) {
         return Err(row.mistake("it does not take strides"));

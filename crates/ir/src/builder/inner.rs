@@ -35,18 +35,8 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) fn new(name: &str, symbols: SymbolTable) -> Inner {
-        let graph = Graph {
-            name: name.to_owned(),
-            symbols,
-            nodes: Vec::new(),
-            values: Vec::new(),
-            outputs: Vec::new(),
-            feeds: Vec::new(),
-            stop: None,
-            constraints: Vec::new(),
-        };
         Inner {
-            graph,
+            graph: Graph::empty(name.to_owned(), symbols),
             id: 0,
             names: Names::default(),
             outputs: BTreeMap::new(),

@@ -61,23 +61,49 @@ kernel! {
     variants { plain: zero; words64: zero needs [Int64] { "WORDS64": "1" } }
 }
 
-kernel! {
+/// A kernel over strides: what all of them have stands here, once. Of its own it has arguments, the hole's width and
+/// coordinate, specialization constants, turns and variants.
+macro_rules! over_strides {
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $Call:ident = $name:literal in $file:literal;
+        grid $grid:literal;
+        args { $($arg:ident),* }
+        body $width:ident ($coord:ident);
+        specs { $($specs:tt)* }
+        turns |$c:pat_param| $turns:expr;
+        variants { $($variants:tt)* }
+    ) => {
+        kernel! {
+            $(#[doc = $doc])+
+            pub struct $Call = $name in $file;
+            grid $grid;
+            args { n: u32, $($arg: u32,)* status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
+            operands {}
+            slots 12 in_place;
+            holes { body: $width [] ($coord) stores }
+            specs { kinds0 = 0: 0, kinds1 = 1: 0, $($specs)* }
+            turns |$c| $turns;
+            variants { $($variants)* }
+        }
+    };
+}
+
+over_strides! {
     /// body(i) for each i below `n`, i being row-major over `size[0..rank]`, innermost last.
     ///
     /// Slot s has element `offset[s] + sum over d of coordinate_d * stride[8 * s + d]`; strides may be 0 or negative.
     /// Stores go to word, 64-bit and status slots only.
     pub struct ElementwiseStrided = "elementwise_strided" in "elementwise/strided.comp";
     grid "ceil(n / 256) groups of 256 threads, folded";
-    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
-    operands {}
-    slots 12 in_place;
-    holes { body: void1 [] (i) stores }
-    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1 }
+    args {}
+    body void1 (i);
+    specs { rank = 2: 1 }
     turns |_| 0;
     variants { plain: zero { "WIDTH": "1" } }
 }
 
-kernel! {
+over_strides! {
     /// As `elementwise_strided`, four elements of the innermost axis at a time: `n` and `size[rank - 1]` count groups
     /// of four.
     ///
@@ -85,47 +111,41 @@ kernel! {
     /// elements) or 0 (one element for all four). Word slots only are stored to.
     pub struct ElementwiseStrided4 = "elementwise_strided4" in "elementwise/strided.comp";
     grid "ceil(n / 256) groups of 256 threads, folded; n counts groups of four elements";
-    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
-    operands {}
-    slots 12 in_place;
-    holes { body: void4 [] (g) stores }
-    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
+    args {}
+    body void4 (g);
+    specs { rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
     variants { plain: zero { "WIDTH": "4" } }
 }
 
-kernel! {
+over_strides! {
     /// As `elementwise_strided`, four elements a thread that lie 256 apart in the order of the result.
     ///
     /// `scalars`: slots with a bit have one element for all. No 64-bit slots.
     pub struct ElementwiseSpread = "elementwise_spread" in "elementwise/spread.comp";
     grid "ceil(n / 1024) groups of 256 threads, folded";
-    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
-    operands {}
-    slots 12 in_place;
-    holes { body: void4 [] (g) stores }
-    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, scalars = 3: 0 }
+    args {}
+    body void4 (g);
+    specs { rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
     variants { plain: zero }
 }
 
-kernel! {
+over_strides! {
     /// As `elementwise_strided` with an axis before the last, `rank` at least 2, of which a group makes 32 x 32 of the last two.
     ///
     /// Slots with their bit in `crossed`, up to four, word slots that are not stored to, are read along the axis before the
     /// last, where their neighbours should lie, and pass through a tile in shared memory.
     pub struct ElementwiseTiles = "elementwise_tiles" in "elementwise/tiles.comp";
     grid "ceil(size[rank - 1] / 32) * ceil(size[rank - 2] / 32) * the other sizes groups of 256 threads, folded";
-    args { n: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
-    operands {}
-    slots 12 in_place;
-    holes { body: void1 [] (i) stores }
-    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 2, crossed = 3: 0 }
+    args {}
+    body void1 (i);
+    specs { rank = 2: 2, crossed = 3: 0 }
     turns |_| 2 * each(32, 8);
     variants { plain: zero }
 }
 
-kernel! {
+over_strides! {
     /// As `elementwise_strided`, a thread taking up to `run` consecutive elements of the innermost axis; for CPU drivers.
     ///
     /// `width` is the innermost extent, `size[rank - 1]` the number of runs in it, `n` that of all runs; `used` is how
@@ -133,25 +153,21 @@ kernel! {
     /// tenths of the time of copies by `elementwise_strided`.
     pub struct ElementwiseRuns = "elementwise_runs" in "elementwise/runs.comp";
     grid "ceil(n / 256) groups of 256 threads, folded; n counts runs";
-    args { n: u32, width: u32, run: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
-    operands {}
-    slots 12 in_place;
-    holes { body: void1 [] (i) stores }
-    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, used = 3: 12 }
+    args { width, run }
+    body void1 (i);
+    specs { rank = 2: 1, used = 3: 12 }
     turns |c| each(c.run, 1);
     variants { plain: zero { "WIDTH": "1", "KEPT_SLOTS": "1" } }
 }
 
-kernel! {
+over_strides! {
     /// As `elementwise_runs`, four elements of the innermost axis at a time, under the rules of `elementwise_strided4`:
     /// `width` and `run` count groups of four.
     pub struct ElementwiseRuns4 = "elementwise_runs4" in "elementwise/runs.comp";
     grid "ceil(n / 256) groups of 256 threads, folded; n counts runs";
-    args { n: u32, width: u32, run: u32, status_op: u32, size[8]: u32, offset[12]: i32, stride[96]: i32 }
-    operands {}
-    slots 12 in_place;
-    holes { body: void4 [] (g) stores }
-    specs { kinds0 = 0: 0, kinds1 = 1: 0, rank = 2: 1, used = 3: 12, scalars = 4: 0 }
+    args { width, run }
+    body void4 (g);
+    specs { rank = 2: 1, used = 3: 12, scalars = 4: 0 }
     turns |c| each(c.run, 1);
     variants {
         plain: zero { "WIDTH": "4", "KEPT_SLOTS": "1" };

@@ -129,16 +129,7 @@ impl Reader<'_> {
         self.keyword("graph")?;
         let name = self.name()?;
         self.expect("{")?;
-        let mut graph = Graph {
-            name,
-            symbols: SymbolTable::default(),
-            nodes: Vec::new(),
-            values: Vec::new(),
-            outputs: Vec::new(),
-            feeds: Vec::new(),
-            stop: None,
-            constraints: Vec::new(),
-        };
+        let mut graph = Graph::empty(name, SymbolTable::default());
         let mut scope = Scope::default();
         while !self.eat("}") {
             let followed_by_name =

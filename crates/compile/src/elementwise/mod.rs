@@ -1,0 +1,274 @@
+//! Elementwise steps: an expression over slots, each slot an operand seen through strides of the iteration space.
+//!
+//! The same kernels are the copies: with the identity as expression, a strided operand becomes a dense result. Copies
+//! that exchange the innermost axis have a kernel of their own (`transposed`).
+
+mod strides;
+
+use crate::cx::{LowerCx, LowerResult, Refusal};
+use crate::draft::{Home, Located};
+use crate::meaning::{self, StepMeaning};
+use crate::step::StepBuilder;
+use crate::transposed;
+use pumice_ir::ValueType;
+use pumice_plan::kernel::{Bound, CallDraft, HoleFill, HoleInput, SlotKind};
+use pumice_plan::kernels::elementwise::{ElementwiseFlat, FLAT_ELEMENTS, kinds};
+use pumice_plan::{Grid, Storage, View, dense_strides};
+use pumice_types::scalar::{RegType, ScalarExpr};
+use pumice_types::{DType, DimExpr, Encoding, slots};
+
+/// An operand over the iteration space.
+pub struct Slot {
+    /// How its elements are stored.
+    pub kind: SlotKind,
+    /// In elements, one for each axis of the iteration space.
+    pub strides: Vec<DimExpr>,
+    /// First element.
+    pub offset: DimExpr,
+}
+
+/// An elementwise step: `expr` over `inputs`, its results into `outputs`. Inputs broadcast to `shape`; outputs have
+/// it, in the order of the meaning's.
+pub struct Elementwise<'a> {
+    /// The iteration space.
+    pub shape: &'a [DimExpr],
+    /// What is computed.
+    pub expr: ScalarExpr,
+    /// Operands, one for each input of `expr`.
+    pub inputs: &'a [Located],
+    /// Results, one for each output of `expr`.
+    pub outputs: &'a [Located],
+    /// Inputs of the meaning by name, each with the index in `inputs` of what it is.
+    pub meaning_inputs: &'a [(String, usize)],
+    /// The meaning.
+    pub meaning: StepMeaning,
+    /// Whether `expr` has one more output: flags for the status block.
+    pub raises: bool,
+}
+
+/// Adds an elementwise step.
+pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
+    if e.shape.iter().any(|d| d.is(0)) {
+        return Ok(()); // A statically empty step is omitted.
+    }
+    let all: Vec<&Located> = e.inputs.iter().chain(e.outputs).collect();
+    if all.len() + usize::from(e.raises) > slots::ELEMENTWISE {
+        return Err(format!(
+            "{} operands and results, an elementwise kernel has {}",
+            all.len(),
+            slots::ELEMENTWISE
+        )
+        .into());
+    }
+    let mut slots = all.iter().map(|l| slot(&l.view, e.shape)).collect::<LowerResult<Vec<_>>>()?;
+    let mut step = StepBuilder::new();
+    let mut uses: Vec<Bound> = Vec::new();
+    for at in e.inputs {
+        uses.push(step.touch(at, pumice_plan::Access::ShaderRead));
+    }
+    e.meaning_inputs.iter().for_each(|(name, i)| step.input(name, &uses[*i]));
+    for at in e.outputs {
+        uses.push(step.write(at));
+    }
+    let mut status_op = 0;
+    if e.raises {
+        // Its position is that of the element in the result.
+        slots.push(Slot {
+            kind: SlotKind::Status,
+            strides: dense_strides(e.shape),
+            offset: DimExpr::constant(0),
+        });
+        status_op = cx.status_number();
+        uses.push(step.status(cx, status_op));
+    }
+    let inputs = e.inputs.len();
+    let fill = HoleFill {
+        hole: "body".into(),
+        inputs: (0..inputs).map(|i| HoleInput::Slot(i as u8)).collect(),
+        result: None,
+        stores: (0..slots.len() - inputs).map(|i| ((inputs + i) as u8, i as u16)).collect(),
+        expr: e.expr,
+    };
+    let (call, grid) = choose(cx, e.shape, Body { slots: &slots, inputs, uses, fill, status_op })?;
+    step.dispatch(cx, call, grid, e.meaning)
+}
+
+/// Copies a value from one place to another of the same extents, converting the storage.
+pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+    let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
+    let meaning = meaning::of_copy(cx.graph, &ty).map_err(Refusal)?;
+    let expr = ScalarExpr::identity(RegType::from(ty.dtype()));
+    let narrow_store = !to.view.is_words();
+    // Narrow stores write whole words, four elements at a time: only a dense source can feed them.
+    let from = if narrow_store && !from.view.is_dense() {
+        let dense = cx.alloc("copy", Home::Scratch, Storage::Arena, &ty)?;
+        copy(cx, from, &dense)?;
+        dense
+    } else {
+        from.clone()
+    };
+    if transposed::copy(cx, &from, to, &meaning)? {
+        return Ok(());
+    }
+    let (inputs, outputs) = (std::slice::from_ref(&from), std::slice::from_ref(to));
+    let meaning_inputs = &[(meaning::operand(0), 0)];
+    let shape = to.view.shape.clone();
+    elementwise(
+        cx,
+        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false },
+    )
+}
+
+/// Copies a value into a dense place it broadcasts to.
+pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+    let (source, target) = (&from.view.shape, &to.view.shape);
+    let missing = target.len().checked_sub(source.len()).ok_or("an operand has more axes than its target")?;
+    let mut strides = vec![DimExpr::constant(0); missing];
+    for (i, stride) in from.view.strides.iter().enumerate() {
+        let stretched = source[i].is(1) && !target[missing + i].is(1);
+        strides.push(if stretched { DimExpr::constant(0) } else { stride.clone() });
+    }
+    let wide = crate::cx::restride(from, target.clone(), strides, from.view.offset.clone());
+    copy(cx, &wide, to)
+}
+
+/// A view over an iteration space it broadcasts to.
+pub fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
+    let missing =
+        shape.len().checked_sub(view.shape.len()).ok_or("an operand has more axes than the result")?;
+    let mut strides = vec![DimExpr::constant(0); missing];
+    for (i, (extent, stride)) in view.shape.iter().zip(&view.strides).enumerate() {
+        let broadcast = extent.is(1) && !shape[missing + i].is(1);
+        strides.push(if broadcast { DimExpr::constant(0) } else { stride.clone() });
+    }
+    Ok(Slot { kind: slot_kind(view), strides, offset: view.offset.clone() })
+}
+
+/// How a view's elements are stored, as kernels see it.
+pub fn slot_kind(view: &View) -> SlotKind {
+    let (storage, dtype) = match view.storage {
+        Storage::Encoded(Encoding::Plain(dtype)) => (Storage::Natural, dtype),
+        storage => (storage, view.dtype),
+    };
+    match (storage, dtype) {
+        (_, DType::I64 | DType::U64) => SlotKind::Wide,
+        (Storage::Arena, _) => SlotKind::Word,
+        (_, DType::F32 | DType::I32 | DType::U32) => SlotKind::Word,
+        (_, DType::F16) => SlotKind::F16,
+        (_, DType::BF16) => SlotKind::BF16,
+        (_, DType::U8 | DType::Bool) => SlotKind::U8,
+        (_, DType::I8) => SlotKind::I8,
+        (_, DType::U16) => SlotKind::U16,
+        (_, DType::I16) => SlotKind::I16,
+    }
+}
+
+/// An iteration space with unit axes dropped and axes merged that every slot walks as one.
+pub struct IterationSpace {
+    /// At least one extent.
+    pub shape: Vec<DimExpr>,
+    /// Of each slot, in elements.
+    pub strides: Vec<Vec<DimExpr>>,
+}
+
+/// The same iteration space with as few axes as the strides allow.
+pub fn collapse(shape: &[DimExpr], slots: &[Slot]) -> IterationSpace {
+    let mut space = IterationSpace { shape: Vec::new(), strides: vec![Vec::new(); slots.len()] };
+    for (d, extent) in shape.iter().enumerate() {
+        if extent.is(1) {
+            continue;
+        }
+        let merges = !space.shape.is_empty()
+            && slots
+                .iter()
+                .zip(&space.strides)
+                .all(|(s, merged)| merged.last().is_some_and(|outer| *outer == &s.strides[d] * extent));
+        if merges {
+            let last = space.shape.len() - 1;
+            space.shape[last] = &space.shape[last] * extent;
+            slots.iter().zip(&mut space.strides).for_each(|(s, m)| m[last] = s.strides[d].clone());
+        } else {
+            space.shape.push(extent.clone());
+            slots.iter().zip(&mut space.strides).for_each(|(s, m)| m.push(s.strides[d].clone()));
+        }
+    }
+    if space.shape.is_empty() {
+        space.shape.push(DimExpr::constant(1));
+        space.strides.iter_mut().for_each(|m| m.push(DimExpr::constant(1)));
+    }
+    space
+}
+
+/// What an elementwise kernel is called with, whichever it is.
+struct Body<'a> {
+    /// The inputs first.
+    slots: &'a [Slot],
+    /// How many of the slots are inputs.
+    inputs: usize,
+    /// What is bound, slot for slot.
+    uses: Vec<Bound>,
+    fill: HoleFill,
+    status_op: u32,
+}
+
+impl Body<'_> {
+    /// Whether it computes with 64-bit integers on the way, whatever its operands are: no body of vectors does.
+    fn has_wide_register(&self) -> bool {
+        let expr = &self.fill.expr;
+        let results = expr.insts().iter().map(|i| i.ty);
+        expr.inputs().iter().copied().chain(results).any(|ty| ty.bits() == 64)
+    }
+
+    /// The kinds of the slots, as the kernels take them.
+    fn kinds(&self) -> (u32, u32) {
+        let all: Vec<SlotKind> = self.slots.iter().map(|s| s.kind).collect();
+        kinds(&all)
+    }
+
+    /// The inputs that have one element for all, as bits.
+    fn scalars(&self, space: &IterationSpace) -> u32 {
+        bits((0..self.inputs).filter(|&i| space.strides[i].iter().all(|s| s.is(0))))
+    }
+}
+
+/// A word with these bits set.
+fn bits(set: impl Iterator<Item = usize>) -> u32 {
+    set.fold(0, |word, bit| word | 1 << bit)
+}
+
+/// The call and the grid of the best kernel.
+fn choose(cx: &mut LowerCx<'_>, shape: &[DimExpr], body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
+    let space = collapse(shape, body.slots);
+    let n = pumice_ir::shape::product(&space.shape);
+    cx.fits_u32(&n, "the result")?;
+    let wide = body.has_wide_register() || body.slots.iter().any(|s| s.kind == SlotKind::Wide);
+    let (dense, scalars) = (dense_strides(&space.shape), body.scalars(&space));
+    let is_flat =
+        |i: usize| body.slots[i].offset.is(0) && (scalars & 1 << i != 0 || space.strides[i] == dense);
+    match !wide && (0..body.slots.len()).all(is_flat) {
+        true => flat(cx, &n, scalars, body),
+        false => strides::choose(cx, &space, &n, wide, body),
+    }
+}
+
+/// `elementwise_flat`.
+fn flat(cx: &mut LowerCx<'_>, n: &DimExpr, scalars: u32, body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
+    let symbols = cx.graph.symbols();
+    let (variant, per) = cx.selection.elementwise.flat(n.upper(symbols), cx.target);
+    let tail = u32::from(!n.divisor(symbols).is_multiple_of(4));
+    let grid = cx.grid(&n.ceil_div(&(FLAT_ELEMENTS * u64::from(per)).into()))?;
+    let (kinds0, kinds1) = body.kinds();
+    let call = ElementwiseFlat {
+        variant,
+        kinds0,
+        kinds1,
+        scalars,
+        per,
+        tail,
+        n: cx.arg(n),
+        status_op: body.status_op.into(),
+        slots: body.uses,
+        holes: vec![body.fill],
+    };
+    Ok((call.into_call(), grid))
+}

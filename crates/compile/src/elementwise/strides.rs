@@ -1,0 +1,217 @@
+//! Elementwise kernels over strides: one call, made for the kernel whose turn it is.
+
+use super::{Body, IterationSpace, bits};
+use crate::cx::{LowerCx, LowerResult};
+use crate::select::elementwise::Strided;
+use pumice_plan::Grid;
+use pumice_plan::kernel::{ArgValue, CallDraft, SlotKind};
+use pumice_plan::kernels::elementwise::{
+    ElementwiseRuns, ElementwiseRuns4, ElementwiseSpread, ElementwiseStrided, ElementwiseStrided4,
+    ElementwiseTiles, MAX_RANK, SPREAD_ELEMENTS, THREADS, TILE, TILED_SLOTS,
+};
+use pumice_types::{DimExpr, slots};
+
+/// The call and the grid of the best kernel for `n` elements; `wide`: some have 64 bits.
+pub(super) fn choose(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    n: &DimExpr,
+    wide: bool,
+    body: Body<'_>,
+) -> LowerResult<(CallDraft, Grid)> {
+    let stored = [SlotKind::Word, SlotKind::Wide, SlotKind::Status];
+    if body.slots[body.inputs..].iter().any(|s| !stored.contains(&s.kind)) {
+        return Err("a narrow result must be stored densely".into());
+    }
+    if let Some(crossed) = crossed(cx, space, &body) {
+        return tiles(cx, crossed, body);
+    }
+    let by_four = vectorizes(cx, space, &body);
+    let upper = n.upper(cx.graph.symbols());
+    match cx.selection.elementwise.strided(upper, by_four, wide, cx.target) {
+        Strided::Spread(variant) => spread(cx, space, variant, body),
+        Strided::Each(variant) => each(cx, space, by_four, variant, body),
+        Strided::Runs(variant, most) => runs(cx, space, by_four, (variant, most), body),
+    }
+}
+
+/// `elementwise_strided`; or `elementwise_strided4`, by groups of four along the innermost axis.
+fn each(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    by_four: bool,
+    variant: &'static str,
+    body: Body<'_>,
+) -> LowerResult<(CallDraft, Grid)> {
+    let shape = walked(space, by_four);
+    let (call, grid) = call(cx, space, &shape, a_thread_each(&shape), body)?;
+    let call = match by_four {
+        true => call.of(&ElementwiseStrided4::DECL, variant).constant("scalars", innermost_scalars(space)),
+        false => call.of(&ElementwiseStrided::DECL, variant),
+    };
+    Ok((call, grid))
+}
+
+/// `elementwise_runs` and `elementwise_runs4`, for CPU drivers: runs of at most `most` along the innermost axis.
+fn runs(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    by_four: bool,
+    (variant, most): (&'static str, u64),
+    body: Body<'_>,
+) -> LowerResult<(CallDraft, Grid)> {
+    let (mut shape, used) = (walked(space, by_four), body.slots.len() as u32);
+    let last = shape.len() - 1;
+    let width = shape[last].clone();
+    let run = width.upper(cx.graph.symbols()).clamp(1, most).next_power_of_two();
+    shape[last] = width.ceil_div(&run.into());
+    let (call, grid) = call(cx, space, &shape, a_thread_each(&shape), body)?;
+    let call = match by_four {
+        true => call.of(&ElementwiseRuns4::DECL, variant).constant("scalars", innermost_scalars(space)),
+        false => call.of(&ElementwiseRuns::DECL, variant),
+    };
+    let (width, run) = (cx.arg(&width), ArgValue::from(run as u32));
+    Ok((call.constant("used", used).own("width", width).own("run", run), grid))
+}
+
+/// `elementwise_spread`.
+fn spread(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    variant: &'static str,
+    body: Body<'_>,
+) -> LowerResult<(CallDraft, Grid)> {
+    let scalars = body.scalars(space);
+    let groups = pumice_ir::shape::product(&space.shape).ceil_div(&SPREAD_ELEMENTS.into());
+    let (call, grid) = call(cx, space, &space.shape, groups, body)?;
+    Ok((call.of(&ElementwiseSpread::DECL, variant).constant("scalars", scalars), grid))
+}
+
+/// A space of which some operands lie along the axis before the last.
+struct Crossed {
+    space: IterationSpace,
+    /// These operands, as bits.
+    slots: u32,
+    variant: &'static str,
+}
+
+/// The space with another axis before the last, along which operands are contiguous while all results are along the last,
+/// where tiles are the best form. `None`: no operand lies so.
+fn crossed(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> Option<Crossed> {
+    let (symbols, last) = (cx.graph.symbols(), space.shape.len() - 1);
+    let mut stored = body.slots.iter().zip(&space.strides).skip(body.inputs);
+    let in_order = stored.all(|(s, strides)| s.kind == SlotKind::Word && strides[last].is(1));
+    if !in_order || body.has_wide_register() {
+        return None;
+    }
+    let lies_along = |slot: usize, axis: usize| {
+        let strides = &space.strides[slot];
+        let apart = !strides[last].is(0) && !strides[last].is(1);
+        body.slots[slot].kind == SlotKind::Word && strides[axis].is(1) && apart
+    };
+    let slots_along = |axis: usize| (0..body.inputs).filter(move |&slot| lies_along(slot, axis));
+    let extent = |axis: usize| space.shape[axis].upper(symbols);
+    let variant = |axis| cx.selection.elementwise.crossed(extent(axis), extent(last), cx.target);
+    let tiled = (0..last).filter_map(|axis| Some((axis, variant(axis)?)));
+    let (axis, variant) = tiled.max_by_key(|(axis, _)| slots_along(*axis).count())?;
+    let slots = bits(slots_along(axis).take(TILED_SLOTS));
+    let moved = |list: &Vec<DimExpr>| {
+        let mut list = list.clone();
+        let along = list.remove(axis);
+        list.insert(last - 1, along);
+        list
+    };
+    let space =
+        IterationSpace { shape: moved(&space.shape), strides: space.strides.iter().map(moved).collect() };
+    (slots != 0).then_some(Crossed { space, slots, variant })
+}
+
+/// `elementwise_tiles`.
+fn tiles(cx: &mut LowerCx<'_>, crossed: Crossed, body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
+    let Crossed { space, slots, variant } = crossed;
+    let mut groups = space.shape.clone();
+    let outer = groups.len() - 2;
+    groups[outer..].iter_mut().for_each(|extent| *extent = extent.ceil_div(&TILE.into()));
+    let (call, grid) = call(cx, &space, &space.shape, pumice_ir::shape::product(&groups), body)?;
+    Ok((call.of(&ElementwiseTiles::DECL, variant).constant("crossed", slots), grid))
+}
+
+/// What all these kernels are told of the extents that they walk and of their slots, as a call of `elementwise_strided`; and
+/// the grid of so many groups.
+fn call(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    shape: &[DimExpr],
+    groups: DimExpr,
+    body: Body<'_>,
+) -> LowerResult<(CallDraft, Grid)> {
+    let n = pumice_ir::shape::product(shape);
+    let (kinds0, kinds1) = body.kinds();
+    let size = cx.args(shape)?;
+    let (offset, stride) = places(cx, space, &body)?;
+    let grid = cx.grid(&groups)?;
+    let call = ElementwiseStrided {
+        variant: ElementwiseStrided::plain,
+        kinds0,
+        kinds1,
+        rank: shape.len() as u32,
+        n: cx.arg(&n),
+        status_op: body.status_op.into(),
+        size,
+        offset,
+        stride,
+        slots: body.uses,
+        holes: vec![body.fill],
+    };
+    Ok((call.into_call(), grid))
+}
+
+/// Offsets and strides of the slots, as the kernels take them.
+fn places(
+    cx: &mut LowerCx<'_>,
+    space: &IterationSpace,
+    body: &Body<'_>,
+) -> LowerResult<([ArgValue; slots::ELEMENTWISE], [ArgValue; MAX_RANK * slots::ELEMENTWISE])> {
+    let offsets: Vec<DimExpr> = body.slots.iter().map(|s| s.offset.clone()).collect();
+    let offset = cx.args(&offsets)?;
+    let mut flat_strides = vec![DimExpr::constant(0); MAX_RANK * body.slots.len()];
+    for (i, strides) in space.strides.iter().enumerate() {
+        flat_strides[MAX_RANK * i..MAX_RANK * i + strides.len()].clone_from_slice(strides);
+    }
+    Ok((offset, cx.args(&flat_strides)?))
+}
+
+/// The extents that a kernel walks: those of the space, or of groups of four along the innermost axis.
+fn walked(space: &IterationSpace, by_four: bool) -> Vec<DimExpr> {
+    let mut shape = space.shape.clone();
+    if by_four && let Some(last) = shape.last_mut() {
+        *last = last.ceil_div(&DimExpr::constant(4));
+    }
+    shape
+}
+
+/// Groups that have a thread for each place of these extents.
+fn a_thread_each(shape: &[DimExpr]) -> DimExpr {
+    pumice_ir::shape::product(shape).ceil_div(&DimExpr::constant(THREADS.into()))
+}
+
+/// The slots that have one element for the whole innermost axis, as bits.
+fn innermost_scalars(space: &IterationSpace) -> u32 {
+    let last = space.shape.len() - 1;
+    bits((0..space.strides.len()).filter(|&i| space.strides[i][last].is(0)))
+}
+
+/// Whether the innermost axis can be walked four elements at a time in every slot.
+fn vectorizes(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> bool {
+    let symbols = cx.graph.symbols();
+    let last = space.shape.len() - 1;
+    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
+    let all_words = body.slots.iter().all(|s| s.kind == SlotKind::Word);
+    all_words
+        && !body.has_wide_register()
+        && by_four(&space.shape[last])
+        && body.slots.iter().zip(&space.strides).enumerate().all(|(i, (s, strides))| {
+            let contiguous = strides[last].is(1) && by_four(&s.offset) && strides[..last].iter().all(by_four);
+            contiguous || (strides[last].is(0) && i < body.inputs)
+        })
+}
