@@ -3,7 +3,7 @@
 //! In: a [`Plan`], from the compiler, a file, or code of a user's. Out: the same plan, which nobody can change any
 //! more, or every fault. There is no other way to make one, in any build, and none to change or to deserialize one.
 
-use crate::check::{CheckError, CheckReport, check};
+use crate::check::{CheckError, CheckReport, check_with_needs};
 use crate::needs::{Lack, Needs};
 use crate::plan::Plan;
 use pumice_types::Target;
@@ -54,8 +54,8 @@ impl CheckedPlan {
     /// Every fault of the plan.
     pub fn new(plan: Plan) -> Result<CheckedPlan, Unsound> {
         let begin = Instant::now();
-        match check(&plan) {
-            Ok(report) => Ok(CheckedPlan::of(plan, report, begin)),
+        match check_with_needs(&plan) {
+            Ok((report, needs)) => Ok(CheckedPlan::of(plan, report, needs, begin)),
             Err(faults) => Err(Unsound { plan: plan.name, faults }),
         }
     }
@@ -63,11 +63,11 @@ impl CheckedPlan {
     /// A plan as it is, for tests of what lies below the checker (guards, validation, the interpreter's own nets).
     #[cfg(feature = "unsound")]
     pub fn unsound(plan: Plan) -> CheckedPlan {
-        CheckedPlan::of(plan, CheckReport::default(), Instant::now())
+        let needs = Needs::of(&plan);
+        CheckedPlan::of(plan, CheckReport::default(), needs, Instant::now())
     }
 
-    fn of(plan: Plan, report: CheckReport, begin: Instant) -> CheckedPlan {
-        let needs = Needs::of(&plan);
+    fn of(plan: Plan, report: CheckReport, needs: Needs, begin: Instant) -> CheckedPlan {
         CheckedPlan { inner: Arc::new(Inner { plan, report, needs, time: begin.elapsed() }) }
     }
 

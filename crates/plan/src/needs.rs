@@ -3,11 +3,12 @@
 //! In: a plan. Out: the largest of each limit that any of its steps or regions uses, and the features its kernels were
 //! built for. Never here: whether the plan is right, or how much memory there is.
 
-use crate::check::most_turns;
+#[cfg(feature = "unsound")]
+use crate::check::Loops;
 use crate::kernel::{Feature, KernelCall, VariantDecl};
 use crate::kernels;
 use crate::plan::Plan;
-use crate::step::{Grid, StepKind};
+use crate::step::{Grid, Step, StepKind};
 use pumice_types::Target;
 use std::fmt;
 
@@ -60,26 +61,38 @@ pub enum Lack {
 const PLAIN_THREADS: u64 = 256;
 
 impl Needs {
-    /// Of a plan.
+    /// Of a plan that was not checked.
+    #[cfg(feature = "unsound")]
     pub fn of(plan: &Plan) -> Needs {
+        let mut needs = Needs::of_regions(plan);
+        for loops in Loops::of_plan(plan) {
+            let turns = |call: &KernelCall| call.check().map_or(0, |decl| loops.turns(decl, call));
+            loops.steps().iter().for_each(|step| needs.add(step, &turns));
+        }
+        needs
+    }
+
+    /// Of the regions of a plan alone.
+    pub(crate) fn of_regions(plan: &Plan) -> Needs {
         let mut needs = Needs::default();
         for chunk in plan.regions.iter().chain(plan.streams.iter().map(|s| &s.room)).flat_map(|r| &r.chunks) {
             needs.limit(Limit::Allocation, chunk.0);
         }
-        for step in plan.programs().flat_map(|p| &p.steps) {
-            match &step.kind {
-                StepKind::Dispatch { call, grid } => {
-                    let (Grid::Static(groups) | Grid::Frame { upper: groups, .. }) = grid;
-                    let axes = [Limit::WorkgroupsX, Limit::WorkgroupsY, Limit::WorkgroupsZ];
-                    axes.iter().zip(groups).for_each(|(axis, n)| needs.limit(*axis, u64::from(*n)));
-                    needs.call(call);
-                }
-                StepKind::Advance { call } => needs.call(call),
-                StepKind::Host | StepKind::Copy | StepKind::Fill(_) => {}
-            }
-        }
-        needs.limit(Limit::LoopTurns, most_turns(plan));
+        needs.limit(Limit::LoopTurns, 0);
         needs
+    }
+
+    /// Of a step, too. `turns` says how often the loops of a call turn.
+    pub(crate) fn add(&mut self, step: &Step, turns: impl FnOnce(&KernelCall) -> u64) {
+        if let StepKind::Dispatch { grid, .. } = &step.kind {
+            let (Grid::Static(groups) | Grid::Frame { upper: groups, .. }) = grid;
+            let axes = [Limit::WorkgroupsX, Limit::WorkgroupsY, Limit::WorkgroupsZ];
+            axes.iter().zip(groups).for_each(|(axis, n)| self.limit(*axis, u64::from(*n)));
+        }
+        if let StepKind::Dispatch { call, .. } | StepKind::Advance { call } = &step.kind {
+            self.call(call);
+            self.limit(Limit::LoopTurns, turns(call));
+        }
     }
 
     fn call(&mut self, call: &KernelCall) {

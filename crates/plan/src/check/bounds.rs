@@ -5,11 +5,11 @@
 //! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not
 //! negative, so what holds at these corners holds between them.
 
+use super::Scope;
 use super::error::{Fault, Findings};
 use super::reach::Seen;
-use super::{Scope, coverage};
 use crate::plan::{Plan, Run};
-use crate::step::{Grid, StepKind, Use};
+use crate::step::{Grid, Step, StepId, StepKind, Use};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, ScalarId, SymbolId};
 
@@ -27,6 +27,14 @@ pub(super) struct Corners {
 }
 
 impl Corners {
+    /// Of a program; no symbol is bound while weights are loaded.
+    pub fn of_program(scope: &Scope<'_>) -> Corners {
+        match scope.run {
+            Some(run) => Corners::of(scope.plan, run),
+            None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new(), inside: Vec::new() },
+        }
+    }
+
     /// Of a run; combinations that its conditions refuse are left out.
     pub fn of(plan: &Plan, run: &Run) -> Corners {
         let symbols: Vec<Bindings> = symbol_corners(plan, run);
@@ -95,30 +103,23 @@ fn allowed(run: &Run, bindings: &Bindings) -> bool {
     run.checks.iter().all(|c| c.value.eval(bindings).is_ok_and(|v| (c.min..=c.max).contains(&v)))
 }
 
-/// Checks what depends on symbols.
-pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) -> Corners {
-    let corners = match scope.run {
-        Some(run) => Corners::of(scope.plan, run),
-        None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new(), inside: Vec::new() },
-    };
-    for (id, step) in scope.steps() {
-        for (index, u) in step.uses.iter().enumerate() {
-            if let Some(fault) = view(index, u, &corners) {
-                findings.at(id, &step.origin, fault);
-            }
-        }
-        if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) =
-            (&step.kind, scope.run)
-            && let Some(fault) = grid(run, word.0, upper, &corners)
-        {
+/// Checks what of a step depends on symbols.
+pub(super) fn check(
+    scope: &Scope<'_>,
+    corners: &Corners,
+    (id, step): (StepId, &Step),
+    findings: &mut Findings,
+) {
+    for (index, u) in step.uses.iter().enumerate() {
+        if let Some(fault) = view(index, u, corners) {
             findings.at(id, &step.origin, fault);
         }
     }
-    coverage::check(scope, &corners, findings);
-    if let Some(run) = scope.run {
-        outputs(scope, run, &corners, findings);
+    if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) = (&step.kind, scope.run)
+        && let Some(fault) = grid(run, word.0, upper, corners)
+    {
+        findings.at(id, &step.origin, fault);
     }
-    corners
 }
 
 fn view(index: usize, u: &Use, corners: &Corners) -> Option<Fault> {
@@ -157,8 +158,9 @@ fn grid(run: &Run, word: u32, upper: &[u32; 3], corners: &Corners) -> Option<Fau
     None
 }
 
-/// Outputs at their actual extents fit the bytes that hold them.
-fn outputs(scope: &Scope<'_>, run: &Run, corners: &Corners, findings: &mut Findings) {
+/// Checks that outputs at their actual extents fit the bytes that hold them.
+pub(super) fn check_outputs(scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
+    let Some(run) = scope.run else { return };
     for (slot, id) in scope.plan.outputs.iter().zip(&run.outputs) {
         let Some(value) = scope.program.value(*id) else { continue };
         for bindings in corners.all() {

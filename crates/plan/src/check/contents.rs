@@ -4,6 +4,7 @@ use super::Scope;
 use super::error::{Fault, Findings};
 use super::intervals::ByteMap;
 use super::streams;
+use super::touches::Touches;
 use crate::plan::{ContentOrigin, PlanValue};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, ContentId, Step, StepId, Use};
@@ -12,25 +13,57 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The value that bytes hold; `None` for nothing that this replay may read.
 type Held = Option<ContentId>;
 
-/// Follows the contents. `derived` are spans of derived weights that are there when the program begins. Returns those
-/// that it leaves intact.
-pub(super) fn check(scope: &Scope<'_>, derived: &[Span], findings: &mut Findings) -> Vec<Span> {
-    let facts = Facts::of(scope);
-    if scope.run.is_some() {
-        expect_derived(scope, derived, findings);
-    }
-    let mut memory = ByteMap::new();
-    facts.outside(scope, &mut memory);
-    for replay in 0..2 {
-        if replay > 0 {
-            facts.seam(scope, &mut memory);
+/// The contents of all bytes while a program is followed.
+pub(super) struct Contents {
+    facts: Facts,
+    memory: ByteMap<Held>,
+}
+
+impl Contents {
+    /// Before the first replay. `derived` are spans of derived weights that are there when the program begins.
+    pub fn new(
+        scope: &Scope<'_>,
+        touches: Touches,
+        derived: &BTreeSet<Span>,
+        findings: &mut Findings,
+    ) -> Contents {
+        if scope.run.is_some() {
+            expect_derived(scope, &touches, derived, findings);
         }
-        for (id, step) in scope.steps() {
-            follow(scope, &facts, &mut memory, (id, step), findings);
-        }
-        ends(scope, &facts, &mut memory, findings);
+        let facts = Facts::of(scope, touches.last_writer);
+        let mut memory = ByteMap::new();
+        facts.outside(scope, &mut memory);
+        Contents { facts, memory }
     }
-    intact(scope, &facts, &mut memory)
+
+    /// The next step: its reads, then its writes.
+    pub fn follow(&mut self, scope: &Scope<'_>, (id, step): (StepId, &Step), findings: &mut Findings) {
+        let (facts, memory) = (&self.facts, &mut self.memory);
+        for (index, u) in step.uses.iter().enumerate() {
+            if u.access.writes() && u.access != Access::StatusAtomic {
+                continue;
+            }
+            if let Some(fault) = read(scope, facts, memory, id, (index, u)) {
+                findings.at(id, &step.origin, fault);
+            }
+        }
+        for (index, u) in Scope::uses(step, true) {
+            if let Some(fault) = write(scope, facts, memory, step, (index, u)) {
+                findings.at(id, &step.origin, fault);
+            }
+        }
+    }
+
+    /// After the last step: a second replay. Returns the spans of derived weights that are left intact.
+    pub fn finish(mut self, scope: &Scope<'_>, findings: &mut Findings) -> Vec<Span> {
+        ends(scope, &self.facts, &mut self.memory, findings);
+        self.facts.seam(scope, &mut self.memory);
+        for step in scope.steps() {
+            self.follow(scope, step, findings);
+        }
+        ends(scope, &self.facts, &mut self.memory, findings);
+        intact(scope, &self.facts, &mut self.memory)
+    }
 }
 
 /// What contents are to each other.
@@ -48,20 +81,15 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(scope: &Scope<'_>) -> Facts {
+    fn of(scope: &Scope<'_>, last_writer: Vec<Option<StepId>>) -> Facts {
         let values = &scope.program.values;
         let mut facts = Facts {
             same: (0..values.len() as u32).map(ContentId).collect(),
             previous: vec![None; values.len()],
-            last_writer: vec![None; values.len()],
+            last_writer,
             before: vec![None; scope.plan.states.len()],
             persists: values.iter().map(|v| persists(scope, v.origin)).collect(),
         };
-        for (id, step) in scope.steps() {
-            for (_, u) in Scope::uses(step, true).filter(|(_, u)| u.access != Access::StatusAtomic) {
-                facts.last_writer[u.content.0 as usize] = Some(id);
-            }
-        }
         facts.versions(values);
         facts.ties(values);
         facts
@@ -158,38 +186,10 @@ fn persists(scope: &Scope<'_>, origin: ContentOrigin) -> bool {
 }
 
 /// Derived weights that the run reads are left by the load program, at that place.
-fn expect_derived(scope: &Scope<'_>, derived: &[Span], findings: &mut Findings) {
-    let derived: BTreeSet<&Span> = derived.iter().collect();
-    let mut used = vec![false; scope.program.values.len()];
-    for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
-        used[u.content.0 as usize] = true;
-    }
-    for (v, _) in scope.program.values.iter().zip(used).filter(|(_, used)| *used) {
+fn expect_derived(scope: &Scope<'_>, touches: &Touches, derived: &BTreeSet<Span>, findings: &mut Findings) {
+    for (v, _) in scope.program.values.iter().zip(&touches.touched).filter(|(_, touched)| **touched) {
         if v.origin == ContentOrigin::Derived && v.span.len.0 > 0 && !derived.contains(&v.span) {
             findings.add(Fault::Derived { name: v.name.clone(), span: v.span });
-        }
-    }
-}
-
-/// One step: its reads, then its writes.
-fn follow(
-    scope: &Scope<'_>,
-    facts: &Facts,
-    memory: &mut ByteMap<Held>,
-    (id, step): (StepId, &Step),
-    findings: &mut Findings,
-) {
-    for (index, u) in step.uses.iter().enumerate() {
-        if u.access.writes() && u.access != Access::StatusAtomic {
-            continue;
-        }
-        if let Some(fault) = read(scope, facts, memory, id, (index, u)) {
-            findings.at(id, &step.origin, fault);
-        }
-    }
-    for (index, u) in Scope::uses(step, true) {
-        if let Some(fault) = write(scope, facts, memory, step, (index, u)) {
-            findings.at(id, &step.origin, fault);
         }
     }
 }

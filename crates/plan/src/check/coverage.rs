@@ -5,37 +5,75 @@ use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use crate::plan::{ContentOrigin, PlanValue};
-use crate::step::{Access, ContentId, Use, View};
+use crate::step::{Access, ContentId, Step, Use, View};
 use pumice_types::{Bindings, DimExpr};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Above this many runs of contiguous elements only their number is compared.
 const MOST_RUNS: u64 = 1 << 16;
 
-/// Checks every value that steps write.
-pub(super) fn check(scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
-    let mut writers: Vec<Vec<&Use>> = vec![Vec::new(); scope.program.values.len()];
-    for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
-        if matches!(u.access, Access::ShaderWrite | Access::HostWrite) {
-            writers[u.content.0 as usize].push(u);
+/// How the steps so far have written each value that they make.
+pub(super) struct Coverage {
+    written: Vec<Written>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Not,
+    /// By one use that says it all.
+    Whole,
+    InParts,
+}
+
+impl Coverage {
+    /// Nothing is written.
+    pub fn new(scope: &Scope<'_>) -> Coverage {
+        Coverage { written: vec![Written::Not; scope.program.values.len()] }
+    }
+
+    /// What a step writes.
+    pub fn add(&mut self, scope: &Scope<'_>, step: &Step) {
+        for (value, u) in writes(scope, step) {
+            let written = &mut self.written[u.content.0 as usize];
+            let says_all = *written == Written::Not && whole(value, u);
+            *written = if says_all { Written::Whole } else { Written::InParts };
         }
     }
-    for (i, (value, uses)) in scope.program.values.iter().zip(&writers).enumerate() {
-        let made = matches!(value.origin, ContentOrigin::Step | ContentOrigin::Derived);
-        if !made || uses.is_empty() || whole(value, uses) {
-            continue;
+
+    /// Checks the values that are written in parts.
+    pub fn check(&self, scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
+        if !self.written.contains(&Written::InParts) {
+            return;
         }
-        if let Some(why) = corners.defaults.iter().find_map(|b| filled(value, uses, b).err()) {
-            let name = scope.name(ContentId(i as u32));
-            findings.add(Fault::Coverage { name, why });
+        let mut parts: BTreeMap<ContentId, Vec<&Use>> = BTreeMap::new();
+        for (_, u) in scope.program.steps.iter().flat_map(|step| writes(scope, step)) {
+            if self.written[u.content.0 as usize] == Written::InParts {
+                parts.entry(u.content).or_default().push(u);
+            }
+        }
+        for (id, uses) in parts {
+            let value = &scope.program.values[id.0 as usize];
+            if let Some(why) = corners.defaults.iter().find_map(|b| filled(value, &uses, b).err()) {
+                findings.add(Fault::Coverage { name: scope.name(id), why });
+            }
         }
     }
 }
 
-/// Whether one write of as many elements, row-major and contiguous, says it all.
-fn whole(value: &PlanValue, uses: &[&Use]) -> bool {
+/// The uses by which a step writes values that steps make.
+fn writes<'p>(scope: &Scope<'p>, step: &'p Step) -> impl Iterator<Item = (&'p PlanValue, &'p Use)> {
+    let program = scope.program;
+    let uses = step.uses.iter().filter(|u| matches!(u.access, Access::ShaderWrite | Access::HostWrite));
+    let of = uses.map(|u| (&program.values[u.content.0 as usize], u));
+    of.filter(|(v, _)| matches!(v.origin, ContentOrigin::Step | ContentOrigin::Derived))
+}
+
+/// Whether a write of as many elements, row-major and contiguous, says it all.
+fn whole(value: &PlanValue, u: &Use) -> bool {
     let elements = |shape: &[DimExpr]| shape.iter().fold(DimExpr::constant(1), |n, d| n * d);
-    matches!(uses, [u] if u.span == value.span && u.view.is_dense() && elements(&u.view.shape) == elements(&value.shape))
+    let same = || u.view.shape == value.shape || elements(&u.view.shape) == elements(&value.shape);
+    u.span == value.span && u.view.is_dense() && same()
 }
 
 /// `Err` says what is missing or written twice.

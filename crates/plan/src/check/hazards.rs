@@ -12,9 +12,11 @@ use super::structure::levels_of;
 use super::{ProgramReport, Scope};
 use crate::kernel::{OperandAccess, UseIndex};
 use crate::kernels::find;
-use crate::plan::{Barrier, ContentOrigin, Hazard, HazardKind};
+use crate::plan::{Barrier, ContentOrigin, Hazard, HazardKind, Program, Segment};
 use crate::step::{Access, Step, StepId, StepKind, Use};
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// One access to some bytes.
 #[derive(Clone, Copy, Debug)]
@@ -53,41 +55,79 @@ enum To {
 }
 
 /// The barriers passed so far in a segment.
+#[derive(Default)]
 struct Cuts {
-    segment: u32,
+    /// The levels of the segment.
+    segment: Range<u32>,
     /// Levels with a barrier before them, ascending.
     barriers: Vec<(u32, Barrier)>,
 }
 
-/// Checks the order of all accesses, and counts pairs and barriers that nothing needs.
-pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings, figures: &mut ProgramReport) {
-    let mut memory: ByteMap<Trace> = ByteMap::new();
-    let mut needed: BTreeSet<u32> = BTreeSet::new();
-    for segment in &scope.program.segments {
-        let levels = levels_of(segment);
-        let mut cuts = Cuts { segment: levels.start, barriers: Vec::new() };
-        for i in levels {
-            let level = &scope.program.levels[i as usize];
-            cuts.barriers.extend(level.barrier.map(|b| (i, b)));
-            for (id, step) in scope.program.steps_of(level) {
-                within(scope, id, step, findings);
-                for u in &step.uses {
-                    let touch = Touch { step: id, level: i, access: u.access };
-                    for (before, hazard) in pairs(&mut memory, u, touch) {
-                        figures.pairs += 1;
-                        judge(&cuts, (before, touch), hazard, step, &mut needed, findings);
-                    }
-                }
-                note(&mut memory, id, i, step);
+/// The order of the accesses so far.
+pub(super) struct Hazards<'p> {
+    program: &'p Program,
+    memory: ByteMap<Trace>,
+    segments: std::slice::Iter<'p, Segment>,
+    cuts: Cuts,
+    /// The level that the last step was in.
+    level: Option<u32>,
+    /// Levels whose barrier something needs.
+    needed: BTreeSet<u32>,
+    pairs: u64,
+}
+
+impl<'p> Hazards<'p> {
+    /// Before the first step of a program.
+    pub fn new(scope: &Scope<'p>) -> Hazards<'p> {
+        let (program, memory) = (scope.program, ByteMap::new());
+        let (segments, cuts) = (program.segments.iter(), Cuts::default());
+        Hazards { program, memory, segments, cuts, level: None, needed: BTreeSet::new(), pairs: 0 }
+    }
+
+    /// Checks the next step, which is in this level.
+    pub fn check(
+        &mut self,
+        scope: &Scope<'_>,
+        level: u32,
+        (id, step): (StepId, &Step),
+        findings: &mut Findings,
+    ) {
+        self.enter(level);
+        within(scope, id, step, findings);
+        for u in &step.uses {
+            let touch = Touch { step: id, level, access: u.access };
+            for (before, hazard) in pairs(&mut self.memory, u, touch) {
+                self.pairs += 1;
+                judge(&self.cuts, (before, touch), hazard, step, &mut self.needed, findings);
             }
         }
+        note(&mut self.memory, id, level, step);
     }
-    figures.redundant_barriers = figures.barriers - needed.len() as u32;
+
+    /// Passes the barrier before a level, or the border of a segment.
+    fn enter(&mut self, level: u32) {
+        if self.level.replace(level) == Some(level) {
+            return;
+        }
+        while level >= self.cuts.segment.end
+            && let Some(next) = self.segments.next()
+        {
+            self.cuts = Cuts { segment: levels_of(next), barriers: Vec::new() };
+        }
+        let barrier = self.program.levels[level as usize].barrier;
+        self.cuts.barriers.extend(barrier.map(|b| (level, b)));
+    }
+
+    /// Counts pairs, and barriers that nothing needs.
+    pub fn count(&self, figures: &mut ProgramReport) {
+        figures.pairs += self.pairs;
+        figures.redundant_barriers = figures.barriers - self.needed.len() as u32;
+    }
 }
 
 /// Conflicts of a use with what was there before, one per earlier step.
-fn pairs(memory: &mut ByteMap<Trace>, u: &Use, touch: Touch) -> Vec<(Touch, Hazard)> {
-    let mut found: Vec<(Touch, Hazard)> = Vec::new();
+fn pairs(memory: &mut ByteMap<Trace>, u: &Use, touch: Touch) -> SmallVec<[(Touch, Hazard); 2]> {
+    let mut found: SmallVec<[(Touch, Hazard); 2]> = SmallVec::new();
     memory.visit(u.span, |span, trace| {
         let earlier = trace.reads.iter().chain([&trace.atomic, &trace.write]).flatten();
         for before in earlier.filter(|b| b.access.conflicts(touch.access)) {
@@ -124,7 +164,7 @@ fn judge(
     needed: &mut BTreeSet<u32>,
     findings: &mut Findings,
 ) {
-    if before.level < cuts.segment {
+    if before.level < cuts.segment.start {
         return; // The border of a segment, or the seam.
     }
     let between = cuts.barriers.iter().rev().take_while(|(level, _)| *level > before.level);

@@ -3,6 +3,7 @@
 use super::Scope;
 use super::error::{Fault, Findings};
 use super::joined;
+use super::touches::Touches;
 use crate::kernel::status::block_words;
 use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
 use crate::region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
@@ -185,13 +186,9 @@ fn disjoint(mut slots: Vec<(String, Span)>, findings: &mut Findings) {
 }
 
 /// Checks where a program's values lie, and that those alive at once are apart.
-pub(super) fn check_values(scope: &Scope<'_>, findings: &mut Findings) {
-    let mut touched = vec![false; scope.program.values.len()];
-    for u in scope.program.steps.iter().flat_map(|s| &s.uses) {
-        touched[u.content.0 as usize] = true;
-    }
+pub(super) fn check_values(scope: &Scope<'_>, touches: &Touches, findings: &mut Findings) {
     let mut slots: Vec<(&PlanValue, (u32, u32))> = Vec::new();
-    for (v, touched) in scope.program.values.iter().zip(touched) {
+    for (v, &touched) in scope.program.values.iter().zip(&touches.touched) {
         // A value that nothing touches may have no place.
         if !touched && v.span.len.0 == 0 && v.span.device == DeviceIndex::ONLY {
             continue;

@@ -36,18 +36,26 @@ mod step;
 mod stop;
 mod streams;
 mod structure;
+mod touches;
 mod turns;
 pub mod words;
 
 pub use error::{CheckError, Fault, ProgramRef};
 pub use reach::LARGEST_INDEX;
-pub(crate) use turns::most_turns;
+pub(crate) use turns::Loops;
 
+use crate::needs::Needs;
 use crate::plan::{Plan, Program, Run};
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{ContentId, Step, StepId, Use};
 use crate::stream::Stream;
+use bounds::Corners;
+use contents::Contents;
+use coverage::Coverage;
 use error::Findings;
+use hazards::Hazards;
+use reach::Samples;
+use std::collections::BTreeSet;
 
 /// What was counted while a plan was checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,29 +101,39 @@ impl CheckReport {
 /// assert!(faults.iter().any(|f| f.to_string().contains("ranges")));
 /// ```
 pub fn check(plan: &Plan) -> Result<CheckReport, Vec<CheckError>> {
+    check_with_needs(plan).map(|(report, _)| report)
+}
+
+/// As [`check`]; says what the plan needs of a device as well.
+pub(crate) fn check_with_needs(plan: &Plan) -> Result<(CheckReport, Needs), Vec<CheckError>> {
+    let mut needs = Needs::of_regions(plan);
     let mut findings = Findings::default();
     interface::check(plan, &mut findings);
     ranges::check(plan, &mut findings);
     let mut report = CheckReport::default();
     streams::check(plan, &mut findings);
     findings.begin(Some(ProgramRef::Load));
-    let mut derived = check_program(&Scope::load(plan), &[], &mut findings, &mut report.load);
+    let none = BTreeSet::new();
+    let left = check_program(&Scope::load(plan), &none, &mut findings, (&mut report.load, &mut needs));
+    let mut derived: BTreeSet<Span> = left.into_iter().collect();
     for (i, stream) in plan.streams.iter().enumerate() {
         findings.begin(Some(ProgramRef::Stream(i as u32)));
         let mut figures = ProgramReport::default();
-        derived.extend(check_program(&Scope::of_stream(plan, stream), &[], &mut findings, &mut figures));
+        let scope = Scope::of_stream(plan, stream);
+        derived.extend(check_program(&scope, &none, &mut findings, (&mut figures, &mut needs)));
         report.streams.push(figures);
     }
     for (i, run) in plan.runs.iter().enumerate() {
         findings.begin(Some(ProgramRef::Run(i as u32)));
         let mut figures = ProgramReport::default();
-        check_program(&Scope::of_run(plan, run), &derived, &mut findings, &mut figures);
+        check_program(&Scope::of_run(plan, run), &derived, &mut findings, (&mut figures, &mut needs));
         report.runs.push(figures);
     }
-    if findings.len() == 0 { Ok(report) } else { Err(findings.into_list()) }
+    if findings.len() == 0 { Ok((report, needs)) } else { Err(findings.into_list()) }
 }
 
 /// A program with what belongs to it.
+#[derive(Clone, Copy)]
 pub(in crate::check) struct Scope<'p> {
     plan: &'p Plan,
     program: &'p Program,
@@ -151,6 +169,13 @@ impl<'p> Scope<'p> {
         (0u32..).map(StepId).zip(&self.program.steps)
     }
 
+    /// All steps with their levels.
+    fn by_level(&self) -> impl Iterator<Item = (u32, (StepId, &'p Step))> {
+        let program = self.program;
+        let levels = (0u32..).zip(&program.levels);
+        levels.flat_map(|(i, level)| program.steps_of(level).map(move |step| (i, step)))
+    }
+
     /// The uses of a step that read, or those that write, with their indices. Status atomics do both.
     fn uses(step: &'p Step, writes: bool) -> impl Iterator<Item = (usize, &'p Use)> {
         step.uses.iter().enumerate().filter(move |(_, u)| u.access.writes() == writes)
@@ -166,30 +191,43 @@ impl<'p> Scope<'p> {
 }
 
 /// Checks one program. Returns the spans of derived weights that it leaves intact.
+///
+/// All that is asked of a step alone, or after those before it, is asked in one pass: large plans are larger than caches, and
+/// a pass for each law took twice as long for each step of 40,000 as of 5,000.
 fn check_program(
     scope: &Scope<'_>,
-    derived: &[Span],
+    derived: &BTreeSet<Span>,
     findings: &mut Findings,
-    figures: &mut ProgramReport,
+    (figures, needs): (&mut ProgramReport, &mut Needs),
 ) -> Vec<Span> {
     figures.steps = scope.program.steps.len() as u32;
     figures.levels = scope.program.levels.len() as u32;
     figures.barriers = scope.program.levels.iter().filter(|l| l.barrier.is_some()).count() as u32;
-    let before = findings.len();
-    structure::check(scope, findings);
-    if findings.len() > before {
-        // Indices cannot be trusted; everything below follows them.
-        return Vec::new();
-    }
-    interface::check_values(scope, findings);
-    for (id, step) in scope.steps() {
-        step::check(scope, id, step, findings);
-    }
-    streams::check_uses(scope, findings);
-    turns::check(scope, findings);
+    // Without it indices cannot be trusted; everything below follows them.
+    let Some(touches) = structure::check(scope, findings) else { return Vec::new() };
+    interface::check_values(scope, &touches, findings);
     frame::check(scope, findings);
-    let corners = bounds::check(scope, findings);
-    reach::check(scope, &corners, findings);
-    hazards::check(scope, findings, figures);
-    contents::check(scope, derived, findings)
+    let corners = Corners::of_program(scope);
+    let (samples, loops) = (Samples::of(scope, &corners), Loops::of(*scope));
+    let (mut coverage, mut hazards) = (Coverage::new(scope), Hazards::new(scope));
+    let mut contents = Contents::new(scope, touches, derived, findings);
+    for (level, step) in scope.by_level() {
+        if let Some(decl) = step::check(scope, level, step, findings) {
+            samples.check(scope, decl, step, findings);
+            needs.add(step.1, |call| {
+                let turns = loops.turns(decl, call);
+                turns::check(&loops, turns, step, findings);
+                turns
+            });
+        }
+        streams::check_uses(scope, step, findings);
+        bounds::check(scope, &corners, step, findings);
+        coverage.add(scope, step.1);
+        hazards.check(scope, level, step, findings);
+        contents.follow(scope, step, findings);
+    }
+    coverage.check(scope, &corners, findings);
+    bounds::check_outputs(scope, &corners, findings);
+    hazards.count(figures);
+    contents.finish(scope, findings)
 }

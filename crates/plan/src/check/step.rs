@@ -16,33 +16,42 @@ use crate::needs::offers;
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, InputError, Meaning, Step, StepId, StepKind, Storage, Use, View};
 use pumice_types::{Bytes, DType, Encoding};
+use std::fmt;
 use std::sync::Arc;
 
 /// Operands of a kernel begin at multiples of this: it may load 16 bytes at once.
 const OPERAND_ALIGNMENT: u64 = 16;
 
-/// Checks one step.
-pub(super) fn check(scope: &Scope<'_>, id: StepId, step: &Step, findings: &mut Findings) {
+/// Checks one step of a level. Of a kernel's, the declaration that its call fits.
+pub(super) fn check(
+    scope: &Scope<'_>,
+    level: u32,
+    (id, step): (StepId, &Step),
+    findings: &mut Findings,
+) -> Option<&'static KernelDecl> {
     let mut faults = Vec::new();
     for (index, u) in step.uses.iter().enumerate() {
         if let Some(why) = use_fault(scope, step, u) {
             faults.push(Fault::Use { index, access: u.access, span: u.span, why });
         }
     }
-    match &step.kind {
+    let decl = match &step.kind {
         StepKind::Dispatch { call, grid } => {
-            kernel(scope, step, call, &mut faults);
+            let decl = kernel(scope, step, call, &mut faults);
             self::grid(scope, step, grid, &mut faults);
+            decl
         }
         StepKind::Advance { call } => {
-            kernel(scope, step, call, &mut faults);
+            let decl = kernel(scope, step, call, &mut faults);
             advance(scope, step, call, &mut faults);
+            decl
         }
-        StepKind::Host | StepKind::Copy | StepKind::Fill(_) => {}
-    }
+        StepKind::Host | StepKind::Copy | StepKind::Fill(_) => None,
+    };
     meaning(scope, step, &mut faults);
-    live(scope, id, step, &mut faults);
+    live(scope, level, step, &mut faults);
     faults.into_iter().for_each(|f| findings.at(id, &step.origin, f));
+    decl
 }
 
 fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
@@ -93,11 +102,13 @@ fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
     None
 }
 
-fn kernel(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fault>) {
-    let decl = match call.check() {
-        Ok(decl) => decl,
-        Err(e) => return faults.push(e.into()),
-    };
+fn kernel(
+    scope: &Scope<'_>,
+    step: &Step,
+    call: &KernelCall,
+    faults: &mut Vec<Fault>,
+) -> Option<&'static KernelDecl> {
+    let decl = call.check().map_err(|e| faults.push(e.into())).ok()?;
     let target = &scope.plan.target;
     if !call.spec.is_sorted_by(|a, b| a.0 < b.0) {
         faults.push(Fault::Argument { what: "its specialization constants are not in order".to_owned() });
@@ -135,6 +146,7 @@ fn kernel(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<Fa
     }
     slots(step, call, faults);
     words(scope, step, call, decl, faults);
+    Some(decl)
 }
 
 fn missing(what: String, index: u16, step: &Step) -> Fault {
@@ -261,17 +273,33 @@ fn advance(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<F
     }
 }
 
+/// An input or output of a meaning.
+enum Part<'m> {
+    Input(&'m str),
+    Output(usize),
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Input(name) => write!(f, "input `{name}`"),
+            Part::Output(i) => write!(f, "output {i}"),
+        }
+    }
+}
+
 /// Inputs of the meaning are reads, outputs writes; a status number belongs to a use of the status block.
 fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
     let m = &step.meaning;
-    let inputs = m.inputs.iter().map(|i| (format!("input `{}`", i.name), i.at, false));
-    let outputs = m.outputs.iter().enumerate().map(|(i, &at)| (format!("output {i}"), at, true));
-    for (what, at, writes) in inputs.chain(outputs) {
+    let inputs = m.inputs.iter().map(|i| (Part::Input(&i.name), i.at));
+    let outputs = (0..).zip(&m.outputs).map(|(i, &at)| (Part::Output(i), at));
+    for (part, at) in inputs.chain(outputs) {
+        let writes = matches!(part, Part::Output(_));
         match step.uses.get(usize::from(at)) {
-            None => faults.push(missing(format!("{what} of the meaning"), at, step)),
+            None => faults.push(missing(format!("{part} of the meaning"), at, step)),
             Some(u) if u.access.writes() != writes || u.access == Access::StatusAtomic => {
                 let access = u.access.name();
-                faults.push(Fault::Meaning(format!("its {what} is use {at}, which is {access}")));
+                faults.push(Fault::Meaning(format!("its {part} is use {at}, which is {access}")));
             }
             Some(_) => {}
         }
@@ -311,9 +339,7 @@ fn names(m: &Meaning) -> Result<(), InputError> {
 }
 
 /// Temporary values are touched in the levels they are said to live in.
-fn live(scope: &Scope<'_>, id: StepId, step: &Step, faults: &mut Vec<Fault>) {
-    let levels = &scope.program.levels;
-    let level = levels.partition_point(|l| l.steps.end <= id.0) as u32;
+fn live(scope: &Scope<'_>, level: u32, step: &Step, faults: &mut Vec<Fault>) {
     for u in &step.uses {
         let Some(value) = scope.program.value(u.content) else { continue };
         let temporary = matches!(value.origin, crate::plan::ContentOrigin::Step);

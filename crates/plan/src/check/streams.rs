@@ -6,7 +6,7 @@ use super::error::{Fault, Findings};
 use super::interface::{chunks, misplaced};
 use crate::plan::{ContentOrigin, ParamSlot, Plan, StateInit};
 use crate::region::{RegionKind, SLOT_ALIGNMENT};
-use crate::step::StepKind;
+use crate::step::{Step, StepId, StepKind};
 use crate::stream::{Residence, Stream};
 use pumice_types::tensor::byte_count;
 
@@ -81,22 +81,20 @@ fn why_not(scope: &Scope<'_>, param: u32) -> Option<&'static str> {
     }
 }
 
-/// Checks that a program reads only params that are there.
-pub(super) fn check_uses(scope: &Scope<'_>, findings: &mut Findings) {
-    for (id, step) in scope.steps() {
-        for (index, u) in step.uses.iter().enumerate() {
-            let missing = match scope.program.values[u.content.0 as usize].origin {
-                ContentOrigin::Param(p) => why_not(scope, p).map(|why| (p, why)),
-                ContentOrigin::Joined(set) if scope.stream.is_some() => {
-                    let first = scope.plan.joined.get(set as usize).and_then(|j| j.params.first());
-                    first.map(|&p| (p, "which may be set when this stream does not run"))
-                }
-                _ => None,
-            };
-            if let Some((param, why)) = missing {
-                let param = scope.plan.params.get(param as usize).map_or("?", |p| &p.name).to_owned();
-                findings.at(id, &step.origin, Fault::NotThere { index, param, why });
+/// Checks that a step reads only params that are there.
+pub(super) fn check_uses(scope: &Scope<'_>, (id, step): (StepId, &Step), findings: &mut Findings) {
+    for (index, u) in step.uses.iter().enumerate() {
+        let missing = match scope.program.values[u.content.0 as usize].origin {
+            ContentOrigin::Param(p) => why_not(scope, p).map(|why| (p, why)),
+            ContentOrigin::Joined(set) if scope.stream.is_some() => {
+                let first = scope.plan.joined.get(set as usize).and_then(|j| j.params.first());
+                first.map(|&p| (p, "which may be set when this stream does not run"))
             }
+            _ => None,
+        };
+        if let Some((param, why)) = missing {
+            let param = scope.plan.params.get(param as usize).map_or("?", |p| &p.name).to_owned();
+            findings.at(id, &step.origin, Fault::NotThere { index, param, why });
         }
     }
 }

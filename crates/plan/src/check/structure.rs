@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::error::{Fault, Findings};
+use super::touches::Touches;
 use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
 use crate::kernels::copy::StatusBegin;
@@ -9,32 +10,37 @@ use crate::plan::Segment;
 use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
 
-/// Checks the structure of a program. After this, indices of levels, steps and contents are in range.
-pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
-    let wrong = |findings: &mut Findings, what: String| findings.add(Fault::Structure(what));
+/// Checks the structure of a program. `Some` says that indices of levels, steps and contents are in range, and what steps do
+/// to each value.
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) -> Option<Touches> {
+    let before = findings.len();
+    levels(scope, findings);
+    if findings.len() == before {
+        segments(scope, findings);
+        ends(scope, findings);
+    }
+    if findings.len() > before {
+        return None;
+    }
+    let touches = steps(scope, findings);
+    status(scope, findings);
+    (findings.len() == before).then_some(touches)
+}
+
+fn levels(scope: &Scope<'_>, findings: &mut Findings) {
     let program = scope.program;
     let count = program.steps.len() as u32;
     let mut next = 0;
     for (i, level) in program.levels.iter().enumerate() {
         let Range { start, end } = level.steps;
         if start != next || end <= start || end > count {
-            return wrong(
-                findings,
-                format!("level {i} has steps {start}..{end} where {next} comes next of {count}"),
-            );
+            let what = format!("level {i} has steps {start}..{end} where {next} comes next of {count}");
+            return findings.add(Fault::Structure(what));
         }
         next = end;
     }
     if next != count {
-        return wrong(findings, format!("{} steps are in no level", count - next));
-    }
-    let before = findings.len();
-    segments(scope, findings);
-    contents(scope, findings);
-    if findings.len() == before {
-        kinds(scope, findings);
-        advance(scope, findings);
-        status(scope, findings);
+        findings.add(Fault::Structure(format!("{} steps are in no level", count - next)));
     }
 }
 
@@ -77,14 +83,9 @@ pub(super) fn levels_of(segment: &Segment) -> Range<u32> {
     }
 }
 
-fn contents(scope: &Scope<'_>, findings: &mut Findings) {
+/// The contents at the end of a run are there.
+fn ends(scope: &Scope<'_>, findings: &mut Findings) {
     let values = scope.program.values.len();
-    for (id, step) in scope.steps() {
-        for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.content.0 as usize >= values) {
-            let why = format!("it has content {} of {values}", u.content.0);
-            findings.at(id, &step.origin, Fault::Use { index: i, access: u.access, span: u.span, why });
-        }
-    }
     let Some(run) = scope.run else { return };
     for (what, ids, slots) in [
         ("outputs", &run.outputs, scope.plan.outputs.len()),
@@ -99,8 +100,11 @@ fn contents(scope: &Scope<'_>, findings: &mut Findings) {
     }
 }
 
-/// Host steps have levels of their own; copies and fills stand at the border of a segment.
-fn kinds(scope: &Scope<'_>, findings: &mut Findings) {
+/// The contents of all uses are there; host steps have levels of their own; copies and fills stand at the border of a
+/// segment; the frame advances at the end.
+fn steps(scope: &Scope<'_>, findings: &mut Findings) -> Touches {
+    let mut touches = Touches::none(scope.program.values.len());
+    let mut advances = false;
     for segment in &scope.program.segments {
         let host_segment = matches!(segment, Segment::Host { .. });
         let levels = levels_of(segment);
@@ -111,7 +115,10 @@ fn kinds(scope: &Scope<'_>, findings: &mut Findings) {
             }
             let border = i == levels.start || i + 1 == levels.end;
             for (id, step) in scope.program.steps_of(level) {
-                if let Some(why) = kind_fault(step, host_segment, border) {
+                contents(scope, (id, step), &mut touches, findings);
+                let late = advance_fault(scope, id, step);
+                advances |= matches!(step.kind, StepKind::Advance { .. });
+                for why in kind_fault(step, host_segment, border).into_iter().chain(late) {
                     findings.at(id, &step.origin, Fault::Structure(why.to_owned()));
                 }
             }
@@ -121,6 +128,20 @@ fn kinds(scope: &Scope<'_>, findings: &mut Findings) {
                     "the barrier of level {i} is there for steps there are not"
                 )));
             }
+        }
+    }
+    advance(scope, advances, findings);
+    touches
+}
+
+fn contents(scope: &Scope<'_>, (id, step): (StepId, &Step), touches: &mut Touches, findings: &mut Findings) {
+    let values = scope.program.values.len();
+    for (i, u) in step.uses.iter().enumerate() {
+        if u.content.0 as usize >= values {
+            let why = format!("it has content {} of {values}", u.content.0);
+            findings.at(id, &step.origin, Fault::Use { index: i, access: u.access, span: u.span, why });
+        } else {
+            touches.add(id, u);
         }
     }
 }
@@ -139,17 +160,15 @@ fn kind_fault(step: &Step, host_segment: bool, border: bool) -> Option<&'static 
     }
 }
 
-/// The advance of the frame is the last step, where a scalar advances or replays can stop.
-fn advance(scope: &Scope<'_>, findings: &mut Findings) {
-    let last = scope.program.steps.len().checked_sub(1);
-    let mut found = false;
-    for (id, step) in scope.steps().filter(|(_, s)| matches!(s.kind, StepKind::Advance { .. })) {
-        found = true;
-        if Some(id.0 as usize) != last || scope.run.is_none() {
-            let what = "the frame advances before the last step of a run".to_owned();
-            findings.at(id, &step.origin, Fault::Structure(what));
-        }
-    }
+/// The advance of the frame is the last step of a run.
+fn advance_fault(scope: &Scope<'_>, id: StepId, step: &Step) -> Option<&'static str> {
+    let is_last = id.0 as usize + 1 == scope.program.steps.len() && scope.run.is_some();
+    let advances = matches!(step.kind, StepKind::Advance { .. });
+    (advances && !is_last).then_some("the frame advances before the last step of a run")
+}
+
+/// The frame advances where a scalar advances or replays can stop.
+fn advance(scope: &Scope<'_>, found: bool, findings: &mut Findings) {
     let Some(run) = scope.run else { return };
     let stops = run.frame.find(&FrameSlot::Stopped).is_some();
     let wanted = stops || scope.plan.scalars.iter().any(|s| s.advance.is_some());

@@ -4,44 +4,52 @@
 use super::Scope;
 use super::error::{Fault, Findings};
 use crate::frame::FrameSlot;
-use crate::plan::{Plan, Run};
-use crate::step::StepKind;
+use crate::kernel::{KernelCall, KernelDecl};
+use crate::plan::Run;
+use crate::step::{Step, StepId, StepKind};
 use pumice_types::SymbolTable;
 
-/// Checks every kernel of a program.
-pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
-    let Some(limit) = scope.plan.target.limits.loop_turns else { return };
-    let symbols = scope.run.map_or_else(SymbolTable::default, |run| ranges(&scope.plan.symbols, run));
-    let upper = |word: u32| upper(scope, &symbols, word);
-    for (id, step) in scope.steps() {
-        let (StepKind::Dispatch { call, .. } | StepKind::Advance { call }) = &step.kind else { continue };
-        // A call that does not fit its declaration is a fault of its own.
-        let Ok(decl) = call.check() else { continue };
-        let turns = decl.turns(call, &upper);
-        if turns > limit {
-            let kernel = format!("{}.{}", call.kernel, call.variant);
-            findings.at(id, &step.origin, Fault::LoopTurns { kernel, turns, limit });
-        }
+/// How often the loops of a program's kernels turn, at the largest values of the run's ranges.
+pub(crate) struct Loops<'p> {
+    scope: Scope<'p>,
+    symbols: SymbolTable,
+}
+
+impl<'p> Loops<'p> {
+    /// Of every program of a plan.
+    #[cfg(feature = "unsound")]
+    pub(crate) fn of_plan(plan: &'p crate::plan::Plan) -> impl Iterator<Item = Loops<'p>> {
+        let runs = plan.runs.iter().map(|run| Scope::of_run(plan, run));
+        let streams = plan.streams.iter().map(|s| Scope::of_stream(plan, s));
+        runs.chain([Scope::load(plan)]).chain(streams).map(Loops::of)
+    }
+
+    /// Of a program.
+    pub(super) fn of(scope: Scope<'p>) -> Loops<'p> {
+        let symbols = scope.run.map_or_else(SymbolTable::default, |run| ranges(&scope.plan.symbols, run));
+        Loops { scope, symbols }
+    }
+
+    /// The steps of the program.
+    #[cfg(feature = "unsound")]
+    pub(crate) fn steps(&self) -> &'p [Step] {
+        &self.scope.program.steps
+    }
+
+    /// Turns of a call that fits its declaration, at most.
+    pub(crate) fn turns(&self, decl: &KernelDecl, call: &KernelCall) -> u64 {
+        decl.turns(call, &|word| upper(&self.scope, &self.symbols, word))
     }
 }
 
-/// Most turns that any kernel of a plan makes.
-pub(crate) fn most_turns(plan: &Plan) -> u64 {
-    let runs = plan.runs.iter().map(|run| Scope::of_run(plan, run));
-    let scenes =
-        runs.chain([Scope::load(plan)]).chain(plan.streams.iter().map(|s| Scope::of_stream(plan, s)));
-    scenes.map(|scope| most_of(&scope)).max().unwrap_or(0)
-}
-
-fn most_of(scope: &Scope<'_>) -> u64 {
-    let symbols = scope.run.map_or_else(SymbolTable::default, |run| ranges(&scope.plan.symbols, run));
-    let upper = |word: u32| upper(scope, &symbols, word);
-    let calls = scope.program.steps.iter().filter_map(|step| match &step.kind {
-        StepKind::Dispatch { call, .. } | StepKind::Advance { call } => Some(call),
-        _ => None,
-    });
-    let turns = calls.filter_map(|call| call.check().ok().map(|decl| decl.turns(call, &upper)));
-    turns.max().unwrap_or(0)
+/// Checks that the turns of a step's loops keep within the target's limit.
+pub(super) fn check(loops: &Loops<'_>, turns: u64, (id, step): (StepId, &Step), findings: &mut Findings) {
+    let Some(limit) = loops.scope.plan.target.limits.loop_turns else { return };
+    let (StepKind::Dispatch { call, .. } | StepKind::Advance { call }) = &step.kind else { return };
+    if turns > limit {
+        let kernel = format!("{}.{}", call.kernel, call.variant);
+        findings.at(id, &step.origin, Fault::LoopTurns { kernel, turns, limit });
+    }
 }
 
 /// The symbols within the ranges of a run.

@@ -114,7 +114,9 @@ impl KernelDecl {
             (ArgKind::I32, ArgValue::U32(bits)) => u64::try_from(bits as i32).unwrap_or(0),
             (_, ArgValue::Frame(word)) => u64::try_from(frame(word)).unwrap_or(0),
         });
-        (self.turns.0)(&Upper { words: words.collect(), spec: &call.spec, variant })
+        let mut all = Vec::with_capacity(call.args.len());
+        all.extend(words);
+        (self.turns.0)(&Upper { words: all, spec: &call.spec, variant })
     }
 
     /// The bound of a variant for arguments and specialization constants by name, before there is a call; arguments that

@@ -41,7 +41,7 @@ use super::error::{Fault, Findings};
 use crate::frame::Frame;
 use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess};
 use crate::region::RegionKind;
-use crate::step::{Access, Grid, Step, StepKind};
+use crate::step::{Access, Grid, Step, StepId, StepKind};
 use pumice_types::{Bindings, DType, ScalarId};
 use smallvec::SmallVec;
 
@@ -107,22 +107,36 @@ impl Reach {
     }
 }
 
-/// Checks every dispatch of a program.
-pub(super) fn check(scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
-    let none = Frame::default();
-    let frame = scope.run.map_or(&none, |r| &r.frame);
-    let samples: Vec<Sample<'_>> =
-        corners.all().chain(&corners.inside).filter_map(|b| Sample::new(scope, frame, b)).collect();
-    for (id, step) in scope.steps() {
-        let StepKind::Dispatch { call, grid } = &step.kind else { continue };
-        let Some(rule) = rule_of(&call.kernel.0) else { continue };
-        let Ok(decl) = call.check() else { continue };
+/// What the dispatches of a program are tried at.
+pub(super) struct Samples<'c> {
+    all: Vec<Sample<'c>>,
+}
+
+impl<'c> Samples<'c> {
+    /// At the ends of the ranges, and between them.
+    pub fn of(scope: &Scope<'_>, corners: &'c Corners) -> Samples<'c> {
+        let none = Frame::default();
+        let frame = scope.run.map_or(&none, |r| &r.frame);
+        let bindings = corners.all().chain(&corners.inside);
+        Samples { all: bindings.filter_map(|b| Sample::new(scope, frame, b)).collect() }
+    }
+
+    /// Checks a step whose call fits this declaration.
+    pub fn check(
+        &self,
+        scope: &Scope<'_>,
+        decl: &'static KernelDecl,
+        (id, step): (StepId, &Step),
+        findings: &mut Findings,
+    ) {
+        let StepKind::Dispatch { call, grid } = &step.kind else { return };
+        let Some(rule) = rule_of(&call.kernel.0) else { return };
         let mut faults = Vec::new();
         status_number(scope, step, call, decl, &mut faults);
         faults.extend(unread::check(call, decl).err().map(|what| Fault::Argument { what }));
         let subject = Subject { step, call, decl, grid, rule };
-        let count = if subject.varies() { samples.len() } else { samples.len().min(1) };
-        for sample in &samples[..count] {
+        let count = if subject.varies() { self.all.len() } else { self.all.len().min(1) };
+        for sample in &self.all[..count] {
             if faults.is_empty() {
                 faults.extend(subject.try_at(sample).err());
             }
