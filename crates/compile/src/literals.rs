@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use pumice_plan::kernel::{HoleFill, HoleInput, KernelCall, KernelName};
 use pumice_plan::{Plan, Step, StepKind};
 use pumice_types::scalar::{Inst, Opcode, RegId, RegType, ScalarExpr};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// From so many different bodies of one shape on they share one.
@@ -18,13 +19,13 @@ const MANY: usize = 5;
 type InstAt = (usize, usize);
 
 /// A hole's name, body without literals, inputs, result and stores.
-type Body = (String, ScalarExpr, Vec<HoleInput>, Option<u16>, Vec<(u8, u16)>);
+type Body = (Cow<'static, str>, ScalarExpr, Vec<HoleInput>, Option<u16>, Vec<(u8, u16)>);
 
 /// What calls of one group have in common.
 #[derive(PartialEq, Eq, Hash)]
 struct Shape {
     kernel: KernelName,
-    variant: String,
+    variant: Cow<'static, str>,
     spec: Vec<(u32, u32)>,
     slots: usize,
     holes: Vec<Body>,
@@ -76,8 +77,9 @@ fn is_word(inst: &Inst) -> bool {
 
 /// The call without its literals; none for a call that has none, or has no slot to spare for one.
 fn shape(call: &KernelCall) -> Option<Shape> {
+    literals(call).next()?;
     let decl = call.check().ok()?;
-    if decl.layout().block || call.slots.len() >= decl.slots as usize || literals(call).next().is_none() {
+    if decl.layout().block || call.slots.len() >= decl.slots as usize {
         return None;
     }
     let bare = |fill: &HoleFill| {
@@ -91,7 +93,7 @@ fn shape(call: &KernelCall) -> Option<Shape> {
     let holes = call
         .holes
         .iter()
-        .map(|f| Some((f.hole.clone(), bare(f)?, f.inputs.clone(), f.result, f.stores.clone())));
+        .map(|f| Some((f.hole.clone(), bare(f)?, f.inputs.to_vec(), f.result, f.stores.to_vec())));
     let (kernel, variant, spec) = (call.kernel.clone(), call.variant.clone(), call.spec.clone());
     Some(Shape { kernel, variant, spec, slots: call.slots.len(), holes: holes.collect::<Option<_>>()? })
 }

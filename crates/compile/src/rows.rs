@@ -34,12 +34,18 @@ pub fn row_variant(cx: &LowerCx<'_>, n: &DimExpr) -> (&'static str, u32) {
 }
 
 /// The fill that rounds a kernel's f32 result to a 16-bit float; none for f32.
-pub fn rounding(dtype: DType, hole: &str) -> LowerResult<Vec<HoleFill>> {
+pub fn rounding(dtype: DType, hole: &'static str) -> LowerResult<Vec<HoleFill>> {
     if dtype == DType::F32 {
         return Ok(Vec::new());
     }
     let expr = ScalarExpr::unary(RegType::F32, |b, x| b.narrow(x, dtype))
         .map_err(|e| Refusal(format!("rounding to {dtype}: {e}")))?;
     let inputs = vec![HoleInput::Value(0)];
-    Ok(vec![HoleFill { hole: hole.to_owned(), expr, inputs, result: Some(0), stores: Vec::new() }])
+    Ok(vec![HoleFill {
+        hole: hole.into(),
+        expr,
+        inputs: inputs.into(),
+        result: Some(0),
+        stores: Default::default(),
+    }])
 }

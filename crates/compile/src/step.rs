@@ -9,12 +9,13 @@ use crate::meaning::{StepMeaning, operand};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
 use pumice_types::{Bytes, DType, DimExpr};
+use smallvec::SmallVec;
 
 /// A step under construction.
 pub struct StepBuilder {
     uses: Vec<DraftUse>,
     inputs: Vec<(String, u16)>,
-    outputs: Vec<u16>,
+    outputs: SmallVec<[u16; 8]>,
     status: Option<u32>,
     flops: u64,
 }
@@ -22,7 +23,7 @@ pub struct StepBuilder {
 impl StepBuilder {
     /// An empty step.
     pub fn new() -> StepBuilder {
-        StepBuilder { uses: Vec::new(), inputs: Vec::new(), outputs: Vec::new(), status: None, flops: 0 }
+        StepBuilder { uses: Vec::new(), inputs: Vec::new(), outputs: SmallVec::new(), status: None, flops: 0 }
     }
 
     /// A use that the meaning does not mention.

@@ -5,6 +5,7 @@ use crate::kernel::KernelCall;
 use crate::region::Span;
 use pumice_types::{Bytes, DType, DimExpr, Encoding, SymbolId};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
@@ -287,7 +288,7 @@ pub struct Meaning {
     /// Uses that are inputs of the graph, by name and in any order.
     pub inputs: Vec<InputUse>,
     /// For each output of the graph, in order, the use it writes.
-    pub outputs: Vec<u16>,
+    pub outputs: SmallVec<[u16; 8]>,
     /// Number of the op in the status block, where its indices can be out of range or its state overflow.
     pub status: Option<u32>,
 }
@@ -295,7 +296,7 @@ pub struct Meaning {
 impl Meaning {
     /// Of a step whose kind says it all.
     pub fn none() -> Meaning {
-        Meaning { graph: MeaningGraph::default(), inputs: Vec::new(), outputs: Vec::new(), status: None }
+        Meaning { graph: MeaningGraph::default(), inputs: Vec::new(), outputs: SmallVec::new(), status: None }
     }
 
     /// Every use that takes part.

@@ -33,7 +33,7 @@ pub(crate) fn check_code(plan: &Plan, source: &dyn KernelSource) -> Result<(), D
         .flat_map(|p| &p.steps)
         .filter_map(|s| match &s.kind {
             StepKind::Dispatch { call, .. } | StepKind::Advance { call } => {
-                Some((call.kernel.0.as_ref(), call.variant.as_str()))
+                Some((call.kernel.0.as_ref(), &*call.variant))
             }
             StepKind::Host | StepKind::Copy | StepKind::Fill(_) => None,
         })

@@ -15,6 +15,7 @@ use pumice_plan::kernel::{HoleFill, HoleInput, KernelDecl, KernelName, Layout};
 use pumice_plan::{KernelCall, Use};
 use pumice_runtime::device::DeviceError;
 use pumice_types::scalar::ScalarExpr;
+use std::borrow::Cow;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -47,7 +48,7 @@ pub(crate) struct Made<'a> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     kernel: KernelName,
-    variant: String,
+    variant: Cow<'static, str>,
     spec: Vec<(u32, u32)>,
     holes: Vec<HoleKey>,
     /// Descriptor form only: the module depends on them.
@@ -57,7 +58,7 @@ struct Key {
 /// A filled hole, as far as the module depends on it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct HoleKey {
-    hole: String,
+    hole: Cow<'static, str>,
     expr: ScalarExpr,
     inputs: Vec<HoleInput>,
     result: Option<u16>,
@@ -69,9 +70,9 @@ impl From<&HoleFill> for HoleKey {
         HoleKey {
             hole: fill.hole.clone(),
             expr: fill.expr.clone(),
-            inputs: fill.inputs.clone(),
+            inputs: fill.inputs.to_vec(),
             result: fill.result,
-            stores: fill.stores.clone(),
+            stores: fill.stores.to_vec(),
         }
     }
 }

@@ -288,11 +288,11 @@ fn call(case: &Case) -> KernelCall {
     let types: Vec<RegType> = case.expr.inputs().iter().copied().chain(case.expr.output_type(0)).collect();
     let inputs = types.len() - 1;
     let holes = vec![HoleFill {
-        hole: "body".to_owned(),
+        hole: "body".into(),
         expr: case.expr.clone(),
         inputs: (0..inputs as u8).map(HoleInput::Slot).collect(),
         result: None,
-        stores: vec![(inputs as u8, 0)],
+        stores: [(inputs as u8, 0)].into_iter().collect(),
     }];
     let slots: Vec<Bound> = (0..types.len() as u16).map(|at| UseIndex(at).into()).collect();
     let (n, status_op) = ((N as u32).into(), ArgValue::ZERO);

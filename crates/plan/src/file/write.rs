@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
             reason: self.texts.id(&step.reason),
             meaning: self.meaning(&step.meaning.graph),
             inputs: step.meaning.inputs.iter().map(|i| (self.texts.id(&i.name), i.at)).collect(),
-            outputs: step.meaning.outputs.clone(),
+            outputs: step.meaning.outputs.to_vec(),
             status: step.meaning.status,
             cost: step.cost,
         })
@@ -315,8 +315,8 @@ impl<'a> Writer<'a> {
             variant,
             spec: call.spec.clone(),
             args: call.args.clone(),
-            operands: call.operands.clone(),
-            slots: call.slots.clone(),
+            operands: call.operands.to_vec(),
+            slots: call.slots.to_vec(),
             fills: call.holes.iter().map(|h| self.fill(h)).collect(),
             literals: call.literals.clone(),
         };
@@ -340,9 +340,9 @@ impl<'a> Writer<'a> {
         let row = FillRow {
             hole: self.texts.id(&fill.hole),
             body: self.body(&fill.expr),
-            inputs: fill.inputs.clone(),
+            inputs: fill.inputs.to_vec(),
             result: fill.result,
-            stores: fill.stores.clone(),
+            stores: fill.stores.to_vec(),
         };
         self.fills.id(row)
     }

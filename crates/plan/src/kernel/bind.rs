@@ -150,7 +150,7 @@ impl CallDraft {
         let operands = operands.collect::<Result<_, CallError>>()?;
         let spec = self.spec(&args)?;
         let slots = self.slots.iter().map(|s| s.at).collect();
-        let (variant, literals) = (self.variant.to_owned(), Vec::new());
+        let (variant, literals) = (Cow::Borrowed(self.variant), Vec::new());
         Ok(KernelCall {
             kernel: self.name(),
             variant,

@@ -137,19 +137,20 @@ pub enum HoleInput {
     Literal(u8),
 }
 
-/// What a hole of a template is filled with.
+/// What a hole of a template is filled with. Lists are as short as they mostly are, and names are the declaration's: large
+/// plans have a call for each of very many steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoleFill {
     /// The hole's name.
-    pub hole: String,
+    pub hole: Cow<'static, str>,
     /// The straight-line body.
     pub expr: ScalarExpr,
     /// For each input of `expr`, where it comes from.
-    pub inputs: Vec<HoleInput>,
+    pub inputs: SmallVec<[HoleInput; 8]>,
     /// The output of `expr` that the hole returns; `None` for holes without result.
     pub result: Option<u16>,
     /// Slots that are stored to, each with the output of `expr` that goes there.
-    pub stores: Vec<(u8, u16)>,
+    pub stores: SmallVec<[(u8, u16); 4]>,
 }
 
 /// One kernel with everything it is given.
@@ -158,15 +159,15 @@ pub struct KernelCall {
     /// Which kernel.
     pub kernel: KernelName,
     /// Which compiled form.
-    pub variant: String,
+    pub variant: Cow<'static, str>,
     /// Specialization constants: id and value, ids ascending.
     pub spec: Vec<(u32, u32)>,
     /// Argument words, in declaration order.
     pub args: Vec<ArgValue>,
     /// Operands, in declaration order.
-    pub operands: Vec<UseIndex>,
+    pub operands: SmallVec<[UseIndex; 8]>,
     /// Slots that the holes use.
-    pub slots: Vec<UseIndex>,
+    pub slots: SmallVec<[UseIndex; 8]>,
     /// Filled holes; the others are the identity.
     pub holes: Vec<HoleFill>,
     /// Literals that bodies take as inputs, so that calls which differ in nothing else share a kernel. They lie where the
@@ -252,7 +253,7 @@ impl KernelCall {
     pub fn label(&self) -> String {
         let mut text = format!("{}.{}", self.kernel, self.variant);
         if !self.holes.is_empty() {
-            let names: Vec<&str> = self.holes.iter().map(|h| h.hole.as_str()).collect();
+            let names: Vec<&str> = self.holes.iter().map(|h| &*h.hole).collect();
             text.push_str(&format!(" [{}]", names.join(",")));
         }
         text
@@ -268,7 +269,7 @@ impl KernelCall {
         let kernel = || self.kernel.clone();
         let decl = crate::kernels::find(&self.kernel.0).ok_or_else(|| CallError::Kernel(kernel()))?;
         if decl.variant(&self.variant).is_none() {
-            return Err(CallError::Variant { kernel: kernel(), variant: self.variant.clone() });
+            return Err(CallError::Variant { kernel: kernel(), variant: self.variant.to_string() });
         }
         let count = |what, expected: usize, given: usize| {
             if expected == given {
@@ -300,7 +301,7 @@ impl KernelCall {
 
     fn check_hole(&self, decl: &KernelDecl, fill: &HoleFill) -> Result<(), CallError> {
         let wrong =
-            |what| Err(CallError::Hole { kernel: self.kernel.clone(), hole: fill.hole.clone(), what });
+            |what| Err(CallError::Hole { kernel: self.kernel.clone(), hole: fill.hole.to_string(), what });
         let Some(hole) = decl.hole(&fill.hole) else { return wrong("no such hole") };
         if self.holes.iter().filter(|h| h.hole == fill.hole).count() > 1 {
             return wrong("filled twice");

@@ -28,7 +28,7 @@ fn transpose_draft() -> CallDraft {
         cols: word(3),
         x: strided(0, 6).along(two([0, 3])),
         y: strided(1, 0).along(two([0, 2])),
-        slots: Vec::new(),
+        slots: Default::default(),
         holes: Vec::new(),
     }
     .into_call()
@@ -99,7 +99,7 @@ fn groups_describe_operands_and_slots() {
     let word = |n: u32| ArgValue::U32(n);
     assert_eq!(call.args[4..7], [word(12), word(0), word(0)]);
     assert_eq!(call.args[12..15], [word(5), word(0), word(0)]);
-    assert_eq!(call.slots, [UseIndex(0), UseIndex(1)]);
+    assert_eq!(call.slots[..], [UseIndex(0), UseIndex(1)]);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn constant_calls_say_so() {
     assert!(norm.spec.is_sorted_by_key(|s| s.0));
     assert!(norm.spec.contains(&(VARIES_ID, 0)));
     assert!(norm.spec.contains(&(TYPED_ID + 1, FloatStorage::BF16.code())));
-    assert_eq!(norm.operands, [UseIndex(0), UseIndex(1), UseIndex(0), UseIndex(2)]);
+    assert_eq!(norm.operands[..], [UseIndex(0), UseIndex(1), UseIndex(0), UseIndex(2)]);
     assert_eq!(norm.check(), Ok(&LayerNorm::DECL));
     assert_eq!(norm.label(), "layer_norm.plain");
 }
@@ -176,7 +176,7 @@ fn layer_norm() -> LayerNorm {
         g: Bound::new(UseIndex(1), &row),
         b: strided(0, 0).unread(),
         y: UseIndex(2).into(),
-        slots: Vec::new(),
+        slots: Default::default(),
         holes: Vec::new(),
     }
 }
@@ -199,7 +199,13 @@ fn calls_that_do_not_fit_are_refused() {
     let fill = |c: &mut KernelCall| {
         let expr = ScalarExpr::identity(RegType::F32);
         let inputs = vec![HoleInput::Value(0)];
-        c.holes.push(HoleFill { hole: "epilogue".into(), expr, inputs, result: Some(0), stores: Vec::new() });
+        c.holes.push(HoleFill {
+            hole: "epilogue".into(),
+            expr,
+            inputs: inputs.into(),
+            result: Some(0),
+            stores: Default::default(),
+        });
     };
     assert!(matches!(with(fill), Some(Hole { what: "no such hole", .. })));
 }
@@ -242,8 +248,8 @@ fn every_bound_is_a_number() {
                 variant: v.name.into(),
                 spec: Vec::new(),
                 args: vec![ArgValue::U32(64); d.arg_words() as usize],
-                operands: Vec::new(),
-                slots: Vec::new(),
+                operands: Default::default(),
+                slots: Default::default(),
                 holes: Vec::new(),
                 literals: Vec::new(),
             };
@@ -263,7 +269,7 @@ fn bounds_are_those_of_the_shaders() {
     use crate::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
     use crate::kernels::reduce::{ArgReduce, ReduceColumns, ReduceInt, ReduceRows};
     use crate::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
-    let turns = |d: KernelDecl, variant: &str, arg: &str, n: u32, spec: &[(u32, u32)]| {
+    let turns = |d: KernelDecl, variant: &'static str, arg: &str, n: u32, spec: &[(u32, u32)]| {
         let before = d.args.iter().take_while(|a| a.name != arg);
         let at = before.map(|a| a.words() as usize).sum::<usize>();
         let mut args = vec![ArgValue::ZERO; d.arg_words() as usize];
@@ -273,8 +279,8 @@ fn bounds_are_those_of_the_shaders() {
             variant: variant.into(),
             spec: spec.to_vec(),
             args,
-            operands: Vec::new(),
-            slots: Vec::new(),
+            operands: Default::default(),
+            slots: Default::default(),
             holes: Vec::new(),
             literals: Vec::new(),
         };

@@ -141,7 +141,7 @@ fn call(decl: &KernelDecl, args: &[(&str, ArgValue)]) -> KernelCall {
         spec: vec![],
         args: words,
         operands: (0..decl.operands.len() as u16).map(UseIndex).collect(),
-        slots: vec![],
+        slots: Default::default(),
         holes: vec![],
         literals: vec![],
     }
@@ -175,7 +175,7 @@ pub fn sum(program: &mut Program, ins: &[&At], out: &At, words: Option<(u32, u32
         expr,
         inputs: (0..ins.len() as u8).map(HoleInput::Slot).collect(),
         result: None,
-        stores: vec![(ins.len() as u8, 0)],
+        stores: [(ins.len() as u8, 0)].into_iter().collect(),
     };
     let count = words.map_or(ArgValue::U32(16), |(w, ..)| ArgValue::Frame(w));
     let mut call = call(&ElementwiseFlat::DECL, &[("n", count)]);

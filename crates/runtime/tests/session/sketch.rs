@@ -204,8 +204,8 @@ impl Sketch {
             variant: "plain".into(),
             spec: vec![],
             args: vec![],
-            operands: vec![],
-            slots: vec![],
+            operands: Default::default(),
+            slots: Default::default(),
             holes: vec![],
             literals: vec![],
         };

@@ -58,10 +58,10 @@ impl<'f> Hole<'f> {
         }
         if fill.inputs.len() != fill.expr.inputs().len() {
             let (expected, given) = (fill.expr.inputs().len(), fill.inputs.len());
-            return Err(CodegenError::Inputs { hole: name.clone(), expected, given });
+            return Err(CodegenError::Inputs { hole: name.to_string(), expected, given });
         }
         if let (true, Some(ty)) = (width > 1, wide_register(fill)) {
-            return Err(CodegenError::Type { hole: name.clone(), ty, width });
+            return Err(CodegenError::Type { hole: name.to_string(), ty, width });
         }
         Ok(Hole { fill, function, values, width })
     }
@@ -98,7 +98,7 @@ impl<'f> Hole<'f> {
     }
 
     fn value(&self, code: &mut Code<'_>, index: u8, ty: RegType) -> Result<Word, CodegenError> {
-        let hole = || self.fill.hole.clone();
+        let hole = || self.fill.hole.to_string();
         let params = &self.function.params[..self.values];
         let param = params.get(usize::from(index)).copied();
         let param =
@@ -115,7 +115,7 @@ impl<'f> Hole<'f> {
 
     /// A literal of the call, the same in every element: a word of the slots' addresses in the push constants.
     fn literal(&self, code: &mut Code<'_>, index: u8, ty: RegType) -> Result<Word, CodegenError> {
-        let hole = || self.fill.hole.clone();
+        let hole = || self.fill.hole.to_string();
         if ty.bits() == 64 {
             return Err(CodegenError::Type { hole: hole(), ty, width: self.width });
         }
@@ -169,13 +169,17 @@ impl<'f> Hole<'f> {
 
     /// Ends the body with the result, if the hole has one.
     fn result(&self, code: &mut Code<'_>, registers: &[Word]) -> Result<(), CodegenError> {
-        let wrong = |expected| CodegenError::Result { hole: self.fill.hole.clone(), expected };
+        let wrong = |expected| CodegenError::Result { hole: self.fill.hole.to_string(), expected };
         match (code.assembly.describe(self.function.result), self.fill.result) {
             (Some(Shape::Void), None) => code.code.push(Instruction::new(Op::Return, None, None, Vec::new())),
             (Some(Shape::Elements(raw_type, _)), Some(index)) => {
                 let (id, ty) = self.output(registers, index)?;
                 if ty.bits() == 64 {
-                    return Err(CodegenError::Type { hole: self.fill.hole.clone(), ty, width: self.width });
+                    return Err(CodegenError::Type {
+                        hole: self.fill.hole.to_string(),
+                        ty,
+                        width: self.width,
+                    });
                 }
                 let id = self.to_bits(code, id, ty, Some(raw_type));
                 let value = vec![Operand::IdRef(id)];
@@ -191,7 +195,7 @@ impl<'f> Hole<'f> {
         let expr = &self.fill.expr;
         let reg = expr.outputs().get(usize::from(index));
         let known = reg.and_then(|&r| Some((*registers.get(r.0 as usize)?, expr.reg_type(r)?)));
-        known.ok_or_else(|| CodegenError::NoOutput { hole: self.fill.hole.clone(), index })
+        known.ok_or_else(|| CodegenError::NoOutput { hole: self.fill.hole.to_string(), index })
     }
 
     /// The hole's coordinates as values.

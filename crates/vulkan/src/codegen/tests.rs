@@ -94,11 +94,11 @@ fn rich(hole: &HoleDecl, slots: u32) -> HoleFill {
     });
     let returns = !matches!(hole.ty, HoleType::Void1 | HoleType::Void4);
     HoleFill {
-        hole: hole.name.to_owned(),
+        hole: hole.name.into(),
         expr: expr.expect("a well-typed body"),
-        inputs,
+        inputs: inputs.into(),
         result: returns.then_some(0),
-        stores: if hole.stores && slots >= 3 { vec![(2, 1), (0, 2)] } else { Vec::new() },
+        stores: if hole.stores && slots >= 3 { vec![(2, 1), (0, 2)].into() } else { Default::default() },
     }
 }
 
@@ -130,7 +130,7 @@ fn module(kernel: &str) -> Vec<u32> {
 fn slots_only(expr: ScalarExpr) -> HoleFill {
     let inputs: Vec<HoleInput> = (0..expr.inputs().len()).map(|k| HoleInput::Slot(k as u8)).collect();
     let stores = vec![(inputs.len() as u8, 0)];
-    HoleFill { hole: "body".to_owned(), expr, inputs, result: None, stores }
+    HoleFill { hole: "body".into(), expr, inputs: inputs.into(), result: None, stores: stores.into() }
 }
 
 fn unary(
@@ -200,7 +200,8 @@ fn wide_elements_that_are_moved_need_no_int64() {
     let twice = b.add(y, y);
     let both = b.finish(&[x, twice]).expect("a well-typed body");
     let stores = vec![(2, 0), (3, 1)];
-    let both = fill(&words, &[HoleFill { stores, ..slots_only(both) }], FloatControls::default());
+    let both =
+        fill(&words, &[HoleFill { stores: stores.into(), ..slots_only(both) }], FloatControls::default());
     assert_eq!(defects(&load_words(both.expect("filled")).expect("readable")), Vec::<String>::new());
 }
 
@@ -259,15 +260,15 @@ fn fills_that_do_not_fit_are_errors() {
     };
     let hole = || "body".to_owned();
     assert_eq!(
-        with(&|f| f.hole = "tail".to_owned()),
+        with(&|f| f.hole = "tail".into()),
         CodegenError::NoFunction { hole: "tail".to_owned(), function: "hole_tail".to_owned() }
     );
     assert_eq!(with(&|f| f.inputs.clear()), CodegenError::Inputs { hole: hole(), expected: 1, given: 0 });
     assert_eq!(
-        with(&|f| f.inputs = vec![HoleInput::Value(0)]),
+        with(&|f| f.inputs = vec![HoleInput::Value(0)].into()),
         CodegenError::NoValue { hole: hole(), index: 0, values: 0 }
     );
-    assert_eq!(with(&|f| f.stores = vec![(1, 4)]), CodegenError::NoOutput { hole: hole(), index: 4 });
+    assert_eq!(with(&|f| f.stores = vec![(1, 4)].into()), CodegenError::NoOutput { hole: hole(), index: 4 });
     assert_eq!(with(&|f| f.result = Some(0)), CodegenError::Result { hole: hole(), expected: "not taken" });
     let wide = unary(RegType::I64, |b, x| b.neg(x));
     assert_eq!(

@@ -65,11 +65,11 @@ pub fn flat(
     let mut uses: Vec<Use> = ins.iter().map(|&s| read(s)).collect();
     uses.push(write(out));
     let fill = HoleFill {
-        hole: "body".to_owned(),
+        hole: "body".into(),
         expr,
         inputs: (0..ins.len() as u8).map(HoleInput::Slot).collect(),
         result: None,
-        stores: vec![(ins.len() as u8, 0)],
+        stores: [(ins.len() as u8, 0)].into_iter().collect(),
     };
     let call = ElementwiseFlat {
         variant: ElementwiseFlat::plain,
@@ -198,7 +198,7 @@ fn host_run() -> Run {
     host.meaning = Meaning {
         graph: MeaningGraph::new("negate", &["x"]),
         inputs: vec![InputUse { name: "x".into(), at: 0 }],
-        outputs: vec![1],
+        outputs: [1].into_iter().collect(),
         status: None,
     };
     let mut frame = FrameBuilder::new();

@@ -250,7 +250,8 @@ impl<'a> Reader<'a> {
         let (body, memory) = self.bodies.row(row.body)?;
         self.budget.take(*memory + 4 * (row.inputs.len() + row.stores.len()))?;
         let expr = body.clone();
-        let fill = HoleFill { hole, expr, inputs: row.inputs, result: row.result, stores: row.stores };
+        let (hole, inputs, stores) = (Cow::Owned(hole), row.inputs.into(), row.stores.into());
+        let fill = HoleFill { hole, expr, inputs, result: row.result, stores };
         self.fills.rows.push((fill, size_of::<HoleFill>() + before - self.budget.left));
         Ok(())
     }
@@ -271,11 +272,11 @@ impl<'a> Reader<'a> {
         }
         let call = KernelCall {
             kernel: KernelName(Cow::Owned(name)),
-            variant,
+            variant: Cow::Owned(variant),
             spec: row.spec,
             args: row.args,
-            operands: row.operands,
-            slots: row.slots,
+            operands: row.operands.into(),
+            slots: row.slots.into(),
             holes,
             literals: row.literals,
         };

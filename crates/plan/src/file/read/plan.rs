@@ -120,7 +120,7 @@ impl Reader<'_> {
             uses: all(row.uses, |u| self.one_use(u))?,
             origin: self.text(row.origin)?,
             reason: self.text(row.reason)?,
-            meaning: Meaning { graph, inputs, outputs: row.outputs, status: row.status },
+            meaning: Meaning { graph, inputs, outputs: row.outputs.into(), status: row.status },
             cost: row.cost,
         })
     }
