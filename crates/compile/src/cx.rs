@@ -3,6 +3,7 @@
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
+use crate::scalars::Bodies;
 use crate::select::Selection;
 use crate::{blocks, frame};
 use indexmap::IndexSet;
@@ -40,6 +41,15 @@ pub struct Leaves<'g> {
     pub joined: &'g [JoinedParams],
 }
 
+/// How often steps read and write a content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Uses that read.
+    pub reads: u32,
+    /// Uses that write.
+    pub writes: u32,
+}
+
 /// Lowering in progress, for one range of the symbols.
 pub struct LowerCx<'g> {
     /// The graph.
@@ -67,6 +77,8 @@ pub struct LowerCx<'g> {
     places: Vec<Option<Located>>,
     /// Values that were ever placed in a content.
     placed: BTreeMap<DraftContent, Vec<ValueId>>,
+    /// By content, of the steps so far.
+    touched: Vec<Touched>,
     /// For each leaf, its number among those of its kind.
     leaves: BTreeMap<ValueId, u32>,
     scalar_values: BTreeMap<ValueId, DimExpr>,
@@ -75,6 +87,8 @@ pub struct LowerCx<'g> {
     frame_content: DraftContent,
     status_content: DraftContent,
     meanings: Meanings<'g>,
+    /// The expressions of elementwise nodes.
+    pub bodies: Bodies<'g>,
     node: Option<NodeId>,
 }
 
@@ -107,12 +121,14 @@ impl<'g> LowerCx<'g> {
             users: graph.users(),
             places: vec![None; graph.value_count()],
             placed: BTreeMap::new(),
+            touched: Vec::new(),
             leaves: leaf_numbers(graph),
             scalar_values: BTreeMap::new(),
             dense_copies: BTreeMap::new(),
             frame_content,
             status_content,
             meanings: Meanings::default(),
+            bodies: Bodies::default(),
             node: None,
         }
     }
@@ -424,7 +440,17 @@ impl<'g> LowerCx<'g> {
 
     /// Adds a finished step.
     pub fn push(&mut self, step: DraftStep) {
+        self.touched.resize(self.draft.contents.len(), Touched::default());
+        for u in &step.uses {
+            let touched = &mut self.touched[u.content.0 as usize];
+            *(if u.access.writes() { &mut touched.writes } else { &mut touched.reads }) += 1;
+        }
         self.draft.steps.push(step);
+    }
+
+    /// How often the steps so far read and write a content.
+    pub fn touched(&self, content: DraftContent) -> Touched {
+        self.touched.get(content.0 as usize).copied().unwrap_or_default()
     }
 }
 

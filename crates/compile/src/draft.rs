@@ -63,11 +63,9 @@ impl Home {
     }
 }
 
-/// A buffer.
-#[derive(Clone, Debug)]
+/// A buffer. Its name is that of its first content.
+#[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// Name of the graph value it was made for.
-    pub name: String,
     /// Bytes at the upper bounds.
     pub bytes: u64,
     /// Where it will live.
@@ -151,6 +149,11 @@ impl Draft {
         &self.buffers[self.contents[content.0 as usize].buffer.0 as usize]
     }
 
+    /// Name of the graph value that a buffer was made for.
+    pub fn name_of(&self, buffer: BufferId) -> &str {
+        self.contents.iter().find(|c| c.buffer == buffer).map_or("?", |c| &c.name)
+    }
+
     /// A new buffer with its first content.
     pub fn add(
         &mut self,
@@ -160,7 +163,7 @@ impl Draft {
         shape: &[DimExpr],
         bytes: u64,
     ) -> DraftContent {
-        self.buffers.push(Buffer { name: name.to_owned(), bytes, home });
+        self.buffers.push(Buffer { bytes, home });
         let buffer = BufferId(self.buffers.len() as u32 - 1);
         self.add_content(name, buffer, encoding, shape, None)
     }

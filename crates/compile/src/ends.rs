@@ -1,7 +1,7 @@
 //! What happens at the ends of a run: the replay begins in the status block, outputs reach their slots, states are fed, scalars
 //! advance.
 
-use crate::cx::{LowerCx, LowerResult, Refusal, restride};
+use crate::cx::{LowerCx, LowerResult, Refusal, Touched, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
@@ -16,12 +16,10 @@ use std::collections::BTreeMap;
 
 /// Every output in its io slot, in natural width.
 pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
-    let mut touched = Touched::default();
     for (i, output) in cx.graph.outputs().iter().enumerate() {
         let at = cx.at(output.value)?;
         let home = Home::Output(i as u32);
-        touched.follow(&cx.draft);
-        if may_move(&cx.draft, &at, &touched) {
+        if may_move(cx, &at) {
             let buffer = cx.draft.contents[at.content.0 as usize].buffer.0 as usize;
             cx.draft.buffers[buffer].home = home;
             cx.draft.outputs.push(at.content);
@@ -35,37 +33,16 @@ pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
     Ok(())
 }
 
-/// How often steps so far read and write each content.
-#[derive(Default)]
-struct Touched {
-    steps: usize,
-    reads: Vec<u32>,
-    writes: Vec<u32>,
-}
-
-impl Touched {
-    /// Counts the steps that were added since.
-    fn follow(&mut self, draft: &Draft) {
-        self.reads.resize(draft.contents.len(), 0);
-        self.writes.resize(draft.contents.len(), 0);
-        for u in draft.steps[self.steps..].iter().flat_map(|s| &s.uses) {
-            let counts = if u.access.writes() { &mut self.writes } else { &mut self.reads };
-            counts[u.content.0 as usize] += 1;
-        }
-        self.steps = draft.steps.len();
-    }
-}
-
 /// Whether a value can be made in its io slot at once: its bytes are the boundary's, one step writes them and no step
 /// reads them back from there.
-fn may_move(draft: &Draft, at: &Located, touched: &Touched) -> bool {
+fn may_move(cx: &LowerCx<'_>, at: &Located) -> bool {
+    let draft = &cx.draft;
     let content = &draft.contents[at.content.0 as usize];
     // A view of part of a value leaves the rest without a place.
     let whole = pumice_ir::shape::product(&content.shape) == pumice_ir::shape::product(&at.view.shape);
     let plain = at.view.dtype.same_in_arena() && at.view.is_dense() && whole && at.part.is_none();
     let scratch = draft.buffer_of(at.content).home == Home::Scratch;
-    let index = at.content.0 as usize;
-    plain && scratch && touched.reads[index] == 0 && touched.writes[index] == 1
+    plain && scratch && cx.touched(at.content) == Touched { reads: 0, writes: 1 }
 }
 
 /// Feeds, after all ops: every source is taken before any state is written.

@@ -5,43 +5,78 @@
 //! one only where an access conflicts with another that no barrier has separated from it yet. A segment begins with
 //! the seam barrier and a host segment leaves the device idle, so nothing is pending there.
 
-use pumice_plan::{Access, Barrier, Hazard, HazardKind, Level, RegionKind, Segment, Step, StepId, Use};
+use pumice_plan::{Access, Barrier, Hazard, HazardKind, Level, RegionKind, Segment, Span, Step, StepId, Use};
 
 /// Barriers before every level but the first of a segment.
 pub fn naive(steps: &[Step], levels: &mut [Level], segments: &[Segment]) {
     for range in gpu_segments(segments) {
-        let scope = scope(steps, levels, range.clone());
+        let mut scope = Scope::default();
+        let all = range.clone().flat_map(|i| uses(steps, &levels[i as usize]));
+        all.for_each(|(_, u)| scope.add(u));
         for level in range.skip(1) {
-            levels[level as usize].barrier = Some(scope);
+            levels[level as usize].barrier = Some(scope.barrier);
         }
     }
 }
 
-/// Barriers only where something needs one.
-pub fn elided(steps: &[Step], levels: &mut [Level], segments: &[Segment]) {
+/// Barriers only where something needs one. Returns how many there would be if every use had the place that `apart` gives it.
+pub fn elided(
+    steps: &[Step],
+    levels: &mut [Level],
+    segments: &[Segment],
+    apart: impl Fn(&Use) -> Span,
+) -> u32 {
+    let mut unlimited = 0;
+    let mut mine: Vec<(StepId, &Use)> = Vec::new();
     for range in gpu_segments(segments) {
-        let scope = scope(steps, levels, range.clone());
-        let mut pending: Vec<(StepId, &Use)> = Vec::new();
-        for i in range {
-            let level = &levels[i as usize];
-            let mine: Vec<(StepId, &Use)> = uses(steps, level).collect();
-            if let Some(hazard) = first_hazard(&pending, &mine) {
-                let (writes, reads) = (
-                    pending.iter().any(|(_, u)| u.access.writes() && is_shader(u.access)),
-                    pending.iter().any(|(_, u)| !u.access.writes() && is_shader(u.access)),
-                );
-                let transfer = pending.iter().any(|(_, u)| is_transfer(u.access));
-                levels[i as usize].barrier = Some(Barrier {
-                    from_shader_write: writes,
-                    from_shader_read: reads,
-                    from_transfer: transfer,
-                    ..scope
-                });
+        let mut scope = Scope::default();
+        let (mut pending, mut pending_apart) = (Pending::default(), Pending::default());
+        for i in range.clone() {
+            mine.clear();
+            mine.extend(uses(steps, &levels[i as usize]));
+            mine.iter().for_each(|(_, u)| scope.add(u));
+            if let Some((hazard, before)) = pending.add(&mine, |u| u.span) {
+                levels[i as usize].barrier = Some(before);
                 levels[i as usize].reason = Some(hazard);
-                pending.clear();
             }
-            pending.extend(mine);
+            unlimited += u32::from(pending_apart.add(&mine, &apart).is_some());
         }
+        for level in range {
+            let barrier = &mut levels[level as usize].barrier;
+            *barrier = barrier.map(|before| Barrier {
+                from_shader_write: before.from_shader_write,
+                from_shader_read: before.from_shader_read,
+                from_transfer: before.from_transfer,
+                ..scope.barrier
+            });
+        }
+    }
+    unlimited
+}
+
+/// Uses that no barrier has separated from what comes.
+#[derive(Default)]
+struct Pending {
+    uses: Vec<(StepId, Access, Span)>,
+}
+
+impl Pending {
+    /// The uses of the next level. Where one conflicts with what is pending, that is behind a barrier from now on: the hazard,
+    /// and what the barrier waits for.
+    fn add(&mut self, mine: &[(StepId, &Use)], span: impl Fn(&Use) -> Span) -> Option<(Hazard, Barrier)> {
+        let first = self.uses.len();
+        self.uses.extend(mine.iter().map(|&(id, u)| (id, u.access, span(u))));
+        let (pending, mine) = self.uses.split_at(first);
+        let hazard = first_hazard(pending, mine)?;
+        let any = |is: &dyn Fn(Access) -> bool| pending.iter().any(|p| is(p.1));
+        let before = Barrier {
+            from_shader_write: any(&|a| a.writes() && is_shader(a)),
+            from_shader_read: any(&|a| !a.writes() && is_shader(a)),
+            from_transfer: any(&is_transfer),
+            ..Barrier::default()
+        };
+        self.uses.drain(..first);
+        Some((hazard, before))
     }
 }
 
@@ -69,37 +104,50 @@ fn is_transfer(access: Access) -> bool {
     matches!(access, Access::TransferRead | Access::TransferWrite)
 }
 
-/// Everything a barrier of this segment has to cover: what waits after it may be anything the segment does. Grids wait only
+/// Everything a barrier of a segment has to cover: what waits after it may be anything the segment does. Grids wait only
 /// where the segment writes what one is read from: a barrier that they wait for costs 2.3 us (H200, driver 580.159.04,
 /// 2026-11-23: 337 of them made a run of 1.7 ms one of 2.45), and the frame is written by the last step of all, for the next
 /// replay, which begins with the seam barrier.
-fn scope(steps: &[Step], levels: &[Level], range: std::ops::Range<u32>) -> Barrier {
-    let mut scope =
-        Barrier { from_shader_write: true, from_shader_read: true, to_shader: true, ..Barrier::default() };
-    let mut written: Vec<&Use> = Vec::new();
-    for (_, u) in range.flat_map(|i| uses(steps, &levels[i as usize])) {
-        scope.from_transfer |= is_transfer(u.access);
-        scope.to_transfer |= is_transfer(u.access);
-        let of_grid = |w: &&Use| w.span.overlaps(&u.span);
-        scope.to_indirect |= u.access == Access::IndirectRead && written.iter().any(of_grid);
-        if u.access.writes() && u.span.region == RegionKind::Frame {
-            written.push(u);
-        }
-    }
-    scope
+struct Scope<'s> {
+    barrier: Barrier,
+    /// Uses that write the frame.
+    written: Vec<&'s Use>,
 }
 
-fn first_hazard(pending: &[(StepId, &Use)], mine: &[(StepId, &Use)]) -> Option<Hazard> {
-    mine.iter().find_map(|&(after, use_)| {
-        pending.iter().find(|(_, p)| p.access.conflicts(use_.access) && p.span.overlaps(&use_.span)).map(
-            |&(before, p)| {
-                let kind = match (p.access.writes(), use_.access.writes()) {
-                    (true, true) => HazardKind::Waw,
-                    (true, false) => HazardKind::Raw,
-                    _ => HazardKind::War,
-                };
-                Hazard { kind, before, after, span: use_.span }
-            },
-        )
+impl Default for Scope<'_> {
+    fn default() -> Self {
+        let of_shaders = Barrier {
+            from_shader_write: true,
+            from_shader_read: true,
+            to_shader: true,
+            ..Barrier::default()
+        };
+        Scope { barrier: of_shaders, written: Vec::new() }
+    }
+}
+
+impl<'s> Scope<'s> {
+    /// The next use of the segment.
+    fn add(&mut self, u: &'s Use) {
+        self.barrier.from_transfer |= is_transfer(u.access);
+        self.barrier.to_transfer |= is_transfer(u.access);
+        let of_grid = |w: &&Use| w.span.overlaps(&u.span);
+        self.barrier.to_indirect |= u.access == Access::IndirectRead && self.written.iter().any(of_grid);
+        if u.access.writes() && u.span.region == RegionKind::Frame {
+            self.written.push(u);
+        }
+    }
+}
+
+fn first_hazard(pending: &[(StepId, Access, Span)], mine: &[(StepId, Access, Span)]) -> Option<Hazard> {
+    mine.iter().find_map(|&(after, access, span)| {
+        pending.iter().find(|(_, p, at)| p.conflicts(access) && at.overlaps(&span)).map(|&(before, p, _)| {
+            let kind = match (p.writes(), access.writes()) {
+                (true, true) => HazardKind::Waw,
+                (true, false) => HazardKind::Raw,
+                _ => HazardKind::War,
+            };
+            Hazard { kind, before, after, span }
+        })
     })
 }

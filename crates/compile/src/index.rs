@@ -3,33 +3,57 @@
 //! In: the steps of a draft, symbols and scalars at their upper bounds. Out: the first operand that a kernel could not
 //! reach the end of. Never here: bytes (`layout`), counts of one kernel's iteration (its lowering).
 
-use crate::draft::Draft;
+use crate::draft::{Draft, DraftStep};
 use crate::error::CompileError;
 use crate::frame::scalar_ranges;
 use pumice_ir::Graph;
 use pumice_plan::{Access, StepKind, View};
-use pumice_types::DimExpr;
+use pumice_types::{DimExpr, ScalarId};
 
 /// The largest index of an element in a kernel: an index and a step together stay below 2^31.
 pub const LARGEST: u64 = (1 << 31) - (1 << 10);
 
-/// Refuses an operand with an element that kernels cannot count to.
-pub fn check(draft: &Draft, graph: &Graph) -> Result<(), CompileError> {
-    let scalars = scalar_ranges(graph);
-    let upper = |e: &DimExpr| u64::try_from(e.bounds_with(graph.symbols(), &scalars).1).unwrap_or(0);
-    for step in draft.steps.iter().filter(|s| matches!(s.kind, StepKind::Dispatch { .. })) {
-        let touched =
-            step.uses.iter().filter(|u| matches!(u.access, Access::ShaderRead | Access::ShaderWrite));
-        for used in touched {
-            let content = &draft.contents[used.content.0 as usize];
-            // A part lies inside what it is a part of, however large its first element may be by its formula alone (a
-            // place that scalars say is compared with the extent before a run).
-            let elements = content.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
-            let index = largest(&used.view, &upper).min(elements.saturating_sub(1));
-            if index > LARGEST {
-                let operand = content.name.clone();
-                return Err(CompileError::Index { node: step.origin.clone(), operand, index, most: LARGEST });
-            }
+/// Looks at the steps of a draft while it grows, as long as they are in the caches.
+pub struct Counted<'g> {
+    graph: &'g Graph,
+    scalars: Box<dyn Fn(ScalarId) -> (i64, i64) + 'g>,
+    /// How many steps were looked at.
+    steps: usize,
+}
+
+impl<'g> Counted<'g> {
+    /// No step of a graph was looked at.
+    pub fn new(graph: &'g Graph) -> Counted<'g> {
+        Counted { graph, scalars: Box::new(scalar_ranges(graph)), steps: 0 }
+    }
+
+    /// Refuses an operand of the steps added since with an element that kernels cannot count to.
+    pub fn follow(&mut self, draft: &Draft) -> Result<(), CompileError> {
+        let added = &draft.steps[self.steps..];
+        self.steps = draft.steps.len();
+        added.iter().try_for_each(|step| check(draft, self.graph, &self.scalars, step))
+    }
+}
+
+fn check(
+    draft: &Draft,
+    graph: &Graph,
+    scalars: &dyn Fn(ScalarId) -> (i64, i64),
+    step: &DraftStep,
+) -> Result<(), CompileError> {
+    if !matches!(step.kind, StepKind::Dispatch { .. }) {
+        return Ok(());
+    }
+    let upper = |e: &DimExpr| u64::try_from(e.bounds_with(graph.symbols(), scalars).1).unwrap_or(0);
+    for used in step.uses.iter().filter(|u| matches!(u.access, Access::ShaderRead | Access::ShaderWrite)) {
+        let content = &draft.contents[used.content.0 as usize];
+        // A part lies inside what it is a part of, however large its first element may be by its formula alone (a
+        // place that scalars say is compared with the extent before a run).
+        let elements = content.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
+        let index = largest(&used.view, &upper).min(elements.saturating_sub(1));
+        if index > LARGEST {
+            let operand = content.name.clone();
+            return Err(CompileError::Index { node: step.origin.clone(), operand, index, most: LARGEST });
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Regions: where params, constants, states, inputs and outputs live. Shared by every specialization.
 
 use crate::arena::{ArenaRequest, place};
-use crate::draft::{Draft, DraftContent, Home};
+use crate::draft::{BufferId, Draft, DraftContent, Home};
 use crate::error::CompileError;
 use crate::joined;
 use pumice_ir::{Graph, Op, ValueId};
@@ -307,18 +307,21 @@ fn unplaced(bytes: u64) -> Span {
 }
 
 /// A slot with its guard lies in one chunk.
-fn fits(name: &str, bytes: u64, target: &Target, guard: u64) -> Result<u64, CompileError> {
+fn fits(bytes: u64, target: &Target, guard: u64, name: impl FnOnce() -> String) -> Result<u64, CompileError> {
     let (needed, available) = (Bytes(bytes.saturating_add(guard)), Bytes(chunk_size(target)));
     if bytes == 0 || needed <= available {
         return Ok(bytes);
     }
-    let (name, target) = (name.to_owned(), target.name.clone());
+    let (name, target) = (name(), target.name.clone());
     Err(CompileError::TooLarge { name, needed, available, target })
 }
 
 /// Refuses scratch buffers that no allocation holds.
 pub fn check_buffers(draft: &Draft, target: &Target, guard: u64) -> Result<(), CompileError> {
-    draft.buffers.iter().try_for_each(|b| fits(&b.name, b.bytes, target, guard).map(|_| ()))
+    for (i, b) in (0..).zip(&draft.buffers) {
+        fits(b.bytes, target, guard, || draft.name_of(BufferId(i)).to_owned())?;
+    }
+    Ok(())
 }
 
 fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
@@ -341,7 +344,7 @@ fn fixed(graph: &Graph, v: ValueId, target: &Target, guard: u64) -> Result<(Vec<
     let shape =
         info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
     let bytes = byte_count(info.ty.encoding, &shape).unwrap_or(u64::MAX);
-    Ok((shape, fits(&info.name, bytes, target, guard)?))
+    Ok((shape, fits(bytes, target, guard, || info.name.clone())?))
 }
 
 fn io_slot(
@@ -354,7 +357,7 @@ fn io_slot(
     let ty = graph.ty(v);
     let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(graph.symbols())).collect();
     let bytes = byte_count(ty.encoding, &upper).unwrap_or(u64::MAX);
-    let span = cursor.take(fits(name, bytes, target, cursor.guard)?);
+    let span = cursor.take(fits(bytes, target, cursor.guard, || name.to_owned())?);
     Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype(), shape: ty.shape.clone(), span })
 }
 

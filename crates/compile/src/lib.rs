@@ -158,7 +158,6 @@ fn lower_ranges(
         let mut low = lower_range(&graph, target, advice.selection, leaves, status_ops)?;
         status_ops = std::mem::take(&mut low.status_ops);
         layout.hide_constants(&low.hidden)?;
-        index::check(&low.draft, &graph)?;
         let steps = load::split(&mut low.draft);
         layout::check_buffers(&low.draft, target, options.guard_bytes)?;
         let derived = loads.add(&low.draft, steps);
@@ -185,7 +184,7 @@ fn lower_range(
     status_ops: IndexSet<String>,
 ) -> Result<Lowered, CompileError> {
     let mut cx = LowerCx::new(graph, target, selection, leaves, status_ops);
-    let mut refused = Vec::new();
+    let (mut refused, mut counted, mut uncounted) = (Vec::new(), index::Counted::new(graph), Ok(()));
     for (id, node) in graph.nodes() {
         cx.begin(id);
         // What depends on a refused node has no place to read from and is not reported again.
@@ -194,6 +193,7 @@ fn lower_range(
         {
             refused.push(cx.unsupported(id, refusal));
         }
+        uncounted = uncounted.and_then(|()| counted.follow(&cx.draft));
     }
     if !refused.is_empty() {
         return Err(CompileError::Unsupported(refused));
@@ -210,6 +210,7 @@ fn lower_range(
         cx.checks.push(RunCheck { value: c.difference(), min, max, what: c.what.clone(), sides });
     }
     turns::check(&cx.draft, cx.frame.frame(), graph.symbols(), target)?;
+    uncounted.and_then(|()| counted.follow(&cx.draft))?;
     let status = cx.status();
     Ok(Lowered {
         status,

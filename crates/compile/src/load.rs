@@ -23,11 +23,13 @@ pub fn load_steps(draft: &Draft) -> Vec<bool> {
     let steps = &draft.steps;
     let mut touching: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); draft.buffers.len()];
     let mut is_written = vec![false; draft.buffers.len()];
+    let mut is_load = Vec::with_capacity(steps.len());
     for (i, step) in steps.iter().enumerate() {
         step.uses.iter().for_each(|u| touching[buffer(draft, u.content)].push(i));
+        // Steps come after those that write what they read.
+        is_load.push(may_load(draft, step, &is_written));
         written(draft, step).for_each(|b| is_written[b] = true);
     }
-    let mut is_load: Vec<bool> = steps.iter().map(|s| may_load(draft, s, &is_written)).collect();
     let mut left: Vec<usize> = (0..steps.len()).filter(|&i| !is_load[i]).collect();
     while let Some(step) = left.pop() {
         for b in written(draft, &steps[step]).filter(|&b| draft.buffers[b].home == Home::Scratch) {
@@ -115,6 +117,9 @@ impl Loads {
             self.draft.steps.push(step);
         }
         let mut derived = vec![None; run.buffers.len()];
+        if map.is_empty() {
+            return derived;
+        }
         for (from, to) in map {
             derived[buffer(run, from)] = Some(buffer(&self.draft, to));
         }

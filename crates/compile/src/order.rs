@@ -7,44 +7,94 @@
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse};
 use pumice_plan::{Access, StepKind};
 use smallvec::SmallVec;
+use std::ops::Range;
 
-/// Steps (indices) of every level.
-pub type Levels = Vec<Vec<usize>>;
+/// Steps (indices) in order, level by level.
+#[derive(Default)]
+pub struct Levels {
+    steps: Vec<u32>,
+    /// For each level, where its steps end.
+    ends: Vec<u32>,
+}
+
+impl Levels {
+    /// All steps, level by level.
+    pub fn order(&self) -> &[u32] {
+        &self.steps
+    }
+
+    /// For each level, the range of its steps in the order.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u32>> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| start..end)
+    }
+
+    /// The steps of each level.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.ranges().map(|r| &self.steps[r.start as usize..r.end as usize])
+    }
+}
 
 /// Schedules the steps; `None` if they depend on each other in a circle, which lowering cannot produce.
 pub fn levels(draft: &Draft) -> Option<Levels> {
-    let steps = &draft.steps;
     let before = dependencies(draft);
-    let mut waiting: Vec<usize> = before.iter().map(Vec::len).collect();
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
-    for (i, deps) in before.iter().enumerate() {
-        deps.iter().for_each(|&d| after[d].push(i));
-    }
-    let mut ready: Vec<usize> = (0..steps.len()).filter(|&i| waiting[i] == 0).collect();
-    let mut levels = Vec::new();
-    let mut done = 0;
-    while !ready.is_empty() {
+    let after = before.reversed();
+    let mut waiting: Vec<u32> = (0..draft.steps.len()).map(|i| before.of(i).len() as u32).collect();
+    let is_host: Vec<bool> = draft.steps.iter().map(|s| matches!(s.kind, StepKind::Host)).collect();
+    let free = (0..draft.steps.len() as u32).filter(|&i| waiting[i as usize] == 0);
+    let (mut host, mut gpu): (Vec<u32>, Vec<u32>) = free.partition(|&i| is_host[i as usize]);
+    let mut levels = Levels { steps: Vec::with_capacity(draft.steps.len()), ends: Vec::new() };
+    let mut level = Vec::new();
+    while !(gpu.is_empty() && host.is_empty()) {
         // Device work first: host steps that become ready meanwhile share one level.
-        let (gpu, host): (Vec<usize>, Vec<usize>) = ready.iter().copied().partition(|&i| !is_host(&steps[i]));
-        let (level, rest) = if gpu.is_empty() { (host, Vec::new()) } else { (gpu, host) };
-        ready = rest;
-        for &i in &level {
-            for &next in &after[i] {
-                waiting[next] -= 1;
-                if waiting[next] == 0 {
-                    ready.push(next);
-                }
+        level.clear();
+        level.append(if gpu.is_empty() { &mut host } else { &mut gpu });
+        level.sort_unstable();
+        for &next in level.iter().flat_map(|&i| after.of(i as usize)) {
+            waiting[next as usize] -= 1;
+            if waiting[next as usize] == 0 {
+                let ready = if is_host[next as usize] { &mut host } else { &mut gpu };
+                ready.push(next);
             }
         }
-        ready.sort_unstable();
-        done += level.len();
-        levels.push(level);
+        levels.steps.extend(&level);
+        levels.ends.push(levels.steps.len() as u32);
     }
-    (done == steps.len()).then_some(levels)
+    (levels.steps.len() == draft.steps.len()).then_some(levels)
 }
 
-fn is_host(step: &DraftStep) -> bool {
-    matches!(step.kind, StepKind::Host)
+/// For each step some others: one list with the ends of its parts, because a list for each step was a tenth of what compiling
+/// a long chain allocated.
+#[derive(Default)]
+struct Edges {
+    ends: Vec<u32>,
+    steps: Vec<u32>,
+}
+
+impl Edges {
+    fn of(&self, step: usize) -> &[u32] {
+        let start = if step == 0 { 0 } else { self.ends[step - 1] };
+        &self.steps[start as usize..self.ends[step] as usize]
+    }
+
+    /// The same the other way round, ascending.
+    fn reversed(&self) -> Edges {
+        let mut ends = vec![0u32; self.ends.len()];
+        self.steps.iter().for_each(|&to| ends[to as usize] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            // The beginning for now; filling moves it to the end.
+            sum += std::mem::replace(end, sum);
+        }
+        let mut steps = vec![0; self.steps.len()];
+        for from in 0..self.ends.len() {
+            for &to in self.of(from) {
+                steps[ends[to as usize] as usize] = from as u32;
+                ends[to as usize] += 1;
+            }
+        }
+        Edges { ends, steps }
+    }
 }
 
 /// Steps that write and that read each content.
@@ -104,36 +154,40 @@ fn back_to_written<'a>(
 }
 
 /// For every step, the steps it must wait for, without repetition.
-fn dependencies(draft: &Draft) -> Vec<Vec<usize>> {
-    let steps = &draft.steps;
+fn dependencies(draft: &Draft) -> Edges {
     let touches = Touches::of(draft);
-    let mut all = Vec::with_capacity(steps.len());
-    for (i, step) in steps.iter().enumerate() {
-        let mut deps: Vec<usize> = Vec::new();
-        for u in &step.uses {
-            let writes = u.access.writes() && u.access != Access::StatusAtomic;
-            if !writes {
-                let holds = back_to_written(draft, &touches, u.content);
-                deps.extend(holds.flat_map(|c| touches.writers(c)));
-                continue;
-            }
-            // Writers of one value whose bytes are not known to be apart follow one another.
-            let meets = |w: &usize| *w < i && steps[*w].uses.iter().any(|earlier| may_meet(earlier, u));
-            deps.extend(touches.writers(u.content).filter(meets));
-            // In place: whoever wrote or reads the bytes it replaces comes first, outputs that show an older version
-            // among them.
-            if let Some(previous) = draft.contents[u.content.0 as usize].replaces {
-                let replaced = back_to_written(draft, &touches, previous);
-                deps.extend(replaced.flat_map(|c| touches.writers(c).chain(touches.readers(c))));
-            }
-        }
-        if matches!(step.kind, StepKind::Advance { .. }) {
-            deps.extend(0..i);
-        }
+    let mut all = Edges { ends: Vec::with_capacity(draft.steps.len()), steps: Vec::new() };
+    let mut deps: Vec<usize> = Vec::new();
+    for (i, step) in draft.steps.iter().enumerate() {
+        waits_for(draft, &touches, (i, step), &mut deps);
         deps.sort_unstable();
         deps.dedup();
-        deps.retain(|&d| d != i);
-        all.push(deps);
+        all.steps.extend(deps.drain(..).filter(|&d| d != i).map(|d| d as u32));
+        all.ends.push(all.steps.len() as u32);
     }
     all
+}
+
+/// What a step waits for, in any order.
+fn waits_for(draft: &Draft, touches: &Touches, (i, step): (usize, &DraftStep), deps: &mut Vec<usize>) {
+    for u in &step.uses {
+        let writes = u.access.writes() && u.access != Access::StatusAtomic;
+        if !writes {
+            let holds = back_to_written(draft, touches, u.content);
+            deps.extend(holds.flat_map(|c| touches.writers(c)));
+            continue;
+        }
+        // Writers of one value whose bytes are not known to be apart follow one another.
+        let meets = |w: &usize| *w < i && draft.steps[*w].uses.iter().any(|earlier| may_meet(earlier, u));
+        deps.extend(touches.writers(u.content).filter(meets));
+        // In place: whoever wrote or reads the bytes it replaces comes first, outputs that show an older version
+        // among them.
+        if let Some(previous) = draft.contents[u.content.0 as usize].replaces {
+            let replaced = back_to_written(draft, touches, previous);
+            deps.extend(replaced.flat_map(|c| touches.writers(c).chain(touches.readers(c))));
+        }
+    }
+    if matches!(step.kind, StepKind::Advance { .. }) {
+        deps.extend(0..i);
+    }
 }

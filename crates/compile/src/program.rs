@@ -1,7 +1,7 @@
 //! From steps over buffers to a program over spans: levels, lives, places, segments, barriers.
 
 use crate::arena::{self, ArenaRequest};
-use crate::draft::{Draft, DraftContent, DraftStep, Home};
+use crate::draft::{BufferId, Draft, DraftContent, DraftStep, Home};
 use crate::error::CompileError;
 use crate::layout::{Layout, RunIo, chunk_size, origin};
 use crate::options::{Barriers, Options};
@@ -48,17 +48,22 @@ pub fn place(draft: Draft, io: &mut RunIo, cx: &PlaceCx<'_>) -> Result<PlacedPro
     let (spans, scratch, scratch_lower_bound) =
         scratch_spans(&draft, &lives, &fixed, cx.options.placement, cx);
     let (apart, ..) = scratch_spans(&draft, &lives, &fixed, Placement::Bump, cx);
-    // First with every value in its own bytes, for the number of barriers that would need.
-    let buffers: Vec<usize> = draft.contents.iter().map(|c| c.buffer.0 as usize).collect();
-    let mut program = assemble(draft, levels, &apart, &lives)?;
-    let mut levels = program.levels.clone();
-    hazard::elided(&program.steps, &mut levels, &program.segments);
-    let barriers_unlimited = hazard::count(&levels);
-    relocate(&mut program, &buffers, &apart, &spans);
-    match cx.options.barriers {
-        Barriers::Elided => hazard::elided(&program.steps, &mut program.levels, &program.segments),
-        Barriers::Naive => hazard::naive(&program.steps, &mut program.levels, &program.segments),
-    }
+    let buffers: Vec<u32> = draft.contents.iter().map(|c| c.buffer.0).collect();
+    let mut program = assemble(draft, &levels, &spans, &lives)?;
+    // With every value in its own bytes, for the number of barriers that would need.
+    let apart = |u: &Use| {
+        let buffer = buffers[u.content.0 as usize] as usize;
+        relocated(u.span, spans[buffer], apart[buffer])
+    };
+    let (steps, segments) = (&program.steps, &program.segments);
+    let barriers_unlimited = match cx.options.barriers {
+        Barriers::Elided => hazard::elided(steps, &mut program.levels, segments, apart),
+        Barriers::Naive => {
+            let mut elided = program.levels.clone();
+            hazard::naive(steps, &mut program.levels, segments);
+            hazard::elided(steps, &mut elided, segments, apart)
+        }
+    };
     Ok(PlacedProgram { program, scratch, scratch_lower_bound, barriers_unlimited })
 }
 
@@ -67,7 +72,7 @@ fn lives(draft: &Draft, levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
     let mut lives: Vec<Option<(u32, u32)>> = vec![None; draft.buffers.len()];
     for (level, members) in levels.iter().enumerate() {
         let level = level as u32;
-        for u in members.iter().flat_map(|&i| &draft.steps[i].uses) {
+        for u in members.iter().flat_map(|&i| &draft.steps[i as usize].uses) {
             let buffer = draft.contents[u.content.0 as usize].buffer.0 as usize;
             let (first, _) = lives[buffer].unwrap_or((level, level));
             lives[buffer] = Some((first, level));
@@ -105,7 +110,8 @@ fn fixed_spans(
             || b.home.region() == RegionKind::Scratch
             || (b.home == Home::Derived && lives[i].is_none());
         if !placed {
-            return Err(CompileError::Defect(format!("buffer {} has no place", b.name)));
+            let name = draft.name_of(BufferId(i as u32));
+            return Err(CompileError::Defect(format!("buffer {name} has no place")));
         }
     }
     Ok(spans)
@@ -140,25 +146,20 @@ fn scratch_spans(
 }
 
 fn assemble(
-    draft: Draft,
-    levels: order::Levels,
+    mut draft: Draft,
+    levels: &order::Levels,
     spans: &[Option<Span>],
     lives: &[Option<(u32, u32)>],
 ) -> Result<Program, CompileError> {
-    let mut program = Program::default();
     let contents = (0..draft.contents.len() as u32).map(DraftContent);
     let origins: Vec<ContentOrigin> = contents.map(|c| origin(&draft, c)).collect();
-    let mut steps: Vec<Option<DraftStep>> = draft.steps.into_iter().map(Some).collect();
-    program.steps.reserve_exact(steps.len());
-    for members in levels {
-        let start = program.steps.len() as u32;
-        for step in members.into_iter().filter_map(|i| steps[i].take()) {
-            let buffer = |c: DraftContent| draft.contents[c.0 as usize].buffer.0 as usize;
-            program.steps.push(placed_step(step, |c| spans[buffer(c)])?);
-        }
-        let end = program.steps.len() as u32;
-        program.levels.push(Level { steps: start..end, barrier: None, reason: None });
-    }
+    arrange(&mut draft.steps, levels.order());
+    let buffer = |c: DraftContent| draft.contents[c.0 as usize].buffer.0 as usize;
+    // Steps of both kinds are equally large, so that these stay where they are.
+    let steps = draft.steps.into_iter().map(|step| placed_step(step, |c| spans[buffer(c)]));
+    let mut program = Program { steps: steps.collect::<Result<_, _>>()?, ..Program::default() };
+    let ranges = levels.ranges().map(|steps| Level { steps, barrier: None, reason: None });
+    program.levels.extend(ranges);
     program.segments = segment::segments(&program.steps, &program.levels);
     let values = draft.contents.into_iter().zip(origins).map(|(c, origin)| {
         let buffer = c.buffer.0 as usize;
@@ -191,16 +192,38 @@ fn placed_step(step: DraftStep, span: impl Fn(DraftContent) -> Option<Span>) -> 
     Ok(Step { kind, uses, origin, reason, meaning, cost })
 }
 
-/// Moves everything from one place of each buffer to another. `buffers` are the buffers of contents.
-fn relocate(program: &mut Program, buffers: &[usize], from: &[Option<Span>], to: &[Option<Span>]) {
-    let moved = |span: Span, content: usize| match (from[buffers[content]], to[buffers[content]]) {
+/// Puts the items in that order, without a second list of them: the item `order[i]` comes to `i`.
+fn arrange<T>(items: &mut [T], order: &[u32]) {
+    let mut order = order.to_vec();
+    for first in 0..order.len() {
+        let mut at = first;
+        loop {
+            let from = std::mem::replace(&mut order[at], at as u32) as usize;
+            if from == first {
+                break;
+            }
+            items.swap(at, from);
+            at = from;
+        }
+    }
+}
+
+/// Bytes of a buffer that lies in another place.
+fn relocated(span: Span, from: Option<Span>, to: Option<Span>) -> Span {
+    match (from, to) {
         (Some(from), Some(to)) => Span { offset: Bytes(to.offset.0 + span.offset.0 - from.offset.0), ..span },
         _ => span,
-    };
-    for u in program.steps.iter_mut().flat_map(|s| &mut s.uses) {
-        u.span = moved(u.span, u.content.0 as usize);
     }
-    for (content, value) in program.values.iter_mut().enumerate() {
-        value.span = moved(value.span, content);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arrange;
+
+    #[test]
+    fn items_come_to_their_places() {
+        let mut items = ["a", "b", "c", "d", "e"];
+        arrange(&mut items, &[3, 1, 4, 2, 0]);
+        assert_eq!(items, ["d", "b", "e", "c", "a"]);
     }
 }

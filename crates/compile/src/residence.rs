@@ -63,6 +63,9 @@ pub fn groups<'d>(
     options: &Options,
 ) -> Result<Vec<Group>, CompileError> {
     let mut kept = pinned(layout, options)?;
+    if kept.len() == layout.params.len() {
+        return Ok(Vec::new());
+    }
     runs.for_each(|run| kept.extend(read_by(run)));
     let draft = &loads.draft;
     let mut sets = Sets((0..draft.buffers.len()).collect());

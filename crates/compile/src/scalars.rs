@@ -1,11 +1,14 @@
 //! Elementwise nodes as one scalar expression.
 
 use crate::cx::{LowerResult, Refusal};
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use pumice_ir::ops::ScalarCx;
-use pumice_ir::{Graph, Node, ValueId};
+use pumice_ir::{Graph, Node, Op, ValueId};
 use pumice_plan::kernel::status;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{DType, Tensor};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// An expression over the elements of `inputs`, with one output for each of `outputs`.
@@ -16,6 +19,46 @@ pub struct Body {
     pub inputs: Vec<ValueId>,
     /// Whether the expression has one more output: flags for the status block (an integer divided by zero).
     pub raises: bool,
+}
+
+/// The expressions of single nodes so far: nodes of one op that take elements of the same types compute the same, and share
+/// one expression.
+#[derive(Default)]
+pub struct Bodies<'g>(IndexMap<Key<'g>, (ScalarExpr, bool)>);
+
+/// An op with its operands, and the type of its result.
+type Key<'g> = (&'g Op, SmallVec<[Option<Operand<'g>>; 4]>, DType);
+
+/// What an expression depends on of an operand.
+#[derive(PartialEq, Eq, Hash)]
+enum Operand<'g> {
+    /// The input of that number.
+    Input(Option<usize>, DType),
+    /// A constant that is folded in.
+    Written(&'g Tensor),
+}
+
+impl<'g> Bodies<'g> {
+    /// As [`body`], for one node of one graph, and `given` its operands.
+    pub fn of_node(&mut self, graph: &'g Graph, node: &'g Node, given: &[ValueId]) -> LowerResult<Body> {
+        let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| immediate(graph, v).is_none()).collect();
+        let operand = |v: ValueId| match immediate(graph, v) {
+            Some(data) => Operand::Written(data),
+            None => Operand::Input(inputs.iter().position(|&i| i == v), graph.ty(v).dtype()),
+        };
+        let operands = node.inputs.iter().map(|v| v.map(operand)).collect();
+        match self.0.entry((&node.op, operands, graph.ty(node.output()).dtype())) {
+            Entry::Occupied(known) => {
+                let (expr, raises) = known.get().clone();
+                Ok(Body { expr, inputs, raises })
+            }
+            Entry::Vacant(new) => {
+                let body = body(graph, &[node], given, &node.outputs)?;
+                new.insert((body.expr.clone(), body.raises));
+                Ok(body)
+            }
+        }
+    }
 }
 
 /// The expression of a run of elementwise nodes. `given` are values that come from outside (inputs of the body, and

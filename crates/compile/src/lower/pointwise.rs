@@ -29,7 +29,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
             given.push(v);
         }
     });
-    let body = scalars::body(graph, &[node], &given, &node.outputs)?;
+    let body = cx.bodies.of_node(graph, node, &given)?;
     let inputs = body.inputs.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
     // Every operand that is not folded in, repeats included.
     let at = |v: &Option<ValueId>| v.and_then(|v| body.inputs.iter().position(|&i| i == v));
