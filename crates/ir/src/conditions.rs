@@ -3,17 +3,17 @@
 //! In: constraints as inference finds them. Out: the graph's list, in the order of finding. Never here: what makes a constraint.
 
 use crate::graph::{Constraint, Relation};
+use indexmap::IndexSet;
 use pumice_types::DimExpr;
-use std::collections::BTreeSet;
 
 /// The constraints of a graph, and two sets over them: whether one more follows is found without looking at all.
 #[derive(Default)]
 pub struct Conditions {
-    known: BTreeSet<Constraint>,
+    known: IndexSet<Constraint>,
     /// Differences that must be 0.
-    zero: BTreeSet<DimExpr>,
+    zero: IndexSet<DimExpr>,
     /// Differences that must not be negative.
-    not_negative: BTreeSet<DimExpr>,
+    not_negative: IndexSet<DimExpr>,
 }
 
 impl Conditions {

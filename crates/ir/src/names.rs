@@ -1,14 +1,14 @@
 //! Names of values: unique in a graph, made so by a number at the end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use indexmap::{IndexMap, IndexSet};
 
-/// Names that are taken.
+/// Names that are taken. They are hashed: a tree compares each that comes with many, which lie all over memory.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    taken: BTreeSet<String>,
+    taken: IndexSet<String>,
     /// For each name that was wanted again: the first number that was not tried. Names are never given back, so those
     /// below stay taken.
-    next: BTreeMap<String, u64>,
+    next: IndexMap<String, u64>,
 }
 
 impl Names {
@@ -42,7 +42,7 @@ impl Names {
 
 impl FromIterator<String> for Names {
     fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Names {
-        Names { taken: names.into_iter().collect(), next: BTreeMap::new() }
+        Names { taken: names.into_iter().collect(), next: IndexMap::new() }
     }
 }
 

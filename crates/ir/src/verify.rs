@@ -7,6 +7,7 @@ use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_node, normalize_axis};
 use crate::ops::Op;
+use indexmap::IndexSet;
 use pumice_types::{DType, Encoding, Var};
 use std::collections::BTreeSet;
 
@@ -108,7 +109,7 @@ fn types(graph: &Graph) -> Vec<VerifyError> {
 /// The rules that hold between nodes and that users can break.
 pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
-    let mut names = BTreeSet::new();
+    let mut names = IndexSet::with_capacity(graph.values.len());
     for (_, v) in graph.values() {
         if !names.insert(v.name.as_str()) {
             errors.push(BuildError::DuplicateName(v.name.clone()));
