@@ -167,7 +167,7 @@ fn subset(draft: &Draft, steps: &[usize], derived: &[Option<Span>]) -> LoadDraft
     let buffer_of: BTreeMap<usize, u32> = buffers.iter().copied().zip(0..).collect();
     let content_of: BTreeMap<DraftContent, u32> = contents.iter().copied().zip(0..).collect();
     let mut some = Draft::default();
-    some.buffers.extend(buffers.iter().map(|&b| draft.buffers[b].clone()));
+    some.buffers.extend(buffers.iter().map(|&b| draft.buffers[b]));
     for &c in &contents {
         let mut content = draft.contents[c.0 as usize].clone();
         content.buffer.0 = buffer_of[&(content.buffer.0 as usize)];

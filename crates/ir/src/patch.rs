@@ -1,6 +1,6 @@
 //! Patches: the only way a graph becomes another graph.
 //!
-//! A pass returns patches; applying them copies the graph with new nodes in and old values redirected, drops nodes
+//! A pass returns patches; applying them makes a graph with new nodes in and old values redirected, drops nodes
 //! that became unused, sorts what is out of order, and infers the types of every new node. A patch that would change
 //! the type of a value it replaces is a defect of the pass and is refused.
 
@@ -14,7 +14,6 @@ use crate::names::Names;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use smallvec::SmallVec;
-use std::cell::LazyCell;
 
 /// A value in a patch: of the graph, or of one of the patch's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +123,14 @@ pub enum PatchError {
 impl Graph {
     /// The graph with the patches applied. Replaced values, and whatever only they needed, are gone; leaves stay.
     pub fn apply(&self, patches: &[Patch]) -> Result<Graph, PatchError> {
-        let draft = Draft::new(self, patches)?;
-        draft.rebuild(&draft.order()?)
+        self.clone().applied(patches)
+    }
+
+    /// As [`Graph::apply`]: what stays is moved, not copied.
+    pub fn applied(self, patches: &[Patch]) -> Result<Graph, PatchError> {
+        let draft = Draft::new(&self, patches)?;
+        let order = draft.order(&self)?;
+        draft.rebuild(self, &order)
     }
 
     /// The graph without nodes whose values nothing needs. Leaves stay: they are the program's interface.
@@ -135,46 +140,70 @@ impl Graph {
 }
 
 /// Old and new nodes side by side, with redirections resolved.
-struct Draft<'g> {
-    graph: &'g Graph,
-    patches: &'g [Patch],
+struct Draft<'p> {
+    patches: &'p [Patch],
     /// Index of the first new node of each patch, counted after the old nodes.
     starts: Vec<usize>,
-    nodes: Vec<DraftNode<'g>>,
+    nodes: Vec<DraftNode<'p>>,
     redirect: Vec<Option<DraftRef>>,
 }
 
-struct DraftNode<'g> {
-    op: &'g Op,
-    name: &'g str,
+struct DraftNode<'p> {
+    origin: Origin<'p>,
     inputs: SmallVec<[Option<DraftRef>; 4]>,
-    /// Of an old node, its id.
-    old: Option<NodeId>,
-    patch: Option<usize>,
     /// Where it wants to stand: position of the last old node it replaces, new ones before it.
     position: (usize, usize),
+}
+
+/// Where a node comes from.
+#[derive(Clone, Copy)]
+enum Origin<'p> {
+    Old {
+        id: NodeId,
+        /// Whether it is a leaf of the interface.
+        is_interface: bool,
+    },
+    New {
+        patch: usize,
+        op: &'p Op,
+        name: &'p str,
+    },
+}
+
+impl DraftNode<'_> {
+    fn is_interface(&self) -> bool {
+        matches!(self.origin, Origin::Old { is_interface: true, .. })
+    }
+
+    fn patch(&self) -> Option<usize> {
+        match self.origin {
+            Origin::Old { .. } => None,
+            Origin::New { patch, .. } => Some(patch),
+        }
+    }
 }
 
 /// Output `.1` of draft node `.0`.
 type DraftRef = (usize, u16);
 
-impl<'g> Draft<'g> {
-    fn new(graph: &'g Graph, patches: &'g [Patch]) -> Result<Draft<'g>, PatchError> {
+/// The draft node and output that a value of the graph is.
+fn old_ref(graph: &Graph, v: ValueId) -> DraftRef {
+    let (node, output) = graph.value(v).def;
+    (node.index(), output)
+}
+
+impl<'p> Draft<'p> {
+    fn new(graph: &Graph, patches: &'p [Patch]) -> Result<Draft<'p>, PatchError> {
         let mut draft = Draft {
-            graph,
             patches,
             starts: Vec::with_capacity(patches.len()),
             nodes: Vec::with_capacity(graph.nodes.len()),
             redirect: vec![None; graph.values.len()],
         };
-        let old_ref = |v: ValueId| (graph.value(v).def.0.index(), graph.value(v).def.1);
         for (id, node) in graph.nodes() {
             draft.nodes.push(DraftNode {
-                op: &node.op,
-                name: graph.node_name(id),
-                inputs: node.inputs.iter().map(|v| v.map(old_ref)).collect(),
-                old: Some(id),
-                patch: None,
+                origin: Origin::Old { id, is_interface: node.op.is_leaf_interface() },
+                inputs: node.inputs.iter().map(|v| v.map(|v| old_ref(graph, v))).collect(),
                 position: (id.index(), usize::MAX),
             });
         }
@@ -182,7 +211,7 @@ impl<'g> Draft<'g> {
             let start = draft.nodes.len();
             draft.starts.push(start);
             let resolve = |r: PatchRef| match r {
-                PatchRef::Old(v) => Ok(old_ref(v)),
+                PatchRef::Old(v) => Ok(old_ref(graph, v)),
                 PatchRef::New(i, o) if (i as usize) < patch.nodes.len() => Ok((start + i as usize, o)),
                 PatchRef::New(index, _) => Err(PatchError::Reference { label: patch.label.clone(), index }),
             };
@@ -190,11 +219,8 @@ impl<'g> Draft<'g> {
             for (i, node) in patch.nodes.iter().enumerate() {
                 let inputs = node.inputs.iter().map(|r| r.map(resolve).transpose());
                 draft.nodes.push(DraftNode {
-                    op: &node.op,
-                    name: &node.name,
+                    origin: Origin::New { patch: p, op: &node.op, name: &node.name },
                     inputs: inputs.collect::<Result<_, _>>()?,
-                    old: None,
-                    patch: Some(p),
                     position: (anchor, i),
                 });
             }
@@ -202,14 +228,14 @@ impl<'g> Draft<'g> {
                 draft.redirect[v.index()] = Some(resolve(r)?);
             }
         }
-        draft.follow_redirections();
+        draft.follow_redirections(graph);
         Ok(draft)
     }
 
     /// Points every operand at what finally replaces it. New nodes keep what they name, so that a patch may wrap the
     /// value it replaces.
-    fn follow_redirections(&mut self) {
-        let (graph, redirect) = (self.graph, &self.redirect);
+    fn follow_redirections(&mut self, graph: &Graph) {
+        let redirect = &self.redirect;
         let old_count = graph.nodes.len();
         let target =
             |mut r: DraftRef, from_patch: Option<usize>, starts: &[usize], ends: &dyn Fn(usize) -> usize| {
@@ -235,8 +261,9 @@ impl<'g> Draft<'g> {
         let starts = self.starts.clone();
         let ends = |p: usize| starts.get(p + 1).copied().unwrap_or(total);
         for node in &mut self.nodes {
+            let patch = node.patch();
             for input in node.inputs.iter_mut().flatten() {
-                *input = target(*input, node.patch, &starts, &ends);
+                *input = target(*input, patch, &starts, &ends);
             }
         }
         let resolved: Vec<Option<DraftRef>> =
@@ -244,18 +271,16 @@ impl<'g> Draft<'g> {
         self.redirect = resolved;
     }
 
-    fn target_of(&self, v: ValueId) -> DraftRef {
-        let def = self.graph.value(v).def;
-        self.redirect[v.index()].unwrap_or((def.0.index(), def.1))
+    fn target_of(&self, graph: &Graph, v: ValueId) -> DraftRef {
+        self.redirect[v.index()].unwrap_or_else(|| old_ref(graph, v))
     }
 
     /// Nodes that are needed, operands first, otherwise as they stood.
-    fn order(&self) -> Result<Vec<usize>, PatchError> {
-        let mut wanted: Vec<usize> = (0..self.nodes.len())
-            .filter(|&i| self.nodes[i].op.is_leaf_interface() && self.nodes[i].old.is_some())
-            .collect();
-        wanted.extend(self.graph.outputs.iter().map(|o| self.target_of(o.value).0));
-        wanted.extend(self.graph.final_states().into_iter().map(|v| self.target_of(v).0));
+    fn order(&self, graph: &Graph) -> Result<Vec<usize>, PatchError> {
+        let mut wanted: Vec<usize> =
+            (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface()).collect();
+        wanted.extend(graph.outputs.iter().map(|o| self.target_of(graph, o.value).0));
+        wanted.extend(graph.final_states().into_iter().map(|v| self.target_of(graph, v).0));
         let mut live = vec![false; self.nodes.len()];
         while let Some(i) = wanted.pop() {
             if !std::mem::replace(&mut live[i], true) {
@@ -264,13 +289,13 @@ impl<'g> Draft<'g> {
         }
         let mut by_position: Vec<usize> = (0..self.nodes.len()).filter(|&i| live[i]).collect();
         by_position.sort_by_key(|&i| (self.nodes[i].position, i));
-        self.topological(&by_position)
+        self.topological(graph, &by_position)
     }
 
     /// Depth-first, so that a node comes as soon after its operands as the old order allows. Iterative: graphs are
     /// deep. The leaves of the interface keep their order, by which scalars are numbered in extents, and params, inputs
     /// and states in a plan: where one comes earlier than it did, those before it do too.
-    fn topological(&self, by_position: &[usize]) -> Result<Vec<usize>, PatchError> {
+    fn topological(&self, graph: &Graph, by_position: &[usize]) -> Result<Vec<usize>, PatchError> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
             New,
@@ -279,8 +304,7 @@ impl<'g> Draft<'g> {
         }
         let mut mark = vec![Mark::New; self.nodes.len()];
         let mut order = Vec::with_capacity(by_position.len());
-        let is_interface = |i: usize| self.nodes[i].op.is_leaf_interface() && self.nodes[i].old.is_some();
-        let mut leaves = (0..self.nodes.len()).filter(|&i| is_interface(i));
+        let mut leaves = (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface());
         for &root in by_position {
             let mut stack = vec![root];
             while let Some(&i) = stack.last() {
@@ -289,7 +313,7 @@ impl<'g> Draft<'g> {
                         stack.pop();
                     }
                     Mark::Open => {
-                        if is_interface(i) {
+                        if self.nodes[i].is_interface() {
                             for leaf in leaves.by_ref().take_while(|&leaf| leaf != i) {
                                 // A state begins as a constant, which is no leaf of the interface.
                                 let init = self.nodes[leaf].inputs.iter().flatten().map(|r| r.0);
@@ -314,7 +338,7 @@ impl<'g> Draft<'g> {
                                 Mark::Open => {
                                     return Err(PatchError::Cycle {
                                         labels: self.patches.iter().map(|p| p.label.clone()).collect(),
-                                        node: self.nodes[j].name.to_owned(),
+                                        node: self.name(graph, j).to_owned(),
                                     });
                                 }
                                 Mark::Done => {}
@@ -327,46 +351,71 @@ impl<'g> Draft<'g> {
         Ok(order)
     }
 
-    fn rebuild(&self, order: &[usize]) -> Result<Graph, PatchError> {
-        let old = self.graph;
+    fn name<'a>(&self, graph: &'a Graph, node: usize) -> &'a str
+    where
+        'p: 'a,
+    {
+        match self.nodes[node].origin {
+            Origin::Old { id, .. } => graph.node_name(id),
+            Origin::New { name, .. } => name,
+        }
+    }
+
+    /// Names of the old values that stay, which new ones must not have.
+    fn names(&self, old: &Graph, order: &[usize]) -> Names {
+        let kept = order.iter().filter_map(|&i| match self.nodes[i].origin {
+            Origin::Old { id, .. } => Some(&old.node(id).outputs),
+            Origin::New { .. } => None,
+        });
+        kept.flatten().map(|&v| old.value(v).name.clone()).collect()
+    }
+
+    /// The new graph. Old nodes and values are moved into it; of those that were, `old` keeps where they stood.
+    fn rebuild(&self, mut old: Graph, order: &[usize]) -> Result<Graph, PatchError> {
+        let any_new = order.iter().any(|&i| self.nodes[i].patch().is_some());
+        let mut names = if any_new { self.names(&old, order) } else { Names::default() };
+        let mut conditions: Option<Conditions> = None;
+        let mut nodes: Vec<Option<Node>> = std::mem::take(&mut old.nodes).into_iter().map(Some).collect();
         let mut graph = Graph {
-            name: old.name.clone(),
-            symbols: old.symbols.clone(),
+            name: std::mem::take(&mut old.name),
+            symbols: std::mem::take(&mut old.symbols),
             nodes: Vec::with_capacity(order.len()),
             values: Vec::with_capacity(order.len()),
             outputs: Vec::new(),
-            feeds: old.feeds.clone(),
+            feeds: std::mem::take(&mut old.feeds),
             stop: old.stop,
-            constraints: old.constraints.clone(),
+            constraints: std::mem::take(&mut old.constraints),
         };
-        let kept = order.iter().filter_map(|&i| self.nodes[i].old).flat_map(|n| &old.node(n).outputs);
-        let mut names: LazyCell<Names, _> =
-            LazyCell::new(|| kept.map(|&v| old.value(v).name.clone()).collect());
-        let mut conditions = LazyCell::new(|| Conditions::of(&old.constraints));
         let mut place: Vec<SmallVec<[ValueId; 2]>> = vec![SmallVec::new(); self.nodes.len()];
         for &i in order {
             let draft = &self.nodes[i];
             let inputs: SmallVec<[Option<ValueId>; 4]> =
                 draft.inputs.iter().map(|r| r.map(|(n, o)| place[n][o as usize])).collect();
-            place[i] = match draft.old {
-                Some(id) => {
-                    let same = old.node(id).outputs.iter().map(|&v| old.value(v));
-                    let results = same.map(|v| (v.ty.clone(), v.name.clone()));
-                    graph.push_node(draft.op.clone(), inputs, results)
+            place[i] = match draft.origin {
+                Origin::Old { id, .. } => {
+                    let Node { op, outputs, .. } =
+                        nodes[id.index()].take().expect("an order has a node once");
+                    let same = outputs.iter().map(|&v| {
+                        let ValueInfo { ty, name, .. } = &mut old.values[v.index()];
+                        let shape = std::mem::take(&mut ty.shape);
+                        (ValueType { shape, encoding: ty.encoding }, std::mem::take(name))
+                    });
+                    graph.push_node(op, inputs, same)
                 }
-                None => {
-                    let (types, constraints) = self.infer(draft, &inputs, &graph)?;
-                    let value_names = names.of_results(draft.name.to_owned(), types.len());
+                Origin::New { patch, op, name } => {
+                    let (types, constraints) = self.infer((patch, op, name), &inputs, &graph)?;
+                    let value_names = names.of_results(name.to_owned(), types.len());
                     if !constraints.is_empty() {
+                        let conditions = conditions.get_or_insert_with(|| Conditions::of(&graph.constraints));
                         conditions.append(&mut graph.constraints, constraints);
                     }
-                    graph.push_node(draft.op.clone(), inputs, types.into_iter().zip(value_names))
+                    graph.push_node(op.clone(), inputs, types.into_iter().zip(value_names))
                 }
             };
         }
-        self.check_types(&graph, &place)?;
+        self.check_types(&old, &graph, &place)?;
         let at = |v: ValueId| {
-            let (n, o) = self.target_of(v);
+            let (n, o) = self.target_of(&old, v);
             place[n][o as usize]
         };
         graph.outputs =
@@ -378,28 +427,35 @@ impl<'g> Draft<'g> {
     /// Types and constraints of a new node, with operands of the new graph.
     fn infer(
         &self,
-        node: &DraftNode<'_>,
+        (patch, op, name): (usize, &Op, &str),
         inputs: &[Option<ValueId>],
         graph: &Graph,
     ) -> Result<(Types, Vec<Constraint>), PatchError> {
         let (ty, constant) = (|v: ValueId| graph.ty(v), |v: ValueId| graph.constant_data(v));
-        infer_node(node.op, node.name, inputs, &graph.symbols, &ty, &constant).map_err(|source| {
-            let label = node.patch.map_or_else(|| "no patch".to_owned(), |p| self.patches[p].label.clone());
-            PatchError::Infer { label, node: node.name.to_owned(), source }
+        infer_node(op, name, inputs, &graph.symbols, &ty, &constant).map_err(|source| {
+            let label = self.patches[patch].label.clone();
+            PatchError::Infer { label, node: name.to_owned(), source }
         })
     }
 
-    fn check_types(&self, graph: &Graph, place: &[SmallVec<[ValueId; 2]>]) -> Result<(), PatchError> {
+    /// What replaces a value has its type. An old value that stays is in the new graph by now.
+    fn check_types(
+        &self,
+        old: &Graph,
+        graph: &Graph,
+        place: &[SmallVec<[ValueId; 2]>],
+    ) -> Result<(), PatchError> {
+        let value = |(n, o): DraftRef| place[n].get(o as usize).map(|&v| graph.value(v));
         for patch in self.patches {
             for &(v, _) in &patch.replace {
-                let (n, o) = self.target_of(v);
-                let Some(&new) = place[n].get(o as usize) else { continue };
-                if self.graph.ty(v) != graph.ty(new) {
+                let Some(new) = value(self.target_of(old, v)) else { continue };
+                let replaced = value(old_ref(old, v)).unwrap_or_else(|| old.value(v));
+                if replaced.ty != new.ty {
                     return Err(PatchError::Type {
                         label: patch.label.clone(),
-                        name: self.graph.value(v).name.clone(),
-                        old: self.graph.ty(v).display(&self.graph.symbols),
-                        new: graph.ty(new).display(&graph.symbols),
+                        name: replaced.name.clone(),
+                        old: replaced.ty.display(&graph.symbols),
+                        new: new.ty.display(&graph.symbols),
                     });
                 }
             }

@@ -212,7 +212,7 @@ pub fn run_pass(mut graph: Graph, pass: &Pass, cx: &PassCx<'_>) -> Result<Graph,
             return Ok(graph);
         }
         graph = graph
-            .apply(&patches)
+            .applied(&patches)
             .map_err(|source| OptError::Patch { pass: pass.name.to_owned(), source: Box::new(source) })?;
         verify(&graph, Form::Source)
             .map_err(|errors| OptError::Verify { pass: pass.name.to_owned(), errors })?;

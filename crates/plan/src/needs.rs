@@ -67,7 +67,7 @@ impl Needs {
         let mut needs = Needs::of_regions(plan);
         for loops in Loops::of_plan(plan) {
             let turns = |call: &KernelCall| call.check().map_or(0, |decl| loops.turns(decl, call));
-            loops.steps().iter().for_each(|step| needs.add(step, &turns));
+            loops.steps().iter().for_each(|step| needs.add(step, turns));
         }
         needs
     }
