@@ -1,5 +1,5 @@
 //! How compile time grows: `compile_time [--only nodes|steps|layers|symbols|equal|states|decoder|minilm] [--to N] [--times N]
-//! [--json]`. Prints, for each size, the seconds of building, compiling and checking (the least of several measurements), how
+//! [--json]`. Prints, for each size, the seconds of building, compiling and checking (the least of `--times` rounds), how
 //! much longer than half the size it took, and what the size may take. Ends with 1 where a doubling costs more than
 //! [`DOUBLING`], or a size more than its bar.
 
@@ -11,12 +11,15 @@ use std::time::Duration;
 /// What twice the size may take, in times of the size.
 const DOUBLING: f64 = 2.2;
 
+/// How often every size is measured.
+const ROUNDS: usize = 7;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let number = |name: &str| value(name).map(|n| n.parse::<usize>().expect("it takes a number"));
     let (only, json) = (value("--only"), args.iter().any(|a| a == "--json"));
-    let (to, times) = (number("--to").unwrap_or(usize::MAX), number("--times").unwrap_or(3));
+    let (to, times) = (number("--to").unwrap_or(usize::MAX), number("--times").unwrap_or(ROUNDS));
     if !json {
         println!(
             "{:<8} {:>6} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6}",
@@ -26,9 +29,9 @@ fn main() -> ExitCode {
     let mut missed = 0;
     for growth in Growth::ALL.into_iter().filter(|g| only.as_ref().is_none_or(|o| o == g.name())) {
         let mut last: Option<Taken> = None;
-        for &n in growth.sizes().iter().filter(|n| **n <= to) {
-            let taken = growth.fastest(n, times);
-            let half = last.filter(|l| 2 * l.n == n).map(|l| l.total().as_secs_f64());
+        let sizes: Vec<usize> = growth.sizes().iter().copied().filter(|n| *n <= to).collect();
+        for taken in growth.fastest(&sizes, times) {
+            let half = last.filter(|l| 2 * l.n == taken.n).map(|l| l.total().as_secs_f64());
             let line = Line { growth, ratio: half.map(|l| taken.total().as_secs_f64() / l), taken };
             if json {
                 line.print_json()

@@ -3,7 +3,6 @@
 //! `cargo run --release -p pumice-tests --example compile_time` prints the times of larger graphs.
 
 use pumice_tests::growth::Growth;
-use std::time::Duration;
 
 /// Four times the size may take so many times as long. In proportion it is 4; with a square anywhere it comes to 16.
 const MOST: u32 = 8;
@@ -11,9 +10,10 @@ const MOST: u32 = 8;
 const ROUNDS: usize = 6;
 
 fn check(growth: Growth, small: usize) {
-    let fastest =
-        |n: usize| -> Duration { (0..3).map(|_| growth.measure(n).total()).min().unwrap_or_default() };
-    let mut rounds = (0..ROUNDS).map(|_| (fastest(small), fastest(4 * small)));
+    let mut rounds = (0..ROUNDS).map(|_| {
+        let fastest = growth.fastest(&[small, 4 * small], 3);
+        (fastest[0].total(), fastest[1].total())
+    });
     let mut seen = Vec::new();
     let within = rounds.any(|(one, four)| {
         seen.push((one, four));
