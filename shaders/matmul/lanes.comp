@@ -3,8 +3,14 @@
 // where it is no nearer than memory.
 //
 // A thread sums MR rows of NQ quads of columns; the 8 threads of a workgroup are neighbours along n, so what they read
-// of a is the same for all. B_MODE 3 reads four neighbouring columns of b at once, blocks are read sixteen elements at a
-// time; everything else is read one element at a time. Rows and columns outside are read from inside and never stored.
+// of a is the same for all. With SHUFFLE each reads every eighth term of a and hands it to the others: on lavapipe a read
+// is a hundred instructions, a shuffle one. B_MODE 3 reads four neighbouring columns of b at once, blocks are read 32
+// elements at a time; everything else is read one element at a time. Rows and columns outside are read from inside and
+// never stored.
+#ifdef SHUFFLE
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 #include "interface.glsl"
 #include "matrix_slots.glsl"
 
@@ -24,12 +30,38 @@ vec4 quad_b(uint k, uint j) {
 }
 
 vec4 acc[MR * NQ];
+uint a_col, row_at[MR];
 
-// Adds to component c of acc[q] the products of four quads of a, from `at` on, with those of b.
-void add_quads(uint q, uint c, uint at, vec4 w[4]) {
-    [[unroll]] for (uint j = 0u; j < 4u; j++) {
-        vec4 fa = load4_a((at >> 2u) + j);
-        [[unroll]] for (uint e = 0u; e < 4u; e++) acc[q][c] = fma(fa[e], w[j][e], acc[q][c]);
+#ifdef SHUFFLE
+// Terms that are read at once: of each row the thread's own.
+const uint TERMS = 8u;
+#define EACH_TERM [[dont_unroll]]
+float own_a[MR];
+void read_terms(uint k, uint last) {
+    uint own = min(k + gl_SubgroupInvocationID, last);
+    [[unroll]] for (uint i = 0u; i < MR; i++) own_a[i] = load_a(row_at[i] + own * a_col);
+}
+float term_a(uint row, uint k, uint t) { return subgroupShuffle(own_a[row], t); }
+#else
+const uint TERMS = 1u;
+#define EACH_TERM [[unroll]]
+void read_terms(uint k, uint last) {}
+float term_a(uint row, uint k, uint t) { return load_a(row_at[row] + (k + t) * a_col); }
+#endif
+
+// Terms k to k + 31, in the order of k; blocks lie along it.
+void add_blocks(uint k, uint last) {
+    float a[32 * MR];
+    [[unroll]] for (uint g = 0u; g < 32u; g += TERMS) {
+        read_terms(k + g, last);
+        [[unroll]] for (uint t = 0u; t < TERMS; t++) [[unroll]] for (uint i = 0u; i < MR; i++)
+            a[(g + t) * MR + i] = term_a(i, k + g, t);
+    }
+    [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
+        vec4 w[8];
+        block_run(place_b(0u, c >> 2u, c & 3u) + k, w);
+        [[unroll]] for (uint t = 0u; t < 32u; t++) [[unroll]] for (uint i = 0u; i < MR; i++)
+            acc[i * NQ + (c >> 2u)][c & 3u] = fma(a[t * MR + i], w[t >> 2u][t & 3u], acc[i * NQ + (c >> 2u)][c & 3u]);
     }
 }
 
@@ -52,28 +84,26 @@ void main() {
     uint tile_n = group % tiles_n, tile_m = group / tiles_n % tiles_m, batch = group / tiles_n / tiles_m;
     if (batch >= arg_batches()) return;
     uint outer = batch / arg_inner(), inner = batch % arg_inner();
-    uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row(), a_col = arg_a_col();
+    uint a_at = arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), a_row = arg_a_row();
+    a_col = arg_a_col();
     b_at = arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(); b_row = arg_b_row(); b_col = arg_b_col();
-    uint row0 = tile_m * MR, row_at[MR];
+    uint row0 = tile_m * MR;
     col0 = tile_n * BN + 4u * gl_LocalInvocationID.x;
     [[unroll]] for (uint i = 0u; i < MR; i++) row_at[i] = a_at + min(row0 + i, M - 1u) * a_row;
     [[unroll]] for (uint q = 0u; q < MR * NQ; q++) acc[q] = vec4(0.0);
 
-    // Blocks along k: sixteen terms at once, in the order of k.
-    if (T_b >= 16u && A_MODE == 1u && B_MODE == 1u) {
-        for (uint k = 0u; k < K; k += 16u) {
-            [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
-                vec4 w[4];
-                block_run(place_b(0u, c >> 2u, c & 3u) + k, w);
-                [[unroll]] for (uint i = 0u; i < MR; i++) add_quads(i * NQ + (c >> 2u), c & 3u, row_at[i] + k, w);
+    if (T_b >= 16u && B_MODE == 1u) {
+        for (uint k = 0u; k < K; k += 32u) add_blocks(k, K - 1u);
+    } else for (uint k = 0u; k < K; k += TERMS) {
+        read_terms(k, K - 1u);
+        uint terms = TERMS == 1u ? 1u : min(TERMS, K - k);
+        EACH_TERM for (uint t = 0u; t < terms; t++) {
+            vec4 fb[NQ];
+            [[unroll]] for (uint j = 0u; j < NQ; j++) fb[j] = quad_b(k + t, j);
+            [[unroll]] for (uint i = 0u; i < MR; i++) {
+                vec4 fa = vec4(term_a(i, k, t));
+                [[unroll]] for (uint j = 0u; j < NQ; j++) acc[i * NQ + j] = fma(fa, fb[j], acc[i * NQ + j]);
             }
-        }
-    } else for (uint k = 0u; k < K; k++) {
-        vec4 fb[NQ];
-        [[unroll]] for (uint j = 0u; j < NQ; j++) fb[j] = quad_b(k, j);
-        [[unroll]] for (uint i = 0u; i < MR; i++) {
-            vec4 fa = vec4(load_a(row_at[i] + k * a_col));
-            [[unroll]] for (uint j = 0u; j < NQ; j++) acc[i * NQ + j] = fma(fa, fb[j], acc[i * NQ + j]);
         }
     }
     slot_columns = N;

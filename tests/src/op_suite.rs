@@ -119,6 +119,7 @@ impl Runner {
         let mut runner = Runner::new(device, max_elements);
         runner.target.table = Target::lavapipe().table;
         runner.target.features.int64 = false;
+        runner.target.features.subgroup_shuffle = false;
         runner
     }
 

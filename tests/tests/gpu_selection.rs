@@ -61,7 +61,7 @@ fn every_variant_that_the_floor_can_run_is_selected() {
         (&floor, Target::h200(), ELEMENTS, None),
         (&floor, small_gpu(), LARGE, Some(&BY_SIZE)),
         (&small_groups, small_gpu(), LARGE, Some(&BY_SIZE)),
-        // The suite `attention_forms` runs these.
+        // The suite `without_subgroups` runs these.
         (&without, small_gpu(), LARGE, Some(&BY_SIZE)),
     ] {
         let device = Arc::new(Interpreter::new(own.clone()));

@@ -27,14 +27,14 @@ fn a_table_that_says_otherwise_changes_the_choice_and_the_plan_says_which() {
     let device = Device::cpu();
     let text = device.target().table.to_json().expect("JSON");
     let own = pumice::plan(&product(), device.target(), &Options::default()).expect("compiles");
-    assert_eq!(kernels(&own), ["matmul_f32_lanes.plain_row"]);
+    assert_eq!(kernels(&own), ["matmul_f32_lanes.shuffle_row"]);
     let other = text.replace(
-        "matmul_f32_lanes.plain_row",
+        "matmul_f32_lanes.shuffle_row",
         "matmul_f32_columns.plain\",\"figures\":{\"quads\":8.0},\"x\":\"",
     );
     assert!(Table::from_json(&other).is_err(), "no such field");
     let other = text.replace(
-        "\"take\":\"matmul_f32_lanes.plain_row\"",
+        "\"take\":\"matmul_f32_lanes.shuffle_row\"",
         "\"take\":\"matmul_f32_columns.plain\",\"figures\":{\"quads\":8.0}",
     );
     let table = Arc::new(Table::from_json(&other).expect("a table"));
@@ -55,7 +55,7 @@ fn what_cannot_be_computed_is_refused_before_anything_else() {
         let refused = pumice::plan(&product(), device.target(), &options).expect_err("no kernels");
         assert!(matches!(refused, Error::Compile(CompileError::Precision { asked: a }) if a == asked));
     }
-    let wrong = device.target().table.to_json().expect("JSON").replace("plain_row", "plain_column");
+    let wrong = device.target().table.to_json().expect("JSON").replace("shuffle_row", "shuffle_column");
     let device = device.with_table(Arc::new(Table::from_json(&wrong).expect("a table")));
     let refused = pumice::plan(&product(), device.target(), &Options::default()).expect_err("no candidate");
     assert!(matches!(refused, Error::Compile(CompileError::Table { .. })), "{refused}");

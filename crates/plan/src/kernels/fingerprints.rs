@@ -38,7 +38,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w64", Fingerprint::hex("80826d9a9e53875c471c22252f2f29a2f59c8d3ef30242d9e839a13f91b1c106")),
     ] },
     Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
-        ("plain", Fingerprint::hex("2564a894fa4d64f890375dc12e10f09f359f830847f0643131ed93c13aff52b8")),
+        ("plain", Fingerprint::hex("4bd9f5de3922d9ab1d5f38484973ea52e0cc4cc59e2073995e3739998729563d")),
     ] },
     Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("6ce8ca5f9b012ae0f57cb86f4b1801309f74e9c625278ee7fdad80084ecb2a1b"), code: &[
         ("plain", Fingerprint::hex("29327546ee91791b02c8567e5704c99393b3705e32bd54499e871707d1480858")),
@@ -73,7 +73,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("6912bcf13b5e3f3844998cc33afd9e98d3db980096208e3a49994ecc034d37ee")),
     ] },
     Compiled { kernel: "gather", declaration: Fingerprint::hex("74483a232d6e93f468592bca242b218958c0a60bfb17a5fe0320776a02b6aadc"), code: &[
-        ("plain", Fingerprint::hex("9e44ddf958fe2efdc8fdc4ead86e464fa254b79a3a85efdad0b49ea25002fee9")),
+        ("plain", Fingerprint::hex("12e731b506b985f4e1d3c3beb7f294d600373db653353b990151c2e2c7277db1")),
     ] },
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("935bd9a1ef65309b05120d33bb01e25269ddc2ec98607cdc87235df07feb7299"), code: &[
         ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
@@ -90,10 +90,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("ef82073dff962aa566749dedaa3a1625a1721afaf0e34e981a92c2dcbf038ac0")),
     ] },
     Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("675d59c359d588be4078972986d864bf248e8b2c7e8de4d68d38c4a52bb3d9ff"), code: &[
-        ("plain", Fingerprint::hex("752921df7ecf80750a4004ce352075268b6e66a3687db21df1fc2103875d435b")),
+        ("plain", Fingerprint::hex("f2c57f23005a33d7af346fc37255e96d047a630cac47edc143acc6f67b1e7ce0")),
         ("t128", Fingerprint::hex("0bf23648958d24be8f80aecccd92730e8f9bf1cfd7f8510b21254b9227e35a33")),
-        ("t16", Fingerprint::hex("a356faa62015e51b13c16bd2c2fe3598e7c9cc01c281736ba0cff4c04a296e81")),
-        ("t32k4", Fingerprint::hex("458b1fe97699d83ba1768bcb1e0c9f6442717acc64742e61054c0021fc47adfc")),
+        ("t16", Fingerprint::hex("566983cc3f1e72a9c2c72a4b144e479bdf3329654d685812563b6d601eceb916")),
+        ("t32k4", Fingerprint::hex("1de5e0d8c8f72f4dbfc00ed8fc6f624e61d1839de0ef8b84a54921b711ef4d44")),
         ("t32x128", Fingerprint::hex("d9e1612c7b5f918c3adcd81b1b016cacf2ad79aedfa9c2577cd92460c7612836")),
         ("t64", Fingerprint::hex("ee6d659b4a76c48d6dc6047b1107c104d01f8ca462f2e839370e613e82ea43aa")),
         ("t64x128", Fingerprint::hex("ef7600a3a4e58705f51bc99f0755e486d20cd9e4393014065d17380f028e788e")),
@@ -104,17 +104,20 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain_m8", Fingerprint::hex("b8e0132d24b30677f3ebccdd00c1777732ae4d30489ab0df9149aaaa56a46e4b")),
     ] },
     Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("c2140b2bd6d67f4d4cd70e6219b685b6ae60adfd2966525149d114fb6ba65b10"), code: &[
-        ("native", Fingerprint::hex("29127071cae3090a30a02ed5abc857b9e36b626984720566f6c228d88309300c")),
-        ("native_m4", Fingerprint::hex("2c4f4197391e77484c5bb9e3fc809734c9a002cab392b8231681350a2fb5d941")),
-        ("native_m8", Fingerprint::hex("9bf8326233a47679c43343e4ad1c10a54998541064e84f6c66140f9b809368a2")),
+        ("native", Fingerprint::hex("63b257adc86167b670ef6bdb016241ec13b604ee3e16d92992173e7269001cf9")),
+        ("native_m4", Fingerprint::hex("056582ab3ca5637e440d63271e025219e3c247eeb8b125060b01ffc71228433b")),
+        ("native_m8", Fingerprint::hex("888ed5db8653f579018e72530bad4daa02b45b2f5ff09112e2c468a6d1308120")),
         ("plain", Fingerprint::hex("4e6e2bb9a12c9b06d4facec32ef9c10614889ea35f2d01b9828dee8c17e56963")),
         ("plain_m4", Fingerprint::hex("2acecab740b522f0fa2c557a702f0bc97934e08e660d198e49ea542c00fc5e75")),
         ("plain_m8", Fingerprint::hex("9d2c0b34a77ce3fe537c7e59a125cfb7c817afdfacc65c62d7fcb1454fe41d43")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("f04ec0ca569b97b11e55b6c49ead6432772002f303fb4a6169833b29c5c876de"), code: &[
-        ("plain", Fingerprint::hex("7d5764facfbdae7df4cd7a7aff99604d6271c40c5fa54b4c1e1e1cf7beff6b53")),
-        ("plain_row", Fingerprint::hex("9b3aab93601047f42994dfd97a6a60427e518a3218cc4702eb6fac2a04c9bf4e")),
-        ("plain_small", Fingerprint::hex("58bc2d3345d04d2678547d27a6b590c88a6ef189dca97295fe3aef61c21d84d2")),
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("2e9538df258949dbb9191a0141c46bb6aff5d0dd05ded45da9cf1c296ccf38bc"), code: &[
+        ("plain", Fingerprint::hex("5eafa2fc924a613d38d73f20842c619c262fe2e952e0f13f92e30c4cf1afabb1")),
+        ("plain_row", Fingerprint::hex("23c096dcb0e1e7df048d70e32e57a41ed7813f80b9c654ee68600e201f29d91b")),
+        ("plain_small", Fingerprint::hex("294c4cc2b829f9e7ba3aaa03740c7dab8c5e6630bb856c4599bb4f0861830d40")),
+        ("shuffle", Fingerprint::hex("ffd8fb0c9d530fd24e64cf738fe20650d1a64ab096a079a008730a79d9ea2e7f")),
+        ("shuffle_row", Fingerprint::hex("b5a51d5b57712900fa93c02ad4589d4ee07058f33c0712fc2a30012b4cacf1de")),
+        ("shuffle_small", Fingerprint::hex("f6639bf4537707acbce10074cb27868314cc8fd37a9d678b60d71a02fa172c9f")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
         ("plain", Fingerprint::hex("8e16af50f5282c3522d8425140bdd4d1bd41bdb618de51108b172ed06bf8d1e5")),

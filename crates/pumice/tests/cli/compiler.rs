@@ -61,7 +61,8 @@ fn a_table_of_a_file_chooses_the_kernels() {
     };
     let own = plan(&[]);
     assert_eq!(own.table, Target::lavapipe().table.id());
-    let text = table("matmul_f32_lanes.plain_small", "matmul_f32.plain").replace("\"lavapipe\"", "\"mine\"");
+    let text =
+        table("matmul_f32_lanes.shuffle_small", "matmul_f32.plain").replace("\"lavapipe\"", "\"mine\"");
     let other = plan(&["--table", &file("other.json", &text)]);
     assert_eq!(other.table.class, "mine");
     assert_ne!(other.table.hash, own.table.hash);
@@ -72,8 +73,8 @@ fn a_table_of_a_file_chooses_the_kernels() {
 
 #[test]
 fn every_command_takes_a_table_and_says_what_is_wrong_with_it() {
-    let sound = file("sound.json", &table("matmul_f32_lanes.plain_small", "matmul_f32.plain"));
-    let wrong = file("wrong.json", &table("matmul_f32_lanes.plain_small", "matmul_f32.plane"));
+    let sound = file("sound.json", &table("matmul_f32_lanes.shuffle_small", "matmul_f32.plain"));
+    let wrong = file("wrong.json", &table("matmul_f32_lanes.shuffle_small", "matmul_f32.plane"));
     let text = file("text.json", "{}");
     let missing = place("missing.json").display().to_string();
     for words in commands() {
