@@ -2,22 +2,35 @@
 //! [--json]`. Prints, for each size, the seconds of building, compiling and checking (the least of `--times` rounds), how
 //! much longer than half the size it took, and what the size may take. Ends with 1 where a doubling costs more than
 //! [`DOUBLING`], or a size more than its bar.
+//!
+//! Each measurement has a process of its own, as a program that compiles once has: in one process a heap that other sizes have
+//! cut up slows the large ones down. It compiles a small graph of the kind first, so that no size pays for starting.
 
 use pumice_tests::growth::{Growth, Taken};
 use serde_json::json;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// What twice the size may take, in times of the size.
 const DOUBLING: f64 = 2.2;
 
-/// How often every size is measured.
-const ROUNDS: usize = 7;
+/// How often every size is measured, all sizes of a kind in turns.
+const ROUNDS: usize = 11;
+/// What a process is told that takes one measurement: kind and size follow.
+const ONCE: &str = "--once";
+/// The graph that such a process compiles first is so many times smaller.
+const WARM_UP: usize = 16;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let number = |name: &str| value(name).map(|n| n.parse::<usize>().expect("it takes a number"));
+    if let [once, kind, n] = args.as_slice()
+        && once == ONCE
+    {
+        measure_here(kind, n.parse().expect("a size"));
+        return ExitCode::SUCCESS;
+    }
     let (only, json) = (value("--only"), args.iter().any(|a| a == "--json"));
     let (to, times) = (number("--to").unwrap_or(usize::MAX), number("--times").unwrap_or(ROUNDS));
     if !json {
@@ -30,7 +43,7 @@ fn main() -> ExitCode {
     for growth in Growth::ALL.into_iter().filter(|g| only.as_ref().is_none_or(|o| o == g.name())) {
         let mut last: Option<Taken> = None;
         let sizes: Vec<usize> = growth.sizes().iter().copied().filter(|n| *n <= to).collect();
-        for taken in growth.fastest(&sizes, times) {
+        for taken in fastest(growth, &sizes, times) {
             let half = last.filter(|l| 2 * l.n == taken.n).map(|l| l.total().as_secs_f64());
             let line = Line { growth, ratio: half.map(|l| taken.total().as_secs_f64() / l), taken };
             if json {
@@ -43,6 +56,37 @@ fn main() -> ExitCode {
         }
     }
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Takes one measurement and prints it: nanoseconds of building, compiling and checking, and the steps.
+fn measure_here(kind: &str, n: usize) {
+    let growth = Growth::ALL.into_iter().find(|g| g.name() == kind).expect("a kind");
+    growth.measure((n / WARM_UP).max(1));
+    let Taken { built, compiled, checked, steps, .. } = growth.measure(n);
+    println!("{} {} {} {steps}", built.as_nanos(), compiled.as_nanos(), checked.as_nanos());
+}
+
+/// One measurement in a process of its own.
+fn measure(growth: Growth, n: usize) -> Taken {
+    let program = std::env::current_exe().expect("the path of this program");
+    let size = n.to_string();
+    let output = Command::new(program).args([ONCE, growth.name(), &size]).output().expect("it starts again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [built, compiled, checked, steps] = numbers[..] else {
+        panic!("{} {n}: {text}{}", growth.name(), String::from_utf8_lossy(&output.stderr))
+    };
+    let [built, compiled, checked] = [built, compiled, checked].map(Duration::from_nanos);
+    Taken { n, built, compiled, checked, steps: steps as usize }
+}
+
+/// The least time of each size.
+fn fastest(growth: Growth, sizes: &[usize], times: usize) -> Vec<Taken> {
+    let round = || sizes.iter().map(|&n| measure(growth, n)).collect::<Vec<_>>();
+    (1..times).fold(round(), |best, _| {
+        let faster = |(a, b): (Taken, Taken)| if b.total() < a.total() { b } else { a };
+        best.into_iter().zip(round()).map(faster).collect()
+    })
 }
 
 struct Line {
