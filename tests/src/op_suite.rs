@@ -113,14 +113,10 @@ impl Runner {
         Runner::new(device, max_elements)
     }
 
-    /// A device whose kernels reach operands through descriptors, opened with [`PlainTwins`]. What CPU targets get has
-    /// a plain twin.
+    /// A device whose kernels reach operands through descriptors, opened with [`PlainTwins`].
     pub fn descriptor(device: Arc<dyn Device>, max_elements: u64) -> Runner {
-        let mut runner = Runner::new(device, max_elements);
-        runner.target.table = Target::lavapipe().table;
-        runner.target.features.int64 = false;
-        runner.target.features.subgroup_shuffle = false;
-        runner
+        let runner = Runner::new(device, max_elements);
+        Runner { target: PlainTwins::target(&runner.target), ..runner }
     }
 
     /// A device all of whose grids are folded: no more than 3 workgroups along x and y. So every kernel is seen in a
@@ -190,6 +186,15 @@ impl Runner {
 /// have the same grid, and descriptor forms are made of plain twins alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainTwins;
+
+impl PlainTwins {
+    /// A target that gets plain kernels and such as have a twin: those of a CPU driver with the floor's features.
+    pub fn target(own: &Target) -> Target {
+        let mut target = own.clone().with_table(Target::lavapipe().table);
+        (target.features.int64, target.features.subgroup_shuffle) = (false, false);
+        target
+    }
+}
 
 impl KernelSource for PlainTwins {
     fn spirv(

@@ -144,7 +144,7 @@ pub const QUIRKS: &[Quirk] = &[
         Driver::Lavapipe,
         "Mesa 22.3",
         "integer division and memory go one lane of a vector after the other",
-        "kernels divide by a float reciprocal, and move two words at once",
+        "kernels divide by a float reciprocal, move two words at once, and hand on by shuffles what all threads read",
         "crates/compile/src/select/attention.rs::the_form_follows_width_and_number_of_tiles",
     ),
     quirk(

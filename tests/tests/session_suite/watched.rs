@@ -62,8 +62,7 @@ impl Device for Plain {
 /// The device that kernels with descriptors run on.
 fn plain(options: &DeviceOptions) -> Lab {
     let lab = Lab::vulkan_with(options);
-    let mut target = lab.device.target().clone();
-    (target.table, target.features.int64) = (Target::lavapipe().table, false);
+    let target = PlainTwins::target(lab.device.target());
     Lab { device: Arc::new(Plain { device: lab.device, target: target.clone() }), target, ..lab }
 }
 
