@@ -6,7 +6,7 @@
 //! Each measurement has a process of its own, as a program that compiles once has: in one process a heap that other sizes have
 //! cut up slows the large ones down. It compiles a small graph of the kind first, so that no size pays for starting.
 
-use pumice_tests::growth::{Growth, Taken};
+use pumice_tests::growth::{Growth, Taken, fastest};
 use serde_json::json;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     for growth in Growth::ALL.into_iter().filter(|g| only.as_ref().is_none_or(|o| o == g.name())) {
         let mut last: Option<Taken> = None;
         let sizes: Vec<usize> = growth.sizes().iter().copied().filter(|n| *n <= to).collect();
-        for taken in fastest(growth, &sizes, times) {
+        for taken in fastest(&sizes, times, |n| measure(growth, n)) {
             let half = last.filter(|l| 2 * l.n == taken.n).map(|l| l.total().as_secs_f64());
             let line = Line { growth, ratio: half.map(|l| taken.total().as_secs_f64() / l), taken };
             if json {
@@ -78,15 +78,6 @@ fn measure(growth: Growth, n: usize) -> Taken {
     };
     let [built, compiled, checked] = [built, compiled, checked].map(Duration::from_nanos);
     Taken { n, built, compiled, checked, steps: steps as usize }
-}
-
-/// The least time of each size.
-fn fastest(growth: Growth, sizes: &[usize], times: usize) -> Vec<Taken> {
-    let round = || sizes.iter().map(|&n| measure(growth, n)).collect::<Vec<_>>();
-    (1..times).fold(round(), |best, _| {
-        let faster = |(a, b): (Taken, Taken)| if b.total() < a.total() { b } else { a };
-        best.into_iter().zip(round()).map(faster).collect()
-    })
 }
 
 struct Line {

@@ -123,21 +123,20 @@ impl Growth {
         let steps = plan.runs.iter().map(|r| r.program.steps.len()).sum();
         Taken { n, built, compiled, checked: begin.elapsed() - compiled, steps }
     }
+}
 
-    /// The least that each of some sizes took, measured in turns: what comes and goes on the machine, and what one size leaves
-    /// of the allocator's memory, then meets all of them.
-    pub fn fastest(self, sizes: &[usize], rounds: usize) -> Vec<Taken> {
-        let mut best: Vec<Taken> = sizes.iter().map(|&n| self.measure(n)).collect();
-        for _ in 1..rounds {
-            for taken in &mut best {
-                let next = self.measure(taken.n);
-                if next.total() < taken.total() {
-                    *taken = next;
-                }
+/// The least that each of some sizes took, measured in turns: what comes and goes on the machine then meets all of them.
+pub fn fastest(sizes: &[usize], rounds: usize, measure: impl Fn(usize) -> Taken) -> Vec<Taken> {
+    let mut best: Vec<Taken> = sizes.iter().map(|&n| measure(n)).collect();
+    for _ in 1..rounds {
+        for taken in &mut best {
+            let next = measure(taken.n);
+            if next.total() < taken.total() {
+                *taken = next;
             }
         }
-        best
     }
+    best
 }
 
 /// What one graph took.

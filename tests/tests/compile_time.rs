@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p pumice-tests --example compile_time` prints the times of larger graphs.
 
-use pumice_tests::growth::Growth;
+use pumice_tests::growth::{Growth, fastest};
 
 /// Four times the size may take so many times as long. In proportion it is 4; with a square anywhere it comes to 16.
 const MOST: u32 = 8;
@@ -11,8 +11,8 @@ const ROUNDS: usize = 6;
 
 fn check(growth: Growth, small: usize) {
     let mut rounds = (0..ROUNDS).map(|_| {
-        let fastest = growth.fastest(&[small, 4 * small], 3);
-        (fastest[0].total(), fastest[1].total())
+        let taken = fastest(&[small, 4 * small], 3, |n| growth.measure(n));
+        (taken[0].total(), taken[1].total())
     });
     let mut seen = Vec::new();
     let within = rounds.any(|(one, four)| {

@@ -61,8 +61,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// The uses of the next level. Where one conflicts with what is pending, that is behind a barrier from now on: the hazard,
-    /// and what the barrier waits for.
+    /// Adds the uses of the next level. Where one conflicts with what is pending, a barrier comes between, after which only the
+    /// level's uses are pending: the hazard, and what the barrier waits for.
     fn add(&mut self, mine: &[(StepId, &Use)], span: impl Fn(&Use) -> Span) -> Option<(Hazard, Barrier)> {
         let first = self.uses.len();
         self.uses.extend(mine.iter().map(|&(id, u)| (id, u.access, span(u))));
