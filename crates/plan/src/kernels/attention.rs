@@ -78,9 +78,10 @@ attention! {
     ///
     /// H200, 2026-11-21, a step of a chain, barrier included: 12 heads, 128 queries and keys of width 32 38 us, 32 such
     /// batches 244; 12 heads, 512 queries, causal, width 64 158; 32 heads over 8, the same, width 128 320 (`plain`; it
-    /// adds up all 256 columns). 2026-11-23, 96 heads, 512 queries, width 64: `q64_w64` 267
-    /// us, `attention_split.w64` 365; 32 heads, the same, width 128: `q64_w128` 154, `q32_w128` 197, `plain_w128` 318; 16
-    /// heads, 200 queries, width 128: `q32_w128` 36, `q64_w128` 49, `plain_w128` 56. A tile of 64 queries of which a thread has
+    /// adds up all 256 columns). 2026-11-23, 96 heads, 512 queries, width 64: `q64_w64` 245
+    /// us, `attention_split.w64` 365; 32 heads, the same, width 128: `q64_w128` 144.5, `q32_w128` 197, `plain_w128` 318; 16
+    /// heads, 200 queries, width 128: `q32_w128` 33, `q64_w128` 49, `plain_w128` 56. (Others than 245, 144.5 and 33: before the
+    /// device's own exp and products of quads in a function of their own.) A tile of 64 queries of which a thread has
     /// one quad of columns only (TX 16, width 64) takes 1,600 us instead of 267: of 8 x 4 and of 4 x 8 sums the driver makes code
     /// of different kinds.
     pub struct Attention = "attention" in "attention/tile.comp";
@@ -101,14 +102,14 @@ attention! {
         plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16", "AHEAD": "0" };
         plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16", "AHEAD": "0" };
         plain_w128: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16", "AHEAD": "0" };
-        q64_w64: zero {
-            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "16", "CV": "16", "AHEAD": "1"
+        q64_w64: zero needs [SharedMemory(37380)] {
+            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
         };
         q32_w128: zero {
-            "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1"
+            "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
         };
         q64_w128: zero needs [SharedMemory(37380)] {
-            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1"
+            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
         }
     }
 }

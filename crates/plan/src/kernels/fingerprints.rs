@@ -9,13 +9,13 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast", Fingerprint::hex("9a05349a1874791723af631580f7bb84d77ea3901ce56b5e9339b126a3adbbba")),
         ("plain", Fingerprint::hex("30df42f853b4e2fd7ec0e8f827cc2e32a0c024d7cc41b740daad9c6115340149")),
     ] },
-    Compiled { kernel: "attention", declaration: Fingerprint::hex("bd809cb264f06aa7de743832ec2c5c85575d4703f4d69a367d95268aebec118c"), code: &[
-        ("plain", Fingerprint::hex("4386a1a9c4bac996814c10cf9a14b36cc90fa8ad4eb7aa509fe6c4164da66ad7")),
-        ("plain_w128", Fingerprint::hex("65b477fe9a69f4a3f6fc7ed8acf6a441c708fccd0072c9bbb105a0304091089a")),
-        ("plain_w64", Fingerprint::hex("0b3659d1d17036b00640f194cb70f66d21bda680e7b40c263081fcf56a81b64f")),
-        ("q32_w128", Fingerprint::hex("57988a9dd336484ae3723cca357413b83dbb422cbc1f4816df58fe8a0cd23a6f")),
-        ("q64_w128", Fingerprint::hex("a71b1d0be793de0eeed2898199d52ad13aa6de0405f186b28cf24a8cbc90079a")),
-        ("q64_w64", Fingerprint::hex("29f6634541a0f9459990e8319fc68f95cc9b1a46b53bd9fd48f0928b211eb03f")),
+    Compiled { kernel: "attention", declaration: Fingerprint::hex("5b976ad977fdcd978100e97525cfe2931c8dd3a748a993625806688fdab9d0b8"), code: &[
+        ("plain", Fingerprint::hex("881bbddfabcbb06c9ea60185c51334134c00fbe944cae33e92c01ace53898aeb")),
+        ("plain_w128", Fingerprint::hex("a7450819aba7ae2e6130be59c55b791f9366f6ec6770c6ed10fc75d0e8b2ac46")),
+        ("plain_w64", Fingerprint::hex("1687799ae3d508cd41b0e2cd35d6f540fad74ea542aea83b0a5c665c851bf3ba")),
+        ("q32_w128", Fingerprint::hex("2198c424a6d47993b893344f9b5693dbb84103f322018247963e6237ec174bf9")),
+        ("q64_w128", Fingerprint::hex("07b2f7f3f2ce283f4911c35b7d150814f22e457a1fddcae5e7ce8eaaebe8281b")),
+        ("q64_w64", Fingerprint::hex("744480f5b8aede2c3ced5d4dadb0602a92e70fe71d09862af6c42195e3cdf055")),
     ] },
     Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("eb947d7eb28286b0a5981694df386726d044401694672ad4df5b03211643e0f1"), code: &[
         ("w128", Fingerprint::hex("2efc1127178d074e51ab9df73a01ed832f704e286dccfafe5af57033f28ed905")),
