@@ -113,7 +113,7 @@ pub const PASSES: &[Pass] = &[
     ranged("split_attention", passes::split_attention::split_attention),
     ranged("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),
     ranged("fuse_matmul_epilogues", passes::fuse_matmul_epilogues::fuse_matmul_epilogues),
-    ranged("form_elementwise_regions", passes::form_elementwise_regions::form_elementwise_regions),
+    ranged("fuse_elementwise", passes::fuse_elementwise::fuse_elementwise),
 ];
 
 /// A pass that went wrong: a defect of pumice.

@@ -29,8 +29,8 @@ pub fn fuse_matmul_epilogues(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
         graph.nodes().map(|(id, _)| id).filter(|&id| takes_epilogue(graph, id)).collect();
     anchors.sort_by_key(|id| std::cmp::Reverse((depth[id.index()], *id)));
     for anchor in anchors {
-        let region = grow(graph, &facts, &mut groups, anchor);
-        let kept = fitting(graph, &facts, anchor, &region);
+        let group = grow(graph, &facts, &mut groups, anchor);
+        let kept = fitting(graph, &facts, anchor, &group);
         if kept.len() > 1 {
             groups.claim(kept.to_vec());
         }
@@ -62,20 +62,20 @@ fn takes_epilogue(graph: &Graph, id: NodeId) -> bool {
 
 /// The product and every node after it that could be in its epilogue, in graph order.
 fn grow(graph: &Graph, facts: &Facts, groups: &mut Groups<'_>, anchor: NodeId) -> Vec<NodeId> {
-    let mut region = vec![anchor];
+    let mut group = vec![anchor];
     let mut instructions = 0;
     let mut next: BTreeSet<NodeId> = facts.users(graph.node(anchor).output()).iter().copied().collect();
     while let Some(id) = next.pop_first() {
         let Some(cost) = joins(graph, facts, anchor, id) else { continue };
         let small = instructions + cost <= INSTRUCTIONS;
-        if groups.holds(id) || !small || !groups.may_unite(&region, &[id]) {
+        if groups.holds(id) || !small || !groups.may_unite(&group, &[id]) {
             continue;
         }
         instructions += cost;
-        region.push(id);
+        group.push(id);
         next.extend(facts.users(graph.node(id).output()));
     }
-    region
+    group
 }
 
 /// The instructions a node adds, if an epilogue of the product can hold it.
@@ -104,10 +104,10 @@ fn is_dense(graph: &Graph, v: ValueId) -> bool {
     op.is_elementwise() || op.body().is_some() || matches!(op, Op::MatMul(_))
 }
 
-/// The longest beginning of the region that the kernel's slots can serve.
-fn fitting<'r>(graph: &Graph, facts: &Facts, anchor: NodeId, region: &'r [NodeId]) -> &'r [NodeId] {
+/// The longest beginning of the group that the kernel's slots can serve.
+fn fitting<'r>(graph: &Graph, facts: &Facts, anchor: NodeId, group: &'r [NodeId]) -> &'r [NodeId] {
     let serves = |n: &usize| {
-        let nodes = &region[..*n];
+        let nodes = &group[..*n];
         let product: Vec<ValueId> = graph.node(anchor).operands().collect();
         let extra = |v: &ValueId| {
             let in_epilogue = nodes.iter().any(|&n| n != anchor && graph.node(n).operands().any(|o| o == *v));
@@ -116,5 +116,5 @@ fn fitting<'r>(graph: &Graph, facts: &Facts, anchor: NodeId, region: &'r [NodeId
         let reads = operands(graph, nodes).iter().filter(|v| extra(v)).count();
         reads + escaping(graph, facts, nodes).len().saturating_sub(1) <= slots::PRODUCT
     };
-    &region[..(1..=region.len()).rev().find(serves).unwrap_or(1)]
+    &group[..(1..=group.len()).rev().find(serves).unwrap_or(1)]
 }

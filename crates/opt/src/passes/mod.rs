@@ -5,7 +5,7 @@ pub mod eliminate_common_subexpressions;
 pub mod eliminate_identities;
 pub mod fold_constants;
 pub mod fold_transposes;
-pub mod form_elementwise_regions;
+pub mod fuse_elementwise;
 pub mod fuse_matmul_epilogues;
 pub mod fuse_residual_norms;
 pub mod merge_matmuls;

@@ -2,7 +2,7 @@
 //!
 //! `MatMul`: a·b == Σ_p a_p·b_p, where a_p and b_p are the p-th of s equal ranges of k. The parts are one batched product of views,
 //! \[s, …, m, n\], and its slices are added in order. Where a norm reads the sum, `fuse_residual_norms` adds them while it
-//! loads, and cutting costs no level; else `form_elementwise_regions` puts the additions into one step with what follows.
+//! loads, and cutting costs no level; else `fuse_elementwise` puts the additions into one step with what follows.
 //!
 //! Many parts are added by a reduction instead. Where k has no divisor that keeps rows aligned, the parts are of equal
 //! length all the same, and the few terms that remain are one more product.

@@ -1,8 +1,8 @@
 //! Elementwise nodes that feed each other over one iteration space become one node of kind `elementwise` (OPS F11).
 //!
-//! A region is a set of nodes with results of one shape that one kernel computes: at most twelve operands and results
+//! A group is a set of nodes with results of one shape that one kernel computes: at most twelve operands and results
 //! together, a bounded number of instructions, nothing computed twice, several results where values in between are
-//! needed elsewhere. It is convex: no path leaves it and comes back. A region that reads a state runs before the state
+//! needed elsewhere. It is convex: no path leaves it and comes back. A group that reads a state runs before the state
 //! is overwritten, or is not formed.
 //!
 //! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), integer divisions (they report
@@ -19,18 +19,18 @@ use pumice_types::slots;
 /// Instructions of a body at most: it has no loop, and its values live in registers. A tanh is 68, a pow 184.
 const INSTRUCTIONS: usize = 512;
 
-/// One patch for every region of two nodes or more.
-pub fn form_elementwise_regions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
+/// One patch for every group of two nodes or more.
+pub fn fuse_elementwise(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let facts = Facts::new(graph);
     let mut groups = Groups::new(graph, &facts);
-    let mut regions: Vec<Region> = Vec::new();
+    let mut footprints: Vec<Footprint> = Vec::new();
     for (id, _) in graph.nodes() {
         let Some(own) = member(graph, id).filter(|_| cx.target.features.int64 || !touches_int64(graph, id))
         else {
             continue;
         };
         let mut mine = groups.claim(vec![id]);
-        regions.push(Region::of(graph, &facts, id, own));
+        footprints.push(Footprint::of(graph, &facts, id, own));
         for v in graph.node(id).operands() {
             let producer = graph.value(v).def.0;
             let Some(theirs) = groups.of(producer).filter(|&g| g != mine) else { continue };
@@ -38,10 +38,10 @@ pub fn form_elementwise_regions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
                 continue;
             }
             let holds = |n: NodeId| groups.of(n).is_some_and(|g| g == theirs || g == mine);
-            let both = regions[theirs].and(&regions[mine], graph, &facts, holds);
+            let both = footprints[theirs].and(&footprints[mine], graph, &facts, holds);
             if both.fits() && groups.may_unite_groups(theirs, mine) {
                 groups.unite(theirs, mine);
-                regions[theirs] = both;
+                footprints[theirs] = both;
                 mine = theirs;
             }
         }
@@ -56,7 +56,7 @@ fn touches_int64(graph: &Graph, id: NodeId) -> bool {
     node.operands().chain(node.outputs.iter().copied()).any(|v| graph.ty(v).dtype().natural_bytes() == 8)
 }
 
-/// The instructions of a node that may be in a region.
+/// The instructions of a node that may be in a group.
 fn member(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     let ty = graph.ty(*node.outputs.first()?);
@@ -69,22 +69,28 @@ fn same_space(graph: &Graph, facts: &Facts, a: NodeId, b: NodeId) -> bool {
     shape(a) == shape(b) && facts.is_load_time(a) == facts.is_load_time(b)
 }
 
-/// What a region computes and binds, kept while it grows.
-struct Region {
+/// What a group computes and binds, kept while it grows.
+struct Footprint {
     instructions: usize,
     operands: Vec<ValueId>,
     results: Vec<ValueId>,
 }
 
-impl Region {
+impl Footprint {
     /// One node.
-    fn of(graph: &Graph, facts: &Facts, id: NodeId, instructions: usize) -> Region {
-        Region { instructions, operands: operands(graph, &[id]), results: escaping(graph, facts, &[id]) }
+    fn of(graph: &Graph, facts: &Facts, id: NodeId, instructions: usize) -> Footprint {
+        Footprint { instructions, operands: operands(graph, &[id]), results: escaping(graph, facts, &[id]) }
     }
 
-    /// Two regions as one, which has the nodes that `holds` says: what they take from outside of both, and what is needed
+    /// Two groups as one, which has the nodes that `holds` says: what they take from outside of both, and what is needed
     /// there.
-    fn and(&self, other: &Region, graph: &Graph, facts: &Facts, holds: impl Fn(NodeId) -> bool) -> Region {
+    fn and(
+        &self,
+        other: &Footprint,
+        graph: &Graph,
+        facts: &Facts,
+        holds: impl Fn(NodeId) -> bool,
+    ) -> Footprint {
         let is_outside = |v: &ValueId| !holds(graph.value(*v).def.0);
         let mut operands: Vec<ValueId> =
             self.operands.iter().chain(&other.operands).copied().filter(is_outside).collect();
@@ -92,7 +98,7 @@ impl Region {
         operands.dedup();
         let leaves = |v: &ValueId| facts.is_output(*v) || facts.users(*v).iter().any(|&user| !holds(user));
         let results = self.results.iter().chain(&other.results).copied().filter(leaves).collect();
-        Region { instructions: self.instructions + other.instructions, operands, results }
+        Footprint { instructions: self.instructions + other.instructions, operands, results }
     }
 
     /// Whether one kernel can compute it.
