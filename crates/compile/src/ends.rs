@@ -112,7 +112,7 @@ fn rows(
         let at_most = count.min_with(&from.view.shape[axis]).min_with(&to.view.shape[axis]);
         at_most.max_with(&DimExpr::constant(0))
     };
-    let dynamic = count.vars().iter().any(|v| matches!(v, Var::Scalar(_)));
+    let dynamic = count.find_var(|v| matches!(v, Var::Scalar(_))).is_some();
     let rows = if dynamic { within_both() } else { count.clone() };
     let part = |at: &Located, first: &DimExpr| {
         let mut shape = at.view.shape.clone();

@@ -64,10 +64,10 @@ pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids:
     if let Some(stopped) = stopped {
         emit.stop(stopped);
     }
-    let advancing = |v: &Var| matches!(v, Var::Scalar(s) if advances.iter().any(|(a, _)| a == s));
+    let advancing = |v: Var| matches!(v, Var::Scalar(s) if advances.iter().any(|(a, _)| *a == s));
     let exprs: Vec<(FrameWord, DimExpr)> = (emit.frame.frame().words.iter().enumerate())
         .filter_map(|(i, slot)| match slot {
-            FrameSlot::Expr(e) if e.vars().iter().any(advancing) => Some((FrameWord(i as u32), e.clone())),
+            FrameSlot::Expr(e) if e.find_var(advancing).is_some() => Some((FrameWord(i as u32), e.clone())),
             _ => None,
         })
         .collect();

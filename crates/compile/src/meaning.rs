@@ -132,7 +132,7 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     let mut symbols = graph.symbols().clone();
     let mut shape = ty.shape.clone();
     for (axis, extent) in shape.iter_mut().enumerate() {
-        if extent.vars().iter().any(|v| matches!(v, Var::Scalar(_))) {
+        if extent.find_var(|v| matches!(v, Var::Scalar(_))).is_some() {
             let (name, max) = (own_name(&symbols, axis), u64::from(u32::MAX));
             *extent = DimExpr::symbol(symbols.push(Symbol { name, min: 0, max, multiple_of: 1 }));
         }

@@ -100,6 +100,8 @@ pub trait AttrType: Clone {
     fn same(&self, other: &Self) -> bool;
     /// Feeds a hash; what is the same feeds the same.
     fn feed<H: Hasher>(&self, state: &mut H);
+    /// Shows the integer expressions in it; those of a nested graph are its own.
+    fn visit_dims(&self, _visit: &mut dyn FnMut(&DimExpr)) {}
 }
 
 /// The two duties of an attribute type that is compared and hashed as it is.
@@ -139,7 +141,6 @@ attr_types! {
     DType, "a dtype", |v| AttrValue::DType(*v), AttrValue::DType(d) => Some(d);
     String, "a string", |v| AttrValue::Str(v.clone()), AttrValue::Str(s) => Some(s);
     Vec<i64>, "a list of integers", |v| AttrValue::Ints(v.clone()), AttrValue::Ints(v) => Some(v);
-    ValueType, "a type", |v| AttrValue::Type(v.clone()), AttrValue::Type(t) => Some(t);
     Arc<Tensor>, "constant data", |v| AttrValue::Data(v.clone()), AttrValue::Data(t) => Some(t);
     Arc<Graph>, "a graph", |v| AttrValue::Graph(v.clone()), AttrValue::Graph(g) => Some(g);
 }
@@ -185,6 +186,23 @@ impl AttrType for f32 {
     }
 }
 
+impl AttrType for ValueType {
+    const EXPECTED: &'static str = "a type";
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Type(self.clone()))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        match value {
+            AttrValue::Type(ty) => Some(ty),
+            _ => None,
+        }
+    }
+    same_as_equal!();
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        self.shape.iter().for_each(visit);
+    }
+}
+
 impl AttrType for DimExpr {
     const EXPECTED: &'static str = "an integer expression";
     fn to_attr(&self) -> Option<AttrValue> {
@@ -198,6 +216,9 @@ impl AttrType for DimExpr {
         }
     }
     same_as_equal!();
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        visit(self);
+    }
 }
 
 impl AttrType for Vec<DimExpr> {
@@ -214,6 +235,9 @@ impl AttrType for Vec<DimExpr> {
         }
     }
     same_as_equal!();
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        self.iter().for_each(visit);
+    }
 }
 
 impl<T: AttrType> AttrType for Option<T> {
@@ -237,12 +261,17 @@ impl<T: AttrType> AttrType for Option<T> {
         self.is_some().hash(state);
         self.iter().for_each(|value| value.feed(state));
     }
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        self.iter().for_each(|value| value.visit_dims(visit));
+    }
 }
 
 /// Attributes of an op, made by [`op!`](crate::op).
 pub trait Attrs: Sized {
     /// Every attribute that is not at its default, in declaration order.
     fn write(&self) -> Vec<(&'static str, AttrValue)>;
+    /// Shows the integer expressions in them.
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr));
     /// From what was read.
     fn read(reader: &mut AttrReader) -> Result<Self, AttrError>;
 }
@@ -309,6 +338,10 @@ macro_rules! op {
                 let mut out = Vec::new();
                 $($crate::attr::write_one(&mut out, stringify!($field), &self.$field, $crate::op!(@default $($default)?));)*
                 out
+            }
+            #[allow(unused_variables)]
+            fn visit_dims(&self, visit: &mut dyn FnMut(&pumice_types::DimExpr)) {
+                $($crate::attr::AttrType::visit_dims(&self.$field, visit);)*
             }
             #[allow(unused_variables)]
             fn read(reader: &mut $crate::attr::AttrReader) -> Result<Self, $crate::attr::AttrError> {

@@ -1,6 +1,5 @@
 //! What an op sees while its result types are inferred.
 
-use crate::attr::AttrValue;
 use crate::entity::ValueId;
 use crate::error::OpError;
 use crate::graph::{Constraint, Relation};
@@ -284,19 +283,12 @@ fn whole_blocks(ty: &ValueType) -> Result<(), OpError> {
 
 /// Attributes are expressions over this graph's symbols.
 fn only_known_symbols(op: &Op, symbols: &SymbolTable) -> Result<(), OpError> {
-    let check = |d: &DimExpr| {
-        let unknown = d.vars().into_iter().find_map(|v| match v {
-            Var::Symbol(id) if id.0 as usize >= symbols.len() => Some(id.0),
-            _ => None,
-        });
-        unknown.map_or(Ok(()), |id| Err(OpError::UnknownSymbol(id)))
-    };
-    op.attrs().iter().try_for_each(|(_, value)| match value {
-        AttrValue::Dim(d) => check(d),
-        AttrValue::Dims(list) => list.iter().try_for_each(check),
-        AttrValue::Type(ty) => ty.shape.iter().try_for_each(check),
-        _ => Ok(()),
-    })
+    let mut unknown = None;
+    op.visit_dims(&mut |d| {
+        let is_unknown = |v: Var| v.symbol().is_some_and(|id| id.0 as usize >= symbols.len());
+        unknown = unknown.or(d.find_var(is_unknown).and_then(Var::symbol));
+    });
+    unknown.map_or(Ok(()), |id| Err(OpError::UnknownSymbol(id.0)))
 }
 
 fn no_negative_extent(shape: &[DimExpr], symbols: &SymbolTable) -> Result<(), OpError> {

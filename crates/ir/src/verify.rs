@@ -271,13 +271,13 @@ fn scalar_rules(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
     for &v in &scalars {
         let Node { op: Op::Scalar(scalar), .. } = graph.def(v) else { continue };
-        if let Some(bad) = scalar.advance.iter().flat_map(|e| e.vars()).find(|&v| !is_int(v)) {
+        if let Some(bad) = scalar.advance.iter().find_map(|e| e.find_var(|v| !is_int(v))) {
             let reason = format!("its advance mentions {bad:?}, which is not a symbol or an integer scalar");
             errors.push(BuildError::Scalar { name: graph.value(v).name.clone(), reason });
         }
     }
     for (_, value) in graph.values() {
-        if value.ty.shape.iter().flat_map(|d| d.vars()).any(|v| matches!(v, Var::Scalar(_))) {
+        if value.ty.shape.iter().any(|d| d.find_var(|v| matches!(v, Var::Scalar(_))).is_some()) {
             let reason = "an extent mentions a dynamic scalar; extents are symbols".to_owned();
             errors.push(BuildError::Scalar { name: value.name.clone(), reason });
         }

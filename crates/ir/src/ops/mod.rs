@@ -424,6 +424,11 @@ macro_rules! define_op {
                 match self { $(Op::$Name(op) => op.write()),* }
             }
 
+            /// Shows the integer expressions in its attributes; those of a graph that it holds are the graph's.
+            pub fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+                match self { $(Op::$Name(op) => op.visit_dims(visit)),* }
+            }
+
             /// The op of that name with these attributes; `None` if there is no such op.
             pub fn read(name: &str, mut attrs: AttrReader) -> Option<Result<Op, AttrError>> {
                 let read = match name {

@@ -31,18 +31,13 @@ fn all_symbols(graph: &Graph) -> Vec<SymbolId> {
 
 /// The symbols in types and attributes; none where a graph stands inside.
 fn used_symbols(graph: &Graph) -> Option<BTreeSet<SymbolId>> {
-    let mut used = BTreeSet::new();
-    let mut visit = |d: &DimExpr| used.extend(d.vars().into_iter().filter_map(|v| v.symbol()));
-    graph.values.iter().flat_map(|v| &v.ty.shape).for_each(&mut visit);
-    for (_, value) in graph.nodes.iter().flat_map(|n| n.op.attrs()) {
-        match value {
-            AttrValue::Dim(d) => visit(&d),
-            AttrValue::Dims(all) => all.iter().for_each(&mut visit),
-            AttrValue::Type(ty) => ty.shape.iter().for_each(&mut visit),
-            AttrValue::Graph(_) => return None,
-            _ => {}
-        }
+    if graph.nodes.iter().any(|n| n.op.body().is_some()) {
+        return None;
     }
+    let mut used = BTreeSet::new();
+    let mut visit = |d: &DimExpr| d.visit_vars(|v| used.extend(v.symbol()));
+    graph.values.iter().flat_map(|v| &v.ty.shape).for_each(&mut visit);
+    graph.nodes.iter().for_each(|n| n.op.visit_dims(&mut visit));
     Some(used)
 }
 
@@ -160,8 +155,8 @@ fn ty(g: &Graph, t: &ValueType) -> String {
 }
 
 fn expr(g: &Graph, d: &DimExpr) -> String {
-    let is_plain = |v: &Var| v.symbol().and_then(|id| g.symbols.get(id)).is_some_and(|s| plain(&s.name));
-    if d.vars().iter().all(is_plain) {
+    let is_plain = |v: Var| v.symbol().and_then(|id| g.symbols.get(id)).is_some_and(|s| plain(&s.name));
+    if d.find_var(|v| !is_plain(v)).is_none() {
         return display_dim(d, &g.symbols);
     }
     let scalars = g.scalars();

@@ -134,27 +134,26 @@ impl DimExpr {
         self.constant
     }
 
-    /// Every variable it mentions, with repetitions.
-    pub fn vars(&self) -> Vec<Var> {
-        let mut vars = Vec::new();
-        self.visit_vars(&mut |v| vars.push(v));
-        vars
+    /// The first variable it mentions that is wanted.
+    pub fn find_var(&self, mut wanted: impl FnMut(Var) -> bool) -> Option<Var> {
+        self.find(&mut wanted)
     }
 
-    fn visit_vars(&self, visit: &mut dyn FnMut(Var)) {
-        for factor in self.terms.iter().flat_map(|t| &t.factors) {
-            match factor.operands() {
-                None => {
-                    if let Atom::Var(v) = factor {
-                        visit(*v);
-                    }
-                }
-                Some((a, b)) => {
-                    a.visit_vars(visit);
-                    b.visit_vars(visit);
-                }
+    fn find(&self, wanted: &mut dyn FnMut(Var) -> bool) -> Option<Var> {
+        self.terms.iter().flat_map(|t| &t.factors).find_map(|factor| match factor {
+            Atom::Var(v) => wanted(*v).then_some(*v),
+            Atom::FloorDiv(p) | Atom::CeilDiv(p) | Atom::Min(p) | Atom::Max(p) => {
+                p.0.find(wanted).or_else(|| p.1.find(wanted))
             }
-        }
+        })
+    }
+
+    /// Shows every variable it mentions, with repetitions.
+    pub fn visit_vars(&self, mut visit: impl FnMut(Var)) {
+        self.find_var(|v| {
+            visit(v);
+            false
+        });
     }
 }
 
