@@ -13,6 +13,7 @@ use pumice_plan::kernels::frame::{FrameAdvance, FrameCount};
 use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr, ScalarId, Var};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Every output in its io slot, in natural width.
 pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
@@ -98,7 +99,7 @@ fn rows(
         if a != b && kind.axis() != Some(axis) {
             let what = format!("axis {axis} of the feed of state {name} and of the state");
             let (value, sides) = (b - a, Some(Box::new([a.clone(), b.clone()])));
-            cx.checks.push(RunCheck { value, min: 0, max: 0, what, sides });
+            cx.checks.push(RunCheck { value, min: 0, max: 0, what: what.into(), sides });
         }
     }
     let zero = DimExpr::constant(0);
@@ -121,8 +122,9 @@ fn rows(
         restride(at, shape, at.view.strides.clone(), offset)
     };
     let mut within = |first: &DimExpr, limit: &DimExpr, what: String| {
+        let what: Arc<str> = what.into();
         let mut check = |value: DimExpr| {
-            cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: what.clone(), sides: None });
+            cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: Arc::clone(&what), sides: None });
         };
         check(first.clone());
         check(count.clone());

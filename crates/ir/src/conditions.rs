@@ -39,10 +39,13 @@ impl Conditions {
     }
 
     fn insert(&mut self, c: &Constraint) -> bool {
+        if !self.known.insert(c.clone()) {
+            return false;
+        }
         let differences =
             if c.relation == Relation::AtMost { &mut self.not_negative } else { &mut self.zero };
         differences.insert(c.difference());
-        self.known.insert(c.clone())
+        true
     }
 }
 
@@ -62,7 +65,7 @@ mod tests {
             for right in &sums {
                 all.extend(relations.map(|relation| {
                     let (left, right) = (left.clone(), right.clone());
-                    Constraint { left, relation, right, what: String::new() }
+                    Constraint { left, relation, right, what: "".into() }
                 }));
             }
         }

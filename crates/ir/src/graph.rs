@@ -7,6 +7,7 @@ use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolTable};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One application of an op.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,8 +79,8 @@ pub struct Constraint {
     pub relation: Relation,
     /// The other extent.
     pub right: DimExpr,
-    /// Where it comes from: `h (matmul): K of a and b`.
-    pub what: String,
+    /// Where it comes from: `h (matmul): K of a and b`. Clones share it.
+    pub what: Arc<str>,
 }
 
 impl Constraint {
@@ -96,7 +97,13 @@ impl Constraint {
     /// Whether it holds nowhere in the ranges of these symbols.
     pub fn excludes(&self, symbols: &SymbolTable) -> bool {
         let (low, high) = self.difference().bounds(symbols);
-        low > self.allowed().1 || high < 0
+        self.excludes_all(low, high)
+    }
+
+    /// Whether it allows no difference from `low` to `high`.
+    pub(crate) fn excludes_all(&self, low: i64, high: i64) -> bool {
+        let (least, most) = self.allowed();
+        low > most || high < least
     }
 
     /// Whether `other` holds wherever this one does.

@@ -135,16 +135,16 @@ impl<'a> Infer<'a> {
         if a == b {
             return Ok(());
         }
-        let wanted = Constraint { left: a.clone(), relation, right: b.clone(), what: what.to_owned() };
+        let wanted = Constraint { left: a.clone(), relation, right: b.clone(), what: what.into() };
         let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {
             return Ok(());
         }
-        if wanted.excludes(self.symbols) {
+        if wanted.excludes_all(low, high) {
             let (a, b) = (display_dim(a, self.symbols), display_dim(b, self.symbols));
             return Err(match relation {
-                Relation::AtMost => OpError::ExtentExceeds { what: wanted.what, a, b },
-                _ => OpError::ExtentMismatch { what: wanted.what, a, b },
+                Relation::AtMost => OpError::ExtentExceeds { what: what.to_owned(), a, b },
+                _ => OpError::ExtentMismatch { what: what.to_owned(), a, b },
             });
         }
         self.constraints.borrow_mut().push(wanted);
@@ -247,8 +247,8 @@ pub fn infer_node<'a>(
     let infer = Infer::new(symbols, names, &operands, &constants);
     let types = op.infer(&infer)?;
     let constraints = infer.constraints.into_inner();
-    let named = |what: String| format!("{}: {what}", crate::error::node_and_op(name, op.name()));
-    let constraints = constraints.into_iter().map(|c| Constraint { what: named(c.what), ..c }).collect();
+    let named = |what: &str| format!("{}: {what}", crate::error::node_and_op(name, op.name())).into();
+    let constraints = constraints.into_iter().map(|c| Constraint { what: named(&c.what), ..c }).collect();
     if let Some(t) = types.iter().find(|t| t.rank() > 8) {
         return Err(OpError::RankTooHigh(t.rank()));
     }

@@ -13,6 +13,7 @@ use pumice_types::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How scratch is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -267,7 +268,7 @@ pub struct RunCheck {
     /// Largest value allowed.
     pub max: i64,
     /// What it means, with names: `feed of state kv: rows dst..dst+count`.
-    pub what: String,
+    pub what: Arc<str>,
     /// Where the condition compares two extents, those: equal if `max` is 0, else the first at most the second. `value`
     /// is the second less the first.
     #[serde(default)]

@@ -455,7 +455,7 @@ fn check_conditions(inner: &Inner, run: &Run, work: &Work, replay: u32) -> Resul
         if (check.min..=check.max).contains(&value) {
             continue;
         }
-        let (what, min, max) = (check.what.clone(), check.min, check.max);
+        let (what, min, max) = (check.what.to_string(), check.min, check.max);
         let Some(sides) = &check.sides else {
             return Err(RuntimeError::RunCheck { what, value, min, max, replay });
         };

@@ -169,7 +169,7 @@ impl Reader<'_> {
             value: self.expr(row.value)?,
             min: row.min,
             max: row.max,
-            what: self.text(row.what)?,
+            what: self.str(row.what)?.into(),
             sides: match row.sides {
                 None => None,
                 Some([a, b]) => Some(Box::new([self.expr(a)?, self.expr(b)?])),
