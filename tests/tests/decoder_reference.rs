@@ -101,7 +101,7 @@ fn rewinding_forgets_and_history_remembers() {
         step(&mut s, &loaded, &[-1]);
     }
     let history =
-        loaded.model.graph.states().iter().position(|&v| loaded.model.graph.value(v).name == "history");
+        loaded.model.graph.states().iter().position(|&v| *loaded.model.graph.value(v).name == *"history");
     let history = s.states()[history.expect("declared")].as_ints().to_vec();
     assert_eq!(history[PROMPT.len()], i64::from(first));
     assert_eq!(s.scalars(), [PROMPT.len() as f64 + 3.0]);

@@ -53,7 +53,7 @@ impl LowerCx<'_> {
             return String::new();
         };
         let leaves = self.graph.params();
-        let name = |i: u32| leaves.get(i as usize).map_or("?", |v| self.graph.value(*v).name.as_str());
+        let name = |i: u32| leaves.get(i as usize).map_or("?", |v| &*self.graph.value(*v).name);
         let beside = |i: u32| self.joined.iter().find(|j| j.params.contains(&i));
         let distinct: BTreeSet<&u32> = params.iter().collect();
         if !outermost {

@@ -101,7 +101,7 @@ impl Layout {
             let Op::State(op) = &graph.def(v).op else { continue };
             let rank = shape.len() as i64;
             let capacity_axis = op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32);
-            let (name, dtype) = (graph.value(v).name.clone(), graph.ty(v).dtype());
+            let (name, dtype) = (graph.value(v).name.to_string(), graph.ty(v).dtype());
             layout.states.push(StateSlot {
                 name,
                 dtype,
@@ -137,7 +137,7 @@ impl Layout {
             }
         }
         for (v, (shape, bytes)) in graph.params().into_iter().zip(sizes) {
-            let (name, encoding) = (graph.value(v).name.clone(), graph.ty(v).encoding);
+            let (name, encoding) = (graph.value(v).name.to_string(), graph.ty(v).encoding);
             self.params.push(ParamSlot { name, encoding, shape, span: unplaced(bytes) });
         }
         Ok(())
@@ -171,7 +171,7 @@ impl Layout {
 
     /// Whether a graph has the interface that is laid out, in its order; else a pass for a range is defective.
     pub fn is_interface_of(&self, graph: &Graph) -> Result<(), CompileError> {
-        let name = |v: &ValueId| graph.value(*v).name.as_str();
+        let name = |v: &ValueId| &*graph.value(*v).name;
         let params = graph.params().iter().map(name).eq(self.params.iter().map(|s| s.name.as_str()));
         let states = graph.states().iter().map(name).eq(self.states.iter().map(|s| s.name.as_str()));
         let inputs = graph.inputs().iter().map(name).eq(self.inputs.iter().map(|s| s.name.as_str()));
@@ -327,7 +327,7 @@ pub fn check_buffers(draft: &Draft, target: &Target, guard: u64) -> Result<(), C
 fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
     let slot = |v: pumice_ir::ValueId| match &graph.def(v).op {
         Op::Scalar(s) => Some(ScalarSlot {
-            name: graph.value(v).name.clone(),
+            name: graph.value(v).name.to_string(),
             dtype: s.ty.dtype(),
             min: s.min,
             max: s.max,
@@ -344,7 +344,7 @@ fn fixed(graph: &Graph, v: ValueId, target: &Target, guard: u64) -> Result<(Vec<
     let shape =
         info.ty.static_shape().ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
     let bytes = byte_count(info.ty.encoding, &shape).unwrap_or(u64::MAX);
-    Ok((shape, fits(bytes, target, guard, || info.name.clone())?))
+    Ok((shape, fits(bytes, target, guard, || info.name.to_string())?))
 }
 
 fn io_slot(

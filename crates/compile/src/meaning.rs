@@ -20,7 +20,7 @@ pub struct StepMeaning {
     /// The graph as text, with the names of its inputs.
     pub graph: MeaningGraph,
     /// Names of operands that are written into it as constants.
-    pub constants: Arc<[String]>,
+    pub constants: Arc<[Arc<str>]>,
     /// How many outputs it has.
     pub outputs: usize,
 }
@@ -30,10 +30,10 @@ impl StepMeaning {
     ///
     /// # Errors
     /// An input that is not bound once, a name that it does not have.
-    pub fn uses(&self, bound: &[(String, u16)]) -> Result<Vec<InputUse>, String> {
+    pub fn uses(&self, bound: &[(Arc<str>, u16)]) -> Result<Vec<InputUse>, String> {
         let inputs = &self.graph.inputs;
         let known =
-            |name: &str| inputs.iter().any(|n| **n == *name) || self.constants.iter().any(|n| n == name);
+            |name: &str| inputs.iter().any(|n| **n == *name) || self.constants.iter().any(|n| **n == *name);
         if let Some((name, _)) = bound.iter().find(|(name, _)| !known(name)) {
             return Err(format!("its meaning has no input {name}"));
         }
@@ -49,8 +49,8 @@ impl StepMeaning {
 }
 
 /// The name of a node's operand `k` in the meaning of the node.
-pub fn operand(k: usize) -> String {
-    format!("i{k}")
+pub fn operand(k: usize) -> Arc<str> {
+    format!("i{k}").into()
 }
 
 /// The meanings of nodes so far: nodes of one op that take operands of the same types compute the same.
@@ -165,7 +165,7 @@ fn finish(g: GraphBuilder, symbols: &SymbolTable) -> Result<StepMeaning, String>
 fn written(graph: &Graph, symbols: &SymbolTable) -> StepMeaning {
     let (text, mut used) = text::print_used(graph);
     used.retain(|&id| symbols.get(id).is_some());
-    let inputs = graph.inputs().iter().map(|&v| Arc::from(graph.value(v).name.as_str())).collect();
+    let inputs = graph.inputs().iter().map(|&v| Arc::clone(&graph.value(v).name)).collect();
     let written = MeaningGraph { text: text.into(), symbols: used.into(), inputs };
     StepMeaning { graph: written, constants: Arc::default(), outputs: graph.outputs().len() }
 }
@@ -179,11 +179,11 @@ mod tests {
     fn inputs_are_bound_by_name_once() {
         let meaning = StepMeaning {
             graph: MeaningGraph::new("", &["x", "gamma", "residual"]),
-            constants: Arc::from(["eps".to_owned()]),
+            constants: Arc::from(["eps".into()]),
             ..StepMeaning::default()
         };
         let uses = |bound: &[(&str, u16)]| {
-            let bound: Vec<(String, u16)> = bound.iter().map(|(n, at)| ((*n).to_owned(), *at)).collect();
+            let bound: Vec<(Arc<str>, u16)> = bound.iter().map(|(n, at)| ((*n).into(), *at)).collect();
             let uses = meaning.uses(&bound)?;
             Ok::<_, String>(uses.into_iter().map(|i| (i.name.to_string(), i.at)).collect::<Vec<_>>())
         };

@@ -10,6 +10,7 @@ use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
 use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
 use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
+use std::sync::Arc;
 
 /// A batch of matrices: two batch axes, rows, columns; strides in elements.
 #[derive(Clone, Debug)]
@@ -125,7 +126,7 @@ pub fn emit(
     operands: [&Located; 3],
     epilogue: Epilogue,
     meaning: StepMeaning,
-    meaning_inputs: &[(String, usize)],
+    meaning_inputs: &[(Arc<str>, usize)],
 ) -> LowerResult {
     let [a, b, y] = operands;
     if [&space.batch[0], &space.batch[1], &space.m, &space.n].iter().any(|d| d.is(0)) {
@@ -144,7 +145,7 @@ pub fn emit(
     let slots = touch_slots(&mut step, &epilogue);
     let (read, stored) = slots.split_at(epilogue.operands);
     let reads: Vec<&Bound> = [&a, &b].into_iter().chain(read).collect();
-    meaning_inputs.iter().for_each(|(name, i)| step.input(name, reads[*i]));
+    meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
     let [b0, b1, row, _] = space.y.strides();
     let y = step.write(y).along([b0, b1, row]);
     stored.iter().for_each(|bound| step.wrote(bound));

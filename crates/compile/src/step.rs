@@ -10,11 +10,12 @@ use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
 use pumice_types::{Bytes, DType, DimExpr};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A step under construction.
 pub struct StepBuilder {
     uses: Vec<DraftUse>,
-    inputs: Vec<(String, u16)>,
+    inputs: Vec<(Arc<str>, u16)>,
     outputs: SmallVec<[u16; 8]>,
     status: Option<u32>,
     flops: u64,
@@ -40,8 +41,8 @@ impl StepBuilder {
     }
 
     /// A use is the input of the meaning that has this name.
-    pub fn input(&mut self, name: impl Into<String>, bound: &Bound) {
-        self.inputs.push((name.into(), bound.at().0));
+    pub fn input(&mut self, name: Arc<str>, bound: &Bound) {
+        self.inputs.push((name, bound.at().0));
     }
 
     /// The next output of the meaning.

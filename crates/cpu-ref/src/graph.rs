@@ -214,7 +214,12 @@ fn check_constraints(graph: &Graph, bindings: &Bindings) -> Result<(), EvalError
         let (left, right) = (eval(&c.left)?, eval(&c.right)?);
         let holds = if c.relation == Relation::AtMost { left <= right } else { left == right };
         if !holds {
-            return Err(EvalError::Constraint { what: c.what.to_string(), left, relation: c.relation, right });
+            return Err(EvalError::Constraint {
+                what: c.what.to_string(),
+                left,
+                relation: c.relation,
+                right,
+            });
         }
     }
     Ok(())
@@ -223,7 +228,7 @@ fn check_constraints(graph: &Graph, bindings: &Bindings) -> Result<(), EvalError
 /// Dtype and extents of a value under the bindings.
 pub fn actual_type(graph: &Graph, v: ValueId, bindings: &Bindings) -> Result<(DType, Vec<u64>), EvalError> {
     let ValueType { encoding, shape } = graph.ty(v);
-    let name = || graph.value(v).name.clone();
+    let name = || graph.value(v).name.to_string();
     let shape = shape
         .iter()
         .map(|d| d.eval_extent(bindings).map_err(|source| EvalError::Extent { name: name(), source }))
@@ -241,7 +246,7 @@ fn leaf_value(
     leaves: Leaves<'_>,
     (dtype, shape): &(DType, Vec<u64>),
 ) -> Result<Arc<Array>, EvalError> {
-    let name = || graph.value(node.output()).name.clone();
+    let name = || graph.value(node.output()).name.to_string();
     let array = leaves(node.output()).ok_or_else(|| EvalError::MissingLeaf(name()))?;
     if array.dtype == *dtype && array.shape == *shape {
         return Ok(array);

@@ -25,7 +25,7 @@ impl ReadMeaning {
     /// # Errors
     /// An input that the step does not bind once, or that the graph does not have.
     pub fn order(&self, meaning: &Meaning) -> Result<Vec<usize>, InputError> {
-        meaning.order(self.graph.inputs().iter().map(|&v| self.graph.value(v).name.as_str()))
+        meaning.order(self.graph.inputs().iter().map(|&v| &*self.graph.value(v).name))
     }
 
     /// The plan's bindings as the graph numbers them.

@@ -89,7 +89,7 @@ pub fn leaf_tensor(
     let name = &graph.value(leaf).name;
     let (_, shape) = actual_type(graph, leaf, bindings)?;
     let tensor = sample.fill_of(name).tensor(graph.ty(leaf).encoding, &shape, seed(name, run));
-    tensor.ok_or_else(|| EvalError::TooLarge(name.clone()))
+    tensor.ok_or_else(|| EvalError::TooLarge(name.to_string()))
 }
 
 /// FNV-1a over the name, mixed with the run.

@@ -29,7 +29,7 @@ impl<'g> RefSession<'g> {
         params: ByName<'_>,
         options: EvalOptions,
     ) -> Result<RefSession<'g>, EvalError> {
-        let name = |v: ValueId| graph.value(v).name.clone();
+        let name = |v: ValueId| graph.value(v).name.to_string();
         let params = graph
             .params()
             .into_iter()
@@ -50,7 +50,7 @@ impl<'g> RefSession<'g> {
 
     /// Sets a scalar by name; false if there is none of that name.
     pub fn set_scalar(&mut self, name: &str, value: f64) -> bool {
-        let position = self.graph.scalars().iter().position(|&v| self.graph.value(v).name == name);
+        let position = self.graph.scalars().iter().position(|&v| *self.graph.value(v).name == *name);
         if let Some(i) = position {
             self.scalars[i] = value;
         }
@@ -140,7 +140,7 @@ fn advance(graph: &Graph, v: ValueId, old: f64, bindings: &Bindings) -> Result<f
 }
 
 fn expr(graph: &Graph, v: ValueId, e: &DimExpr, bindings: &Bindings) -> Result<i64, EvalError> {
-    e.eval(bindings).map_err(|source| EvalError::Extent { name: graph.value(v).name.clone(), source })
+    e.eval(bindings).map_err(|source| EvalError::Extent { name: graph.value(v).name.to_string(), source })
 }
 
 /// The state after a feed.
@@ -161,7 +161,7 @@ fn fed(
         let size = array.shape[axis];
         if from < 0 || rows < 0 || from.saturating_add(rows) > size as i64 {
             let (output, name) =
-                (graph.outputs()[feed.output].name.clone(), graph.value(feed.state).name.clone());
+                (graph.outputs()[feed.output].name.clone(), graph.value(feed.state).name.to_string());
             return Err(EvalError::Feed { output, state: name, from, to: from.saturating_add(rows), size });
         }
     }

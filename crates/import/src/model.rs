@@ -53,7 +53,7 @@ impl Model {
             if info.encoding != value.ty.encoding || Some(&info.shape) != value.ty.static_shape().as_ref() {
                 return Err(MismatchError::Type {
                     origin: self.weights.origin(),
-                    tensor: value.name.clone(),
+                    tensor: value.name.to_string(),
                     found: format!("{}{:?}", info.encoding, info.shape),
                     needed: value.ty.display(self.graph.symbols()),
                 });

@@ -34,7 +34,7 @@ impl SeededWeights {
         for id in graph.params() {
             let value = graph.value(id);
             let shape = value.ty.static_shape().ok_or_else(|| ImportError::Unmakeable {
-                tensor: value.name.clone(),
+                tensor: value.name.to_string(),
                 reason: format!("its shape is symbolic: {}", value.ty.display(graph.symbols())),
             })?;
             weights.add(&value.name, value.ty.encoding, &shape)?;

@@ -157,7 +157,7 @@ impl GraphBuilder {
             Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
             None if inner.lost.contains(output) => {}
             None => {
-                let state = inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.clone());
+                let state = inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.to_string());
                 let reason = "there is no such output; declare it before the feed".to_owned();
                 inner.mistake(BuildError::Feed { output: output.to_owned(), state, reason }, site);
             }
@@ -317,7 +317,7 @@ impl GraphBuilder {
         let site = Location::caller();
         let mut inner = self.inner.borrow_mut();
         let info = value.id.ok().and_then(|v| inner.graph.values.get(v.index()));
-        let node = info.map_or_else(String::new, |v| v.name.clone());
+        let node = info.map_or_else(String::new, |v| v.name.to_string());
         inner.mistake(BuildError::Op { node, op, source }, site);
     }
 
@@ -407,7 +407,7 @@ mod tests {
         let third = twice.neg(x);
         g.output("y", total);
         let graph = g.build().expect("a graph");
-        let name = |v: Value| graph.value(v.id.expect("no mistake")).name.as_str();
+        let name = |v: Value| graph.value(v.id.expect("no mistake")).name.to_string();
         assert_eq!(
             [name(total), name(first), name(second), name(third)],
             ["total", "s.twice", "s.neg", "neg"]

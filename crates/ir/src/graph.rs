@@ -40,8 +40,8 @@ impl Node {
 /// A value: its name, its type and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueInfo {
-    /// Unique in the graph. The name of a node is the name of its first value.
-    pub name: String,
+    /// Unique in the graph, and shared with its copies. The name of a node is the name of its first value.
+    pub name: Arc<str>,
     /// Its type.
     pub ty: ValueType,
     /// The node that defines it, and which of the node's values it is.
@@ -214,7 +214,7 @@ impl Graph {
 
     /// The value of that name.
     pub fn find(&self, name: &str) -> Option<ValueId> {
-        self.values.iter().position(|v| v.name == name).map(|i| ValueId(i as u32))
+        self.values.iter().position(|v| *v.name == *name).map(|i| ValueId(i as u32))
     }
 
     /// Values of the leaf nodes that `pick` accepts, in node order: that is declaration order.

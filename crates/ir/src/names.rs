@@ -1,14 +1,16 @@
 //! Names of values: unique in a graph, made so by a number at the end.
 
 use indexmap::{IndexMap, IndexSet};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 
 /// Names that are taken. They are hashed: a tree compares each that comes with many, which lie all over memory.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    taken: IndexSet<String>,
+    taken: IndexSet<Arc<str>>,
     /// For each name that was wanted again: the first number that was not tried. Names are never given back, so those
     /// below stay taken.
-    next: IndexMap<String, u64>,
+    next: IndexMap<Arc<str>, u64>,
 }
 
 impl Names {
@@ -18,30 +20,33 @@ impl Names {
     }
 
     /// `wanted`, or the first of `wanted_2`, `wanted_3`, … that is free; taken from now on.
-    pub(crate) fn unique(&mut self, wanted: String) -> String {
-        if self.taken.insert(wanted.clone()) {
+    pub(crate) fn unique(&mut self, wanted: Arc<str>) -> Arc<str> {
+        if self.taken.insert(Arc::clone(&wanted)) {
             return wanted;
         }
-        let next = self.next.entry(wanted.clone()).or_insert(2);
+        let next = self.next.entry(Arc::clone(&wanted)).or_insert(2);
         loop {
-            let name = format!("{wanted}_{next}");
+            let name: Arc<str> = format!("{wanted}_{next}").into();
             *next += 1;
-            if self.taken.insert(name.clone()) {
+            if self.taken.insert(Arc::clone(&name)) {
                 return name;
             }
         }
     }
 
     /// Names of the results of one node: `base`, `base.1`, `base.2`, …, each unique.
-    pub(crate) fn of_results(&mut self, base: String, results: usize) -> Vec<String> {
-        let first = self.unique(base);
-        let others = (1..results).map(|i| format!("{first}.{i}")).collect::<Vec<_>>();
-        std::iter::once(first).chain(others.into_iter().map(|name| self.unique(name))).collect()
+    pub(crate) fn of_results(&mut self, base: Arc<str>, results: usize) -> SmallVec<[Arc<str>; 2]> {
+        let mut names: SmallVec<[Arc<str>; 2]> = smallvec![self.unique(base)];
+        for i in 1..results {
+            let name = format!("{}.{i}", names[0]);
+            names.push(self.unique(name.into()));
+        }
+        names
     }
 }
 
-impl FromIterator<String> for Names {
-    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Names {
+impl FromIterator<Arc<str>> for Names {
+    fn from_iter<I: IntoIterator<Item = Arc<str>>>(names: I) -> Names {
         Names { taken: names.into_iter().collect(), next: IndexMap::new() }
     }
 }
@@ -52,17 +57,15 @@ mod tests {
 
     #[test]
     fn the_first_free_number_is_taken() {
-        let mut names = Names::from_iter(["add_3".to_owned()]);
-        let mut next = |name: &str| names.unique(name.to_owned());
-        assert_eq!(
-            ["add", "add", "add", "add_2", "mul"].map(&mut next),
-            ["add", "add_2", "add_4", "add_2_2", "mul"]
-        );
+        let mut names = Names::from_iter(["add_3".into()]);
+        let made = ["add", "add", "add", "add_2", "mul"].map(|name| names.unique(name.into()));
+        assert_eq!(made.each_ref().map(|name| &**name), ["add", "add_2", "add_4", "add_2_2", "mul"]);
     }
 
     #[test]
     fn results_are_numbered() {
-        let mut names = Names::from_iter(["split.1".to_owned()]);
-        assert_eq!(names.of_results("split".to_owned(), 3), ["split", "split.1_2", "split.2"]);
+        let mut names = Names::from_iter(["split.1".into()]);
+        let made = names.of_results("split".into(), 3);
+        assert_eq!(made.iter().map(|name| &**name).collect::<Vec<_>>(), ["split", "split.1_2", "split.2"]);
     }
 }

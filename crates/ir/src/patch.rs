@@ -8,12 +8,13 @@ use crate::attr::AttrError;
 use crate::conditions::Conditions;
 use crate::entity::{NodeId, ValueId};
 use crate::error::OpError;
-use crate::graph::{Constraint, Graph, Node, Output, ValueInfo};
+use crate::graph::{Constraint, Graph, Node, ValueInfo};
 use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A value in a patch: of the graph, or of one of the patch's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct PatchNode {
     /// Its operands; refer to earlier nodes of the patch only.
     pub inputs: Vec<Option<PatchRef>>,
     /// Name its values should have; made unique if taken.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 /// One labelled change of a graph.
@@ -53,7 +54,7 @@ impl Patch {
     }
 
     /// Adds a node; the result is its first output.
-    pub fn add(&mut self, op: impl Into<Op>, name: impl Into<String>, inputs: &[PatchRef]) -> PatchRef {
+    pub fn add(&mut self, op: impl Into<Op>, name: impl Into<Arc<str>>, inputs: &[PatchRef]) -> PatchRef {
         self.add_opt(op, name, inputs.iter().map(|&i| Some(i)).collect())
     }
 
@@ -61,7 +62,7 @@ impl Patch {
     pub fn add_opt(
         &mut self,
         op: impl Into<Op>,
-        name: impl Into<String>,
+        name: impl Into<Arc<str>>,
         inputs: Vec<Option<PatchRef>>,
     ) -> PatchRef {
         self.nodes.push(PatchNode { op: op.into(), inputs, name: name.into() });
@@ -166,7 +167,7 @@ enum Origin<'p> {
     New {
         patch: usize,
         op: &'p Op,
-        name: &'p str,
+        name: &'p Arc<str>,
     },
 }
 
@@ -367,7 +368,7 @@ impl<'p> Draft<'p> {
             Origin::Old { id, .. } => Some(&old.node(id).outputs),
             Origin::New { .. } => None,
         });
-        kept.flatten().map(|&v| old.value(v).name.clone()).collect()
+        kept.flatten().map(|&v| Arc::clone(&old.value(v).name)).collect()
     }
 
     /// The new graph. Old nodes and values are moved into it; of those that were, `old` keeps where they stood.
@@ -381,7 +382,7 @@ impl<'p> Draft<'p> {
             symbols: std::mem::take(&mut old.symbols),
             nodes: Vec::with_capacity(order.len()),
             values: Vec::with_capacity(order.len()),
-            outputs: Vec::new(),
+            outputs: std::mem::take(&mut old.outputs),
             feeds: std::mem::take(&mut old.feeds),
             stop: old.stop,
             constraints: std::mem::take(&mut old.constraints),
@@ -398,13 +399,13 @@ impl<'p> Draft<'p> {
                     let same = outputs.iter().map(|&v| {
                         let ValueInfo { ty, name, .. } = &mut old.values[v.index()];
                         let shape = std::mem::take(&mut ty.shape);
-                        (ValueType { shape, encoding: ty.encoding }, std::mem::take(name))
+                        (ValueType { shape, encoding: ty.encoding }, Arc::clone(name))
                     });
                     graph.push_node(op, inputs, same)
                 }
                 Origin::New { patch, op, name } => {
                     let (types, constraints) = self.infer((patch, op, name), &inputs, &graph)?;
-                    let value_names = names.of_results(name.to_owned(), types.len());
+                    let value_names = names.of_results(Arc::clone(name), types.len());
                     if !constraints.is_empty() {
                         let conditions = conditions.get_or_insert_with(|| Conditions::of(&graph.constraints));
                         conditions.append(&mut graph.constraints, constraints);
@@ -418,8 +419,7 @@ impl<'p> Draft<'p> {
             let (n, o) = self.target_of(&old, v);
             place[n][o as usize]
         };
-        graph.outputs =
-            old.outputs.iter().map(|o| Output { name: o.name.clone(), value: at(o.value) }).collect();
+        graph.outputs.iter_mut().for_each(|o| o.value = at(o.value));
         graph.feeds.iter_mut().for_each(|f| f.state = at(f.state));
         Ok(graph)
     }
@@ -453,7 +453,7 @@ impl<'p> Draft<'p> {
                 if replaced.ty != new.ty {
                     return Err(PatchError::Type {
                         label: patch.label.clone(),
-                        name: replaced.name.clone(),
+                        name: replaced.name.to_string(),
                         old: replaced.ty.display(&graph.symbols),
                         new: new.ty.display(&graph.symbols),
                     });
@@ -469,7 +469,7 @@ impl Graph {
         &mut self,
         op: Op,
         inputs: SmallVec<[Option<ValueId>; 4]>,
-        results: impl IntoIterator<Item = (ValueType, String)>,
+        results: impl IntoIterator<Item = (ValueType, Arc<str>)>,
     ) -> SmallVec<[ValueId; 2]> {
         let id = NodeId(self.nodes.len() as u32);
         let mut outputs = SmallVec::new();

@@ -63,7 +63,7 @@ fn structure(graph: &Graph) -> Vec<VerifyError> {
     let mut errors = Vec::new();
     let mut next = 0u32;
     for (id, node) in graph.nodes() {
-        let name = || graph.values.get(node.output().index()).map_or(id.to_string(), |v| v.name.clone());
+        let name = || graph.values.get(node.output().index()).map_or(id.to_string(), |v| v.name.to_string());
         for operand in node.operands().filter(|v| v.0 >= next) {
             errors.push(VerifyError::Order { node: name(), operand });
         }
@@ -92,7 +92,7 @@ fn types(graph: &Graph) -> Vec<VerifyError> {
             Ok((types, _)) => {
                 for (&v, ty) in node.outputs.iter().zip(&types).filter(|&(&v, ty)| graph.ty(v) != ty) {
                     errors.push(VerifyError::Type {
-                        value: graph.value(v).name.clone(),
+                        value: graph.value(v).name.to_string(),
                         stored: graph.ty(v).display(&graph.symbols),
                         inferred: ty.display(&graph.symbols),
                     });
@@ -111,8 +111,8 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
     let mut names = IndexSet::with_capacity(graph.values.len());
     for (_, v) in graph.values() {
-        if !names.insert(v.name.as_str()) {
-            errors.push(BuildError::DuplicateName(v.name.clone()));
+        if !names.insert(&*v.name) {
+            errors.push(BuildError::DuplicateName(v.name.to_string()));
         }
     }
     if graph.outputs.is_empty() && graph.states().is_empty() {
@@ -133,7 +133,7 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
 fn state_rules(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
     let mut wrong = |v: ValueId, reason: &str| {
-        let state = graph.value(v).name.clone();
+        let state = graph.value(v).name.to_string();
         errors.push(BuildError::State { state, reason: reason.to_owned() });
     };
     let mut written = BTreeSet::new();
@@ -187,7 +187,7 @@ fn late_readers(graph: &Graph) -> Vec<BuildError> {
         later.dedup();
         for reader in later.into_iter().filter(|&reader| depends(graph, reader, id)) {
             errors.push(BuildError::State {
-                state: graph.value(previous).name.clone(),
+                state: graph.value(previous).name.to_string(),
                 reason: format!(
                     "{} reads this version but also depends on the next one; read it through state_read before the write",
                     graph.node_name(reader)
@@ -224,7 +224,7 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
             continue;
         };
         let mut wrong = |reason: String| {
-            let (output, state) = (output.name.clone(), state.name.clone());
+            let (output, state) = (output.name.clone(), state.name.to_string());
             errors.push(BuildError::Feed { output, state, reason });
         };
         if !matches!(graph.def(feed.state).op, Op::State(_)) {
@@ -273,13 +273,13 @@ fn scalar_rules(graph: &Graph) -> Vec<BuildError> {
         let Node { op: Op::Scalar(scalar), .. } = graph.def(v) else { continue };
         if let Some(bad) = scalar.advance.iter().find_map(|e| e.find_var(|v| !is_int(v))) {
             let reason = format!("its advance mentions {bad:?}, which is not a symbol or an integer scalar");
-            errors.push(BuildError::Scalar { name: graph.value(v).name.clone(), reason });
+            errors.push(BuildError::Scalar { name: graph.value(v).name.to_string(), reason });
         }
     }
     for (_, value) in graph.values() {
         if value.ty.shape.iter().any(|d| d.find_var(|v| matches!(v, Var::Scalar(_))).is_some()) {
             let reason = "an extent mentions a dynamic scalar; extents are symbols".to_owned();
-            errors.push(BuildError::Scalar { name: value.name.clone(), reason });
+            errors.push(BuildError::Scalar { name: value.name.to_string(), reason });
         }
     }
     errors

@@ -5,7 +5,7 @@ use pumice_ir::{Form, Graph, GraphBuilder, Patch, PatchRef, f32, verify};
 use pumice_types::Tensor;
 
 fn names(graph: &Graph, values: &[pumice_ir::ValueId]) -> Vec<String> {
-    values.iter().map(|&v| graph.value(v).name.clone()).collect()
+    values.iter().map(|&v| graph.value(v).name.to_string()).collect()
 }
 
 /// A node that comes to need a later leaf takes the leaves before that one along: extents know scalars, and plans know

@@ -22,7 +22,7 @@ fn fed(sample: &Sample, graph: &Graph, v: ValueId) -> Option<(usize, Vec<i64>)> 
             _ => None,
         },
         Op::Scalar(_) => {
-            let value = sample.scalars.iter().find(|(n, _)| n == name)?;
+            let value = sample.scalars.iter().find(|(n, _)| **n == **name)?;
             Some((1, vec![value.1 as i64]))
         }
         _ => None,

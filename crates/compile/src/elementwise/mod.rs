@@ -16,6 +16,7 @@ use pumice_plan::kernels::elementwise::{ElementwiseFlat, FLAT_ELEMENTS, kinds};
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr, Encoding, slots};
+use std::sync::Arc;
 
 /// An operand over the iteration space.
 pub struct Slot {
@@ -39,7 +40,7 @@ pub struct Elementwise<'a> {
     /// Results, one for each output of `expr`.
     pub outputs: &'a [Located],
     /// Inputs of the meaning by name, each with the index in `inputs` of what it is.
-    pub meaning_inputs: &'a [(String, usize)],
+    pub meaning_inputs: &'a [(Arc<str>, usize)],
     /// The meaning.
     pub meaning: StepMeaning,
     /// Whether `expr` has one more output: flags for the status block.
@@ -66,7 +67,7 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     for at in e.inputs {
         uses.push(step.touch(at, pumice_plan::Access::ShaderRead));
     }
-    e.meaning_inputs.iter().for_each(|(name, i)| step.input(name, &uses[*i]));
+    e.meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), &uses[*i]));
     for at in e.outputs {
         uses.push(step.write(at));
     }

@@ -12,6 +12,7 @@ use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
 use pumice_plan::{Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr};
+use std::sync::Arc;
 
 impl Lower for MatMul {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -50,7 +51,7 @@ fn multiply(
     shape: &[DimExpr],
     tail: Tail,
     meaning: StepMeaning,
-    meaning_inputs: &[(String, usize)],
+    meaning_inputs: &[(Arc<str>, usize)],
 ) -> LowerResult {
     let vector_a = a.view.shape.len() == 1;
     let vector_b = b.view.shape.len() == 1;
@@ -216,7 +217,7 @@ fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, ancho
         slot => Some(2 + slot?),
     };
     let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
-    let meaning_inputs: Vec<(String, usize)> = (0..inputs.len()).filter_map(named).collect();
+    let meaning_inputs: Vec<(Arc<str>, usize)> = (0..inputs.len()).filter_map(named).collect();
     let tail = Tail { fill: Some(fill), slots, operands };
     let meaning = node_meaning(cx, id)?;
     multiply(cx, op, (&a, &b, &outputs[0]), &shape, tail, meaning, &meaning_inputs)

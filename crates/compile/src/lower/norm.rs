@@ -14,6 +14,7 @@ use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
 use pumice_plan::{Access, Storage};
 use pumice_types::DimExpr;
+use std::sync::Arc;
 
 /// Which norm.
 #[derive(Clone, Copy, PartialEq)]
@@ -64,7 +65,7 @@ pub fn emit(
     places: Operands<'_>,
     residual: Option<Residual>,
     meaning: StepMeaning,
-    meaning_inputs: &[(String, usize)],
+    meaning_inputs: &[(Arc<str>, usize)],
 ) -> LowerResult {
     let x = places.x;
     let rank = x.view.shape.len();
@@ -83,7 +84,7 @@ pub fn emit(
     let slots = residual.as_ref().map_or_else(Vec::new, |r| addends(&mut step, r, rank, axis, &space.n));
     let summed = residual.as_ref().map_or(0, |r| r.operands.len());
     let reads: Vec<&Bound> = [&x].into_iter().chain(&g).chain(&b).chain(&slots[..summed]).collect();
-    meaning_inputs.iter().for_each(|(name, i)| step.input(name, reads[*i]));
+    meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
     let y = step.write(places.y);
     slots[summed..].iter().for_each(|stored| step.wrote(stored));
     let vec = by_quads(cx, &space.n, residual.as_ref());
@@ -197,7 +198,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
     let y = cx.result(node.output())?;
     let meaning = crate::cx::node_meaning(cx, id)?;
     let present = (0..3).filter(|&k| node.input(k).is_some());
-    let names: Vec<(String, usize)> = present.map(operand).zip(0..).collect();
+    let names: Vec<(Arc<str>, usize)> = present.map(operand).zip(0..).collect();
     let places = Operands { x, gamma: node.input(1), beta: node.input(2), y: &y };
     emit(cx, norm, places, None, meaning, &names)
 }
@@ -250,7 +251,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, body: &Graph, a
         slot => Some(1 + scales + slot?),
     };
     let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
-    let names: Vec<(String, usize)> = (0..inputs.len()).filter_map(named).collect();
+    let names: Vec<(Arc<str>, usize)> = (0..inputs.len()).filter_map(named).collect();
     let meaning = crate::cx::node_meaning(cx, id)?;
     let places = Operands { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
     emit(cx, norm, places, Some(Residual { fill, operands, store }), meaning, &names)

@@ -10,6 +10,7 @@ use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::FrameSlot;
 use pumice_types::scalar::Opcode;
 use pumice_types::{DType, DimExpr};
+use std::sync::Arc;
 
 /// Lowers one elementwise node.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -49,7 +50,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let outer: Vec<ValueId> = node.operands().collect();
     let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
     let names = given.iter().map(|&v| body_graph.value(v).name.clone());
-    let meaning_inputs: Vec<(String, usize)> = names.zip(0..).collect();
+    let meaning_inputs: Vec<(Arc<str>, usize)> = names.zip(0..).collect();
     step(cx, id, body, &inputs, &meaning_inputs)
 }
 
@@ -59,7 +60,7 @@ fn step(
     id: NodeId,
     body: Body,
     inputs: &[Located],
-    meaning_inputs: &[(String, usize)],
+    meaning_inputs: &[(Arc<str>, usize)],
 ) -> LowerResult {
     let graph = cx.graph;
     let node = graph.node(id);

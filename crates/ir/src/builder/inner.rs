@@ -109,7 +109,7 @@ impl Inner {
         match inferred {
             Ok((types, constraints)) => {
                 self.conditions.append(&mut self.graph.constraints, constraints);
-                let names = self.names.of_results(name, types.len());
+                let names = self.names.of_results(name.into(), types.len());
                 let values = self.graph.push_node(op, ids, types.into_iter().zip(names));
                 self.made.extend(values.iter().map(|&v| (v, site)));
                 values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()

@@ -103,7 +103,7 @@ impl EncoderFolder {
             })?
         };
         let parameters =
-            graph.params().into_iter().map(|id| graph.value(id).name.clone()).collect::<Vec<_>>();
+            graph.params().into_iter().map(|id| graph.value(id).name.to_string()).collect::<Vec<_>>();
         let weights = names::renamed(weights, parameters.into_iter())?;
         let model = Model { graph, weights: Box::new(weights) };
         model.check()?;

@@ -226,7 +226,7 @@ fn unexpanded(graph: &Graph, known: &Known<'_>, id: NodeId, node: &Node) -> Opti
         }
         inputs[i] = Some(x);
         if keeps_types(graph, known, id, &inputs) {
-            changed.push(graph.value(v).name.as_str());
+            changed.push(&*graph.value(v).name);
         } else {
             inputs[i] = Some(v);
         }

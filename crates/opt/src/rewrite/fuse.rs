@@ -34,7 +34,7 @@ pub fn fuse(graph: &Graph, kind: &str, nodes: &[NodeId], results: &[ValueId]) ->
     let name = &graph.value(*results.first()?).name;
     let mut patch = Patch::new(format!("fuse {kind} {name}"));
     let operands: Vec<PatchRef> = outside.into_iter().map(PatchRef::Old).collect();
-    let fused = patch.add(Fused { kind: kind.to_owned(), body: Arc::new(body) }, name, &operands);
+    let fused = patch.add(Fused { kind: kind.to_owned(), body: Arc::new(body) }, Arc::clone(name), &operands);
     let PatchRef::New(index, _) = fused else { return None };
     for (i, &v) in results.iter().enumerate() {
         patch.replace(v, PatchRef::New(index, i as u16));

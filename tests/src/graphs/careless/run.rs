@@ -179,7 +179,7 @@ fn run(
             let tensor = if careful(300 + i as u64) { tensor } else { odd(seed) };
             given.push((graph.value(v).name.clone(), tensor));
         }
-        let views: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.view())).collect();
+        let views: Vec<_> = given.iter().map(|(n, t)| (&**n, t.view())).collect();
         let on_status = if seed.is_multiple_of(2) { OnStatus::Report } else { OnStatus::default() };
         session.run_with(&views, &RunOptions::default().on_status(on_status))?;
     }

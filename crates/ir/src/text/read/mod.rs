@@ -290,7 +290,7 @@ impl Reader<'_> {
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));
         }
-        let results = inferred.into_iter().zip(names.iter().cloned());
+        let results = inferred.into_iter().zip(names.iter().map(|name| name.as_str().into()));
         let values = graph.push_node(op, inputs, results);
         scope.values.extend(names.into_iter().zip(values));
         Ok(())
