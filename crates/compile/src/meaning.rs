@@ -130,7 +130,7 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
 /// its input bind.
 pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     let mut symbols = graph.symbols().clone();
-    let mut shape = ty.shape.clone();
+    let mut shape = ty.shape.to_vec();
     for (axis, extent) in shape.iter_mut().enumerate() {
         if extent.find_var(|v| matches!(v, Var::Scalar(_))).is_some() {
             let (name, max) = (own_name(&symbols, axis), u64::from(u32::MAX));

@@ -8,6 +8,7 @@ use crate::shape::{ValueType, display_dim};
 use pumice_types::{DType, DimExpr, Encoding, SymbolTable, Var};
 use smallvec::SmallVec;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Result types of an op.
 pub type Types = SmallVec<[ValueType; 2]>;
@@ -169,6 +170,15 @@ impl<'a> Infer<'a> {
             .collect()
     }
 
+    /// As [`Infer::broadcast`], of whole types: where both have one shape, the result shares it.
+    pub fn broadcast_shapes(
+        &self,
+        a: &Arc<[DimExpr]>,
+        b: &Arc<[DimExpr]>,
+    ) -> Result<Arc<[DimExpr]>, OpError> {
+        if a == b { Ok(Arc::clone(a)) } else { Ok(self.broadcast(a, b)?.into()) }
+    }
+
     /// Requires `from` to broadcast to exactly `to` (unidirectional).
     pub fn broadcast_to(&self, from: &[DimExpr], to: &[DimExpr]) -> Result<(), OpError> {
         let mismatch = || OpError::BroadcastMismatch { a: self.show(from), b: self.show(to) };
@@ -213,7 +223,7 @@ pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, OpError> {
 }
 
 /// One result type.
-pub fn one(dtype: DType, shape: impl Into<Vec<DimExpr>>) -> Result<Types, OpError> {
+pub fn one(dtype: DType, shape: impl Into<Arc<[DimExpr]>>) -> Result<Types, OpError> {
     Ok(smallvec::smallvec![ValueType::new(dtype, shape)])
 }
 

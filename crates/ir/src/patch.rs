@@ -397,9 +397,8 @@ impl<'p> Draft<'p> {
                     let Node { op, outputs, .. } =
                         nodes[id.index()].take().expect("an order has a node once");
                     let same = outputs.iter().map(|&v| {
-                        let ValueInfo { ty, name, .. } = &mut old.values[v.index()];
-                        let shape = std::mem::take(&mut ty.shape);
-                        (ValueType { shape, encoding: ty.encoding }, Arc::clone(name))
+                        let ValueInfo { ty, name, .. } = &old.values[v.index()];
+                        (ty.clone(), Arc::clone(name))
                     });
                     graph.push_node(op, inputs, same)
                 }

@@ -3,6 +3,7 @@
 use pumice_types::{DType, DimExpr, Encoding, SymbolTable, Var};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// The type of a value: encoding and extents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -10,12 +11,12 @@ pub struct ValueType {
     /// How its elements are stored where it is stored. Only params and what takes parts of them are in blocks.
     pub encoding: Encoding,
     /// Extents, outermost first. Empty for rank 0.
-    pub shape: Vec<DimExpr>,
+    pub shape: Arc<[DimExpr]>,
 }
 
 impl ValueType {
     /// A type.
-    pub fn new(encoding: impl Into<Encoding>, shape: impl Into<Vec<DimExpr>>) -> ValueType {
+    pub fn new(encoding: impl Into<Encoding>, shape: impl Into<Arc<[DimExpr]>>) -> ValueType {
         ValueType { encoding: encoding.into(), shape: shape.into() }
     }
 
@@ -131,7 +132,7 @@ pub fn tensor<D: Into<DimSpec>>(
 
 impl From<ValueType> for TypeSpec {
     fn from(ty: ValueType) -> TypeSpec {
-        tensor(ty.encoding, ty.shape)
+        tensor(ty.encoding, ty.shape.iter().cloned())
     }
 }
 

@@ -240,7 +240,7 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
             wrong("ranks differ, or the axis is outside them".into());
             continue;
         }
-        for (i, (a, b)) in from.shape.iter().zip(&to.shape).enumerate() {
+        for (i, (a, b)) in from.shape.iter().zip(to.shape.iter()).enumerate() {
             let difference = a - b;
             let (lo, hi) = difference.bounds(&graph.symbols);
             if Some(i) != axis && (lo > 0 || hi < 0) {

@@ -110,8 +110,8 @@ pub struct IoSlot {
     pub name: String,
     /// Boundary type.
     pub dtype: DType,
-    /// Extents.
-    pub shape: Vec<DimExpr>,
+    /// Extents, shared with the graph.
+    pub shape: Arc<[DimExpr]>,
     /// Room for the upper bounds.
     pub span: Span,
 }

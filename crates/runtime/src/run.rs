@@ -436,7 +436,7 @@ fn output_shapes(inner: &Inner, work: &mut Work) -> Result<(), RuntimeError> {
     for (slot, shape) in inner.plan.outputs.iter().zip(&mut work.output_shapes) {
         let wrong = |what: String| RuntimeError::plan(&inner.plan, format!("output `{}`: {what}", slot.name));
         shape.clear();
-        for extent in &slot.shape {
+        for extent in slot.shape.iter() {
             shape.push(extent.eval_extent(&work.bindings).map_err(|e| wrong(e.to_string()))?);
         }
         let bytes = byte_count(slot.dtype, shape).map_err(|e| wrong(e.to_string()))?;

@@ -45,7 +45,7 @@ pub fn reshape(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let at = operand(cx, id)?;
     let to = cx.graph.ty(node.output()).shape.clone();
     let view = match split_strides(&at.view.shape, &at.view.strides, &to) {
-        Some(strides) => restride(&at, to, strides, at.view.offset.clone()),
+        Some(strides) => restride(&at, to.to_vec(), strides, at.view.offset.clone()),
         None => {
             let source = node.input(0).ok_or("it has no operand")?;
             reshaped(&cx.dense(source)?, &to)

@@ -32,7 +32,7 @@ impl Lower for Expand {
             _ => DimExpr::constant(0),
         });
         let strides = strides.collect();
-        let view = restride(&at, to, strides, at.view.offset.clone());
+        let view = restride(&at, to.to_vec(), strides, at.view.offset.clone());
         cx.place(cx.graph.node(id).output(), view);
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Lower for Split {
         let mut start = DimExpr::constant(0);
         let node = cx.graph.node(id);
         for &v in &node.outputs {
-            let shape = cx.graph.ty(v).shape.clone();
+            let shape = cx.graph.ty(v).shape.to_vec();
             let len = shape[axis].clone();
             let offset = &at.view.offset + &at.view.strides[axis] * &start;
             cx.place(v, restride(&at, shape, at.view.strides.clone(), offset));

@@ -39,7 +39,7 @@ impl Garden<'_> {
     }
 
     fn shape(&self, x: Value) -> Vec<DimExpr> {
-        self.g.type_of(x).map_or(vec![], |t| t.shape)
+        self.g.type_of(x).map_or(vec![], |t| t.shape.to_vec())
     }
 
     /// The constant innermost extent; every value has one.

@@ -90,7 +90,7 @@ impl OpDef for Attention {
         self.check_mask(cx, [b, hq, sq, sk])?;
         self.check_length(cx, b)?;
         let [_, _, _, width] = self.layout.axes();
-        let mut shape = cx.ty(0)?.shape.clone();
+        let mut shape = cx.ty(0)?.shape.to_vec();
         shape[width] = dv.clone();
         one(dtype, shape)
     }
@@ -125,7 +125,7 @@ impl Attention {
     fn check_length(&self, cx: &Infer<'_>, b: &DimExpr) -> Result<(), OpError> {
         let Some(length) = cx.opt(4) else { return Ok(()) };
         cx.expect_dtype(4, &[DType::I32])?;
-        match length.shape.as_slice() {
+        match &*length.shape {
             [] => Ok(()),
             [n] => cx.equal(n, b, "entries of `kv_len` and batch"),
             shape => {

@@ -22,11 +22,11 @@ impl OpDef for Concat {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let first = cx.ty(0)?;
         let axis = cx.axis(self.axis, first.rank())?;
-        let mut shape = first.shape.clone();
+        let mut shape = first.shape.to_vec();
         for i in 1..cx.len() {
             cx.same_dtype(0, i)?;
             cx.expect_rank(i, first.rank())?;
-            for (a, (x, y)) in first.shape.iter().zip(&cx.ty(i)?.shape).enumerate() {
+            for (a, (x, y)) in first.shape.iter().zip(cx.ty(i)?.shape.iter()).enumerate() {
                 if a == axis {
                     shape[axis] = &shape[axis] + y;
                 } else {

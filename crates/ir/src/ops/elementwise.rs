@@ -28,7 +28,7 @@ pub fn infer_broadcast(cx: &Infer<'_>, dtypes: &[DType], result: Option<DType>) 
     let mut shape = cx.ty(0)?.shape.clone();
     for i in 1..cx.len() {
         cx.same_dtype(0, i)?;
-        shape = cx.broadcast(&shape, &cx.ty(i)?.shape)?;
+        shape = cx.broadcast_shapes(&shape, &cx.ty(i)?.shape)?;
     }
     one(result.unwrap_or(dtype), shape)
 }

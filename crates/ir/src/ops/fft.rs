@@ -102,7 +102,7 @@ impl OpDef for Fft {
         }
         let length = self.length(&x.shape[axis]);
         let half = length.floor_div(&DimExpr::constant(2)) + DimExpr::constant(1);
-        let mut shape = x.shape.clone();
+        let mut shape = x.shape.to_vec();
         shape[axis] = if self.onesided && !self.inverse { half } else { length };
         shape[last] = DimExpr::constant(if halves { 1 } else { 2 });
         one(dtype, shape)

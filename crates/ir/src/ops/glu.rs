@@ -77,7 +77,7 @@ impl OpDef for Glu {
         if self.packing == GluPacking::Two {
             cx.same_dtype(0, 1)?;
             cx.expect_rank(1, gate.rank())?;
-            for (a, b) in gate.shape.iter().zip(&cx.ty(1)?.shape) {
+            for (a, b) in gate.shape.iter().zip(cx.ty(1)?.shape.iter()) {
                 cx.equal(a, b, "extents of gate and value")?;
             }
             return one(dtype, gate.shape.clone());
@@ -86,7 +86,7 @@ impl OpDef for Glu {
             return Err(OpError::TooManyOperands { most: 1, given: 2 });
         }
         let axis = cx.axis(self.axis, gate.rank())?;
-        let mut shape = gate.shape.clone();
+        let mut shape = gate.shape.to_vec();
         shape[axis] = shape[axis].exact_quotient(&DimExpr::constant(2)).ok_or_else(|| {
             OpError::Invalid(format!(
                 "axis {axis} of {} does not split into two halves",

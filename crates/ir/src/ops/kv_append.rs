@@ -49,7 +49,7 @@ impl OpDef for KvAppend {
                 "the state has no rows along axis {axis}: every row would be lost"
             )));
         }
-        for (i, (a, b)) in x.shape.iter().zip(&state.shape).enumerate() {
+        for (i, (a, b)) in x.shape.iter().zip(state.shape.iter()).enumerate() {
             if i != axis {
                 cx.equal(a, b, "extents of the rows and the state")?;
             }

@@ -31,7 +31,7 @@ pub(super) fn infer_norm(cx: &Infer<'_>, axis: i64) -> Result<Types, OpError> {
         let scale = &cx.ty(i)?.shape;
         cx.broadcast_to(scale, &x.shape)?;
         // A scale of constant extent says what a symbolic one of x must be, here as in the product that it becomes.
-        shape = cx.broadcast(&shape, scale)?;
+        shape = cx.broadcast_shapes(&shape, scale)?;
     }
     one(x.dtype(), shape)
 }

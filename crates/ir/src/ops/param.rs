@@ -20,7 +20,7 @@ impl OpDef for Param {
     const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        for d in &self.ty.shape {
+        for d in self.ty.shape.iter() {
             cx.constant_extent(d, "extent of a param")?;
         }
         Ok(smallvec::smallvec![self.ty.clone()])

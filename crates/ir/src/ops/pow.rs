@@ -25,7 +25,7 @@ impl OpDef for Pow {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, NUMERIC)?;
         cx.expect_dtype(1, NUMERIC)?;
-        one(dtype, cx.broadcast(&cx.ty(0)?.shape, &cx.ty(1)?.shape)?)
+        one(dtype, cx.broadcast_shapes(&cx.ty(0)?.shape, &cx.ty(1)?.shape)?)
     }
 
     fn samples() -> Vec<Sample> {

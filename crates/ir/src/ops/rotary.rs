@@ -59,7 +59,7 @@ impl Rotary {
         cx.same_dtype(0, 2)?;
         cx.same_dtype(2, 3)?;
         cx.expect_rank(3, cos.rank())?;
-        for (a, b) in cos.shape.iter().zip(&sin.shape) {
+        for (a, b) in cos.shape.iter().zip(sin.shape.iter()) {
             cx.equal(a, b, "extents of `cos` and `sin`")?;
         }
         let columns = cos.shape.last().cloned().unwrap_or(DimExpr::constant(0));
@@ -91,7 +91,7 @@ impl OpDef for Rotary {
         let half = self.rotated(cx.constant_extent(d, "the width of a head")?)? / 2;
         if let Some(pos) = cx.opt(1) {
             cx.expect_dtype(1, &[DType::I32])?;
-            match pos.shape.as_slice() {
+            match &*pos.shape {
                 [] => {}
                 [pb, ps] => {
                     cx.equal(pb, b, "batch of `pos` and `x`")?;

@@ -22,8 +22,8 @@ impl OpDef for Where {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, BOOL)?;
         let dtype = cx.same_dtype(1, 2)?;
-        let shape = cx.broadcast(&cx.ty(1)?.shape, &cx.ty(2)?.shape)?;
-        one(dtype, cx.broadcast(&cx.ty(0)?.shape, &shape)?)
+        let shape = cx.broadcast_shapes(&cx.ty(1)?.shape, &cx.ty(2)?.shape)?;
+        one(dtype, cx.broadcast_shapes(&cx.ty(0)?.shape, &shape)?)
     }
 
     fn samples() -> Vec<Sample> {

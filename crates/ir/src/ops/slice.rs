@@ -140,7 +140,7 @@ impl OpDef for Slice {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
-        let mut shape = x.shape.clone();
+        let mut shape = x.shape.to_vec();
         for (i, range) in self.ranges(&x.shape, cx.symbols())?.into_iter().enumerate() {
             if self.exact && self.is_inside(i, &x.shape[range.axis], cx.symbols()).is_none() {
                 // Clamping takes elements away, so a range of its full length lies inside.
@@ -150,7 +150,7 @@ impl OpDef for Slice {
             shape[range.axis] = range.len.clone();
             whole_blocks(x, &range, cx.symbols())?;
         }
-        Ok(smallvec::smallvec![ValueType { encoding: x.encoding, shape }])
+        Ok(smallvec::smallvec![ValueType::new(x.encoding, shape)])
     }
 
     fn samples() -> Vec<Sample> {

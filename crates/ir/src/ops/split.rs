@@ -58,7 +58,7 @@ impl OpDef for Split {
             cx.equal(&sum, &x.shape[axis], "sum of the parts and extent of the axis")?;
         }
         let part = |size: DimExpr| {
-            let mut shape = x.shape.clone();
+            let mut shape = x.shape.to_vec();
             shape[axis] = size;
             ValueType::new(x.dtype(), shape)
         };

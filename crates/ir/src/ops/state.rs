@@ -22,7 +22,7 @@ impl OpDef for State {
     const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        for d in &self.ty.shape {
+        for d in self.ty.shape.iter() {
             cx.constant_extent(d, "extent of a state")?;
         }
         if let Some(axis) = self.capacity_axis {

@@ -19,7 +19,7 @@ impl OpDef for StateWrite {
         let (state, x) = (cx.ty(0)?, cx.ty(1)?);
         cx.same_dtype(0, 1)?;
         cx.expect_rank(1, state.rank())?;
-        for (a, b) in x.shape.iter().zip(&state.shape) {
+        for (a, b) in x.shape.iter().zip(state.shape.iter()) {
             cx.equal(a, b, "extents of the value and the state")?;
         }
         Ok(smallvec::smallvec![state.clone()])

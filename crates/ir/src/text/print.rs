@@ -36,7 +36,7 @@ fn used_symbols(graph: &Graph) -> Option<BTreeSet<SymbolId>> {
     }
     let mut used = BTreeSet::new();
     let mut visit = |d: &DimExpr| d.visit_vars(|v| used.extend(v.symbol()));
-    graph.values.iter().flat_map(|v| &v.ty.shape).for_each(&mut visit);
+    graph.values.iter().flat_map(|v| v.ty.shape.iter()).for_each(&mut visit);
     graph.nodes.iter().for_each(|n| n.op.visit_dims(&mut visit));
     Some(used)
 }

@@ -17,7 +17,7 @@ impl Decompose for BiasAdd {
         // With the extent that x has: where the two are equal only by constraint, the result keeps x's type.
         let mut along = vec![DimExpr::constant(1); shape.len() - axis];
         along[0] = shape[axis].clone();
-        if graph.ty(b).shape != along {
+        if *graph.ty(b).shape != *along {
             bias = patch.add(Reshape { shape: along }, format!("{name}.bias"), &[bias]);
         }
         let y = patch.add(Add {}, name, &[PatchRef::Old(x), bias]);

@@ -15,7 +15,7 @@ impl Decompose for Dropout {
         if let Some(&mask) = node.outputs.get(1) {
             let data = Arc::new(scalar_tensor(DType::Bool, 1.0));
             let mut kept = patch.add(Constant { data }, format!("{name}.kept"), &[]);
-            let shape = graph.ty(mask).shape.clone();
+            let shape = graph.ty(mask).shape.to_vec();
             if !shape.is_empty() {
                 kept = patch.add(Expand { shape }, graph.value(mask).name.clone(), &[kept]);
             }

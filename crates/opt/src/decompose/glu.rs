@@ -53,7 +53,7 @@ fn constant(
 
 fn symbolic(patch: &mut Patch, graph: &Graph, id: NodeId, axis: usize, packing: GluPacking) -> [PatchRef; 2] {
     let (node, name) = (graph.node(id), graph.node_name(id));
-    let to = graph.ty(node.output()).shape.clone();
+    let to = graph.ty(node.output()).shape.to_vec();
     let pair = axis + usize::from(packing == GluPacking::Interleaved);
     let mut paired = to.clone();
     paired.insert(pair, DimExpr::constant(2));
@@ -64,6 +64,6 @@ fn symbolic(patch: &mut Patch, graph: &Graph, id: NodeId, axis: usize, packing: 
         let (starts, ends) = (vec![DimExpr::constant(i)], vec![DimExpr::constant(i + 1)]);
         let slice = Slice { starts, ends, axes: vec![pair as i64], steps: Vec::new(), exact: false };
         let one = patch.add(slice, format!("{name}.{part}.one"), &[x]);
-        patch.add(Reshape { shape: to.clone() }, format!("{name}.{part}"), &[one])
+        patch.add(Reshape { shape: to.to_vec() }, format!("{name}.{part}"), &[one])
     })
 }

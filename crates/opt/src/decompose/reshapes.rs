@@ -18,7 +18,7 @@ reshapes! { Flatten Squeeze Unsqueeze }
 
 fn reshape(graph: &Graph, id: NodeId) -> Option<Patch> {
     let node = graph.node(id);
-    let shape = graph.ty(node.output()).shape.clone();
+    let shape = graph.ty(node.output()).shape.to_vec();
     let mut patch = patch_for(graph, id);
     let y = patch.add(Reshape { shape }, graph.node_name(id), &[PatchRef::Old(node.input(0)?)]);
     patch.replace(node.output(), y);

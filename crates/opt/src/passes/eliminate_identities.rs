@@ -179,7 +179,7 @@ fn shortened(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
     let (op, x): (Op, ValueId) = match (&node.op, &inner.op) {
         // reshape(reshape(x, s), t) == reshape(x, t)
         (Op::Reshape(_), Op::Reshape(_)) => {
-            (Reshape { shape: graph.ty(node.output()).shape.clone() }.into(), inner.input(0)?)
+            (Reshape { shape: graph.ty(node.output()).shape.to_vec() }.into(), inner.input(0)?)
         }
         // transpose(transpose(x, p), q)[i] has axis p[q[i]] of x
         (Op::Transpose(q), Op::Transpose(p)) => {
@@ -190,7 +190,7 @@ fn shortened(graph: &Graph, id: NodeId, node: &Node) -> Option<Patch> {
         }
         // expand(expand(x, s), t) == expand(x, broadcast(s, t))
         (Op::Expand(_), Op::Expand(_)) => {
-            (Expand { shape: graph.ty(node.output()).shape.clone() }.into(), inner.input(0)?)
+            (Expand { shape: graph.ty(node.output()).shape.to_vec() }.into(), inner.input(0)?)
         }
         // cast(cast(x, wide), to) == cast(x, to) where wide holds every value of x's dtype and is of its kind
         (Op::Cast(c), Op::Cast(_)) => {

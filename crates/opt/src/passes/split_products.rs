@@ -151,7 +151,7 @@ impl<'g> Product<'g> {
             let (starts, ends) = (vec![DimExpr::from(i)], vec![DimExpr::from(i + 1)]);
             let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: false };
             let one = patch.add(slice, format!("{name}.part.{i}.one"), &[products]);
-            patch.add(Reshape { shape: shape.clone() }, format!("{name}.part.{i}"), &[one])
+            patch.add(Reshape { shape: shape.to_vec() }, format!("{name}.part.{i}"), &[one])
         };
         (0..count).map(&mut part).collect()
     }

@@ -192,7 +192,7 @@ impl Random {
             }
             1 => self.g.reshape_to(x, vec![ty.elements()]),
             2 => {
-                let mut shape = ty.shape.clone();
+                let mut shape = ty.shape.to_vec();
                 shape.insert(0, DimExpr::constant(2));
                 if rank < 4 { self.g.expand_to(x, shape) } else { x }
             }
@@ -235,7 +235,7 @@ impl Random {
             *h = self.g.transpose(y, &[0, 2, 1, 3]);
         }
         let y = self.g.apply(pumice_ir::ops::Attention::default(), &heads);
-        self.g.reshape_to(self.g.transpose(y, &[0, 2, 1, 3]), ty.shape)
+        self.g.reshape_to(self.g.transpose(y, &[0, 2, 1, 3]), ty.shape.to_vec())
     }
 
     fn composite(&mut self) -> Value {

@@ -38,7 +38,7 @@ pub fn everything() -> Plan {
     let io = |name: &str, dtype, shape: &[DimExpr], span| IoSlot {
         name: name.into(),
         dtype,
-        shape: shape.to_vec(),
+        shape: shape.into(),
         span,
     };
     k.plan.inputs.push(io("x", DType::F32, &shape, x));
@@ -172,7 +172,7 @@ pub fn chain(steps: usize) -> Plan {
     let shape = [DimExpr::symbol(symbol) * n(4)];
     let (x, y) = (k.room(RegionKind::IoIn, &shape), k.room(RegionKind::IoOut, &shape));
     let slot =
-        |name: &str, span| IoSlot { name: name.into(), dtype: DType::F32, shape: shape.to_vec(), span };
+        |name: &str, span| IoSlot { name: name.into(), dtype: DType::F32, shape: shape.clone().into(), span };
     k.plan.inputs.push(slot("x", x));
     k.plan.outputs.push(slot("y", y));
     let rooms = [k.room(RegionKind::Scratch, &shape), k.room(RegionKind::Scratch, &shape)];

@@ -134,13 +134,13 @@ impl Sketch {
     pub fn input(&mut self, name: &str, dtype: DType, shape: &[DimExpr]) -> Place {
         let origin = ContentOrigin::Input(self.plan.inputs.len() as u32);
         let place = self.place(name, RegionKind::IoIn, dtype, shape, origin);
-        self.plan.inputs.push(IoSlot { name: name.into(), dtype, shape: shape.to_vec(), span: place.span });
+        self.plan.inputs.push(IoSlot { name: name.into(), dtype, shape: shape.into(), span: place.span });
         place
     }
 
     pub fn output(&mut self, name: &str, dtype: DType, shape: &[DimExpr]) -> Place {
         let place = self.place(name, RegionKind::IoOut, dtype, shape, ContentOrigin::Step);
-        self.plan.outputs.push(IoSlot { name: name.into(), dtype, shape: shape.to_vec(), span: place.span });
+        self.plan.outputs.push(IoSlot { name: name.into(), dtype, shape: shape.into(), span: place.span });
         place
     }
 

@@ -34,7 +34,7 @@ impl Garden<'_> {
         } else {
             self.g.attention(q, k, v, mask, None, op)
         };
-        let y = self.joined_heads(y, layout, shape);
+        let y = self.joined_heads(y, layout, shape.to_vec());
         Some(self.about(y, x.size))
     }
 

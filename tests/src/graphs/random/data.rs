@@ -2,7 +2,7 @@
 
 use super::{Garden, Item};
 use pumice_ir::{Fill, i32};
-use pumice_types::{DType, DimExpr};
+use pumice_types::DType;
 
 impl Garden<'_> {
     /// Casts of exact values: there and back they stay what they are.
@@ -76,8 +76,7 @@ impl Garden<'_> {
         let (g, shape) = (self.g, self.ty(x.value).shape);
         let z = g.fft(g.unsqueeze(g.tanh(x.value), &[-1]), pumice_ir::ops::Fft::default());
         let parts = g.split_equal(z, -1, 2);
-        let sum: Vec<DimExpr> = shape;
-        Some(self.about(g.tanh(g.reshape_to(g.add(parts[0], parts[1]), sum)), 1.0))
+        Some(self.about(g.tanh(g.reshape_to(g.add(parts[0], parts[1]), shape.to_vec())), 1.0))
     }
 }
 

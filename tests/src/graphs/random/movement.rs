@@ -25,7 +25,7 @@ impl Garden<'_> {
                 g.transpose(v, &perm)
             }
             2 if c % 2 == 0 => {
-                let mut shape = ty.shape.clone();
+                let mut shape = ty.shape.to_vec();
                 *shape.last_mut()? = DimExpr::constant(2);
                 shape.insert(rank as usize - 1, DimExpr::constant(c as i64 / 2));
                 g.reshape_to(v, shape)
@@ -33,12 +33,12 @@ impl Garden<'_> {
             3 if rank >= 2 => {
                 let axis = 1 + self.below(rank as usize - 1) as i64;
                 let flat = g.flatten(v, axis);
-                g.reshape_to(flat, ty.shape)
+                g.reshape_to(flat, ty.shape.to_vec())
             }
             4 => g.squeeze(g.unsqueeze(v, &[0, rank + 1]), &[0, rank + 1]),
             5 => g.unsqueeze(v, &[0]),
             6 if rank < 4 => {
-                let mut shape = ty.shape.clone();
+                let mut shape = ty.shape.to_vec();
                 shape.insert(0, DimExpr::constant(2));
                 g.expand_to(v, shape)
             }

@@ -74,7 +74,7 @@ impl Garden<'_> {
         let length = g.add(self.position, g.cast(g.extent(x.value, 0), DType::I32));
         let op = Attention { layout, causal: self.below(4) > 0, ..Attention::default() };
         let y = g.attention(q, k, v, None, Some(length), op);
-        let y = self.joined_heads(y, layout, shape);
+        let y = self.joined_heads(y, layout, shape.to_vec());
         Some(self.about(y, x.size))
     }
 

@@ -90,7 +90,7 @@ impl Reader<'_> {
         Ok(IoSlot {
             name: self.text(row.name)?,
             dtype: row.dtype,
-            shape: self.exprs(&row.shape)?,
+            shape: self.exprs(&row.shape)?.into(),
             span: self.span(row.span)?,
         })
     }
