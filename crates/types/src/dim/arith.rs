@@ -1,5 +1,6 @@
 //! Arithmetic on extents, in canonical form: every result is a sum of terms, or an atom where that cannot be.
 
+use super::terms::Terms;
 use super::{Atom, DimExpr, Term};
 use crate::symbol::{SymbolTable, Var};
 use std::ops::{Add, Mul, Sub};
@@ -44,7 +45,7 @@ impl DimExpr {
         if !factors.is_empty() && self.constant != 0 || self.constant % divisor != 0 {
             return None;
         }
-        let mut result = DimExpr::constant(self.constant / divisor);
+        let (mut constant, mut terms) = (self.constant / divisor, Vec::new());
         for term in self.terms.iter() {
             if term.coefficient % divisor != 0 {
                 return None;
@@ -55,12 +56,12 @@ impl DimExpr {
             }
             let coefficient = term.coefficient / divisor;
             if rest.is_empty() {
-                result.constant = result.constant.saturating_add(coefficient);
+                constant = constant.saturating_add(coefficient);
             } else {
-                result.terms.add(Term { factors: rest, coefficient });
+                terms.push(Term { factors: rest, coefficient });
             }
         }
-        Some(result)
+        Some(DimExpr { terms: Terms::default().plus(terms), constant })
     }
 
     /// The smaller of the two.
@@ -149,9 +150,8 @@ impl DimExpr {
             return other.clone();
         }
         self.constant = self.constant.saturating_add(other.constant.saturating_mul(times));
-        for term in other.terms.iter() {
-            let coefficient = term.coefficient.saturating_mul(times);
-            self.terms.add(Term { factors: term.factors.clone(), coefficient });
+        if !other.terms.is_empty() {
+            self.terms = self.terms.plus(other.terms.iter().map(|term| term.times(times)));
         }
         self
     }
@@ -161,19 +161,24 @@ impl DimExpr {
             return other.clone();
         }
         let mut product = DimExpr::constant(0).plus_times(self, other.constant);
-        for b in other.terms.iter() {
-            product.terms.add(Term {
-                factors: b.factors.clone(),
-                coefficient: b.coefficient.saturating_mul(self.constant),
-            });
-            for a in self.terms.iter() {
-                let mut factors = a.factors.clone();
-                factors.extend(b.factors.iter().cloned());
-                factors.sort();
-                let coefficient = a.coefficient.saturating_mul(b.coefficient);
-                product.terms.add(Term { factors, coefficient });
-            }
-        }
+        let with_all = |b| {
+            let products = self.terms.iter().map(move |a: &Term| a.product(b));
+            std::iter::once(b.times(self.constant)).chain(products)
+        };
+        product.terms = product.terms.plus(other.terms.iter().flat_map(with_all));
+        product
+    }
+}
+
+impl Term {
+    fn times(&self, times: i64) -> Term {
+        Term { factors: self.factors.clone(), coefficient: self.coefficient.saturating_mul(times) }
+    }
+
+    fn product(&self, other: &Term) -> Term {
+        let mut product = self.times(other.coefficient);
+        product.factors.extend(other.factors.iter().cloned());
+        product.factors.sort();
         product
     }
 }

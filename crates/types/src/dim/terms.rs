@@ -8,37 +8,28 @@ use std::sync::Arc;
 
 /// Terms in ascending order of their factors, which differ. None of them is `None`: what is equal looks equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Terms(Option<Arc<SmallVec<[Term; 1]>>>);
+pub(super) struct Terms(Option<Arc<[Term]>>);
 
 impl Terms {
-    /// Adds a term to the one that has its factors, if there is one.
-    pub(super) fn add(&mut self, term: Term) {
-        if term.coefficient == 0 {
-            return;
-        }
-        let list = Arc::make_mut(self.0.get_or_insert_default());
-        match list.binary_search_by(|t| t.factors.cmp(&term.factors)) {
-            Ok(i) => {
-                let sum = list[i].coefficient.saturating_add(term.coefficient);
-                if sum == 0 {
-                    list.remove(i);
-                } else {
-                    list[i].coefficient = sum;
-                }
+    /// These and others, in any order; terms with the same factors become one.
+    pub(super) fn plus(&self, others: impl IntoIterator<Item = Term>) -> Terms {
+        let mut sum: SmallVec<[Term; 4]> = self.iter().cloned().collect();
+        for term in others {
+            match sum.binary_search_by(|t| t.factors.cmp(&term.factors)) {
+                Ok(i) => sum[i].coefficient = sum[i].coefficient.saturating_add(term.coefficient),
+                Err(i) => sum.insert(i, term),
             }
-            Err(i) => list.insert(i, term),
         }
-        if list.is_empty() {
-            self.0 = None;
-        }
+        sum.retain(|t| t.coefficient != 0);
+        sum.into_iter().collect()
     }
 }
 
 impl FromIterator<Term> for Terms {
     /// The terms must be in order.
     fn from_iter<I: IntoIterator<Item = Term>>(terms: I) -> Terms {
-        let list: SmallVec<[Term; 1]> = terms.into_iter().collect();
-        Terms((!list.is_empty()).then(|| Arc::new(list)))
+        let list: SmallVec<[Term; 4]> = terms.into_iter().collect();
+        Terms((!list.is_empty()).then(|| Arc::from(&*list)))
     }
 }
 
@@ -46,7 +37,7 @@ impl Deref for Terms {
     type Target = [Term];
 
     fn deref(&self) -> &[Term] {
-        self.0.as_ref().map_or(&[], |list| list.as_slice())
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
