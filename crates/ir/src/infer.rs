@@ -227,10 +227,25 @@ pub fn one(dtype: DType, shape: impl Into<Arc<[DimExpr]>>) -> Result<Types, OpEr
     Ok(smallvec::smallvec![ValueType::new(dtype, shape)])
 }
 
-/// Types and constraints of one node; the driver shared by builder, patches, text and verifier.
+/// Types and constraints of one node; the driver shared by builder, patches and text.
 pub fn infer_node<'a>(
     op: &Op,
     name: &str,
+    inputs: &[Option<ValueId>],
+    symbols: &'a SymbolTable,
+    ty: &dyn Fn(ValueId) -> &'a ValueType,
+    constant: &dyn Fn(ValueId) -> Option<&'a pumice_types::Tensor>,
+) -> Result<(Types, Vec<Constraint>), OpError> {
+    let (types, mut constraints) = infer_types(op, inputs, symbols, ty, constant)?;
+    for c in &mut constraints {
+        c.what = format!("{}: {}", crate::error::node_and_op(name, op.name()), c.what).into();
+    }
+    Ok((types, constraints))
+}
+
+/// As [`infer_node`], for who keeps no constraint: they do not say of which node they are.
+pub fn infer_types<'a>(
+    op: &Op,
     inputs: &[Option<ValueId>],
     symbols: &'a SymbolTable,
     ty: &dyn Fn(ValueId) -> &'a ValueType,
@@ -248,7 +263,7 @@ pub fn infer_node<'a>(
         }
     }
     only_known_symbols(op, symbols)?;
-    let operands: Vec<Option<&ValueType>> = inputs.iter().map(|v| v.map(ty)).collect();
+    let operands: SmallVec<[Option<&ValueType>; 4]> = inputs.iter().map(|v| v.map(ty)).collect();
     if !op.handles_blocks() {
         let operand = |i: usize| format!("operand `{}`", names.get(i).or(names.last()).unwrap_or(&"operand"));
         operands.iter().enumerate().try_for_each(|(i, t)| no_blocks(op, *t, || operand(i)))?;
@@ -257,8 +272,6 @@ pub fn infer_node<'a>(
     let infer = Infer::new(symbols, names, &operands, &constants);
     let types = op.infer(&infer)?;
     let constraints = infer.constraints.into_inner();
-    let named = |what: &str| format!("{}: {what}", crate::error::node_and_op(name, op.name())).into();
-    let constraints = constraints.into_iter().map(|c| Constraint { what: named(&c.what), ..c }).collect();
     if let Some(t) = types.iter().find(|t| t.rank() > 8) {
         return Err(OpError::RankTooHigh(t.rank()));
     }

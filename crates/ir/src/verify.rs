@@ -5,7 +5,7 @@ use crate::entity::{NodeId, ValueId};
 use crate::error::BuildError;
 use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
-use crate::infer::{infer_node, normalize_axis};
+use crate::infer::{infer_types, normalize_axis};
 use crate::ops::Op;
 use indexmap::IndexSet;
 use pumice_types::{DType, Encoding, Var};
@@ -82,9 +82,8 @@ fn types(graph: &Graph) -> Vec<VerifyError> {
     let mut errors = Vec::new();
     for (id, node) in graph.nodes() {
         let name = graph.node_name(id);
-        let inferred = infer_node(&node.op, name, &node.inputs, &graph.symbols, &|v| graph.ty(v), &|v| {
-            graph.constant_data(v)
-        });
+        let (ty, constant) = (|v| graph.ty(v), |v| graph.constant_data(v));
+        let inferred = infer_types(&node.op, &node.inputs, &graph.symbols, &ty, &constant);
         match inferred {
             Err(source) => {
                 errors.push(BuildError::Op { node: name.to_owned(), op: node.op.name(), source }.into());

@@ -1,6 +1,6 @@
 //! Whether a node keeps its types when its operands are replaced.
 
-use pumice_ir::infer::infer_node;
+use pumice_ir::infer::infer_types;
 use pumice_ir::{Conditions, Graph, Node, NodeId, ValueId};
 use smallvec::SmallVec;
 
@@ -10,7 +10,7 @@ pub fn keeps_types(graph: &Graph, known: &Conditions, id: NodeId, inputs: &[Opti
     let node: &Node = graph.node(id);
     let inputs: SmallVec<[Option<ValueId>; 4]> = inputs.iter().copied().collect();
     let (ty, constant) = (|v: ValueId| graph.ty(v), |v: ValueId| graph.constant_data(v));
-    let inferred = infer_node(&node.op, graph.node_name(id), &inputs, graph.symbols(), &ty, &constant);
+    let inferred = infer_types(&node.op, &inputs, graph.symbols(), &ty, &constant);
     inferred.is_ok_and(|(types, constraints)| {
         types.len() == node.outputs.len()
             && types.iter().zip(&node.outputs).all(|(t, &v)| t == graph.ty(v))
