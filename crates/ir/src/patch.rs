@@ -306,8 +306,9 @@ impl<'p> Draft<'p> {
         let mut mark = vec![Mark::New; self.nodes.len()];
         let mut order = Vec::with_capacity(by_position.len());
         let mut leaves = (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface());
+        let mut stack = Vec::new();
         for &root in by_position {
-            let mut stack = vec![root];
+            stack.push(root);
             while let Some(&i) = stack.last() {
                 match mark[i] {
                     Mark::Done => {

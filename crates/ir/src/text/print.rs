@@ -5,6 +5,7 @@ use crate::graph::{Graph, Node};
 use crate::shape::{ValueType, display_dim};
 use crate::state::FeedKind;
 use pumice_types::{DType, DimExpr, SymbolId, Tensor, Var};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -103,11 +104,15 @@ impl Printer {
         for (i, &v) in node.outputs.iter().enumerate() {
             let info = g.value(v);
             let comma = if i > 0 { ", " } else { "" };
-            let _ = write!(self.out, "{comma}{}: {}", name(&info.name), ty(g, &info.ty));
+            let _ = write!(self.out, "{comma}{}: ", name(&info.name));
+            self.ty(g, &info.ty);
         }
-        let operands: Vec<String> =
-            node.inputs.iter().map(|v| v.map_or("_".into(), |v| name(&g.value(v).name))).collect();
-        let _ = write!(self.out, " = {}({})", node.op.name(), operands.join(", "));
+        let _ = write!(self.out, " = {}(", node.op.name());
+        for (i, v) in node.inputs.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            let _ = write!(self.out, "{comma}{}", v.map_or("_".into(), |v| name(&g.value(v).name)));
+        }
+        self.out.push(')');
         let attrs: Vec<_> =
             node.op.attrs().into_iter().filter(|(_, v)| !matches!(v, AttrValue::Type(_))).collect();
         if attrs.is_empty() {
@@ -132,11 +137,20 @@ impl Printer {
             AttrValue::Dim(d) => expr(g, d),
             AttrValue::Dims(v) => list(v.iter().map(|d| expr(g, d))),
             AttrValue::DType(d) => d.name().to_owned(),
-            AttrValue::Type(t) => ty(g, t),
+            AttrValue::Type(t) => return self.ty(g, t),
             AttrValue::Data(t) => data(t),
             AttrValue::Graph(body) => return self.graph(body, &all_symbols(body)),
         };
         self.out.push_str(&text);
+    }
+
+    fn ty(&mut self, g: &Graph, t: &ValueType) {
+        let _ = write!(self.out, "{}[", t.encoding);
+        for (i, d) in t.shape.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            let _ = write!(self.out, "{comma}{}", expr(g, d));
+        }
+        self.out.push(']');
     }
 }
 
@@ -149,11 +163,6 @@ fn float(f: f64) -> String {
     if f.is_nan() { "nan".into() } else { format!("{f:?}") }
 }
 
-fn ty(g: &Graph, t: &ValueType) -> String {
-    let dims: Vec<String> = t.shape.iter().map(|d| expr(g, d)).collect();
-    format!("{}[{}]", t.encoding, dims.join(", "))
-}
-
 fn expr(g: &Graph, d: &DimExpr) -> String {
     let is_plain = |v: Var| v.symbol().and_then(|id| g.symbols.get(id)).is_some_and(|s| plain(&s.name));
     if d.find_var(|v| !is_plain(v)).is_none() {
@@ -161,7 +170,9 @@ fn expr(g: &Graph, d: &DimExpr) -> String {
     }
     let scalars = g.scalars();
     d.display(&|v| match v {
-        Var::Symbol(id) => g.symbols.get(id).map_or_else(|| format!("?{}", id.0), |s| name(&s.name)),
+        Var::Symbol(id) => {
+            g.symbols.get(id).map_or_else(|| format!("?{}", id.0), |s| name(&s.name).into_owned())
+        }
         Var::Scalar(id) => match scalars.get(id.0 as usize) {
             Some(&s) => format!("${}", name(&g.value(s).name)),
             None => format!("${}", id.0),
@@ -199,8 +210,8 @@ fn plain(s: &str) -> bool {
         && s != "_"
 }
 
-fn name(s: &str) -> String {
-    if plain(s) { s.to_owned() } else { quoted(s) }
+fn name(s: &str) -> Cow<'_, str> {
+    if plain(s) { s.into() } else { quoted(s).into() }
 }
 
 fn quoted(s: &str) -> String {
