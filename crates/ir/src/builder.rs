@@ -60,6 +60,13 @@ impl GraphBuilder {
         GraphBuilder { inner, next_name: RefCell::new(None) }
     }
 
+    /// Makes room for so many more nodes with one value each: a small graph then never grows, of which there may be many.
+    pub fn reserve(&self, nodes: usize) {
+        let graph = &mut self.inner.borrow_mut().graph;
+        graph.nodes.reserve_exact(nodes);
+        graph.values.reserve_exact(nodes);
+    }
+
     /// A tensor the caller gives for every run.
     #[track_caller]
     pub fn input(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
@@ -157,7 +164,8 @@ impl GraphBuilder {
             Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
             None if inner.lost.contains(output) => {}
             None => {
-                let state = inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.to_string());
+                let state =
+                    inner.graph.values.get(state.index()).map_or(String::new(), |v| v.name.to_string());
                 let reason = "there is no such output; declare it before the feed".to_owned();
                 inner.mistake(BuildError::Feed { output: output.to_owned(), state, reason }, site);
             }
@@ -344,7 +352,12 @@ impl GraphBuilder {
         }
         let at_its_site = |error: BuildError| Mistake { site: inner.site_of(&error), error };
         let errors: Vec<Mistake> = verify::program_rules(&inner.graph).into_iter().map(at_its_site).collect();
-        if errors.is_empty() { Ok(inner.graph) } else { Err(BuildErrors(errors)) }
+        if !errors.is_empty() {
+            return Err(BuildErrors(errors));
+        }
+        let mut graph = inner.graph;
+        graph.shrink();
+        Ok(graph)
     }
 
     #[track_caller]

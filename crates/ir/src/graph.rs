@@ -283,6 +283,14 @@ impl Graph {
         last
     }
 
+    /// Gives room back that growing left.
+    pub(crate) fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.values.shrink_to_fit();
+        self.outputs.shrink_to_fit();
+        self.constraints.shrink_to_fit();
+    }
+
     /// The same graph with other symbol ranges, as a specialization has.
     pub fn with_symbols(self, symbols: SymbolTable) -> Graph {
         Graph { symbols, ..self }

@@ -44,6 +44,8 @@ pub fn fuse(graph: &Graph, kind: &str, nodes: &[NodeId], results: &[ValueId]) ->
 
 fn body(graph: &Graph, nodes: &[NodeId], outside: &[ValueId], results: &[ValueId]) -> Option<Graph> {
     let g = GraphBuilder::with_symbols("body", graph.symbols().clone());
+    let used = nodes.iter().flat_map(|&id| graph.node(id).operands());
+    g.reserve(outside.len() + nodes.len() + used.filter(|&v| is_immediate(graph, v)).count());
     let mut made: BTreeMap<ValueId, Value> = BTreeMap::new();
     for &v in outside {
         made.insert(v, g.input(&graph.value(v).name, graph.ty(v).clone()));

@@ -82,6 +82,7 @@ impl IntoArgs for ArgValue {
 
 impl<const N: usize> IntoArgs for [ArgValue; N] {
     fn append(self, args: &mut SmallVec<[ArgValue; 1]>) {
+        args.reserve_exact(N);
         args.extend(self);
     }
 }
