@@ -86,7 +86,9 @@ impl SymbolTable {
 
     /// Gives a symbol another range, as a specialization does; an id that the table does not have changes nothing.
     pub fn set_range(&mut self, id: SymbolId, min: u64, max: u64) {
-        if let Some(symbol) = Arc::make_mut(&mut self.0).list.get_mut(id.0 as usize) {
+        // What stays as it is stays shared.
+        if self.get(id).is_some_and(|s| (s.min, s.max) != (min, max)) {
+            let symbol = &mut Arc::make_mut(&mut self.0).list[id.0 as usize];
             (symbol.min, symbol.max) = (min, max);
         }
     }
