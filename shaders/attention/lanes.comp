@@ -5,6 +5,12 @@
 // Each of the 8 threads of a workgroup owns ROWS queries of one head, query row0 + 8·r + thread, with their results,
 // maxima and sums; keys and values are the same for all threads. A step takes KEYS keys. W columns of the result a
 // workgroup; W is at least the width of the keys. No branch is worth its while: both sides would be executed.
+// With SHUFFLE each thread reads every eighth quad of a key or value and hands it to the others: on lavapipe a read is two
+// hundred instructions, a shuffle one.
+#ifdef SHUFFLE
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 #include "interface.glsl"
 #include "rules.glsl"
 
@@ -20,16 +26,14 @@ bool counts[KEYS * ROWS];
 vec4 hole_epilogue(vec4 v) { return v; }
 
 #include "quads.glsl"
+#include "lanes_operands.glsl"
 
-// Place of a key that exists, `key` where it does.
-uint place(uint base, uint pitch, int key, int last) { return base + uint(min(key, last)) * pitch; }
-
-void products(uint base, uint pitch, int key0, int last) {
+void products(int key0, int last) {
+    fetch_k(key0, last);
     [[unroll]] for (uint c = 0u; c < KEYS; c++) {
-        uint at = place(base, pitch, key0 + int(c), last);
         [[unroll]] for (uint r = 0u; r < ROWS; r++) s[c * ROWS + r] = 0.0;
         [[unroll]] for (uint i = 0u; i < WQ; i++) {
-            vec4 k = quad_k(at + 4u * i, 4u * i, D);
+            vec4 k = k_at(key0, last, c, i);
             [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint r = 0u; r < ROWS; r++)
                 s[c * ROWS + r] = fma(q[r * WQ + i][e], k[e], s[c * ROWS + r]);
         }
@@ -64,11 +68,11 @@ void soften(int key0, uint row0, uint last_row) {
 }
 
 // A value that a query must not see has no effect, whatever it is.
-void add_values(uint base, uint pitch, int key0, int last) {
+void add_values(int key0, int last) {
+    fetch_v(key0, last);
     [[unroll]] for (uint j = 0u; j < WQ; j++) {
         vec4 v[KEYS];
-        [[unroll]] for (uint c = 0u; c < KEYS; c++)
-            v[c] = quad_v(place(base, pitch, key0 + int(c), last) + 4u * j, col0 + 4u * j, DV);
+        [[unroll]] for (uint c = 0u; c < KEYS; c++) v[c] = v_at(key0, last, c, j);
         [[unroll]] for (uint r = 0u; r < ROWS; r++) [[unroll]] for (uint c = 0u; c < KEYS; c++) {
             float p = s[c * ROWS + r];
             vec4 sum = fma(vec4(p), v[c], acc[r * WQ + j]);
@@ -112,13 +116,13 @@ void main() {
             acc[r * WQ + i] = vec4(0.0);
         }
     }
-    uint k_base = arg_k_at() + b * arg_k_b() + kh * arg_k_h(), k_row = arg_k_row();
-    uint v_base = arg_v_at() + b * arg_v_b() + kh * arg_v_h() + col0, v_row = arg_v_row();
+    k_base = arg_k_at() + b * arg_k_b() + kh * arg_k_h(); k_row = arg_k_row();
+    v_base = arg_v_at() + b * arg_v_b() + kh * arg_v_h() + col0; v_row = arg_v_row();
     int last = end_key(last_row) - 1;
     for (int key0 = first_key(tile_row); key0 <= last; key0 += int(KEYS)) {
-        products(k_base, k_row, key0, last);
+        products(key0, last);
         soften(key0, row0, last_row);
-        add_values(v_base, v_row, key0, last);
+        add_values(key0, last);
     }
     uint y_base = b * arg_y_b() + h * arg_y_h(), y_row = arg_y_row();
     [[unroll]] for (uint r = 0u; r < ROWS; r++) {

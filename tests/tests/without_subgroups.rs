@@ -1,5 +1,5 @@
 //! The kernels that a device without subgroup operations gets, on whatever device is there: attention of a GPU, products
-//! of a CPU driver. Those with subgroups run in the suites `gpu_selection` and `op_suite`.
+//! and attention of a CPU driver. Those with subgroups run in the suites `gpu_selection` and `op_suite`.
 
 use pumice_tests::op_suite::{Runner, cases, run_all};
 use pumice_types::Target;
@@ -29,7 +29,7 @@ mod on_device {
     }
 
     #[test]
-    fn products_of_a_cpu_driver() {
-        all_pass(&Target::lavapipe(), 1 << 17, &["matmul", "linear"]);
+    fn products_and_attention_of_a_cpu_driver() {
+        all_pass(&Target::lavapipe(), 1 << 17, &["matmul", "linear", "attention"]);
     }
 }

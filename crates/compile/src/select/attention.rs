@@ -203,7 +203,11 @@ mod tests {
         assert_eq!(of(&gpu, 33, 1, 1), (Form::Split, AttentionSplit::w64, 16, 64));
         assert_eq!(of(&gpu, 65, 1, 1), (Form::Tile, Attention::plain_w128, 16, 128));
         assert_eq!(of(&gpu, 129, 1, 1), (Form::Tile, Attention::plain, 16, 256));
-        assert_eq!(of(&cpu, 32, 128, 12), (Form::Lanes, AttentionLanes::w32, 64, 32));
+        assert_eq!(of(&cpu, 32, 128, 12), (Form::Lanes, AttentionLanes::shuffle_w32, 64, 32));
+        assert_eq!(of(&cpu, 64, 8, 9), (Form::Lanes, AttentionLanes::shuffle_w64_row, 8, 64));
+        let mut floor = cpu;
+        floor.features.subgroup_shuffle = false;
+        assert_eq!(of(&floor, 32, 128, 12), (Form::Lanes, AttentionLanes::w32, 64, 32));
         let mut floor = gpu;
         floor.features.subgroup_shuffle = false;
         assert_eq!(of(&floor, 32, 1, 1), (Form::Split, AttentionSplit::plain, 32, 32));
@@ -225,7 +229,7 @@ mod tests {
             let turns = decl.turns_of(c.variant, &[("sk", keys), ("d", d), ("mask_kind", masked.into())]);
             (c.form, c.variant, turns <= 65_535)
         };
-        assert_eq!(of(64, 262_000, false), (Form::Lanes, AttentionLanes::w64, true));
+        assert_eq!(of(64, 262_000, false), (Form::Lanes, AttentionLanes::shuffle_w64_row, true));
         assert_eq!(of(66, 8_000, false).0, Form::Tile);
         assert_eq!(of(66, 200_000, false), (Form::Lanes, AttentionLanes::w128, true));
         assert!(!of(66, 300_000, false).2, "refused by name");

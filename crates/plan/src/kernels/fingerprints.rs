@@ -17,10 +17,16 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("q64_w128", Fingerprint::hex("07b2f7f3f2ce283f4911c35b7d150814f22e457a1fddcae5e7ce8eaaebe8281b")),
         ("q64_w64", Fingerprint::hex("744480f5b8aede2c3ced5d4dadb0602a92e70fe71d09862af6c42195e3cdf055")),
     ] },
-    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("eb947d7eb28286b0a5981694df386726d044401694672ad4df5b03211643e0f1"), code: &[
-        ("w128", Fingerprint::hex("2efc1127178d074e51ab9df73a01ed832f704e286dccfafe5af57033f28ed905")),
-        ("w32", Fingerprint::hex("38cb0f8557bcd054d5924a2e63d2618a7f459cad284f3d7679636e114976a837")),
-        ("w64", Fingerprint::hex("815d96cf07a36b3f5030d46a26854415ff5225ab27e95941f7b4cf6a41d1134a")),
+    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("0d29867dbae50e14bc8428790ed36d4b06d98003326c3821c57ccd96e8b19ed3"), code: &[
+        ("shuffle_w128", Fingerprint::hex("61cc1ca59b773926e7980db30aa2320bbab022d15b013c4739ce1fe9cb8c89cd")),
+        ("shuffle_w128_row", Fingerprint::hex("4ffd05626e5cb4de0adb6fff9b6445755351e602486bb6d6cd71518f86259518")),
+        ("shuffle_w32", Fingerprint::hex("1aa5ce47d6fbf67052b4062516314a8bdf57d87dd65be6ef5178a3f94a218dbf")),
+        ("shuffle_w32_row", Fingerprint::hex("13852096ec7a7433751fbd8cd891c13827f0ebf8c09a4960bfe52eccd4eb9a6b")),
+        ("shuffle_w64", Fingerprint::hex("d9f298114a9e26abe018aec4d2bcc080a37c38602767454bccb8dc2bd54af396")),
+        ("shuffle_w64_row", Fingerprint::hex("e484a8432a1338e44c0b16b71e9aa119b6d691cd908442f677841d9ff341294f")),
+        ("w128", Fingerprint::hex("2afc63ba19cb382b6a89651a4dd9a278d36e5e7350039c1a6f96dd10093f825b")),
+        ("w32", Fingerprint::hex("e973fb5f9c2ff86f7f99f697c4fa8d5001c880a8e08ac26bf06c2bbd309532b8")),
+        ("w64", Fingerprint::hex("e5a1dafffbc8a147cfb8e40f28e468c8192f0299c18cdd8ca664b5e0cbcba4df")),
     ] },
     Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("34031fd30b17efc01d16d2cae28a5c83fa14340c87ed610973b331d8479cf33d"), code: &[
         ("plain", Fingerprint::hex("d99030a5f34245d99871405e4dd95bcdf2f8a4a184dd126bd090773b9bc4ee23")),

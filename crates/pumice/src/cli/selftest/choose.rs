@@ -32,8 +32,8 @@ pub struct Choice {
 }
 
 /// The device itself; as the other kind of device; as a GPU of few compute units, which has large tiles for small
-/// products; as one without subgroups; and as a CPU driver without 64-bit integers and subgroups. Other limits stay what
-/// they are, so all of them run.
+/// products; as one without subgroups; and as a CPU driver without subgroups, with and without 64-bit integers. Other
+/// limits stay what they are, so all of them run.
 pub fn selections(own: Target) -> Vec<Target> {
     const FEW_UNITS: u32 = 4;
     let of_kind = |cpu: bool| if cpu { Target::lavapipe().table } else { Target::h200().table };
@@ -45,13 +45,14 @@ pub fn selections(own: Target) -> Vec<Target> {
     let mut few = own.clone().with_table(of_kind(false));
     few.tuning.compute_units = FEW_UNITS;
     let mut plain = few.clone();
-    let mut words = other.clone().with_table(of_kind(true));
-    words.features.int64 = false;
-    for target in [&mut plain, &mut words] {
+    let mut alone = other.clone().with_table(of_kind(true));
+    for target in [&mut plain, &mut alone] {
         target.features.subgroup_arithmetic = false;
         target.features.subgroup_shuffle = false;
     }
-    vec![own, other, few, plain, words]
+    let mut words = alone.clone();
+    words.features.int64 = false;
+    vec![own, other, few, plain, alone, words]
 }
 
 /// What is done with each sample. The first target is the device's own.
