@@ -11,12 +11,14 @@ use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use pumice_compile::CompileError;
 use pumice_ir::Sample;
+use pumice_plan::CheckedPlan;
 use pumice_types::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Samples of an op in which a kernel variant is run that only other devices would select.
-const ENOUGH: usize = 2;
+/// Samples of an op in which a kernel variant is run that only other devices would select. Two cost an H200 7 s, on a cold
+/// cache 63 in all (driver 580.159.04, 2026-11-23); it is to take at most 60.
+const ENOUGH: usize = 1;
 
 /// What is done with a sample.
 #[derive(Debug, Default)]
@@ -96,9 +98,18 @@ impl Planned {
             planned.choice.too_large = true;
             return planned;
         }
+        let mut plans: Vec<(&Target, CheckedPlan)> = Vec::new();
         for (i, target) in targets.iter().enumerate().take(if large { 1 } else { targets.len() }) {
+            // What only lacks abilities that a plan does not need would get the same one.
+            let selects_alike = |t: &Target| t.table == target.table && t.tuning == target.tuning;
+            if plans.iter().any(|(t, plan)| selects_alike(t) && plan.needs().lacks(target).is_empty()) {
+                continue;
+            }
             match plan(graph, target) {
-                Ok(plan) => planned.codes.push((i, code(&plan))),
+                Ok(plan) => {
+                    planned.codes.push((i, code(&plan)));
+                    plans.push((target, plan));
+                }
                 Err(Error::Compile(CompileError::Unsupported(nodes))) if !target.features.int64 => {
                     // What the device itself runs is not left out for want of another one's abilities.
                     let reasons = || nodes.into_iter().map(|n| n.reason).collect();
@@ -139,7 +150,7 @@ mod tests {
     use pumice_ir::Op;
     use std::collections::BTreeSet;
 
-    /// Every variant that an H200 can run is chosen for some sample, and of an op no more than are enough, beside what it
+    /// Every variant that an H200 can run is chosen for some sample, and of an op no more than is enough, beside what it
     /// selects itself.
     #[test]
     fn a_gpu_runs_every_variant() {
@@ -160,6 +171,6 @@ mod tests {
         }
         assert_eq!(missing, BTreeSet::new());
         println!("{own} as the device plans them, {others} as others would");
-        assert!(own > 5000 && (500..own).contains(&others), "{own} {others}");
+        assert!(own > 5000 && (200..own).contains(&others), "{own} {others}");
     }
 }
