@@ -169,6 +169,7 @@ fn no_kernel_of_a_cpu_driver_has_many_copies_of_a_body() {
 
 mod on_device {
     use super::*;
+    use pumice_plan::CheckedPlan;
     use pumice_tests::Lab;
     use pumice_types::TensorView;
     use pumice_vulkan::{Call, DeviceOptions, KernelObserver};
@@ -218,5 +219,23 @@ mod on_device {
         session.run(&[("x", TensorView::f32(&x, [17, 64]))]).expect("ran");
         assert_eq!(made().0, after.0, "the run makes no kernel");
         assert!(heard.lock().expect("not poisoned").is_empty(), "nor tells of one");
+    }
+    /// The kernels of a plan are made before it is loaded, in no memory of the device; loading and running make none.
+    #[test]
+    fn a_device_prepares_a_plan_that_is_not_loaded() {
+        let lab = Lab::vulkan();
+        let vulkan = lab.vulkan.as_ref().expect("a Vulkan device");
+        let made = || vulkan.calls().count(Call::CreateComputePipelines);
+        let graph = linear_residual();
+        let plans = [CheckedPlan::new(lab.plan(&graph, &Options::default())).expect("sound")];
+        let before = made();
+        lab.device.prepare(&plans).expect("prepared");
+        let after = made();
+        assert!(after > before);
+        assert_eq!(vulkan.live_bytes(), pumice_types::Bytes::ZERO);
+        lab.device.prepare(&plans).expect("prepared again");
+        let exe = lab.executable(&graph, &Options::default());
+        exe.prepare().expect("prepared");
+        assert_eq!(made(), after, "every kernel was there");
     }
 }

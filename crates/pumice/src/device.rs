@@ -1,10 +1,10 @@
 //! The device a program runs on: a GPU, a CPU Vulkan driver, or the interpreter.
 
-#[cfg(feature = "vulkan")]
 use crate::error::Error;
 use pumice_cpu_ref::host_ops::RefHostOps;
 use pumice_cpu_ref::interp::Interpreter;
-use pumice_runtime::HostOps;
+use pumice_plan::CheckedPlan;
+use pumice_runtime::{HostOps, RuntimeError};
 use pumice_types::{Table, Target};
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
@@ -147,6 +147,16 @@ impl Device {
     /// What to compile for.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// Makes the kernels of plans on every processor, without loading them: what the driver keeps of kernels makes later
+    /// runs start sooner, in other processes too where it keeps them on disk. A program that installs plan files calls it
+    /// once, with all of them: kernels that plans share are made once.
+    ///
+    /// # Errors
+    /// [`Error::Runtime`] where the device lacks what a plan needs, refuses a kernel, or fails.
+    pub fn prepare(&self, plans: &[CheckedPlan]) -> Result<(), Error> {
+        Ok(self.inner.prepare(plans).map_err(RuntimeError::from)?)
     }
 
     /// The runtime's view of it.

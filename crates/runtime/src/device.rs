@@ -170,6 +170,15 @@ pub trait Device: Send + Sync {
     /// cannot be prepared, [`DeviceError::Unsupported`] for a plan that this device refuses; else the device
     /// failed.
     fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
+    /// Makes the pipelines of plans, in parallel, without loading them: no memory of the device is taken. Later loads of
+    /// plans with the same kernels find them. A device without pipelines does nothing.
+    ///
+    /// # Errors
+    /// [`DeviceError::Lacks`] as [`Device::load`]; [`DeviceError::Unsupported`] for a kernel that this device refuses;
+    /// else the device failed.
+    fn prepare(&self, _plans: &[CheckedPlan]) -> Result<(), DeviceError> {
+        Ok(())
+    }
 }
 
 /// Fills bytes where they belong: number of the span, first byte in it, and the room.

@@ -6,7 +6,7 @@ use crate::cache_file::CacheIdentity;
 use crate::device_plan::{DevicePlan, Refusal};
 use crate::error::OpenError;
 use crate::gpu::{Gpu, Poison};
-use crate::kernel_source::{CheckedInKernels, KernelSource};
+use crate::kernel_source::{CheckedInKernels, KernelSource, check_code};
 use crate::loaded::VulkanLoaded;
 use crate::patience::Patience;
 use crate::pipelines::{PipelineOptions, Pipelines};
@@ -344,6 +344,15 @@ impl Device for VulkanDevice {
     fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
         check_limits(&plan, self.target())?;
         Ok(Arc::new(VulkanLoaded::new(&self.gpu, plan, host.as_ref())?))
+    }
+
+    fn prepare(&self, plans: &[CheckedPlan]) -> Result<(), DeviceError> {
+        self.gpu.check()?;
+        for plan in plans {
+            check_limits(plan, self.target())?;
+            check_code(plan, self.gpu.pipelines.source())?;
+        }
+        self.gpu.prepare(plans.iter().flat_map(|plan| plan.programs()).flat_map(|p| &p.steps))
     }
 }
 

@@ -3,10 +3,12 @@
 use crate::device_plan::DevicePlan;
 use crate::error::device_error;
 use crate::patience::Patience;
-use crate::pipelines::Pipelines;
-use crate::progress::KernelObserver;
+use crate::pipelines::{PipelineRequest, Pipelines};
+use crate::progress::{KernelObserver, Work};
 use crate::raw::{Commands, DeviceShared, Masks, Queue, Recorder};
+use crate::record::call_of;
 use crate::staging::Staging;
+use pumice_plan::Step;
 use pumice_runtime::device::DeviceError;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +18,7 @@ pub(crate) const EVERYTHING_BEFORE: Masks =
     Masks { shader: true, shader_reads_only: false, transfer: true, indirect: false, host: false };
 
 /// Everything a recording may do first.
-pub(crate) const EVERYTHING_BEHIND: Masks =
+pub(crate) const EVERYTHING_AFTER: Masks =
     Masks { shader: true, shader_reads_only: false, transfer: true, indirect: true, host: false };
 
 /// The host, after a submission.
@@ -58,6 +60,14 @@ impl Gpu {
             return Err(DeviceError::Lost("an earlier call said so".to_owned()));
         }
         Ok(())
+    }
+
+    /// Makes the pipelines of steps, in parallel.
+    pub(crate) fn prepare<'a>(&self, steps: impl Iterator<Item = &'a Step>) -> Result<(), DeviceError> {
+        let requests = steps.filter_map(|s| Some(PipelineRequest { call: call_of(s)?, uses: &s.uses }));
+        let work = Work::begin(self);
+        let new = self.pipelines.prepare(requests, &|made| work.made(made))?;
+        work.finish(&new)
     }
 
     /// Runs lists once, one after the other, and waits. They must leave nothing that the host may not see: the last

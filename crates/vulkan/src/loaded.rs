@@ -4,9 +4,7 @@ use crate::gpu::Gpu;
 use crate::host::HostSteps;
 use crate::kernel_source::check_code;
 use crate::memory::{Regions, check_room};
-use crate::pipelines::PipelineRequest;
-use crate::progress::Work;
-use crate::record::{RecordScope, call_of};
+use crate::record::RecordScope;
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_recorded};
 use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId, Stream};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
@@ -116,10 +114,7 @@ impl VulkanLoaded {
         let programs = programs.iter().map(|&p| self.program(p)).collect::<Result<Vec<_>, _>>()?;
         let steps = programs.iter().flat_map(|p| (0u32..).map(StepId).zip(&p.steps));
         let wanted = steps.filter(|(id, _)| only.is_none_or(|o| o.contains(id)));
-        let requests = wanted.filter_map(|(_, s)| Some(PipelineRequest { call: call_of(s)?, uses: &s.uses }));
-        let work = Work::begin(&self.gpu);
-        let new = self.gpu.pipelines.prepare(requests, &|made| work.made(made))?;
-        work.finish(&new)
+        self.gpu.prepare(wanted.map(|(_, step)| step))
     }
 
     /// Records a program that runs while weights are loaded, and runs it.

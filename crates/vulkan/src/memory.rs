@@ -4,7 +4,7 @@
 //! is an error before anything is taken.
 
 use crate::error::device_error;
-use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu, Poison};
+use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu, Poison};
 use crate::raw::{Buffer, BufferUsage, CallError, Recorder};
 use crate::staging::Filled;
 use pumice_plan::{Region, RegionKind, Span};
@@ -202,7 +202,7 @@ impl Regions {
             return Ok(());
         }
         let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
-        list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+        list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
         for (from, to) in from.iter().zip(&to) {
             list.copy((from, 0), (to, 0), from.size().min(to.size())).map_err(device_error)?;
         }
@@ -214,7 +214,7 @@ impl Regions {
     pub(crate) fn poison(&self, only: Option<RegionKind>) -> Result<(), DeviceError> {
         let Some(Poison(word)) = self.gpu.poison else { return Ok(()) };
         let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
-        list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+        list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
         for memory in self.memory.iter().filter(|m| only.is_none_or(|k| k == m.region.kind)) {
             for chunk in &memory.chunks {
                 list.fill(chunk, 0, chunk.size() / 4 * 4, word).map_err(device_error)?;

@@ -5,7 +5,7 @@
 //! be replayed directly after itself.
 
 use crate::error::device_error;
-use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
+use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};
 use crate::memory::{Place, Regions};
 use crate::pipelines::{PipelineRequest, Ready};
 use crate::profile::Timing;
@@ -86,7 +86,7 @@ pub(crate) fn record(
     if let Some(timing) = timing.as_deref_mut() {
         timing.begin(&mut segment.list);
     }
-    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
     let range = levels.start as usize..levels.end as usize;
     for level in scope.program.levels.get(range).unwrap_or(&[]) {
         if let Some(barrier) = &level.barrier {
@@ -100,7 +100,7 @@ pub(crate) fn record(
                     timing.before(&mut segment.list, id)?;
                     segment.step(step)?;
                     timing.after(&mut segment.list)?;
-                    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+                    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
                 }
             }
         }

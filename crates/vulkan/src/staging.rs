@@ -4,7 +4,7 @@
 //! [`PART`], whatever its size. After a transfer the two buffers are all that staging holds: not what it copied.
 
 use crate::error::device_error;
-use crate::gpu::{EVERYTHING_BEFORE, EVERYTHING_BEHIND, Gpu};
+use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};
 use crate::memory::Place;
 use crate::raw::{Buffer, BufferUsage, CallError, Commands, Recorder};
 use pumice_runtime::device::{DeviceError, FillWeights};
@@ -81,7 +81,7 @@ impl Half {
             Some(list) => list.restart().map_err(device_error)?,
             None => Recorder::new(&gpu.queue).map_err(device_error)?,
         };
-        list.barrier(EVERYTHING_BEFORE, EVERYTHING_BEHIND);
+        list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
         Ok(list)
     }
 

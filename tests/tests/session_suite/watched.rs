@@ -57,6 +57,10 @@ impl Device for Plain {
     fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
         self.device.load(plan, host)
     }
+
+    fn prepare(&self, plans: &[CheckedPlan]) -> Result<(), DeviceError> {
+        self.device.prepare(plans)
+    }
 }
 
 /// The device that kernels with descriptors run on.

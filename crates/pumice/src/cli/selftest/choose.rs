@@ -16,9 +16,9 @@ use pumice_types::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Samples of an op in which a kernel variant is run that only other devices would select. Two cost an H200 7 s, on a cold
-/// cache 63 in all (driver 580.159.04, 2026-11-23); it is to take at most 60.
-const ENOUGH: usize = 1;
+/// Samples of an op in which a kernel variant is run that only other devices would select. With two an H200 takes 37 s on
+/// a cold cache and with six 43 (driver 580.159.04), lavapipe on two cores 284 and 334 s (2026-11-23).
+const ENOUGH: usize = 3;
 
 /// What is done with a sample.
 #[derive(Debug, Default)]
@@ -171,6 +171,6 @@ mod tests {
         }
         assert_eq!(missing, BTreeSet::new());
         println!("{own} as the device plans them, {others} as others would");
-        assert!(own > 5000 && (200..own).contains(&others), "{own} {others}");
+        assert!(own > 5000 && (500..own).contains(&others), "{own} {others}");
     }
 }

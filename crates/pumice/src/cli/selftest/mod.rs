@@ -14,7 +14,7 @@ use crate::device::{Device, DeviceKind};
 use crate::embed::cli::choose;
 use pumice_cpu_ref::Reference;
 use pumice_ir::{Op, Sample};
-use pumice_runtime::Executable;
+use pumice_plan::CheckedPlan;
 use pumice_types::Target;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -137,8 +137,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let mut written = Ok(());
     let runner = Runner::new(device, &targets);
     if runner.turns.is_some() {
-        let prepare = |i: usize| runner.prepare(&choices[i], &samples[i].1);
-        threads::in_order(samples.len(), Duration::MAX, prepare, |_| {});
+        runner.prepare(&choices, &samples);
     }
     let test = |i: usize| runner.test(i, &choices[i], &samples[i].1);
     threads::in_order(samples.len(), PATIENCE, test, |heard| {
@@ -204,16 +203,20 @@ impl<'a> Runner<'a> {
         Runner { device, targets, turns: (device.kind() == DeviceKind::Gpu).then(Default::default) }
     }
 
-    /// Makes the kernels of a sample. What fails here fails again in its test, which tells.
-    fn prepare(&self, choice: &Choice, sample: &Sample) {
-        let Ok(graph) = &sample.graph else { return };
-        for &target in &choice.targets {
-            if let Ok(plan) = plan(graph, &self.targets[target])
-                && let Ok(exe) = Executable::new(self.device.shared(), plan, self.device.host_ops())
-            {
-                let _ = exe.prepare();
+    /// Makes the kernels of all samples at once: a thread that made those of one sample after the other would wait for
+    /// kernels that others are making. What fails here fails again in its test, which tells.
+    fn prepare(&self, choices: &[Choice], samples: &[(&'static str, Sample)]) {
+        let plans = |i: usize| -> Vec<CheckedPlan> {
+            let Ok(graph) = &samples[i].1.graph else { return Vec::new() };
+            choices[i].targets.iter().filter_map(|&target| plan(graph, &self.targets[target]).ok()).collect()
+        };
+        let mut all = Vec::new();
+        threads::in_order(samples.len(), Duration::MAX, plans, |heard| {
+            if let Heard::Result(_, plans) = heard {
+                all.extend(plans);
             }
-        }
+        });
+        let _ = self.device.prepare(&all);
     }
 
     /// Runs a sample, of this number, for the chosen targets.
