@@ -220,7 +220,8 @@ mod on_device {
         assert_eq!(made().0, after.0, "the run makes no kernel");
         assert!(heard.lock().expect("not poisoned").is_empty(), "nor tells of one");
     }
-    /// The kernels of a plan are made before it is loaded, in no memory of the device; loading and running make none.
+
+    /// The kernels of a plan are made before it is loaded, in no memory of the device; what is loaded then needs no other.
     #[test]
     fn a_device_prepares_a_plan_that_is_not_loaded() {
         let lab = Lab::vulkan();
