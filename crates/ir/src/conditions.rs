@@ -9,7 +9,8 @@ use pumice_types::DimExpr;
 /// The constraints of a graph, and two sets over them: whether one more follows is found without looking at all.
 #[derive(Default)]
 pub struct Conditions {
-    known: IndexSet<Constraint>,
+    /// What must stand to what, whoever found it first: each layer of a model finds the same.
+    known: IndexSet<(DimExpr, Relation, DimExpr)>,
     /// Differences that must be 0.
     zero: IndexSet<DimExpr>,
     /// Differences that must not be negative.
@@ -39,7 +40,7 @@ impl Conditions {
     }
 
     fn insert(&mut self, c: &Constraint) -> bool {
-        if !self.known.insert(c.clone()) {
+        if !self.known.insert((c.left.clone(), c.relation, c.right.clone())) {
             return false;
         }
         let differences =
@@ -53,6 +54,19 @@ impl Conditions {
 mod tests {
     use super::*;
     use pumice_types::SymbolId;
+
+    /// The second node that finds a condition adds nothing; a graph keeps the name of the first.
+    #[test]
+    fn a_condition_is_noted_once() {
+        let s = |i: u32| DimExpr::symbol(SymbolId(i));
+        let found =
+            |what: &str, relation| Constraint { left: s(0), relation, right: s(1), what: what.into() };
+        let mut list = Vec::new();
+        let mut conditions = Conditions::default();
+        let all = [("a", Relation::Equal), ("b", Relation::Equal), ("c", Relation::AtMost)];
+        conditions.append(&mut list, all.map(|(what, relation)| found(what, relation)));
+        assert_eq!(list.iter().map(|c| &*c.what).collect::<Vec<_>>(), ["a", "c"]);
+    }
 
     /// Sets and pairs of constraints give one answer.
     #[test]
