@@ -87,7 +87,7 @@ pub fn add_op_line(text: &str, section: &str, file: &str, name: &str) -> Option<
     if lines.contains(&new) {
         return Some(text.to_owned());
     }
-    let is_op = |line: &str| line.trim_end().ends_with("\";");
+    let is_op = |line: &str| line.trim_end().ends_with(';');
     let members = lines.iter().skip(head + 1).take_while(|line| is_op(line)).count();
     let group = &lines[head + 1..head + 1 + members];
     let sorted = group.is_sorted();

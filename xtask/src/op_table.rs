@@ -90,7 +90,7 @@ pub fn read(checkout: &Checkout) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// The lines of `for_each_op!`: `file Type "name";` under comments that head the groups.
+/// The lines of `for_each_op!`: `file Type "name";` under comments that head the groups. A mark may follow the name.
 fn listed(text: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut section = String::new();
@@ -99,10 +99,10 @@ fn listed(text: &str) -> Vec<Row> {
         if let Some(title) = line.trim().strip_prefix("// ") {
             section = title.to_owned();
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if let [file, name, text] = words[..]
+        let words: Vec<&str> = line.trim().strip_suffix(';').unwrap_or("").split_whitespace().collect();
+        if let [file, name, text, ..] = words[..]
             && text.starts_with('"')
-            && text.ends_with("\";")
+            && text.ends_with('"')
         {
             rows.push(Row {
                 name: name.to_owned(),
@@ -211,10 +211,13 @@ mod tests {
 
     #[test]
     fn the_list_is_read_with_its_groups() {
-        let text = "#[macro_export]\nmacro_rules! for_each_op {\n  ($m:ident) => {\n    $m! {\n      // 2 Leaves\n      input Input \"input\";\n      // 3.1 Elementwise\n      add Add \"add\";\n    }\n  };\n}\nnot Here \"no\";\n";
+        let text = "#[macro_export]\nmacro_rules! for_each_op {\n  ($m:ident) => {\n    $m! {\n      // 2 Leaves\n      input Input \"input\";\n      // 3.1 Elementwise\n      add Add \"add\";\n      slice Slice \"slice\" boxed;\n    }\n  };\n}\nnot Here \"no\";\n";
         let rows = listed(text);
         let seen: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.section.as_str(), r.line)).collect();
-        assert_eq!(seen, [("Input", "2 Leaves", 6), ("Add", "3.1 Elementwise", 8)]);
+        assert_eq!(
+            seen,
+            [("Input", "2 Leaves", 6), ("Add", "3.1 Elementwise", 8), ("Slice", "3.1 Elementwise", 9)]
+        );
     }
 
     #[test]

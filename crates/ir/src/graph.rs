@@ -183,7 +183,7 @@ impl Graph {
 
     /// All values with their ids.
     pub fn values(&self) -> impl Iterator<Item = (ValueId, &ValueInfo)> {
-        self.values.iter().enumerate().map(|(i, v)| (ValueId(i as u32), v))
+        self.values.iter().enumerate().map(|(i, v)| (ValueId::new(i), v))
     }
 
     /// The name of a node: that of its first value.
@@ -214,7 +214,7 @@ impl Graph {
 
     /// The value of that name.
     pub fn find(&self, name: &str) -> Option<ValueId> {
-        self.values.iter().position(|v| *v.name == *name).map(|i| ValueId(i as u32))
+        self.values.iter().position(|v| *v.name == *name).map(ValueId::new)
     }
 
     /// Values of the leaf nodes that `pick` accepts, in node order: that is declaration order.

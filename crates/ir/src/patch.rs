@@ -14,6 +14,7 @@ use crate::names::Names;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A value in a patch: of the graph, or of one of the patch's nodes.
@@ -50,7 +51,8 @@ pub struct Patch {
 impl Patch {
     /// An empty patch.
     pub fn new(label: impl Into<String>) -> Patch {
-        Patch { label: label.into(), ..Patch::default() }
+        // Most replace one value by one node, and a pass may find very many.
+        Patch { label: label.into(), nodes: Vec::with_capacity(1), replace: Vec::with_capacity(1) }
     }
 
     /// Adds a node; the result is its first output.
@@ -131,6 +133,9 @@ impl Graph {
     pub fn applied(self, patches: &[Patch]) -> Result<Graph, PatchError> {
         let draft = Draft::new(&self, patches)?;
         let order = draft.order(&self)?;
+        if patches.is_empty() && order.iter().copied().eq(0..self.nodes.len()) {
+            return Ok(self);
+        }
         draft.rebuild(self, &order)
     }
 
@@ -146,14 +151,17 @@ struct Draft<'p> {
     /// Index of the first new node of each patch, counted after the old nodes.
     starts: Vec<usize>,
     nodes: Vec<DraftNode<'p>>,
+    /// Operands of all nodes, one node after the other.
+    inputs: Vec<Option<DraftRef>>,
     redirect: Vec<Option<DraftRef>>,
 }
 
 struct DraftNode<'p> {
     origin: Origin<'p>,
-    inputs: SmallVec<[Option<DraftRef>; 4]>,
+    /// Where its operands are among those of all nodes.
+    inputs: Range<u32>,
     /// Where it wants to stand: position of the last old node it replaces, new ones before it.
-    position: (usize, usize),
+    position: (u32, u32),
 }
 
 /// Where a node comes from.
@@ -165,7 +173,7 @@ enum Origin<'p> {
         is_interface: bool,
     },
     New {
-        patch: usize,
+        patch: u32,
         op: &'p Op,
         name: &'p Arc<str>,
     },
@@ -179,51 +187,67 @@ impl DraftNode<'_> {
     fn patch(&self) -> Option<usize> {
         match self.origin {
             Origin::Old { .. } => None,
-            Origin::New { patch, .. } => Some(patch),
+            Origin::New { patch, .. } => Some(patch as usize),
         }
     }
 }
 
-/// Output `.1` of draft node `.0`.
-type DraftRef = (usize, u16);
+/// An output of a draft node.
+#[derive(Clone, Copy)]
+struct DraftRef {
+    node: u32,
+    output: u16,
+}
+
+impl DraftRef {
+    fn new(node: usize, output: u16) -> DraftRef {
+        DraftRef { node: node as u32, output }
+    }
+
+    fn node(self) -> usize {
+        self.node as usize
+    }
+}
 
 /// The draft node and output that a value of the graph is.
 fn old_ref(graph: &Graph, v: ValueId) -> DraftRef {
     let (node, output) = graph.value(v).def;
-    (node.index(), output)
+    DraftRef { node: node.0, output }
 }
 
 impl<'p> Draft<'p> {
     fn new(graph: &Graph, patches: &'p [Patch]) -> Result<Draft<'p>, PatchError> {
+        let new: usize = patches.iter().map(|p| p.nodes.len()).sum();
         let mut draft = Draft {
             patches,
             starts: Vec::with_capacity(patches.len()),
-            nodes: Vec::with_capacity(graph.nodes.len()),
+            nodes: Vec::with_capacity(graph.nodes.len() + new),
+            inputs: Vec::with_capacity(2 * graph.nodes.len()),
             redirect: vec![None; graph.values.len()],
         };
         for (id, node) in graph.nodes() {
-            draft.nodes.push(DraftNode {
-                origin: Origin::Old { id, is_interface: node.op.is_leaf_interface() },
-                inputs: node.inputs.iter().map(|v| v.map(|v| old_ref(graph, v))).collect(),
-                position: (id.index(), usize::MAX),
-            });
+            let origin = Origin::Old { id, is_interface: node.op.is_leaf_interface() };
+            let inputs = node.inputs.iter().map(|v| Ok(v.map(|v| old_ref(graph, v))));
+            draft.push(origin, inputs, (id.0, u32::MAX))?;
         }
         for (p, patch) in patches.iter().enumerate() {
             let start = draft.nodes.len();
             draft.starts.push(start);
             let resolve = |r: PatchRef| match r {
                 PatchRef::Old(v) => Ok(old_ref(graph, v)),
-                PatchRef::New(i, o) if (i as usize) < patch.nodes.len() => Ok((start + i as usize, o)),
+                PatchRef::New(i, o) if (i as usize) < patch.nodes.len() => {
+                    Ok(DraftRef::new(start + i as usize, o))
+                }
                 PatchRef::New(index, _) => Err(PatchError::Reference { label: patch.label.clone(), index }),
             };
-            let anchor = patch.replace.iter().map(|(v, _)| graph.value(*v).def.0.index()).max().unwrap_or(0);
+            let anchor = patch.replace.iter().map(|(v, _)| graph.value(*v).def.0.0).max().unwrap_or(0);
             for (i, node) in patch.nodes.iter().enumerate() {
-                let inputs = node.inputs.iter().map(|r| r.map(resolve).transpose());
-                draft.nodes.push(DraftNode {
-                    origin: Origin::New { patch: p, op: &node.op, name: &node.name },
-                    inputs: inputs.collect::<Result<_, _>>()?,
-                    position: (anchor, i),
-                });
+                let origin = Origin::New { patch: p as u32, op: &node.op, name: &node.name };
+                draft.push(
+                    origin,
+                    node.inputs.iter().map(|r| r.map(resolve).transpose()),
+                    (anchor, i as u32),
+                )?;
             }
             for &(v, r) in &patch.replace {
                 draft.redirect[v.index()] = Some(resolve(r)?);
@@ -231,6 +255,31 @@ impl<'p> Draft<'p> {
         }
         draft.follow_redirections(graph);
         Ok(draft)
+    }
+
+    fn push(
+        &mut self,
+        origin: Origin<'p>,
+        inputs: impl Iterator<Item = Result<Option<DraftRef>, PatchError>>,
+        position: (u32, u32),
+    ) -> Result<(), PatchError> {
+        let start = self.inputs.len() as u32;
+        for input in inputs {
+            self.inputs.push(input?);
+        }
+        self.nodes.push(DraftNode { origin, inputs: start..self.inputs.len() as u32, position });
+        Ok(())
+    }
+
+    /// Operands of a node by position.
+    fn inputs(&self, node: usize) -> &[Option<DraftRef>] {
+        let Range { start, end } = self.nodes[node].inputs;
+        &self.inputs[start as usize..end as usize]
+    }
+
+    /// The nodes that a node takes operands from.
+    fn nodes_before(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        self.inputs(node).iter().flatten().map(|r| r.node())
     }
 
     /// Points every operand at what finally replaces it. New nodes keep what they name, so that a patch may wrap the
@@ -241,13 +290,13 @@ impl<'p> Draft<'p> {
         let target =
             |mut r: DraftRef, from_patch: Option<usize>, starts: &[usize], ends: &dyn Fn(usize) -> usize| {
                 for _ in 0..=redirect.len() {
-                    if r.0 >= old_count {
+                    if r.node() >= old_count {
                         break;
                     }
-                    let v = graph.nodes[r.0].outputs[r.1 as usize];
+                    let v = graph.nodes[r.node()].outputs[r.output as usize];
                     match redirect[v.index()] {
                         Some(next) => {
-                            let own = from_patch.is_some_and(|p| (starts[p]..ends(p)).contains(&next.0));
+                            let own = from_patch.is_some_and(|p| (starts[p]..ends(p)).contains(&next.node()));
                             if own {
                                 break;
                             }
@@ -261,9 +310,9 @@ impl<'p> Draft<'p> {
         let total = self.nodes.len();
         let starts = self.starts.clone();
         let ends = |p: usize| starts.get(p + 1).copied().unwrap_or(total);
-        for node in &mut self.nodes {
-            let patch = node.patch();
-            for input in node.inputs.iter_mut().flatten() {
+        for node in &self.nodes {
+            let (patch, inputs) = (node.patch(), node.inputs.start as usize..node.inputs.end as usize);
+            for input in self.inputs[inputs].iter_mut().flatten() {
                 *input = target(*input, patch, &starts, &ends);
             }
         }
@@ -273,19 +322,24 @@ impl<'p> Draft<'p> {
     }
 
     fn target_of(&self, graph: &Graph, v: ValueId) -> DraftRef {
-        self.redirect[v.index()].unwrap_or_else(|| old_ref(graph, v))
+        self.target(v, old_ref(graph, v))
+    }
+
+    /// What takes the place of a value of the old graph, which was `old`.
+    fn target(&self, v: ValueId, old: DraftRef) -> DraftRef {
+        self.redirect[v.index()].unwrap_or(old)
     }
 
     /// Nodes that are needed, operands first, otherwise as they stood.
     fn order(&self, graph: &Graph) -> Result<Vec<usize>, PatchError> {
         let mut wanted: Vec<usize> =
             (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface()).collect();
-        wanted.extend(graph.outputs.iter().map(|o| self.target_of(graph, o.value).0));
-        wanted.extend(graph.final_states().into_iter().map(|v| self.target_of(graph, v).0));
+        wanted.extend(graph.outputs.iter().map(|o| self.target_of(graph, o.value).node()));
+        wanted.extend(graph.final_states().into_iter().map(|v| self.target_of(graph, v).node()));
         let mut live = vec![false; self.nodes.len()];
         while let Some(i) = wanted.pop() {
             if !std::mem::replace(&mut live[i], true) {
-                wanted.extend(self.nodes[i].inputs.iter().flatten().map(|r| r.0));
+                wanted.extend(self.nodes_before(i));
             }
         }
         let mut by_position: Vec<usize> = (0..self.nodes.len()).filter(|&i| live[i]).collect();
@@ -318,8 +372,7 @@ impl<'p> Draft<'p> {
                         if self.nodes[i].is_interface() {
                             for leaf in leaves.by_ref().take_while(|&leaf| leaf != i) {
                                 // A state begins as a constant, which is no leaf of the interface.
-                                let init = self.nodes[leaf].inputs.iter().flatten().map(|r| r.0);
-                                for node in init.chain([leaf]) {
+                                for node in self.nodes_before(leaf).chain([leaf]) {
                                     if mark[node] != Mark::Done {
                                         mark[node] = Mark::Done;
                                         order.push(node);
@@ -333,8 +386,7 @@ impl<'p> Draft<'p> {
                     }
                     Mark::New => {
                         mark[i] = Mark::Open;
-                        let before = self.nodes[i].inputs.iter().flatten().map(|r| r.0);
-                        for j in before {
+                        for j in self.nodes_before(i) {
                             match mark[j] {
                                 Mark::New => stack.push(j),
                                 Mark::Open => {
@@ -372,12 +424,16 @@ impl<'p> Draft<'p> {
         kept.flatten().map(|&v| Arc::clone(&old.value(v).name)).collect()
     }
 
-    /// The new graph. Old nodes and values are moved into it; of those that were, `old` keeps where they stood.
+    /// The new graph. Old nodes and values are moved into it.
     fn rebuild(&self, mut old: Graph, order: &[usize]) -> Result<Graph, PatchError> {
         let any_new = order.iter().any(|&i| self.nodes[i].patch().is_some());
         let mut names = if any_new { self.names(&old, order) } else { Names::default() };
         let mut conditions: Option<Conditions> = None;
         let mut nodes: Vec<Option<Node>> = std::mem::take(&mut old.nodes).into_iter().map(Some).collect();
+        let refs: Vec<DraftRef> =
+            old.values.iter().map(|v| DraftRef { node: v.def.0.0, output: v.def.1 }).collect();
+        let mut values: Vec<Option<ValueInfo>> =
+            std::mem::take(&mut old.values).into_iter().map(Some).collect();
         let mut graph = Graph {
             name: std::mem::take(&mut old.name),
             symbols: std::mem::take(&mut old.symbols),
@@ -392,19 +448,16 @@ impl<'p> Draft<'p> {
         for &i in order {
             let draft = &self.nodes[i];
             let inputs: SmallVec<[Option<ValueId>; 4]> =
-                draft.inputs.iter().map(|r| r.map(|(n, o)| place[n][o as usize])).collect();
+                self.inputs(i).iter().map(|r| r.map(|r| place[r.node()][r.output as usize])).collect();
             place[i] = match draft.origin {
                 Origin::Old { id, .. } => {
                     let Node { op, outputs, .. } =
                         nodes[id.index()].take().expect("an order has a node once");
-                    let same = outputs.iter().map(|&v| {
-                        let ValueInfo { ty, name, .. } = &old.values[v.index()];
-                        (ty.clone(), Arc::clone(name))
-                    });
-                    graph.push_node(op, inputs, same)
+                    let same = outputs.iter().filter_map(|v| values[v.index()].take());
+                    graph.push_node(op, inputs, same.map(|ValueInfo { ty, name, .. }| (ty, name)))
                 }
                 Origin::New { patch, op, name } => {
-                    let (types, constraints) = self.infer((patch, op, name), &inputs, &graph)?;
+                    let (types, constraints) = self.infer((patch as usize, op, name), &inputs, &graph)?;
                     let value_names = names.of_results(Arc::clone(name), types.len());
                     if !constraints.is_empty() {
                         let conditions = conditions.get_or_insert_with(|| Conditions::of(&graph.constraints));
@@ -414,10 +467,10 @@ impl<'p> Draft<'p> {
                 }
             };
         }
-        self.check_types(&old, &graph, &place)?;
+        self.check_types((&values, &refs), &graph, &place)?;
         let at = |v: ValueId| {
-            let (n, o) = self.target_of(&old, v);
-            place[n][o as usize]
+            let r = self.target(v, refs[v.index()]);
+            place[r.node()][r.output as usize]
         };
         graph.outputs.iter_mut().for_each(|o| o.value = at(o.value));
         graph.feeds.iter_mut().for_each(|f| f.state = at(f.state));
@@ -438,18 +491,19 @@ impl<'p> Draft<'p> {
         })
     }
 
-    /// What replaces a value has its type. An old value that stays is in the new graph by now.
+    /// What replaces a value has its type. An old value that stays is in the new graph by now, and no more in `old`.
     fn check_types(
         &self,
-        old: &Graph,
+        (old, refs): (&[Option<ValueInfo>], &[DraftRef]),
         graph: &Graph,
         place: &[SmallVec<[ValueId; 2]>],
     ) -> Result<(), PatchError> {
-        let value = |(n, o): DraftRef| place[n].get(o as usize).map(|&v| graph.value(v));
+        let value = |r: DraftRef| place[r.node()].get(r.output as usize).map(|&v| graph.value(v));
         for patch in self.patches {
             for &(v, _) in &patch.replace {
-                let Some(new) = value(self.target_of(old, v)) else { continue };
-                let replaced = value(old_ref(old, v)).unwrap_or_else(|| old.value(v));
+                let was = refs[v.index()];
+                let Some(new) = value(self.target(v, was)) else { continue };
+                let Some(replaced) = value(was).or(old[v.index()].as_ref()) else { continue };
                 if replaced.ty != new.ty {
                     return Err(PatchError::Type {
                         label: patch.label.clone(),
@@ -474,7 +528,7 @@ impl Graph {
         let id = NodeId(self.nodes.len() as u32);
         let mut outputs = SmallVec::new();
         for (i, (ty, name)) in results.into_iter().enumerate() {
-            outputs.push(ValueId(self.values.len() as u32));
+            outputs.push(ValueId::new(self.values.len()));
             self.values.push(ValueInfo { name, ty, def: (id, i as u16) });
         }
         self.nodes.push(Node { op, inputs, outputs: outputs.clone() });

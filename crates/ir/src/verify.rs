@@ -61,15 +61,15 @@ pub fn verify(graph: &Graph, form: Form) -> Result<(), Vec<VerifyError>> {
 
 fn structure(graph: &Graph) -> Vec<VerifyError> {
     let mut errors = Vec::new();
-    let mut next = 0u32;
+    let mut next = 0;
     for (id, node) in graph.nodes() {
         let name = || graph.values.get(node.output().index()).map_or(id.to_string(), |v| v.name.to_string());
-        for operand in node.operands().filter(|v| v.0 >= next) {
+        for operand in node.operands().filter(|v| v.index() >= next) {
             errors.push(VerifyError::Order { node: name(), operand });
         }
         for (i, &v) in node.outputs.iter().enumerate() {
             let points_back = graph.values.get(v.index()).is_some_and(|info| info.def == (id, i as u16));
-            if v.0 != next || !points_back {
+            if v.index() != next || !points_back {
                 errors.push(VerifyError::Definition(name()));
             }
             next += 1;

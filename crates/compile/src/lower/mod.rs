@@ -1,7 +1,7 @@
 //! Lowering: one file per op that has its own kernel; elementwise ops, views, and what the host runs are listed.
 
 use crate::cx::{LowerCx, LowerResult};
-use pumice_ir::{Graph, Node, NodeId, Op};
+use pumice_ir::{Graph, Node, NodeId, Op, ops};
 
 mod arg_reduce;
 mod attention;
@@ -130,16 +130,16 @@ macro_rules! norms {
 norms! { LayerNorm RmsNorm }
 
 macro_rules! dispatch {
-    ($($file:ident $Name:ident $text:literal;)*) => {
+    ($($file:ident $Name:ident $text:literal $($boxed:ident)?;)*) => {
         /// Lowers any node.
         pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
             let graph = cx.graph;
-            match &graph.node(id).op { $(Op::$Name(op) => Lower::lower(op, cx, id)),* }
+            match &graph.node(id).op { $(Op::$Name(op) => <ops::$Name as Lower>::lower(op, cx, id)),* }
         }
 
         /// Lowers a fused node around any op.
         fn lower_fused(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
-            match &anchor.op { $(Op::$Name(op) => Lower::lower_fused(op, cx, id, body, anchor)),* }
+            match &anchor.op { $(Op::$Name(op) => <ops::$Name as Lower>::lower_fused(op, cx, id, body, anchor)),* }
         }
     };
 }

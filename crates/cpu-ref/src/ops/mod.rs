@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::tolerance::Tolerance;
-use pumice_ir::Op;
+use pumice_ir::{Op, ops};
 
 pub mod abs;
 pub mod acos;
@@ -130,20 +130,20 @@ pub mod unsqueeze;
 pub mod xor;
 
 macro_rules! dispatch {
-    ($($file:ident $Name:ident $text:literal;)*) => {
+    ($($file:ident $Name:ident $text:literal $($boxed:ident)?;)*) => {
         /// Evaluates any op.
         pub fn eval(op: &Op, cx: &EvalCx<'_>) -> Vec<Array> {
-            match op { $(Op::$Name(op) => Eval::eval(op, cx)),* }
+            match op { $(Op::$Name(op) => <ops::$Name as Eval>::eval(op, cx)),* }
         }
 
         /// Tolerance of a result of any op for these operands.
         pub fn tolerance(op: &Op, cx: &EvalCx<'_>) -> Tolerance {
-            match op { $(Op::$Name(op) => Eval::tolerance(op, cx)),* }
+            match op { $(Op::$Name(op) => <ops::$Name as Eval>::tolerance(op, cx)),* }
         }
 
         /// Σ|term| of a result of any op.
         pub fn magnitude(op: &Op, cx: &EvalCx<'_>) -> Vec<f64> {
-            match op { $(Op::$Name(op) => Eval::magnitude(op, cx)),* }
+            match op { $(Op::$Name(op) => <ops::$Name as Eval>::magnitude(op, cx)),* }
         }
     };
 }

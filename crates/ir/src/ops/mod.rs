@@ -17,7 +17,8 @@ use pumice_types::{DimExpr, Encoding};
 use reduce::Reduction;
 use std::sync::Arc;
 
-/// Calls `$m!` with every op: `file Type "name"`, grouped as in OPS.
+/// Calls `$m!` with every op: `file Type "name"`, grouped as in OPS. The attributes of a `boxed` one are many, so that an
+/// [`Op`](crate::Op) points to them: graphs hold very many ops, and most have none.
 #[macro_export]
 macro_rules! for_each_op {
     ($m:ident) => {
@@ -27,7 +28,7 @@ macro_rules! for_each_op {
             param Param "param";
             constant Constant "constant";
             state State "state";
-            scalar Scalar "scalar";
+            scalar Scalar "scalar" boxed;
             extent Extent "extent";
             identity Identity "identity";
             fused Fused "fused";
@@ -129,8 +130,8 @@ macro_rules! for_each_op {
             unsqueeze Unsqueeze "unsqueeze";
             transpose Transpose "transpose";
             expand Expand "expand";
-            slice Slice "slice";
-            split Split "split";
+            slice Slice "slice" boxed;
+            split Split "split" boxed;
             concat Concat "concat";
             gather Gather "gather";
             // 3.3 Reductions
@@ -294,19 +295,25 @@ pub mod trunc;
 pub mod unsqueeze;
 pub mod xor;
 
+/// What an `Op` holds of an op's attributes.
+macro_rules! held {
+    ($Name:ident) => { $Name };
+    ($Name:ident boxed) => { Box<$Name> };
+}
+
 macro_rules! define_op {
-    ($($file:ident $Name:ident $text:literal;)*) => {
+    ($($file:ident $Name:ident $text:literal $($boxed:ident)?;)*) => {
         $(pub use $file::$Name;)*
 
         /// Any op with its attributes. Equality and hash go by what the op is: floats by their bits (−0 is not +0, every
         /// NaN is one), constants by a digest that is made once, and then by their bytes.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
-        pub enum Op { $($Name($Name)),* }
+        pub enum Op { $($Name(held!($Name $($boxed)?))),* }
 
         $(impl From<$Name> for Op {
             fn from(op: $Name) -> Op {
-                Op::$Name(op)
+                Op::$Name(op.into())
             }
         })*
 
@@ -432,7 +439,7 @@ macro_rules! define_op {
             /// The op of that name with these attributes; `None` if there is no such op.
             pub fn read(name: &str, mut attrs: AttrReader) -> Option<Result<Op, AttrError>> {
                 let read = match name {
-                    $($text => <$Name as Attrs>::read(&mut attrs).map(Op::$Name),)*
+                    $($text => <$Name as Attrs>::read(&mut attrs).map(Op::from),)*
                     _ => return None,
                 };
                 Some(read.and_then(|op| attrs.finish().map(|()| op)))
@@ -456,5 +463,17 @@ impl Op {
     /// Whether it has no operands to compute from: its value comes from outside, or is written in the graph.
     pub fn is_leaf(&self) -> bool {
         self.is_leaf_interface() || matches!(self, Op::Constant(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Node, Op};
+
+    /// Every node of every graph takes the room of the largest op: one with more attributes is `boxed` in the list.
+    #[test]
+    fn ops_and_nodes_are_small() {
+        assert!(size_of::<Op>() <= 48, "{}", size_of::<Op>());
+        assert!(size_of::<Node>() <= 96, "{}", size_of::<Node>());
     }
 }

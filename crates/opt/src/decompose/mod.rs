@@ -47,10 +47,10 @@ keep! {
 }
 
 macro_rules! dispatch {
-    ($($file:ident $Name:ident $text:literal;)*) => {
+    ($($file:ident $Name:ident $text:literal $($boxed:ident)?;)*) => {
         /// The patch that replaces a node, if its op is not kept.
         pub fn decompose_node(graph: &Graph, id: NodeId, target: &Target) -> Option<Patch> {
-            match &graph.node(id).op { $(Op::$Name(op) => Decompose::decompose(op, graph, id, target)),* }
+            match &graph.node(id).op { $(Op::$Name(op) => <ops::$Name as Decompose>::decompose(op, graph, id, target)),* }
         }
     };
 }
