@@ -6,6 +6,7 @@
 //! Each measurement has a process of its own, as a program that compiles once has: in one process a heap that other sizes have
 //! cut up slows the large ones down. It compiles a small graph of the kind first, so that no size pays for starting.
 
+use indicatif::ProgressBar;
 use pumice_tests::growth::{Growth, Taken, fastest};
 use serde_json::json;
 use std::process::{Command, ExitCode};
@@ -14,7 +15,8 @@ use std::time::Duration;
 /// What twice the size may take, in times of the size.
 const DOUBLING: f64 = 2.2;
 
-/// How often every size is measured, all sizes of a kind in turns.
+/// How often every size is measured: all sizes of all kinds in turns, so that other work on the machine, which comes for
+/// seconds, leaves some rounds alone.
 const ROUNDS: usize = 11;
 /// What a process is told that takes one measurement: kind and size follow.
 const ONCE: &str = "--once";
@@ -33,6 +35,10 @@ fn main() -> ExitCode {
     }
     let (only, json) = (value("--only"), args.iter().any(|a| a == "--json"));
     let (to, times) = (number("--to").unwrap_or(usize::MAX), number("--times").unwrap_or(ROUNDS));
+    let kinds = Growth::ALL.into_iter().filter(|g| only.as_ref().is_none_or(|o| o == g.name()));
+    let sizes = |growth: Growth| growth.sizes().iter().filter(|n| **n <= to).map(move |&n| (growth, n));
+    let graphs: Vec<(Growth, usize)> = kinds.flat_map(sizes).collect();
+    let taken = measure_all(&graphs, times);
     if !json {
         println!(
             "{:<8} {:>6} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6}",
@@ -40,22 +46,29 @@ fn main() -> ExitCode {
         );
     }
     let mut missed = 0;
-    for growth in Growth::ALL.into_iter().filter(|g| only.as_ref().is_none_or(|o| o == g.name())) {
-        let mut last: Option<Taken> = None;
-        let sizes: Vec<usize> = growth.sizes().iter().copied().filter(|n| *n <= to).collect();
-        for taken in fastest(&sizes, times, |n| measure(growth, n)) {
-            let half = last.filter(|l| 2 * l.n == taken.n).map(|l| l.total().as_secs_f64());
-            let line = Line { growth, ratio: half.map(|l| taken.total().as_secs_f64() / l), taken };
-            if json {
-                line.print_json()
-            } else {
-                line.print()
-            }
-            missed += usize::from(line.misses());
-            last = Some(line.taken);
+    for (&(growth, n), &one) in graphs.iter().zip(&taken) {
+        let half = graphs.iter().position(|&(other, m)| other == growth && 2 * m == n);
+        let ratio = half.map(|half| one.total().as_secs_f64() / taken[half].total().as_secs_f64());
+        let line = Line { growth, ratio, taken: one };
+        if json {
+            line.print_json()
+        } else {
+            line.print()
         }
+        missed += usize::from(line.misses());
     }
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The least that each graph took. On a terminal a bar shows how far it is.
+fn measure_all(graphs: &[(Growth, usize)], times: usize) -> Vec<Taken> {
+    let bar = ProgressBar::new((graphs.len() * times.max(1)) as u64);
+    let taken = fastest(graphs, times, |(growth, n)| {
+        bar.inc(1);
+        measure(growth, n)
+    });
+    bar.finish_and_clear();
+    taken
 }
 
 /// Takes one measurement and prints it: nanoseconds of building, compiling and checking, and the steps.

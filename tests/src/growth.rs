@@ -125,12 +125,12 @@ impl Growth {
     }
 }
 
-/// The least that each of some sizes took, measured in turns: what comes and goes on the machine then meets all of them.
-pub fn fastest(sizes: &[usize], rounds: usize, measure: impl Fn(usize) -> Taken) -> Vec<Taken> {
-    let mut best: Vec<Taken> = sizes.iter().map(|&n| measure(n)).collect();
+/// The least that each of some graphs took, measured in turns: what comes and goes on the machine then meets all of them.
+pub fn fastest<G: Copy>(graphs: &[G], rounds: usize, measure: impl Fn(G) -> Taken) -> Vec<Taken> {
+    let mut best: Vec<Taken> = graphs.iter().map(|&graph| measure(graph)).collect();
     for _ in 1..rounds {
-        for taken in &mut best {
-            let next = measure(taken.n);
+        for (taken, &graph) in best.iter_mut().zip(graphs) {
+            let next = measure(graph);
             if next.total() < taken.total() {
                 *taken = next;
             }
