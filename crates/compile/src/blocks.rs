@@ -36,7 +36,7 @@ impl LowerCx<'_> {
             return Ok(at.clone());
         }
         let content = &self.draft.contents[at.content.0 as usize];
-        let (name, shape) = (content.name.clone(), content.shape.clone());
+        let (name, shape) = (content.name.clone(), content.ty.shape.clone());
         let blocks = Located {
             content: at.content,
             part: at.part,
@@ -46,7 +46,7 @@ impl LowerCx<'_> {
             Some(values) => values,
             None => {
                 let ty = ValueType::new(DType::F32, shape);
-                let values = self.alloc(&name, Home::Scratch, Storage::Arena, &ty)?;
+                let values = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
                 dequantize(self, &blocks, &values, &ty)?;
                 self.remember_copy(&blocks, &values);
                 values

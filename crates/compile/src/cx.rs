@@ -5,6 +5,7 @@ use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
 use crate::scalars::Bodies;
 use crate::select::Selection;
+use crate::views::DenseViews;
 use crate::{blocks, frame};
 use indexmap::IndexSet;
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
@@ -13,6 +14,7 @@ use pumice_plan::{FrameBuilder, FrameSlot, Grid, JoinedParams, Storage, View, de
 use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Group counts of one grid dimension that every device takes.
 pub const MAX_GROUPS: u32 = 65_535;
@@ -75,8 +77,9 @@ pub struct LowerCx<'g> {
     hidden_from: u32,
     users: Vec<SmallVec<[NodeId; 2]>>,
     places: Vec<Option<Located>>,
-    /// Values that were ever placed in a content.
-    placed: BTreeMap<DraftContent, Vec<ValueId>>,
+    /// By content, the values that were ever placed in it.
+    placed: Vec<SmallVec<[ValueId; 4]>>,
+    dense_views: DenseViews,
     /// By content, of the steps so far.
     touched: Vec<Touched>,
     /// For each leaf, its number among those of its kind.
@@ -103,8 +106,9 @@ impl<'g> LowerCx<'g> {
     ) -> LowerCx<'g> {
         let mut draft = Draft::default();
         // Sizes of frame and status are known at the end; spans are fixed then.
-        let frame_content = draft.add("frame", Home::Frame, DType::U32, &[], 0);
-        let status_content = draft.add("status", Home::Status, DType::U32, &[], 0);
+        let word = ValueType::fixed(DType::U32, &[]);
+        let frame_content = draft.add("frame", Home::Frame, &word, 0);
+        let status_content = draft.add("status", Home::Status, &word, 0);
         LowerCx {
             graph,
             target,
@@ -120,7 +124,8 @@ impl<'g> LowerCx<'g> {
             hidden_from: leaves.hidden,
             users: graph.users(),
             places: vec![None; graph.value_count()],
-            placed: BTreeMap::new(),
+            placed: Vec::new(),
+            dense_views: DenseViews::default(),
             touched: Vec::new(),
             leaves: leaf_numbers(graph),
             scalar_values: BTreeMap::new(),
@@ -139,9 +144,9 @@ impl<'g> LowerCx<'g> {
             return known;
         }
         let one = &self.draft.contents[one.0 as usize];
-        let (name, encoding) = (format!("{} and others", one.name), one.encoding);
+        let (name, ty) = (format!("{} and others", one.name), ValueType::new(one.ty.encoding, shape));
         let bytes = self.joined[set as usize].span.len.0;
-        let content = self.draft.add(&name, Home::Joined(set), encoding, shape, bytes);
+        let content = self.draft.add(name, Home::Joined(set), &ty, bytes);
         self.joined_contents.insert(set, content);
         content
     }
@@ -157,8 +162,9 @@ impl<'g> LowerCx<'g> {
     }
 
     /// The label of steps that are made now.
-    pub fn origin(&self) -> String {
-        self.node.map_or_else(|| "io".to_owned(), |n| self.graph.node_name(n).to_owned())
+    pub fn origin(&self) -> Arc<str> {
+        self.node
+            .map_or_else(|| "io".into(), |n| Arc::clone(&self.graph.value(self.graph.node(n).output()).name))
     }
 
     /// A refusal with everything an error needs.
@@ -196,7 +202,11 @@ impl<'g> LowerCx<'g> {
 
     /// Says where a value is.
     pub fn place(&mut self, value: ValueId, at: Located) {
-        self.placed.entry(at.content).or_default().push(value);
+        let content = at.content.0 as usize;
+        if self.placed.len() <= content {
+            self.placed.resize_with(self.draft.contents.len(), SmallVec::new);
+        }
+        self.placed[content].push(value);
         self.places[value.index()] = Some(at);
     }
 
@@ -206,8 +216,8 @@ impl<'g> LowerCx<'g> {
     }
 
     /// Values whose place is in that content.
-    pub fn placed_in(&self, content: DraftContent) -> Vec<ValueId> {
-        let mut values = self.placed.get(&content).cloned().unwrap_or_default();
+    pub fn placed_in(&self, content: DraftContent) -> SmallVec<[ValueId; 4]> {
+        let mut values = self.placed.get(content.0 as usize).cloned().unwrap_or_default();
         values.retain(|v| self.places[v.index()].as_ref().is_some_and(|at| at.content == content));
         values.sort_unstable();
         values.dedup();
@@ -232,21 +242,21 @@ impl<'g> LowerCx<'g> {
     /// A new dense buffer of any type.
     pub fn alloc(
         &mut self,
-        name: &str,
+        name: impl Into<Arc<str>>,
         home: Home,
         storage: Storage,
         ty: &ValueType,
     ) -> LowerResult<Located> {
         let bytes = self.upper_bytes(ty.dtype(), storage, &ty.shape)?;
-        let content = self.draft.add(name, home, ty.encoding, &ty.shape, bytes);
-        let view = View::dense(ty.dtype(), storage, &ty.shape).into();
+        let content = self.draft.add(name, home, ty, bytes);
+        let view = self.dense_views.of(storage, ty);
         Ok(Located { content, part: None, view })
     }
 
     /// A new arena buffer for a value of the graph, which is placed there.
     pub fn result(&mut self, value: ValueId) -> LowerResult<Located> {
         let info = self.graph.value(value);
-        let at = self.alloc(&info.name, Home::Scratch, Storage::Arena, &info.ty)?;
+        let at = self.alloc(info.name.clone(), Home::Scratch, Storage::Arena, &info.ty)?;
         self.place(value, at.clone());
         Ok(at)
     }
@@ -306,7 +316,7 @@ impl<'g> LowerCx<'g> {
 
     /// The number of the current node in the status block.
     pub fn status_number(&mut self) -> u32 {
-        self.status_ops.insert_full(self.origin()).0 as u32
+        self.status_ops.insert_full(self.origin().to_string()).0 as u32
     }
 
     /// Where the status block is.
@@ -375,7 +385,7 @@ impl<'g> LowerCx<'g> {
     /// The value as dense arena words, copied there if it is not.
     pub fn dense(&mut self, value: ValueId) -> LowerResult<Located> {
         let at = self.at(value)?;
-        self.dense_at(&at, &self.graph.value(value).name.clone())
+        self.dense_at(&at, self.graph.value(value).name.clone())
     }
 
     /// As [`LowerCx::dense`], but 16-bit floats may stay as they are stored in params and states.
@@ -399,7 +409,7 @@ impl<'g> LowerCx<'g> {
     }
 
     /// A located value as dense arena words.
-    pub fn dense_at(&mut self, at: &Located, name: &str) -> LowerResult<Located> {
+    pub fn dense_at(&mut self, at: &Located, name: impl Into<Arc<str>>) -> LowerResult<Located> {
         if at.view.is_words() && at.view.is_dense() {
             return Ok(at.clone());
         }

@@ -1,7 +1,7 @@
 //! What lowering makes: steps over buffers that have no place yet.
 
+use pumice_ir::ValueType;
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
-use pumice_types::{DimExpr, Encoding};
 use std::sync::Arc;
 
 /// A request for bytes.
@@ -76,13 +76,11 @@ pub struct Buffer {
 #[derive(Clone, Debug)]
 pub struct Content {
     /// Name of the graph value.
-    pub name: String,
+    pub name: Arc<str>,
     /// The buffer whose bytes hold it.
     pub buffer: BufferId,
     /// Type; of a param how it is stored.
-    pub encoding: Encoding,
-    /// Extents.
-    pub shape: Vec<DimExpr>,
+    pub ty: ValueType,
     /// For a state: the content it replaces.
     pub replaces: Option<DraftContent>,
 }
@@ -119,7 +117,7 @@ pub struct DraftStep {
     /// What it touches.
     pub uses: Vec<DraftUse>,
     /// The label.
-    pub origin: String,
+    pub origin: Arc<str>,
     /// Why there is such a step, where there might have been none; mostly empty.
     pub reason: String,
     /// What it computes.
@@ -155,30 +153,21 @@ impl Draft {
     }
 
     /// A new buffer with its first content.
-    pub fn add(
-        &mut self,
-        name: &str,
-        home: Home,
-        encoding: impl Into<Encoding>,
-        shape: &[DimExpr],
-        bytes: u64,
-    ) -> DraftContent {
+    pub fn add(&mut self, name: impl Into<Arc<str>>, home: Home, ty: &ValueType, bytes: u64) -> DraftContent {
         self.buffers.push(Buffer { bytes, home });
         let buffer = BufferId(self.buffers.len() as u32 - 1);
-        self.add_content(name, buffer, encoding, shape, None)
+        self.add_content(name, buffer, ty, None)
     }
 
     /// A new content of a buffer.
     pub fn add_content(
         &mut self,
-        name: &str,
+        name: impl Into<Arc<str>>,
         buffer: BufferId,
-        encoding: impl Into<Encoding>,
-        shape: &[DimExpr],
+        ty: &ValueType,
         replaces: Option<DraftContent>,
     ) -> DraftContent {
-        let (name, encoding) = (name.to_owned(), encoding.into());
-        self.contents.push(Content { name, buffer, encoding, shape: shape.to_vec(), replaces });
+        self.contents.push(Content { name: name.into(), buffer, ty: ty.clone(), replaces });
         DraftContent(self.contents.len() as u32 - 1)
     }
 }

@@ -27,7 +27,7 @@ pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
             continue;
         }
         let ty = cx.graph.ty(output.value).clone();
-        let to = cx.alloc(&output.name, home, Storage::Natural, &ty)?;
+        let to = cx.alloc(&*output.name, home, Storage::Natural, &ty)?;
         elementwise::copy(cx, &at, &to)?;
         cx.draft.outputs.push(to.content);
     }
@@ -40,7 +40,7 @@ fn may_move(cx: &LowerCx<'_>, at: &Located) -> bool {
     let draft = &cx.draft;
     let content = &draft.contents[at.content.0 as usize];
     // A view of part of a value leaves the rest without a place.
-    let whole = pumice_ir::shape::product(&content.shape) == pumice_ir::shape::product(&at.view.shape);
+    let whole = pumice_ir::shape::product(&content.ty.shape) == pumice_ir::shape::product(&at.view.shape);
     let plain = at.view.dtype.same_in_arena() && at.view.is_dense() && whole && at.part.is_none();
     let scratch = draft.buffer_of(at.content).home == Home::Scratch;
     plain && scratch && cx.touched(at.content) == Touched { reads: 0, writes: 1 }
@@ -60,10 +60,11 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
     for (feed, from) in feeds.iter().zip(sources) {
         let index = *states.get(&feed.state).ok_or("a feed names no state")?;
         let previous = cx.draft.states[index];
-        let (dtype, shape) = (cx.graph.ty(feed.state).dtype(), cx.graph.ty(feed.state).shape.clone());
+        let ty = cx.graph.ty(feed.state);
+        let (dtype, shape) = (ty.dtype(), ty.shape.clone());
         let buffer = cx.draft.contents[previous.0 as usize].buffer;
         let name = cx.graph.value(feed.state).name.clone();
-        let content = cx.draft.add_content(&name, buffer, dtype, &shape, Some(previous));
+        let content = cx.draft.add_content(name.clone(), buffer, ty, Some(previous));
         let whole =
             Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape).into() };
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;

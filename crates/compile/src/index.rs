@@ -49,11 +49,11 @@ fn check(
         let content = &draft.contents[used.content.0 as usize];
         // A part lies inside what it is a part of, however large its first element may be by its formula alone (a
         // place that scalars say is compared with the extent before a run).
-        let elements = content.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
+        let elements = content.ty.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
         let index = largest(&used.view, &upper).min(elements.saturating_sub(1));
         if index > LARGEST {
-            let operand = content.name.clone();
-            return Err(CompileError::Index { node: step.origin.clone(), operand, index, most: LARGEST });
+            let (node, operand) = (step.origin.to_string(), content.name.to_string());
+            return Err(CompileError::Index { node, operand, index, most: LARGEST });
         }
     }
     Ok(())

@@ -35,6 +35,7 @@ mod step;
 mod stop;
 mod transposed;
 mod turns;
+mod views;
 
 pub use error::{CompileError, Unsupported};
 pub use options::{Barriers, Options};

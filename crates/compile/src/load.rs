@@ -159,7 +159,7 @@ impl Loads {
 
     fn copy_content(&mut self, run: &Draft, content: DraftContent) -> DraftContent {
         let (c, b) = (&run.contents[content.0 as usize], run.buffer_of(content));
-        self.draft.add(&c.name, b.home, c.encoding, &c.shape, b.bytes)
+        self.draft.add(c.name.clone(), b.home, &c.ty, b.bytes)
     }
 }
 

@@ -18,7 +18,7 @@ pub fn is_immediate(data: &Tensor) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct StepMeaning {
     /// The graph as text, with the names of its inputs.
-    pub graph: MeaningGraph,
+    pub graph: Arc<MeaningGraph>,
     /// Names of operands that are written into it as constants.
     pub constants: Arc<[Arc<str>]>,
     /// How many outputs it has.
@@ -44,7 +44,11 @@ impl StepMeaning {
                 _ => Err(format!("input {name} of its meaning is not bound once")),
             }
         };
-        inputs.iter().map(one).collect()
+        let mut uses = Vec::with_capacity(inputs.len());
+        for name in inputs.iter() {
+            uses.push(one(name)?);
+        }
+        Ok(uses)
     }
 }
 
@@ -167,7 +171,7 @@ fn written(graph: &Graph, symbols: &SymbolTable) -> StepMeaning {
     used.retain(|&id| symbols.get(id).is_some());
     let inputs = graph.inputs().iter().map(|&v| Arc::clone(&graph.value(v).name)).collect();
     let written = MeaningGraph { text: text.into(), symbols: used.into(), inputs };
-    StepMeaning { graph: written, constants: Arc::default(), outputs: graph.outputs().len() }
+    StepMeaning { graph: written.into(), constants: Arc::default(), outputs: graph.outputs().len() }
 }
 
 #[cfg(test)]
@@ -178,7 +182,7 @@ mod tests {
     #[test]
     fn inputs_are_bound_by_name_once() {
         let meaning = StepMeaning {
-            graph: MeaningGraph::new("", &["x", "gamma", "residual"]),
+            graph: MeaningGraph::new("", &["x", "gamma", "residual"]).into(),
             constants: Arc::from(["eps".into()]),
             ..StepMeaning::default()
         };

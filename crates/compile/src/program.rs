@@ -167,8 +167,8 @@ fn assemble(
         PlanValue {
             name: c.name,
             origin,
-            encoding: c.encoding,
-            shape: c.shape,
+            encoding: c.ty.encoding,
+            shape: c.ty.shape,
             span: spans[buffer].unwrap_or(nowhere),
             live: lives[buffer],
         }

@@ -127,10 +127,12 @@ impl StepBuilder {
             }
         }
         let meaning = Meaning { graph: meaning.graph, inputs, outputs: self.outputs, status: self.status };
+        let mut uses = self.uses;
+        uses.shrink_to_fit();
         let origin = cx.origin();
         cx.push(DraftStep {
             kind,
-            uses: self.uses,
+            uses,
             origin,
             reason: String::new(),
             meaning,

@@ -34,7 +34,7 @@ pub fn prepare(cx: &mut LowerCx<'_>) -> LowerResult<Option<Stop>> {
 /// Whether a value is the first word of a content in scratch, which nothing else fills.
 fn is_word(cx: &LowerCx<'_>, at: &Located) -> bool {
     let content = &cx.draft.contents[at.content.0 as usize];
-    let alone = pumice_ir::shape::product(&content.shape).is(1) && at.part.is_none();
+    let alone = pumice_ir::shape::product(&content.ty.shape).is(1) && at.part.is_none();
     let word = at.view.storage == Storage::Arena && at.view.offset.is(0);
     alone && word && cx.draft.buffer_of(at.content).home == Home::Scratch
 }

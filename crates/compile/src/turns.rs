@@ -27,7 +27,7 @@ pub fn check(
         let turns = decl.turns(call, &upper);
         if turns > limit {
             return Err(CompileError::LoopTurns {
-                node: step.origin.clone(),
+                node: step.origin.to_string(),
                 kernel: format!("{}.{}", call.kernel, call.variant),
                 turns,
                 limit,

@@ -145,13 +145,13 @@ pub enum ContentOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanValue {
     /// Name of the graph value it is.
-    pub name: String,
+    pub name: Arc<str>,
     /// Where it comes from.
     pub origin: ContentOrigin,
     /// Its type; of a param how it is stored.
     pub encoding: Encoding,
     /// Extents.
-    pub shape: Vec<DimExpr>,
+    pub shape: Arc<[DimExpr]>,
     /// Where it lives.
     pub span: Span,
     /// First and last level that touch it; empty for what lives outside the run.

@@ -224,7 +224,7 @@ fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
 
 fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::Result {
     let show = |u: &Use| {
-        let name = program.value(u.content).map_or("?", |v| v.name.as_str());
+        let name = program.value(u.content).map_or("?", |v| &*v.name);
         format!("{name}@{}", u.span)
     };
     // Frame and status are in many steps; the rest is what it computes on.

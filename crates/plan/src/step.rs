@@ -283,8 +283,8 @@ pub enum InputError {
 /// What a step computes, and how its uses take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
-    /// The graph. Empty for `Advance`, `Copy` and `Fill`, whose kind says it all.
-    pub graph: MeaningGraph,
+    /// The graph, which steps that compute the same share. Empty for `Advance`, `Copy` and `Fill`, whose kind says it all.
+    pub graph: Arc<MeaningGraph>,
     /// Uses that are inputs of the graph, by name and in any order.
     pub inputs: Vec<InputUse>,
     /// For each output of the graph, in order, the use it writes.
@@ -296,7 +296,7 @@ pub struct Meaning {
 impl Meaning {
     /// Of a step whose kind says it all.
     pub fn none() -> Meaning {
-        Meaning { graph: MeaningGraph::default(), inputs: Vec::new(), outputs: SmallVec::new(), status: None }
+        Meaning { graph: Arc::default(), inputs: Vec::new(), outputs: SmallVec::new(), status: None }
     }
 
     /// Every use that takes part.
@@ -341,7 +341,7 @@ pub struct Step {
     /// Everything it touches: kernel operands and slots, frame, status.
     pub uses: Vec<Use>,
     /// The label in dumps, profiles and errors: names of the nodes it computes, outermost first.
-    pub origin: String,
+    pub origin: Arc<str>,
     /// Why there is such a step, for people, where there might have been none; mostly empty.
     #[serde(default)]
     pub reason: String,

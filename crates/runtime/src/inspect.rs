@@ -67,9 +67,9 @@ impl Session {
         let inner = Arc::clone(&self.inner);
         let program = &inner.plan.runs[self.bump_run()?].program;
         // The last of a name is what the name means at the end of the run.
-        let found = program.values.iter().enumerate().rev().find(|(_, v)| v.name == name);
+        let found = program.values.iter().enumerate().rev().find(|(_, v)| *v.name == *name);
         let Some((id, value)) = found else {
-            let known = program.values.iter().map(|v| v.name.clone()).collect();
+            let known = program.values.iter().map(|v| v.name.to_string()).collect();
             return Err(RuntimeError::UnknownName { kind: NameKind::Value, name: name.to_owned(), known });
         };
         let view = view_of(program, ContentId(id as u32), value);
@@ -108,8 +108,8 @@ impl Session {
                     continue;
                 }
                 if let Some((index, number)) = self.first_bad(u.span, &u.view, &bad)? {
-                    let value = program.value(u.content).map_or_else(String::new, |v| v.name.clone());
-                    let (step, origin) = (Some(StepId(s as u32)), step.origin.clone());
+                    let value = program.value(u.content).map_or_else(String::new, |v| v.name.to_string());
+                    let (step, origin) = (Some(StepId(s as u32)), step.origin.to_string());
                     return Ok(Some(NonFinite { value, step, origin, index, number }));
                 }
             }
@@ -155,7 +155,7 @@ fn view_of(program: &Program, id: ContentId, value: &PlanValue) -> View {
     let whole = |u: &&pumice_plan::Use| {
         u.content == id
             && u.span == value.span
-            && u.view.shape == value.shape
+            && *u.view.shape == *value.shape
             && u.view.dtype == value.dtype()
     };
     let uses = program.steps.iter().flat_map(|s| &s.uses);

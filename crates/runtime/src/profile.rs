@@ -116,7 +116,7 @@ impl Session {
         let level_of = |step: u32| program.levels.partition_point(|l| l.steps.end <= step) as u32;
         let timed = self.work.times.iter().filter_map(|time| {
             let step = program.steps.get(time.step.0 as usize)?;
-            let (label, origin) = (step.label(), step.origin.clone());
+            let (label, origin) = (step.label(), step.origin.to_string());
             Some(StepProfile { step: time.step, level: level_of(time.step.0), label, origin, us: time.us })
         });
         Ok(Profile { run, steps: timed.collect() })

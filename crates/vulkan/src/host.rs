@@ -21,7 +21,7 @@ impl HostSteps {
         for (id, step) in (0u32..).map(StepId).zip(&program.steps).filter(|(_, s)| s.is_host()) {
             let prepared = host
                 .prepare(plan, &step.meaning, &step.uses)
-                .map_err(|message| DeviceError::Host { origin: step.origin.clone(), message })?;
+                .map_err(|message| DeviceError::Host { origin: step.origin.to_string(), message })?;
             steps.insert(id, prepared);
         }
         Ok(HostSteps(steps))
@@ -35,7 +35,7 @@ impl HostSteps {
         bindings: &Bindings,
         regions: &Regions,
     ) -> Result<(), DeviceError> {
-        let failed = |message: String| DeviceError::Host { origin: step.origin.clone(), message };
+        let failed = |message: String| DeviceError::Host { origin: step.origin.to_string(), message };
         let prepared = self.0.get(&id).ok_or_else(|| failed("it was not prepared".to_owned()))?;
         let used = |i: &u16| -> Result<(&Use, Bytes), DeviceError> {
             let u = step.uses.get(usize::from(*i)).ok_or_else(|| failed(format!("it has no use {i}")))?;

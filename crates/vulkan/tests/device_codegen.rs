@@ -346,7 +346,7 @@ fn plan(cases: &[Case]) -> Plan {
         Step {
             kind,
             uses,
-            origin: case.name.clone(),
+            origin: case.name.as_str().into(),
             reason: String::new(),
             meaning: Meaning::none(),
             cost: Cost::default(),

@@ -174,7 +174,7 @@ fn wrong_spans_runs_and_host_ops_are_errors() {
     assert!(matches!(s.write(span(Y, 0), &[0u8; 4]), Err(DeviceError::Span(_))));
     assert!(matches!(s.run(2, &bindings(0), 1), Err(DeviceError::Unsupported(_))));
     let mut unknown = plan();
-    unknown.runs[1].program.steps[1].meaning.graph = MeaningGraph::new("unknown", &["x"]);
+    unknown.runs[1].program.steps[1].meaning.graph = MeaningGraph::new("unknown", &["x"]).into();
     let error = device.load(CheckedPlan::unsound(unknown), Arc::new(Host)).err().unwrap();
     assert!(matches!(&error, DeviceError::Host { origin, .. } if origin == "b"), "{error}");
 }

@@ -48,8 +48,7 @@ fn around(program: &Program) -> (Vec<&str>, Vec<&str>) {
     let host = |s: &pumice_plan::Step| s.is_host();
     let first = program.steps.iter().position(host).expect("a host step");
     let last = program.steps.iter().rposition(host).expect("a host step");
-    let names =
-        |range: std::ops::Range<usize>| program.steps[range].iter().map(|s| s.origin.as_str()).collect();
+    let names = |range: std::ops::Range<usize>| program.steps[range].iter().map(|s| &*s.origin).collect();
     (names(0..first), names(last + 1..program.steps.len()))
 }
 
@@ -86,7 +85,7 @@ fn first(lab: &Lab) {
     let program = &exe.plan().runs[0].program;
     let host = program.steps.iter().find(|s| s.is_host()).expect("a host step");
     let (before, after) = around(program);
-    assert!(before.iter().all(|o| *o == host.origin) && before.len() <= 1, "{before:?}");
+    assert!(before.iter().all(|o| **o == *host.origin) && before.len() <= 1, "{before:?}");
     assert_eq!(after.len(), 1, "{after:?}");
     check(lab, &graph, &segments(program), |x, n| map(&spectrum(x, n, true), f32::tanh));
 }

@@ -94,7 +94,7 @@ fn the_first_bad_number_by_name(lab: &Lab) {
         );
         if let Some(step) = found.as_ref().and_then(|f| f.step) {
             let step = &exe.plan().runs[0].program.steps[step.0 as usize];
-            assert_eq!(step.origin, found.as_ref().expect("found").origin);
+            assert_eq!(*step.origin, *found.as_ref().expect("found").origin);
             assert!(step.origin.contains(bad.as_ref().expect("bad").0), "{}", step.origin);
         }
         assert_found(found, bad, &format!("case {i}"));
@@ -263,7 +263,7 @@ fn every_step_has_a_time(lab: &Lab) {
         );
         for (timed, step) in profile.steps.iter().zip(&program.steps) {
             assert!(timed.us.is_finite() && timed.us >= 0.0, "{timed:?}");
-            assert_eq!((&timed.label, &timed.origin), (&step.label(), &step.origin));
+            assert_eq!((&*timed.label, &*timed.origin), (&*step.label(), &*step.origin));
             assert!(program.levels[timed.level as usize].steps.contains(&timed.step.0), "{timed:?}");
         }
         let sum: f64 = profile.steps.iter().map(|s| s.us).sum();

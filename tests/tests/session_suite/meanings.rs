@@ -37,7 +37,8 @@ fn load(lab: &Lab, plan: Plan) -> Result<Executable, RuntimeError> {
 /// Gives the inputs of a step's meaning, and their uses, other names than its text has.
 fn rename(step: &mut Step) {
     let other = |name: &str| Arc::from(format!("{name}_other"));
-    step.meaning.graph.inputs = step.meaning.graph.inputs.iter().map(|name| other(name)).collect();
+    let graph = Arc::make_mut(&mut step.meaning.graph);
+    graph.inputs = graph.inputs.iter().map(|name| other(name)).collect();
     step.meaning.inputs.iter_mut().for_each(|i| i.name = other(&i.name));
 }
 
@@ -78,8 +79,8 @@ fn other_names_are_refused(lab: &Lab) {
     refused!(
         load(lab, plan),
         RuntimeError::Device(DeviceError::Input { step, error: InputError::Unknown(n) })
-            if *step == origin && *n == name,
-        &origin,
+            if **step == *origin && *n == name,
+        &*origin,
         &*name
     );
 }

@@ -17,13 +17,13 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let operands = node.inputs.iter().enumerate().filter_map(|(k, v)| Some((k, (*v)?)));
     for (k, v) in operands.filter(|(_, v)| in_memory(v)) {
         let from = cx.at(v)?;
-        let to = cx.alloc(&graph.value(v).name, Home::HostOperand, Storage::Natural, graph.ty(v))?;
+        let to = cx.alloc(graph.value(v).name.clone(), Home::HostOperand, Storage::Natural, graph.ty(v))?;
         elementwise::copy(cx, &from, &to)?;
         let i = step.touch(&to, Access::HostRead);
         step.input(meaning::operand(k), &i);
     }
     for &v in &node.outputs {
-        let to = cx.alloc(&graph.value(v).name, Home::HostResult, Storage::Natural, graph.ty(v))?;
+        let to = cx.alloc(graph.value(v).name.clone(), Home::HostResult, Storage::Natural, graph.ty(v))?;
         step.write_host(&to);
         cx.place(v, to);
     }

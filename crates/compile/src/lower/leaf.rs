@@ -16,7 +16,7 @@ fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
         Encoding::Plain(_) => Storage::Natural,
         blocks @ Encoding::Blocks(_) => Storage::Encoded(blocks),
     };
-    let at = cx.alloc(&info.name, home, storage, &info.ty)?;
+    let at = cx.alloc(info.name.clone(), home, storage, &info.ty)?;
     cx.place(value, at);
     Ok(())
 }
@@ -86,7 +86,7 @@ impl Lower for StateRead {
 /// version, or two states that take each other's place, would have to come before and after the write.
 fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult {
     let mut late = cx.placed_in(previous.content);
-    late.retain(|&v| cx.users(v).iter().any(|&user| user > id));
+    late.retain(|v| cx.users(*v).iter().any(|&user| user > id));
     if late.is_empty() || previous.view.shape.iter().any(|d| d.is(0)) {
         return Ok(());
     }
@@ -123,8 +123,7 @@ pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Low
     let value = cx.graph.node(id).output();
     let info = cx.graph.value(value);
     let draft: &mut Draft = &mut cx.draft;
-    let content =
-        draft.add_content(&info.name, buffer, info.ty.dtype(), &info.ty.shape, Some(previous.content));
+    let content = draft.add_content(info.name.clone(), buffer, &info.ty, Some(previous.content));
     let view = View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape).into();
     let at = Located { content, part: None, view };
     cx.place(value, at.clone());

@@ -212,7 +212,7 @@ impl Machine<'_> {
         }
         let (given, mut made): (Vec<&[u8]>, Vec<&mut [u8]>) =
             (inputs.iter().map(Vec::as_slice).collect(), outputs.iter_mut().map(Vec::as_mut_slice).collect());
-        let failed = |message| DeviceError::Host { origin: step.origin.clone(), message };
+        let failed = |message| DeviceError::Host { origin: step.origin.to_string(), message };
         host.run(&self.bindings, &given, &mut made).map_err(failed)?;
         let indices = step.meaning.outputs.iter();
         indices.zip(&outputs).try_for_each(|(&index, bytes)| self.write(step, index, bytes))

@@ -24,7 +24,7 @@ pub(super) enum Work {
 }
 
 /// Meanings that were read before.
-pub(super) type Known = BTreeMap<MeaningGraph, Arc<ReadMeaning>>;
+pub(super) type Known = BTreeMap<Arc<MeaningGraph>, Arc<ReadMeaning>>;
 
 /// The steps of a program, ready to run.
 pub(super) struct Prepared {
@@ -53,7 +53,7 @@ impl Prepared {
 fn prepare(plan: &Plan, step: &Step, host: &dyn HostOps, known: &mut Known) -> Result<Work, DeviceError> {
     match &step.kind {
         StepKind::Host => {
-            let failed = |message| DeviceError::Host { origin: step.origin.clone(), message };
+            let failed = |message| DeviceError::Host { origin: step.origin.to_string(), message };
             host.prepare(plan, &step.meaning, &step.uses).map(Work::Host).map_err(failed)
         }
         StepKind::Advance { .. } => Ok(Work::Advance),
@@ -62,7 +62,7 @@ fn prepare(plan: &Plan, step: &Step, host: &dyn HostOps, known: &mut Known) -> R
         StepKind::Dispatch { call, .. } if call.kernel.0 == StatusBegin::DECL.name => Ok(Work::BeginReplay),
         StepKind::Dispatch { .. } => {
             let meaning = read(step, known)?;
-            let unbound = |error| DeviceError::Input { step: step.origin.clone(), error };
+            let unbound = |error| DeviceError::Input { step: step.origin.to_string(), error };
             let order = meaning.order(&step.meaning).map_err(unbound)?;
             let uses = order.into_iter().map(|i| step.meaning.inputs[i].at).collect();
             Ok(Work::Meaning(meaning, uses))
@@ -76,7 +76,7 @@ fn read(step: &Step, known: &mut Known) -> Result<Arc<ReadMeaning>, DeviceError>
         return Ok(Arc::clone(meaning));
     }
     let meaning = Arc::new(ReadMeaning::new(&step.meaning.graph).map_err(|e| defect(step, e))?);
-    known.insert(step.meaning.graph.clone(), Arc::clone(&meaning));
+    known.insert(Arc::clone(&step.meaning.graph), Arc::clone(&meaning));
     Ok(meaning)
 }
 

@@ -189,7 +189,7 @@ fn persists(scope: &Scope<'_>, origin: ContentOrigin) -> bool {
 fn expect_derived(scope: &Scope<'_>, touches: &Touches, derived: &BTreeSet<Span>, findings: &mut Findings) {
     for (v, _) in scope.program.values.iter().zip(&touches.touched).filter(|(_, touched)| **touched) {
         if v.origin == ContentOrigin::Derived && v.span.len.0 > 0 && !derived.contains(&v.span) {
-            findings.add(Fault::Derived { name: v.name.clone(), span: v.span });
+            findings.add(Fault::Derived { name: v.name.to_string(), span: v.span });
         }
     }
 }

@@ -72,7 +72,7 @@ fn writes<'p>(scope: &Scope<'p>, step: &'p Step) -> impl Iterator<Item = (&'p Pl
 /// Whether a write of as many elements, row-major and contiguous, says it all.
 fn whole(value: &PlanValue, u: &Use) -> bool {
     let elements = |shape: &[DimExpr]| shape.iter().fold(DimExpr::constant(1), |n, d| n * d);
-    let same = || u.view.shape == value.shape || elements(&u.view.shape) == elements(&value.shape);
+    let same = || *u.view.shape == *value.shape || elements(&u.view.shape) == elements(&value.shape);
     u.span == value.span && u.view.is_dense() && same()
 }
 

@@ -318,7 +318,7 @@ fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
         let ops = scope.plan.status_ops.len();
         match scope.plan.status_ops.get(number as usize) {
             None => faults.push(Fault::Meaning(format!("its status number is {number} of {ops}"))),
-            Some(name) if *name != step.origin => {
+            Some(name) if **name != *step.origin => {
                 faults.push(Fault::Meaning(format!("its status number {number} is that of {name}")));
             }
             Some(_) => {}
@@ -345,7 +345,7 @@ fn live(scope: &Scope<'_>, level: u32, step: &Step, faults: &mut Vec<Fault>) {
         let temporary = matches!(value.origin, crate::plan::ContentOrigin::Step);
         let inside = value.live.is_some_and(|(first, last)| (first..=last).contains(&level));
         if temporary && !inside {
-            faults.push(Fault::Live { name: value.name.clone(), level, live: value.live });
+            faults.push(Fault::Live { name: value.name.to_string(), level, live: value.live });
         }
     }
 }

@@ -21,10 +21,11 @@ pub use error::PlanFileError;
 
 use crate::kernel::{Fingerprint, Kernels};
 use crate::plan::Plan;
-use crate::step::{MeaningGraph, StepKind};
+use crate::step::StepKind;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io::Write;
+use std::sync::Arc;
 
 /// The first bytes of every plan file: no text begins so, and a transfer that changes line ends changes them.
 const MAGIC: [u8; 8] = *b"\x89plan\r\n\x1a";
@@ -117,16 +118,16 @@ impl Plan {
             for step in &mut program.steps {
                 let host = matches!(step.kind, StepKind::Host);
                 if !host {
-                    step.meaning.graph = MeaningGraph::default();
-                    step.meaning.inputs.iter_mut().for_each(|i| i.name = std::sync::Arc::default());
+                    step.meaning.graph = Arc::default();
+                    step.meaning.inputs.iter_mut().for_each(|i| i.name = Arc::default());
                 }
                 if !host && step.meaning.status.is_none() {
-                    step.origin = String::new();
+                    step.origin = Arc::default();
                 }
                 step.reason = String::new();
             }
             program.levels.iter_mut().for_each(|l| l.reason = None);
-            program.values.iter_mut().for_each(|v| v.name = String::new());
+            program.values.iter_mut().for_each(|v| v.name = Arc::default());
         }
         self.runs.iter_mut().for_each(|r| r.stats.layers = Vec::new());
         self

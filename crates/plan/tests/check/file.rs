@@ -36,7 +36,7 @@ fn the_run_form_keeps_what_running_needs() {
     );
     assert!(steps().filter(|s| s.is_host()).count() > 0);
     assert!(steps().filter(|s| !s.is_host()).all(|s| s.meaning.graph.text.is_empty()));
-    assert!(steps().any(|s| s.meaning.status.is_some() && s.origin == "gather"));
+    assert!(steps().any(|s| s.meaning.status.is_some() && &*s.origin == "gather"));
     assert!(steps().any(|s| s.origin.is_empty()));
     let explained = run.to_bytes(PlanForm::Explain);
     assert!(matches!(explained, Err(PlanFileError::NoExplanations { plan }) if plan == "sketch"));

@@ -132,7 +132,7 @@ fn inputs_of_meanings_are_bound_by_name() {
         let mut steps = plan.runs[0].program.steps.iter_mut();
         change(
             &mut steps
-                .find(|s| s.origin == "sum" && s.meaning.inputs.len() > 1)
+                .find(|s| &*s.origin == "sum" && s.meaning.inputs.len() > 1)
                 .expect("a sum")
                 .meaning
                 .inputs,
@@ -353,7 +353,7 @@ fn streams_are_checked() {
 #[test]
 fn streamed_bytes_are_read_by_their_stream_alone() {
     let reads = |program: &mut pumice_plan::Program, from: &str, to: pumice_plan::PlanValue| {
-        let at = program.values.iter().position(|v| v.name == from).expect("a value");
+        let at = program.values.iter().position(|v| *v.name == *from).expect("a value");
         let span = to.span;
         program.values[at] = to;
         for u in program.steps.iter_mut().flat_map(|s| &mut s.uses) {

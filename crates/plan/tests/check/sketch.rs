@@ -60,7 +60,7 @@ impl Sketch {
             name: name.into(),
             origin,
             encoding: dtype.into(),
-            shape: shape.to_vec(),
+            shape: shape.into(),
             span,
             live: None,
         };
@@ -156,7 +156,7 @@ pub fn step(kind: StepKind, uses: Vec<Use>, reads: u16, writes: u16, origin: &st
     let names: Vec<String> = (0..reads).map(|i| format!("i{i}")).collect();
     let inputs = names.iter().zip(0..).map(|(name, at)| InputUse { name: name.as_str().into(), at });
     let meaning = Meaning {
-        graph: MeaningGraph::new("graph g {}", &names.iter().map(String::as_str).collect::<Vec<_>>()),
+        graph: MeaningGraph::new("graph g {}", &names.iter().map(String::as_str).collect::<Vec<_>>()).into(),
         inputs: inputs.collect(),
         outputs: (reads..reads + writes).collect(),
         status: None,

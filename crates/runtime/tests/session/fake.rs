@@ -227,7 +227,7 @@ fn step(program: &Program, s: u32, regions: &mut [Vec<u8>], bindings: &Bindings)
     let mut outputs = natural(&step.meaning.outputs, regions);
     let frame = words(&regions[index(RegionKind::Frame)]);
     compute(&step.meaning.graph.text, &inputs, &mut outputs, &frame)
-        .map_err(|message| DeviceError::Host { origin: step.origin.clone(), message })?;
+        .map_err(|message| DeviceError::Host { origin: step.origin.to_string(), message })?;
     for (&i, natural) in step.meaning.outputs.iter().zip(&outputs) {
         let u = &step.uses[i as usize];
         let window = Window::of(&u.view, bindings).expect("extents are bound");

@@ -238,11 +238,11 @@ impl Sketch {
         }
         let step = program.steps.len() as u32;
         program.levels.push(Level { steps: step..step + 1, barrier: None, reason: None });
-        let meaning = Meaning { graph, inputs, outputs, status: None };
+        let meaning = Meaning { graph: graph.into(), inputs, outputs, status: None };
         program.steps.push(Step {
             kind,
             uses,
-            origin: format!("node{step}"),
+            origin: format!("node{step}").into(),
             reason: String::new(),
             meaning,
             cost: Cost::default(),
@@ -263,10 +263,10 @@ impl Sketch {
 
 fn value(program: &mut Program, place: &Place, origin: ContentOrigin) -> ContentId {
     program.values.push(PlanValue {
-        name: place.name.clone(),
+        name: place.name.as_str().into(),
         origin,
         encoding: place.dtype.into(),
-        shape: place.shape.clone(),
+        shape: place.shape.as_slice().into(),
         span: place.span,
         live: None,
     });

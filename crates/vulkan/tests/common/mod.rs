@@ -45,7 +45,7 @@ fn step(kind: StepKind, uses: Vec<Use>, origin: &str) -> Step {
     Step {
         kind,
         uses,
-        origin: origin.to_owned(),
+        origin: origin.into(),
         reason: String::new(),
         meaning: Meaning::none(),
         cost: Cost::default(),
@@ -196,7 +196,7 @@ fn host_run() -> Run {
         vec![used(a, Access::HostRead, Storage::Natural), used(b, Access::HostWrite, Storage::Natural)];
     let mut host = step(StepKind::Host, host_uses, "b");
     host.meaning = Meaning {
-        graph: MeaningGraph::new("negate", &["x"]),
+        graph: MeaningGraph::new("negate", &["x"]).into(),
         inputs: vec![InputUse { name: "x".into(), at: 0 }],
         outputs: [1].into_iter().collect(),
         status: None,

@@ -16,7 +16,6 @@ use pumice_types::dim::Atom;
 use pumice_types::scalar::{Inst, RegId, ScalarExpr};
 use pumice_types::{DimExpr, ScalarId, SymbolId, Var};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Bytes in memory that a byte of the file may become: a use is five bytes of the file, and with its view some hundred in
@@ -84,9 +83,9 @@ struct Reader<'a> {
     bodies: Table<ScalarExpr>,
     fills: Table<HoleFill>,
     calls: Table<KernelCall>,
-    meanings: Table<MeaningGraph>,
-    /// Texts that are names of inputs: all their places share them.
-    names: BTreeMap<Id, Arc<str>>,
+    meanings: Table<Arc<MeaningGraph>>,
+    /// Texts that are names, by their numbers: all their places share them.
+    names: Vec<Option<Arc<str>>>,
 }
 
 /// Every row of a list, or the first error.
@@ -117,8 +116,10 @@ impl<'a> Reader<'a> {
             fills: Table::new("filled hole"),
             calls: Table::new("call"),
             meanings: Table::new("meaning"),
-            names: BTreeMap::new(),
+            names: Vec::new(),
         };
+        r.budget.take(r.texts.len().saturating_mul(size_of::<Option<Arc<str>>>()))?;
+        r.names.resize(r.texts.len(), None);
         r.compare(known)?;
         tables.exprs.into_iter().try_for_each(|row| r.add_expr(row))?;
         tables.views.into_iter().try_for_each(|row| r.add_view(row))?;
@@ -290,25 +291,24 @@ impl<'a> Reader<'a> {
         Ok(call.clone())
     }
 
-    /// Copies of a meaning share its text and its names.
+    /// Steps share a meaning.
     fn add_meaning(&mut self, row: MeaningRow) -> Result<(), PlanFileError> {
         let graph = MeaningGraph {
             text: Arc::from(self.str(row.text)?),
             symbols: row.symbols.into(),
             inputs: all(row.inputs, |name| self.name(name))?.into(),
         };
-        self.meanings.rows.push((graph, 0));
+        self.meanings.rows.push((graph.into(), 0));
         Ok(())
     }
 
     fn name(&mut self, id: Id) -> Result<Arc<str>, PlanFileError> {
         self.budget.take(size_of::<InputUse>())?;
-        if let Some(name) = self.names.get(&id) {
-            return Ok(Arc::clone(name));
+        if let Some(Some(known)) = self.names.get(id as usize) {
+            return Ok(Arc::clone(known));
         }
         let name: Arc<str> = self.str(id)?.into();
-        self.budget.take(name.len() + 64)?;
-        self.names.insert(id, Arc::clone(&name));
+        self.names[id as usize] = Some(Arc::clone(&name));
         Ok(name)
     }
 }

@@ -118,7 +118,7 @@ impl Reader<'_> {
         Ok(Step {
             kind,
             uses: all(row.uses, |u| self.one_use(u))?,
-            origin: self.text(row.origin)?,
+            origin: self.name(row.origin)?,
             reason: self.text(row.reason)?,
             meaning: Meaning { graph, inputs, outputs: row.outputs.into(), status: row.status },
             cost: row.cost,
@@ -133,10 +133,10 @@ impl Reader<'_> {
     fn value(&mut self, row: ValueRow) -> Result<PlanValue, PlanFileError> {
         self.budget.take(size_of::<PlanValue>())?;
         Ok(PlanValue {
-            name: self.text(row.name)?,
+            name: self.name(row.name)?,
             origin: row.origin,
             encoding: row.encoding,
-            shape: self.exprs(&row.shape)?,
+            shape: self.exprs(&row.shape)?.into(),
             span: self.span(row.span)?,
             live: row.live,
         })

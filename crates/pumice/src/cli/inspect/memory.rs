@@ -285,14 +285,14 @@ fn derived(load: &Program) -> Vec<DerivedRow> {
             made.by.insert(kernel(step));
             let sources = values(load, step, false);
             let told = sources.filter(|v| !matches!(v.origin, ContentOrigin::Frame | ContentOrigin::Status));
-            made.from.extend(told.map(|v| v.name.as_str()));
+            made.from.extend(told.map(|v| &*v.name));
             made.why.extend(Some(step.reason.as_str()).filter(|r| !r.is_empty()));
         }
     }
     let row = |(id, made): (&ContentId, &Made<'_>)| {
         let value = load.value(*id).filter(|v| v.origin == ContentOrigin::Derived)?;
         Some(DerivedRow {
-            name: value.name.clone(),
+            name: value.name.to_string(),
             encoding: value.encoding.to_string(),
             shape: value.shape.iter().filter_map(DimExpr::as_extent).collect(),
             bytes: value.span.len.0,
