@@ -16,8 +16,8 @@ use std::time::Duration;
 const DOUBLING: f64 = 2.2;
 
 /// How often every size is measured: all sizes of all kinds in turns, so that other work on the machine, which comes for
-/// seconds, leaves some rounds alone.
-const ROUNDS: usize = 11;
+/// seconds, leaves some rounds alone. The longer a measurement, the fewer of its rounds are.
+const ROUNDS: usize = 25;
 /// What a process is told that takes one measurement: kind and size follow.
 const ONCE: &str = "--once";
 /// The graph that such a process compiles first is so many times smaller.
