@@ -6,6 +6,7 @@
 mod advice;
 pub mod arena;
 mod blocks;
+mod cost;
 pub mod cx;
 pub mod draft;
 mod elementwise;
@@ -115,7 +116,18 @@ pub fn compile(
         runs,
     };
     literals::share(&mut plan);
+    note_long_steps(&mut plan, target);
     Ok(plan)
+}
+
+/// Says at each step that alone is predicted to pass the bound of a submission that it does.
+fn note_long_steps(plan: &mut Plan, target: &Target) {
+    let loads = [&mut plan.load].into_iter().chain(plan.streams.iter_mut().map(|s| &mut s.program));
+    loads.for_each(|program| stats::note_long_steps(program, &plan.symbols, target));
+    for run in &mut plan.runs {
+        let symbols = run.symbols_of(&plan.symbols);
+        stats::note_long_steps(&mut run.program, &symbols, target);
+    }
 }
 
 /// Slots and their guards lie inside one allocation, so that no sum of them leaves 64 bits.
@@ -324,7 +336,7 @@ fn place_run(
         barriers_unlimited,
         scratch: Bytes(scratch),
         scratch_lower_bound: Bytes(scratch_lower_bound),
-        floor: stats::floor(&program, target),
+        floor: stats::floor(&program, symbols, target),
         layers: stats::layers(&program),
     };
     let ranges = symbols.iter().map(|(_, s)| (s.min, s.max)).collect();

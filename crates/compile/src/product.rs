@@ -1,5 +1,6 @@
 //! Matrix products: operands as strided batches of matrices, the kernel and its tile, split-K, the epilogue.
 
+use crate::cost;
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
 use crate::meaning::StepMeaning;
@@ -188,10 +189,10 @@ fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<Bound> {
     slots.map(|(i, s)| step.touch(&s.at, access(i)).along(s.over.strides())).collect()
 }
 
-fn flops(cx: &LowerCx<'_>, space: &ProductSpace) -> u64 {
-    let all = [&space.batch[0], &space.batch[1], &space.m, &space.n, &space.k];
-    let symbols = cx.graph.symbols();
-    all.iter().fold(2u64, |f, d| f.saturating_mul(d.upper(symbols)))
+fn flops(cx: &LowerCx<'_>, space: &ProductSpace) -> DimExpr {
+    let two = DimExpr::constant(2);
+    let all = [&two, &space.batch[0], &space.batch[1], &space.m, &space.n, &space.k];
+    cost::product(all, cx.graph.symbols())
 }
 
 /// How an operand is read: along its contiguous axis, sixteen bytes at once where alignment allows.

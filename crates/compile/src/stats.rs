@@ -1,31 +1,58 @@
 //! Figures of a run: counts, floor, levels per layer.
 
 use pumice_plan::{Floor, Program, Step};
-use pumice_types::Target;
+use pumice_types::target::LevelTime;
+use pumice_types::{SymbolTable, Target};
 use std::collections::BTreeMap;
 
 /// T ≥ Σ over levels of level cost + further dispatches + max(bytes / bandwidth, flops / rate) (docs/measuring.md). The
-/// submission is left out; host levels count nothing.
-pub fn floor(program: &Program, target: &Target) -> Floor {
-    let t = &target.tuning;
+/// submission is left out; host levels count nothing. All at the upper bounds of the symbols.
+pub fn floor(program: &Program, symbols: &SymbolTable, target: &Target) -> Floor {
     let mut floor = Floor::default();
     for level in &program.levels {
         let steps: Vec<&Step> = program.steps_of(level).map(|(_, s)| s).filter(|s| !s.is_host()).collect();
         if steps.is_empty() {
             continue;
         }
-        let bytes: f64 = steps.iter().map(|s| s.cost.bytes.0 as f64).sum();
-        let flops: f64 = steps.iter().map(|s| s.cost.flops as f64).sum();
-        let (by_bytes, by_flops) = (bytes / t.bytes_per_us, flops / t.f32_flops_per_us);
-        floor.levels_us += t.level_us + (steps.len() - 1) as f64 * t.dispatch_us;
-        if by_bytes >= by_flops {
-            floor.bytes_us += by_bytes;
+        let time = level_time(&steps, symbols, target);
+        floor.levels_us += time.dispatch_us;
+        if time.bytes_us >= time.flops_us {
+            floor.bytes_us += time.bytes_us;
         } else {
-            floor.flops_us += by_flops;
+            floor.flops_us += time.flops_us;
         }
     }
     floor.total_us = floor.levels_us + floor.bytes_us + floor.flops_us;
     floor
+}
+
+/// Time of steps of one level at the upper bounds of the symbols.
+fn level_time(steps: &[&Step], symbols: &SymbolTable, target: &Target) -> LevelTime {
+    let t = &target.tuning;
+    let (mut bytes, mut flops_us) = (0.0, 0.0);
+    for step in steps {
+        let work = step.cost.upper(symbols);
+        bytes += work.bytes.0 as f64;
+        flops_us += work.flops as f64 / t.flops_per_us(step.cost.precision);
+    }
+    t.level(steps.len(), bytes, flops_us)
+}
+
+/// Says at each step that alone is predicted to pass the bound of a submission that it does: a driver may end it.
+pub fn note_long_steps(program: &mut Program, symbols: &SymbolTable, target: &Target) {
+    let bound = target.submission_bound;
+    if bound.is_zero() {
+        return;
+    }
+    for step in program.steps.iter_mut().filter(|s| !s.is_host()) {
+        let us = level_time(&[step], symbols, target).total_us();
+        if us <= bound.as_secs_f64() * 1e6 {
+            continue;
+        }
+        let note = format!("predicted to take {:.0} ms, a submission may last {bound:?}", us / 1e3);
+        let before = std::mem::take(&mut step.reason);
+        step.reason = if before.is_empty() { note } else { format!("{before}; {note}") };
+    }
 }
 
 /// Levels that hold a step of each layer. A layer is a name up to its first component that is a number

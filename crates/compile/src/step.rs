@@ -3,12 +3,13 @@
 //! In: operands and results as they lie; inputs of the meaning by name, outputs in the order of the meaning's. Out: a draft
 //! step with its cost.
 
+use crate::cost;
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
 use crate::meaning::{StepMeaning, operand};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
-use pumice_types::{Bytes, DType, DimExpr};
+use pumice_types::{DType, DimExpr};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -18,13 +19,22 @@ pub struct StepBuilder {
     inputs: Vec<(Arc<str>, u16)>,
     outputs: SmallVec<[u16; 8]>,
     status: Option<u32>,
-    flops: u64,
+    flops: DimExpr,
+    /// Uses of which not all elements are read, with how many are.
+    read_parts: SmallVec<[(u16, DimExpr); 2]>,
 }
 
 impl StepBuilder {
     /// An empty step.
     pub fn new() -> StepBuilder {
-        StepBuilder { uses: Vec::new(), inputs: Vec::new(), outputs: SmallVec::new(), status: None, flops: 0 }
+        StepBuilder {
+            uses: Vec::new(),
+            inputs: Vec::new(),
+            outputs: SmallVec::new(),
+            status: None,
+            flops: DimExpr::constant(0),
+            read_parts: SmallVec::new(),
+        }
     }
 
     /// A use that the meaning does not mention.
@@ -76,9 +86,14 @@ impl StepBuilder {
         self.touch(&at, Access::StatusAtomic)
     }
 
-    /// Arithmetic of a matrix product at the upper bounds.
-    pub fn flops(&mut self, flops: u64) {
+    /// Arithmetic of matrix products.
+    pub fn flops(&mut self, flops: DimExpr) {
         self.flops = flops;
+    }
+
+    /// Of a use only so many elements are read.
+    pub fn reads_only(&mut self, bound: &Bound, elements: DimExpr) {
+        self.read_parts.push((bound.at().0, elements));
     }
 
     /// The finished kernel step. The frame is a use where an argument or the grid lies in it.
@@ -115,30 +130,35 @@ impl StepBuilder {
         if self.outputs.len() != meaning.outputs {
             return Err(format!("{} results, its meaning has {}", self.outputs.len(), meaning.outputs).into());
         }
-        let mut seen: Vec<DraftContent> = Vec::new();
-        let mut bytes = 0u64;
-        for u in &self.uses {
-            let counted =
-                matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
-            if counted && (u.access.writes() || !seen.contains(&u.content)) {
-                seen.push(u.content);
-                bytes = bytes
-                    .saturating_add(cx.upper_bytes(u.view.dtype, u.view.storage, &u.view.shape).unwrap_or(0));
-            }
-        }
+        let cost =
+            Cost { bytes: self.bytes(cx), flops: self.flops.clone(), precision: cx.selection.precision };
         let meaning = Meaning { graph: meaning.graph, inputs, outputs: self.outputs, status: self.status };
         let mut uses = self.uses;
         uses.shrink_to_fit();
         let origin = cx.origin();
-        cx.push(DraftStep {
-            kind,
-            uses,
-            origin,
-            reason: String::new(),
-            meaning,
-            cost: Cost { bytes: Bytes(bytes), flops: self.flops },
-        });
+        cx.push(DraftStep { kind, uses, origin, reason: String::new(), meaning, cost });
         Ok(())
+    }
+
+    /// Unique bytes that are read, and those that are written.
+    fn bytes(&self, cx: &LowerCx<'_>) -> DimExpr {
+        let symbols = cx.graph.symbols();
+        let mut seen: Vec<DraftContent> = Vec::new();
+        let mut bytes = DimExpr::constant(0);
+        for (at, u) in (0u16..).zip(&self.uses) {
+            let counted =
+                matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
+            if !counted || (!u.access.writes() && seen.contains(&u.content)) {
+                continue;
+            }
+            seen.push(u.content);
+            let part = self.read_parts.iter().find(|(of, _)| *of == at).map(|(_, elements)| elements);
+            let elements = part.cloned().unwrap_or_else(|| cost::product(&u.view.shape, symbols));
+            let unit = u.view.storage.unit(u.view.dtype);
+            let of_use = elements.ceil_div(&unit.elements.into()) * unit.bytes;
+            bytes = cost::sum(&bytes, &of_use, symbols);
+        }
+        bytes
     }
 }
 

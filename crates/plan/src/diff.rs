@@ -160,7 +160,7 @@ impl List {
         self.compare(&format!("{what}, level"), &level_a, &level_b);
         let spans = |s: &Step| s.uses.iter().map(|u| u.span.to_string()).collect::<Vec<_>>().join(" ");
         self.compare(&format!("{what}, spans"), &spans(a), &spans(b));
-        if self.0.len() == before && (&a.kind, &a.meaning, a.cost) != (&b.kind, &b.meaning, b.cost) {
+        if self.0.len() == before && (&a.kind, &a.meaning, &a.cost) != (&b.kind, &b.meaning, &b.cost) {
             let part = match (a.kind != b.kind, a.meaning != b.meaning) {
                 (true, _) => "arguments or grid",
                 (_, true) => "meaning",

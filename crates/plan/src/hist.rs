@@ -1,6 +1,7 @@
 //! The dispatch histogram: how often each kernel runs, counted from the steps of a plan.
 
 use crate::plan::{Plan, Program, Run};
+use crate::stream::Stream;
 use pumice_types::{Bytes, SymbolTable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,16 +30,17 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Of a program.
-    pub fn of(range: String, program: &Program) -> Histogram {
+    /// Of a program, at the upper bounds of these symbols.
+    pub fn of(range: String, program: &Program, symbols: &SymbolTable) -> Histogram {
         let mut counts: BTreeMap<String, KernelCount> = BTreeMap::new();
         for step in &program.steps {
             let label = step.label();
             let count =
                 counts.entry(label.clone()).or_insert_with(|| KernelCount { label, ..Default::default() });
             count.steps += 1;
-            count.bytes += step.cost.bytes;
-            count.flops = count.flops.saturating_add(step.cost.flops);
+            let work = step.cost.upper(symbols);
+            count.bytes = Bytes(count.bytes.0.saturating_add(work.bytes.0));
+            count.flops = count.flops.saturating_add(work.flops);
         }
         let mut kernels: Vec<KernelCount> = counts.into_values().collect();
         kernels.sort_by_key(|k| std::cmp::Reverse(k.steps));
@@ -53,11 +55,13 @@ impl Histogram {
 
 /// The histograms of the runs; that of the load program stands first, if it has steps, then those of streams.
 pub fn histogram(plan: &Plan) -> Vec<Histogram> {
-    let load = (!plan.load.steps.is_empty()).then(|| Histogram::of("load".to_owned(), &plan.load));
+    let load =
+        (!plan.load.steps.is_empty()).then(|| Histogram::of("load".to_owned(), &plan.load, &plan.symbols));
     let name = |param: u32| plan.params.get(param as usize).map_or("?", |p| p.name.as_str());
-    let streams =
-        plan.streams.iter().map(|s| Histogram::of(format!("stream of {}", name(s.param)), &s.program));
-    let runs = plan.runs.iter().map(|r| Histogram::of(ranges(&plan.symbols, r), &r.program));
+    let stream =
+        |s: &Stream| Histogram::of(format!("stream of {}", name(s.param)), &s.program, &plan.symbols);
+    let run = |r: &Run| Histogram::of(ranges(&plan.symbols, r), &r.program, &r.symbols_of(&plan.symbols));
+    let (streams, runs) = (plan.streams.iter().map(stream), plan.runs.iter().map(run));
     load.into_iter().chain(streams).chain(runs).collect()
 }
 

@@ -7,6 +7,7 @@
 
 pub mod check;
 pub mod checked;
+pub mod cost;
 pub mod diff;
 pub mod file;
 pub mod frame;
@@ -21,6 +22,7 @@ pub mod step;
 pub mod stream;
 
 pub use checked::{CheckedPlan, Unsound};
+pub use cost::{Cost, Work};
 pub use file::{PlanFileError, PlanForm};
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameError, FrameSlot, FrameWord};
 pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
@@ -32,7 +34,7 @@ pub use plan::{
 pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
-    Access, ContentId, Cost, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind,
-    Storage, Use, View, dense_strides,
+    Access, ContentId, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind, Storage,
+    Use, View, dense_strides,
 };
 pub use stream::{Residence, Stream};

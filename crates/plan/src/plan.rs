@@ -302,6 +302,15 @@ impl Run {
             .enumerate()
             .all(|(i, &(lo, hi))| value(SymbolId(i as u32)).is_some_and(|v| (lo..=hi).contains(&v)))
     }
+
+    /// The plan's symbols within this run's ranges.
+    pub fn symbols_of(&self, symbols: &SymbolTable) -> SymbolTable {
+        let mut own = symbols.clone();
+        for (id, &(lo, hi)) in (0u32..).map(SymbolId).zip(&self.ranges) {
+            own.set_range(id, lo, hi);
+        }
+        own
+    }
 }
 
 /// Figures of a run.

@@ -55,7 +55,7 @@ fn write_summary(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     }
     let longest = plan.runs.iter().max_by_key(|r| r.program.steps.len());
     let Some(run) = longest else { return Ok(()) };
-    let histogram = Histogram::of(ranges(&plan.symbols, run), &run.program);
+    let histogram = Histogram::of(ranges(&plan.symbols, run), &run.program, &run.symbols_of(&plan.symbols));
     writeln!(f, "kernels of {}", histogram.range)?;
     for k in histogram.kernels.iter().take(12) {
         writeln!(f, "{:>6}  {:>10}  {}", k.steps, k.bytes.to_string(), k.label)?;

@@ -1,9 +1,10 @@
 //! Steps: what the device or the host does, and every byte it touches while doing it.
 
+use crate::cost::Cost;
 use crate::frame::FrameWord;
 use crate::kernel::KernelCall;
 use crate::region::Span;
-use pumice_types::{Bytes, DType, DimExpr, Encoding, SymbolId};
+use pumice_types::{DType, DimExpr, Encoding, SymbolId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
@@ -324,15 +325,6 @@ impl Meaning {
     }
 }
 
-/// Work of a step at the upper bounds, for the floor estimate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cost {
-    /// Unique bytes read plus bytes written.
-    pub bytes: Bytes,
-    /// Arithmetic operations of matrix products (a multiply-add is two); 0 for everything else.
-    pub flops: u64,
-}
-
 /// One step of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
@@ -347,7 +339,7 @@ pub struct Step {
     pub reason: String,
     /// What it computes.
     pub meaning: Meaning,
-    /// For the floor.
+    /// Its work, for the floor and for how long a submission is.
     pub cost: Cost,
 }
 

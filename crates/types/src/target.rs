@@ -5,9 +5,11 @@ mod products;
 pub use products::{Component, DotProduct, MatrixScope, MatrixShape};
 
 use crate::bytes::Bytes;
+use crate::precision::Precision;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The checked-in selection tables of the profiles, as JSON.
 pub(crate) const H200_TABLE: &str = include_str!("table/h200.json");
@@ -25,9 +27,20 @@ pub struct Target {
     pub features: Features,
     /// Measured figures of the device as a whole, which feed the floor estimate.
     pub tuning: Tuning,
+    /// How long one submission may last; zero: every level is a submission. Drivers end what runs too long: after 2 s on
+    /// Windows and with current amdgpu, on some without an error.
+    #[serde(default = "submission_bound")]
+    pub submission_bound: Duration,
     /// Which kernels are best for which shapes. Plans do not keep it, only its identity.
     #[serde(default)]
     pub table: Arc<Table>,
+}
+
+/// How long a submission may last where nobody says otherwise.
+pub const SUBMISSION_BOUND: Duration = Duration::from_millis(200);
+
+fn submission_bound() -> Duration {
+    SUBMISSION_BOUND
 }
 
 /// Limits that a plan must not pass.
@@ -122,6 +135,48 @@ pub struct Tuning {
     pub bytes_per_us: f64,
     /// f32 multiply-add rate of a matrix product, in operations per microsecond.
     pub f32_flops_per_us: f64,
+    /// As before, of products whose operands are rounded to 16 bits or less; `None`: as f32.
+    #[serde(default)]
+    pub rounded_flops_per_us: Option<f64>,
+}
+
+impl Tuning {
+    /// Rate of matrix products in a precision, in operations per microsecond.
+    pub fn flops_per_us(&self, precision: Precision) -> f64 {
+        match precision {
+            Precision::Exact => self.f32_flops_per_us,
+            Precision::F16 | Precision::Int8 => self.rounded_flops_per_us.unwrap_or(self.f32_flops_per_us),
+        }
+    }
+
+    /// Time of steps that run side by side: so many, which move so many bytes together, and whose arithmetic takes so
+    /// many microseconds.
+    pub fn level(&self, steps: usize, bytes: f64, flops_us: f64) -> LevelTime {
+        let further = steps.saturating_sub(1) as f64;
+        LevelTime {
+            dispatch_us: self.level_us + further * self.dispatch_us,
+            bytes_us: bytes / self.bytes_per_us,
+            flops_us,
+        }
+    }
+}
+
+/// What the time of a level is made of, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelTime {
+    /// The level and its dispatches.
+    pub dispatch_us: f64,
+    /// Moving the bytes.
+    pub bytes_us: f64,
+    /// The arithmetic of products, while bytes move.
+    pub flops_us: f64,
+}
+
+impl LevelTime {
+    /// All of it: bytes move while products are computed.
+    pub fn total_us(&self) -> f64 {
+        self.dispatch_us + self.bytes_us.max(self.flops_us)
+    }
 }
 
 /// What llvmpipe (lavapipe) lets the loops of one invocation turn, all of them together (Mesa 22.3 and 25.0,
@@ -175,7 +230,9 @@ impl Target {
                 submit_us: 35.0,
                 bytes_per_us: 4.19e6,
                 f32_flops_per_us: 50.9e6,
+                rounded_flops_per_us: None,
             },
+            submission_bound: SUBMISSION_BOUND,
             table: Arc::new(Table::built_in(H200_TABLE)),
         }
     }
@@ -219,7 +276,9 @@ impl Target {
                 submit_us: 60.0,
                 bytes_per_us: 2.4e4,
                 f32_flops_per_us: 5.0e4,
+                rounded_flops_per_us: None,
             },
+            submission_bound: SUBMISSION_BOUND,
             table: Arc::new(Table::built_in(LAVAPIPE_TABLE)),
         }
     }
@@ -246,6 +305,7 @@ impl Target {
             limits: Limits { loop_turns, ..self.limits.clone() },
             features: self.features.clone(),
             tuning: other.tuning.clone(),
+            submission_bound: self.submission_bound,
             table: other.table.clone(),
         }
     }

@@ -6,7 +6,7 @@
 use crate::codegen::FloatControls;
 use crate::snapshot::{DeviceKind, MemoryType, Snapshot, Version};
 use pumice_plan::RegionKind;
-use pumice_types::target::{Features, Limits, Target, Tuning};
+use pumice_types::target::{Features, Limits, SUBMISSION_BOUND, Target, Tuning};
 use pumice_types::{Bytes, Table};
 use std::fmt;
 use std::sync::Arc;
@@ -247,6 +247,7 @@ fn target(s: &Snapshot) -> Target {
             loop_turns: crate::quirks::of(s).filter_map(|q| q.loop_turns).min(),
         },
         features: Features { cpu: s.kind == DeviceKind::Cpu, ..s.abilities.features.clone() },
+        submission_bound: SUBMISSION_BOUND,
         table: nearest.as_ref().map_or_else(|| generic_table(s.kind), |p| p.table.clone()),
         tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),
     }
@@ -278,6 +279,7 @@ fn generic_tuning(kind: DeviceKind) -> Tuning {
         submit_us: 50.0,
         bytes_per_us: 4.0e5,
         f32_flops_per_us: 1.0e7,
+        rounded_flops_per_us: None,
     };
     match kind {
         DeviceKind::Discrete => discrete,

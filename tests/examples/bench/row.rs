@@ -80,12 +80,14 @@ impl Figures {
     fn of_plan(plan: &Plan, run: usize) -> Figures {
         let run = &plan.runs[run];
         let steps = || run.program.steps.iter().filter(|s| !s.is_host());
-        let histogram = Histogram::of(String::new(), &run.program);
+        let symbols = run.symbols_of(&plan.symbols);
+        let histogram = Histogram::of(String::new(), &run.program, &symbols);
+        let works = || steps().map(|s| s.cost.upper(&symbols));
         Figures {
             levels: run.stats.levels,
             dispatches: steps().count(),
-            bytes: steps().map(|s| s.cost.bytes.0).sum(),
-            flops: steps().map(|s| s.cost.flops).sum(),
+            bytes: works().map(|work| work.bytes.0).sum(),
+            flops: works().map(|work| work.flops).sum(),
             floor_us: run.stats.floor.total_us,
             kernels: histogram.kernels.into_iter().take(6).map(|k| (k.label, k.steps)).collect(),
             modules: steps().filter_map(module).collect(),

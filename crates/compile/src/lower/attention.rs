@@ -1,6 +1,7 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
+use crate::cost;
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
 use crate::select::attention::{AttentionKernel, Extents, Form};
@@ -150,6 +151,7 @@ impl Problem<'_> {
         let mut step = StepBuilder::new();
         let operands = self.bind(&mut step);
         step.flops(self.flops(cx));
+        self.reads(cx, &mut step, &operands);
         let choice = self.choose(cx)?;
         let grid = cx.grid(&self.groups(&choice)?)?;
         let call = self.call(cx, &choice, operands)?;
@@ -211,12 +213,27 @@ impl Problem<'_> {
     }
 
     /// Two products over all pairs of queries and keys.
-    fn flops(&self, cx: &LowerCx<'_>) -> u64 {
-        let symbols = cx.graph.symbols();
-        let up = |d: &DimExpr| d.upper(symbols);
-        let pairs = self.y.extents[..3].iter().fold(up(&self.k.extents[2]), |f, d| f.saturating_mul(up(d)));
-        let width = up(&self.k.extents[3]).saturating_add(up(&self.v.extents[3]));
-        pairs.saturating_mul(width).saturating_mul(2)
+    fn flops(&self, cx: &LowerCx<'_>) -> DimExpr {
+        let width = (&self.k.extents[3] + &self.v.extents[3]) * 2u64;
+        let keys = self.keys();
+        let pairs = self.y.extents[..3].iter().chain([&keys]);
+        cost::product(pairs.chain([&width]), cx.graph.symbols())
+    }
+
+    /// How many keys there are, as far as the frame knows it.
+    fn keys(&self) -> DimExpr {
+        let capacity = &self.k.extents[2];
+        let length = self.length.as_ref().and_then(|l| l.expr.as_ref());
+        length.map_or_else(|| capacity.clone(), |length| length.min_with(capacity))
+    }
+
+    /// Of keys and values as many are read as there are.
+    fn reads(&self, cx: &LowerCx<'_>, step: &mut StepBuilder, operands: &Operands) {
+        let keys = self.keys();
+        for (heads, bound) in [(&self.k, &operands.k), (&self.v, &operands.v)] {
+            let [batch, number, _, width] = &heads.extents;
+            step.reads_only(bound, cost::product([batch, number, &keys, width], cx.graph.symbols()));
+        }
     }
 
     fn call(

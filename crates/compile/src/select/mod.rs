@@ -24,6 +24,8 @@ pub use rule::Rule;
 /// What a target's table says, by family.
 #[derive(Clone, Debug)]
 pub struct Selection {
+    /// The arithmetic of products.
+    pub precision: Precision,
     /// Matrix products.
     pub matmul: matmul::Rules,
     /// Attention.
@@ -77,6 +79,7 @@ impl Selection {
             elementwise::FAMILIES,
         ])?;
         Ok(Selection {
+            precision: reader.precision,
             matmul: matmul::Rules::read(reader)?,
             attention: attention::Rules::read(reader)?,
             few_queries: few_queries::Rules::read(reader)?,

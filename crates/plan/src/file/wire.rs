@@ -9,7 +9,7 @@ use crate::frame::AdvanceOp;
 use crate::kernel::{ArgValue, Fingerprint, HoleInput, UseIndex};
 use crate::plan::{ContentOrigin, JoinedParams, Level, Placement, Segment, Stats};
 use crate::region::{Region, Span};
-use crate::step::{Access, ContentId, Cost, Grid, Storage};
+use crate::step::{Access, ContentId, Grid, Storage};
 use pumice_types::scalar::{Opcode, RegType};
 use pumice_types::{DType, Encoding, Precision, SymbolId, SymbolTable, TableId, Target};
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,14 @@ pub struct StepRow {
     pub inputs: Vec<(Id, u16)>,
     pub outputs: Vec<u16>,
     pub status: Option<u32>,
-    pub cost: Cost,
+    pub cost: CostRow,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct CostRow {
+    pub bytes: Id,
+    pub flops: Id,
+    pub precision: Precision,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 
 use super::error::PlanFileError;
 use super::wire::*;
+use crate::cost::Cost;
 use crate::frame::FrameSlot;
 use crate::kernel::{Fingerprint, HoleFill, KernelCall, Kernels};
 use crate::plan::{IoSlot, Plan, PlanValue, Program, Run, RunCheck, StateInit};
@@ -234,7 +235,7 @@ impl<'a> Writer<'a> {
             inputs: step.meaning.inputs.iter().map(|i| (self.texts.id(&i.name), i.at)).collect(),
             outputs: step.meaning.outputs.to_vec(),
             status: step.meaning.status,
-            cost: step.cost,
+            cost: self.cost(&step.cost),
         })
     }
 
@@ -275,6 +276,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Operands of an atom get their rows before the expression does.
+    fn cost(&mut self, cost: &Cost) -> CostRow {
+        CostRow { bytes: self.expr(&cost.bytes), flops: self.expr(&cost.flops), precision: cost.precision }
+    }
+
     fn expr(&mut self, e: &DimExpr) -> Id {
         let terms = e.terms().map(|(coefficient, factors)| {
             let factors = factors.iter().map(|atom| self.atom(atom)).collect();

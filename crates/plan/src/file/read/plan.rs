@@ -1,6 +1,7 @@
 //! Slots, programs and runs: what names rows of the tables. In: the body of a file. Out: a plan.
 
 use super::{Reader, all, malformed};
+use crate::cost::Cost;
 use crate::file::error::PlanFileError;
 use crate::file::wire::*;
 use crate::frame::{Frame, FrameSlot};
@@ -121,8 +122,12 @@ impl Reader<'_> {
             origin: self.name(row.origin)?,
             reason: self.text(row.reason)?,
             meaning: Meaning { graph, inputs, outputs: row.outputs.into(), status: row.status },
-            cost: row.cost,
+            cost: self.cost(row.cost)?,
         })
+    }
+
+    fn cost(&mut self, row: CostRow) -> Result<Cost, PlanFileError> {
+        Ok(Cost { bytes: self.expr(row.bytes)?, flops: self.expr(row.flops)?, precision: row.precision })
     }
 
     fn one_use(&mut self, row: UseRow) -> Result<Use, PlanFileError> {
