@@ -13,6 +13,7 @@ mod error;
 mod executable;
 mod inspect;
 mod interface;
+pub mod lists;
 mod load;
 mod memory;
 mod outcome;
@@ -25,6 +26,7 @@ mod scalars;
 mod session;
 mod span;
 mod state;
+pub mod submissions;
 mod tables;
 pub mod values;
 
