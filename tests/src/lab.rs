@@ -11,6 +11,7 @@ use pumice_runtime::{Device, Executable};
 use pumice_types::{Bytes, Target};
 use pumice_vulkan::{DeviceOptions, HostAccess, VulkanDevice};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A device under test.
 pub struct Lab {
@@ -48,6 +49,11 @@ impl Lab {
     pub fn shadowed() -> Lab {
         let lab = Lab::vulkan_with(&DeviceOptions::default().host_access(HostAccess::Shadowed));
         Lab { target: lab.target.selecting_as(&Target::h200()), ..lab }
+    }
+
+    /// The Vulkan device of [`device::pick`], with every level of a program a submission of its own.
+    pub fn by_levels() -> Lab {
+        Lab::vulkan_with(&DeviceOptions::default().submission_bound(Duration::ZERO))
     }
 
     /// That no executable or session holds device memory any more, and that the device, once dropped, holds none.
@@ -106,8 +112,9 @@ impl Lab {
     }
 }
 
-/// Makes, of functions that take a [`Lab`], one test on the interpreter each, one on the Vulkan device, and one on the
-/// Vulkan device with shadowed memory and the kernels of GPUs. The device must have all its memory back afterwards.
+/// Makes, of functions that take a [`Lab`], one test on the interpreter each, one on the Vulkan device, one on the Vulkan
+/// device with shadowed memory and the kernels of GPUs, and one where every level is a submission. The device must have all
+/// its memory back afterwards.
 #[macro_export]
 macro_rules! on_every_device {
     ($($name:ident),* $(,)?) => {
@@ -129,6 +136,14 @@ macro_rules! on_every_device {
                 #[test]
                 fn $name() {
                     let lab = $crate::Lab::shadowed();
+                    super::super::$name(&lab);
+                    lab.gives_everything_back();
+                }
+            )*}
+            mod by_levels {$(
+                #[test]
+                fn $name() {
+                    let lab = $crate::Lab::by_levels();
                     super::super::$name(&lab);
                     lab.gives_everything_back();
                 }

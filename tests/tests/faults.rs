@@ -10,8 +10,8 @@ mod on_device {
     use pumice_types::TensorView;
     use pumice_vulkan::raw::InstanceError;
     use pumice_vulkan::{
-        DeviceOptions, FaultPlan, FaultResult, HostAccess, Instance, InstanceOptions, Message, MessageLog,
-        OpenError, Validation, VulkanDevice,
+        Call, DeviceOptions, FaultPlan, FaultResult, HostAccess, Instance, InstanceOptions, Message,
+        MessageLog, OpenError, Validation, VulkanDevice,
     };
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -174,6 +174,36 @@ mod on_device {
                 "call {fail_nth} of {calls}: {failure:?}"
             );
         }
+    }
+
+    /// A device that hung was waited for without end, by runs and by destructors.
+    #[test]
+    fn a_device_that_hangs_is_given_up() {
+        let _kept = device::keep_driver();
+        let whole = life(Validation::Off, FaultPlan::default(), &Cache::None).0;
+        let (calls, _) = whole.expect("works without a fault");
+        let mut named = 0;
+        // Nothing waits after the last run: what it left is read from mapped memory.
+        for fail_nth in (calls / 2..calls - 8).step_by(5) {
+            let faults = FaultPlan { fail_nth, result: FaultResult::TimelineStands };
+            let instance = Instance::new(&InstanceOptions { validation: Validation::Off, faults });
+            let options = DeviceOptions::default().pipeline_threads(Some(1)).poll(Some(Duration::ZERO));
+            let open = VulkanDevice::open_on(Arc::new(instance.expect("one")), &device::pick(), &options);
+            let device = Arc::new(open.expect("opens"));
+            let log = Arc::clone(device.calls());
+            let failure = work(&device).expect_err("it hangs");
+            let RuntimeError::Device(DeviceError::Stalled { plan, levels, waited }) = failure else {
+                panic!("call {fail_nth} of {calls}: {failure:?}");
+            };
+            assert!(waited >= Duration::from_secs(10));
+            named += u32::from(levels.is_some() && !plan.is_empty());
+            let again = work(&device).expect_err("it counts as lost");
+            assert!(matches!(again, RuntimeError::Device(DeviceError::Lost(_))), "{again:?}");
+            let waits = log.count(Call::WaitSemaphores);
+            drop(device);
+            assert_eq!((log.count(Call::WaitSemaphores), log.count(Call::QueueWaitIdle)), (waits, 0));
+        }
+        assert!(named > 0, "a submission of a run says which levels it has");
     }
 
     /// The next device may be of the same instance: what keeps the driver loaded.

@@ -3,7 +3,7 @@
 
 use pumice_tests::Lab;
 use pumice_tests::graphs::series::{Series, histogram};
-use pumice_tests::graphs::trial::Rig;
+use pumice_tests::graphs::trial::{Rig, Trial};
 use std::time::Duration;
 
 /// Programs tried by the long tests.
@@ -74,6 +74,30 @@ mod on_device {
     #[test]
     fn random_programs_2() {
         part(2);
+    }
+
+    /// The same plan where a run is one submission and where every level is one.
+    fn by_levels(part: u64) {
+        let (whole, levels) = (Rig::device(Lab::vulkan().device), Rig::device(Lab::by_levels().device));
+        for seed in 100 * part..100 * (part + 1) {
+            let same = Trial::of_bits(seed).and_then(|trial| trial.same_on(&whole, &levels));
+            same.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        }
+    }
+
+    #[test]
+    fn random_programs_by_levels_0() {
+        by_levels(0);
+    }
+
+    #[test]
+    fn random_programs_by_levels_1() {
+        by_levels(1);
+    }
+
+    #[test]
+    fn random_programs_by_levels_2() {
+        by_levels(2);
     }
 
     /// 64-bit integers on the way between narrow ones, for which kernels of four elements were once chosen, wherever

@@ -4,7 +4,7 @@
 use pumice_plan::{CheckedPlan, InputError, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, SourceError, Target};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The device failed, or was asked for more than it has.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,17 @@ pub enum DeviceError {
     /// The device is gone; a new one must be opened.
     #[error("the device was lost: {0}")]
     Lost(String),
+    /// The device has ended nothing for as long as is waited: ten seconds, or fifty bounds of a submission. It counts as
+    /// lost, what the submission uses is never freed, and a new one must be opened.
+    #[error("the device has ended nothing for {waited:?}{}; it counts as lost", of_levels(plan, *levels))]
+    Stalled {
+        /// Name of the plan; empty where none ran.
+        plan: String,
+        /// First and last level of the submission; `None`: a copy.
+        levels: Option<(u32, u32)>,
+        /// How long nothing had ended.
+        waited: Duration,
+    },
     /// Whoever fills the weights could not.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -113,6 +124,14 @@ pub enum DeviceError {
     /// The process was forked after the device was opened.
     #[error("the device was opened by another process; open it again after fork")]
     Forked,
+}
+
+fn of_levels(plan: &str, levels: Option<(u32, u32)>) -> String {
+    match levels {
+        None => String::new(),
+        Some((first, last)) if first == last => format!(", a submission of level {first} of plan `{plan}`"),
+        Some((first, last)) => format!(", a submission of levels {first} to {last} of plan `{plan}`"),
+    }
 }
 
 /// Refuses a plan where the device's limits or features fall short of what it uses.

@@ -54,8 +54,8 @@ impl Session {
         self.outputs()
     }
 
-    /// Replays the recording `steps` times, in one submission where no host step is in it, and returns the outputs of
-    /// the last replay. Scalars advance on the device between replays. Every replay is validated before the first, and
+    /// Replays the recording `steps` times, in as few submissions as the device's bound in time allows where no host step
+    /// is in it, and returns the outputs of the last replay. Scalars advance on the device between replays. Every replay is validated before the first, and
     /// what any of them reports is in the status.
     ///
     /// # Errors
@@ -340,7 +340,7 @@ impl Session {
         Ok(())
     }
 
-    /// One submission: frame, replays, and the scalars after them.
+    /// One call of the device: frame, replays, and the scalars after them.
     fn replay(&mut self, inner: &Inner, run: usize, repeats: u32, clock: Clock) -> Result<(), RuntimeError> {
         if self.frame.run != Some(run) {
             if !std::mem::take(&mut self.work.frame_ready) {

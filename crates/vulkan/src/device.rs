@@ -20,10 +20,15 @@ use crate::staging::Staging;
 use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
+use pumice_types::target::SUBMISSION_BOUND;
 use pumice_types::{Bytes, Target};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// A device on which nothing has ended for so long, or for so many bounds of a submission, counts as lost.
+const LEAST_STALL: Duration = Duration::from_secs(10);
+const STALL_BOUNDS: u32 = 50;
 
 /// How a device is opened.
 #[derive(Clone)]
@@ -51,6 +56,10 @@ pub struct DeviceOptions {
     /// the processor, not at all, but for runs of which the plan says that their levels are small: for eight times
     /// their floor.
     pub poll: Option<Duration>,
+    /// How long one submission may last, 200 ms where nobody says otherwise: runs are cut so that none lasts much longer,
+    /// because drivers end what runs too long, some without an error. Zero: every level is a submission, for tests. Where
+    /// nothing has ended for ten seconds, or fifty times this, the device counts as lost.
+    pub submission_bound: Duration,
     /// Hears how far the kernels of a plan are while they are made: seconds on a CPU driver the first time.
     pub observer: Option<KernelObserver>,
 }
@@ -67,6 +76,7 @@ impl Default for DeviceOptions {
             poison: None,
             host_access: HostAccess::Offered,
             poll: None,
+            submission_bound: SUBMISSION_BOUND,
             observer: None,
         }
     }
@@ -133,6 +143,13 @@ impl DeviceOptions {
     #[must_use]
     pub fn observer(mut self, observer: impl Into<Option<KernelObserver>>) -> Self {
         self.observer = observer.into();
+        self
+    }
+
+    /// How long one submission may last.
+    #[must_use]
+    pub fn submission_bound(mut self, bound: Duration) -> Self {
+        self.submission_bound = bound;
         self
     }
 
@@ -263,12 +280,14 @@ impl VulkanDevice {
         options: &DeviceOptions,
     ) -> Result<VulkanDevice, OpenError> {
         let DeviceReport { index, snapshot, verdict } = report;
-        let plan =
+        let mut plan =
             verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
+        plan.target.submission_bound = options.submission_bound;
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
         let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
-        let queue = Queue::new(&shared, patience.usual())?;
+        let stall = LEAST_STALL.max(options.submission_bound.saturating_mul(STALL_BOUNDS));
+        let queue = Queue::new(&shared, patience.usual(), stall)?;
         let pipelines = PipelineOptions {
             source: options.kernels.clone(),
             addressing: options.addressing,

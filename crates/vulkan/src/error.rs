@@ -3,6 +3,8 @@
 use crate::device_plan::Refusal;
 use crate::raw::{CallError, InstanceError};
 use pumice_runtime::device::DeviceError;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// Why there is no device.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,11 @@ impl From<CallError> for OpenError {
     }
 }
 
+/// A submission of these levels that the device did not end.
+pub(crate) fn stalled(plan: &str, levels: RangeInclusive<u32>, waited: Duration) -> DeviceError {
+    DeviceError::Stalled { plan: plan.to_owned(), levels: Some((*levels.start(), *levels.end())), waited }
+}
+
 /// A failed call as the runtime knows it. Where memory was being taken, `memory` says more than this does.
 pub(crate) fn device_error(error: CallError) -> DeviceError {
     match error {
@@ -57,8 +64,10 @@ pub(crate) fn device_error(error: CallError) -> DeviceError {
         CallError::Limit { limit, needed, most } => {
             DeviceError::Limit { limit: limit.to_owned(), needed, most }
         }
-        CallError::Range { .. } | CallError::NotMapped | CallError::NoMemoryType { .. } => {
-            DeviceError::Unsupported(error.to_string())
-        }
+        CallError::Stalled { waited } => DeviceError::Stalled { plan: String::new(), levels: None, waited },
+        CallError::Range { .. }
+        | CallError::NotMapped
+        | CallError::NoMemoryType { .. }
+        | CallError::Unseen => DeviceError::Unsupported(error.to_string()),
     }
 }

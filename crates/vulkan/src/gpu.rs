@@ -8,10 +8,10 @@ use crate::progress::{KernelObserver, Work};
 use crate::raw::{Commands, DeviceShared, Masks, Queue, Recorder};
 use crate::record::call_of;
 use crate::staging::Staging;
+use crate::submit::Begin;
 use pumice_plan::Step;
 use pumice_runtime::device::DeviceError;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Every hazard a recording may meet in front of itself: kernels and copies of what ran before.
 pub(crate) const EVERYTHING_BEFORE: Masks =
@@ -24,9 +24,6 @@ pub(crate) const EVERYTHING_AFTER: Masks =
 /// The host, after a submission.
 const HOST: Masks =
     Masks { shader: false, shader_reads_only: false, transfer: false, indirect: false, host: true };
-
-/// Lists of one submission at most: its list of handles stays small however often a recording is replayed.
-const LISTS: usize = 4096;
 
 /// A word that fills fresh memory and guard bands, and is looked for in the guards after every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,43 +68,11 @@ impl Gpu {
     }
 
     /// Runs lists once, one after the other, and waits. They must leave nothing that the host may not see: the last
-    /// list ends with [`Gpu::host_barrier`] or is the closing one.
+    /// list ends with [`Gpu::host_barrier`] or is the closing one. Where a call fails, what was submitted has ended when
+    /// it returns.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
-        self.run_asking(lists, self.patience.usual())
-    }
-
-    /// As [`Gpu::run`]; the wait asks for that long before it sleeps.
-    pub(crate) fn run_asking(&self, lists: &[&Commands], poll: Duration) -> Result<(), DeviceError> {
-        self.run_all(lists.iter().copied(), poll)
-    }
-
-    /// As [`Gpu::run_asking`], for any number of lists: a submission holds so many, and two are under way at most. Where
-    /// a call fails, what was submitted has ended when it returns.
-    pub(crate) fn run_all<'a>(
-        &self,
-        lists: impl Iterator<Item = &'a Commands>,
-        poll: Duration,
-    ) -> Result<(), DeviceError> {
-        let (mut lists, mut points, mut unseen) = (lists.peekable(), [0, 0], false);
-        let mut go_on = || {
-            while lists.peek().is_some() {
-                let batch: Vec<&Commands> = lists.by_ref().take(LISTS).collect();
-                unseen = batch.iter().fold(unseen, |left, list| list.leaves_unseen(left));
-                self.queue.wait(points[0])?;
-                points = [points[1], self.queue.submit(&batch)?];
-            }
-            self.queue.wait_asking(points[1], poll)
-        };
-        let ended = go_on();
-        if ended.is_err() {
-            self.queue.settle(points[1]);
-        }
-        match ended {
-            Ok(()) if unseen => {
-                Err(DeviceError::Unsupported("a submission that leaves work unseen by the host".to_owned()))
-            }
-            ended => ended.map_err(device_error),
-        }
+        let ended = self.run_timed(lists, self.patience.usual(), Begin::AtSubmission);
+        ended.map(|_| ()).map_err(device_error)
     }
 
     /// A list that makes everything before it visible to the host; it closes every submission.

@@ -27,6 +27,7 @@ mod record;
 mod session;
 mod slot_access;
 mod staging;
+mod submit;
 
 pub use device::{DeviceOptions, DeviceReport, Pick, VulkanDevice, devices};
 pub use device_plan::{DevicePlan, Refusal};

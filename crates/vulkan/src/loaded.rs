@@ -6,9 +6,9 @@ use crate::kernel_source::check_code;
 use crate::memory::{Regions, check_room};
 use crate::record::RecordScope;
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_recorded};
-use pumice_plan::{CheckedPlan, Program, RegionKind, Span, StepId, Stream};
+use pumice_plan::{CheckedPlan, FrameSlot, Program, RegionKind, Span, StepId, Stream};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
-use pumice_types::Bindings;
+use pumice_types::{Bindings, Bytes, SymbolTable};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,6 +82,22 @@ impl VulkanLoaded {
         run.map_or(self.gpu.patience.usual(), |r| self.gpu.patience.of(&r.stats.floor, replays))
     }
 
+    /// The symbols in the ranges that a program is for.
+    pub(crate) fn symbols(&self, which: ProgramRef) -> SymbolTable {
+        let run = match which {
+            ProgramRef::Load | ProgramRef::Stream(_) => None,
+            ProgramRef::Run(i) => self.plan.runs.get(i),
+        };
+        run.map_or_else(|| self.plan.symbols.clone(), |run| run.symbols_of(&self.plan.symbols))
+    }
+
+    /// The word of the frame that a run leaves where it stops.
+    pub(crate) fn stop_word(&self, run: usize) -> Option<Span> {
+        let words = &self.plan.runs.get(run)?.frame.words;
+        let at = words.iter().position(|slot| matches!(slot, FrameSlot::Stopped))? as u64;
+        Some(Span::new(RegionKind::Frame, Bytes(4 * at), Bytes(4)))
+    }
+
     pub(crate) fn host_steps(&self, which: ProgramRef) -> Result<&HostSteps, DeviceError> {
         match which {
             // Streams have no host steps.
@@ -125,9 +141,9 @@ impl VulkanLoaded {
         only: Option<&BTreeSet<StepId>>,
     ) -> Result<(), DeviceError> {
         let scope = self.scope(which, regions, only)?;
-        let recorded = record_program(&scope)?;
+        let mut recorded = record_program(&scope, &self.symbols(which))?;
         let closing = self.gpu.closing_list()?;
-        run_recorded(self, which, &scope, &recorded, &closing, &Bindings::new())?;
+        run_recorded(self, which, &scope, &mut recorded, &closing, &Bindings::new())?;
         regions.check_guards()?;
         self.weights.check_guards()
     }

@@ -87,14 +87,16 @@ impl<'a> Work<'a> {
         if new.is_empty() || !self.first_dispatch_compiles() {
             return Ok(());
         }
+        let queue = &self.gpu.queue;
         if self.gpu.observer.is_none() {
-            return self.gpu.run(&[&self.dispatches_of_nothing(new)?]);
+            let list = self.dispatches_of_nothing(new)?;
+            let point = queue.submit(&[&list]).map_err(device_error)?;
+            return queue.wait_for_driver(point).map_err(device_error);
         }
         for (done, one) in new.iter().enumerate() {
             let tell = || self.tell(done, new.len(), &one.0);
             tell();
             let list = self.dispatches_of_nothing(std::slice::from_ref(one))?;
-            let queue = &self.gpu.queue;
             let point = queue.submit(&[&list]).map_err(device_error)?;
             queue.wait_telling(point, EVERY, &tell).map_err(device_error)?;
         }

@@ -1,8 +1,8 @@
 //! Records the steps of a plan as they stand in it.
 //!
-//! In: a program, places for its spans, pipelines. Out: command lists. Nothing is decided here: order, barriers,
-//! grids, addresses and argument values come from the plan, and a segment begins with the seam barrier, because it may
-//! be replayed directly after itself.
+//! In: a program, the lists that it is cut into, places for its spans, pipelines. Out: command lists. Nothing is decided
+//! here: order, barriers, grids, addresses and argument values come from the plan, and a list begins with the seam
+//! barrier, because a segment may be replayed directly after itself, and lists may be submitted apart.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};
@@ -16,9 +16,9 @@ use pumice_plan::{
     StepId, StepKind, Use,
 };
 use pumice_runtime::device::DeviceError;
+use pumice_runtime::lists::List;
 use pumice_types::Bytes;
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Argument blocks lie at multiples of this.
@@ -58,13 +58,15 @@ impl RecordScope<'_> {
         Ok((self.locate(span)?, bytes))
     }
 
-    fn steps(&self, levels: &Range<u32>) -> impl Iterator<Item = (&Level, StepId, &Step)> {
-        let range = levels.start as usize..levels.end as usize;
-        let levels = self.program.levels.get(range).unwrap_or(&[]);
-        levels
-            .iter()
-            .flat_map(|l| self.program.steps_of(l).map(move |(id, s)| (l, id, s)))
-            .filter(|(_, id, _)| self.wants(*id))
+    fn levels(&self, list: &List) -> &[Level] {
+        let range = list.levels.start as usize..list.levels.end as usize;
+        self.program.levels.get(range).unwrap_or(&[])
+    }
+
+    /// Steps of a level that are in a list.
+    fn steps(&self, list: &List, level: &Level) -> impl Iterator<Item = (StepId, &Step)> {
+        let of_level = self.program.steps_of(level);
+        of_level.filter(|(id, _)| list.steps.contains(&id.0) && self.wants(*id))
     }
 }
 
@@ -76,24 +78,23 @@ pub(crate) fn call_of(step: &Step) -> Option<&KernelCall> {
     }
 }
 
-/// Records the steps of some levels as one list.
+/// Records a list. It begins with the seam barrier, which stands in the place of its first level's.
 pub(crate) fn record(
     scope: &RecordScope<'_>,
-    levels: Range<u32>,
+    list: &List,
     mut timing: Option<&mut Timing>,
 ) -> Result<Commands, DeviceError> {
-    let mut segment = Segment::new(scope, &levels)?;
+    let mut segment = Segment::new(scope, list)?;
     if let Some(timing) = timing.as_deref_mut() {
         timing.begin(&mut segment.list);
     }
     segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
-    let range = levels.start as usize..levels.end as usize;
-    for level in scope.program.levels.get(range).unwrap_or(&[]) {
-        if let Some(barrier) = &level.barrier {
+    for (i, level) in scope.levels(list).iter().enumerate() {
+        if let Some(barrier) = level.barrier.as_ref().filter(|_| i > 0) {
             let (from, to) = masks(barrier);
             segment.list.barrier(from, to);
         }
-        for (id, step) in scope.program.steps_of(level).filter(|(id, _)| scope.wants(*id)) {
+        for (id, step) in scope.steps(list, level) {
             match timing.as_deref_mut() {
                 None => segment.step(step)?,
                 Some(timing) => {
@@ -121,7 +122,7 @@ fn masks(b: &Barrier) -> (Masks, Masks) {
     (from, to)
 }
 
-/// A segment being recorded.
+/// A list being recorded.
 struct Segment<'a> {
     scope: &'a RecordScope<'a>,
     list: Recorder,
@@ -131,10 +132,10 @@ struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    fn new(scope: &'a RecordScope<'a>, levels: &Range<u32>) -> Result<Segment<'a>, DeviceError> {
+    fn new(scope: &'a RecordScope<'a>, list: &List) -> Result<Segment<'a>, DeviceError> {
         let gpu = scope.gpu;
         let (mut block_bytes, mut calls) = (0, 0);
-        for (_, _, step) in scope.steps(levels) {
+        for (_, step) in scope.levels(list).iter().flat_map(|level| scope.steps(list, level)) {
             let Some(call) = call_of(step) else { continue };
             let ready = gpu.pipelines.get(PipelineRequest { call, uses: &step.uses })?;
             if ready.layout.block {

@@ -8,9 +8,10 @@ use crate::memory::Regions;
 use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
 use crate::record::{RecordScope, record};
-use pumice_plan::{Program, RegionKind, Segment, Span, StepId};
+use crate::submit::{RecordedSegment, Replays, lists_of};
+use pumice_plan::{Plan, RegionKind, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, StepTime};
-use pumice_types::{Bindings, ScalarId, Var};
+use pumice_types::{Bindings, ScalarId, SymbolTable, Var};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,8 +27,8 @@ pub(crate) const SESSION_REGIONS: [RegionKind; 6] = [
 
 /// A segment of a recorded program.
 pub(crate) enum Recorded {
-    /// A reusable list.
-    Gpu(Commands),
+    /// Reusable lists.
+    Gpu(Box<RecordedSegment>),
     /// Host steps of a level.
     Host {
         /// The level.
@@ -60,37 +61,55 @@ impl VulkanSession {
         if self.recordings.get(run).is_some_and(Option::is_none) {
             self.loaded.prepare_programs(&[ProgramRef::Run(run)], None)?;
             let scope = self.loaded.scope(ProgramRef::Run(run), &self.regions, None)?;
-            let recorded = record_program(&scope)?;
+            let recorded = record_program(&scope, &self.loaded.symbols(ProgramRef::Run(run)))?;
             self.recordings[run] = Some(recorded);
         }
         Ok(())
     }
 
-    fn replay(&self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
-        let recorded = self.recordings.get(run).and_then(Option::as_ref);
+    /// Replays a run, between the timestamps of the bracket where there is one.
+    fn replay(
+        &mut self,
+        run: usize,
+        bindings: &Bindings,
+        repeats: u32,
+        bracket: Option<&Bracket>,
+    ) -> Result<(), DeviceError> {
+        let VulkanSession { recordings, closing, regions, loaded } = self;
+        let recorded = recordings.get_mut(run).and_then(Option::as_mut);
         let recorded = recorded.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
-        if let Some(lists) = without_host(recorded) {
-            let poll = self.loaded.patience(ProgramRef::Run(run), repeats);
-            return self.loaded.gpu.run_all(replays(&lists, repeats).chain([&self.closing]), poll);
+        let which = ProgramRef::Run(run);
+        if let [Recorded::Gpu(segment)] = recorded.as_mut_slice() {
+            let replays = Replays {
+                gpu: &loaded.gpu,
+                plan: &loaded.plan.name,
+                times: repeats,
+                bindings,
+                advance: &|bindings| advance(&loaded.plan, bindings),
+                poll: &|replays| loaded.patience(which, replays),
+                closing,
+                bracket,
+                stop: loaded.stop_word(run).map(|span| (&**regions, span)),
+            };
+            return replays.run(segment);
         }
         let mut bindings = bindings.clone();
         for _ in 0..repeats {
-            let which = ProgramRef::Run(run);
-            let scope = self.loaded.scope(which, &self.regions, None)?;
-            run_recorded(&self.loaded, which, &scope, recorded, &self.closing, &bindings)?;
-            self.advance(&mut bindings);
+            let scope = loaded.scope(which, regions, None)?;
+            run_recorded(loaded, which, &scope, recorded, closing, &bindings)?;
+            advance(&loaded.plan, &mut bindings);
         }
         Ok(())
     }
+}
 
-    /// What the recording did to the scalars in the frame, done to the bindings that host steps see.
-    fn advance(&self, bindings: &mut Bindings) {
-        let before = bindings.clone();
-        for (id, scalar) in (0u32..).map(ScalarId).zip(&self.loaded.plan.scalars) {
-            let by = scalar.advance.as_ref().and_then(|a| a.eval(&before).ok());
-            if let (Some(value), Some(by)) = (before.get(Var::Scalar(id)), by) {
-                bindings.bind_scalar(id, value.wrapping_add(by));
-            }
+/// What a replay does to the scalars in the frame, done to bindings.
+fn advance(plan: &Plan, bindings: &mut Bindings) {
+    let before = bindings.clone();
+    for (id, scalar) in (0u32..).map(ScalarId).zip(&plan.scalars) {
+        let by = scalar.advance.as_ref().and_then(|a| a.eval(&before).ok());
+        if let (Some(value), Some(by)) = (before.get(Var::Scalar(id)), by) {
+            bindings.bind_scalar(id, value.wrapping_add(by));
         }
     }
 }
@@ -108,7 +127,7 @@ impl DeviceSession for VulkanSession {
         self.loaded.gpu.check()?;
         self.record(run)?;
         self.regions.poison(Some(RegionKind::Scratch))?;
-        self.replay(run, bindings, repeats)?;
+        self.replay(run, bindings, repeats, None)?;
         self.regions.check_guards()
     }
 
@@ -118,17 +137,13 @@ impl DeviceSession for VulkanSession {
         self.record(run)?;
         self.regions.poison(Some(RegionKind::Scratch))?;
         let recorded = self.recordings.get(run).and_then(Option::as_deref).unwrap_or(&[]);
-        let Some(lists) = without_host(recorded) else {
+        if !matches!(recorded, [Recorded::Gpu(_)]) {
             let begin = Instant::now();
-            self.replay(run, bindings, repeats)?;
+            self.replay(run, bindings, repeats, None)?;
             return Ok(begin.elapsed().as_secs_f64() * 1e6);
-        };
+        }
         let bracket = Bracket::new(gpu)?;
-        let poll = self.loaded.patience(ProgramRef::Run(run), repeats);
-        gpu.run_all(
-            [&bracket.open].into_iter().chain(replays(&lists, repeats)).chain([&bracket.close]),
-            poll,
-        )?;
+        self.replay(run, bindings, repeats, Some(&bracket))?;
         self.regions.check_guards()?;
         bracket.us(gpu)
     }
@@ -145,30 +160,18 @@ impl DeviceSession for VulkanSession {
     }
 }
 
-/// The lists of a recording; `None` where host steps stand between them.
-fn without_host(recorded: &[Recorded]) -> Option<Vec<&Commands>> {
-    let lists = recorded.iter().map(|one| match one {
-        Recorded::Gpu(list) => Some(list),
-        Recorded::Host { .. } => None,
-    });
-    lists.collect()
-}
-
-/// Lists so many times over.
-fn replays<'a>(lists: &[&'a Commands], times: u32) -> impl Iterator<Item = &'a Commands> {
-    std::iter::repeat_n(lists, times as usize).flatten().copied()
-}
-
-/// Records the segments of a program.
-pub(crate) fn record_program(scope: &RecordScope<'_>) -> Result<Vec<Recorded>, DeviceError> {
-    let mut recorded = Vec::new();
-    for segment in &scope.program.segments {
-        match segment {
-            Segment::Gpu { levels } => recorded.push(Recorded::Gpu(record(scope, levels.clone(), None)?)),
-            Segment::Host { level } => recorded.push(Recorded::Host { level: *level }),
+/// Records the segments of a program. `symbols` have the ranges that it is for.
+pub(crate) fn record_program(
+    scope: &RecordScope<'_>,
+    symbols: &SymbolTable,
+) -> Result<Vec<Recorded>, DeviceError> {
+    let segments = scope.program.segments.iter().map(|segment| match segment {
+        Segment::Gpu { levels } => {
+            RecordedSegment::record(scope, levels.clone(), symbols).map(|s| Recorded::Gpu(Box::new(s)))
         }
-    }
-    Ok(recorded)
+        Segment::Host { level } => Ok(Recorded::Host { level: *level }),
+    });
+    segments.collect()
 }
 
 /// Runs segments once, waiting where the host takes over.
@@ -176,30 +179,30 @@ pub(crate) fn run_recorded(
     loaded: &VulkanLoaded,
     which: ProgramRef,
     scope: &RecordScope<'_>,
-    recorded: &[Recorded],
+    recorded: &mut [Recorded],
     closing: &Commands,
     bindings: &Bindings,
 ) -> Result<(), DeviceError> {
-    let mut lists: Vec<&Commands> = Vec::new();
-    let flush = |lists: &mut Vec<_>| {
-        if lists.is_empty() {
-            return Ok(());
-        }
-        lists.push(closing);
-        let result = loaded.gpu.run_asking(lists, loaded.patience(which, 1));
-        lists.clear();
-        result
+    let replays = Replays {
+        gpu: &loaded.gpu,
+        plan: &loaded.plan.name,
+        times: 1,
+        bindings,
+        advance: &|_| {},
+        poll: &|replays| loaded.patience(which, replays),
+        closing,
+        bracket: None,
+        stop: None,
     };
     for one in recorded {
         match one {
-            Recorded::Gpu(list) => lists.push(list),
+            Recorded::Gpu(segment) => replays.run(segment)?,
             Recorded::Host { level } => {
-                flush(&mut lists)?;
                 run_host_level(loaded, which, scope, *level, bindings, &mut |_, _| {})?;
             }
         }
     }
-    flush(&mut lists)
+    Ok(())
 }
 
 fn run_host_level(
@@ -220,7 +223,7 @@ fn run_host_level(
     Ok(())
 }
 
-/// Records a run anew with timestamps, runs it once, and throws the recording away.
+/// Records a run anew with timestamps, runs it once, each list as a submission, and throws the recording away.
 fn profile(
     loaded: &VulkanLoaded,
     run: usize,
@@ -236,10 +239,12 @@ fn profile(
     for segment in &scope.program.segments {
         match segment {
             Segment::Gpu { levels } => {
-                let mut timing = Timing::new(&gpu.shared, steps_in(scope.program, levels.clone()))?;
-                let list = record(&scope, levels.clone(), Some(&mut timing))?;
-                gpu.run(&[&list, closing])?;
-                times.extend(timing.times(gpu)?);
+                for list in lists_of(&scope, levels.clone(), &loaded.symbols(ProgramRef::Run(run))) {
+                    let mut timing = Timing::new(&gpu.shared, list.steps.len())?;
+                    let commands = record(&scope, &list, Some(&mut timing))?;
+                    gpu.run(&[&commands, closing])?;
+                    times.extend(timing.times(gpu)?);
+                }
             }
             Segment::Host { level } => {
                 let timed = &mut |step, us| times.push(StepTime { step, us });
@@ -248,9 +253,4 @@ fn profile(
         }
     }
     Ok(times)
-}
-
-fn steps_in(program: &Program, levels: std::ops::Range<u32>) -> usize {
-    let levels = program.levels.get(levels.start as usize..levels.end as usize).unwrap_or(&[]);
-    levels.iter().map(|l| l.steps.len()).sum()
 }

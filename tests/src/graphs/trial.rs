@@ -132,6 +132,17 @@ impl Rig {
 impl Trial {
     /// The program of a seed with what it must give.
     pub fn new(seed: u64) -> Result<Trial, String> {
+        let (sample, options) = Trial::drawn(seed);
+        Trial::of(sample, options)
+    }
+
+    /// The program of a seed, for comparing devices: nothing says how far its results may be off.
+    pub fn of_bits(seed: u64) -> Result<Trial, String> {
+        let (sample, options) = Trial::drawn(seed);
+        Trial::unshaken(sample, options)
+    }
+
+    fn drawn(seed: u64) -> (Sample, Options) {
         let sample = random::sample(seed);
         let cut = |g: &Graph| seed.is_multiple_of(3) && g.symbols().find("n").is_some();
         let specializations = match &sample.graph {
@@ -140,19 +151,25 @@ impl Trial {
         };
         // Params of random programs are small: every other seed lets them pass through.
         let stream_from = if seed.is_multiple_of(2) { 0 } else { u64::MAX };
-        Trial::of(sample, Options::default().specializations(specializations).stream_from(stream_from))
+        (sample, Options::default().specializations(specializations).stream_from(stream_from))
     }
 
     /// A program with its data, compiled with these options.
     pub fn of(sample: Sample, options: Options) -> Result<Trial, String> {
+        let mut trial = Trial::unshaken(sample, options)?;
+        let Trial { sample, graph, want, moved, .. } = &mut trial;
+        shake(sample, graph, want, 0..SHAKES, moved)?;
+        Ok(trial)
+    }
+
+    fn unshaken(sample: Sample, options: Options) -> Result<Trial, String> {
         let graph = sample.graph.clone()?;
         pumice_ir::verify::verify(&graph, Form::Source).map_err(|e| format!("verifier: {e:?}"))?;
         let plain = evaluate(&sample, &graph, None)?;
         let status = plain.iter().map(|run| !run.status.is_empty()).collect();
         let want: Vec<Vec<Array>> = plain.into_iter().map(outputs).collect();
         let still = |run: &Vec<Array>| run.iter().map(|a| vec![0.0; a.len()]).collect();
-        let mut moved: Moved = want.iter().map(still).collect();
-        shake(&sample, &graph, &want, 0..SHAKES, &mut moved)?;
+        let moved: Moved = want.iter().map(still).collect();
         let (bindings, moved_more) = (data::bindings(&sample, &graph), OnceCell::new());
         Ok(Trial { sample, graph, bindings, options, want, moved, moved_more, status })
     }
@@ -166,6 +183,15 @@ impl Trial {
             Ok(moved)
         };
         self.moved_more.get_or_init(draw).as_ref().map_err(Clone::clone)
+    }
+
+    /// One plan of the program on two devices that run the same kernels: the same bits.
+    pub fn same_on(&self, one: &Rig, other: &Rig) -> Result<(), String> {
+        let results = |rig: &Rig| {
+            let plan = self.plan(&one.target, &self.options)?;
+            self.replay(&mut self.session(rig, plan, 0)?)
+        };
+        same("another device", &results(one)?, &results(other)?)
     }
 
     /// How it is compiled.

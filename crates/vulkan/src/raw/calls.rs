@@ -5,6 +5,7 @@
 
 use ash::vk;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 macro_rules! calls {
     ($($variant:ident => $name:literal,)*) => {
@@ -86,6 +87,9 @@ pub enum FaultResult {
     /// No error: the call is made, and from then on the counter of the timeline reads its maximum, which is how some
     /// drivers show that the device is lost.
     CounterAtMaximum,
+    /// No error: the call is made, and from then on the timeline stands still and every wait for it times out at once,
+    /// as on a device that hangs.
+    TimelineStands,
 }
 
 impl FaultResult {
@@ -96,7 +100,7 @@ impl FaultResult {
             FaultResult::OutOfDeviceMemory => Some(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY),
             FaultResult::DeviceLost => Some(vk::Result::ERROR_DEVICE_LOST),
             FaultResult::InitializationFailed => Some(vk::Result::ERROR_INITIALIZATION_FAILED),
-            FaultResult::CounterAtMaximum => None,
+            FaultResult::CounterAtMaximum | FaultResult::TimelineStands => None,
         }
     }
 }
@@ -147,6 +151,15 @@ pub enum CallError {
         /// The limit.
         most: u64,
     },
+    /// No submission ended for so long. The device counts as lost, and its objects are never destroyed.
+    #[error("no submission ended for {waited:?}")]
+    Stalled {
+        /// How long nothing had ended.
+        waited: Duration,
+    },
+    /// Lists that leave work which no barrier shows to the host (a defect of pumice).
+    #[error("a submission that leaves work unseen by the host")]
+    Unseen,
     /// No memory type satisfies the buffer's requirements.
     #[error("no memory type of the device fits a buffer of {size} bytes")]
     NoMemoryType {
@@ -170,6 +183,11 @@ impl CallError {
     pub fn is_out_of_memory(&self) -> bool {
         let short = [vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, vk::Result::ERROR_OUT_OF_HOST_MEMORY];
         matches!(self, CallError::Failed { code, .. } if short.iter().any(|c| c.as_raw() == code.0))
+    }
+
+    /// Whether a wait ended without what it waited for.
+    pub(super) fn is_timeout(&self) -> bool {
+        matches!(self, CallError::Failed { code, .. } if code.0 == vk::Result::TIMEOUT.as_raw())
     }
 
     /// Whether the device is gone.
@@ -215,8 +233,16 @@ impl CallLog {
 
     /// The value of a timeline's counter, as the fault would have it.
     pub(crate) fn counter(&self, value: u64) -> u64 {
-        let at_maximum = self.fault.result == FaultResult::CounterAtMaximum && self.fault_hit();
-        if at_maximum { u64::MAX } else { value }
+        match self.fault.result {
+            FaultResult::CounterAtMaximum if self.fault_hit() => u64::MAX,
+            FaultResult::TimelineStands if self.fault_hit() => 0,
+            _ => value,
+        }
+    }
+
+    /// Whether waits time out at once, as the fault would have it.
+    pub(crate) fn waits_time_out(&self) -> bool {
+        self.fault.result == FaultResult::TimelineStands && self.fault_hit()
     }
 
     /// Whether this is another process than the one the log was made in.

@@ -57,7 +57,12 @@ impl DeviceShared {
         })?;
         let device = create(instance, physical, plan)?;
         Ok(Arc::new(DeviceShared {
-            table: DeviceTable { device, log: instance.calls().clone(), lost: AtomicBool::new(false) },
+            table: DeviceTable {
+                device,
+                log: instance.calls().clone(),
+                lost: AtomicBool::new(false),
+                stalled: AtomicBool::new(false),
+            },
             physical,
             family: plan.queue_family,
             budgets: plan.memory_budget,
@@ -74,6 +79,20 @@ impl DeviceShared {
     /// Whether a call on this device has returned `VK_ERROR_DEVICE_LOST`.
     pub(crate) fn is_lost(&self) -> bool {
         self.table.lost.load(Ordering::Relaxed)
+    }
+
+    /// A submission never ended: the device counts as lost, and nothing of it is destroyed any more.
+    pub(super) fn give_up(&self) {
+        self.table.lost.store(true, Ordering::Relaxed);
+        if !self.table.stalled.swap(true, Ordering::AcqRel) {
+            // Nor is the instance: the device is alive.
+            std::mem::forget(self.instance.clone());
+        }
+    }
+
+    /// Whether a submission never ended.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.table.stalled.load(Ordering::Acquire)
     }
 
     /// The log of calls.

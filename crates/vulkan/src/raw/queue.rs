@@ -47,11 +47,18 @@ pub(crate) struct Queue {
     passed: AtomicU64,
     /// How long a wait asks again and again before it sleeps, unless it is told otherwise.
     poll: Duration,
+    /// How long nothing may end before the device counts as lost.
+    stall: Duration,
 }
 
 impl Queue {
-    /// The first queue of the device's family. Waits ask for `poll` before they sleep, unless told otherwise.
-    pub(crate) fn new(shared: &Arc<DeviceShared>, poll: Duration) -> Result<Arc<Queue>, CallError> {
+    /// The first queue of the device's family. Waits ask for `poll` before they sleep, unless told otherwise, and end in an
+    /// error where no submission of anybody has ended for `stall`.
+    pub(crate) fn new(
+        shared: &Arc<DeviceShared>,
+        poll: Duration,
+        stall: Duration,
+    ) -> Result<Arc<Queue>, CallError> {
         let timeline = TimelineSemaphore::new(shared)?;
         // SAFETY: the device was made with one queue of this family.
         let handle = unsafe { shared.table.device.get_device_queue(shared.family(), 0) };
@@ -62,6 +69,7 @@ impl Queue {
             last: Mutex::new(0),
             passed: AtomicU64::new(0),
             poll,
+            stall,
         }))
     }
 
@@ -90,6 +98,11 @@ impl Queue {
         Ok(points[0])
     }
 
+    /// Whether a point is known to have passed. Nothing is called.
+    pub(crate) fn has_passed(&self, point: u64) -> bool {
+        point <= self.passed.load(Ordering::Acquire)
+    }
+
     /// Waits until a point has passed. Nothing is called for one that is known to have.
     pub(crate) fn wait(&self, point: u64) -> Result<(), CallError> {
         self.wait_asking(point, self.poll)
@@ -97,24 +110,69 @@ impl Queue {
 
     /// As [`Queue::wait`]; asks again and again for `poll` before it sleeps.
     pub(crate) fn wait_asking(&self, point: u64, poll: Duration) -> Result<(), CallError> {
-        if point <= self.passed.load(Ordering::Acquire) {
+        if self.has_passed(point) {
             return Ok(());
+        }
+        if self.shared.is_stalled() {
+            return Err(CallError::Stalled { waited: self.stall });
         }
         if self.polled(point, poll)? {
             return Ok(());
         }
-        let (semaphores, points) = ([self.timeline.handle], [point]);
-        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&points);
-        // SAFETY: the semaphore is alive; the point was submitted.
-        unsafe { self.shared.table.wait_semaphores(&info, u64::MAX) }?;
-        // Where the device was lost meanwhile some drivers end the wait without an error.
-        // SAFETY: the semaphore is alive.
-        let now = unsafe { self.shared.table.get_semaphore_counter_value(self.timeline.handle) }?;
+        let mut seen = self.passed.load(Ordering::Acquire);
+        while !self.slept(point)? {
+            let now = self.counter()?;
+            if now >= point {
+                break;
+            }
+            if now <= seen {
+                self.shared.give_up();
+                return Err(CallError::Stalled { waited: self.stall });
+            }
+            seen = now;
+        }
+        self.arrived(point)
+    }
+
+    /// A wait has ended. Where the device was lost meanwhile some drivers end it without an error.
+    fn arrived(&self, point: u64) -> Result<(), CallError> {
+        let now = self.counter()?;
         self.passed.fetch_max(now.max(point), Ordering::Release);
         Ok(())
     }
 
-    /// As [`Queue::wait`], for work of seconds: asks every few milliseconds and calls `tell` about so often.
+    /// Sleeps until a point has passed, or as long as nothing may end: then `false`.
+    fn slept(&self, point: u64) -> Result<bool, CallError> {
+        let (semaphores, points) = ([self.timeline.handle], [point]);
+        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&points);
+        let timeout = u64::try_from(self.stall.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: the semaphore is alive; the point was submitted.
+        match unsafe { self.shared.table.wait_semaphores(&info, timeout) } {
+            Err(error) if error.is_timeout() => Ok(false),
+            ended => ended.map(|()| true),
+        }
+    }
+
+    /// The last point that has passed.
+    fn counter(&self) -> Result<u64, CallError> {
+        // SAFETY: the semaphore is alive.
+        unsafe { self.shared.table.get_semaphore_counter_value(self.timeline.handle) }
+    }
+
+    /// As [`Queue::wait`], for work that the driver does on the host, such as translating kernels, which takes seconds on
+    /// a machine that is busy with other things: many times as long may pass.
+    pub(crate) fn wait_for_driver(&self, point: u64) -> Result<(), CallError> {
+        const MORE: u32 = 60;
+        for _ in 0..MORE {
+            if self.slept(point)? {
+                return self.arrived(point);
+            }
+        }
+        self.shared.give_up();
+        Err(CallError::Stalled { waited: self.stall.saturating_mul(MORE) })
+    }
+
+    /// As [`Queue::wait_for_driver`]; asks every few milliseconds and calls `tell` about so often.
     pub(crate) fn wait_telling(&self, point: u64, every: Duration, tell: &dyn Fn()) -> Result<(), CallError> {
         let (mut told, mut pause) = (Instant::now(), Duration::from_micros(100));
         while !self.polled(point, Duration::from_nanos(1))? {
@@ -135,8 +193,7 @@ impl Queue {
         }
         let begin = Instant::now();
         loop {
-            // SAFETY: the semaphore is alive.
-            let now = unsafe { self.shared.table.get_semaphore_counter_value(self.timeline.handle) }?;
+            let now = self.counter()?;
             if now >= point {
                 self.passed.fetch_max(now, Ordering::Release);
                 return Ok(true);
@@ -148,10 +205,10 @@ impl Queue {
         }
     }
 
-    /// Waits in a destructor, or where a call failed: by point, else until the queue is idle, else (device lost) not at all. In a forked
-    /// child nothing is called.
+    /// Waits in a destructor, or where a call failed: by point, else until the queue is idle, else (device lost) not at
+    /// all. In a forked child nothing is called, and nothing of a device that has stalled is waited for.
     pub(crate) fn settle(&self, point: u64) {
-        if self.wait(point).is_err() {
+        if self.wait(point).is_err() && !self.shared.is_stalled() {
             let _last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the queue is locked.
             let _ = unsafe { self.shared.table.queue_wait_idle(self.handle) };

@@ -111,6 +111,8 @@ pub(super) struct DeviceTable {
     pub(super) log: Arc<CallLog>,
     /// Whether a call has returned `VK_ERROR_DEVICE_LOST`: of this device, others of the instance go on.
     pub(super) lost: AtomicBool,
+    /// Whether a submission never ended. What it uses must outlive it, so nothing of the device is destroyed any more.
+    pub(super) stalled: AtomicBool,
 }
 
 impl DeviceTable {
@@ -181,7 +183,6 @@ calls_with_result! {
     EndCommandBuffer: end_command_buffer(buffer: vk::CommandBuffer) -> ();
     GetQueryPoolResults: get_query_pool_results(
         pool: vk::QueryPool, first: u32, data: &mut [u64], flags: vk::QueryResultFlags) -> ();
-    WaitSemaphores: wait_semaphores(info: &vk::SemaphoreWaitInfo<'_>, timeout: u64) -> ();
     QueueSubmit: queue_submit(queue: vk::Queue, submits: &[vk::SubmitInfo<'_>], fence: vk::Fence) -> ();
     QueueWaitIdle: queue_wait_idle(queue: vk::Queue) -> ();
 }
@@ -203,6 +204,24 @@ impl DeviceTable {
         })
     }
 
+    /// Waits for timelines; `VK_TIMEOUT` is an error here.
+    ///
+    /// # Safety
+    /// The semaphores are timelines of this device.
+    pub(super) unsafe fn wait_semaphores(
+        &self,
+        info: &vk::SemaphoreWaitInfo<'_>,
+        timeout: u64,
+    ) -> Result<(), CallError> {
+        self.attempt(Call::WaitSemaphores, || {
+            if self.log.waits_time_out() {
+                return Err(vk::Result::TIMEOUT);
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.device.wait_semaphores(info, timeout) }
+        })
+    }
+
     /// One compute pipeline.
     ///
     /// # Safety
@@ -220,10 +239,10 @@ impl DeviceTable {
         })
     }
 
-    /// Runs a destroying call, unless the process is another one than the driver's: a child of `fork` leaks instead
-    /// of hanging.
+    /// Runs a destroying call, unless the process is another one than the driver's (a child of `fork` leaks instead of
+    /// hanging) or a submission never ended.
     pub(super) fn destroy(&self, destroy: impl FnOnce(&ash::Device)) {
-        if !self.log.forked() {
+        if !self.log.forked() && !self.stalled.load(Ordering::Acquire) {
             destroy(&self.device);
         }
     }
