@@ -66,6 +66,7 @@ mod on_device {
     use pumice_ir::shape::i32;
     use pumice_runtime::{Executable, RunOptions, Session};
     use pumice_tests::Lab;
+    use pumice_types::target::SUBMISSION_BOUND;
     use pumice_types::{DimExpr, TensorView};
     use pumice_vulkan::{Call, DeviceOptions};
     use std::time::Duration;
@@ -109,6 +110,27 @@ mod on_device {
         exe.prepare().expect("prepares");
         let (bits, count) = submissions(&whole, &mut exe.session().expect("a session"), 100);
         assert!(bits == cut && count == 2, "the first list alone, then the rest: {count}");
+    }
+
+    /// Prints what the bound costs a GPU: device time of ten seconds of replays, with and without it.
+    #[test]
+    #[ignore = "long: half a minute of a GPU"]
+    fn ten_seconds_of_replays() {
+        const N: u64 = 2048;
+        let x = vec![0.5f32; (N * N) as usize];
+        for bound in [SUBMISSION_BOUND, Duration::from_secs(100), SUBMISSION_BOUND] {
+            let lab = Lab::vulkan_with(&DeviceOptions::default().submission_bound(bound));
+            let exe = lab.executable(&products(PRODUCTS, N), &Options::default());
+            exe.set_param("w", &x).expect("set");
+            let mut session = exe.session().expect("a session");
+            let inputs = [("x", TensorView::f32(&x, [N, N]))];
+            session.run_with(&inputs, &RunOptions::default()).expect("runs");
+            let calls = lab.vulkan.as_ref().expect("a Vulkan device").calls();
+            let before = calls.count(Call::QueueSubmit);
+            let us = session.time(&inputs, &RunOptions::default().steps(4000)).expect("runs");
+            let count = calls.count(Call::QueueSubmit) - before;
+            println!("bound {bound:?}: {:.4} s in {count} submissions", us / 1e6);
+        }
     }
 
     /// What is predicted and was measured to be short is one submission.
