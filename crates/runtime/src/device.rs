@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The device failed, or was asked for more than it has.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum DeviceError {
     /// Memory that does not fit, found before or while it is taken.
     #[error("{what} needs {needed}, the device has {available}; {remedy}")]
@@ -114,6 +114,8 @@ pub enum DeviceError {
     #[error("the device was opened by another process; open it again after fork")]
     Forked,
 }
+
+pumice_types::debug_as_display!(DeviceError);
 
 /// Refuses a plan where the device's limits or features fall short of what it uses.
 ///
