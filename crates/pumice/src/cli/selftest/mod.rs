@@ -10,7 +10,7 @@ mod choose;
 mod left;
 mod threads;
 
-use self::choose::{Choice, selections};
+use self::choose::{Choice, Met, selections};
 use self::left::Left;
 use self::threads::Heard;
 use super::progress::Progress;
@@ -30,8 +30,9 @@ use std::time::{Duration, Instant};
 
 /// Values of samples that are run on a GPU have so many elements at most.
 const GPU_ELEMENTS: u64 = 1 << 20;
-/// Samples of a batch on a CPU driver, at least: on lavapipe (Mesa 22.3) a sample's kernels take 1 MiB or so.
-const BATCH: usize = 256;
+/// Samples of a batch on a CPU driver. With twice as many and a half the process took 640 MiB (lavapipe of Mesa 22.3,
+/// 2026-11-24).
+const BATCH: usize = 96;
 /// The longest sample takes seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -136,15 +137,16 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         )?;
         say(out, format_args!("\n{}", heading("op")))?;
     }
-    let (mut device, mut left) = (Some(choice.device), Left::new(&ops));
+    let (mut device, mut left, mut met) = (Some(choice.device), Left::new(&ops), Met::new());
     for batch in batches(&ops, device.as_ref().is_some_and(|d| d.kind() == DeviceKind::Gpu)) {
         let opened = match device.take() {
             Some(first) => first,
             None => open()?.device,
         };
-        let mut shown =
-            Shown { report: &mut report, left: &mut left, out: (!args.json).then_some(&mut *out) };
-        run_batch(&opened, &targets, limit, &batch, &mut shown)?;
+        let choices = choose::choices(&opened, &targets, limit, &batch.samples, &mut met);
+        let out = (!args.json).then_some(&mut *out as &mut dyn Write);
+        let mut shown = Shown { report: &mut report, left: &mut left, out };
+        run_batch(&opened, &targets, &batch, &choices, &mut shown)?;
         // Another batch may go on with what costs nothing to keep.
         device = (opened.kind() != DeviceKind::CpuDriver).then_some(opened);
     }
@@ -183,17 +185,26 @@ fn ops(args: &Args) -> Result<Vec<&'static str>, CommandError> {
 /// A sample with the name of its op.
 type Named = (&'static str, Sample);
 
-/// The samples of ops: on a GPU all at once, so that all kernels are made side by side, else whole ops together until
-/// there are enough.
-fn batches(ops: &[&'static str], at_once: bool) -> impl Iterator<Item = Vec<Named>> {
-    let mut rest = ops.iter();
+/// Samples that run on one device.
+struct Batch {
+    samples: Vec<Named>,
+    /// The next batch goes on with the last one's op.
+    goes_on: bool,
+}
+
+/// The samples of ops, in order: on a GPU all at once, so that all kernels are made side by side, else some at a time.
+fn batches(ops: &[&'static str], at_once: bool) -> impl Iterator<Item = Batch> {
+    let of = |op: &&'static str| {
+        let op = *op;
+        Op::samples(op).into_iter().map(move |sample| (op, sample))
+    };
+    let mut rest = ops.iter().flat_map(of).peekable();
     std::iter::from_fn(move || {
-        let mut batch = Vec::new();
-        while at_once || batch.len() < BATCH {
-            let Some(op) = rest.next() else { break };
-            batch.extend(Op::samples(op).into_iter().map(|sample| (*op, sample)));
-        }
-        (!batch.is_empty()).then_some(batch)
+        let most = if at_once { usize::MAX } else { BATCH };
+        let samples: Vec<Named> = rest.by_ref().take(most).collect();
+        let last = samples.last()?.0;
+        let goes_on = rest.peek().is_some_and(|(next, _)| *next == last);
+        Some(Batch { samples, goes_on })
     })
 }
 
@@ -208,14 +219,14 @@ struct Shown<'a, 'o> {
 fn run_batch(
     device: &Device,
     targets: &[Target],
-    limit: u64,
-    samples: &[Named],
+    batch: &Batch,
+    choices: &[Choice],
     shown: &mut Shown<'_, '_>,
 ) -> Result<(), CommandError> {
-    let choices = choose::choices(device, targets, limit, samples);
+    let samples = &batch.samples;
     let runner = Runner::new(device, targets);
     if runner.turns.is_some() {
-        runner.prepare(&choices, samples);
+        runner.prepare(choices, samples);
     }
     let test = |i: usize| runner.test(i, &choices[i], &samples[i].1);
     let mut written = Ok(());
@@ -228,7 +239,7 @@ fn run_batch(
         shown.report.take(op, &sample.label, found);
         shown.left.tell(op, samples.len() - i - 1);
         // An op is done when the next sample is another's.
-        let done = samples.get(i + 1).is_none_or(|(next, _)| next != op);
+        let done = samples.get(i + 1).map_or(!batch.goes_on, |(next, _)| next != op);
         if let Some(out) = shown.out.as_deref_mut().filter(|_| done && written.is_ok()) {
             written = say(out, line(op, shown.report.ops.entry(op).or_default()));
         }
@@ -392,7 +403,7 @@ mod tests {
         let mut report = Report::default();
         let samples: Vec<(&str, Sample)> = Op::samples("div").into_iter().map(|s| ("div", s)).collect();
         let targets = [target];
-        let choices = choose::choices(&device, &targets, 64, &samples);
+        let choices = choose::choices(&device, &targets, 64, &samples, &mut Met::new());
         for (i, ((_, sample), choice)) in samples.iter().zip(&choices).enumerate() {
             report.take("div", &sample.label, Runner::new(&device, &targets).test(i, choice, sample));
         }
@@ -405,13 +416,17 @@ mod tests {
     /// On lavapipe all samples together took 3.2 GB: a device keeps the kernels of every sample.
     #[test]
     fn batches_are_bounded_and_hold_every_sample_once() {
-        let most = Op::NAMES.iter().map(|op| Op::samples(op).len()).max().unwrap_or(0);
-        let count = |batches: Vec<Vec<Named>>| batches.iter().map(Vec::len).sum::<usize>();
-        let parts: Vec<Vec<Named>> = batches(Op::NAMES, false).collect();
-        assert!(parts.len() > 5 && parts.iter().all(|batch| batch.len() < BATCH + most));
-        let whole: Vec<Vec<Named>> = batches(Op::NAMES, true).collect();
+        let parts: Vec<Batch> = batches(Op::NAMES, false).collect();
+        assert!(parts.len() > 20 && parts.iter().all(|batch| batch.samples.len() <= BATCH));
+        // The line of an op is shown once.
+        let ends = |batch: &Batch| {
+            let within = batch.samples.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
+            within + usize::from(!batch.goes_on)
+        };
+        assert_eq!(parts.iter().map(ends).sum::<usize>(), Op::NAMES.len());
+        let whole: Vec<Batch> = batches(Op::NAMES, true).collect();
         assert_eq!(whole.len(), 1);
-        assert_eq!(count(parts), count(whole));
+        assert_eq!(parts.iter().map(|batch| batch.samples.len()).sum::<usize>(), whole[0].samples.len());
     }
 
     #[test]
