@@ -30,9 +30,9 @@ use std::time::{Duration, Instant};
 
 /// Values of samples that are run on a GPU have so many elements at most.
 const GPU_ELEMENTS: u64 = 1 << 20;
-/// Samples of a batch on a CPU driver. With twice as many and a half the process took 640 MiB (lavapipe of Mesa 22.3,
-/// 2026-11-24).
-const BATCH: usize = 96;
+/// Samples of a batch on a CPU driver. With 96 the process took 549 MiB at most, over samples of attention (lavapipe of Mesa
+/// 22.3, two threads, 2026-11-24), with 256 it took 642.
+const BATCH: usize = 64;
 /// The longest sample takes seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
