@@ -62,7 +62,11 @@ impl Row {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let goldens = Goldens::open(&args.goldens.clone().unwrap_or_else(Goldens::smollm2));
+    let goldens = args.goldens.clone().unwrap_or_else(Goldens::smollm2);
+    if let Some(dump) = &args.dump {
+        pumice::apart::check(dump, &[&args.model, &goldens]).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let goldens = Goldens::open(&goldens);
     let lab = if args.interp { Lab::interpreter() } else { Lab::vulkan() };
     let exe = load(&lab, &args.model, None);
     let mut session = exe.session().unwrap_or_else(|e| panic!("{e}"));

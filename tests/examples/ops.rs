@@ -1,9 +1,9 @@
 //! Runs the op suite on one device and prints a line per failure, for devices that no CI has:
-//! `ops [--only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor] [--interp] [--as h200|lavapipe] [--max ELEMENTS]
-//! [--json FILE]`.
+//! `ops [--op NAME | --only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor [--validate]] [--interp] [--as
+//! h200|lavapipe] [--max ELEMENTS] [--json FILE]`. What the validation layer says is a failure.
 
 use pumice_tests::device;
-use pumice_tests::op_suite::{Outcome, PlainTwins, Runner, Summary, cases, run_all};
+use pumice_tests::op_suite::{Outcome, PlainTwins, Runner, Summary, cases, cases_of, run_all};
 use pumice_types::Target;
 use pumice_vulkan::{Addressing, DeviceOptions, Validation};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ fn main() {
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let max = value("--max").and_then(|v| v.parse().ok());
     let selects = value("--as").map(|name| Target::profile(&name).expect("`--as` takes h200 or lavapipe"));
+    let mut messages = None;
     let runner = if has("--interp") {
         Runner::interpreter(max.unwrap_or(1 << 18))
     } else if has("--descriptor") {
@@ -22,13 +23,22 @@ fn main() {
             .addressing(Addressing::Descriptor)
             .kernels(Arc::new(PlainTwins))
             .validation(if has("--validate") { Validation::Synchronization } else { Validation::Off });
-        Runner::descriptor(device::open(&options), max.unwrap_or(20_000))
+        let device = device::open(&options);
+        messages = Some(device.messages().clone());
+        Runner::descriptor(device, max.unwrap_or(20_000))
     } else {
         let runner = Runner::new(device::open(&DeviceOptions::default()), max.unwrap_or(1 << 22));
         let target = selects.map_or(runner.target.clone(), |other| runner.target.selecting_as(&other));
         Runner { target, ..runner }
     };
-    let mut cases = cases(value("--only").as_deref());
+    let mut cases = match value("--op") {
+        Some(op) => cases_of(|name| name == op),
+        None => cases(value("--only").as_deref()),
+    };
+    if cases.is_empty() {
+        eprintln!("no op has that name; ops are named as in `.ir` files, such as `matmul` or `layer_norm`");
+        std::process::exit(2);
+    }
     if let Some(part) = value("--label") {
         cases.retain(|c| c.sample.label.contains(&part));
     }
@@ -45,12 +55,16 @@ fn main() {
     });
     slow.sort();
     slow.iter().rev().take(5).for_each(|(time, name)| println!("{:8.1} ms {name}", time.as_secs_f64() * 1e3));
-    summary.print(&runner.device.name());
+    let name = runner.device.name();
+    summary.print(&name);
+    drop(runner);
+    let said = messages.map(|log| log.take()).unwrap_or_default();
+    said.iter().for_each(|message| println!("VALIDATION {message:?}"));
     println!("{:.1} s", start.elapsed().as_secs_f64());
     if let Some(file) = value("--json") {
-        std::fs::write(&file, json(&runner.device.name(), &summary).to_string()).expect("written");
+        std::fs::write(&file, json(&name, &summary).to_string()).expect("written");
     }
-    std::process::exit(i32::from(!summary.failed.is_empty()));
+    std::process::exit(i32::from(!(summary.failed.is_empty() && said.is_empty())));
 }
 
 fn json(device: &str, summary: &Summary) -> serde_json::Value {

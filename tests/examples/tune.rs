@@ -48,6 +48,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    if let (Some(out), Some(table)) = (&args.out, &args.table) {
+        pumice::apart::check(out, &[table])?;
+    }
     let pick = args.device.map_or(Pick::Best, Pick::Index);
     let vulkan = VulkanDevice::open(&pick, &DeviceOptions::default())?;
     let said = vulkan.snapshot().clone();

@@ -82,66 +82,69 @@ fn every_variant_that_the_floor_can_run_is_selected() {
 }
 
 mod on_device {
-    use super::*;
-    use pumice_tests::device;
-    use pumice_tests::graphs::series::Series;
-    use pumice_tests::graphs::trial::Rig;
-    use pumice_vulkan::{DeviceOptions, Poison, Validation};
+    mod with_validation {
+        use super::super::*;
+        use pumice_tests::device;
+        use pumice_tests::graphs::series::Series;
+        use pumice_tests::graphs::trial::Rig;
+        use pumice_vulkan::{DeviceOptions, Poison, Validation};
 
-    /// A quiet NaN.
-    const POISON: Poison = Poison(0x7fc0_dead);
+        /// A quiet NaN.
+        const POISON: Poison = Poison(0x7fc0_dead);
 
-    fn options() -> DeviceOptions {
-        DeviceOptions::default().validation(Validation::Synchronization).poison(POISON)
-    }
+        fn options() -> DeviceOptions {
+            DeviceOptions::default().validation(Validation::Synchronization).poison(POISON)
+        }
 
-    fn all_pass(gpu: &Target, most: u64, cases: &[Case]) {
-        let device = device::open(&options());
-        let log = device.messages().clone();
-        let runner = Runner::selecting_as(device, gpu, most);
-        let cases: Vec<&Case> = cases.iter().filter(|c| c.elements() <= most).collect();
-        let summary = run_all(&runner, cases.iter().copied(), |_, _| {});
-        summary.print(&gpu.name);
-        assert!(summary.passed > 0 && summary.failed.is_empty(), "{}: {:#?}", gpu.name, summary.failed);
-        drop(runner);
-        assert_eq!(log.take(), [], "the validation layer has nothing to say");
-    }
+        fn all_pass(gpu: &Target, most: u64, cases: &[Case]) {
+            let device = device::open(&options());
+            let log = device.messages().clone();
+            let runner = Runner::selecting_as(device, gpu, most);
+            let cases: Vec<&Case> = cases.iter().filter(|c| c.elements() <= most).collect();
+            let summary = run_all(&runner, cases.iter().copied(), |_, _| {});
+            summary.print(&gpu.name);
+            assert!(summary.passed > 0 && summary.failed.is_empty(), "{}: {:#?}", gpu.name, summary.failed);
+            drop(runner);
+            assert_eq!(log.take(), [], "the validation layer has nothing to say");
+        }
 
-    fn part(part: usize) {
-        all_pass(&Target::h200(), ELEMENTS, &part_of_cases(part, PARTS));
-    }
+        fn part(part: usize) {
+            all_pass(&Target::h200(), ELEMENTS, &part_of_cases(part, PARTS));
+        }
 
-    #[test]
-    fn part_0() {
-        part(0);
-    }
+        #[test]
+        fn part_0() {
+            part(0);
+        }
 
-    #[test]
-    fn part_1() {
-        part(1);
-    }
+        #[test]
+        fn part_1() {
+            part(1);
+        }
 
-    #[test]
-    fn part_2() {
-        part(2);
-    }
+        #[test]
+        fn part_2() {
+            part(2);
+        }
 
-    #[test]
-    fn part_3() {
-        part(3);
-    }
+        #[test]
+        fn part_3() {
+            part(3);
+        }
 
-    #[test]
-    fn large_tiles_of_a_small_gpu() {
-        assert!(BY_SIZE.iter().all(|op| Op::NAMES.contains(op)));
-        all_pass(&small_gpu(), LARGE, &cases_of(|op| BY_SIZE.contains(&op)));
-    }
+        #[test]
+        fn large_tiles_of_a_small_gpu() {
+            assert!(BY_SIZE.iter().all(|op| Op::NAMES.contains(op)));
+            all_pass(&small_gpu(), LARGE, &cases_of(|op| BY_SIZE.contains(&op)));
+        }
 
-    #[test]
-    fn random_programs() {
-        let rig = Rig::selecting_as(device::open(&options()), &Target::h200());
-        let tally = Series { rig: &rig, deep_every: 15, threads: 1, limit: None }.run(300..400, |_, _, _| {});
-        tally.assert_clean();
-        assert_eq!(tally.passed, 100);
+        #[test]
+        fn random_programs() {
+            let rig = Rig::selecting_as(device::open(&options()), &Target::h200());
+            let tally =
+                Series { rig: &rig, deep_every: 15, threads: 1, limit: None }.run(300..400, |_, _, _| {});
+            tally.assert_clean();
+            assert_eq!(tally.passed, 100);
+        }
     }
 }

@@ -136,50 +136,56 @@ mod on_device {
     parts!(run_folded: folded_part_0 0, folded_part_1 1, folded_part_2 2, folded_part_3 3, folded_part_4 4,
         folded_part_5 5);
 
-    fn validated() -> DeviceOptions {
-        DeviceOptions::default()
-            .validation(Validation::Synchronization)
-            .addressing(Addressing::Descriptor)
-            .kernels(Arc::new(PlainTwins))
-    }
+    mod with_validation {
+        use super::*;
 
-    fn run_validated(part: usize) {
-        let device = device::open(&validated());
-        let log = device.messages().clone();
-        let list = include_str!("../known/descriptor.txt");
-        run_on(device, |d| Runner::descriptor(d, VALIDATED), ("descriptor", list), part);
-        assert_eq!(log.take(), [], "the validation layer has nothing to say");
-    }
+        fn validated() -> DeviceOptions {
+            DeviceOptions::default()
+                .validation(Validation::Synchronization)
+                .addressing(Addressing::Descriptor)
+                .kernels(Arc::new(PlainTwins))
+        }
 
-    parts!(run_validated: validated_part_0 0, validated_part_1 1, validated_part_2 2, validated_part_3 3,
-        validated_part_4 4, validated_part_5 5);
-
-    /// The positive control: a plan of the compiler without one of its barriers is reported, with it not.
-    #[test]
-    fn a_missing_barrier_is_reported() {
-        let case = cases(Some("layer_norm")).into_iter().find(|c| c.elements() > 1000).expect("a large one");
-        let graph = pumice_tests::graphs::chain();
-        let mut seen = 0;
-        for broken in [false, true] {
+        fn run_validated(part: usize) {
             let device = device::open(&validated());
             let log = device.messages().clone();
-            let runner = Runner::descriptor(device, VALIDATED);
-            assert_eq!(runner.run(&case), pumice_tests::op_suite::Outcome::Passed);
-            let mut plan = runner.plan(&graph).expect("compiles").into_plan();
-            if broken {
-                let levels = &mut plan.runs[0].program.levels;
-                seen = levels.iter_mut().map(|l| usize::from(l.barrier.take().is_some())).sum();
-            }
-            let exe = Executable::new(runner.device.clone(), CheckedPlan::unsound(plan), runner.host.clone())
-                .expect("loads");
-            let mut session = exe.session().expect("a session");
-            let x = vec![0.5f32; 64 * 64];
-            session.run(&[("x", pumice_types::TensorView::f32(&x, [64, 64]))]).expect("runs");
-            drop((session, exe, runner));
-            let messages = log.take();
-            assert_eq!(messages.iter().any(Message::is_hazard), broken, "{messages:#?}");
-            assert!(messages.iter().all(Message::is_hazard), "{messages:#?}");
+            let list = include_str!("../known/descriptor.txt");
+            run_on(device, |d| Runner::descriptor(d, VALIDATED), ("descriptor", list), part);
+            assert_eq!(log.take(), [], "the validation layer has nothing to say");
         }
-        assert!(seen >= 2, "{seen} barriers were taken out");
+
+        parts!(run_validated: validated_part_0 0, validated_part_1 1, validated_part_2 2, validated_part_3 3,
+        validated_part_4 4, validated_part_5 5);
+
+        /// The positive control: a plan of the compiler without one of its barriers is reported, with it not.
+        #[test]
+        fn a_missing_barrier_is_reported() {
+            let case =
+                cases(Some("layer_norm")).into_iter().find(|c| c.elements() > 1000).expect("a large one");
+            let graph = pumice_tests::graphs::chain();
+            let mut seen = 0;
+            for broken in [false, true] {
+                let device = device::open(&validated());
+                let log = device.messages().clone();
+                let runner = Runner::descriptor(device, VALIDATED);
+                assert_eq!(runner.run(&case), pumice_tests::op_suite::Outcome::Passed);
+                let mut plan = runner.plan(&graph).expect("compiles").into_plan();
+                if broken {
+                    let levels = &mut plan.runs[0].program.levels;
+                    seen = levels.iter_mut().map(|l| usize::from(l.barrier.take().is_some())).sum();
+                }
+                let exe =
+                    Executable::new(runner.device.clone(), CheckedPlan::unsound(plan), runner.host.clone())
+                        .expect("loads");
+                let mut session = exe.session().expect("a session");
+                let x = vec![0.5f32; 64 * 64];
+                session.run(&[("x", pumice_types::TensorView::f32(&x, [64, 64]))]).expect("runs");
+                drop((session, exe, runner));
+                let messages = log.take();
+                assert_eq!(messages.iter().any(Message::is_hazard), broken, "{messages:#?}");
+                assert!(messages.iter().all(Message::is_hazard), "{messages:#?}");
+            }
+            assert!(seen >= 2, "{seen} barriers were taken out");
+        }
     }
 }

@@ -8,13 +8,20 @@ use crate::checkout::Checkout;
 use crate::child;
 use crate::failure::Outcome;
 
-/// Options: all of them go to the program, which prints them for `--help`.
+/// Options: all of them go to the program, but for `--help`, which is answered from its source: building takes minutes.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Args {
     /// Arguments of the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     pub arguments: Vec<OsString>,
+}
+
+impl Args {
+    /// Whether only the options are asked for.
+    pub fn asks_for_help(&self) -> bool {
+        self.arguments.iter().any(|word| word == "--help" || word == "-h")
+    }
 }
 
 /// Builds a program; the command starts it without arguments. Paths are relative to the current folder.

@@ -57,6 +57,9 @@ pub enum Failure {
         /// What the loader or the probe said.
         reason: String,
     },
+    /// Everything was said already, last of all how it ended.
+    #[error("it failed; see above")]
+    Told,
     /// Anything that a sentence says best.
     #[error("{0}")]
     Said(String),

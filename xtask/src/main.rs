@@ -7,6 +7,7 @@ mod commands;
 mod drivers;
 mod edit;
 mod example;
+mod example_help;
 mod failure;
 mod heartbeat;
 #[cfg(feature = "libraries")]
@@ -28,6 +29,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     match commands::Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
+        Err(failure::Failure::Told) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("xtask: {failure}");
             ExitCode::FAILURE

@@ -23,6 +23,10 @@ pub fn json<T: Serialize + ?Sized>(value: &T) -> Outcome {
     say(&(text + "\n"))
 }
 
+/// Characters of a folded line, as many as a window on half a screen has.
+#[cfg_attr(not(feature = "libraries"), allow(dead_code))]
+pub const WIDTH: usize = 120;
+
 /// Text with its long lines folded between words; what continues a line stands eight columns further in. A word that is
 /// longer than a line stays whole.
 #[cfg_attr(not(feature = "libraries"), allow(dead_code))]

@@ -2,6 +2,7 @@
 //! here: planning, printing a plan.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +10,9 @@ use std::time::{Duration, Instant};
 use pumice::{Graph, OptOptions, Options, Placement, Plan};
 use pumice_models::decoder::{DecoderConfig, decoder_graph};
 use pumice_models::offline::OfflineEncoder;
-use pumice_models::{Cuts, EncoderFolder, EncoderOptions, ModelError, SentenceOverrides, specialize};
+use pumice_models::{
+    Cuts, EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, ModelError, SentenceOverrides, specialize,
+};
 use pumice_types::{Table, Target};
 
 use crate::commands::{ModelArgs, PlanOptions};
@@ -28,15 +31,20 @@ pub struct Took {
     pub check: Duration,
 }
 
-/// A saved plan (`*.json`), or the plan of a model for the chosen target.
+/// A saved plan (of `pumice compile` or `plan --json`), or the plan of a model for the chosen target.
 pub fn load_or_make(model: &str, options: &PlanOptions) -> Outcome<Plan> {
     timed(model, options).map(|(plan, _)| plan)
 }
 
 /// As [`load_or_make`], with how long it took; nothing where the plan was read.
 pub fn timed(model: &str, options: &PlanOptions) -> Outcome<(Plan, Option<Took>)> {
-    if model.ends_with(".json") {
-        return Ok((read_json(Path::new(model))?, None));
+    match kind(Path::new(model))? {
+        Kind::PlanFile => {
+            let plan = pumice::plan_file::load(Path::new(model)).map_err(|e| Failure::said(e.to_string()))?;
+            return Ok((plan.into_plan(), None));
+        }
+        Kind::Json => return Ok((read_json(Path::new(model))?, None)),
+        Kind::Gguf | Kind::Other => {}
     }
     let target = with_table(target(&options.target)?, options.table.as_deref())?;
     let (graph, specializations) = graph(model)?;
@@ -49,6 +57,35 @@ pub fn timed(model: &str, options: &PlanOptions) -> Outcome<(Plan, Option<Took>)
     let plan = pumice::plan(&graph, &target, &options).map_err(|e| Failure::said(format!("{model}: {e}")))?;
     let took = Took { whole: begin.elapsed(), check: plan.check_time() };
     Ok((plan.into_plan(), Some(took)))
+}
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    /// A file of `pumice compile`.
+    PlanFile,
+    /// A plan as JSON.
+    Json,
+    /// A language model.
+    Gguf,
+    /// Something else, or no file.
+    Other,
+}
+
+/// What a file is, by its first bytes; JSON by its name.
+fn kind(path: &Path) -> Outcome<Kind> {
+    if !path.is_file() {
+        return Ok(Kind::Other);
+    }
+    let mut head = Vec::new();
+    let file = fs::File::open(path).map_err(Failure::file(path))?;
+    file.take(8).read_to_end(&mut head).map_err(Failure::file(path))?;
+    Ok(match head {
+        head if head.starts_with(b"GGUF") => Kind::Gguf,
+        head if head.starts_with(b"\x89plan") => Kind::PlanFile,
+        _ if path.extension().is_some_and(|end| end == "json") => Kind::Json,
+        _ => Kind::Other,
+    })
 }
 
 /// A graph with the ranges of its symbols that get plans of their own.
@@ -79,15 +116,24 @@ fn graph(model: &str) -> Outcome<Program> {
     if path.is_dir() {
         return encoder(path).map_err(named);
     }
+    if kind(path)? == Kind::Gguf {
+        return decoder(path).map_err(named);
+    }
     let known = BUILT_IN.map(|(name, _)| name).join(", ");
     Err(Failure::said(format!(
-        "`{model}` is no folder, no .ir file, no saved plan (.json), no built-in model ({known})"
+        "`{model}` is no folder, no GGUF file, no .ir file, no plan of `pumice compile`, no saved plan (.json), no built-in \
+         model ({known})"
     )))
 }
 
 fn encoder(path: &Path) -> Result<Program, ModelError> {
     let folder = EncoderFolder::open(path, &SentenceOverrides::default())?;
     Ok((folder.graph(&EncoderOptions::default())?, specialize::encoder()))
+}
+
+fn decoder(path: &Path) -> Result<Program, ModelError> {
+    let file = LlamaFile::open(path, &LlamaOptions::default())?;
+    Ok((file.model()?.graph, specialize::decoder()))
 }
 
 fn seeded_minilm() -> Result<Program, ModelError> {
@@ -125,4 +171,38 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Outcome<T> {
         line: e.line(),
         message: e.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice::PlanForm;
+
+    fn options() -> PlanOptions {
+        let (target, precision) = ("lavapipe".to_owned(), "exact".to_owned());
+        PlanOptions { target, table: None, precision, bump: false, unfused: false }
+    }
+
+    /// Only JSON was taken for a plan, and only by its name.
+    #[test]
+    fn files_are_told_by_what_they_hold() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).expect("written");
+            path
+        };
+        let made = load_or_make("tiny-decoder", &options()).expect("built in");
+        let saved = file("any.name", &made.to_bytes(PlanForm::Explain).expect("saved"));
+        let text = saved.to_str().expect("text");
+        assert!(load_or_make(text, &options()).expect("a plan") == made);
+        assert_eq!(kind(&saved).expect("read"), Kind::PlanFile);
+        assert_eq!(kind(&file("x", b"GGUF\x03\0\0\0")).expect("read"), Kind::Gguf);
+        assert_eq!(kind(&file("x.json", b"{}")).expect("read"), Kind::Json);
+        assert_eq!(kind(&file("x.ir", b"")).expect("read"), Kind::Other);
+        assert_eq!(kind(folder.path()).expect("a folder"), Kind::Other);
+        let model = file("broken.gguf", b"GGUF\x03\0\0\0");
+        let refused = load_or_make(model.to_str().expect("text"), &options());
+        assert!(refused.expect_err("no header").to_string().contains("broken.gguf"));
+    }
 }

@@ -17,7 +17,7 @@ pub struct Unsupported {
 }
 
 /// A graph that does not become a plan.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum CompileError {
     /// Nodes that nothing can run; all of them, not the first.
     #[error("{} node(s) cannot be compiled:{}", .0.len(), list(.0))]
@@ -113,6 +113,8 @@ pub enum CompileError {
     #[error("{0} (a defect of pumice)")]
     Defect(String),
 }
+
+pumice_types::debug_as_display!(CompileError);
 
 fn list(nodes: &[Unsupported]) -> String {
     // An unnamed node has the name of its op: one word is enough.

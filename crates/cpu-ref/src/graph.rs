@@ -14,7 +14,7 @@ use pumice_types::{Bindings, Bytes, DType, DimExpr, Tensor, dim};
 use std::sync::Arc;
 
 /// Why a graph has no value.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum EvalError {
     /// A leaf was not given.
     #[error("`{0}` has no value; give one for every input, param, state and scalar")]
@@ -77,6 +77,8 @@ pub enum EvalError {
         size: u64,
     },
 }
+
+pumice_types::debug_as_display!(EvalError);
 
 /// A status event with the node that raised it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub fn largest(graph: &Graph, bindings: &Bindings) -> u64 {
 }
 
 /// Why there is no session over a sample, or no run of it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SessionError {
     /// A param or input has no data.
     #[error(transparent)]
@@ -39,6 +39,8 @@ pub enum SessionError {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
 }
+
+pumice_types::debug_as_display!(SessionError);
 
 /// A session over an executable of a sample's graph with the sample's params, scalars and symbols in place.
 pub fn session(

@@ -7,7 +7,7 @@ pub use gguf::{GgufPlace, GgufProblem, GgufWriteError};
 use std::path::PathBuf;
 
 /// Why a file could not be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ImportError {
     /// The operating system refused.
     #[error("{}: {action} failed: {source}", path.display())]
@@ -163,8 +163,10 @@ pub enum ImportError {
     },
 }
 
+pumice_types::debug_as_display!(ImportError);
+
 /// How a safetensors file breaks its format.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatProblem {
     /// Fewer than the 8 bytes that every file begins with.
     #[error("the file has {0} bytes and cannot hold the 8-byte header length")]
@@ -259,6 +261,8 @@ pub enum FormatProblem {
     },
 }
 
+pumice_types::debug_as_display!(FormatProblem);
+
 impl FormatProblem {
     /// What the user can do.
     pub fn remedy(&self) -> &'static str {
@@ -277,7 +281,7 @@ impl FormatProblem {
 }
 
 /// How an index of shards contradicts its shards or itself.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexProblem {
     /// One tensor with two entries.
     #[error("tensor `{0}` is listed twice")]
@@ -297,3 +301,5 @@ pub enum IndexProblem {
     #[error("`weight_map` is empty")]
     Empty,
 }
+
+pumice_types::debug_as_display!(IndexProblem);

@@ -15,7 +15,7 @@ pub struct Model {
 }
 
 /// Where weights and a graph's parameters differ.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum MismatchError {
     /// A parameter without a tensor, or a tensor that cannot be described.
     #[error(transparent)]
@@ -35,6 +35,8 @@ pub enum MismatchError {
         needed: String,
     },
 }
+
+pumice_types::debug_as_display!(MismatchError);
 
 impl Model {
     /// A graph of one's own with the weights of a safetensors file, under the names of its params.

@@ -34,7 +34,7 @@ pub enum AttrValue {
 }
 
 /// An attribute that does not fit.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum AttrError {
     /// Not given, and there is no default.
     #[error("attribute `{0}` is missing")]
@@ -59,6 +59,8 @@ pub enum AttrError {
         reason: String,
     },
 }
+
+pumice_types::debug_as_display!(AttrError);
 
 /// Attributes of a node while it is read: each is taken once, what is left over is an error.
 #[derive(Debug, Default)]

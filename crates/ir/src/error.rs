@@ -4,7 +4,7 @@ use crate::attr::AttrError;
 use pumice_types::{DType, Encoding};
 
 /// Why an op cannot be applied to its operands.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum OpError {
     /// An operand is absent.
     #[error("operand `{0}` is missing")]
@@ -194,13 +194,15 @@ pub enum OpError {
     Invalid(String),
 }
 
+pumice_types::debug_as_display!(OpError);
+
 /// A node as messages name it: `fc1 (matmul)`, or `matmul` alone where the node has the name of its op.
 pub fn node_and_op(node: &str, op: &str) -> String {
     if node.rsplit('.').next() == Some(op) { node.to_owned() } else { format!("{node} ({op})") }
 }
 
 /// One mistake in a graph.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// An op cannot be applied.
     #[error("{}: {source}", node_and_op(.node, .op))]
@@ -280,3 +282,5 @@ pub enum BuildError {
         reason: String,
     },
 }
+
+pumice_types::debug_as_display!(BuildError);

@@ -79,7 +79,8 @@ pub struct Constraint {
     pub relation: Relation,
     /// The other extent.
     pub right: DimExpr,
-    /// Where it comes from: `h (matmul): K of a and b`. Clones share it.
+    /// Where it comes from: `h (matmul): K of a and b, at src/main.rs:9:15`, without the place in a graph that was read
+    /// from text. Clones share it.
     pub what: Arc<str>,
 }
 

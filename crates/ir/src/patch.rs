@@ -78,7 +78,7 @@ impl Patch {
 }
 
 /// A patch that cannot be applied: a defect of the pass that made it.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum PatchError {
     /// A new node's types cannot be inferred.
     #[error("patch `{label}`: new node {node}: {source}")]
@@ -122,6 +122,8 @@ pub enum PatchError {
     #[error(transparent)]
     Attr(#[from] AttrError),
 }
+
+pumice_types::debug_as_display!(PatchError);
 
 impl Graph {
     /// The graph with the patches applied. Replaced values, and whatever only they needed, are gone; leaves stay.

@@ -12,7 +12,7 @@ use pumice_types::{DType, Encoding, Var};
 use std::collections::BTreeSet;
 
 /// A graph that breaks a rule.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum VerifyError {
     /// A rule that users can break too.
     #[error(transparent)]
@@ -47,6 +47,8 @@ pub enum VerifyError {
         op: &'static str,
     },
 }
+
+pumice_types::debug_as_display!(VerifyError);
 
 /// Every violation of every rule.
 pub fn verify(graph: &Graph, form: Form) -> Result<(), Vec<VerifyError>> {

@@ -6,7 +6,7 @@ use pumice_ir::BuildErrors;
 use std::path::PathBuf;
 
 /// Why a folder is not a model that can be built.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ModelError {
     /// A file could not be read, or breaks its format.
     #[error(transparent)]
@@ -60,6 +60,8 @@ pub enum ModelError {
     #[error("the model's graph is faulty, which is a defect of pumice: {0}")]
     Build(#[from] BuildErrors),
 }
+
+pumice_types::debug_as_display!(ModelError);
 
 /// Something that the user should know and that is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -117,7 +117,7 @@ pub const PASSES: &[Pass] = &[
 ];
 
 /// A pass that went wrong: a defect of pumice.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum OptError {
     /// A patch cannot be applied.
     #[error("pass `{pass}`: {source}")]
@@ -147,6 +147,8 @@ pub enum OptError {
     #[error("pass `{0}` does not come to an end")]
     Endless(String),
 }
+
+pumice_types::debug_as_display!(OptError);
 
 /// Rounds after which a repeating pass is stopped, besides one for every node: a round that changes something brings a
 /// chain of nodes one node further at least.

@@ -39,7 +39,7 @@ struct Inner {
 }
 
 /// A plan that is wrong: a defect of the compiler, or of what changed the plan after it was made.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Unsound {
     /// Name of the plan.
     pub plan: String,
@@ -132,5 +132,7 @@ impl fmt::Display for Unsound {
         write!(f, "the plan `{}` is wrong, {} faults: {}", self.plan, self.faults.len(), shown.join("; "))
     }
 }
+
+pumice_types::debug_as_display!(Unsound);
 
 impl std::error::Error for Unsound {}

@@ -28,6 +28,7 @@ impl fmt::Display for Plan {
         for (i, run) in self.runs.iter().enumerate() {
             writeln!(f, "run {i}  {}", ranges(&self.symbols, run))?;
             frame(f, self, run)?;
+            checks(f, self, run)?;
             program(f, &run.program)?;
             stats(f, self, run)?;
         }
@@ -191,6 +192,20 @@ fn frame(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
         0 => writeln!(f),
         n => writeln!(f, "  advance of {n} instructions"),
     }
+}
+
+/// What must hold before each run.
+fn checks(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
+    for check in &run.checks {
+        let condition = match (check.sides.as_deref(), check.max) {
+            (Some([left, right]), 0) => format!("{} = {}", expr(plan, left), expr(plan, right)),
+            (Some([left, right]), _) => format!("{} <= {}", expr(plan, left), expr(plan, right)),
+            (None, i64::MAX) => format!("{} <= {}", check.min, expr(plan, &check.value)),
+            (None, max) => format!("{} <= {} <= {max}", check.min, expr(plan, &check.value)),
+        };
+        writeln!(f, "check  {condition}  ({})", check.what)?;
+    }
+    Ok(())
 }
 
 fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {

@@ -268,7 +268,7 @@ pub struct InputUse {
 }
 
 /// An input of a meaning that a step does not bind once.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// A name that the meaning does not have.
     #[error("it has no input `{0}`")]
@@ -280,6 +280,8 @@ pub enum InputError {
     #[error("its input `{0}` is not bound")]
     Missing(Arc<str>),
 }
+
+pumice_types::debug_as_display!(InputError);
 
 /// What a step computes, and how its uses take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

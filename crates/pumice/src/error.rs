@@ -11,7 +11,7 @@ use pumice_vulkan::OpenError;
 use std::path::PathBuf;
 
 /// Any error of the facade; the parts keep their own types.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No device could be opened.
@@ -56,3 +56,5 @@ pub enum Error {
     #[error(transparent)]
     Mismatch(#[from] pumice_import::model::MismatchError),
 }
+
+pumice_types::debug_as_display!(Error);

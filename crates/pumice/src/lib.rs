@@ -30,6 +30,7 @@
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
 //! interpreter), `pumice-import` (files), `pumice-models` (architectures).
 
+pub mod apart;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod device;

@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::save;
 use pumice_ir::{Graph, text};
 use pumice_plan::{CheckedPlan, Fingerprint, Plan, PlanFileError, PlanForm};
+use std::io::Write;
 use std::path::Path;
 
 /// Saves a plan; returns the bytes of the file.
@@ -39,6 +40,18 @@ pub fn save(plan: &Plan, path: &Path, form: PlanForm) -> Result<u64, Error> {
     let failed = |source| Error::PlanFile { path: path.to_owned(), source };
     let bytes = plan.to_bytes(form).map_err(failed)?;
     save::replace(path, &bytes).map_err(|e| failed(PlanFileError::Io(e)))?;
+    Ok(bytes.len() as u64)
+}
+
+/// Writes the file of a plan to an open output; returns its bytes.
+///
+/// # Errors
+/// [`Error::PlanFile`] with the path `-`, for a plan that has not the form asked for, or an output that cannot be written.
+pub fn write(plan: &Plan, form: PlanForm, out: &mut dyn Write) -> Result<u64, Error> {
+    let failed = |source| Error::PlanFile { path: "-".into(), source };
+    let bytes = plan.to_bytes(form).map_err(failed)?;
+    let written = out.write_all(&bytes).and_then(|()| out.flush());
+    written.map_err(|e| failed(PlanFileError::Io(e)))?;
     Ok(bytes.len() as u64)
 }
 

@@ -151,7 +151,7 @@ fn the_place_of_the_result_is_looked_at_first() {
     let one = scratch("one.npy").display().to_string();
     let (_, log) = command(&["--model", &tiny("bert"), "--out", &one, "x"]).expect("embeds");
     assert!(log.contains("1 vector of 32 to "), "{log}");
-    assert!(log.contains("device: interpreter (the interpreter was asked for)"), "{log}");
+    assert!(log.contains("on interpreter (the interpreter was asked for); precision: exact"), "{log}");
 }
 
 #[test]

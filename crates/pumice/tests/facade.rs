@@ -63,7 +63,8 @@ fn a_graph_and_a_file_of_ones_own_in_two_lines() -> Result<(), Box<dyn std::erro
 fn a_broken_condition_names_both_extents() {
     let g = GraphBuilder::new("g");
     let n = |name: &str| g.input(name, f32([sym(name, 2..=8)]));
-    g.output("y", g.add(n("n"), n("m")));
+    let (added_at, sum) = (line!(), g.add(n("n"), n("m")));
+    g.output("y", sum);
     let exe =
         pumice::compile(&g.build().expect("sound"), &Device::cpu(), &Options::default()).expect("compiles");
     let mut session = exe.session().expect("a session");
@@ -71,9 +72,28 @@ fn a_broken_condition_names_both_extents() {
         .run(&[("n", TensorView::f32(&[1.0; 5], [5])), ("m", TensorView::f32(&[1.0; 8], [8]))])
         .expect_err("5 is not 8");
     assert!(matches!(refused, RuntimeError::Extents { equal: true, .. }), "{refused:?}");
-    assert_eq!(refused.to_string(), "add: broadcast extents: n = 5 must be equal to m = 8 in replay 0");
+    let (text, line) = (refused.to_string(), added_at);
+    assert!(text.starts_with("add: broadcast extents, at "), "{text}");
+    assert!(text.contains(&format!("facade.rs:{line}:")), "the line of the graph's source: {text}");
+    assert!(text.ends_with(": n = 5 must be equal to m = 8 in replay 0"), "{text}");
+    let printed = exe.plan().to_string();
+    assert!(printed.contains("check  n = m  (add: broadcast extents, at "), "{printed}");
 
     let refused = session.run(&[("n", TensorView::f32(&[1.0], [1])), ("m", TensorView::f32(&[1.0], [1]))]);
     let text = refused.expect_err("1 is not in 2..=8").to_string();
     assert!(text.ends_with("it must be in 2..=8"), "no word of multiples: {text}");
+}
+
+/// `main` that returns an error printed `Runtime(Extents { what: ".." .. })`.
+#[test]
+fn the_debug_of_an_error_is_its_sentence() {
+    let g = GraphBuilder::new("g");
+    g.output("y", g.add(g.input("a", f32([2u64])), g.input("b", f32([3u64]))));
+    let mistakes = g.build().expect_err("2 is not 3");
+    assert_eq!(format!("{mistakes:?}"), mistakes.to_string());
+    assert!(mistakes.to_string().contains("facade.rs:"), "{mistakes}");
+    let error = pumice::plan_file::load(std::path::Path::new("there/is/none")).expect_err("no file");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let boxed: Box<dyn std::error::Error> = error.into();
+    assert!(format!("{boxed:?}").starts_with("there/is/none: "), "{boxed:?}");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The device failed, or was asked for more than it has.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum DeviceError {
     /// Memory that does not fit, found before or while it is taken.
     #[error("{what} needs {needed}, the device has {available}; {remedy}")]
@@ -125,6 +125,8 @@ pub enum DeviceError {
     #[error("the device was opened by another process; open it again after fork")]
     Forked,
 }
+
+pumice_types::debug_as_display!(DeviceError);
 
 fn of_levels(plan: &str, levels: Option<(u32, u32)>) -> String {
     match levels {

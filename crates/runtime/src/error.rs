@@ -65,7 +65,7 @@ impl fmt::Display for SymbolSource {
 }
 
 /// Any failure of an executable or a session.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum RuntimeError {
     /// The device failed, or was asked for more than it has. States of the session are unspecified if it happened
     /// while a run was under way.
@@ -342,6 +342,8 @@ pub enum RuntimeError {
     #[error("a run takes at least one step")]
     NoSteps,
 }
+
+pumice_types::debug_as_display!(RuntimeError);
 
 impl RuntimeError {
     pub(crate) fn plan(plan: &Plan, what: impl Into<String>) -> RuntimeError {

@@ -113,6 +113,15 @@ impl Executable {
         Ok(self.inner.loaded.prepare(&runs)?)
     }
 
+    /// As [`Executable::prepare`], for some runs of the plan, by number.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Device`] for a run that the plan does not have, or where a pipeline cannot be made.
+    pub fn prepare_runs(&self, runs: &[usize]) -> Result<(), RuntimeError> {
+        span!("prepare", plan = self.inner.plan.name.as_str());
+        Ok(self.inner.loaded.prepare(runs)?)
+    }
+
     /// A new session. States begin with their initial values.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub type Shape = SmallVec<[u64; 8]>;
 
 /// A view that does not fit its bytes.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// An extent, stride or offset has no value.
     #[error(transparent)]
@@ -39,6 +39,8 @@ pub enum ValueError {
     #[error("the elements lie as {0}")]
     Encoded(Encoding),
 }
+
+pumice_types::debug_as_display!(ValueError);
 
 /// A [`View`] with the extents, strides and offset of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]

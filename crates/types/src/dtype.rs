@@ -127,9 +127,11 @@ impl fmt::Display for DType {
 }
 
 /// A dtype name that pumice does not know.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown dtype `{0}`; known are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64 bool")]
 pub struct UnknownDType(pub String);
+
+crate::debug_as_display!(UnknownDType);
 
 impl FromStr for DType {
     type Err = UnknownDType;

@@ -9,6 +9,7 @@ pub mod bytes;
 pub mod dim;
 pub mod dtype;
 pub mod encoding;
+pub mod errors;
 pub mod extents;
 #[cfg(feature = "ndarray")]
 mod ndarray;

@@ -29,7 +29,7 @@ pub trait ByteSource: Sync {
 }
 
 /// A source could not give what it was asked for.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("weight `{name}`: {source}")]
 pub struct SourceError {
     /// Name of the tensor.
@@ -37,3 +37,5 @@ pub struct SourceError {
     /// What the source says.
     pub source: Arc<dyn std::error::Error + Send + Sync>,
 }
+
+crate::debug_as_display!(SourceError);

@@ -71,9 +71,11 @@ pub struct TableId {
 }
 
 /// A table that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is no selection table: {0}")]
 pub struct TableError(String);
+
+crate::debug_as_display!(TableError);
 
 impl Table {
     /// Reads a table from its JSON text.

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 /// A tensor that does not add up.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// The bytes given are not the bytes the shape needs.
     #[error("a {encoding}{shape:?} tensor has {expected} bytes, {given} were given")]
@@ -51,6 +51,8 @@ pub enum TensorError {
         given: Encoding,
     },
 }
+
+crate::debug_as_display!(TensorError);
 
 /// Elements of a shape, or an error where 64 bits do not hold the count.
 pub fn element_count(shape: &[u64]) -> Result<u64, TensorError> {

@@ -59,7 +59,7 @@ impl CacheIdentity {
 }
 
 /// Why a cache file is not used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CacheRefusal {
     /// It is shorter than a header or than its header says, or longer.
     #[error("the file has {given} bytes, not {expected}")]
@@ -85,6 +85,8 @@ pub enum CacheRefusal {
     #[error("{0}")]
     Io(String),
 }
+
+pumice_types::debug_as_display!(CacheRefusal);
 
 impl From<io::Error> for CacheRefusal {
     fn from(error: io::Error) -> CacheRefusal {

@@ -169,7 +169,8 @@ pub enum Pick {
     Best,
     /// By its place in the list.
     Index(usize),
-    /// By its name, or a part of it that only one device has; upper and lower case are the same.
+    /// By its name, or a part of it that only one device has; upper and lower case are the same. A number that is no
+    /// device's whole name is an index: many names have digits.
     Name(String),
     /// By its UUID.
     Uuid([u8; 16]),
@@ -232,10 +233,12 @@ pub(crate) fn choose(reports: Vec<DeviceReport>, pick: &Pick) -> Result<DeviceRe
             let exact = reports.iter().position(|r| r.snapshot.name.to_lowercase() == lower);
             let has = |r: &DeviceReport| !name.is_empty() && r.snapshot.name.to_lowercase().contains(&lower);
             let part: Vec<usize> = (0..reports.len()).filter(|&i| has(&reports[i])).collect();
-            let found = match (exact, part.as_slice()) {
-                (Some(i), _) | (None, &[i]) => i,
-                (None, []) => return Err(not_found(format!("named `{name}`"))),
-                (None, _) => return Err(not_found(format!("the only one with `{name}` in its name"))),
+            let found = match (exact, part.as_slice(), name.parse()) {
+                (Some(i), ..) => i,
+                (None, _, Ok(number)) => return choose(reports, &Pick::Index(number)),
+                (None, &[i], _) => i,
+                (None, [], _) => return Err(not_found(format!("named `{name}`"))),
+                (None, ..) => return Err(not_found(format!("the only one with `{name}` in its name"))),
             };
             Ok(reports[found].clone())
         }
@@ -397,6 +400,17 @@ mod tests {
     fn the_best_usable_device_is_chosen() {
         assert_eq!(choose(three(), &Pick::Best).unwrap().index, 1);
         assert!(matches!(choose(Vec::new(), &Pick::Best), Err(OpenError::NoDevice)));
+    }
+
+    /// "1" opened llvmpipe, whose name has a 1 in its version of LLVM, where another device has that number.
+    #[test]
+    fn a_number_is_an_index() {
+        let mut all = three();
+        all[0].snapshot.name = "llvmpipe (LLVM 15.0.6, 256 bits)".into();
+        assert_eq!(choose(all.clone(), &Pick::Name("1".into())).unwrap().index, 1);
+        assert!(choose(all.clone(), &Pick::Name("15".into())).is_err(), "there are three");
+        all[2].snapshot.name = "1".into();
+        assert_eq!(choose(all, &Pick::Name("1".into())).unwrap().index, 2, "a whole name");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::snapshot::DeviceKind;
 pub enum Weight {
     /// As it should be.
     Good,
+    /// A defect of the driver that pumice works around.
+    Defect,
     /// Works, with a cost.
     Costs,
     /// Does not work.
@@ -34,6 +36,10 @@ pub struct Finding {
 const GET_DRIVER: &str = "Debian, Ubuntu: apt install mesa-vulkan-drivers; Fedora: dnf install mesa-vulkan-drivers; \
      Arch: pacman -S vulkan-swrast (CPU) or the package of your GPU; NVIDIA: its own driver; macOS: MoltenVK; \
      Windows: the vendor's graphics driver";
+/// For who runs a driver on the CPU already: that one is no remedy.
+const GET_GPU: &str = "if this machine has a GPU: NVIDIA: its own driver; AMD, Intel: Mesa's for that GPU, and the right to \
+     open /dev/dri/renderD*; macOS: MoltenVK; Windows: the vendor's graphics driver. Without a GPU there is nothing to install";
+const UPDATE: &str = "update the driver; some devices never have it";
 const GET_LOADER: &str = "Debian, Ubuntu: apt install libvulkan1; Fedora: dnf install vulkan-loader; Arch: pacman -S \
      vulkan-icd-loader; macOS: the Vulkan SDK; Windows: the vendor's graphics driver";
 const GET_LAYER: &str = "Debian, Ubuntu: apt install vulkan-validationlayers; Fedora: dnf install \
@@ -55,10 +61,9 @@ pub fn diagnose() -> Vec<Finding> {
         Ok(list) => list.iter().for_each(|r| describe(r, &mut findings)),
         Err(error) => findings.push(broken(&error)),
     }
-    let validation = InstanceOptions { validation: Validation::Synchronization, ..Default::default() };
-    findings.push(match Instance::new(&validation) {
-        Ok(_) => finding(Weight::Good, "the Khronos validation layer is installed", "", ""),
-        Err(_) => finding(
+    findings.push(match has_validation_layer() {
+        true => finding(Weight::Good, "the Khronos validation layer is installed", "", ""),
+        false => finding(
             Weight::Costs,
             "the Khronos validation layer is not installed",
             "only pumice's own tests need it",
@@ -66,6 +71,12 @@ pub fn diagnose() -> Vec<Finding> {
         ),
     });
     findings
+}
+
+/// Whether devices can be opened under validation.
+pub fn has_validation_layer() -> bool {
+    let validation = InstanceOptions { validation: Validation::Synchronization, ..Default::default() };
+    Instance::new(&validation).is_ok()
 }
 
 fn broken(error: &OpenError) -> Finding {
@@ -88,7 +99,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
         Err(refusals) => {
             for refusal in refusals {
                 let what = format!("{name} cannot be used: {refusal}");
-                findings.push(finding(Weight::Broken, what, "the device is left out", GET_DRIVER));
+                findings.push(finding(Weight::Broken, what, "the device is left out", UPDATE));
             }
             return;
         }
@@ -101,7 +112,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
     }
     for quirk in crate::quirks::of(s) {
         let what = format!("{name}: {} ({}); pumice: {}", quirk.what, quirk.name, quirk.answer);
-        findings.push(finding(Weight::Good, what, "", ""));
+        findings.push(finding(Weight::Defect, what, "", ""));
     }
     costs_of(report, &name, findings);
 }
@@ -114,25 +125,19 @@ fn costs_of(report: &DeviceReport, name: &str, findings: &mut Vec<Finding>) {
             findings.push(finding(Weight::Costs, format!("{name}: {what}"), cost, remedy));
         }
     };
-    let update = "update the driver; some devices never have it";
-    costs(
-        s.kind == DeviceKind::Cpu,
-        "it computes on the CPU",
-        "10 to 1000 times slower than a GPU",
-        GET_DRIVER,
-    );
+    costs(s.kind == DeviceKind::Cpu, "it computes on the CPU", "10 to 1000 times slower than a GPU", GET_GPU);
     let a = &s.abilities.features;
-    costs(!a.int64, "no 64-bit integers in kernels", "i64 values go to the host", update);
+    costs(!a.int64, "no 64-bit integers in kernels", "i64 values go to the host", UPDATE);
     let timed = report.verdict.as_ref().is_ok_and(|plan| plan.timestamps);
-    costs(!timed, "no timestamps", "times of runs and steps cannot be taken", update);
-    costs(!a.subgroup_arithmetic, "no subgroup reductions", "slower reductions and norms", update);
-    costs(!a.subgroup_shuffle, "no subgroup shuffles", "slower attention", update);
-    costs(!a.preserve_special_f32, "NaN and infinity are not promised", "special values may differ", update);
+    costs(!timed, "no timestamps", "times of runs and steps cannot be taken", UPDATE);
+    costs(!a.subgroup_arithmetic, "no subgroup reductions", "slower reductions and norms", UPDATE);
+    costs(!a.subgroup_shuffle, "no subgroup shuffles", "slower attention", UPDATE);
+    costs(!a.preserve_special_f32, "NaN and infinity are not promised", "special values may differ", UPDATE);
     costs(
         !s.has_extension("VK_EXT_memory_budget"),
         "free memory cannot be asked for",
         "memory that other programs take is seen only when an allocation fails",
-        update,
+        UPDATE,
     );
     let window = s.memory_types.iter().any(|t| t.device_local && t.host_visible);
     costs(
@@ -206,6 +211,7 @@ mod tests {
         assert_eq!(costs.len(), 2);
         let quirks: Vec<_> = findings.iter().filter(|f| f.what.contains("; pumice: ")).collect();
         assert!(quirks.iter().any(|f| f.what.contains("float controls")) && quirks.len() >= 3, "{quirks:?}");
+        assert!(quirks.iter().all(|f| f.weight == Weight::Defect), "defects are not good: {quirks:?}");
         let limits = &findings[1];
         assert!(
             limits.weight == Weight::Good && limits.what.contains("1024 threads and 48.0 KiB"),
@@ -221,5 +227,18 @@ mod tests {
             assert!(multiplies.contains(what), "{multiplies}");
         }
         assert!(costs.iter().all(|f| !f.cost.is_empty() && !f.remedy.is_empty()));
+    }
+
+    /// lavapipe was told to install lavapipe.
+    #[test]
+    fn a_driver_that_runs_is_no_remedy() {
+        let snapshot: Snapshot =
+            serde_json::from_str(include_str!("../tests/snapshots/lavapipe-22.3.json")).unwrap();
+        let report = DeviceReport { index: 0, verdict: DevicePlan::new(&snapshot), snapshot };
+        let mut findings = Vec::new();
+        describe(&report, &mut findings);
+        assert!(findings.iter().any(|f| f.what.ends_with("it computes on the CPU")), "{findings:?}");
+        let names_it = |f: &Finding| f.remedy.contains("mesa-vulkan-drivers") || f.remedy.contains("swrast");
+        assert!(!findings.iter().any(names_it), "{findings:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Why there is no device.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum OpenError {
     /// No usable Vulkan on this machine, or validation was asked for and is missing.
     #[error(transparent)]
@@ -35,6 +35,8 @@ pub enum OpenError {
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
+
+pumice_types::debug_as_display!(OpenError);
 
 fn reasons(refusals: &[Refusal]) -> String {
     refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ")

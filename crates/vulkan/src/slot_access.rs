@@ -44,9 +44,11 @@ impl SlotAccess {
 }
 
 /// A module that cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("the module cannot be parsed: {0}")]
 pub(crate) struct TightenError(String);
+
+pumice_types::debug_as_display!(TightenError);
 
 /// The module with the accesses it does not make removed.
 pub(crate) fn tighten(words: &[u32], accesses: &[SlotAccess]) -> Result<Vec<u32>, TightenError> {

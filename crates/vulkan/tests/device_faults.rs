@@ -83,18 +83,8 @@ fn sweep(validation: Validation, addressing: Addressing, result: FaultResult, st
 }
 
 #[test]
-fn every_call_runs_out_of_memory_once_under_validation() {
-    sweep(Validation::Core, Addressing::Address, FaultResult::OutOfDeviceMemory, 1);
-}
-
-#[test]
 fn every_call_loses_the_device_once() {
     sweep(Validation::Off, Addressing::Address, FaultResult::DeviceLost, 1);
-}
-
-#[test]
-fn every_fifth_call_of_the_descriptor_form_fails_once() {
-    sweep(Validation::Core, Addressing::Descriptor, FaultResult::OutOfHostMemory, 5);
 }
 
 /// Waits that ask again and again before they sleep, as on GPUs: the first question fails.
@@ -110,4 +100,18 @@ fn asking_for_the_time_fails_once() {
     assert!((1..200).map_while(fails).any(|failure| asked(&failure)), "no wait asked for the time");
     let (whole, _) = life(Validation::Off, Addressing::Address, FaultPlan::default(), poll);
     whole.expect("without a fault everything works");
+}
+
+mod with_validation {
+    use super::*;
+
+    #[test]
+    fn every_call_runs_out_of_memory_once_under_validation() {
+        sweep(Validation::Core, Addressing::Address, FaultResult::OutOfDeviceMemory, 1);
+    }
+
+    #[test]
+    fn every_fifth_call_of_the_descriptor_form_fails_once() {
+        sweep(Validation::Core, Addressing::Descriptor, FaultResult::OutOfHostMemory, 5);
+    }
 }

@@ -24,7 +24,7 @@ use reference::References;
 use report::Report;
 use rig::Rig;
 use row::{Outcome, Row};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Measures pumice's speed lines on one device.
@@ -107,6 +107,11 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Outcome<bool> {
     if args.first_embedding {
         return start::embed_once(args).map(|()| true);
+    }
+    if let Some(json) = &args.json {
+        let reads: Vec<&Path> =
+            [&args.reference, &args.table].into_iter().flatten().map(PathBuf::as_path).collect();
+        pumice::apart::check(json, &reads)?;
     }
     let rig = Rig::open(args)?;
     if rig.is_cpu_driver()

@@ -86,19 +86,6 @@ mod on_device {
     use super::*;
 
     #[test]
-    fn nothing_to_report_in_the_descriptor_form() {
-        let (validation, addressing) = (Validation::Synchronization, Addressing::Descriptor);
-        let kernels = Arc::new(PlainTwins);
-        all(plain(&DeviceOptions::default().validation(validation).addressing(addressing).kernels(kernels)));
-    }
-
-    #[test]
-    fn nothing_to_report_in_the_address_form() {
-        let validation = Validation::Synchronization;
-        all(Lab::vulkan_with(&DeviceOptions::default().validation(validation)));
-    }
-
-    #[test]
     fn poison_is_not_read_and_guards_stay() {
         for word in [0x7fc0_dead, 0xff80_0000] {
             all(Lab::vulkan_with(&DeviceOptions::default().poison(Some(Poison(word)))));
@@ -114,7 +101,7 @@ mod on_device {
         fs::create_dir_all(&folder).expect("a folder");
         let log = folder.join("log");
         let tests = [
-            "watched::on_device::nothing_to_report_in_the_address_form",
+            "watched::on_device::with_validation::nothing_to_report_in_the_address_form",
             "status::on_device::states_that_are_full",
         ];
         let mut child = Command::new(std::env::current_exe().expect("this binary"))
@@ -140,10 +127,31 @@ mod on_device {
         assert!(said.contains("the Khronos validation layer is not installed"), "{said}");
     }
 
-    /// What the layer says of flushes, invalidations and staging, poison in between.
-    #[test]
-    fn nothing_to_report_with_shadowed_memory() {
-        let options = DeviceOptions::default().host_access(HostAccess::Shadowed);
-        all(Lab::vulkan_with(&options.validation(Validation::Synchronization).poison(Poison(0x7fc0_dead))));
+    mod with_validation {
+        use super::*;
+
+        #[test]
+        fn nothing_to_report_in_the_descriptor_form() {
+            let (validation, addressing) = (Validation::Synchronization, Addressing::Descriptor);
+            let kernels = Arc::new(PlainTwins);
+            all(plain(
+                &DeviceOptions::default().validation(validation).addressing(addressing).kernels(kernels),
+            ));
+        }
+
+        #[test]
+        fn nothing_to_report_in_the_address_form() {
+            let validation = Validation::Synchronization;
+            all(Lab::vulkan_with(&DeviceOptions::default().validation(validation)));
+        }
+
+        /// What the layer says of flushes, invalidations and staging, poison in between.
+        #[test]
+        fn nothing_to_report_with_shadowed_memory() {
+            let options = DeviceOptions::default().host_access(HostAccess::Shadowed);
+            all(Lab::vulkan_with(
+                &options.validation(Validation::Synchronization).poison(Poison(0x7fc0_dead)),
+            ));
+        }
     }
 }

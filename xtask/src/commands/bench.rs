@@ -8,9 +8,13 @@ use crate::checkout::Checkout;
 use crate::child;
 use crate::example::{self, Args};
 use crate::failure::{Failure, Outcome};
+use crate::{example_help, output};
 
 /// Builds and runs.
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
+    if args.asks_for_help() {
+        return output::say(&example_help::text("bench", checkout)?);
+    }
     let mut bench = example::built("bench", checkout)?;
     if let Some(commit) = commit(&checkout.root) {
         bench.args(["--commit", &commit]);

@@ -112,7 +112,7 @@ mod run {
             }
         };
         let opening = Heartbeat::start("opening the language model");
-        let options = GenerateOptions::default();
+        let options = GenerateOptions::default().one_answer(true);
         let mut generator = match &file {
             Some(file) => Generator::open(file, device, &options, |_, _| {}).map_err(failed)?,
             None => Generator::offline(SEED, device, &options).map_err(failed)?,

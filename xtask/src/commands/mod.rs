@@ -95,8 +95,8 @@ pub struct PlanOptions {
 #[derive(clap::Args)]
 #[cfg_attr(not(feature = "libraries"), allow(dead_code))]
 pub struct ModelArgs {
-    /// A sentence encoder folder (weights not needed), an `.ir` file, a saved plan (`.json`), or a built-in model:
-    /// seeded-minilm, tiny-decoder
+    /// A sentence encoder folder (weights not needed), a GGUF file, an `.ir` file, a plan of `pumice compile`, a
+    /// saved plan (`.json`), or a built-in model: seeded-minilm, tiny-decoder
     pub model: String,
     #[command(flatten)]
     pub options: PlanOptions,

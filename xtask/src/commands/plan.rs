@@ -33,16 +33,13 @@ mod run {
             return output::json(&plan);
         }
         let text = if args.summary { pumice_plan::print::summary(&plan) } else { plan.to_string() };
-        output::say(&if args.wide { text } else { output::folded(&text, WIDTH) })?;
-        took.map_or(Ok(()), |t| {
+        output::say(&if args.wide { text } else { output::folded(&text, output::WIDTH) })?;
+        took.into_iter().for_each(|t| {
             let (whole, check) = (t.whole.as_secs_f64() * 1e3, t.check.as_secs_f64() * 1e3);
             let share = 100.0 * check / whole;
-            output::say(&format!(
-                "made in {whole:.1} ms, {check:.1} ms of it by the checker ({share:.0} %)\n"
-            ))
-        })
+            // Not on the standard output: there, equal plans are equal texts.
+            eprintln!("made in {whole:.1} ms, {check:.1} ms of it by the checker ({share:.0} %)");
+        });
+        Ok(())
     }
-
-    /// Characters of a line, as many as a window on half a screen has.
-    const WIDTH: usize = 120;
 }

@@ -5,6 +5,7 @@ mod coverage;
 mod dependencies;
 mod duties;
 mod environment;
+mod errors;
 mod facade;
 mod hashing;
 mod header;
@@ -79,12 +80,13 @@ impl Findings {
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
 /// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
-const RULES: [(&str, Rule); 20] = [
+const RULES: [(&str, Rule); 21] = [
     ("bytes", byte_counts::check),
     ("coverage", coverage::check),
     ("dependencies", dependencies::check),
     ("duties", duties::check),
     ("environment", environment::check),
+    ("errors", errors::check),
     ("facade", facade::check),
     ("hashing", hashing::check),
     ("header", header::check),

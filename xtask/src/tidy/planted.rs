@@ -80,13 +80,13 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
             format!(
                 "//! Bad.\nuse std::collections::HashMap;\nfn e() {{ std::env::var(\"X\").unwrap(); }}\nstatic N: u8 = 0;\n\
                  fn p() -> &'static str {{ panic!(\"x\") }}\n{unsafe_word} fn u() {{}}\n// {mark}\n// {machine}\n\
-                 #[derive(Clone, Default)] struct LegacyManagerId;\nfn long() {{\n{}}}\n\
+                 #[derive(Debug, thiserror::Error)] struct Wrong;\n#[derive(Clone, Default)] struct LegacyManagerId;\nfn long() {{\n{}}}\n\
                  fn q(n: Option<NodeId>) -> NodeId {{ n.unwrap_or(NodeId(0)) }}\n",
                 "    p();\n".repeat(61)
             ),
             vec![
                 "hashing 2", "environment 3", "panics 3", "environment 4", "panics 5", "unsafe 6", "unfinished 7",
-                "paths 8", "ids 9", "words 9", "sizes 10", "ids 73",
+                "paths 8", "errors 9", "ids 10", "words 10", "sizes 11", "ids 74",
             ],
         ),
         (

@@ -34,7 +34,7 @@ impl fmt::Display for GgufPlace {
 }
 
 /// How a GGUF file breaks its format, or which form of the format is not read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GgufProblem {
     /// A file that begins with something else.
     #[error("the file begins with the bytes {}, a GGUF file with `GGUF`", .0.escape_ascii())]
@@ -166,6 +166,8 @@ pub enum GgufProblem {
     },
 }
 
+pumice_types::debug_as_display!(GgufProblem);
+
 impl GgufProblem {
     /// What the user can do.
     pub fn remedy(&self) -> &'static str {
@@ -183,7 +185,7 @@ impl GgufProblem {
 }
 
 /// Why a GGUF file could not be written.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum GgufWriteError {
     /// A description that would break the format.
     #[error("no GGUF file is written: {0}")]
@@ -203,3 +205,5 @@ pub enum GgufWriteError {
     #[error("writing a GGUF file failed at a tensor: {0}; what was written is not complete")]
     Tensor(#[from] crate::error::ImportError),
 }
+
+pumice_types::debug_as_display!(GgufWriteError);

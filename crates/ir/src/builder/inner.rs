@@ -108,7 +108,12 @@ impl Inner {
         });
         match inferred {
             Ok((types, constraints)) => {
+                let known = self.graph.constraints.len();
                 self.conditions.append(&mut self.graph.constraints, constraints);
+                // Whether it holds is known when a run binds the symbols: then the builder is gone.
+                for new in &mut self.graph.constraints[known..] {
+                    new.what = format!("{}, at {site}", new.what).into();
+                }
                 let names = self.names.of_results(name.into(), types.len());
                 let values = self.graph.push_node(op, ids, types.into_iter().zip(names));
                 self.made.extend(values.iter().map(|&v| (v, site)));

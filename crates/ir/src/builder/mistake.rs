@@ -8,7 +8,7 @@ use std::panic::Location;
 pub type CallSite = &'static Location<'static>;
 
 /// One mistake, and where it was made.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Mistake {
     /// What is wrong.
     pub error: BuildError,
@@ -23,10 +23,12 @@ impl fmt::Display for Mistake {
     }
 }
 
+pumice_types::debug_as_display!(Mistake);
+
 impl std::error::Error for Mistake {}
 
 /// Every mistake of a graph.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct BuildErrors(pub Vec<Mistake>);
 
 impl fmt::Display for BuildErrors {
@@ -38,5 +40,7 @@ impl fmt::Display for BuildErrors {
         self.0.iter().try_for_each(|e| write!(f, "\n  {e}"))
     }
 }
+
+pumice_types::debug_as_display!(BuildErrors);
 
 impl std::error::Error for BuildErrors {}

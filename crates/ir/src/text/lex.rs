@@ -18,7 +18,7 @@ impl fmt::Display for Position {
 }
 
 /// Text that is not a graph.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[error("{at}: {message}")]
 pub struct TextError {
     /// Where.
@@ -26,6 +26,8 @@ pub struct TextError {
     /// What is wrong.
     pub message: String,
 }
+
+pumice_types::debug_as_display!(TextError);
 
 /// One token.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What can be wrong with a vocabulary, a template, a sampler's options or its logits.
 
 /// Why text does not become tokens, a conversation does not become text, or logits do not become a token.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum TextError {
     /// A kind of tokenizer that is not supported yet.
     #[error("`tokenizer.ggml.model` is `{model}`, which is not supported yet; take a model with one of: {}", known.join(", "))]
@@ -134,6 +134,8 @@ pub enum TextError {
         count: usize,
     },
 }
+
+pumice_types::debug_as_display!(TextError);
 
 fn line_of(line: &Option<usize>) -> String {
     line.map(|line| format!(", line {line},")).unwrap_or_default()

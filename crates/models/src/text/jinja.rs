@@ -14,9 +14,11 @@ const FUEL: u64 = 1 << 23;
 const NAME: &str = "chat";
 
 /// What `raise_exception` was called with.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{0}")]
 struct Raised(String);
+
+pumice_types::debug_as_display!(Raised);
 
 /// An environment with one template in it.
 pub(super) fn environment(source: &str) -> Result<Environment<'static>, TextError> {

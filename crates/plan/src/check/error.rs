@@ -20,7 +20,7 @@ pub enum ProgramRef {
 }
 
 /// One fault and where it is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct CheckError {
     /// The program; `None` for what all programs share.
     pub program: Option<ProgramRef>,
@@ -31,7 +31,7 @@ pub struct CheckError {
 }
 
 /// What is wrong.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// The list of regions, or one of them.
     #[error("region {kind}: {why}")]
@@ -335,6 +335,8 @@ pub enum Fault {
     },
 }
 
+pumice_types::debug_as_display!(Fault);
+
 impl fmt::Display for ProgramRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -358,6 +360,8 @@ impl fmt::Display for CheckError {
         self.fault.fmt(f)
     }
 }
+
+pumice_types::debug_as_display!(CheckError);
 
 impl std::error::Error for CheckError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {

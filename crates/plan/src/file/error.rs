@@ -3,7 +3,7 @@
 use std::io;
 
 /// A plan that cannot be saved, or bytes that are not the file of a plan that this build can run.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PlanFileError {
     /// The file begins otherwise than plans do.
     #[error("this is no plan file: it does not begin as one")]
@@ -98,3 +98,5 @@ pub enum PlanFileError {
     #[error("the plan file cannot be read or written: {0}")]
     Io(#[from] io::Error),
 }
+
+pumice_types::debug_as_display!(PlanFileError);

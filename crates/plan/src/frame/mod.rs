@@ -92,7 +92,7 @@ pub struct Frame {
 }
 
 /// A frame word that cannot be computed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// An expression has no value.
     #[error("frame word {word}: {source}")]
@@ -111,6 +111,8 @@ pub enum FrameError {
         value: i64,
     },
 }
+
+pumice_types::debug_as_display!(FrameError);
 
 impl Frame {
     /// Words of the frame with the advance program after them.

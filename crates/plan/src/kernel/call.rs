@@ -178,7 +178,7 @@ pub struct KernelCall {
 }
 
 /// A call that does not fit its declaration: a defect of lowering.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// No such kernel.
     #[error("no kernel `{0}`")]
@@ -248,6 +248,8 @@ pub enum CallError {
         what: &'static str,
     },
 }
+
+pumice_types::debug_as_display!(CallError);
 
 impl KernelCall {
     /// What histograms count: `kernel.variant [holes]`.

@@ -78,7 +78,7 @@ struct Known {
 }
 
 /// A kernel that cannot be added.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
     /// There is one of that name.
     #[error("there is a kernel `{0}` already")]
@@ -92,6 +92,8 @@ pub enum RegisterError {
         variant: &'static str,
     },
 }
+
+pumice_types::debug_as_display!(RegisterError);
 
 impl Kernels {
     /// The kernels that come with pumice.

@@ -72,7 +72,7 @@ fn main() -> ExitCode {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
-        Command::Compile(args) => compile::run(&args, cache_dir(), &mut out),
+        Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
         Command::Inspect(args) => inspect::run(&args, &mut out),
         Command::Devices(args) => devices::run(&args, &mut out),
         Command::Doctor(args) => doctor::run(&args, &mut out),

@@ -1,7 +1,10 @@
 //! `pumice compile`: a model in, the file of its plan out. Running commands take it with `--plan` and compile nothing.
 
 use super::compiler::CompilerArgs;
+use super::progress::Progress;
+use super::words::{count, whole};
 use super::{CommandError, Outcome, say};
+use crate::apart;
 use crate::device::DeviceKind;
 use crate::error::Error;
 use crate::plan_file;
@@ -15,7 +18,7 @@ use pumice_plan::{Plan, PlanForm};
 use pumice_types::Target;
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Arguments of `pumice compile`.
@@ -24,7 +27,7 @@ pub struct CompileArgs {
     /// A Llama-shaped GGUF file, or the folder of a sentence encoder in Hugging Face layout
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
-    /// Where the plan goes
+    /// Where the plan goes; `-` is the standard output, and the report goes to the standard error then
     #[arg(short, long, value_name = "X.plan")]
     pub out: PathBuf,
     /// Compile for a device that is not here: h200 or lavapipe
@@ -34,7 +37,7 @@ pub struct CompileArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: String,
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
     /// The most texts in one run of an encoder
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
@@ -46,7 +49,7 @@ pub struct CompileArgs {
     #[arg(long, value_name = "BOOL")]
     pub normalize: Option<bool>,
     /// Cut an encoder's texts to so many tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub max_tokens: Option<u64>,
     /// How it is compiled
     #[command(flatten)]
@@ -74,13 +77,13 @@ struct Report {
     compile_s: f64,
 }
 
-/// Runs the command. What was made is said on `out`. `cache` is the folder of the pipeline cache.
+/// Runs the command. What was made is said on `out`, or on `log` where the plan itself goes to the standard output.
+/// `cache` is the folder of the pipeline cache.
 ///
 /// # Errors
-/// A model that cannot be read or compiled, a target that there is not, a place that cannot be written.
-pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome {
-    let looked = Destination::look(&args.out);
-    looked.map_err(|e| CommandError::Usage(format!("{}: {e}", args.out.display())))?;
+/// A model that cannot be read or compiled, a target that there is not, a place that cannot be written or that is read.
+pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
+    check_place(args)?;
     let target = target(args, cache)?;
     let (model, options) = model(args)?;
     let options = options.precision(args.compiler.precision);
@@ -89,21 +92,41 @@ pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write) -> O
     let compile_s = begin.elapsed().as_secs_f64();
     plan.graph = Some(plan_file::graph_fingerprint(&model.graph));
     let form = if args.explain { PlanForm::Explain } else { PlanForm::Run };
-    let bytes = plan_file::save(&plan, &args.out, form)?;
-    let report = report(args, &plan, form, bytes, compile_s);
-    if args.json {
-        let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
-        say(out, text)?;
+    let occupied = apart::is_standard_output(&args.out);
+    let bytes = if args.out == Path::new(STANDARD_OUTPUT) {
+        plan_file::write(&plan, form, out)?
     } else {
-        let Report { plan, target, runs, steps, .. } = &report;
-        say(
-            out,
-            format_args!(
-                "{plan}: {bytes} bytes, {runs} runs, {steps} steps, for {target}; compiled in {compile_s:.2} s"
-            ),
-        )?;
-    }
+        plan_file::save(&plan, &args.out, form)?
+    };
+    let report = report(args, &plan, form, bytes, compile_s);
+    tell(args, &report, if occupied { log } else { out })?;
     Ok(true)
+}
+
+/// The name of the standard output in `-o`.
+const STANDARD_OUTPUT: &str = "-";
+
+/// Looks at where the plan goes before the work begins.
+fn check_place(args: &CompileArgs) -> Result<(), CommandError> {
+    let reads: Vec<&Path> =
+        [args.model.as_path()].into_iter().chain(args.compiler.table.as_deref()).collect();
+    if args.out != Path::new(STANDARD_OUTPUT) {
+        let looked = Destination::look(&args.out);
+        looked.map_err(|e| CommandError::Usage(format!("{}: {e}", args.out.display())))?;
+        apart::check(&args.out, &reads)?;
+    }
+    Ok(())
+}
+
+fn tell(args: &CompileArgs, report: &Report, to: &mut dyn Write) -> Result<(), CommandError> {
+    if args.json {
+        let text = serde_json::to_string(report).map_err(|e| CommandError::Write(e.into()))?;
+        return say(to, text);
+    }
+    let Report { plan, target, bytes, compile_s, .. } = report;
+    let (runs, steps) = (count(report.runs, "run"), count(report.steps, "step"));
+    let line = format!("{plan}: {bytes} bytes, {runs}, {steps}, for {target}; compiled in {compile_s:.2} s");
+    say(to, line)
 }
 
 fn report(args: &CompileArgs, plan: &Plan, form: PlanForm, bytes: u64, compile_s: f64) -> Report {
@@ -131,7 +154,7 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
             None => target,
         });
     }
-    let device = args.compiler.device(&args.device, cache)?.device;
+    let device = args.compiler.device(&args.device, cache, &Progress::new())?.device;
     if device.kind() == DeviceKind::Interpreter && !args.explain {
         let why = "the interpreter runs what steps mean: give --explain, or another --device or --target";
         return Err(CommandError::Usage(why.to_owned()));

@@ -1,5 +1,6 @@
 //! What commands let their user say of compiling: another selection table, less exact arithmetic.
 
+use super::progress::Progress;
 use crate::device::DeviceChoice;
 use crate::embed::EmbedError;
 use crate::embed::cli::choose;
@@ -31,9 +32,14 @@ impl CompilerArgs {
     }
 
     /// The device that the argument names, with the table.
-    pub(crate) fn device(&self, name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
+    pub(crate) fn device(
+        &self,
+        name: &str,
+        cache: Option<PathBuf>,
+        progress: &Progress,
+    ) -> Result<DeviceChoice, EmbedError> {
         let table = self.table()?;
-        let choice = choose(name, cache)?;
+        let choice = choose(name, cache, progress)?;
         Ok(match table {
             Some(table) => DeviceChoice { device: choice.device.with_table(table), ..choice },
             None => choice,

@@ -4,7 +4,7 @@ use super::devices::Row;
 use super::{Outcome, say};
 use crate::device::Device;
 use pumice_vulkan::DeviceOptions;
-use pumice_vulkan::doctor::{Finding, Weight, diagnose};
+use pumice_vulkan::doctor::{Finding, Weight, diagnose, has_validation_layer};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -26,7 +26,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if args.json {
         let devices: Vec<Row> = pumice_vulkan::devices().unwrap_or_default().iter().map(Row::of).collect();
         let findings: Vec<Value> = findings.iter().map(as_json).collect();
-        say(out, json!({ "devices": devices, "findings": findings }))?;
+        let layer = has_validation_layer();
+        say(out, json!({ "devices": devices, "findings": findings, "validation_layer": layer }))?;
         return Ok(true);
     }
     for f in &findings {
@@ -45,6 +46,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn word(weight: Weight) -> &'static str {
     match weight {
         Weight::Good => "good",
+        Weight::Defect => "defect",
         Weight::Costs => "costs",
         Weight::Broken => "broken",
     }
@@ -58,7 +60,7 @@ fn as_json(f: &Finding) -> Value {
 mod tests {
     use super::*;
 
-    /// `cargo xtask test` reads `devices[].name` and `devices[].usable`.
+    /// `cargo xtask test` reads `devices[].name`, `devices[].usable` and `validation_layer`.
     #[test]
     fn the_report_has_the_form_that_tools_read() {
         let mut out = Vec::new();
@@ -66,6 +68,7 @@ mod tests {
         let report: Value = serde_json::from_slice(&out).expect("one JSON object");
         let devices = report["devices"].as_array().expect("a list");
         assert!(devices.iter().all(|d| d["name"].is_string() && d["usable"].is_boolean()));
+        assert!(report["validation_layer"].is_boolean());
         assert!(report["findings"].as_array().is_some_and(|f| !f.is_empty()));
     }
 }

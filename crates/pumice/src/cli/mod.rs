@@ -2,19 +2,21 @@
 
 pub mod compile;
 pub mod compiler;
-pub(crate) mod compiling;
 pub mod devices;
 pub mod doctor;
 pub mod inspect;
+pub(crate) mod progress;
 pub mod selftest;
 mod trial;
+pub(crate) mod words;
 
+use crate::apart::OverwriteError;
 use crate::embed::EmbedError;
 use crate::error::Error;
 use std::io::{ErrorKind, Write};
 
 /// Why a command ended early.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum CommandError {
     /// Whoever read the output has seen enough: no mistake.
     #[error("the output was closed")]
@@ -28,10 +30,15 @@ pub enum CommandError {
     /// A model, a plan or a run.
     #[error(transparent)]
     Pumice(#[from] Error),
+    /// An output that is an input.
+    #[error(transparent)]
+    Overwrite(#[from] OverwriteError),
     /// Arguments that ask for nothing.
     #[error("{0}")]
     Usage(String),
 }
+
+pumice_types::debug_as_display!(CommandError);
 
 /// What a command returns: whether all is well, or why it ended early.
 pub type Outcome = Result<bool, CommandError>;

@@ -1,13 +1,17 @@
 //! `pumice embed`: arguments in, vectors to the standard output or a file; what the user should know goes to the log.
 
+use crate::apart;
 use crate::cli::compiler::CompilerArgs;
+use crate::cli::progress::Progress;
+use crate::cli::words::{count, whole};
 use crate::device::{Device, DeviceChoice, DeviceKind};
-use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, Note, read_lines, write_npy};
+use crate::embed::{Cut, EmbedError, EmbedOptions, Embedder, Embeddings, Note, npy, read_lines, write_npy};
+use crate::error::Error;
 use crate::plan_file;
 use crate::save::Destination;
-use indicatif::{ProgressBar, ProgressStyle};
 use pumice_models::{EncoderOptions, Pooling, SentenceOverrides};
-use pumice_vulkan::{DeviceOptions, Pick};
+use pumice_runtime::Executable;
+use pumice_vulkan::{DeviceOptions, OpenError, Pick};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +34,8 @@ pub struct EmbedArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Write the vectors to a NumPy file, f32 of shape (texts, width), instead of printing them
+    /// Write the vectors to a NumPy file, f32 of shape (texts, width), instead of printing them; `-` is the standard
+    /// output
     #[arg(long, value_name = "X.npy")]
     pub out: Option<PathBuf>,
     /// The most texts in one run
@@ -46,7 +51,7 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "BOOL")]
     pub normalize: Option<bool>,
     /// Cut texts to so many tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub max_tokens: Option<u64>,
     /// Run a plan that `pumice compile` made of the model, and compile nothing
     #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "batch", "table", "precision"])]
@@ -79,10 +84,7 @@ pub fn run(
     out: &mut dyn Write,
     log: &mut dyn Write,
 ) -> Result<(), EmbedError> {
-    if let Some(out) = &args.out {
-        let failed = |source| EmbedError::Io { path: out.clone(), action: "looking for its place", source };
-        Destination::look(out).map_err(failed)?;
-    }
+    check_place(args)?;
     let texts = match &args.file {
         Some(file) => read_lines(file)?,
         None if args.texts.is_empty() => {
@@ -90,37 +92,65 @@ pub fn run(
         }
         None => args.texts.clone(),
     };
-    let choice = args.compiler.device(&args.device, cache)?;
-    let mut embedder = open(args, &choice.device)?;
-    let precision = format!("{:?}", embedder.executable().plan().precision).to_lowercase();
-    announce(&choice, &precision, embedder.notes(), log).map_err(printing)?;
-
-    let bar = bar(texts.len(), "texts");
+    let progress = Progress::new();
+    let choice = args.compiler.device(&args.device, cache, &progress)?;
+    announce(&choice, log).map_err(printing)?;
+    let mut embedder = open(args, &choice.device, &progress)?;
+    let bar = progress.bar(texts.len(), "texts");
     let embeddings = embedder.embed(&texts, |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
+    progress.end();
     say_cut(&embeddings.cut, log).map_err(printing)?;
 
     if let Some(path) = &args.out {
-        write_npy(path, &embeddings)?;
-        let vectors = if embeddings.len() == 1 { "vector" } else { "vectors" };
-        let (count, width) = (embeddings.len(), embeddings.width);
-        writeln!(log, "{count} {vectors} of {width} to {}", path.display()).map_err(printing)?;
+        match path == Path::new("-") {
+            true => npy::write(out, &embeddings).map_err(printing)?,
+            false => write_npy(path, &embeddings)?,
+        }
+        let (vectors, width) = (count(embeddings.len(), "vector"), embeddings.width);
+        writeln!(log, "{vectors} of {width} to {}", path.display()).map_err(printing)?;
     }
-    if args.json {
-        let report = Report {
-            model: args.model.as_ref().map_or("seeded".into(), |m| m.display().to_string()),
-            device: choice.device.name(),
-            precision,
-            width: embeddings.width,
-            notes: embedder.notes().iter().map(|n| n.0.as_str()).collect(),
-            cut: &embeddings.cut,
-            // With --out the vectors are in the file.
-            embeddings: if args.out.is_some() { Vec::new() } else { embeddings.rows().collect() },
-        };
-        let text = serde_json::to_string(&report).map_err(|e| printing(e.into()))?;
-        return quiet(writeln!(out, "{text}"));
+    // Where the vectors go to the standard output as a file, nothing else may stand there.
+    let occupied = args.out.as_deref().is_some_and(apart::is_standard_output);
+    tell(args, &choice, &embedder, &embeddings, if occupied { log } else { out })?;
+    explain(&choice, embedder.executable(), embedder.notes(), log).map_err(printing)
+}
+
+/// Looks at where the vectors go before the work begins.
+fn check_place(args: &EmbedArgs) -> Result<(), EmbedError> {
+    let Some(out) = args.out.as_ref().filter(|out| out.as_path() != Path::new("-")) else {
+        return Ok(());
+    };
+    let failed = |source| EmbedError::Io { path: out.clone(), action: "looking for its place", source };
+    Destination::look(out).map_err(failed)?;
+    let reads = [&args.model, &args.file, &args.plan, &args.compiler.table];
+    let reads: Vec<&Path> = reads.into_iter().flatten().map(PathBuf::as_path).collect();
+    Ok(apart::check(out, &reads)?)
+}
+
+/// Prints the report or the vectors.
+fn tell(
+    args: &EmbedArgs,
+    choice: &DeviceChoice,
+    embedder: &Embedder,
+    embeddings: &Embeddings,
+    to: &mut dyn Write,
+) -> Result<(), EmbedError> {
+    if !args.json {
+        return if args.out.is_none() { quiet(print(embeddings, to)) } else { Ok(()) };
     }
-    if args.out.is_none() { quiet(print(&embeddings, out)) } else { Ok(()) }
+    let report = Report {
+        model: args.model.as_ref().map_or("seeded".into(), |m| m.display().to_string()),
+        device: choice.device.name(),
+        precision: embedder.executable().plan().precision.name().to_owned(),
+        width: embeddings.width,
+        notes: embedder.notes().iter().map(|n| n.0.as_str()).collect(),
+        cut: &embeddings.cut,
+        // With --out the vectors are in the file.
+        embeddings: if args.out.is_some() { Vec::new() } else { embeddings.rows().collect() },
+    };
+    let text = serde_json::to_string(&report).map_err(|e| printing(e.into()))?;
+    quiet(writeln!(to, "{text}"))
 }
 
 /// Which texts are longer than the model takes. Of many, the first ones by number.
@@ -149,21 +179,31 @@ fn print(embeddings: &Embeddings, out: &mut dyn Write) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Says what runs where, and what the user should know of the model.
-pub(crate) fn announce(
+/// Says before an answer what runs where, in one short line.
+pub(crate) fn announce(choice: &DeviceChoice, log: &mut dyn Write) -> std::io::Result<()> {
+    let name = choice.device.name();
+    // Which driver it is stands in the explanation.
+    let short = name.split(" (driver ").next().unwrap_or_default();
+    writeln!(log, "device: {short}")
+}
+
+/// Says after an answer why that device was taken, what would be faster, how exact the arithmetic was, and what the
+/// user should know of the model.
+pub(crate) fn explain(
     choice: &DeviceChoice,
-    precision: &str,
+    exe: &Executable,
     notes: &[Note],
     log: &mut dyn Write,
 ) -> std::io::Result<()> {
-    writeln!(log, "device: {} ({}); precision: {precision}", choice.device.name(), choice.why)?;
+    let precision = exe.plan().precision.name();
+    writeln!(log, "on {} ({}); precision: {precision}", choice.device.name(), choice.why)?;
     if let Some(better) = &choice.better {
         writeln!(log, "faster: {better}")?;
     }
     notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))
 }
 
-fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
+fn open(args: &EmbedArgs, device: &Device, progress: &Progress) -> Result<Embedder, EmbedError> {
     let overrides = SentenceOverrides::default()
         .pooling(args.pooling)
         .normalize(args.normalize)
@@ -176,23 +216,16 @@ fn open(args: &EmbedArgs, device: &Device) -> Result<Embedder, EmbedError> {
     let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
         return Ok(Embedder::offline(1, device, &options)?);
     };
-    Ok(with_tensor_bar(|progress| Embedder::open(path, device, &options, progress))?)
-}
-
-/// Opens a model with a bar that hears of its tensors.
-pub(crate) fn with_tensor_bar<T>(open: impl FnOnce(&mut dyn FnMut(usize, usize)) -> T) -> T {
-    let bar = bar(0, "tensors");
-    let opened = open(&mut |done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
-    opened
+    Ok(progress.with_tensors(|heard| Embedder::open(path, device, &options, heard))?)
 }
 
 /// The device that the argument names.
-pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice, EmbedError> {
-    let options = DeviceOptions::default().cache_dir(cache).observer(crate::cli::compiling::observer());
+pub(crate) fn choose(
+    name: &str,
+    cache: Option<PathBuf>,
+    progress: &Progress,
+) -> Result<DeviceChoice, EmbedError> {
+    let options = DeviceOptions::default().cache_dir(cache).observer(progress.observer());
     let pick = match name {
         "auto" => return Ok(Device::choose(&options)),
         "cpu" => {
@@ -201,7 +234,7 @@ pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice,
         }
         name => name.parse().map_or_else(|_| Pick::Name(name.to_owned()), Pick::Index),
     };
-    let device = Device::open(&pick, &options)?;
+    let device = Device::open(&pick, &options).map_err(with_interpreter)?;
     let why = match device.kind() {
         DeviceKind::Gpu => "asked for",
         DeviceKind::CpuDriver | DeviceKind::Interpreter => "asked for; it runs on the CPU",
@@ -209,12 +242,15 @@ pub(crate) fn choose(name: &str, cache: Option<PathBuf>) -> Result<DeviceChoice,
     Ok(DeviceChoice { device, why: why.to_owned(), better: None })
 }
 
-/// A bar on the standard error; none where that is no terminal.
-fn bar(len: usize, what: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} {msg} {eta}");
-    ProgressBar::new(len as u64)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        .with_message(what.to_owned())
+/// Among the devices that there are, the one that is no driver's.
+fn with_interpreter(error: Error) -> Error {
+    match error {
+        Error::Open(OpenError::NotFound { wanted, mut available }) => {
+            available.push("cpu (the interpreter)".to_owned());
+            Error::Open(OpenError::NotFound { wanted, available })
+        }
+        other => other,
+    }
 }
 
 fn printing(source: std::io::Error) -> EmbedError {

@@ -1,11 +1,12 @@
 //! What can go wrong between a file of texts and a file of vectors.
 
+use crate::apart::OverwriteError;
 use crate::error::Error;
 use pumice_types::TableError;
 use std::path::PathBuf;
 
 /// Why texts were not embedded.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum EmbedError {
     /// The model or the device.
     #[error(transparent)]
@@ -36,7 +37,12 @@ pub enum EmbedError {
         /// Why.
         source: TableError,
     },
+    /// An output that is an input.
+    #[error(transparent)]
+    Overwrite(#[from] OverwriteError),
     /// Arguments that do not fit together.
     #[error("{0}")]
     Usage(String),
 }
+
+pumice_types::debug_as_display!(EmbedError);

@@ -16,7 +16,8 @@ pub fn write_npy(path: &Path, embeddings: &Embeddings) -> Result<(), EmbedError>
         .map_err(failed)
 }
 
-fn write(out: &mut dyn Write, embeddings: &Embeddings) -> std::io::Result<()> {
+/// Writes the vectors to an open output.
+pub(crate) fn write(out: &mut dyn Write, embeddings: &Embeddings) -> std::io::Result<()> {
     out.write_all(&header(embeddings.len(), embeddings.width))?;
     embeddings.values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
 }

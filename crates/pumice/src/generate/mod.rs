@@ -3,12 +3,16 @@
 //! [`Generator`] is the library's way, [`cli`] the command's. What the model is comes from `pumice-models`; what runs it is
 //! an ordinary session, which keeps keys, values and the last token on the device.
 
+mod ahead;
+mod answer;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod seeded;
 
 pub use pumice_models::{LlamaOptions, Message, Sampling, TextError};
 
+use self::ahead::Ahead;
+use self::answer::Chooser;
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use crate::model::{Loaded, Way};
@@ -17,10 +21,9 @@ use pumice_import::Model;
 use pumice_models::{ChatTemplate, LlamaFile, ModelError, Note, Sampler, TextTokenizer, specialize};
 use pumice_plan::CheckedPlan;
 use pumice_runtime::{Executable, Session};
-use pumice_types::TensorView;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::slice::Chunks;
 use std::time::{Duration, Instant};
 
 /// Choices for a [`Generator`].
@@ -33,6 +36,9 @@ pub struct GenerateOptions {
     pub compile: Options,
     /// A plan of the model that was made before: nothing is compiled then, and the context is the plan's.
     pub plan: Option<CheckedPlan>,
+    /// Whether the program ends after one answer. Otherwise, on a GPU, a thread makes the kernels that later prompts
+    /// may need once the first answer is there.
+    pub one_answer: bool,
 }
 
 impl GenerateOptions {
@@ -54,6 +60,13 @@ impl GenerateOptions {
     #[must_use]
     pub fn plan(mut self, plan: impl Into<Option<CheckedPlan>>) -> Self {
         self.plan = plan.into();
+        self
+    }
+
+    /// Whether the program ends after one answer.
+    #[must_use]
+    pub fn one_answer(mut self, one: bool) -> Self {
+        self.one_answer = one;
         self
     }
 
@@ -112,7 +125,9 @@ pub struct Generated {
     pub text: String,
     /// Why it ended.
     pub end: End,
-    /// Until the first token was there.
+    /// Tokens of the prompt that the session read: all of them, unless whoever listens ended the answer before.
+    pub prompt_read: usize,
+    /// Until the first token was there, or the reading was ended.
     pub prompt_time: Duration,
     /// From there to the last one.
     pub decode_time: Duration,
@@ -153,6 +168,10 @@ pub struct Generator {
     per_submission: usize,
     logits: usize,
     next: usize,
+    /// Whether kernels of other ranges are made after the first answer.
+    prepares_ahead: bool,
+    /// They are being made, or were.
+    ahead: Option<Ahead>,
 }
 
 impl Generator {
@@ -173,7 +192,7 @@ impl Generator {
         if config.capacity < file.trained_context {
             let (planned, trained) = (config.capacity, file.trained_context);
             notes.push(Note(format!(
-                "a context of {planned} tokens is planned for, the model takes {trained}"
+                "room for {planned} of the {trained} tokens of context that the model takes is planned"
             )));
         }
         let text = (tokenizer, template, notes);
@@ -206,6 +225,8 @@ impl Generator {
             per_submission,
             logits,
             next,
+            prepares_ahead: device.kind() == DeviceKind::Gpu && !options.one_answer,
+            ahead: None,
         })
     }
 
@@ -249,8 +270,12 @@ impl Generator {
         Ok(template.render(messages, true, &bos, &eos).map_err(ModelError::from)?)
     }
 
-    /// Makes an answer to these tokens, which begin a new text. `listen` hears each piece of text as soon as it is certain
-    /// and may end the answer.
+    /// Makes an answer to these tokens, which begin a new text. `listen` hears each piece of text as soon as it is
+    /// certain, and an empty one where there is none: before each piece of the prompt, and after a token that ends no
+    /// character. It may end the answer each time: then no further piece of the prompt is read, and no further token
+    /// made.
+    ///
+    /// The kernels that this prompt and its answer meet are made before the first token.
     ///
     /// # Errors
     /// A prompt without tokens, or with more than the context holds; sampling that cannot be; those of a run.
@@ -260,18 +285,15 @@ impl Generator {
         request: &Request,
         mut listen: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
-        let mut sampler = Sampler::new(request.sampling).map_err(ModelError::from)?;
-        let greedy = request.sampling.temperature == 0.0;
-        let (before, last) = self.pieces(prompt)?;
-        let begin = Instant::now();
-        self.session.set_scalar("position", 0)?;
-        let room = self.context - prompt.len();
-        let wanted = request.tokens.min(room + 1);
-        let mut stream = self.tokenizer.stream();
+        let sampler = Sampler::new(request.sampling).map_err(ModelError::from)?;
+        let mut chooser = Chooser { greedy: request.sampling.temperature == 0.0, sampler };
+        self.check_prompt(prompt)?;
+        let wanted = request.tokens.min(self.context - prompt.len());
         let mut answer = Generated {
             ids: Vec::new(),
             text: String::new(),
             end: if wanted == request.tokens { End::Length } else { End::Context },
+            prompt_read: 0,
             prompt_time: Duration::ZERO,
             decode_time: Duration::ZERO,
             decoded: 0,
@@ -279,100 +301,49 @@ impl Generator {
         if wanted == 0 {
             return Ok(answer);
         }
-        let mut fresh = vec![self.prefill(before, last, greedy, &mut sampler)?];
+        let begin = Instant::now();
+        self.prepare_for(prompt.len(), wanted)?;
+        self.session.set_scalar("position", 0)?;
+        let first = self.prefill(prompt, &mut chooser, &mut answer, &mut listen)?;
         answer.prompt_time = begin.elapsed();
-        let decode = Instant::now();
-        'answer: loop {
-            for &id in &fresh {
-                if self.tokenizer.is_end(id) {
-                    answer.end = End::Stop;
-                    break 'answer;
-                }
-                answer.ids.push(id);
-                let piece = stream.push(id);
-                answer.text.push_str(&piece);
-                if !piece.is_empty() && listen(&piece).is_break() {
-                    answer.end = End::Interrupted;
-                    break 'answer;
-                }
-            }
-            if answer.ids.len() >= wanted {
-                break;
-            }
-            let (made, left) = (answer.ids.len(), wanted - answer.ids.len());
-            fresh = match greedy {
-                true => self.greedy_steps(prompt.len() + made, left.min(self.per_submission))?,
-                false => vec![self.sampled_step(fresh[0], &mut sampler)?],
-            };
-            answer.decoded += fresh.len();
-            answer.decode_time = decode.elapsed();
-        }
-        let rest = stream.flush();
-        answer.text.push_str(&rest);
-        if !rest.is_empty() {
-            let _ = listen(&rest);
+        let Some(first) = first else {
+            answer.end = End::Interrupted;
+            return Ok(answer);
+        };
+        self.decode(first, wanted, &mut chooser, &mut answer, &mut listen)?;
+        if self.prepares_ahead && self.ahead.is_none() {
+            self.ahead = Some(Ahead::begin(&self.exe));
         }
         Ok(answer)
     }
 
-    /// A prompt in pieces of what one run takes: all before the last, and the last, which is never empty.
-    fn pieces<'p>(&self, prompt: &'p [u32]) -> Result<(Chunks<'p, u32>, &'p [u32]), Error> {
+    /// Refuses a prompt that no session of this model can read.
+    fn check_prompt(&self, prompt: &[u32]) -> Result<(), Error> {
         let problem = match prompt.len() {
             0 => "it has no token".to_owned(),
-            n if n > self.context => format!("its {n} tokens are more than the context of {}", self.context),
-            n => {
-                let (before, last) = prompt.split_at((n - 1) / self.most_new * self.most_new);
-                return Ok((before.chunks(self.most_new), last));
+            n if n > self.context => {
+                format!("its tokens are {n}, and the context holds {}", self.context)
             }
+            _ => return Ok(()),
         };
         Err(ModelError::Option { option: "prompt", problem }.into())
     }
 
-    /// Runs the pieces of a prompt; the token after it.
-    fn prefill(
-        &mut self,
-        before: Chunks<'_, u32>,
-        last: &[u32],
-        greedy: bool,
-        sampler: &mut Sampler,
-    ) -> Result<u32, Error> {
-        let signed = |piece: &[u32]| piece.iter().map(|&id| id as i32).collect::<Vec<_>>();
-        for ids in before.map(signed) {
-            let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
-            self.session.execute(&inputs, &pumice_runtime::RunOptions::default())?;
-        }
-        let ids = signed(last);
-        let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
-        let output = if greedy { self.next } else { self.logits };
-        choose(&self.session.run_read(&inputs, &[output])?[0], greedy, sampler)
+    /// Makes the kernels of the runs that a prompt and an answer of so many tokens meet: those of whole pieces, of
+    /// the last piece, and of single tokens.
+    fn prepare_for(&self, prompt: usize, answer: usize) -> Result<(), Error> {
+        let whole = (prompt > self.most_new).then_some(self.most_new);
+        let last = (prompt - 1) % self.most_new + 1;
+        let single = (answer > 1).then_some(1);
+        let met = whole.into_iter().chain([last]).chain(single).filter_map(|new| self.run_of(new));
+        let runs: BTreeSet<usize> = met.collect();
+        Ok(self.exe.prepare_runs(&runs.into_iter().collect::<Vec<_>>())?)
     }
 
-    /// So many likeliest tokens in one submission, or fewer where one of them ends the text. The caches hold all before the last token, which is at `position` − 1.
-    fn greedy_steps(&mut self, position: usize, steps: usize) -> Result<Vec<u32>, Error> {
-        let inputs = [("ids", TensorView::i32(&[-1], [1, 1]))];
-        self.session.execute(&inputs, &pumice_runtime::RunOptions::default().steps(steps as u32))?;
-        let rows = position as u64..position as u64 + u64::from(self.session.replays());
-        let made = self.session.state("history")?.read_range(1, rows)?;
-        Ok(made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect())
+    /// The run that takes so many new tokens.
+    fn run_of(&self, new: usize) -> Option<usize> {
+        let plan = self.exe.plan();
+        let symbol = plan.symbols.find("t");
+        plan.run_for(|id| (Some(id) == symbol).then_some(new as u64))
     }
-
-    fn sampled_step(&mut self, last: u32, sampler: &mut Sampler) -> Result<u32, Error> {
-        let ids = [last as i32];
-        let inputs = [("ids", TensorView::i32(&ids, [1, 1]))];
-        let logits = self.session.run_read(&inputs, &[self.logits])?;
-        choose(&logits[0], false, sampler)
-    }
-}
-
-/// The token that an output says: itself, or a draw from its logits.
-fn choose(output: &pumice_types::Tensor, greedy: bool, sampler: &mut Sampler) -> Result<u32, Error> {
-    if greedy {
-        return Ok(output.to_vec::<i32>().map_err(tensor)?.first().map_or(0, |&id| id as u32));
-    }
-    Ok(sampler.next(&output.to_vec::<f32>().map_err(tensor)?).map_err(ModelError::from)?)
-}
-
-fn tensor(source: pumice_types::TensorError) -> Error {
-    let (kind, name) = (pumice_runtime::NameKind::Output, "logits".to_owned());
-    pumice_runtime::RuntimeError::Tensor { kind, name, source }.into()
 }

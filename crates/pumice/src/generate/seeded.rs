@@ -13,7 +13,11 @@ impl Generator {
     /// # Errors
     /// Those of compiling and of the device.
     pub fn offline(seed: u64, device: &Device, options: &GenerateOptions) -> Result<Generator, Error> {
-        let config = DecoderConfig::tiny();
+        let mut config = DecoderConfig::tiny();
+        if let Some(context) = options.model.context {
+            config.capacity = context;
+            config.max_new = config.max_new.min(context);
+        }
         let model = seeded(decoder_graph("seeded-decoder", &config)?, seed)?;
         let names: Vec<String> = (0..config.vocab).map(|byte| letter(byte as u8).to_string()).collect();
         let tokens: Vec<&str> = names.iter().map(String::as_str).collect();

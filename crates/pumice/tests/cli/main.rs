@@ -1,7 +1,10 @@
 //! Commands from arguments to output, on the interpreter.
 
+mod apart;
 mod compiler;
+mod first_contact;
 mod plan_file;
+mod prepared;
 
 use clap::Parser;
 use pumice::cli::CommandError;
@@ -26,15 +29,24 @@ fn parsed(args: &[&str]) -> Result<Command, String> {
 
 /// Runs a command; its standard output.
 fn command(args: &[&str]) -> Result<String, CommandError> {
+    Ok(String::from_utf8(run(args, &AtomicBool::new(false))?.out).expect("text"))
+}
+
+/// What a command wrote.
+struct Written {
+    out: Vec<u8>,
+    log: String,
+}
+
+/// Runs a command; what it wrote to the standard output and to the log.
+fn run(args: &[&str], stop: &AtomicBool) -> Result<Written, CommandError> {
     let (mut out, mut log) = (Vec::new(), Vec::new());
     match parsed(args).unwrap_or_else(|e| panic!("{e}")) {
-        Command::Compile(args) => _ = compile::run(&args, None, &mut out)?,
+        Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,
         Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
-        Command::Generate(args) => {
-            _ = generate::run(&args, None, &AtomicBool::new(false), &mut out, &mut log)?;
-        }
+        Command::Generate(args) => _ = generate::run(&args, None, stop, &mut out, &mut log)?,
     }
-    Ok(String::from_utf8(out).expect("text"))
+    Ok(Written { out, log: String::from_utf8(log).expect("text") })
 }
 
 /// The folder of a small checked-in encoder.

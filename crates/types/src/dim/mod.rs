@@ -46,7 +46,7 @@ pub struct DimExpr {
 }
 
 /// Why an expression has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
     /// A variable has no value in the bindings.
     #[error("{0:?} is not bound")]
@@ -61,6 +61,8 @@ pub enum EvalError {
     #[error("the extent is {0}, which is negative")]
     Negative(i64),
 }
+
+crate::debug_as_display!(EvalError);
 
 impl DimExpr {
     /// A constant.

@@ -121,12 +121,14 @@ impl fmt::Display for Encoding {
 }
 
 /// The name of an encoding that pumice does not know.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown encoding `{given}`; known are {}", Encoding::all().map(Encoding::name).collect::<Vec<_>>().join(" "))]
 pub struct UnknownEncoding {
     /// The name given.
     pub given: String,
 }
+
+crate::debug_as_display!(UnknownEncoding);
 
 impl FromStr for Encoding {
     type Err = UnknownEncoding;

@@ -33,7 +33,7 @@ pub struct Inst {
 }
 
 /// Why an expression, or a step of building one, is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScalarError {
     /// An instruction or builder method does not take operands of these types.
     #[error("`{what}` does not take operands of types {found:?}")]
@@ -66,6 +66,8 @@ pub enum ScalarError {
         found: Vec<RegType>,
     },
 }
+
+crate::debug_as_display!(ScalarError);
 
 /// A straight-line scalar function of n inputs and m outputs.
 ///

@@ -13,9 +13,11 @@ pub struct Bounds {
 }
 
 /// Text that is no range, or a range that holds nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no range: write `5`, `2..=4`, `..=8` or `17..`")]
 pub struct NoBounds(String);
+
+crate::debug_as_display!(NoBounds);
 
 impl Bounds {
     /// From `least` to `most`; none where that holds nothing.

@@ -32,7 +32,7 @@ pub struct FloatControls {
 }
 
 /// A hole that cannot be filled: the plan and the module disagree, which is a defect of whoever made them.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
     /// The module is not SPIR-V that can be read.
     #[error("the module cannot be read: {0}")]
@@ -106,6 +106,8 @@ pub enum CodegenError {
         function: String,
     },
 }
+
+pumice_types::debug_as_display!(CodegenError);
 
 /// The module `spirv` with the holes of `fills` filled and `controls` declared. Holes not named keep the template's
 /// body, the identity.

@@ -115,7 +115,7 @@ pub struct FaultPlan {
 }
 
 /// A call that did not succeed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The driver (or an injected fault) returned an error.
     #[error("{} returned {code:?}", call.name())]
@@ -167,6 +167,8 @@ pub enum CallError {
         size: u64,
     },
 }
+
+pumice_types::debug_as_display!(CallError);
 
 /// A Vulkan result code, kept as a number so that the error is plain data.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -36,7 +36,7 @@ pub struct InstanceOptions {
 }
 
 /// Why there is no instance.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum InstanceError {
     /// No Vulkan loader on this machine.
     #[error("no Vulkan loader was found ({0}); `pumice doctor` says how to get one")]
@@ -59,6 +59,8 @@ pub enum InstanceError {
     #[error(transparent)]
     Call(#[from] CallError),
 }
+
+pumice_types::debug_as_display!(InstanceError);
 
 /// An instance with its messenger. Owner of `VkInstance` and `VkDebugUtilsMessengerEXT`.
 ///

@@ -8,6 +8,7 @@ mod memory;
 mod show;
 mod table;
 
+use super::progress::Progress;
 use super::{CommandError, Outcome};
 use crate::embed::cli::choose;
 use pumice_types::Target;
@@ -97,6 +98,6 @@ fn target(args: &Args) -> Result<Target, CommandError> {
                            --device (`pumice devices` lists them)";
             CommandError::Usage(format!("`{name}` is not {message}"))
         }),
-        None => Ok(choose(&args.device, None)?.device.target().clone()),
+        None => Ok(choose(&args.device, None, &Progress::new())?.device.target().clone()),
     }
 }

@@ -3,6 +3,7 @@
 use super::Inspection;
 use super::memory::MemoryPlan;
 use super::table::{Table, grouped, pattern};
+use crate::cli::words::count;
 use pumice_types::Bytes;
 
 /// The whole text.
@@ -47,9 +48,9 @@ fn tensors(i: &Inspection) -> String {
     let kinds = grouped(i.tensors.iter().map(|t| (t.encoding.as_str(), t.bytes.unwrap_or(0))));
     let kinds: Vec<String> = kinds.iter().map(|(e, n, sum)| format!("{n} {e} ({})", bytes(*sum))).collect();
     format!(
-        "\n{}  {} tensors, {}: {}\n",
+        "\n{}  {}, {}: {}\n",
         table.text(),
-        i.tensors.len(),
+        count(i.tensors.len(), "tensor"),
         bytes(i.tensor_bytes),
         kinds.join(", ")
     )

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// a cold cache and with six 43 (driver 580.159.04), lavapipe on two cores 284 and 334 s (2026-11-23).
 const ENOUGH: usize = 3;
 
+/// In how many samples of an op a kernel variant was taken.
+pub type Met = BTreeMap<(&'static str, String), usize>;
+
 /// What is done with a sample.
 #[derive(Debug, Default)]
 pub struct Choice {
@@ -57,20 +60,20 @@ pub fn selections(own: Target) -> Vec<Target> {
     vec![own, other, few, plain, alone, words]
 }
 
-/// What is done with each sample. The first target is the device's own.
+/// What is done with each sample, after those that `met` knows. The first target is the device's own.
 pub fn choices(
     device: &Device,
     targets: &[Target],
     limit: u64,
     samples: &[(&'static str, Sample)],
+    met: &mut Met,
 ) -> Vec<Choice> {
     let interpreter = device.kind() == DeviceKind::Interpreter;
     let mut choices = Vec::new();
-    let mut met: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let planned = |i: usize| Planned::of(&samples[i].1, targets, limit, interpreter);
     in_order(samples.len(), Duration::MAX, planned, |heard| {
         if let Heard::Result(i, planned) = heard {
-            choices.push(planned.choose(samples[i].0, &mut met));
+            choices.push(planned.choose(samples[i].0, met));
         }
     });
     choices
@@ -123,7 +126,7 @@ impl Planned {
     }
 
     /// Takes the device's own plan, and each other one that runs other code with a variant that was not met often enough.
-    fn choose(mut self, op: &'static str, met: &mut BTreeMap<(&'static str, String), usize>) -> Choice {
+    fn choose(mut self, op: &'static str, met: &mut Met) -> Choice {
         let mut seen: Vec<&Vec<String>> = Vec::new();
         for (target, code) in &self.codes {
             if seen.contains(&code) {
