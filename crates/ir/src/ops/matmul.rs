@@ -68,6 +68,9 @@ impl OpDef for MatMul {
         samples.push(heads());
         samples.extend(stretched());
         samples
+            .extend([(1, 3), (2, 5), (7, 33), (33, 17)].iter().flat_map(|&(m, n)| equal_terms(m, n, 4096)));
+        samples.extend(equal_terms(1, 2, 16_384));
+        samples
     }
 
     fn reads_strides(&self) -> bool {
@@ -164,6 +167,18 @@ fn heads() -> Sample {
         g.output("scores", scores);
         g.output("other", g.matmul(g.transpose(scores, &[0, 1, 3, 2]), q));
     })
+}
+
+/// Equal terms of one sign, whose roundings add up; the right operand across k and along it.
+fn equal_terms(m: u64, n: u64, k: u64) -> Vec<Sample> {
+    let equal = |sample: Sample| {
+        let label = format!("equal terms: {}", sample.label);
+        let third = || Fill::Floats(vec![1.0 / 3.0]);
+        Sample { label, fills: Vec::new(), ..sample }.fill("a", third()).fill("b", third())
+    };
+    let across = case(DType::F32, &[m, k], &[k, n], false, false);
+    let along = case(DType::F32, &[m, k], &[n, k], false, true);
+    vec![equal(across), equal(along)]
 }
 
 /// Three and four batch axes, each operand stretched along each of them, along every other, and as a vector or a matrix of
