@@ -21,10 +21,6 @@ const uint WQ = W / 4;
 uint D, DV, col0;
 vec4 q[ROWS * WQ], acc[ROWS * WQ];
 float row_max[ROWS], row_sum[ROWS], s[KEYS * ROWS];
-// Sums of chains and sums of those, relative to their own maxima.
-vec4 chains[ROWS * WQ], whole[ROWS * WQ];
-float chains_max[ROWS], chains_sum[ROWS], whole_max[ROWS], whole_sum[ROWS];
-const int CHAIN = 64, CHAINS = 64 * CHAIN;
 int first[ROWS], end[ROWS];
 bool counts[KEYS * ROWS];
 
@@ -32,6 +28,7 @@ vec4 hole_epilogue(vec4 v) { return v; }
 
 #include "quads.glsl"
 #include "lanes_operands.glsl"
+#include "lanes_chains.glsl"
 
 void products(int key0, int last) {
     fetch_k(key0, last);
@@ -85,19 +82,6 @@ void add_values(int key0, int last) {
         }
     }
 }
-
-// What is in FROM becomes part of TO; maxima only grow, and FROM keeps its own.
-#define JOIN(TO, TO_SUM, TO_MAX, FROM, FROM_SUM, FROM_MAX) \
-    [[unroll]] for (uint r = 0u; r < ROWS; r++) { \
-        float shrink = weight(TO_MAX[r], FROM_MAX[r]); \
-        TO_SUM[r] = fma(TO_SUM[r], shrink, FROM_SUM[r]); \
-        TO_MAX[r] = FROM_MAX[r]; \
-        FROM_SUM[r] = 0.0; \
-        [[unroll]] for (uint j = 0u; j < WQ; j++) { \
-            TO[r * WQ + j] = fma(TO[r * WQ + j], vec4(shrink), FROM[r * WQ + j]); \
-            FROM[r * WQ + j] = vec4(0.0); \
-        } \
-    }
 
 void store_row(uint r, uint row, uint at) {
     bool seen = whole_sum[r] == 0.0 && sees_any(row);
