@@ -6,7 +6,8 @@
 // maxima and sums; keys and values are the same for all threads. A step takes KEYS keys. W columns of the result a
 // workgroup; W is at least the width of the keys. No branch is worth its while: both sides would be executed.
 // With SHUFFLE each thread reads every eighth quad of a key or value and hands it to the others: on lavapipe a read is two
-// hundred instructions, a shuffle one.
+// hundred instructions, a shuffle one. Sums are chains of 64 keys, chains of 64 of those, a chain of these: arrays that no
+// variable indexes, since lavapipe reads others one thread at a time. A key has at most W elements, which is one chain.
 #ifdef SHUFFLE
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -27,6 +28,7 @@ vec4 hole_epilogue(vec4 v) { return v; }
 
 #include "quads.glsl"
 #include "lanes_operands.glsl"
+#include "lanes_chains.glsl"
 
 void products(int key0, int last) {
     fetch_k(key0, last);
@@ -82,11 +84,11 @@ void add_values(int key0, int last) {
 }
 
 void store_row(uint r, uint row, uint at) {
-    bool seen = row_sum[r] == 0.0 && sees_any(row);
+    bool seen = whole_sum[r] == 0.0 && sees_any(row);
     [[unroll]] for (uint j = 0u; j < WQ; j++) {
         uint col = col0 + 4u * j;
-        vec4 v = acc[r * WQ + j];
-        [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = divided(v[e], row_sum[r], seen);
+        vec4 v = whole[r * WQ + j];
+        [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = divided(v[e], whole_sum[r], seen);
         v = hole_epilogue(v);
         if (col >= DV) continue;
         if ((VEC & 8u) != 0u) store4_y((at + col) >> 2u, v);
@@ -111,18 +113,30 @@ void main() {
         end[r] = end_key(row);
         row_max[r] = minus_inf();
         row_sum[r] = 0.0;
+        chains_max[r] = minus_inf();
+        chains_sum[r] = 0.0;
+        whole_max[r] = minus_inf();
+        whole_sum[r] = 0.0;
         [[unroll]] for (uint i = 0u; i < WQ; i++) {
             q[r * WQ + i] = quad_q(q_base + row * arg_q_row() + 4u * i, 4u * i, D);
             acc[r * WQ + i] = vec4(0.0);
+            chains[r * WQ + i] = vec4(0.0);
+            whole[r * WQ + i] = vec4(0.0);
         }
     }
     k_base = arg_k_at() + b * arg_k_b() + kh * arg_k_h(); k_row = arg_k_row();
     v_base = arg_v_at() + b * arg_v_b() + kh * arg_v_h() + col0; v_row = arg_v_row();
     int last = end_key(last_row) - 1;
-    for (int key0 = first_key(tile_row); key0 <= last; key0 += int(KEYS)) {
-        products(key0, last);
-        soften(key0, row0, last_row);
-        add_values(key0, last);
+    for (int key0 = first_key(tile_row); key0 <= last;) {
+        for (int chains_end = key0 + CHAINS; key0 < chains_end && key0 <= last;) {
+            for (int chain_end = key0 + CHAIN; key0 < chain_end && key0 <= last; key0 += int(KEYS)) {
+                products(key0, last);
+                soften(key0, row0, last_row);
+                add_values(key0, last);
+            }
+            JOIN(chains, chains_sum, chains_max, acc, row_sum, row_max)
+        }
+        JOIN(whole, whole_sum, whole_max, chains, chains_sum, chains_max)
     }
     uint y_base = b * arg_y_b() + h * arg_y_h(), y_row = arg_y_row();
     [[unroll]] for (uint r = 0u; r < ROWS; r++) {

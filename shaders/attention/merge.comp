@@ -1,7 +1,8 @@
 #version 460
 // y[b, h, i] = the results of the parts of a row as one: Σ e^(m_p - m) o_p / Σ e^(m_p - m) l_p, m the largest m_p. A
 // workgroup a row. QUADS threads side by side take a quad of the width each, 256 / QUADS share the parts: a thread takes
-// every so manyth part, four in flight, then what they have is added in their order.
+// every so manyth part, four in flight, in one chain, of 128 for 128 * 256 / QUADS parts; then what they have is added in
+// pairs.
 #include "interface.glsl"
 layout(local_size_x = 256) in;
 
@@ -45,8 +46,15 @@ void main() {
     pool[t] = acc;
     runs[t] = run;
     barrier();
+    for (uint s = SLICES / 2u; s > 0u; s >>= 1u) {
+        if (slice < s) {
+            take(run, acc, runs[t + s * QUADS], pool[t + s * QUADS]);
+            pool[t] = acc;
+            runs[t] = run;
+        }
+        barrier();
+    }
     if (slice != 0u || !live) return;
-    for (uint s = 1u; s < SLICES; s++) take(run, acc, runs[s * QUADS + quad], pool[s * QUADS + quad]);
     float sum = run.x < LOWEST ? run.z : run.y;
     vec4 y = sum == 0.0 ? vec4(0.0) : is_nan(sum) ? vec4(sum) : acc / sum;
     uint i = row % queries, h = row / queries % heads, b = row / queries / heads;

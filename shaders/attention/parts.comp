@@ -5,7 +5,7 @@
 // Key j belongs to part (j / BLOCK) % PARTS. Up to ROWS rows a workgroup: queries of the heads that share a key head, the
 // queries of a head together. LANES neighbouring threads, a team, share a key: each owns every LANES-th quad of the
 // width. A team takes KEYS keys at once and keeps its own maximum, sums and result; nothing is staged and nobody waits
-// for anybody before the teams are merged in their order.
+// for anybody before the teams are merged in their order. A team's chains have 64 keys, then pairs (runs.glsl).
 #include "interface.glsl"
 #if LANES > 1
 #extension GL_KHR_shader_subgroup_basic : require
@@ -28,6 +28,9 @@ uint mask_at[ROWS];
 bool counts[ROWS * KEYS];
 
 #include "parts_keys.glsl"
+#include "runs.glsl"
+#define ROW_MAX(r) row_max[r]
+RUNS(ROWS, OWN, 10u, row_sum, ROW_MAX)
 
 void put(uint at, vec4 v) {
     if ((VEC & 8u) != 0u) store4_y(at >> 2u, v);
@@ -101,14 +104,19 @@ void main() {
     uint v_base = arg_v_at() + b * arg_v_b() + kh * arg_v_h(), v_row = arg_v_row();
     uint block = uint(max(from, 0)) / BLOCK, last = uint(max(to - 1, 0));
     block += (part + parts - block % parts) % parts;
-    for (; int(block * BLOCK) < to; block += parts) {
-        bool inside = int(block * BLOCK) >= full_from && int((block + 1u) * BLOCK) <= full_to;
-        [[dont_unroll]] for (uint c = 0u; c < BLOCK; c += TEAMS * KEYS) {
-            uint key0 = block * BLOCK + c + team;
-            products(key0, last, k_base, k_row);
-            soften(key0, inside);
-            add_values(key0, last, v_base, v_row, inside);
+    while (int(block * BLOCK) < to) {
+        // TEAMS blocks have BLOCK keys for each team.
+        for (uint chain_end = block + TEAMS * parts; block < chain_end && int(block * BLOCK) < to; block += parts) {
+            bool inside = int(block * BLOCK) >= full_from && int((block + 1u) * BLOCK) <= full_to;
+            [[dont_unroll]] for (uint c = 0u; c < BLOCK; c += TEAMS * KEYS) {
+                uint key0 = block * BLOCK + c + team;
+                products(key0, last, k_base, k_row);
+                soften(key0, inside);
+                add_values(key0, last, v_base, v_row, inside);
+            }
         }
+        if (int(block * BLOCK) < to) carry();
     }
+    join_runs();
     [[unroll]] for (uint r = 0u; r < ROWS; r++) merge(r, y_at[r]);
 }

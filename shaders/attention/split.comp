@@ -3,8 +3,9 @@
 //
 // A thread has ROWS queries; of each it owns every LANES-th quad of the width, in products and result. No score leaves
 // it but for the sum over the LANES threads that share a query. A step stages BK keys and values, of which a team takes
-// every TEAMS-th group of KEYS: within a team all threads read the same quads. In the end the teams' results are merged
-// in order. Values that are not finite are multiplied only for queries that see them.
+// every TEAMS-th group of KEYS: within a team all threads read the same quads. A team's chains have 64 keys, then
+// pairs (runs.glsl); in the end the teams' results are merged in order. Values that are not finite are multiplied only for
+// queries that see them.
 #include "interface.glsl"
 #if LANES > 1
 #extension GL_KHR_shader_subgroup_basic : require
@@ -72,6 +73,9 @@ void products(uint key) {
 }
 
 #include "split_softmax.glsl"
+#include "runs.glsl"
+#define ROW_MAX(r) row_max[r]
+RUNS(ROWS, OWN, 10u, row_sum, ROW_MAX)
 
 void add_values(uint key) {
     [[unroll]] for (uint i = 0u; i < OWN; i++) [[unroll]] for (uint c = 0u; c < KEYS; c++) {
@@ -119,19 +123,23 @@ void main() {
     }
     uint last_row = min(row0 + BQ, SQ) - 1u;
     int end = end_key(last_row), full_from = first_key(last_row), full_to = end_key(row0);
-    for (int key0 = first_key(row0); key0 < end; key0 += int(BK)) {
-        step_id++;
-        stage(uint(key0), uint(end) - 1u, k_base, k_row, v_base, v_row);
-        barrier();
-        bool inside = key0 >= full_from && key0 + int(BK) <= full_to, finite = odd != step_id;
-        [[dont_unroll]] for (uint key = team * KEYS; key < BK && key0 + int(key) < end; key += TEAMS * KEYS) {
-            products(key);
-            soften(key0 + int(key), inside);
-            if (finite) add_values(key);
-            else add_odd_values(key, key0 + int(key));
+    for (int key0 = first_key(row0); key0 < end;) {
+        for (int chain_end = min(key0 + 64 * int(TEAMS), end); key0 < chain_end; key0 += int(BK)) {
+            step_id++;
+            stage(uint(key0), uint(end) - 1u, k_base, k_row, v_base, v_row);
+            barrier();
+            bool inside = key0 >= full_from && key0 + int(BK) <= full_to, finite = odd != step_id;
+            [[dont_unroll]] for (uint key = team * KEYS; key < BK && key0 + int(key) < end; key += TEAMS * KEYS) {
+                products(key);
+                soften(key0 + int(key), inside);
+                if (finite) add_values(key);
+                else add_odd_values(key, key0 + int(key));
+            }
+            barrier();
         }
-        barrier();
+        if (key0 < end) carry();
     }
+    join_runs();
     barrier();
     merge(b, h);
 }

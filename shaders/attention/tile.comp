@@ -5,6 +5,7 @@
 // tx + TX·j, of the result the same queries and the quads of columns tx + TX·j; DP columns a workgroup.
 // A step takes BK keys: scores from chunks of CH of the width, staged as rows of quads, one more each for the banks; then the
 // maximum of each query over the threads; then weights, staged as [key][four queries of a thread], times chunks of CV values.
+// Products are chains of 128 elements of the width and a chain of those, sums chains of 128 keys, then pairs (runs.glsl).
 // Values that are not finite are multiplied only for queries that see them.
 #include "interface.glsl"
 #include "rules.glsl"
@@ -29,6 +30,9 @@ vec4 hole_epilogue(vec4 v) { return v; }
 #include "quads.glsl"
 #include "tile_products.glsl"
 #include "tile_softmax.glsl"
+#include "runs.glsl"
+#define ROW_MAX(r) row_max[query(r) - row0]
+RUNS(RQ * 4, ON, 8u, sums, ROW_MAX)
 
 void store_rows(uint b, uint h) {
     [[unroll]] for (uint i = 0u; i < RQ * 4u; i++) part[tx * BQ + query(i) - row0] = sums[i];
@@ -58,15 +62,18 @@ void store_rows(uint b, uint h) {
 void step(uint key0, uint end, bool inside) {
     float s[RQ * 4 * SN * 4];
     [[unroll]] for (uint i = 0u; i < RQ * 4u * SN * 4u; i++) s[i] = 0.0;
-    for (uint d0 = 0u; d0 < D; d0 += CH) {
-        if (AHEAD == 0u) fetch_scores(key0, end, d0);
-        barrier();
-        put_q();
-        put_k();
-        barrier();
-        bool last = d0 + CH >= D;
-        if (AHEAD == 1u) fetch_scores(last ? key0 + BK : key0, end, last ? 0u : d0 + CH);
-        multiply_scores(s, min(CH, D - d0));
+    for (uint d0 = 0u; d0 < D;) {
+        for (uint chain_end = min(d0 + 128u, D); d0 < chain_end; d0 += CH) {
+            if (AHEAD == 0u) fetch_scores(key0, end, d0);
+            barrier();
+            put_q();
+            put_k();
+            barrier();
+            bool last = d0 + CH >= D;
+            if (AHEAD == 1u) fetch_scores(last ? key0 + BK : key0, end, last ? 0u : d0 + CH);
+            multiply_scores(s, min(CH, D - d0));
+        }
+        if (D > 128u) end_chain(s, d0);
     }
     if (AHEAD == 1u) fetch_values(key0, end);
     finish_scores(s, int(key0), inside);
@@ -113,8 +120,12 @@ void main() {
     int end = end_key(last_row), full_from = first_key(last_row), full_to = end_key(row0);
     int begin = first_key(row0) / int(BK) * int(BK);
     if (AHEAD == 1u && begin < end) fetch_scores(uint(begin), uint(end), 0u);
-    for (int key0 = begin; key0 < end; key0 += int(BK))
-        step(uint(key0), uint(end), key0 >= full_from && key0 + int(BK) <= full_to);
+    for (int key0 = begin; key0 < end;) {
+        for (int chain_end = min(key0 + 128, end); key0 < chain_end; key0 += int(BK))
+            step(uint(key0), uint(end), key0 >= full_from && key0 + int(BK) <= full_to);
+        if (key0 < end) carry();
+    }
+    join_runs();
     barrier();
     store_rows(b, h);
 }

@@ -66,6 +66,20 @@ void multiply_scores(inout float s[RQ * 4 * SN * 4], uint elements) {
     [[dont_unroll]] for (uint d = 0u; 4u * d < elements; d++) multiply_quads(s, d);
 }
 
+// Sums of chains of the width. A variable indexes them, so that they are memory and no registers: widths of one chain do
+// not touch them.
+float chained[RQ * 4 * SN * 4];
+
+// After a chain of 128 elements, which ends before element d: the next one begins at 0, the last one takes the others.
+void end_chain(inout float s[RQ * 4 * SN * 4], uint d) {
+    uint at = d >> 31u;
+    [[unroll]] for (uint i = 0u; i < RQ * 4u * SN * 4u; i++) {
+        float sum = d <= 128u ? s[i] : chained[at + i] + s[i];
+        chained[at + i] = sum;
+        s[i] = d < D ? 0.0 : sum;
+    }
+}
+
 // Keys after the last have the weight 0 and a copy of the last one's values.
 void multiply_values(uint chunk, uint keys) {
     [[dont_unroll]] for (uint k0 = 0u; k0 < keys; k0 += 4u) [[unroll]] for (uint k1 = 0u; k1 < 4u; k1++) {

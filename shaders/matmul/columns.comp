@@ -2,16 +2,20 @@
 // y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]) for few rows m, where b lies along n.
 //
 // A workgroup makes MM rows of QUADS quads of columns: thread t has the quad t % QUADS and every KL-th k from t / QUADS
-// on, AHEAD loads of b in flight. The partial sums are added in shared memory in the order of their first k.
+// on, AHEAD loads of b in flight. A thread's chains have 64 terms, then pairs (pairs.glsl); its
+// sums are added in shared memory in the order of their first k, eight by eight: 24 additions at most.
 // B_MODE 3 reads b sixteen bytes at once, any other one element at a time.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
+#include "pairs.glsl"
 
 const uint THREADS = 128;
 layout(local_size_x = THREADS) in;
 shared vec4 partial[MM * THREADS];
 
 uint N, b_at, b_row, b_col, col;
+vec4 acc[MM];
+PAIRS(vec4, MM, 16u, acc, ADD, vec4(0.0))
 
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 
@@ -36,19 +40,23 @@ void main() {
     col = 4u * (tile_n * QUADS + q);
     [[unroll]] for (uint i = 0u; i < MM; i++) at_a[i] = a_at + min(row0 + i, M - 1u) * a_row;
 
-    vec4 acc[MM];
     [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = vec4(0.0);
     uint k = t / QUADS;
-    for (; k + (AHEAD - 1u) * KL < K; k += AHEAD * KL) {
-        vec4 fb[AHEAD];
-        [[unroll]] for (uint c = 0u; c < AHEAD; c++) fb[c] = quad_b(k + c * KL);
-        [[unroll]] for (uint c = 0u; c < AHEAD; c++)
-            [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = fma(vec4(load_a(at_a[i] + (k + c * KL) * a_col)), fb[c], acc[i]);
+    for (uint whole = K / (AHEAD * KL), s = 0u; s < whole;) {
+        for (uint end = min(s + 64u / AHEAD, whole); s < end; s++, k += AHEAD * KL) {
+            vec4 fb[AHEAD];
+            [[unroll]] for (uint c = 0u; c < AHEAD; c++) fb[c] = quad_b(k + c * KL);
+            [[unroll]] for (uint c = 0u; c < AHEAD; c++)
+                [[unroll]] for (uint i = 0u; i < MM; i++)
+                    acc[i] = fma(vec4(load_a(at_a[i] + (k + c * KL) * a_col)), fb[c], acc[i]);
+        }
+        if (s < whole) carry();
     }
     for (; k < K; k += KL) {
         vec4 fb = quad_b(k);
         [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = fma(vec4(load_a(at_a[i] + k * a_col)), fb, acc[i]);
     }
+    join_pairs();
     [[unroll]] for (uint i = 0u; i < MM; i++) partial[i * THREADS + t] = acc[i];
     barrier();
     slot_columns = N;
@@ -58,7 +66,11 @@ void main() {
         uint row = row0 + o / QUADS, at_col = 4u * (tile_n * QUADS + o % QUADS);
         if (row >= M || at_col >= N) continue;
         vec4 v = vec4(0.0);
-        for (uint i = 0u; i < KL; i++) v += partial[o / QUADS * THREADS + i * QUADS + o % QUADS];
+        for (uint i = 0u; i < KL; i += 8u) {
+            vec4 eight = vec4(0.0);
+            for (uint j = i; j < min(i + 8u, KL); j++) eight += partial[o / QUADS * THREADS + j * QUADS + o % QUADS];
+            v += eight;
+        }
         v = hole_epilogue(v, batch, row, at_col);
         uint at = y_at + row * y_row + at_col;
         if (VEC_Y != 0u) store4_y(at >> 2u, v);

@@ -3,9 +3,11 @@
 //
 // A workgroup makes MM rows of NQ quads of columns: its 128 threads stride over k, sixteen bytes of b a thread
 // and step if A_MODE and B_MODE are 1, one element otherwise, with all loads of a step independent. The partial sums meet in shared memory,
-// in an order fixed by the shape.
+// in an order fixed by the shape. A thread's chains have 64 terms, then pairs (pairs.glsl); the sums over the threads,
+// which follow, are chains of OUT and GROUP, 36 together at most.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
+#include "pairs.glsl"
 
 const uint THREADS = 128, OUT = 4 * NQ * MM, GROUP = THREADS / OUT;
 layout(local_size_x = THREADS) in;
@@ -24,13 +26,31 @@ void load8_b(uint i8, out vec4 low, out vec4 high) {
 }
 
 uint at_a[MM], at_b[4 * NQ];
-vec4 acc[OUT]; // of many outputs only x is used: the registers are short
+// Of many outputs each has one chain: the registers are short.
+#if MM > 1
+#define NO_TERM 0.0
+#define FIRST(v) v
+float acc[OUT];
+float whole(float v) { return v; }
+PAIRS(float, OUT, 16u, acc, ADD, NO_TERM)
+#else
+#define NO_TERM vec4(0.0)
+#define FIRST(v) v.x
+vec4 acc[OUT];
+float whole(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
+PAIRS(vec4, OUT, 16u, acc, ADD, NO_TERM)
+#endif
+// Steps of a chain: of quads, and of single elements.
+const uint CHAIN4 = MM > 1 ? 16 : 64, CHAIN1 = 64;
 
 void add(vec4 fa[MM], vec4 fb[4 * NQ]) {
     [[unroll]] for (uint o = 0u; o < OUT; o++) {
         vec4 x = fa[o / (4u * NQ)], w = fb[o % (4u * NQ)];
-        if (OUT == 4) acc[o] = fma(x, w, acc[o]);
-        else [[unroll]] for (uint c = 0u; c < 4u; c++) acc[o].x = fma(x[c], w[c], acc[o].x);
+#if MM > 1
+        [[unroll]] for (uint c = 0u; c < 4u; c++) acc[o] = fma(x[c], w[c], acc[o]);
+#else
+        acc[o] = fma(x, w, acc[o]);
+#endif
     }
 }
 void add4(uint k) {
@@ -38,6 +58,12 @@ void add4(uint k) {
     [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load4_b((at_b[j] + k) >> 2u);
     [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load4_a((at_a[i] + k) >> 2u);
     add(fa, fb);
+}
+void add1(uint k, uint a_col, uint b_row) {
+    float fb[4 * NQ], fa[MM];
+    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load_b(at_b[j] + k * b_row);
+    [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load_a(at_a[i] + k * a_col);
+    [[unroll]] for (uint o = 0u; o < OUT; o++) FIRST(acc[o]) = fma(fa[o / (4u * NQ)], fb[o % (4u * NQ)], FIRST(acc[o]));
 }
 void add8(uint k) {
     vec4 fa[MM], ga[MM], fb[4 * NQ], gb[4 * NQ];
@@ -62,21 +88,24 @@ void main() {
     [[unroll]] for (uint i = 0u; i < MM; i++) at_a[i] = a_at + min(row + i, M - 1u) * a_row;
     [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) at_b[j] = b_at + min(col + j, N - 1u) * b_col;
 
-    [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = vec4(0.0);
+    [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = NO_TERM;
     if (A_MODE == 1u && B_MODE == 1u) {
         bool wide = (T_b == 1u || T_b == 2u) && ((K | b_at | b_col) & 7u) == 0u;
-        if (wide) for (uint k = 8u * t; k < K; k += 8u * THREADS) add8(k);
-        else for (uint k = 4u * t; k < K; k += 4u * THREADS) add4(k);
-    } else {
-        for (uint k = t; k < K; k += THREADS) {
-            float fb[4 * NQ], fa[MM];
-            [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load_b(at_b[j] + k * b_row);
-            [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load_a(at_a[i] + k * a_col);
-            [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o].x = fma(fa[o / (4u * NQ)], fb[o % (4u * NQ)], acc[o].x);
+        uint chain = CHAIN4 * 4u * THREADS;
+        for (uint k1 = 0u; k1 < K; k1 += chain) {
+            uint end = min(k1 + chain, K);
+            if (wide) for (uint k = k1 + 8u * t; k < end; k += 8u * THREADS) add8(k);
+            else for (uint k = k1 + 4u * t; k < end; k += 4u * THREADS) add4(k);
+            if (end < K) carry();
         }
+    } else for (uint k1 = 0u; k1 < K; k1 += CHAIN1 * THREADS) {
+        uint end = min(k1 + CHAIN1 * THREADS, K);
+        for (uint k = k1 + t; k < end; k += THREADS) add1(k, a_col, b_row);
+        if (end < K) carry();
     }
+    join_pairs();
     // Output o of thread i lies at o, i + o·GROUP: neither the stores nor the sums meet in one bank.
-    [[unroll]] for (uint o = 0u; o < OUT; o++) partial[o * THREADS + (t + o * GROUP) % THREADS] = (acc[o].x + acc[o].y) + (acc[o].z + acc[o].w);
+    [[unroll]] for (uint o = 0u; o < OUT; o++) partial[o * THREADS + (t + o * GROUP) % THREADS] = whole(acc[o]);
     barrier();
     float sum = 0.0;
     [[unroll]] for (uint i = 0u; i < OUT; i++) sum += partial[t / GROUP * THREADS + (i * GROUP + t) % THREADS];

@@ -5,7 +5,9 @@
 // A thread sums MR rows of NQ quads of columns; the 8 threads of a workgroup are neighbours along n, so what they read
 // of a is the same for all. With SHUFFLE each reads every eighth term of a and hands it to the others: on lavapipe a read
 // is a hundred instructions, a shuffle one. B_MODE 3 reads four neighbouring columns of b at once, blocks are read 32
-// elements at a time; everything else is read one element at a time. Rows and columns outside are read from inside and
+// elements at a time; everything else is read one element at a time. A chain has 64 terms; 32 chains are added one after
+// the other, and so are these sums, so that a term passes 128 additions at most for k up to 65,536, which is more than the
+// driver lets the loops turn. Rows and columns outside are read from inside and
 // never stored.
 #ifdef SHUFFLE
 #extension GL_KHR_shader_subgroup_basic : require
@@ -29,7 +31,9 @@ vec4 quad_b(uint k, uint j) {
     return vec4(load_b(place_b(k, j, 0u)), load_b(place_b(k, j, 1u)), load_b(place_b(k, j, 2u)), load_b(place_b(k, j, 3u)));
 }
 
-vec4 acc[MR * NQ];
+// The chain, the sum of up to 32 chains, the sum of those.
+vec4 acc[MR * NQ], chains[MR * NQ], total[MR * NQ];
+const uint CHAIN = 64, CHAINS = 32;
 uint a_col, row_at[MR];
 
 #ifdef SHUFFLE
@@ -65,6 +69,28 @@ void add_blocks(uint k, uint last) {
     }
 }
 
+// Terms from k to before `end`.
+void add_terms(uint k, uint end) {
+    for (; k < end; k += TERMS) {
+        read_terms(k, end - 1u);
+        uint terms = TERMS == 1u ? 1u : min(TERMS, end - k);
+        EACH_TERM for (uint t = 0u; t < terms; t++) {
+            vec4 fb[NQ];
+            [[unroll]] for (uint j = 0u; j < NQ; j++) fb[j] = quad_b(k + t, j);
+            [[unroll]] for (uint i = 0u; i < MR; i++) {
+                vec4 fa = vec4(term_a(i, k, t));
+                [[unroll]] for (uint j = 0u; j < NQ; j++) acc[i * NQ + j] = fma(fa, fb[j], acc[i * NQ + j]);
+            }
+        }
+    }
+}
+
+#define MOVE(FROM, TO) \
+    [[unroll]] for (uint q = 0u; q < MR * NQ; q++) { \
+        TO[q] += FROM[q]; \
+        FROM[q] = vec4(0.0); \
+    }
+
 void store_quad(uint at, uint left, vec4 v) {
     if (VEC_Y != 0u) {
         store4_y(at >> 2u, v);
@@ -90,28 +116,26 @@ void main() {
     uint row0 = tile_m * MR;
     col0 = tile_n * BN + 4u * gl_LocalInvocationID.x;
     [[unroll]] for (uint i = 0u; i < MR; i++) row_at[i] = a_at + min(row0 + i, M - 1u) * a_row;
-    [[unroll]] for (uint q = 0u; q < MR * NQ; q++) acc[q] = vec4(0.0);
-
-    if (T_b >= 16u && B_MODE == 1u) {
-        for (uint k = 0u; k < K; k += 32u) add_blocks(k, K - 1u);
-    } else for (uint k = 0u; k < K; k += TERMS) {
-        read_terms(k, K - 1u);
-        uint terms = TERMS == 1u ? 1u : min(TERMS, K - k);
-        EACH_TERM for (uint t = 0u; t < terms; t++) {
-            vec4 fb[NQ];
-            [[unroll]] for (uint j = 0u; j < NQ; j++) fb[j] = quad_b(k + t, j);
-            [[unroll]] for (uint i = 0u; i < MR; i++) {
-                vec4 fa = vec4(term_a(i, k, t));
-                [[unroll]] for (uint j = 0u; j < NQ; j++) acc[i * NQ + j] = fma(fa, fb[j], acc[i * NQ + j]);
-            }
+    [[unroll]] for (uint q = 0u; q < MR * NQ; q++) {
+        acc[q] = vec4(0.0);
+        chains[q] = vec4(0.0);
+        total[q] = vec4(0.0);
+    }
+    for (uint k2 = 0u; k2 < K; k2 += CHAINS * CHAIN) {
+        for (uint k1 = k2; k1 < min(k2 + CHAINS * CHAIN, K); k1 += CHAIN) {
+            uint end = min(k1 + CHAIN, K);
+            if (T_b >= 16u && B_MODE == 1u) for (uint k = k1; k < end; k += 32u) add_blocks(k, K - 1u);
+            else add_terms(k1, end);
+            MOVE(acc, chains)
         }
+        MOVE(chains, total)
     }
     slot_columns = N;
     place_slots(outer, inner);
     uint y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1(), y_row = arg_y_row();
     // One copy of the hole and of the stores: unrolled, they were nine tenths of what the driver had to compile.
     vec4 sums[MR * NQ];
-    [[unroll]] for (uint q = 0u; q < MR * NQ; q++) sums[q] = acc[q];
+    [[unroll]] for (uint q = 0u; q < MR * NQ; q++) sums[q] = total[q];
     uint quads = min(MR, M - row0) * NQ;
     [[dont_unroll]] for (uint q = 0u; q < quads; q++) {
         uint row = row0 + q / NQ, col = col0 + 32u * (q % NQ);

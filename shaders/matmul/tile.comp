@@ -7,7 +7,7 @@
 // The products of UK k are one straight piece of code.
 // Modes of a (b alike, with columns for rows): 0 and 1 read along k, 2 and 3 along rows; 1 and 3 sixteen bytes at once.
 // Everything outside is read from inside: what lies outside k is then zero, rows and columns are never stored.
-// K_TAIL: 0 k is a multiple of BK·SK; 1 any k; 2 any k of at least BK.
+// Sums are chains of 128 terms, then pairs (pairs.glsl). K_TAIL: 0 k is a multiple of BK·SK; 1 any k; 2 any k of at least BK.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
 
@@ -26,6 +26,11 @@ vec4 acc[TM * IN];
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 
 #include "tile_operands.glsl"
+#include "pairs.glsl"
+
+// Steps of a chain. Eight levels: 2^21 terms a slice.
+const uint CHAIN = 128 / BK;
+PAIRS(vec4, TM * IN, 8u, acc, ADD, vec4(0.0))
 
 #define FETCH(k) \
     a0 = fetch_a(0u, k); if (RA > 1) a1 = fetch_a(1u, k); if (RA > 2) { a2 = fetch_a(2u, k); a3 = fetch_a(3u, k); } \
@@ -90,15 +95,20 @@ void main() {
     // behind a branch, or a zero, compilers copy it at once, and the copy waits for memory before the products.
     vec4 a0, a1, a2, a3, b0, b1, b2, b3;
     if (steps > 0u) { FETCH(k0) }
-    for (uint s = 0u; s < steps; s++) {
-        PUT(a, RA, a0, a1, a2, a3) PUT(b, RB, b0, b1, b2, b3)
-        barrier();
-        first += BK;
-        k0 = min(first, last);
-        FETCH(k0)
-        multiply(stage);
-        stage ^= 1u;
+    for (uint s = 0u; s < steps;) {
+        uint chain_end = min(s + CHAIN, steps);
+        for (; s < chain_end; s++) {
+            PUT(a, RA, a0, a1, a2, a3) PUT(b, RB, b0, b1, b2, b3)
+            barrier();
+            first += BK;
+            k0 = min(first, last);
+            FETCH(k0)
+            multiply(stage);
+            stage ^= 1u;
+        }
+        if (s < steps) carry();
     }
+    join_pairs();
     slot_columns = N;
     place_slots(outer, inner);
     uint y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1();

@@ -1,9 +1,11 @@
 #version 460
 // y = epilogue((v - mean) / sqrt(var + eps) * gamma + beta), v = load(x), per row; RMS: v / sqrt(mean(v^2) + eps) ...
 // The mean is taken twice: d = v - (first mean), then mean(d) corrects it and var = mean(d^2) - mean(d)^2, where
-// mean(d) is rounding error alone, so nothing cancels. LANES threads a row (see rows.glsl).
+// mean(d) is rounding error alone, so nothing cancels. LANES threads a row (see rows.glsl). A thread
+// that keeps its quads has 16 at most; else chains have 64 quads, then pairs (pairs.glsl).
 #include "interface.glsl"
 #include "rows.glsl"
+#include "pairs.glsl"
 
 shared vec2 part[256];
 
@@ -48,28 +50,51 @@ float sum4(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 #define VALUE(k) fetch(column(k), 0.0)
 #endif
 
+float shift = 0.0;
+
+// What quad k adds to the sums of values and of their squares.
+vec2 plain_terms(uint k) {
+    vec4 v = fetch(column(k), 0.0);
+#ifdef KEEP_ROW
+    kept[k] = v;
+#endif
+    return vec2(sum4(v), dot(v, v));
+}
+
+vec2 shifted_terms(uint k) {
+    vec4 d = mix(vec4(0.0), VALUE(k) - shift, below(width - min(width, column(k))));
+    return vec2(sum4(d), dot(d, d));
+}
+
+#ifdef KEEP_ROW
+vec2 sums[1];
+#define SUM(TERMS) \
+    sums[0] = vec2(0.0); \
+    EACH_QUAD sums[0] += TERMS(k);
+#else
+vec2 sums[1];
+PAIRS(vec2, 1, 20u, sums, ADD, vec2(0.0))
+#define SUM(TERMS) \
+    sums[0] = vec2(0.0); \
+    chains = 0u; \
+    for (uint k = 0u; 4u * LANES * k < width;) { \
+        for (uint chain_end = k + 64u; k < chain_end && 4u * LANES * k < width; k++) sums[0] += TERMS(k); \
+        if (4u * LANES * k < width) carry(); \
+    } \
+    join_pairs();
+#endif
+
 void main() {
     begin_row();
-    vec2 sums = vec2(0.0);
-    EACH_QUAD {
-        vec4 v = fetch(column(k), 0.0);
-#ifdef KEEP_ROW
-        kept[k] = v;
-#endif
-        sums += vec2(sum4(v), dot(v, v));
-    }
-    sums = row_sum(sums) / float(width);
-    float shift = 0.0, mean = 0.0, spread = sums.y;
+    SUM(plain_terms)
+    vec2 means = row_sum(sums[0]) / float(width);
+    float mean = 0.0, spread = means.y;
 #ifndef RMS
-    shift = sums.x;
-    sums = vec2(0.0);
-    EACH_QUAD {
-        vec4 d = mix(vec4(0.0), VALUE(k) - shift, below(width - min(width, column(k))));
-        sums += vec2(sum4(d), dot(d, d));
-    }
-    sums = row_sum(sums) / float(width);
-    mean = sums.x;
-    spread = max_nan(sums.y - mean * mean, 0.0);
+    shift = means.x;
+    SUM(shifted_terms)
+    means = row_sum(sums[0]) / float(width);
+    mean = means.x;
+    spread = max_nan(means.y - mean * mean, 0.0);
 #endif
     float scale = 1.0 / sqrt(spread + arg_eps());
     EACH_QUAD {

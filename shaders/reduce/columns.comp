@@ -1,15 +1,19 @@
 #version 460
 // y[o, c] = epilogue(reduce of load(x[o, r, c]) over r < red).
 // A workgroup is COLUMNS x (256 / COLUMNS) threads: four columns a thread, rows 256 / COLUMNS apart.
+// A chain for each column of 128 terms, then pairs (pairs.glsl).
 #include "interface.glsl"
 #define SLOT_STORES
 #include "quads.glsl"
 #include "combine.glsl"
+#include "pairs.glsl"
 layout(local_size_x = 256) in;
 
 const uint LANES = 256u / COLUMNS;
 shared vec4 part[256];
 uint inner;
+vec4 acc[1];
+PAIRS(vec4, 1, 20u, acc, combine, vec4(identity()))
 
 vec4 hole_load(vec4 v, uint outer, uint row, uint col) { return v; }
 vec4 hole_epilogue(vec4 v, uint outer, uint col) { return v; }
@@ -46,17 +50,20 @@ void main() {
     uint t = gl_LocalInvocationID.x, lane = t / COLUMNS, c = 4u * (block * COLUMNS + t % COLUMNS);
     uint x_red = arg_x_red(), at = outer * arg_x_outer() + c, left = inner - c;
 
-    vec4 acc = vec4(identity());
-    if (c < inner) {
-        for (uint r = lane; r < end; r += 4u * LANES) {
+    acc[0] = vec4(identity());
+    for (uint r = c < inner ? lane : end; r < end;) {
+        uint chain_end = min(r + 128u * LANES, end);
+        for (; r < chain_end; r += 4u * LANES) {
             vec4 v[4];
             [[unroll]] for (uint u = 0u; u < 4u; u++)
                 v[u] = r + LANES * u < end ? fetch(at + (r + LANES * u) * x_red, left) : vec4(0.0);
             [[unroll]] for (uint u = 0u; u < 4u; u++)
-                if (r + LANES * u < end) acc = combine(acc, hole_load(v[u], outer, r + LANES * u, c));
+                if (r + LANES * u < end) acc[0] = combine(acc[0], hole_load(v[u], outer, r + LANES * u, c));
         }
+        if (r < end) carry();
     }
-    part[t] = acc;
+    join_pairs();
+    part[t] = acc[0];
     barrier();
     for (uint s = LANES / 2u; s > 0u; s >>= 1u) {
         if (lane < s) part[t] = combine(part[t], part[t + s * COLUMNS]);

@@ -1,11 +1,12 @@
 #version 460
 // y[o, r, c] = epilogue(e^(v - m) / sum over r of e^(v - m)), v = load(x[o, r, c]); LOG: epilogue(v - m - ln sum).
 // COLUMNS neighbours among the columns (o, c) a workgroup, 256 / COLUMNS threads each, which take every so manyth row: a
-// running maximum and sum, merged in a tree, then the result from a second read. The sum of a thread is compensated
-// (Kahan): added one by one, three hundred thousand terms were off by 2e-5 of their sum.
+// running maximum and sum, merged in a tree, then the result from a second read. A thread takes four rows
+// at once, in chains of 64 such runs, then pairs (pairs.glsl).
 #include "interface.glsl"
 #include "divide.glsl"
 #include "explog.glsl"
+#include "pairs.glsl"
 layout(local_size_x = 256) in;
 
 const uint LANES = 256u / COLUMNS;
@@ -34,40 +35,43 @@ vec2 merge(vec2 a, vec2 b) {
     return vec2(m, a.y * (a.x == m ? 1.0 : exp_own(a.x - m)) + b.y * (b.x == m ? 1.0 : exp_own(b.x - m)));
 }
 
+vec2 chain[1];
+PAIRS(vec2, 1, 20u, chain, merge, vec2(minus_inf(), 0.0))
+
+// Merges up to four of n rows, r first, into the chain. While everything is -Inf the sum stays 0, and the result is NaN.
+void take_rows(uint r, uint n, uint at, uint outer, uint inner, uint c) {
+    float v[4], x[4], top = minus_inf();
+    [[unroll]] for (uint u = 0u; u < 4u; u++) v[u] = r + LANES * u < n ? load_x(at + (r + LANES * u) * inner) : 0.0;
+    [[unroll]] for (uint u = 0u; u < 4u; u++) {
+        x[u] = minus_inf();
+        if (r + LANES * u < n) x[u] = hole_load(v[u], outer, r + LANES * u, c);
+        top = max_nan(top, x[u]);
+    }
+    if (top == minus_inf()) return;
+    float e[4];
+    [[unroll]] for (uint u = 0u; u < 4u; u++) e[u] = exp_own(x[u] - top);
+    chain[0] = merge(chain[0], vec2(top, (e[0] + e[1]) + (e[2] + e[3])));
+}
+
 void main() {
     keep_holes();
     uint t = gl_LocalInvocationID.x, lane = t / COLUMNS, i = linear_group() * COLUMNS + t % COLUMNS;
     uint inner = arg_inner(), n = i < arg_outer() * inner ? arg_n() : 0u;
     uint c, outer = divide(i, inner, c), at = outer * arg_n() * inner + c;
-    float m = minus_inf();
-    precise float sum = 0.0, lost = 0.0;
-    for (uint r = lane; r < n; r += 4u * LANES) {
-        float v[4];
-        [[unroll]] for (uint u = 0u; u < 4u; u++) v[u] = r + LANES * u < n ? load_x(at + (r + LANES * u) * inner) : 0.0;
-        [[unroll]] for (uint u = 0u; u < 4u; u++) {
-            if (r + LANES * u >= n) continue;
-            float x = hole_load(v[u], outer, r + LANES * u, c), top = max_nan(m, x);
-            // While everything is -Inf the sum stays 0, and the result is NaN.
-            if (top == minus_inf()) continue;
-            if (m != top) {
-                float scale = exp_own(m - top);
-                sum *= scale;
-                lost *= scale;
-                m = top;
-            }
-            precise float term = exp_own(x - top) - lost, next = sum + term;
-            lost = (next - sum) - term;
-            sum = next;
-        }
+    chain[0] = vec2(minus_inf(), 0.0);
+    for (uint r = lane; r < n;) {
+        uint chain_end = min(r + 64u * 4u * LANES, n);
+        for (; r < chain_end; r += 4u * LANES) take_rows(r, n, at, outer, inner, c);
+        if (r < n) carry();
     }
-    part[t] = vec2(m, sum);
+    join_pairs();
+    part[t] = chain[0];
     barrier();
     for (uint s = LANES / 2u; s > 0u; s >>= 1u) {
         if (lane < s) part[t] = merge(part[t], part[t + s * COLUMNS]);
         barrier();
     }
-    m = part[t % COLUMNS].x;
-    sum = part[t % COLUMNS].y;
+    float m = part[t % COLUMNS].x, sum = part[t % COLUMNS].y;
     float ln = log_own(sum);
     for (uint r = lane; r < n; r += 4u * LANES) {
         float v[4];

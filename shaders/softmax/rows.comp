@@ -3,6 +3,7 @@
 // LANES threads a row (see rows.glsl). With KEEP_ROW: maximum, then e^(v - m) in place and its sum, then the result.
 // Without: a running maximum and a sum relative to it, rescaled when the maximum grows; the result from a second read.
 // AHEAD quads of a thread are in flight then. Whether max() keeps a NaN does not matter: the sum does.
+// A thread that keeps its quads has 16 at most; else chains have 64 runs of AHEAD quads, then pairs (pairs.glsl).
 #include "interface.glsl"
 #include "rows.glsl"
 #include "explog.glsl"
@@ -61,30 +62,41 @@ vec2 merge(vec2 a, vec2 b) {
     return vec2(m, a.y * (a.x == m ? 1.0 : exp_own(a.x - m)) + b.y * (b.x == m ? 1.0 : exp_own(b.x - m)));
 }
 
+#include "pairs.glsl"
+vec2 chain[1];
+PAIRS(vec2, 1, 20u, chain, merge, vec2(minus_inf(), 0.0))
+
+// Merges AHEAD quads, k first, into the chain.
+void take_quads(uint k) {
+    vec4 v[AHEAD];
+    [[unroll]] for (uint a = 0u; a < AHEAD; a++) v[a] = fetch(column(k + a), minus_inf());
+    float m = minus_inf();
+    bool some = false;
+    [[unroll]] for (uint a = 0u; a < AHEAD; a++) {
+        m = max(m, max4(v[a]));
+        some = some || !all(equal(v[a], vec4(minus_inf())));
+    }
+    float sum = 0.0;
+    [[unroll]] for (uint a = 0u; a < AHEAD; a++) sum += sum4(exp_own(v[a] - m));
+    if (some) chain[0] = merge(chain[0], vec2(m, sum));
+}
+
 void main() {
     begin_row();
     uint t = gl_LocalInvocationID.x;
-    vec2 run = vec2(minus_inf(), 0.0);
-    for (uint k = 0u; 4u * LANES * k < width; k += AHEAD) {
-        vec4 v[AHEAD];
-        [[unroll]] for (uint a = 0u; a < AHEAD; a++) v[a] = fetch(column(k + a), minus_inf());
-        float m = minus_inf();
-        bool some = false;
-        [[unroll]] for (uint a = 0u; a < AHEAD; a++) {
-            m = max(m, max4(v[a]));
-            some = some || !all(equal(v[a], vec4(minus_inf())));
-        }
-        float sum = 0.0;
-        [[unroll]] for (uint a = 0u; a < AHEAD; a++) sum += sum4(exp_own(v[a] - m));
-        if (some) run = merge(run, vec2(m, sum));
+    chain[0] = vec2(minus_inf(), 0.0);
+    for (uint k = 0u; 4u * LANES * k < width;) {
+        for (uint chain_end = k + 64u * AHEAD; k < chain_end && 4u * LANES * k < width; k += AHEAD) take_quads(k);
+        if (4u * LANES * k < width) carry();
     }
-    part[t] = run;
+    join_pairs();
+    part[t] = chain[0];
     barrier();
     for (uint s = LANES / 2u; s > 0u; s >>= 1u) {
         if (lane < s) part[t] = merge(part[t], part[t + s]);
         barrier();
     }
-    run = part[t - lane];
+    vec2 run = part[t - lane];
     for (uint k = 0u; 4u * LANES * k < width; k += AHEAD) {
         vec4 v[AHEAD];
         [[unroll]] for (uint a = 0u; a < AHEAD; a++) v[a] = fetch(column(k + a), 0.0);

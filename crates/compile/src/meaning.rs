@@ -3,7 +3,7 @@
 
 use indexmap::IndexMap;
 use indexmap::map::Entry;
-use pumice_ir::{Graph, GraphBuilder, Node, Op, ValueId, ValueType, text};
+use pumice_ir::{Graph, GraphBuilder, Node, Op, Value, ValueId, ValueType, text};
 use pumice_plan::{InputUse, MeaningGraph};
 use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor, Var};
 use smallvec::SmallVec;
@@ -126,6 +126,44 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
     let outputs = g.apply_all(node.op.clone(), &inputs);
     outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
     Ok(StepMeaning { constants: constants.into(), ..finish(g, graph.symbols())? })
+}
+
+/// As [`of_node`] without immediates, of inputs that have other types, by their names in the meaning: batch axes of the
+/// result, say, where the node's operand is stretched. The types of the results must not depend on which of the two it is.
+pub fn of_node_taking(
+    graph: &Graph,
+    node: &Node,
+    types: &[(Arc<str>, ValueType)],
+) -> Result<StepMeaning, String> {
+    let type_of = |name: &str, own: &ValueType| {
+        types.iter().find(|t| *t.0 == *name).map_or_else(|| own.clone(), |t| t.1.clone())
+    };
+    let g = builder(graph.symbols());
+    let Some(body) = node.op.body() else {
+        let operand = |(i, v): (usize, &Option<ValueId>)| {
+            let (name, v) = (operand(i), (*v)?);
+            Some(g.input(&name, type_of(&name, graph.ty(v))))
+        };
+        let inputs: Vec<_> = node.inputs.iter().enumerate().map(operand).collect();
+        let outputs = g.apply_all(node.op.clone(), &inputs);
+        outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
+        return finish(g, graph.symbols());
+    };
+    let mut made: IndexMap<ValueId, Value> = IndexMap::new();
+    for (_, inner) in body.nodes() {
+        let results = if inner.op.is_leaf_interface() {
+            let v = inner.output();
+            let name = &body.value(v).name;
+            vec![g.input(name, type_of(name, body.ty(v)))]
+        } else {
+            let operands: Vec<_> = inner.inputs.iter().map(|v| made.get(&(*v)?).copied()).collect();
+            g.apply_all(inner.op.clone(), &operands)
+        };
+        made.extend(inner.outputs.iter().copied().zip(results));
+    }
+    let results = body.outputs().iter().filter_map(|o| Some((&o.name, *made.get(&o.value)?)));
+    results.for_each(|(name, value)| g.output(name, value));
+    finish(g, graph.symbols())
 }
 
 /// The meaning of a copy: the value itself.

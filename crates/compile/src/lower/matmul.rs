@@ -23,11 +23,10 @@ impl Lower for MatMul {
         let dtype = graph.ty(node.output()).dtype();
         let fill = crate::rows::rounding(dtype, "epilogue")?.pop();
         let epilogue = Tail { fill, ..Tail::default() };
-        let meaning = node_meaning(cx, id)?;
         let (a, b) = (cx.at(a)?, cx.stored(b)?);
         let shape = graph.ty(node.output()).shape.clone();
         let names = [0, 1].map(|k| (meaning::operand(k), k));
-        multiply(cx, self, (&a, &b, &y), &shape, epilogue, meaning, &names)
+        multiply(cx, (id, self), (&a, &b, &y), &shape, epilogue, &names)
     }
 
     fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
@@ -43,23 +42,18 @@ struct Tail {
     operands: usize,
 }
 
-/// Adds the steps of `y = epilogue(a · b)`; `shape` is the product's type in the graph.
+/// Adds the steps of `y = epilogue(a · b)`; `shape` is the product's type in the graph. `meaning_inputs` are the inputs of
+/// the meaning by name, each with its number among a, b and the epilogue's operands.
 fn multiply(
     cx: &mut LowerCx<'_>,
-    op: &MatMul,
+    (id, op): (NodeId, &MatMul),
     (a, b, y): (&Located, &Located, &Located),
     shape: &[DimExpr],
     tail: Tail,
-    meaning: StepMeaning,
     meaning_inputs: &[(Arc<str>, usize)],
 ) -> LowerResult {
     let vector_a = a.view.shape.len() == 1;
     let vector_b = b.view.shape.len() == 1;
-    // Steps show their operands as the graph has them; the kernel walks them as matrices.
-    let shown_a = operand(cx, a, "a")?;
-    let shown_b = typed_operand(cx, b, op.trans_b)?;
-    let a = if vector_a { insert_axis(&shown_a, 0) } else { swapped(&shown_a, op.trans_a) };
-    let b = if vector_b { insert_axis(&shown_b, 1) } else { swapped(&shown_b, op.trans_b) };
     // The result with the axes that promotion added.
     let mut full = shape.to_vec();
     if vector_a {
@@ -68,26 +62,109 @@ fn multiply(
     if vector_b {
         full.push(DimExpr::constant(1));
     }
-    let y_full = restride(y, full.clone(), dense_strides(&full), y.view.offset.clone());
     if tail.slots.iter().any(|s| s.view.shape.len() > full.len())
         || (full.len() > shape.len() && !tail.slots.is_empty())
     {
         return Err("a product of rank 1 takes no epilogue".into());
     }
-    let slots: Vec<&View> = tail.slots.iter().map(|s| &*s.view).collect();
-    let (a, b, (space, over)) = match space(&full, &a.view, &b.view, &y_full.view, &slots) {
-        Some(space) => (shown_a, shown_b, space),
+    let shown_a = operand(cx, a, "a")?;
+    let shown_b = typed_operand(cx, b, op.trans_b)?;
+    let a = Factor { shown: shown_a, axis: vector_a.then_some(0), trans: op.trans_a };
+    let b = Factor { shown: shown_b, axis: vector_b.then_some(1), trans: op.trans_b };
+    let y_full = restride(y, full.clone(), dense_strides(&full), y.view.offset.clone());
+    let mut product = Shown { factors: [a, b], slots: tail.slots, copied: Vec::new() };
+    let (space, over) = match product.space(&full, &y_full.view) {
+        Some(space) => space,
         None => {
-            // Batches that do not collapse to two axes: the operands are broadcast in memory.
-            let (a, b) = (broadcast(cx, &a, &full)?, broadcast(cx, &b, &full)?);
-            let space = space(&full, &a.view, &b.view, &y_full.view, &slots);
-            let shown = (unbroadcast(&a, &shown_a, op.trans_a), unbroadcast(&b, &shown_b, op.trans_b));
-            (shown.0, shown.1, space.ok_or("batches of its epilogue do not collapse to two axes")?)
+            product.copy_batches(cx, &full, tail.operands)?;
+            product.space(&full, &y_full.view).ok_or("its batches do not collapse to two axes")?
         }
     };
-    let slots = tail.slots.into_iter().zip(over).map(|(at, over)| SlotView { at, over }).collect();
+    let meaning = product.meaning(cx, id, meaning_inputs)?;
+    let Shown { factors: [a, b], slots, .. } = product;
+    let slots = slots.into_iter().zip(over).map(|(at, over)| SlotView { at, over }).collect();
     let epilogue = Epilogue { fill: tail.fill, slots, operands: tail.operands };
-    product::emit(cx, &space, [&a, &b, y], epilogue, meaning, meaning_inputs)
+    product::emit(cx, &space, [&a.shown, &b.shown, y], epilogue, meaning, meaning_inputs)
+}
+
+/// A factor as its step shows it, which is as the graph has it, and how the kernel's matrices come from that.
+struct Factor {
+    shown: Located,
+    /// Where a vector gets the axis that makes it a matrix.
+    axis: Option<usize>,
+    /// The last two axes of a matrix are swapped.
+    trans: bool,
+}
+
+impl Factor {
+    fn matrices(&self) -> Located {
+        match self.axis {
+            Some(axis) => insert_axis(&self.shown, axis),
+            None => swapped(&self.shown, self.trans),
+        }
+    }
+}
+
+/// What a step shows of a product: factors and slots.
+struct Shown {
+    factors: [Factor; 2],
+    slots: Vec<Located>,
+    /// Types of the operands that were copied with the batch axes of the result, by their numbers among a, b and slots.
+    copied: Vec<(usize, ValueType)>,
+}
+
+impl Shown {
+    fn space(&self, full: &[DimExpr], y: &View) -> Option<(ProductSpace, Vec<Matrices>)> {
+        let [a, b] = self.factors.each_ref().map(Factor::matrices);
+        let slots: Vec<&View> = self.slots.iter().map(|s| &*s.view).collect();
+        space(full, &a.view, &b.view, y, &slots)
+    }
+
+    /// For batches that do not collapse to two axes: what has batch axes gets dense copies with all of the result's, which
+    /// collapse to one. The step shows the whole copy, so that nothing is read that it does not show; `operands` of the
+    /// slots are read.
+    fn copy_batches(&mut self, cx: &mut LowerCx<'_>, full: &[DimExpr], operands: usize) -> LowerResult {
+        for (i, factor) in self.factors.iter_mut().enumerate() {
+            if has_batch(&factor.shown.view) {
+                factor.shown = swapped(&broadcast(cx, &factor.matrices(), full)?, factor.trans);
+                self.copied.push((i, type_of(&factor.shown)));
+            }
+        }
+        for (i, slot) in self.slots[..operands].iter_mut().enumerate() {
+            if has_batch(&slot.view) {
+                *slot = broadcast(cx, slot, full)?;
+                self.copied.push((2 + i, type_of(slot)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the step computes: the node's meaning, of the operands that it shows.
+    fn meaning(
+        &self,
+        cx: &mut LowerCx<'_>,
+        id: NodeId,
+        inputs: &[(Arc<str>, usize)],
+    ) -> LowerResult<StepMeaning> {
+        if self.copied.is_empty() {
+            return node_meaning(cx, id);
+        }
+        let copied = |i: usize| self.copied.iter().find(|c| c.0 == i).map(|c| c.1.clone());
+        let types = inputs.iter().filter_map(|(name, i)| Some((Arc::clone(name), copied(*i)?)));
+        let types: Vec<(Arc<str>, ValueType)> = types.collect();
+        let made = meaning::of_node_taking(cx.graph, cx.graph.node(id), &types);
+        made.map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
+    }
+}
+
+/// Whether a view of matrices has more than one of them.
+fn has_batch(view: &View) -> bool {
+    let batch = view.shape.len().saturating_sub(2);
+    view.shape[..batch].iter().any(|extent| !extent.is(1))
+}
+
+fn type_of(at: &Located) -> ValueType {
+    ValueType::new(at.view.dtype, at.view.shape.clone())
 }
 
 /// The product's axes over its operands, its result and the slots of its epilogue; all share one collapse.
@@ -148,14 +225,6 @@ fn swapped(at: &Located, swap: bool) -> Located {
         strides.swap(r - 2, r - 1);
     }
     restride(at, shape, strides, at.view.offset.clone())
-}
-
-/// A broadcast copy seen as the operand it was made from: index 0 of every stretched axis, axes as they were.
-fn unbroadcast(copy: &Located, original: &Located, swap: bool) -> Located {
-    let wide = swapped(copy, swap);
-    let missing = wide.view.shape.len() - original.view.shape.len();
-    let strides = wide.view.strides[missing..].to_vec();
-    restride(&wide, original.view.shape.clone(), strides, wide.view.offset.clone())
 }
 
 /// A dense copy with the batch axes of the result.
@@ -219,8 +288,7 @@ fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, ancho
     let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
     let meaning_inputs: Vec<(Arc<str>, usize)> = (0..inputs.len()).filter_map(named).collect();
     let tail = Tail { fill: Some(fill), slots, operands };
-    let meaning = node_meaning(cx, id)?;
-    multiply(cx, op, (&a, &b, &outputs[0]), &shape, tail, meaning, &meaning_inputs)
+    multiply(cx, (id, op), (&a, &b, &outputs[0]), &shape, tail, &meaning_inputs)
 }
 
 /// Whether an input is used by a node other than the anchor.

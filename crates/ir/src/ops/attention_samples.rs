@@ -84,7 +84,17 @@ pub fn samples() -> Vec<Sample> {
     samples.push(all_in_one());
     samples.extend(extreme_lengths());
     samples.extend(values_that_are_not_finite());
+    samples.extend([(1, 64), (20, 16), (9, 150)].map(|(queries, width)| equal_keys(queries, width)));
     samples
+}
+
+/// Equal keys and equal values of one sign, whose roundings add up.
+fn equal_keys(queries: u64, width: u64) -> Sample {
+    let n = Size { b: 1, hq: 1, hkv: 1, sq: queries, sk: 1500, d: width, dv: width };
+    let sample = plain(n, Attention::default(), F32);
+    let label = format!("equal terms: {}", sample.label);
+    let third = || Fill::Constant(1.0 / 3.0);
+    Sample { label, ..sample }.fill("q", third()).fill("k", third()).fill("v", third())
 }
 
 /// Samples of attention in parts: few queries over keys of one part, of some and of more than there are; every rule.

@@ -66,6 +66,10 @@ impl OpDef for MatMul {
         }));
         samples.extend([(1, 0), (1, 1), (3, 33), (4, 40)].map(|(batch, rows)| symbolic(batch, rows)));
         samples.push(heads());
+        samples.extend(stretched());
+        samples
+            .extend([(1, 3), (2, 5), (7, 33), (33, 17)].iter().flat_map(|&(m, n)| equal_terms(m, n, 4096)));
+        samples.extend(equal_terms(1, 2, 16_384));
         samples
     }
 
@@ -163,6 +167,78 @@ fn heads() -> Sample {
         g.output("scores", scores);
         g.output("other", g.matmul(g.transpose(scores, &[0, 1, 3, 2]), q));
     })
+}
+
+/// Equal terms of one sign, whose roundings add up; the right operand across k and along it.
+fn equal_terms(m: u64, n: u64, k: u64) -> Vec<Sample> {
+    let equal = |sample: Sample| {
+        let label = format!("equal terms: {}", sample.label);
+        let third = || Fill::Floats(vec![1.0 / 3.0]);
+        Sample { label, fills: Vec::new(), ..sample }.fill("a", third()).fill("b", third())
+    };
+    let across = case(DType::F32, &[m, k], &[k, n], false, false);
+    let along = case(DType::F32, &[m, k], &[n, k], false, true);
+    vec![equal(across), equal(along)]
+}
+
+/// Three and four batch axes, each operand stretched along each of them, along every other, and as a vector or a matrix of
+/// its own; with an operand of the epilogue that is stretched, too.
+fn stretched() -> Vec<Sample> {
+    let mut samples = vec![case(DType::F32, &[2, 1, 2, 1, 1], &[2, 2, 2, 1, 1], false, false)];
+    for batch in [&[2u64, 3, 2][..], &[2, 3, 2, 2]] {
+        let all = 1u32 << batch.len();
+        // Bit d: axis d of the operand is 1.
+        let ones = |set: u32| (0..batch.len()).map(move |d| if set >> d & 1 == 1 { 1 } else { batch[d] });
+        for (a, b) in (1..all).flat_map(|set| [(set, 0), (0, set), (set, all - 1 - set)]) {
+            let shape =
+                |set: u32, rows: u64, columns: u64| ones(set).chain([rows, columns]).collect::<Vec<u64>>();
+            samples.push(case(DType::F32, &shape(a, 3, 5), &shape(b, 5, 2), false, false));
+            samples.push(case(DType::F32, &shape(a, 5, 3), &shape(b, 2, 5), true, true));
+        }
+    }
+    samples.push(case(DType::F32, &[5], &[2, 1, 2, 5, 2], false, false));
+    samples.push(case(DType::F32, &[3, 1, 3, 5], &[2, 1, 2, 5, 2], false, false));
+    samples.dedup_by(|x, y| x.label == y.label);
+    samples.extend([stretched_views(), stretched_epilogue(), stretched_symbols()]);
+    samples
+}
+
+/// Batch axes in another order than in memory, beside an operand that is stretched along one; a vector beside them.
+fn stretched_views() -> Sample {
+    Sample::graph("batch axes out of order, beside stretched ones", |g| {
+        let x = g.input("x", tensor(DType::F32, [4u64, 3, 2, 5, 7]));
+        let y = g.input("y", tensor(DType::F32, [3u64, 1, 7, 3]));
+        let v = g.input("v", tensor(DType::F32, [7u64]));
+        let x = g.transpose(x, &[2, 1, 0, 3, 4]);
+        g.output("stretched", g.matmul(x, y));
+        g.output("vector", g.matmul(x, v));
+    })
+}
+
+/// What follows the product reads its left operand again, and a value that is stretched along the middle batch axis; of
+/// small integers, whose sums are exact.
+fn stretched_epilogue() -> Sample {
+    let integers = || Fill::Floats((0..23).map(|i| f64::from(i * 5 % 13 - 6)).collect());
+    let sample = Sample::graph("an epilogue of stretched operands", |g| {
+        let x = g.input("x", tensor(DType::F32, [2u64, 1, 2, 5, 5]));
+        let y = g.input("y", tensor(DType::F32, [2u64, 3, 2, 5, 5]));
+        let z = g.input("z", tensor(DType::F32, [2u64, 1, 2, 5, 5]));
+        g.output("twice", g.add(g.matmul(x, y), x));
+        g.output("other", g.relu(g.add(g.matmul(y, y), z)));
+    });
+    sample.fill("x", integers()).fill("y", integers()).fill("z", integers())
+}
+
+/// The batch axis that is stretched is a symbol.
+fn stretched_symbols() -> Sample {
+    Sample::graph("symbolic, a stretched axis among three", |g| {
+        let (outer, inner) = (sym("outer", 2..=4), sym("inner", 2..=3));
+        let x = g.input("x", tensor(DType::F32, [outer.clone(), 1.into(), 2.into(), 3.into(), 5.into()]));
+        let y = g.input("y", tensor(DType::F32, [outer, inner, 2.into(), 5.into(), 2.into()]));
+        g.output("y", g.matmul(x, y));
+    })
+    .bind("outer", 3)
+    .bind("inner", 2)
 }
 
 fn t(transposed: bool) -> &'static str {

@@ -95,6 +95,13 @@ pub fn reduction_samples(
     samples.extend(dtypes.iter().map(|&d| case(d, &[5, 37], &[-1], false, &fill_of(d), &apply)));
     samples.extend(dtypes.iter().map(|&d| case(d, &[37, 5], &[0], true, &fill_of(d), &apply)));
     samples.extend(special_rows(f, &apply));
+    // Equal terms of one sign, whose roundings add up.
+    let third = Fill::Constant(1.0 / 3.0);
+    for (shape, axes) in [(&[2u64, 65_536][..], &[1i64][..]), (&[65_536, 2], &[0]), (&[300, 2, 200], &[0, 2])]
+    {
+        let sample = case(f, shape, axes, false, &third, &apply);
+        samples.push(Sample { label: format!("equal terms: {}", sample.label), ..sample });
+    }
     let transposed =
         |g: &GraphBuilder, x: Value, axes: &[i64], keep: bool| apply(g, g.transpose(x, &[1, 0]), axes, keep);
     let of_transposed = case(f, &[13, 17], &[1], false, &fill, &transposed);

@@ -137,7 +137,7 @@ impl Random {
         let mut last = x;
         for _ in 0..1 + self.below(3) {
             let n = self.pick(&[4u64, 4, 8, 1]);
-            last = match self.below(4) {
+            last = match self.below(5) {
                 0 => {
                     let (w, b) = (self.param(&[n, 4]), self.param(&[n]));
                     self.g.linear(x, w, Some(b))
@@ -150,6 +150,7 @@ impl Random {
                     let w = self.param(&[n, 4]);
                     self.g.linear(x, w, None)
                 }
+                3 => self.stretched_product(n),
                 _ => {
                     let w = self.param(&[n, 4]);
                     self.g.matmul(x, self.g.transpose(w, &[1, 0]))
@@ -158,6 +159,18 @@ impl Random {
             self.pool.push(last);
         }
         last
+    }
+
+    /// A product with three or four batch axes, each operand stretched along some, and what may become its epilogue.
+    fn stretched_product(&mut self, n: u64) -> Value {
+        let batch: Vec<u64> = (0..self.pick(&[3, 4])).map(|_| self.pick(&[2, 3])).collect();
+        let mut operand = |matrix: [u64; 2]| {
+            let axes: Vec<u64> = batch.iter().map(|&d| if self.below(2) == 0 { 1 } else { d }).collect();
+            self.param(&[&axes[..], &matrix].concat())
+        };
+        let (a, b, bias) = (operand([2, 4]), operand([4, n]), operand([1, n]));
+        let product = self.g.matmul(a, b);
+        if self.below(2) == 0 { self.g.relu(self.g.add(product, bias)) } else { product }
     }
 
     /// x + r, after a norm or not.

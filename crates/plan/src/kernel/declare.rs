@@ -111,7 +111,7 @@ macro_rules! kernel {
                 specs: &[$($crate::kernel::SpecDecl { name: stringify!($spec), id: $id, default: $default }),*],
                 turns: {
                     #[allow(unused_imports)]
-                    use $crate::kernel::turns::{Turns, Upper, after, each, halving, inside, only, quotient};
+                    use $crate::kernel::turns::{Turns, Upper, after, each, halving, inside, only, pairs, quotient};
                     /// Arguments and constants as numbers.
                     #[allow(dead_code)]
                     struct Numbers<'a> {

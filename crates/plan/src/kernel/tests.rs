@@ -286,19 +286,29 @@ fn bounds_are_those_of_the_shaders() {
         };
         d.turns(&call, &|word| if word == 7 { i64::from(n) } else { 0 })
     };
-    assert_eq!(turns(ReduceRows::DECL, "plain", "n", 1 << 28, &[(1, 256)]), 65_536 + 1 + 9);
-    assert_eq!(turns(ReduceColumns::DECL, "plain", "red", 1 << 20, &[(1, 64)]), 65_536 + 1 + 3);
+    // A chain of a sum takes a turn of two loops, and one or two of `carry`; a counter of L levels is joined in L + 1.
+    let chained = |chains: u64, levels: u64| 4 * chains + chains / 64 + levels + 1;
+    let rows = turns(ReduceRows::DECL, "plain", "n", 1 << 28, &[(1, 256)]);
+    assert_eq!(rows, 65_536 + 1 + 9 + chained(513, 18));
+    let columns = turns(ReduceColumns::DECL, "plain", "red", 1 << 20, &[(1, 64)]);
+    assert_eq!(columns, 65_536 + 1 + 3 + chained(2049, 20));
     assert_eq!(turns(ReduceInt::DECL, "plain", "n", 1 << 24, &[(0, 1), (1, 256)]), 65_536 + 1 + 9 + 65);
     assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256)]), 65_536 + 1 + 9);
     assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256), (5, 1)]), 16_384 + 1 + 9);
-    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 8193 + 1);
-    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[(1, 8)]), 2 * 257 + 6);
-    assert_eq!(turns(SoftmaxRows::DECL, "plain", "n", 1 << 24, &[(0, 256)]), 2 * 16_385 + 9);
+    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 8193 + 1 + chained(129, 20));
+    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[(1, 8)]), 2 * 257 + 6 + chained(5, 20));
+    let rows = turns(SoftmaxRows::DECL, "plain", "n", 1 << 24, &[(0, 256)]);
+    assert_eq!(rows, 2 * 16_385 + 9 + chained(257, 20));
     assert_eq!(turns(SoftmaxRows::DECL, "fast16", "n", 1 << 14, &[(0, 256)]), 18);
-    assert_eq!(turns(LayerNorm::DECL, "plain", "n", 1 << 24, &[(0, 256)]), 3 * 16_385 + 18);
-    assert_eq!(turns(MatmulF32Lanes::DECL, "plain", "k", 65_535, &[]), 65_536 + 65);
-    assert_eq!(turns(MatmulF32Columns::DECL, "plain", "k", 1 << 20, &[(3, 1)]), 1025 + 9 + 2 * 130);
-    assert_eq!(turns(MatmulF32Dot::DECL, "plain", "k", 1 << 20, &[]), 8193 + 4 * 33);
+    let norm = turns(LayerNorm::DECL, "plain", "n", 1 << 24, &[(0, 256)]);
+    assert_eq!(norm, 3 * 16_385 + 18 + 2 * chained(257, 20));
+    let lanes = turns(MatmulF32Lanes::DECL, "plain", "k", 60_000, &[]);
+    assert_eq!(lanes, 60_001 + 65 + 2 * 939 + 2 * 31);
+    // At the end one output a thread, of 128 partial sums eight by eight.
+    let columns = turns(MatmulF32Columns::DECL, "plain", "k", 1 << 20, &[(3, 1)]);
+    assert_eq!(columns, 1025 + 9 + chained(129, 16) + 2 * (17 * (9 + 1) + 1));
+    let dot = turns(MatmulF32Dot::DECL, "plain", "k", 1 << 20, &[]);
+    assert_eq!(dot, 8193 + 4 * 33 + 129 + chained(129, 16));
     // 16 terms and a loop over four pieces of them a step; at the end one piece of the tile, four quads a thread.
-    assert_eq!(turns(MatmulF32::DECL, "plain", "k", 1 << 16, &[]), 4097 * 6 + 2 * 6);
+    assert_eq!(turns(MatmulF32::DECL, "plain", "k", 1 << 16, &[]), 4097 * 6 + 2 * 6 + chained(513, 8));
 }

@@ -94,9 +94,12 @@ attention! {
         let staged = |rows: u64, width: u64| each(quotient(rows.saturating_mul(width), 4), threads);
         let scores = after(after(staged(bq, ch), staged(bk, ch)), each(ch, 4));
         let values = after(staged(cv, c.define("DP")), each(cv, 4));
-        let step = after(inside(each(c.d, ch), scores), inside(each(bk, cv), values));
+        let width = after(inside(each(c.d, ch), scores), each(c.d, 128).saturating_mul(2));
+        let step = after(width, inside(each(bk, cv), values));
         let searched = only(c.mask_kind != 0, quotient(bq, c.define("TY")).saturating_mul(each(c.sk, 1)));
-        after(inside(each(c.sk, bk), step), searched)
+        let chains = each(c.sk, 128);
+        let steps = after(inside(each(c.sk, bk), step), after(chains.saturating_mul(2), pairs(chains, 8)));
+        after(steps, searched)
     };
     variants {
         plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16", "AHEAD": "0" };
@@ -126,7 +129,8 @@ attention! {
     specs {}
     turns |c| {
         let searched = only(c.mask_kind != 0, c.define("ROWS").saturating_mul(each(c.sk, 1)));
-        after(each(c.sk, c.define("KEYS")), searched)
+        let chains = after(each(c.sk, 64).saturating_mul(2), each(c.sk, 64 * 64).saturating_mul(2));
+        after(after(each(c.sk, c.define("KEYS")), chains), searched)
     };
     variants {
         w32: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "4", "WORDS64": "1" };
@@ -170,7 +174,8 @@ attention! {
         // Doubling is not unrolled everywhere.
         let added = only(lanes > 1, rows.saturating_mul(keys).saturating_mul(halving(lanes)));
         let groups = inside(each(bk, teams.saturating_mul(keys)), added);
-        let keys = inside(each(c.sk, bk), groups);
+        let chains = each(c.sk, teams.saturating_mul(64));
+        let keys = after(inside(each(c.sk, bk), groups), after(chains.saturating_mul(2), pairs(chains, 10)));
         let queries = quotient(32, lanes).saturating_mul(rows);
         let quads = queries.saturating_mul(quotient(c.define("W"), 4));
         let merged = quads.div_ceil(teams.saturating_mul(32).max(1));
@@ -208,7 +213,9 @@ attention! {
         let blocks = each(c.sk, 64u64.saturating_mul(c.parts));
         let teams = quotient(c.define("THREADS"), c.define("LANES"));
         let of_block = each(64, teams.saturating_mul(c.define("KEYS")));
-        after(inside(blocks, of_block), c.define("ROWS").saturating_mul(each(teams, 1)))
+        let chains = each(c.sk, teams.saturating_mul(64).saturating_mul(c.parts));
+        let keys = after(inside(blocks, of_block), after(chains.saturating_mul(2), pairs(chains, 10)));
+        after(keys, c.define("ROWS").saturating_mul(each(teams, 1)))
     };
     variants {
         plain: zero {
@@ -243,7 +250,7 @@ kernel! {
     specs { quads = 0: 16 }
     turns |c| {
         let slices = quotient(256, c.quads);
-        after(each(c.parts, slices.saturating_mul(4)), each(slices, 1))
+        after(each(c.parts, slices.saturating_mul(4)), halving(slices))
     };
     variants { plain: zero }
 }

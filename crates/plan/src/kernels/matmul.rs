@@ -70,6 +70,8 @@ product! {
         let (bm, bn, tm, tn) = (c.define("BM"), c.define("BN"), c.define("TM"), c.define("TN"));
         let (bk, slices) = (c.define("BK"), c.define("SK"));
         let steps = inside(each(c.k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
+        let chains = each(c.k, slices.saturating_mul(128));
+        let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
         let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
         let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
         after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
@@ -104,8 +106,9 @@ product! {
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
     turns |c| {
-        let turns = each(c.k, 8);
-        let terms = if c.defines("SHUFFLE") { after(turns, turns.saturating_mul(each(8, 1))) } else { each(c.k, 1) };
+        let terms = if c.defines("SHUFFLE") { inside(each(c.k, 8), each(8, 1)) } else { each(c.k, 1) };
+        let (chains, sums) = (each(c.k, 64), each(c.k, 64 * 32));
+        let terms = after(terms, after(chains.saturating_mul(2), sums.saturating_mul(2)));
         after(terms, each(c.define("MR").saturating_mul(c.define("NQ")), 1))
     };
     variants {
@@ -128,8 +131,12 @@ product! {
     specs {}
     turns |c| {
         let quads = c.a_mode == 1 && c.b_mode == 1;
+        // Steps of a chain: a quad is four terms of one output, or one of each of four chains.
+        let chain = if quads && c.define("MM") == 1 { 64 * 4 * 128 } else { 64 * 128 };
+        let chains = each(c.k, chain);
         // Of the loops over four and over eight elements at once one is not taken.
-        let terms = if quads { after(each(c.k, 4 * 128), 1) } else { each(c.k, 128) };
+        let terms = each(c.k, if quads { 4 * 128 } else { 128 });
+        let terms = after(terms, after(chains.saturating_mul(3), pairs(chains, 16)));
         let outputs = c.define("NQ").saturating_mul(c.define("MM")).saturating_mul(4);
         after(terms, each(quotient(128, outputs), 1).saturating_mul(4))
     };
@@ -154,8 +161,10 @@ product! {
     specs { quads = 3: 8 }
     turns |c| {
         let (rows, ahead, lanes) = (c.define("MM"), c.define("AHEAD"), quotient(128, c.quads));
+        let chains = each(c.k, lanes.saturating_mul(64));
         let terms = after(each(c.k, ahead.saturating_mul(lanes)), each(ahead, 1));
-        after(terms, inside(each(rows.saturating_mul(c.quads), 128), each(lanes, 1)))
+        let terms = after(terms, after(chains.saturating_mul(2), pairs(chains, 16)));
+        after(terms, inside(each(rows.saturating_mul(c.quads), 128), inside(each(lanes, 8), each(8, 1))))
     };
     variants {
         plain: zero { "MM": "1", "AHEAD": "8" };

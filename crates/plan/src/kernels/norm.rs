@@ -28,7 +28,9 @@ kernel! {
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 1, slot_cols = 4: 255 }
     turns |c| {
-        let passes = only(!c.defines("KEEP_ROW"), each(c.n, 4 * c.lanes).saturating_mul(3));
+        let chains = each(c.n, 64 * 4 * c.lanes);
+        let sum = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
+        let passes = only(!c.defines("KEEP_ROW"), after(sum.saturating_mul(2), each(c.n, 4 * c.lanes)));
         after(passes, 2 * halving(c.lanes))
     };
     variants {
@@ -53,7 +55,9 @@ kernel! {
     holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: 0, slot_cols = 4: 255, one_plus = 5: 0 }
     turns |c| {
-        let passes = only(!c.defines("KEEP_ROW"), each(c.n, 4 * c.lanes).saturating_mul(2));
+        let chains = each(c.n, 64 * 4 * c.lanes);
+        let sum = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
+        let passes = only(!c.defines("KEEP_ROW"), after(sum, each(c.n, 4 * c.lanes)));
         after(passes, halving(c.lanes))
     };
     variants {

@@ -40,7 +40,11 @@ kernel! {
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256, vec = 2: 0, slot_cols = 3: 15 }
-    turns |c| after(each(c.n, 16 * c.lanes), halving(c.lanes));
+    turns |c| {
+        let chains = each(c.n, 128 * 16 * c.lanes);
+        let terms = after(each(c.n, 16 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 18)));
+        after(terms, halving(c.lanes))
+    };
     variants { plain: zero }
 }
 
@@ -62,7 +66,9 @@ kernel! {
     specs { op = 0: 0, columns = 1: 32, vec = 2: 0, slot_cols = 3: 3 }
     turns |c| {
         let lanes = quotient(256, c.columns);
-        after(each(c.red, lanes.saturating_mul(4)), halving(lanes))
+        let chains = each(c.red, lanes.saturating_mul(128));
+        let terms = after(each(c.red, lanes.saturating_mul(4)), after(chains.saturating_mul(2), pairs(chains, 20)));
+        after(terms, halving(lanes))
     };
     variants { plain: zero }
 }
@@ -81,7 +87,11 @@ kernel! {
     slots 4;
     holes { load: float [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256 }
-    turns |c| after(each(c.n, 4 * c.lanes), halving(c.lanes));
+    turns |c| {
+        let chains = each(c.n, 128 * c.lanes);
+        let terms = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
+        after(terms, halving(c.lanes))
+    };
     variants { plain: zero }
 }
 

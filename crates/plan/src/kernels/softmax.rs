@@ -25,7 +25,11 @@ kernel! {
     specs { lanes = 0: 256, vec = 1: 0, log = 2: 0, slot_cols = 3: 15 }
     turns |c| match c.defines("KEEP_ROW") {
         true => 2 * halving(c.lanes),
-        false => after(each(c.n, 4 * c.lanes).saturating_mul(2), halving(c.lanes)),
+        false => {
+            let chains = each(c.n, 64 * 4 * c.lanes);
+            let sum = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
+            after(after(sum, each(c.n, 4 * c.lanes)), halving(c.lanes))
+        }
     };
     variants {
         plain: zero;
@@ -52,7 +56,10 @@ kernel! {
     specs { log = 0: 0, columns = 1: 256 }
     turns |c| {
         let lanes = quotient(256, c.columns);
-        after(each(c.n, lanes.saturating_mul(4)).saturating_mul(2), halving(lanes))
+        let chains = each(c.n, lanes.saturating_mul(64 * 4));
+        let pass = each(c.n, lanes.saturating_mul(4));
+        let sum = after(pass, after(chains.saturating_mul(2), pairs(chains, 20)));
+        after(after(sum, pass), halving(lanes))
     };
     variants { plain: zero }
 }

@@ -74,6 +74,9 @@ impl Garden<'_> {
         let (c, rank) = (self.width(x.value), self.ty(x.value).rank());
         let widths = if self.large { [4, 64, 132, 1] } else { [4, 6, 8, 1] };
         let n = self.pick(&widths);
+        if self.below(8) == 0 {
+            return self.stretched_product();
+        }
         let value = match self.below(6) {
             0 => {
                 let w = self.param(&[c, n]);
@@ -107,6 +110,21 @@ impl Garden<'_> {
             _ => return None,
         };
         Some(self.about(value, 2.0 * x.size))
+    }
+
+    /// A product of params with three or four batch axes, each operand stretched along some, with something after it.
+    fn stretched_product(&mut self) -> Option<Item> {
+        let g = self.g;
+        let (rows, c, n) = (self.pick(&[1, 3]), self.pick(&[1, 4, 7]), self.pick(&[1, 2, 4]));
+        let batch: Vec<u64> = (0..self.pick(&[3, 4])).map(|_| self.pick(&[2, 3])).collect();
+        let mut operand = |matrix: [u64; 2]| {
+            let axes: Vec<u64> = batch.iter().map(|&d| if self.below(2) == 0 { 1 } else { d }).collect();
+            self.param(&[&axes[..], &matrix].concat())
+        };
+        let (a, b, bias) = (operand([rows, c]), operand([c, n]), operand([1, n]));
+        let product = g.matmul(a, b);
+        let value = if self.below(2) == 0 { g.relu(g.add(product, bias)) } else { product };
+        Some(self.about(value, 4.0))
     }
 
     /// x + something, then a norm or not: what a layer ends with.

@@ -1,6 +1,7 @@
 //! Sums, means, extrema, products, arg-max, softmaxes and norms along every axis.
 
 use crate::lines::{Axis, close, load, run, uniform};
+use pumice_cpu_ref::Tolerance;
 use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_ir::tensor;
 use pumice_tests::Lab;
@@ -63,8 +64,14 @@ fn reductions_are_right() {
             let what = || format!("{axis:?}, line {i}");
             let sum: f64 = line.iter().map(|&at| f64::from(x[at])).sum();
             let size: f64 = line.iter().map(|&at| f64::from(x[at]).abs()).sum();
-            close(floats[0][i], sum, size, 1e-5, what);
-            close(floats[1][i], sum / axis.n as f64, size / axis.n as f64, 1e-5, what);
+            close(floats[0][i], sum, size, Tolerance::of_sum(axis.n as u64), what);
+            close(
+                floats[1][i],
+                sum / axis.n as f64,
+                size / axis.n as f64,
+                Tolerance::of_sum(axis.n as u64),
+                what,
+            );
             assert_eq!((floats[2][i], floats[3][i]), (2.0, -2.0), "{}", what());
             let product: f64 = line.iter().map(|&at| f64::from(p[at])).product();
             assert_eq!(f64::from(floats[4][i]), product, "{}", what());

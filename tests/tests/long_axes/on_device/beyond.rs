@@ -2,6 +2,7 @@
 //! before, and is now shared among more threads, cut, or made of other kernels.
 
 use crate::lines::{close, load, run, uniform};
+use pumice_cpu_ref::Tolerance;
 use pumice_ir::ops::{Attention, RmsNorm};
 use pumice_ir::{GraphBuilder, tensor};
 use pumice_tests::Lab;
@@ -117,7 +118,7 @@ fn many_keys() {
     let y = run(&exe, &inputs)[0].to_vec::<f32>().expect("f32");
     for (c, &y) in y.iter().enumerate() {
         let mean = v.iter().skip(c).step_by(4).map(|&v| f64::from(v)).sum::<f64>() / KEYS as f64;
-        close(y, mean, mean, 1e-4, || "a column".into());
+        close(y, mean, mean, Tolerance::of_sum(KEYS as u64), || "a column".into());
     }
 }
 

@@ -2,4 +2,5 @@
 
 mod axes;
 mod beyond;
+mod equal;
 mod products;
