@@ -20,6 +20,7 @@ pub mod region;
 pub mod step;
 pub mod stream;
 
+pub use check::BindingError;
 pub use checked::{CheckedPlan, Unsound};
 pub use file::{PlanFileError, PlanForm};
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameError, FrameSlot, FrameWord};

@@ -156,6 +156,6 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (7, "fe98a5cc36cb705a827bec87a0f88feab636542df0e6e7e936a4b22205ccfde8")
+        (8, "28756c0e2dcb96918bf8fdbede450a78f198f5689ba3d5c18d3584158caa3450")
     );
 }
