@@ -7,7 +7,9 @@
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::{RefEval, RefHostOps};
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
-use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, CheckedPlan, FrameSlot, FrameWord, Grid, Plan, StepKind};
+use pumice_plan::{
+    AdvanceKind, AdvanceOp, ArgValue, CheckedPlan, FrameSlot, FrameWord, Grid, Plan, StepKind,
+};
 use pumice_runtime::{Device, Executable, Session};
 use pumice_tests::device;
 use pumice_types::{DimExpr, ScalarId, SymbolId, TensorView};
@@ -91,7 +93,13 @@ fn mutate(plan: &mut Plan, draws: &mut Draws) {
         3 => {
             let ops = plan.runs[0].frame.advance.len();
             let number = draws.of(&[0, 1, words as u32 - 1, words as u32, 1 << 20, 1 << 31, u32::MAX]);
-            let kinds = [AdvanceKind::Const, AdvanceKind::Copy, AdvanceKind::Mul, AdvanceKind::Min, AdvanceKind::ClearIf];
+            let kinds = [
+                AdvanceKind::Const,
+                AdvanceKind::Copy,
+                AdvanceKind::Mul,
+                AdvanceKind::Min,
+                AdvanceKind::ClearIf,
+            ];
             let kind = draws.of(&kinds);
             let op: &mut AdvanceOp = &mut plan.runs[0].frame.advance[draws.below(ops)];
             match draws.below(4) {
@@ -158,9 +166,8 @@ struct Tally {
 
 impl Runner {
     fn new() -> Runner {
-        let open = |poison| {
-            device::open(&DeviceOptions::default().poison(Some(Poison(poison)))) as Arc<dyn Device>
-        };
+        let open =
+            |poison| device::open(&DeviceOptions::default().poison(Some(Poison(poison)))) as Arc<dyn Device>;
         let devices = [open(0x7fc0_dead), open(0x3f80_0001)];
         let plan = compile(&graph(), devices[0].target(), &Options::default(), &RefEval);
         let values = (0..MOST as usize * WIDTH).map(|i| (i as f32 * 0.37).sin()).collect();
@@ -183,7 +190,11 @@ impl Runner {
 
     /// Runs a mutant at every binding on both devices.
     fn run(&self, plan: &CheckedPlan, tally: &mut Tally) -> Result<(), String> {
-        let harmless = |why: &String| !["of the guard", "device was lost", "defect", "outside its region"].iter().any(|w| why.contains(w));
+        let harmless = |why: &String| {
+            !["of the guard", "device was lost", "defect", "outside its region"]
+                .iter()
+                .any(|w| why.contains(w))
+        };
         let mut sessions = Vec::new();
         for device in 0..2 {
             match self.session(plan, device) {
@@ -224,7 +235,10 @@ fn mutants(count: u64) {
             }
         }
     }
-    println!("{count} mutants: {} refused, {} bindings refused, {} run", tally.refused, tally.refused_at_a_binding, tally.ran);
+    println!(
+        "{count} mutants: {} refused, {} bindings refused, {} run",
+        tally.refused, tally.refused_at_a_binding, tally.ran
+    );
     assert!(tally.wrong.is_empty(), "{}:\n{}", tally.wrong.len(), tally.wrong.join("\n"));
     assert!(tally.refused > count / 3 && tally.refused_at_a_binding > count / 50, "{tally:?}");
 }

@@ -8,6 +8,7 @@
 //!   extents were changed contradicts its views, and what `bounds` proves of views holds for kernels;
 //! - every index fits the 32 bits that kernels count in, with room ([`LARGEST_INDEX`]);
 //! - the grid is the smallest of its width that holds the groups needed: no element is left out, none comes twice;
+//! - elementwise kernels take together what the views show at one place (`joint`);
 //! - what the meaning reads and writes, the kernel touches;
 //! - a word that the kernel does not read is 0 (`unread`).
 //!
@@ -22,6 +23,7 @@ mod call;
 mod copy;
 mod elementwise;
 mod gather;
+mod joint;
 mod kv;
 mod matmul;
 mod norm;
@@ -45,7 +47,7 @@ use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess};
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
-use pumice_types::{Bindings, DType, ScalarId};
+use pumice_types::{Bindings, DType, EvalError, ScalarId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -96,11 +98,13 @@ struct Reach {
     stride: u64,
     /// Of the first operand, where arguments say which of its axes are which and its bytes do not.
     axes: Option<[u64; 3]>,
+    /// Whether all walks are over the same axes, element by element: then what belongs together is compared as well.
+    together: bool,
 }
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: Vec::with_capacity(4), told: false, groups, stride, axes: None }
+        Reach { walks: Vec::with_capacity(4), told: false, groups, stride, axes: None, together: false }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -274,6 +278,9 @@ impl<'p> Subject<'p> {
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
         reach.walks.iter().try_for_each(|(port, walk)| self.walk(*port, walk, reach.axes, sample))?;
+        if reach.together {
+            self.together(&reach, sample)?;
+        }
         Ok(if call.asked.get() { Steered::ByScalars } else { Steered::BySymbols })
     }
 
@@ -337,6 +344,27 @@ impl<'p> Subject<'p> {
         match axes.filter(|_| port == Port::Operand(0) && !seen.is_empty()) {
             Some(axes) if !seen.falls_into(&axes) => wrong(format!("its axes are not {axes:?}")),
             _ => Ok(()),
+        }
+    }
+
+    /// Elements that the views show at one place of the result are those that the kernel takes together: of a square, strides
+    /// of two axes that were exchanged touch the same bytes.
+    fn together(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
+        let mut seen = Vec::with_capacity(reach.walks.len());
+        for (port, _) in &reach.walks {
+            let at = match *port {
+                Port::Operand(k) => self.call.operands[k],
+                Port::Slot(k) => self.call.slots[k],
+            };
+            let used = &self.step.uses[usize::from(at.0)];
+            let wrong =
+                |why: EvalError| Fault::Expression { what: "a view".to_owned(), why: why.to_string() };
+            seen.push((used.access.writes(), Seen::of(&used.view, sample.bindings).map_err(wrong)?));
+        }
+        let walks: Vec<&Walk> = reach.walks.iter().map(|(_, walk)| walk).collect();
+        match joint::differ(&walks, &seen) {
+            None => Ok(()),
+            Some(why) => Err(Fault::Reach { operand: "its slots together".to_owned(), why }),
         }
     }
 
