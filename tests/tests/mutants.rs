@@ -6,10 +6,12 @@
 //! - Words of value (eps, windows, which of several sums): they may change numbers, and touch no other byte.
 //! - A plan as JSON with any number replaced: an error, or no harm. No panic, no crash, no hang.
 
-use pumice_cpu_ref::{Array, Reference, sample as data};
-use pumice_plan::{CheckedPlan, Plan};
+use pumice_compile::{Options, compile};
+use pumice_cpu_ref::{Array, RefEval, Reference, sample as data};
+use pumice_ir::{GraphBuilder, f32};
+use pumice_plan::{CheckedPlan, Plan, StepKind};
 use pumice_tests::op_suite::{Case, Runner, cases};
-use pumice_types::Tensor;
+use pumice_types::{Target, Tensor};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -154,6 +156,42 @@ fn disturbed_json_is_refused_or_does_no_harm() {
 #[ignore = "long: tens of thousands of disturbed plans"]
 fn much_disturbed_json_is_refused_or_does_no_harm() {
     disturbed(1, 60);
+}
+
+/// x + w^T of squares: strides of two axes that were exchanged touch the same bytes, so that the checker took the plan and the sum
+/// was another.
+#[test]
+fn exchanged_words_of_a_square_are_refused() {
+    let g = GraphBuilder::new("square");
+    let (x, w, row) =
+        (g.input("x", f32([8u64, 8])), g.input("w", f32([8u64, 8])), g.input("row", f32([8u64])));
+    g.output("y", g.add(g.add(x, g.transpose(w, &[1, 0])), row));
+    let graph = g.build().unwrap_or_else(|e| panic!("{e}"));
+    for target in [Target::lavapipe(), Target::h200()] {
+        let plan = compile(&graph, &target, &Options::default(), &RefEval).expect("it compiles");
+        CheckedPlan::new(plan.clone()).expect("sound");
+        let mut tried = 0;
+        for step in 0..plan.runs[0].program.steps.len() {
+            let StepKind::Dispatch { call, .. } = &plan.runs[0].program.steps[step].kind else { continue };
+            let words = call.args.len();
+            for (a, b) in (0..words).flat_map(|a| (a + 1..words).map(move |b| (a, b))) {
+                let mut mutant = plan.clone();
+                let StepKind::Dispatch { call, .. } = &mut mutant.runs[0].program.steps[step].kind else {
+                    continue;
+                };
+                if call.args[a] != call.args[b] {
+                    call.args.swap(a, b);
+                    tried += 1;
+                    assert!(
+                        CheckedPlan::new(mutant).is_err(),
+                        "{}: words {a} and {b} of {step}",
+                        target.name
+                    );
+                }
+            }
+        }
+        assert!(tried > 100, "{tried}");
+    }
 }
 
 mod on_device {

@@ -7,7 +7,7 @@ use pumice_models::specialize;
 use pumice_plan::{CheckedPlan, Plan, PlanForm};
 use pumice_tests::graphs::{eight_billion, random};
 use pumice_tests::op_suite::cases;
-use pumice_types::Target;
+use pumice_types::{Bindings, ScalarId, SymbolId, Target};
 use std::time::{Duration, Instant};
 
 /// Both forms of a plan: loaded as they were saved, saved again the same, sound.
@@ -62,6 +62,37 @@ fn plans_of_a_large_model_are_small_files() {
     let bytes = goes_round(eight_billion::plan(&eight_billion::graph()));
     println!("{bytes} bytes");
     assert!(bytes <= 3_000_000, "{bytes} bytes");
+}
+
+/// What a new binding of a large plan from a file takes: layers are alike, so that few rules are evaluated; a repeated one takes none.
+#[test]
+fn bindings_of_a_large_plan_are_looked_at_once() {
+    let file = eight_billion::plan(&eight_billion::graph()).to_bytes(PlanForm::Run).expect("saved");
+    let plan = CheckedPlan::new(Plan::load(&file).expect("as it was saved")).expect("sound");
+    let run = plan.runs.len() - 1;
+    let (low, _) = plan.runs[run].ranges[0];
+    let mut times = Vec::new();
+    let mut counts = Vec::new();
+    for t in (low..low + 100).chain([low]) {
+        let mut bindings = Bindings::new();
+        bindings.bind(SymbolId(0), t);
+        for (i, scalar) in (0u32..).zip(&plan.scalars) {
+            bindings.bind_scalar(ScalarId(i), scalar.default as i64);
+        }
+        let words = plan.runs[run].frame.evaluate(&bindings, &|_| 0).expect("every word has a value");
+        let before = plan.rule_evaluations();
+        let begin = Instant::now();
+        plan.check_replay(run, &bindings, &words).expect("sound");
+        times.push(begin.elapsed());
+        counts.push(plan.rule_evaluations() - before);
+    }
+    let repeated = counts.pop();
+    times.pop();
+    times.sort_unstable();
+    println!("{} evaluations a binding, median {:?}", counts[0], times[times.len() / 2]);
+    assert_eq!(repeated, Some(0));
+    let steps = plan.runs[run].program.steps.len() as u64;
+    assert!(counts.iter().all(|&n| n == counts[0] && n > 0 && n <= steps / 4), "{counts:?} of {steps} steps");
 }
 
 #[test]

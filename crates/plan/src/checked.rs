@@ -3,10 +3,10 @@
 //! In: a [`Plan`], from the compiler, a file, or code of a user's. Out: the same plan, which nobody can change any
 //! more, or every fault. There is no other way to make one, in any build, and none to change or to deserialize one.
 
-use crate::check::{CheckError, CheckReport, check_with_needs};
+use crate::check::{BindingError, BindingLaws, CheckError, CheckReport, check_with_needs};
 use crate::needs::{Lack, Needs};
 use crate::plan::Plan;
-use pumice_types::Target;
+use pumice_types::{Bindings, Target};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ struct Inner {
     report: CheckReport,
     needs: Needs,
     time: Duration,
+    /// What is evaluated at each new binding; nothing where the compiler of this process made the plan.
+    laws: Option<BindingLaws>,
 }
 
 /// A plan that is wrong: a defect of the compiler, or of what changed the plan after it was made.
@@ -48,27 +50,68 @@ pub struct Unsound {
 }
 
 impl CheckedPlan {
-    /// Checks a plan.
+    /// Checks a plan that came from bytes, or from anybody's code. What the checker samples is evaluated again at each new
+    /// binding of the plan's symbols, before that binding first runs ([`CheckedPlan::check_replay`]).
     ///
     /// # Errors
     /// Every fault of the plan.
     pub fn new(plan: Plan) -> Result<CheckedPlan, Unsound> {
         let begin = Instant::now();
-        match check_with_needs(&plan) {
-            Ok((report, needs)) => Ok(CheckedPlan::of(plan, report, needs, begin)),
-            Err(faults) => Err(Unsound { plan: plan.name, faults }),
-        }
+        let (report, needs) = sound(&plan)?;
+        let laws = Some(BindingLaws::of(&plan));
+        Ok(CheckedPlan::of(plan, report, needs, (begin, laws)))
+    }
+
+    /// Checks a plan just as the compiler of this process made it: what holds at the checker's samples is taken to hold
+    /// between them. A plan that was read, or changed since, belongs to [`CheckedPlan::new`].
+    ///
+    /// # Errors
+    /// Every fault of the plan: defects of the compiler.
+    pub fn compiled(plan: Plan) -> Result<CheckedPlan, Unsound> {
+        let begin = Instant::now();
+        let (report, needs) = sound(&plan)?;
+        Ok(CheckedPlan::of(plan, report, needs, (begin, None)))
     }
 
     /// A plan as it is, for tests of what lies below the checker (guards, validation, the interpreter's own nets).
     #[cfg(feature = "unsound")]
     pub fn unsound(plan: Plan) -> CheckedPlan {
         let needs = Needs::of(&plan);
-        CheckedPlan::of(plan, CheckReport::default(), needs, Instant::now())
+        CheckedPlan::of(plan, CheckReport::default(), needs, (Instant::now(), None))
     }
 
-    fn of(plan: Plan, report: CheckReport, needs: Needs, begin: Instant) -> CheckedPlan {
-        CheckedPlan { inner: Arc::new(Inner { plan, report, needs, time: begin.elapsed() }) }
+    fn of(
+        plan: Plan,
+        report: CheckReport,
+        needs: Needs,
+        (begin, laws): (Instant, Option<BindingLaws>),
+    ) -> CheckedPlan {
+        CheckedPlan { inner: Arc::new(Inner { plan, report, needs, time: begin.elapsed(), laws }) }
+    }
+
+    /// Asked before so many replays of a run are looked at one by one.
+    ///
+    /// # Errors
+    /// [`BindingError::Evaluations`] where looking at them would take more than
+    /// [`MOST_EVALUATIONS`](crate::check::MOST_EVALUATIONS) evaluations of rules.
+    pub fn begin_replays(&self, run: usize, replays: u32) -> Result<(), BindingError> {
+        self.inner.laws.as_ref().map_or(Ok(()), |laws| laws.begin(run, replays))
+    }
+
+    /// Asked before a replay of a run at these bindings, whose frame has these words. Evaluates the access rules of the run
+    /// where they depend on bindings; nothing for a plan that was just compiled, and nothing at one of the last
+    /// [`REMEMBERED`](crate::check::REMEMBERED) bindings.
+    ///
+    /// # Errors
+    /// [`BindingError::Unsound`] with the first law that the plan breaks there.
+    pub fn check_replay(&self, run: usize, bindings: &Bindings, words: &[u32]) -> Result<(), BindingError> {
+        let laws = self.inner.laws.as_ref();
+        laws.map_or(Ok(()), |laws| laws.check(&self.inner.plan, run, bindings, words))
+    }
+
+    /// How many access rules were evaluated at bindings so far, for all that share this plan.
+    pub fn rule_evaluations(&self) -> u64 {
+        self.inner.laws.as_ref().map_or(0, BindingLaws::evaluations)
     }
 
     /// What was counted.
@@ -96,6 +139,11 @@ impl CheckedPlan {
     pub fn into_plan(self) -> Plan {
         Arc::try_unwrap(self.inner).map_or_else(|shared| shared.plan.clone(), |inner| inner.plan)
     }
+}
+
+/// The checker's verdict over a plan.
+fn sound(plan: &Plan) -> Result<(CheckReport, Needs), Unsound> {
+    check_with_needs(plan).map_err(|faults| Unsound { plan: plan.name.clone(), faults })
 }
 
 impl Deref for CheckedPlan {

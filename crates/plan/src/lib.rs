@@ -21,6 +21,7 @@ pub mod region;
 pub mod step;
 pub mod stream;
 
+pub use check::BindingError;
 pub use checked::{CheckedPlan, Unsound};
 pub use cost::{Cost, Work};
 pub use file::{PlanFileError, PlanForm};

@@ -52,6 +52,16 @@ pub enum Error {
         /// Name of the model's graph.
         model: String,
     },
+    /// A plan that does not say from which graph it was made.
+    #[error(
+        "plan `{plan}` does not say from which graph it was made, so nothing shows that it is one for `{model}`: compile the model again"
+    )]
+    NoGraph {
+        /// Name of the plan.
+        plan: String,
+        /// Name of the model's graph.
+        model: String,
+    },
     /// Weights that do not fit their graph.
     #[error(transparent)]
     Mismatch(#[from] pumice_import::model::MismatchError),

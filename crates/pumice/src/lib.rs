@@ -65,9 +65,9 @@ pub use pumice_models::{
 };
 pub use pumice_plan::kernel::{Feature, RegisterError};
 pub use pumice_plan::{
-    CheckedPlan, DeviceIndex, Fingerprint, FrameError, InputError, InputUse, KernelDecl, Kernels, Lack,
-    Limit, Meaning, MeaningGraph, Placement, Plan, PlanFileError, PlanForm, Precision, RegionKind,
-    ScalarSlot, Span, StepId, Unsound, Use,
+    BindingError, CheckedPlan, DeviceIndex, Fingerprint, FrameError, InputError, InputUse, KernelDecl,
+    Kernels, Lack, Limit, Meaning, MeaningGraph, Placement, Plan, PlanFileError, PlanForm, Precision,
+    RegionKind, ScalarSlot, Span, StepId, Unsound, Use,
 };
 pub use pumice_runtime::{
     DeviceError, DeviceSession, Executable, Extent, FillWeights, HistogramRow, HostOps, HostStep,
@@ -127,5 +127,5 @@ pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<Checked
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!(target: "pumice", "compile", graph = graph.name()).entered();
     let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;
-    Ok(CheckedPlan::new(plan)?)
+    Ok(CheckedPlan::compiled(plan)?)
 }

@@ -73,15 +73,14 @@ pub fn graph_fingerprint(graph: &Graph) -> Fingerprint {
     Fingerprint::of(body.as_bytes())
 }
 
-/// Refuses a plan that was made from another graph, where the plan knows from which.
+/// Refuses a plan that was made from another graph, and one that does not say from which.
 ///
 /// # Errors
-/// [`Error::OtherPlan`].
+/// [`Error::OtherPlan`]; [`Error::NoGraph`].
 pub fn check_graph(plan: &Plan, graph: &Graph) -> Result<(), Error> {
     match plan.graph {
-        Some(made_from) if made_from != graph_fingerprint(graph) => {
-            Err(Error::OtherPlan { plan: plan.name.clone(), model: graph.name().to_owned() })
-        }
-        _ => Ok(()),
+        Some(made_from) if made_from == graph_fingerprint(graph) => Ok(()),
+        Some(_) => Err(Error::OtherPlan { plan: plan.name.clone(), model: graph.name().to_owned() }),
+        None => Err(Error::NoGraph { plan: plan.name.clone(), model: graph.name().to_owned() }),
     }
 }

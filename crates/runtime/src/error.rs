@@ -4,8 +4,8 @@
 
 use crate::device::DeviceError;
 use crate::outcome::RunStatus;
-use pumice_plan::{FrameError, Plan, Unsound};
-use pumice_types::{DType, Encoding, TensorError};
+use pumice_plan::{BindingError, FrameError, Plan, Unsound};
+use pumice_types::{DType, Encoding, EvalError, TensorError};
 use std::fmt;
 
 /// What a name stands for.
@@ -77,8 +77,27 @@ pub enum RuntimeError {
     /// A plan in which the checker found faults.
     #[error(transparent)]
     Unsound(#[from] Unsound),
+    /// A plan from bytes that breaks a law for the extents and scalars of this run; nothing was written.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// Something that the plan says of this run has no value for these extents and scalars; nothing was written.
+    #[error("replay {replay}: {what} has no value: {source}")]
+    NoValue {
+        /// What it is.
+        what: String,
+        /// Why.
+        source: EvalError,
+        /// Which replay of the run, counted from 0.
+        replay: u32,
+    },
+    /// No run of the plan is for these extents.
+    #[error("plan `{plan}` has no run for these extents")]
+    NotCovered {
+        /// Name of the plan.
+        plan: String,
+    },
     /// The plan contradicts itself.
-    #[error("plan `{plan}`: {what}; this is a defect of pumice")]
+    #[error("plan `{plan}`: {what}; it was changed after it was made, or this is a defect of pumice")]
     Plan {
         /// Name of the plan.
         plan: String,

@@ -150,7 +150,9 @@ impl Session {
     /// - [`RuntimeError::DimConstraint`], [`RuntimeError::UnboundSymbols`] or
     ///   [`RuntimeError::SymbolRange`] for the values that the inputs give to symbols;
     /// - [`RuntimeError::ScalarRange`], [`RuntimeError::Extents`], [`RuntimeError::RunCheck`] or
-    ///   [`RuntimeError::Frame`] for any of the replays, and [`RuntimeError::Plan`] for a defect of pumice.
+    ///   [`RuntimeError::Frame`] for any of the replays;
+    /// - [`RuntimeError::Binding`] and [`RuntimeError::NoValue`] for a plan from bytes that is wrong for these extents
+    ///   and scalars.
     ///
     /// Then [`RuntimeError::Device`], and under [`OnStatus::Error`] [`RuntimeError::Status`], after which the
     /// results can be read.
@@ -169,10 +171,11 @@ impl Session {
     fn excluded(&mut self, inner: &Inner, steps: u32) -> RuntimeError {
         self.frame.run = None;
         self.work.frame_ready = false;
-        let refused = inner.plan.runs.first().map(|any| self.check_replays(inner, any, steps));
+        let refused = (!inner.plan.runs.is_empty()).then(|| self.check_replays(inner, 0, steps));
         match refused {
             Some(Err(why)) => why,
-            _ => RuntimeError::plan(&inner.plan, "no run covers these values of the symbols"),
+            // The checker has seen that conditions exclude what no run covers.
+            _ => RuntimeError::NotCovered { plan: inner.plan.name.clone() },
         }
     }
 
@@ -202,7 +205,7 @@ impl Session {
         if !self.frame_matches(run) {
             self.frame.run = None;
             self.work.frame_ready = false;
-            self.check_replays(inner, &inner.plan.runs[run], options.steps)?;
+            self.check_replays(inner, run, options.steps)?;
         }
         Ok(run)
     }
@@ -248,11 +251,13 @@ impl Session {
             && key.scalars.iter().copied().eq(self.scalars.iter().map(|&s| scalars::bits(s)))
     }
 
-    /// Checks scalars, conditions and frame of every replay. Leaves the bindings of the first.
-    fn check_replays(&mut self, inner: &Inner, run: &Run, steps: u32) -> Result<(), RuntimeError> {
-        let (plan, work) = (&inner.plan, &mut self.work);
+    /// Checks scalars, conditions, frame and access rules of every replay, and that scalars have a next value after it.
+    /// Leaves the bindings of the first.
+    fn check_replays(&mut self, inner: &Inner, number: usize, steps: u32) -> Result<(), RuntimeError> {
+        let (plan, work, run) = (&inner.plan, &mut self.work, &inner.plan.runs[number]);
         work.scalars.clone_from(&self.scalars);
         let replays = if inner.tables.advances { steps } else { 1 };
+        plan.begin_replays(number, replays)?;
         for replay in 0..replays {
             for (slot, value) in plan.scalars.iter().zip(&work.scalars) {
                 scalars::check(slot, *value, replay)?;
@@ -260,14 +265,15 @@ impl Session {
             scalars::bind(&work.scalars, &mut work.bindings);
             check_conditions(inner, run, work, replay)?;
             frame_words(&run.frame, work, replay)?;
+            plan.check_replay(number, &work.bindings, &work.frame)?;
             if replay > 0 && !same_words(&run.frame, &work.next_frame, &work.frame) {
                 return Err(RuntimeError::plan(
                     plan,
                     "the frame advances to other words than the host computes",
                 ));
             }
+            scalars::advance(plan, &work.bindings, &mut work.scalars, replay)?;
             if replay + 1 < replays {
-                scalars::advance(plan, &work.bindings, &mut work.scalars)?;
                 work.next_frame.clone_from(&work.frame);
                 run.frame.run_advance(&mut work.next_frame, &[]);
             }
@@ -369,7 +375,7 @@ impl Session {
         if inner.tables.advances {
             for _ in 0..replays {
                 scalars::bind(&self.scalars, &mut self.work.bindings);
-                scalars::advance(&inner.plan, &self.work.bindings, &mut self.scalars)?;
+                scalars::advance(&inner.plan, &self.work.bindings, &mut self.scalars, 0)?;
             }
         }
         Ok(())
@@ -437,7 +443,12 @@ fn output_shapes(inner: &Inner, work: &mut Work) -> Result<(), RuntimeError> {
         let wrong = |what: String| RuntimeError::plan(&inner.plan, format!("output `{}`: {what}", slot.name));
         shape.clear();
         for extent in slot.shape.iter() {
-            shape.push(extent.eval_extent(&work.bindings).map_err(|e| wrong(e.to_string()))?);
+            let value = extent.eval_extent(&work.bindings);
+            shape.push(value.map_err(|source| RuntimeError::NoValue {
+                what: format!("an extent of output `{}`", slot.name),
+                source,
+                replay: 0,
+            })?);
         }
         let bytes = byte_count(slot.dtype, shape).map_err(|e| wrong(e.to_string()))?;
         if bytes > slot.span.len.0 {
@@ -450,7 +461,8 @@ fn output_shapes(inner: &Inner, work: &mut Work) -> Result<(), RuntimeError> {
 fn check_conditions(inner: &Inner, run: &Run, work: &Work, replay: u32) -> Result<(), RuntimeError> {
     for check in &run.checks {
         let value = check.value.eval(&work.bindings).map_err(|e| {
-            RuntimeError::plan(&inner.plan, format!("the condition `{}` has no value: {e}", check.what))
+            let what = format!("the condition `{}`", check.what);
+            RuntimeError::NoValue { what, source: e, replay }
         })?;
         if (check.min..=check.max).contains(&value) {
             continue;

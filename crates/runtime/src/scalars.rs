@@ -131,11 +131,13 @@ pub(crate) fn advance(
     plan: &Plan,
     bindings: &Bindings,
     values: &mut [ScalarValue],
+    replay: u32,
 ) -> Result<(), RuntimeError> {
     for (slot, value) in plan.scalars.iter().zip(values) {
         if let (Some(by), ScalarValue::Int(v)) = (&slot.advance, value) {
-            let by = by.eval(bindings).map_err(|e| {
-                RuntimeError::plan(plan, format!("the advance of scalar `{}` has no value: {e}", slot.name))
+            let by = by.eval(bindings).map_err(|source| {
+                let what = format!("the advance of scalar `{}`", slot.name);
+                RuntimeError::NoValue { what, source, replay }
             })?;
             *v = v.saturating_add(by);
         }

@@ -1,5 +1,5 @@
-//! What depends on symbols, tried where the run's ranges end: views stay inside their spans, grids under their stated
-//! bounds, outputs in their slots.
+//! What depends on symbols, tried where the run's ranges end: views stay inside their spans, outputs in their slots. Grids
+//! stay under their stated bounds by intervals.
 //!
 //! Every combination of smallest and largest symbols is tried, with scalars at their defaults, smallest and largest
 //! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not
@@ -7,11 +7,15 @@
 
 use super::Scope;
 use super::error::{Fault, Findings};
+use super::expressions::symbols_of;
 use super::reach::Seen;
-use crate::plan::{Plan, Run};
-use crate::step::{Grid, Step, StepId, StepKind, Use};
+use super::scalars::integers;
+use crate::frame::FrameSlot;
+use crate::plan::{IoSlot, Plan, PlanValue, Run};
+use crate::region::Span;
+use crate::step::{Grid, Step, StepId, StepKind, Use, View};
 use pumice_types::tensor::byte_count;
-use pumice_types::{Bindings, DType, ScalarId, SymbolId};
+use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId, SymbolTable};
 
 /// With more symbols only the two extreme corners are tried.
 const MOST_SYMBOLS: usize = 4;
@@ -24,19 +28,25 @@ pub(super) struct Corners {
     pub extremes: Vec<Bindings>,
     /// Some values between the ends, for what is no sum of products.
     pub inside: Vec<Bindings>,
+    /// The symbols within the ranges.
+    pub symbols: SymbolTable,
 }
 
 impl Corners {
     /// Of a program; no symbol is bound while weights are loaded.
     pub fn of_program(scope: &Scope<'_>) -> Corners {
+        let symbols = symbols_of(scope);
         match scope.run {
-            Some(run) => Corners::of(scope.plan, run),
-            None => Corners { defaults: vec![Bindings::new()], extremes: Vec::new(), inside: Vec::new() },
+            Some(run) => Corners::of(scope.plan, run, symbols),
+            None => {
+                let (extremes, inside) = (Vec::new(), Vec::new());
+                Corners { defaults: vec![Bindings::new()], extremes, inside, symbols }
+            }
         }
     }
 
     /// Of a run; combinations that its conditions refuse are left out.
-    pub fn of(plan: &Plan, run: &Run) -> Corners {
+    fn of(plan: &Plan, run: &Run, table: SymbolTable) -> Corners {
         let symbols: Vec<Bindings> = symbol_corners(plan, run);
         let with = |symbols: &[Bindings], value: fn(&crate::plan::ScalarSlot) -> f64| {
             let mut all = symbols.to_vec();
@@ -52,7 +62,7 @@ impl Corners {
         let mut extremes = if integers { with(&symbols, |s| s.min) } else { Vec::new() };
         extremes.extend(if integers { with(&symbols, |s| s.max) } else { Vec::new() });
         let inside = with(&inside(plan, run), |s| s.default);
-        Corners { defaults: with(&symbols, |s| s.default), extremes, inside }
+        Corners { defaults: with(&symbols, |s| s.default), extremes, inside, symbols: table }
     }
 
     /// Where the ranges end.
@@ -116,43 +126,48 @@ pub(super) fn check(
         }
     }
     if let (StepKind::Dispatch { grid: Grid::Frame { word, upper }, .. }, Some(run)) = (&step.kind, scope.run)
-        && let Some(fault) = grid(run, word.0, upper, corners)
+        && let Some(fault) = grid(scope, run, corners, (word.0, upper))
     {
         findings.at(id, &step.origin, fault);
     }
 }
 
 fn view(index: usize, u: &Use, corners: &Corners) -> Option<Fault> {
-    let try_one = |bindings: &Bindings| match Seen::of(&u.view, bindings).map(|s| s.covered()) {
-        Ok((start, end)) if start >= 0 && end <= i128::from(u.span.len.0) => None,
-        Ok((start, end)) => Some(Fault::View { index, start, end, span: u.span }),
-        Err(why) => {
-            Some(Fault::Expression { what: format!("the view of use {index}"), why: why.to_string() })
-        }
-    };
+    let try_one = |bindings: &Bindings| view_at(index, &u.view, u.span, bindings);
     if u.view.is_static() {
         return try_one(&Bindings::new());
     }
     corners.all().find_map(try_one)
 }
 
-fn grid(run: &Run, word: u32, upper: &[u32; 3], corners: &Corners) -> Option<Fault> {
-    use crate::frame::FrameSlot;
+/// A view that leaves its span at some bindings.
+pub(super) fn view_at(index: usize, view: &View, span: Span, bindings: &Bindings) -> Option<Fault> {
+    match Seen::of(view, bindings).map(|s| s.covered()) {
+        Ok((start, end)) if start >= 0 && end <= i128::from(span.len.0) => None,
+        Ok((start, end)) => Some(Fault::View { index, start, end, span }),
+        Err(why) => {
+            Some(Fault::Expression { what: format!("the view of use {index}"), why: why.to_string() })
+        }
+    }
+}
+
+/// Every value that the words of a grid may have is within its stated bound: by their bounds, not at corners.
+fn grid(scope: &Scope<'_>, run: &Run, corners: &Corners, (word, upper): (u32, &[u32; 3])) -> Option<Fault> {
+    let symbols = &corners.symbols;
+    let range = |id: ScalarId| scope.plan.scalars.get(id.0 as usize).map_or((i64::MIN, i64::MAX), integers);
     for (dimension, &limit) in upper.iter().enumerate() {
         let slot = run.frame.words.get(word as usize + dimension)?;
-        for bindings in corners.all() {
-            let value = match slot {
-                FrameSlot::Expr(e) => e.eval(bindings).ok(),
-                FrameSlot::Bound(s) => bindings.symbol(*s).and_then(|v| i64::try_from(v).ok()),
-                _ => return Some(Fault::Frame(format!("a grid in word {word}, which is {slot:?}"))),
-            };
-            let Some(groups) = value.and_then(|v| u64::try_from(v).ok()) else {
-                let what = format!("grid dimension {dimension}");
-                return Some(Fault::Expression { what, why: format!("{value:?}") });
-            };
-            if groups > u64::from(limit) {
-                return Some(Fault::Grid { dimension, groups, limit: limit.into() });
-            }
+        let (low, high) = match slot {
+            FrameSlot::Expr(e) => e.bounds_with(symbols, &range),
+            FrameSlot::Bound(s) => DimExpr::symbol(*s).bounds(symbols),
+            _ => return Some(Fault::Frame(format!("a grid in word {word}, which is {slot:?}"))),
+        };
+        if low < 0 {
+            let what = format!("grid dimension {dimension}");
+            return Some(Fault::Expression { what, why: format!("it may be {low}") });
+        }
+        if high > i64::from(limit) {
+            return Some(Fault::Grid { dimension, groups: high.unsigned_abs(), limit: limit.into() });
         }
     }
     None
@@ -163,28 +178,29 @@ pub(super) fn check_outputs(scope: &Scope<'_>, corners: &Corners, findings: &mut
     let Some(run) = scope.run else { return };
     for (slot, id) in scope.plan.outputs.iter().zip(&run.outputs) {
         let Some(value) = scope.program.value(*id) else { continue };
-        for bindings in corners.all() {
-            let extents =
-                slot.shape.iter().map(|d| d.eval_extent(bindings).ok()).collect::<Option<Vec<u64>>>();
-            let bytes = extents.and_then(|e| byte_count(slot.dtype, &e).ok());
-            let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
-            let why = match bytes {
-                Some(bytes) if bytes > value.span.len.0 => "it has more bytes than its slot",
-                Some(bytes) if bytes > 0 && !inside => "it is not the front of its slot",
-                Some(_) => continue,
-                None => "its extents have no value",
-            };
+        if let Some(why) = corners.all().find_map(|bindings| misfit(slot, value, bindings)) {
             findings.add(Fault::Slot { what: format!("output {}", slot.name), span: value.span, why });
-            break;
         }
+    }
+}
+
+/// Why an output at its extents under these bindings does not fit the bytes that hold it.
+pub(super) fn misfit(slot: &IoSlot, value: &PlanValue, bindings: &Bindings) -> Option<&'static str> {
+    let extents = slot.shape.iter().map(|d| d.eval_extent(bindings).ok()).collect::<Option<Vec<u64>>>();
+    let bytes = extents.and_then(|e| byte_count(slot.dtype, &e).ok());
+    let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
+    match bytes {
+        Some(bytes) if bytes > value.span.len.0 => Some("it has more bytes than its slot"),
+        Some(bytes) if bytes > 0 && !inside => Some("it is not the front of its slot"),
+        Some(_) => None,
+        None => Some("its extents have no value"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Storage, View};
-    use pumice_types::DimExpr;
+    use crate::step::Storage;
 
     fn covered_by(shape: &[i64], strides: &[i64]) -> Result<(i128, i128), pumice_types::EvalError> {
         let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();

@@ -4,8 +4,8 @@
 use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
-use crate::plan::{ContentOrigin, PlanValue};
-use crate::step::{Access, ContentId, Step, Use, View};
+use crate::plan::{ContentOrigin, PlanValue, Program};
+use crate::step::{Access, ContentId, Step, StepId, Use, View};
 use pumice_types::{Bindings, DimExpr};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,30 +43,56 @@ impl Coverage {
 
     /// Checks the values that are written in parts.
     pub fn check(&self, scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
-        if !self.written.contains(&Written::InParts) {
-            return;
-        }
-        let mut parts: BTreeMap<ContentId, Vec<&Use>> = BTreeMap::new();
-        for (_, u) in scope.program.steps.iter().flat_map(|step| writes(scope, step)) {
-            if self.written[u.content.0 as usize] == Written::InParts {
-                parts.entry(u.content).or_default().push(u);
-            }
-        }
-        for (id, uses) in parts {
+        for (id, uses) in self.parts(scope) {
             let value = &scope.program.values[id.0 as usize];
+            let uses: Vec<&Use> = uses.iter().map(|at| at.of(scope.program)).collect();
             if let Some(why) = corners.defaults.iter().find_map(|b| filled(value, &uses, b).err()) {
                 findings.add(Fault::Coverage { name: scope.name(id), why });
             }
         }
     }
+
+    /// Values that are written in parts, with the uses that write them.
+    pub fn parts(&self, scope: &Scope<'_>) -> BTreeMap<ContentId, Vec<UseAt>> {
+        let mut parts: BTreeMap<ContentId, Vec<UseAt>> = BTreeMap::new();
+        if !self.written.contains(&Written::InParts) {
+            return parts;
+        }
+        for (step, s) in scope.steps() {
+            for (index, u) in s.uses.iter().enumerate().filter(|(_, u)| makes(scope.program, u).is_some()) {
+                if self.written[u.content.0 as usize] == Written::InParts {
+                    parts.entry(u.content).or_default().push(UseAt { step, index });
+                }
+            }
+        }
+        parts
+    }
+}
+
+/// A use, by its step and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UseAt {
+    pub step: StepId,
+    pub index: usize,
+}
+
+impl UseAt {
+    /// The use; it is there.
+    pub fn of(self, program: &Program) -> &Use {
+        &program.steps[self.step.0 as usize].uses[self.index]
+    }
+}
+
+/// The value that a use makes, if it writes one that steps make.
+fn makes<'p>(program: &'p Program, u: &Use) -> Option<&'p PlanValue> {
+    let writes = matches!(u.access, Access::ShaderWrite | Access::HostWrite);
+    let value = &program.values[u.content.0 as usize];
+    (writes && matches!(value.origin, ContentOrigin::Step | ContentOrigin::Derived)).then_some(value)
 }
 
 /// The uses by which a step writes values that steps make.
 fn writes<'p>(scope: &Scope<'p>, step: &'p Step) -> impl Iterator<Item = (&'p PlanValue, &'p Use)> {
-    let program = scope.program;
-    let uses = step.uses.iter().filter(|u| matches!(u.access, Access::ShaderWrite | Access::HostWrite));
-    let of = uses.map(|u| (&program.values[u.content.0 as usize], u));
-    of.filter(|(v, _)| matches!(v.origin, ContentOrigin::Step | ContentOrigin::Derived))
+    step.uses.iter().filter_map(|u| Some((makes(scope.program, u)?, u)))
 }
 
 /// Whether a write of as many elements, row-major and contiguous, says it all.
@@ -77,7 +103,7 @@ fn whole(value: &PlanValue, u: &Use) -> bool {
 }
 
 /// `Err` says what is missing or written twice.
-fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
+pub(super) fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
     let unit = uses[0].view.storage.unit(uses[0].view.dtype);
     if unit.elements != 1 || uses.iter().any(|u| u.view.storage.unit(u.view.dtype) != unit) {
         return Err("its writers see elements of several widths".into());
@@ -88,6 +114,9 @@ fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), S
     let mut pieces = 0u64;
     for u in uses {
         let n = count(&u.view.shape, bindings)?;
+        if n == 0 {
+            continue; // Its other extents are no number of pieces: one of 2^44 beside a 0 took as many bytes.
+        }
         written = written.saturating_add(n);
         pieces = pieces.saturating_add(n / inner(&u.view, bindings)?.max(1));
     }
@@ -99,6 +128,9 @@ fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), S
     }
     let mut all = Vec::new();
     for u in uses {
+        if count(&u.view.shape, bindings)? == 0 {
+            continue;
+        }
         let first = (u.span.offset - value.span.offset).0 / width;
         runs(&u.view, bindings, i128::from(first), &mut all)?;
     }
@@ -142,4 +174,35 @@ fn runs(view: &View, bindings: &Bindings, first: i128, all: &mut Vec<Range<i128>
     }
     all.extend(starts.into_iter().map(|s| s..s + i128::from(length)));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::{RegionKind, Span};
+    use crate::step::Storage;
+    use pumice_types::{Bytes, DType};
+    use std::sync::Arc;
+
+    /// A written view of 2^44 rows of nothing made the checker list its rows.
+    #[test]
+    fn rows_without_elements_are_not_listed() {
+        let dims = |d: &[i64]| d.iter().map(|&n| DimExpr::constant(n)).collect::<Vec<_>>();
+        let span = Span::new(RegionKind::Scratch, Bytes(0), Bytes(64));
+        let used = |shape: &[i64]| {
+            let view = Arc::new(View::dense(DType::F32, Storage::Arena, &dims(shape)));
+            Use { span, access: Access::ShaderWrite, content: ContentId(0), view }
+        };
+        let value = PlanValue {
+            name: "y".into(),
+            origin: ContentOrigin::Step,
+            encoding: DType::F32.into(),
+            shape: dims(&[16]).into(),
+            span,
+            live: None,
+        };
+        let (all, nothing) = (used(&[16]), used(&[1 << 44, 0]));
+        assert_eq!(filled(&value, &[&all, &nothing], &Bindings::new()), Ok(()));
+        assert!(filled(&value, &[&nothing], &Bindings::new()).is_err());
+    }
 }

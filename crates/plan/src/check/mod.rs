@@ -19,10 +19,13 @@
 //!
 //! Never here: anything of the planner, an op, a device.
 
+mod advance;
+mod bindings;
 mod bounds;
 mod contents;
 mod coverage;
 mod error;
+mod expressions;
 mod frame;
 mod hazards;
 mod interface;
@@ -32,6 +35,7 @@ pub mod judge;
 pub mod mutate;
 mod ranges;
 mod reach;
+mod scalars;
 mod step;
 mod stop;
 mod streams;
@@ -40,6 +44,8 @@ mod touches;
 mod turns;
 pub mod words;
 
+pub(crate) use bindings::BindingLaws;
+pub use bindings::{BindingError, MOST_EVALUATIONS, REMEMBERED};
 pub use error::{CheckError, Fault, ProgramRef};
 pub use reach::LARGEST_INDEX;
 pub(crate) use turns::Loops;
@@ -108,6 +114,11 @@ pub fn check(plan: &Plan) -> Result<CheckReport, Vec<CheckError>> {
 pub(crate) fn check_with_needs(plan: &Plan) -> Result<(CheckReport, Needs), Vec<CheckError>> {
     let mut needs = Needs::of_regions(plan);
     let mut findings = Findings::default();
+    expressions::check(plan, &mut findings);
+    if findings.len() > 0 {
+        return Err(findings.into_list());
+    }
+    scalars::check(plan, &mut findings);
     interface::check(plan, &mut findings);
     ranges::check(plan, &mut findings);
     let mut report = CheckReport::default();

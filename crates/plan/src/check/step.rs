@@ -268,7 +268,10 @@ fn advance(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<F
     }
     let len = Bytes(4 * run.frame.len_words());
     let whole = Span::new(RegionKind::Frame, Bytes::ZERO, len);
-    if !step.uses.iter().any(|u| u.access == Access::ShaderWrite && u.span.contains(&whole)) {
+    // The kernel finds its words from the first byte of its operand on.
+    let words = call.operands.first().and_then(|at| step.uses.get(usize::from(at.0)));
+    let begins = |u: &Use| u.span.offset == Bytes::ZERO && u.span.contains(&whole);
+    if !words.is_some_and(|u| u.access == Access::ShaderWrite && begins(u)) {
         faults.push(Fault::Frame("the advance has no use of the whole frame".into()));
     }
 }

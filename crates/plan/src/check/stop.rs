@@ -3,35 +3,46 @@
 //! In: a run. Laws, where its frame says that it stops:
 //! - the words of the stop are there once, one word of a kernel's is counted up to 1, one instruction clears words;
 //! - for either count, an advance tells that the replay counted and that it stopped, takes the scalars on, and clears; a
-//!   second one, whatever the count is then, changes no word;
+//!   second one, whatever the count is then, changes no word; cleared words are grids and no arguments;
 //! - a step that writes what outlives the replay has a grid that is cleared, so that it has no groups then. Host steps are
 //!   run by the host, which submits their replays one by one; `status_begin` keeps what is reported.
 
 use super::Scope;
+use super::advance::{self, Case, Followed, Held, same, shown};
 use super::error::{Fault, Findings};
-use super::frame::Replays;
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
+use crate::kernel::ArgValue;
 use crate::kernels::copy::StatusBegin;
 use crate::kernels::frame::FrameCount;
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepKind, Storage};
+use pumice_types::DimExpr;
 use std::ops::Range;
 
-/// Checks the stop of a run, whose replays have these words.
-pub(super) fn check(scope: &Scope<'_>, run: &Run, replays: &[Replays], findings: &mut Findings) {
+/// The stop was true before or not, and the replay counts or not.
+const CASES: [Case; 4] = [
+    Case { stopped: false, count: 0 },
+    Case { stopped: false, count: 1 },
+    Case { stopped: true, count: 0 },
+    Case { stopped: true, count: 1 },
+];
+
+/// Checks the advance of a run, with its stop where it has one.
+pub(super) fn check(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
     let stop = match Stop::of(&run.frame) {
-        Ok(None) => return,
+        Ok(None) => return advance::check(scope, run, findings),
         Ok(Some(stop)) => stop,
         Err(why) => return findings.add(Fault::Frame(why.to_owned())),
     };
     if !scope.steps().any(|(_, step)| counts(step)) {
         findings.add(Fault::Frame("no step counts for the stop".to_owned()));
     }
-    for (words, next) in replays {
-        if let Some(why) = stop.fault(run, words, next) {
-            return findings.add(Fault::Frame(why));
-        }
+    if let Err(why) = stop.follow(&Followed::new(scope, run, stop.cleared.clone())) {
+        findings.add(Fault::Frame(why));
+    }
+    if let Some(word) = stop.cleared_argument(scope) {
+        findings.add(Fault::Frame(format!("the stop clears word {word}, which is an argument of a kernel")));
     }
     for (id, step) in scope.steps() {
         if outlives(step) && !stop.clears_grid(step) {
@@ -70,37 +81,32 @@ impl Stop {
         }
     }
 
-    /// What is wrong with a replay from these words, after which the host would write the others.
-    fn fault(&self, run: &Run, words: &[u32], next: &[u32]) -> Option<String> {
-        for count in [0, 1] {
-            let mut after = words.to_vec();
-            run.frame.run_advance(&mut after, &[count]);
-            if (after[self.stopped], after[self.replays]) != (count, 1) {
-                let found = (after[self.stopped], after[self.replays]);
-                return Some(format!("with a count of {count} stop and replays are {found:?}"));
-            }
-            for (at, slot) in run.frame.words.iter().enumerate().filter(|(_, slot)| !slot.is_of_device()) {
-                let is_cleared = count == 1 && self.cleared.contains(&(at as u32));
-                let wanted = if is_cleared { 0 } else { next[at] };
-                if after[at] != wanted {
-                    return Some(format!("with a count of {count} word {at}, {slot:?}, is {}", after[at]));
-                }
-            }
-            if count == 1 {
-                return [0, 1].into_iter().find_map(|count| self.moves(run, &after, count));
+    /// An advance tells that the replay counted and whether it stopped; after the stop it changes no word.
+    fn follow(&self, followed: &Followed<'_>) -> Result<(), String> {
+        for case in CASES {
+            let after = followed.goes_on(case)?;
+            let (stopped, replays) = (&after[self.stopped], &after[self.replays]);
+            let is_stopped = Held::Is(DimExpr::constant(i64::from(case.stopped || case.count > 0)));
+            let counted = followed.replays() + u64::from(!case.stopped);
+            if !same(stopped, &is_stopped) || !same(replays, &Held::Is(counted)) {
+                let (stopped, replays) = (shown(stopped), shown(replays));
+                return Err(format!("stop and replays become {stopped} and {replays} ({case:?})"));
             }
         }
-        None
+        Ok(())
     }
 
-    /// A word that a replay after the stop changes.
-    fn moves(&self, run: &Run, stopped: &[u32], count: u32) -> Option<String> {
-        let mut after = stopped.to_vec();
-        run.frame.run_advance(&mut after, &[count]);
-        let slots = run.frame.words.iter().enumerate();
-        let moved =
-            slots.filter(|(_, s)| **s != FrameSlot::Temporary).find(|(at, _)| after[*at] != stopped[*at]);
-        moved.map(|(at, slot)| format!("word {at}, {slot:?}, goes on after the stop"))
+    /// A cleared word that is more than a part of grids: what it is to kernels whose grids are not cleared is not looked at.
+    fn cleared_argument(&self, scope: &Scope<'_>) -> Option<u32> {
+        let calls = scope.program.steps.iter().filter_map(|step| match &step.kind {
+            StepKind::Dispatch { call, .. } | StepKind::Advance { call } => Some(call),
+            StepKind::Host | StepKind::Copy | StepKind::Fill(_) => None,
+        });
+        let words = calls.flat_map(|call| &call.args).filter_map(|arg| match arg {
+            ArgValue::Frame(word) => Some(*word),
+            ArgValue::U32(_) => None,
+        });
+        words.into_iter().find(|word| self.cleared.contains(word))
     }
 
     fn clears_grid(&self, step: &Step) -> bool {

@@ -3,9 +3,9 @@
 
 use super::Scope;
 use super::error::{Fault, Findings};
+use super::expressions::symbols_of;
 use crate::frame::FrameSlot;
 use crate::kernel::{KernelCall, KernelDecl};
-use crate::plan::Run;
 use crate::step::{Step, StepId, StepKind};
 use pumice_types::SymbolTable;
 
@@ -26,7 +26,7 @@ impl<'p> Loops<'p> {
 
     /// Of a program.
     pub(super) fn of(scope: Scope<'p>) -> Loops<'p> {
-        let symbols = scope.run.map_or_else(SymbolTable::default, |run| ranges(&scope.plan.symbols, run));
+        let symbols = symbols_of(&scope);
         Loops { scope, symbols }
     }
 
@@ -50,16 +50,6 @@ pub(super) fn check(loops: &Loops<'_>, turns: u64, (id, step): (StepId, &Step), 
         let kernel = format!("{}.{}", call.kernel, call.variant);
         findings.at(id, &step.origin, Fault::LoopTurns { kernel, turns, limit });
     }
-}
-
-/// The symbols within the ranges of a run.
-fn ranges(symbols: &SymbolTable, run: &Run) -> SymbolTable {
-    let mut table = symbols.clone();
-    let ids: Vec<_> = symbols.iter().map(|(id, _)| id).collect();
-    for (id, &(min, max)) in ids.into_iter().zip(&run.ranges) {
-        table.set_range(id, min, max);
-    }
-    table
 }
 
 /// The largest value of a frame word; without bound where nothing says one.

@@ -166,9 +166,14 @@ impl IntoBytes for u64 {
 
 /// A chain of sums through two buffers in turn, with a frame.
 pub fn chain(steps: usize) -> Plan {
+    chain_of(steps, 4)
+}
+
+/// The same, over 4 n elements for n in 1..=max.
+pub fn chain_of(steps: usize, max: u64) -> Plan {
     use ContentOrigin as O;
     let mut k = Sketch::new();
-    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1 });
+    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max, multiple_of: 1 });
     let shape = [DimExpr::symbol(symbol) * n(4)];
     let (x, y) = (k.room(RegionKind::IoIn, &shape), k.room(RegionKind::IoOut, &shape));
     let slot =
@@ -192,7 +197,7 @@ pub fn chain(steps: usize) -> Plan {
         last = next;
     }
     k.plan.runs.push(Run {
-        ranges: vec![(1, 4)],
+        ranges: vec![(1, max)],
         frame,
         program: std::mem::take(p),
         checks: vec![],

@@ -62,6 +62,14 @@ fn other_plans_are_refused() {
     let options = refusal(&["embed", "--model", &bert, "one", "--plan", text(&plan), "--pooling", "max"]);
     assert!(matches!(&options, Error::OtherPlan { .. }), "{options}");
 
+    // A plan that does not say from which graph it was made was run with any model.
+    let mut anonymous = pumice::plan_file::load(&plan).expect("there").into_plan();
+    anonymous.graph = None;
+    let nameless = place("nameless.plan");
+    pumice::plan_file::save(&anonymous, &nameless, anonymous.form).expect("saved");
+    let refused = refusal(&["embed", "--model", &bert, "one", "--plan", text(&nameless)]);
+    assert!(matches!(&refused, Error::NoGraph { model, .. } if model == "bert"), "{refused}");
+
     let damaged = place("damaged.plan");
     let mut bytes = fs::read(&plan).expect("there");
     bytes[100] ^= 1;

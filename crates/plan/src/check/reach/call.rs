@@ -8,6 +8,7 @@ use super::{LARGEST_INDEX, Wrong};
 use crate::kernel::{FloatStorage, KernelCall, KernelDecl, TYPED_ID};
 use crate::step::{Step, Unit};
 use pumice_types::Scheme;
+use std::cell::Cell;
 
 /// A call at some bindings.
 pub(super) struct Call<'a> {
@@ -19,6 +20,10 @@ pub(super) struct Call<'a> {
     pub words: &'a [u32],
     /// The step it belongs to.
     pub step: &'a Step,
+    /// Which words vary with scalars.
+    pub varying: &'a [bool],
+    /// Whether the rule asked for one of those.
+    pub asked: Cell<bool>,
 }
 
 impl Call<'_> {
@@ -60,6 +65,9 @@ impl Call<'_> {
         for arg in self.decl.args {
             let len = arg.words() as usize;
             if arg.name == name {
+                if self.varying.get(at..at + len).is_some_and(|words| words.contains(&true)) {
+                    self.asked.set(true);
+                }
                 return self.words.get(at..at + len).ok_or_else(|| format!("`{name}` is missing"));
             }
             at += len;

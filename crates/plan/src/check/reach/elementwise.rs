@@ -26,7 +26,7 @@ fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
     let tail = call.flag("tail")?;
     law(tail || n % 4 == 0, || format!("`tail` is 0 for {n} elements"))?;
     let scalars = call.spec("scalars")?;
-    let mut reach = Reach::new(n.div_ceil(1024 * per), 256 * per);
+    let mut reach = Reach { together: true, ..Reach::new(n.div_ceil(1024 * per), 256 * per) };
     for slot in touched(call) {
         let (used, kind) = kind(call, slot)?;
         if kind == SlotKind::Status {
@@ -136,7 +136,7 @@ fn sizes(call: &Call<'_>, n: u64) -> Result<Vec<u64>, Wrong> {
 fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<Reach, Wrong> {
     let rank = sizes.len();
     let scalars = if fours { call.spec("scalars")? } else { 0 };
-    let mut reach = Reach::new(n.div_ceil(256), 256);
+    let mut reach = Reach { together: true, ..Reach::new(n.div_ceil(256), 256) };
     for slot in touched(call) {
         let (used, kind) = kind(call, slot)?;
         if kind == SlotKind::Status {

@@ -8,11 +8,13 @@
 //!   extents were changed contradicts its views, and what `bounds` proves of views holds for kernels;
 //! - every index fits the 32 bits that kernels count in, with room ([`LARGEST_INDEX`]);
 //! - the grid is the smallest of its width that holds the groups needed: no element is left out, none comes twice;
+//! - elementwise kernels take together what the views show at one place (`joint`);
 //! - what the meaning reads and writes, the kernel touches;
 //! - a word that the kernel does not read is 0 (`unread`).
 //!
 //! Numbers are tried at bindings: where the run's ranges end, and at some values between. Extents and strides are
-//! polynomials of low degree almost everywhere; what agrees at all of these is taken to agree.
+//! polynomials of low degree almost everywhere; what agrees at all of these is taken to agree of a plan that was just
+//! compiled. Of any other plan the laws are evaluated again at each binding that runs ([`super::bindings`]).
 //!
 //! Never here: the meaning of a call, values (eps, scale, literals in holes).
 
@@ -21,6 +23,7 @@ mod call;
 mod copy;
 mod elementwise;
 mod gather;
+mod joint;
 mod kv;
 mod matmul;
 mod norm;
@@ -38,12 +41,17 @@ use self::walk::Walk;
 use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
-use crate::frame::Frame;
+use super::expressions::{view_names_scalar, word_names_scalar};
+use crate::frame::{Frame, FrameSlot};
 use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess};
+use crate::plan::Run;
 use crate::region::RegionKind;
-use crate::step::{Access, Grid, Step, StepId, StepKind};
-use pumice_types::{Bindings, DType, ScalarId};
+use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
+use pumice_types::{Bindings, DType, EvalError, ScalarId};
 use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::sync::Arc;
 
 /// The largest index of an element, and the most elements of an iteration, that kernels count to in 32 bits: sums of
 /// an index and a step stay below 2^31, and quotients by `divide.glsl` are exact.
@@ -90,11 +98,13 @@ struct Reach {
     stride: u64,
     /// Of the first operand, where arguments say which of its axes are which and its bytes do not.
     axes: Option<[u64; 3]>,
+    /// Whether all walks are over the same axes, element by element: then what belongs together is compared as well.
+    together: bool,
 }
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: Vec::with_capacity(4), told: false, groups, stride, axes: None }
+        Reach { walks: Vec::with_capacity(4), told: false, groups, stride, axes: None, together: false }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -129,26 +139,34 @@ impl<'c> Samples<'c> {
         (id, step): (StepId, &Step),
         findings: &mut Findings,
     ) {
-        let StepKind::Dispatch { call, grid } = &step.kind else { return };
-        let Some(rule) = rule_of(&call.kernel.0) else { return };
+        let StepKind::Dispatch { call, .. } = &step.kind else { return };
         let mut faults = Vec::new();
+        let Some(rule) = rule_of(&call.kernel.0) else {
+            let what = format!("kernel {} is for the advance of the frame alone", call.kernel);
+            return findings.at(id, &step.origin, Fault::Argument { what });
+        };
         status_number(scope, step, call, decl, &mut faults);
         faults.extend(unread::check(call, decl).err().map(|what| Fault::Argument { what }));
-        let subject = Subject { step, call, decl, grid, rule };
-        let count = if subject.varies() { self.all.len() } else { self.all.len().min(1) };
-        for sample in &self.all[..count] {
-            if faults.is_empty() {
-                faults.extend(subject.try_at(sample).err());
-            }
+        if faults.is_empty()
+            && let Some(subject) = Subject::of(scope.run, step, decl, rule)
+        {
+            let count = if subject.varies() { self.all.len() } else { self.all.len().min(1) };
+            faults.extend(self.all[..count].iter().find_map(|sample| subject.try_at(sample).err()));
         }
         faults.into_iter().for_each(|f| findings.at(id, &step.origin, f));
+    }
+
+    /// Whether some argument that varies with a scalar steers a dispatch; as far as is known.
+    pub fn steered_by_scalars(&self, subject: &Subject<'_>) -> bool {
+        let asks = |sample: &Sample<'_>| subject.try_at(sample) != Ok(Steered::BySymbols);
+        subject.varying.contains(&true) && (self.all.is_empty() || self.all.iter().any(asks))
     }
 }
 
 /// Bindings with the words of the frame that they give.
-struct Sample<'b> {
-    bindings: &'b Bindings,
-    words: Vec<u32>,
+pub(super) struct Sample<'b> {
+    pub bindings: &'b Bindings,
+    pub words: Cow<'b, [u32]>,
 }
 
 impl<'b> Sample<'b> {
@@ -160,39 +178,110 @@ impl<'b> Sample<'b> {
             None => 0,
         };
         let words = frame.evaluate(bindings, &bits).ok()?;
-        Some(Sample { bindings, words })
+        Some(Sample { bindings, words: words.into() })
     }
 }
 
 /// A dispatch under test.
-struct Subject<'p> {
+pub(super) struct Subject<'p> {
     step: &'p Step,
     call: &'p KernelCall,
     decl: &'static KernelDecl,
     grid: &'p Grid,
     rule: Rule,
+    /// Which argument words vary with scalars.
+    varying: SmallVec<[bool; 128]>,
 }
 
-impl Subject<'_> {
+/// What the laws of a dispatch depend on, where they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Steered {
+    /// On symbols alone: whatever varies with scalars is a value.
+    BySymbols,
+    /// On scalars, too.
+    ByScalars,
+}
+
+impl<'p> Subject<'p> {
+    /// Of a step of a run; none for what is no dispatch that has a rule.
+    pub fn of_run(run: &'p Run, step: &'p Step) -> Option<Subject<'p>> {
+        let StepKind::Dispatch { call, .. } = &step.kind else { return None };
+        Subject::of(Some(run), step, call.check().ok()?, rule_of(&call.kernel.0)?)
+    }
+
+    fn of(
+        run: Option<&'p Run>,
+        step: &'p Step,
+        decl: &'static KernelDecl,
+        rule: Rule,
+    ) -> Option<Subject<'p>> {
+        let StepKind::Dispatch { call, grid } = &step.kind else { return None };
+        let words = run.map_or(&[][..], |r| &r.frame.words);
+        let varies = |arg: &ArgValue| match *arg {
+            ArgValue::U32(_) => false,
+            ArgValue::Frame(w) => words.get(w as usize).is_none_or(word_names_scalar),
+        };
+        let varying = call.args.iter().map(varies).collect();
+        Some(Subject { step, call, decl, grid, rule, varying })
+    }
+
     /// Whether anything depends on bindings.
-    fn varies(&self) -> bool {
+    pub fn varies(&self) -> bool {
         let args = self.call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
         args || matches!(self.grid, Grid::Frame { .. }) || self.step.uses.iter().any(|u| !u.view.is_static())
     }
 
-    fn try_at(&self, sample: &Sample<'_>) -> Result<(), Fault> {
+    /// Whether views or grid vary with scalars; `words` are those of the frame.
+    pub fn seen_by_scalars(&self, words: &[FrameSlot]) -> bool {
+        let grid = match self.grid {
+            Grid::Static(_) => false,
+            Grid::Frame { word, .. } => words.iter().skip(word.0 as usize).take(3).any(word_names_scalar),
+        };
+        grid || self.step.uses.iter().any(|u| view_names_scalar(&u.view))
+    }
+
+    /// Whether another dispatch keeps or breaks the laws wherever this one does.
+    pub fn is_like(&self, other: &Subject<'_>) -> bool {
+        let same_uses = || {
+            let (a, b) = (&self.step.uses, &other.step.uses);
+            let alike = |(a, b): (&Use, &Use)| {
+                let same_view = Arc::ptr_eq(&a.view, &b.view) || a.view == b.view;
+                same_view
+                    && a.access == b.access
+                    && (a.span.region, a.span.len) == (b.span.region, b.span.len)
+            };
+            // Which of them lie in the same bytes is asked as well.
+            let first = |all: &[Use], u: &Use| all.iter().position(|o| o.span == u.span);
+            a.len() == b.len()
+                && a.iter().zip(b).all(alike)
+                && a.iter().zip(b).all(|(x, y)| first(a, x) == first(b, y))
+        };
+        let (a, b) = (&self.step.meaning, &other.step.meaning);
+        let same_meaning = || a.uses().eq(b.uses());
+        self.grid == other.grid && self.call == other.call && same_meaning() && same_uses()
+    }
+
+    /// Evaluates the rule at a binding, and compares.
+    pub fn try_at(&self, sample: &Sample<'_>) -> Result<Steered, Fault> {
         let word = |w: u32| sample.words.get(w as usize).copied();
         let words = self.call.args.iter().map(|a| match *a {
             ArgValue::U32(value) => Some(value),
             ArgValue::Frame(w) => word(w),
         });
         let words: Option<SmallVec<[u32; 128]>> = words.collect();
-        let Some(words) = words else { return Ok(()) };
-        let call = Call { decl: self.decl, call: self.call, words: &words, step: self.step };
+        let Some(words) = words else {
+            return Err(Fault::Frame("an argument is a word that there is not".to_owned()));
+        };
+        let (decl, step, varying) = (self.decl, self.step, &self.varying[..]);
+        let call = Call { decl, call: self.call, words: &words, step, varying, asked: Cell::new(false) };
         let reach = (self.rule)(&call).map_err(|what| Fault::Argument { what })?;
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
-        reach.walks.iter().try_for_each(|(port, walk)| self.walk(*port, walk, reach.axes, sample))
+        reach.walks.iter().try_for_each(|(port, walk)| self.walk(*port, walk, reach.axes, sample))?;
+        if reach.together {
+            self.together(&reach, sample)?;
+        }
+        Ok(if call.asked.get() { Steered::ByScalars } else { Steered::BySymbols })
     }
 
     /// The grid holds the groups that work: no fewer, and no line of groups more.
@@ -242,7 +331,10 @@ impl Subject<'_> {
         if let Some(largest) = walk.largest_index().filter(|i| *i > LARGEST_INDEX) {
             return wrong(format!("it reaches element {largest}, kernels count to {LARGEST_INDEX}"));
         }
-        let Ok(seen) = Seen::of(&used.view, sample.bindings) else { return Ok(()) };
+        let seen = match Seen::of(&used.view, sample.bindings) {
+            Ok(seen) => seen,
+            Err(why) => return wrong(format!("its view has no value: {why}")),
+        };
         if used.access.writes() && walk.repeats() {
             return wrong("it writes an element twice".to_owned());
         }
@@ -252,6 +344,27 @@ impl Subject<'_> {
         match axes.filter(|_| port == Port::Operand(0) && !seen.is_empty()) {
             Some(axes) if !seen.falls_into(&axes) => wrong(format!("its axes are not {axes:?}")),
             _ => Ok(()),
+        }
+    }
+
+    /// Elements that the views show at one place of the result are those that the kernel takes together: of a square, strides
+    /// of two axes that were exchanged touch the same bytes.
+    fn together(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
+        let mut seen = Vec::with_capacity(reach.walks.len());
+        for (port, _) in &reach.walks {
+            let at = match *port {
+                Port::Operand(k) => self.call.operands[k],
+                Port::Slot(k) => self.call.slots[k],
+            };
+            let used = &self.step.uses[usize::from(at.0)];
+            let wrong =
+                |why: EvalError| Fault::Expression { what: "a view".to_owned(), why: why.to_string() };
+            seen.push((used.access.writes(), Seen::of(&used.view, sample.bindings).map_err(wrong)?));
+        }
+        let walks: Vec<&Walk> = reach.walks.iter().map(|(_, walk)| walk).collect();
+        match joint::differ(&walks, &seen) {
+            None => Ok(()),
+            Some(why) => Err(Fault::Reach { operand: "its slots together".to_owned(), why }),
         }
     }
 
@@ -295,7 +408,7 @@ fn status_number(
     decl: &KernelDecl,
     faults: &mut Vec<Fault>,
 ) {
-    let atomic = |u: &crate::step::Use| u.access == Access::StatusAtomic;
+    let atomic = |u: &Use| u.access == Access::StatusAtomic;
     let reports = step.uses.iter().any(atomic);
     let block = 4 * crate::kernel::status::block_words(scope.plan.status_ops.len() as u64);
     if step.uses.iter().any(|u| atomic(u) && (u.span.offset.0 != 0 || u.span.len.0 < block)) {

@@ -44,6 +44,11 @@ impl Walk {
         Walk::new(unit, 0).axis(count, 1)
     }
 
+    /// Extent and stride of each axis, in elements.
+    pub fn axes(&self) -> &[(u64, i64)] {
+        &self.axes
+    }
+
     fn is_empty(&self) -> bool {
         self.axes.iter().any(|a| a.0 == 0)
     }
@@ -109,6 +114,11 @@ impl Seen {
             axes.push((extent.eval_extent(bindings)?, stride.eval(bindings)?));
         }
         Ok(Seen { unit: view.storage.unit(view.dtype), first: view.offset.eval(bindings)?, axes })
+    }
+
+    /// Extent and stride of each axis, in elements.
+    pub fn axes(&self) -> &[(u64, i64)] {
+        &self.axes
     }
 
     /// Whether it has no element.
