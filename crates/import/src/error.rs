@@ -4,6 +4,7 @@ mod gguf;
 
 pub use gguf::{GgufPlace, GgufProblem, GgufWriteError};
 
+use crate::kind::FileKind;
 use std::path::PathBuf;
 
 /// Why a file could not be used.
@@ -120,7 +121,7 @@ pub enum ImportError {
         nearest: Option<String>,
     },
     /// A tensor of a type that pumice does not compute with.
-    #[error("{origin}: tensor `{tensor}` is {dtype}, which is not supported; convert it to F32, F16 or BF16")]
+    #[error("{origin}: tensor `{tensor}` is {dtype}, which is not supported; {remedy}")]
     UnsupportedDType {
         /// The source.
         origin: String,
@@ -128,6 +129,8 @@ pub enum ImportError {
         tensor: String,
         /// Its type in the file.
         dtype: String,
+        /// What to do: which types are.
+        remedy: String,
     },
     /// A buffer that is not as long as the tensor.
     #[error("{origin}: tensor `{tensor}` has {expected} bytes, the buffer for it has {given}")]
@@ -168,6 +171,17 @@ pumice_types::debug_as_display!(ImportError);
 /// How a safetensors file breaks its format.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatProblem {
+    /// A file that is something else.
+    #[error("this is {0}, no safetensors file")]
+    OtherFile(FileKind),
+    /// More tensors than any honest file has.
+    #[error("the header describes {count} tensors, {limit} are read")]
+    TooMany {
+        /// Tensors described.
+        count: usize,
+        /// The most that are read.
+        limit: usize,
+    },
     /// Fewer than the 8 bytes that every file begins with.
     #[error("the file has {0} bytes and cannot hold the 8-byte header length")]
     TooShort(u64),
@@ -267,10 +281,11 @@ impl FormatProblem {
     /// What the user can do.
     pub fn remedy(&self) -> &'static str {
         match self {
+            FormatProblem::OtherFile(kind) => kind.remedy(FileKind::Safetensors),
             FormatProblem::TooShort(_)
             | FormatProblem::HeaderTruncated { .. }
             | FormatProblem::Truncated { .. } => {
-                "the file is cut short (an interrupted download, or a Git LFS pointer): get it again"
+                "the file is cut short (an interrupted download): get it again"
             }
             FormatProblem::HeaderTooLarge { .. } | FormatProblem::Header(_) => {
                 "this is not a safetensors file, or it is damaged: get it again"
@@ -296,6 +311,14 @@ pub enum IndexProblem {
         tensor: String,
         /// The file.
         shard: String,
+    },
+    /// More tensors than any honest model has.
+    #[error("it lists {count} tensors, {limit} are read")]
+    TooMany {
+        /// Tensors listed.
+        count: usize,
+        /// The most that are read.
+        limit: usize,
     },
     /// No tensor at all.
     #[error("`weight_map` is empty")]

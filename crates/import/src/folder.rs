@@ -113,6 +113,21 @@ impl ModelFolder {
         }
     }
 
+    /// The files of the model's weights: `model.safetensors`, or the shards that `model.safetensors.index.json` lists, in the
+    /// order in which it names them first. Each holds what the index says, and may hold more.
+    ///
+    /// # Errors
+    /// As [`ModelFolder::weights`].
+    pub fn shards(&self) -> Result<Vec<SafetensorsFile>, ImportError> {
+        if self.file(WEIGHTS).exists() {
+            return Ok(vec![SafetensorsFile::open(&self.file(WEIGHTS))?]);
+        }
+        if self.has(WEIGHTS_INDEX) {
+            return Ok(ShardedWeights::open(self)?.into_shards());
+        }
+        Err(self.no_weights())
+    }
+
     /// The model's weights: `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
     pub fn weights(&self) -> Result<Box<dyn WeightSource>, ImportError> {
         if self.file(WEIGHTS).exists() {
@@ -121,12 +136,26 @@ impl ModelFolder {
         if self.has(WEIGHTS_INDEX) {
             return Ok(Box::new(ShardedWeights::open(self)?));
         }
+        Err(self.no_weights())
+    }
+
+    fn no_weights(&self) -> ImportError {
         let other = ["pytorch_model.bin", "tf_model.h5", "model.onnx", "flax_model.msgpack"];
         let remedy = match other.into_iter().find(|name| self.has(name)) {
             Some(name) => format!("there is {name}, which is not read: save the model as safetensors"),
+            None if self.has_shard() => {
+                format!("there are shards and no {WEIGHTS_INDEX} that says what they hold: get it too")
+            }
             None => "get the model's weights as safetensors".to_owned(),
         };
-        Err(ImportError::Missing { path: self.file(WEIGHTS), remedy })
+        ImportError::Missing { path: self.file(WEIGHTS), remedy }
+    }
+
+    /// Whether there is a file that is named as shards are: `model-00001-of-00002.safetensors`.
+    fn has_shard(&self) -> bool {
+        let is_shard = |name: &str| name.starts_with("model-0") && name.ends_with(".safetensors");
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_shard))
     }
 }
 

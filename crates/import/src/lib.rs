@@ -11,6 +11,7 @@ pub mod error;
 pub mod folder;
 pub mod fuzz;
 pub mod gguf;
+pub mod kind;
 pub mod memory;
 pub mod model;
 pub mod renamed;
@@ -19,9 +20,13 @@ pub mod seeded;
 pub mod sharded;
 pub mod source;
 
+/// Keys or tensors of one file. The largest models in use have 140,000 tensors (2026).
+pub const ENTRIES_LIMIT: usize = 1 << 20;
+
 pub use error::{FormatProblem, GgufPlace, GgufProblem, GgufWriteError, ImportError, IndexProblem};
 pub use folder::ModelFolder;
 pub use gguf::{GgmlType, GgufArray, GgufFile, GgufMetadata, GgufStrings, GgufTensor, GgufValue, GgufWriter};
+pub use kind::FileKind;
 pub use memory::MemoryWeights;
 pub use model::Model;
 pub use renamed::RenamedWeights;

@@ -1,5 +1,6 @@
 //! Weights in several files, found through `model.safetensors.index.json`.
 
+use crate::ENTRIES_LIMIT;
 use crate::error::{ImportError, IndexProblem};
 use crate::folder::{ModelFolder, WEIGHTS_INDEX};
 use crate::safetensors::SafetensorsFile;
@@ -34,6 +35,10 @@ impl ShardIndex {
         if let Some(name) = raw.weight_map.duplicate {
             return Err(wrong(IndexProblem::Duplicate(name)));
         }
+        let count = raw.weight_map.count;
+        if count > ENTRIES_LIMIT {
+            return Err(wrong(IndexProblem::TooMany { count, limit: ENTRIES_LIMIT }));
+        }
         if raw.weight_map.files.is_empty() {
             return Err(wrong(IndexProblem::Empty));
         }
@@ -50,6 +55,8 @@ impl ShardIndex {
 #[derive(Default)]
 struct WeightMap {
     files: IndexMap<String, String>,
+    /// Tensors listed; those past the limit are counted alone.
+    count: usize,
     duplicate: Option<String>,
 }
 
@@ -64,7 +71,8 @@ impl<'de> Deserialize<'de> for WeightMap {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WeightMap, A::Error> {
                 let mut read = WeightMap::default();
                 while let Some((tensor, file)) = map.next_entry::<String, String>()? {
-                    if read.files.insert(tensor.clone(), file).is_some() {
+                    read.count += 1;
+                    if read.count <= ENTRIES_LIMIT && read.files.insert(tensor.clone(), file).is_some() {
                         read.duplicate.get_or_insert(tensor);
                     }
                 }
@@ -113,6 +121,11 @@ impl ShardedWeights {
             tensors.insert(tensor.clone(), shard);
         }
         Ok(ShardedWeights { path, shards, tensors })
+    }
+
+    /// The shards, in the order in which the index names them first.
+    pub fn into_shards(self) -> Vec<SafetensorsFile> {
+        self.shards
     }
 
     fn shard(&self, name: &str) -> Result<&SafetensorsFile, ImportError> {

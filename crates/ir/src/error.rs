@@ -133,6 +133,16 @@ pub enum OpError {
         /// The extent.
         extent: String,
     },
+    /// Extents that are expressions beyond the limit.
+    #[error(
+        "{what} has more than {most} variables and operations, or divides 0 by 0; make it a symbol of its own"
+    )]
+    ExtentTooLarge {
+        /// Which expression: an extent, the product of a value's extents, an attribute.
+        what: String,
+        /// [`DimExpr::MOST_ATOMS`](pumice_types::DimExpr::MOST_ATOMS).
+        most: usize,
+    },
     /// An extent that must not exceed another and does.
     #[error("{what}: {a} is more than {b}")]
     ExtentExceeds {

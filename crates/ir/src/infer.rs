@@ -263,6 +263,7 @@ pub fn infer_types<'a>(
         }
     }
     only_known_symbols(op, symbols)?;
+    limited_attributes(op)?;
     let operands: SmallVec<[Option<&ValueType>; 4]> = inputs.iter().map(|v| v.map(ty)).collect();
     if !op.handles_blocks() {
         let operand = |i: usize| format!("operand `{}`", names.get(i).or(names.last()).unwrap_or(&"operand"));
@@ -275,6 +276,8 @@ pub fn infer_types<'a>(
     if let Some(t) = types.iter().find(|t| t.rank() > 8) {
         return Err(OpError::RankTooHigh(t.rank()));
     }
+    types.iter().try_for_each(|t| limited_extents(&t.shape))?;
+    limited_constraints(&constraints)?;
     types.iter().try_for_each(|t| no_negative_extent(&t.shape, symbols))?;
     if !op.handles_blocks() {
         types.iter().try_for_each(|t| no_blocks(op, Some(t), || "its result".to_owned()))?;
@@ -312,6 +315,32 @@ fn only_known_symbols(op: &Op, symbols: &SymbolTable) -> Result<(), OpError> {
         unknown = unknown.or(d.find_var(is_unknown).and_then(Var::symbol));
     });
     unknown.map_or(Ok(()), |id| Err(OpError::UnknownSymbol(id.0)))
+}
+
+fn too_large(what: impl Into<String>) -> OpError {
+    OpError::ExtentTooLarge { what: what.into(), most: DimExpr::MOST_ATOMS }
+}
+
+fn limited_attributes(op: &Op) -> Result<(), OpError> {
+    let mut found = false;
+    op.visit_dims(&mut |d| found |= d.is_too_large());
+    if found { Err(too_large("an extent that it is given")) } else { Ok(()) }
+}
+
+/// Strides, sizes and offsets are products of extents, so these must be within the limit too.
+fn limited_extents(shape: &[DimExpr]) -> Result<(), OpError> {
+    if let Some(axis) = shape.iter().position(DimExpr::is_too_large) {
+        return Err(too_large(format!("the extent of axis {axis}")));
+    }
+    let of_product = DimExpr::product_atoms(shape);
+    if of_product > DimExpr::MOST_ATOMS { Err(too_large("the product of the extents")) } else { Ok(()) }
+}
+
+fn limited_constraints(constraints: &[Constraint]) -> Result<(), OpError> {
+    match constraints.iter().find(|c| c.left.is_too_large() || c.right.is_too_large()) {
+        Some(c) => Err(too_large(format!("what must hold of extents ({})", c.what))),
+        None => Ok(()),
+    }
 }
 
 fn no_negative_extent(shape: &[DimExpr], symbols: &SymbolTable) -> Result<(), OpError> {

@@ -36,6 +36,15 @@ impl FeedKind {
             FeedKind::Prefix { axis, .. } | FeedKind::Row { axis, .. } => Some(*axis),
         }
     }
+
+    /// Whether one of its expressions passed [`DimExpr::MOST_ATOMS`].
+    pub(crate) fn is_too_large(&self) -> bool {
+        match self {
+            FeedKind::Whole => false,
+            FeedKind::Prefix { len, .. } => len.is_too_large(),
+            FeedKind::Row { src, dst, count, .. } => [src, dst, count].iter().any(|e| e.is_too_large()),
+        }
+    }
 }
 
 /// After all ops of the run, (part of) a state becomes (part of) an output. All sources are taken before any state

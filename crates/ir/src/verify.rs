@@ -8,7 +8,7 @@ use crate::graph::{Graph, Node};
 use crate::infer::{infer_types, normalize_axis};
 use crate::ops::Op;
 use indexmap::IndexSet;
-use pumice_types::{DType, Encoding, Var};
+use pumice_types::{DType, DimExpr, Encoding, Var};
 use std::collections::BTreeSet;
 
 /// A graph that breaks a rule.
@@ -231,6 +231,9 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
         if !matches!(graph.def(feed.state).op, Op::State(_)) {
             wrong("the target is not a state".into());
             continue;
+        }
+        if feed.kind.is_too_large() {
+            wrong(format!("an expression has more than {} variables and operations", DimExpr::MOST_ATOMS));
         }
         let (from, to) = (graph.ty(output.value), &state.ty);
         if from.dtype() != to.dtype() {

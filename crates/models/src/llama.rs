@@ -7,8 +7,8 @@
 
 use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of};
 use crate::error::ModelError;
-use crate::text::{ChatTemplate, TextTokenizer, Vocabulary};
-use pumice_import::{GgufFile, ImportError, Model, WeightSource};
+use crate::text::{ChatTemplate, PreTokenizer, TextTokenizer, Vocabulary};
+use pumice_import::{GgufFile, GgufValue, ImportError, Model, WeightSource};
 use pumice_types::{DType, Encoding};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,68 @@ use std::path::{Path, PathBuf};
 pub const DEFAULT_CONTEXT: u64 = 2048;
 /// The most tokens of a prompt that one run brings.
 const MOST_NEW: u64 = 128;
+
+const REMEDY: &str = "use another file of the model";
+/// Tensors that each layer has of its own.
+const TENSORS_OF_LAYER: u64 = 9;
+/// Keys that are read, or that say nothing about values.
+const READ: [&str; 17] = [
+    "vocab_size",
+    "context_length",
+    "embedding_length",
+    "block_count",
+    "feed_forward_length",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.value_length",
+    "attention.layer_norm_rms_epsilon",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scaling.type",
+    "rope.scaling.original_context_length",
+    "rope.scaling.finetuned",
+    "tensor_data_layout",
+    "expert_count",
+];
+/// Keys that do nothing where they are 0.
+const OFF_AT_0: [&str; 9] = [
+    "attn_logit_softcapping",
+    "final_logit_softcapping",
+    "attention.clamp_kqv",
+    "attention.max_alibi_bias",
+    "attention.layer_norm_epsilon",
+    "attention.group_norm_epsilon",
+    "expert_used_count",
+    "expert_shared_count",
+    "expert_feed_forward_length",
+];
+/// Factors, which do nothing where they are 1; 0 stands for none.
+const OFF_AT_1: [&str; 6] = [
+    "logit_scale",
+    "residual_scale",
+    "embedding_scale",
+    "rope.scale_linear",
+    "rope.scaling.factor",
+    "rope.scaling.attn_factor",
+];
+
+/// A number of any type.
+fn number(value: &GgufValue) -> Option<f64> {
+    Some(match *value {
+        GgufValue::U8(n) => n.into(),
+        GgufValue::I8(n) => n.into(),
+        GgufValue::U16(n) => n.into(),
+        GgufValue::I16(n) => n.into(),
+        GgufValue::U32(n) => n.into(),
+        GgufValue::I32(n) => n.into(),
+        GgufValue::U64(n) => n as f64,
+        GgufValue::I64(n) => n as f64,
+        GgufValue::F32(x) => x.into(),
+        GgufValue::F64(x) => x,
+        _ => return None,
+    })
+}
 
 /// What a user may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,16 +163,31 @@ impl LlamaFile {
         };
         let tokens: Vec<&str> = m.strings(&key("tokens"))?.iter().collect();
         let merges: Vec<&str> = m.strings(&key("merges"))?.iter().collect();
+        let pre = m.str_if_any(&key("pre"))?.unwrap_or("default");
+        // Rules that are not known are refused with the vocabulary.
+        let adds_bos = PreTokenizer::named(pre).is_ok_and(PreTokenizer::adds_bos);
+        if m.bool_if_any(&key("add_eos_token"))? == Some(true) {
+            let problem = "is true, and no token is put after a prompt here";
+            return Err(self.wrong(&key("add_eos_token"), problem));
+        }
         use_it(&Vocabulary {
             model: m.str(&key("model"))?,
-            pre: m.str_if_any(&key("pre"))?.unwrap_or("default"),
+            pre,
             tokens: &tokens,
             token_type: m.i32s_if_any(&key("token_type"))?.unwrap_or(&[]),
             merges: &merges,
             bos_token_id: id("bos_token_id")?,
             eos_token_id: id("eos_token_id")?,
-            add_bos_token: m.bool_if_any(&key("add_bos_token"))?.unwrap_or(false),
+            add_bos_token: m.bool_if_any(&key("add_bos_token"))?.unwrap_or(adds_bos),
         })
+    }
+
+    /// The source of the chat template, if the file has one; it is not read.
+    ///
+    /// # Errors
+    /// A value that is no text.
+    pub fn chat_template_source(&self) -> Result<Option<&str>, ModelError> {
+        Ok(self.file.metadata().str_if_any("tokenizer.chat_template")?)
     }
 
     /// The chat template, if the file has one.
@@ -118,8 +195,7 @@ impl LlamaFile {
     /// # Errors
     /// A template that cannot be read.
     pub fn chat_template(&self) -> Result<Option<ChatTemplate>, ModelError> {
-        let source = self.file.metadata().str_if_any("tokenizer.chat_template")?;
-        Ok(source.map(ChatTemplate::new).transpose()?)
+        Ok(self.chat_template_source()?.map(ChatTemplate::new).transpose()?)
     }
 
     /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the file's tensors, which stops at the tokens that
@@ -242,6 +318,7 @@ impl Keys<'_> {
             let problem = format!("is {architecture}, which is not supported");
             return Err(self.wrong("general.architecture", &problem, "use a model of architecture llama"));
         }
+        self.refuse_shard()?;
         self.refuse_extras()?;
         let (hidden, heads) = (self.count("embedding_length")?, self.count("attention.head_count")?);
         if !hidden.is_multiple_of(heads) {
@@ -257,21 +334,36 @@ impl Keys<'_> {
         let table = self.file.describe("token_embd.weight")?;
         let trained = self.count("context_length")?;
         let capacity = context(options, trained)?;
+        let layers = self.layers()?;
+        if !heads.is_multiple_of(kv_heads) {
+            let problem =
+                format!("is {kv_heads}, which does not divide llama.attention.head_count = {heads}");
+            return Err(self.wrong("llama.attention.head_count_kv", &problem, REMEDY));
+        }
+        let rotated = self.count_or("rope.dimension_count", head_width)?;
+        if !rotated.is_multiple_of(2) || rotated > head_width {
+            let problem = format!("is {rotated}, not an even number of at most {head_width}, a head's width");
+            return Err(self.wrong("llama.rope.dimension_count", &problem, REMEDY));
+        }
+        self.refuse_values(head_width, trained)?;
         let config = DecoderConfig {
             vocab: table.shape.first().copied().unwrap_or(0),
             hidden,
-            layers: self.count("block_count")?,
+            layers,
             heads,
             kv_heads,
             head_width,
             intermediate: self.count("feed_forward_length")?,
             capacity,
             max_new: capacity.min(MOST_NEW),
-            theta: m.f32_if_any("llama.rope.freq_base")?.unwrap_or(10_000.0),
-            rotated: self.count_or("rope.dimension_count", head_width)?,
+            theta: self.positive("rope.freq_base")?.unwrap_or(10_000.0),
+            rotated,
             interleaved: true,
             tied: !self.file.contains("output.weight"),
-            norm_eps: m.f32("llama.attention.layer_norm_rms_epsilon")?,
+            norm_eps: match self.positive("attention.layer_norm_rms_epsilon")? {
+                Some(eps) => eps,
+                None => m.f32("llama.attention.layer_norm_rms_epsilon")?,
+            },
             cache: DType::F32,
             ends: Vec::new(),
         };
@@ -289,6 +381,69 @@ impl Keys<'_> {
         if m.u64_if_any("llama.expert_count")?.is_some_and(|n| n > 0) {
             let problem = "says that layers have experts, which is not supported";
             return Err(self.wrong("llama.expert_count", problem, "use a model without experts"));
+        }
+        Ok(())
+    }
+
+    /// A file of several holds a part of the model.
+    fn refuse_shard(&self) -> Result<(), ModelError> {
+        let m = self.file.metadata();
+        match (m.u64_if_any("split.count")?, m.u64_if_any("split.no")?) {
+            (Some(count), no) if count > 1 => {
+                let problem = format!("is {count}: this file is part {} of so many", no.unwrap_or(0) + 1);
+                let remedy = "put the parts together first (llama-gguf-split --merge)";
+                Err(self.wrong("split.count", &problem, remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of layers, which the tensors of the file bear out.
+    fn layers(&self) -> Result<u64, ModelError> {
+        let layers = self.count("block_count")?;
+        let tensors = self.file.tensors().len() as u64;
+        if layers <= tensors / TENSORS_OF_LAYER {
+            return Ok(layers);
+        }
+        let problem = format!(
+            "is {layers}, but the file has {tensors} tensors, and a layer needs {TENSORS_OF_LAYER} of its own"
+        );
+        Err(self.wrong("llama.block_count", &problem, REMEDY))
+    }
+
+    /// A number that is finite and above 0.
+    fn positive(&self, key: &str) -> Result<Option<f32>, ModelError> {
+        let key = format!("llama.{key}");
+        match self.file.metadata().f32_if_any(&key)? {
+            Some(x) if !(x.is_finite() && x > 0.0) => {
+                Err(self.wrong(&key, &format!("is {x}, not a finite number above 0"), REMEDY))
+            }
+            given => Ok(given),
+        }
+    }
+
+    /// Refuses keys of the architecture that ask for what is not done, and those that nobody here knows: passed over, they
+    /// would change every value without a word. What equals what is done anyway may stay.
+    fn refuse_values(&self, head_width: u64, trained: u64) -> Result<(), ModelError> {
+        let scale = 1.0 / (head_width as f64).sqrt();
+        for (key, value) in self.file.metadata().iter() {
+            let Some(name) = key.strip_prefix("llama.") else { continue };
+            let number = number(value);
+            let is_neutral = |wanted: f64| number.is_some_and(|x| (x - wanted).abs() <= 1e-6 * wanted);
+            let passes = match name {
+                "attention.causal" => matches!(value, GgufValue::Bool(true)),
+                "use_parallel_residual" => matches!(value, GgufValue::Bool(false)),
+                "attention.scale" => is_neutral(0.0) || is_neutral(scale),
+                "attention.sliding_window" => is_neutral(0.0) || number.is_some_and(|x| x >= trained as f64),
+                _ if READ.contains(&name) => true,
+                _ if OFF_AT_0.contains(&name) => is_neutral(0.0),
+                _ if OFF_AT_1.contains(&name) => is_neutral(0.0) || is_neutral(1.0),
+                _ => false,
+            };
+            if !passes {
+                let problem = format!("is {value}, which is not supported and may change every value");
+                return Err(self.wrong(key, &problem, "use a model without it"));
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! How a GGUF file breaks its format.
 
+use crate::kind::FileKind;
 use pumice_types::TensorError;
 use std::fmt;
 
@@ -36,9 +37,9 @@ impl fmt::Display for GgufPlace {
 /// How a GGUF file breaks its format, or which form of the format is not read.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GgufProblem {
-    /// A file that begins with something else.
-    #[error("the file begins with the bytes {}, a GGUF file with `GGUF`", .0.escape_ascii())]
-    Magic([u8; 4]),
+    /// A file that is something else.
+    #[error("this is {0}, no GGUF file")]
+    OtherFile(FileKind),
     /// A file for machines with the other byte order.
     #[error("the file is big-endian (version {version}), only little-endian files are read")]
     BigEndian {
@@ -64,6 +65,16 @@ pub enum GgufProblem {
         /// What was being read.
         place: GgufPlace,
         /// The most that is read.
+        limit: u64,
+    },
+    /// More keys or tensors than any honest file has.
+    #[error("{place} has {count} entries, {limit} are read")]
+    TooMany {
+        /// The metadata or the tensor table.
+        place: GgufPlace,
+        /// Entries declared.
+        count: u64,
+        /// The most that are read.
         limit: u64,
     },
     /// A key or name longer than any is.
@@ -172,7 +183,7 @@ impl GgufProblem {
     /// What the user can do.
     pub fn remedy(&self) -> &'static str {
         match self {
-            GgufProblem::Magic(_) => "this is not a GGUF file (perhaps a Git LFS pointer): get it again",
+            GgufProblem::OtherFile(kind) => kind.remedy(FileKind::Gguf),
             GgufProblem::Truncated { .. } | GgufProblem::Outside { .. } => {
                 "the file is cut short (an interrupted download) or damaged: get it again"
             }

@@ -1,8 +1,10 @@
 //! Takes values off the front of a file. A length or count is compared with what is left of the file before anything is
 //! allocated for it.
 
+use crate::ENTRIES_LIMIT;
 use crate::error::{GgufPlace, GgufProblem};
-use std::io::{BufReader, Read};
+use crate::kind::LOOKED_AT;
+use std::io::{BufRead, BufReader, Read};
 
 /// The most bytes of header, metadata and tensor table that are read: several times what the largest vocabularies take.
 pub const HEADER_LIMIT: u64 = 128 << 20;
@@ -38,9 +40,14 @@ impl<R: Read> Cursor<R> {
     /// The start of a file of `len` bytes.
     pub fn new(reader: R, len: u64) -> Cursor<R> {
         // A small file is not worth the usual buffer.
-        let capacity = len.clamp(64, 64 << 10) as usize;
+        let capacity = len.clamp(LOOKED_AT as u64, 64 << 10) as usize;
         let reader = BufReader::with_capacity(capacity, reader);
         Cursor { reader, position: 0, len, place: GgufPlace::Header }
+    }
+
+    /// The next bytes, without taking them: as many as one read brings.
+    pub fn peek(&mut self) -> Result<&[u8], Fault> {
+        self.reader.fill_buf().map_err(Fault::Io)
     }
 
     /// Bytes taken so far.
@@ -60,6 +67,13 @@ impl<R: Read> Cursor<R> {
             return Err(GgufProblem::HeaderTooLarge { place: self.place.clone(), limit: HEADER_LIMIT }.into());
         }
         Ok(count as usize)
+    }
+
+    /// As [`Cursor::claim`] for entries of the metadata or the tensor table, of which a file has so many at most.
+    pub fn claim_entries(&self, count: u64, each: u64) -> Result<usize, Fault> {
+        let (place, limit) = (self.place.clone(), ENTRIES_LIMIT as u64);
+        let claimed = self.claim(count, each)?;
+        if count > limit { Err(GgufProblem::TooMany { place, count, limit }.into()) } else { Ok(claimed) }
     }
 
     fn fill(&mut self, out: &mut [u8]) -> Result<(), Fault> {

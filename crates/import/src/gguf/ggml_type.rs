@@ -73,6 +73,14 @@ impl GgmlType {
     }
 }
 
+/// The names of all types that are read and hold weights, for messages.
+pub(super) fn read_types() -> String {
+    let floats = PLAIN.into_iter().map(|(_, dtype)| Encoding::Plain(dtype));
+    let floats = floats.filter(|e| e.plain().is_some_and(DType::is_float));
+    let blocks = Scheme::ALL.into_iter().map(Encoding::Blocks);
+    floats.chain(blocks).map(Encoding::name).collect::<Vec<_>>().join(", ")
+}
+
 impl fmt::Display for GgmlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

@@ -59,6 +59,8 @@ impl GgufMetadata {
         count: u64,
     ) -> Result<GgufMetadata, Fault> {
         let mut metadata = GgufMetadata::new(path);
+        // The caller has compared the count with what the file holds.
+        metadata.values.reserve_exact(count as usize);
         for index in 0..count {
             cursor.place = GgufPlace::Key(index);
             let key = cursor.name()?;

@@ -24,6 +24,8 @@ pub struct GgufTensor {
     pub offset: u64,
     /// Its bytes; `None` of a type that pumice does not read.
     pub bytes: Option<Bytes>,
+    /// Bytes from its first to the next tensor's first, or to the end of the data: its own with the padding after them.
+    pub span: Bytes,
 }
 
 impl GgufTensor {
@@ -38,7 +40,8 @@ pub(super) fn read<R: Read>(
     cursor: &mut Cursor<R>,
     count: u64,
 ) -> Result<IndexMap<String, GgufTensor>, Fault> {
-    let mut tensors = IndexMap::new();
+    // The caller has compared the count with what the file holds.
+    let mut tensors = IndexMap::with_capacity(count as usize);
     for index in 0..count {
         cursor.place = GgufPlace::Tensor(index);
         let name = cursor.name()?;
@@ -63,7 +66,7 @@ fn read_entry<R: Read>(cursor: &mut Cursor<R>, name: &str) -> Result<GgufTensor,
     let ty = GgmlType(cursor.u32()?);
     let offset = cursor.u64()?;
     let bytes = size(name, ty, &shape)?;
-    Ok(GgufTensor { ty, shape, offset, bytes })
+    Ok(GgufTensor { ty, shape, offset, bytes, span: Bytes(0) })
 }
 
 /// Whether a tensor may have so many axes.
@@ -83,19 +86,34 @@ fn size(name: &str, ty: GgmlType, shape: &[u64]) -> Result<Option<Bytes>, GgufPr
     }
 }
 
-/// Whether the tensors lie in `available` bytes of data, aligned and apart from each other.
+/// Whether the tensors lie in `available` bytes of data, aligned and apart from each other; gives each its span.
 pub(super) fn check_places(
-    tensors: &IndexMap<String, GgufTensor>,
+    tensors: &mut IndexMap<String, GgufTensor>,
     alignment: u64,
     available: u64,
 ) -> Result<(), GgufProblem> {
-    let mut order: Vec<(&String, &GgufTensor)> = tensors.iter().collect();
+    let mut order: Vec<(&String, &mut GgufTensor)> = tensors.iter_mut().collect();
     order.sort_by_key(|(_, t)| (t.offset, t.least_bytes()));
+    check_order(&order, alignment, available)?;
+    let mut next = available;
+    for (_, tensor) in order.iter_mut().rev() {
+        tensor.span = Bytes(next - tensor.offset);
+        next = tensor.offset;
+    }
+    Ok(())
+}
+
+/// The law of [`check_places`] for tensors in the order of their offsets.
+fn check_order(
+    order: &[(&String, &mut GgufTensor)],
+    alignment: u64,
+    available: u64,
+) -> Result<(), GgufProblem> {
     let mut end = 0;
     let mut previous = "";
     for (name, tensor) in order {
         let (offset, bytes) = (tensor.offset, tensor.least_bytes());
-        let owned = || name.to_owned();
+        let owned = || (*name).clone();
         if !offset.is_multiple_of(alignment) {
             return Err(GgufProblem::Misaligned { tensor: owned(), offset, alignment });
         }

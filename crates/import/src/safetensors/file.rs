@@ -2,6 +2,7 @@
 
 use super::header::{Entry, HEADER_LIMIT, Header};
 use crate::error::{FormatProblem, ImportError};
+use crate::kind::{FileKind, LOOKED_AT};
 use crate::source::{WeightInfo, WeightSource, check_piece, unknown};
 use pumice_types::Bytes;
 use std::fs::File;
@@ -32,7 +33,8 @@ impl Reader<File> {
 impl<R: Read + Seek> Reader<R> {
     /// Checks the header of `len` bytes that begin at the reader's start; `path` names them in messages.
     pub fn new(path: PathBuf, mut reader: R, len: u64) -> Result<Reader<R>, ImportError> {
-        let bytes = read_header(&path, &mut reader, len)?;
+        let begin = first_bytes(&path, &mut reader, len)?;
+        let bytes = read_header(&path, &begin, &mut reader, len)?;
         let data_begin = 8 + bytes.len() as u64;
         let header = Header::parse(&bytes, len - data_begin)
             .map_err(|problem| ImportError::Safetensors { path: path.clone(), problem })?;
@@ -52,16 +54,32 @@ impl<R> Reader<R> {
     }
 }
 
-/// The header's bytes: allocated only when the file is known to hold them.
-fn read_header(path: &Path, reader: &mut impl Read, len: u64) -> Result<Vec<u8>, ImportError> {
-    let wrong = |problem| ImportError::Safetensors { path: path.to_owned(), problem };
-    let failed = |source| ImportError::Io { path: path.to_owned(), action: "reading the header", source };
-    if len < 8 {
-        return Err(wrong(FormatProblem::TooShort(len)));
+fn failed(path: &Path, source: std::io::Error) -> ImportError {
+    ImportError::Io { path: path.to_owned(), action: "reading the header", source }
+}
+
+/// The first bytes of the file, by which other kinds of files are told.
+fn first_bytes(path: &Path, reader: &mut impl Read, len: u64) -> Result<Vec<u8>, ImportError> {
+    let mut begin = vec![0; len.min(LOOKED_AT as u64) as usize];
+    reader.read_exact(&mut begin).map_err(|e| failed(path, e))?;
+    match FileKind::of(&begin) {
+        FileKind::Safetensors | FileKind::Unknown => Ok(begin),
+        _ if begin.len() < 8 => Ok(begin),
+        kind => {
+            let problem = FormatProblem::OtherFile(kind);
+            Err(ImportError::Safetensors { path: path.to_owned(), problem })
+        }
     }
-    let mut length = [0; 8];
-    reader.read_exact(&mut length).map_err(failed)?;
-    let declared = u64::from_le_bytes(length);
+}
+
+/// The header's bytes, of which `begin` and the reader's are the first and the rest: allocated only when the file is known to
+/// hold them.
+fn read_header(path: &Path, begin: &[u8], reader: &mut impl Read, len: u64) -> Result<Vec<u8>, ImportError> {
+    let wrong = |problem| ImportError::Safetensors { path: path.to_owned(), problem };
+    let Some((length, rest)) = begin.split_first_chunk::<8>() else {
+        return Err(wrong(FormatProblem::TooShort(len)));
+    };
+    let declared = u64::from_le_bytes(*length);
     if declared > HEADER_LIMIT {
         return Err(wrong(FormatProblem::HeaderTooLarge { declared, limit: HEADER_LIMIT }));
     }
@@ -69,7 +87,9 @@ fn read_header(path: &Path, reader: &mut impl Read, len: u64) -> Result<Vec<u8>,
         return Err(wrong(FormatProblem::HeaderTruncated { declared, available: len - 8 }));
     }
     let mut header = vec![0; declared as usize];
-    reader.read_exact(&mut header).map_err(failed)?;
+    let at_hand = rest.len().min(header.len());
+    header[..at_hand].copy_from_slice(&rest[..at_hand]);
+    reader.read_exact(&mut header[at_hand..]).map_err(|e| failed(path, e))?;
     Ok(header)
 }
 
@@ -88,6 +108,7 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
             origin: self.origin(),
             tensor: name.to_owned(),
             dtype: entry.dtype.name.to_owned(),
+            remedy: "convert it to F32, F16 or BF16".to_owned(),
         })?;
         Ok(WeightInfo {
             encoding: dtype.into(),

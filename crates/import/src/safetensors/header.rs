@@ -4,13 +4,18 @@
 //! each spans what its dtype and shape need, and none ends past the file.
 
 use super::file_type::FileType;
+use crate::ENTRIES_LIMIT;
 use crate::error::FormatProblem;
 use indexmap::IndexMap;
+use indexmap::map::Entry as MapEntry;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// The largest header that the format allows.
 pub const HEADER_LIMIT: u64 = 100_000_000;
+
+/// The name that stands for what is no tensor.
+const METADATA: &str = "__metadata__";
 
 /// More axes than any tensor in use; keeps a hostile shape from growing.
 const RANK_LIMIT: usize = 64;
@@ -28,7 +33,7 @@ pub struct Entry {
     pub end: u64,
 }
 
-/// A checked header.
+/// A checked header. It takes at most 8 bytes of memory for each byte of the file's header, while it is read and after.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// Tensors in the order in which the header lists them.
@@ -42,16 +47,16 @@ impl Header {
             return Err(not_a_header("it does not begin with `{`"));
         }
         let text = std::str::from_utf8(bytes).map_err(not_a_header)?;
-        let raw: RawHeader = serde_json::from_str(text).map_err(not_a_header)?;
-        if let Some(name) = raw.duplicate {
+        let RawHeader { mut entries, count, duplicate } = serde_json::from_str(text).map_err(not_a_header)?;
+        if let Some(name) = duplicate {
             return Err(FormatProblem::Duplicate(name));
         }
-        let mut entries = IndexMap::with_capacity(raw.entries.len());
-        for (name, entry) in raw.entries {
-            let entry = check_entry(&name, entry, data_len)?;
-            entries.insert(name, entry);
+        if count > ENTRIES_LIMIT {
+            return Err(FormatProblem::TooMany { count, limit: ENTRIES_LIMIT });
         }
+        entries.iter().try_for_each(|(name, entry)| check_entry(name, entry, data_len))?;
         check_cover(&entries, data_len)?;
+        entries.shrink_to_fit();
         Ok(Header { entries })
     }
 }
@@ -62,23 +67,23 @@ fn not_a_header(reason: impl fmt::Display) -> FormatProblem {
 }
 
 /// Whether an entry's offsets span what its dtype and shape need, inside the data.
-fn check_entry(name: &str, raw: RawEntry, data_len: u64) -> Result<Entry, FormatProblem> {
+fn check_entry(name: &str, entry: &Entry, data_len: u64) -> Result<(), FormatProblem> {
     let tensor = || name.to_owned();
-    let RawEntry { dtype, shape, data_offsets: (begin, end) } = raw;
-    if shape.0.len() > RANK_LIMIT {
-        return Err(FormatProblem::Rank { tensor: tensor(), rank: shape.0.len() });
+    let Entry { dtype, shape, begin, end } = entry;
+    let (begin, end) = (*begin, *end);
+    if shape.len() > RANK_LIMIT {
+        return Err(FormatProblem::Rank { tensor: tensor(), rank: shape.len() });
     }
-    let shape = shape.0;
     let bits = if shape.contains(&0) {
         Some(0)
     } else {
         shape.iter().try_fold(dtype.bits, |n, &d| n.checked_mul(d))
     };
     let Some(bits) = bits else {
-        return Err(FormatProblem::Overflow { tensor: tensor(), shape });
+        return Err(FormatProblem::Overflow { tensor: tensor(), shape: shape.clone() });
     };
     if bits % 8 != 0 {
-        return Err(FormatProblem::PartialByte { tensor: tensor(), shape });
+        return Err(FormatProblem::PartialByte { tensor: tensor(), shape: shape.clone() });
     }
     if end.checked_sub(begin) != Some(bits / 8) {
         return Err(FormatProblem::Span { tensor: tensor(), expected: bits / 8, begin, end });
@@ -86,7 +91,7 @@ fn check_entry(name: &str, raw: RawEntry, data_len: u64) -> Result<Entry, Format
     if end > data_len {
         return Err(FormatProblem::Truncated { tensor: tensor(), end, available: data_len });
     }
-    Ok(Entry { dtype, shape, begin, end })
+    Ok(())
 }
 
 /// Whether the entries cover the data, each byte once.
@@ -139,6 +144,7 @@ impl<'de> Deserialize<'de> for Shape {
                         extents.push(extent);
                     }
                 }
+                extents.shrink_to_fit();
                 Ok(Shape(extents))
             }
         }
@@ -146,10 +152,32 @@ impl<'de> Deserialize<'de> for Shape {
     }
 }
 
-/// The header as written; the first name that appears twice is kept apart.
+/// The header as written; the first name that appears twice is kept apart, and what passes the limit is counted alone.
+#[derive(Default)]
 struct RawHeader {
-    entries: Vec<(String, RawEntry)>,
+    entries: IndexMap<String, Entry>,
+    /// Tensors described.
+    count: usize,
     duplicate: Option<String>,
+}
+
+impl RawHeader {
+    fn add(&mut self, name: String, raw: RawEntry) {
+        self.count += 1;
+        if self.count > ENTRIES_LIMIT {
+            return;
+        }
+        let (begin, end) = raw.data_offsets;
+        let entry = Entry { dtype: raw.dtype, shape: raw.shape.0, begin, end };
+        match self.entries.entry(name) {
+            MapEntry::Occupied(twice) => {
+                self.duplicate.get_or_insert_with(|| twice.key().clone());
+            }
+            MapEntry::Vacant(place) => {
+                place.insert(entry);
+            }
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for RawHeader {
@@ -161,19 +189,18 @@ impl<'de> Deserialize<'de> for RawHeader {
                 f.write_str("an object of tensors")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawHeader, A::Error> {
-                let mut header = RawHeader { entries: Vec::new(), duplicate: None };
-                let mut seen = std::collections::BTreeSet::new();
+                let (mut header, mut metadata) = (RawHeader::default(), false);
                 while let Some(name) = map.next_key::<String>()? {
-                    if !seen.insert(name.clone()) {
-                        header.duplicate.get_or_insert_with(|| name.clone());
-                    }
                     let named = |e: A::Error| de::Error::custom(format!("`{name}`: {e}"));
-                    if name == "__metadata__" {
+                    if name == METADATA {
                         map.next_value::<Metadata>().map_err(named)?;
-                    } else {
-                        let entry = map.next_value::<RawEntry>().map_err(named)?;
-                        header.entries.push((name, entry));
+                        if std::mem::replace(&mut metadata, true) {
+                            header.duplicate.get_or_insert(name);
+                        }
+                        continue;
                     }
+                    let entry = map.next_value::<RawEntry>().map_err(named)?;
+                    header.add(name, entry);
                 }
                 Ok(header)
             }

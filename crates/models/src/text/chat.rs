@@ -3,8 +3,10 @@
 use super::date::Date;
 use super::error::TextError;
 use super::jinja;
+use super::marks::literals;
 use minijinja::{Environment, Value, context};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// One turn of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,15 +28,27 @@ impl Message {
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    source: Arc<str>,
+    /// Its string literals.
+    literals: Arc<[String]>,
 }
 
 impl ChatTemplate {
-    /// Reads the template.
+    /// Reads the template, of 64 KiB at most: four times the longest in use.
     ///
     /// # Errors
-    /// A source that is no template, with its line.
+    /// A source that is no template, with its line; one that is too long.
     pub fn new(source: &str) -> Result<ChatTemplate, TextError> {
-        Ok(ChatTemplate { environment: jinja::environment(source)? })
+        let environment = jinja::environment(source)?;
+        Ok(ChatTemplate { environment, source: source.into(), literals: literals(source).into() })
+    }
+
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(super) fn literals(&self) -> &[String] {
+        &self.literals
     }
 
     /// Tells the template which day it is (month and day count from 1). Without, a template that can do without a date
@@ -50,8 +64,12 @@ impl ChatTemplate {
     /// Writes a conversation. With `add_generation_prompt` the text ends where the assistant's answer begins. `bos`
     /// and `eos` are the texts of the tokens that begin and end a text, empty where the model has none.
     ///
-    /// Encode the result with `parse_special`. A user's content that holds the text of a control token becomes that
-    /// token then, as with every program that renders first; a caller who must not allow it refuses such content.
+    /// This is the text to look at. For the model use [`TextTokenizer::encode_chat`](super::TextTokenizer::encode_chat), which
+    /// keeps apart what the template writes and what messages say: encoded with `parse_special`, the text of a control token
+    /// in a message becomes that token.
+    ///
+    /// A template has steps for 512 KiB of text and half a million operations, and more for long conversations; each step
+    /// pays for 64 bytes.
     ///
     /// # Errors
     /// What the template refuses, and where it fails or does not end, with the line.
@@ -62,18 +80,22 @@ impl ChatTemplate {
         bos: &str,
         eos: &str,
     ) -> Result<String, TextError> {
+        let said: usize = messages.iter().map(|message| message.content.len()).sum();
+        let fuel = jinja::fuel(messages.len(), said);
         let turn = |message: &Message| {
             Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
         };
-        let context = context! {
-            messages => messages.iter().map(turn).collect::<Vec<_>>(),
-            add_generation_prompt,
-            bos_token => bos,
-            eos_token => eos,
-            // transformers gives these two to every template, as None where there are none.
-            tools => (),
-            documents => (),
+        let context = || {
+            context! {
+                messages => messages.iter().map(turn).collect::<Vec<_>>(),
+                add_generation_prompt,
+                bos_token => bos,
+                eos_token => eos,
+                // transformers gives these two to every template, as None where there are none.
+                tools => (),
+                documents => (),
+            }
         };
-        jinja::render(&self.environment, context)
+        jinja::render(&self.environment, fuel, context)
     }
 }

@@ -97,6 +97,42 @@ pub enum TextError {
         /// Steps that were allowed.
         fuel: u64,
     },
+    /// A chat template longer than any is.
+    #[error("the chat template has {bytes} bytes, {limit} are read")]
+    TemplateLength {
+        /// Its bytes.
+        bytes: usize,
+        /// The most that are read.
+        limit: usize,
+    },
+    /// A tag of a chat template longer than any is.
+    #[error("a tag of the chat template has {bytes} bytes beside its strings, {limit} are read")]
+    TemplateTag {
+        /// Its bytes without string literals.
+        bytes: usize,
+        /// The most that are read.
+        limit: usize,
+    },
+    /// A chat template could not be read or rendered on a thread of its own.
+    #[error("the chat template: {problem}")]
+    TemplateThread {
+        /// What is wrong.
+        problem: String,
+    },
+    /// What a chat template writes depends on the text of control tokens in a message.
+    #[error(
+        "a message has the text of control tokens and the chat template looks at it; take it out of the message"
+    )]
+    TemplateMessage,
+    /// A role with the text of a control token in it.
+    #[error("the role `{role}` has a control token in it; roles are names as user and assistant")]
+    Role {
+        /// The role, in short.
+        role: String,
+    },
+    /// A conversation that uses every character by which messages could be marked.
+    #[error("the conversation has all 65,534 characters of the private plane 16; leave some out")]
+    Unmarkable,
     /// A day that no calendar has.
     #[error("{year}-{month}-{day} is not a day; give year 1 to 9999, month 1 to 12, and a day of that month")]
     Date {

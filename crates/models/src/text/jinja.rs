@@ -4,13 +4,22 @@
 use super::date::Date;
 use super::error::TextError;
 use super::json::tojson;
+use super::marks::longest_tag;
 use super::methods;
+use super::stack::with_stack;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value};
 
-/// Steps of one rendering; each also pays for 64 bytes. The longest conversations in use need a hundredth.
-const FUEL: u64 = 1 << 23;
+/// The longest source that is read. The longest in use have 17,000 bytes (2026).
+const LONGEST: usize = 64 << 10;
+/// The most bytes of one tag, string literals aside: an expression of n operations is read in n^2 steps.
+const LONGEST_TAG: usize = 4 << 10;
+/// Stack for reading a source: chains and signs take up to 2 KB of calls for each of its bytes (debug builds, 2026-11-24).
+const READING: usize = LONGEST * (4 << 10);
+/// Stack for rendering, and so much more for each step of fuel: a value that is put into another takes some six steps
+/// and 512 bytes of calls when it is written or dropped.
+const RENDERING: (usize, usize) = (32 << 20, 256);
 const NAME: &str = "chat";
 
 /// What `raise_exception` was called with.
@@ -20,15 +29,44 @@ struct Raised(String);
 
 pumice_types::debug_as_display!(Raised);
 
+/// Steps of one rendering; each also pays for 64 bytes. The longest conversations in use need a tenth.
+pub(super) fn fuel(messages: usize, bytes: usize) -> u64 {
+    const ANY: u64 = 1 << 19;
+    const MOST: u64 = 1 << 22;
+    let for_these = (messages as u64).saturating_mul(1 << 10).saturating_add(bytes as u64 / 4);
+    ANY.saturating_add(for_these).min(MOST)
+}
+
 /// An environment with one template in it.
 pub(super) fn environment(source: &str) -> Result<Environment<'static>, TextError> {
+    if source.len() > LONGEST {
+        return Err(TextError::TemplateLength { bytes: source.len(), limit: LONGEST });
+    }
+    if let Some(bytes) = longest_tag(source).filter(|&bytes| bytes > LONGEST_TAG) {
+        return Err(TextError::TemplateTag { bytes, limit: LONGEST_TAG });
+    }
+    with_stack(READING, || read(source))?
+}
+
+fn read(source: &str) -> Result<Environment<'static>, TextError> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(|e| syntax_error(&e))?);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_unknown_method_callback(methods::call);
-    environment.set_fuel(Some(FUEL));
     environment.add_filter("tojson", tojson);
+    environment.add_filter("string", methods::string);
+    environment.add_filter("format", methods::format_filter);
+    environment.set_formatter(|out, state, value| {
+        if value.as_str().is_none() {
+            methods::pay(state, value)?;
+        }
+        minijinja::escape_formatter(out, state, value)
+    });
+    // No conversation needs them, and they write values that the engine does not charge before.
+    for name in ["pprint", "urlencode"] {
+        environment.remove_filter(name);
+    }
     environment.add_test("sequence", is_sequence);
     environment.add_function("raise_exception", |message: String| -> Result<String, Error> {
         let error = Error::new(ErrorKind::InvalidOperation, "raise_exception was called");
@@ -54,13 +92,19 @@ pub(super) fn set_date(environment: &mut Environment<'static>, date: Date) {
     });
 }
 
-/// Renders the template.
+/// Renders the template with so much fuel. Its values are made and dropped on the stack that is known.
 pub(super) fn render(
     environment: &Environment<'static>,
-    context: minijinja::Value,
+    fuel: u64,
+    context: impl FnOnce() -> Value + Send,
 ) -> Result<String, TextError> {
-    let template = environment.get_template(NAME).map_err(|e| syntax_error(&e))?;
-    template.render(context).map_err(|e| render_error(&e))
+    let mut environment = environment.clone();
+    environment.set_fuel(Some(fuel));
+    let (ground, each) = RENDERING;
+    with_stack(ground + each * fuel as usize, || {
+        let template = environment.get_template(NAME).map_err(|e| syntax_error(&e))?;
+        template.render(context()).map_err(|e| render_error(&e, fuel))
+    })?
 }
 
 /// transformers marks the assistant's own text with a tag of its own, which changes nothing in the result; a condition
@@ -89,10 +133,10 @@ fn syntax_error(error: &Error) -> TextError {
     TextError::TemplateSyntax { line: error.line(), problem: problem(error) }
 }
 
-fn render_error(error: &Error) -> TextError {
+fn render_error(error: &Error, fuel: u64) -> TextError {
     let line = error.line();
     if error.kind() == ErrorKind::OutOfFuel {
-        return TextError::TemplateEndless { line, fuel: FUEL };
+        return TextError::TemplateEndless { line, fuel };
     }
     if let Some(Raised(message)) = raised(error) {
         return TextError::TemplateRefused { line, message: message.clone() };

@@ -2,11 +2,15 @@
 //!
 //! The engine bounds what its own operators and filters make; the methods of the second crate are outside of that.
 
-use minijinja::{Error, ErrorKind, State, Value};
+use minijinja::value::Rest;
+use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat;
+use std::fmt::{self, Write};
 
 /// Bytes that one step of fuel pays for, as in the engine.
 const BYTES_PER_STEP: usize = 64;
+/// Bytes of a part that a string is split into: its value and its place in a list that grows.
+const PART: usize = 64;
 
 /// Calls a method that the value itself does not have.
 pub(super) fn call(
@@ -17,14 +21,76 @@ pub(super) fn call(
 ) -> Result<Value, Error> {
     if let Some(text) = value.as_str() {
         let bytes = match method {
-            "format" => widths(text),
+            "format" => formatted(state, text, args),
             "replace" => replaced(text, args),
             "join" => joined(text, args)?,
+            "split" | "rsplit" | "splitlines" => text.len().saturating_add(PART * parts(text, args)),
             _ => text.len(),
         };
         state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
     }
     pycompat::unknown_method_callback(state, value, method, args)
+}
+
+/// The format string, its widths, and for each of its fields all arguments.
+fn formatted(state: &State<'_, '_>, format: &str, args: &[Value]) -> usize {
+    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
+    let arguments = args.iter().map(|arg| written(arg, most)).fold(0, usize::saturating_add);
+    format.matches(['{', '%']).count().saturating_mul(arguments).saturating_add(widths(format))
+}
+
+/// The filter `format`, paid for before. The engine's own does the work.
+pub(super) fn format_filter(
+    state: &State<'_, '_>,
+    value: &Value,
+    Rest(args): Rest<Value>,
+) -> Result<Value, Error> {
+    let bytes = formatted(state, value.as_str().unwrap_or_default(), &args);
+    state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
+    let mut all = vec![value.clone()];
+    all.extend(args);
+    Environment::new().empty_state().apply_filter("format", &all)
+}
+
+/// The filter `string`, paid for before: a list that holds one long string many times is short, its text is not.
+pub(super) fn string(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    if value.as_str().is_some() {
+        return Ok(value.clone());
+    }
+    pay(state, value)?;
+    Ok(Value::from(value.to_string()))
+}
+
+/// Takes the fuel for a value as text.
+pub(super) fn pay(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
+    state.consume_fuel((written(value, most) / BYTES_PER_STEP) as u64)
+}
+
+/// The length of a value as text; of a longer one than `most`, something above that.
+pub(super) fn written(value: &Value, most: usize) -> usize {
+    struct Counter(usize, usize);
+    impl fmt::Write for Counter {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 = self.0.saturating_add(text.len());
+            if self.0 > self.1 { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    if let Some(text) = value.as_str() {
+        return text.len();
+    }
+    let mut counter = Counter(0, most);
+    // It ends early where the length is above `most`.
+    let _ = write!(counter, "{value}");
+    counter.0
+}
+
+/// How many parts a text has.
+fn parts(text: &str, args: &[Value]) -> usize {
+    match args.first().and_then(Value::as_str) {
+        Some(separator) => text.matches(separator).count() + 1,
+        None => text.split_whitespace().count().max(text.lines().count()),
+    }
 }
 
 /// All numbers in a format string together: widths and precisions are among them.

@@ -4,17 +4,20 @@
 //! Never here: reading a file, a clock, or anything that knows how logits are computed.
 
 pub mod chat;
+mod conversation;
 mod date;
 pub mod error;
 mod exp;
 mod jinja;
 mod json;
+mod marks;
 mod methods;
 mod pieces;
 pub mod pre_tokenizer;
 mod random;
 pub mod sample;
 mod specials;
+mod stack;
 pub mod stream;
 pub mod tokenizer;
 pub mod vocabulary;

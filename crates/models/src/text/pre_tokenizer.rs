@@ -50,6 +50,11 @@ impl PreTokenizer {
         self == PreTokenizer::Llama3
     }
 
+    /// Whether a text begins with the token for it where the file does not say so: as llama.cpp has it for these rules.
+    pub fn adds_bos(self) -> bool {
+        self == PreTokenizer::Llama3
+    }
+
     /// What is done to the text before it is cut.
     pub(super) fn normalizer(self) -> Option<NormalizerWrapper> {
         (self == PreTokenizer::Qwen2).then_some(NormalizerWrapper::NFC(NFC))

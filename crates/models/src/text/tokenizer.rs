@@ -26,6 +26,8 @@ pub struct TextTokenizer {
     all: Specials,
     /// Those that a user defined alone: they are text, whoever writes them.
     defined: Specials,
+    /// Control tokens alone.
+    control: Specials,
     ends: Vec<u32>,
     bos: Option<u32>,
     eos: Option<u32>,
@@ -47,6 +49,7 @@ impl TextTokenizer {
             ids: checked.ids.iter().map(|(&token, &id)| (token.to_owned(), id)).collect(),
             all: Specials::new(tokens, &checked.kinds, &[TokenKind::Control, TokenKind::UserDefined])?,
             defined: Specials::new(tokens, &checked.kinds, &[TokenKind::UserDefined])?,
+            control: Specials::new(tokens, &checked.kinds, &[TokenKind::Control])?,
             kinds: checked.kinds,
             ends: vocabulary.ends(),
             bos: vocabulary.bos_token_id,
@@ -84,11 +87,37 @@ impl TextTokenizer {
     /// # Errors
     /// As [`TextTokenizer::encode`].
     pub fn encode_prompt(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, TextError> {
-        let mut ids = self.encode(text, parse_special)?;
+        Ok(self.begun(self.encode(text, parse_special)?))
+    }
+
+    /// With the token that begins a text, where the model wants one and there is none.
+    pub(super) fn begun(&self, mut ids: Vec<u32>) -> Vec<u32> {
         if let Some(bos) = self.bos.filter(|bos| self.add_bos && ids.first() != Some(bos)) {
             ids.insert(0, bos);
         }
-        Ok(ids)
+        ids
+    }
+
+    /// Finds control tokens.
+    pub(super) fn control(&self) -> &Specials {
+        &self.control
+    }
+
+    /// The texts of all control tokens.
+    pub(super) fn control_tokens(&self) -> Vec<&str> {
+        let control = self.ids.iter().filter(|&(_, &id)| self.is_control(id));
+        control.map(|(token, _)| token.as_str()).collect()
+    }
+
+    /// The text of a token.
+    pub(super) fn token(&self, id: u32) -> &str {
+        // Ids count the tokens in order, each once.
+        self.ids.get_index(id as usize).map_or("", |(token, _)| token)
+    }
+
+    /// A text in fragments at control tokens and those that a user defined.
+    pub(super) fn special_fragments<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {
+        self.all.fragments(text)
     }
 
     /// The text of ids, control tokens written out. Bytes that no character has and ids that are no token become

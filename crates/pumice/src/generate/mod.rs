@@ -158,7 +158,8 @@ pub struct Generator {
     exe: Executable,
     session: Session,
     tokenizer: TextTokenizer,
-    template: Option<ChatTemplate>,
+    /// The chat template's source, which is read when a conversation comes.
+    template: Option<String>,
     notes: Vec<Note>,
     /// Tokens that the caches hold.
     context: usize,
@@ -187,7 +188,8 @@ impl Generator {
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
         let file = LlamaFile::open(path, &options.model_options())?;
-        let (tokenizer, template, config) = (file.tokenizer()?, file.chat_template()?, file.config.clone());
+        let (tokenizer, config) = (file.tokenizer()?, file.config.clone());
+        let template = file.chat_template_source()?.map(str::to_owned);
         let mut notes = Vec::new();
         if config.capacity < file.trained_context {
             let (planned, trained) = (config.capacity, file.trained_context);
@@ -201,7 +203,7 @@ impl Generator {
 
     fn new(
         model: &Model,
-        (tokenizer, template, notes): (TextTokenizer, Option<ChatTemplate>, Vec<Note>),
+        (tokenizer, template, notes): (TextTokenizer, Option<String>, Vec<Note>),
         (context, most_new): (u64, u64),
         device: &Device,
         options: &GenerateOptions,
@@ -245,29 +247,25 @@ impl Generator {
         self.context
     }
 
-    /// The tokens of a prompt.
+    /// The tokens of a prompt. What messages of a conversation say is text and never becomes control tokens; a text that is
+    /// taken as it is may have them.
     ///
     /// # Errors
     /// A conversation for a model without a template, or one that the template refuses; a text that cannot be encoded.
     pub fn prompt_ids(&self, prompt: &Prompt) -> Result<Vec<u32>, Error> {
         let ids = match prompt {
             Prompt::Text(text) => self.tokenizer.encode_prompt(text, true),
-            Prompt::Chat(messages) => {
-                let text = self.conversation(messages)?;
-                self.tokenizer.encode_prompt(&text, true)
-            }
+            Prompt::Chat(messages) => self.tokenizer.encode_chat(&self.chat_template()?, messages, true),
         };
         Ok(ids.map_err(ModelError::from)?)
     }
 
-    fn conversation(&self, messages: &[Message]) -> Result<String, Error> {
-        let template = self.template.as_ref().ok_or_else(|| ModelError::Option {
+    fn chat_template(&self) -> Result<ChatTemplate, Error> {
+        let source = self.template.as_ref().ok_or_else(|| ModelError::Option {
             option: "chat",
             problem: "the file has no chat template; give the whole text as a prompt".to_owned(),
         })?;
-        let special = |id: Option<u32>| id.map_or_else(String::new, |id| self.tokenizer.decode(&[id]));
-        let (bos, eos) = (special(self.tokenizer.bos()), special(self.tokenizer.eos()));
-        Ok(template.render(messages, true, &bos, &eos).map_err(ModelError::from)?)
+        Ok(ChatTemplate::new(source).map_err(ModelError::from)?)
     }
 
     /// Makes an answer to these tokens, which begin a new text. `listen` hears each piece of text as soon as it is

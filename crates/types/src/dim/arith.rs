@@ -22,6 +22,9 @@ impl DimExpr {
         fold: fn(i64, i64) -> i64,
         atom: fn(Box<(DimExpr, DimExpr)>) -> Atom,
     ) -> DimExpr {
+        if let Some(too_large) = self.either_too_large(by) {
+            return too_large;
+        }
         if self == by && by.as_const() != Some(0) {
             return DimExpr::constant(1);
         }
@@ -31,12 +34,15 @@ impl DimExpr {
         match (self.as_const(), by.as_const()) {
             (_, Some(1)) => self.clone(),
             (Some(a), Some(b)) if b > 0 && a > i64::MIN => DimExpr::constant(fold(a, b)),
-            _ => DimExpr::atom(atom(Box::new((self.clone(), by.clone())))),
+            _ => DimExpr::operation(self, by, atom),
         }
     }
 
     /// self/by where the division leaves no remainder for any binding, as far as term-wise division shows it.
     pub fn exact_quotient(&self, by: &DimExpr) -> Option<DimExpr> {
+        if self.either_too_large(by).is_some() {
+            return None;
+        }
         let (divisor, factors): (i64, &[Atom]) = match (&*by.terms, by.constant) {
             ([], c) if c > 0 => (c, &[]),
             ([term], 0) if term.coefficient > 0 => (term.coefficient, &term.factors),
@@ -80,6 +86,9 @@ impl DimExpr {
         fold: fn(i64, i64) -> i64,
         atom: fn(Box<(DimExpr, DimExpr)>) -> Atom,
     ) -> DimExpr {
+        if let Some(too_large) = self.either_too_large(other) {
+            return too_large;
+        }
         if self == other {
             return self.clone();
         }
@@ -88,7 +97,7 @@ impl DimExpr {
             return if fold(d, 0) == d { self.clone() } else { other.clone() };
         }
         let pair = if self <= other { (self, other) } else { (other, self) };
-        DimExpr::atom(atom(Box::new((pair.0.clone(), pair.1.clone()))))
+        DimExpr::operation(pair.0, pair.1, atom)
     }
 
     /// The same value for all that the symbols may be, without the minima and maxima that their ranges decide.
@@ -149,16 +158,25 @@ impl DimExpr {
         if self.is(0) && times == 1 {
             return other.clone();
         }
+        if let Some(too_large) = self.either_too_large(other) {
+            return too_large;
+        }
         self.constant = self.constant.saturating_add(other.constant.saturating_mul(times));
         if !other.terms.is_empty() {
             self.terms = self.terms.plus(other.terms.iter().map(|term| term.times(times)));
         }
-        self
+        self.limited()
     }
 
     fn product(&self, other: &DimExpr) -> DimExpr {
         if self.is(1) {
             return other.clone();
+        }
+        if let Some(too_large) = self.either_too_large(other) {
+            return too_large;
+        }
+        if DimExpr::product_atoms([self, other]) > DimExpr::MOST_ATOMS {
+            return DimExpr::too_large();
         }
         let mut product = DimExpr::constant(0).plus_times(self, other.constant);
         let with_all = |b| {

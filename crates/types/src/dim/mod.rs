@@ -3,10 +3,12 @@
 //!
 //! A [`DimExpr`] is a sum of terms `coefficient · atom · atom …` plus a constant. Atoms are variables and the
 //! operations that do not distribute over sums (floor and ceiling division, minimum, maximum). Arithmetic saturates
-//! instead of overflowing; an evaluation that leaves 64 bits is an error.
+//! instead of overflowing; an evaluation that leaves 64 bits is an error. No expression grows without bound: see
+//! [`DimExpr::MOST_ATOMS`].
 
 mod arith;
 mod eval;
+mod size;
 mod terms;
 mod text;
 

@@ -22,10 +22,16 @@ use std::collections::BTreeMap;
 /// Graphs nest no deeper than this (bodies of fused nodes).
 const MAX_DEPTH: u32 = 8;
 
-/// The graph a text describes.
+/// Variables and operations in the extents of all values that any text may have, and so many more for each of its bytes.
+/// An atom is about 100 bytes of memory.
+const ATOMS: (usize, usize) = (1 << 18, 16);
+
+/// The graph a text describes. What it takes is bounded by the size of the text: extents, which grow from node to node, are
+/// charged by their atoms.
 pub fn read(text: &str) -> Result<Graph, TextError> {
     let tokens = lex(text)?;
-    let mut reader = Reader { tokens: &tokens, next: 0, depth: 0 };
+    let atoms_left = ATOMS.0 + ATOMS.1 * text.len();
+    let mut reader = Reader { tokens: &tokens, next: 0, depth: 0, atoms_left };
     let graph = reader.graph()?;
     match reader.peek() {
         Token::End => Ok(graph),
@@ -37,6 +43,8 @@ struct Reader<'t> {
     tokens: &'t [(Token, Position)],
     next: usize,
     depth: u32,
+    /// Atoms that extents of values may still have.
+    atoms_left: usize,
 }
 
 /// Names of the graph that is being read.
@@ -286,6 +294,15 @@ impl Reader<'_> {
                 return fail(format!("`{name}` is defined twice"));
             }
         }
+        let atoms = inferred.iter().flat_map(|t| t.shape.iter()).map(DimExpr::atoms).sum();
+        let Some(left) = self.atoms_left.checked_sub(atoms) else {
+            return fail(
+                "the extents of the values have more variables and operations than a graph of this \
+                size is read with; name them by symbols"
+                    .to_owned(),
+            );
+        };
+        self.atoms_left = left;
         scope.conditions.append(&mut graph.constraints, constraints);
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));

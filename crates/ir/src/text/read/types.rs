@@ -49,6 +49,11 @@ impl Reader<'_> {
                 sum = sum + self.term(graph, scope)?;
             } else if self.eat("-") {
                 sum = sum - self.term(graph, scope)?;
+            } else if sum.is_too_large() {
+                let most = DimExpr::MOST_ATOMS;
+                return self.error(format!(
+                    "the expression has more than {most} variables and operations, or divides 0 by 0"
+                ));
             } else {
                 return Ok(sum);
             }

@@ -3,7 +3,8 @@
 use super::super::CommandError;
 use super::Args;
 use crate::error::Error;
-use pumice_import::{GgufFile, ImportError, ModelFolder, SafetensorsFile, WeightSource};
+use pumice_import::safetensors::Entry;
+use pumice_import::{GgufFile, ImportError, ModelFolder, SafetensorsFile};
 use pumice_ir::Graph;
 use pumice_models::{EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, SentenceOverrides, specialize};
 use serde::Serialize;
@@ -43,8 +44,10 @@ pub(super) struct TensorRow {
     pub name: String,
     pub encoding: String,
     pub shape: Vec<u64>,
-    /// `None` of a type that pumice does not read.
-    pub bytes: Option<u64>,
+    /// Bytes in the file; of a type that pumice does not read those up to the next tensor.
+    pub bytes: u64,
+    /// Whether pumice reads the type.
+    pub read: bool,
 }
 
 /// Looks at a path.
@@ -77,7 +80,8 @@ fn gguf(path: &Path, context: Option<u64>) -> Result<Opened, CommandError> {
         name: name.to_owned(),
         encoding: t.ty.to_string(),
         shape: t.shape.clone(),
-        bytes: t.bytes.map(|b| b.0),
+        bytes: t.bytes.unwrap_or(t.span).0,
+        read: t.bytes.is_some(),
     });
     let (tensors, facts, mut notes) = (tensors.collect(), gguf_facts(&file), Vec::new());
     let options = LlamaOptions::default().context(context);
@@ -125,28 +129,26 @@ fn safetensors(path: &Path) -> Result<Opened, CommandError> {
     Ok(Opened {
         format: "safetensors",
         facts: Map::new(),
-        tensors: rows(&file),
+        tensors: entries(&file),
         notes: Vec::new(),
         graph: Err(why.to_owned()),
     })
 }
 
-fn rows(weights: &dyn WeightSource) -> Vec<TensorRow> {
-    let row = |name: &&str| match weights.describe(name) {
-        Ok(info) => TensorRow {
-            name: (*name).to_owned(),
-            encoding: info.encoding.to_string(),
-            shape: info.shape,
-            bytes: Some(info.bytes.0),
-        },
-        Err(ImportError::UnsupportedDType { dtype, .. }) => {
-            TensorRow { name: (*name).to_owned(), encoding: dtype, shape: Vec::new(), bytes: None }
-        }
-        Err(_) => {
-            TensorRow { name: (*name).to_owned(), encoding: "?".into(), shape: Vec::new(), bytes: None }
-        }
+fn entries(file: &SafetensorsFile) -> Vec<TensorRow> {
+    let row = |(name, entry): (&String, &Entry)| TensorRow {
+        name: name.clone(),
+        encoding: entry.dtype.dtype.map_or_else(|| entry.dtype.name.to_owned(), |d| d.to_string()),
+        shape: entry.shape.clone(),
+        bytes: entry.end - entry.begin,
+        read: entry.dtype.dtype.is_some(),
     };
-    weights.names().iter().map(row).collect()
+    file.header().entries.iter().map(row).collect()
+}
+
+/// The tensors of a folder's files: one, or the shards that its index lists.
+fn folder_entries(files: &ModelFolder) -> Result<Vec<TensorRow>, ImportError> {
+    Ok(files.shards()?.iter().flat_map(entries).collect())
 }
 
 fn folder(path: &Path, batch: Option<u64>) -> Result<Opened, CommandError> {
@@ -163,8 +165,8 @@ fn folder(path: &Path, batch: Option<u64>) -> Result<Opened, CommandError> {
         let graph = encoder.model(&options)?.graph;
         Ok(Planned { graph, cuts: specialize::encoder(), context: None })
     });
-    let (tensors, problem) = match files.weights() {
-        Ok(weights) => (rows(weights.as_ref()), None),
+    let (tensors, problem) = match folder_entries(&files) {
+        Ok(tensors) => (tensors, None),
         Err(error) => (Vec::new(), Some(error)),
     };
     let facts = config_facts(&files)?;

@@ -155,7 +155,7 @@ fn run_row(plan: &Plan, run: &pumice_plan::Run) -> RunRow {
 
 fn param_row(plan: &Plan, index: u32, readers: &Readers) -> ParamRow {
     let param = &plan.params[index as usize];
-    let joined = plan.joined.iter().find(|j| j.params.contains(&index));
+    let joined = readers.joined.get(&index).map(|&set| &plan.joined[set]);
     let joined = joined.map_or(&[][..], |j| &j.params).iter().filter(|&&i| i != index);
     let joined: Vec<String> = joined.map(|&i| plan.params[i as usize].name.clone()).collect();
     ParamRow {
@@ -215,6 +215,8 @@ struct Readers {
     /// Params of which a step of the load program reads another one, too, or writes a value that a step of another
     /// writes.
     meets: BTreeSet<u32>,
+    /// For params that lie side by side with others, the index of their set in the plan.
+    joined: BTreeMap<u32, usize>,
 }
 
 impl Readers {
@@ -226,7 +228,10 @@ impl Readers {
             pumice_plan::StateInit::Param(p) => Some(p),
             _ => None,
         });
-        Readers { runs, load, begins: begins.collect(), meets: meeting(&plan.load) }
+        let sets = plan.joined.iter().enumerate();
+        let joined = sets.flat_map(|(set, j)| j.params.iter().map(move |&param| (param, set)));
+        let (begins, joined) = (begins.collect(), joined.collect());
+        Readers { runs, load, begins, meets: meeting(&plan.load), joined }
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Inspection {
     /// What the file or the folder's config.json says of the model.
     facts: serde_json::Map<String, serde_json::Value>,
     tensors: Vec<file::TensorRow>,
-    /// Of the tensors whose types are read.
+    /// Of all tensors, whether their types are read or not.
     tensor_bytes: u64,
     notes: Vec<String>,
     /// Where the bytes go; none for what cannot be planned.
@@ -75,7 +75,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         path: args.path.display().to_string(),
         format: opened.format,
         facts: opened.facts,
-        tensor_bytes: opened.tensors.iter().filter_map(|t| t.bytes).sum(),
+        tensor_bytes: opened.tensors.iter().map(|t| t.bytes).sum(),
         tensors: opened.tensors,
         notes: opened.notes,
         memory,

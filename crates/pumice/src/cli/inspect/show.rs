@@ -37,15 +37,13 @@ fn extents(shape: &[u64]) -> String {
 
 fn tensors(i: &Inspection) -> String {
     let mut table = Table::new(&["tensor", ">count", "encoding", "extents", ">bytes"]);
-    let key = |t: &super::file::TensorRow| {
-        (pattern(&t.name), t.encoding.clone(), extents(&t.shape), t.bytes.is_some())
-    };
-    let rows = i.tensors.iter().map(|t| (key(t), t.bytes.unwrap_or(0)));
+    let key = |t: &super::file::TensorRow| (pattern(&t.name), t.encoding.clone(), extents(&t.shape), t.read);
+    let rows = i.tensors.iter().map(|t| (key(t), t.bytes));
     for ((name, encoding, shape, read), count, sum) in grouped(rows) {
-        let size = if read { bytes(sum) } else { "not read".to_owned() };
+        let size = if read { bytes(sum) } else { format!("{}, not read", bytes(sum)) };
         table.row(vec![name, count.to_string(), encoding, shape, size]);
     }
-    let kinds = grouped(i.tensors.iter().map(|t| (t.encoding.as_str(), t.bytes.unwrap_or(0))));
+    let kinds = grouped(i.tensors.iter().map(|t| (t.encoding.as_str(), t.bytes)));
     let kinds: Vec<String> = kinds.iter().map(|(e, n, sum)| format!("{n} {e} ({})", bytes(*sum))).collect();
     format!(
         "\n{}  {}, {}: {}\n",

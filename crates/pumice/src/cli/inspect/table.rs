@@ -1,5 +1,6 @@
 //! Aligned columns, and rows that differ in a layer's number told as one.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A table: its head, and rows of as many cells. Cells of number columns are right-aligned.
@@ -57,18 +58,18 @@ pub(super) fn pattern(name: &str) -> String {
 }
 
 /// Rows of one key, in the order of the first of each: the key, how many, their bytes.
-pub(super) fn grouped<K: PartialEq>(rows: impl Iterator<Item = (K, u64)>) -> Vec<(K, usize, u64)> {
-    let mut groups: Vec<(K, usize, u64)> = Vec::new();
+pub(super) fn grouped<K: Ord>(rows: impl Iterator<Item = (K, u64)>) -> Vec<(K, usize, u64)> {
+    // Of each key: which it was, how many it has, their bytes.
+    let mut groups: BTreeMap<K, (usize, usize, u64)> = BTreeMap::new();
     for (key, bytes) in rows {
-        match groups.iter_mut().find(|(known, _, _)| *known == key) {
-            Some((_, count, sum)) => {
-                *count += 1;
-                *sum += bytes;
-            }
-            None => groups.push((key, 1, bytes)),
-        }
+        let next = groups.len();
+        let (_, count, sum) = groups.entry(key).or_insert((next, 0, 0));
+        *count += 1;
+        *sum += bytes;
     }
-    groups
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, (place, _, _))| *place);
+    groups.into_iter().map(|(key, (_, count, sum))| (key, count, sum)).collect()
 }
 
 #[cfg(test)]
@@ -84,6 +85,39 @@ mod tests {
         assert_eq!(Table::new(&["x"]).text(), "");
         assert_eq!(pattern("blk.12.attn_q.weight"), "blk.*.attn_q.weight");
         assert_eq!(pattern("h2.x10"), "h2.x10");
-        assert_eq!(grouped([("a", 1), ("b", 2), ("a", 3)].into_iter()), [("a", 2, 4), ("b", 1, 2)]);
+        assert_eq!(grouped([("b", 1), ("a", 2), ("b", 3)].into_iter()), [("b", 2, 4), ("a", 1, 2)]);
+    }
+
+    /// A file of 40,000 tensors took 6 s and one of 1,000,000 did not end: each row looked through all groups before it.
+    #[test]
+    fn rows_are_grouped_by_few_comparisons_each() {
+        use std::cell::Cell;
+        use std::cmp::Ordering;
+
+        struct Counted<'c>(u64, &'c Cell<u64>);
+        impl PartialEq for Counted<'_> {
+            fn eq(&self, other: &Self) -> bool {
+                self.cmp(other) == Ordering::Equal
+            }
+        }
+        impl Eq for Counted<'_> {}
+        impl PartialOrd for Counted<'_> {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+        impl Ord for Counted<'_> {
+            fn cmp(&self, other: &Self) -> Ordering {
+                self.1.set(self.1.get() + 1);
+                self.0.cmp(&other.0)
+            }
+        }
+
+        let comparisons = Cell::new(0);
+        let rows = 1u64 << 16;
+        let groups = grouped((0..rows).map(|i| (Counted(i, &comparisons), i)));
+        assert!(groups.iter().map(|(key, _, _)| key.0).eq(0..rows));
+        // Logarithm 16, and nodes that are looked through.
+        assert!(comparisons.get() < rows * 64, "{}", comparisons.get());
     }
 }

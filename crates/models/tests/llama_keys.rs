@@ -1,0 +1,144 @@
+//! Keys of a GGUF file: counts that the file does not hold, and values that change what is computed.
+
+use pumice_import::fuzz::within_memory;
+use pumice_import::{GgufValue, GgufWriter};
+use pumice_models::{LlamaFile, LlamaOptions};
+use pumice_types::DType;
+use std::path::PathBuf;
+
+/// A file of one layer with these keys in place of, or beside, its own; the error of opening it.
+fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LlamaFile, String> {
+    let mut w = GgufWriter::new();
+    let mut all: Vec<(String, GgufValue)> = vec![("general.architecture".into(), "llama".into())];
+    let counts = [
+        ("block_count", 1u32),
+        ("context_length", 64),
+        ("embedding_length", 8),
+        ("feed_forward_length", 16),
+        ("attention.head_count", 2),
+        ("attention.head_count_kv", 1),
+    ];
+    all.extend(counts.map(|(key, n)| (format!("llama.{key}"), n.into())));
+    all.push(("llama.attention.layer_norm_rms_epsilon".into(), 1e-5f32.into()));
+    all.push(("tokenizer.ggml.model".into(), "gpt2".into()));
+    for (key, value) in keys {
+        all.retain(|(known, _)| known != key);
+        all.push(((*key).to_owned(), value.clone()));
+    }
+    all.iter().for_each(|(key, value)| w.metadata(key, value.clone()).expect("new"));
+    let mut tensor = |name: &str, shape: &[u64]| w.tensor(name, DType::F32, shape).expect("new");
+    tensor("token_embd.weight", &[5, 8]);
+    tensor("output_norm.weight", &[8]);
+    for (name, shape) in [
+        ("attn_q", vec![8, 8]),
+        ("attn_k", vec![4, 8]),
+        ("attn_v", vec![4, 8]),
+        ("attn_output", vec![8, 8]),
+        ("ffn_gate", vec![16, 8]),
+        ("ffn_up", vec![16, 8]),
+        ("ffn_down", vec![8, 16]),
+        ("attn_norm", vec![8]),
+        ("ffn_norm", vec![8]),
+    ] {
+        tensor(&format!("blk.0.{name}.weight"), &shape);
+    }
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("keys-{name}.gguf"));
+    let mut file = std::fs::File::create(&path).expect("a file");
+    w.write(&mut file, |_, _, piece| {
+        piece.fill(0);
+        Ok(())
+    })
+    .expect("written");
+    LlamaFile::open(&path, &LlamaOptions::default()).map_err(|e| e.to_string())
+}
+
+/// A file of 4,480 bytes with a `block_count` of 2^24 took all memory: names of its weights were made first.
+#[test]
+fn a_count_of_layers_that_the_file_does_not_hold_is_refused_before_anything_is_made() {
+    within_memory(4 << 10, || {
+        let error = open("layers", &[("llama.block_count", (1u32 << 24).into())]).err().expect("refused");
+        assert!(error.contains("`llama.block_count` is 16777216, but the file has 11 tensors"), "{error}");
+    });
+}
+
+/// They were passed over, and every value was another.
+#[test]
+fn keys_that_change_values_are_refused_and_those_that_do_not_pass() {
+    let changing: [(&str, GgufValue); 14] = [
+        ("llama.attention.causal", false.into()),
+        ("llama.attention.scale", 0.25f32.into()),
+        ("llama.logit_scale", 0.5f32.into()),
+        ("llama.attn_logit_softcapping", 50f32.into()),
+        ("llama.final_logit_softcapping", 30f32.into()),
+        ("llama.attention.sliding_window", 32u32.into()),
+        ("llama.rope.scaling.factor", 8f32.into()),
+        ("llama.residual_scale", 0.22f32.into()),
+        ("llama.attention.clamp_kqv", 8f32.into()),
+        ("llama.never_heard_of", 1u32.into()),
+        ("llama.expert_count", 8u32.into()),
+        ("llama.rope.scaling.type", "yarn".into()),
+        ("llama.use_parallel_residual", true.into()),
+        ("split.count", GgufValue::U16(2)),
+    ];
+    for (key, value) in changing {
+        let error = open("changing", &[(key, value)]).err().expect(key);
+        assert!(error.contains(&format!("`{key}`")) && error.contains("keys-changing.gguf"), "{error}");
+    }
+    let same: [(&str, GgufValue); 10] = [
+        ("llama.attention.causal", true.into()),
+        ("llama.attention.scale", 0.5f32.into()),
+        ("llama.logit_scale", 1f32.into()),
+        ("llama.attn_logit_softcapping", 0f32.into()),
+        ("llama.attention.sliding_window", 64u32.into()),
+        ("llama.rope.scaling.type", "none".into()),
+        ("llama.rope.scaling.factor", 1f32.into()),
+        ("llama.vocab_size", 5u32.into()),
+        ("llama.expert_count", 0u32.into()),
+        ("split.count", GgufValue::U16(1)),
+    ];
+    for (key, value) in same {
+        assert_eq!(open("same", &[(key, value)]).err(), None, "{key}");
+    }
+}
+
+/// They were told as options of ours (`kv_heads`), or by a source file of ours, without file or key.
+#[test]
+fn faults_of_a_file_name_its_key() {
+    let faults: [(&str, GgufValue); 8] = [
+        ("llama.attention.head_count_kv", 3u32.into()),
+        ("llama.rope.dimension_count", 3u32.into()),
+        ("llama.rope.dimension_count", 6u32.into()),
+        ("llama.rope.freq_base", f32::NAN.into()),
+        ("llama.rope.freq_base", (-1f32).into()),
+        ("llama.rope.freq_base", 0f32.into()),
+        ("llama.attention.layer_norm_rms_epsilon", f32::INFINITY.into()),
+        ("llama.attention.layer_norm_rms_epsilon", (-1e-5f32).into()),
+    ];
+    for (key, value) in faults {
+        let error = open("faults", &[(key, value)]).err().expect(key);
+        assert!(error.contains(&format!("`{key}`")) && error.contains("keys-faults.gguf"), "{error}");
+    }
+}
+
+/// Files of the rules `llama-bpe` without `add_bos_token` got no token of beginning; llama.cpp puts one.
+#[test]
+fn llama_bpe_begins_with_bos_unless_the_file_says_otherwise() {
+    let tokens: pumice_import::GgufStrings = ["<s>", "a", "b", "c", "d"].into_iter().collect();
+    let begins = |name: &str, pre: &str, add: Option<bool>| {
+        let mut keys: Vec<(&str, GgufValue)> = vec![
+            ("tokenizer.ggml.pre", pre.into()),
+            ("tokenizer.ggml.tokens", tokens.clone().into()),
+            ("tokenizer.ggml.token_type", vec![3i32, 1, 1, 1, 1].into()),
+            ("tokenizer.ggml.merges", pumice_import::GgufStrings::default().into()),
+            ("tokenizer.ggml.bos_token_id", 0u32.into()),
+        ];
+        keys.extend(add.map(|add| ("tokenizer.ggml.add_bos_token", add.into())));
+        let tokenizer = open(name, &keys).map(|file| file.tokenizer().expect("a vocabulary"));
+        tokenizer.expect("opens").encode_prompt("ab", false).expect("tokens")
+    };
+    assert_eq!(begins("bos", "llama-bpe", None), [0, 1, 2]);
+    assert_eq!(begins("bos", "llama3", None), [0, 1, 2]);
+    assert_eq!(begins("bos", "llama-bpe", Some(false)), [1, 2]);
+    assert_eq!(begins("bos", "smollm", None), [1, 2]);
+    assert_eq!(begins("bos", "smollm", Some(true)), [0, 1, 2]);
+}

@@ -1,0 +1,145 @@
+//! Small inputs that ask for much: memory is measured, so each test is to run in a process of its own, as nextest has it.
+
+use pumice_import::fuzz::within_memory;
+use pumice_models::{ChatTemplate, Message, TextError};
+
+fn render(source: &str) -> Result<String, TextError> {
+    ChatTemplate::new(source)?.render(&[Message::new("user", "hi")], true, "", "")
+}
+
+/// What a template may take at most: the text that its fuel pays for, a few times over while it is made.
+const TEMPLATE_KIB: u64 = 200 << 10;
+
+/// A template of 12 KB took 8 GB: `format` and `tojson` write a long string as often as they are told.
+#[test]
+fn templates_that_multiply_text_end_before_they_take_memory() {
+    let long = "{% set x = 'xxxxxxxx' * 500000 %}";
+    let fields = format!("{long}{{{{ '{}'.format(x) }}}}", "{0}".repeat(4000));
+    let nested = format!("{long}{{% set y = {{'a': x}} %}}{{{{ '{}'.format(y) }}}}", "{0[a]}".repeat(2000));
+    let json = format!("{long}{{{{ ([x] * 10000) | tojson }}}}");
+    let indented = format!("{long}{{{{ ([x] * 10000) | tojson(indent=4) }}}}");
+    let shared = "{% set ns = namespace(x=['xxxxxxxxxxxxxxxx']) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}";
+    let text = format!("{long}{{{{ ([x] * 10000) | string }}}}");
+    let joined = format!("{long}{{{{ ([x] * 10000) | join(x) }}}}");
+    let printed = format!("{long}{{{{ [x] * 10000 }}}}");
+    let percent = format!("{long}{{{{ '{}' | format({}) }}}}", "%s".repeat(2000), vec!["x"; 2000].join(","));
+    let split = "{% set x = 'x ' * 4000000 %}{{ x.split(' ') | length }}{{ x.split() | length }}".to_owned();
+    let replaced = format!("{long}{{{{ x.replace('x', x) }}}}{{{{ x | replace('x', x) }}}}");
+    let product = "{% set ns = namespace(x=0) %}{% for i in range(9999) %}{% for j in range(9999) %}{% set ns.x = 'x' * 9999 %}{% endfor %}{% endfor %}".to_owned();
+    let all = [
+        fields,
+        nested,
+        json,
+        indented,
+        shared.to_owned(),
+        text,
+        joined,
+        printed,
+        percent,
+        split,
+        replaced,
+        product,
+    ];
+    within_memory(TEMPLATE_KIB, || {
+        for source in all {
+            let result = render(&source);
+            assert!(
+                matches!(result, Err(TextError::TemplateEndless { .. } | TextError::TemplateRender { .. })),
+                "{:?} {}",
+                result.map(|text| text.len()),
+                &source[..source.len().min(160)]
+            );
+        }
+    });
+}
+
+/// A template of 152 KB, `{{ a.b.b.b... }}`, overflowed the stack of whoever read it: each link is a call deeper.
+#[test]
+fn chains_and_nesting_do_not_overflow_a_small_stack() {
+    const LONGEST: usize = 64 << 10;
+    const TAG: usize = 4 << 10;
+    let filled = |begin: &str, link: &str, end: &str| {
+        // One tag, or as many as the source has room for.
+        let most = if link.starts_with("{%") { LONGEST } else { TAG };
+        let links = (most - begin.len() - end.len()) / link.len();
+        format!("{begin}{}{end}", link.repeat(links))
+    };
+    let chains = [
+        filled("{{ a", ".b", " }}"),
+        filled("{{ a", "|a", " }}"),
+        filled("{{ a", "+a", " }}"),
+        filled("{{ a", "~a", " }}"),
+        filled("{{ a", "[0]", " }}"),
+        filled("{{ a", "()", " }}"),
+        filled("{{ ", "-", "1 }}"),
+        filled("{{ ", "not ", "1 }}"),
+        filled("{{ 1", "<1", " }}"),
+        filled("{{ 1", " if 1 else 1", " }}"),
+        filled("{% if a %}", "{%elif a%}", "{% endif %}"),
+        filled("{{ ", "(", "1 }}"),
+        filled("{{ ", "[", "1 }}"),
+        filled("", "{%if a%}", ""),
+        filled("{{ 2", "**2", " }}"),
+        filled("{{ a", " and a", " }}"),
+    ];
+    // As a thread of a server has it.
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let work = move || {
+        for source in chains {
+            assert!(source.len() <= LONGEST);
+            // What is no error to the parser may render; nothing ends the process.
+            // What is no error to the parser may render; nothing ends the process.
+            let _ = render(&source);
+        }
+        let chain = |links: usize| format!("{{{{ a{} }}}}", ".b".repeat(links));
+        assert_eq!(render(&chain(3000)), Err(TextError::TemplateTag { bytes: 6005, limit: TAG }));
+        assert_eq!(render(&chain(76_000)), Err(TextError::TemplateLength { bytes: 152_007, limit: LONGEST }));
+    };
+    small.spawn(work).expect("a thread").join().expect("no panic");
+}
+
+/// Each turn of the loop puts the value into a new list: 70,000 levels, which are written, compared, hashed and dropped.
+#[test]
+fn values_that_nest_deep_do_not_overflow_the_stack() {
+    let nest =
+        "{% set ns = namespace(x=1, y=1) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}";
+    let half = "{% set ns = namespace(x=1, y=1) %}{% for i in range(30000) %}{% set ns.x = [ns.x] %}{% set ns.y = [ns.y] %}{% endfor %}";
+    let uses = [
+        "{{ ns.x }}",
+        "{{ ns.x | string | length }}",
+        "{{ ns.x | tojson }}",
+        "{{ ns.x == ns.y }}",
+        "{{ {ns.x: 1} }}",
+        "{{ [ns.x, ns.y] | sort }}",
+        "{{ [ns.x, ns.y] | unique }}",
+        "{{ '{}'.format(ns.x) }}",
+        "{{ ns.x ~ 1 }}",
+        "{{ ns.x in [ns.y] }}",
+    ];
+    let _ = render(nest);
+    for source in uses {
+        let _ = render(&format!("{half}{source}"));
+    }
+    let dicts = "{% set ns = namespace(x=1) %}{% for i in range(40000) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{{ ns.x }}";
+    let _ = render(dicts);
+    let deep = render(&format!("{half}{{{{ ns.x | tojson }}}}")).expect_err("too deep");
+    assert!(deep.to_string().contains("nest deeper than 128"), "{deep}");
+}
+
+/// A text of 2,099 bytes took 3.9 GB: sums of minima multiplied with themselves from node to node.
+#[test]
+fn extents_that_square_themselves_end_before_they_take_memory() {
+    let sum = (2..12).map(|i| format!("min(s, {i})")).collect::<Vec<_>>().join(" + ");
+    let mut text = format!("graph g {{\n  symbol s = 1..=64\n  a0: f32[{sum}] = input()\n");
+    for i in 0..12 {
+        text += &format!(
+            "  b{i} = unsqueeze(a{i}) {{ axes = [0] }}\n  c{i} = unsqueeze(a{i}) {{ axes = [1] }}\n"
+        );
+        text += &format!("  d{i} = mul(b{i}, c{i})\n  a{} = reshape(d{i}) {{ shape = [-1] }}\n", i + 1);
+    }
+    text += "  output y = a12\n}\n";
+    within_memory(16 << 10, || {
+        let error = pumice_ir::text::read(&text).expect_err("refused").to_string();
+        assert!(error.contains("more than 1024 variables and operations"), "{error}");
+    });
+}
