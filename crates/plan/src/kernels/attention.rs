@@ -129,7 +129,7 @@ attention! {
     specs {}
     turns |c| {
         let searched = only(c.mask_kind != 0, c.define("ROWS").saturating_mul(each(c.sk, 1)));
-        let chains = after(each(c.sk, 64).saturating_mul(2), each(c.sk, 64 * 64).saturating_mul(2));
+        let chains = after(each(c.sk, 64).saturating_mul(3), each(c.sk, 64 * 64).saturating_mul(3));
         after(after(each(c.sk, c.define("KEYS")), chains), searched)
     };
     variants {

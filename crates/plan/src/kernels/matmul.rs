@@ -108,7 +108,7 @@ product! {
     turns |c| {
         let terms = if c.defines("SHUFFLE") { inside(each(c.k, 8), each(8, 1)) } else { each(c.k, 1) };
         let (chains, sums) = (each(c.k, 64), each(c.k, 64 * 32));
-        let terms = after(terms, after(chains.saturating_mul(2), sums.saturating_mul(2)));
+        let terms = after(terms, after(chains.saturating_mul(3), sums.saturating_mul(3)));
         after(terms, each(c.define("MR").saturating_mul(c.define("NQ")), 1))
     };
     variants {
