@@ -158,8 +158,8 @@ fn much_disturbed_json_is_refused_or_does_no_harm() {
     disturbed(1, 60);
 }
 
-/// x + w^T of squares: strides of two axes that were exchanged touch the same bytes, so that the checker took the plan and the sum
-/// was another.
+/// x + w^T of squares: strides of two axes that were exchanged touch the same bytes, so that the checker took the plan
+/// and the sum was another.
 #[test]
 fn exchanged_words_of_a_square_are_refused() {
     let g = GraphBuilder::new("square");

@@ -1,6 +1,6 @@
-//! Frames are input: a plan whose frame words, expressions, scalars, grids or advance were changed is refused, when it is
-//! checked or before the binding at which it is wrong, or it runs and touches no byte outside its views: at every binding of
-//! its symbol, not only those that the checker samples. A plan wrong only at s = 37 ended in SIGSEGV.
+//! Frames are input: a plan whose frame words, expressions, scalars, grids or advance were changed is refused, when it
+//! is checked or before the binding at which it is wrong, or it runs and touches no byte outside its views: at every
+//! binding of its symbol, not only those that the checker samples. A plan wrong only at s = 37 ended in SIGSEGV.
 //!
 //! Two devices with guards poison memory with two patterns: what reads bytes that nobody wrote gives two results.
 

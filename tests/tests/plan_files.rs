@@ -64,7 +64,8 @@ fn plans_of_a_large_model_are_small_files() {
     assert!(bytes <= 3_000_000, "{bytes} bytes");
 }
 
-/// What a new binding of a large plan from a file takes: layers are alike, so that few rules are evaluated; a repeated one takes none.
+/// What a new binding of a large plan from a file takes: layers are alike, so that few rules are evaluated; a repeated
+/// one takes none.
 #[test]
 fn bindings_of_a_large_plan_are_looked_at_once() {
     let file = eight_billion::plan(&eight_billion::graph()).to_bytes(PlanForm::Run).expect("saved");

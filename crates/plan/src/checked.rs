@@ -50,8 +50,8 @@ pub struct Unsound {
 }
 
 impl CheckedPlan {
-    /// Checks a plan that came from bytes, or from anybody's code. What the checker samples is evaluated again at each new
-    /// binding of the plan's symbols, before that binding first runs ([`CheckedPlan::check_replay`]).
+    /// Checks a plan that came from bytes, or from anybody's code. What the checker samples is evaluated again at each
+    /// new binding of the plan's symbols, before that binding first runs ([`CheckedPlan::check_replay`]).
     ///
     /// # Errors
     /// Every fault of the plan.
@@ -98,9 +98,9 @@ impl CheckedPlan {
         self.inner.laws.as_ref().map_or(Ok(()), |laws| laws.begin(run, replays))
     }
 
-    /// Asked before a replay of a run at these bindings, whose frame has these words. Evaluates the access rules of the run
-    /// where they depend on bindings; nothing for a plan that was just compiled, and nothing at one of the last
-    /// [`REMEMBERED`](crate::check::REMEMBERED) bindings.
+    /// Asked before a replay of a run at these bindings, whose frame has these words. Evaluates the access rules of
+    /// the run where they depend on bindings; nothing for a plan that was just compiled, and nothing at one of the
+    /// last [`REMEMBERED`](crate::check::REMEMBERED) bindings.
     ///
     /// # Errors
     /// [`BindingError::Unsound`] with the first law that the plan breaks there.

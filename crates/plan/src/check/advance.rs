@@ -1,11 +1,12 @@
 //! What the advance program leaves in the frame, followed as expressions: for every value of symbols and scalars at
 //! once, not at samples.
 //!
-//! In: a run. Every word begins as what its slot says. Instructions are carried out on expressions, which are equal where
-//! their values are. Afterwards each word must be what the host would write for the next replay: its expression, with every
-//! scalar that advances at its next value. A product or a sum is right modulo 2^32 whatever its operands are; quotients and
-//! extrema are right where their operands are signed 32-bit numbers, which is shown by their bounds. A scalar's next value is
-//! in its range as well as this one: the host compares it before it submits the replays.
+//! In: a run. Every word begins as what its slot says. Instructions are carried out on expressions, which are equal
+//! where their values are. Afterwards each word must be what the host would write for the next replay: its expression,
+//! with every scalar that advances at its next value. A product or a sum is right modulo 2^32 whatever its operands
+//! are; quotients and extrema are right where their operands are signed 32-bit numbers, which is shown by their
+//! bounds. A scalar's next value is in its range as well as this one: the host compares it before it submits the
+//! replays.
 //!
 //! Where replays stop, the program is followed four times: the stop was true before or not, the count is 0 or 1. `stop`
 //! says what must come of it.
@@ -221,8 +222,8 @@ impl<'p> Followed<'p> {
     }
 }
 
-/// The ranges of the integer scalars where a replay runs: those of their slots, narrowed by the run's conditions that are
-/// sums, which the host compares before every replay.
+/// The ranges of the integer scalars where a replay runs: those of their slots, narrowed by the run's conditions that
+/// are sums, which the host compares before every replay.
 fn ranges(scope: &Scope<'_>, run: &Run, symbols: &SymbolTable) -> Vec<(i64, i64)> {
     let mut ranges: Vec<(i64, i64)> = scope.plan.scalars.iter().map(scalars::integers).collect();
     // A condition may be bounded by what another one says: rows and where they begin.

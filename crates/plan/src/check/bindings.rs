@@ -2,12 +2,12 @@
 //!
 //! In: a plan that the checker found sound at its samples. Bytes of a stranger can be right at every sample and wrong
 //! between, so of every plan that was not just compiled here the laws are evaluated again at each new binding of its
-//! symbols: the rule of every dispatch, every view in its span, values that are written in parts, outputs in their slots.
-//! What also varies with scalars is evaluated at each of their new values; an argument that varies with a scalar and is
-//! asked by no rule is a value, which kernels clamp. Dispatches that are alike are evaluated once.
+//! symbols: the rule of every dispatch, every view in its span, values that are written in parts, outputs in their
+//! slots. What also varies with scalars is evaluated at each of their new values; an argument that varies with a
+//! scalar and is asked by no rule is a value, which kernels clamp. Dispatches that are alike are evaluated once.
 //!
-//! What does not depend on bindings was followed by `check`; the advance of the frame, grids and loops hold for all bindings.
-//! The last [`REMEMBERED`] bindings are not evaluated again.
+//! What does not depend on bindings was followed by `check`; the advance of the frame, grids and loops hold for all
+//! bindings. The last [`REMEMBERED`] bindings are not evaluated again.
 
 use super::Scope;
 use super::bounds::{self, Corners};
@@ -281,7 +281,8 @@ fn outputs(scope: &Scope<'_>, run: &Run, bindings: &Bindings) -> Option<(Option<
 mod tests {
     use super::*;
 
-    /// Replays are looked at one by one before the first runs: a file that asks for too much is refused before the work.
+    /// Replays are looked at one by one before the first runs: a file that asks for too much is refused before the
+    /// work.
     #[test]
     fn more_evaluations_than_are_made_are_refused() {
         let by_scalars = Group { dispatches: vec![StepId(0); 16], ..Group::default() };

@@ -1,5 +1,5 @@
-//! What depends on symbols, tried where the run's ranges end: views stay inside their spans, outputs in their slots. Grids
-//! stay under their stated bounds by intervals.
+//! What depends on symbols, tried where the run's ranges end: views stay inside their spans, outputs in their slots.
+//! Grids stay under their stated bounds by intervals.
 //!
 //! Every combination of smallest and largest symbols is tried, with scalars at their defaults, smallest and largest
 //! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not

@@ -2,8 +2,8 @@
 //! checker makes of them is large.
 //!
 //! A product of sums has as many terms as the product of their counts: a file of a few hundred bytes can name one of
-//! 2^40. So what an expression becomes when it is multiplied out is counted first, and so is the number of elements of a
-//! shape as one expression.
+//! 2^40. So what an expression becomes when it is multiplied out is counted first, and so is the number of elements of
+//! a shape as one expression.
 
 use super::error::{Fault, Findings};
 use super::{ProgramRef, Scope};

@@ -1,5 +1,5 @@
-//! The frame: its words, the instructions of its advance program, and the kernel that carries them out. That they give the
-//! words which the host would write is for `advance` and `stop`.
+//! The frame: its words, the instructions of its advance program, and the kernel that carries them out. That they give
+//! the words which the host would write is for `advance` and `stop`.
 
 use super::error::{Fault, Findings};
 use super::{Scope, stop};
@@ -41,8 +41,8 @@ fn slots(scope: &Scope<'_>, frame: &Frame, findings: &mut Findings) {
     }
 }
 
-/// Instructions stay inside the words and never write a bound symbol. The kernel loads both operands of every instruction
-/// but the literals: one that is not used is 0, and a word.
+/// Instructions stay inside the words and never write a bound symbol. The kernel loads both operands of every
+/// instruction but the literals: one that is not used is 0, and a word.
 fn instructions(frame: &Frame, findings: &mut Findings) {
     let count = frame.words.len();
     let there = |word: u32| (word as usize) < count;

@@ -37,8 +37,8 @@ fn range(slot: &ScalarSlot) -> Option<(f64, f64)> {
     }
 }
 
-/// Smallest and largest integer that a scalar is when a replay begins: what is set is compared with its range, and what it
-/// advances to is, before the replays are submitted.
+/// Smallest and largest integer that a scalar is when a replay begins: what is set is compared with its range, and
+/// what it advances to is, before the replays are submitted.
 pub(super) fn integers(slot: &ScalarSlot) -> (i64, i64) {
     match range(slot) {
         Some((low, high)) if slot.dtype != DType::F32 => (low.ceil() as i64, high.floor() as i64),

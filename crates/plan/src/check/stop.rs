@@ -2,10 +2,10 @@
 //!
 //! In: a run. Laws, where its frame says that it stops:
 //! - the words of the stop are there once, one word of a kernel's is counted up to 1, one instruction clears words;
-//! - for either count, an advance tells that the replay counted and that it stopped, takes the scalars on, and clears; a
-//!   second one, whatever the count is then, changes no word; cleared words are grids and no arguments;
-//! - a step that writes what outlives the replay has a grid that is cleared, so that it has no groups then. Host steps are
-//!   run by the host, which submits their replays one by one; `status_begin` keeps what is reported.
+//! - for either count, an advance tells that the replay counted and that it stopped, takes the scalars on, and clears;
+//!   a second one, whatever the count is then, changes no word; cleared words are grids and no arguments;
+//! - a step that writes what outlives the replay has a grid that is cleared, so that it has no groups then. Host steps
+//!   are run by the host, which submits their replays one by one; `status_begin` keeps what is reported.
 
 use super::Scope;
 use super::advance::{self, Case, Followed, Held, same, shown};
@@ -96,7 +96,8 @@ impl Stop {
         Ok(())
     }
 
-    /// A cleared word that is more than a part of grids: what it is to kernels whose grids are not cleared is not looked at.
+    /// A cleared word that is more than a part of grids: what it is to kernels whose grids are not cleared is not
+    /// looked at.
     fn cleared_argument(&self, scope: &Scope<'_>) -> Option<u32> {
         let calls = scope.program.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Dispatch { call, .. } | StepKind::Advance { call } => Some(call),

@@ -1,6 +1,6 @@
-//! Plans of strangers: right at every binding that the checker samples, and wrong between; programs of the frame that read
-//! words they do not use. Each was taken by the checker of 2026-11-24 and ended in memory that is not the plan's, or in an
-//! error that called itself a defect of pumice while it ran.
+//! Plans of strangers: right at every binding that the checker samples, and wrong between; programs of the frame that
+//! read words they do not use. Each was taken by the checker of 2026-11-24 and ended in memory that is not the plan's,
+//! or in an error that called itself a defect of pumice while it ran.
 
 use crate::plans::{chain, chain_of, everything};
 use crate::{assert_fault, faults};
@@ -150,8 +150,8 @@ fn extrema_and_quotients_are_of_signed_words_over_the_whole_range() {
     assert_eq!(plan(f64::from(u32::MAX), 9), 1);
 }
 
-/// The kernel that advances the frame has no access rule, so it runs nowhere else; what advances the frame is no other kernel
-/// and begins at the frame's first byte.
+/// The kernel that advances the frame has no access rule, so it runs nowhere else; what advances the frame is no other
+/// kernel and begins at the frame's first byte.
 #[test]
 fn the_frame_is_advanced_by_its_own_kernel_from_its_first_word_on() {
     let advance = |plan: &Plan| plan.runs[0].program.steps.last().expect("the advance").clone();

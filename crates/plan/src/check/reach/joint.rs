@@ -1,9 +1,10 @@
 //! What several walks over the same axes take together, and what their views show together.
 //!
-//! In: walks of one iteration, the views of their uses. A view that is written has the extents of the result; every other one
-//! is aligned to it at the last axis, and an axis of one element, or one that is missing, is stretched. So each axis of the
-//! result has one stride in every view, and each axis of the iteration one in every walk. Both lists are the same once axes
-//! are merged that go on where others end in all of them: the order of axes says nothing about an elementwise result.
+//! In: walks of one iteration, the views of their uses. A view that is written has the extents of the result; every
+//! other one is aligned to it at the last axis, and an axis of one element, or one that is missing, is stretched. So
+//! each axis of the result has one stride in every view, and each axis of the iteration one in every walk. Both lists
+//! are the same once axes are merged that go on where others end in all of them: the order of axes says nothing about
+//! an elementwise result.
 
 use super::walk::{Seen, Walk};
 use smallvec::SmallVec;

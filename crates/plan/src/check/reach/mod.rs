@@ -347,8 +347,8 @@ impl<'p> Subject<'p> {
         }
     }
 
-    /// Elements that the views show at one place of the result are those that the kernel takes together: of a square, strides
-    /// of two axes that were exchanged touch the same bytes.
+    /// Elements that the views show at one place of the result are those that the kernel takes together: of a square,
+    /// strides of two axes that were exchanged touch the same bytes.
     fn together(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
         let mut seen = Vec::with_capacity(reach.walks.len());
         for (port, _) in &reach.walks {
