@@ -29,6 +29,8 @@ use std::time::Duration;
 /// A device on which nothing has ended for so long, or for so many bounds of a submission, counts as lost.
 const LEAST_STALL: Duration = Duration::from_secs(10);
 const STALL_BOUNDS: u32 = 50;
+/// So many times as long where runs translate kernels.
+const TRANSLATING_STALLS: u32 = 60;
 
 /// How a device is opened.
 #[derive(Clone)]
@@ -258,6 +260,15 @@ fn rank(report: &DeviceReport) -> (u8, std::cmp::Reverse<u64>, usize) {
     (kind, std::cmp::Reverse(memory), report.index)
 }
 
+/// How long nothing may end before a device counts as lost.
+fn stall(options: &DeviceOptions, target: &Target) -> Duration {
+    let stall = LEAST_STALL.max(options.submission_bound.saturating_mul(STALL_BOUNDS));
+    // A CPU driver translates kernels of the descriptor form when a run first dispatches them: seconds each on a busy
+    // machine, where the timeline stands still (over 10 s for one submission on two CPUs, 2026-11-24).
+    let translates = target.features.cpu && options.addressing == Addressing::Descriptor;
+    if translates { stall.saturating_mul(TRANSLATING_STALLS) } else { stall }
+}
+
 impl VulkanDevice {
     /// Opens a device.
     pub fn open(pick: &Pick, options: &DeviceOptions) -> Result<VulkanDevice, OpenError> {
@@ -289,8 +300,7 @@ impl VulkanDevice {
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
         let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
-        let stall = LEAST_STALL.max(options.submission_bound.saturating_mul(STALL_BOUNDS));
-        let queue = Queue::new(&shared, patience.usual(), stall)?;
+        let queue = Queue::new(&shared, patience.usual(), stall(options, &plan.target))?;
         let pipelines = PipelineOptions {
             source: options.kernels.clone(),
             addressing: options.addressing,
