@@ -57,8 +57,9 @@ pub(crate) fn device_error(error: CallError) -> DeviceError {
         CallError::Limit { limit, needed, most } => {
             DeviceError::Limit { limit: limit.to_owned(), needed, most }
         }
-        CallError::Range { .. } | CallError::NotMapped | CallError::NoMemoryType { .. } => {
-            DeviceError::Unsupported(error.to_string())
-        }
+        CallError::Range { .. }
+        | CallError::Lent { .. }
+        | CallError::NotMapped
+        | CallError::NoMemoryType { .. } => DeviceError::Unsupported(error.to_string()),
     }
 }

@@ -6,6 +6,7 @@
 #[macro_use]
 mod common;
 
+mod callbacks;
 mod feeds;
 mod forks;
 mod host_steps;
