@@ -1,9 +1,9 @@
-//! Code of the user that pumice calls: sources of params, their progress, host steps. Each is slow beside a second model, and
-//! uses pumice again.
+//! Code of the user that pumice calls: sources of params, their progress, host steps. Each is slow beside a second
+//! model, and uses pumice again.
 //!
-//! The story: `read_params` called the user's source while it held the lock of the device's staging buffers. A slow source
-//! stopped every other model, and one that read a param of another executable waited for itself for ever. So each case has
-//! a time limit.
+//! The story: `read_params` called the user's source while it held the lock of the device's staging buffers. A slow
+//! source stopped every other model, and one that read a param of another executable waited for itself for ever. So
+//! each case has a time limit.
 
 use crate::common::*;
 use pumice_compile::Options;

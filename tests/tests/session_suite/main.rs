@@ -21,6 +21,7 @@ mod params;
 mod poison;
 mod reference;
 mod refusals;
+mod regression;
 mod replays;
 mod states;
 mod status;
