@@ -5,8 +5,8 @@
 //! - inside a run it may run and read, and is refused to set ([`RuntimeError::SetInsideRun`]);
 //! - while it sets it may read what is set, and is refused to run or to set ([`RuntimeError::InsideSet`]).
 //!
-//! Who waits to have the params alone goes before those who would share them from then on. Where a run with host steps is
-//! under way it does not: a host step may wait for another thread that runs the same executable.
+//! Who waits to have the params alone goes before those who would share them from then on. Where a run with host steps
+//! is under way it does not: a host step may wait for another thread that runs the same executable.
 
 use crate::error::RuntimeError;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -228,7 +228,8 @@ impl Params {
     /// Whether every param has a value, once nobody sets any.
     ///
     /// # Errors
-    /// [`RuntimeError::MissingParams`] with those that have none; [`RuntimeError::InsideSet`] in code that setting them called.
+    /// [`RuntimeError::MissingParams`] with those that have none; [`RuntimeError::InsideSet`] in code that setting them
+    /// called.
     pub fn check_set(&self, plan: &Plan) -> Result<(), RuntimeError> {
         let names = self.gate.share(false)?.look(|state| state.missing(plan));
         if names.is_empty() { Ok(()) } else { Err(RuntimeError::MissingParams { names }) }
@@ -297,8 +298,8 @@ impl Params {
         self.gate.look(|state| state.missing(plan))
     }
 
-    /// Every param set and every load step run; as long as what is returned lives nobody sets anything. `calls_user`: whether
-    /// host steps run meanwhile.
+    /// Every param set and every load step run; as long as what is returned lives nobody sets anything. `calls_user`:
+    /// whether host steps run meanwhile.
     pub fn ready(
         &self,
         plan: &Plan,

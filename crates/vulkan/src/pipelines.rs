@@ -216,8 +216,8 @@ impl Pipelines {
         std::thread::scope(|scope| {
             for _ in 1..self.threads.min(free) {
                 // Where the system gives no further thread, the others do the work.
-                let helper = || self.make_free(&wanted, &batch, made);
-                if std::thread::Builder::new().spawn_scoped(scope, helper).is_err() {
+                let work = || self.make_free(&wanted, &batch, made);
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
                     break;
                 }
             }
@@ -305,7 +305,8 @@ impl Pipelines {
         Some((done, done + left))
     }
 
-    /// Waits while other threads make all that are missing. Whether some are free to be made; none where the batch failed.
+    /// Waits while other threads make all that are missing. Whether some are free to be made; none where the batch
+    /// failed.
     fn wait_for_others(&self, wanted: &IndexMap<Key, PipelineRequest<'_>>, batch: &Mutex<Batch>) -> bool {
         if lock(batch).failure.is_some() {
             return false;

@@ -1,8 +1,8 @@
 //! Copies between the host and memory the host does not see, through two bounded buffers.
 //!
 //! While the device copies one part, the host fills or empties the other. What passes through here is bounded by
-//! [`PART`], whatever its size. After a transfer the two buffers are all that staging holds: not what it copied. Code of
-//! the user runs only in [`Staging::fill`], which is called on buffers that were taken out of the device's lock.
+//! [`PART`], whatever its size. After a transfer the two buffers are all that staging holds: not what it copied. Code
+//! of the user runs only in [`Staging::fill`], which is called on buffers that were taken out of the device's lock.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};

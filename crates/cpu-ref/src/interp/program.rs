@@ -1,5 +1,5 @@
-//! Runs the steps of a program. The weights are locked while a step works on bytes, and not while a host step runs: what it
-//! calls may read params, or set those of another plan.
+//! Runs the steps of a program. The weights are locked while a step works on bytes, and not while a host step runs:
+//! what it calls may read params, or set those of another plan.
 
 use super::execute::{Machine, Weights};
 use super::memory::RegionBytes;

@@ -31,7 +31,8 @@ struct Mapping {
     at: HostPointer,
     /// What the host reads and writes instead, under [`HostAccess::Shadowed`].
     shadow: Option<Box<[u8]>>,
-    /// Ranges in which somebody makes bytes while the lock is not held. They are disjoint, and nobody else touches them.
+    /// Ranges in which somebody makes bytes while the lock is not held. They are disjoint, and nobody else touches
+    /// them.
     lent: Vec<Range<u64>>,
 }
 
@@ -243,8 +244,8 @@ impl Mapping {
         match &mut self.shadow {
             Some(shadow) => &mut shadow[start..start + len],
             // SAFETY: the range lies inside the mapping, which lives as long as the memory; the lock, held through
-            // `&mut self`, keeps every other copy out, and no part of the range is lent. The device does not use the range (the caller's protocol), and
-            // any byte is a valid `u8`.
+            // `&mut self`, keeps every other copy out, and no part of the range is lent. The device does not use the
+            // range (the caller's protocol), and any byte is a valid `u8`.
             None => unsafe { std::slice::from_raw_parts_mut(self.at.0.add(start), len) },
         }
     }
