@@ -9,6 +9,7 @@ use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of
 use crate::error::ModelError;
 use crate::text::{ChatTemplate, TextTokenizer, Vocabulary};
 use pumice_import::{GgufFile, ImportError, Model, WeightSource};
+use pumice_ir::FloatRange;
 use pumice_types::{DType, Encoding};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -257,6 +258,9 @@ impl Keys<'_> {
         let table = self.file.describe("token_embd.weight")?;
         let trained = self.count("context_length")?;
         let capacity = context(options, trained)?;
+        // A file without the key says so by the reader's own error.
+        let eps = "llama.attention.layer_norm_rms_epsilon";
+        let norm_eps = self.in_range(eps, FloatRange::NOT_NEGATIVE)?.map_or_else(|| m.f32(eps), Ok)?;
         let config = DecoderConfig {
             vocab: table.shape.first().copied().unwrap_or(0),
             hidden,
@@ -267,11 +271,11 @@ impl Keys<'_> {
             intermediate: self.count("feed_forward_length")?,
             capacity,
             max_new: capacity.min(MOST_NEW),
-            theta: m.f32_if_any("llama.rope.freq_base")?.unwrap_or(10_000.0),
+            theta: self.in_range("llama.rope.freq_base", FloatRange::POSITIVE)?.unwrap_or(10_000.0),
             rotated: self.count_or("rope.dimension_count", head_width)?,
             interleaved: true,
             tied: !self.file.contains("output.weight"),
-            norm_eps: m.f32("llama.attention.layer_norm_rms_epsilon")?,
+            norm_eps,
             cache: DType::F32,
             ends: Vec::new(),
         };
@@ -303,6 +307,17 @@ impl Keys<'_> {
         let key = format!("llama.{key}");
         let value = self.file.metadata().u64_if_any(&key)?.unwrap_or(otherwise);
         self.in_bounds(&key, value)
+    }
+
+    /// A number that is in a range, if the file has it.
+    fn in_range(&self, key: &str, range: FloatRange) -> Result<Option<f32>, ModelError> {
+        match self.file.metadata().f32_if_any(key)? {
+            Some(value) if !range.holds(f64::from(value)) => {
+                let problem = format!("is {value}, and must be {}", range.words);
+                Err(self.wrong(key, &problem, "use another file of the model"))
+            }
+            value => Ok(value),
+        }
     }
 
     /// Larger numbers are in no model, and products of these stay countable.

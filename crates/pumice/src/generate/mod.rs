@@ -5,6 +5,7 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+mod logits;
 mod seeded;
 
 pub use pumice_models::{LlamaOptions, Message, Sampling, TextError};
@@ -253,7 +254,8 @@ impl Generator {
     /// and may end the answer.
     ///
     /// # Errors
-    /// A prompt without tokens, or with more than the context holds; sampling that cannot be; those of a run.
+    /// A prompt without tokens, with more than the context holds, or with one that is not of the vocabulary; sampling
+    /// that cannot be; logits that are no numbers, with the position of the token; those of a run.
     pub fn generate(
         &mut self,
         prompt: &[u32],
@@ -299,10 +301,10 @@ impl Generator {
             if answer.ids.len() >= wanted {
                 break;
             }
-            let (made, left) = (answer.ids.len(), wanted - answer.ids.len());
+            let (position, left) = (prompt.len() + answer.ids.len(), wanted - answer.ids.len());
             fresh = match greedy {
-                true => self.greedy_steps(prompt.len() + made, left.min(self.per_submission))?,
-                false => vec![self.sampled_step(fresh[0], &mut sampler)?],
+                true => self.greedy_steps(position, left.min(self.per_submission))?,
+                false => vec![self.sampled_step(position, fresh[0], &mut sampler)?],
             };
             answer.decoded += fresh.len();
             answer.decode_time = decode.elapsed();
@@ -321,6 +323,7 @@ impl Generator {
             0 => "it has no token".to_owned(),
             n if n > self.context => format!("its {n} tokens are more than the context of {}", self.context),
             n => {
+                self.check_ids(prompt)?;
                 let (before, last) = prompt.split_at((n - 1) / self.most_new * self.most_new);
                 return Ok((before.chunks(self.most_new), last));
             }
@@ -337,6 +340,7 @@ impl Generator {
         sampler: &mut Sampler,
     ) -> Result<u32, Error> {
         let signed = |piece: &[u32]| piece.iter().map(|&id| id as i32).collect::<Vec<_>>();
+        let position = before.clone().map(<[u32]>::len).sum::<usize>() + last.len();
         for ids in before.map(signed) {
             let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
             self.session.execute(&inputs, &pumice_runtime::RunOptions::default())?;
@@ -344,7 +348,12 @@ impl Generator {
         let ids = signed(last);
         let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
         let output = if greedy { self.next } else { self.logits };
-        choose(&self.session.run_read(&inputs, &[output])?[0], greedy, sampler)
+        let chosen = choose(&self.session.run_read(&inputs, &[output])?[0], greedy, sampler);
+        let id = chosen.map_err(|e| logits::at(position, e))?;
+        if greedy {
+            self.check_chosen(position, &[id])?;
+        }
+        Ok(id)
     }
 
     /// So many likeliest tokens in one submission, or fewer where one of them ends the text. The caches hold all before the last token, which is at `position` − 1.
@@ -353,14 +362,17 @@ impl Generator {
         self.session.execute(&inputs, &pumice_runtime::RunOptions::default().steps(steps as u32))?;
         let rows = position as u64..position as u64 + u64::from(self.session.replays());
         let made = self.session.state("history")?.read_range(1, rows)?;
-        Ok(made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect())
+        let made: Vec<u32> = made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect();
+        self.check_chosen(position, &made)?;
+        Ok(made)
     }
 
-    fn sampled_step(&mut self, last: u32, sampler: &mut Sampler) -> Result<u32, Error> {
+    /// A token at `position`, drawn after `last`.
+    fn sampled_step(&mut self, position: usize, last: u32, sampler: &mut Sampler) -> Result<u32, Error> {
         let ids = [last as i32];
         let inputs = [("ids", TensorView::i32(&ids, [1, 1]))];
         let logits = self.session.run_read(&inputs, &[self.logits])?;
-        choose(&logits[0], false, sampler)
+        choose(&logits[0], false, sampler).map_err(|e| logits::at(position, e))
     }
 }
 
