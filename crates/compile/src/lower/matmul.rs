@@ -167,7 +167,7 @@ fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResul
     shape.extend_from_slice(&at.view.shape[r - 2..]);
     let ty = ValueType::new(at.view.dtype, shape);
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy_broadcast(cx, at, &to)?;
+    elementwise::copy_broadcast(cx, at, &to, "a product walks two batch axes, and these are more")?;
     Ok(to)
 }
 
