@@ -21,6 +21,7 @@ mod plans;
 mod save;
 mod templates;
 mod tidy;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -47,7 +47,9 @@ impl LowerCx<'_> {
             None => {
                 let ty = ValueType::new(DType::F32, shape);
                 let values = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
+                let first = self.draft.steps.len();
                 dequantize(self, &blocks, &values, &ty)?;
+                self.because(first, "its reader takes elements, and it is stored in blocks");
                 self.remember_copy(&blocks, &values);
                 values
             }

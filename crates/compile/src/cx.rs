@@ -418,9 +418,20 @@ impl<'g> LowerCx<'g> {
         }
         let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
         let to = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
-        crate::elementwise::copy(self, at, &to)?;
+        let why = if at.view.is_words() {
+            "its reader takes dense values, and these lie apart or in another order"
+        } else {
+            "its reader takes words, and it is stored otherwise"
+        };
+        crate::elementwise::copy(self, at, &to, why)?;
         self.remember_copy(at, &to);
         Ok(to)
+    }
+
+    /// Notes why the steps from `first` on are there, where they do not say it yet.
+    pub fn because(&mut self, first: usize, why: &str) {
+        let silent = self.draft.steps[first..].iter_mut().filter(|step| step.reason.is_empty());
+        silent.for_each(|step| why.clone_into(&mut step.reason));
     }
 
     /// The dense copy that was made of a place.

@@ -28,7 +28,7 @@ pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
         }
         let ty = cx.graph.ty(output.value).clone();
         let to = cx.alloc(&*output.name, home, Storage::Natural, &ty)?;
-        elementwise::copy(cx, &at, &to)?;
+        elementwise::copy(cx, &at, &to, "an output lies in io as it is read")?;
         cx.draft.outputs.push(to.content);
     }
     Ok(())
@@ -75,7 +75,7 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         if !to.view.is_words() && feed.kind != FeedKind::Whole && !words {
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
         }
-        elementwise::copy(cx, &from, &to)?;
+        elementwise::copy(cx, &from, &to, "a feed writes the state")?;
         cx.draft.states[index] = content;
     }
     Ok(())
@@ -84,7 +84,7 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
 fn snapshot(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
     let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
     let to = cx.alloc("snapshot", Home::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy(cx, at, &to)?;
+    elementwise::copy(cx, at, &to, "feeds may write the state that it lies in")?;
     Ok(to)
 }
 

@@ -43,14 +43,14 @@ fn params_of(graph: &Graph, node: &Node, numbers: &BTreeMap<ValueId, u32>) -> Op
 }
 
 impl LowerCx<'_> {
-    /// Why stored params that are joined do not lie side by side for it; empty where other values are joined.
+    /// Why values that are joined are copied: of stored params, why they do not lie side by side for it.
     pub fn why_apart(&self, operands: &[ValueId], outermost: bool) -> String {
         let param = |v: &ValueId| match self.stored(*v).map(|at| self.draft.buffer_of(at.content).home) {
             Ok(Home::Param(i)) => Some(i),
             _ => None,
         };
         let Some(params) = operands.iter().map(param).collect::<Option<Vec<u32>>>() else {
-            return String::new();
+            return "values are made apart, and joined they lie side by side".to_owned();
         };
         let leaves = self.graph.params();
         let name = |i: u32| leaves.get(i as usize).map_or("?", |v| &*self.graph.value(*v).name);

@@ -43,7 +43,7 @@ fn is_word(cx: &LowerCx<'_>, at: &Located) -> bool {
 fn word_of(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
     let ty = ValueType::new(DType::Bool, at.view.shape.clone());
     let to = cx.alloc("stop", Home::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy(cx, at, &to)?;
+    elementwise::copy(cx, at, &to, "the frame's kernel reads one word of scratch")?;
     Ok(to)
 }
 

@@ -3,6 +3,7 @@
 
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
+use pumice_ir::text::read;
 use pumice_ir::{GraphBuilder, Value, f32, sym, tensor};
 use pumice_plan::check::check;
 use pumice_plan::{CheckedPlan, ContentOrigin, Plan, RegionKind, Residence};
@@ -274,5 +275,39 @@ fn residence_is_decided_for_all_runs() {
         let of_stream = plan.streams[0].program.values.iter().find(|v| v.origin == ContentOrigin::Derived);
         let span = of_stream.expect("what it leaves").span;
         assert!(plan.runs.iter().all(|run| derived(run).contains(&span)), "both read what it leaves");
+    }
+}
+
+/// Plans said why params that could lie side by side are copied, and of no other copy.
+#[test]
+fn every_copy_says_why() {
+    let build = |g: &GraphBuilder| {
+        let x = g.input("x", f32([3u64, 8]));
+        let turned = g.transpose(x, &[1, 0]);
+        g.output("softmax of a view", g.softmax(turned, -1));
+        g.output("itself", x);
+        g.output("joined", g.concat(&[x, g.neg(x)], 0));
+        let s = g.state("s", f32([8u64, 3]));
+        let before = g.state_read(s);
+        g.state_write(s, turned);
+        g.output("before", g.exp(before));
+        let rows = g.param("rows", tensor(Scheme::Q8_0, [8u64, K]));
+        g.output("decoded", g.softmax(g.transpose(g.dequantize(rows), &[1, 0]), -1));
+    };
+    for plan in plans(build) {
+        let steps =
+            plan.load_programs().chain(plan.runs.iter().map(|run| &run.program)).flat_map(|p| &p.steps);
+        let copies: Vec<_> = steps
+            .filter(|step| !step.meaning.graph.text.is_empty())
+            .filter(|step| {
+                let meaning = read(&step.meaning.graph.text).expect("a meaning");
+                meaning.nodes().all(|(_, node)| node.op.is_leaf_interface())
+            })
+            .collect();
+        assert!(copies.len() >= 4, "{plan}");
+        for copy in copies {
+            assert!(!copy.reason.is_empty(), "{}: {plan}", copy.origin);
+            assert!(plan.to_string().contains(&format!("because {}", copy.reason)), "{plan}");
+        }
     }
 }

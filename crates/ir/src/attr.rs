@@ -86,10 +86,60 @@ impl AttrReader {
     }
 }
 
+/// What a float attribute may be: a range with both ends, and whether NaN is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FloatRange {
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// Whether the smallest value itself is left out.
+    pub above: bool,
+    /// Whether NaN is a value like any other.
+    pub nan: bool,
+    /// In words.
+    pub words: &'static str,
+}
+
+impl FloatRange {
+    /// Every value, NaN and infinities among them.
+    pub const ANY: FloatRange = FloatRange {
+        min: f64::NEG_INFINITY,
+        max: f64::INFINITY,
+        above: false,
+        nan: true,
+        words: "any number",
+    };
+    /// Every number but NaN and infinities. Bounds are those of f32, in which the values are computed with.
+    pub const FINITE: FloatRange =
+        FloatRange { min: f32::MIN as f64, max: f32::MAX as f64, above: false, nan: false, words: "finite" };
+    /// Finite, 0 or more.
+    pub const NOT_NEGATIVE: FloatRange =
+        FloatRange { min: 0.0, words: "finite and not negative", ..FloatRange::FINITE };
+    /// Finite, more than 0.
+    pub const POSITIVE: FloatRange =
+        FloatRange { min: 0.0, above: true, words: "finite and positive", ..FloatRange::FINITE };
+    /// From 0 to 1.
+    pub const SHARE: FloatRange =
+        FloatRange { min: 0.0, max: 1.0, words: "from 0 to 1", ..FloatRange::FINITE };
+
+    /// Whether a value is in it.
+    pub fn holds(&self, value: f64) -> bool {
+        let inside = (self.min..=self.max).contains(&value) && !(self.above && value == self.min);
+        inside || self.nan && value.is_nan()
+    }
+}
+
 /// A type that can be an attribute.
 pub trait AttrType: Clone {
     /// What messages call it.
     const EXPECTED: &'static str;
+    /// Whether it is a float, whose range the op states.
+    const IS_FLOAT: bool = false;
+    /// The float, where it is one.
+    fn float(&self) -> Option<f64> {
+        None
+    }
     /// As a value; `None` leaves the attribute out.
     fn to_attr(&self) -> Option<AttrValue>;
     /// From a value.
@@ -149,6 +199,10 @@ attr_types! {
 
 impl AttrType for f64 {
     const EXPECTED: &'static str = "a number";
+    const IS_FLOAT: bool = true;
+    fn float(&self) -> Option<f64> {
+        Some(*self)
+    }
     fn to_attr(&self) -> Option<AttrValue> {
         Some(AttrValue::Float(*self))
     }
@@ -174,6 +228,10 @@ fn float_bits(value: f64) -> u64 {
 
 impl AttrType for f32 {
     const EXPECTED: &'static str = "a number";
+    const IS_FLOAT: bool = true;
+    fn float(&self) -> Option<f64> {
+        Some(f64::from(*self))
+    }
     fn to_attr(&self) -> Option<AttrValue> {
         Some(AttrValue::Float(f64::from(*self)))
     }
@@ -244,6 +302,10 @@ impl AttrType for Vec<DimExpr> {
 
 impl<T: AttrType> AttrType for Option<T> {
     const EXPECTED: &'static str = T::EXPECTED;
+    const IS_FLOAT: bool = T::IS_FLOAT;
+    fn float(&self) -> Option<f64> {
+        self.as_ref().and_then(AttrType::float)
+    }
     fn to_attr(&self) -> Option<AttrValue> {
         self.as_ref().and_then(AttrType::to_attr)
     }
@@ -276,6 +338,23 @@ pub trait Attrs: Sized {
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr));
     /// From what was read.
     fn read(reader: &mut AttrReader) -> Result<Self, AttrError>;
+    /// Every float attribute is in the range that the op states.
+    fn check_floats(&self) -> Result<(), AttrError>;
+}
+
+/// Checks one attribute; used by [`op!`](crate::op).
+pub fn check_one<T: AttrType>(
+    name: &'static str,
+    value: &T,
+    range: Option<FloatRange>,
+) -> Result<(), AttrError> {
+    match (value.float(), range) {
+        (Some(value), Some(range)) if !range.holds(value) => {
+            let reason = format!("it is {value}, and must be {}", range.words);
+            Err(AttrError::Value { name, reason })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads one attribute; used by [`op!`](crate::op).
@@ -302,17 +381,22 @@ pub fn write_one<T: AttrType>(
     }
 }
 
-/// Declares an op's struct: fields are attributes, `= expr` their defaults.
+/// Declares an op's struct: fields are attributes, `= expr` their defaults, `=> RANGE` a
+/// [`FloatRange`](crate::attr::FloatRange), which every float attribute has; verifying checks it.
 ///
 /// ```text
 /// op! {
 ///     /// Softmax along one axis (ONNX Softmax).
 ///     pub struct Softmax { /// The axis. axis: i64 = -1 }
 /// }
+/// op! {
+///     /// A norm.
+///     pub struct RmsNorm { /// ε. epsilon: f32 = 1e-5 => NOT_NEGATIVE }
+/// }
 /// ```
 #[macro_export]
 macro_rules! op {
-    ($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)?),* $(,)? }) => {
+    ($(#[$doc:meta])* pub struct $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)? $(=> $range:ident)?),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name { $($(#[$fdoc])* pub $field: $ty),* }
@@ -349,8 +433,19 @@ macro_rules! op {
             fn read(reader: &mut $crate::attr::AttrReader) -> Result<Self, $crate::attr::AttrError> {
                 Ok($name { $($field: $crate::attr::read_one(reader, stringify!($field), $crate::op!(@default $($default)?))?),* })
             }
+            fn check_floats(&self) -> Result<(), $crate::attr::AttrError> {
+                $($crate::attr::check_one(stringify!($field), &self.$field, $crate::op!(@range $($range)?))?;)*
+                Ok(())
+            }
         }
+
+        $(const _: () = assert!(
+            <$ty as $crate::attr::AttrType>::IS_FLOAT == $crate::op!(@range $($range)?).is_some(),
+            "a float attribute states its range, and no other does"
+        );)*
     };
+    (@range $range:ident) => { Some($crate::attr::FloatRange::$range) };
+    (@range) => { None::<$crate::attr::FloatRange> };
     (@default $default:expr) => { Some($default) };
     (@default) => { None };
 }

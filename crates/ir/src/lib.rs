@@ -25,7 +25,7 @@ pub mod state;
 pub mod text;
 pub mod verify;
 
-pub use attr::{AttrError, AttrReader, AttrValue, Attrs};
+pub use attr::{AttrError, AttrReader, AttrValue, Attrs, FloatRange};
 pub use builder::{BuildErrors, CallSite, GraphBuilder, Mistake, Value};
 pub use conditions::Conditions;
 pub use const_eval::ConstEval;

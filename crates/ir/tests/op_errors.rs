@@ -125,3 +125,78 @@ refuses! {
         g.apply(op, &[x])
     } => OpError::ExtentUnsupported { .. },
 }
+
+/// ε of norms took NaN, negative and infinite numbers, and results were NaN. Every float attribute has a stated range.
+mod floats {
+    use super::*;
+    use pumice_ir::ops::{Elu, Glu, LayerNorm, RmsNorm};
+    use pumice_ir::text::{print, read};
+
+    const NOT_NUMBERS: [f32; 3] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+
+    /// That a graph with this value is refused by the attribute's name.
+    fn refused(name: &str, value: f32, build: impl FnOnce(&GraphBuilder, Value) -> Value) {
+        let error = mistake(|g| build(g, g.input("x", f32([3, 4]))));
+        assert!(matches!(error, OpError::Attr(_)), "{value}: {error}");
+        let text = error.to_string();
+        assert!(text.contains(name) && text.contains(&f64::from(value).to_string()), "{text}");
+    }
+
+    #[test]
+    fn of_norms() {
+        for value in NOT_NUMBERS.into_iter().chain([-1e-6, -f32::MIN_POSITIVE]) {
+            refused("epsilon", value, |g, x| g.layer_norm(x, g.param("w", f32([4])), None, value));
+            refused("epsilon", value, |g, x| g.rms_norm(x, g.param("w", f32([4])), value));
+            let op = |axis| LayerNorm { axis, epsilon: value };
+            refused("epsilon", value, |g, x| g.apply(op(0), &[x, g.param("w", f32([3, 4]))]));
+        }
+        for weight_offset in NOT_NUMBERS {
+            let op = RmsNorm { weight_offset, axis: -1, epsilon: 0.0 };
+            refused("weight_offset", weight_offset, |g, x| g.apply(op, &[x, g.param("w", f32([4]))]));
+        }
+    }
+
+    #[test]
+    fn of_activations_and_attention() {
+        for value in NOT_NUMBERS {
+            refused("alpha", value, |g, x| g.apply(Elu { alpha: value }, &[x]));
+            refused("alpha", value, |g, x| g.celu(x, value));
+            refused("gamma", value, |g, x| g.selu(x, 1.0, value));
+            refused("bias", value, |g, x| g.shrink(x, 0.5, value));
+            let glu = |limit| Glu { limit: Some(limit), ..Glu::default() };
+            refused("limit", value, |g, x| g.apply(glu(value), &[x, x]));
+            let heads = |g: &GraphBuilder| ["q", "k", "v"].map(|n| g.input(n, f32([1, 2, 3, 4])));
+            let attend = |g: &GraphBuilder, op: Attention| {
+                let [q, k, v] = heads(g);
+                g.attention(q, k, v, None, None, op)
+            };
+            let softcap = Attention { softcap: value, ..Attention::default() };
+            assert!(matches!(mistake(|g| attend(g, softcap)), OpError::Attr(_)));
+            let scale = Attention { scale: Some(value), ..Attention::default() };
+            assert!(matches!(mistake(|g| attend(g, scale)), OpError::Attr(_)));
+        }
+        let theta = |theta| Rotary { theta, ..Rotary::default() };
+        for value in NOT_NUMBERS.into_iter().chain([0.0, -10.0]) {
+            let error = mistake(|g| {
+                let x = g.input("x", f32([1, 2, 3, 4]));
+                g.rotary(x, g.input("p", i32([1, 3])), theta(value))
+            });
+            assert!(matches!(error, OpError::Attr(_)), "{value}: {error}");
+        }
+    }
+
+    /// Text is held to the same.
+    #[test]
+    fn of_text() {
+        let g = GraphBuilder::new("t");
+        let y = g.rms_norm(g.input("x", f32([3, 4])), g.param("w", f32([4])), 0.25);
+        g.output("y", y);
+        let text = print(&g.build().expect("sound"));
+        assert!(text.contains("epsilon = 0.25") && read(&text).is_ok(), "{text}");
+        for value in ["nan", "inf", "-inf", "-0.25"] {
+            let changed = text.replace("epsilon = 0.25", &format!("epsilon = {value}"));
+            let error = read(&changed).expect_err("refused").to_string();
+            assert!(error.contains("epsilon") && error.contains("finite and not negative"), "{error}");
+        }
+    }
+}

@@ -40,6 +40,24 @@ pub enum ModelError {
     /// The text side of a language model: vocabulary, template, sampling.
     #[error(transparent)]
     Language(#[from] crate::text::TextError),
+    /// Logits from which no token can be taken.
+    #[error("token {position}, counted from 0 with those of the prompt: {source}")]
+    Logits {
+        /// The place in the text of the token that was to be chosen.
+        position: usize,
+        /// What is wrong with them.
+        source: crate::text::TextError,
+    },
+    /// A prompt with a number that is no token of the vocabulary.
+    #[error("token {position} of the prompt is {id}; the vocabulary has {count}")]
+    PromptToken {
+        /// Its place in the prompt, from 0.
+        position: usize,
+        /// The number.
+        id: u32,
+        /// Tokens of the vocabulary.
+        count: u64,
+    },
     /// A text that could not be turned into token ids.
     #[error("text {}: {problem}", text + 1)]
     Text {

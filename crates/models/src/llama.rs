@@ -9,6 +9,7 @@ use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of
 use crate::error::ModelError;
 use crate::text::{ChatTemplate, PreTokenizer, TextTokenizer, Vocabulary};
 use pumice_import::{GgufFile, GgufValue, ImportError, Model, WeightSource};
+use pumice_ir::FloatRange;
 use pumice_types::{DType, Encoding};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -346,6 +347,9 @@ impl Keys<'_> {
             return Err(self.wrong("llama.rope.dimension_count", &problem, REMEDY));
         }
         self.refuse_values(head_width, trained)?;
+        // A file without the key says so by the reader's own error.
+        let eps = "llama.attention.layer_norm_rms_epsilon";
+        let norm_eps = self.in_range(eps, FloatRange::NOT_NEGATIVE)?.map_or_else(|| m.f32(eps), Ok)?;
         let config = DecoderConfig {
             vocab: table.shape.first().copied().unwrap_or(0),
             hidden,
@@ -356,14 +360,11 @@ impl Keys<'_> {
             intermediate: self.count("feed_forward_length")?,
             capacity,
             max_new: capacity.min(MOST_NEW),
-            theta: self.positive("rope.freq_base")?.unwrap_or(10_000.0),
+            theta: self.in_range("llama.rope.freq_base", FloatRange::POSITIVE)?.unwrap_or(10_000.0),
             rotated,
             interleaved: true,
             tied: !self.file.contains("output.weight"),
-            norm_eps: match self.positive("attention.layer_norm_rms_epsilon")? {
-                Some(eps) => eps,
-                None => m.f32("llama.attention.layer_norm_rms_epsilon")?,
-            },
+            norm_eps,
             cache: DType::F32,
             ends: Vec::new(),
         };
@@ -411,17 +412,6 @@ impl Keys<'_> {
         Err(self.wrong("llama.block_count", &problem, REMEDY))
     }
 
-    /// A number that is finite and above 0.
-    fn positive(&self, key: &str) -> Result<Option<f32>, ModelError> {
-        let key = format!("llama.{key}");
-        match self.file.metadata().f32_if_any(&key)? {
-            Some(x) if !(x.is_finite() && x > 0.0) => {
-                Err(self.wrong(&key, &format!("is {x}, not a finite number above 0"), REMEDY))
-            }
-            given => Ok(given),
-        }
-    }
-
     /// Refuses keys of the architecture that ask for what is not done, and those that nobody here knows: passed over, they
     /// would change every value without a word. What equals what is done anyway may stay.
     fn refuse_values(&self, head_width: u64, trained: u64) -> Result<(), ModelError> {
@@ -458,6 +448,17 @@ impl Keys<'_> {
         let key = format!("llama.{key}");
         let value = self.file.metadata().u64_if_any(&key)?.unwrap_or(otherwise);
         self.in_bounds(&key, value)
+    }
+
+    /// A number that is in a range, if the file has it.
+    fn in_range(&self, key: &str, range: FloatRange) -> Result<Option<f32>, ModelError> {
+        match self.file.metadata().f32_if_any(key)? {
+            Some(value) if !range.holds(f64::from(value)) => {
+                let problem = format!("is {value}, and must be {}", range.words);
+                Err(self.wrong(key, &problem, "use another file of the model"))
+            }
+            value => Ok(value),
+        }
     }
 
     /// Larger numbers are in no model, and products of these stay countable.

@@ -54,10 +54,10 @@ pub use pumice_import::{
     SafetensorsFile, WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
-    AttrError, BuildError, BuildErrors, CallSite, Constraint, Feed, FeedKind, Fill, Graph, GraphBuilder,
-    Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Relation, TypeSpec, Value, ValueId,
-    ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16, f32, i32, i64, ops, shape::DimSpec, sym,
-    tensor, text, u32,
+    AttrError, BuildError, BuildErrors, CallSite, Constraint, Feed, FeedKind, Fill, FloatRange, Graph,
+    GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Relation, TypeSpec, Value,
+    ValueId, ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16, f32, i32, i64, ops, shape::DimSpec,
+    sym, tensor, text, u32,
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{

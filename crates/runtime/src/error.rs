@@ -149,6 +149,18 @@ pub enum RuntimeError {
         /// The param.
         name: String,
     },
+    /// Params were set from code that a run of the same executable called: a host step.
+    #[error(
+        "params cannot be set from a host step of the same executable's run; set them before or after the run"
+    )]
+    SetInsideRun,
+    /// A run, or another set, was begun from code that setting params of the same executable called: a source, its
+    /// progress, a host step that runs while loading.
+    #[error(
+        "an executable cannot run, nor set params, inside what sets its params (a source, its progress, a host step); \
+         wait until they are set"
+    )]
+    InsideSet,
     /// A tensor of another dtype than declared.
     #[error("{kind} `{name}` is {expected}, {given} was given; {remedy}")]
     DType {

@@ -131,12 +131,13 @@ impl Executable {
     }
 
     /// Sets a param of a float dtype, rounding each value to nearest even. Row-major; takes effect at the next run of
-    /// each session. Must not be called from a host step.
+    /// each session: while runs are under way, this waits for their end.
     ///
     /// # Errors
     /// [`RuntimeError::UnknownName`]; [`RuntimeError::DType`] for a param of no float dtype;
-    /// [`RuntimeError::Length`] for another number of values than it has; [`RuntimeError::Device`] where the
-    /// write fails, after which the param counts as never set.
+    /// [`RuntimeError::Length`] for another number of values than it has; [`RuntimeError::SetInsideRun`] in a host step
+    /// of a run of this executable, [`RuntimeError::InsideSet`] in code that another set of it called;
+    /// [`RuntimeError::Device`] where the write fails, after which the param counts as never set.
     pub fn set_param(&self, name: &str, values: &[f32]) -> Result<(), RuntimeError> {
         let (param, bytes) = self.find_param(name)?;
         let encoding = self.inner.plan.params[param].encoding;
@@ -187,11 +188,13 @@ impl Executable {
 
     /// Sets every param from a source, piece by piece and without a copy of the whole on the host. `progress` hears how
     /// many are done, of how many. A run sees all of them old or all of them new, but for those that are rounded from f32 on the
-    /// way: they follow one by one.
+    /// way: they follow one by one. Until all are set, runs of this executable in other threads wait. `source` and
+    /// `progress` may take their time, use other executables, and read what is set of this one.
     ///
     /// # Errors
     /// [`RuntimeError::Source`] for a name that the source does not have or cannot read; [`RuntimeError::DType`],
     /// [`RuntimeError::Rank`] or [`RuntimeError::Extent`] for a tensor unlike the param, before anything is written;
+    /// [`RuntimeError::SetInsideRun`] and [`RuntimeError::InsideSet`] as in [`Executable::set_param`];
     /// [`RuntimeError::Device`] where the device fails. After a failure while reading, params count as never set.
     pub fn read_params(
         &self,

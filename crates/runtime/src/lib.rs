@@ -11,6 +11,7 @@ mod bind;
 pub mod device;
 mod error;
 mod executable;
+mod gate;
 mod inspect;
 mod interface;
 pub mod lists;

@@ -1,17 +1,18 @@
 //! Stored params: setting, reading, and re-running the load steps of those that changed.
 //!
-//! One lock keeps versions apart: whoever sets params or runs load steps holds it for writing, a run of any session
-//! holds it for reading from its first byte to its last. So a run sees one version, and `set_param` takes effect at
+//! A gate keeps versions apart: whoever sets params or runs load steps has it alone, a run of any session
+//! shares it from its first byte to its last. So a run sees one version, and `set_param` takes effect at
 //! the next run of each session. What was stored is what is read back; derived bytes are never shown. A streamed param is
-//! passed through while it is set, under the same lock; if that fails, it counts as never set.
+//! passed through while it is set, alone as well; if that fails, it counts as never set. Sources, progress and host
+//! steps are called while the gate is passed and no mutex is held.
 
 use crate::device::{DeviceError, FillWeights, Loaded};
 use crate::error::{NameKind, RuntimeError};
+use crate::gate::{Gate, Shared};
 use crate::tables::{Tables, find, part};
 use crate::values::convert_f32;
-use pumice_plan::{ParamSlot, Plan};
+use pumice_plan::{ParamSlot, Plan, StepId};
 use pumice_types::{DType, Encoding, Stored, Tensor, TensorView};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Bytes for a param or a state: as stored, or f32 to be rounded to the float dtype stored.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +154,7 @@ pub(crate) fn check_length(
 #[derive(Debug)]
 pub(crate) struct ParamState {
     /// Whether each param has a value. One without bytes always has.
-    pub set: Vec<bool>,
+    set: Vec<bool>,
     /// Whether the load steps of each param are still to be run.
     changed: Vec<bool>,
     /// Whether the load program ran as a whole.
@@ -170,35 +171,71 @@ impl ParamState {
         }
     }
 
+    fn end_set(&mut self, params: &[usize]) {
+        params.iter().for_each(|&p| self.set[p] = true);
+    }
+
+    /// Whether a param has a value.
+    pub fn is_set(&self, param: usize) -> bool {
+        self.set.get(param).is_some_and(|set| *set)
+    }
+
+    fn missing(&self, plan: &Plan) -> Vec<String> {
+        let without = plan.params.iter().zip(&self.set).filter(|(_, set)| !**set);
+        without.map(|(slot, _)| slot.name.clone()).collect()
+    }
+
     fn is_ready(&self) -> bool {
         self.loaded && !self.changed.contains(&true)
+    }
+
+    /// The load steps that are still to be run.
+    fn load_steps(&self, tables: &Tables) -> Vec<StepId> {
+        match (self.is_ready(), self.loaded) {
+            (true, _) => Vec::new(),
+            (false, true) => tables.load.steps(&self.changed),
+            (false, false) => tables.load.all(),
+        }
+    }
+
+    fn end_load(&mut self) {
+        self.loaded = true;
+        self.changed.fill(false);
     }
 }
 
 /// The weights of an executable.
 #[derive(Debug)]
 pub(crate) struct Params {
-    state: RwLock<ParamState>,
+    gate: Gate<ParamState>,
 }
+
+/// As long as it lives nobody sets anything.
+pub(crate) type Held<'a> = Shared<'a, ParamState>;
 
 impl Params {
     /// Nothing set.
     pub fn new(tables: &Tables) -> Params {
         let set: Vec<bool> = tables.param_bytes.iter().map(|&b| b == 0).collect();
-        Params { state: RwLock::new(ParamState { changed: vec![false; set.len()], set, loaded: false }) }
+        Params { gate: Gate::new(ParamState { changed: vec![false; set.len()], set, loaded: false }) }
     }
 
-    /// Holds off every set.
-    pub fn read(&self) -> RwLockReadGuard<'_, ParamState> {
-        // A panic elsewhere leaves the flags right: they are changed before and after device calls, not between.
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    /// Holds off every set, to read what is set.
+    pub fn read(&self) -> Held<'_> {
+        self.gate.share_to_read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, ParamState> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    /// Whether every param has a value, once nobody sets any.
+    ///
+    /// # Errors
+    /// [`RuntimeError::MissingParams`] with those that have none; [`RuntimeError::InsideSet`] in code that setting them
+    /// called.
+    pub fn check_set(&self, plan: &Plan) -> Result<(), RuntimeError> {
+        let names = self.gate.share(false)?.look(|state| state.missing(plan));
+        if names.is_empty() { Ok(()) } else { Err(RuntimeError::MissingParams { names }) }
     }
 
-    /// Stores params under one lock, so that no run sees some of them old and some new.
+    /// Stores params together, so that no run sees some of them old and some new.
     pub fn store(
         &self,
         plan: &Plan,
@@ -206,12 +243,12 @@ impl Params {
         loaded: &dyn Loaded,
         values: &[(usize, Payload<'_>)],
     ) -> Result<(), RuntimeError> {
-        let mut state = self.write();
+        let alone = self.gate.alone()?;
         for &(param, payload) in values {
             let (Some(slot), Some(tied)) = (plan.params.get(param), tables.tied.get(param)) else {
                 return Err(RuntimeError::plan(plan, format!("there is no param {param}")));
             };
-            state.begin_set(tables, tied);
+            alone.change(|state| state.begin_set(tables, tied));
             let dtype = slot.encoding.dtype();
             match tables.streams[param] {
                 Some(stream) => loaded.stream(stream, &mut |_, at, room| {
@@ -222,7 +259,7 @@ impl Params {
                     loaded.write_weights(part(slot.span, at, bytes.len() as u64), bytes)
                 })?,
             }
-            tied.iter().for_each(|&t| state.set[t] = true);
+            alone.change(|state| state.end_set(tied));
         }
         Ok(())
     }
@@ -244,55 +281,48 @@ impl Params {
             DeviceError::Source(e) => RuntimeError::Source(e),
             e => e.into(),
         };
-        let mut state = self.write();
-        params.iter().for_each(|&p| state.begin_set(tables, &tables.tied[p]));
+        let alone = self.gate.alone()?;
+        alone.change(|state| params.iter().for_each(|&p| state.begin_set(tables, &tables.tied[p])));
         loaded.fill_weights(&spans, fill).map_err(failed)?;
-        kept.iter().flat_map(|&p| &tables.tied[p]).for_each(|&t| state.set[t] = true);
+        alone.change(|state| kept.iter().for_each(|&p| state.end_set(&tables.tied[p])));
         for (i, &p) in (kept.len()..).zip(streamed) {
             let Some(stream) = tables.streams[p] else { continue };
             loaded.stream(stream, &mut |_, at, room| fill(i, at, room)).map_err(failed)?;
-            state.set[p] = true;
+            alone.change(|state| state.end_set(&[p]));
         }
         Ok(())
     }
 
-    /// Names of the params that were never set.
+    /// Names of the params that were never set, or are being set.
     pub fn missing(&self, plan: &Plan) -> Vec<String> {
-        let state = self.read();
-        plan.params
-            .iter()
-            .zip(&state.set)
-            .filter(|(_, set)| !**set)
-            .map(|(slot, _)| slot.name.clone())
-            .collect()
+        self.gate.look(|state| state.missing(plan))
     }
 
-    /// Every param set and every load step run; as long as the guard lives nobody sets anything.
+    /// Every param set and every load step run; as long as what is returned lives nobody sets anything. `calls_user`:
+    /// whether host steps run meanwhile.
     pub fn ready(
         &self,
         plan: &Plan,
         tables: &Tables,
         loaded: &dyn Loaded,
-    ) -> Result<RwLockReadGuard<'_, ParamState>, RuntimeError> {
-        let state = self.read();
-        if state.is_ready() {
-            return Ok(state);
+        calls_user: bool,
+    ) -> Result<Held<'_>, RuntimeError> {
+        let shared = self.gate.share(calls_user)?;
+        if shared.look(ParamState::is_ready) {
+            return Ok(shared);
         }
-        drop(state);
-        let mut state = self.write();
-        if state.set.contains(&false) {
-            drop(state);
-            return Err(RuntimeError::MissingParams { names: self.missing(plan) });
+        drop(shared);
+        let alone = self.gate.alone()?;
+        let names = alone.change(|state| state.missing(plan));
+        if !names.is_empty() {
+            return Err(RuntimeError::MissingParams { names });
         }
-        if !state.is_ready() {
-            let steps = if state.loaded { tables.load.steps(&state.changed) } else { tables.load.all() };
-            if !steps.is_empty() {
-                loaded.run_load(&steps)?;
-            }
-            state.loaded = true;
-            state.changed.fill(false);
+        let steps = alone.change(|state| state.load_steps(tables));
+        if !steps.is_empty() {
+            loaded.run_load(&steps)?;
         }
-        Ok(RwLockWriteGuard::downgrade(state))
+        alone.change(ParamState::end_load);
+        Ok(alone.downgrade(calls_user))
     }
 
     /// What was stored; of a param that is kept.
@@ -308,8 +338,8 @@ impl Params {
         if tables.streams[param].is_some() {
             return Err(RuntimeError::NotKept { name: name.to_owned() });
         }
-        let state = self.read();
-        if !state.set[param] {
+        let held = self.read();
+        if !held.look(|state| state.is_set(param)) {
             return Err(RuntimeError::MissingParams { names: vec![name.to_owned()] });
         }
         let mut bytes = vec![0; tables.param_bytes[param] as usize];

@@ -190,11 +190,7 @@ impl Session {
         if options.steps == 0 {
             return Err(RuntimeError::NoSteps);
         }
-        let names =
-            if inner.params.read().set.contains(&false) { inner.params.missing(&inner.plan) } else { vec![] };
-        if !names.is_empty() {
-            return Err(RuntimeError::MissingParams { names });
-        }
+        inner.params.check_set(&inner.plan)?;
         match_inputs(inner, inputs, &mut self.work.given)?;
         self.take_shapes(inner, inputs, options.keep)?;
         self.solve(inner)?;
@@ -292,12 +288,13 @@ impl Session {
         options: &RunOptions,
         clock: Clock,
     ) -> Result<(), RuntimeError> {
-        let params = inner.params.ready(&inner.plan, &inner.tables, inner.loaded.as_ref())?;
+        let facts = &inner.tables.runs[run];
+        let loaded = inner.loaded.as_ref();
+        let params = inner.params.ready(&inner.plan, &inner.tables, loaded, facts.has_host)?;
         self.init_states(inner, &params)?;
         self.results = None;
         self.status = RunStatus::default();
         self.counted = Counted::default();
-        let facts = &inner.tables.runs[run];
         let (submissions, repeats) = if facts.has_host { (options.steps, 1) } else { (1, options.steps) };
         let mut ended = self.write_inputs(inner, inputs);
         for submission in 0..submissions {

@@ -10,7 +10,7 @@ use crate::device::{DeviceSession, StepTime};
 use crate::error::{NameKind, RuntimeError, SymbolSource};
 use crate::executable::{Executable, Inner};
 use crate::outcome::RunStatus;
-use crate::params::ParamState;
+use crate::params::Held;
 use crate::scalars::{self, ScalarValue};
 use crate::state::StateHandle;
 use crate::tables::{find, part};
@@ -286,7 +286,7 @@ impl Session {
 
     /// Writes the initial value of every state that waits for it. Where that is a param that was not set, it goes on
     /// waiting.
-    pub(crate) fn init_states(&mut self, inner: &Inner, params: &ParamState) -> Result<(), RuntimeError> {
+    pub(crate) fn init_states(&mut self, inner: &Inner, params: &Held<'_>) -> Result<(), RuntimeError> {
         for i in 0..self.pending.len() {
             if self.pending[i] {
                 self.init_state(inner, params, i)?;
@@ -299,7 +299,7 @@ impl Session {
     pub(crate) fn init_state(
         &mut self,
         inner: &Inner,
-        params: &ParamState,
+        params: &Held<'_>,
         state: usize,
     ) -> Result<(), RuntimeError> {
         const PIECE: u64 = 1 << 20;
@@ -309,7 +309,7 @@ impl Session {
             _ if bytes == 0 => {}
             StateInit::Zeros => self.device.clear(part(slot.span, 0, bytes))?,
             StateInit::Data(data) => self.device.write(part(slot.span, 0, bytes), data)?,
-            StateInit::Param(p) if !params.set.get(*p as usize).is_some_and(|set| *set) => return Ok(()),
+            StateInit::Param(p) if !params.look(|state| state.is_set(*p as usize)) => return Ok(()),
             StateInit::Param(p) => {
                 let from = inner.plan.params[*p as usize].span;
                 let mut piece = vec![0; bytes.min(PIECE) as usize];

@@ -68,6 +68,7 @@ pub(crate) fn device_error(error: CallError) -> DeviceError {
         }
         CallError::Stalled { waited } => DeviceError::Stalled { plan: String::new(), levels: None, waited },
         CallError::Range { .. }
+        | CallError::Lent { .. }
         | CallError::NotMapped
         | CallError::NoMemoryType { .. }
         | CallError::Unseen => DeviceError::Unsupported(error.to_string()),

@@ -6,11 +6,11 @@
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu, Poison};
 use crate::raw::{Buffer, BufferUsage, CallError, Recorder};
-use crate::staging::Filled;
+use crate::staging::{Filled, Staging};
 use pumice_plan::{Region, RegionKind, Span};
 use pumice_runtime::device::{DeviceError, FillWeights};
 use pumice_types::{Bytes, SourceError};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Guard bytes on either side of a chunk, where memory is poisoned.
 const GUARD: u64 = 4096;
@@ -141,8 +141,7 @@ impl Regions {
             if place.buffer.is_mapped() {
                 place.buffer.write(place.offset, part).map_err(device_error)?;
             } else {
-                let mut staging = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner);
-                staging.upload(&self.gpu, &place, part)?;
+                self.lock_staging().upload(&self.gpu, &place, part)?;
             }
         }
         Ok(())
@@ -164,11 +163,21 @@ impl Regions {
                 }
             }
         }
-        let mut staging = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        staging.fill(&self.gpu, &places, &mut |place, at, room| {
+        if places.is_empty() {
+            return Ok(());
+        }
+        // Whoever fills may be slow, or use the device: the buffers are taken along, and nobody waits for them.
+        let mut staging = std::mem::take(&mut *self.lock_staging());
+        let filled = staging.fill(&self.gpu, &places, &mut |place, at, room| {
             let (span, start) = parts[place];
             fill(span, start + at, room)
-        })
+        });
+        self.lock_staging().give_back(staging);
+        filled
+    }
+
+    fn lock_staging(&self) -> MutexGuard<'_, Staging> {
+        self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads bytes; directly where the host reads the memory fast, or there are few, else through staging.
@@ -184,8 +193,7 @@ impl Regions {
             if place.buffer.is_cached() || (place.buffer.is_mapped() && len <= FEW) {
                 place.buffer.read(place.offset, part).map_err(device_error)?;
             } else {
-                let mut staging = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner);
-                staging.download(&self.gpu, &place, part)?;
+                self.lock_staging().download(&self.gpu, &place, part)?;
             }
         }
         Ok(())
@@ -235,8 +243,7 @@ impl Regions {
                     if chunk.is_cached() {
                         chunk.read(at, &mut band).map_err(device_error)?;
                     } else {
-                        let mut staging = self.gpu.staging.lock().unwrap_or_else(PoisonError::into_inner);
-                        staging.download(&self.gpu, &place, &mut band)?;
+                        self.lock_staging().download(&self.gpu, &place, &mut band)?;
                     }
                     let touched = band.chunks_exact(4).position(|w| *w != word.to_ne_bytes());
                     if let Some(w) = touched {

@@ -17,7 +17,6 @@ use pumice_runtime::device::DeviceError;
 use pumice_types::scalar::ScalarExpr;
 use std::borrow::Cow;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A call that needs a pipeline, with the uses its operands and slots point at.
@@ -101,19 +100,34 @@ struct Known {
     making: IndexSet<Key>,
 }
 
-/// Keys that this thread makes; what is left of them when it goes (an error, a panic) is free for others.
+impl Known {
+    /// Neither there nor being made.
+    fn is_free(&self, key: &Key) -> bool {
+        !self.ready.contains_key(key) && !self.making.contains(key)
+    }
+}
+
+/// A key that this thread makes. However that ends (an error, a panic), it is free for others when this goes.
 struct Claim<'a> {
     of: &'a Pipelines,
-    keys: Vec<Key>,
+    key: Key,
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let mut known = lock(&self.of.known);
-        self.keys.iter().for_each(|key| _ = known.making.swap_remove(key));
-        drop(known);
+        lock(&self.of.known).making.swap_remove(&self.key);
         self.of.changed.notify_all();
     }
+}
+
+/// What one call of [`Pipelines::prepare`] has done so far.
+#[derive(Default)]
+struct Batch {
+    /// Pipelines that it made, with the labels of their calls.
+    new: Vec<(String, Ready)>,
+    /// Pipelines that its threads are making.
+    making: usize,
+    failure: Option<DeviceError>,
 }
 
 /// How pipelines are made.
@@ -190,22 +204,31 @@ impl Pipelines {
 
     /// Makes every pipeline that is not there yet and returns them with the labels of their calls; waits for those that
     /// other threads are making. What was made stays, also when another one fails. `made` hears of each one, from the
-    /// thread that made it.
+    /// thread that made it, when it is there for all: it may take its time, and prepare other pipelines.
     pub(crate) fn prepare<'a>(
         &self,
         requests: impl Iterator<Item = PipelineRequest<'a>>,
         made: &(dyn Fn(Made<'_>) + Sync),
     ) -> Result<Vec<(String, Ready)>, DeviceError> {
         let wanted: IndexMap<Key, PipelineRequest<'a>> = requests.map(|r| (self.key(r), r)).collect();
-        let mut new = Vec::new();
-        loop {
-            let missing = self.claim(&wanted);
-            if missing.is_empty() {
-                break;
+        let batch = Mutex::new(Batch::default());
+        let free = self.count_free(&wanted);
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads.min(free) {
+                // Where the system gives no further thread, the others do the work.
+                let work = || self.make_free(&wanted, &batch, made);
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
-            let claim = Claim { of: self, keys: missing.iter().map(|(key, _)| key.clone()).collect() };
-            new.extend(self.make_claimed(&missing, made)?);
-            drop(claim);
+            self.make_free(&wanted, &batch, made);
+        });
+        while self.wait_for_others(&wanted, &batch) {
+            self.make_free(&wanted, &batch, made);
+        }
+        let Batch { new, failure, .. } = batch.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = failure {
+            return Err(failure);
         }
         if !new.is_empty() {
             self.store()?;
@@ -213,72 +236,91 @@ impl Pipelines {
         Ok(new)
     }
 
-    /// Those that are neither there nor being made, which are this thread's now; none once all are there. Waits while
-    /// other threads make all that are missing.
-    fn claim<'a>(&self, wanted: &IndexMap<Key, PipelineRequest<'a>>) -> Vec<(Key, PipelineRequest<'a>)> {
+    /// How many are neither there nor being made.
+    fn count_free(&self, wanted: &IndexMap<Key, PipelineRequest<'_>>) -> usize {
+        let known = lock(&self.known);
+        wanted.keys().filter(|key| known.is_free(key)).count()
+    }
+
+    /// Makes pipelines that nobody makes, one after the other, until none is left or one failed.
+    fn make_free<'a>(
+        &self,
+        wanted: &IndexMap<Key, PipelineRequest<'a>>,
+        batch: &Mutex<Batch>,
+        made: &(dyn Fn(Made<'_>) + Sync),
+    ) {
+        while let Some((claim, request)) = self.claim(wanted, batch) {
+            let result = self.make(request);
+            let label = request.call.label();
+            let published = self.publish(wanted, batch, claim, (label.clone(), result));
+            // Nothing is held here: neither a lock nor a claim.
+            if let Some((done, total)) = published {
+                made(Made { done, total, label: &label });
+            }
+        }
+    }
+
+    /// The first that is neither there nor being made, which is this thread's now.
+    fn claim<'a>(
+        &self,
+        wanted: &IndexMap<Key, PipelineRequest<'a>>,
+        batch: &Mutex<Batch>,
+    ) -> Option<(Claim<'_>, PipelineRequest<'a>)> {
+        let (mut known, mut batch) = (lock(&self.known), lock(batch));
+        if batch.failure.is_some() {
+            return None;
+        }
+        let (key, request) = wanted.iter().find(|(key, _)| known.is_free(key))?;
+        known.making.insert(key.clone());
+        batch.making += 1;
+        Some((Claim { of: self, key: key.clone() }, *request))
+    }
+
+    /// Has what was made there for all. Returns how many the batch made, and how many it will have made; nothing where
+    /// making failed.
+    fn publish(
+        &self,
+        wanted: &IndexMap<Key, PipelineRequest<'_>>,
+        batch: &Mutex<Batch>,
+        claim: Claim<'_>,
+        (label, result): (String, Result<Ready, DeviceError>),
+    ) -> Option<(usize, usize)> {
+        let (mut known, mut batch) = (lock(&self.known), lock(batch));
+        batch.making -= 1;
+        let ready = match result {
+            Ok(ready) => ready,
+            Err(error) => {
+                batch.failure = batch.failure.take().or(Some(error));
+                // The claim goes last, when its lock is free.
+                drop((known, batch));
+                return None;
+            }
+        };
+        known.ready.insert(claim.key.clone(), ready.clone());
+        batch.new.push((label, ready));
+        let free = wanted.keys().filter(|key| known.is_free(key)).count();
+        let (done, left) = (batch.new.len(), batch.making + free);
+        drop((known, batch));
+        drop(claim);
+        Some((done, done + left))
+    }
+
+    /// Waits while other threads make all that are missing. Whether some are free to be made; none where the batch
+    /// failed.
+    fn wait_for_others(&self, wanted: &IndexMap<Key, PipelineRequest<'_>>, batch: &Mutex<Batch>) -> bool {
+        if lock(batch).failure.is_some() {
+            return false;
+        }
         let mut known = lock(&self.known);
         loop {
-            let missing: Vec<_> = wanted.iter().filter(|(key, _)| !known.ready.contains_key(*key)).collect();
-            let free = missing.iter().filter(|(key, _)| !known.making.contains(*key));
-            let free: Vec<_> = free.map(|&(key, request)| (key.clone(), *request)).collect();
-            if !free.is_empty() || missing.is_empty() {
-                known.making.extend(free.iter().map(|(key, _)| key.clone()));
-                return free;
+            if wanted.keys().any(|key| known.is_free(key)) {
+                return true;
+            }
+            if wanted.keys().all(|key| known.ready.contains_key(key)) {
+                return false;
             }
             known = self.changed.wait(known).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// Makes what this thread has claimed; what was made is there for all, also when another one fails.
-    fn make_claimed(
-        &self,
-        missing: &[(Key, PipelineRequest<'_>)],
-        made: &(dyn Fn(Made<'_>) + Sync),
-    ) -> Result<Vec<(String, Ready)>, DeviceError> {
-        let results: Vec<Mutex<Option<Result<Ready, DeviceError>>>> =
-            missing.iter().map(|_| Mutex::new(None)).collect();
-        self.make_all(missing, &results, made);
-        let (mut new, mut failure) = (Vec::new(), None);
-        let mut known = lock(&self.known);
-        for ((key, request), result) in missing.iter().zip(results) {
-            match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                Some(Ok(made)) => {
-                    known.ready.insert(key.clone(), made.clone());
-                    new.push((request.call.label(), made));
-                }
-                Some(Err(error)) => failure = failure.or(Some(error)),
-                None => {}
-            }
-        }
-        failure.map_or(Ok(new), Err)
-    }
-
-    fn make_all(
-        &self,
-        missing: &[(Key, PipelineRequest<'_>)],
-        results: &[Mutex<Option<Result<Ready, DeviceError>>>],
-        made: &(dyn Fn(Made<'_>) + Sync),
-    ) {
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let work = || {
-            while let Some((i, (_, request))) = {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                missing.get(i).map(|m| (i, m))
-            } {
-                *lock(&results[i]) = Some(self.make(*request));
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                made(Made { done, total: missing.len(), label: &request.call.label() });
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..self.threads.min(missing.len()) {
-                // Where the system gives no further thread, the others do the work.
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
     }
 
     fn make(&self, request: PipelineRequest<'_>) -> Result<Ready, DeviceError> {

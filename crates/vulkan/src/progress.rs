@@ -46,7 +46,8 @@ impl fmt::Display for KernelProgress {
 }
 
 /// Hears how far kernels are: whenever one is ready, and about twice a second while one takes longer. It is called
-/// from the threads that make them, and must not use the device.
+/// from the threads that make them, while no lock is held, and may use the device. The call that makes kernels waits
+/// for it; others do not.
 pub type KernelObserver = Arc<dyn Fn(&KernelProgress) + Send + Sync>;
 
 /// How often an observer hears of one kernel.

@@ -1,7 +1,8 @@
 //! Copies between the host and memory the host does not see, through two bounded buffers.
 //!
 //! While the device copies one part, the host fills or empties the other. What passes through here is bounded by
-//! [`PART`], whatever its size. After a transfer the two buffers are all that staging holds: not what it copied.
+//! [`PART`], whatever its size. After a transfer the two buffers are all that staging holds: not what it copied. Code
+//! of the user runs only in [`Staging::fill`], which is called on buffers that were taken out of the device's lock.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};
@@ -100,6 +101,13 @@ impl Staging {
             *half = Some(Half::new(gpu)?);
         }
         Ok(half.as_mut().expect("it was made just now"))
+    }
+
+    /// Takes back buffers that somebody had taken along; where others were made meanwhile, these go.
+    pub(crate) fn give_back(&mut self, taken: Staging) {
+        if self.halves.iter().all(Option::is_none) {
+            *self = taken;
+        }
     }
 
     /// The lists hold what they copied from or to; after a transfer nobody else may want it any more.

@@ -6,6 +6,7 @@
 #[macro_use]
 mod common;
 
+mod callbacks;
 mod feeds;
 mod forks;
 mod host_steps;
@@ -20,6 +21,7 @@ mod params;
 mod poison;
 mod reference;
 mod refusals;
+mod regression;
 mod replays;
 mod states;
 mod status;

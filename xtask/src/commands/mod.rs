@@ -21,6 +21,7 @@ mod shaders;
 mod snippet;
 mod test;
 mod tidy;
+mod tokens;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -44,6 +45,8 @@ enum Command {
     Demo(demo::Args),
     /// Check the house rules: sizes, borders, names, links, coverage
     Tidy(tidy::Args),
+    /// Count the tokens of Rust by crate and folder, and in functions
+    Tokens(tokens::Args),
     /// Print the op x duty table; fails where a duty is missing
     Ops(ops::Args),
     /// Write the files and lines that a new op needs
@@ -112,6 +115,7 @@ impl Cli {
         match self.command {
             Command::Test(args) => test::run(&args, &checkout),
             Command::Tidy(args) => tidy::run(&args, &checkout),
+            Command::Tokens(args) => tokens::run(&args, &checkout),
             Command::Ops(args) => ops::run(&args, &checkout),
             Command::NewOp(args) => new_op::run(&args, &checkout),
             Command::Shaders(args) => shaders::run(&args, &checkout),

@@ -17,6 +17,7 @@ mod paths;
 mod places;
 #[cfg(test)]
 mod planted;
+mod ratchets;
 mod resolve;
 mod selection;
 mod sizes;
@@ -32,6 +33,7 @@ use serde::Serialize;
 
 use crate::checkout::Checkout;
 use crate::failure::{Failure, Outcome};
+pub use ratchets::Measured;
 pub use sizes::Lengths;
 pub use source::{Source, Token};
 
@@ -71,6 +73,17 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// None yet, of that rule.
+    fn of(rule: &'static str) -> Findings {
+        Findings { rule, list: Vec::new() }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Notes one place.
     pub fn at(&mut self, path: &str, line: usize, message: impl Into<String>) {
         self.list.push(Finding { path: path.to_owned(), line, rule: self.rule, message: message.into() });
@@ -80,7 +93,7 @@ impl Findings {
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
 /// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
-const RULES: [(&str, Rule); 21] = [
+const RULES: [(&str, Rule); 22] = [
     ("bytes", byte_counts::check),
     ("coverage", coverage::check),
     ("dependencies", dependencies::check),
@@ -96,6 +109,7 @@ const RULES: [(&str, Rule); 21] = [
     ("panics", panics::check),
     ("paths", paths::check),
     ("places", places::check),
+    ("ratchets", ratchets::check),
     ("selection", selection::check),
     ("sizes", sizes::check),
     ("spirv", spirv::check),
@@ -116,24 +130,28 @@ pub struct Report {
     pub lengths: Vec<Lengths>,
 }
 
+/// Every Rust file of the checkout, parsed.
+pub fn sources(checkout: &Checkout) -> Outcome<Vec<Source>> {
+    let mut sources = Vec::new();
+    for path in checkout.files()?.iter().filter(|path| path.ends_with(".rs")) {
+        sources.push(Source::parse(path, checkout.read(path)?)?);
+    }
+    source::mark_test_modules(&mut sources);
+    Ok(sources)
+}
+
 /// Runs the rules named in `only`, or all of them where `only` is empty.
 pub fn check(checkout: &Checkout, only: &[String]) -> Outcome<Report> {
     if let Some(unknown) = only.iter().find(|name| RULES.iter().all(|(known, _)| known != name)) {
         let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
         return Err(Failure::said(format!("no rule `{unknown}`; the rules are: {}", known.join(", "))));
     }
-    let files = checkout.files()?;
-    let mut sources = Vec::new();
-    for path in files.iter().filter(|path| path.ends_with(".rs")) {
-        sources.push(Source::parse(path, checkout.read(path)?)?);
-    }
-    source::mark_test_modules(&mut sources);
-    let tree = Tree { checkout, files, sources };
+    let tree = Tree { checkout, files: checkout.files()?, sources: sources(checkout)? };
     let lengths = sizes::lengths(&tree.sources);
     let mut report = Report { rules: 0, files: tree.files.len(), findings: Vec::new(), lengths };
     for (rule, run) in RULES {
         if only.is_empty() || only.iter().any(|name| name == rule) {
-            let mut findings = Findings { rule, list: Vec::new() };
+            let mut findings = Findings::of(rule);
             run(&tree, &mut findings)?;
             report.findings.append(&mut findings.list);
             report.rules += 1;

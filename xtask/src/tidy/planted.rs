@@ -123,6 +123,8 @@ fn every_rule_finds_what_was_planted() {
         wanted.extend(rules.iter().map(|rule| format!("{path} {rule}")));
     }
     wanted.push("shaders/src/table.rs spirv 1".to_owned());
+    // The long function has most of the tokens.
+    wanted.push("xtask/src/tidy/ratchets.rs ratchets 1".to_owned());
     let gone = |path: &&str| planted().iter().all(|(there, ..)| there != path);
     wanted.extend(STILL.iter().copied().filter(gone).map(|path| format!("{path} selection 1")));
     wanted.extend(LONGER.iter().map(|(path, ..)| *path).filter(gone).map(|path| format!("{path} sizes 1")));

@@ -1,5 +1,7 @@
 //! The checked-in SPIR-V was made from the checked-in shaders: the hashes in `shaders/spv/manifest.json` hold for
-//! sources and modules, and the fingerprints that plans are compared with are those. (That they hold for the declarations too needs `pumice-plan`, so a test of xtask says it.)
+//! sources and modules, and the fingerprints that plans are compared with are those. (That they hold for the declarations
+//! too needs `pumice-plan`, so a test of xtask says it.) All modules together have a bound in bytes: every program that
+//! links pumice carries them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +12,8 @@ use super::{Findings, Tree};
 use crate::failure::{Failure, Outcome};
 
 const MANIFEST: &str = "shaders/spv/manifest.json";
+/// Bytes of all modules together, at most. On 2026-11-24 they were 5.3 million.
+const MOST_BYTES: u64 = 6 << 20;
 const AGAIN: &str = "run `cargo xtask shaders`";
 
 #[derive(Deserialize)]
@@ -56,7 +60,19 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
     for path in tree.files.iter().filter(ours).filter(|path| !known.contains(*path)) {
         findings.at(path, 1, format!("no kernel in {MANIFEST} knows it: declare a kernel, then {AGAIN}"));
     }
+    check_size(tree, MOST_BYTES, findings);
     check_table(tree, &manifest, findings)
+}
+
+fn check_size(tree: &Tree<'_>, most: u64, findings: &mut Findings) {
+    let modules = tree.files.iter().filter(|path| path.ends_with(".spv"));
+    let size = |path: &String| std::fs::metadata(tree.checkout.root.join(path)).map_or(0, |file| file.len());
+    let bytes: u64 = modules.map(size).sum();
+    if bytes > most {
+        let message =
+            format!("modules have {bytes} bytes together, at most {most}: share code, or leave variants out");
+        findings.at(MANIFEST, 1, message);
+    }
 }
 
 fn check_table(tree: &Tree<'_>, manifest: &Manifest, findings: &mut Findings) -> Outcome {
@@ -89,6 +105,24 @@ fn read(text: &str) -> Outcome<Manifest> {
 
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod size_tests {
+    use super::*;
+    use crate::checkout::Checkout;
+
+    #[test]
+    fn modules_have_a_bound_together() {
+        let checkout = Checkout::find().expect("tests run inside the checkout");
+        let files = checkout.files().expect("a list");
+        let tree = Tree { checkout: &checkout, files, sources: Vec::new() };
+        for (most, count) in [(MOST_BYTES, 0), (1 << 20, 1)] {
+            let mut findings = Findings::of("spirv");
+            check_size(&tree, most, &mut findings);
+            assert_eq!(findings.count(), count, "at most {most} bytes");
+        }
+    }
 }
 
 #[cfg(all(test, feature = "libraries"))]

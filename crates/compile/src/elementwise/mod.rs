@@ -94,8 +94,15 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     step.dispatch(cx, call, grid, e.meaning)
 }
 
-/// Copies a value from one place to another of the same extents, converting the storage.
-pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+/// Copies a value from one place to another of the same extents, converting the storage. The plan says why.
+pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, why: &str) -> LowerResult {
+    let first = cx.draft.steps.len();
+    copy_steps(cx, from, to)?;
+    cx.because(first, why);
+    Ok(())
+}
+
+fn copy_steps(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
     let meaning = meaning::of_copy(cx.graph, &ty).map_err(Refusal)?;
     let expr = ScalarExpr::identity(RegType::from(ty.dtype()));
@@ -103,7 +110,7 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     // Narrow stores write whole words, four elements at a time: only a dense source can feed them.
     let from = if narrow_store && !from.view.is_dense() {
         let dense = cx.alloc("copy", Home::Scratch, Storage::Arena, &ty)?;
-        copy(cx, from, &dense)?;
+        copy_steps(cx, from, &dense)?;
         dense
     } else {
         from.clone()
@@ -120,8 +127,8 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
     )
 }
 
-/// Copies a value into a dense place it broadcasts to.
-pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+/// Copies a value into a dense place it broadcasts to. The plan says why.
+pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located, why: &str) -> LowerResult {
     let (source, target) = (&from.view.shape, &to.view.shape);
     let missing = target.len().checked_sub(source.len()).ok_or("an operand has more axes than its target")?;
     let mut strides = vec![DimExpr::constant(0); missing];
@@ -130,7 +137,7 @@ pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> Low
         strides.push(if stretched { DimExpr::constant(0) } else { stride.clone() });
     }
     let wide = crate::cx::restride(from, target.clone(), strides, from.view.offset.clone());
-    copy(cx, &wide, to)
+    copy(cx, &wide, to, why)
 }
 
 /// A view over an iteration space it broadcasts to.

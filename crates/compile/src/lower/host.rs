@@ -18,7 +18,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     for (k, v) in operands.filter(|(_, v)| in_memory(v)) {
         let from = cx.at(v)?;
         let to = cx.alloc(graph.value(v).name.clone(), Home::HostOperand, Storage::Natural, graph.ty(v))?;
-        elementwise::copy(cx, &from, &to)?;
+        elementwise::copy(cx, &from, &to, "a host step reads what the host sees")?;
         let i = step.touch(&to, Access::HostRead);
         step.input(meaning::operand(k), &i);
     }

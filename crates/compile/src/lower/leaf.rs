@@ -92,7 +92,7 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
     }
     let ty = pumice_ir::ValueType::new(previous.view.dtype, previous.view.shape.clone());
     let copy = cx.alloc("state_before", Home::Scratch, Storage::Arena, &ty)?;
-    crate::elementwise::copy(cx, previous, &copy)?;
+    crate::elementwise::copy(cx, previous, &copy, "later nodes read the version that is replaced")?;
     for v in late {
         let View { shape, strides, offset, .. } = Arc::unwrap_or_clone(cx.at(v)?.view);
         cx.place(v, crate::cx::restride(&copy, shape, strides, offset));
@@ -109,7 +109,7 @@ pub fn apart(cx: &mut LowerCx<'_>, x: Located, state: &Located) -> LowerResult<L
     }
     let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
     let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;
-    crate::elementwise::copy(cx, &x, &to)?;
+    crate::elementwise::copy(cx, &x, &to, "it lies in the state that it is written to")?;
     Ok(to)
 }
 
@@ -141,6 +141,6 @@ impl Lower for StateWrite {
         let x = cx.at(node.input(1).ok_or("it has no value")?)?;
         let x = apart(cx, x, &previous)?;
         let to = next_version(cx, id, &previous)?;
-        crate::elementwise::copy(cx, &x, &to)
+        crate::elementwise::copy(cx, &x, &to, "the step that makes it does not write the state in place")
     }
 }

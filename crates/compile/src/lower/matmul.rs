@@ -1,5 +1,6 @@
 //! Matrix products, alone or with the elementwise nodes that follow them.
 
+use super::in_place::{self, Reads};
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
@@ -19,14 +20,14 @@ impl Lower for MatMul {
         let graph = cx.graph;
         let node = graph.node(id);
         let (a, b) = (node.input(0).ok_or("it has no `a`")?, node.input(1).ok_or("it has no `b`")?);
-        let y = cx.result(node.output())?;
         let dtype = graph.ty(node.output()).dtype();
         let fill = crate::rows::rounding(dtype, "epilogue")?.pop();
         let epilogue = Tail { fill, ..Tail::default() };
         let (a, b) = (cx.at(a)?, cx.stored(b)?);
+        let y = &in_place::results(cx, id, Reads { own: &[], shared: &[&a, &b] })?[0];
         let shape = graph.ty(node.output()).shape.clone();
         let names = [0, 1].map(|k| (meaning::operand(k), k));
-        multiply(cx, (id, self), (&a, &b, &y), &shape, epilogue, &names)
+        multiply(cx, (id, self), (&a, &b, y), &shape, epilogue, &names)
     }
 
     fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
@@ -235,7 +236,7 @@ fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResul
     shape.extend_from_slice(&at.view.shape[r - 2..]);
     let ty = ValueType::new(at.view.dtype, shape);
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy_broadcast(cx, at, &to)?;
+    elementwise::copy_broadcast(cx, at, &to, "a product walks two batch axes, and these are more")?;
     Ok(to)
 }
 
@@ -262,12 +263,12 @@ fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, ancho
     let results: Vec<ValueId> = body.outputs().iter().map(|o| o.value).collect();
     let rounded = round_first(body, anchor, &nodes, &given, &results)?;
     let (a, b) = (cx.at(outer[ai])?, cx.stored(outer[bi])?);
-    let outputs = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<Vec<Located>>>()?;
     let mut slots = Vec::new();
     for &i in &extra {
         let at = cx.at(outer[i])?;
         slots.push(operand(cx, &at, "epilogue")?);
     }
+    let outputs = in_place::results(cx, id, Reads { own: &slots, shared: &[&a, &b] })?;
     let operands = slots.len();
     slots.extend(outputs[1..].iter().cloned());
     let fill = HoleFill {

@@ -181,7 +181,7 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
     }
     let ty = ValueType::new(at.view.dtype, normalised.to_vec());
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy_broadcast(cx, &at, &to)?;
+    elementwise::copy_broadcast(cx, &at, &to, "a norm takes its scale and shift in full")?;
     Ok(to)
 }
 

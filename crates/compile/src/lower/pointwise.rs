@@ -1,6 +1,7 @@
 //! Elementwise nodes, alone or as the body of a fused node.
 
 use super::LowerResult;
+use super::in_place::Reads;
 use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
 use crate::elementwise::{Elementwise, elementwise};
@@ -75,7 +76,7 @@ fn step(
         }
         return super::host::lower(cx, id);
     }
-    let outputs = super::in_place::results(cx, id, inputs)?;
+    let outputs = super::in_place::results(cx, id, Reads { own: inputs, shared: &[] })?;
     let meaning = meaning_with_immediates(cx, id)?;
     let Body { expr, raises, .. } = body;
     elementwise(cx, Elementwise { shape, expr, inputs, outputs: &outputs, meaning_inputs, meaning, raises })

@@ -1,6 +1,7 @@
 //! Reductions over any set of axes.
 
 use super::LowerResult;
+use super::in_place::{self, Reads};
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::step::StepBuilder;
@@ -47,15 +48,16 @@ impl Groups {
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> LowerResult {
     let node = cx.graph.node(id);
     let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
-    let y = cx.result(node.output())?;
-    if y.view.shape.iter().any(|d| d.is(0)) {
+    let is_empty = cx.graph.ty(node.output()).shape.iter().any(|d| d.is(0));
+    if x.view.dtype.arena_bytes() == 8 && !cx.target.features.int64 && !is_empty {
+        return super::host::lower(cx, id);
+    }
+    let y = in_place::results(cx, id, Reads { own: &[], shared: &[&x] })?.swap_remove(0);
+    if is_empty {
         return Ok(());
     }
     let groups = Groups::of(&x.view.shape, axes);
     let count = product(&axes.iter().map(|&a| x.view.shape[a].clone()).collect::<Vec<_>>());
-    if x.view.dtype.arena_bytes() == 8 && !cx.target.features.int64 {
-        return super::host::lower(cx, id);
-    }
     Reduction { id, x, y, groups, kind, count }.emit(cx)
 }
 

@@ -87,7 +87,7 @@ impl Lower for Concat {
             cx.place(node.output(), together);
             return Ok(());
         }
-        let (first, why) = (cx.draft.steps.len(), cx.why_apart(&operands, outermost));
+        let why = cx.why_apart(&operands, outermost);
         let y = cx.result(node.output())?;
         let axis = normalize_axis(self.axis, y.view.shape.len()).map_err(|e| e.to_string())?;
         let mut start = DimExpr::constant(0);
@@ -97,11 +97,9 @@ impl Lower for Concat {
             let offset = &y.view.strides[axis] * &start;
             let whole = restride(&y, shape.clone(), y.view.strides.clone(), offset.clone());
             let to = if outermost { as_part(&y, &whole).unwrap_or(whole) } else { whole };
-            elementwise::copy(cx, &from, &to)?;
+            elementwise::copy(cx, &from, &to, &why)?;
             start = start + &shape[axis];
         }
-        let steps = cx.draft.steps[first..].iter_mut();
-        steps.for_each(|step| step.reason.clone_from(&why));
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::meaning::ReadMeaning;
 use pumice_ir::ValueId;
 use pumice_plan::kernel::status;
 use pumice_plan::{Access, Grid, RegionKind, Span, Step, StepKind, Use};
-use pumice_runtime::device::{DeviceError, HostStep};
+use pumice_runtime::device::DeviceError;
 use pumice_runtime::values::Window;
 use pumice_types::{Bindings, Bytes};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) enum Weights<'a> {
     Own(&'a mut RegionBytes),
 }
 
-/// What a program runs on.
+/// What a step runs on.
 pub(super) struct Machine<'a> {
     /// Region `weights`.
     pub weights: Weights<'a>,
@@ -31,7 +31,7 @@ pub(super) struct Machine<'a> {
     /// The frame's words.
     pub frame: FrameOf<'a>,
     /// Symbols, and the integer scalars of this replay.
-    pub bindings: Bindings,
+    pub bindings: &'a Bindings,
 }
 
 impl Machine<'_> {
@@ -56,7 +56,7 @@ impl Machine<'_> {
         match work {
             _ if self.is_empty(step)? => Ok(()),
             Work::Meaning(meaning, inputs) => self.meaning(step, meaning, inputs),
-            Work::Host(host) => self.host(step, host.as_ref()),
+            Work::Host(_) => Err(defect(step, "a host step is no work on bytes alone")),
             Work::BeginReplay => {
                 let block = self.bytes_mut(only_use(step)?.span)?;
                 let mut all = words(block);
@@ -103,7 +103,7 @@ impl Machine<'_> {
             .get(usize::from(index))
             .ok_or_else(|| defect(step, format!("it has no use {index}")))?;
         let window =
-            Window::of(&u.view, &self.bindings).map_err(|e| defect(step, format!("use {index}: {e}")))?;
+            Window::of(&u.view, self.bindings).map_err(|e| defect(step, format!("use {index}: {e}")))?;
         Ok((u, window))
     }
 
@@ -159,7 +159,7 @@ impl Machine<'_> {
     /// The bindings as a meaning numbers them, with symbols of its own bound by the extents of its inputs.
     fn bindings_of(&self, meaning: &ReadMeaning, inputs: &[Arc<Array>]) -> Bindings {
         let graph = &meaning.graph;
-        let mut bindings = meaning.bindings(&self.bindings);
+        let mut bindings = meaning.bindings(self.bindings);
         for (&v, array) in graph.inputs().iter().zip(inputs) {
             for (extent, &given) in graph.ty(v).shape.iter().zip(&array.shape) {
                 if let Some(own) = extent.as_symbol().filter(|id| bindings.symbol(*id).is_none()) {
@@ -193,7 +193,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn host(&mut self, step: &Step, host: &dyn HostStep) -> Result<(), DeviceError> {
+    /// What a host step gets: natural bytes of its inputs, and room for those of its results.
+    pub fn host_operands(&self, step: &Step) -> Result<[Vec<Vec<u8>>; 2], DeviceError> {
         let mut inputs = Vec::with_capacity(step.meaning.inputs.len());
         for input in &step.meaning.inputs {
             inputs.push(self.read(step, input.at)?.1);
@@ -202,20 +203,16 @@ impl Machine<'_> {
         for &index in &step.meaning.outputs {
             let bytes = Bytes(self.use_of(step, index)?.1.dense_bytes());
             let room = bytes.to_usize().filter(|_| bytes <= step.uses[usize::from(index)].span.len);
-            outputs.push(vec![
-                0;
-                room.ok_or_else(|| defect(
-                    step,
-                    format!("use {index} has no room for {bytes}")
-                ))?
-            ]);
+            let room = room.ok_or_else(|| defect(step, format!("use {index} has no room for {bytes}")))?;
+            outputs.push(vec![0; room]);
         }
-        let (given, mut made): (Vec<&[u8]>, Vec<&mut [u8]>) =
-            (inputs.iter().map(Vec::as_slice).collect(), outputs.iter_mut().map(Vec::as_mut_slice).collect());
-        let failed = |message| DeviceError::Host { origin: step.origin.to_string(), message };
-        host.run(&self.bindings, &given, &mut made).map_err(failed)?;
+        Ok([inputs, outputs])
+    }
+
+    /// Puts a host step's results where they belong.
+    pub fn write_host_results(&mut self, step: &Step, results: &[Vec<u8>]) -> Result<(), DeviceError> {
         let indices = step.meaning.outputs.iter();
-        indices.zip(&outputs).try_for_each(|(&index, bytes)| self.write(step, index, bytes))
+        indices.zip(results).try_for_each(|(&index, bytes)| self.write(step, index, bytes))
     }
 
     fn advance(&mut self, step: &Step) -> Result<(), DeviceError> {

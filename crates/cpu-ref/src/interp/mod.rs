@@ -9,6 +9,7 @@
 mod execute;
 mod memory;
 mod prepare;
+mod program;
 mod session;
 
 use crate::machine;

@@ -95,6 +95,7 @@ pub(super) fn order(program: &Program, seed: u64, wanted: impl Fn(StepId) -> boo
 }
 
 /// The frame of a program; empty for the load program.
+#[derive(Clone, Copy)]
 pub(super) struct FrameOf<'a>(pub Option<&'a Frame>);
 
 impl FrameOf<'_> {

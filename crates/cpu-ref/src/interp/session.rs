@@ -1,9 +1,10 @@
 //! A plan on the interpreter, and its sessions.
 
 use super::Options;
-use super::execute::{Machine, Weights, words};
+use super::execute::words;
 use super::memory::RegionBytes;
 use super::prepare::{FrameOf, Prepared, defect, order};
+use super::program::Runner;
 use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, Program, RegionKind, Run, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
@@ -59,16 +60,12 @@ impl Interpreted {
         room: &mut RegionBytes,
         wanted: impl Fn(StepId) -> bool,
     ) -> Result<(), DeviceError> {
-        let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
-        let mut machine = Machine {
-            weights: Weights::Own(&mut weights),
-            session: room,
-            frame: FrameOf(None),
-            bindings: Bindings::new(),
-        };
+        let (weights, bindings) = (&self.weights, Bindings::new());
+        let mut runner =
+            Runner { weights, loads: true, session: room, frame: FrameOf(None), bindings: &bindings };
         for id in order(program, self.options.seed, wanted) {
             let i = id.0 as usize;
-            machine.run(&program.steps[i], &prepared.work[i])?;
+            runner.run(&program.steps[i], &prepared.work[i])?;
         }
         Ok(())
     }
@@ -83,14 +80,6 @@ impl Loaded for Interpreted {
         }
         to.copy_from_slice(bytes);
         Ok(())
-    }
-
-    fn fill_weights(&self, spans: &[Span], fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
-        let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
-        spans.iter().enumerate().try_for_each(|(i, &span)| {
-            let to = weights.bytes_mut(span)?;
-            if to.is_empty() { Ok(()) } else { Ok(fill(i, 0, to)?) }
-        })
     }
 
     fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -221,13 +210,8 @@ impl InterpreterSession {
         let Run { program, frame, .. } = &loaded.plan.runs[run];
         self.replays += 1;
         self.poison();
-        let weights = loaded.weights.read().unwrap_or_else(PoisonError::into_inner);
-        let mut machine = Machine {
-            weights: Weights::Shared(&weights),
-            session: &mut self.memory,
-            frame: FrameOf(Some(frame)),
-            bindings: bindings.clone(),
-        };
+        let (weights, session, frame) = (&loaded.weights, &mut self.memory, FrameOf(Some(frame)));
+        let mut runner = Runner { weights, loads: false, session, frame, bindings };
         for id in order(program, seed, |_| true) {
             let step = &program.steps[id.0 as usize];
             let work = loaded.runs[run]
@@ -235,7 +219,7 @@ impl InterpreterSession {
                 .get(id.0 as usize)
                 .ok_or_else(|| defect(step, "it was not prepared"))?;
             let start = Instant::now();
-            machine.run(step, work)?;
+            runner.run(step, work)?;
             timed(id, start.elapsed().as_secs_f64() * 1e6);
         }
         Ok(())

@@ -44,7 +44,7 @@ crate::op! {
         /// Order of the axes.
         layout: AttentionLayout = AttentionLayout::Bhsd,
         /// Factor of the products; 1/√D if not given.
-        scale: Option<f32> = None,
+        scale: Option<f32> = None => FINITE,
         /// Whether a query sees no later key.
         causal: bool = false,
         /// How many keys before its own place a query sees; −1: all.
@@ -52,7 +52,7 @@ crate::op! {
         /// How many keys after its own place a query sees; −1: all.
         right: i64 = -1,
         /// Bound of the products; 0: none.
-        softcap: f32 = 0.0,
+        softcap: f32 = 0.0 => NOT_NEGATIVE,
     }
 }
 

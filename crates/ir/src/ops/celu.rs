@@ -7,7 +7,7 @@ unary_with! {
     /// y = max(0, x) + min(0, α(e^(x/α) − 1)) (ONNX Celu): x\[…\] → the same type.
     Celu celu {
         /// Where the bend ends; not 0.
-        alpha: f32 = 1.0,
+        alpha: f32 = 1.0 => FINITE,
     }, FLOATS, |op, _cx, b, x| {
         let alpha = b.f32(op.alpha);
         let below = b.mul(alpha, b.expm1(b.div(x, alpha)));

@@ -14,7 +14,7 @@ crate::op! {
     /// (y, mask) = (x, all true) (ONNX Dropout in inference). The training form is refused.
     pub struct Dropout {
         /// Share of elements that training drops.
-        ratio: f32 = 0.5,
+        ratio: f32 = 0.5 => SHARE,
         /// Must be false.
         training: bool = false,
     }

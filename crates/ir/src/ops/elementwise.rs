@@ -76,10 +76,10 @@ pub(crate) use unary;
 /// [`ScalarCx`](crate::ops::ScalarCx) before the builder, the settings that samples are made of, the main one first, and
 /// optionally the setting that is refused, with the attribute and the reason.
 macro_rules! unary_with {
-    ($(#[$doc:meta])* $Name:ident $method:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)?),* $(,)? },
+    ($(#[$doc:meta])* $Name:ident $method:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)? $(=> $range:ident)?),* $(,)? },
         $dtypes:ident $(-> $result:ident)?, |$op:ident, $cx:ident, $b:ident, $x:ident| $body:expr, $fill:expr,
         settings $settings:expr $(, refuses |$bad:ident| $wrong:expr => ($attr:literal, $reason:literal))?) => {
-        $crate::op! { $(#[$doc])* pub struct $Name { $($(#[$fdoc])* $field : $ty $(= $default)?),* } }
+        $crate::op! { $(#[$doc])* pub struct $Name { $($(#[$fdoc])* $field : $ty $(= $default)? $(=> $range)?),* } }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];

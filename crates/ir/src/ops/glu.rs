@@ -46,13 +46,13 @@ crate::op! {
         /// The gate's activation.
         act: GluAct = GluAct::Swish,
         /// α of Swish.
-        alpha: f32 = 1.0,
+        alpha: f32 = 1.0 => FINITE,
         /// Where gate and value are.
         packing: GluPacking = GluPacking::Two,
         /// The axis of the packed operand.
         axis: i64 = -1,
         /// A is held to at most the limit, B between −limit and limit.
-        limit: Option<f32> = None,
+        limit: Option<f32> = None => NOT_NEGATIVE,
         /// The form (B + 1)·A·sigmoid(αA).
         oai: bool = false,
     }

@@ -7,9 +7,9 @@ unary_with! {
     /// y = x·max(0, min(1, αx + β)) (ONNX HardSwish): x\[…\] → the same type.
     HardSwish hard_swish {
         /// Slope of the gate.
-        alpha: f32 = 1.0 / 6.0,
+        alpha: f32 = 1.0 / 6.0 => FINITE,
         /// Gate at 0.
-        beta: f32 = 0.5,
+        beta: f32 = 0.5 => FINITE,
     }, FLOATS, |op, _cx, b, x| {
         let line = b.fma(x, b.f32(op.alpha), b.f32(op.beta));
         b.mul(x, b.clamp(line, b.f32(0.0), b.f32(1.0)))

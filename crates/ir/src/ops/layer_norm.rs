@@ -16,7 +16,7 @@ crate::op! {
         /// First normalized axis.
         axis: i64 = -1,
         /// ε.
-        epsilon: f32 = 1e-5,
+        epsilon: f32 = 1e-5 => NOT_NEGATIVE,
     }
 }
 

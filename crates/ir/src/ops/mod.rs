@@ -346,9 +346,12 @@ macro_rules! define_op {
                 match self { $(Op::$Name(_) => <$Name as OpDef>::COMPOSITE),* }
             }
 
-            /// Types of its results.
+            /// Types of its results; float attributes must be in the ranges that the op states.
             pub fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-                match self { $(Op::$Name(op) => op.infer(cx)),* }
+                match self { $(Op::$Name(op) => {
+                    op.check_floats()?;
+                    op.infer(cx)
+                }),* }
             }
 
             /// Its scalar form, if it is elementwise.

@@ -7,7 +7,7 @@ unary_with! {
     /// y = xᵉ by the rules of Pow: x\[…\] → the same type. Exponents 2, ½ and −1 are special forms with equal results.
     PowScalar pow_scalar {
         /// The exponent.
-        exponent: f32,
+        exponent: f32 => ANY,
     }, FLOATS, |op, _cx, b, x| match op.exponent {
         1.0 => x,
         2.0 => b.mul(x, x),

@@ -16,9 +16,9 @@ crate::op! {
         /// First normalized axis.
         axis: i64 = -1,
         /// ε.
-        epsilon: f32 = 1e-5,
+        epsilon: f32 = 1e-5 => NOT_NEGATIVE,
         /// Added to γ: 1 for models that store γ − 1.
-        weight_offset: f32 = 0.0,
+        weight_offset: f32 = 0.0 => FINITE,
     }
 }
 

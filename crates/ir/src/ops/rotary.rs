@@ -27,9 +27,9 @@ crate::op! {
         /// How many elements of a head rotate; all if not given.
         n_rot: Option<i64> = None,
         /// θ.
-        theta: f32 = 10_000.0,
+        theta: f32 = 10_000.0 => POSITIVE,
         /// Factor of every angle.
-        freq_scale: f32 = 1.0,
+        freq_scale: f32 = 1.0 => FINITE,
     }
 }
 

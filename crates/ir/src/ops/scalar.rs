@@ -13,11 +13,11 @@ crate::op! {
         /// Rank 0; I32, U32 or F32.
         ty: ValueType,
         /// Smallest value allowed.
-        min: f64,
+        min: f64 => ANY,
         /// Largest value allowed.
-        max: f64,
+        max: f64 => ANY,
         /// Value until it is set.
-        default: f64,
+        default: f64 => ANY,
         /// What is added to it, on the device, at the end of every replay; integers only.
         advance: Option<DimExpr>,
     }

@@ -9,9 +9,9 @@ unary_with! {
     /// comparison is in f32 and the bias is truncated.
     Shrink shrink {
         /// λ.
-        lambd: f32 = 0.5,
+        lambd: f32 = 0.5 => FINITE,
         /// What is taken off.
-        bias: f32 = 0.0,
+        bias: f32 = 0.0 => FINITE,
     }, NUMERIC, |op, _cx, b, x| {
         let v = b.convert(x, RegType::F32);
         let bias = if x.ty() == RegType::F32 { b.f32(op.bias) } else { b.number(x.ty(), op.bias as i64) };

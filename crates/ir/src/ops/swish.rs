@@ -7,7 +7,7 @@ unary_with! {
     /// y = x·sigmoid(αx) (ONNX Swish): x\[…\] → the same type. NaN at −Inf, where it is −Inf·0.
     Swish swish {
         /// Steepness; 1 is SiLU, 1.702 QuickGELU.
-        alpha: f32 = 1.0,
+        alpha: f32 = 1.0 => FINITE,
     }, FLOATS, |op, _cx, b, x| b.swish(x, op.alpha),
     Fill::Special, settings [Swish { alpha: 1.0 }, Swish { alpha: 1.702 }, Swish { alpha: -0.5 }, Swish { alpha: 0.0 }]
 }

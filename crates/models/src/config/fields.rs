@@ -91,7 +91,8 @@ impl Fields {
     pub fn number(&self, field: &str) -> Result<Option<f64>, ModelError> {
         let Some(value) = self.get(field) else { return Ok(None) };
         match value.as_f64() {
-            Some(x) if x.is_finite() && x >= 0.0 => Ok(Some(x)),
+            // Graphs hold it as f32.
+            Some(x) if (x as f32).is_finite() && x >= 0.0 => Ok(Some(x)),
             Some(x) => Err(self.wrong(field, format!("is {x}"), GET_AGAIN)),
             None => Err(self.kind_error(field, "a number", value)),
         }

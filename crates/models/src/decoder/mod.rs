@@ -14,7 +14,7 @@ use crate::error::ModelError;
 use pumice_import::{Model, SeededWeights};
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::shape::{DimSpec, i32, sym, tensor};
-use pumice_ir::{Graph, GraphBuilder, Value};
+use pumice_ir::{FloatRange, Graph, GraphBuilder, Value};
 use pumice_types::{DType, DimExpr};
 
 /// The shape of the model.
@@ -90,6 +90,12 @@ impl DecoderConfig {
         }
         if self.ends.iter().any(|&end| u64::from(end) >= self.vocab || end > i32::MAX as u32) {
             return wrong("ends", "must be tokens of the vocabulary");
+        }
+        if !FloatRange::NOT_NEGATIVE.holds(f64::from(self.norm_eps)) {
+            return wrong("norm_eps", "must be finite and not negative");
+        }
+        if !FloatRange::POSITIVE.holds(f64::from(self.theta)) {
+            return wrong("theta", "must be finite and positive");
         }
         if self.capacity > 1 << 24 {
             return wrong("capacity", "must be at most 2^24");

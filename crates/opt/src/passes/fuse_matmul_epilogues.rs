@@ -7,14 +7,14 @@
 //! that is ready later takes it: the other way round the earlier one would wait.
 //!
 //! Left alone: products with a vector operand, nodes of another shape, integer results, 64-bit operands, nodes that
-//! read a state, and whatever would make the node wait for itself. Values are those of the graph to the bit: the body
-//! rounds where the graph rounds.
+//! read a state which is not f32, and whatever would make the node wait for itself. Values are those of the graph to
+//! the bit: the body rounds where the graph rounds.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
 use crate::rewrite::{Facts, Groups, cost};
 use pumice_ir::{Graph, NodeId, Op, Patch, ValueId};
-use pumice_types::slots;
+use pumice_types::{DType, slots};
 use std::collections::BTreeSet;
 
 /// Instructions of an epilogue at most. Bias, exact GELU and residual are 94; rounding to f16 is 40 a node.
@@ -88,7 +88,8 @@ fn joins(graph: &Graph, facts: &Facts, anchor: NodeId, id: NodeId) -> Option<usi
     let operand = |v: ValueId| {
         let ty = graph.ty(v);
         let walked = batches <= 2 || ty.rank() <= 2 || ty.shape == product.shape && is_dense(graph, v);
-        ty.dtype().natural_bytes() < 8 && !facts.shows_state(v) && walked
+        let words = ty.dtype() == DType::F32 || !facts.shows_state(v);
+        ty.dtype().natural_bytes() < 8 && words && walked
     };
     let fits = node.op.is_elementwise()
         && ty.dtype().is_float()

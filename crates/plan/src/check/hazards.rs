@@ -241,13 +241,17 @@ fn may_alias(step: &Step, write: usize, read: usize) -> bool {
     };
     let Some(decl) = find(&call.kernel.0) else { return false };
     let is_in = |bound: &[UseIndex], at: usize| bound.iter().any(|u| usize::from(u.0) == at);
-    let own_slots = decl.slots_in_place && is_in(&call.slots, write) && is_in(&call.slots, read);
-    let mut operands = decl.operands.iter().zip(&call.operands);
-    let own_operand =
-        operands.any(|(o, u)| o.access == OperandAccess::ReadWrite && usize::from(u.0) == write);
+    let is_operand = |access: OperandAccess| {
+        let mut operands = decl.operands.iter().zip(&call.operands);
+        operands.any(|(o, u)| o.access == access && usize::from(u.0) == write)
+    };
+    let stored = is_in(&call.slots, write) || is_operand(OperandAccess::Write);
+    // What is read in a slot may be read as an operand as well, where other invocations need it.
+    let own_slot = is_in(&call.slots, read) && !is_in(&call.operands, read);
+    let own_slots = decl.slots_in_place && stored && own_slot;
     // The reading use of such an operand is the meaning's alone.
     let elsewhere = is_in(&call.operands, read) || is_in(&call.slots, read);
-    own_slots || own_operand && !elsewhere
+    own_slots || is_operand(OperandAccess::ReadWrite) && !elsewhere
 }
 
 fn in_place(scope: &Scope<'_>, write: &Use, read: &Use) -> bool {

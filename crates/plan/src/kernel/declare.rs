@@ -23,8 +23,10 @@
 /// them: they come from the views that are bound (see [`bind`](super::bind)). An operand without a group is dense, one
 /// without a first element begins at 0.
 ///
-/// `slots 4 in_place` says that a slot may be stored to where another one is read and as that one is read: each invocation
-/// reads its own elements alone, all of them before it stores any. A `readwrite` operand says the same of itself.
+/// `slots 4 in_place` says that a slot, and an operand that is written and not read, may be stored to where a slot is
+/// read and as that one is read: each invocation reads of slots the elements that it alone stores to, all of them
+/// before it stores any. Operands that are read are no slots: what the kernel stores may not lie there. A `readwrite`
+/// operand says the same of itself.
 ///
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
 /// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.

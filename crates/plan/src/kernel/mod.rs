@@ -318,8 +318,8 @@ pub struct KernelDecl {
     pub operands: &'static [OperandDecl],
     /// Most slots a call may bind.
     pub slots: u32,
-    /// Whether a slot may be stored to where another one is read, both seen alike: an invocation reads its own elements
-    /// alone, and before it stores.
+    /// Whether a slot, or an operand that is only written, may be stored to where a slot is read, both seen alike: an
+    /// invocation reads of slots its own elements alone, and before it stores.
     pub slots_in_place: bool,
     /// Holes.
     pub holes: &'static [HoleDecl],

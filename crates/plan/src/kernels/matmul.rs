@@ -9,6 +9,8 @@ pub const DECLS: &[KernelDecl] =
     &[MatmulF32::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
 
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
+// Lowering writes results into states before it knows which of these a product takes.
+const _: () = crate::kernel::have_slots_in_place(DECLS);
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
 macro_rules! product {
@@ -30,7 +32,7 @@ macro_rules! product {
                 slot(at, b0, b1, row, col: u32; 4),
             }
             operands { a: read, b: read typed blocks, y: write }
-            slots 4;
+            slots 4 in_place;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { a_mode = 0: 0, b_mode = 1: 0, vec_y = 2: 0 $(, $spec = $id: $default)* }
             turns |$c| $turns;

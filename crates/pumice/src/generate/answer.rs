@@ -3,7 +3,7 @@
 //! In: a generator whose kernels are ready. Out: the answer, text by text to whoever listens. Never here: what a text
 //! is in tokens, which kernels are needed.
 
-use super::{End, Generated, Generator};
+use super::{End, Generated, Generator, logits};
 use crate::error::Error;
 use pumice_models::{ModelError, Sampler};
 use pumice_runtime::RunOptions;
@@ -23,12 +23,13 @@ pub(super) struct Chooser {
 }
 
 impl Chooser {
-    /// The token that an output says: itself, or a draw from its logits.
-    fn token(&mut self, output: &Tensor) -> Result<u32, Error> {
+    /// The token at `position` that an output says: itself, or a draw from its logits.
+    fn token(&mut self, position: usize, output: &Tensor) -> Result<u32, Error> {
         if self.greedy {
             return Ok(output.to_vec::<i32>().map_err(tensor)?.first().map_or(0, |&id| id as u32));
         }
-        Ok(self.sampler.next(&output.to_vec::<f32>().map_err(tensor)?).map_err(ModelError::from)?)
+        let drawn = self.sampler.next(&output.to_vec::<f32>().map_err(tensor)?);
+        drawn.map_err(|e| logits::at(position, ModelError::from(e).into()))
     }
 }
 
@@ -51,7 +52,11 @@ impl Generator {
             let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
             answer.prompt_read += piece.len();
             if answer.prompt_read == prompt.len() {
-                return chooser.token(&self.session.run_read(&inputs, &[output])?[0]).map(Some);
+                let id = chooser.token(prompt.len(), &self.session.run_read(&inputs, &[output])?[0])?;
+                if chooser.greedy {
+                    self.check_chosen(prompt.len(), &[id])?;
+                }
+                return Ok(Some(id));
             }
             self.session.execute(&inputs, &RunOptions::default())?;
         }
@@ -109,14 +114,14 @@ impl Generator {
         left: usize,
         chooser: &mut Chooser,
     ) -> Result<Vec<u32>, Error> {
+        let position = answer.prompt_read + answer.ids.len();
         if chooser.greedy {
-            let position = answer.prompt_read + answer.ids.len();
             return self.greedy_steps(position, left.min(self.per_submission));
         }
         let ids = [last as i32];
         let inputs = [("ids", TensorView::i32(&ids, [1, 1]))];
         let logits = self.session.run_read(&inputs, &[self.logits])?;
-        Ok(vec![chooser.token(&logits[0])?])
+        Ok(vec![chooser.token(position, &logits[0])?])
     }
 
     /// So many likeliest tokens in one submission, or fewer where one of them ends the text. The caches hold all before
@@ -126,11 +131,13 @@ impl Generator {
         self.session.execute(&inputs, &RunOptions::default().steps(steps as u32))?;
         let rows = position as u64..position as u64 + u64::from(self.session.replays());
         let made = self.session.state("history")?.read_range(1, rows)?;
-        Ok(made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect())
+        let made: Vec<u32> = made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect();
+        self.check_chosen(position, &made)?;
+        Ok(made)
     }
 }
 
-fn tensor(source: pumice_types::TensorError) -> Error {
+pub(super) fn tensor(source: pumice_types::TensorError) -> Error {
     let (kind, name) = (pumice_runtime::NameKind::Output, "logits".to_owned());
     pumice_runtime::RuntimeError::Tensor { kind, name, source }.into()
 }

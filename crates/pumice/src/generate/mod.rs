@@ -7,6 +7,7 @@ mod ahead;
 mod answer;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod logits;
 mod seeded;
 
 pub use pumice_models::{LlamaOptions, Message, Sampling, TextError};
@@ -276,7 +277,8 @@ impl Generator {
     /// The kernels that this prompt and its answer meet are made before the first token.
     ///
     /// # Errors
-    /// A prompt without tokens, or with more than the context holds; sampling that cannot be; those of a run.
+    /// A prompt without tokens, with more than the context holds, or with one that is not of the vocabulary; sampling
+    /// that cannot be; logits that are no numbers, with the position of the token; those of a run.
     pub fn generate(
         &mut self,
         prompt: &[u32],
@@ -322,7 +324,7 @@ impl Generator {
             n if n > self.context => {
                 format!("its tokens are {n}, and the context holds {}", self.context)
             }
-            _ => return Ok(()),
+            _ => return self.check_ids(prompt),
         };
         Err(ModelError::Option { option: "prompt", problem }.into())
     }

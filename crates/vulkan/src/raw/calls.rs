@@ -138,6 +138,14 @@ pub enum CallError {
         /// Bytes of the buffer.
         size: u64,
     },
+    /// Bytes that somebody else is making meanwhile (a defect of pumice).
+    #[error("bytes {offset}+{len} of a buffer are being made by somebody else")]
+    Lent {
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u64,
+    },
     /// Memory that the host cannot see was to be mapped (a defect of pumice).
     #[error("the host cannot see this memory")]
     NotMapped,

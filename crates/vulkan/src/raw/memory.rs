@@ -31,6 +31,22 @@ struct Mapping {
     at: HostPointer,
     /// What the host reads and writes instead, under [`HostAccess::Shadowed`].
     shadow: Option<Box<[u8]>>,
+    /// Ranges in which somebody makes bytes while the lock is not held. They are disjoint, and nobody else touches
+    /// them.
+    lent: Vec<Range<u64>>,
+}
+
+/// A lent range; it goes back when this goes.
+struct Loan<'a> {
+    of: &'a Mutex<Mapping>,
+    range: Range<u64>,
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        let mut mapping = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        mapping.lent.retain(|lent| *lent != self.range);
+    }
 }
 
 /// Where the memory begins in this process.
@@ -76,7 +92,7 @@ impl Memory {
         // SAFETY: the memory is host-visible and not mapped yet.
         let at = unsafe { self.shared.table.map_memory(self.handle, 0, whole, flags) }?;
         let shadow = shadowed.then(|| vec![STALE; self.size as usize].into_boxed_slice());
-        self.mapped = Some(Mutex::new(Mapping { at: HostPointer(at.cast()), shadow }));
+        self.mapped = Some(Mutex::new(Mapping { at: HostPointer(at.cast()), shadow, lent: Vec::new() }));
         Ok(())
     }
 
@@ -94,13 +110,21 @@ impl Memory {
 
     /// Copies bytes in and makes them visible to submissions that follow.
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CallError> {
-        self.fill(offset, bytes.len() as u64, |room| {
-            room.copy_from_slice(bytes);
-            Ok(())
-        })
+        let range = self.check(offset, bytes.len() as u64)?;
+        let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let atoms = self.touched(&range);
+        mapping.check_not_lent(&atoms)?;
+        self.complete_atoms(&mut mapping, &range)?;
+        mapping.room(range.start as usize, bytes.len()).copy_from_slice(bytes);
+        if self.coherent { Ok(()) } else { self.flush(&mut mapping, &atoms) }
     }
 
-    /// Lets bytes be made in place and makes them visible to submissions that follow. What `fill` finds there is unknown.
+    /// Lets bytes be made in place, while no lock is held, and makes them visible to submissions that follow. What
+    /// `fill` finds there is unknown. Nobody else reads or writes these bytes meanwhile ([`CallError::Lent`]).
     pub(super) fn fill<E: From<CallError>>(
         &self,
         offset: u64,
@@ -112,13 +136,49 @@ impl Memory {
         if range.is_empty() {
             return Ok(());
         }
-        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        let atoms = self.atoms(&range);
-        if !self.coherent && atoms != range {
-            self.invalidate(&mut mapping, &atoms)?;
+        let Some((start, loan)) = self.lend(mapped, &range)? else {
+            let mut made = vec![STALE; len as usize];
+            fill(&mut made)?;
+            return Ok(self.write(offset, &made)?);
+        };
+        // SAFETY: the range lies inside the mapping, which lives as long as the memory; as long as the loan lives no
+        // other copy touches it. The device does not use it (the caller's protocol), and any byte is a valid `u8`.
+        fill(unsafe { std::slice::from_raw_parts_mut(start.0, len as usize) })?;
+        if !self.coherent {
+            let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+            self.flush(&mut mapping, &loan.range)?;
         }
-        fill(mapping.room(range.start as usize, len as usize))?;
-        if self.coherent { Ok(()) } else { Ok(self.flush(&mut mapping, &atoms)?) }
+        Ok(())
+    }
+
+    /// Lends a range of the memory itself; none where the host works on a shadow.
+    fn lend<'a>(
+        &self,
+        mapped: &'a Mutex<Mapping>,
+        range: &Range<u64>,
+    ) -> Result<Option<(HostPointer, Loan<'a>)>, CallError> {
+        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if mapping.shadow.is_some() {
+            return Ok(None);
+        }
+        let atoms = self.touched(range);
+        mapping.check_not_lent(&atoms)?;
+        self.complete_atoms(&mut mapping, range)?;
+        mapping.lent.push(atoms.clone());
+        // SAFETY: the range lies inside the mapping.
+        let start = HostPointer(unsafe { mapping.at.0.add(range.start as usize) });
+        Ok(Some((start, Loan { of: mapped, range: atoms })))
+    }
+
+    /// What a copy of that range touches: whole atoms where they are flushed or invalidated.
+    fn touched(&self, range: &Range<u64>) -> Range<u64> {
+        if self.coherent { range.clone() } else { self.atoms(range) }
+    }
+
+    /// Before a range is written that covers an atom in part: what the device left in the rest.
+    fn complete_atoms(&self, mapping: &mut Mapping, range: &Range<u64>) -> Result<(), CallError> {
+        let atoms = self.touched(range);
+        if atoms == *range { Ok(()) } else { self.invalidate(mapping, &atoms) }
     }
 
     /// Copies bytes out, as the device last left them.
@@ -129,8 +189,10 @@ impl Memory {
             return Ok(());
         }
         let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let atoms = self.touched(&range);
+        mapping.check_not_lent(&atoms)?;
         if !self.coherent {
-            self.invalidate(&mut mapping, &self.atoms(&range))?;
+            self.invalidate(&mut mapping, &atoms)?;
         }
         mapping.get(range.start as usize, bytes);
         Ok(())
@@ -170,12 +232,20 @@ impl Memory {
 
 /// Ranges lie inside the memory; [`Memory`] has checked them.
 impl Mapping {
+    fn check_not_lent(&self, range: &Range<u64>) -> Result<(), CallError> {
+        let meets = |lent: &Range<u64>| lent.start < range.end && range.start < lent.end;
+        match self.lent.iter().any(meets) {
+            true => Err(CallError::Lent { offset: range.start, len: range.end - range.start }),
+            false => Ok(()),
+        }
+    }
+
     fn room(&mut self, start: usize, len: usize) -> &mut [u8] {
         match &mut self.shadow {
             Some(shadow) => &mut shadow[start..start + len],
             // SAFETY: the range lies inside the mapping, which lives as long as the memory; the lock, held through
-            // `&mut self`, keeps every other copy out. The device does not use the range (the caller's protocol), and
-            // any byte is a valid `u8`.
+            // `&mut self`, keeps every other copy out, and no part of the range is lent. The device does not use the
+            // range (the caller's protocol), and any byte is a valid `u8`.
             None => unsafe { std::slice::from_raw_parts_mut(self.at.0.add(start), len) },
         }
     }

@@ -15,7 +15,7 @@ type Axis = (u64, SmallVec<[i64; 8]>);
 /// How the walks differ from the views, of which the written ones are marked.
 pub(super) fn differ(walks: &[&Walk], seen: &[(bool, Seen)]) -> Option<String> {
     let written = seen.iter().filter(|(written, _)| *written).max_by_key(|(_, view)| view.axes().len());
-    let Some((_, result)) = written else { return None };
+    let (_, result) = written?;
     let extents: Vec<u64> = result.axes().iter().map(|a| a.0).collect();
     if extents.contains(&0) {
         return None;
