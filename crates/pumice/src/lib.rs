@@ -50,8 +50,8 @@ pub use pumice_compile::{Barriers, CompileError, OptOptions, Options, Unsupporte
 pub use pumice_cpu_ref::RefHostOps;
 pub use pumice_import::model::MismatchError;
 pub use pumice_import::{
-    FormatProblem, GgufFile, GgufPlace, GgufProblem, ImportError, IndexProblem, MemoryWeights, Model,
-    SafetensorsFile, WeightInfo, WeightSource,
+    FileKind, FormatProblem, GgufFile, GgufPlace, GgufProblem, ImportError, IndexProblem, MemoryWeights,
+    Model, SafetensorsFile, WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
     AttrError, BuildError, BuildErrors, CallSite, Constraint, Feed, FeedKind, Fill, FloatRange, Graph,
@@ -63,6 +63,7 @@ pub use pumice_ir::{
 pub use pumice_models::{
     EncoderOptions, LlamaOptions, Message, ModelError, Note, Pooling, Sampling, SentenceOverrides, TextError,
 };
+pub use pumice_plan::check::CheckError;
 pub use pumice_plan::kernel::{Feature, RegisterError};
 pub use pumice_plan::{
     BindingError, CheckedPlan, DeviceIndex, Fingerprint, FrameError, InputError, InputUse, KernelDecl,

@@ -49,7 +49,7 @@ fn regression(width: u64, classes: u64) -> Graph {
 /// Steps that do nothing but move bytes from or to a state.
 fn copies_of_states(plan: &Plan) -> Vec<String> {
     let in_states = |step: &&Step| step.uses.iter().any(|u| u.span.region == RegionKind::States);
-    let mut steps = plan.runs.iter().flat_map(|run| &run.program.steps);
+    let steps = plan.runs.iter().flat_map(|run| &run.program.steps);
     let copies = steps.filter(in_states).filter(|step| is_copy(step));
     copies.map(|s| format!("{} {}", s.label(), s.origin)).collect()
 }

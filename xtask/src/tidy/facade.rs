@@ -15,7 +15,8 @@ use crate::failure::Outcome;
 
 const FACADE: &str = "crates/pumice/src/";
 /// What a user of the facade passes on and does not take apart; `pumice::parts` has the packages.
-const OPAQUE: [&str; 11] = [
+const OPAQUE: [&str; 12] = [
+    "CheckError",
     "Plan",
     "CheckedPlan",
     "Unsound",

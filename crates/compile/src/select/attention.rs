@@ -229,7 +229,7 @@ mod tests {
             let turns = decl.turns_of(c.variant, &[("sk", keys), ("d", d), ("mask_kind", masked.into())]);
             (c.form, c.variant, turns <= 65_535)
         };
-        assert_eq!(of(64, 262_000, false), (Form::Lanes, AttentionLanes::shuffle_w64_row, true));
+        assert_eq!(of(64, 219_000, false), (Form::Lanes, AttentionLanes::shuffle_w64_row, true));
         assert_eq!(of(66, 8_000, false).0, Form::Tile);
         assert_eq!(of(66, 200_000, false), (Form::Lanes, AttentionLanes::w128, true));
         assert!(!of(66, 300_000, false).2, "refused by name");

@@ -158,13 +158,15 @@ const OTHER_TURNS: u64 = 80;
 /// be cut. Half as many are enough, so that a number may be taken that divides the elements.
 pub fn least_parts(reduction: &ReductionExtents, target: &Target) -> u64 {
     let Some(limit) = target.limits.loop_turns else { return 1 };
-    // What one turn of all threads of a group takes: see the declarations.
-    let step = match (reduction.one_by_one, reduction.inner <= 1) {
-        (true, _) => THREADS,
-        (false, true) => 16 * THREADS,
-        (false, false) => 4 * THREADS,
+    // What one turn of all threads of a group takes, and of so many turns those that are over elements: the others add the
+    // sums of 64 chains in pairs. See the declarations.
+    let (step, over_elements, all) = match (reduction.one_by_one, reduction.inner <= 1) {
+        (true, _) => (THREADS, 1, 1),
+        (false, true) => (16 * THREADS, 64 * 128, 64 * 133 + 1),
+        (false, false) => (4 * THREADS, 64 * 32, 64 * 37 + 1),
     };
-    let most = limit.saturating_sub(OTHER_TURNS).max(1).saturating_mul(step);
+    let turns = limit.saturating_sub(OTHER_TURNS).max(1).saturating_mul(over_elements) / all;
+    let most = turns.max(1).saturating_mul(step);
     if reduction.reduced <= most { 1 } else { reduction.reduced.div_ceil(most).saturating_mul(2) }
 }
 

@@ -31,7 +31,7 @@ pub const MOST_EVALUATIONS: u64 = 1 << 24;
 const NEIGHBOURS: usize = 64;
 
 /// Bindings at which a plan does not run.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum BindingError {
     /// A law that the plan breaks there.
     #[error("the plan is wrong for these extents and scalars, so it was changed after it was made: {0}")]
@@ -49,6 +49,8 @@ pub enum BindingError {
         most: u64,
     },
 }
+
+pumice_types::debug_as_display!(BindingError);
 
 /// The laws of every run that depend on bindings, and where they were found to hold.
 #[derive(Debug)]

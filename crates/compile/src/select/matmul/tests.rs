@@ -80,8 +80,12 @@ fn long_k_is_shared() {
         assert!(turns(&c, k) <= 65_535 || k > 1 << 26, "{c:?}");
         c.class
     };
-    assert_eq!((class(4, 65_525, true), class(4, 65_526, true)), (Class::Lanes, Class::Dot));
-    assert_eq!((class(4, 65_525, false), class(4, 65_526, false)), (Class::Lanes, Class::Columns(8)));
+    // One thread takes a whole k up to where its terms and the sums of its chains turn too often.
+    for (along_k, shared) in [(true, Class::Dot), (false, Class::Columns(8))] {
+        assert_eq!(class(4, 60_000, along_k), Class::Lanes);
+        let longer = (60_000..=65_526).find(|&k| class(4, k, along_k) != Class::Lanes);
+        assert_eq!(class(4, longer.expect("a border"), along_k), shared);
+    }
     assert_eq!((class(100, 3_000_000, true), class(100, 3_000_000, false)), (Class::Dot, Class::Columns(8)));
     assert_eq!((class(1, 1 << 24, true), class(1, 1 << 24, false)), (Class::Columns(2), Class::Columns(2)));
     // More than a tensor can have: what no kernel can is refused by name.
