@@ -1,0 +1,9 @@
+//! `BitwiseXor`: bits set in one.
+
+use crate::ops::elementwise::binary;
+use crate::sample::Fill;
+
+binary! {
+    /// y = a ^ b, bit by bit, with NumPy broadcasting (ONNX BitwiseXor): two tensors of one dtype → that dtype.
+    BitwiseXor bitwise_xor, INTS, |b, x, y| b.xor(x, y), Fill::Special
+}
