@@ -3,13 +3,14 @@
 
 use super::Op;
 use super::reduce::Reduction;
-use crate::NodeId;
+use super::simplify::{NodeCx, Simpler, Untransposed};
 use crate::attr::Attrs;
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
+use crate::{NodeId, ValueId};
 use pumice_types::scalar::{Reg, ScalarBuilder};
 use pumice_types::{DType, DimExpr, Encoding};
 use std::fmt;
@@ -51,6 +52,21 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// file names for another. `None` keeps the node.
     fn expand(&self, _graph: &Graph, _id: NodeId) -> Option<Patch> {
         None
+    }
+
+    /// What its node is more simply. Rules hold for every value, NaN, −0 and infinities included.
+    fn simplify(&self, _cx: &NodeCx<'_>) -> Option<Simpler> {
+        None
+    }
+
+    /// Its node over operands without the transposes that made them, where it can read them so.
+    fn untransposed(&self, _cx: &NodeCx<'_>) -> Option<Untransposed> {
+        None
+    }
+
+    /// Whether it stretches that operand itself, so that the operand may be `from`, of which an `Expand` made it.
+    fn stretches(&self, _cx: &NodeCx<'_>, _operand: usize, _from: ValueId) -> bool {
+        self.is_elementwise()
     }
 
     /// For an elementwise op, its result from its operands' elements, in compute registers (floats as f32, narrow

@@ -6,14 +6,15 @@
 //! (`cargo xtask tidy --rule duties`).
 
 pub use def::{OpDef, OpKind, ScalarCx};
+pub use simplify::{NodeCx, Simpler, Untransposed};
 
-use crate::NodeId;
 use crate::attr::{AttrError, AttrReader, AttrValue, Attrs};
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
+use crate::{NodeId, ValueId};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
 pub use reduction::reduce;
@@ -188,6 +189,7 @@ pub mod norm;
 pub mod product;
 pub mod reduction;
 pub mod signal;
+mod simplify;
 pub mod steering_samples;
 pub mod transformer;
 
@@ -272,6 +274,21 @@ macro_rules! define_op {
             /// The patch that puts the ops that define it in the node's place, if it is not kept.
             pub fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
                 match self { $($(Op::$Name(op) => op.expand(graph, id),)*)* }
+            }
+
+            /// What its node is more simply.
+            pub fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+                match self { $($(Op::$Name(op) => op.simplify(cx),)*)* }
+            }
+
+            /// Its node over operands without the transposes that made them.
+            pub fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
+                match self { $($(Op::$Name(op) => op.untransposed(cx),)*)* }
+            }
+
+            /// Whether it stretches that operand itself.
+            pub fn stretches(&self, cx: &NodeCx<'_>, operand: usize, from: ValueId) -> bool {
+                match self { $($(Op::$Name(op) => op.stretches(cx, operand, from),)*)* }
             }
 
             /// Its scalar form, if it is elementwise.

@@ -4,6 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::Sample;
 use crate::shape::f32;
 
@@ -28,6 +29,11 @@ impl OpDef for Identity {
 
     fn is_movement(&self) -> bool {
         true
+    }
+
+    /// id(x) == x.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        cx.is_operand()
     }
 }
 

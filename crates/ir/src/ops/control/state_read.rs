@@ -4,6 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::Sample;
 use crate::shape::f32;
 
@@ -38,6 +39,14 @@ impl OpDef for StateRead {
 
     fn state_read(&self) -> Option<usize> {
         Some(0)
+    }
+
+    /// What is read of a state that was written whole is what was written, unless that shows a version itself: fusion does
+    /// not stop at the state.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let write = cx.before()?;
+        let written = write.input(write.op.whole_state()?)?;
+        if cx.graph.shows_state(written) { None } else { cx.is(written) }
     }
 }
 

@@ -1,9 +1,11 @@
 //! `Cast`: the same values in another dtype.
 
+use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::samples::{unary_case, unary_samples};
+use crate::ops::{NodeCx, Simpler};
 use crate::ops::{OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use pumice_types::scalar::Reg;
@@ -95,6 +97,23 @@ impl OpDef for Cast {
     fn is_elementwise(&self) -> bool {
         true
     }
+
+    /// cast(x, dtype of x) == x; cast(cast(x, wide), to) == cast(x, to) where wide holds every value of x's dtype and is of
+    /// its kind, which is x where `to` is its dtype.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let again = || {
+            let between = cx.before()?;
+            let x = matches!(between.op, Op::Cast(_)).then(|| between.input(0)).flatten()?;
+            let from = cx.graph.ty(x).dtype();
+            let lossless = is_lossless(from, cx.graph.ty(cx.operand(0)?).dtype());
+            match lossless {
+                true if from == self.to => cx.is(x),
+                true if from != DType::Bool => cx.skips(Cast { to: self.to }),
+                _ => None,
+            }
+        };
+        cx.is_operand().or_else(again)
+    }
 }
 
 impl GraphBuilder {
@@ -102,5 +121,19 @@ impl GraphBuilder {
     #[track_caller]
     pub fn cast(&self, x: Value, to: DType) -> Value {
         self.apply(Cast { to }, &[x])
+    }
+}
+
+/// Whether every value of `from` is one of `to`, of the same kind of number.
+fn is_lossless(from: DType, to: DType) -> bool {
+    match (from, to) {
+        _ if from == to => true,
+        (DType::F16 | DType::BF16, DType::F32) => true,
+        _ if from.is_float() || to.is_float() || to == DType::Bool => false,
+        (DType::Bool, _) => true,
+        _ => {
+            let (signed, wide_signed) = (from.is_signed(), to.is_signed());
+            to.natural_bytes() > from.natural_bytes() && (wide_signed || !signed)
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::ops::ScalarCx;
 use crate::ops::elementwise::binary;
 use crate::ops::elementwise::samples::{Fills, binary_case};
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use pumice_types::DType;
 use pumice_types::scalar::Reg;
@@ -14,6 +15,11 @@ binary! {
     duties {
         fn zero_divisor(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
             zero_divisor(cx)
+        }
+
+        /// x / 1 == x.
+        fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+            cx.before_neutral(|v| cx.is_all(v, 1.0))
         }
     }
 }

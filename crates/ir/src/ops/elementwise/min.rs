@@ -1,6 +1,7 @@
 //! `Min`: the smaller of any number of tensors.
 
 use crate::ops::elementwise::variadic;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::Fill;
 use crate::{Graph, NodeId, Patch};
 use pumice_types::DimExpr;
@@ -16,6 +17,11 @@ variadic! {
         /// A chain of nodes where the operands are many.
         fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
             super::extremum::split(graph, id, || Min {}.into())
+        }
+
+        /// min(x) == x.
+        fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+            if cx.node().inputs.len() == 1 { cx.is_operand() } else { None }
         }
     }
 }

@@ -126,9 +126,9 @@ pub fn infer_broadcast(cx: &Infer<'_>, dtypes: &[DType], result: Option<DType>) 
 }
 
 /// Declares a unary op with its builder method: `Name method, DTYPES [-> Dtype], |builder, x| scalar form, fill`, and
-/// optionally `also` a function of further samples.
+/// optionally `also` a function of further samples and `duties`, further methods of [`OpDef`](crate::ops::OpDef).
 macro_rules! unary {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident| $body:expr, $fill:expr $(, also $also:expr)?) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident| $body:expr, $fill:expr $(, also $also:expr)? $(, duties { $($duty:tt)* })?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
@@ -151,6 +151,7 @@ macro_rules! unary {
             fn is_elementwise(&self) -> bool {
                 true
             }
+            $($($duty)*)?
         }
 
         impl $crate::builder::GraphBuilder {

@@ -4,6 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::ops::OpDef;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -89,6 +90,11 @@ impl OpDef for Concat {
 
     fn moves_bits(&self) -> bool {
         true
+    }
+
+    /// concat(x) == x.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        if cx.node().inputs.len() == 1 { cx.is_operand() } else { None }
     }
 }
 

@@ -1,9 +1,11 @@
 //! `Expand`: axes of extent 1 stretched.
 
+use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -72,6 +74,13 @@ impl OpDef for Expand {
 
     fn reads_strides(&self) -> bool {
         true
+    }
+
+    /// expand(x, shape of x) == x; expand(expand(x, s), t) == expand(x, broadcast(s, t)).
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let shape = || Expand { shape: cx.graph.ty(cx.node().output()).shape.to_vec() };
+        let again = || matches!(cx.before()?.op, Op::Expand(_)).then(|| cx.skips(shape())).flatten();
+        cx.is_operand().or_else(again)
     }
 }
 

@@ -1,10 +1,12 @@
 //! `Reshape`: the same elements under another shape.
 
+use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, product, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -79,6 +81,13 @@ impl OpDef for Reshape {
 
     fn is_movement(&self) -> bool {
         true
+    }
+
+    /// reshape(x, shape of x) == x; reshape(reshape(x, s), t) == reshape(x, t).
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let shape = || Reshape { shape: cx.graph.ty(cx.node().output()).shape.to_vec() };
+        let again = || matches!(cx.before()?.op, Op::Reshape(_)).then(|| cx.skips(shape())).flatten();
+        cx.is_operand().or_else(again)
     }
 }
 

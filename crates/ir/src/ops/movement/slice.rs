@@ -5,6 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::Sample;
 use crate::shape::{ValueType, display_dim};
 use pumice_types::{DimExpr, SymbolTable};
@@ -167,6 +168,13 @@ impl OpDef for Slice {
 
     fn handles_blocks(&self) -> bool {
         true
+    }
+
+    /// x\[0.., step 1\] == x where the extents are x's.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let same = cx.is_operand()?;
+        let ranges = self.ranges(&cx.graph.ty(cx.operand(0)?).shape, cx.graph.symbols()).ok()?;
+        ranges.iter().all(|r| r.step == 1 && r.start.is(0)).then_some(same)
     }
 }
 

@@ -1,9 +1,11 @@
 //! `Transpose`: axes in another order.
 
+use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
+use crate::ops::{NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::DType;
@@ -95,6 +97,20 @@ impl OpDef for Transpose {
 
     fn reads_strides(&self) -> bool {
         true
+    }
+
+    /// transpose(x, identity) == x; transpose(transpose(x, p), q)\[i\] has axis p\[q\[i\]\] of x.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let rank = cx.graph.ty(cx.operand(0)?).rank();
+        let q = self.permutation(rank).ok()?;
+        if q.iter().enumerate().all(|(i, &p)| i == p)
+            && let Some(simpler) = cx.is_operand()
+        {
+            return Some(simpler);
+        }
+        let Op::Transpose(inner) = &cx.before()?.op else { return None };
+        let p = inner.permutation(rank).ok()?;
+        cx.skips(Transpose { perm: q.iter().map(|&i| p[i] as i64).collect() })
     }
 }
 

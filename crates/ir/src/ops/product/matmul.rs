@@ -1,10 +1,12 @@
 //! `MatMul`: batched matrix product.
 
+use crate::ValueId;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{NodeCx, Untransposed};
 use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -75,6 +77,20 @@ impl OpDef for MatMul {
 
     fn reads_strides(&self) -> bool {
         true
+    }
+
+    /// Batch axes.
+    fn stretches(&self, cx: &NodeCx<'_>, _operand: usize, from: ValueId) -> bool {
+        cx.graph.ty(from).rank() >= 2
+    }
+
+    /// matmul(transpose(a), b) == matmul(a, b) with `trans_a` the other way round, for the last two axes; so for b.
+    fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
+        let taken = [0, 1].map(|i| cx.exchanged(i, -2, -1));
+        let [was_a, was_b] = taken.map(|x| x.is_some());
+        let op = MatMul { trans_a: self.trans_a != was_a, trans_b: self.trans_b != was_b };
+        let operands = taken.into_iter().enumerate().filter_map(|(i, x)| Some((i, x?)));
+        (was_a || was_b).then(|| Untransposed { op: op.into(), operands: operands.collect(), after: None })
     }
 }
 

@@ -1,10 +1,12 @@
 //! `Attention`: softmax of scaled products over the allowed keys, times the values.
 
+use crate::ValueId;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{NodeCx, Transpose, Untransposed};
 use crate::sample::Sample;
 use pumice_types::{DType, DimExpr};
 
@@ -19,6 +21,14 @@ crate::attr_enum! {
 }
 
 impl AttentionLayout {
+    /// The layout with heads and sequence exchanged.
+    pub fn other(self) -> AttentionLayout {
+        match self {
+            AttentionLayout::Bhsd => AttentionLayout::Bshd,
+            AttentionLayout::Bshd => AttentionLayout::Bhsd,
+        }
+    }
+
     /// The axes of batch, heads, sequence and width.
     pub const fn axes(self) -> [usize; 4] {
         match self {
@@ -101,6 +111,22 @@ impl OpDef for Attention {
 
     fn reads_strides(&self) -> bool {
         true
+    }
+
+    /// The mask, but not along the keys: a last axis that is shorter means that the keys beyond it are not allowed.
+    fn stretches(&self, cx: &NodeCx<'_>, operand: usize, from: ValueId) -> bool {
+        let last = |v: ValueId| cx.graph.ty(v).shape.last().cloned().unwrap_or(DimExpr::constant(1));
+        let is_mask = operand == 3 && cx.graph.ty(from).rank() >= 2;
+        is_mask && cx.operand(3).is_some_and(|mask| last(mask) == last(from))
+    }
+
+    /// With P the exchange of heads and sequence: attention(P(q), P(k), P(v), layout) == P(attention(q, k, v, other layout));
+    /// mask and lengths do not change.
+    fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
+        let of = |i| Some((i, cx.exchanged(i, 1, 2)?));
+        let operands = [of(0)?, of(1)?, of(2)?].into_iter().collect();
+        let op = Attention { layout: self.layout.other(), ..self.clone() };
+        Some(Untransposed { op: op.into(), operands, after: Some(Transpose { perm: vec![0, 2, 1, 3] }) })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
 use crate::ops::attention::AttentionLayout;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{NodeCx, Transpose, Untransposed};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
@@ -123,6 +124,13 @@ impl OpDef for Rotary {
 
     fn reads_strides(&self) -> bool {
         true
+    }
+
+    /// With P the exchange of heads and sequence: rotary(P(x), layout) == P(rotary(x, other layout)).
+    fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
+        let operands = [(0, cx.exchanged(0, 1, 2)?)].into_iter().collect();
+        let op = Rotary { layout: self.layout.other(), ..self.clone() };
+        Some(Untransposed { op: op.into(), operands, after: Some(Transpose { perm: vec![0, 2, 1, 3] }) })
     }
 }
 
