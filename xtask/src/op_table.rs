@@ -1,8 +1,8 @@
 //! The op x duty table, read from the files. In: the checkout. Out: one row per op, each duty with where it is
 //! done or what would do it. Never here: a compiler; the table can be read while nothing compiles.
 //!
-//! A duty is done by a file named after the op, by what the op's kind says (an elementwise op needs no lowering of its own),
-//! or by a mark in another file of the folder: a macro call outside any function that names the op's type, or an
+//! A duty is done by a file named after the op, by what the op's kind says (an elementwise op needs no lowering of its
+//! own), or by a mark in another file of the folder: a macro call outside any function that names the op's type, or an
 //! `impl ... for` that type. The table shows `file`, the kind, the macro's name, or that file's.
 
 use std::collections::BTreeMap;
@@ -110,8 +110,8 @@ pub fn read(checkout: &Checkout) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// The lines of `for_each_op!`: `file Type "name" kind;` in groups `folder { ... }` under comments that head them. A mark may
-/// follow the kind.
+/// The lines of `for_each_op!`: `file Type "name" kind;` in groups `folder { ... }` under comments that head them. A
+/// mark may follow the kind.
 fn listed(text: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut section, mut folder) = (String::new(), String::new());

@@ -31,7 +31,8 @@ pub struct Function {
 impl Function {
     /// Whether it only lists samples of an op.
     pub fn is_samples(&self) -> bool {
-        self.name == "samples" || self.name.ends_with("_samples") || self.path.ends_with("_samples.rs")
+        let of_file = self.path.ends_with("_samples.rs") || self.path.ends_with("/samples.rs");
+        self.name == "samples" || self.name.ends_with("_samples") || of_file
     }
 }
 

@@ -263,7 +263,8 @@ impl Graph {
         matches!(op, Op::State(_)) || op.state_operand().is_some()
     }
 
-    /// Whether a value is the bytes of a version of a state, possibly under a view: it must be read before they are overwritten.
+    /// Whether a value is the bytes of a version of a state, possibly under a view: it must be read before they are
+    /// overwritten.
     pub fn shows_state(&self, mut value: ValueId) -> bool {
         loop {
             let node = self.def(value);

@@ -23,7 +23,7 @@ const LARGE_FUNCTIONS: usize = 46;
 /// Tokens in functions over [`LONG`], in thousandths of the tokens in functions; aim: 350.
 const LONG_SHARE: usize = 400;
 /// Comments beyond [`COLUMNS`]; aim: 0.
-const WIDE_COMMENTS: usize = 437;
+const WIDE_COMMENTS: usize = 389;
 
 /// The numbers as they are.
 pub struct Measured {

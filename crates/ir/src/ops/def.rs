@@ -48,8 +48,8 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// Graphs that every suite runs: every edge case of the op's row in OPS.
     fn samples() -> Vec<Sample>;
 
-    /// The patch that puts the ops in the node's place that it is defined by: always for a composite op, in the cases that its
-    /// file names for another. `None` keeps the node.
+    /// The patch that puts the ops in the node's place that it is defined by: always for a composite op, in the cases
+    /// that its file names for another. `None` keeps the node.
     fn expand(&self, _graph: &Graph, _id: NodeId) -> Option<Patch> {
         None
     }

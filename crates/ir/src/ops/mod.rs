@@ -21,9 +21,10 @@ pub use reduction::reduce;
 use reduction::reduce::Reduction;
 use std::sync::Arc;
 
-/// Calls `$m!` with every op: `file Type "name" kind`, grouped as in OPS, each group in the folder of that name. The kind is
-/// what the op is to lowering ([`OpKind`](crate::ops::OpKind)); what follows from it is written in no other list. The
-/// attributes of a `boxed` one are many, so that an [`Op`](crate::Op) points to them: graphs hold very many ops, and most have none.
+/// Calls `$m!` with every op: `file Type "name" kind`, grouped as in OPS, each group in the folder of that name. The
+/// kind is what the op is to lowering ([`OpKind`](crate::ops::OpKind)); what follows from it is written in no other
+/// list. The attributes of a `boxed` one are many, so that an [`Op`](crate::Op) points to them: graphs hold very many
+/// ops, and most have none.
 #[macro_export]
 macro_rules! for_each_op {
     ($m:ident) => {

@@ -1,6 +1,6 @@
-//! What an op sees when a pass asks how its node is said more simply: what it is under another name, without a transpose of an
-//! operand, without an operand that was stretched for it. Ops answer in their own files, each rule beside its equation;
-//! passes drive (`eliminate_identities`, `fold_transposes`).
+//! What an op sees when a pass asks how its node is said more simply: what it is under another name, without a
+//! transpose of an operand, without an operand that was stretched for it. Ops answer in their own files, each rule
+//! beside its equation; passes drive (`eliminate_identities`, `fold_transposes`).
 
 use super::{Op, Transpose};
 use crate::builder::scalar_tensor;
@@ -53,8 +53,8 @@ impl<'g> NodeCx<'g> {
         Some(self.graph.def(self.operand(0)?))
     }
 
-    /// The value, if it has the type of the node's result. A value is never replaced by a version of a state, because a state
-    /// is read where it is read and not where its value is used.
+    /// The value, if it has the type of the node's result. A value is never replaced by a version of a state, because a
+    /// state is read where it is read and not where its value is used.
     pub fn is(&self, x: ValueId) -> Option<Simpler> {
         let same = self.graph.ty(x) == self.graph.ty(self.node().output());
         (same && !self.graph.is_state_version(x)).then_some(Simpler::Value(x))

@@ -1,5 +1,5 @@
-//! Replaces ops that are defined by other ops by those ops (`OpDef::expand`). Leaves everything else alone. Afterwards the
-//! graph is lowerable.
+//! Replaces ops that are defined by other ops by those ops (`OpDef::expand`). Leaves everything else alone. Afterwards
+//! the graph is lowerable.
 
 use crate::pipeline::PassCx;
 use pumice_ir::{Graph, Patch};

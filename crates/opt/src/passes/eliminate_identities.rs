@@ -1,9 +1,10 @@
 //! Removes nodes that give one of their operands back, and copies of extents that the consumer would make anyway.
 //!
-//! The rules are the ops' own (`OpDef::simplify`, `OpDef::stretches`), each beside its equation; this drives them. Every rule
-//! holds for every value, NaN, −0 and infinities included. A value is never replaced by a version of a state, because a state is
-//! read where it is read and not where its value is used; what was written whole may be used where it is read back, so that
-//! fusion does not stop at the state.
+//! The rules are the ops' own (`OpDef::simplify`, `OpDef::stretches`), each beside its equation; this drives them.
+//! Every rule holds for every value, NaN, −0 and infinities included. A value is never replaced by a version of a
+//! state, because a state is read where it is read and not where its value is used; what was written whole may be used
+//! where it is read back, so that fusion does not stop at the state.
+//!
 //! Before: any verified graph. After: no rule finds anything. `Expand` is what a consumer may make itself.
 
 use crate::pipeline::PassCx;

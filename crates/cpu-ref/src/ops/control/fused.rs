@@ -15,8 +15,8 @@ impl Eval for Fused {
         result.outputs.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
-    /// That of the node in the body that makes the result. What is added up along a body of several inexact nodes is not in
-    /// it: whoever compares such a graph does so against the unfused one.
+    /// That of the node in the body that makes the result. What is added up along a body of several inexact nodes is
+    /// not in it: whoever compares such a graph does so against the unfused one.
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         bound(self, cx).tolerance
     }

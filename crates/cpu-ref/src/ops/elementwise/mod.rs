@@ -205,7 +205,8 @@ pub fn int_lt(dtype: DType, x: i64, y: i64) -> bool {
     if dtype == DType::U64 { (x as u64) < (y as u64) } else { x < y }
 }
 
-/// Declares a unary op: units in the last place for f32 (and an absolute difference that is close regardless), formula for floats and, where there are any, for integers.
+/// Declares a unary op: units in the last place for f32 (and an absolute difference that is close regardless), formula
+/// for floats and, where there are any, for integers.
 macro_rules! unary_eval {
     ($Name:ident, ulp $ulp:expr, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)?) => {
         $crate::ops::elementwise::unary_eval!($Name, ulp $ulp, abs 0.0, |$op, $x| $float $(, int |$d, $i| $int)?);

@@ -18,9 +18,9 @@ impl Eval for LayerNorm {
     }
 
     /// |γ|/√(σ² + ε)·(mean|x| + |x − μ|) + |β|. The mean is a sum of K terms, off by δ = 4(⌈log₂K⌉ + 4)·2⁻²⁴·mean|x| at
-    /// most, and moves every difference by δ; the variance is taken about that mean, so its own relative error is that of
-    /// a sum of squares plus δ²/σ², of second order; the root halves it. Where |μ| ≫ σ the first term dominates: x − μ
-    /// has lost those digits in f32, whatever the kernel.
+    /// most, and moves every difference by δ; the variance is taken about that mean, so its own relative error is that
+    /// of a sum of squares plus δ²/σ², of second order; the root halves it. Where |μ| ≫ σ the first term dominates: x −
+    /// μ has lost those digits in f32, whatever the kernel.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
         magnitudes(cx, self.axis, |row, x, gamma, beta| {
             gamma.abs() * inverse(row.variance, self.epsilon) * (row.mean_abs + (x - row.mean).abs())

@@ -5,7 +5,8 @@ use crate::eval::EvalCx;
 use crate::index::{count, offsets, strides};
 use pumice_ir::ops::reduce::reduced_axes;
 
-/// Offsets of the operand: `(base of every result, steps over one group)`. Element j of group i is base\[i\] + steps\[j\].
+/// Offsets of the operand: `(base of every result, steps over one group)`. Element j of group i is base\[i\] +
+/// steps\[j\].
 pub struct Groups {
     /// First element of every group, in the order of the results.
     pub bases: Vec<usize>,

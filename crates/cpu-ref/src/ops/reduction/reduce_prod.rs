@@ -18,8 +18,8 @@ impl Eval for ReduceProd {
     }
 
     /// What the element's own factors allow, in units of what the class gives for each unit of magnitude. A factor
-    /// that is a power of two rounds nothing; r others round r times by 2⁻²⁴ of the product at most, in any order. These
-    /// roundings are as good as drawn: more than 4√r·2⁻²⁴ does not occur (7 standard deviations). Twice that is
+    /// that is a power of two rounds nothing; r others round r times by 2⁻²⁴ of the product at most, in any order.
+    /// These roundings are as good as drawn: more than 4√r·2⁻²⁴ does not occur (7 standard deviations). Twice that is
     /// allowed. So a million factors are held to 5e-4, and seventy thousand of which ten are not 1 to 1.2e-6.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
         let x = cx.arg(0);

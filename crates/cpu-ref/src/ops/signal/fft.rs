@@ -104,8 +104,8 @@ fn scale(op: &Fft, n: usize) -> f64 {
     }
 }
 
-/// X_k = Σ x_j e^(∓2πijk/n). With n = p·m, p the smallest prime factor, X_k = Σ_r w^{rk}·F_r(k mod m), F_r the transform
-/// of every p-th value from r on: n·(sum of the prime factors) operations.
+/// X_k = Σ x_j e^(∓2πijk/n). With n = p·m, p the smallest prime factor, X_k = Σ_r w^{rk}·F_r(k mod m), F_r the
+/// transform of every p-th value from r on: n·(sum of the prime factors) operations.
 fn transform(x: &[Complex], n: usize, inverse: bool) -> Vec<Complex> {
     let p = smallest_factor(n);
     if n == 1 {

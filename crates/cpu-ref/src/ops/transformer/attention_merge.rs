@@ -17,8 +17,8 @@ impl Eval for AttentionMerge {
         Tolerance::sum(cx.out().0, cx.arg(0).shape[3])
     }
 
-    /// Σ e^(mₚ − m)·|oₚ|·(1 + t/16) / Σ e^(mₚ − m)·lₚ, t = m − mₚ: the exponential makes the rounding of t a relative error
-    /// of its result.
+    /// Σ e^(mₚ − m)·|oₚ|·(1 + t/16) / Σ e^(mₚ − m)·lₚ, t = m − mₚ: the exponential makes the rounding of t a relative
+    /// error of its result.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
         results(self, cx, true)
     }

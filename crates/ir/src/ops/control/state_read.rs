@@ -41,8 +41,8 @@ impl OpDef for StateRead {
         Some(0)
     }
 
-    /// What is read of a state that was written whole is what was written, unless that shows a version itself: fusion does
-    /// not stop at the state.
+    /// What is read of a state that was written whole is what was written, unless that shows a version itself: fusion
+    /// does not stop at the state.
     fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
         let write = cx.before()?;
         let written = write.input(write.op.whole_state()?)?;

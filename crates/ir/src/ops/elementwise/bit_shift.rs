@@ -20,8 +20,8 @@ crate::attr_enum! {
 }
 
 crate::op! {
-    /// y = a shifted by b bits, with NumPy broadcasting (ONNX BitShift). An amount outside 0..width gives 0, or −1 for a
-    /// negative value shifted right.
+    /// y = a shifted by b bits, with NumPy broadcasting (ONNX BitShift). An amount outside 0..width gives 0, or −1 for
+    /// a negative value shifted right.
     pub struct BitShift {
         /// Which way.
         direction: ShiftDirection,

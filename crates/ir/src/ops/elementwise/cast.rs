@@ -12,10 +12,10 @@ use pumice_types::scalar::Reg;
 use pumice_types::{DType, Encoding};
 
 crate::op! {
-    /// The values of x in another dtype (ONNX Cast); always converts. Float to integer truncates toward 0 and saturates,
-    /// NaN gives 0; float to Bool is x ≠ 0 (NaN true); integer to a narrower integer keeps the low bits; integer to float
-    /// rounds to nearest even (to f32 and from there to a 16-bit type); f32 to f16 and bf16 round to nearest even and
-    /// overflow to ±Inf.
+    /// The values of x in another dtype (ONNX Cast); always converts. Float to integer truncates toward 0 and
+    /// saturates, NaN gives 0; float to Bool is x ≠ 0 (NaN true); integer to a narrower integer keeps the low bits;
+    /// integer to float rounds to nearest even (to f32 and from there to a 16-bit type); f32 to f16 and bf16 round to
+    /// nearest even and overflow to ±Inf.
     pub struct Cast {
         /// The dtype of the result.
         to: DType,
@@ -98,8 +98,8 @@ impl OpDef for Cast {
         true
     }
 
-    /// cast(x, dtype of x) == x; cast(cast(x, wide), to) == cast(x, to) where wide holds every value of x's dtype and is of
-    /// its kind, which is x where `to` is its dtype.
+    /// cast(x, dtype of x) == x; cast(cast(x, wide), to) == cast(x, to) where wide holds every value of x's dtype and
+    /// is of its kind, which is x where `to` is its dtype.
     fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
         let again = || {
             let between = cx.before()?;

@@ -9,12 +9,12 @@ use crate::sample::Sample;
 use pumice_types::{DType, Encoding};
 
 crate::op! {
-    /// The values that the blocks of x stand for: x\[…\] in a block encoding → f32\[…\], in f32 arithmetic in the order that
-    /// OPS 3.4.2 writes, so every bit agrees with the public gguf package. A scale that is infinite or NaN gives what that
-    /// arithmetic gives.
+    /// The values that the blocks of x stand for: x\[…\] in a block encoding → f32\[…\], in f32 arithmetic in the order
+    /// that OPS 3.4.2 writes, so every bit agrees with the public gguf package. A scale that is infinite or NaN gives
+    /// what that arithmetic gives.
     ///
-    /// Kernels that read blocks read them through this op: then it is no step of its own. Where another kernel wants its
-    /// values, they are written once, when the weights are loaded.
+    /// Kernels that read blocks read them through this op: then it is no step of its own. Where another kernel wants
+    /// its values, they are written once, when the weights are loaded.
     pub struct Dequantize {}
 }
 

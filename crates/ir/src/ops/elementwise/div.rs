@@ -9,8 +9,8 @@ use pumice_types::DType;
 use pumice_types::scalar::Reg;
 
 binary! {
-    /// y = a/b with NumPy broadcasting (ONNX Div): two tensors of one dtype → that dtype. Integers truncate toward zero,
-    /// x/0 is 0 with the status INT_DIV_ZERO, INT_MIN/−1 is INT_MIN.
+    /// y = a/b with NumPy broadcasting (ONNX Div): two tensors of one dtype → that dtype. Integers truncate toward
+    /// zero, x/0 is 0 with the status INT_DIV_ZERO, INT_MIN/−1 is INT_MIN.
     Div div, NUMERIC, |b, x, y| b.div(x, y), division_fills(), also || division_samples(|g, x, y| g.div(x, y)),
     duties {
         fn zero_divisor(&self, cx: &ScalarCx<'_>) -> Option<Reg> {

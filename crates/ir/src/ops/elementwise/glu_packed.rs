@@ -1,7 +1,7 @@
 //! `Glu` with gate and value in one operand: the form with two operands, of two slices.
 //!
-//! Gates first: A == x\[0..h\], B == x\[h..2h\]. Alternating: A == x\[0::2\], B == x\[1::2\]. Where h varies, the axis is
-//! seen as \[2, h\] or \[h, 2\] first, so that the slices have constant ends.
+//! Gates first: A == x\[0..h\], B == x\[h..2h\]. Alternating: A == x\[0::2\], B == x\[1::2\]. Where h varies, the axis
+//! is seen as \[2, h\] or \[h, 2\] first, so that the slices have constant ends.
 
 use crate::infer::normalize_axis;
 use crate::ops::def::expansion;

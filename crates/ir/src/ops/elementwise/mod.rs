@@ -166,8 +166,8 @@ macro_rules! unary {
 pub(crate) use unary;
 
 /// Declares a unary op with attributes: as [`unary`], with the attributes after the method's name, the op and its
-/// [`ScalarCx`](crate::ops::ScalarCx) before the builder, the settings that samples are made of, the main one first, and
-/// optionally the setting that is refused, with the attribute and the reason.
+/// [`ScalarCx`](crate::ops::ScalarCx) before the builder, the settings that samples are made of, the main one first,
+/// and optionally the setting that is refused, with the attribute and the reason.
 macro_rules! unary_with {
     ($(#[$doc:meta])* $Name:ident $method:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)? $(=> $range:ident)?),* $(,)? },
         $dtypes:ident $(-> $result:ident)?, |$op:ident, $cx:ident, $b:ident, $x:ident| $body:expr, $fill:expr,

@@ -11,11 +11,11 @@ use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType};
 
 crate::op! {
-    /// y = aᵇ with NumPy broadcasting (ONNX Pow), of a's dtype. For a < 0 an integer b gives the sign by its parity, any
-    /// other b NaN; 0⁰ = 1, 1^NaN = 1, NaN⁰ = 1, 0 to a negative power is Inf. Integers are powers by squaring and wrap;
-    /// to a negative power they truncate. An integer to a float power that is whole is that integer power; else it is
-    /// computed in f32, where a result within 2⁻²⁰ of itself of a whole number is that number, and converted as Cast
-    /// does: truncated, held to the range of a's dtype, 0 for NaN.
+    /// y = aᵇ with NumPy broadcasting (ONNX Pow), of a's dtype. For a < 0 an integer b gives the sign by its parity,
+    /// any other b NaN; 0⁰ = 1, 1^NaN = 1, NaN⁰ = 1, 0 to a negative power is Inf. Integers are powers by squaring and
+    /// wrap; to a negative power they truncate. An integer to a float power that is whole is that integer power; else
+    /// it is computed in f32, where a result within 2⁻²⁰ of itself of a whole number is that number, and converted as
+    /// Cast does: truncated, held to the range of a's dtype, 0 for NaN.
     pub struct Pow {}
 }
 

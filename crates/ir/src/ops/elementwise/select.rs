@@ -11,8 +11,8 @@ use pumice_types::DType;
 use pumice_types::scalar::Reg;
 
 crate::op! {
-    /// y = c ? x : y with NumPy broadcasting of all three (ONNX Where). A selection, not a blend: what is not chosen has
-    /// no influence, NaN included.
+    /// y = c ? x : y with NumPy broadcasting of all three (ONNX Where). A selection, not a blend: what is not chosen
+    /// has no influence, NaN included.
     pub struct Where {}
 }
 

@@ -5,8 +5,8 @@ use crate::sample::Fill;
 use pumice_types::scalar::RegType;
 
 unary_with! {
-    /// y = x < −λ ? x + bias : x > λ ? x − bias : 0 (ONNX Shrink): x\[…\] → the same type. NaN gives 0. For integers the
-    /// comparison is in f32 and the bias is truncated.
+    /// y = x < −λ ? x + bias : x > λ ? x − bias : 0 (ONNX Shrink): x\[…\] → the same type. NaN gives 0. For integers
+    /// the comparison is in f32 and the bias is truncated.
     Shrink shrink {
         /// λ.
         lambd: f32 = 0.5 => FINITE,

@@ -15,8 +15,8 @@ crate::op! {
     /// as NumPy does, negative ones count from the end; a negative step walks backward, and i64::MIN as its end means
     /// through the first element.
     ///
-    /// Of a param in blocks (x\[…\] → the same encoding) ranges of the last axis are whole blocks, with steps of 1; ranges of
-    /// dequantized values may cut blocks.
+    /// Of a param in blocks (x\[…\] → the same encoding) ranges of the last axis are whole blocks, with steps of 1;
+    /// ranges of dequantized values may cut blocks.
     pub struct Slice {
         /// First index of each axis.
         starts: Vec<DimExpr>,
@@ -197,8 +197,8 @@ fn whole_blocks(x: &ValueType, range: &AxisRange, symbols: &SymbolTable) -> Resu
 }
 
 impl GraphBuilder {
-    /// A range with a step along some axes: x\[…, n, …\] → \[…, ⌈(end − start)/step⌉, …\]. Empty `axes`: the first ones;
-    /// empty `steps`: 1.
+    /// A range with a step along some axes: x\[…, n, …\] → \[…, ⌈(end − start)/step⌉, …\]. Empty `axes`: the first
+    /// ones; empty `steps`: 1.
     #[track_caller]
     pub fn slice(&self, x: Value, starts: &[i64], ends: &[i64], axes: &[i64], steps: &[i64]) -> Value {
         let exprs = |v: &[i64]| v.iter().map(|&i| DimExpr::constant(i)).collect();

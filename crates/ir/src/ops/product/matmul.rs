@@ -197,8 +197,8 @@ fn equal_terms(m: u64, n: u64, k: u64) -> Vec<Sample> {
     vec![equal(across), equal(along)]
 }
 
-/// Three and four batch axes, each operand stretched along each of them, along every other, and as a vector or a matrix of
-/// its own; with an operand of the epilogue that is stretched, too.
+/// Three and four batch axes, each operand stretched along each of them, along every other, and as a vector or a matrix
+/// of its own; with an operand of the epilogue that is stretched, too.
 fn stretched() -> Vec<Sample> {
     let mut samples = vec![case(DType::F32, &[2, 1, 2, 1, 1], &[2, 2, 2, 1, 1], false, false)];
     for batch in [&[2u64, 3, 2][..], &[2, 3, 2, 2]] {

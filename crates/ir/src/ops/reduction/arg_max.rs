@@ -12,8 +12,8 @@ use crate::shape::{sym, tensor};
 use pumice_types::DType;
 
 crate::op! {
-    /// The index of the first (or last) largest element along an axis (ONNX ArgMax); the first NaN wins. An empty axis is
-    /// an error.
+    /// The index of the first (or last) largest element along an axis (ONNX ArgMax); the first NaN wins. An empty axis
+    /// is an error.
     pub struct ArgMax {
         /// The axis.
         axis: i64 = 0,

@@ -5,6 +5,7 @@ use crate::ops::reduce::reduction;
 use crate::sample::Fill;
 
 reduction! {
-    /// The largest x over axes (ONNX ReduceMax), NaN if there is one; −Inf, the lowest integer or false over an empty set.
+    /// The largest x over axes (ONNX ReduceMax), NaN if there is one; −Inf, the lowest integer or false over an empty
+    /// set.
     ReduceMax reduce_max, join Max, mean false, ORDERED, Fill::Special
 }

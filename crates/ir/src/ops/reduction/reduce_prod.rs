@@ -11,10 +11,10 @@ reduction! {
     ReduceProd reduce_prod, join Mul, mean false, NUMERIC, factors(), odd_integers(), beyond_the_range()
 }
 
-/// 20,011 floats of both signs: each the quotient of two numbers of 1 to 1.0625, the next one's numerator being this one's
-/// denominator, so that products of neighbours stay near ±1, and those of every other element leave no float's range.
-/// Prime, so that rows and columns of any length meet all of them; so many, because numbers that come again soon are
-/// rounded alike each time: of 509, 200,000 factors were off by 6e-4.
+/// 20,011 floats of both signs: each the quotient of two numbers of 1 to 1.0625, the next one's numerator being this
+/// one's denominator, so that products of neighbours stay near ±1, and those of every other element leave no float's
+/// range. Prime, so that rows and columns of any length meet all of them; so many, because numbers that come again soon
+/// are rounded alike each time: of 509, 200,000 factors were off by 6e-4.
 fn factors() -> Fill {
     const COUNT: u64 = 20_011;
     let number = |i: u64| 1.0 + (random(7, i % COUNT) >> 40) as f64 / (1u64 << 28) as f64;

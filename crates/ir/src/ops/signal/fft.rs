@@ -23,10 +23,10 @@ crate::attr_enum! {
 }
 
 crate::op! {
-    /// X_k = Σ x_n e^(∓2πikn/N) along one axis (ONNX DFT). The last axis of x holds real (1) or complex (2) values, that
-    /// of the result complex ones. `dft_length` cuts x or adds zeros. `onesided` keeps the first ⌊N/2⌋ + 1 results of a
-    /// real x; with `inverse` it takes those ⌊N/2⌋ + 1 values and gives N real ones (N is `dft_length`, or 2(n − 1)).
-    /// All results of a line with a NaN or an infinity among the values it takes are NaN.
+    /// X_k = Σ x_n e^(∓2πikn/N) along one axis (ONNX DFT). The last axis of x holds real (1) or complex (2) values,
+    /// that of the result complex ones. `dft_length` cuts x or adds zeros. `onesided` keeps the first ⌊N/2⌋ + 1 results
+    /// of a real x; with `inverse` it takes those ⌊N/2⌋ + 1 values and gives N real ones (N is `dft_length`, or 2(n −
+    /// 1)). All results of a line with a NaN or an infinity among the values it takes are NaN.
     pub struct Fft {
         /// The axis; not the last one.
         axis: i64 = -2,

@@ -41,15 +41,15 @@ impl AttentionLayout {
 crate::op! {
     /// y = softmax(s)·v over the allowed keys (ONNX Attention). Key head of query head h: ⌊h·Hkv/Hq⌋.
     ///
-    /// With total = `kv_len` (or Sk) and offset = `kv_len` − Sq (or 0), key j is allowed for query i where j < total, and
-    /// `causal` → j ≤ i + offset, `left` ≥ 0 → j ≥ i + offset − left, `right` ≥ 0 → j ≤ i + offset + right, and the mask
-    /// is true (Bool) or above −Inf (float). s = scale·⟨q, k⟩, then softcap·tanh(s/softcap) if softcap > 0, then plus the
-    /// float mask. A query without any allowed key gives zeros. What is not allowed is not read as a value: NaN there has
-    /// no effect.
+    /// With total = `kv_len` (or Sk) and offset = `kv_len` − Sq (or 0), key j is allowed for query i where j < total,
+    /// and `causal` → j ≤ i + offset, `left` ≥ 0 → j ≥ i + offset − left, `right` ≥ 0 → j ≤ i + offset + right, and the
+    /// mask is true (Bool) or above −Inf (float). s = scale·⟨q, k⟩, then softcap·tanh(s/softcap) if softcap > 0, then
+    /// plus the float mask. A query without any allowed key gives zeros. What is not allowed is not read as a value:
+    /// NaN there has no effect.
     ///
-    /// The mask has rank 2 to 4 and broadcasts to \[B, Hq, Sq, ·\]; its last axis may be shorter than Sk, the keys beyond
-    /// it are then not allowed. `kv_len` is i32, rank 0 or \[B\]. Keys and values may be versions of a state in another
-    /// float dtype than the queries.
+    /// The mask has rank 2 to 4 and broadcasts to \[B, Hq, Sq, ·\]; its last axis may be shorter than Sk, the keys
+    /// beyond it are then not allowed. `kv_len` is i32, rank 0 or \[B\]. Keys and values may be versions of a state in
+    /// another float dtype than the queries.
     pub struct Attention {
         /// Order of the axes.
         layout: AttentionLayout = AttentionLayout::Bhsd,
@@ -120,8 +120,8 @@ impl OpDef for Attention {
         is_mask && cx.operand(3).is_some_and(|mask| last(mask) == last(from))
     }
 
-    /// With P the exchange of heads and sequence: attention(P(q), P(k), P(v), layout) == P(attention(q, k, v, other layout));
-    /// mask and lengths do not change.
+    /// With P the exchange of heads and sequence: attention(P(q), P(k), P(v), layout) == P(attention(q, k, v, other
+    /// layout)); mask and lengths do not change.
     fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
         let of = |i| Some((i, cx.exchanged(i, 1, 2)?));
         let operands = [of(0)?, of(1)?, of(2)?].into_iter().collect();

@@ -11,8 +11,8 @@ use crate::shape::{f32, sym};
 use pumice_types::{DType, DimExpr};
 
 crate::op! {
-    /// y = Σ e^(mₚ − m)·oₚ / Σ e^(mₚ − m)·lₚ over the parts p of `AttentionParts`, m = max mₚ; parts with mₚ = −Inf take no
-    /// part. Where all have that, y is zero, or NaN where some lₚ is.
+    /// y = Σ e^(mₚ − m)·oₚ / Σ e^(mₚ − m)·lₚ over the parts p of `AttentionParts`, m = max mₚ; parts with mₚ = −Inf
+    /// take no part. Where all have that, y is zero, or NaN where some lₚ is.
     pub struct AttentionMerge {
         /// Order of the axes of the result.
         layout: AttentionLayout = AttentionLayout::Bhsd,

@@ -14,10 +14,12 @@ pub const BLOCK: u64 = 64;
 pub const BESIDE: u64 = 4;
 
 crate::op! {
-    /// For each query and each part p of the keys: Σ e^(s − m)·v, m = max s, l = Σ e^(s − m), over the allowed keys of p.
+    /// For each query and each part p of the keys: Σ e^(s − m)·v, m = max s, l = Σ e^(s − m), over the allowed keys of
+    /// p.
     ///
-    /// Everything else as in `Attention`, whose attributes these are. A part without an allowed key has m = −Inf and l = 0;
-    /// one whose allowed keys all score −Inf has l = NaN and zeros for values. `AttentionMerge` makes one result of the parts.
+    /// Everything else as in `Attention`, whose attributes these are. A part without an allowed key has m = −Inf and l
+    /// = 0; one whose allowed keys all score −Inf has l = NaN and zeros for values. `AttentionMerge` makes one result
+    /// of the parts.
     pub struct AttentionParts {
         /// Order of the axes of queries, keys and values.
         layout: AttentionLayout = AttentionLayout::Bhsd,

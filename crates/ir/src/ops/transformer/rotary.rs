@@ -16,10 +16,10 @@ crate::op! {
     /// The first `n_rot` elements of every head rotated in pairs, the rest copied (ONNX RotaryEmbedding):
     /// y₁ = c·x₁ − s·x₂, y₂ = s·x₁ + c·x₂. Pair i is (i, i + n_rot/2), or (2i, 2i + 1) where `interleaved`.
     ///
-    /// Tables: cos and sin of \[S, n_rot/2\] or \[B, S, n_rot/2\]; or of \[P, n_rot/2\] with `pos` of \[B, S\] or rank 0,
-    /// whose rows are picked by position (one that is outside gives 0 and reports INDEX_OUT_OF_RANGE). Without tables,
-    /// c and s are cosine and sine of position·θ^(−2i/n_rot)·freq_scale. A `pos` of rank 0 is the position of the first
-    /// row: row s has pos + s.
+    /// Tables: cos and sin of \[S, n_rot/2\] or \[B, S, n_rot/2\]; or of \[P, n_rot/2\] with `pos` of \[B, S\] or rank
+    /// 0, whose rows are picked by position (one that is outside gives 0 and reports INDEX_OUT_OF_RANGE). Without
+    /// tables, c and s are cosine and sine of position·θ^(−2i/n_rot)·freq_scale. A `pos` of rank 0 is the position of
+    /// the first row: row s has pos + s.
     pub struct Rotary {
         /// Order of x's four axes.
         layout: AttentionLayout = AttentionLayout::Bhsd,
@@ -141,7 +141,8 @@ impl GraphBuilder {
         self.apply(op, &[x, pos])
     }
 
-    /// Rotation by tables: cos and sin of \[S, n_rot/2\], \[B, S, n_rot/2\], or \[P, n_rot/2\] picked by pos → x's type.
+    /// Rotation by tables: cos and sin of \[S, n_rot/2\], \[B, S, n_rot/2\], or \[P, n_rot/2\] picked by pos → x's
+    /// type.
     #[track_caller]
     pub fn rotary_tables(&self, x: Value, cos: Value, sin: Value, pos: Option<Value>, op: Rotary) -> Value {
         self.apply_all(op, &[Some(x), pos, Some(cos), Some(sin)])[0]
