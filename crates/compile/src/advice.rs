@@ -28,7 +28,7 @@ impl Advice for Kernels<'_> {
     }
 
     fn reduces_apart(&self, outputs: u64, reduced: u64) -> bool {
-        let lanes = self.selection.reduce.lanes(reduced);
+        let lanes = self.selection.reduce.lanes(reduced, self.target);
         self.selection.apart.is_faster(lanes, outputs, reduced, self.target)
     }
 
@@ -37,18 +37,19 @@ impl Advice for Kernels<'_> {
     }
 
     fn row_in_one(&self, row: &RowExtents) -> bool {
-        let (variant, lanes) = self.selection.rows.choose(row.n);
-        let numbers = [("n", row.n), ("lanes", u64::from(lanes))];
-        self.target.limits.lets_turn(match row.kind {
+        let decl = match row.kind {
             RowKind::Softmax if row.inner > 1 => {
                 let columns = self.selection.softmax_columns.columns(row.inner, row.n, self.target);
                 let numbers = [("n", row.n), ("columns", columns.into())];
-                SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &numbers)
+                let turns = SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &numbers);
+                return self.target.limits.lets_turn(turns);
             }
-            RowKind::Softmax => SoftmaxRows::DECL.turns_of(variant, &numbers),
-            RowKind::LayerNorm => LayerNorm::DECL.turns_of(variant, &numbers),
-            RowKind::RmsNorm => RmsNorm::DECL.turns_of(variant, &numbers),
-        })
+            RowKind::Softmax => &SoftmaxRows::DECL,
+            RowKind::LayerNorm => &LayerNorm::DECL,
+            RowKind::RmsNorm => &RmsNorm::DECL,
+        };
+        let choice = self.selection.rows.choose(decl, row.n, self.target);
+        choice.is_some_and(|choice| choice.ends(self.target, &[("n", row.n)]))
     }
 
     fn rows_apart(&self, row: &RowExtents) -> bool {

@@ -4,11 +4,12 @@ use crate::cost;
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
 use crate::meaning::StepMeaning;
-use crate::select::matmul::{Class, ProductKernel};
+use crate::select::matmul::SCALAR;
+use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
-use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+use pumice_plan::kernels::matmul::MatmulF32Lanes;
 use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
 use std::sync::Arc;
@@ -139,7 +140,7 @@ pub fn emit(
     if !space.y.col.is(1) {
         return Err("a product is stored along its rows".into());
     }
-    let choice = choose(cx, space, &b.view);
+    let choice = choose(cx, space, &b.view).ok_or(NO_KERNEL)?;
     let mut step = StepBuilder::new();
     let a = step.touch(a, Access::ShaderRead).along(space.a.strides());
     let b = step.touch(b, Access::ShaderRead).along(space.b.strides());
@@ -219,8 +220,8 @@ fn mode(
     0
 }
 
-/// The kernel form, by the upper bounds of the extents.
-fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> ProductKernel {
+/// The kernel, by the upper bounds of the extents.
+fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
     let product = ProductExtents {
@@ -235,16 +236,16 @@ fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> ProductKernel {
     cx.selection.matmul.choose(&product, cx.target)
 }
 
-fn groups(space: &ProductSpace, choice: &ProductKernel) -> DimExpr {
+fn groups(space: &ProductSpace, choice: &Choice) -> DimExpr {
     let c = |v: u64| DimExpr::from(v);
     let batches = &space.batch[0] * &space.batch[1];
-    let tiles = space.m.ceil_div(&c(choice.rows)) * space.n.ceil_div(&c(choice.columns));
+    let tiles = space.m.ceil_div(&c(choice.roles.rows)) * space.n.ceil_div(&c(choice.roles.columns));
     tiles * batches
 }
 
 /// How the kernel reads its operands and stores its result, by alignment: `a_mode`, `b_mode`, `vec_y`.
-fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &ProductKernel) -> [u32; 3] {
-    let widest = if choice.scalar { 2 } else { 3 };
+fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &Choice) -> [u32; 3] {
+    let widest = if choice.number(SCALAR) == 1 { 2 } else { 3 };
     let a = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
     let b = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
     let symbols = cx.graph.symbols();
@@ -254,16 +255,11 @@ fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &ProductKernel) -> [u32
     [a, b, u32::from(y)]
 }
 
-/// The kernel call. All product kernels take the same arguments; only names, variants and constants of their own differ.
-fn call(
-    cx: &mut LowerCx<'_>,
-    space: &ProductSpace,
-    choice: &ProductKernel,
-    [a, b, y]: [Bound; 3],
-) -> CallDraft {
+/// The kernel call. All product kernels take the same arguments; only constants of their own differ.
+fn call(cx: &mut LowerCx<'_>, space: &ProductSpace, choice: &Choice, [a, b, y]: [Bound; 3]) -> CallDraft {
     let [a_mode, b_mode, vec_y] = modes(cx, space, choice);
     let call = MatmulF32Lanes {
-        variant: choice.variant,
+        variant: choice.variant.name,
         a_mode,
         b_mode,
         vec_y,
@@ -278,26 +274,19 @@ fn call(
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let (call, variant) = (call.into_call(), choice.variant);
-    match choice.class {
-        Class::Tile => {
-            let (k_tail, edge) = tails(cx, space, choice);
-            call.of(&MatmulF32::DECL, variant).constant("k_tail", k_tail).constant("edge", edge)
-        }
-        Class::Lanes => call,
-        Class::Dot => call.of(&MatmulF32Dot::DECL, variant),
-        Class::Columns(quads) => call.of(&MatmulF32Columns::DECL, variant).constant("quads", quads),
-    }
+    let of_tails = tails(cx, space, choice).into_iter().filter(|(name, _)| choice.has(name));
+    of_tails.fold(choice.call(call.into_call()), |call, (name, value)| call.constant(name, value))
 }
 
-/// What is left over of tiles: `k_tail` and `edge`.
-fn tails(cx: &LowerCx<'_>, space: &ProductSpace, choice: &ProductKernel) -> (u32, u32) {
-    let symbols = cx.graph.symbols();
+/// What is left over of tiles.
+fn tails(cx: &LowerCx<'_>, space: &ProductSpace, choice: &Choice) -> [(&'static str, u32); 2] {
+    let (symbols, roles) = (cx.graph.symbols(), &choice.roles);
     let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
-    let k_tail = match divides(&space.k, choice.step) {
+    let k_tail = match divides(&space.k, roles.step) {
         true => 0,
-        false if space.k.lower(symbols) >= choice.least_k => 2,
+        false if space.k.lower(symbols) >= roles.least_k => 2,
         false => 1,
     };
-    (k_tail, u32::from(!divides(&space.m, choice.rows) || !divides(&space.n, choice.columns)))
+    let edge = !divides(&space.m, roles.rows) || !divides(&space.n, roles.columns);
+    [("k_tail", k_tail), ("edge", u32::from(edge))]
 }

@@ -1,6 +1,6 @@
 //! Tensors seen as [outer, n, inner] around a range of axes, and rounding as a hole.
 
-use crate::cx::{LowerCx, LowerResult, Refusal};
+use crate::cx::{LowerResult, Refusal};
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{HoleFill, HoleInput};
 use pumice_types::scalar::{RegType, ScalarExpr};
@@ -26,11 +26,6 @@ impl Rows {
             inner: product(&shape[axes.end..]),
         }
     }
-}
-
-/// Variant and lanes of the row kernels (norms, softmax) for rows of that length.
-pub fn row_variant(cx: &LowerCx<'_>, n: &DimExpr) -> (&'static str, u32) {
-    cx.selection.rows.choose(n.upper(cx.graph.symbols()))
 }
 
 /// The fill that rounds a kernel's f32 result to a 16-bit float; none for f32.

@@ -35,14 +35,14 @@ pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMe
     let symbols = cx.graph.symbols();
     let (along_x, along_y) = (m.columns.upper(symbols), m.rows.upper(symbols));
     let best = cx.selection.elementwise.transposed(along_x, along_y, cx.target);
-    let Some(variant) = best.filter(|_| !m.batch.is(0)) else { return Ok(false) };
+    let Some(choice) = best.filter(|_| !m.batch.is(0)) else { return Ok(false) };
     let extents = [m.batch.clone(), m.rows.clone(), m.columns.clone()];
     cx.fits_u32(&product(&extents), "the result")?;
     let tiles = |extent: &DimExpr| extent.ceil_div(&DimExpr::constant(TILE as i64));
     let grid = cx.grid(&(tiles(&m.columns) * tiles(&m.rows) * &m.batch))?;
     let mut step = StepBuilder::new();
     let call = Transpose {
-        variant,
+        variant: choice.variant.name,
         batch: cx.arg(&m.batch),
         rows: cx.arg(&m.rows),
         cols: cx.arg(&m.columns),

@@ -8,6 +8,7 @@ mod strides;
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{Home, Located};
 use crate::meaning::{self, StepMeaning};
+use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use crate::transposed;
 use pumice_ir::ValueType;
@@ -262,12 +263,13 @@ fn choose(cx: &mut LowerCx<'_>, shape: &[DimExpr], body: Body<'_>) -> LowerResul
 /// `elementwise_flat`.
 fn flat(cx: &mut LowerCx<'_>, n: &DimExpr, scalars: u32, body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
     let symbols = cx.graph.symbols();
-    let (variant, per) = cx.selection.elementwise.flat(n.upper(symbols), cx.target);
+    let choice = cx.selection.elementwise.flat(n.upper(symbols), cx.target).ok_or(NO_KERNEL)?;
+    let per = choice.number("per");
     let tail = u32::from(!n.divisor(symbols).is_multiple_of(4));
     let grid = cx.grid(&n.ceil_div(&(FLAT_ELEMENTS * u64::from(per)).into()))?;
     let (kinds0, kinds1) = body.kinds();
     let call = ElementwiseFlat {
-        variant,
+        variant: choice.variant.name,
         kinds0,
         kinds1,
         scalars,

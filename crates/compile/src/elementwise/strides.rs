@@ -2,13 +2,10 @@
 
 use super::{Body, IterationSpace, bits};
 use crate::cx::{LowerCx, LowerResult};
-use crate::select::elementwise::Strided;
+use crate::select::{Choice, NO_KERNEL};
 use pumice_plan::Grid;
 use pumice_plan::kernel::{ArgValue, CallDraft, SlotKind};
-use pumice_plan::kernels::elementwise::{
-    ElementwiseRuns, ElementwiseRuns4, ElementwiseSpread, ElementwiseStrided, ElementwiseStrided4,
-    ElementwiseTiles, MAX_RANK, SPREAD_ELEMENTS, THREADS, TILE, TILED_SLOTS,
-};
+use pumice_plan::kernels::elementwise::{ElementwiseStrided, MAX_RANK, THREADS, TILED_SLOTS};
 use pumice_types::{DimExpr, slots};
 
 /// The call and the grid of the best kernel for `n` elements; `wide`: some have 64 bits.
@@ -28,63 +25,34 @@ pub(super) fn choose(
     }
     let by_four = vectorizes(cx, space, &body);
     let upper = n.upper(cx.graph.symbols());
-    match cx.selection.elementwise.strided(upper, by_four, wide, cx.target) {
-        Strided::Spread(variant) => spread(cx, space, variant, body),
-        Strided::Each(variant) => each(cx, space, by_four, variant, body),
-        Strided::Runs(variant, most) => runs(cx, space, by_four, (variant, most), body),
-    }
+    let choice = cx.selection.elementwise.strided(upper, by_four, wide, cx.target).ok_or(NO_KERNEL)?;
+    over_strides(cx, space, &choice, body)
 }
 
-/// `elementwise_strided`; or `elementwise_strided4`, by groups of four along the innermost axis.
-fn each(
+/// A kernel over strides: places of the innermost axis are as wide as the kernel takes them at once, and lie in runs where a
+/// thread takes several that are neighbours.
+fn over_strides(
     cx: &mut LowerCx<'_>,
     space: &IterationSpace,
-    by_four: bool,
-    variant: &'static str,
+    choice: &Choice,
     body: Body<'_>,
 ) -> LowerResult<(CallDraft, Grid)> {
-    let shape = walked(space, by_four);
-    let (call, grid) = call(cx, space, &shape, a_thread_each(&shape), body)?;
-    let call = match by_four {
-        true => call.of(&ElementwiseStrided4::DECL, variant).constant("scalars", innermost_scalars(space)),
-        false => call.of(&ElementwiseStrided::DECL, variant),
-    };
-    Ok((call, grid))
-}
-
-/// `elementwise_runs` and `elementwise_runs4`, for CPU drivers: runs of at most `most` along the innermost axis.
-fn runs(
-    cx: &mut LowerCx<'_>,
-    space: &IterationSpace,
-    by_four: bool,
-    (variant, most): (&'static str, u64),
-    body: Body<'_>,
-) -> LowerResult<(CallDraft, Grid)> {
-    let (mut shape, used) = (walked(space, by_four), body.slots.len() as u32);
-    let last = shape.len() - 1;
+    let (wide, used) = (choice.roles.columns > 1, body.slots.len() as u32);
+    let scalars = if wide { innermost_scalars(space) } else { body.scalars(space) };
+    let last = space.shape.len() - 1;
+    let mut shape = space.shape.clone();
+    shape[last] = shape[last].ceil_div(&choice.roles.columns.into());
     let width = shape[last].clone();
-    let run = width.upper(cx.graph.symbols()).clamp(1, most).next_power_of_two();
-    shape[last] = width.ceil_div(&run.into());
-    let (call, grid) = call(cx, space, &shape, a_thread_each(&shape), body)?;
-    let call = match by_four {
-        true => call.of(&ElementwiseRuns4::DECL, variant).constant("scalars", innermost_scalars(space)),
-        false => call.of(&ElementwiseRuns::DECL, variant),
-    };
-    let (width, run) = (cx.arg(&width), ArgValue::from(run as u32));
-    Ok((call.constant("used", used).own("width", width).own("run", run), grid))
-}
-
-/// `elementwise_spread`.
-fn spread(
-    cx: &mut LowerCx<'_>,
-    space: &IterationSpace,
-    variant: &'static str,
-    body: Body<'_>,
-) -> LowerResult<(CallDraft, Grid)> {
-    let scalars = body.scalars(space);
-    let groups = pumice_ir::shape::product(&space.shape).ceil_div(&SPREAD_ELEMENTS.into());
-    let (call, grid) = call(cx, space, &space.shape, groups, body)?;
-    Ok((call.of(&ElementwiseSpread::DECL, variant).constant("scalars", scalars), grid))
+    let most = choice.number("run").into();
+    let run = (most > 0).then(|| width.upper(cx.graph.symbols()).clamp(1, most).next_power_of_two());
+    shape[last] = width.ceil_div(&run.unwrap_or(1).into());
+    let of_group = u64::from(THREADS) * choice.roles.rows;
+    let groups = pumice_ir::shape::product(&shape).ceil_div(&of_group.into());
+    let (call, grid) = call(cx, space, &shape, groups, body)?;
+    let own = [("scalars", scalars), ("used", used)].into_iter().filter(|(name, _)| choice.has(name));
+    let call = own.fold(choice.call(call), |call, (name, value)| call.constant(name, value));
+    let Some(run) = run else { return Ok((call, grid)) };
+    Ok((call.own("width", cx.arg(&width)).own("run", ArgValue::from(run as u32)), grid))
 }
 
 /// A space of which some operands lie along the axis before the last.
@@ -92,7 +60,7 @@ struct Crossed {
     space: IterationSpace,
     /// These operands, as bits.
     slots: u32,
-    variant: &'static str,
+    choice: Choice,
 }
 
 /// The space with another axis before the last, along which operands are contiguous while all results are along the last,
@@ -111,9 +79,9 @@ fn crossed(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> Option<
     };
     let slots_along = |axis: usize| (0..body.inputs).filter(move |&slot| lies_along(slot, axis));
     let extent = |axis: usize| space.shape[axis].upper(symbols);
-    let variant = |axis| cx.selection.elementwise.crossed(extent(axis), extent(last), cx.target);
-    let tiled = (0..last).filter_map(|axis| Some((axis, variant(axis)?)));
-    let (axis, variant) = tiled.max_by_key(|(axis, _)| slots_along(*axis).count())?;
+    let choice = |axis| cx.selection.elementwise.crossed(extent(axis), extent(last), cx.target);
+    let tiled = (0..last).filter_map(|axis| Some((axis, choice(axis)?)));
+    let (axis, choice) = tiled.max_by_key(|(axis, _)| slots_along(*axis).count())?;
     let slots = bits(slots_along(axis).take(TILED_SLOTS));
     let moved = |list: &Vec<DimExpr>| {
         let mut list = list.clone();
@@ -123,17 +91,18 @@ fn crossed(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> Option<
     };
     let space =
         IterationSpace { shape: moved(&space.shape), strides: space.strides.iter().map(moved).collect() };
-    (slots != 0).then_some(Crossed { space, slots, variant })
+    (slots != 0).then_some(Crossed { space, slots, choice })
 }
 
 /// `elementwise_tiles`.
 fn tiles(cx: &mut LowerCx<'_>, crossed: Crossed, body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
-    let Crossed { space, slots, variant } = crossed;
+    let Crossed { space, slots, choice } = crossed;
     let mut groups = space.shape.clone();
     let outer = groups.len() - 2;
-    groups[outer..].iter_mut().for_each(|extent| *extent = extent.ceil_div(&TILE.into()));
+    let tile = [choice.roles.rows, choice.roles.columns];
+    groups[outer..].iter_mut().zip(tile).for_each(|(extent, tile)| *extent = extent.ceil_div(&tile.into()));
     let (call, grid) = call(cx, &space, &space.shape, pumice_ir::shape::product(&groups), body)?;
-    Ok((call.of(&ElementwiseTiles::DECL, variant).constant("crossed", slots), grid))
+    Ok((choice.call(call).constant("crossed", slots), grid))
 }
 
 /// What all these kernels are told of the extents that they walk and of their slots, as a call of `elementwise_strided`; and
@@ -179,20 +148,6 @@ fn places(
         flat_strides[MAX_RANK * i..MAX_RANK * i + strides.len()].clone_from_slice(strides);
     }
     Ok((offset, cx.args(&flat_strides)?))
-}
-
-/// The extents that a kernel walks: those of the space, or of groups of four along the innermost axis.
-fn walked(space: &IterationSpace, by_four: bool) -> Vec<DimExpr> {
-    let mut shape = space.shape.clone();
-    if by_four && let Some(last) = shape.last_mut() {
-        *last = last.ceil_div(&DimExpr::constant(4));
-    }
-    shape
-}
-
-/// Groups that have a thread for each place of these extents.
-fn a_thread_each(shape: &[DimExpr]) -> DimExpr {
-    pumice_ir::shape::product(shape).ceil_div(&DimExpr::constant(THREADS.into()))
 }
 
 /// The slots that have one element for the whole innermost axis, as bits.

@@ -3,11 +3,12 @@
 use super::LowerResult;
 use crate::cx::{LowerCx, node_meaning};
 use crate::rows::Rows;
+use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::kernels::reduce::ArgReduce;
-use pumice_types::{DType, DimExpr};
+use pumice_types::DType;
 
 /// Lowers an arg-max (`min` false) or arg-min along an axis.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool) -> LowerResult {
@@ -30,11 +31,11 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
     let quads = space.inner.is(1) && kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
     let outputs = space.outer * &space.inner;
     let (upper, n) = (outputs.upper(symbols), space.n.upper(symbols));
-    let (variant, lanes) = cx.selection.reduce.arg_threads(upper, n, quads, cx.target);
-    let threads = if variant == ArgReduce::fast { 1024 } else { 256 };
+    let choice = cx.selection.reduce.arg(upper, n, quads, cx.target).ok_or(NO_KERNEL)?;
+    let lanes = choice.number("lanes");
     let mut step = StepBuilder::new();
     let call = ArgReduce {
-        variant,
+        variant: choice.variant.name,
         kind,
         min: u32::from(min),
         last: u32::from(last),
@@ -49,7 +50,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let grid = cx.grid(&(outputs * u64::from(lanes)).ceil_div(&DimExpr::constant(threads)))?;
+    let grid = cx.grid(&(outputs * u64::from(lanes)).ceil_div(&choice.roles.threads.into()))?;
     let meaning = node_meaning(cx, id)?;
     step.dispatch(cx, call.into_call(), grid, meaning)
 }

@@ -4,11 +4,12 @@ use super::{Lower, LowerResult};
 use crate::cost;
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
-use crate::select::attention::{AttentionKernel, Extents, Form};
+use crate::select::attention::Extents;
+use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
 use pumice_ir::ops::{Attention, AttentionParts, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage, Roles};
 use pumice_plan::kernels::attention::{Attention as Kernel, UNBOUNDED, length, mask};
 use pumice_types::{DType, DimExpr};
 
@@ -153,7 +154,7 @@ impl Problem<'_> {
         step.flops(self.flops(cx));
         self.reads(cx, &mut step, &operands);
         let choice = self.choose(cx)?;
-        let grid = cx.grid(&self.groups(&choice)?)?;
+        let grid = cx.grid(&self.groups(&choice.roles)?)?;
         let call = self.call(cx, &choice, operands)?;
         let meaning = meaning_with_immediates(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
@@ -177,24 +178,26 @@ impl Problem<'_> {
         group.ok_or_else(|| "query heads do not share key heads evenly".into())
     }
 
-    fn choose(&self, cx: &LowerCx<'_>) -> LowerResult<AttentionKernel> {
+    fn choose(&self, cx: &LowerCx<'_>) -> LowerResult<Choice> {
         let extents = self.extents(cx);
-        let Some(parts) = self.parts else { return Ok(cx.selection.attention.choose(cx.target, &extents)) };
+        let Some(parts) = self.parts else {
+            return Ok(cx.selection.attention.choose(cx.target, &extents).ok_or(NO_KERNEL)?);
+        };
         let rows = (self.group()? * &self.y.extents[2]).upper(cx.graph.symbols());
         let width = extents.d.max(extents.dv);
-        let choice = cx.selection.few_queries.choose(cx.target, rows, width, parts);
-        choice.map_err(|widest| {
+        let choice = cx.selection.few_queries.choose(cx.target, rows, width);
+        choice.map(|choice| choice.with("parts", parts)).map_err(|widest| {
             format!("parts of attention have rows of at most {widest} elements, these have {width}").into()
         })
     }
 
-    fn groups(&self, choice: &AttentionKernel) -> LowerResult<DimExpr> {
+    fn groups(&self, roles: &Roles) -> LowerResult<DimExpr> {
         let [batch, heads, rows, width] = self.y.extents.clone();
-        if let Form::Parts(parts) = choice.form {
-            let tiles = (self.group()? * rows).ceil_div(&choice.rows.into());
+        if let Some(parts) = self.parts {
+            let tiles = (self.group()? * rows).ceil_div(&roles.rows.into());
             return Ok(tiles * u64::from(parts) * &self.k.extents[1] * batch);
         }
-        let tiles = rows.ceil_div(&choice.rows.into()) * width.ceil_div(&choice.columns.into());
+        let tiles = rows.ceil_div(&roles.rows.into()) * width.ceil_div(&roles.columns.into());
         Ok(tiles * heads * batch)
     }
 
@@ -236,20 +239,15 @@ impl Problem<'_> {
         }
     }
 
-    fn call(
-        &self,
-        cx: &mut LowerCx<'_>,
-        choice: &AttentionKernel,
-        operands: Operands,
-    ) -> LowerResult<CallDraft> {
+    fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallDraft> {
         let (op, Operands { q, k, v, mask, lens, y }) = (self.op, operands);
         let [batch, heads, rows, width] = &self.q.extents;
         let keys = &self.k.extents[2];
         let group = self.group()?;
         let expr = self.length.as_ref().and_then(|l| l.expr.as_ref());
         let call = Kernel {
-            variant: choice.variant,
-            vec: self.vec(cx, choice),
+            variant: choice.variant.name,
+            vec: self.vec(cx, &choice.roles),
             mask_kind: self.mask.as_ref().map_or(mask::NONE, |m| m.kind),
             length: self.length.as_ref().map_or(length::NONE, Length::source),
             capped: u32::from(op.softcap > 0.0),
@@ -276,16 +274,12 @@ impl Problem<'_> {
             slots: Vec::new(),
             holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
         };
-        let call = call.into_call().of(choice.form.decl(), choice.variant);
-        Ok(match choice.form {
-            Form::Parts(parts) => call.constant("parts", parts),
-            _ => call,
-        })
+        Ok(choice.call(call.into_call()))
     }
 
     /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.
-    fn vec(&self, cx: &LowerCx<'_>, choice: &AttentionKernel) -> u32 {
-        let fills = |x: &Heads| x.extents[3].divisor(cx.graph.symbols()).is_multiple_of(choice.columns);
+    fn vec(&self, cx: &LowerCx<'_>, roles: &Roles) -> u32 {
+        let fills = |x: &Heads| x.extents[3].divisor(cx.graph.symbols()).is_multiple_of(roles.columns);
         let rows = [&self.q, &self.k, &self.v, &self.y].map(|x| x.by_four(cx));
         let bits = rows.into_iter().chain([fills(&self.q), fills(&self.v)]);
         bits.enumerate().fold(0, |bits, (i, set)| bits | u32::from(set) << i)

@@ -6,6 +6,7 @@ use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::meaning::{StepMeaning, operand};
 use crate::rows::{Rows, rounding};
+use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{LayerNorm, RmsNorm};
@@ -113,9 +114,15 @@ fn call(
     slots: Vec<Bound>,
     holes: Vec<HoleFill>,
 ) -> LowerResult<(CallDraft, DimExpr)> {
-    let (variant, lanes) = crate::rows::row_variant(cx, &space.n);
+    let (decl, one_plus) = match norm.kind {
+        Kind::Layer => (&LayerKernel::DECL, None),
+        Kind::Rms(offset) => (&RmsKernel::DECL, Some(one_plus(offset)?)),
+    };
+    let n = space.n.upper(cx.graph.symbols());
+    let choice = cx.selection.rows.choose(decl, n, cx.target).ok_or(NO_KERNEL)?;
+    let lanes = choice.number("lanes");
     let call = LayerKernel {
-        variant,
+        variant: choice.variant.name,
         lanes,
         vec: u32::from(vec),
         gamma: u32::from(g.is_some()),
@@ -132,14 +139,9 @@ fn call(
         slots,
         holes,
     };
-    let call = match norm.kind {
-        Kind::Layer => call.into_call(),
-        Kind::Rms(offset) => {
-            call.into_call().of(&RmsKernel::DECL, variant).constant("one_plus", one_plus(offset)?)
-        }
-    };
-    let groups = (&space.outer * u64::from(lanes)).ceil_div(&DimExpr::constant(256));
-    Ok((call, groups))
+    let call = call.into_call().of(choice.decl, choice.variant.name);
+    let groups = (&space.outer * u64::from(lanes)).ceil_div(&choice.roles.threads.into());
+    Ok((one_plus.into_iter().fold(call, |call, one| call.constant("one_plus", one)), groups))
 }
 
 /// Whether rows, and the addends that begin elsewhere, can be read four elements at once.

@@ -4,6 +4,7 @@ use super::LowerResult;
 use super::in_place::{self, Reads};
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
+use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::shape::product;
@@ -99,9 +100,10 @@ impl Reduction {
 
     fn rows(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
         let (rows, n) = (product(&self.groups.extents(false)), &self.count);
-        let lanes = cx.selection.reduce.row_lanes(n.upper(cx.graph.symbols()));
+        let choice = cx.selection.reduce.rows(n.upper(cx.graph.symbols()), cx.target).ok_or(NO_KERNEL)?;
+        let lanes = choice.number("lanes");
         let call = ReduceRows {
-            variant: ReduceRows::plain,
+            variant: choice.variant.name,
             op: self.kind,
             lanes,
             vec: u32::from(n.divisor(cx.graph.symbols()).is_multiple_of(4)),
@@ -123,9 +125,11 @@ impl Reduction {
         let outer = product(&kept[..kept.len().saturating_sub(1)]);
         let symbols = cx.graph.symbols();
         let up = |d: &DimExpr| d.upper(symbols);
-        let columns = cx.selection.reduce.columns([up(&outer), up(&self.count), up(&inner)], cx.target);
+        let extents = [&outer, &self.count, &inner].map(up);
+        let choice = cx.selection.reduce.columns(extents, cx.target).ok_or(NO_KERNEL)?;
+        let columns = choice.number("columns");
         let call = ReduceColumns {
-            variant: ReduceColumns::plain,
+            variant: choice.variant.name,
             op: self.kind,
             columns,
             vec: u32::from(inner.divisor(symbols) % 4 == 0),
@@ -145,7 +149,7 @@ impl Reduction {
     fn walk(&self, cx: &mut LowerCx<'_>) -> LowerResult<Walk> {
         Ok(Walk {
             outputs: product(&self.groups.extents(false)),
-            lanes: cx.selection.reduce.lanes(self.count.upper(cx.graph.symbols())),
+            lanes: cx.selection.reduce.lanes(self.count.upper(cx.graph.symbols()), cx.target),
             kept: four(cx, &self.groups, false)?,
             red: four(cx, &self.groups, true)?,
         })

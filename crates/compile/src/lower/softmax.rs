@@ -3,7 +3,7 @@
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, node_meaning};
 use crate::rows::Rows;
-use crate::select::softmax::RowForm;
+use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
@@ -34,7 +34,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, log: bool) -> LowerRes
     let mut step = StepBuilder::new();
     let (x, y) = (step.read(0, &x), step.write(&y));
     let kernel = if space.inner.is(1) { rows } else { columns };
-    let (call, groups) = kernel(cx, &space, log, [x, y], holes);
+    let (call, groups) = kernel(cx, &space, log, [x, y], holes)?;
     let grid = cx.grid(&groups)?;
     let meaning = node_meaning(cx, id)?;
     step.dispatch(cx, call, grid, meaning)
@@ -46,14 +46,14 @@ fn rows(
     log: bool,
     [x, y]: [Bound; 2],
     holes: Vec<HoleFill>,
-) -> (CallDraft, DimExpr) {
+) -> LowerResult<(CallDraft, DimExpr)> {
     let symbols = cx.graph.symbols();
     let (rows, n) = (space.outer.upper(symbols), space.n.upper(symbols));
-    let form = cx.selection.softmax_rows.choose(rows, n, &cx.selection.rows, cx.target);
-    let RowForm { variant, lanes, threads } = form;
+    let choice = cx.selection.softmax_rows.choose(rows, n, &cx.selection.rows, cx.target).ok_or(NO_KERNEL)?;
+    let lanes = choice.number("lanes");
     let vec = space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
     let call = SoftmaxRows {
-        variant,
+        variant: choice.variant.name,
         lanes,
         vec: u32::from(vec),
         log: u32::from(log),
@@ -65,8 +65,8 @@ fn rows(
         slots: Vec::new(),
         holes,
     };
-    let groups = (&space.outer * u64::from(lanes)).ceil_div(&u64::from(threads).into());
-    (call.into_call(), groups)
+    let groups = (&space.outer * u64::from(lanes)).ceil_div(&choice.roles.threads.into());
+    Ok((call.into_call(), groups))
 }
 
 fn columns(
@@ -75,7 +75,7 @@ fn columns(
     log: bool,
     [x, y]: [Bound; 2],
     holes: Vec<HoleFill>,
-) -> (CallDraft, DimExpr) {
+) -> LowerResult<(CallDraft, DimExpr)> {
     let symbols = cx.graph.symbols();
     let all = &space.outer * &space.inner;
     let (upper, n) = (all.upper(symbols), space.n.upper(symbols));
@@ -92,5 +92,5 @@ fn columns(
         slots: Vec::new(),
         holes,
     };
-    (call.into_call(), all.ceil_div(&u64::from(columns).into()))
+    Ok((call.into_call(), all.ceil_div(&u64::from(columns).into())))
 }

@@ -4,13 +4,24 @@
 //! after the other and neighbours read apart; each further step costs a level. A row of the table has the figures of that; where
 //! none holds, one step is taken.
 
-use super::rule::{Reader, RowReader, Rule};
-use pumice_types::{EncodingClass, Target};
+use super::family::{Family, FamilyDecl, Shape};
+use super::read::{Figure, above_zero, number, upto};
+use pumice_types::Target;
 
-/// Families of rows that are read here.
-pub const FAMILIES: &[&str] = &["reduce.apart"];
 /// Results; elements of each.
-const MEASURES: &[&str] = &["outputs", "reduced"];
+pub const APART: &FamilyDecl = &FamilyDecl {
+    rules: &[("apart", FIGURES)],
+    optional: true,
+    ..FamilyDecl::new("reduce.apart", &["outputs", "reduced"])
+};
+const FIGURES: &[Figure] = &[
+    upto("threads_per_unit", u32::MAX as u64),
+    upto("loads_at_once", u32::MAX as u64),
+    number("load_us"),
+    above_zero("scattered_share"),
+    above_zero("in_order_share"),
+    number("levels"),
+];
 
 /// What one step and several take.
 #[derive(Clone, Copy, Debug)]
@@ -31,34 +42,22 @@ struct Apart {
 
 /// Rules of reductions over axes that are no neighbours.
 #[derive(Clone, Debug)]
-pub struct Rules(Vec<Rule<Apart>>);
+pub struct Rules(pub(super) Family);
 
 impl Rules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<Rules, String> {
-        reader.rules("reduce.apart", MEASURES, Apart::read).map(Rules)
-    }
-
     /// Whether a reduction to so many results of so many elements each is faster as several. `lanes`: threads of a result in
     /// one step.
     pub fn is_faster(&self, lanes: u32, outputs: u64, reduced: u64, target: &Target) -> bool {
-        let rule = self.0.iter().find(|r| r.holds(&[outputs, reduced], EncodingClass::F32));
-        rule.is_some_and(|r| r.take.is_faster(lanes.into(), outputs, reduced, target))
+        let shape = Shape::new(target, [outputs, reduced]);
+        let row = self.0.holding(&shape).next().map(|row| row.figures());
+        row.is_some_and(|figures| Apart::of(figures).is_faster(lanes.into(), outputs, reduced, target))
     }
 }
 
 impl Apart {
-    fn read(row: &RowReader<'_>) -> Result<Apart, String> {
-        let names =
-            ["threads_per_unit", "loads_at_once", "load_us", "scattered_share", "in_order_share", "levels"];
-        let [threads, loads, load_us, scattered_share, in_order_share, levels] = row.figures(names)?;
-        let threads_per_unit = row.count(names[0], threads)?;
-        let loads_at_once = row.count(names[1], loads)?;
-        let above_zero = [threads, loads, scattered_share, in_order_share].iter().all(|f| *f > 0.0);
-        if row.take() != "apart" || !above_zero {
-            return Err(row.mistake("the one rule is `apart`, of threads, loads and shares above 0"));
-        }
-        Ok(Apart { threads_per_unit, loads_at_once, load_us, scattered_share, in_order_share, levels })
+    fn of([threads, loads, load_us, scattered_share, in_order_share, levels]: [f64; 6]) -> Apart {
+        let (threads_per_unit, loads_at_once) = (threads as u64, loads as u64);
+        Apart { threads_per_unit, loads_at_once, load_us, scattered_share, in_order_share, levels }
     }
 
     fn is_faster(&self, lanes: u64, outputs: u64, reduced: u64, target: &Target) -> bool {
@@ -81,7 +80,7 @@ mod tests {
     fn a_gpu_takes_another_step_where_scattered_words_cost_more() {
         let of = |target: &Target, outputs, reduced| {
             let read = Selection::exact(target);
-            read.apart.is_faster(read.reduce.lanes(reduced), outputs, reduced, target)
+            read.apart.is_faster(read.reduce.lanes(reduced, target), outputs, reduced, target)
         };
         let gpu = Target::h200();
         assert!(of(&gpu, 512, 65_536) && of(&gpu, 1 << 20, 64));

@@ -1,54 +1,28 @@
-//! Which attention kernel. In: upper bounds of extents. Out: a [`AttentionKernel`]. Operands, strides and masks are lowering's.
+//! Which attention kernel. In: upper bounds of extents. Out: a [`Choice`]. Operands, strides and masks are lowering's.
 
-use super::rule::{Candidate, Reader, Rule};
-use pumice_plan::kernel::KernelDecl;
-use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionParts, AttentionSplit, DECLS};
-use pumice_types::{EncodingClass, Target};
+use super::choice::Choice;
+use super::family::{Family, FamilyDecl, Shape};
+use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionSplit};
+use pumice_types::Target;
 
-/// Families of rows that are read here.
-pub const FAMILIES: &[&str] = &["attention"];
 /// Widths of queries and values, the larger of them; queries and keys of a head; query heads of all batches; whether
 /// there is a mask, and whether both widths are multiples of four (1 or 0); how often tiles of 32 queries fill all compute
 /// units, rounded up.
-const MEASURES: &[&str] = &["d", "dv", "width", "queries", "keys", "heads", "masked", "by_four", "waves_32"];
-
-/// Which kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// [`Attention`].
-    Tile,
-    /// [`AttentionLanes`].
-    Lanes,
-    /// [`AttentionSplit`].
-    Split,
-    /// [`AttentionParts`], of so many parts; no table names it.
-    Parts(u32),
-}
-
-impl Form {
-    /// The kernel's declaration.
-    pub const fn decl(self) -> &'static KernelDecl {
-        match self {
-            Form::Tile => &Attention::DECL,
-            Form::Lanes => &AttentionLanes::DECL,
-            Form::Split => &AttentionSplit::DECL,
-            Form::Parts(_) => &AttentionParts::DECL,
-        }
-    }
-}
-
-/// A chosen kernel and the tile of the result one workgroup makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttentionKernel {
-    /// The kernel.
-    pub form: Form,
-    /// Its variant.
-    pub variant: &'static str,
-    /// Queries of a tile.
-    pub rows: u64,
-    /// Columns of a tile.
-    pub columns: u64,
-}
+pub const ATTENTION: &FamilyDecl = &FamilyDecl {
+    kernels: &[Attention::DECL, AttentionLanes::DECL, AttentionSplit::DECL],
+    // From the one that is quickest to build on; tiles take a row in pieces.
+    last: &[
+        ("attention_split.plain", &[]),
+        ("attention", &[]),
+        ("attention_lanes", &[]),
+        ("attention.plain", &[]),
+    ],
+    fits: Some(("width", |roles| roles.columns)),
+    ..FamilyDecl::new(
+        "attention",
+        &["d", "dv", "width", "queries", "keys", "heads", "masked", "by_four", "waves_32"],
+    )
+};
 
 /// What the choice depends on: upper bounds of extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,98 +62,16 @@ impl Extents {
 
 /// Rules of attention.
 #[derive(Clone, Debug)]
-pub struct Rules(Vec<Rule<Entry>>);
-
-/// A candidate with its tile.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    candidate: Candidate,
-    choice: AttentionKernel,
-}
-
-impl Entry {
-    /// The tile is the declaration's; none where the kernel is of another family.
-    fn of(candidate: Candidate) -> Option<Entry> {
-        let define = |name: &str| candidate.define(name);
-        let (form, rows, columns) = match candidate.decl.name {
-            name if name == Attention::DECL.name => (Form::Tile, define("BQ")?, define("DP")?),
-            name if name == AttentionLanes::DECL.name => (Form::Lanes, 8 * define("ROWS")?, define("W")?),
-            name if name == AttentionSplit::DECL.name => {
-                (Form::Split, 32 / define("LANES")?.max(1) * define("ROWS")?, define("W")?)
-            }
-            _ => return None,
-        };
-        Some(Entry {
-            candidate,
-            choice: AttentionKernel { form, variant: candidate.variant.name, rows, columns },
-        })
-    }
-
-    /// Whether the kernel takes such rows on the target at all.
-    fn takes(&self, target: &Target, e: &Extents) -> bool {
-        let fits = match self.choice.form {
-            Form::Tile => true,
-            Form::Lanes => e.d <= self.choice.columns,
-            Form::Split | Form::Parts(_) => e.d.max(e.dv) <= self.choice.columns,
-        };
-        fits && self.candidate.runs_on(target)
-    }
-
-    fn ends(&self, target: &Target, e: &Extents) -> bool {
-        self.candidate.ends(target, &[("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())])
-    }
-}
+pub struct Rules(pub(super) Family);
 
 impl Rules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<Rules, String> {
-        let rules = reader.some_rules("attention", MEASURES, |row| {
-            let [] = row.counts([])?;
-            Entry::of(row.candidate(DECLS)?).ok_or_else(|| row.mistake("it computes no attention"))
-        });
-        Ok(Rules(rules?))
-    }
-
-    /// The form for extents on a target: the fastest, or one whose loops end by themselves where those of the fastest would
+    /// The kernel for extents on a target: the fastest, or one whose loops end by themselves where those of the fastest would
     /// be ended by the driver.
-    pub fn choose(&self, target: &Target, e: &Extents) -> AttentionKernel {
+    pub fn choose(&self, target: &Target, e: &Extents) -> Option<Choice> {
         let measures = e.measures(target);
-        let holds = |r: &&Rule<Entry>| r.holds(&measures, EncodingClass::F32) && r.take.takes(target, e);
-        let best = self.0.iter().find(holds).map(|r| r.take);
-        let ends = |entry: &Entry| entry.ends(target, e);
-        let chosen = best.filter(ends).or_else(|| others(target, e).into_iter().find(ends));
-        chosen.or(best).map_or(WIDEST, |entry| entry.choice)
+        let loops = [("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())];
+        self.0.choose(&Shape::new(target, measures).turning(loops))
     }
-}
-
-/// What takes rows of any width on any device.
-const WIDEST: AttentionKernel =
-    AttentionKernel { form: Form::Tile, variant: Attention::plain, rows: 16, columns: 256 };
-
-/// Every form that can take such rows on the target, from the one that is quickest to build on; of each kernel the
-/// narrowest variant that holds a row, and of the tiles, which take a row in pieces, the widest where none does.
-fn others(target: &Target, e: &Extents) -> Vec<Entry> {
-    let width = e.d.max(e.dv);
-    let of = |kernel: &str| -> Vec<Entry> {
-        let decl = DECLS.iter().filter(move |d| d.name == kernel);
-        let variants =
-            decl.flat_map(|decl| decl.variants.iter().map(move |variant| Candidate { decl, variant }));
-        variants.filter_map(Entry::of).filter(|entry| entry.takes(target, e)).collect()
-    };
-    let narrowest = |entries: &[Entry], width: u64| {
-        let hold = entries.iter().filter(|entry| width <= entry.choice.columns);
-        hold.min_by_key(|entry| entry.choice.columns).copied()
-    };
-    let mut split = of(AttentionSplit::DECL.name);
-    split.retain(|entry| entry.candidate.variant.plain);
-    let tiles = of(Attention::DECL.name);
-    let widest = || tiles.iter().max_by_key(|entry| entry.choice.columns).copied();
-    let lanes = of(AttentionLanes::DECL.name);
-    let lanes = narrowest(&lanes, e.d.max(e.dv.min(128)));
-    [narrowest(&split, width), narrowest(&tiles, width).or_else(widest), lanes]
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 #[cfg(test)]
@@ -187,31 +79,35 @@ mod tests {
     use super::*;
     use crate::select::Selection;
 
-    fn choose(target: &Target, e: &Extents) -> AttentionKernel {
-        Selection::exact(target).attention.choose(target, e)
+    const TILE: &str = Attention::DECL.name;
+    const LANES: &str = AttentionLanes::DECL.name;
+    const SPLIT: &str = AttentionSplit::DECL.name;
+
+    fn choose(target: &Target, e: &Extents) -> Choice {
+        Selection::exact(target).attention.choose(target, e).expect("a kernel")
     }
 
     #[test]
     fn the_form_follows_width_and_number_of_tiles() {
         let of = |target: &Target, d, queries, heads| {
             let c = choose(target, &Extents { d, dv: d, queries, heads, keys: queries, masked: false });
-            (c.form, c.variant, c.rows, c.columns)
+            (c.decl.name, c.variant.name, c.roles.rows, c.roles.columns)
         };
         let (gpu, cpu) = (Target::h200(), Target::lavapipe());
-        assert_eq!(of(&gpu, 32, 128, 12), (Form::Split, AttentionSplit::w32, 16, 32));
-        assert_eq!(of(&gpu, 32, 128, 12 * 32), (Form::Split, AttentionSplit::plain, 32, 32));
-        assert_eq!(of(&gpu, 33, 1, 1), (Form::Split, AttentionSplit::w64, 16, 64));
-        assert_eq!(of(&gpu, 65, 1, 1), (Form::Tile, Attention::plain_w128, 16, 128));
-        assert_eq!(of(&gpu, 129, 1, 1), (Form::Tile, Attention::plain, 16, 256));
-        assert_eq!(of(&cpu, 32, 128, 12), (Form::Lanes, AttentionLanes::shuffle_w32, 64, 32));
-        assert_eq!(of(&cpu, 64, 8, 9), (Form::Lanes, AttentionLanes::shuffle_w64_row, 8, 64));
+        assert_eq!(of(&gpu, 32, 128, 12), (SPLIT, AttentionSplit::w32, 16, 32));
+        assert_eq!(of(&gpu, 32, 128, 12 * 32), (SPLIT, AttentionSplit::plain, 32, 32));
+        assert_eq!(of(&gpu, 33, 1, 1), (SPLIT, AttentionSplit::w64, 16, 64));
+        assert_eq!(of(&gpu, 65, 1, 1), (TILE, Attention::plain_w128, 16, 128));
+        assert_eq!(of(&gpu, 129, 1, 1), (TILE, Attention::plain, 16, 256));
+        assert_eq!(of(&cpu, 32, 128, 12), (LANES, AttentionLanes::shuffle_w32, 64, 32));
+        assert_eq!(of(&cpu, 64, 8, 9), (LANES, AttentionLanes::shuffle_w64_row, 8, 64));
         let mut floor = cpu;
         floor.features.subgroup_shuffle = false;
-        assert_eq!(of(&floor, 32, 128, 12), (Form::Lanes, AttentionLanes::w32, 64, 32));
+        assert_eq!(of(&floor, 32, 128, 12), (LANES, AttentionLanes::w32, 64, 32));
         let mut floor = gpu;
         floor.features.subgroup_shuffle = false;
-        assert_eq!(of(&floor, 32, 1, 1), (Form::Split, AttentionSplit::plain, 32, 32));
-        assert_eq!(of(&floor, 64, 1, 1), (Form::Tile, Attention::plain_w64, 16, 64));
+        assert_eq!(of(&floor, 32, 1, 1), (SPLIT, AttentionSplit::plain, 32, 32));
+        assert_eq!(of(&floor, 64, 1, 1), (TILE, Attention::plain_w64, 16, 64));
     }
 
     /// Many keys: fewer turns a key, or none of the forms.
@@ -220,18 +116,12 @@ mod tests {
         let of = |d, keys, masked| {
             let e = Extents { d, dv: d, queries: 1, heads: 1, keys, masked };
             let c = choose(&Target::lavapipe(), &e);
-            let decl = match c.form {
-                Form::Tile => Attention::DECL,
-                Form::Lanes => AttentionLanes::DECL,
-                Form::Split => AttentionSplit::DECL,
-                Form::Parts(_) => AttentionParts::DECL,
-            };
-            let turns = decl.turns_of(c.variant, &[("sk", keys), ("d", d), ("mask_kind", masked.into())]);
-            (c.form, c.variant, turns <= 65_535)
+            let loops = [("sk", keys), ("d", d), ("mask_kind", masked.into())];
+            (c.decl.name, c.variant.name, c.ends(&Target::lavapipe(), &loops))
         };
-        assert_eq!(of(64, 219_000, false), (Form::Lanes, AttentionLanes::shuffle_w64_row, true));
-        assert_eq!(of(66, 8_000, false).0, Form::Tile);
-        assert_eq!(of(66, 200_000, false), (Form::Lanes, AttentionLanes::w128, true));
+        assert_eq!(of(64, 219_000, false), (LANES, AttentionLanes::shuffle_w64_row, true));
+        assert_eq!(of(66, 8_000, false).0, TILE);
+        assert_eq!(of(66, 200_000, false), (LANES, AttentionLanes::w128, true));
         assert!(!of(66, 300_000, false).2, "refused by name");
     }
 }

@@ -5,28 +5,30 @@
 //! the table says that the device has too little to do, and where the driver would end the loops. What a kernel begins with,
 //! and what its groups are, is the caller's.
 
-use super::rule::{Reader, Rule};
+use super::family::{Family, FamilyDecl, Shape};
+use super::read::{Figure, count, number};
 use pumice_plan::kernels::softmax::SoftmaxColumns;
-use pumice_types::{EncodingClass, Target};
+use pumice_types::Target;
 
-/// Families of rows that are read here and by `reduce`.
-pub const FAMILIES: &[&str] = &["softmax.narrower", "reduce.narrower"];
 /// Columns of a group as it is; elements of each.
 const MEASURES: &[&str] = &["columns", "n"];
+/// When half as many columns a group are better: with fewer groups than these, while a thread has more than so many elements.
+const HALVE: &[Figure] = &[number("groups_per_unit"), count("per_thread")];
+/// Softmax over columns.
+pub const SOFTMAX: &FamilyDecl = &narrower("softmax.narrower");
+/// Reductions over columns.
+pub const REDUCE: &FamilyDecl = &narrower("reduce.narrower");
+
+const fn narrower(name: &'static str) -> FamilyDecl {
+    FamilyDecl { rules: &[("halve", HALVE)], optional: true, ..FamilyDecl::new(name, MEASURES) }
+}
 
 /// Threads of a group.
 pub const THREADS: u64 = 256;
 
-/// When half as many columns a group are better: with fewer groups than these, while a thread has more than so many elements.
-#[derive(Clone, Copy, Debug)]
-struct Starved {
-    groups_per_unit: f64,
-    per_thread: u64,
-}
-
 /// When groups become narrower; without a rule never.
 #[derive(Clone, Debug)]
-pub struct Narrower(Vec<Rule<Starved>>);
+pub struct Narrower(pub(super) Family);
 
 /// Columns to be dealt to groups.
 pub struct Columns<'a> {
@@ -41,19 +43,6 @@ pub struct Columns<'a> {
 }
 
 impl Narrower {
-    /// Reads the rows of a family.
-    pub fn read(reader: &Reader<'_>, family: &str) -> Result<Narrower, String> {
-        let rules = reader.rules(family, MEASURES, |row| {
-            let [groups_per_unit, per_thread] = row.figures(["groups_per_unit", "per_thread"])?;
-            let per_thread = row.count("per_thread", per_thread)?;
-            match row.take() {
-                "halve" => Ok(Starved { groups_per_unit, per_thread }),
-                _ => Err(row.mistake("the one rule is `halve`")),
-            }
-        });
-        Ok(Narrower(rules?))
-    }
-
     /// Columns of a group.
     pub fn columns(&self, of: &Columns<'_>, target: &Target) -> u32 {
         let mut columns = of.widest;
@@ -64,24 +53,22 @@ impl Narrower {
     }
 
     fn starved(&self, of: &Columns<'_>, columns: u64, target: &Target) -> bool {
-        let rule = self.0.iter().find(|r| r.holds(&[columns, of.n], EncodingClass::F32));
-        let Some(Rule { take: Starved { groups_per_unit, per_thread }, .. }) = rule else { return false };
+        let shape = Shape::new(target, [columns, of.n]);
+        let Some([groups_per_unit, per_thread]) = self.0.holding(&shape).next().map(|row| row.figures())
+        else {
+            return false;
+        };
         let wanted = groups_per_unit * f64::from(target.tuning.compute_units.max(1));
         let threads = THREADS / columns;
-        ((of.groups)(columns) as f64) < wanted && of.n > per_thread.saturating_mul(threads)
+        ((of.groups)(columns) as f64) < wanted && of.n > (per_thread as u64).saturating_mul(threads)
     }
 }
 
 /// Rules of softmax over columns.
 #[derive(Clone, Debug)]
-pub struct SoftmaxRules(Narrower);
+pub struct SoftmaxRules(pub(super) Narrower);
 
 impl SoftmaxRules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<SoftmaxRules, String> {
-        Narrower::read(reader, "softmax.narrower").map(SoftmaxRules)
-    }
-
     /// `columns` of `softmax_columns` for so many columns of `n` elements.
     pub fn columns(&self, all: u64, n: u64, target: &Target) -> u32 {
         let groups = |columns: u64| all.div_ceil(columns);

@@ -1,70 +1,56 @@
 //! Attention of few queries over many keys: into how many parts the keys are dealt, and the kernel that makes them.
 
-use super::attention::{AttentionKernel, Form};
-use super::rule::{Candidate, Reader, Rule};
-use pumice_plan::kernels::attention::{AttentionParts, DECLS};
-use pumice_types::{AttentionExtents, EncodingClass, Target};
+use super::choice::Choice;
+use super::family::{Family, FamilyDecl, Shape};
+use super::read::{Figure, count, upto};
+use pumice_plan::kernel::KernelDecl;
+use pumice_plan::kernels::attention::AttentionParts;
+use pumice_types::{AttentionExtents, Target};
 
-/// Families of rows that are read here.
-pub const FAMILIES: &[&str] = &["attention.parts", "attention.deal"];
-/// Measures of `attention.parts`: queries that share a key head; widths of queries and values, the larger of them.
-const PARTS: &[&str] = &["rows", "width"];
-/// Measures of `attention.deal`: those of `attention.parts`, queries and keys of a head.
-const DEAL: &[&str] = &["rows", "width", "queries", "keys"];
-
-/// How keys are dealt: into parts for so many groups of every compute unit.
-#[derive(Clone, Copy, Debug)]
-struct Deal {
-    groups_per_unit: u64,
-    /// Parts at least and at most.
-    least_parts: u64,
-    most_parts: u64,
-    /// Keys of a part at least.
-    least_keys: u64,
-}
+const KERNELS: &[KernelDecl] = &[AttentionParts::DECL];
+/// Queries that share a key head; widths of queries and values, the larger of them.
+pub const PARTS: &FamilyDecl = &FamilyDecl {
+    kernels: KERNELS,
+    last: &[("attention_parts.plain", &[])],
+    ..FamilyDecl::new("attention.parts", &["rows", "width"])
+};
+/// Measures of `attention.parts`, queries and keys of a head.
+pub const DEAL: &FamilyDecl = &FamilyDecl {
+    rules: &[("parts", DEALING)],
+    optional: true,
+    ..FamilyDecl::new("attention.deal", &["rows", "width", "queries", "keys"])
+};
+/// How keys are dealt: into parts for so many groups of every compute unit; parts at least and at most, keys of a part at least.
+const DEALING: &[Figure] = &[
+    count("groups_per_unit"),
+    count("least_parts"),
+    count("most_parts"),
+    upto("least_keys", u32::MAX as u64),
+];
 
 /// Rules of attention in parts.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    parts: Vec<Rule<Candidate>>,
-    deal: Vec<Rule<Deal>>,
+    pub(super) parts: Family,
+    pub(super) deal: Family,
 }
 
 impl Rules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<Rules, String> {
-        let parts = reader.some_rules("attention.parts", PARTS, |row| {
-            let [] = row.counts([])?;
-            let candidate = row.candidate(DECLS)?;
-            let is_of_parts = candidate.decl.name == AttentionParts::DECL.name;
-            is_of_parts.then_some(candidate).ok_or_else(|| row.mistake("it makes no parts"))
-        })?;
-        let deal = reader.rules("attention.deal", DEAL, |row| {
-            let names = ["groups_per_unit", "least_parts", "most_parts", "least_keys"];
-            let [groups_per_unit, least_parts, most_parts, least_keys] = row.counts(names)?;
-            if row.take() != "parts" || least_keys == 0 || least_parts > most_parts {
-                return Err(
-                    row.mistake("the one rule is `parts`, of at least one key, from least to most parts")
-                );
-            }
-            Ok(Deal { groups_per_unit, least_parts, most_parts, least_keys })
-        })?;
-        Ok(Rules { parts, deal })
-    }
-
     /// Into how many parts the keys of an attention are best dealt; 1: it is made in one step.
     pub fn parts(&self, target: &Target, e: &AttentionExtents) -> u64 {
         let rows = (e.heads / e.key_heads.max(1)).saturating_mul(e.queries);
         let width = e.d.max(e.dv);
-        let rule = self.deal.iter().find(|r| r.holds(&[rows, width, e.queries, e.keys], EncodingClass::F32));
-        let (Some(Rule { take: deal, .. }), Ok(choice)) = (rule, self.choose(target, rows, width, 1)) else {
+        let shape = Shape::new(target, [rows, width, e.queries, e.keys]);
+        let (Some(row), Ok(choice)) = (self.deal.holding(&shape).next(), self.choose(target, rows, width))
+        else {
             return 1;
         };
-        let tiles = rows.div_ceil(choice.rows);
+        let [groups_per_unit, least_parts, most_parts, least_keys] = row.counts();
+        let tiles = rows.div_ceil(choice.roles.rows);
         let groups = tiles.saturating_mul(e.key_heads).saturating_mul(e.batches).max(1);
-        let units = u64::from(target.tuning.compute_units.max(1)).saturating_mul(deal.groups_per_unit);
-        let wanted = units.div_ceil(groups).clamp(deal.least_parts, deal.most_parts);
-        wanted.min(e.keys / deal.least_keys).max(1)
+        let units = u64::from(target.tuning.compute_units.max(1)).saturating_mul(groups_per_unit);
+        let wanted = units.div_ceil(groups).max(least_parts).min(most_parts);
+        wanted.min(e.keys / least_keys).max(1)
     }
 
     /// The kernel for so many rows that share a key head, of at most that width: the table's first that holds a row and
@@ -72,29 +58,10 @@ impl Rules {
     ///
     /// # Errors
     /// The widest row that any of them holds, where this is wider.
-    pub fn choose(&self, target: &Target, rows: u64, width: u64, parts: u32) -> Result<AttentionKernel, u64> {
-        let takes = |c: &Candidate| width <= define(c, "W") && c.runs_on(target);
-        let holds = |r: &&Rule<Candidate>| r.holds(&[rows, width], EncodingClass::F32) && takes(&r.take);
-        let found = self.parts.iter().find(holds).map(|r| r.take);
-        let chosen =
-            found.or_else(plain).filter(takes).ok_or_else(|| plain().map_or(0, |c| define(&c, "W")))?;
-        Ok(AttentionKernel {
-            form: Form::Parts(parts),
-            variant: chosen.variant.name,
-            rows: define(&chosen, "ROWS").max(1),
-            columns: define(&chosen, "W"),
-        })
+    pub fn choose(&self, target: &Target, rows: u64, width: u64) -> Result<Choice, u64> {
+        let plain = || KERNELS.iter().flat_map(|d| d.variants.iter().map(|v| d.roles_of(v, &[]).columns));
+        self.parts.choose(&Shape::new(target, [rows, width])).ok_or_else(|| plain().max().unwrap_or(0))
     }
-}
-
-/// What runs on any device.
-fn plain() -> Option<Candidate> {
-    let decl = &AttentionParts::DECL;
-    Some(Candidate { decl, variant: decl.variant(AttentionParts::plain)? })
-}
-
-fn define(candidate: &Candidate, name: &str) -> u64 {
-    candidate.define(name).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -126,10 +93,11 @@ mod tests {
     #[test]
     fn a_device_without_shuffles_gets_the_plain_kernel() {
         let mut target = Target::h200();
-        let of = |target: &Target| rules(target).choose(target, 4, 64, 3).map(|c| (c.variant, c.rows));
+        let of =
+            |target: &Target| rules(target).choose(target, 4, 64).map(|c| (c.variant.name, c.roles.rows));
         assert_eq!(of(&target), Ok((AttentionParts::w64_r4, 4)));
         target.features.subgroup_shuffle = false;
         assert_eq!(of(&target), Ok((AttentionParts::plain, 1)));
-        assert_eq!(rules(&target).choose(&target, 4, 132, 3), Err(128));
+        assert_eq!(rules(&target).choose(&target, 4, 132), Err(128));
     }
 }

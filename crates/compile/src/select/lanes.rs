@@ -1,14 +1,20 @@
 //! Threads side by side for one result: a power of two that follows from the number of elements; and the row kernels of
 //! norms and softmax, which keep a row in registers where it fits.
 
-use super::rule::{Reader, RowReader, Rule};
-use pumice_plan::kernels::norm::LayerNorm;
-use pumice_types::EncodingClass;
+use super::choice::Choice;
+use super::family::{Family, FamilyDecl, Shape};
+use super::read::{Figure, count, power, upto};
+use pumice_plan::kernel::KernelDecl;
+use pumice_types::Target;
 
-/// Families of rows that are read here.
-pub const FAMILIES: &[&str] = &["rows"];
-/// Measures of `rows`: elements of a row.
-const MEASURES: &[&str] = &["n"];
+/// Elements of a row.
+pub const ROWS: &FamilyDecl = &FamilyDecl { rules: &[("row", ROW)], ..FamilyDecl::new("rows", &["n"]) };
+const ROW: &[Figure] = &[
+    upto("per_lane", u32::MAX as u64),
+    power("least_lanes", 256),
+    power("most_lanes", 256),
+    count("kept_quads"),
+];
 
 /// Threads for so many elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,71 +24,39 @@ pub struct Lanes {
     most: u64,
 }
 
-impl Lanes {
-    /// The names of the figures.
-    pub const FIGURES: [&str; 3] = ["per_lane", "least_lanes", "most_lanes"];
+/// The figures of threads for one result, up to so many.
+pub fn figures(most: u64) -> [Figure; 3] {
+    [upto("per_lane", u32::MAX.into()), power("least_lanes", most), power("most_lanes", most)]
+}
 
-    /// From the figures of that name.
-    ///
-    /// # Errors
-    /// Numbers of threads that are no powers of two, or that do not ascend; more than `limit`.
-    pub fn of([per_lane, least, most]: [u64; 3], limit: u64, row: &RowReader<'_>) -> Result<Lanes, String> {
-        let powers = least.is_power_of_two() && most.is_power_of_two();
-        if !powers || least > most || most > limit || per_lane == 0 {
-            let what = format!("lanes are powers of two up to {limit}, for one element each at least");
-            return Err(row.mistake(what));
-        }
-        Ok(Lanes { per_lane, least, most })
+impl Lanes {
+    /// From the figures, in their order.
+    pub fn of([per_lane, least, most]: [u64; 3]) -> Lanes {
+        Lanes { per_lane: per_lane.max(1), least, most }
     }
 
     /// Threads for `n` elements.
     pub fn of_elements(self, n: u64) -> u32 {
         let wanted = n.div_ceil(self.per_lane).checked_next_power_of_two().unwrap_or(self.most);
-        wanted.clamp(self.least, self.most) as u32
+        wanted.max(self.least).min(self.most) as u32
     }
-}
-
-/// The variants of a row kernel that keep a row in registers, with the quads of elements a lane keeps.
-const KEEPING: [(&str, u64); 5] = [
-    (LayerNorm::fast1, 1),
-    (LayerNorm::fast2, 2),
-    (LayerNorm::fast4, 4),
-    (LayerNorm::fast8, 8),
-    (LayerNorm::fast16, 16),
-];
-
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    lanes: Lanes,
-    /// At most so many quads of elements are kept by a lane.
-    kept_quads: u64,
 }
 
 /// Rules of norms and softmax over rows.
 #[derive(Clone, Debug)]
-pub struct RowRules(Vec<Rule<Row>>);
+pub struct RowRules(pub(super) Family);
 
 impl RowRules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<RowRules, String> {
-        let rules = reader.some_rules("rows", MEASURES, |row| {
-            let [a, b, c, kept_quads] =
-                row.counts(["per_lane", "least_lanes", "most_lanes", "kept_quads"])?;
-            match row.take() {
-                "row" => Ok(Row { lanes: Lanes::of([a, b, c], 256, row)?, kept_quads }),
-                _ => Err(row.mistake("the one rule is `row`")),
-            }
-        });
-        Ok(RowRules(rules?))
-    }
-
-    /// The variant and the `lanes` for rows of at most `n` elements, of norms and of softmax.
-    pub fn choose(&self, n: u64) -> (&'static str, u32) {
-        let rule = self.0.iter().find(|r| r.holds(&[n], EncodingClass::F32));
-        let Some(row) = rule.map(|r| r.take) else { return (LayerNorm::plain, 256) };
-        let lanes = row.lanes.of_elements(n);
-        let quads = n.div_ceil(4 * u64::from(lanes));
-        let fits = |kept: &&(&str, u64)| quads <= kept.1 && kept.1 <= row.kept_quads;
-        (KEEPING.iter().find(fits).map_or(LayerNorm::plain, |kept| kept.0), lanes)
+    /// The variant of a row kernel for rows of at most `n` elements, and its `lanes`: of those that keep a row the one that keeps
+    /// least, or the plain one.
+    pub fn choose(&self, decl: &'static KernelDecl, n: u64, target: &Target) -> Option<Choice> {
+        let shape = &Shape::new(target, [n]);
+        let row = self.0.holding(shape).next();
+        let [per_lane, least, most, kept] = row.map_or([1, 256, 256, 0], |row| row.counts());
+        let lanes = Lanes::of([per_lane, least, most]).of_elements(n);
+        let all = decl.variants.iter().map(|variant| Choice::new(decl, variant).with("lanes", lanes));
+        let small =
+            all.filter(|c| c.roles.threads == 256 && c.roles.kept_quads <= kept && self.0.takes(c, shape));
+        small.min_by_key(|c| c.roles.kept_quads.wrapping_sub(1))
     }
 }

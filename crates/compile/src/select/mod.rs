@@ -7,19 +7,49 @@
 
 pub mod apart;
 pub mod attention;
+pub mod choice;
 pub mod columns;
 pub mod elementwise;
+pub mod family;
 pub mod few_queries;
 pub mod lanes;
 pub mod matmul;
+mod read;
 pub mod reduce;
-mod rule;
 pub mod softmax;
 
 use crate::error::CompileError;
 use pumice_types::{Precision, Target};
 
-pub use rule::Rule;
+pub use choice::Choice;
+pub use family::FamilyDecl;
+
+/// Why a step has no kernel: no candidate of its family takes such a shape on the target.
+pub const NO_KERNEL: &str = "no kernel of the target takes it";
+
+/// Every family.
+pub const FAMILIES: &[&FamilyDecl] = &[
+    matmul::PRODUCT,
+    matmul::TILE,
+    matmul::PARTS,
+    attention::ATTENTION,
+    few_queries::PARTS,
+    few_queries::DEAL,
+    reduce::ROWS,
+    reduce::COLUMNS,
+    reduce::ONE_BY_ONE,
+    reduce::ARG,
+    reduce::PARTS,
+    columns::REDUCE,
+    apart::APART,
+    lanes::ROWS,
+    softmax::ROWS,
+    columns::SOFTMAX,
+    elementwise::FLAT,
+    elementwise::STRIDED,
+    elementwise::CROSSED,
+    elementwise::TRANSPOSED,
+];
 
 /// What a target's table says, by family.
 #[derive(Clone, Debug)]
@@ -56,7 +86,7 @@ impl Selection {
         if !precision.is_exact() {
             return Err(CompileError::Precision { asked: precision });
         }
-        let reader = rule::Reader { table: &target.table, precision };
+        let reader = read::Reader { table: &target.table, precision };
         Selection::of(&reader).map_err(|why| CompileError::Table { class: target.table.class.clone(), why })
     }
 
@@ -66,29 +96,40 @@ impl Selection {
         Selection::read(target, Precision::Exact).expect("a table")
     }
 
-    fn of(reader: &rule::Reader<'_>) -> Result<Selection, String> {
-        reader.knows(&[
-            matmul::FAMILIES,
-            attention::FAMILIES,
-            few_queries::FAMILIES,
-            reduce::FAMILIES,
-            apart::FAMILIES,
-            lanes::FAMILIES,
-            softmax::FAMILIES,
-            columns::FAMILIES,
-            elementwise::FAMILIES,
-        ])?;
+    fn of(reader: &read::Reader<'_>) -> Result<Selection, String> {
+        reader.knows(FAMILIES)?;
+        let read = |decl| reader.family(decl);
+        let product = matmul::Rules {
+            tiles: read(matmul::TILE)?,
+            take: read(matmul::PRODUCT)?,
+            parts: read(matmul::PARTS)?,
+        };
         Ok(Selection {
             precision: reader.precision,
-            matmul: matmul::Rules::read(reader)?,
-            attention: attention::Rules::read(reader)?,
-            few_queries: few_queries::Rules::read(reader)?,
-            reduce: reduce::Rules::read(reader)?,
-            apart: apart::Rules::read(reader)?,
-            rows: lanes::RowRules::read(reader)?,
-            softmax_rows: softmax::Rules::read(reader)?,
-            softmax_columns: columns::SoftmaxRules::read(reader)?,
-            elementwise: elementwise::Rules::read(reader)?,
+            matmul: product.sound()?,
+            attention: attention::Rules(read(attention::ATTENTION)?),
+            few_queries: few_queries::Rules {
+                parts: read(few_queries::PARTS)?,
+                deal: read(few_queries::DEAL)?,
+            },
+            reduce: reduce::Rules {
+                rows: read(reduce::ROWS)?,
+                columns: read(reduce::COLUMNS)?,
+                one_by_one: read(reduce::ONE_BY_ONE)?,
+                arg: read(reduce::ARG)?,
+                parts: read(reduce::PARTS)?,
+                narrower: columns::Narrower(read(columns::REDUCE)?),
+            },
+            apart: apart::Rules(read(apart::APART)?),
+            rows: lanes::RowRules(read(lanes::ROWS)?),
+            softmax_rows: softmax::Rules(read(softmax::ROWS)?),
+            softmax_columns: columns::SoftmaxRules(columns::Narrower(read(columns::SOFTMAX)?)),
+            elementwise: elementwise::Rules {
+                flat: read(elementwise::FLAT)?,
+                strided: read(elementwise::STRIDED)?,
+                crossed: read(elementwise::CROSSED)?,
+                transposed: read(elementwise::TRANSPOSED)?,
+            },
         })
     }
 }

@@ -3,152 +3,107 @@
 //! Any axis set collapses to rows, columns or the strided form (`lower/reduce.rs`). Few long rows are two reductions of
 //! the graph.
 
+use super::choice::Choice;
 use super::columns::{Columns, Narrower};
-use super::lanes::Lanes;
-use super::rule::{Candidate, Reader, Rule};
-use pumice_plan::kernels::reduce::{ArgReduce, DECLS, ReduceColumns};
-use pumice_types::{EncodingClass, ReductionExtents, Target};
+use super::family::{Family, FamilyDecl, Shape};
+use super::read::{Figure, count, upto};
+use pumice_plan::kernel::KernelDecl;
+use pumice_plan::kernels::reduce::{ArgReduce, ReduceColumns, ReduceRows, ReduceStrided};
+use pumice_types::{ReductionExtents, Target};
 
-/// Families of rows that are read here.
-pub const FAMILIES: &[&str] =
-    &["reduce.rows", "reduce.columns", "reduce.one_by_one", "reduce.arg", "reduce.parts"];
-/// Measures of `reduce.rows` and `reduce.one_by_one`: elements of a result. Of `reduce.columns`: neighbouring results.
-const LENGTH: &[&str] = &["n"];
-/// Measures of `reduce.arg`: elements of a result, results, how often one group for each fills all compute units, rounded
-/// up.
-const ARG: &[&str] = &["n", "outputs", "waves"];
-/// Measures of `reduce.parts`.
-const PARTS: &[&str] = &["outer", "reduced", "inner"];
+/// Elements of a result.
+pub const ROWS: &FamilyDecl =
+    &lanes("reduce.rows", &[ReduceRows::DECL], &[("reduce_rows.plain", &[16.0, 8.0, 256.0])]);
+/// Neighbouring results.
+pub const COLUMNS: &FamilyDecl =
+    &lanes("reduce.columns", &[ReduceColumns::DECL], &[("reduce_columns.plain", &[4.0, 1.0, 64.0])]);
+/// Elements of a result, read one by one.
+pub const ONE_BY_ONE: &FamilyDecl =
+    &lanes("reduce.one_by_one", &[ReduceStrided::DECL], &[("reduce_strided.plain", &[4.0, 1.0, 256.0])]);
+/// Elements of a result, results, how often one group for each fills all compute units, rounded up.
+pub const ARG: &FamilyDecl = &FamilyDecl {
+    kernels: &[ArgReduce::DECL],
+    last: &[("arg_reduce.fast", &[1.0, 1024.0, 1024.0]), ("arg_reduce.plain", &[1.0, 256.0, 256.0])],
+    ..FamilyDecl::new("reduce.arg", &["n", "outputs", "waves"])
+};
+/// When a reduction is cut.
+pub const PARTS: &FamilyDecl = &FamilyDecl {
+    rules: &[("parts", CUTTING)],
+    optional: true,
+    ..FamilyDecl::new("reduce.parts", &["outer", "reduced", "inner"])
+};
+/// Groups for every compute unit, neighbouring results of a group; in a part at least so many elements of each result, and of all
+/// results of a group.
+const CUTTING: &[Figure] =
+    &[count("groups_per_unit"), upto("columns", u32::MAX as u64), count("least"), count("least_elements")];
+
+const fn lanes(
+    name: &'static str,
+    kernels: &'static [KernelDecl],
+    last: &'static [(&'static str, &'static [f64])],
+) -> FamilyDecl {
+    FamilyDecl { kernels, last, ..FamilyDecl::new(name, &["n"]) }
+}
 
 /// Threads of a group of every kernel here that does not say otherwise.
 const THREADS: u64 = 256;
 
-/// A kernel with its threads.
-#[derive(Clone, Copy, Debug)]
-struct Form {
-    candidate: Candidate,
-    lanes: Lanes,
-}
-
-/// When a reduction is cut: groups for every compute unit, each with enough elements.
-#[derive(Clone, Copy, Debug)]
-struct Cutting {
-    groups_per_unit: u64,
-    /// Neighbouring results of a group.
-    columns: u64,
-    /// Elements of each result in a part, at least.
-    least: u64,
-    /// Elements of all results of a group in a part, at least.
-    least_elements: u64,
-}
-
 /// Rules of reductions.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    rows: Vec<Rule<Form>>,
-    columns: Vec<Rule<Form>>,
-    one_by_one: Vec<Rule<Form>>,
-    arg: Vec<Rule<Form>>,
-    parts: Vec<Rule<Cutting>>,
-    narrower: Narrower,
+    pub(super) rows: Family,
+    pub(super) columns: Family,
+    pub(super) one_by_one: Family,
+    pub(super) arg: Family,
+    pub(super) parts: Family,
+    pub(super) narrower: Narrower,
 }
 
 impl Rules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<Rules, String> {
-        let forms = |family: &str, measures: &[&str]| {
-            reader.some_rules(family, measures, |row| {
-                let candidate = row.candidate(DECLS)?;
-                let threads = candidate.define("THREADS").unwrap_or(THREADS);
-                // Columns are walked by quads, up to 64 side by side.
-                let most = if candidate.decl.name == ReduceColumns::DECL.name { 64 } else { threads };
-                let lanes = Lanes::of(row.counts(Lanes::FIGURES)?, most, row)?;
-                let of_family = match family {
-                    "reduce.arg" => candidate.decl.name == ArgReduce::DECL.name,
-                    "reduce.one_by_one" => candidate.decl.name == "reduce_strided",
-                    _ => candidate.decl.name == family.replace('.', "_"),
-                };
-                if of_family {
-                    Ok(Form { candidate, lanes })
-                } else {
-                    Err(row.mistake("it is another family's"))
-                }
-            })
-        };
-        let parts = reader.rules("reduce.parts", PARTS, |row| {
-            let names = ["groups_per_unit", "columns", "least", "least_elements"];
-            let [groups_per_unit, columns, least, least_elements] = row.counts(names)?;
-            if row.take() != "parts" || columns == 0 || least.max(least_elements) == 0 {
-                return Err(row.mistake("the one rule is `parts`, of at least one column and one element"));
-            }
-            Ok(Cutting { groups_per_unit, columns, least, least_elements })
-        })?;
-        Ok(Rules {
-            rows: forms("reduce.rows", LENGTH)?,
-            columns: forms("reduce.columns", LENGTH)?,
-            one_by_one: forms("reduce.one_by_one", LENGTH)?,
-            arg: forms("reduce.arg", ARG)?,
-            parts,
-            narrower: Narrower::read(reader, "reduce.narrower")?,
-        })
-    }
-
-    /// `lanes` of `reduce_rows` for rows of `n` elements: a power of two, 8 to 256.
-    pub fn row_lanes(&self, n: u64) -> u32 {
-        of_length(&self.rows, n).max(8)
+    /// `reduce_rows` for rows of `n` elements.
+    pub fn rows(&self, n: u64, target: &Target) -> Option<Choice> {
+        self.rows.choose(&Shape::new(target, [n]))
     }
 
     /// Threads for an output over `n` elements that are read one by one: a power of two, 1 to 256.
-    pub fn lanes(&self, n: u64) -> u32 {
-        of_length(&self.one_by_one, n)
+    pub fn lanes(&self, n: u64, target: &Target) -> u32 {
+        self.one_by_one.choose(&Shape::new(target, [n])).map_or(1, |choice| choice.number("lanes"))
     }
 
-    /// `columns` of `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: those of the
-    /// table, and fewer, with more threads for each, where they would turn too often or the table says so.
-    pub fn columns(&self, [outer, red, inner]: [u64; 3], target: &Target) -> u32 {
+    /// `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: `columns` of the table, and fewer,
+    /// with more threads for each, where they would turn too often or the table says so.
+    pub fn columns(&self, [outer, red, inner]: [u64; 3], target: &Target) -> Option<Choice> {
+        let choice = self.columns.choose(&Shape::new(target, [inner]))?;
         let groups = |columns: u64| outer.saturating_mul(inner.div_ceil(4 * columns));
-        let ends = |columns: u64| {
-            let numbers = [("red", red), ("columns", columns)];
-            target.limits.lets_turn(ReduceColumns::DECL.turns_of(ReduceColumns::plain, &numbers))
-        };
-        let widest = of_length(&self.columns, inner).into();
-        self.narrower.columns(&Columns { widest, n: red, groups: &groups, ends: &ends }, target)
+        let of = |columns: u64| choice.clone().with("columns", columns as u32);
+        let ends = |columns: u64| of(columns).ends(target, &[("red", red)]);
+        let widest = choice.number("columns").into();
+        let columns =
+            self.narrower.columns(&Columns { widest, n: red, groups: &groups, ends: &ends }, target);
+        Some(of(columns.into()))
     }
 
-    /// Variant and `lanes` of `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the
-    /// table's, or large groups where the threads of that would turn too often. `vec` as in the kernel.
-    pub fn arg_threads(&self, outputs: u64, n: u64, vec: bool, target: &Target) -> (&'static str, u32) {
+    /// `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the table's, or large groups where the
+    /// threads of that would turn too often. `vec` as in the kernel.
+    pub fn arg(&self, outputs: u64, n: u64, vec: bool, target: &Target) -> Option<Choice> {
         let units = u64::from(target.tuning.compute_units.max(1));
-        let measures = [n, outputs, outputs.div_ceil(units)];
-        let runs =
-            |r: &&Rule<Form>| r.holds(&measures, EncodingClass::F32) && r.take.candidate.runs_on(target);
-        let found = self.arg.iter().find(runs);
-        let chosen = found.map(|r| (r.take.candidate.variant.name, r.take.lanes.of_elements(n)));
-        let chosen = chosen.unwrap_or((ArgReduce::plain, THREADS as u32));
-        let large = (ArgReduce::fast, 1024);
-        let has_large = ArgReduce::DECL.variant(ArgReduce::fast).is_some_and(|v| v.runs_on(target));
-        let numbers = [("n", n), ("lanes", chosen.1.into()), ("vec", vec.into())];
-        let ends = target.limits.lets_turn(ArgReduce::DECL.turns_of(chosen.0, &numbers));
-        if has_large && !ends { large } else { chosen }
+        let shape = Shape::new(target, [n, outputs, outputs.div_ceil(units)]);
+        self.arg.choose(&shape.turning([("n", n), ("vec", vec.into())]))
     }
 
     /// Into about how many parts a reduction is best cut, each part reduced by groups of its own and the results in a
     /// second step; 1 where one step is better.
     pub fn parts(&self, reduction: &ReductionExtents, target: &Target) -> u64 {
         let ReductionExtents { outer, reduced, inner, .. } = *reduction;
-        let rule = self.parts.iter().find(|r| r.holds(&[outer, reduced, inner], EncodingClass::F32));
-        let Some(Rule { take: parts, .. }) = rule else { return 1 };
-        let units = u64::from(target.tuning.compute_units.max(1)).saturating_mul(parts.groups_per_unit);
-        let groups = outer.max(1).saturating_mul(inner.div_ceil(parts.columns).max(1));
-        let of_group = parts.least_elements / inner.clamp(1, parts.columns);
-        let wanted = units.div_ceil(groups).min(reduced / parts.least.max(of_group).max(1));
+        let shape = Shape::new(target, [outer, reduced, inner]);
+        let Some(row) = self.parts.holding(&shape).next() else { return 1 };
+        let [groups_per_unit, columns, least, least_elements] = row.counts();
+        let units = u64::from(target.tuning.compute_units.max(1)).saturating_mul(groups_per_unit);
+        let groups = outer.max(1).saturating_mul(inner.div_ceil(columns).max(1));
+        let of_group = least_elements / inner.clamp(1, columns);
+        let wanted = units.div_ceil(groups).min(reduced / least.max(of_group).max(1));
         if wanted < 2 { 1 } else { wanted }
     }
-}
-
-fn of_length(rules: &[Rule<Form>], n: u64) -> u32 {
-    let rule = rules.iter().find(|r| r.holds(&[n], EncodingClass::F32));
-    rule.map_or(1, |r| r.take.lanes.of_elements(n))
 }
 
 /// Turns that a reduction makes besides those over elements, at most: halving its threads, the quotient of a mean.
@@ -251,13 +206,18 @@ mod tests {
     #[test]
     fn columns_become_narrow_and_groups_large_where_threads_would_turn_too_often() {
         let (cpu, gpu) = (Target::lavapipe(), Target::h200());
-        let columns = |red, inner, target: &Target| rules(target).columns([132, red, inner], target);
+        let columns = |red, inner, target: &Target| {
+            rules(target).columns([132, red, inner], target).expect("a kernel").number("columns")
+        };
         assert_eq!(
             (columns(1 << 19, 256, &cpu), columns(1 << 20, 256, &cpu), columns(1 << 20, 256, &gpu)),
             (64, 32, 64)
         );
         assert_eq!((columns(1 << 25, 3, &cpu), columns(1 << 30, 300, &cpu)), (1, 1));
-        let arg = |n, vec| rules(&cpu).arg_threads(1, n, vec, &cpu);
+        let arg = |n, vec| {
+            let choice = rules(&cpu).arg(1, n, vec, &cpu).expect("a kernel");
+            (choice.variant.name, choice.number("lanes"))
+        };
         assert_eq!(arg(1 << 25, false), (ArgReduce::plain, 256));
         assert_eq!(arg(100_000_000, false), (ArgReduce::fast, 1024));
         assert_eq!(arg(100_000_000, true), (ArgReduce::plain, 256));

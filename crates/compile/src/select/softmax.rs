@@ -5,108 +5,57 @@
 //! faster, of which the passes make them; what they leave (none is cut where the rounding of parts would show) takes the next
 //! row of the table that holds.
 
+use super::choice::Choice;
+use super::family::{Family, FamilyDecl, Shape};
 use super::lanes::RowRules;
-use super::rule::{Candidate, Reader, Rule};
-use pumice_plan::kernels::softmax::{DECLS, SoftmaxRows};
-use pumice_types::{EncodingClass, Target};
+use pumice_plan::kernel::KernelDecl;
+use pumice_plan::kernels::softmax::SoftmaxRows;
+use pumice_types::Target;
 
-/// Families of rows that are read here.
-pub const FAMILIES: &[&str] = &["softmax.rows"];
+const KERNELS: &[KernelDecl] = &[SoftmaxRows::DECL];
+/// As norms.
+const ROW: &str = "row";
+/// Not in one step.
+const REDUCTIONS: &str = "reductions";
 /// Elements of a row; rows; how often a group for each row fills all compute units, rounded up.
-const MEASURES: &[&str] = &["n", "rows", "waves"];
-
-/// Threads of a group whose variant does not say otherwise.
-const THREADS: u64 = 256;
-
-/// How a softmax along rows is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowForm {
-    /// The variant.
-    pub variant: &'static str,
-    /// Threads of a row.
-    pub lanes: u32,
-    /// Threads of a group.
-    pub threads: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Take {
-    /// A group for each row.
-    Group(Candidate),
-    /// As norms.
-    Row,
-    /// Not in one step.
-    Reductions,
-}
+pub const ROWS: &FamilyDecl = &FamilyDecl {
+    kernels: KERNELS,
+    rules: &[(ROW, &[]), (REDUCTIONS, &[])],
+    last: &[(ROW, &[])],
+    ..FamilyDecl::new("softmax.rows", &["n", "rows", "waves"])
+};
 
 /// Rules of softmax along rows.
 #[derive(Clone, Debug)]
-pub struct Rules(Vec<Rule<Take>>);
+pub struct Rules(pub(super) Family);
 
 impl Rules {
-    /// Reads the rows of the table.
-    pub fn read(reader: &Reader<'_>) -> Result<Rules, String> {
-        let rules = reader.some_rules("softmax.rows", MEASURES, |row| {
-            let [] = row.counts([])?;
-            match row.take() {
-                "row" => return Ok(Take::Row),
-                "reductions" => return Ok(Take::Reductions),
-                _ => (),
-            }
-            let candidate = row.candidate(DECLS)?;
-            let takes_rows = candidate.decl.name == SoftmaxRows::DECL.name;
-            takes_rows.then_some(Take::Group(candidate)).ok_or_else(|| row.mistake("it takes no rows"))
-        });
-        Ok(Rules(rules?))
-    }
-
     /// Whether reductions and elementwise steps are faster for at most `rows` rows of at most `n` elements.
     pub fn is_faster_apart(&self, rows: u64, n: u64, target: &Target) -> bool {
         let measures = measures(rows, n, target);
-        let first = self.0.iter().find(|r| r.holds(&measures, EncodingClass::F32));
-        first.is_some_and(|r| matches!(r.take, Take::Reductions))
+        self.0.holding(&Shape::new(target, measures)).next().is_some_and(|row| row.says(REDUCTIONS))
     }
 
-    /// The form for at most `rows` rows of at most `n` elements; `norms` are the rules of the row kernels.
-    pub fn choose(&self, rows: u64, n: u64, norms: &RowRules, target: &Target) -> RowForm {
+    /// The kernel for at most `rows` rows of at most `n` elements; `norms` are the rules of the row kernels.
+    pub fn choose(&self, rows: u64, n: u64, norms: &RowRules, target: &Target) -> Option<Choice> {
         let measures = measures(rows, n, target);
-        let rule = self.0.iter().find(|r| {
-            r.holds(&measures, EncodingClass::F32)
-                && match &r.take {
-                    Take::Row => true,
-                    Take::Reductions => false,
-                    Take::Group(candidate) => takes(candidate, n, target),
-                }
-        });
-        match rule.map(|r| r.take) {
-            Some(Take::Group(candidate)) => {
-                let threads = threads_of(&candidate) as u32;
-                RowForm { variant: candidate.variant.name, lanes: threads, threads }
+        let (shape, loops) = (Shape::new(target, measures), [("n", n)]);
+        let shape = shape.turning(loops);
+        self.0.choose_by(&shape, |row| {
+            if row.says(ROW) {
+                return norms.choose(&KERNELS[0], n, target);
             }
-            Some(Take::Row | Take::Reductions) | None => {
-                let (variant, lanes) = norms.choose(n);
-                RowForm { variant, lanes, threads: THREADS as u32 }
-            }
-        }
+            // A group takes each row.
+            self.0.choice(row, &shape).map(|group| {
+                let threads = group.roles.threads as u32;
+                group.with("lanes", threads)
+            })
+        })
     }
 }
 
 fn measures(rows: u64, n: u64, target: &Target) -> [u64; 3] {
     [n, rows, rows.div_ceil(u64::from(target.tuning.compute_units.max(1)))]
-}
-
-fn threads_of(candidate: &Candidate) -> u64 {
-    candidate.define("THREADS").unwrap_or(THREADS)
-}
-
-/// Whether a group of the variant takes rows of `n` elements at all: what keeps a row keeps so many quads a thread, and loops
-/// end by themselves.
-fn takes(candidate: &Candidate, n: u64, target: &Target) -> bool {
-    let threads = threads_of(candidate);
-    let kept = candidate.define("KEEP_ROW");
-    kept.is_none_or(|quads| n <= 4 * threads * quads)
-        && candidate.runs_on(target)
-        && candidate.ends(target, &[("n", n), ("lanes", threads)])
 }
 
 #[cfg(test)]
@@ -118,8 +67,8 @@ mod tests {
 
     fn form(target: &Target, rows: u64, n: u64) -> (&'static str, u32, u32) {
         let read = Selection::exact(target);
-        let form = read.softmax_rows.choose(rows, n, &read.rows, target);
-        (form.variant, form.lanes, form.threads)
+        let form = read.softmax_rows.choose(rows, n, &read.rows, target).expect("a kernel");
+        (form.variant.name, form.number("lanes"), form.roles.threads as u32)
     }
 
     #[test]

@@ -14,6 +14,7 @@
 ///     holes { epilogue: vec4 [v] (i) stores }
 ///     specs { wide = 0: 1 }
 ///     turns |c| each(c.n, 4);
+///     roles |c| group(256).lanes("lanes", 1, 256);
 ///     variants { plain: zero; fast: full needs [SubgroupArithmetic] { "LANES": "32" } }
 /// }
 /// ```
@@ -30,10 +31,12 @@
 ///
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
 /// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
+/// `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c` there are
+/// macros and specialization constants.
 /// Operand words are `read`, `write`, `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit
 /// floats, `typed blocks` those and every block scheme (one such operand a kernel); hole types `float vec4 uint uvec4 void1 void4`;
 /// levels `zero full`. A variant named `plain` or beginning with `plain_` is a plain twin and may need nothing.
-/// Every section must be there, possibly empty.
+/// Every other section must be there, possibly empty.
 #[macro_export]
 macro_rules! kernel {
     (
@@ -50,6 +53,7 @@ macro_rules! kernel {
         holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
         specs { $($spec:ident = $id:literal : $default:literal),* $(,)? }
         turns |$c:pat_param| $turns:expr;
+        $(roles |$r:pat_param| $roles:expr;)?
         variants { $($variant:ident : $opt:ident $(needs [$($feature:ident $(($limit:literal))?),* $(,)?])? $({ $($define:literal : $to:literal),* })?);* $(;)? }
     ) => {
         $(#[doc = $doc])+
@@ -70,94 +74,112 @@ macro_rules! kernel {
             $(pub const $variant: &'static str = stringify!($variant);)*
 
             /// The declaration.
-            pub const DECL: $crate::kernel::KernelDecl = $crate::kernel::KernelDecl {
-                name: $name,
-                file: $file,
-                doc: concat!($($doc, "\n"),+),
-                grid: $grid,
-                args: &[$(
-                    $($crate::kernel::ArgDecl {
-                        name: stringify!($arg),
-                        kind: $crate::__kernel_word!($kind),
-                        len: $crate::__kernel_word!(option $($len)?),
-                        view: None,
-                    },)?
-                    $($($crate::kernel::ArgDecl {
-                        name: concat!(stringify!($arg), "_", stringify!($axis)),
-                        kind: $crate::__kernel_word!($of_view),
-                        len: None,
-                        view: Some($crate::kernel::ViewArg { of: stringify!($arg), axis: stringify!($axis) }),
-                    },)+)?
-                    $($($crate::kernel::ArgDecl {
-                        name: concat!(stringify!($arg), "_", stringify!($slot_axis)),
-                        kind: $crate::__kernel_word!($of_slots),
-                        len: Some($slot_len),
-                        view: Some($crate::kernel::ViewArg { of: stringify!($arg), axis: stringify!($slot_axis) }),
-                    },)+)?
-                )*],
-                operands: &[$($crate::kernel::OperandDecl {
-                    name: stringify!($operand),
-                    access: $crate::__kernel_word!($access),
-                    typed: $crate::__kernel_word!(typed $($class)*),
-                    blocks: $crate::__kernel_word!(blocks $($class)*),
-                }),*],
-                slots: $slots,
-                slots_in_place: $crate::__kernel_word!(flag $($in_place)?),
-                holes: &[$($crate::kernel::HoleDecl {
-                    name: stringify!($hole),
-                    ty: $crate::__kernel_word!($hty),
-                    values: &[$(stringify!($value)),*],
-                    coords: &[$(stringify!($coord)),*],
-                    stores: $crate::__kernel_word!(flag $($stores)?),
-                }),*],
-                specs: &[$($crate::kernel::SpecDecl { name: stringify!($spec), id: $id, default: $default }),*],
-                turns: {
-                    #[allow(unused_imports)]
-                    use $crate::kernel::turns::{Turns, Upper, after, each, halving, inside, only, pairs, quotient};
-                    /// Arguments and constants as numbers.
-                    #[allow(dead_code)]
-                    struct Numbers<'a> {
-                        $($($arg: $crate::__kernel_word!(number_type $kind $($len)?),)?)*
-                        $($spec: u64,)*
-                        variant: &'a Upper<'a>,
+            pub const DECL: $crate::kernel::KernelDecl = {
+                #[allow(unused_imports)]
+                use $crate::kernel::roles::{Roles, group, tile};
+                #[allow(unused_imports)]
+                use $crate::kernel::turns::{Of, Upper, after, each, halving, inside, only, pairs, quotient};
+                /// Arguments and constants as numbers.
+                #[allow(dead_code)]
+                struct Numbers<'a> {
+                    $($($arg: $crate::__kernel_word!(number_type $kind $($len)?),)?)*
+                    $($spec: u64,)*
+                    variant: &'a Upper<'a>,
+                }
+                #[allow(dead_code)]
+                impl Numbers<'_> {
+                    fn define(&self, name: &str) -> u64 {
+                        self.variant.define(name)
                     }
-                    #[allow(dead_code)]
-                    impl Numbers<'_> {
-                        fn define(&self, name: &str) -> u64 {
-                            self.variant.define(name)
-                        }
-                        fn defines(&self, name: &str) -> bool {
-                            self.variant.defines(name)
-                        }
+                    fn define_or(&self, name: &str, other: u64) -> u64 {
+                        self.variant.define_or(name, other)
                     }
-                    #[allow(unused_mut, unused_assignments, unused_variables)]
-                    fn of(upper: &Upper<'_>) -> u64 {
-                        let mut at = 0;
+                    fn defines(&self, name: &str) -> bool {
+                        self.variant.defines(name)
+                    }
+                }
+                #[allow(unused_mut, unused_assignments, unused_variables)]
+                fn numbers<'a>(upper: &'a Upper<'a>) -> Numbers<'a> {
+                    let mut at = 0;
+                    $(
                         $(
-                            $(
-                                let words = upper.words(at);
-                                at += words.len();
-                                let $arg = $crate::__kernel_word!(number words $kind $($len)?);
-                            )?
-                            $(at += [$(stringify!($axis)),+].len();)?
-                            $(at += $slot_len * [$(stringify!($slot_axis)),+].len();)?
-                        )*
-                        let $c = &Numbers {
-                            $($($arg: $crate::__kernel_word!(own $kind $arg),)?)*
-                            $($spec: upper.spec($id, $default),)*
-                            variant: upper,
-                        };
-                        $turns
+                            let words = upper.words(at);
+                            at += words.len();
+                            let $arg = $crate::__kernel_word!(number words $kind $($len)?);
+                        )?
+                        $(at += [$(stringify!($axis)),+].len();)?
+                        $(at += $slot_len * [$(stringify!($slot_axis)),+].len();)?
+                    )*
+                    Numbers {
+                        $($($arg: $crate::__kernel_word!(own $kind $arg),)?)*
+                        $($spec: upper.spec($id, $default),)*
+                        variant: upper,
                     }
-                    Turns(of)
-                },
-                variants: &[$($crate::kernel::VariantDecl {
-                    name: stringify!($variant),
-                    plain: $crate::kernel::declare::is_plain(stringify!($variant)),
-                    opt: $crate::__kernel_word!($opt),
-                    features: &[$($($crate::kernel::Feature::$feature $(($limit))?),*)?],
-                    defines: &[$($(($define, $to)),*)?],
-                }),*],
+                }
+                fn turns(upper: &Upper<'_>) -> u64 {
+                    let $c = &numbers(upper);
+                    $turns
+                }
+                #[allow(unused_variables)]
+                fn roles(upper: &Upper<'_>) -> Roles {
+                    let roles = Roles::default();
+                    $(let roles = {
+                        let $r = &numbers(upper);
+                        $roles
+                    };)?
+                    roles
+                }
+                $crate::kernel::KernelDecl {
+                    name: $name,
+                    file: $file,
+                    doc: concat!($($doc, "\n"),+),
+                    grid: $grid,
+                    args: &[$(
+                        $($crate::kernel::ArgDecl {
+                            name: stringify!($arg),
+                            kind: $crate::__kernel_word!($kind),
+                            len: $crate::__kernel_word!(option $($len)?),
+                            view: None,
+                        },)?
+                        $($($crate::kernel::ArgDecl {
+                            name: concat!(stringify!($arg), "_", stringify!($axis)),
+                            kind: $crate::__kernel_word!($of_view),
+                            len: None,
+                            view: Some($crate::kernel::ViewArg { of: stringify!($arg), axis: stringify!($axis) }),
+                        },)+)?
+                        $($($crate::kernel::ArgDecl {
+                            name: concat!(stringify!($arg), "_", stringify!($slot_axis)),
+                            kind: $crate::__kernel_word!($of_slots),
+                            len: Some($slot_len),
+                            view: Some($crate::kernel::ViewArg { of: stringify!($arg), axis: stringify!($slot_axis) }),
+                        },)+)?
+                    )*],
+                    operands: &[$($crate::kernel::OperandDecl {
+                        name: stringify!($operand),
+                        access: $crate::__kernel_word!($access),
+                        typed: $crate::__kernel_word!(typed $($class)*),
+                        blocks: $crate::__kernel_word!(blocks $($class)*),
+                    }),*],
+                    slots: $slots,
+                    slots_in_place: $crate::__kernel_word!(flag $($in_place)?),
+                    holes: &[$($crate::kernel::HoleDecl {
+                        name: stringify!($hole),
+                        ty: $crate::__kernel_word!($hty),
+                        values: &[$(stringify!($value)),*],
+                        coords: &[$(stringify!($coord)),*],
+                        stores: $crate::__kernel_word!(flag $($stores)?),
+                    }),*],
+                    specs: &[$($crate::kernel::SpecDecl { name: stringify!($spec), id: $id, default: $default }),*],
+                    turns: Of(turns),
+                    roles: Of(roles),
+                    variants: &[$($crate::kernel::VariantDecl {
+                        name: stringify!($variant),
+                        plain: $crate::kernel::declare::is_plain(stringify!($variant)),
+                        opt: $crate::__kernel_word!($opt),
+                        features: &[$($($crate::kernel::Feature::$feature $(($limit))?),*)?],
+                        defines: &[$($(($define, $to)),*)?],
+                    }),*],
+                }
             };
 
             /// The call, with everything that was set by name.

@@ -10,6 +10,7 @@ pub mod declare;
 pub mod interface;
 pub mod layout;
 pub mod registry;
+pub mod roles;
 #[cfg(test)]
 mod tests;
 pub mod turns;
@@ -19,6 +20,7 @@ pub use call::{ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, KernelCall
 pub use declare::{have_slots, have_slots_in_place};
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
 pub use registry::{Fingerprint, Kernels, RegisterError};
+pub use roles::{Roles, RolesOf, Setting};
 pub use turns::Turns;
 
 /// Specialization constant of the branch that keeps hole functions alive; false in every pipeline.
@@ -327,6 +329,8 @@ pub struct KernelDecl {
     pub specs: &'static [SpecDecl],
     /// How often the loops of one invocation turn at most.
     pub turns: Turns,
+    /// What choosing it needs to know of a variant.
+    pub roles: RolesOf,
     /// Compiled forms.
     pub variants: &'static [VariantDecl],
 }

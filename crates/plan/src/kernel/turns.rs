@@ -68,7 +68,12 @@ pub struct Upper<'a> {
     variant: &'static VariantDecl,
 }
 
-impl Upper<'_> {
+impl<'a> Upper<'a> {
+    /// A variant with these constants, before there is a call.
+    pub(crate) fn of_variant(variant: &'static VariantDecl, spec: &'a [(u32, u32)]) -> Upper<'a> {
+        Upper { words: Vec::new(), spec, variant }
+    }
+
     /// `len` words from word `at` on.
     pub fn words<const N: usize>(&self, at: usize) -> [u64; N] {
         std::array::from_fn(|i| self.words.get(at + i).copied().unwrap_or(u64::MAX))
@@ -81,8 +86,13 @@ impl Upper<'_> {
 
     /// A macro of the variant; more than any limit where it is missing.
     pub fn define(&self, name: &str) -> u64 {
+        self.define_or(name, u64::MAX)
+    }
+
+    /// A macro of the variant, or what it is where it is missing.
+    pub fn define_or(&self, name: &str, other: u64) -> u64 {
         let found = self.variant.defines.iter().find(|d| d.0 == name);
-        found.and_then(|d| d.1.parse().ok()).unwrap_or(u64::MAX)
+        found.and_then(|d| d.1.parse().ok()).unwrap_or(other)
     }
 
     /// Whether the variant defines a macro.
@@ -91,23 +101,39 @@ impl Upper<'_> {
     }
 }
 
-/// The bound that a declaration states.
-#[derive(Clone, Copy)]
-pub struct Turns(pub fn(&Upper<'_>) -> u64);
+/// What a declaration states of a variant, its constants and arguments: a function, equal to itself alone.
+pub struct Of<T>(pub fn(&Upper<'_>) -> T);
 
-impl fmt::Debug for Turns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("turns")
+/// The bound that a declaration states.
+pub type Turns = Of<u64>;
+
+impl<T> Of<T> {
+    pub(crate) fn of(&self, upper: &Upper<'_>) -> T {
+        (self.0)(upper)
     }
 }
 
-impl PartialEq for Turns {
-    fn eq(&self, other: &Turns) -> bool {
+impl<T> Clone for Of<T> {
+    fn clone(&self) -> Of<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Of<T> {}
+
+impl<T> fmt::Debug for Of<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a function")
+    }
+}
+
+impl<T> PartialEq for Of<T> {
+    fn eq(&self, other: &Of<T>) -> bool {
         std::ptr::fn_addr_eq(self.0, other.0)
     }
 }
 
-impl Eq for Turns {}
+impl<T> Eq for Of<T> {}
 
 impl KernelDecl {
     /// At most so often do all loops of one invocation of the call turn. `frame` gives the upper bound of a frame word.
@@ -123,7 +149,7 @@ impl KernelDecl {
         });
         let mut all = Vec::with_capacity(call.args.len());
         all.extend(words);
-        (self.turns.0)(&Upper { words: all, spec: &call.spec, variant })
+        self.turns.of(&Upper { words: all, spec: &call.spec, variant })
     }
 
     /// The bound of a variant for arguments and specialization constants by name, before there is a call; arguments that
@@ -140,7 +166,7 @@ impl KernelDecl {
                 (None, None) => return u64::MAX,
             }
         }
-        (self.turns.0)(&Upper { words, spec: &spec, variant })
+        self.turns.of(&Upper { words, spec: &spec, variant })
     }
 }
 

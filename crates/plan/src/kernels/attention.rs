@@ -44,6 +44,7 @@ macro_rules! attention {
         holes { $($holes:tt)* }
         specs { $($spec:ident = $id:literal : $default:literal),* }
         turns |$c:ident| $turns:expr;
+        roles |$r:ident| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
         kernel! {
@@ -61,6 +62,7 @@ macro_rules! attention {
             holes { $($holes)* }
             specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0 $(, $spec = $id: $default)* }
             turns |$c| $turns;
+            roles |$r| $roles;
             variants { $($variants)* }
         }
     };
@@ -101,6 +103,7 @@ attention! {
         let steps = after(inside(each(c.sk, bk), step), after(chains.saturating_mul(2), pairs(chains, 8)));
         after(steps, searched)
     };
+    roles |c| tile(c.define("BQ"), c.define("DP"));
     variants {
         plain: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "256", "CH": "32", "CV": "16", "AHEAD": "0" };
         plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16", "AHEAD": "0" };
@@ -132,6 +135,7 @@ attention! {
         let chains = after(each(c.sk, 64).saturating_mul(3), each(c.sk, 64 * 64).saturating_mul(3));
         after(after(each(c.sk, c.define("KEYS")), chains), searched)
     };
+    roles |c| tile(8 * c.define("ROWS"), c.define("W")).only("d", 0, c.define("W"));
     variants {
         w32: zero needs [Int64] { "W": "32", "ROWS": "8", "KEYS": "4", "WORDS64": "1" };
         w64: zero needs [Int64] { "W": "64", "ROWS": "4", "KEYS": "4", "WORDS64": "1" };
@@ -181,6 +185,10 @@ attention! {
         let merged = quads.div_ceil(teams.saturating_mul(32).max(1));
         after(keys, only(c.mask_kind != 0, merged.saturating_mul(each(c.sk, 1))))
     };
+    roles |c| {
+        let queries = quotient(32, c.define("LANES"));
+        tile(queries * c.define("ROWS"), c.define("W")).only("width", 0, c.define("W"))
+    };
     variants {
         plain: zero {
             "W": "32", "LANES": "1", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1"
@@ -217,6 +225,7 @@ attention! {
         let keys = after(inside(blocks, of_block), after(chains.saturating_mul(2), pairs(chains, 10)));
         after(keys, c.define("ROWS").saturating_mul(each(teams, 1)))
     };
+    roles |c| tile(c.define("ROWS"), c.define("W")).only("width", 0, c.define("W"));
     variants {
         plain: zero {
             "W": "128", "LANES": "1", "THREADS": "32", "ROWS": "1", "KEYS": "1", "NATIVE_EXP": "1"

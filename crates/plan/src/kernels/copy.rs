@@ -22,6 +22,7 @@ kernel! {
     holes {}
     specs {}
     turns |_| 0;
+    roles |_| tile(TILE, TILE);
     variants { plain: zero }
 }
 

@@ -58,6 +58,7 @@ kernel! {
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, scalars = 2: 0, per = 3: 1, tail = 4: 1 }
     turns |c| each(c.per, 1);
+    roles |_| tile(1, 4).figure("groups_per_thread", "per", u32::MAX as u64);
     variants { plain: zero; words64: zero needs [Int64] { "WORDS64": "1" } }
 }
 
@@ -72,6 +73,7 @@ macro_rules! over_strides {
         body $width:ident ($coord:ident);
         specs { $($specs:tt)* }
         turns |$c:pat_param| $turns:expr;
+        roles |$r:pat_param| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
         kernel! {
@@ -84,6 +86,7 @@ macro_rules! over_strides {
             holes { body: $width [] ($coord) stores }
             specs { kinds0 = 0: 0, kinds1 = 1: 0, $($specs)* }
             turns |$c| $turns;
+            roles |$r| $roles;
             variants { $($variants)* }
         }
     };
@@ -100,6 +103,7 @@ over_strides! {
     body void1 (i);
     specs { rank = 2: 1 }
     turns |_| 0;
+    roles |_| tile(1, 1).only("by_four", 0, 0);
     variants { plain: zero { "WIDTH": "1" } }
 }
 
@@ -115,6 +119,7 @@ over_strides! {
     body void4 (g);
     specs { rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
+    roles |_| tile(1, 4).only("by_four", 1, 1);
     variants { plain: zero { "WIDTH": "4" } }
 }
 
@@ -128,6 +133,7 @@ over_strides! {
     body void4 (g);
     specs { rank = 2: 1, scalars = 3: 0 }
     turns |_| 0;
+    roles |_| tile(4, 1).only("by_four", 0, 0).only("wide", 0, 0);
     variants { plain: zero }
 }
 
@@ -142,6 +148,7 @@ over_strides! {
     body void1 (i);
     specs { rank = 2: 2, crossed = 3: 0 }
     turns |_| 2 * each(32, 8);
+    roles |_| tile(TILE, TILE);
     variants { plain: zero }
 }
 
@@ -157,6 +164,7 @@ over_strides! {
     body void1 (i);
     specs { rank = 2: 1, used = 3: 12 }
     turns |c| each(c.run, 1);
+    roles |_| tile(1, 1).only("by_four", 0, 0).power("most_run", "run", 256);
     variants { plain: zero { "WIDTH": "1", "KEPT_SLOTS": "1" } }
 }
 
@@ -169,6 +177,7 @@ over_strides! {
     body void4 (g);
     specs { rank = 2: 1, used = 3: 12, scalars = 4: 0 }
     turns |c| each(c.run, 1);
+    roles |_| tile(1, 4).only("by_four", 1, 1).power("most_run", "run", 256);
     variants {
         plain: zero { "WIDTH": "4", "KEPT_SLOTS": "1" };
         words64: zero needs [Int64] { "WIDTH": "4", "KEPT_SLOTS": "1", "WORDS64": "1" }

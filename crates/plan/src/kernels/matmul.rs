@@ -20,6 +20,7 @@ macro_rules! product {
         grid $grid:literal;
         specs { $($spec:ident = $id:literal : $default:literal),* }
         turns |$c:ident| $turns:expr;
+        roles |$r:ident| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
         kernel! {
@@ -36,6 +37,7 @@ macro_rules! product {
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { a_mode = 0: 0, b_mode = 1: 0, vec_y = 2: 0 $(, $spec = $id: $default)* }
             turns |$c| $turns;
+            roles |$r| $roles;
             variants { $($variants)* }
         }
     };
@@ -78,6 +80,7 @@ product! {
         let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
         after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
     };
+    roles |c| tile(c.define("BM"), c.define("BN")).steps(c.define("BK") * c.define("SK"), c.define("BK"));
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
         t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
@@ -113,6 +116,7 @@ product! {
         let terms = after(terms, after(chains.saturating_mul(3), sums.saturating_mul(3)));
         after(terms, each(c.define("MR").saturating_mul(c.define("NQ")), 1))
     };
+    roles |c| tile(c.define("MR"), 32 * c.define("NQ")).steps(1, 0);
     variants {
         plain: zero { "MR": "16", "NQ": "4", "BLOCKS": "1" };
         plain_small: zero { "MR": "8", "NQ": "1", "BLOCKS": "1" };
@@ -142,6 +146,7 @@ product! {
         let outputs = c.define("NQ").saturating_mul(c.define("MM")).saturating_mul(4);
         after(terms, each(quotient(128, outputs), 1).saturating_mul(4))
     };
+    roles |c| tile(c.define("MM"), 4 * c.define("NQ")).steps(4, 0).only("b_along_k", 1, 1);
     variants {
         plain: zero { "MM": "1", "NQ": "1" };
         plain_m4: zero { "MM": "4", "NQ": "1" };
@@ -168,6 +173,7 @@ product! {
         let terms = after(terms, after(chains.saturating_mul(2), pairs(chains, 16)));
         after(terms, inside(each(rows.saturating_mul(c.quads), 128), inside(each(lanes, 8), each(8, 1))))
     };
+    roles |c| tile(c.define("MM"), 4 * c.quads).steps(4, 0).power("quads", "quads", 128);
     variants {
         plain: zero { "MM": "1", "AHEAD": "8" };
         plain_m4: zero { "MM": "4", "AHEAD": "4" };

@@ -33,6 +33,7 @@ kernel! {
         let passes = only(!c.defines("KEEP_ROW"), after(sum.saturating_mul(2), each(c.n, 4 * c.lanes)));
         after(passes, 2 * halving(c.lanes))
     };
+    roles |c| group(256).keeps(c.define_or("KEEP_ROW", 0), c.lanes);
     variants {
         plain: zero;
         fast1: zero { "KEEP_ROW": "1" };
@@ -60,6 +61,7 @@ kernel! {
         let passes = only(!c.defines("KEEP_ROW"), after(sum, each(c.n, 4 * c.lanes)));
         after(passes, halving(c.lanes))
     };
+    roles |c| group(256).keeps(c.define_or("KEEP_ROW", 0), c.lanes);
     variants {
         plain: zero { "RMS": "1" };
         fast1: zero { "RMS": "1", "KEEP_ROW": "1" };

@@ -45,6 +45,7 @@ kernel! {
         let terms = after(each(c.n, 16 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 18)));
         after(terms, halving(c.lanes))
     };
+    roles |_| group(256).lanes("lanes", 8, 256);
     variants { plain: zero }
 }
 
@@ -70,6 +71,7 @@ kernel! {
         let terms = after(each(c.red, lanes.saturating_mul(4)), after(chains.saturating_mul(2), pairs(chains, 20)));
         after(terms, halving(lanes))
     };
+    roles |_| group(256).lanes("columns", 1, 64);
     variants { plain: zero }
 }
 
@@ -92,6 +94,7 @@ kernel! {
         let terms = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
         after(terms, halving(c.lanes))
     };
+    roles |_| group(256).lanes("lanes", 1, 256);
     variants { plain: zero }
 }
 
@@ -128,5 +131,9 @@ kernel! {
     holes {}
     specs { kind = 0: 0, min = 1: 0, last = 2: 0, wide = 3: 1, lanes = 4: 256, vec = 5: 0 }
     turns |c| after(each(c.n, if c.vec == 1 { 16 * c.lanes } else { 4 * c.lanes }), halving(c.lanes));
+    roles |c| {
+        let threads = c.define_or("THREADS", 256);
+        group(threads).lanes("lanes", 1, threads)
+    };
     variants { plain: zero; fast: zero needs [Threads(1024)] { "THREADS": "1024" } }
 }

@@ -31,6 +31,7 @@ kernel! {
             after(after(sum, each(c.n, 4 * c.lanes)), halving(c.lanes))
         }
     };
+    roles |c| group(c.define_or("THREADS", 256)).keeps(c.define_or("KEEP_ROW", 0), c.lanes);
     variants {
         plain: zero;
         fast1: zero { "KEEP_ROW": "1" };
@@ -61,5 +62,6 @@ kernel! {
         let sum = after(pass, after(chains.saturating_mul(2), pairs(chains, 20)));
         after(after(sum, pass), halving(lanes))
     };
+    roles |_| group(256);
     variants { plain: zero }
 }

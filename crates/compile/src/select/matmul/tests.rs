@@ -2,29 +2,23 @@
 
 use super::*;
 use crate::select::Selection;
+use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+
+/// Kernels by name, with quads of columns where they have any.
+const LANES: (&str, u32) = (MatmulF32Lanes::DECL.name, 0);
+const DOT: (&str, u32) = (MatmulF32Dot::DECL.name, 0);
+const COLUMNS: &str = MatmulF32Columns::DECL.name;
 
 fn rules(target: &Target) -> Rules {
     Selection::exact(target).matmul
 }
 
-fn choose(product: &ProductExtents, target: &Target) -> ProductKernel {
-    rules(target).choose(product, target)
+fn choose(product: &ProductExtents, target: &Target) -> Choice {
+    rules(target).choose(product, target).expect("a kernel")
 }
 
 fn parts(product: &ProductExtents, allowed: &[u64], merged: bool, target: &Target) -> u64 {
     rules(target).parts(product, allowed, merged, target)
-}
-
-/// Turns of a chosen kernel over k terms.
-fn turns(choice: &ProductKernel, k: u64) -> u64 {
-    match choice.class {
-        Class::Tile => MatmulF32::DECL.turns_of(choice.variant, &[("k", k)]),
-        Class::Lanes => MatmulF32Lanes::DECL.turns_of(choice.variant, &[("k", k)]),
-        Class::Dot => MatmulF32Dot::DECL.turns_of(choice.variant, &[("k", k)]),
-        Class::Columns(quads) => {
-            MatmulF32Columns::DECL.turns_of(choice.variant, &[("k", k), ("quads", quads.into())])
-        }
-    }
 }
 
 fn product(m: u64, n: u64, k: u64) -> ProductExtents {
@@ -32,7 +26,7 @@ fn product(m: u64, n: u64, k: u64) -> ProductExtents {
 }
 
 fn pick(m: u64, n: u64, k: u64) -> &'static str {
-    choose(&product(m, n, k), &Target::h200()).variant
+    choose(&product(m, n, k), &Target::h200()).variant.name
 }
 
 fn cut(m: u64, n: u64, k: u64, merged: bool) -> u64 {
@@ -74,28 +68,28 @@ fn k_is_cut_where_the_grid_is_small() {
 #[test]
 fn long_k_is_shared() {
     let cpu = Target::lavapipe();
-    let class = |m, k, b_along_k| {
+    let kernel = |m, k, b_along_k| {
         let p = ProductExtents { b_along_k, ..product(m, 40, k) };
         let c = choose(&p, &cpu);
-        assert!(turns(&c, k) <= 65_535 || k > 1 << 26, "{c:?}");
-        c.class
+        assert!(c.ends(&cpu, &[("k", k)]) || k > 1 << 26, "{c:?}");
+        (c.decl.name, c.number("quads"))
     };
     // One thread takes a whole k up to where its terms and the sums of its chains turn too often.
-    for (along_k, shared) in [(true, Class::Dot), (false, Class::Columns(8))] {
-        assert_eq!(class(4, 60_000, along_k), Class::Lanes);
-        let longer = (60_000..=65_526).find(|&k| class(4, k, along_k) != Class::Lanes);
-        assert_eq!(class(4, longer.expect("a border"), along_k), shared);
+    for (along_k, shared) in [(true, DOT), (false, (COLUMNS, 8))] {
+        assert_eq!(kernel(4, 60_000, along_k), LANES);
+        let longer = (60_000..=65_526).find(|&k| kernel(4, k, along_k) != LANES);
+        assert_eq!(kernel(4, longer.expect("a border"), along_k), shared);
     }
-    assert_eq!((class(100, 3_000_000, true), class(100, 3_000_000, false)), (Class::Dot, Class::Columns(8)));
-    assert_eq!((class(1, 1 << 24, true), class(1, 1 << 24, false)), (Class::Columns(2), Class::Columns(2)));
+    assert_eq!((kernel(100, 3_000_000, true), kernel(100, 3_000_000, false)), (DOT, (COLUMNS, 8)));
+    assert_eq!((kernel(1, 1 << 24, true), kernel(1, 1 << 24, false)), ((COLUMNS, 2), (COLUMNS, 2)));
     // More than a tensor can have: what no kernel can is refused by name.
-    assert_eq!(class(1, 1 << 40, false), Class::Lanes);
+    assert_eq!(kernel(1, 1 << 40, false), LANES);
     // A GPU's own choice on a driver with such a limit, and without.
     let mut limited = Target::h200();
     limited.limits.loop_turns = cpu.limits.loop_turns;
     let long = product(4096, 4096, 1 << 20);
-    assert_eq!(choose(&long, &limited).class, Class::Dot);
-    assert_eq!(choose(&long, &Target::h200()).class, Class::Tile);
+    assert_eq!(choose(&long, &limited).decl.name, DOT.0);
+    assert_eq!(choose(&long, &Target::h200()).decl.name, MatmulF32::DECL.name);
 }
 
 /// Where a tile needs more shared memory than there is, the others serve.
@@ -103,44 +97,33 @@ fn long_k_is_shared() {
 fn shared_memory_is_respected() {
     let mut target = Target::h200();
     target.limits.max_shared_memory = pumice_types::Bytes(32 << 10);
-    assert_ne!(choose(&product(4096, 4096, 4096), &target).variant, "t128");
+    assert_ne!(choose(&product(4096, 4096, 4096), &target).variant.name, "t128");
 }
 
-/// Every chosen variant exists and makes the tile that the choice states.
+/// What is chosen reads the right operand as it is stored, and the tile is the declaration's.
 #[test]
-fn choices_agree_with_declarations() {
+fn choices_take_what_they_are_chosen_for() {
     for target in [Target::h200(), Target::lavapipe()] {
         for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
             for n in [1, 7, 64, 384, 4096] {
                 for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
                     let p = ProductExtents { m, n, k, batches: 1, b_along_k, b_words, b_blocks: !b_words };
-                    agrees(&choose(&p, &target), &p);
+                    let c = choose(&p, &target);
+                    assert!(!p.b_blocks || c.variant.reads_blocks(), "{p:?} by {}", c.variant.name);
+                    assert!(c.roles.rows > 0 && c.roles.columns > 0 && c.roles.step > 0, "{c:?}");
                 }
             }
         }
     }
 }
 
-fn agrees(c: &ProductKernel, p: &ProductExtents) {
-    let (decl, rows, columns) = match c.class {
-        Class::Tile => (MatmulF32::DECL, "BM", "BN"),
-        Class::Lanes => (MatmulF32Lanes::DECL, "MR", "NQ"),
-        Class::Dot => (MatmulF32Dot::DECL, "MM", "NQ"),
-        Class::Columns(_) => (MatmulF32Columns::DECL, "MM", "MM"),
+#[test]
+fn tiles_are_those_of_the_declarations() {
+    let tile = |m, n, k| {
+        let c = choose(&product(m, n, k), &Target::h200());
+        (c.roles.rows, c.roles.columns, c.roles.step, c.roles.least_k)
     };
-    let variant = decl.variants.iter().find(|v| v.name == c.variant).expect("declared");
-    assert!(!p.b_blocks || variant.reads_blocks(), "{p:?} by {}", c.variant);
-    let define = |name: &str| -> u64 {
-        variant.defines.iter().find(|d| d.0 == name).and_then(|d| d.1.parse().ok()).expect("a number")
-    };
-    assert_eq!(c.rows, define(rows), "{p:?}");
-    match c.class {
-        Class::Tile => {
-            assert_eq!(c.columns, define(columns));
-            assert_eq!(c.step, define("BK") * define("SK"));
-        }
-        Class::Lanes => assert_eq!(c.columns, 32 * define(columns)),
-        Class::Dot => assert_eq!(c.columns, 4 * define(columns)),
-        Class::Columns(quads) => assert_eq!(c.columns, 4 * u64::from(quads)),
-    }
+    assert_eq!(tile(4096, 4096, 4096), (128, 128, 16, 16));
+    assert_eq!(tile(128, 1152, 384), (32, 32, 64, 16));
+    assert_eq!(tile(3, 64, 4096), (4, 4, 4, 0));
 }

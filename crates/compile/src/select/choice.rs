@@ -1,0 +1,56 @@
+//! A kernel that was chosen: its declaration, a variant, what a row sets of it, and the roles that follow.
+
+use pumice_plan::kernel::{CallDraft, KernelDecl, Roles, VariantDecl};
+use pumice_types::Target;
+
+/// A kernel with one of its variants and what is set of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The kernel.
+    pub decl: &'static KernelDecl,
+    /// The variant.
+    pub variant: &'static VariantDecl,
+    /// What the declaration says of the variant with these numbers.
+    pub roles: Roles,
+    /// Constants and arguments of the kernel's own, and what else lowering is told of the choice.
+    numbers: Vec<(&'static str, u32)>,
+}
+
+impl Choice {
+    /// A variant of which nothing is set.
+    pub fn new(decl: &'static KernelDecl, variant: &'static VariantDecl) -> Choice {
+        Choice { decl, variant, roles: decl.roles_of(variant, &[]), numbers: Vec::new() }
+    }
+
+    /// The same with a number set, in place of an earlier one of that name.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, number: u32) -> Choice {
+        self.numbers.retain(|n| n.0 != name);
+        self.numbers.push((name, number));
+        self.roles = self.decl.roles_of(self.variant, &self.numbers);
+        self
+    }
+
+    /// What was set under a name; 0 where nothing was.
+    pub fn number(&self, name: &str) -> u32 {
+        self.numbers.iter().find(|n| n.0 == name).map_or(0, |n| n.1)
+    }
+
+    /// Whether the kernel has a specialization constant of that name.
+    pub fn has(&self, constant: &str) -> bool {
+        self.decl.specs.iter().any(|s| s.name == constant)
+    }
+
+    /// Whether its loops end by themselves on the target, for arguments and constants by name.
+    pub fn ends(&self, target: &Target, numbers: &[(&str, u64)]) -> bool {
+        let set = self.numbers.iter().filter(|n| self.has(n.0)).map(|&(name, n)| (name, u64::from(n)));
+        let all: Vec<(&str, u64)> = numbers.iter().copied().chain(set).collect();
+        target.limits.lets_turn(self.decl.turns_of(self.variant.name, &all))
+    }
+
+    /// A call of a kernel with the same arguments and operands as one of this kernel, with the constants that were set.
+    pub fn call(&self, call: CallDraft) -> CallDraft {
+        let set = self.numbers.iter().filter(|n| self.has(n.0));
+        set.fold(call.of(self.decl, self.variant.name), |call, &(name, n)| call.constant(name, n))
+    }
+}
