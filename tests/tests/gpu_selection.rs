@@ -5,7 +5,6 @@
 //! A smaller GPU selects large tiles for products of a size that a CPU driver computes in time.
 
 use pumice_cpu_ref::Interpreter;
-use pumice_ir::Op;
 use pumice_plan::kernel::VariantDecl;
 use pumice_plan::kernels;
 use pumice_tests::op_suite::{Case, Runner, cases_of, part_of_cases, run_all};
@@ -19,26 +18,31 @@ const PARTS: usize = 4;
 const ELEMENTS: u64 = 20_000;
 /// Of the ops whose selection goes by size.
 const LARGE: u64 = 1 << 17;
-/// Ops whose selection goes by size.
-const BY_SIZE: [&str; 10] = [
-    "matmul",
-    "linear",
-    "attention",
-    "attention_parts",
-    "arg_max",
-    "reduce_sum",
-    "softmax",
-    "layer_norm",
-    "rms_norm",
-    "slice",
-];
-
 /// An H200 of four multiprocessors.
 fn small_gpu() -> Target {
     let mut target = Target::h200();
     target.name = "small GPU".into();
     target.tuning.compute_units = 4;
     target
+}
+
+/// Ops whose selection goes by size: a small GPU gets kernels for a large sample of them that an H200 gets for no small one.
+fn by_size() -> BTreeSet<&'static str> {
+    let floor = || Arc::new(Interpreter::new(Target::lavapipe()));
+    let [small_runner, large_runner] =
+        [Target::h200(), small_gpu()].map(|gpu| Runner::selecting_as(floor(), &gpu, LARGE));
+    let cases = cases_of(|_| true);
+    let kernels = |runner: &Runner, case: &Case| -> BTreeSet<String> {
+        let plan = case.sample.graph.as_ref().ok().and_then(|graph| runner.plan(graph).ok());
+        plan.iter().flat_map(|plan| pumice_tests::op_suite::kernels(plan)).collect()
+    };
+    let (small, large): (Vec<&Case>, Vec<&Case>) =
+        cases.iter().filter(|c| c.elements() <= LARGE).partition(|c| c.elements() <= ELEMENTS);
+    let known: BTreeSet<String> = small.iter().flat_map(|case| kernels(&small_runner, case)).collect();
+    let is_new = |case: &&&Case| !kernels(&large_runner, case).is_subset(&known);
+    let ops: BTreeSet<&str> = large.iter().filter(is_new).map(|case| case.op).collect();
+    println!("selected by size: {ops:?}");
+    ops
 }
 
 /// What no device that selects as a GPU takes, what is built into every plan, and what no op is lowered to yet.
@@ -56,17 +60,18 @@ fn every_variant_that_the_floor_can_run_is_selected() {
     let mut without = floor.clone();
     without.features.subgroup_arithmetic = false;
     without.features.subgroup_shuffle = false;
+    let by_size = by_size();
     let mut seen = BTreeSet::new();
     for (own, gpu, most, wanted) in [
         (&floor, Target::h200(), ELEMENTS, None),
-        (&floor, small_gpu(), LARGE, Some(&BY_SIZE)),
-        (&small_groups, small_gpu(), LARGE, Some(&BY_SIZE)),
+        (&floor, small_gpu(), LARGE, Some(&by_size)),
+        (&small_groups, small_gpu(), LARGE, Some(&by_size)),
         // The suite `without_subgroups` runs these.
-        (&without, small_gpu(), LARGE, Some(&BY_SIZE)),
+        (&without, small_gpu(), LARGE, Some(&by_size)),
     ] {
         let device = Arc::new(Interpreter::new(own.clone()));
         let runner = Runner::selecting_as(device, &gpu, most);
-        let cases = cases_of(|op| wanted.is_none_or(|ops| ops.contains(&op)));
+        let cases = cases_of(|op| wanted.is_none_or(|ops| ops.contains(op)));
         for case in cases.iter().filter(|c| c.elements() <= most) {
             let Ok(graph) = &case.sample.graph else { continue };
             seen.extend(runner.plan(graph).iter().flat_map(|plan| pumice_tests::op_suite::kernels(plan)));
@@ -134,8 +139,8 @@ mod on_device {
 
         #[test]
         fn large_tiles_of_a_small_gpu() {
-            assert!(BY_SIZE.iter().all(|op| Op::NAMES.contains(op)));
-            all_pass(&small_gpu(), LARGE, &cases_of(|op| BY_SIZE.contains(&op)));
+            let by_size = by_size();
+            all_pass(&small_gpu(), LARGE, &cases_of(|op| by_size.contains(op)));
         }
 
         #[test]

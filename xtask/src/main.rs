@@ -12,6 +12,7 @@ mod failure;
 mod heartbeat;
 #[cfg(feature = "libraries")]
 mod model;
+mod native;
 mod op_table;
 mod output;
 #[cfg(feature = "libraries")]

@@ -94,6 +94,7 @@ impl WeightSource for SeededWeights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pumice_types::encoding::FieldKind;
     use pumice_types::{DType, Scheme};
 
     #[test]
@@ -148,7 +149,8 @@ mod tests {
             }
             assert_eq!(pieces, whole.bytes(), "{encoding}");
             let Some(scheme) = encoding.scheme() else { continue };
-            let scales = ["d", "m", "dmin"].into_iter().filter_map(|f| scheme.field(f));
+            let fields = scheme.info().fields.iter();
+            let scales = fields.filter(|f| f.kind == FieldKind::F16);
             for at in scales.map(|f| f.at as usize) {
                 let f16 = |b: &[u8]| half::f16::from_le_bytes([b[at], b[at + 1]]).to_f32();
                 let drawn: Vec<f32> = pieces.chunks(scheme.bytes() as usize).map(f16).collect();

@@ -2,6 +2,7 @@
 
 use crate::builder::GraphBuilder;
 use crate::graph::Graph;
+use pumice_types::encoding::FieldKind;
 use pumice_types::{DType, Encoding, Scheme, Tensor};
 
 /// How a tensor is filled. Every fill is a pure function of dtype, shape and seed.
@@ -172,21 +173,53 @@ impl Fill {
     }
 }
 
-/// Blocks of random codes. The f16 fields `d`, `m` and `dmin` are of either sign and between 2^-8 and 2^-4, so that sums of
-/// many values stay small; with [`Fill::Special`] one in three is any f16: 0, subnormal, infinite, NaN.
+/// Blocks whose fields are filled by their kinds: codes at random, scales of either sign and between 2^-8 and 2^-4, so that
+/// sums of many values stay small. With [`Fill::Special`] one scale in three is any (0, subnormal, infinite, NaN), and one
+/// byte of codes in four is an extreme one.
 fn blocks(scheme: Scheme, bytes: usize, fill: &Fill, seed: u64) -> Vec<u8> {
+    let special = matches!(fill, Fill::Special);
     let mut out: Vec<u8> = (0..bytes as u64).map(|i| (random(seed, i) >> 24) as u8).collect();
-    let fields = ["d", "m", "dmin"].into_iter().filter_map(|name| scheme.field(name));
-    for field in fields {
-        for (i, block) in out.chunks_exact_mut(scheme.bytes() as usize).enumerate() {
+    for (i, block) in out.chunks_exact_mut(scheme.bytes() as usize).enumerate() {
+        for field in scheme.info().fields {
             let r = random(seed ^ field.at ^ 0x7f16, i as u64);
-            let ordinary = (r & 0x83ff) | (7 + (r >> 20) % 4) << 10;
-            let special = matches!(fill, Fill::Special) && r.is_multiple_of(3);
-            let bits = if special { r >> 32 } else { ordinary } as u16;
-            block[field.at as usize..][..2].copy_from_slice(&bits.to_le_bytes());
+            let bytes = &mut block[field.at as usize..][..field.bytes as usize];
+            scales(field.kind, bytes, r, special && r.is_multiple_of(3));
+            if field.kind == FieldKind::Bits && special {
+                edges(bytes, r);
+            }
         }
     }
     out
+}
+
+/// A field of numbers, each of them ordinary or any; codes stay what they are.
+fn scales(kind: FieldKind, field: &mut [u8], seed: u64, any: bool) {
+    for (i, number) in field.chunks_exact_mut(kind.bytes() as usize).enumerate() {
+        let r = if i == 0 { seed } else { random(seed, i as u64) };
+        match kind {
+            FieldKind::Bits => {}
+            FieldKind::F16 => {
+                let ordinary = (r & 0x83ff) | (7 + (r >> 20) % 4) << 10;
+                number.copy_from_slice(&(if any { r >> 32 } else { ordinary } as u16).to_le_bytes());
+            }
+            FieldKind::E8M0 => {
+                const EDGES: [u8; 6] = [0, 1, 127, 253, 254, 255];
+                let ordinary = 119 + (r >> 20) % 4;
+                number[0] = if any { EDGES[(r >> 32) as usize % EDGES.len()] } else { ordinary as u8 };
+            }
+        }
+    }
+}
+
+/// Makes a quarter of the bytes such as codes end in: all bits, none, and the extremes of signed bytes and nibbles.
+fn edges(field: &mut [u8], seed: u64) {
+    const EDGES: [u8; 6] = [0x00, 0xff, 0x80, 0x7f, 0x08, 0xf7];
+    for (i, byte) in field.iter_mut().enumerate() {
+        let r = random(seed ^ 0xed6e, i as u64);
+        if r.is_multiple_of(4) {
+            *byte = EDGES[(r >> 32) as usize % EDGES.len()];
+        }
+    }
 }
 
 enum Element {

@@ -329,6 +329,25 @@ fn templates_that_change_a_message_do_not_lose_that_it_is_one() {
     assert!(matches!(tokenizer.encode_chat(&template, &role, false), Err(TextError::Role { .. })));
 }
 
+/// `im_start` has no control token in it, but between the signs that a template writes it is one.
+#[test]
+fn a_role_does_not_become_a_control_token_between_signs_of_the_template() {
+    let tokenizer = tokenizer("smollm");
+    let template =
+        ChatTemplate::new("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}{% endfor %}");
+    let template = template.expect("a template");
+    let encode = |role: &str| tokenizer.encode_chat(&template, &[Message::new(role, "x")], false);
+    assert_eq!(encode("im_start"), Err(TextError::Role { role: "im_start".to_owned() }));
+    for harmless in ["user", "assistant", "im_starts", "context"] {
+        let ids = encode(harmless).expect("no control token");
+        assert_eq!(controls(&tokenizer, &ids), [0u32; 0], "{harmless}");
+        assert_eq!(tokenizer.decode(&ids), format!("<|{harmless}|>x"));
+    }
+    // A template that names the role means what it writes with it.
+    let named = "{% if messages[0].role == 'im_start' %}{{ '<|' + messages[0].role + '|>' }}{% endif %}";
+    let named = ChatTemplate::new(named).expect("a template");
+    assert!(tokenizer.encode_chat(&named, &[Message::new("im_start", "x")], false).is_ok());
+}
 fn render(source: &str) -> Result<String, TextError> {
     ChatTemplate::new(source)?.render(&[Message::new("user", "hi")], true, "", "")
 }

@@ -53,6 +53,104 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     });
 }
 
+/// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that holds
+/// one long string many times is short. `x ~ y` of such lists took 4 GB.
+#[test]
+fn lists_of_one_long_string_are_paid_for_before_they_become_text() {
+    let uses = [
+        "v ~ ''",
+        "'' ~ v",
+        "1 ~ v ~ 2",
+        "{'a': {}} ~ v",
+        "v | string",
+        "v | join",
+        "v | join('', attribute='a')",
+        "v | upper",
+        "v | lower",
+        "v | title",
+        "v | capitalize",
+        "v | trim",
+        "v | indent(2)",
+        "v | replace('a', 'b')",
+        "'a' | replace('a', v)",
+        "'aa' | replace(v, 'b')",
+        "v | split(',')",
+        "v | lines",
+        "v | e",
+        "v | escape",
+        "v | int",
+        "v | float",
+        "v | format",
+        "'%s' | format(v)",
+        "'{}'.format(v)",
+        "','.join(v)",
+        "v | tojson",
+        "v | pprint",
+        "v | urlencode",
+        "v | length",
+        "v | list | string",
+        "v | reverse | join",
+        "v | first ~ v",
+        "v | batch(2) | join",
+        "v | map('string') | join",
+        "v | map('upper') | join",
+        "v | dictsort",
+        "v | unique | string",
+        "v | groupby('a')",
+        "v | sum",
+        "v + 'a'",
+        "v in 'a'",
+        "v not in 'a'",
+        "v is in('a')",
+        "v == ''",
+        "v is startingwith('a')",
+        "'a' is startingwith(v)",
+        "v is lower",
+        "dict(a=v) | string",
+        "debug(v)",
+        "raise_exception(v)",
+        "strftime_now(v)",
+        "namespace(a=v) | string",
+        "v[::-1] | string",
+        "(v, v) | string",
+    ];
+    let long = "{% set x = 'xxxxxxxx' * 20000 %}";
+    within_memory(TEMPLATE_KIB, || {
+        for list in ["[x] * 10000", "[[x] * 10000]", "[{'a': [x] * 10000}]"] {
+            for what in uses {
+                let text = |tag: &str| format!("{long}{{% set v = {list} %}}{tag}");
+                let tags = [format!("{{{{ ({what}) | length }}}}"), format!("{{% set w = {what} %}}")];
+                for source in tags.map(|tag| text(&tag)) {
+                    let result = render(&source).map(|text| text.len());
+                    assert!(
+                        result.as_ref().is_ok_and(|n| *n < 1000) || result.is_err(),
+                        "{source}: {result:?}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// What the sign `~` gives is what it gave: text, of the same letters, that compares and counts as text.
+#[test]
+fn concatenations_are_text() {
+    for (source, expected) in [
+        ("{{ 'a<' ~ 1 ~ [2, 'b'] ~ none ~ '&' }}", "a<1[2, 'b']None&"),
+        ("{{ ('a' ~ 'b') == 'ab' }}{{ 'ab' in ['a' ~ 'b'] }}{{ {'ab': 1}['a' ~ 'b'] }}", "TrueTrue1"),
+        ("{{ ('a' ~ '<') | upper ~ ('<' ~ 'x').strip('<') }}{{ ('a' ~ 'b') | length }}", "A<x2"),
+        ("{{ ('a' ~ '<' ~ 'b').split('<') | join('>') }}", "a>b"),
+        ("{{ ('<' ~ 'b') | e }}{{ '<' | escape }}{{ ('a' ~ '\"') | tojson }}", "&lt;b&lt;\"a\\\"\""),
+        ("{% set x %}<b>{% endset %}{{ x ~ '<' + x }}{{ x is string }}", "<b><<b>True"),
+        ("{{ 2 * 3 ~ 4 + '5' if 1 ~ 2 == '12' else 0 }}", "645"),
+        ("{% macro m(a) %}<{{ a }}>{% endmacro %}{{ m('<') ~ m(1) | upper }}", "<<><1>"),
+        ("{{ ('{' ~ '}').format('<') }}{{ '%s<' | format('a' ~ '<') }}", "<a<<"),
+        ("{{ ['a' ~ '<', '>'] | join('&') }}{{ 'a<' | replace('<', '>' ~ '') }}", "a<&>a>"),
+    ] {
+        assert_eq!(render(source).as_deref(), Ok(expected), "{source}");
+    }
+}
+
 /// A template of 152 KB, `{{ a.b.b.b... }}`, overflowed the stack of whoever read it: each link is a call deeper.
 #[test]
 fn chains_and_nesting_do_not_overflow_a_small_stack() {

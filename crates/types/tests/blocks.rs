@@ -19,5 +19,6 @@ fn values_are_those_of_the_gguf_package() {
         assert_eq!(got, hex(golden[2], 8), "{encoding}");
         schemes += 1;
     }
-    assert_eq!(schemes, pumice_types::Scheme::ALL.len());
+    let of_gguf = |s: &&pumice_types::Scheme| s.info().gguf.is_some();
+    assert_eq!(schemes, pumice_types::Scheme::ALL.iter().filter(of_gguf).count());
 }

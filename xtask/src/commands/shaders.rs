@@ -1,10 +1,11 @@
 //! `cargo xtask shaders`: kernels to SPIR-V. In: `shaders/**/*.comp` and the kernel declarations. Out:
 //! `shaders/spv/` and its table, written by `pumice-shader-build`. Never here: C++; the shader compiler is a
-//! package of its own, built in its own folder by a child cargo.
+//! package of its own, built by a child cargo outside the checkout (`native.rs`).
 
 use crate::checkout::Checkout;
 use crate::child;
 use crate::failure::{Failure, Outcome};
+use crate::native::Native;
 
 /// Options of `shaders`.
 #[derive(clap::Args)]
@@ -14,17 +15,20 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// Builds and runs the shader compiler with a target folder of its own.
+/// Builds the shader compiler where it is not there yet, and runs it.
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
-    for (program, use_of_it) in [("cmake", "builds shaderc"), ("c++", "builds shaderc")] {
+    for program in ["cmake", "c++", "ar"] {
         if !child::answers(program, &["--version"]) {
             let how = "apt install build-essential cmake ninja-build";
-            return Err(Failure::said(format!("`{program}` ({use_of_it}) is missing; for example: {how}")));
+            return Err(Failure::said(format!(
+                "`{program}` (builds shaderc) is missing; for example: {how}"
+            )));
         }
     }
-    let target = checkout.target_folder()?.join("shader-build");
+    let native = Native::find(checkout)?;
     let mut command = child::cargo();
-    command.args(["run", "--release", "--package", "pumice-shader-build", "--target-dir"]).arg(target);
+    command.args(["run", "--release", "--package", "pumice-shader-build"]).args(native.cargo_options());
+    command.arg("--target-dir").arg(native.target());
     command
         .arg("--")
         .arg("--root")

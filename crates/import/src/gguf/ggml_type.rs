@@ -51,18 +51,18 @@ const FOREIGN: [(u32, &str); 27] = [
 ];
 
 impl GgmlType {
-    /// The type of an encoding; `None` where GGUF has no such type (unsigned integers, booleans).
+    /// The type of an encoding; `None` where GGUF has no such type (unsigned integers, booleans, some schemes).
     pub fn of(encoding: Encoding) -> Option<GgmlType> {
         match encoding {
             Encoding::Plain(dtype) => PLAIN.into_iter().find(|(_, d)| *d == dtype).map(|(n, _)| GgmlType(n)),
-            Encoding::Blocks(scheme) => Some(GgmlType(scheme.info().gguf)),
+            Encoding::Blocks(scheme) => scheme.info().gguf.map(GgmlType),
         }
     }
 
     /// How pumice reads the type; `None` where it does not.
     pub fn encoding(self) -> Option<Encoding> {
         let plain = PLAIN.into_iter().find(|(n, _)| *n == self.0).map(|(_, d)| Encoding::Plain(d));
-        let blocks = || Scheme::ALL.into_iter().find(|s| s.info().gguf == self.0).map(Encoding::Blocks);
+        let blocks = || Scheme::ALL.into_iter().find(|s| s.info().gguf == Some(self.0)).map(Encoding::Blocks);
         plain.or_else(blocks)
     }
 

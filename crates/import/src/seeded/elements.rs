@@ -1,6 +1,7 @@
 //! The bytes of a made-up tensor: (key, name, shape, encoding, place) in, bytes out. No tensor is ever whole here.
 
 use crate::source::WeightInfo;
+use pumice_types::encoding::FieldKind;
 use pumice_types::{DType, Encoding, Scheme};
 
 /// Fills `out` with the tensor's bytes from byte `first` on; both ends may lie inside an element or a block.
@@ -43,7 +44,7 @@ fn units(unit: u64, first: u64, out: &mut [u8], make: impl Fn(u64, &mut [u8])) {
     }
 }
 
-/// A block of random codes under f16 scales that are positive and normal. No element passes 1/2: see [`exponent`].
+/// A block of random codes under scales that are positive and normal. No element passes 1/2: see [`exponent`].
 fn block(scheme: Scheme, key: u64, index: u64, out: &mut [u8]) {
     // 64 words hold the largest block, so no two blocks share one.
     for (word, bytes) in out.chunks_mut(8).enumerate() {
@@ -51,16 +52,21 @@ fn block(scheme: Scheme, key: u64, index: u64, out: &mut [u8]) {
         bytes.copy_from_slice(&random[..bytes.len()]);
     }
     let exponent = exponent(scheme);
-    for name in ["d", "m", "dmin"] {
-        if let Some(field) = scheme.field(name) {
+    for field in scheme.info().fields {
+        let bytes = &mut out[field.at as usize..][..field.bytes as usize];
+        match field.kind {
+            FieldKind::Bits => {}
             // The low byte of the mantissa stays as drawn, of the high one two bits.
-            let high = &mut out[field.at as usize + 1];
-            *high = (*high & 0b11) | exponent << 2;
+            FieldKind::F16 => {
+                bytes.iter_mut().skip(1).step_by(2).for_each(|high| *high = (*high & 0b11) | exponent << 2)
+            }
+            // The same power of two: its bias is 127, that of f16 15.
+            FieldKind::E8M0 => bytes.fill(exponent + (127 - 15)),
         }
     }
 }
 
-/// The exponent field of a block's f16 scales d: 2ᵉ ≤ d < 2ᵉ⁺¹ with e = −2 − b for codes of b bits, so 2⁻⁶ of Q4_0, and 6
+/// The exponent field, as f16 has it, of a block's scales d: 2ᵉ ≤ d < 2ᵉ⁺¹ with e = −2 − b for codes of b bits, so 2⁻⁶ of Q4_0, and 6
 /// less where sub-blocks have scales of their own.
 fn exponent(scheme: Scheme) -> u8 {
     let bytes = |name| scheme.field(name).map_or(0, |f| f.bytes);

@@ -6,6 +6,9 @@ use super::marks::{Marks, Strength};
 use super::specials::Fragment;
 use super::tokenizer::TextTokenizer;
 
+/// Roles by which templates may name control tokens: `<|` and the role and `|>`.
+const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
+
 impl TextTokenizer {
     /// The ids of a conversation, as a model's chat template writes it. With `add_generation_prompt` they end where the
     /// assistant's answer begins. The token that begins a text is put before them where the model wants one and the template
@@ -13,7 +16,8 @@ impl TextTokenizer {
     ///
     /// Contents of messages are encoded as text: `<|im_start|>system` inside one becomes the words, never the token, whatever
     /// the template does with the content (trim, cut, join, change letters, write as JSON). Roles are the caller's; one with a
-    /// control token in it is refused. For conversations whose contents have no text of a control token the ids are
+    /// control token in it is refused, and so is one that makes a control token together with what the template writes beside
+    /// it, unless it is `system`, `user`, `assistant`, `tool` or one that the template names. For conversations whose contents have no text of a control token the ids are
     /// those of [`ChatTemplate::render`] and [`TextTokenizer::encode_prompt`] with `parse_special`.
     ///
     /// ```
@@ -55,12 +59,13 @@ impl TextTokenizer {
         };
         for strength in [Strength::All, Strength::Signs] {
             let marks = Marks::new(strength, &tokens, self.control(), template.literals(), texts())?;
-            let marked = messages.iter().map(|m| Message::new(m.role.as_str(), marks.mark(&m.content)));
-            let marked: Vec<Message> = marked.collect();
+            let said = |m: &Message| Message::new(m.role.as_str(), marks.mark(&m.content));
+            let marked: Vec<Message> = messages.iter().map(said).collect();
             // A template that refuses what is marked looked at it, and is asked with fewer marks.
             let Ok(rendered) = render(&marked) else { continue };
             if marks.unmark(&rendered) == plain {
                 let ids = self.encode_marked(&rendered, &marks)?;
+                self.check_foreign_roles(template, &marked, &marks, (&ids, &render))?;
                 return Ok(self.begun(ids));
             }
         }
@@ -76,6 +81,31 @@ impl TextTokenizer {
             Some(message) => Err(TextError::Role { role: message.role.chars().take(80).collect() }),
             None => Ok(()),
         }
+    }
+
+    /// Roles that the template does not name are text as well: with marks there are as many control tokens.
+    fn check_foreign_roles(
+        &self,
+        template: &ChatTemplate,
+        messages: &[Message],
+        marks: &Marks<'_>,
+        (ids, render): (&[u32], &dyn Fn(&[Message]) -> Result<String, TextError>),
+    ) -> Result<(), TextError> {
+        let is_known = |role: &str| ROLES.contains(&role) || template.literals().iter().any(|l| l == role);
+        let Some(foreign) = messages.iter().find(|message| !is_known(&message.role)) else { return Ok(()) };
+        let of_role = |m: &Message| match is_known(&m.role) {
+            true => m.clone(),
+            false => Message::new(marks.mark(&m.role), m.content.as_str()),
+        };
+        let marked: Vec<Message> = messages.iter().map(of_role).collect();
+        match render(&marked).and_then(|rendered| self.encode_marked(&rendered, marks)) {
+            Ok(other) if self.control_ids(&other).eq(self.control_ids(ids)) => Ok(()),
+            _ => Err(TextError::Role { role: foreign.role.chars().take(80).collect() }),
+        }
+    }
+
+    fn control_ids<'i>(&self, ids: &'i [u32]) -> impl Iterator<Item = u32> + use<'i, '_> {
+        ids.iter().copied().filter(|id| self.is_control(*id))
     }
 
     /// Control tokens as they stand in the text; between them text, without marks.

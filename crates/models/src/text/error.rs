@@ -125,7 +125,7 @@ pub enum TextError {
     )]
     TemplateMessage,
     /// A role with the text of a control token in it.
-    #[error("the role `{role}` has a control token in it; roles are names as user and assistant")]
+    #[error("the role `{role}` makes a control token; roles are names as user and assistant")]
     Role {
         /// The role, in short.
         role: String,

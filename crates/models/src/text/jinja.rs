@@ -6,17 +6,19 @@ use super::error::TextError;
 use super::json::tojson;
 use super::marks::longest_tag;
 use super::methods;
+use super::operators;
 use super::stack::with_stack;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::ValueKind;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value};
+use minijinja::value::{Rest, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, HtmlEscape, State, Value, filters, tests};
 
 /// The longest source that is read. The longest in use have 17,000 bytes (2026).
 const LONGEST: usize = 64 << 10;
 /// The most bytes of one tag, string literals aside: an expression of n operations is read in n^2 steps.
 const LONGEST_TAG: usize = 4 << 10;
-/// Stack for reading a source: chains and signs take up to 2 KB of calls for each of its bytes (debug builds, 2026-11-24).
-const READING: usize = LONGEST * (4 << 10);
+/// Stack for reading a source: chains and signs take up to 2 KB of calls for each of its bytes (debug builds, 2026-11-24), and
+/// a `~` is read as two.
+const READING: usize = LONGEST * (8 << 10);
 /// Stack for rendering, and so much more for each step of fuel: a value that is put into another takes some six steps
 /// and 512 bytes of calls when it is written or dropped.
 const RENDERING: (usize, usize) = (32 << 20, 256);
@@ -52,28 +54,77 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(|e| syntax_error(&e))?);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    // Nothing is escaped: whatever this is called, the formatter below writes values as they are. But it is not called
+    // `None`, because the engine then writes the operands of `~` itself, and takes fuel for them afterwards.
+    environment.set_auto_escape_callback(|_| AutoEscape::Custom("plain".into()));
     environment.set_unknown_method_callback(methods::call);
     environment.add_filter("tojson", tojson);
     environment.add_filter("string", methods::string);
     environment.add_filter("format", methods::format_filter);
     environment.set_formatter(|out, state, value| {
-        if value.as_str().is_none() {
-            methods::pay(state, value)?;
-        }
-        minijinja::escape_formatter(out, state, value)
+        methods::pay_text(state, value)?;
+        write!(out, "{value}").map_err(Error::from)
     });
+    paid(&mut environment);
     // No conversation needs them, and they write values that the engine does not charge before.
     for name in ["pprint", "urlencode"] {
         environment.remove_filter(name);
     }
+    environment.remove_global("debug");
     environment.add_test("sequence", is_sequence);
-    environment.add_function("raise_exception", |message: String| -> Result<String, Error> {
+    let raise = |state: &State<'_, '_>, message: &Value| -> Result<String, Error> {
+        methods::pay_text(state, message)?;
         let error = Error::new(ErrorKind::InvalidOperation, "raise_exception was called");
-        Err(error.with_source(Raised(message)))
-    });
-    environment.add_template_owned(NAME, plain_generation(source)).map_err(|e| syntax_error(&e))?;
+        Err(error.with_source(Raised(message.to_string())))
+    };
+    environment.add_function("raise_exception", raise);
+    let source = operators::paid(&plain_generation(source));
+    environment.add_template_owned(NAME, source).map_err(|e| syntax_error(&e))?;
     Ok(environment)
+}
+
+/// Puts what writes lists as text, filters and tests, after what takes the fuel for that.
+fn paid(environment: &mut Environment<'static>) {
+    macro_rules! paid {
+        ($($name:ident)*) => {$(
+            environment.add_filter(concat!("unpaid ", stringify!($name)), filters::$name);
+            environment.add_filter(
+                stringify!($name),
+                |state: &mut State<'_, '_>, value: &Value, Rest(args): Rest<Value>| {
+                    methods::paid_filter(state, concat!("unpaid ", stringify!($name)), value, args)
+                },
+            );
+        )*};
+    }
+    paid!(lower upper title capitalize trim join split lines replace indent int float);
+    environment.add_filter(operators::SOUGHT, |state: &State<'_, '_>, value: &Value| {
+        methods::pay_text(state, value)?;
+        Ok::<Value, Error>(value.clone())
+    });
+    macro_rules! paid_tests {
+        ($($name:ident $test:expr;)*) => {$(
+            environment.add_test(concat!("unpaid ", stringify!($name)), $test);
+            environment.add_test(
+                stringify!($name),
+                |state: &mut State<'_, '_>, value: &Value, Rest(args): Rest<Value>| {
+                    methods::paid_test(state, concat!("unpaid ", stringify!($name)), value, args)
+                },
+            );
+        )*};
+    }
+    paid_tests! {
+        startingwith tests::is_startingwith;
+        endingwith tests::is_endingwith;
+        lower tests::is_lower;
+        upper tests::is_upper;
+        in tests::is_in;
+    }
+    for name in ["e", "escape"] {
+        environment.add_filter(name, |state: &State<'_, '_>, value: &Value| {
+            methods::pay_text(state, value)?;
+            Ok::<Value, Error>(Value::from_safe_string(HtmlEscape(&value.to_string()).to_string()))
+        });
+    }
 }
 
 /// What has a length and can be indexed, as Python sees it: strings and mappings too.

@@ -61,6 +61,41 @@ pub(super) fn string(state: &State<'_, '_>, value: &Value) -> Result<Value, Erro
     Ok(Value::from(value.to_string()))
 }
 
+/// Calls a filter of the engine, paid for before: what it is given as text, and the items of what it joins.
+pub(super) fn paid_filter(
+    state: &mut State<'_, '_>,
+    name: &str,
+    value: &Value,
+    args: Vec<Value>,
+) -> Result<Value, Error> {
+    let mut all = vec![value.clone()];
+    all.extend(args);
+    for value in &all {
+        pay_text(state, value)?;
+    }
+    state.apply_filter(name, &all)
+}
+
+/// As [`paid_filter`], a test.
+pub(super) fn paid_test(
+    state: &mut State<'_, '_>,
+    name: &str,
+    value: &Value,
+    args: Vec<Value>,
+) -> Result<bool, Error> {
+    let mut all = vec![value.clone()];
+    all.extend(args);
+    for value in &all {
+        pay_text(state, value)?;
+    }
+    state.perform_test(name, &all)
+}
+
+/// Takes the fuel for a value that becomes text; a string is text already.
+pub(super) fn pay_text(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.as_str().is_some() { Ok(()) } else { pay(state, value) }
+}
+
 /// Takes the fuel for a value as text.
 pub(super) fn pay(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
     let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);

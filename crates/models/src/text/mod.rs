@@ -12,6 +12,7 @@ mod jinja;
 mod json;
 mod marks;
 mod methods;
+mod operators;
 mod pieces;
 pub mod pre_tokenizer;
 mod random;

@@ -116,13 +116,13 @@ impl FloatStorage {
         }
     }
 
-    /// What `T_x` is set to: 0, 1, 2, and of a scheme 16 and the number of its type in GGUF files.
+    /// What `T_x` is set to: 0, 1, 2, and of a scheme 16 and its id.
     pub const fn code(self) -> u32 {
         match self {
             FloatStorage::F32 => 0,
             FloatStorage::F16 => 1,
             FloatStorage::BF16 => 2,
-            FloatStorage::Blocks(scheme) => 16 + scheme.info().gguf,
+            FloatStorage::Blocks(scheme) => 16 + scheme.info().id,
         }
     }
 }

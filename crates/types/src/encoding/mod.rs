@@ -6,7 +6,7 @@
 mod decode;
 mod scheme;
 
-pub use scheme::{Field, Scheme, SchemeInfo};
+pub use scheme::{Field, FieldKind, Scheme, SchemeInfo};
 
 use crate::bytes::Bytes;
 use crate::dtype::DType;

@@ -2,12 +2,35 @@
 
 use std::fmt;
 
+/// What the bytes of a field are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Codes or integers: any bits are ordinary.
+    Bits,
+    /// An f16 that scales or moves the block's values.
+    F16,
+    /// The exponent of a power of two that scales them: 2^(byte - 127), and 255 is NaN.
+    E8M0,
+}
+
+impl FieldKind {
+    /// Bytes of a number; 1 where there is none.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            FieldKind::Bits | FieldKind::E8M0 => 1,
+            FieldKind::F16 => 2,
+        }
+    }
+}
+
 /// A field of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// What it holds: `d` and `m` are f16 scale and minimum of the block, `qs` the low bits of the codes, `qh` their high
     /// bits, `sc` scales of sub-blocks.
     pub name: &'static str,
+    /// What its bytes are.
+    pub kind: FieldKind,
     /// Its first byte.
     pub at: u64,
     /// Its bytes.
@@ -23,14 +46,16 @@ pub struct SchemeInfo {
     pub elements: u64,
     /// The fields, without gaps, in the order of their bytes.
     pub fields: &'static [Field],
-    /// The number of the type in GGUF files (`ggml_type`).
-    pub gguf: u32,
+    /// The number by which kernels know it: pumice's own, below 2^16, never given to another scheme.
+    pub id: u32,
+    /// The number of the type in GGUF files (`ggml_type`); `None` where they have no such type.
+    pub gguf: Option<u32>,
 }
 
-/// Declares the schemes: variant, name, elements, number in GGUF files, fields with their bytes.
+/// Declares the schemes: variant, name, id, elements, number in GGUF files, if any, and fields: kind, and how many.
 macro_rules! schemes {
-    ($($(#[doc = $doc:literal])+ $Name:ident = $name:literal, $elements:literal elements, gguf $gguf:literal:
-        $($field:ident $bytes:literal)*;)*) => {
+    ($($(#[doc = $doc:literal])+ $Name:ident = $name:literal, id $id:literal, $elements:literal elements,
+        $(gguf $gguf:literal)?: $($field:ident $kind:ident $count:literal)*;)*) => {
         /// How a block of elements shares bytes, as the public gguf package decodes it (OPS 3.4.2). Blocks lie along the last
         /// axis, little-endian; f32 arithmetic in the order written.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,15 +64,24 @@ macro_rules! schemes {
 
         impl Scheme {
             /// Every scheme, in declaration order.
-            pub const ALL: [Scheme; [$($gguf),*].len()] = [$(Scheme::$Name),*];
+            pub const ALL: [Scheme; [$($id),*].len()] = [$(Scheme::$Name),*];
 
             /// Its row of the table.
             pub const fn info(self) -> &'static SchemeInfo {
                 match self {
                     $(Scheme::$Name => {
-                        const BYTES: &[(&str, u64)] = &[$((stringify!($field), $bytes)),*];
-                        const FIELDS: [Field; BYTES.len()] = fields(BYTES);
-                        &SchemeInfo { name: $name, elements: $elements, fields: &FIELDS, gguf: $gguf }
+                        const COUNTS: &[(&str, FieldKind, u64)] =
+                            &[$((stringify!($field), FieldKind::$kind, $count)),*];
+                        const FIELDS: [Field; COUNTS.len()] = fields(COUNTS);
+                        const GGUF: &[u32] = &[$($gguf)?];
+                        const INFO: SchemeInfo = SchemeInfo {
+                            name: $name,
+                            elements: $elements,
+                            fields: &FIELDS,
+                            id: $id,
+                            gguf: if GGUF.is_empty() { None } else { Some(GGUF[0]) },
+                        };
+                        &INFO
                     })*
                 }
             }
@@ -57,32 +91,33 @@ macro_rules! schemes {
 
 schemes! {
     /// d · (nib − 8): element i < 16 is the low nibble of byte i of `qs`, the others the high nibble of byte i − 16.
-    Q4_0 = "q4_0", 32 elements, gguf 2: d 2 qs 16;
+    Q4_0 = "q4_0", id 2, 32 elements, gguf 2: d F16 1 qs Bits 16;
     /// d · nib + m, nibbles as in Q4_0.
-    Q4_1 = "q4_1", 32 elements, gguf 3: d 2 m 2 qs 16;
+    Q4_1 = "q4_1", id 3, 32 elements, gguf 3: d F16 1 m F16 1 qs Bits 16;
     /// d · (q − 16), q the nibble with bit i of `qh` above it.
-    Q5_0 = "q5_0", 32 elements, gguf 6: d 2 qh 4 qs 16;
+    Q5_0 = "q5_0", id 6, 32 elements, gguf 6: d F16 1 qh Bits 4 qs Bits 16;
     /// d · q + m, q as in Q5_0.
-    Q5_1 = "q5_1", 32 elements, gguf 7: d 2 m 2 qh 4 qs 16;
+    Q5_1 = "q5_1", id 7, 32 elements, gguf 7: d F16 1 m F16 1 qh Bits 4 qs Bits 16;
     /// d · q, q a signed byte.
-    Q8_0 = "q8_0", 32 elements, gguf 8: d 2 qs 32;
+    Q8_0 = "q8_0", id 8, 32 elements, gguf 8: d F16 1 qs Bits 32;
     /// d · sc · q − dmin · mn with 6-bit scales and minima for each 32 elements; q a nibble.
-    Q4_K = "q4_k", 256 elements, gguf 12: d 2 dmin 2 sc 12 qs 128;
+    Q4_K = "q4_k", id 12, 256 elements, gguf 12: d F16 1 dmin F16 1 sc Bits 12 qs Bits 128;
     /// As Q4_K with a fifth bit of each code in `qh`.
-    Q5_K = "q5_k", 256 elements, gguf 13: d 2 dmin 2 sc 12 qh 32 qs 128;
+    Q5_K = "q5_k", id 13, 256 elements, gguf 13: d F16 1 dmin F16 1 sc Bits 12 qh Bits 32 qs Bits 128;
     /// d · sc · (q − 32), q of 6 bits, with a signed scale for each 16 elements.
-    Q6_K = "q6_k", 256 elements, gguf 14: qs 128 qh 64 sc 16 d 2;
+    Q6_K = "q6_k", id 14, 256 elements, gguf 14: qs Bits 128 qh Bits 64 sc Bits 16 d F16 1;
     /// d · value of the nibble: sixteen values, denser near 0; nibbles as in Q4_0.
-    IQ4_NL = "iq4_nl", 32 elements, gguf 20: d 2 qs 16;
+    IQ4_NL = "iq4_nl", id 20, 32 elements, gguf 20: d F16 1 qs Bits 16;
 }
 
 /// Fields one after the other.
-const fn fields<const N: usize>(bytes: &[(&'static str, u64)]) -> [Field; N] {
-    let mut out = [Field { name: "", at: 0, bytes: 0 }; N];
+const fn fields<const N: usize>(counts: &[(&'static str, FieldKind, u64)]) -> [Field; N] {
+    let mut out = [Field { name: "", kind: FieldKind::Bits, at: 0, bytes: 0 }; N];
     let (mut i, mut at) = (0, 0);
     while i < N {
-        out[i] = Field { name: bytes[i].0, at, bytes: bytes[i].1 };
-        at += bytes[i].1;
+        let (name, kind, count) = counts[i];
+        out[i] = Field { name, kind, at, bytes: kind.bytes() * count };
+        at += out[i].bytes;
         i += 1;
     }
     out
@@ -136,5 +171,19 @@ mod tests {
         assert_eq!(sizes, expected);
         assert_eq!(Scheme::Q6_K.field("d").map(|f| f.at), Some(208));
         assert_eq!(Scheme::Q4_0.field("m"), None);
+    }
+
+    /// Kernels and files know a scheme by its number, so no two have the same.
+    #[test]
+    fn numbers_are_of_one_scheme() {
+        let numbers =
+            |of: fn(Scheme) -> Option<u32>| -> Vec<u32> { Scheme::ALL.into_iter().filter_map(of).collect() };
+        for mut all in [numbers(|s| Some(s.info().id)), numbers(|s| s.info().gguf)] {
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count);
+        }
+        assert!(Scheme::ALL.iter().all(|s| s.info().id < 1 << 16));
     }
 }
