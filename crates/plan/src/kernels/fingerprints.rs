@@ -43,6 +43,18 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("6d278acdb11c47127a21a75b856978e55d049e6d4d754be1f918f6d737d2e606")),
         ("w64", Fingerprint::hex("fa5322e24e5ae8d04c7f1324964b4104383df0ab0ae9c78ce7189641a1f1df47")),
     ] },
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("b2c80448ae3294d23de9df8e1f896411faebae8a9bc95681dfa979fd4f6ecda9"), code: &[
+        ("plain", Fingerprint::hex("9ac332f0aec71f573e7fb2d2f8e230f4df6ba6a7fde8f942481e0a64be4e4b8f")),
+        ("plain_one", Fingerprint::hex("a7b3833fd55681ad08c17f5d8aebaf1bdd4383c2e2f187ddc30d669cad9adc64")),
+    ] },
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("b9ece23282eb184cff3ce0b94ecacb51671582b2f18fcf87f7d0e47e6bfaeb44"), code: &[
+        ("plain", Fingerprint::hex("635a12995c9941bca1a352544e662c015435311cd77b4e6e6468fb1649486b59")),
+        ("t128", Fingerprint::hex("b60c347fe84ce0a78268f55b5a5ea6be1b2838570b6bec7e4e6a015059b4b519")),
+        ("t16", Fingerprint::hex("0d953a31321ea0b6a093eea4e569bf4fa99dee13543ecec70d420db104503f0c")),
+        ("t32k4", Fingerprint::hex("f27511a660b1251e6a25cfcf9bbc7b42f92b04193ddbb9e762463f1e22e10dac")),
+        ("t64", Fingerprint::hex("75c9c292505aaee4b3216e16dc3c4627f5bcd0495170404a5bcf745e4e6f10e7")),
+        ("t64x128", Fingerprint::hex("6385068f2e9fbc3351ddab73bbf334ea28005e8c74f63e53f9180de684774500")),
+    ] },
     Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
         ("plain", Fingerprint::hex("4bd9f5de3922d9ab1d5f38484973ea52e0cc4cc59e2073995e3739998729563d")),
     ] },
@@ -96,13 +108,13 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("b2a14788fa4d1106300b525f243197ac93ce7311e9cc12a8facf19c528184a53")),
     ] },
     Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("675d59c359d588be4078972986d864bf248e8b2c7e8de4d68d38c4a52bb3d9ff"), code: &[
-        ("plain", Fingerprint::hex("15c89148b2637cd99d9feae75941e3bd2a02bdbe36b864a3df56a84e66f99ff7")),
-        ("t128", Fingerprint::hex("07378ca97da5476999ef86d69723562c24aa23c1bffe665eb40723702d1ab967")),
-        ("t16", Fingerprint::hex("d301ba3590aedd127111cf24289cefd9549b3e81718dcce2939c7cc1b9487bdc")),
-        ("t32k4", Fingerprint::hex("1bbcd33fdd0ef3c4a9991b42be78a264248458a3ea38f48e20fc0d4794657529")),
-        ("t32x128", Fingerprint::hex("a30bf348630dc3e74cd88bc334a7bb8ed233560009f26a4a0b0701a178f77404")),
-        ("t64", Fingerprint::hex("6b93e1c8224309cb6d8807f0e0908dee6d86c3bf9f3b15e9c15ed95d26e14b96")),
-        ("t64x128", Fingerprint::hex("766491e2928cea0c1adada680ce3c5fc41583c248a4e5691fe344e39f1d5ae5f")),
+        ("plain", Fingerprint::hex("a0b13814efcc1e8e450e4dc6acde83a31090cfdb19ae1ea1782d0281b3f81328")),
+        ("t128", Fingerprint::hex("4c542c3d10adcf9faa5e4de81c8e3ae7aa23d2a86c0d964be7ebc0a2c05ca278")),
+        ("t16", Fingerprint::hex("e19ad34fb69d9a9a145d81abb2b358f63e2ae48f099247578e75ceb525acc507")),
+        ("t32k4", Fingerprint::hex("dbc5b247cc46cfecaf89dea7473e481fba1ff423b6a5e7f362d326ef6207d77c")),
+        ("t32x128", Fingerprint::hex("194fa24d095cc25704b7c1384e063bf2046cb37a2ab9c179d02aae69fadae0ea")),
+        ("t64", Fingerprint::hex("3025f04e459b243c381bbf5796dcc53594007a68696d86f68bc83226cb4d8d10")),
+        ("t64x128", Fingerprint::hex("05ba4148e4f392df16986b8337b4acd02266f0aff957eaf2bb841731ae3eea50")),
     ] },
     Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("3730dca23f3bf88bc4ead75f575e800692d5f4d68639135eb3e78ce52a41c025"), code: &[
         ("plain", Fingerprint::hex("0b7322fdfe3a5b969046b684e852503270cb09485ea98ae9dea38483d9ef6758")),
@@ -124,6 +136,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle", Fingerprint::hex("675c1d345ab46f444fed29056a7ecdda758663292fd0ad32c4c7221a7a1b4a4d")),
         ("shuffle_row", Fingerprint::hex("fe7769ae00115188cb1e11ef76fbe80647e4ea37b48833d1fa2c7adb4a2b74b3")),
         ("shuffle_small", Fingerprint::hex("47438b6a8a631d4df245f6407617d9523ab7fd95cc01c0ce4184a1a3d1848c61")),
+    ] },
+    Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
+        ("plain", Fingerprint::hex("75ac417091acd813810aadeb148ae27ac123618177809753b4b75b12d748bb20")),
+    ] },
+    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("ac8fb8171e60408f19bbb01bd0c264f8f597ef16c2eeff20bb919584b9195996"), code: &[
+        ("plain", Fingerprint::hex("6234f4da6558481219e3aeddf9f46b57dc74db202e072af37aec9a16646714f4")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
         ("plain", Fingerprint::hex("48b07361ec0deea2d451838a065cf1f21a7819854300c0b701e54651da5ccf95")),
