@@ -30,14 +30,11 @@ fn mod_name(line: &str) -> Option<&str> {
 }
 
 /// Adds a name to the whitespace-separated list `list! { A B }` that stands outside any item: in order where the list
-/// is sorted, else on a line of its own at the end. `None` if there is neither list nor macro, or more than names.
+/// is sorted, else on a line of its own at the end. `None` if there is no such list, or more than names in it.
 pub fn add_to_list(text: &str, list: &str, name: &str) -> Option<String> {
     let head = format!("{list}! {{");
-    let Some(start) =
-        text.match_indices(&head).map(|(at, _)| at).find(|at| *at == 0 || text[..*at].ends_with('\n'))
-    else {
-        return first_of_list(text, list, name);
-    };
+    let start =
+        text.match_indices(&head).map(|(at, _)| at).find(|at| *at == 0 || text[..*at].ends_with('\n'))?;
     let inside_start = start + head.len();
     let inside_end = inside_start + text[inside_start..].find('}')?;
     let mut names: Vec<&str> = text[inside_start..inside_end].split_whitespace().collect();
@@ -67,32 +64,34 @@ pub fn add_to_list(text: &str, list: &str, name: &str) -> Option<String> {
     Some(format!("{}{wrapped}{}", &text[..inside_start], &text[inside_end..]))
 }
 
-/// The list's first name, where its macro is defined but not called yet: before the dispatch that needs it.
-fn first_of_list(text: &str, list: &str, name: &str) -> Option<String> {
-    text.find(&format!("macro_rules! {list} {{"))?;
-    let at = text.find("macro_rules! dispatch")?;
-    Some(format!("{}{list}! {{\n    {name}\n}}\n\n{}", &text[..at], &text[at..]))
-}
-
-/// Adds a line `file Type "file";` to `for_each_op!`, in order inside the group whose heading begins with `section`.
-pub fn add_op_line(text: &str, section: &str, file: &str, name: &str) -> Option<String> {
+/// Adds a line `file Type "file" kind;` to `for_each_op!`, at the end of the group of that folder.
+pub fn add_op_line(text: &str, folder: &str, file: &str, name: &str, kind: &str) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let list = lines.iter().position(|line| line.contains("macro_rules! for_each_op"))?;
-    let head =
-        lines.iter().skip(list).position(|line| {
-            line.trim().strip_prefix("// ").is_some_and(|title| title.starts_with(section))
-        })? + list;
+    let opens = |line: &String| line.trim().strip_suffix(" {") == Some(folder);
+    let head = lines.iter().skip(list).position(opens)? + list;
+    let end = lines.iter().skip(head).position(|line| line.trim() == "}")? + head;
     let indent: String = lines[head].chars().take_while(|c| *c == ' ').collect();
-    let new = format!("{indent}{file} {name} \"{file}\";");
+    let new = format!("{indent}    {file} {name} \"{file}\" {kind};");
     if lines.contains(&new) {
         return Some(text.to_owned());
     }
-    let is_op = |line: &str| line.trim_end().ends_with(';');
-    let members = lines.iter().skip(head + 1).take_while(|line| is_op(line)).count();
-    let group = &lines[head + 1..head + 1 + members];
-    let sorted = group.is_sorted();
-    let at = if sorted { group.partition_point(|line| *line < new) } else { members };
-    lines.insert(head + 1 + at, new);
+    lines.insert(end, new);
+    Some(joined(lines))
+}
+
+/// Adds an empty group `folder { }` with its heading to the end of `for_each_op!`.
+pub fn add_group(text: &str, folder: &str, title: &str) -> Option<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let list = lines.iter().position(|line| line.contains("macro_rules! for_each_op"))?;
+    let is_group =
+        |line: &&String| line.trim().strip_suffix(" {").is_some_and(|word| !word.contains([' ', '!']));
+    let indent: String = lines.iter().skip(list).find(is_group)?.chars().take_while(|c| *c == ' ').collect();
+    let close = format!("{indent}}}");
+    let length = lines.iter().skip(list).take_while(|line| line.as_str() != "}").count();
+    let last = lines[list..list + length].iter().rposition(|line| *line == close)? + list;
+    let group = [format!("{indent}// {title}"), format!("{indent}{folder} {{"), close];
+    lines.splice(last + 1..last + 1, group);
     Some(joined(lines))
 }
 
@@ -130,20 +129,18 @@ mod tests {
         let grouped = add_to_list("keep! {\n    Input Param\n    Abs Add\n}\n", "keep", "Exp");
         assert_eq!(grouped.as_deref(), Some("keep! {\n    Input Param\n    Abs Add\n    Exp\n}\n"));
         assert_eq!(add_to_list(text, "none", "Add"), None);
-        let first =
-            add_to_list("macro_rules! host { () => {} }\n\nmacro_rules! dispatch {}\n", "host", "Fft");
-        let wanted = "macro_rules! host { () => {} }\n\nhost! {\n    Fft\n}\n\nmacro_rules! dispatch {}\n";
-        assert_eq!(first.as_deref(), Some(wanted));
     }
 
     #[test]
     fn op_lines_go_into_their_group() {
-        let text = "macro_rules! for_each_op {\n    // 2 Leaves\n    input Input \"input\";\n    // 3.1 Elementwise\n    abs Abs \"abs\";\n    exp Exp \"exp\";\n}\n";
-        let added = add_op_line(text, "3.1", "add", "Add").expect("the group is there");
-        assert!(
-            added.contains("    abs Abs \"abs\";\n    add Add \"add\";\n    exp Exp \"exp\";\n"),
-            "{added}"
-        );
-        assert_eq!(add_op_line(text, "9", "add", "Add"), None);
+        let text = "macro_rules! for_each_op {\n    control {\n        input Input \"input\" leaf;\n    }\n    elementwise {\n        abs Abs \"abs\" elementwise;\n    }\n}\n";
+        let added =
+            add_op_line(text, "elementwise", "add", "Add", "elementwise").expect("the group is there");
+        let wanted = "        abs Abs \"abs\" elementwise;\n        add Add \"add\" elementwise;\n    }\n";
+        assert!(added.contains(wanted), "{added}");
+        assert_eq!(add_op_line(text, "signal", "add", "Add", "host"), None);
+        let grouped = add_group(text, "signal", "3.9 Signal").expect("a list with groups");
+        assert!(grouped.ends_with("    }\n    // 3.9 Signal\n    signal {\n    }\n}\n"), "{grouped}");
+        assert!(add_op_line(&grouped, "signal", "fft", "Fft", "host").is_some());
     }
 }

@@ -1,9 +1,9 @@
 //! The op x duty table, read from the files. In: the checkout. Out: one row per op, each duty with where it is
 //! done or what would do it. Never here: a compiler; the table can be read while nothing compiles.
 //!
-//! A duty is done by a file named after the op, or by a mark in another file of the folder: a macro call outside
-//! any function that names the op's type (`keep!(Add)`, `host!(Fft)`, ...), or an `impl ... for` that type. The
-//! table shows the macro's name, or that file's.
+//! A duty is done by a file named after the op, by what the op's kind says (an elementwise op needs no lowering of its own),
+//! or by a mark in another file of the folder: a macro call outside any function that names the op's type, or an
+//! `impl ... for` that type. The table shows `file`, the kind, the macro's name, or that file's.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::tidy::{Source, Token};
 pub const OP_LIST: &str = "crates/ir/src/ops/mod.rs";
 const OP_FOLDER: &str = "crates/ir/src/ops";
 
-/// Duties besides the declaration and its samples: name, folder, the mark that may stand for a file.
-const DUTIES: [(&str, &str, &str); 3] = [
-    ("reference", "crates/cpu-ref/src/ops", "elementwise!"),
-    ("decomposition", "crates/opt/src/decompose", "keep!"),
-    ("lowering", "crates/compile/src/lower", "host!"),
-];
+const REFERENCE_FOLDER: &str = "crates/cpu-ref/src/ops";
+const LOWERING_FOLDER: &str = "crates/compile/src/lower";
+/// The kind of ops that have a lowering of their own.
+const LOWERED: &str = "lowered";
+/// The kind of ops that are defined by other ops.
+const COMPOSITE: &str = "composite";
 
 /// One op with its duties.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,10 @@ pub struct Row {
     pub file: String,
     /// Heading of its group in the list.
     pub section: String,
+    /// Folder of its group.
+    pub folder: String,
+    /// What it is to lowering.
+    pub kind: String,
     /// Line in the list.
     pub line: usize,
     /// Every duty, in the table's column order.
@@ -61,46 +65,66 @@ impl Row {
     }
 }
 
+impl Row {
+    /// What its declaration says: that it is there, its samples, and what a composite op is made of.
+    fn declaration(&mut self, path: &str, source: Option<&Source>) {
+        let file = |there: bool| there.then(|| "file".to_owned());
+        let how = |what: &str| format!("{what} {path}");
+        self.duties.push(Duty { name: "declaration", by: file(source.is_some()), how: how("write") });
+        let by = source.and_then(samples);
+        self.duties.push(Duty { name: "samples", by, how: how("fn samples in") });
+        let expands = source.is_some_and(|source| has_function(source, "expand"));
+        let kept = (self.kind != COMPOSITE).then(|| "kept".to_owned());
+        self.duties.push(Duty { name: "expansion", by: file(expands).or(kept), how: how("fn expand in") });
+    }
+}
+
 /// Reads the list and looks for each duty of each op.
 pub fn read(checkout: &Checkout) -> Outcome<Vec<Row>> {
     let files = checkout.files()?;
     let mut rows = listed(&checkout.read(OP_LIST)?);
     if rows.is_empty() {
-        let message = "for_each_op! lists no op (`file Type \"name\";` per line)".to_owned();
+        let message = "for_each_op! lists no op (`file Type \"name\" kind;` per line)".to_owned();
         return Err(Failure::Form { path: OP_LIST.to_owned(), line: 1, message });
     }
+    let references = marks(checkout, &files, REFERENCE_FOLDER)?;
+    let lowerings = marks(checkout, &files, LOWERING_FOLDER)?;
     for row in &mut rows {
-        let path = format!("{OP_FOLDER}/{}.rs", row.file);
-        let there = files.contains(&path);
-        let how = format!("write {path}");
-        row.duties.push(Duty { name: "declaration", by: there.then(|| "file".to_owned()), how });
-        let by = if there { samples(&Source::parse(&path, checkout.read(&path)?)?) } else { None };
-        row.duties.push(Duty { name: "samples", by, how: format!("fn samples in {path}") });
-    }
-    for (name, folder, mark) in DUTIES {
-        let marks = marks(checkout, &files, folder)?;
-        for row in &mut rows {
-            let path = format!("{folder}/{}.rs", row.file);
-            let own = [path.clone(), format!("{folder}/{}/mod.rs", row.file)];
-            let file = own.iter().any(|path| files.contains(path)).then(|| "file".to_owned());
-            let by = file.or_else(|| marks.get(&row.name).cloned());
-            row.duties.push(Duty { name, by, how: format!("write {path} or {mark}({})", row.name) });
-        }
+        let path = format!("{OP_FOLDER}/{}/{}.rs", row.folder, row.file);
+        let source = match files.contains(&path) {
+            true => Some(Source::parse(&path, checkout.read(&path)?)?),
+            false => None,
+        };
+        row.declaration(&path, source.as_ref());
+        let path = format!("{REFERENCE_FOLDER}/{}/{}.rs", row.folder, row.file);
+        let by = files.contains(&path).then(|| "file".to_owned());
+        let by = by.or_else(|| references.get(&row.name).cloned());
+        row.duties.push(Duty { name: "reference", by, how: format!("write {path}") });
+        let path = format!("{LOWERING_FOLDER}/{}.rs", row.file);
+        let by = files.contains(&path).then(|| "file".to_owned());
+        let by = by.or_else(|| lowerings.get(&row.name).cloned());
+        let by = if row.kind == LOWERED { by } else { Some(row.kind.clone()) };
+        let how = format!("write {path}, or another kind in {OP_LIST}");
+        row.duties.push(Duty { name: "lowering", by, how });
     }
     Ok(rows)
 }
 
-/// The lines of `for_each_op!`: `file Type "name";` under comments that head the groups. A mark may follow the name.
+/// The lines of `for_each_op!`: `file Type "name" kind;` in groups `folder { ... }` under comments that head them. A mark may
+/// follow the kind.
 fn listed(text: &str) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut section = String::new();
+    let (mut section, mut folder) = (String::new(), String::new());
     let lines = text.lines().enumerate().skip_while(|(_, line)| !line.contains("macro_rules! for_each_op"));
     for (index, line) in lines.take_while(|(_, line)| *line != "}") {
         if let Some(title) = line.trim().strip_prefix("// ") {
             section = title.to_owned();
         }
+        if let Some(name) = line.trim().strip_suffix(" {") {
+            folder = name.to_owned();
+        }
         let words: Vec<&str> = line.trim().strip_suffix(';').unwrap_or("").split_whitespace().collect();
-        if let [file, name, text, ..] = words[..]
+        if let [file, name, text, kind, ..] = words[..]
             && text.starts_with('"')
             && text.ends_with('"')
         {
@@ -108,6 +132,8 @@ fn listed(text: &str) -> Vec<Row> {
                 name: name.to_owned(),
                 file: file.trim_start_matches("r#").to_owned(),
                 section: section.clone(),
+                folder: folder.clone(),
+                kind: kind.to_owned(),
                 line: index + 1,
                 duties: Vec::new(),
             });
@@ -127,6 +153,11 @@ fn samples(source: &Source) -> Option<String> {
     }
     let calls = item_macros(&source.tokens);
     calls.into_iter().map(|(name, _)| name).find(|name| name != "op").map(|name| format!("{name}!"))
+}
+
+/// Whether a file has a function of that name.
+fn has_function(source: &Source, name: &str) -> bool {
+    source.tokens.windows(2).any(|pair| pair[0].text == "fn" && pair[1].text == name)
 }
 
 /// Type names inside the item-level macro calls of a folder (and of the file that is its parent module).
@@ -200,7 +231,7 @@ pub fn table(rows: &[Row]) -> String {
     text.push_str(&format!(
         "\n{} ops, {} duties, {holes} holes\n",
         rows.len(),
-        rows.len() * (DUTIES.len() + 2)
+        rows.iter().map(|row| row.duties.len()).sum::<usize>()
     ));
     text
 }
@@ -211,13 +242,15 @@ mod tests {
 
     #[test]
     fn the_list_is_read_with_its_groups() {
-        let text = "#[macro_export]\nmacro_rules! for_each_op {\n  ($m:ident) => {\n    $m! {\n      // 2 Leaves\n      input Input \"input\";\n      // 3.1 Elementwise\n      add Add \"add\";\n      slice Slice \"slice\" boxed;\n    }\n  };\n}\nnot Here \"no\";\n";
+        let text = "#[macro_export]\nmacro_rules! for_each_op {\n  ($m:ident) => {\n    $m! {\n      // 2 Leaves\n      control {\n      input Input \"input\" leaf;\n      }\n      // 3.1 Elementwise\n      elementwise {\n      add Add \"add\" elementwise;\n      slice Slice \"slice\" lowered boxed;\n      }\n    }\n  };\n}\nnot Here \"no\";\n";
         let rows = listed(text);
         let seen: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.section.as_str(), r.line)).collect();
         assert_eq!(
             seen,
-            [("Input", "2 Leaves", 6), ("Add", "3.1 Elementwise", 8), ("Slice", "3.1 Elementwise", 9)]
+            [("Input", "2 Leaves", 7), ("Add", "3.1 Elementwise", 11), ("Slice", "3.1 Elementwise", 12)]
         );
+        let kinds: Vec<_> = rows.iter().map(|r| (r.folder.as_str(), r.kind.as_str())).collect();
+        assert_eq!(kinds, [("control", "leaf"), ("elementwise", "elementwise"), ("elementwise", "lowered")]);
     }
 
     #[test]

@@ -18,18 +18,30 @@ pub enum Kind {
     Kernel,
 }
 
-/// `crates/ir/src/ops/<name>.rs`.
+impl Kind {
+    /// The word that stands in the list of ops.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Unary | Kind::Binary => "elementwise",
+            Kind::Composite => "composite",
+            Kind::Host => "host",
+            Kind::Lowered | Kind::Kernel => "lowered",
+        }
+    }
+}
+
+/// `crates/ir/src/ops/<section>/<name>.rs`.
 pub fn declaration(kind: Kind, name: &str, type_name: &str) -> String {
     let text = match kind {
         Kind::Unary => UNARY,
         Kind::Binary => BINARY,
-        Kind::Composite => &GENERAL.replace("{composite}", "    const COMPOSITE: bool = true;\n"),
-        Kind::Host | Kind::Lowered | Kind::Kernel => &GENERAL.replace("{composite}", ""),
+        Kind::Composite => &GENERAL.replace("{uses}", EXPAND_USES).replace("{expand}", EXPAND),
+        Kind::Host | Kind::Lowered | Kind::Kernel => &GENERAL.replace("{uses}", "").replace("{expand}", ""),
     };
     filled(text, name, type_name)
 }
 
-/// `crates/cpu-ref/src/ops/<name>.rs`.
+/// `crates/cpu-ref/src/ops/<section>/<name>.rs`.
 pub fn reference(kind: Kind, type_name: &str) -> String {
     let text = match kind {
         Kind::Unary => UNARY_REFERENCE,
@@ -37,11 +49,6 @@ pub fn reference(kind: Kind, type_name: &str) -> String {
         Kind::Composite | Kind::Host | Kind::Lowered | Kind::Kernel => GENERAL_REFERENCE,
     };
     filled(text, "", type_name)
-}
-
-/// `crates/opt/src/decompose/<name>.rs`.
-pub fn decomposition(type_name: &str) -> String {
-    filled(DECOMPOSITION, "", type_name)
 }
 
 /// `crates/compile/src/lower/<name>.rs`.
@@ -65,7 +72,7 @@ pub fn what_is_left(kind: Kind, name: &str) -> String {
         Kind::Unary | Kind::Binary => {
             "the formula twice (scalar form in ir, f64 in cpu-ref) and the dtypes".to_owned()
         }
-        Kind::Composite => "the type rule, the samples, the f64 evaluation, the decomposition".to_owned(),
+        Kind::Composite => "the type rule, the samples, the expansion, the f64 evaluation".to_owned(),
         Kind::Host => "the type rule, the samples, the f64 evaluation".to_owned(),
         Kind::Lowered => {
             format!(
@@ -90,7 +97,7 @@ fn filled(text: &str, name: &str, type_name: &str) -> String {
 
 const UNARY: &str = r"//! `{Type}`: what it is, in a few words.
 
-use super::elementwise::unary;
+use crate::ops::elementwise::unary;
 use crate::sample::Fill;
 
 unary! {
@@ -101,7 +108,7 @@ unary! {
 
 const BINARY: &str = r"//! `{Type}`: what it is, in a few words.
 
-use super::elementwise::binary;
+use crate::ops::elementwise::binary;
 use crate::sample::Fill;
 
 binary! {
@@ -112,14 +119,14 @@ binary! {
 
 const GENERAL: &str = r#"//! `{Type}`: what it is, in a few words.
 
-use super::OpDef;
-use super::elementwise::FLOATS;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
+use crate::ops::OpDef;
+use crate::ops::elementwise::FLOATS;
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
-
+{uses}
 crate::op! {
     /// y = x. The formula, the ONNX name, shapes, and what NaN and empty extents become.
     pub struct {Type} {}
@@ -127,7 +134,7 @@ crate::op! {
 
 impl OpDef for {Type} {
     const OPERANDS: &'static [&'static str] = &["x"];
-{composite}
+
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
         Ok(smallvec::smallvec![cx.ty(0)?.clone()])
@@ -144,7 +151,7 @@ impl OpDef for {Type} {
         };
         FLOATS.iter().flat_map(|&dtype| shapes.iter().map(move |shape| case(dtype, shape))).collect()
     }
-}
+{expand}}
 
 impl GraphBuilder {
     /// What it computes: x\[…\] → the same type.
@@ -157,23 +164,23 @@ impl GraphBuilder {
 
 const UNARY_REFERENCE: &str = r"//! `{Type}`.
 
-use super::elementwise::unary_eval;
+use crate::ops::elementwise::unary_eval;
 
 unary_eval!({Type}, ulp 0.5, |_op, x| x);
 ";
 
 const BINARY_REFERENCE: &str = r"//! `{Type}`.
 
-use super::elementwise::binary_eval;
+use crate::ops::elementwise::binary_eval;
 
 binary_eval!({Type}, ulp 0.5, |x, y| x + y, int |_d, i, j| i.wrapping_add(j));
 ";
 
 const GENERAL_REFERENCE: &str = r"//! `{Type}`.
 
-use super::elementwise::exact;
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
+use crate::ops::elementwise::exact;
 use pumice_ir::ops::{Type};
 
 impl Eval for {Type} {
@@ -184,25 +191,22 @@ impl Eval for {Type} {
 }
 ";
 
-const DECOMPOSITION: &str = r#"//! `{Type}` in terms of other ops.
+const EXPAND_USES: &str = r"use crate::ops::Identity;
+use crate::ops::def::expansion;
+use crate::{Graph, NodeId, Patch, PatchRef};
+";
 
-use super::Decompose;
-use pumice_ir::ops::{self, {Type}};
-use pumice_ir::{Graph, NodeId, Patch, PatchRef};
-use pumice_types::Target;
-
-impl Decompose for {Type} {
-    fn decompose(&self, graph: &Graph, id: NodeId, _target: &Target) -> Option<Patch> {
-        let node = graph.node(id);
-        let name = graph.node_name(id);
-        let x = PatchRef::Old(node.operands().next()?);
-        let mut patch = Patch::new(format!("decompose {name}"));
-        let y = patch.add(ops::Identity {}, name, &[x]);
+const EXPAND: &str = r"
+    /// The equation that defines it.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let (node, name) = (graph.node(id), graph.node_name(id));
+        let x = PatchRef::Old(node.input(0)?);
+        let mut patch = expansion(graph, id);
+        let y = patch.add(Identity {}, name, &[x]);
         patch.replace(node.output(), y);
         Some(patch)
     }
-}
-"#;
+";
 
 const KERNEL_LOWERING: &str = r#"//! `{Type}`: its kernel, its operands, its grid.
 

@@ -8,7 +8,7 @@ use crate::verify::VerifyError;
 pub enum Form {
     /// As built or imported: every op of the list.
     Source,
-    /// Every op has a lowering: nothing that is defined by other ops (`OpDef::COMPOSITE`) is left.
+    /// Every op has a lowering: nothing that is defined by other ops (`OpKind::Composite`) is left.
     Lowerable,
 }
 

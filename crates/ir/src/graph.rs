@@ -257,6 +257,24 @@ impl Graph {
         self.outputs.iter().any(|o| o.value == value)
     }
 
+    /// Whether a value is a version of a state.
+    pub fn is_state_version(&self, value: ValueId) -> bool {
+        let op = &self.def(value).op;
+        matches!(op, Op::State(_)) || op.state_operand().is_some()
+    }
+
+    /// Whether a value is the bytes of a version of a state, possibly under a view: it must be read before they are overwritten.
+    pub fn shows_state(&self, mut value: ValueId) -> bool {
+        loop {
+            let node = self.def(value);
+            match node.input(0).filter(|_| node.op.is_movement()) {
+                _ if self.is_state_version(value) => return true,
+                Some(x) => value = x,
+                None => return false,
+            }
+        }
+    }
+
     /// The `State` leaf that a value is a version of, if it is one.
     pub fn state_of(&self, value: ValueId) -> Option<ValueId> {
         let mut v = value;

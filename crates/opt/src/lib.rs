@@ -8,7 +8,6 @@
 //! Nothing here evaluates (constants are folded through [`ConstEval`]), places or schedules.
 
 pub mod advice;
-pub mod decompose;
 pub mod passes;
 pub mod pipeline;
 pub mod rewrite;

@@ -30,16 +30,19 @@ pub struct Args {
     /// The op has a kernel of its own: its declaration, the rule of its reach and its shader are made, too
     #[arg(long, conflicts_with_all = ["elementwise", "binary", "composite", "host"])]
     kernel: bool,
-    /// The group in for_each_op! (default: 3.1 for elementwise ops, else 3.9)
-    #[arg(long, value_name = "NUMBER")]
+    /// The group in for_each_op!, which is a folder of `ops`; one that is not there is made, with `--title`
+    #[arg(long, value_name = "FOLDER")]
     section: Option<String>,
+    /// Heading of a new group, as in OPS: "3.5 Convolution"
+    #[arg(long, value_name = "HEADING", requires = "section")]
+    title: Option<String>,
     /// Print what would be written
     #[arg(long)]
     dry_run: bool,
 }
 
 const REFERENCE: &str = "crates/cpu-ref/src/ops";
-const DECOMPOSE: &str = "crates/opt/src/decompose";
+const DECLARATION: &str = "crates/ir/src/ops";
 const LOWER: &str = "crates/compile/src/lower";
 const KERNELS: &str = "crates/plan/src/kernels";
 const REACH: &str = "crates/plan/src/check/reach";
@@ -79,38 +82,47 @@ fn kind(args: &Args) -> Kind {
 
 fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Outcome<Vec<Change>> {
     let kind = kind(args);
-    let elementwise = matches!(kind, Kind::Unary | Kind::Binary);
-    let section = args.section.clone().unwrap_or_else(|| if elementwise { "3.1" } else { "3.9" }.to_owned());
-    let mut all =
-        vec![new(checkout, "crates/ir/src/ops", name, templates::declaration(kind, name, type_name))?];
-    all.push(edit(checkout, OP_LIST, |text| {
-        edit::add_mod_line(&edit::add_op_line(text, &section, name, type_name)?, name)
-    })?);
-    all.push(new(checkout, REFERENCE, name, templates::reference(kind, type_name))?);
-    all.push(edit(checkout, &format!("{REFERENCE}/mod.rs"), |text| edit::add_mod_line(text, name))?);
-    let decompose = format!("{DECOMPOSE}/mod.rs");
-    let lower = format!("{LOWER}/mod.rs");
-    if kind == Kind::Composite {
-        all.push(new(checkout, DECOMPOSE, name, templates::decomposition(type_name))?);
-        all.push(edit(checkout, &decompose, |text| edit::add_mod_line(text, name))?);
-    } else {
-        all.push(edit(checkout, &decompose, |text| edit::add_to_list(text, "keep", type_name))?);
-    }
-    let list = match kind {
-        Kind::Unary | Kind::Binary => "elementwise",
-        Kind::Host => "host",
-        Kind::Composite => "composite",
-        Kind::Lowered | Kind::Kernel => {
-            all.push(new(checkout, LOWER, name, templates::lowering(kind, name, type_name))?);
-            all.push(edit(checkout, &lower, |text| edit::add_mod_line(text, name))?);
-            if kind == Kind::Kernel {
-                all.extend(kernel(checkout, name, type_name)?);
-            }
-            return Ok(all);
-        }
+    let default = if kind.word() == "elementwise" { "elementwise" } else { "signal" };
+    let section = args.section.as_deref().unwrap_or(default);
+    let list = |text: &str| edit::add_op_line(text, section, name, type_name, kind.word());
+    let with_group = |text: &str| match &args.title {
+        Some(title) => list(&edit::add_group(text, section, title)?),
+        None => list(text),
     };
-    all.push(edit(checkout, &lower, |text| edit::add_to_list(text, list, type_name))?);
+    let mut all = vec![edit(checkout, OP_LIST, with_group)?];
+    for (folder, text) in [
+        (DECLARATION, templates::declaration(kind, name, type_name)),
+        (REFERENCE, templates::reference(kind, type_name)),
+    ] {
+        all.push(new(checkout, &format!("{folder}/{section}"), name, text)?);
+        all.extend(listed(checkout, folder, section, name, args.title.as_deref())?);
+    }
+    if matches!(kind, Kind::Lowered | Kind::Kernel) {
+        all.push(new(checkout, LOWER, name, templates::lowering(kind, name, type_name))?);
+        all.push(edit(checkout, &format!("{LOWER}/mod.rs"), |text| edit::add_mod_line(text, name))?);
+    }
+    if kind == Kind::Kernel {
+        all.extend(kernel(checkout, name, type_name)?);
+    }
     Ok(all)
+}
+
+/// The `mod` line of a file of a section; of a new section the file that has it, and the section's own line.
+fn listed(
+    checkout: &Checkout,
+    folder: &str,
+    section: &str,
+    name: &str,
+    title: Option<&str>,
+) -> Outcome<Vec<Change>> {
+    let path = format!("{folder}/{section}/mod.rs");
+    match title {
+        None => Ok(vec![edit(checkout, &path, |text| edit::add_mod_line(text, name))?]),
+        Some(title) => Ok(vec![
+            new_file(checkout, path, format!("//! {title}.\n\npub mod {name};\n"))?,
+            edit(checkout, &format!("{folder}/mod.rs"), |text| edit::add_mod_line(text, section))?,
+        ]),
+    }
 }
 
 /// A kernel that copies elements: declaration, reach, shader.
@@ -180,21 +192,27 @@ mod tests {
     #[test]
     fn an_op_is_new_files_and_lines_of_lists() {
         let checkout = Checkout::find().expect("tests run in the checkout");
-        let kinds = [("--elementwise", 2, 4), ("--binary", 2, 4), ("--composite", 3, 4), ("--host", 2, 4)];
-        for (flag, new, edited) in kinds.into_iter().chain([("--section=3.9", 3, 4), ("--kernel", 6, 6)]) {
-            let (args, name) = (arguments(&["new_thing", flag]), "new_thing");
-            let changes = changes(&args, &checkout, name, "NewThing").expect("nothing is in the way");
-            let created = changes.iter().filter(|c| c.is_new).count();
-            println!("{flag}: {created} files created, {} edited", changes.len() - created);
-            assert_eq!((created, changes.len() - created), (new, edited), "{flag}");
-            for edit in changes.iter().filter(|c| !c.is_new) {
-                let old = checkout.read(&edit.path).expect("it is there");
-                assert!(
-                    is_longer_by_names(&old, &edit.text),
-                    "{flag} {}: more than names were added",
-                    edit.path
-                );
-            }
+        let kinds = [("--elementwise", 2, 3), ("--binary", 2, 3), ("--composite", 2, 3), ("--host", 2, 3)];
+        for (flag, new, edited) in kinds.into_iter().chain([("--section=signal", 3, 4), ("--kernel", 6, 6)]) {
+            counted(&checkout, &[flag], (new, edited));
+        }
+        counted(&checkout, &["--host", "--section=new_section", "--title=3.5 New"], (4, 3));
+    }
+
+    fn counted(checkout: &Checkout, flags: &[&str], expected: (usize, usize)) {
+        let words: Vec<&str> = ["new_thing"].iter().chain(flags).copied().collect();
+        let changes =
+            changes(&arguments(&words), checkout, "new_thing", "NewThing").expect("nothing is in the way");
+        let created = changes.iter().filter(|c| c.is_new).count();
+        println!("{flags:?}: {created} files created, {} edited", changes.len() - created);
+        assert_eq!((created, changes.len() - created), expected, "{flags:?}");
+        for edit in changes.iter().filter(|c| !c.is_new) {
+            let old = checkout.read(&edit.path).expect("it is there");
+            assert!(
+                is_longer_by_names(&old, &edit.text),
+                "{flags:?} {}: more than names were added",
+                edit.path
+            );
         }
     }
 
@@ -211,7 +229,7 @@ mod tests {
             std::fs::create_dir_all(to.parent().expect("in a folder")).expect("a folder");
             std::fs::copy(from, to).expect("copied");
         }
-        for flag in ["--elementwise", "--binary", "--composite", "--host", "--section=3.9", "--kernel"] {
+        for flag in ["--elementwise", "--binary", "--composite", "--host", "--section=signal", "--kernel"] {
             let name = format!("new_{}", flag.trim_start_matches('-').split('=').next().expect("a word"));
             run(&arguments(&[&name, flag]), &copy).expect("written");
         }
@@ -240,6 +258,6 @@ mod tests {
                 more += 1;
             }
         }
-        left.next().is_none() && more <= 6
+        left.next().is_none() && more <= 9
     }
 }

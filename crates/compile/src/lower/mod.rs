@@ -33,50 +33,32 @@ pub trait Lower {
     }
 }
 
-/// Ops that map elements to elements: lowered through their scalar form.
-macro_rules! elementwise {
-    ($($Name:ident)*) => {$(
-        impl Lower for pumice_ir::ops::$Name {
+/// What an op's kind says of its lowering: ops of kind `lowered` have files of their own, leaves one for all.
+macro_rules! lower_by_kind {
+    (leaf $Name:ident) => {};
+    (lowered $Name:ident) => {};
+    (elementwise $Name:ident) => {
+        impl Lower for ops::$Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
                 pointwise::lower(cx, id)
             }
         }
-    )*};
-}
-
-/// Ops that the host runs, written down here and nowhere by omission.
-macro_rules! host {
-    ($($Name:ident)*) => {$(
-        impl Lower for pumice_ir::ops::$Name {
+    };
+    (host $Name:ident) => {
+        impl Lower for ops::$Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
                 host::lower(cx, id)
             }
         }
-    )*};
-}
-
-/// Ops defined by others, which `opt` has replaced before lowering sees the graph.
-macro_rules! composite {
-    ($($Name:ident)*) => {$(
-        impl Lower for pumice_ir::ops::$Name {
+    };
+    (composite $Name:ident) => {
+        impl Lower for ops::$Name {
             fn lower(&self, _: &mut LowerCx<'_>, _: NodeId) -> LowerResult {
                 Err("it is defined by other ops and should have been replaced".into())
             }
         }
-    )*};
+    };
 }
-
-elementwise! {
-    Abs Neg Sign Reciprocal Sqrt Rsqrt Square Exp Exp2 Expm1 Log Log1p Log2 Sin Cos Tan Asin Acos Atan Atan2
-    Sinh Cosh Tanh Asinh Acosh Atanh Erf Floor Ceil Trunc Round Sigmoid LogSigmoid HardSigmoid Relu LeakyRelu
-    ThresholdedRelu PRelu Elu Celu Selu Gelu Swish HardSwish Mish Softplus Softsign Shrink Affine PowScalar IsNan IsInf
-    Not BitwiseNot Add Sub Mul Div Pow Max Min Mod BitwiseAnd BitwiseOr BitwiseXor And Or Xor BitShift Equal NotEqual
-    Less LessOrEqual Greater GreaterOrEqual Where Clip Cast BitCast Glu
-}
-
-composite! { Sum Mean Fma CastLike BiasAdd Dropout Linear }
-
-host! { Fft }
 
 macro_rules! reductions {
     ($($Name:ident $code:ident)*) => {$(
@@ -130,16 +112,18 @@ macro_rules! norms {
 norms! { LayerNorm RmsNorm }
 
 macro_rules! dispatch {
-    ($($file:ident $Name:ident $text:literal $($boxed:ident)?;)*) => {
+    ($($section:ident { $($file:ident $Name:ident $text:literal $kind:ident $($boxed:ident)?;)* })*) => {
+        $($(lower_by_kind! { $kind $Name })*)*
+
         /// Lowers any node.
         pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
             let graph = cx.graph;
-            match &graph.node(id).op { $(Op::$Name(op) => <ops::$Name as Lower>::lower(op, cx, id)),* }
+            match &graph.node(id).op { $($(Op::$Name(op) => <ops::$Name as Lower>::lower(op, cx, id),)*)* }
         }
 
         /// Lowers a fused node around any op.
         fn lower_fused(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
-            match &anchor.op { $(Op::$Name(op) => <ops::$Name as Lower>::lower_fused(op, cx, id, body, anchor)),* }
+            match &anchor.op { $($(Op::$Name(op) => <ops::$Name as Lower>::lower_fused(op, cx, id, body, anchor),)*)* }
         }
     };
 }

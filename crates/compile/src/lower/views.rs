@@ -1,25 +1,14 @@
-//! Expand, slice and split as views; flatten, squeeze and unsqueeze as reshapes; concatenation as copies into parts.
+//! Expand, slice and split as views; concatenation as copies into parts.
 
-use super::movement::{operand, reshape};
+use super::movement::operand;
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, restride};
 use crate::draft::Located;
 use crate::elementwise;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
-use pumice_ir::ops::{Concat, Expand, Flatten, Slice, Split, Squeeze, Unsqueeze};
+use pumice_ir::ops::{Concat, Expand, Slice, Split};
 use pumice_types::DimExpr;
-
-macro_rules! reshapes {
-    ($($Name:ident)*) => {$(
-        impl Lower for $Name {
-            fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-                reshape(cx, id)
-            }
-        }
-    )*};
-}
-reshapes! { Flatten Squeeze Unsqueeze }
 
 impl Lower for Expand {
     /// Stride 0 along stretched axes.

@@ -1,24 +1,41 @@
 //! What an op is: the trait that every op's file implements, and what its scalar form sees. Passes and lowerings ask these
 //! methods; an op that has nothing to say leaves the common answer.
 
-use super::{Op, Reduction};
+use super::Op;
+use super::reduce::Reduction;
+use super::simplify::{NodeCx, Simpler, Untransposed};
 use crate::attr::Attrs;
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::infer::{Infer, Types};
+use crate::patch::Patch;
 use crate::sample::Sample;
+use crate::{NodeId, ValueId};
 use pumice_types::scalar::{Reg, ScalarBuilder};
 use pumice_types::{DType, DimExpr, Encoding};
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
+/// What an op is to lowering, as the list of ops says: which file, if any, turns it into steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// Its value comes from outside or is written in the graph: it has a place and no step.
+    Leaf,
+    /// Elements to elements: lowered by its scalar form.
+    Elementwise,
+    /// Defined by other ops, which take its place before lowering.
+    Composite,
+    /// The host runs it.
+    Host,
+    /// It has a lowering of its own.
+    Lowered,
+}
+
 /// What an op is: its declaration. Evaluation, decomposition and lowering are other crates' duties.
 pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// Names of the operands, in order. `?` marks an optional one, `*` on the last any number of them.
     const OPERANDS: &'static [&'static str];
-    /// Whether the op is defined by other ops and never reaches lowering.
-    const COMPOSITE: bool = false;
     /// Whether its result's type is an attribute, `ty`, which stands before the `=` in `.ir` text.
     const TYPED: bool = false;
     /// Names of the integer operands that steer: their values decide what is read or written. Each has the samples of
@@ -30,6 +47,27 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
 
     /// Graphs that every suite runs: every edge case of the op's row in OPS.
     fn samples() -> Vec<Sample>;
+
+    /// The patch that puts the ops in the node's place that it is defined by: always for a composite op, in the cases that its
+    /// file names for another. `None` keeps the node.
+    fn expand(&self, _graph: &Graph, _id: NodeId) -> Option<Patch> {
+        None
+    }
+
+    /// What its node is more simply. Rules hold for every value, NaN, −0 and infinities included.
+    fn simplify(&self, _cx: &NodeCx<'_>) -> Option<Simpler> {
+        None
+    }
+
+    /// Its node over operands without the transposes that made them, where it can read them so.
+    fn untransposed(&self, _cx: &NodeCx<'_>) -> Option<Untransposed> {
+        None
+    }
+
+    /// Whether it stretches that operand itself, so that the operand may be `from`, of which an `Expand` made it.
+    fn stretches(&self, _cx: &NodeCx<'_>, _operand: usize, _from: ValueId) -> bool {
+        self.is_elementwise()
+    }
 
     /// For an elementwise op, its result from its operands' elements, in compute registers (floats as f32, narrow
     /// integers as 32-bit). Rounding to the result's dtype is the caller's.
@@ -110,6 +148,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     fn body(&self) -> Option<&Arc<Graph>> {
         None
     }
+}
+
+/// An empty patch for a node that is expanded, labelled with its op and name.
+pub(crate) fn expansion(graph: &Graph, id: NodeId) -> Patch {
+    Patch::new(format!("decompose {} {}", graph.node(id).op.name(), graph.node_name(id)))
 }
 
 /// What an elementwise op sees while its scalar form is made.

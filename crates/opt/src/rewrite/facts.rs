@@ -84,7 +84,7 @@ fn load_time(graph: &Graph) -> Vec<bool> {
 fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
     let mut shown = vec![None; graph.value_count()];
     for (_, node) in graph.nodes() {
-        let version = is_version(node).then(|| node.output());
+        let version = graph.is_state_version(node.output()).then(|| node.output());
         let through =
             if node.op.is_movement() { node.operands().find_map(|v| shown[v.index()]) } else { None };
         for &v in &node.outputs {
@@ -92,11 +92,6 @@ fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
         }
     }
     shown
-}
-
-/// Whether the node's value is a version of a state.
-fn is_version(node: &Node) -> bool {
-    matches!(node.op, Op::State(_)) || node.op.state_operand().is_some()
 }
 
 /// For every node that reads a state version, the node that overwrites it.

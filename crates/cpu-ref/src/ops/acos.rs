@@ -1,5 +1,0 @@
-//! `Acos`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Acos, ulp 8.0, |_op, x| x.acos());

@@ -1,5 +1,0 @@
-//! `Acosh`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Acosh, ulp 8.0, |_op, x| x.acosh());

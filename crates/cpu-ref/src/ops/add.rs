@@ -1,5 +1,0 @@
-//! `Add`.
-
-use super::elementwise::binary_eval;
-
-binary_eval!(Add, ulp 0.5, |x, y| x + y, int |_d, i, j| i.wrapping_add(j));

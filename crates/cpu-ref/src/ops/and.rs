@@ -1,5 +1,0 @@
-//! `And`.
-
-use super::elementwise::binary_eval;
-
-binary_eval!(And, ulp 0.5, |x, _y| x, int |_d, i, j| i & j);

@@ -1,5 +1,0 @@
-//! `Asin`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Asin, ulp 8.0, |_op, x| x.asin());

@@ -1,5 +1,0 @@
-//! `Asinh`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Asinh, ulp 8.0, |_op, x| x.asinh());

@@ -1,5 +1,0 @@
-//! `Atan`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Atan, ulp 8.0, |_op, x| x.atan());

@@ -1,5 +1,0 @@
-//! `Atan2`.
-
-use super::elementwise::binary_eval;
-
-binary_eval!(Atan2, ulp 8.0, |x, y| x.atan2(y), int |_d, i, _j| i);

@@ -1,5 +1,0 @@
-//! `Atanh`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Atanh, ulp 8.0, |_op, x| x.atanh());

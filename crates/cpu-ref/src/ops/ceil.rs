@@ -1,5 +1,0 @@
-//! `Ceil`.
-
-use super::elementwise::exact_unary_eval;
-
-exact_unary_eval!(Ceil, |_op, x| x.ceil());

@@ -1,5 +1,0 @@
-//! `Cos`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Cos, ulp 4.0, |_op, x| x.cos());

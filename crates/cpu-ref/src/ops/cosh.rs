@@ -1,5 +1,0 @@
-//! `Cosh`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Cosh, ulp 8.0, |_op, x| x.cosh());

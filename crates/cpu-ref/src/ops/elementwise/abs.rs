@@ -1,0 +1,5 @@
+//! `Abs`.
+
+use crate::ops::elementwise::exact_unary_eval;
+
+exact_unary_eval!(Abs, |_op, x| x.abs(), int | d, i | if d.is_signed() { i.wrapping_abs() } else { i });

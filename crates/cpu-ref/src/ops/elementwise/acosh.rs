@@ -1,0 +1,5 @@
+//! `Acosh`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Acosh, ulp 8.0, |_op, x| x.acosh());

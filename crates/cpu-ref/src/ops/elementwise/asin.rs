@@ -1,0 +1,5 @@
+//! `Asin`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Asin, ulp 8.0, |_op, x| x.asin());

@@ -1,0 +1,5 @@
+//! `Asinh`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Asinh, ulp 8.0, |_op, x| x.asinh());

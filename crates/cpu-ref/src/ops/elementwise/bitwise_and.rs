@@ -1,0 +1,5 @@
+//! `BitwiseAnd`.
+
+use crate::ops::elementwise::binary_eval;
+
+binary_eval!(BitwiseAnd, ulp 0.5, |x, _y| x, int |_d, i, j| i & j);

@@ -1,0 +1,5 @@
+//! `Elu`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Elu, ulp 8.0, |op, x| if x < 0.0 { f64::from(op.alpha) * x.exp_m1() } else { x });

@@ -1,0 +1,6 @@
+//! `Erf`.
+
+use crate::functions::erf;
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Erf, ulp 8.0, |_op, x| erf(x));

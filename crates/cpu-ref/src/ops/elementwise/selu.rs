@@ -1,0 +1,11 @@
+//! `Selu`.
+
+use crate::ops::elementwise::unary_eval;
+use pumice_ir::ops::Selu;
+
+unary_eval!(Selu, ulp 8.0, |op, x| selu(op, x));
+
+fn selu(op: &Selu, x: f64) -> f64 {
+    let (alpha, gamma) = (f64::from(op.alpha), f64::from(op.gamma));
+    gamma * if x <= 0.0 { alpha * x.exp_m1() } else { x }
+}

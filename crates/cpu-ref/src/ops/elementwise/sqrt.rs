@@ -1,0 +1,5 @@
+//! `Sqrt`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Sqrt, ulp 2.5, |_op, x| x.sqrt());

@@ -1,0 +1,5 @@
+//! `Square`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Square, ulp 0.5, |_op, x| x * x);

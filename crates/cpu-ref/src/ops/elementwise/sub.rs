@@ -1,0 +1,5 @@
+//! `Sub`.
+
+use crate::ops::elementwise::binary_eval;
+
+binary_eval!(Sub, ulp 0.5, |x, y| x - y, int |_d, i, j| i.wrapping_sub(j));

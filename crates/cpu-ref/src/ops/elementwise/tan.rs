@@ -1,0 +1,5 @@
+//! `Tan`.
+
+use crate::ops::elementwise::unary_eval;
+
+unary_eval!(Tan, ulp 8.0, |_op, x| x.tan());

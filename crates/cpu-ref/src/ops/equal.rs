@@ -1,5 +1,0 @@
-//! `Equal`.
-
-use super::elementwise::compare_eval;
-
-compare_eval!(Equal, |x, y| x == y, |order| order.is_eq());

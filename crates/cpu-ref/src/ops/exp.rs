@@ -1,5 +1,0 @@
-//! `Exp`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Exp, ulp 4.0, |_op, x| x.exp());

@@ -1,5 +1,0 @@
-//! `Exp2`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Exp2, ulp 4.0, |_op, x| x.exp2());

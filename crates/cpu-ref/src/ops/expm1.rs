@@ -1,5 +1,0 @@
-//! `Expm1`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Expm1, ulp 4.0, |_op, x| x.exp_m1());

@@ -1,5 +1,0 @@
-//! `Floor`.
-
-use super::elementwise::exact_unary_eval;
-
-exact_unary_eval!(Floor, |_op, x| x.floor());

@@ -1,5 +1,0 @@
-//! `GreaterOrEqual`.
-
-use super::elementwise::compare_eval;
-
-compare_eval!(GreaterOrEqual, |x, y| x >= y, |order| order.is_ge());

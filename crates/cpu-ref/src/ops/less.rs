@@ -1,5 +1,0 @@
-//! `Less`.
-
-use super::elementwise::compare_eval;
-
-compare_eval!(Less, |x, y| x < y, |order| order.is_lt());

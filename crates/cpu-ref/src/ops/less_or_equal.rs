@@ -1,5 +1,0 @@
-//! `LessOrEqual`.
-
-use super::elementwise::compare_eval;
-
-compare_eval!(LessOrEqual, |x, y| x <= y, |order| order.is_le());

@@ -1,5 +1,0 @@
-//! `Log1p`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Log1p, ulp 4.0, |_op, x| x.ln_1p());

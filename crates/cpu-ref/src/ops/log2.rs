@@ -1,5 +1,0 @@
-//! `Log2`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Log2, ulp 4.0, |_op, x| if x < 0.0 { f64::NAN } else { x.abs().log2() });

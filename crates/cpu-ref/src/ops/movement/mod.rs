@@ -1,0 +1,12 @@
+//! Evaluation: ops that rename or move elements (OPS 3.2).
+
+pub mod concat;
+pub mod expand;
+pub mod flatten;
+pub mod gather;
+pub mod reshape;
+pub mod slice;
+pub mod split;
+pub mod squeeze;
+pub mod transpose;
+pub mod unsqueeze;

@@ -1,5 +1,0 @@
-//! `Neg`.
-
-use super::elementwise::exact_unary_eval;
-
-exact_unary_eval!(Neg, |_op, x| -x, int | _d, i | i.wrapping_neg());

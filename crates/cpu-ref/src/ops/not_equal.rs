@@ -1,5 +1,0 @@
-//! `NotEqual`.
-
-use super::elementwise::compare_eval;
-
-compare_eval!(NotEqual, |x, y| x != y, |order| order.is_ne());

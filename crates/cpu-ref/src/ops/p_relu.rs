@@ -1,5 +1,0 @@
-//! `PRelu`.
-
-use super::elementwise::binary_eval;
-
-binary_eval!(PRelu, ulp 0.5, |x, slope| if x < 0.0 { slope * x } else { x }, int |_d, i, _j| i);

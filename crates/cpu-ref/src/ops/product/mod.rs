@@ -1,0 +1,4 @@
+//! Evaluation: matrix products (OPS 3.4).
+
+pub mod linear;
+pub mod matmul;

@@ -1,5 +1,0 @@
-//! `Reciprocal`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Reciprocal, ulp 2.5, |_op, x| 1.0 / x);

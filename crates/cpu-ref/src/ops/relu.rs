@@ -1,5 +1,0 @@
-//! `Relu`.
-
-use super::elementwise::{max, unary_eval};
-
-unary_eval!(Relu, ulp 0.5, |_op, x| max(x, 0.0));

@@ -1,5 +1,0 @@
-//! `Round`.
-
-use super::elementwise::exact_unary_eval;
-
-exact_unary_eval!(Round, |_op, x| x.round_ties_even());

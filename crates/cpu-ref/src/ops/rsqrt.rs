@@ -1,5 +1,0 @@
-//! `Rsqrt`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Rsqrt, ulp 2.0, |_op, x| 1.0 / x.sqrt());

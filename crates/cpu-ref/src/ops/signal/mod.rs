@@ -1,0 +1,3 @@
+//! Evaluation: signals (OPS 3.9).
+
+pub mod fft;

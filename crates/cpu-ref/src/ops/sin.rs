@@ -1,5 +1,0 @@
-//! `Sin`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Sin, ulp 4.0, |_op, x| x.sin());

@@ -1,5 +1,0 @@
-//! `Sinh`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Sinh, ulp 8.0, |_op, x| x.sinh());

@@ -1,5 +1,0 @@
-//! `Sqrt`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Sqrt, ulp 2.5, |_op, x| x.sqrt());

@@ -1,5 +1,0 @@
-//! `Square`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Square, ulp 0.5, |_op, x| x * x);

@@ -1,5 +1,0 @@
-//! `Sub`.
-
-use super::elementwise::binary_eval;
-
-binary_eval!(Sub, ulp 0.5, |x, y| x - y, int |_d, i, j| i.wrapping_sub(j));

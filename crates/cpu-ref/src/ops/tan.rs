@@ -1,5 +1,0 @@
-//! `Tan`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Tan, ulp 8.0, |_op, x| x.tan());

@@ -1,5 +1,0 @@
-//! `Tanh`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(Tanh, ulp 8.0, |_op, x| x.tanh());

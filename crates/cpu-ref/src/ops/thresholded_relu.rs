@@ -1,5 +1,0 @@
-//! `ThresholdedRelu`.
-
-use super::elementwise::unary_eval;
-
-unary_eval!(ThresholdedRelu, ulp 0.5, |op, x| if x <= f64::from(op.alpha) { 0.0 } else { x });

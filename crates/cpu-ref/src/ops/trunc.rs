@@ -1,5 +1,0 @@
-//! `Trunc`.
-
-use super::elementwise::exact_unary_eval;
-
-exact_unary_eval!(Trunc, |_op, x| x.trunc());

@@ -1,9 +1,0 @@
-//! `Acosh`: the inverse hyperbolic cosine.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = acosh x (ONNX Acosh): x\[…\] → the same type. NaN below 1.
-    Acosh acosh, FLOATS, |b, x| b.acosh(x), Fill::Uniform(0.9, 30.0)
-}

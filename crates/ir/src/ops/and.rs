@@ -1,9 +1,0 @@
-//! `And`: both.
-
-use super::elementwise::binary;
-use crate::sample::Fill;
-
-binary! {
-    /// y = a and b with NumPy broadcasting (ONNX And): two Bool tensors → Bool.
-    And and, BOOL, |b, x, y| b.and(x, y), Fill::Special
-}

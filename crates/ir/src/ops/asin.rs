@@ -1,9 +1,0 @@
-//! `Asin`: the arc sine.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = asin x (ONNX Asin): x\[…\] → the same type. NaN outside −1..=1.
-    Asin asin, FLOATS, |b, x| b.asin(x), Fill::Uniform(-1.1, 1.1)
-}

@@ -1,9 +1,0 @@
-//! `BitwiseXor`: bits set in one.
-
-use super::elementwise::binary;
-use crate::sample::Fill;
-
-binary! {
-    /// y = a ^ b, bit by bit, with NumPy broadcasting (ONNX BitwiseXor): two tensors of one dtype → that dtype.
-    BitwiseXor bitwise_xor, INTS, |b, x, y| b.xor(x, y), Fill::Special
-}

@@ -1,9 +1,0 @@
-//! `Cosh`: the hyperbolic cosine.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = cosh x (ONNX Cosh): x\[…\] → the same type.
-    Cosh cosh, FLOATS, |b, x| b.cosh(x), Fill::Special
-}

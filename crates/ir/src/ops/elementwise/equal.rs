@@ -1,0 +1,11 @@
+//! `Equal`: equality.
+
+use crate::ops::elementwise::binary;
+use crate::ops::elementwise::samples::compare_more;
+use crate::sample::Fill;
+
+binary! {
+    /// y = a = b with NumPy broadcasting (ONNX Equal): two tensors of one dtype → Bool. False with NaN, zeros are
+    /// equal, 64-bit integers are compared as such.
+    Equal equal, ANY -> Bool, |b, x, y| b.eq(x, y), Fill::Special, also || compare_more(|g, x, y| g.equal(x, y))
+}

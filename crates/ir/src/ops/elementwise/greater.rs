@@ -1,0 +1,11 @@
+//! `Greater`: larger.
+
+use crate::ops::elementwise::binary;
+use crate::ops::elementwise::samples::compare_more;
+use crate::sample::Fill;
+
+binary! {
+    /// y = a > b with NumPy broadcasting (ONNX Greater): two tensors of one dtype → Bool. False with NaN, zeros are
+    /// equal, 64-bit integers are compared as such.
+    Greater greater, NUMERIC -> Bool, |b, x, y| b.gt(x, y), Fill::Special, also || compare_more(|g, x, y| g.greater(x, y))
+}

@@ -1,9 +1,0 @@
-//! `Neg`: the value with its sign turned.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = −x (ONNX Neg): x\[…\] → the same type. The sign of zero and NaN flips; integers wrap, so INT_MIN stays INT_MIN.
-    Neg neg, NUMERIC, |b, x| b.neg(x), Fill::Special
-}

@@ -1,0 +1,150 @@
+//! `LayerNorm`: rows brought to mean 0 and deviation 1.
+
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::ops::OpDef;
+use crate::ops::elementwise::FLOATS;
+use crate::sample::{Fill, Sample};
+use crate::shape::{sym, tensor};
+use crate::{Graph, NodeId, Patch};
+use pumice_types::DType;
+
+crate::op! {
+    /// y = (x − μ)/√(σ² + ε)·γ + β over axes `axis`…r−1 (ONNX LayerNormalization, first result); σ² is biased. γ and β
+    /// broadcast to x. Statistics are f32, the variance from differences to the mean.
+    pub struct LayerNorm {
+        /// First normalized axis.
+        axis: i64 = -1,
+        /// ε.
+        epsilon: f32 = 1e-5 => NOT_NEGATIVE,
+    }
+}
+
+/// Type rule of a normalization: the scales have x's dtype and broadcast to it.
+pub(crate) fn infer_norm(cx: &Infer<'_>, axis: i64) -> Result<Types, OpError> {
+    cx.expect_dtype(0, FLOATS)?;
+    let x = cx.ty(0)?;
+    cx.axis(axis, x.rank())?;
+    let mut shape = x.shape.clone();
+    for i in [1, 2].into_iter().filter(|&i| cx.opt(i).is_some()) {
+        cx.same_dtype(0, i)?;
+        let scale = &cx.ty(i)?.shape;
+        cx.broadcast_to(scale, &x.shape)?;
+        // A scale of constant extent says what a symbolic one of x must be, here as in the product that it becomes.
+        shape = cx.broadcast_shapes(&shape, scale)?;
+    }
+    one(x.dtype(), shape)
+}
+
+impl OpDef for LayerNorm {
+    const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta?"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        infer_norm(cx, self.axis)
+    }
+
+    fn samples() -> Vec<Sample> {
+        let mut samples = norm_samples(|g, x, gamma, beta, axis| {
+            let op = LayerNorm { axis, epsilon: 1e-5 };
+            g.apply_all(op, &[Some(x), Some(gamma), beta])[0]
+        });
+        let offset = |label: &str, d: DType, fill: Fill, epsilon: f32| {
+            Sample::graph(label, |g| {
+                let x = g.input("x", tensor(d, [5u64, 384]));
+                let (gamma, beta) =
+                    (g.param("gamma", tensor(d, [384u64])), g.param("beta", tensor(d, [384u64])));
+                g.output("y", g.layer_norm(x, gamma, Some(beta), epsilon));
+            })
+            .fill("x", fill)
+        };
+        samples.push(offset(
+            "a mean far above the deviation",
+            DType::F32,
+            Fill::Uniform(9999.0, 10_001.0),
+            1e-5,
+        ));
+        samples.push(offset("equal values", DType::F32, Fill::Constant(1e4), 1e-12));
+        samples.push(offset("f16 near its largest value", DType::F16, Fill::Uniform(5e4, 6.5e4), 1e-5));
+        samples
+    }
+
+    /// γ and β over exactly the normalized axes, which is what kernels read.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        super::scales::legalize(graph, id, self.axis, 0.0, self.clone().into())
+    }
+}
+
+type Norm<'a> = &'a dyn Fn(&GraphBuilder, Value, Value, Option<Value>, i64) -> Value;
+
+fn case(d: DType, x: &[u64], scale: &[u64], beta: bool, axis: i64, apply: Norm<'_>) -> Sample {
+    Sample::graph(&format!("{d} {x:?} from {axis} scale {scale:?} beta {beta}"), |g| {
+        let v = g.input("x", tensor(d, x.iter().copied()));
+        let gamma = g.param("gamma", tensor(d, scale.iter().copied()));
+        let beta = beta.then(|| g.param("beta", tensor(d, scale.iter().copied())));
+        g.output("y", apply(g, v, gamma, beta, axis));
+    })
+}
+
+/// Samples of a normalization over the last axes.
+pub(crate) fn norm_samples(
+    apply: impl Fn(&GraphBuilder, Value, Value, Option<Value>, i64) -> Value,
+) -> Vec<Sample> {
+    let f = DType::F32;
+    let mut samples = Vec::new();
+    for &n in crate::ops::elementwise::samples::E0_SIZES {
+        samples.push(case(f, &[3, n], &[n], n % 2 == 1, -1, &apply));
+    }
+    for d in FLOATS.iter().copied() {
+        samples.extend([true, false].map(|beta| case(d, &[2, 7, 96], &[96], beta, -1, &apply)));
+    }
+    let shapes: &[(&[u64], &[u64], i64)] = &[
+        (&[37], &[37], 0),
+        (&[2, 3, 4, 5], &[4, 5], -2),
+        (&[2, 3, 4, 5], &[2, 3, 4, 5], 0),
+        (&[2, 3, 4, 5], &[5], 1),
+        (&[2, 3, 5], &[2, 1, 5], -1),
+        (&[2, 3, 5], &[3, 1], -1),
+        (&[2, 5], &[], -1),
+        (&[2, 5], &[1], -1),
+        (&[0, 5], &[5], -1),
+        (&[70_000, 3], &[3], -1),
+        // Rows of which a thread of 256 keeps 4, 8 and 16 quads.
+        (&[2, 3001], &[3001], -1),
+        (&[1, 6002], &[6002], -1),
+        (&[1, 12_001], &[12_001], -1),
+        (&[2, 20_000], &[20_000], -1),
+        (&[129, 384], &[384], -1),
+        (&[1, 2, 1, 3, 2, 1, 2, 2], &[2, 2], -2),
+    ];
+    samples.extend(shapes.iter().map(|(x, s, axis)| case(f, x, s, true, *axis, &apply)));
+    let edge = |values: Vec<f64>| {
+        let label = format!("{values:?}");
+        let sample = case(f, &[3, 4], &[4], true, -1, &apply);
+        Sample { label, ..sample }.fill("x", Fill::Floats(values))
+    };
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    samples.push(edge(vec![1.0, nan, 2.0, 3.0, 0.5, 0.0, 1.0, 2.0, inf, 0.0, -1.0, 4.0]));
+    samples.push(edge(vec![0.0; 12]));
+    samples.push(Sample::graph("of a transposed operand", |g| {
+        let (x, gamma) = (g.input("x", tensor(f, [37u64, 5])), g.param("gamma", tensor(f, [37u64])));
+        g.output("y", apply(g, g.transpose(x, &[]), gamma, None, -1));
+    }));
+    samples.extend([0, 1, 19, 64].map(|n| {
+        Sample::graph(&format!("symbolic rows, {n} of 64"), |g| {
+            let x = g.input("x", tensor(f, [2.into(), sym("n", 0..=64), 48.into()]));
+            let (gamma, beta) = (g.param("gamma", tensor(f, [48u64])), g.param("beta", tensor(f, [48u64])));
+            g.output("y", apply(g, x, gamma, Some(beta), -1));
+        })
+        .bind("n", n)
+    }));
+    samples
+}
+
+impl GraphBuilder {
+    /// Rows of the last axis brought to mean 0 and deviation 1: x\[…, D\], γ and β of \[D\] → x's type.
+    #[track_caller]
+    pub fn layer_norm(&self, x: Value, gamma: Value, beta: Option<Value>, epsilon: f32) -> Value {
+        self.apply_all(LayerNorm { axis: -1, epsilon }, &[Some(x), Some(gamma), beta])[0]
+    }
+}

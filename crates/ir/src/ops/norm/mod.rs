@@ -1,0 +1,5 @@
+//! Normalisation (OPS 3.6).
+
+pub mod layer_norm;
+pub mod rms_norm;
+pub(crate) mod scales;

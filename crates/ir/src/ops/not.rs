@@ -1,9 +1,0 @@
-//! `Not`: logical negation.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = not x (ONNX Not): bool\[…\] → bool\[…\].
-    Not not, BOOL, |b, x| b.not(x), Fill::Special
-}

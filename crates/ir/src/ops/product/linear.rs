@@ -1,0 +1,106 @@
+//! `Linear`: a dense layer, the weight in its natural layout.
+
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::ops::OpDef;
+use crate::ops::def::expansion;
+use crate::ops::elementwise::FLOATS;
+use crate::ops::{Add, MatMul};
+use crate::sample::Sample;
+use crate::shape::{sym, tensor};
+use crate::{Graph, NodeId, Patch, PatchRef};
+use pumice_types::DType;
+
+crate::op! {
+    /// y = x·Wᵀ + b: x\[…, K\], W\[N, K\], b\[N\] → \[…, N\]. Defined as MatMul with B transposed, and Add.
+    pub struct Linear {}
+}
+
+impl OpDef for Linear {
+    const OPERANDS: &'static [&'static str] = &["x", "w", "b?"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        let dtype = cx.expect_dtype(0, FLOATS)?;
+        let (x, w) = (cx.ty(0)?, cx.ty(1)?);
+        cx.same_dtype(0, 1)?;
+        cx.expect_rank(1, 2)?;
+        let Some((k, rows)) = x.shape.split_last() else {
+            return Err(OpError::Rank { operand: "x", rank: 0, expected: "expected 1 or more".into() });
+        };
+        cx.equal(k, &w.shape[1], "K of `x` and `w`")?;
+        if let Some(b) = cx.opt(2) {
+            cx.same_dtype(0, 2)?;
+            cx.expect_rank(2, 1)?;
+            cx.equal(&b.shape[0], &w.shape[0], "N of `w` and `b`")?;
+        }
+        let mut shape = rows.to_vec();
+        shape.push(w.shape[0].clone());
+        one(dtype, shape)
+    }
+
+    fn samples() -> Vec<Sample> {
+        let case = |d: DType, x: &[u64], n: u64, bias: bool| {
+            Sample::graph(&format!("{d} {x:?} to {n}{}", if bias { " with bias" } else { "" }), |g| {
+                let v = g.input("x", tensor(d, x.iter().copied()));
+                let w = g.param("w", tensor(d, [n, x[x.len() - 1]]));
+                let b = bias.then(|| g.param("b", tensor(d, [n])));
+                g.output("y", g.linear(v, w, b));
+            })
+        };
+        let f = DType::F32;
+        let mut samples = Vec::new();
+        let shapes: &[(&[u64], u64)] = &[
+            (&[7], 5),
+            (&[1, 64], 33),
+            (&[3, 64], 64),
+            (&[33, 17], 129),
+            (&[2, 15, 31], 1),
+            (&[2, 3, 4, 1], 7),
+            (&[0, 8], 4),
+            (&[4, 0], 3),
+            (&[4, 8], 0),
+            (&[129, 127], 65),
+        ];
+        for (x, n) in shapes {
+            samples.extend([case(f, x, *n, false), case(f, x, *n, true)]);
+        }
+        samples.extend(FLOATS.iter().map(|&d| case(d, &[5, 37], 19, true)));
+        // Dot products with halves as they are stored: one row, four, eight.
+        samples.extend([1u64, 3].map(|rows| case(DType::F16, &[rows, 68], 21, false)));
+        samples.extend([1, 17, 64].map(|n| {
+            Sample::graph(&format!("symbolic rows, {n} of 64"), |g| {
+                let x = g.input("x", tensor(f, [2.into(), sym("n", 1..=64), 48.into()]));
+                let (w, b) = (g.param("w", tensor(f, [24u64, 48])), g.param("b", tensor(f, [24u64])));
+                g.output("y", g.linear(x, w, Some(b)));
+            })
+            .bind("n", n)
+        }));
+        samples
+    }
+
+    /// x·Wᵀ + b == Add(MatMul(x, W, trans_b), b).
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let (node, name) = (graph.node(id), graph.node_name(id));
+        let (x, w) = (PatchRef::Old(node.input(0)?), PatchRef::Old(node.input(1)?));
+        let product = MatMul { trans_a: false, trans_b: true };
+        let mut patch = expansion(graph, id);
+        let y = match node.input(2) {
+            None => patch.add(product, name, &[x, w]),
+            Some(b) => {
+                let y = patch.add(product, format!("{name}.product"), &[x, w]);
+                patch.add(Add {}, name, &[y, PatchRef::Old(b)])
+            }
+        };
+        patch.replace(node.output(), y);
+        Some(patch)
+    }
+}
+
+impl GraphBuilder {
+    /// A dense layer: x\[…, K\], w\[N, K\], b\[N\] → \[…, N\].
+    #[track_caller]
+    pub fn linear(&self, x: Value, w: Value, b: Option<Value>) -> Value {
+        self.apply_all(Linear {}, &[Some(x), Some(w), b])[0]
+    }
+}

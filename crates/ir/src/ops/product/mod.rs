@@ -1,0 +1,4 @@
+//! Matrix products (OPS 3.4).
+
+pub mod linear;
+pub mod matmul;

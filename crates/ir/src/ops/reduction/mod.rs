@@ -1,0 +1,9 @@
+//! Reductions over axes (OPS 3.3).
+
+pub mod arg_max;
+pub mod reduce;
+pub mod reduce_max;
+pub mod reduce_mean;
+pub mod reduce_min;
+pub mod reduce_prod;
+pub mod reduce_sum;

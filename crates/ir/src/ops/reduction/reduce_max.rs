@@ -1,0 +1,10 @@
+//! `ReduceMax`: the largest over axes.
+
+use crate::ops::elementwise::ORDERED;
+use crate::ops::reduce::reduction;
+use crate::sample::Fill;
+
+reduction! {
+    /// The largest x over axes (ONNX ReduceMax), NaN if there is one; −Inf, the lowest integer or false over an empty set.
+    ReduceMax reduce_max, join Max, mean false, ORDERED, Fill::Special
+}

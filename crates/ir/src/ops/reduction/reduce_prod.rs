@@ -1,0 +1,46 @@
+//! `ReduceProd`: the product over axes.
+
+use crate::ops::elementwise::NUMERIC;
+use crate::ops::elementwise::samples::unary_case;
+use crate::ops::reduce::reduction;
+use crate::sample::{Fill, Sample, random};
+use pumice_types::DType;
+
+reduction! {
+    /// Πx over axes (ONNX ReduceProd); 1 over an empty set.
+    ReduceProd reduce_prod, join Mul, mean false, NUMERIC, factors(), odd_integers(), beyond_the_range()
+}
+
+/// 20,011 floats of both signs: each the quotient of two numbers of 1 to 1.0625, the next one's numerator being this one's
+/// denominator, so that products of neighbours stay near ±1, and those of every other element leave no float's range.
+/// Prime, so that rows and columns of any length meet all of them; so many, because numbers that come again soon are
+/// rounded alike each time: of 509, 200,000 factors were off by 6e-4.
+fn factors() -> Fill {
+    const COUNT: u64 = 20_011;
+    let number = |i: u64| 1.0 + (random(7, i % COUNT) >> 40) as f64 / (1u64 << 28) as f64;
+    let factor = |i: u64| {
+        let sign = if i.is_multiple_of(3) { -1.0 } else { 1.0 };
+        sign * number(i + 1) / number(i)
+    };
+    Fill::Floats((0..COUNT).map(factor).collect())
+}
+
+/// Integers of which one in thirteen is even: products of 37 wrap in every width and are 0 in none.
+fn odd_integers() -> Fill {
+    Fill::Ints(vec![3, 1, -1, 3, -3, 2, -1, 3, 1, -3, -3, 5, 7])
+}
+
+/// Rows whose products pass the largest float and the smallest.
+fn beyond_the_range() -> Vec<Sample> {
+    let rows = [("infinity", 2.0), ("minus infinity", -2.0), ("zero", 0.5)];
+    let row = |(label, factor): (&str, f64)| {
+        unary_case(
+            &format!("a row beyond the range: {label}"),
+            DType::F32,
+            &[1, 259],
+            &Fill::Constant(factor),
+            &|g, x| g.reduce_prod(x, &[1], false),
+        )
+    };
+    rows.into_iter().map(row).collect()
+}

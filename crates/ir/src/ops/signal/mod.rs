@@ -1,0 +1,3 @@
+//! Signals (OPS 3.9).
+
+pub mod fft;

@@ -1,9 +1,0 @@
-//! `Sin`: the sine.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = sin x (ONNX Sin): x\[…\] → the same type. NaN at ±Inf; any finite x is reduced exactly.
-    Sin sin, FLOATS, |b, x| b.sin(x), Fill::Special
-}

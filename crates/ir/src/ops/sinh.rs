@@ -1,9 +1,0 @@
-//! `Sinh`: the hyperbolic sine.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = sinh x (ONNX Sinh): x\[…\] → the same type.
-    Sinh sinh, FLOATS, |b, x| b.sinh(x), Fill::Special
-}

@@ -1,9 +1,0 @@
-//! `Softplus`: a smooth positive part.
-
-use super::elementwise::unary;
-use crate::sample::Fill;
-
-unary! {
-    /// y = max(x, 0) + ln(1 + e^(−|x|)) (ONNX Softplus): x\[…\] → the same type.
-    Softplus softplus, FLOATS, |b, x| b.softplus(x), Fill::Special
-}

@@ -1,0 +1,180 @@
+//! `Attention`: softmax of scaled products over the allowed keys, times the values.
+
+use crate::ValueId;
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::ops::OpDef;
+use crate::ops::elementwise::FLOATS;
+use crate::ops::{NodeCx, Transpose, Untransposed};
+use crate::sample::Sample;
+use pumice_types::{DType, DimExpr};
+
+crate::attr_enum! {
+    /// Order of the four axes of queries, keys, values and result.
+    pub enum AttentionLayout {
+        /// Batch, heads, sequence, width.
+        Bhsd = "bhsd",
+        /// Batch, sequence, heads, width.
+        Bshd = "bshd",
+    }
+}
+
+impl AttentionLayout {
+    /// The layout with heads and sequence exchanged.
+    pub fn other(self) -> AttentionLayout {
+        match self {
+            AttentionLayout::Bhsd => AttentionLayout::Bshd,
+            AttentionLayout::Bshd => AttentionLayout::Bhsd,
+        }
+    }
+
+    /// The axes of batch, heads, sequence and width.
+    pub const fn axes(self) -> [usize; 4] {
+        match self {
+            AttentionLayout::Bhsd => [0, 1, 2, 3],
+            AttentionLayout::Bshd => [0, 2, 1, 3],
+        }
+    }
+}
+
+crate::op! {
+    /// y = softmax(s)·v over the allowed keys (ONNX Attention). Key head of query head h: ⌊h·Hkv/Hq⌋.
+    ///
+    /// With total = `kv_len` (or Sk) and offset = `kv_len` − Sq (or 0), key j is allowed for query i where j < total, and
+    /// `causal` → j ≤ i + offset, `left` ≥ 0 → j ≥ i + offset − left, `right` ≥ 0 → j ≤ i + offset + right, and the mask
+    /// is true (Bool) or above −Inf (float). s = scale·⟨q, k⟩, then softcap·tanh(s/softcap) if softcap > 0, then plus the
+    /// float mask. A query without any allowed key gives zeros. What is not allowed is not read as a value: NaN there has
+    /// no effect.
+    ///
+    /// The mask has rank 2 to 4 and broadcasts to \[B, Hq, Sq, ·\]; its last axis may be shorter than Sk, the keys beyond
+    /// it are then not allowed. `kv_len` is i32, rank 0 or \[B\]. Keys and values may be versions of a state in another
+    /// float dtype than the queries.
+    pub struct Attention {
+        /// Order of the axes.
+        layout: AttentionLayout = AttentionLayout::Bhsd,
+        /// Factor of the products; 1/√D if not given.
+        scale: Option<f32> = None => FINITE,
+        /// Whether a query sees no later key.
+        causal: bool = false,
+        /// How many keys before its own place a query sees; −1: all.
+        left: i64 = -1,
+        /// How many keys after its own place a query sees; −1: all.
+        right: i64 = -1,
+        /// Bound of the products; 0: none.
+        softcap: f32 = 0.0 => NOT_NEGATIVE,
+    }
+}
+
+impl Default for Attention {
+    fn default() -> Attention {
+        let layout = AttentionLayout::Bhsd;
+        Attention { layout, scale: None, causal: false, left: -1, right: -1, softcap: 0.0 }
+    }
+}
+
+impl OpDef for Attention {
+    const OPERANDS: &'static [&'static str] = &["q", "k", "v", "mask?", "kv_len?"];
+    const STEERS: &'static [&'static str] = &["kv_len"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        let dtype = cx.expect_dtype(0, FLOATS)?;
+        cx.expect_dtype(1, FLOATS)?;
+        cx.same_dtype(1, 2)?;
+        (0..3).try_for_each(|i| cx.expect_rank(i, 4))?;
+        let extents = |i: usize| cx.ty(i).map(|t| self.layout.axes().map(|a| &t.shape[a]));
+        let ([b, hq, sq, d], [bk, hk, sk, dk], [bv, hv, sv, dv]) = (extents(0)?, extents(1)?, extents(2)?);
+        cx.equal(b, bk, "batch of `q` and `k`")?;
+        cx.equal(b, bv, "batch of `q` and `v`")?;
+        cx.equal(hk, hv, "heads of `k` and `v`")?;
+        cx.equal(sk, sv, "sequence of `k` and `v`")?;
+        cx.equal(d, dk, "width of `q` and `k`")?;
+        let query_heads = cx.constant_extent(hq, "the number of query heads")?;
+        let key_heads = cx.constant_extent(hk, "the number of key heads")?;
+        if key_heads == 0 || query_heads % key_heads != 0 {
+            return Err(OpError::Invalid(format!(
+                "{query_heads} query heads do not share {key_heads} key heads evenly; is the layout {:?} meant?",
+                self.layout
+            )));
+        }
+        self.check_mask(cx, [b, hq, sq, sk])?;
+        self.check_length(cx, b)?;
+        let [_, _, _, width] = self.layout.axes();
+        let mut shape = cx.ty(0)?.shape.to_vec();
+        shape[width] = dv.clone();
+        one(dtype, shape)
+    }
+
+    fn samples() -> Vec<Sample> {
+        super::attention_samples::samples()
+    }
+
+    fn reads_strides(&self) -> bool {
+        true
+    }
+
+    /// The mask, but not along the keys: a last axis that is shorter means that the keys beyond it are not allowed.
+    fn stretches(&self, cx: &NodeCx<'_>, operand: usize, from: ValueId) -> bool {
+        let last = |v: ValueId| cx.graph.ty(v).shape.last().cloned().unwrap_or(DimExpr::constant(1));
+        let is_mask = operand == 3 && cx.graph.ty(from).rank() >= 2;
+        is_mask && cx.operand(3).is_some_and(|mask| last(mask) == last(from))
+    }
+
+    /// With P the exchange of heads and sequence: attention(P(q), P(k), P(v), layout) == P(attention(q, k, v, other layout));
+    /// mask and lengths do not change.
+    fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
+        let of = |i| Some((i, cx.exchanged(i, 1, 2)?));
+        let operands = [of(0)?, of(1)?, of(2)?].into_iter().collect();
+        let op = Attention { layout: self.layout.other(), ..self.clone() };
+        Some(Untransposed { op: op.into(), operands, after: Some(Transpose { perm: vec![0, 2, 1, 3] }) })
+    }
+}
+
+impl Attention {
+    fn check_mask(&self, cx: &Infer<'_>, [b, hq, sq, sk]: [&DimExpr; 4]) -> Result<(), OpError> {
+        let Some(mask) = cx.opt(3) else { return Ok(()) };
+        if mask.dtype() != DType::Bool && !mask.dtype().is_float() {
+            let expected = "expected bool (allowed or not) or a float (added)".into();
+            return Err(OpError::DType { operand: "mask", dtype: mask.dtype(), expected });
+        }
+        let Some((keys, leading)) = mask.shape.split_last().filter(|_| (2..=4).contains(&mask.rank())) else {
+            return Err(OpError::Rank {
+                operand: "mask",
+                rank: mask.rank(),
+                expected: "expected 2 to 4".into(),
+            });
+        };
+        cx.broadcast_to(leading, &[b.clone(), hq.clone(), sq.clone()])?;
+        cx.at_most(keys, sk, "keys of the mask and of `k`")
+    }
+
+    fn check_length(&self, cx: &Infer<'_>, b: &DimExpr) -> Result<(), OpError> {
+        let Some(length) = cx.opt(4) else { return Ok(()) };
+        cx.expect_dtype(4, &[DType::I32])?;
+        match &*length.shape {
+            [] => Ok(()),
+            [n] => cx.equal(n, b, "entries of `kv_len` and batch"),
+            shape => {
+                let expected = "expected 0, or 1 with one length per batch entry".into();
+                Err(OpError::Rank { operand: "kv_len", rank: shape.len(), expected })
+            }
+        }
+    }
+}
+
+impl GraphBuilder {
+    /// Attention of q\[B, Hq, Sq, D\] over k\[B, Hkv, Sk, D\] and v\[B, Hkv, Sk, Dv\] → \[B, Hq, Sq, Dv\], or in the
+    /// other layout; mask bool or float \[(B,) (Hq,) Sq, ≤ Sk\], kv_len i32 \[\] or \[B\].
+    #[track_caller]
+    pub fn attention(
+        &self,
+        q: Value,
+        k: Value,
+        v: Value,
+        mask: Option<Value>,
+        kv_len: Option<Value>,
+        op: Attention,
+    ) -> Value {
+        self.apply_all(op, &[Some(q), Some(k), Some(v), mask, kv_len])[0]
+    }
+}

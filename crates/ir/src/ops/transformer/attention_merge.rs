@@ -1,0 +1,87 @@
+//! `AttentionMerge`: one result of the parts of an attention.
+
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::ops::OpDef;
+use crate::ops::attention::AttentionLayout;
+use crate::ops::attention_parts::BESIDE;
+use crate::sample::{Fill, Sample};
+use crate::shape::{f32, sym};
+use pumice_types::{DType, DimExpr};
+
+crate::op! {
+    /// y = Σ e^(mₚ − m)·oₚ / Σ e^(mₚ − m)·lₚ over the parts p of `AttentionParts`, m = max mₚ; parts with mₚ = −Inf take no
+    /// part. Where all have that, y is zero, or NaN where some lₚ is.
+    pub struct AttentionMerge {
+        /// Order of the axes of the result.
+        layout: AttentionLayout = AttentionLayout::Bhsd,
+    }
+}
+
+impl OpDef for AttentionMerge {
+    const OPERANDS: &'static [&'static str] = &["x"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        cx.expect_dtype(0, &[DType::F32])?;
+        cx.expect_rank(0, 5)?;
+        let x = &cx.ty(0)?.shape;
+        let width = x[4].as_extent().and_then(|w| w.checked_sub(BESIDE));
+        let width = width
+            .ok_or_else(|| OpError::Invalid("rows of parts have four columns and a known width".into()))?;
+        let mut shape = vec![DimExpr::constant(0); 4];
+        let extents = [x[0].clone(), x[1].clone(), x[2].clone(), width.into()];
+        self.layout.axes().into_iter().zip(extents).for_each(|(axis, extent)| shape[axis] = extent);
+        one(DType::F32, shape)
+    }
+
+    fn samples() -> Vec<Sample> {
+        let case = |shape: [u64; 5], layout| {
+            Sample::graph(&format!("{shape:?} {layout:?}"), |g| {
+                g.output("y", g.attention_merge(g.input("x", f32(shape)), AttentionMerge { layout }));
+            })
+            .fill("x", Fill::Uniform(0.25, 2.0))
+        };
+        let mut samples = Vec::new();
+        for layout in [AttentionLayout::Bhsd, AttentionLayout::Bshd] {
+            let shapes =
+                [[1, 1, 1, 1, 8], [2, 3, 1, 5, 20], [1, 4, 3, 17, 68], [2, 2, 2, 70, 132], [1, 2, 1, 3, 4]];
+            samples.extend(shapes.map(|s| case(s, layout)));
+            samples.extend([[0, 2, 1, 3, 8], [1, 2, 0, 3, 8]].map(|s| case(s, layout)));
+        }
+        let (low, nan) = (f64::NEG_INFINITY, f64::NAN);
+        let part = |o: f64, m: f64, l: f64| [o, o, -o, 0.5 * o, m, l, 0.0, 0.0];
+        let rows = [
+            [part(1.0, 3.0, 2.0), part(0.0, low, 0.0), part(2.0, 5.0, 4.0)],
+            [part(0.0, low, 0.0), part(0.0, low, 0.0), part(0.0, low, 0.0)],
+            [part(0.0, low, 0.0), part(0.0, low, nan), part(0.0, low, 0.0)],
+            [part(0.0, low, nan), part(1.0, -80.0, 2.0), part(3.0, -81.0, 1.0)],
+            [part(1.0, 300.0, 2.0), part(1.0, 0.0, 1.0), part(nan, 299.0, 1.0)],
+        ];
+        let values = rows.iter().flatten().flatten().copied().collect();
+        samples.push(
+            Sample::graph("parts without keys", |g| {
+                let x = g.input("x", f32([1u64, 5, 1, 3, 8]));
+                g.output("y", g.attention_merge(x, AttentionMerge { layout: AttentionLayout::Bhsd }));
+            })
+            .fill("x", Fill::Floats(values)),
+        );
+        samples.extend([1, 3].map(|n| {
+            Sample::graph(&format!("symbolic, {n} of 3"), |g| {
+                let x = g.input("x", f32([sym("b", 1..=3), 2.into(), 1.into(), 4.into(), 12.into()]));
+                g.output("y", g.attention_merge(x, AttentionMerge { layout: AttentionLayout::Bshd }));
+            })
+            .bind("b", n)
+            .fill("x", Fill::Uniform(0.25, 2.0))
+        }));
+        samples
+    }
+}
+
+impl GraphBuilder {
+    /// The results of parts as one: x\[B, H, S, parts, Dv + 4\] → \[B, H, S, Dv\], or in the other layout.
+    #[track_caller]
+    pub fn attention_merge(&self, x: Value, op: AttentionMerge) -> Value {
+        self.apply(op, &[x])
+    }
+}

@@ -1,0 +1,10 @@
+//! Softmax, attention, position (OPS 3.7).
+
+pub mod attention;
+pub mod attention_merge;
+pub mod attention_parts;
+pub(crate) mod attention_samples;
+pub mod log_softmax;
+pub mod rotary;
+pub(crate) mod rotary_samples;
+pub mod softmax;
