@@ -127,6 +127,11 @@ impl Rules {
         shared_k(&p).into_iter().find(ends).unwrap_or(best).choice
     }
 
+    /// The tile of least time; none where the table has no tiles.
+    pub fn tile(&self, product: &ProductExtents, target: &Target) -> Option<ProductKernel> {
+        self.cheapest(&at_least_one(product), target).map(|(_, entry)| entry.choice)
+    }
+
     fn fastest(&self, p: &ProductExtents, target: &Target) -> Entry {
         let (measures, encoding) = (measures(p, false, target), encoding(p));
         let holding = self.take.iter().filter(|r| r.holds(&measures, encoding));

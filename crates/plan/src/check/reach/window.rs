@@ -10,8 +10,6 @@ use super::walk::Walk;
 pub(super) struct Window {
     /// Elements of the operand along each axis.
     pub extent: [u64; 3],
-    /// Taps in all.
-    pub taps: u64,
     /// Positions in all.
     pub positions: u64,
 }
@@ -19,15 +17,12 @@ pub(super) struct Window {
 impl Window {
     /// Of a call.
     pub fn of(call: &Call<'_>) -> Result<Window, Wrong> {
-        let extent = counts(call, "extent")?;
-        let taps = iteration(&counts(call, "kernel")?)?;
-        Ok(Window { extent, taps, positions: iteration(&counts(call, "out")?)? })
+        Ok(Window { extent: counts(call, "extent")?, positions: iteration(&counts(call, "out")?)? })
     }
 
-    /// Adds the spatial axes of the operand.
-    pub fn spatial(&self, call: &Call<'_>, mut walk: Walk) -> Result<Walk, Wrong> {
-        let strides = call.strides(["x_d", "x_h", "x_w"])?;
-        for (extent, stride) in self.extent.into_iter().zip(strides) {
+    /// Adds the spatial axes of the operand, whose strides have these names.
+    pub fn spatial(&self, call: &Call<'_>, mut walk: Walk, strides: [&str; 3]) -> Result<Walk, Wrong> {
+        for (extent, stride) in self.extent.into_iter().zip(call.strides(strides)?) {
             walk = walk.axis(extent, stride);
         }
         Ok(walk)
