@@ -23,30 +23,26 @@ shared vec4 stage_b[SK * 2 * BK * LB / 4]; // at least 4·NT·SK quads: finish_t
 uint M, N, K, rows_at, cols_at, u, tx, ty, slice;
 vec4 acc[TM * IN];
 
-#ifndef FOLD
-#define FOLD 3
-#endif
+// Steps of a chain.
 const uint CHAIN = 128 / BK;
-#if FOLD == 0
-void fold() {}
-void join() {}
-#elif FOLD == 1
+#ifdef CHAINS_IN_REGISTERS
+// A chain of chains beside the chain: k is at most 128 · 128 terms a slice. Costs as many registers again, and on an H200
+// less than the levels of a counter, which lie in memory (docs/selection.md).
 vec4 sums[TM * IN];
-void fold() { [[unroll]] for (uint q = 0u; q < TM * IN; q++) { sums[q] += acc[q]; acc[q] = vec4(0.0); } }
-void join() { [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] += sums[q]; }
-#elif FOLD == 2
-vec4 sums[TM * IN];
-uint folds = 0u;
-PAIRS(vec4, TM * IN, 4u, sums, ADD, vec4(0.0))
-void fold() {
-    [[unroll]] for (uint q = 0u; q < TM * IN; q++) { sums[q] += acc[q]; acc[q] = vec4(0.0); }
-    if ((++folds & 127u) == 0u) carry();
+void begin_sums() { [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = sums[q] = vec4(0.0); }
+void end_chain() {
+    [[unroll]] for (uint q = 0u; q < TM * IN; q++) {
+        sums[q] += acc[q];
+        acc[q] = vec4(0.0);
+    }
 }
-void join() { join_pairs(); [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] += sums[q]; }
+void end_sums() { [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] += sums[q]; }
 #else
+// Eight levels: 2^21 terms a slice.
 PAIRS(vec4, TM * IN, 8u, acc, ADD, vec4(0.0))
-void fold() { carry(); }
-void join() { join_pairs(); }
+void begin_sums() { [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = vec4(0.0); }
+void end_chain() { carry(); }
+void end_sums() { join_pairs(); }
 #endif
 
 // A step that would reach past the end begins BK before it (K_TAIL 2) or reads the last k again (1); what it reads
@@ -88,10 +84,7 @@ void begin_tile(uint tile_m, uint tile_n) {
     ty = u / WX % (32u / WX) + 32u / WX * (u / (32u * (TX / WX)));
     rows_at = tile_m * BM;
     cols_at = tile_n * BN;
-    [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = vec4(0.0);
-#if FOLD == 1 || FOLD == 2
-    [[unroll]] for (uint q = 0u; q < TM * IN; q++) sums[q] = vec4(0.0);
-#endif
+    begin_sums();
 }
 
 void sum_tile() {
@@ -112,9 +105,9 @@ void sum_tile() {
             multiply(stage);
             stage ^= 1u;
         }
-        if (s < steps) fold();
+        if (s < steps) end_chain();
     }
-    join();
+    end_sums();
 }
 
 // Through shared memory, so that the hole is one copy of code and neighbours store neighbouring quads: piece (i, j) is

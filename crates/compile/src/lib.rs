@@ -6,7 +6,7 @@
 mod advice;
 pub mod arena;
 mod blocks;
-//mod convolution;
+mod convolution;
 mod cost;
 pub mod cx;
 pub mod draft;
@@ -39,7 +39,7 @@ mod stop;
 mod transposed;
 mod turns;
 mod views;
-//mod window;
+mod window;
 
 pub use error::{CompileError, Unsupported};
 pub use options::{Barriers, Options};

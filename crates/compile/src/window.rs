@@ -1,6 +1,7 @@
 //! Windows as kernels take them: three spatial axes, those that an op does not have being one element under one tap.
 
 use crate::cx::LowerCx;
+use pumice_ir::ops::conv_transpose::Spread;
 use pumice_plan::View;
 use pumice_plan::kernel::ArgValue;
 use pumice_types::{DimExpr, WindowAxis};
@@ -21,8 +22,8 @@ pub struct Axis {
     pub step: u64,
     /// Elements from tap to tap; a transposed convolution walks its taps backwards.
     pub dilation: i64,
-    /// Elements before the first.
-    pub begin: i64,
+    /// Elements before the first; negative for a transposed convolution.
+    pub begin: DimExpr,
     /// Where what pads the operand ends, counted from its first element.
     pub end: DimExpr,
     /// What divides a place: 1, or the stride of a transposed convolution.
@@ -45,16 +46,33 @@ impl Axis {
             kernel,
             step,
             dilation: dilation as i64,
-            begin: begin as i64,
+            begin: DimExpr::from(begin),
             end: extent + &DimExpr::from(end),
             up: 1,
+        })
+    }
+
+    /// Of a transposed convolution's axis over an extent, with a result of that extent; none as above.
+    pub fn spread(spread: &Spread, extent: &DimExpr, out: &DimExpr) -> Option<Axis> {
+        let WindowAxis { kernel, stride, dilation, begin, end } = spread.window;
+        let dilation = if kernel == 1 { 1 } else { dilation };
+        let largest = [kernel, stride, dilation, begin, end, spread.window.reach()].into_iter().max()?;
+        (largest <= LARGEST).then(|| Axis {
+            extent: extent.clone(),
+            out: out.clone(),
+            kernel,
+            step: 1,
+            dilation: -(dilation as i64),
+            begin: DimExpr::constant(0) - spread.begin.clone(),
+            end: extent.clone(),
+            up: stride,
         })
     }
 
     /// An axis of one element under one tap.
     fn unit() -> Axis {
         let one = || DimExpr::constant(1);
-        let (kernel, step, dilation, begin, up) = (1, 1, 1, 0, 1);
+        let (kernel, step, dilation, begin, up) = (1, 1, 1, DimExpr::constant(0), 1);
         Axis { extent: one(), out: one(), kernel, step, dilation, begin, end: one(), up }
     }
 }
@@ -111,7 +129,7 @@ impl Window {
             out: self.0.each_ref().map(|a| cx.arg(&a.out)),
             step: fixed(|a| a.step as i64),
             dilation: fixed(|a| a.dilation),
-            begin: fixed(|a| a.begin),
+            begin: self.0.each_ref().map(|a| cx.arg(&a.begin)),
             end: self.0.each_ref().map(|a| cx.arg(&a.end)),
             up: fixed(|a| a.up as i64),
         }

@@ -161,12 +161,12 @@ macro_rules! for_each_op {
             }
             // 3.5 Convolution and pooling
             convolution {
-                conv Conv "conv" host boxed;
-                conv_transpose ConvTranspose "conv_transpose" host boxed;
-                max_pool MaxPool "max_pool" host boxed;
-                min_pool MinPool "min_pool" host boxed;
-                average_pool AveragePool "average_pool" host boxed;
-                sum_pool SumPool "sum_pool" host boxed;
+                conv Conv "conv" lowered boxed;
+                conv_transpose ConvTranspose "conv_transpose" lowered boxed;
+                max_pool MaxPool "max_pool" lowered boxed;
+                min_pool MinPool "min_pool" lowered boxed;
+                average_pool AveragePool "average_pool" lowered boxed;
+                sum_pool SumPool "sum_pool" lowered boxed;
             }
             // 3.6 Normalisation
             norm {

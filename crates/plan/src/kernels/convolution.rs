@@ -79,10 +79,13 @@ kernel! {
         t32k4: zero needs [SharedMemory(36864)] {
             "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
         };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16" };
-        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16" };
+        t32x128: zero needs [SharedMemory(43008)] {
+            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
+        };
+        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
+        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
         t128: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16"
+            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
         }
     }
 }

@@ -85,40 +85,13 @@ product! {
             "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1"
         };
         t32x128: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16"
+            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
         };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16" };
-        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16" };
+        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
+        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
         t128: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16"
-        };
-        t16_f0: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1", "FOLD": "0" };
-        t16_f1: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1", "FOLD": "1" };
-        t16_f2: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1", "FOLD": "2" };
-        t32k4_f0: zero needs [SharedMemory(36864)] {
-            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1", "FOLD": "0" };
-        t32k4_f1: zero needs [SharedMemory(36864)] {
-            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1", "FOLD": "1" };
-        t32k4_f2: zero needs [SharedMemory(36864)] {
-            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1", "FOLD": "2" };
-        t32x128_f0: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "FOLD": "0" };
-        t32x128_f1: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "FOLD": "1" };
-        t32x128_f2: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "FOLD": "2" };
-        t64_f0: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "FOLD": "0" };
-        t64_f1: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "FOLD": "1" };
-        t64_f2: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "FOLD": "2" };
-        t64x128_f0: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "FOLD": "0" };
-        t64x128_f1: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "FOLD": "1" };
-        t64x128_f2: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "FOLD": "2" };
-        t128_f0: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "FOLD": "0" };
-        t128_f1: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "FOLD": "1" };
-        t128_f2: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "FOLD": "2" }
+            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
+        }
     }
 }
 
