@@ -1,116 +1,41 @@
 #version 460
-// y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]), BM x BN elements a workgroup.
-//
-// The threads form SK slices; each slice sums its own part of k and the slices are added in their order. A slice is
-// TX x TY threads; thread (tx, ty) owns the quads of rows ty + TY·i and the quads of columns tx + TX·j: TM x TN sums.
-// Steps of BK along k are staged in shared memory as [k][row], twice, the next step being fetched while one is used.
-// The products of UK k are one straight piece of code.
+// y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]), BM x BN elements a workgroup (tile.glsl).
 // Modes of a (b alike, with columns for rows): 0 and 1 read along k, 2 and 3 along rows; 1 and 3 sixteen bytes at once.
-// Everything outside is read from inside: what lies outside k is then zero, rows and columns are never stored.
-// Sums are chains of 128 terms, then pairs (pairs.glsl). K_TAIL: 0 k is a multiple of BK·SK; 1 any k; 2 any k of at least BK.
 #include "interface.glsl"
 #include "matrix_slots.glsl"
+#include "tile.glsl"
+#include "tile_operands.glsl"
 
-const uint TX = BN / TN, TY = BM / TM, NT = TX * TY;
-const uint IM = TM / 4, IN = TN / 4, RA = BM * BK / 4 / NT, RB = BN * BK / 4 / NT; // RA, RB: 1, 2 or 4
-const uint LA = BM + 4, LB = BN + 4;
-layout(local_size_x = NT * SK) in;
+OPERAND(a, RA, LA, rows_at, M, A_MODE)
+OPERAND(b, RB, LB, cols_at, N, B_MODE)
+PUT_A
+PUT_B(B_MODE == 3u)
 
-shared float stage_a[SK * 2 * BK * LA];
-shared vec4 stage_b[SK * 2 * BK * LB / 4]; // at least 4·NT·SK quads: finish() passes a piece through it
-
-uint M, N, K, rows_at, cols_at, u, tx, ty;
-uint from_a[4 * RA], from_b[4 * RB], along_a, along_b, put_at_a, put_at_b;
-vec4 acc[TM * IN];
+uint matrix, y_at, y_row;
 
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 
-#include "tile_operands.glsl"
-#include "pairs.glsl"
-
-// Steps of a chain. Eight levels: 2^21 terms a slice.
-const uint CHAIN = 128 / BK;
-PAIRS(vec4, TM * IN, 8u, acc, ADD, vec4(0.0))
-
-#define FETCH(k) \
-    a0 = fetch_a(0u, k); if (RA > 1) a1 = fetch_a(1u, k); if (RA > 2) { a2 = fetch_a(2u, k); a3 = fetch_a(3u, k); } \
-    b0 = fetch_b(0u, k); if (RB > 1) b1 = fetch_b(1u, k); if (RB > 2) { b2 = fetch_b(2u, k); b3 = fetch_b(3u, k); }
-#define PUT(X, R, V0, V1, V2, V3) \
-    put_##X(stage, 0u, k0, first, V0); if (R > 1) put_##X(stage, 1u, k0, first, V1); \
-    if (R > 2) { put_##X(stage, 2u, k0, first, V2); put_##X(stage, 3u, k0, first, V3); }
-
-void multiply(uint stage) {
-    uint at_a = stage * BK * LA + 4u * ty, at_b = stage * BK * LB / 4u + tx;
-    [[dont_unroll]] for (uint k0 = 0u; k0 < BK; k0 += UK) [[unroll]] for (uint k1 = 0u; k1 < UK; k1++) {
-        uint k = k0 + k1;
-        float fa[TM];
-        vec4 fb[IN];
-        [[unroll]] for (uint i = 0u; i < TM; i++) fa[i] = stage_a[at_a + k * LA + i / 4u * 4u * TY + i % 4u];
-        [[unroll]] for (uint j = 0u; j < IN; j++) fb[j] = stage_b[at_b + k * LB / 4u + TX * j];
-        [[unroll]] for (uint i = 0u; i < TM; i++)
-            [[unroll]] for (uint j = 0u; j < IN; j++) acc[i * IN + j] = fma(vec4(fa[i]), fb[j], acc[i * IN + j]);
-    }
-}
-
-// Through shared memory, so that the hole is one copy of code and neighbours store neighbouring quads: piece (i, j) is
-// 4·TY rows of TX quads.
-void finish(uint slice, uint batch, uint y_at, uint y_row) {
-    [[dont_unroll]] for (uint p = 0u; p < IM * IN; p++) {
-        barrier();
-        [[unroll]] for (uint r = 0u; r < IM * IN; r++) if (p == r) [[unroll]] for (uint c = 0u; c < 4u; c++)
-            stage_b[(slice * 4u * TY + 4u * ty + c) * TX + tx] = acc[(r / IN * 4u + c) * IN + r % IN];
-        barrier();
-        [[dont_unroll]] for (uint q = gl_LocalInvocationID.x; q < 4u * NT; q += NT * SK) {
-            vec4 v = stage_b[q];
-            [[unroll]] for (uint s = 1u; s < SK; s++) v += stage_b[s * 4u * NT + q];
-            uint row = rows_at + 4u * TY * (p / IN) + q / TX, col = cols_at + 4u * (TX * (p % IN) + q % TX);
-            if (row >= M || col >= N) continue;
-            v = hole_epilogue(v, batch, row, col);
-            uint at = y_at + row * y_row + col;
-            if (VEC_Y != 0u) store4_y(at >> 2u, v);
-            else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < N) store_y(at + e, v[e]);
-        }
-    }
+void put_quad(uint row, uint col, vec4 v) {
+    v = hole_epilogue(v, matrix, row, col);
+    uint at = y_at + row * y_row + col;
+    if (VEC_Y != 0u) store4_y(at >> 2u, v);
+    else [[unroll]] for (uint e = 0u; e < 4u; e++) if (col + e < N) store_y(at + e, v[e]);
 }
 
 void main() {
     keep_holes();
     M = arg_m(); N = arg_n(); K = arg_k();
     uint tiles_n = (N + BN - 1u) / BN, tiles_m = (M + BM - 1u) / BM, group = linear_group();
-    uint tile_n = group % tiles_n, tile_m = group / tiles_n % tiles_m, batch = group / tiles_n / tiles_m;
-    if (batch >= arg_batches()) return;
-    uint outer = batch / arg_inner(), inner = batch % arg_inner(), slice = gl_LocalInvocationID.x / NT;
-    u = gl_LocalInvocationID.x % NT;
-    tx = u % WX + WX * (u / 32u % (TX / WX));
-    ty = u / WX % (32u / WX) + 32u / WX * (u / (32u * (TX / WX)));
-    rows_at = tile_m * BM;
-    cols_at = tile_n * BN;
-    [[unroll]] for (uint q = 0u; q < TM * IN; q++) acc[q] = vec4(0.0);
-
-    uint steps = (K + BK * SK - 1u) / (BK * SK), first = slice * steps * BK, stage = 2u * slice;
+    matrix = group / tiles_n / tiles_m;
+    if (matrix >= arg_batches()) return;
+    uint outer = matrix / arg_inner(), inner = matrix % arg_inner();
+    begin_tile(group / tiles_n % tiles_m, group % tiles_n);
     aim_a(arg_a_at() + outer * arg_a_b0() + inner * arg_a_b1(), arg_a_row(), arg_a_col());
     aim_b(arg_b_at() + outer * arg_b_b0() + inner * arg_b_b1(), arg_b_col(), arg_b_row());
-    uint last = !TAIL ? first + steps * BK - BK : K_TAIL == 1u && K < BK ? 0u : K - BK, k0 = TAIL ? min(first, last) : first;
-    // The next step is fetched without a condition, the last one once more: where a fetched value meets an old one
-    // behind a branch, or a zero, compilers copy it at once, and the copy waits for memory before the products.
-    vec4 a0, a1, a2, a3, b0, b1, b2, b3;
-    if (steps > 0u) { FETCH(k0) }
-    for (uint s = 0u; s < steps;) {
-        uint chain_end = min(s + CHAIN, steps);
-        for (; s < chain_end; s++) {
-            PUT(a, RA, a0, a1, a2, a3) PUT(b, RB, b0, b1, b2, b3)
-            barrier();
-            first += BK;
-            k0 = min(first, last);
-            FETCH(k0)
-            multiply(stage);
-            stage ^= 1u;
-        }
-        if (s < steps) carry();
-    }
-    join_pairs();
+    sum_tile();
     slot_columns = N;
     place_slots(outer, inner);
-    uint y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1();
-    finish(slice, batch, y_at, arg_y_row());
+    y_at = arg_y_at() + outer * arg_y_b0() + inner * arg_y_b1();
+    y_row = arg_y_row();
+    finish_tile();
 }

@@ -1,4 +1,4 @@
-"""PyTorch's times for the S1, S2 and F8 cases of `cargo xtask bench`, one JSON object per line: case, us, min, max, from.
+"""PyTorch's times for the S1, S2, F8 and D6 cases of `cargo xtask bench`, one JSON object per line: case, us, min, max, from.
 
 usage: torch_bench.py OUT.jsonl [TEXT]      (TEXT: only cases whose name contains it)
 
@@ -7,6 +7,7 @@ of the work (short work several times over), the median of 15 after half a secon
 """
 import datetime
 import json
+import pathlib
 import sys
 import time
 
@@ -14,6 +15,7 @@ import torch
 
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
+torch.backends.cudnn.benchmark = True
 DEVICE = "cuda"
 TODAY = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -212,6 +214,34 @@ def shape_case(name, shape, work):
     case(f"F8.{name}", make, over=4, warm=0.3)
 
 
+def convolutions():
+    """The D6 cases, and pools beside them."""
+    with open(pathlib.Path(__file__).parent.parent / "data" / "convolutions.json", encoding="utf-8") as file:
+        drawn = json.load(file)
+    kinds = {
+        False: [torch.nn.functional.conv1d, torch.nn.functional.conv2d, torch.nn.functional.conv3d],
+        True: [torch.nn.functional.conv_transpose1d, torch.nn.functional.conv_transpose2d, torch.nn.functional.conv_transpose3d],
+    }
+    for c in drawn:
+
+        def convolve(c=c):
+            x = normal(c["batch"], c["channels"], *c["extents"])
+            first, second = (c["channels"], c["outputs"]) if c["transposed"] else (c["outputs"], c["channels"])
+            w = normal(first, second // c["groups"], *c["kernel"])
+            work = kinds[c["transposed"]][len(c["extents"]) - 1]
+            given = {"stride": c["strides"], "padding": c["pads"], "dilation": c["dilations"], "groups": c["groups"]}
+            return lambda: work(x, w, **given)
+
+        case(f"D6.{c['name']}", convolve, over=4, warm=0.2)
+    for name, pool, args in (("max_3x3_s2", torch.nn.functional.max_pool2d, (3, 2)), ("average_2x2", torch.nn.functional.avg_pool2d, (2, 2))):
+
+        def pooled(pool=pool, args=args):
+            x = normal(16, 64, 112, 112)
+            return lambda: pool(x, *args)
+
+        case(f"D6.{name}_16x64x112x112", pooled, over=4, warm=0.2)
+
+
 def minilm(batch):
     """Batch 1 as a CUDA graph; batch 32 as a graph or eager, whichever is faster."""
     name = f"S2.minilm_b{batch}_s128"
@@ -245,6 +275,7 @@ with torch.inference_mode():
     for fusion in ("fused", "unfused"):
         case(f"S1.chain_2000_{fusion}", chain)
     shapes()
+    convolutions()
     for size in (1, 32):
         minilm(size)
     case("S1.gemm_4096.again", product(4096, 4096, 4096))

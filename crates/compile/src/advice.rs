@@ -1,7 +1,9 @@
 //! What the passes want to know of kernels, answered from the target's selection table.
 
 use crate::select::{Selection, reduce};
-use pumice_opt::Advice;
+use crate::lower;
+use pumice_ir::{Graph, NodeId};
+use pumice_opt::{Advice, Group};
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
@@ -55,5 +57,17 @@ impl Advice for Kernels<'_> {
     fn rows_apart(&self, row: &RowExtents) -> bool {
         let softmax_of_rows = row.kind == RowKind::Softmax && row.inner == 1;
         softmax_of_rows && self.selection.softmax_rows.is_faster_apart(row.rows, row.n, self.target)
+    }
+
+    fn epilogue(&self, graph: &Graph, id: NodeId) -> Option<&'static str> {
+        lower::epilogue(graph, id)
+    }
+
+    fn takes(&self, group: &Group<'_>, id: NodeId) -> bool {
+        lower::takes(group, id)
+    }
+
+    fn accepts(&self, group: &Group<'_>) -> bool {
+        lower::accepts(group)
     }
 }

@@ -6,6 +6,7 @@
 mod advice;
 pub mod arena;
 mod blocks;
+mod convolution;
 mod cost;
 pub mod cx;
 pub mod draft;
@@ -13,6 +14,7 @@ mod elementwise;
 mod ends;
 pub mod error;
 mod frame;
+mod fused_body;
 pub mod hazard;
 mod index;
 mod joined;
@@ -37,6 +39,7 @@ mod stop;
 mod transposed;
 mod turns;
 mod views;
+mod window;
 
 pub use error::{CompileError, Unsupported};
 pub use options::{Barriers, Options};

@@ -198,7 +198,7 @@ fn flops(cx: &LowerCx<'_>, space: &ProductSpace) -> DimExpr {
 
 /// How an operand is read: along its contiguous axis, sixteen bytes at once where alignment allows.
 /// `along_k`, `along_free` are the strides; extents are those of k and of the free axis.
-fn mode(
+pub fn mode(
     cx: &LowerCx<'_>,
     m: &Matrices,
     along_k: &DimExpr,

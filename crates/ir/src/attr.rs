@@ -1,6 +1,7 @@
 //! Attributes: what an op carries besides its operands, in the one form that printing, parsing and comparing share.
 
 use crate::graph::Graph;
+pub use crate::range::{CountRange, FloatRange};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr, Tensor};
 use std::hash::{Hash, Hasher};
@@ -86,58 +87,16 @@ impl AttrReader {
     }
 }
 
-/// What a float attribute may be: a range with both ends, and whether NaN is taken.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FloatRange {
-    /// The smallest value.
-    pub min: f64,
-    /// The largest value.
-    pub max: f64,
-    /// Whether the smallest value itself is left out.
-    pub above: bool,
-    /// Whether NaN is a value like any other.
-    pub nan: bool,
-    /// In words.
-    pub words: &'static str,
-}
-
-impl FloatRange {
-    /// Every value, NaN and infinities among them.
-    pub const ANY: FloatRange = FloatRange {
-        min: f64::NEG_INFINITY,
-        max: f64::INFINITY,
-        above: false,
-        nan: true,
-        words: "any number",
-    };
-    /// Every number but NaN and infinities. Bounds are those of f32, in which the values are computed with.
-    pub const FINITE: FloatRange =
-        FloatRange { min: f32::MIN as f64, max: f32::MAX as f64, above: false, nan: false, words: "finite" };
-    /// Finite, 0 or more.
-    pub const NOT_NEGATIVE: FloatRange =
-        FloatRange { min: 0.0, words: "finite and not negative", ..FloatRange::FINITE };
-    /// Finite, more than 0.
-    pub const POSITIVE: FloatRange =
-        FloatRange { min: 0.0, above: true, words: "finite and positive", ..FloatRange::FINITE };
-    /// From 0 to 1.
-    pub const SHARE: FloatRange =
-        FloatRange { min: 0.0, max: 1.0, words: "from 0 to 1", ..FloatRange::FINITE };
-
-    /// Whether a value is in it.
-    pub fn holds(&self, value: f64) -> bool {
-        let inside = (self.min..=self.max).contains(&value) && !(self.above && value == self.min);
-        inside || self.nan && value.is_nan()
-    }
-}
-
 /// A type that can be an attribute.
 pub trait AttrType: Clone {
     /// What messages call it.
     const EXPECTED: &'static str;
-    /// Whether it is a float, whose range the op states.
-    const IS_FLOAT: bool = false;
-    /// The float, where it is one.
-    fn float(&self) -> Option<f64> {
+    /// What an op states of it after `=>`: a range of numbers, or nothing.
+    type Range;
+    /// Whether every op states it.
+    const RANGED: bool = false;
+    /// Why the value is not in that range, if it is not.
+    fn refusal(&self, _range: &Self::Range) -> Option<String> {
         None
     }
     /// As a value; `None` leaves the attribute out.
@@ -172,6 +131,7 @@ macro_rules! attr_types {
     ($($t:ty, $expected:literal, |$v:ident| $to:expr, $from:pat => $back:expr;)*) => {$(
         impl AttrType for $t {
             const EXPECTED: &'static str = $expected;
+            type Range = ();
             fn to_attr(&self) -> Option<AttrValue> {
                 let $v = self;
                 Some($to)
@@ -197,11 +157,49 @@ attr_types! {
     Arc<Graph>, "a graph", |v| AttrValue::Graph(v.clone()), AttrValue::Graph(g) => Some(g);
 }
 
+/// A count as an integer of the text; beyond the integers, the largest, which every range leaves out.
+fn int_of(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl AttrType for u64 {
+    const EXPECTED: &'static str = "an integer that is not negative";
+    type Range = CountRange;
+    const RANGED: bool = true;
+    fn refusal(&self, range: &CountRange) -> Option<String> {
+        range.refusal(*self)
+    }
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Int(int_of(*self)))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        i64::from_attr(value).and_then(|i| u64::try_from(i).ok())
+    }
+    same_as_equal!();
+}
+
+impl AttrType for Vec<u64> {
+    const EXPECTED: &'static str = "a list of integers that are not negative";
+    type Range = CountRange;
+    const RANGED: bool = true;
+    fn refusal(&self, range: &CountRange) -> Option<String> {
+        self.iter().find_map(|&count| range.refusal(count))
+    }
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Ints(self.iter().map(|&count| int_of(count)).collect()))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        Vec::<i64>::from_attr(value)?.into_iter().map(|i| u64::try_from(i).ok()).collect()
+    }
+    same_as_equal!();
+}
+
 impl AttrType for f64 {
     const EXPECTED: &'static str = "a number";
-    const IS_FLOAT: bool = true;
-    fn float(&self) -> Option<f64> {
-        Some(*self)
+    type Range = FloatRange;
+    const RANGED: bool = true;
+    fn refusal(&self, range: &FloatRange) -> Option<String> {
+        range.refusal(*self)
     }
     fn to_attr(&self) -> Option<AttrValue> {
         Some(AttrValue::Float(*self))
@@ -228,9 +226,10 @@ fn float_bits(value: f64) -> u64 {
 
 impl AttrType for f32 {
     const EXPECTED: &'static str = "a number";
-    const IS_FLOAT: bool = true;
-    fn float(&self) -> Option<f64> {
-        Some(f64::from(*self))
+    type Range = FloatRange;
+    const RANGED: bool = true;
+    fn refusal(&self, range: &FloatRange) -> Option<String> {
+        range.refusal(f64::from(*self))
     }
     fn to_attr(&self) -> Option<AttrValue> {
         Some(AttrValue::Float(f64::from(*self)))
@@ -248,6 +247,7 @@ impl AttrType for f32 {
 
 impl AttrType for ValueType {
     const EXPECTED: &'static str = "a type";
+    type Range = ();
     fn to_attr(&self) -> Option<AttrValue> {
         Some(AttrValue::Type(self.clone()))
     }
@@ -265,6 +265,7 @@ impl AttrType for ValueType {
 
 impl AttrType for DimExpr {
     const EXPECTED: &'static str = "an integer expression";
+    type Range = ();
     fn to_attr(&self) -> Option<AttrValue> {
         Some(self.as_const().map_or_else(|| AttrValue::Dim(self.clone()), AttrValue::Int))
     }
@@ -283,6 +284,7 @@ impl AttrType for DimExpr {
 
 impl AttrType for Vec<DimExpr> {
     const EXPECTED: &'static str = "a list of integer expressions";
+    type Range = ();
     fn to_attr(&self) -> Option<AttrValue> {
         let ints: Option<Vec<i64>> = self.iter().map(DimExpr::as_const).collect();
         Some(ints.map_or_else(|| AttrValue::Dims(self.clone()), AttrValue::Ints))
@@ -302,9 +304,10 @@ impl AttrType for Vec<DimExpr> {
 
 impl<T: AttrType> AttrType for Option<T> {
     const EXPECTED: &'static str = T::EXPECTED;
-    const IS_FLOAT: bool = T::IS_FLOAT;
-    fn float(&self) -> Option<f64> {
-        self.as_ref().and_then(AttrType::float)
+    type Range = T::Range;
+    const RANGED: bool = T::RANGED;
+    fn refusal(&self, range: &T::Range) -> Option<String> {
+        self.as_ref()?.refusal(range)
     }
     fn to_attr(&self) -> Option<AttrValue> {
         self.as_ref().and_then(AttrType::to_attr)
@@ -338,22 +341,19 @@ pub trait Attrs: Sized {
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr));
     /// From what was read.
     fn read(reader: &mut AttrReader) -> Result<Self, AttrError>;
-    /// Every float attribute is in the range that the op states.
-    fn check_floats(&self) -> Result<(), AttrError>;
+    /// Every number is in the range that the op states.
+    fn check_ranges(&self) -> Result<(), AttrError>;
 }
 
 /// Checks one attribute; used by [`op!`](crate::op).
 pub fn check_one<T: AttrType>(
     name: &'static str,
     value: &T,
-    range: Option<FloatRange>,
+    range: Option<T::Range>,
 ) -> Result<(), AttrError> {
-    match (value.float(), range) {
-        (Some(value), Some(range)) if !range.holds(value) => {
-            let reason = format!("it is {value}, and must be {}", range.words);
-            Err(AttrError::Value { name, reason })
-        }
-        _ => Ok(()),
+    match range.and_then(|range| value.refusal(&range)) {
+        Some(reason) => Err(AttrError::Value { name, reason }),
+        None => Ok(()),
     }
 }
 
@@ -381,8 +381,9 @@ pub fn write_one<T: AttrType>(
     }
 }
 
-/// Declares an op's struct: fields are attributes, `= expr` their defaults, `=> RANGE` a
-/// [`FloatRange`](crate::attr::FloatRange), which every float attribute has; verifying checks it.
+/// Declares an op's struct: fields are attributes, `= expr` their defaults, `=> RANGE` a constant of the type's range
+/// ([`FloatRange`](crate::attr::FloatRange), [`CountRange`](crate::attr::CountRange)), which every float and every
+/// count has; verifying checks it.
 ///
 /// ```text
 /// op! {
@@ -433,19 +434,19 @@ macro_rules! op {
             fn read(reader: &mut $crate::attr::AttrReader) -> Result<Self, $crate::attr::AttrError> {
                 Ok($name { $($field: $crate::attr::read_one(reader, stringify!($field), $crate::op!(@default $($default)?))?),* })
             }
-            fn check_floats(&self) -> Result<(), $crate::attr::AttrError> {
-                $($crate::attr::check_one(stringify!($field), &self.$field, $crate::op!(@range $($range)?))?;)*
+            fn check_ranges(&self) -> Result<(), $crate::attr::AttrError> {
+                $($crate::attr::check_one(stringify!($field), &self.$field, $crate::op!(@range $ty $(, $range)?))?;)*
                 Ok(())
             }
         }
 
         $(const _: () = assert!(
-            <$ty as $crate::attr::AttrType>::IS_FLOAT == $crate::op!(@range $($range)?).is_some(),
-            "a float attribute states its range, and no other does"
+            <$ty as $crate::attr::AttrType>::RANGED == $crate::op!(@range $ty $(, $range)?).is_some(),
+            "an attribute that is a float or a count states its range, and no other does"
         );)*
     };
-    (@range $range:ident) => { Some($crate::attr::FloatRange::$range) };
-    (@range) => { None::<$crate::attr::FloatRange> };
+    (@range $ty:ty, $range:ident) => { Some(<$ty as $crate::attr::AttrType>::Range::$range) };
+    (@range $ty:ty) => { None::<<$ty as $crate::attr::AttrType>::Range> };
     (@default $default:expr) => { Some($default) };
     (@default) => { None };
 }
@@ -460,6 +461,7 @@ macro_rules! attr_enum {
 
         impl $crate::attr::AttrType for $name {
             const EXPECTED: &'static str = concat!("one of" $(, " ", $word)*);
+            type Range = ();
             fn to_attr(&self) -> Option<$crate::attr::AttrValue> {
                 let word = match self { $($name::$variant => $word),* };
                 Some($crate::attr::AttrValue::Str(word.to_owned()))

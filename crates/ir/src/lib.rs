@@ -19,13 +19,14 @@ pub mod infer;
 mod names;
 pub mod ops;
 pub mod patch;
+mod range;
 pub mod sample;
 pub mod shape;
 pub mod state;
 pub mod text;
 pub mod verify;
 
-pub use attr::{AttrError, AttrReader, AttrValue, Attrs, FloatRange};
+pub use attr::{AttrError, AttrReader, AttrValue, Attrs, CountRange, FloatRange};
 pub use builder::{BuildErrors, CallSite, GraphBuilder, Mistake, Value};
 pub use conditions::Conditions;
 pub use const_eval::ConstEval;

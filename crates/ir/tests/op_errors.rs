@@ -200,3 +200,149 @@ mod floats {
         }
     }
 }
+
+/// Windows: extents, groups, lists and counts that do not go together.
+mod windows {
+    use super::*;
+    use pumice_ir::ops::{AveragePool, Conv, ConvTranspose, MaxPool};
+    use pumice_ir::text::{print, read};
+
+    /// What a convolution of these shapes is refused for.
+    fn conv(x: &[u64], w: &[u64], op: Conv) -> OpError {
+        mistake(|g| g.conv(g.input("x", f32(x.to_vec())), g.param("w", f32(w.to_vec())), None, op))
+    }
+
+    fn spread(x: &[u64], w: &[u64], op: ConvTranspose) -> OpError {
+        mistake(|g| g.conv_transpose(g.input("x", f32(x.to_vec())), g.param("w", f32(w.to_vec())), None, op))
+    }
+
+    fn pool(x: &[u64], op: MaxPool) -> OpError {
+        mistake(|g| g.max_pool(g.input("x", f32(x.to_vec())), op))
+    }
+
+    #[test]
+    fn extents_of_convolutions() {
+        let plain = Conv::default;
+        let error = conv(&[1, 2, 4], &[3, 2, 5], plain());
+        assert!(matches!(error, OpError::ExtentExceeds { .. }), "{error}");
+        assert!(error.to_string().contains("5 is more than 4"), "{error}");
+        let dilated = Conv { dilations: vec![3], pads: vec![1, 1], ..plain() };
+        assert!(matches!(conv(&[1, 2, 4], &[3, 2, 3], dilated), OpError::ExtentExceeds { .. }));
+        assert!(matches!(conv(&[1, 2, 4], &[3, 3, 3], plain()), OpError::ExtentMismatch { .. }));
+        assert!(matches!(conv(&[1, 2, 4], &[3, 2, 3, 3], plain()), OpError::Rank { operand: "w", .. }));
+        assert!(matches!(conv(&[2, 4], &[3, 4], plain()), OpError::Rank { operand: "x", .. }));
+        assert!(matches!(conv(&[1, 1, 2, 2, 2, 2], &[1, 1, 2, 2, 2, 2], plain()), OpError::Rank { .. }));
+        assert!(matches!(conv(&[1, 2, 4], &[3, 2, 0], plain()), OpError::Invalid(_)));
+        let groups = |groups| Conv { groups, ..plain() };
+        assert!(matches!(conv(&[1, 4, 4], &[3, 2, 3], groups(2)), OpError::Invalid(_)));
+        assert!(matches!(conv(&[1, 4, 4], &[6, 2, 3], groups(3)), OpError::ExtentMismatch { .. }));
+        let bias = mistake(|g| {
+            let (x, w) = (g.input("x", f32([1, 2, 4])), g.param("w", f32([3, 2, 3])));
+            g.conv(x, w, Some(g.param("b", f32([2]))), plain())
+        });
+        assert!(matches!(bias, OpError::ExtentMismatch { .. }), "{bias}");
+        let halves =
+            mistake(|g| g.conv(g.input("x", f32([1, 2, 4])), g.param("w", f16([3, 2, 3])), None, plain()));
+        assert!(matches!(halves, OpError::DTypeMismatch { .. }), "{halves}");
+        let kernel = mistake(|g| {
+            let w = g.input("w", f32([3.into(), 2.into(), sym("k", 1..=3)]));
+            g.conv(g.input("x", f32([1, 2, 4])), w, None, plain())
+        });
+        assert!(matches!(kernel, OpError::ExtentUnsupported { .. }), "{kernel}");
+    }
+
+    #[test]
+    fn lists_and_counts() {
+        let refused = |op: Conv, name: &str| {
+            let error = conv(&[1, 2, 4, 4], &[3, 2, 3, 3], op);
+            assert!(matches!(error, OpError::Attr(_)) && error.to_string().contains(name), "{error}");
+        };
+        for wrong in [vec![1], vec![1, 1, 1], vec![0, 1], vec![1, 1 << 31], vec![u64::MAX, 1]] {
+            refused(Conv { strides: wrong.clone(), ..Conv::default() }, "strides");
+            refused(Conv { dilations: wrong, ..Conv::default() }, "dilations");
+        }
+        for wrong in [vec![1], vec![1, 1], vec![0; 5], vec![0, 0, 0, 1 << 31]] {
+            refused(Conv { pads: wrong, ..Conv::default() }, "pads");
+        }
+        for groups in [0, 1 << 31, u64::MAX] {
+            refused(Conv { groups, ..Conv::default() }, "groups");
+        }
+    }
+
+    #[test]
+    fn of_transposed_convolutions() {
+        let plain = ConvTranspose::default;
+        let too_much = ConvTranspose { pads: vec![3, 4], ..plain() };
+        assert!(matches!(spread(&[1, 2, 4], &[2, 3, 3], too_much), OpError::ExtentExceeds { .. }));
+        let too_wide = ConvTranspose { output_shape: vec![7], ..plain() };
+        assert!(matches!(spread(&[1, 2, 4], &[2, 3, 3], too_wide), OpError::ExtentExceeds { .. }));
+        let after = ConvTranspose { output_padding: vec![2], strides: vec![2], ..plain() };
+        let error = spread(&[1, 2, 4], &[2, 3, 3], after);
+        assert!(matches!(error, OpError::Attr(_)) && error.to_string().contains("output_padding"), "{error}");
+        assert!(matches!(spread(&[1, 2, 4], &[3, 2, 3], plain()), OpError::ExtentMismatch { .. }));
+        let groups = ConvTranspose { groups: 3, ..plain() };
+        assert!(matches!(spread(&[1, 4, 4], &[4, 2, 3], groups), OpError::Invalid(_)));
+        let lists = ConvTranspose { output_shape: vec![7, 7], ..plain() };
+        assert!(matches!(spread(&[1, 4, 4], &[4, 2, 3], lists), OpError::Attr(_)));
+    }
+
+    #[test]
+    fn of_pools() {
+        let of = |kernel: &[u64]| MaxPool { kernel: kernel.to_vec(), ..MaxPool::default() };
+        assert!(matches!(pool(&[1, 2, 4], of(&[5])), OpError::ExtentExceeds { .. }));
+        assert!(matches!(pool(&[1, 2, 4], of(&[])), OpError::Attr(_)));
+        assert!(matches!(pool(&[1, 2, 4], of(&[2, 2])), OpError::Attr(_)));
+        assert!(matches!(pool(&[1, 2, 4], of(&[0])), OpError::Attr(_)));
+        assert!(matches!(pool(&[1, 4], of(&[2])), OpError::Rank { .. }));
+        let only_pads = pool(&[1, 2, 4], MaxPool { pads: vec![2, 0], ..of(&[2]) });
+        assert!(only_pads.to_string().contains("pads"), "{only_pads}");
+        let whole = AveragePool { kernel: vec![2], ..AveragePool::default() };
+        let error = mistake(|g| g.average_pool(g.input("x", i32([1, 2, 4])), whole));
+        assert!(matches!(error, OpError::DType { .. }), "{error}");
+        let flat = mistake(|g| g.global_average_pool(g.input("x", f32([1, 2]))));
+        assert!(matches!(flat, OpError::AxisOutOfRange { .. }), "{flat}");
+    }
+
+    #[test]
+    fn statistics_of_other_channels() {
+        let error = mistake(|g| {
+            let (x, v, w) = (g.input("x", f32([1, 2, 4])), g.param("v", f32([2])), g.param("w", f32([3])));
+            g.batch_norm(x, v, v, v, w, 1e-5)
+        });
+        assert!(
+            matches!(&error, OpError::ExtentMismatch { what, .. } if what.contains("variance")),
+            "{error}"
+        );
+    }
+
+    /// What symbols decide is a condition of the run, and is said of the node.
+    #[test]
+    fn too_large_a_window_is_a_condition() {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([1.into(), 2.into(), sym("n", 1..=9)]));
+        g.output("y", g.conv(x, g.param("w", f32([3, 2, 3])), None, Conv::default()));
+        let graph = g.build().expect("some extents are large enough");
+        let [condition] = graph.constraints() else { panic!("{:?}", graph.constraints()) };
+        assert!(
+            condition.what.starts_with("conv: the window and the padded extent of axis 2"),
+            "{}",
+            condition.what
+        );
+    }
+
+    /// Text is held to the same, and counts are no negative numbers in it.
+    #[test]
+    fn of_text() {
+        let g = GraphBuilder::new("t");
+        let op = Conv { strides: vec![2, 3], pads: vec![1, 0, 0, 1], groups: 2, ..Conv::default() };
+        g.output("y", g.conv(g.input("x", f32([1, 2, 9, 9])), g.param("w", f32([4, 1, 3, 3])), None, op));
+        let text = print(&g.build().expect("sound"));
+        assert!(text.contains("strides = [2, 3]") && text.contains("groups = 2"), "{text}");
+        assert_eq!(print(&read(&text).expect("reads")), text);
+        for (from, to) in
+            [("[2, 3]", "[2, -3]"), ("[2, 3]", "[2, 0]"), ("groups = 2", "groups = -2"), ("[2, 3]", "3")]
+        {
+            assert!(read(&text.replace(from, to)).is_err(), "{to}");
+        }
+    }
+}

@@ -3,7 +3,22 @@
 //! In: extents at their upper bounds, in elements. Out: numbers of parts. Never here: an answer; the compiler gives it,
 //! from what was measured.
 
+use crate::rewrite::Facts;
+use pumice_ir::{Graph, NodeId};
 use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents};
+
+/// Nodes that may become one node: an anchor, whose kernel runs, and elementwise nodes that its hole takes in.
+#[derive(Clone, Copy)]
+pub struct Group<'a> {
+    /// The graph.
+    pub graph: &'a Graph,
+    /// What is known of it.
+    pub facts: &'a Facts,
+    /// The node whose kernel runs.
+    pub anchor: NodeId,
+    /// All nodes, in graph order, the anchor among them.
+    pub nodes: &'a [NodeId],
+}
 
 /// Who knows the kernels.
 pub trait Advice {
@@ -31,9 +46,18 @@ pub trait Advice {
 
     /// Whether reductions, cut into parts, and elementwise steps make such rows faster than a step that takes whole rows.
     fn rows_apart(&self, row: &RowExtents) -> bool;
+
+    /// What a fused node is called whose anchor is this node, if its kernel takes nodes in after its result.
+    fn epilogue(&self, graph: &Graph, id: NodeId) -> Option<&'static str>;
+
+    /// Whether the epilogue of a group's anchor could hold one node more.
+    fn takes(&self, group: &Group<'_>, id: NodeId) -> bool;
+
+    /// Whether a group is what lowering makes one step of.
+    fn accepts(&self, group: &Group<'_>) -> bool;
 }
 
-/// Cuts nothing.
+/// Cuts nothing, and no kernel takes nodes in.
 pub struct NoAdvice;
 
 impl Advice for NoAdvice {
@@ -62,6 +86,18 @@ impl Advice for NoAdvice {
     }
 
     fn rows_apart(&self, _: &RowExtents) -> bool {
+        false
+    }
+
+    fn epilogue(&self, _: &Graph, _: NodeId) -> Option<&'static str> {
+        None
+    }
+
+    fn takes(&self, _: &Group<'_>, _: NodeId) -> bool {
+        false
+    }
+
+    fn accepts(&self, _: &Group<'_>) -> bool {
         false
     }
 }

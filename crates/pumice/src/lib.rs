@@ -54,10 +54,10 @@ pub use pumice_import::{
     Model, SafetensorsFile, WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
-    AttrError, BuildError, BuildErrors, CallSite, Constraint, Feed, FeedKind, Fill, FloatRange, Graph,
-    GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Relation, TypeSpec, Value,
-    ValueId, ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16, f32, i32, i64, ops, shape::DimSpec,
-    sym, tensor, text, u32,
+    AttrError, BuildError, BuildErrors, CallSite, Constraint, CountRange, Feed, FeedKind, Fill, FloatRange,
+    Graph, GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Relation, TypeSpec,
+    Value, ValueId, ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16, f32, i32, i64, ops,
+    shape::DimSpec, sym, tensor, text, u32,
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{
@@ -81,7 +81,7 @@ pub use pumice_types::encoding::{Field, FieldKind, SchemeInfo};
 pub use pumice_types::{
     Bindings, Bounds, ByteSource, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError,
     ScalarId, Scheme, SourceError, Stored, Symbol, SymbolId, SymbolTable, Table, TableError, TableId,
-    TableRow, Target, Tensor, TensorError, TensorView, Var,
+    TableRow, Target, Tensor, TensorError, TensorView, Var, WindowAxis,
 };
 #[cfg(feature = "vulkan")]
 pub use pumice_vulkan::raw::{CallError, InstanceError};

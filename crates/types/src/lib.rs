@@ -21,6 +21,7 @@ pub mod symbol;
 pub mod table;
 pub mod target;
 pub mod tensor;
+pub mod window;
 
 pub use bindings::Bindings;
 pub use bytes::{Bytes, Elems};
@@ -34,3 +35,4 @@ pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
 pub use table::{Bounds, EncodingClass, Table, TableError, TableId, TableRow};
 pub use target::Target;
 pub use tensor::{Element, Tensor, TensorError, TensorView};
+pub use window::WindowAxis;

@@ -6,6 +6,7 @@
 
 mod chain;
 mod clock;
+mod convolutions;
 mod cpu_driver;
 mod data;
 mod encoder;
@@ -123,7 +124,7 @@ fn run(args: &Args) -> Outcome<bool> {
     rig.announce();
     let references = References::read(args.reference.as_deref(), &rig.snapshot().name)?;
     let mut report = Report::new(&rig, args)?;
-    let cases = cases(&rig);
+    let cases = cases(&rig)?;
     let wanted: Vec<&Case> = cases.iter().filter(|case| case.is_wanted(&args.only)).collect();
     if wanted.is_empty() {
         let known: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
@@ -140,15 +141,16 @@ fn run(args: &Args) -> Outcome<bool> {
     report.finish()
 }
 
-fn cases(rig: &Rig) -> Vec<Case> {
+fn cases(rig: &Rig) -> Outcome<Vec<Case>> {
     let mut cases = products::cases(rig);
     cases.extend(streams::cases(rig));
     cases.extend(chain::cases(rig));
     cases.extend(shapes::cases(rig));
+    cases.extend(convolutions::cases(rig)?);
     cases.extend(encoder::cases());
     if rig.is_cpu_driver() {
         cases.extend(cpu_driver::cases());
     }
     cases.extend(start::cases());
-    cases
+    Ok(cases)
 }

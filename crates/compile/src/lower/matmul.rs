@@ -1,18 +1,19 @@
 //! Matrix products, alone or with the elementwise nodes that follow them.
 
+use super::epilogue::Epilogue as Takes;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
 use crate::meaning::{self, StepMeaning};
 use crate::product::{self, Epilogue, Matrices, ProductSpace, SlotView};
-use crate::{blocks, elementwise, scalars};
+use crate::fused_body::FusedBody;
+use crate::{blocks, elementwise};
 use pumice_ir::ops::MatMul;
-use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
-use pumice_plan::kernel::{FloatStorage, HoleFill, HoleInput};
+use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
+use pumice_plan::kernel::{FloatStorage, HoleFill};
 use pumice_plan::{Storage, View, dense_strides};
-use pumice_types::scalar::{RegType, ScalarExpr};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DimExpr, slots};
 use std::sync::Arc;
 
 impl Lower for MatMul {
@@ -30,9 +31,28 @@ impl Lower for MatMul {
         multiply(cx, (id, self), (&a, &b, y), &shape, epilogue, &names)
     }
 
+    fn epilogue(&self, graph: &Graph, node: &Node) -> Option<Takes> {
+        let matrices = node.operands().all(|v| graph.ty(v).rank() >= 2);
+        matrices.then_some(Takes { kind: "matmul", slots: slots::PRODUCT, walks })
+    }
+
     fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
         lower_body(cx, id, self, body, anchor)
     }
+}
+
+/// Whether the epilogue can walk a value over the product: it walks two batch axes, and a slot over more of them must not
+/// depend on any.
+fn walks(graph: &Graph, product: &Node, v: ValueId) -> bool {
+    let (result, ty) = (graph.ty(product.output()), graph.ty(v));
+    let batches = result.shape[..result.rank() - 2].iter().filter(|d| !d.is(1)).count();
+    batches <= 2 || ty.rank() <= 2 || ty.shape == result.shape && is_dense(graph, v)
+}
+
+/// Whether a value lies dense in the arena, as far as its node shows.
+fn is_dense(graph: &Graph, v: ValueId) -> bool {
+    let op = &graph.def(v).op;
+    op.is_elementwise() || op.body().is_some() || matches!(op, Op::MatMul(_))
 }
 
 /// What follows the product, before its slots are placed over the product's axes.
@@ -242,82 +262,18 @@ fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResul
 
 /// Lowers a fused node whose body is one product followed by elementwise nodes over the product's shape.
 fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, anchor: &Node) -> LowerResult {
-    let node = cx.graph.node(id);
-    let outer: Vec<ValueId> = node.operands().collect();
-    let inputs = body.inputs();
-    let outside = |v: Option<ValueId>| {
-        let v = v.ok_or("its product lacks an operand")?;
-        let i = inputs.iter().position(|&x| x == v).ok_or("its product takes a value of the body")?;
-        Ok::<usize, Refusal>(i)
-    };
-    let (ai, bi) = (outside(anchor.input(0))?, outside(anchor.input(1))?);
+    let outer: Vec<ValueId> = cx.graph.node(id).operands().collect();
     let shape = body.ty(anchor.output()).shape.clone();
-    let extra: Vec<usize> = (0..inputs.len()).filter(|&i| used_besides(body, anchor, inputs[i])).collect();
-    let given: Vec<ValueId> =
-        std::iter::once(anchor.output()).chain(extra.iter().map(|&i| inputs[i])).collect();
-    let nodes: Vec<&Node> = body
-        .nodes()
-        .map(|(_, n)| n)
-        .filter(|n| !n.op.is_leaf_interface() && !std::ptr::eq(*n, anchor))
-        .collect();
-    let results: Vec<ValueId> = body.outputs().iter().map(|o| o.value).collect();
-    let rounded = round_first(body, anchor, &nodes, &given, &results)?;
-    let (a, b) = (cx.at(outer[ai])?, cx.stored(outer[bi])?);
+    let fused = FusedBody::of(body, anchor)?;
+    let (a, b) = (cx.at(outer[fused.operand(0)?])?, cx.stored(outer[fused.operand(1)?])?);
     let mut slots = Vec::new();
-    for &i in &extra {
+    for &i in &fused.extra {
         let at = cx.at(outer[i])?;
         slots.push(operand(cx, &at, "epilogue")?);
     }
     let outputs = in_place::results(cx, id, Reads { own: &slots, shared: &[&a, &b] })?;
     let operands = slots.len();
     slots.extend(outputs[1..].iter().cloned());
-    let fill = HoleFill {
-        hole: "epilogue".into(),
-        inputs: (0..given.len())
-            .map(|i| i.checked_sub(1).map_or(HoleInput::Value(0), |s| HoleInput::Slot(s as u8)))
-            .collect(),
-        result: Some(0),
-        stores: (1..results.len()).map(|i| ((operands + i - 1) as u8, i as u16)).collect(),
-        expr: rounded,
-    };
-    // a, b and the slots are this step's reads, in that order.
-    let read = |i: usize| match extra.iter().position(|&e| e == i) {
-        _ if i == ai => Some(0),
-        _ if i == bi => Some(1),
-        slot => Some(2 + slot?),
-    };
-    let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
-    let meaning_inputs: Vec<(Arc<str>, usize)> = (0..inputs.len()).filter_map(named).collect();
-    let tail = Tail { fill: Some(fill), slots, operands };
-    multiply(cx, (id, op), (&a, &b, &outputs[0]), &shape, tail, &meaning_inputs)
-}
-
-/// Whether an input is used by a node other than the anchor.
-fn used_besides(body: &Graph, anchor: &Node, v: ValueId) -> bool {
-    body.nodes().any(|(_, n)| !std::ptr::eq(n, anchor) && n.operands().any(|o| o == v))
-}
-
-/// The epilogue's expression; the product is rounded to its own dtype first, as the unfused graph does.
-fn round_first(
-    body: &Graph,
-    anchor: &Node,
-    nodes: &[&Node],
-    given: &[ValueId],
-    results: &[ValueId],
-) -> LowerResult<ScalarExpr> {
-    let made = scalars::body(body, nodes, given, results)?;
-    if made.inputs != given || made.raises {
-        return Err("its epilogue folds an operand away".into());
-    }
-    let dtype = body.ty(anchor.output()).dtype();
-    if dtype == DType::F32 {
-        return Ok(made.expr);
-    }
-    let types: Vec<RegType> = made.expr.inputs().to_vec();
-    ScalarExpr::build(&types, |b, x| {
-        let mut args = x.to_vec();
-        args[0] = b.narrow(x[0], dtype);
-        b.compose(&made.expr, &args)
-    })
-    .map_err(|e| Refusal(format!("its epilogue is wrong: {e}")))
+    let tail = Tail { fill: Some(fused.fill("epilogue")), slots, operands };
+    multiply(cx, (id, op), (&a, &b, &outputs[0]), &shape, tail, &fused.names(2))
 }

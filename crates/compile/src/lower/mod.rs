@@ -6,7 +6,9 @@ use pumice_ir::{Graph, Node, NodeId, Op, ops};
 mod arg_reduce;
 mod attention;
 mod attention_merge;
+mod convolution;
 mod decode;
+mod epilogue;
 mod fused;
 mod gather;
 mod host;
@@ -17,15 +19,24 @@ mod matmul;
 mod movement;
 mod norm;
 mod pointwise;
+mod pool;
 mod reduce;
 mod rotary;
 mod softmax;
 mod views;
 
+use epilogue::Epilogue;
+pub use epilogue::{accepts, name as epilogue, takes};
+
 /// Turns one node into steps. The node's operands have places; afterwards its results have.
 pub trait Lower {
     /// Lowers the node; `Err` is why it cannot be.
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult;
+
+    /// What its kernel takes in after its result; none where it takes nothing in.
+    fn epilogue(&self, _: &Graph, _: &Node) -> Option<Epilogue> {
+        None
+    }
 
     /// Lowers a fused node whose body is this op (`anchor`) and elementwise nodes that its kernel takes in.
     fn lower_fused(&self, _: &mut LowerCx<'_>, _: NodeId, _: &Graph, anchor: &Node) -> LowerResult {
@@ -119,6 +130,12 @@ macro_rules! dispatch {
         pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
             let graph = cx.graph;
             match &graph.node(id).op { $($(Op::$Name(op) => <ops::$Name as Lower>::lower(op, cx, id),)*)* }
+        }
+
+        /// The epilogue of any node's kernel.
+        fn epilogue_of(graph: &Graph, id: NodeId) -> Option<Epilogue> {
+            let node = graph.node(id);
+            match &node.op { $($(Op::$Name(op) => <ops::$Name as Lower>::epilogue(op, graph, node),)*)* }
         }
 
         /// Lowers a fused node around any op.

@@ -91,6 +91,11 @@ impl Rules {
         })
     }
 
+    /// The tile of least time; none where the table has no tiles.
+    pub fn tile(&self, product: &ProductExtents, target: &Target) -> Option<Choice> {
+        self.cheapest(&at_least_one(product), target).map(|(_, tile)| tile)
+    }
+
     /// The tile of least time, with that time in microseconds besides what every product takes.
     fn cheapest(&self, p: &ProductExtents, target: &Target) -> Option<(f64, Choice)> {
         let shape = shape(p, false, target);

@@ -6,6 +6,7 @@ use crate::tolerance::Tolerance;
 use pumice_ir::{Op, ops};
 
 pub mod control;
+pub mod convolution;
 pub mod elementwise;
 pub mod movement;
 pub mod norm;

@@ -160,10 +160,20 @@ macro_rules! for_each_op {
                 matmul MatMul "matmul" lowered;
                 linear Linear "linear" composite;
             }
+            // 3.5 Convolution and pooling
+            convolution {
+                conv Conv "conv" lowered boxed;
+                conv_transpose ConvTranspose "conv_transpose" lowered boxed;
+                max_pool MaxPool "max_pool" lowered boxed;
+                min_pool MinPool "min_pool" lowered boxed;
+                average_pool AveragePool "average_pool" lowered boxed;
+                sum_pool SumPool "sum_pool" lowered boxed;
+            }
             // 3.6 Normalisation
             norm {
                 layer_norm LayerNorm "layer_norm" lowered;
                 rms_norm RmsNorm "rms_norm" lowered;
+                batch_norm BatchNorm "batch_norm" composite;
             }
             // 3.7 Softmax, attention, position
             transformer {
@@ -183,6 +193,7 @@ macro_rules! for_each_op {
 }
 
 pub mod control;
+pub mod convolution;
 mod def;
 pub mod elementwise;
 pub mod movement;
@@ -264,10 +275,10 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(_) => kind!($kind),)*)* }
             }
 
-            /// Types of its results; float attributes must be in the ranges that the op states.
+            /// Types of its results; numbers must be in the ranges that the op states.
             pub fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
                 match self { $($(Op::$Name(op) => {
-                    op.check_floats()?;
+                    op.check_ranges()?;
                     op.infer(cx)
                 })*)* }
             }

@@ -4,7 +4,7 @@
 //! norm, rounded where the graph rounds.
 //!
 //! Left alone: operands that are neither of the sum's shape nor a vector along the last axis nor a number, norms over
-//! several axes. Runs before `fuse_matmul_epilogues`: the additions between a product and a norm are the norm's, which
+//! several axes. Runs before `fuse_epilogues`: the additions between a product and a norm are the norm's, which
 //! waits for memory anyway (MiniLM, 32 x 128 tokens, H200, 2026-11-22: 3390 us, in the products' epilogues 3488). Values
 //! are those of the graph to the bit.
 

@@ -6,7 +6,7 @@ pub mod eliminate_identities;
 pub mod fold_constants;
 pub mod fold_transposes;
 pub mod fuse_elementwise;
-pub mod fuse_matmul_epilogues;
+pub mod fuse_epilogues;
 pub mod fuse_residual_norms;
 pub mod merge_matmuls;
 pub mod separate_reduced_axes;

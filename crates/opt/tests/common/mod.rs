@@ -4,9 +4,10 @@
 
 use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
-use pumice_ir::{Form, Graph, Sample, verify};
-use pumice_opt::{Advice, NoAdvice, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
-use pumice_types::{AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target};
+use pumice_ir::{Form, Graph, NodeId, Op, Sample, ValueId, verify};
+use pumice_opt::rewrite::fuse::operands;
+use pumice_opt::{Advice, Group, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
+use pumice_types::{AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target, slots};
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +46,29 @@ impl Advice for FixedParts {
     fn rows_apart(&self, row: &RowExtents) -> bool {
         self.reductions > 1 && row.inner == 1
     }
+
+    fn epilogue(&self, graph: &Graph, id: NodeId) -> Option<&'static str> {
+        matches!(graph.node(id).op, Op::MatMul(_)).then_some("matmul")
+    }
+
+    fn takes(&self, group: &Group<'_>, id: NodeId) -> bool {
+        let graph = group.graph;
+        let (product, node) = (graph.ty(graph.node(group.anchor).output()), graph.node(id));
+        let over_product = |&v: &ValueId| graph.ty(v).shape == product.shape && graph.ty(v).dtype().is_float();
+        product.rank() >= 2 && node.op.is_elementwise() && node.outputs.first().is_some_and(over_product)
+    }
+
+    fn accepts(&self, group: &Group<'_>) -> bool {
+        operands(group.graph, group.nodes).len() <= 2 + slots::PRODUCT
+    }
 }
+
+/// Nothing is cut, and products take nodes in.
+pub const WHOLE: FixedParts = FixedParts { products: 1, reductions: 1, least: 1 };
 
 /// The graph after the passes of these names, in that order, verified.
 pub fn after(graph: &Graph, names: &[&str]) -> Graph {
-    after_advice(graph, names, &NoAdvice)
+    after_advice(graph, names, &WHOLE)
 }
 
 /// As [`after`], asking `advice`.
@@ -69,7 +88,7 @@ pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
         target: &Target::lavapipe(),
         precision: Precision::Exact,
         fold: &RefEval,
-        advice: &NoAdvice,
+        advice: &WHOLE,
         range: None,
     };
     optimize(graph, options, &cx).unwrap_or_else(|e| panic!("{e}"))

@@ -43,6 +43,19 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("6d278acdb11c47127a21a75b856978e55d049e6d4d754be1f918f6d737d2e606")),
         ("w64", Fingerprint::hex("fa5322e24e5ae8d04c7f1324964b4104383df0ab0ae9c78ce7189641a1f1df47")),
     ] },
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("b2c80448ae3294d23de9df8e1f896411faebae8a9bc95681dfa979fd4f6ecda9"), code: &[
+        ("plain", Fingerprint::hex("9ac332f0aec71f573e7fb2d2f8e230f4df6ba6a7fde8f942481e0a64be4e4b8f")),
+        ("plain_one", Fingerprint::hex("a7b3833fd55681ad08c17f5d8aebaf1bdd4383c2e2f187ddc30d669cad9adc64")),
+    ] },
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("552ce7c7bef1035c2792978becee672b6506a5cf722a997ab98502b81ca6ddc7"), code: &[
+        ("plain", Fingerprint::hex("74aff81ca23b59b0e9128b2ddc35cb47d310c1157562ba57f43c5d7d40082c93")),
+        ("t128", Fingerprint::hex("b4afe133d28d27af080f2e7f138e51cc2261425cee4e3f12392f7150f7cf3bd6")),
+        ("t16", Fingerprint::hex("6ff309e6bbdd328102a1e682b11e7cfc53debceeb8c13a33f89e31b9348f8c6b")),
+        ("t32k4", Fingerprint::hex("b4280ffe7b5513b30ac153ae49464fb37d119a6f66ab9803ceb322b5607cc4b8")),
+        ("t32x128", Fingerprint::hex("e91d89a14494988c14194407835151ecc9a6a243f22ca1f96ffe06f57c847260")),
+        ("t64", Fingerprint::hex("2ac50af67f819bfe2c09c7423783c10f82b6cd2f10c6b9af967160cd2078bef1")),
+        ("t64x128", Fingerprint::hex("33a9449915281e666ed26c614c8bd692c2862c408dd58be0053e4c78c6a876f0")),
+    ] },
     Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
         ("plain", Fingerprint::hex("4bd9f5de3922d9ab1d5f38484973ea52e0cc4cc59e2073995e3739998729563d")),
     ] },
@@ -95,14 +108,14 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("af75b04fd2c6d6b5c097de9447d18c8d6b6d54a0db865398e8d0fe6c3d750cca")),
         ("plain", Fingerprint::hex("b2a14788fa4d1106300b525f243197ac93ce7311e9cc12a8facf19c528184a53")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("675d59c359d588be4078972986d864bf248e8b2c7e8de4d68d38c4a52bb3d9ff"), code: &[
-        ("plain", Fingerprint::hex("15c89148b2637cd99d9feae75941e3bd2a02bdbe36b864a3df56a84e66f99ff7")),
-        ("t128", Fingerprint::hex("07378ca97da5476999ef86d69723562c24aa23c1bffe665eb40723702d1ab967")),
-        ("t16", Fingerprint::hex("d301ba3590aedd127111cf24289cefd9549b3e81718dcce2939c7cc1b9487bdc")),
-        ("t32k4", Fingerprint::hex("1bbcd33fdd0ef3c4a9991b42be78a264248458a3ea38f48e20fc0d4794657529")),
-        ("t32x128", Fingerprint::hex("a30bf348630dc3e74cd88bc334a7bb8ed233560009f26a4a0b0701a178f77404")),
-        ("t64", Fingerprint::hex("6b93e1c8224309cb6d8807f0e0908dee6d86c3bf9f3b15e9c15ed95d26e14b96")),
-        ("t64x128", Fingerprint::hex("766491e2928cea0c1adada680ce3c5fc41583c248a4e5691fe344e39f1d5ae5f")),
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("27a574d658305c4b5c8c12679dd3fda54d1c3ef1f1f5f2ed447d62687487709d"), code: &[
+        ("plain", Fingerprint::hex("08f0a20de0c9882ca62a4a139e276468a93a6f9150e16ab3e954a225c06a93c3")),
+        ("t128", Fingerprint::hex("d69626f30ae28046e325ec59996fc586ec5f9b7fda55a2d2f356ac1c770c3ad5")),
+        ("t16", Fingerprint::hex("52ede137268e961f9eef69267715a7aa41b6ba4aa20afca446aa228959112b7f")),
+        ("t32k4", Fingerprint::hex("9ce7ecfb9e6286679e58be5769ec1ba967b842de341c68458ebf4ad75be638b9")),
+        ("t32x128", Fingerprint::hex("a2759ee739f31b7ff154fc1f2cf60caab0510dc001c1117d3d5d58b0b10c5037")),
+        ("t64", Fingerprint::hex("0ae47712664bd16ae87b7de9b43941eaa426725f4a33f5b9113174ac7c2bcf3f")),
+        ("t64x128", Fingerprint::hex("9f6ed18bed4126be0721bcf155c1a4d1d68d8f7dc1092d3dce7aee972bd7dc72")),
     ] },
     Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("3730dca23f3bf88bc4ead75f575e800692d5f4d68639135eb3e78ce52a41c025"), code: &[
         ("plain", Fingerprint::hex("0b7322fdfe3a5b969046b684e852503270cb09485ea98ae9dea38483d9ef6758")),
@@ -124,6 +137,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle", Fingerprint::hex("675c1d345ab46f444fed29056a7ecdda758663292fd0ad32c4c7221a7a1b4a4d")),
         ("shuffle_row", Fingerprint::hex("fe7769ae00115188cb1e11ef76fbe80647e4ea37b48833d1fa2c7adb4a2b74b3")),
         ("shuffle_small", Fingerprint::hex("47438b6a8a631d4df245f6407617d9523ab7fd95cc01c0ce4184a1a3d1848c61")),
+    ] },
+    Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
+        ("plain", Fingerprint::hex("75ac417091acd813810aadeb148ae27ac123618177809753b4b75b12d748bb20")),
+    ] },
+    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("ac8fb8171e60408f19bbb01bd0c264f8f597ef16c2eeff20bb919584b9195996"), code: &[
+        ("plain", Fingerprint::hex("6234f4da6558481219e3aeddf9f46b57dc74db202e072af37aec9a16646714f4")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
         ("plain", Fingerprint::hex("48b07361ec0deea2d451838a065cf1f21a7819854300c0b701e54651da5ccf95")),

@@ -80,7 +80,11 @@ product! {
         let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
         after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
     };
-    roles |c| tile(c.define("BM"), c.define("BN")).steps(c.define("BK") * c.define("SK"), c.define("BK"));
+    roles |c| {
+        let slices = c.define("SK");
+        let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
+        tile(c.define("BM"), c.define("BN")).steps(c.define("BK") * slices, c.define("BK")).only("k", 0, most)
+    };
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
         t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
@@ -88,12 +92,12 @@ product! {
             "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1"
         };
         t32x128: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16"
+            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
         };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16" };
-        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16" };
+        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
+        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
         t128: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16"
+            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
         }
     }
 }

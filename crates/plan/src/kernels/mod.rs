@@ -4,6 +4,7 @@
 use crate::kernel::KernelDecl;
 
 pub mod attention;
+pub mod convolution;
 pub mod copy;
 pub mod elementwise;
 pub(crate) mod fingerprints;
@@ -12,6 +13,7 @@ pub mod gather;
 pub mod kv;
 pub mod matmul;
 pub mod norm;
+pub mod pool;
 pub mod reduce;
 pub mod rotary;
 pub mod softmax;
@@ -22,7 +24,7 @@ macro_rules! families {
 }
 
 families! {
-    attention copy elementwise frame gather kv matmul norm reduce rotary softmax
+    attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary softmax
 }
 
 /// All declarations.

@@ -1,4 +1,5 @@
 //! Evaluation: normalisation (OPS 3.6).
 
+pub mod batch_norm;
 pub mod layer_norm;
 pub mod rms_norm;

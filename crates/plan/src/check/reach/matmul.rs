@@ -24,16 +24,21 @@ struct Product {
 /// `matmul_f32`.
 fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let p = read(call)?;
+    tails(call, p.k, [p.m, p.n])?;
+    reach(call, &p, call.defined("BM")?, call.defined("BN")?)
+}
+
+/// What a tile says of what is left over: `k_tail` and `edge`.
+pub(super) fn tails(call: &Call<'_>, k: u64, [m, n]: [u64; 2]) -> Result<(), Wrong> {
     let defined = |name| call.defined(name);
     let (bm, bn, bk, slices) = (defined("BM")?, defined("BN")?, defined("BK")?, defined("SK")?);
     match call.choice("k_tail", 3)? {
-        0 => law(p.k.is_multiple_of(bk * slices), || format!("`k_tail` is 0 for k = {}", p.k))?,
-        2 => law(p.k >= bk, || format!("`k_tail` is 2 for k = {}", p.k))?,
+        0 => law(k.is_multiple_of(bk * slices), || format!("`k_tail` is 0 for k = {k}"))?,
+        2 => law(k >= bk, || format!("`k_tail` is 2 for k = {k}"))?,
         _ => {}
     }
-    let whole = p.m.is_multiple_of(bm) && p.n.is_multiple_of(bn);
-    law(call.flag("edge")? || whole, || format!("`edge` is 0 for {} x {}", p.m, p.n))?;
-    reach(call, &p, bm, bn)
+    let whole = m.is_multiple_of(bm) && n.is_multiple_of(bn);
+    law(call.flag("edge")? || whole, || format!("`edge` is 0 for {m} x {n}"))
 }
 
 /// `matmul_f32_lanes`.
@@ -106,7 +111,7 @@ fn moved(extent: u64, stride: i64) -> i64 {
 }
 
 /// Modes 1 and 3 read four elements at once, along k and along the free axis.
-fn mode(
+pub(super) fn mode(
     call: &Call<'_>,
     name: &str,
     [at, b0, b1]: [i64; 3],

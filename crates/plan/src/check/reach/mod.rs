@@ -20,6 +20,7 @@
 
 mod attention;
 mod call;
+mod convolution;
 mod copy;
 mod elementwise;
 mod gather;
@@ -27,12 +28,14 @@ mod joint;
 mod kv;
 mod matmul;
 mod norm;
+mod pool;
 mod reduce;
 mod rotary;
 mod slots;
 mod softmax;
 mod unread;
 mod walk;
+mod window;
 
 pub(in crate::check) use walk::Seen;
 
@@ -69,7 +72,7 @@ macro_rules! families {
 }
 
 families! {
-    attention copy elementwise gather kv matmul norm reduce rotary softmax
+    attention convolution copy elementwise gather kv matmul norm pool reduce rotary softmax
 }
 
 /// The rule of a kernel.

@@ -1,14 +1,12 @@
-// How a thread of matmul_f32's tile fetches its quads of the operands and stages them.
+// Loaders by strides: how a thread of a tile fetches its quads of an operand in memory and stages them.
 //
-// In: the tile's constants and variables (tile.comp), the generated loads. Out: aim_a, fetch_a, put_a and the same of b.
+// In: the tile's constants and variables (tile.glsl), the generated loads. OPERAND(X, ...) makes aim_X and fetch_X,
+// PUT_A and PUT_B make put_a and put_b.
 
-// A step that would reach past the end begins BK before it (K_TAIL 2) or reads the last k again (1); what it reads
-// twice counts as zero: all k below `first`, and all not below K.
-const bool TAIL = K_TAIL != 0u || SK > 1;
-float kept(float v, uint k, uint first) { return TAIL && (k < first || k >= K) ? 0.0 : v; }
 // `place`: row (or column) and k, within the step, of element c of quad i of thread t. `aim`: where it lies in memory
 // before the step's offset, in quads where they are read as such. `fetch` reads a quad, `put` stages it.
 #define OPERAND(X, R, L, ROWS, EXTENT, MODE) \
+uint from_##X[4 * R], along_##X, put_at_##X; \
 uvec2 place_##X(uint t, uint i, uint c) { \
     uint e = t + i * NT, f = t + (4u * i + c) * NT; \
     if (MODE == 1u) return uvec2(e / (BK / 4), e % (BK / 4) * 4u + c); \
@@ -34,24 +32,24 @@ vec4 fetch_##X(uint i, uint k0) { \
     return vec4(load_##X(from_##X[4u * i] + at), load_##X(from_##X[4u * i + 1u] + at), \
                 load_##X(from_##X[4u * i + 2u] + at), load_##X(from_##X[4u * i + 3u] + at)); \
 }
-OPERAND(a, RA, LA, rows_at, M, A_MODE)
-OPERAND(b, RB, LB, cols_at, N, B_MODE)
 
-void put_a(uint stage, uint i, uint k0, uint first, vec4 v) {
-    [[unroll]] for (uint c = 0u; c < 4u; c++) {
-        uvec2 d = place_a(0u, i, c);
-        stage_a[put_at_a + stage * BK * LA + d.y * LA + d.x] = kept(v[c], k0 + place_a(u, i, c).y, first);
-    }
+#define PUT_A \
+void put_a(uint stage, uint i, uint k0, uint first, vec4 v) { \
+    [[unroll]] for (uint c = 0u; c < 4u; c++) { \
+        uvec2 d = place_a(0u, i, c); \
+        stage_a[put_at_a + stage * BK * LA + d.y * LA + d.x] = kept(v[c], k0 + place_a(u, i, c).y, first); \
+    } \
 }
 // Elements of a thread are multiples of four columns apart, or neighbours of one quad.
-void put_b(uint stage, uint i, uint k0, uint first, vec4 v) {
-    uint quad = put_at_b / 4u + stage * BK * LB / 4u, part = put_at_b % 4u;
-    [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = kept(v[c], k0 + place_b(u, i, c).y, first);
-    if (B_MODE == 3u) {
-        uvec2 d = place_b(0u, i, 0u);
-        stage_b[quad + (d.y * LB + d.x) / 4u] = v;
-    } else [[unroll]] for (uint c = 0u; c < 4u; c++) {
-        uvec2 d = place_b(0u, i, c);
-        stage_b[quad + (d.y * LB + d.x) / 4u][part] = v[c];
-    }
+#define PUT_B(IN_QUADS) \
+void put_b(uint stage, uint i, uint k0, uint first, vec4 v) { \
+    uint quad = put_at_b / 4u + stage * BK * LB / 4u, part = put_at_b % 4u; \
+    [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = kept(v[c], k0 + place_b(u, i, c).y, first); \
+    if (IN_QUADS) { \
+        uvec2 d = place_b(0u, i, 0u); \
+        stage_b[quad + (d.y * LB + d.x) / 4u] = v; \
+    } else [[unroll]] for (uint c = 0u; c < 4u; c++) { \
+        uvec2 d = place_b(0u, i, c); \
+        stage_b[quad + (d.y * LB + d.x) / 4u][part] = v[c]; \
+    } \
 }

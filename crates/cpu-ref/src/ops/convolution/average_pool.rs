@@ -1,0 +1,48 @@
+//! `AveragePool`.
+
+use super::pool::seen;
+use super::walk::{Volume, taps, under, windows};
+use crate::array::Array;
+use crate::eval::{Eval, EvalCx};
+use crate::tolerance::Tolerance;
+use pumice_ir::ops::AveragePool;
+use pumice_types::WindowAxis;
+
+impl Eval for AveragePool {
+    fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
+        let (dtype, shape) = cx.out();
+        vec![Array::floats(dtype, shape, means(self, cx, |v| v))]
+    }
+
+    fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
+        Tolerance::sum(cx.out().0, self.kernel.iter().product())
+    }
+
+    fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
+        means(self, cx, f64::abs)
+    }
+}
+
+/// Σ f(x) under every window over what counts there, unrounded.
+fn means(op: &AveragePool, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64> {
+    let axes = op.windows(cx.out().1.len() - 2).expect("inference has accepted the lists");
+    let x = cx.arg(0).as_floats();
+    let seen = seen(cx, &axes);
+    let counts = match op.count_include_pad {
+        true => padded_counts(cx, &axes),
+        false => seen.iter().map(Vec::len).collect(),
+    };
+    let mean = |(at, n): (&Vec<usize>, usize)| at.iter().map(|&i| f(x[i])).sum::<f64>() / n as f64;
+    seen.iter().zip(counts).map(mean).collect()
+}
+
+/// The taps of each window that lie in the padded extents: those of a last window may lie after them.
+fn padded_counts(cx: &EvalCx<'_>, axes: &[WindowAxis]) -> Vec<usize> {
+    let (from, to) = (Volume::of(&cx.arg(0).shape), Volume::of(cx.out().1));
+    let windows = windows(axes);
+    let is_counted =
+        |place: [i64; 3]| (0..3).all(|i| place[i] < from.spatial[i] as i64 + windows[i].end as i64);
+    let count =
+        |(_, _, position)| taps(&windows).filter(|&tap| is_counted(under(&windows, position, tap))).count();
+    to.elements().map(count).collect()
+}

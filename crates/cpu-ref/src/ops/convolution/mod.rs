@@ -1,0 +1,10 @@
+//! Evaluation: convolution and pooling (OPS 3.5).
+
+pub mod average_pool;
+pub mod conv;
+pub mod conv_transpose;
+pub mod max_pool;
+pub mod min_pool;
+mod pool;
+pub mod sum_pool;
+mod walk;

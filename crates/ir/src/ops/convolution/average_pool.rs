@@ -1,0 +1,71 @@
+//! `AveragePool`: the mean of the elements under a window; pools over whole axes, which are reductions.
+
+use super::pool::pool;
+use crate::builder::{GraphBuilder, Value};
+use crate::ops::elementwise::FLOATS;
+use crate::sample::{Fill, Sample};
+use crate::shape::tensor;
+use pumice_types::DType;
+
+pool! {
+    /// The mean of the elements under a window that slides over one to three spatial axes (ONNX AveragePool):
+    /// x\[B, C, spatial…\] → \[B, C, positions…\]. The divisor is the number of taps inside, or, with
+    /// `count_include_pad`, of taps inside and in pads; what of a last window lies after the end pad counts in neither.
+    /// A mean over no taps is NaN. 16-bit floats are added in f32.
+    AveragePool average_pool, FLOATS, Fill::Normal, {
+        /// Whether taps in pads count as zeros.
+        count_include_pad: bool = false
+    }, more more()
+}
+
+/// With pads that count, and global pools.
+fn more() -> Vec<Sample> {
+    let case = |x: &[u64], op: AveragePool| {
+        Sample::graph(&format!("{x:?} {op:?}"), |g| {
+            let v = g.input("x", tensor(DType::F32, x.iter().copied()));
+            g.output("y", g.average_pool(v, AveragePool { count_include_pad: true, ..op.clone() }));
+        })
+    };
+    let of = |kernel: &[u64]| AveragePool { kernel: kernel.to_vec(), ..AveragePool::default() };
+    let mut samples = vec![
+        case(&[2, 3, 9], AveragePool { pads: vec![1, 2], ..of(&[3]) }),
+        case(&[1, 2, 8, 7], AveragePool { pads: vec![1; 4], strides: vec![2, 2], ..of(&[3, 3]) }),
+        case(&[1, 2, 4, 5, 6], AveragePool { pads: vec![1; 6], dilations: vec![2, 1, 1], ..of(&[2, 2, 3]) }),
+        case(&[1, 2, 1], AveragePool { dilations: vec![2], pads: vec![1, 1], ..of(&[2]) }),
+    ];
+    samples.extend((6..11).map(|n| {
+        let op = AveragePool { strides: vec![3], pads: vec![1, 2], ceil_mode: true, ..of(&[4]) };
+        case(&[1, 2, n], op)
+    }));
+    let shapes: [&[u64]; 4] = [&[2, 3, 5], &[2, 5, 1, 1], &[1, 3, 7, 6], &[2, 2, 3, 4, 5]];
+    samples.extend(shapes.map(|shape| {
+        Sample::graph(&format!("global pools of {shape:?}"), |g| {
+            let x = g.input("x", tensor(DType::F32, shape.iter().copied()));
+            g.output("mean", g.global_average_pool(x));
+            g.output("most", g.global_max_pool(x));
+        })
+    }));
+    samples
+}
+
+impl GraphBuilder {
+    /// The mean over all spatial axes (ONNX GlobalAveragePool), as the reduction that it is: x\[B, C, spatial…\] →
+    /// \[B, C, 1…\].
+    #[track_caller]
+    pub fn global_average_pool(&self, x: Value) -> Value {
+        self.reduce_mean(x, &self.spatial_axes(x), true)
+    }
+
+    /// The largest element over all spatial axes (ONNX GlobalMaxPool), as the reduction that it is: x\[B, C, spatial…\]
+    /// → \[B, C, 1…\].
+    #[track_caller]
+    pub fn global_max_pool(&self, x: Value) -> Value {
+        self.reduce_max(x, &self.spatial_axes(x), true)
+    }
+
+    /// The axes after batch and channels. Of a value without any, axis 2, which the reduction refuses.
+    fn spatial_axes(&self, x: Value) -> Vec<i64> {
+        let rank = self.type_of(x).map_or(3, |ty| ty.rank());
+        (2..rank.max(3) as i64).collect()
+    }
+}

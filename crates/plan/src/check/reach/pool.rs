@@ -1,0 +1,55 @@
+//! Pooling.
+
+use super::call::{Call, by_four, iteration, law};
+use super::walk::Walk;
+use super::window::Window;
+use super::{Port, Reach, Rule, Wrong, fill_touches};
+use crate::kernels::reduce::op;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("pool", floats), ("pool_int", integers)];
+
+/// The operand and the result, whose axes are batches, channels and what the window says.
+fn operands(call: &Call<'_>, window: &Window) -> Result<[Walk; 2], Wrong> {
+    let [batches, channels] = call.counts(["batches", "channels"])?;
+    window.fits(call)?;
+    let [at, n, c] = call.strides(["x_at", "x_n", "x_c"])?;
+    let x = window.spatial(call, Walk::new(4, at).axis(batches, n).axis(channels, c), ["x_d", "x_h", "x_w"])?;
+    let [at, n, c] = call.strides(["y_at", "y_n", "y_c"])?;
+    Ok([x, Walk::new(4, at).axis(batches, n).axis(channels, c).axis(window.positions, 1)])
+}
+
+/// `pool`.
+fn floats(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let window = Window::of(call)?;
+    let [batches, channels] = call.counts(["batches", "channels"])?;
+    call.choice("op", u64::from(op::PROD))?;
+    call.flag("padded")?;
+    if call.flag("vec_y")? {
+        let [at, n, c] = call.strides(["y_at", "y_n", "y_c"])?;
+        by_four("`vec_y`", &[window.positions as i64, at, n, c])?;
+    }
+    let threads = iteration(&[batches, channels, window.positions.div_ceil(4)])?;
+    let [x, y] = operands(call, &window)?;
+    let mut reach = Reach::new(threads.div_ceil(64), 64).operand(0, x).operand(1, y);
+    for slot in (0..call.call.slots.len()).filter(|s| call.call.holes.iter().any(|h| fill_touches(h, *s))) {
+        let at = |array| call.stride_at(array, slot);
+        let walk = Walk::new(4, at("slot_at")?).axis(batches, at("slot_b0")?).axis(channels, at("slot_row")?);
+        reach.walks.push((Port::Slot(slot), walk.axis(window.positions, at("slot_col")?)));
+    }
+    Ok(reach)
+}
+
+/// `pool_int`.
+fn integers(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let window = Window::of(call)?;
+    let [batches, channels] = call.counts(["batches", "channels"])?;
+    let kind = call.choice("op", u64::from(op::PROD))?;
+    law(kind >= u64::from(op::MAX), || format!("`op` {kind} is no extremum"))?;
+    call.flag("signed")?;
+    let bits = call.choice("bits", 33)?;
+    law(bits > 0, || "`bits` is 0".to_owned())?;
+    let threads = iteration(&[batches, channels, window.positions])?;
+    let [x, y] = operands(call, &window)?;
+    Ok(Reach::new(threads.div_ceil(64), 64).operand(0, x).operand(1, y))
+}

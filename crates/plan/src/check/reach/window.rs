@@ -1,0 +1,49 @@
+//! What convolutions and pooling have in common: positions, taps, and the elements that windows may read.
+//!
+//! A kernel asks of every tap whether it lies inside the operand, so that it reads at most the operand's whole extent.
+
+use super::Wrong;
+use super::call::{Call, iteration, law};
+use super::walk::Walk;
+
+/// Extents of a call along its spatial axes.
+pub(super) struct Window {
+    /// Elements of the operand along each axis.
+    pub extent: [u64; 3],
+    /// Positions in all.
+    pub positions: u64,
+}
+
+impl Window {
+    /// Of a call.
+    pub fn of(call: &Call<'_>) -> Result<Window, Wrong> {
+        Ok(Window { extent: counts(call, "extent")?, positions: iteration(&counts(call, "out")?)? })
+    }
+
+    /// Adds the spatial axes of the operand, whose strides have these names.
+    pub fn spatial(&self, call: &Call<'_>, mut walk: Walk, strides: [&str; 3]) -> Result<Walk, Wrong> {
+        for (extent, stride) in self.extent.into_iter().zip(call.strides(strides)?) {
+            walk = walk.axis(extent, stride);
+        }
+        Ok(walk)
+    }
+
+    /// A window is no larger than what it moves over, padding included: nothing else says how long its loop may be.
+    pub fn fits(&self, call: &Call<'_>) -> Result<(), Wrong> {
+        let (kernel, end) = (counts(call, "kernel")?, counts(call, "end")?);
+        for d in 0..3 {
+            let (dilation, begin) = (call.stride_at("dilation", d)?, call.stride_at("begin", d)?);
+            let reach = kernel[d].saturating_sub(1).saturating_mul(dilation.unsigned_abs());
+            let whole = end[d].saturating_add_signed(begin);
+            law(dilation > 0 && reach < whole, || {
+                format!("a window of {} taps {dilation} apart moves over {whole} elements", kernel[d])
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts of the three spatial axes.
+pub(super) fn counts(call: &Call<'_>, name: &str) -> Result<[u64; 3], Wrong> {
+    Ok([call.count_at(name, 0)?, call.count_at(name, 1)?, call.count_at(name, 2)?])
+}
