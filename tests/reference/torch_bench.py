@@ -242,6 +242,17 @@ def convolutions():
         case(f"D6.{name}_16x64x112x112", pooled, over=4, warm=0.2)
 
 
+def resnet(batch):
+    """ResNet-50 with random weights, as torchvision builds it."""
+    if ONLY not in f"D6.resnet50_b{batch}":
+        return
+    import torchvision
+
+    model = torchvision.models.resnet50().eval().to(DEVICE)
+    x = normal(batch, 3, 224, 224)
+    case(f"D6.resnet50_b{batch}", lambda: lambda: model(x))
+
+
 def minilm(batch):
     """Batch 1 as a CUDA graph; batch 32 as a graph or eager, whichever is faster."""
     name = f"S2.minilm_b{batch}_s128"
@@ -276,6 +287,8 @@ with torch.inference_mode():
         case(f"S1.chain_2000_{fusion}", chain)
     shapes()
     convolutions()
+    for size in (1, 32):
+        resnet(size)
     for size in (1, 32):
         minilm(size)
     case("S1.gemm_4096.again", product(4096, 4096, 4096))

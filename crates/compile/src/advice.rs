@@ -1,7 +1,7 @@
 //! What the passes want to know of kernels, answered from the target's selection table.
 
-use crate::select::{Selection, reduce};
 use crate::lower;
+use crate::select::{Selection, reduce};
 use pumice_ir::{Graph, NodeId};
 use pumice_opt::{Advice, Group};
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};

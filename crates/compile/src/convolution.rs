@@ -5,9 +5,9 @@ use crate::cx::{LowerCx, LowerResult, float_storage, restride};
 use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::meaning::StepMeaning;
-use crate::product::{self, Matrices};
+use crate::product::{self, Matrices, ProductSpace, SlotView};
 use crate::step::StepBuilder;
-use crate::window::{Window, joint_stride, spatial_strides};
+use crate::window::{Axis, Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, Roles};
@@ -15,6 +15,9 @@ use pumice_plan::kernels::convolution::{ConvDirect, ConvTile};
 use pumice_plan::{Access, Storage, View};
 use pumice_types::{DimExpr, ProductExtents};
 use std::sync::Arc;
+
+/// Positions of one batch that fill the columns of tiles well enough.
+const WIDE: u64 = 512;
 
 /// A convolution without its operands.
 pub struct Convolution {
@@ -67,6 +70,9 @@ pub fn emit(
     }
     cx.fits_u32(&elements(&y.view.shape), "the result")?;
     cx.fits_u32(&elements(&x.view.shape), "the operand")?;
+    if let Some(space) = conv.product(cx, [&x.view, &w.view, &y.view]) {
+        return conv.multiply(cx, &space, [x, w, y], epilogue, meaning, meaning_inputs);
+    }
     let tile = conv.tile(cx, w);
     let weights = match &tile {
         Some(tile) => tile.weights(cx, conv, w)?,
@@ -105,7 +111,12 @@ pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResul
     }
     let ty = ValueType::new(at.view.dtype, shape.to_vec());
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy_broadcast(cx, &at, &to, "an epilogue walks the positions of a convolution as one axis")?;
+    elementwise::copy_broadcast(
+        cx,
+        &at,
+        &to,
+        "an epilogue walks the positions of a convolution as one axis",
+    )?;
     Ok(to)
 }
 
@@ -203,6 +214,68 @@ impl Convolution {
         let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
         let positions = self.window.positions();
         [&positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(by_four)
+    }
+
+    /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels. None
+    /// where it is something else, and where so few positions leave most of a tile empty that batches should share tiles.
+    fn product(&self, cx: &LowerCx<'_>, [x, w, y]: [&View; 3]) -> Option<ProductSpace> {
+        let whole =
+            |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.up == 1 && a.extent == a.out;
+        let apart = self.batches.upper(cx.graph.symbols()) > 1
+            && self.window.positions().upper(cx.graph.symbols()) < WIDE
+            && !cx.selection.matmul.is_without_tiles();
+        if self.groups != 1 || self.transposed || !self.window.0.iter().all(whole) || apart {
+            return None;
+        }
+        let zero = || DimExpr::constant(0);
+        let position = joint_stride(&x.shape[2..], &x.strides[2..])?;
+        let matrices = |at: &View, batch: DimExpr, row: &DimExpr, col: DimExpr| Matrices {
+            at: at.offset.clone(),
+            batch: [zero(), batch],
+            row: row.clone(),
+            col,
+        };
+        Some(ProductSpace {
+            batch: [DimExpr::constant(1), self.batches.clone()],
+            m: self.outputs.clone(),
+            n: self.window.positions(),
+            k: self.channels.clone(),
+            a: matrices(w, zero(), &w.strides[0], w.strides[1].clone()),
+            b: matrices(x, x.strides[0].clone(), &x.strides[1], position),
+            y: matrices(y, y.strides[0].clone(), &y.strides[1], DimExpr::constant(1)),
+        })
+    }
+
+    /// The step of a convolution that is a product.
+    fn multiply(
+        &self,
+        cx: &mut LowerCx<'_>,
+        space: &ProductSpace,
+        [x, w, y]: [&Located; 3],
+        epilogue: Epilogue,
+        meaning: StepMeaning,
+        meaning_inputs: &[(Arc<str>, usize)],
+    ) -> LowerResult {
+        // The left factor is read as words.
+        let w = cx.decoded(w)?;
+        let w = if w.view.is_words() { w } else { cx.dense_at(&w, "w")? };
+        let mut space = space.clone();
+        (space.a.row, space.a.col) = (w.view.strides[0].clone(), w.view.strides[1].clone());
+        space.a.at = w.view.offset.clone();
+        let mut slots = Vec::new();
+        for at in epilogue.slots {
+            let [n, _, row, col] =
+                self.slot_strides(&at.view, &y.view.shape).ok_or("a slot walks its positions apart")?;
+            let over = Matrices { at: at.view.offset.clone(), batch: [DimExpr::constant(0), n], row, col };
+            slots.push(SlotView { at, over });
+        }
+        let epilogue = product::Epilogue { fill: epilogue.fill, slots, operands: epilogue.operands };
+        // The factors of the product are weights and operand, in this order.
+        let names: Vec<(Arc<str>, usize)> = meaning_inputs
+            .iter()
+            .map(|(name, i)| (Arc::clone(name), if *i < 2 { 1 - *i } else { *i }))
+            .collect();
+        product::emit(cx, &space, [&w, x, y], epilogue, meaning, &names)
     }
 
     /// The tile that a convolution takes as a product; none where it is no product.
@@ -315,7 +388,8 @@ impl Tile {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        let tiles = c.outputs.ceil_div(&self.roles.rows.into()) * columns.ceil_div(&self.roles.columns.into());
+        let tiles =
+            c.outputs.ceil_div(&self.roles.rows.into()) * columns.ceil_div(&self.roles.columns.into());
         (call.into_call(), tiles * c.groups)
     }
 }

@@ -39,7 +39,8 @@ impl<'b> FusedBody<'b> {
             },
         };
         let operands = anchor.inputs.iter().map(outside).collect::<LowerResult<Vec<_>>>()?;
-        let extra: Vec<usize> = (0..inputs.len()).filter(|&i| used_besides(body, anchor, inputs[i])).collect();
+        let extra: Vec<usize> =
+            (0..inputs.len()).filter(|&i| used_besides(body, anchor, inputs[i])).collect();
         let given: Vec<ValueId> =
             std::iter::once(anchor.output()).chain(extra.iter().map(|&i| inputs[i])).collect();
         let is_epilogue = |n: &&Node| !n.op.is_leaf_interface() && !std::ptr::eq(*n, anchor);
@@ -116,7 +117,8 @@ pub fn bias_and_rounding(hole: &'static str, bias: bool, dtype: DType) -> LowerR
     if !bias {
         return Ok(crate::rows::rounding(dtype, hole)?.pop());
     }
-    let expr = ScalarExpr::build(&[RegType::F32, RegType::F32], |b, x| vec![b.narrow(b.add(x[0], x[1]), dtype)]);
+    let expr =
+        ScalarExpr::build(&[RegType::F32, RegType::F32], |b, x| vec![b.narrow(b.add(x[0], x[1]), dtype)]);
     let expr = expr.map_err(|e| Refusal(format!("its bias is wrong: {e}")))?;
     let inputs = [HoleInput::Value(0), HoleInput::Slot(0)].into_iter().collect();
     Ok(Some(HoleFill { hole: hole.into(), expr, inputs, result: Some(0), stores: Default::default() }))

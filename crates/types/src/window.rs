@@ -34,10 +34,11 @@ impl WindowAxis {
         extent + &DimExpr::from(self.begin.saturating_add(self.end))
     }
 
-    /// Positions at which the whole window lies in the padded extent, which is not smaller than the window:
-    /// ⌊(padded − reach)/stride⌋ + 1.
+    /// Positions at which the whole window lies in the padded extent: ⌊(padded − reach)/stride⌋ + 1; none where it is smaller
+    /// than the window.
     pub fn positions(&self, extent: &DimExpr) -> DimExpr {
         let firsts = self.padded(extent) - DimExpr::from(self.reach()) + DimExpr::constant(1);
+        let firsts = firsts.max_with(&DimExpr::constant(0));
         firsts.ceil_div(&DimExpr::from(self.stride))
     }
 
@@ -48,13 +49,14 @@ impl WindowAxis {
         let beyond =
             (self.padded(extent) - DimExpr::from(self.reach())).ceil_div(&stride) + DimExpr::constant(1);
         let beginning = (extent + &DimExpr::from(self.begin)).ceil_div(&stride);
-        beyond.min_with(&beginning)
+        beyond.min_with(&beginning).max_with(&DimExpr::constant(0))
     }
 
     /// The extent that has so many positions of the window, what is between them and `more` elements after them,
-    /// without the pads: stride·(positions − 1) + reach + more − begin − end. It is negative where the pads are larger.
+    /// without the pads: stride·(positions − 1) + reach + more − begin − end; none where the pads are larger.
     pub fn spread(&self, positions: &DimExpr, more: u64) -> DimExpr {
-        self.spread_padded(positions, more) - DimExpr::from(self.begin.saturating_add(self.end))
+        let extent = self.spread_padded(positions, more) - DimExpr::from(self.begin.saturating_add(self.end));
+        extent.max_with(&DimExpr::constant(0))
     }
 
     /// As [`WindowAxis::spread`], with the pads.

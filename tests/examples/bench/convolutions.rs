@@ -140,7 +140,8 @@ impl Drawn {
         let want: Vec<(f64, f64)> =
             (0..seen).chain(n - seen..n).map(|place| self.expected(&x, &w, place)).collect();
         let check = |outputs: &Outputs| {
-            let got = [outputs.get("first")?.to_vec::<f32>()?, outputs.get("last")?.to_vec::<f32>()?].concat();
+            let got =
+                [outputs.get("first")?.to_vec::<f32>()?, outputs.get("last")?.to_vec::<f32>()?].concat();
             let values: Vec<f64> = want.iter().map(|w| w.0).collect();
             let worst = data::worst_within(&got, &values, |i| want[i].1)?;
             Ok(format!("{} elements against f64: {worst:.1e}", got.len()))

@@ -14,6 +14,7 @@ mod pin;
 mod products;
 mod reference;
 mod report;
+mod resnet;
 mod rig;
 mod row;
 mod shapes;
@@ -147,6 +148,7 @@ fn cases(rig: &Rig) -> Outcome<Vec<Case>> {
     cases.extend(chain::cases(rig));
     cases.extend(shapes::cases(rig));
     cases.extend(convolutions::cases(rig)?);
+    cases.extend(resnet::cases(rig));
     cases.extend(encoder::cases());
     if rig.is_cpu_driver() {
         cases.extend(cpu_driver::cases());

@@ -58,12 +58,7 @@ fn takes(graph: &Graph, node: &Node, seen: Seen<'_>) -> Option<Takes> {
     Some(Takes { kind: "conv", slots, walks: |_, _, _| true })
 }
 
-fn fused(
-    cx: &mut LowerCx<'_>,
-    id: NodeId,
-    (body, anchor): (&Graph, &Node),
-    seen: Seen<'_>,
-) -> LowerResult {
+fn fused(cx: &mut LowerCx<'_>, id: NodeId, (body, anchor): (&Graph, &Node), seen: Seen<'_>) -> LowerResult {
     let outer: Vec<ValueId> = cx.graph.node(id).operands().collect();
     let fused = FusedBody::of(body, anchor)?;
     let (x, w) = (outer[fused.operand(0)?], outer[fused.operand(1)?]);
@@ -108,7 +103,8 @@ fn step(
         let at = cx.at(v)?;
         slots.push(convolution::slot(cx, &at, &shape)?);
     }
-    let shared: Vec<&Located> = [&x, &w].into_iter().chain(slots.first().filter(|_| operands.bias.is_some())).collect();
+    let shared: Vec<&Located> =
+        [&x, &w].into_iter().chain(slots.first().filter(|_| operands.bias.is_some())).collect();
     let own = &slots[usize::from(operands.bias.is_some())..];
     let places = in_place::results(cx, id, Reads { own, shared: &shared })?;
     let reads = slots.len();
@@ -133,7 +129,8 @@ fn kernel_of(w: &[DimExpr]) -> Option<Vec<u64>> {
 fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3]) -> Option<Convolution> {
     let windows = op.windows(&kernel_of(w)?).ok()?;
     let axes = windows.iter().zip(x[2..].iter().zip(&y[2..]));
-    let axes = axes.map(|(window, (extent, out))| Axis::of(window, extent, out)).collect::<Option<Vec<_>>>()?;
+    let axes =
+        axes.map(|(window, (extent, out))| Axis::of(window, extent, out)).collect::<Option<Vec<_>>>()?;
     Some(Convolution {
         batches: x[0].clone(),
         groups: op.groups,
@@ -147,7 +144,8 @@ fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3]) -> Option<Convolution> {
 fn transposed(op: &ConvTranspose, [x, w, y]: &[Arc<[DimExpr]>; 3]) -> Option<Convolution> {
     let spreads = op.axes(&kernel_of(w)?, &x[2..]).ok()?;
     let axes = spreads.iter().zip(x[2..].iter().zip(&y[2..]));
-    let axes = axes.map(|(spread, (extent, out))| Axis::spread(spread, extent, out)).collect::<Option<Vec<_>>>()?;
+    let axes =
+        axes.map(|(spread, (extent, out))| Axis::spread(spread, extent, out)).collect::<Option<Vec<_>>>()?;
     Some(Convolution {
         batches: x[0].clone(),
         groups: op.groups,

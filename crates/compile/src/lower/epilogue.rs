@@ -56,7 +56,8 @@ pub fn accepts(group: &Group<'_>) -> bool {
     let Group { graph, facts, anchor, nodes } = *group;
     let Some(epilogue) = super::epilogue_of(graph, anchor) else { return false };
     let of_anchor: Vec<ValueId> = graph.node(anchor).operands().collect();
-    let in_epilogue = |v: &ValueId| nodes.iter().any(|&n| n != anchor && graph.node(n).operands().any(|o| o == *v));
+    let in_epilogue =
+        |v: &ValueId| nodes.iter().any(|&n| n != anchor && graph.node(n).operands().any(|o| o == *v));
     let extra = |v: &ValueId| !of_anchor.contains(v) || in_epilogue(v);
     let reads = operands(graph, nodes).iter().filter(|v| extra(v)).count();
     reads + escaping(graph, facts, nodes).len().saturating_sub(1) <= epilogue.slots

@@ -6,8 +6,8 @@ use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::step::StepBuilder;
 use crate::window::{Axis, Window, spatial_strides};
-use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
 use pumice_ir::NodeId;
+use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
 use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
 use pumice_plan::kernels::reduce::op;
@@ -51,7 +51,11 @@ fn lower(
     let dtype = cx.graph.ty(x).dtype();
     let axes = windows(from.len() - 2).and_then(|windows| {
         let extents = from[2..].iter().zip(&to[2..]);
-        windows.iter().zip(extents).map(|(w, (extent, out))| Axis::of(w, extent, out)).collect::<Option<Vec<_>>>()
+        windows
+            .iter()
+            .zip(extents)
+            .map(|(w, (extent, out))| Axis::of(w, extent, out))
+            .collect::<Option<Vec<_>>>()
     });
     let Some(window) = axes.and_then(Window::new).filter(|_| dtype.arena_bytes() == 4) else {
         return host::lower(cx, id);
@@ -84,7 +88,12 @@ impl Pool {
     }
 
     /// The call for floats and its threads.
-    fn floats(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2], at: &Located) -> LowerResult<(CallDraft, DimExpr)> {
+    fn floats(
+        &self,
+        cx: &mut LowerCx<'_>,
+        [x, y]: [Bound; 2],
+        at: &Located,
+    ) -> LowerResult<(CallDraft, DimExpr)> {
         let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
         let positions = self.window.positions();
         let stored = [&positions, &at.view.offset, &at.view.strides[0], &at.view.strides[1]];

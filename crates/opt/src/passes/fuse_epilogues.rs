@@ -26,9 +26,8 @@ pub fn fuse_epilogues(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     anchors.sort_by_key(|id| std::cmp::Reverse((depth[id.index()], *id)));
     for anchor in anchors {
         let nodes = grow(graph, &facts, &mut groups, cx, anchor);
-        let accepted = |n: &usize| {
-            cx.advice.accepts(&Group { graph, facts: &facts, anchor, nodes: &nodes[..*n] })
-        };
+        let accepted =
+            |n: &usize| cx.advice.accepts(&Group { graph, facts: &facts, anchor, nodes: &nodes[..*n] });
         if let Some(kept) = (2..=nodes.len()).rev().find(accepted) {
             groups.claim(nodes[..kept].to_vec());
         }

@@ -7,7 +7,9 @@ use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, NodeId, Op, Sample, ValueId, verify};
 use pumice_opt::rewrite::fuse::operands;
 use pumice_opt::{Advice, Group, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
-use pumice_types::{AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target, slots};
+use pumice_types::{
+    AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target, slots,
+};
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +56,8 @@ impl Advice for FixedParts {
     fn takes(&self, group: &Group<'_>, id: NodeId) -> bool {
         let graph = group.graph;
         let (product, node) = (graph.ty(graph.node(group.anchor).output()), graph.node(id));
-        let over_product = |&v: &ValueId| graph.ty(v).shape == product.shape && graph.ty(v).dtype().is_float();
+        let over_product =
+            |&v: &ValueId| graph.ty(v).shape == product.shape && graph.ty(v).dtype().is_float();
         product.rank() >= 2 && node.op.is_elementwise() && node.outputs.first().is_some_and(over_product)
     }
 

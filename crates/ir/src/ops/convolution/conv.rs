@@ -4,12 +4,10 @@ use super::windows::{Lists, expect_bias, kernel_of_weights, of_group, require_fi
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::def::expansion;
+use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Add, MatMul, OpDef, Reshape};
 use crate::sample::Sample;
-use crate::{Graph, NodeId, Patch, PatchRef, ValueId};
-use pumice_types::{DimExpr, WindowAxis};
+use pumice_types::WindowAxis;
 
 crate::op! {
     /// y\[b, o, p\] = bias\[o\] + Σ x\[b, c, p·stride − begin + t·dilation\]·w\[o, c, t\] over the taps t of the kernel
@@ -44,12 +42,6 @@ impl Conv {
     pub fn windows(&self, kernel: &[u64]) -> Result<Vec<WindowAxis>, OpError> {
         Lists { strides: &self.strides, dilations: &self.dilations, pads: &self.pads }.axes(kernel)
     }
-
-    /// Whether it is a product of matrices: each result sees one element of every channel, in order.
-    fn is_product(&self, windows: &[WindowAxis]) -> bool {
-        let alone = |w: &WindowAxis| WindowAxis { dilation: 1, ..*w } == WindowAxis::UNIT;
-        self.groups == 1 && windows.iter().all(alone)
-    }
 }
 
 impl OpDef for Conv {
@@ -72,39 +64,6 @@ impl OpDef for Conv {
     fn samples() -> Vec<Sample> {
         super::conv_samples::samples()
     }
-
-    /// With a kernel of one tap that is never between two elements: Conv(x, w, bias) ==
-    /// Reshape(Add(MatMul(w as \[Cout, Cin\], x as \[B, Cin, elements\]), bias as \[Cout, 1\])).
-    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
-        let w = graph.node(id).input(1)?;
-        let kernel: Option<Vec<u64>> = graph.ty(w).shape[2..].iter().map(DimExpr::as_extent).collect();
-        let windows = self.windows(&kernel?).ok()?;
-        if self.is_product(&windows) { as_product(graph, id) } else { None }
-    }
-}
-
-fn as_product(graph: &Graph, id: NodeId) -> Option<Patch> {
-    let (node, name) = (graph.node(id), graph.node_name(id));
-    let (x, w) = (node.input(0)?, node.input(1)?);
-    let (extents, channels) = (&graph.ty(x).shape, &graph.ty(w).shape[..2]);
-    let elements = extents[2..].iter().fold(DimExpr::constant(1), |product, extent| product * extent.clone());
-    let mut patch = expansion(graph, id);
-    let mut seen_as = |what: &str, v: ValueId, shape: Vec<DimExpr>| {
-        patch.add(Reshape { shape }, format!("{name}.{what}"), &[PatchRef::Old(v)])
-    };
-    let x = seen_as("rows", x, vec![extents[0].clone(), extents[1].clone(), elements]);
-    let w = seen_as("weights", w, channels.to_vec());
-    let column = vec![channels[0].clone(), DimExpr::constant(1)];
-    let bias = node.input(2).map(|bias| seen_as("column", bias, column));
-    let product = MatMul { trans_a: false, trans_b: false };
-    let mut y = patch.add(product, format!("{name}.product"), &[w, x]);
-    if let Some(bias) = bias {
-        y = patch.add(Add {}, format!("{name}.sum"), &[y, bias]);
-    }
-    let shape = graph.ty(node.output()).shape.to_vec();
-    let y = patch.add(Reshape { shape }, name, &[y]);
-    patch.replace(node.output(), y);
-    Some(patch)
 }
 
 impl GraphBuilder {

@@ -84,7 +84,9 @@ fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (k, columns) = (iteration(&[e.channels, taps])?, iteration(&[e.batches, e.positions])?);
     // What lies outside is read at an element that is there.
     let least = window.extent.into_iter().chain([e.channels, taps]).min();
-    law(columns == 0 || least >= Some(1), || "a tile reads an element of an operand that has none".to_owned())?;
+    law(columns == 0 || least >= Some(1), || {
+        "a tile reads an element of an operand that has none".to_owned()
+    })?;
     let by_taps = call.flag("tap_major")?;
     law(!by_taps || e.channels.is_multiple_of(bk), || format!("{} channels, {bk} in a step", e.channels))?;
     matmul::tails(call, k, [e.outputs, columns])?;

@@ -14,7 +14,8 @@ fn operands(call: &Call<'_>, window: &Window) -> Result<[Walk; 2], Wrong> {
     let [batches, channels] = call.counts(["batches", "channels"])?;
     window.fits(call)?;
     let [at, n, c] = call.strides(["x_at", "x_n", "x_c"])?;
-    let x = window.spatial(call, Walk::new(4, at).axis(batches, n).axis(channels, c), ["x_d", "x_h", "x_w"])?;
+    let x =
+        window.spatial(call, Walk::new(4, at).axis(batches, n).axis(channels, c), ["x_d", "x_h", "x_w"])?;
     let [at, n, c] = call.strides(["y_at", "y_n", "y_c"])?;
     Ok([x, Walk::new(4, at).axis(batches, n).axis(channels, c).axis(window.positions, 1)])
 }
