@@ -15,11 +15,11 @@ pool! {
     AveragePool average_pool, FLOATS, Fill::Normal, {
         /// Whether taps in pads count as zeros.
         count_include_pad: bool = false
-    }, more more()
+    }, more more_samples()
 }
 
 /// With pads that count, and global pools.
-fn more() -> Vec<Sample> {
+fn more_samples() -> Vec<Sample> {
     let case = |x: &[u64], op: AveragePool| {
         Sample::graph(&format!("{x:?} {op:?}"), |g| {
             let v = g.input("x", tensor(DType::F32, x.iter().copied()));
@@ -64,6 +64,7 @@ impl GraphBuilder {
     }
 
     /// The axes after batch and channels. Of a value without any, axis 2, which the reduction refuses.
+    #[track_caller]
     fn spatial_axes(&self, x: Value) -> Vec<i64> {
         let rank = self.type_of(x).map_or(3, |ty| ty.rank());
         (2..rank.max(3) as i64).collect()

@@ -8,5 +8,6 @@ mod conv_transpose_samples;
 pub mod max_pool;
 pub mod min_pool;
 pub(crate) mod pool;
+pub(crate) mod pool_samples;
 pub mod sum_pool;
 pub(crate) mod windows;
