@@ -70,7 +70,7 @@ impl Rules {
     pub fn choose(&self, target: &Target, e: &Extents) -> Option<Choice> {
         let measures = e.measures(target);
         let loops = [("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())];
-        self.0.choose(&Shape::new(target, measures).turning(loops))
+        self.0.choose(&Shape::new(target, measures).looping(loops))
     }
 }
 

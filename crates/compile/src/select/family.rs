@@ -10,6 +10,9 @@ use pumice_plan::kernel::{KernelDecl, Roles, Setting};
 use pumice_types::{Bounds, EncodingClass, Target};
 use smallvec::SmallVec;
 
+/// An extent of a tile.
+pub type Extent = fn(&Roles) -> u64;
+
 /// A family: a question about shapes that the rows of a table answer.
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyDecl {
@@ -28,7 +31,7 @@ pub struct FamilyDecl {
     pub last: &'static [(&'static str, &'static [f64])],
     /// A measure and the extent of a tile along it: a variant fits that holds the shape and has the smallest extent, or the
     /// largest where none holds it.
-    pub fits: Option<(&'static str, fn(&Roles) -> u64)>,
+    pub fits: Option<(&'static str, Extent)>,
     /// Whether a table may lack it.
     pub optional: bool,
 }
@@ -99,7 +102,7 @@ impl<'a> Shape<'a> {
 
     /// The same with the arguments by name on which it depends how often loops iterate.
     #[must_use]
-    pub fn turning(self, loops: impl IntoIterator<Item = (&'static str, u64)>) -> Shape<'a> {
+    pub fn looping(self, loops: impl IntoIterator<Item = (&'static str, u64)>) -> Shape<'a> {
         Shape { loops: loops.into_iter().collect(), ..self }
     }
 }

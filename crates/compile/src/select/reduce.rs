@@ -88,7 +88,7 @@ impl Rules {
     pub fn arg(&self, outputs: u64, n: u64, vec: bool, target: &Target) -> Option<Choice> {
         let units = u64::from(target.tuning.compute_units.max(1));
         let shape = Shape::new(target, [n, outputs, outputs.div_ceil(units)]);
-        self.arg.choose(&shape.turning([("n", n), ("vec", vec.into())]))
+        self.arg.choose(&shape.looping([("n", n), ("vec", vec.into())]))
     }
 
     /// Into about how many parts a reduction is best cut, each part reduced by groups of its own and the results in a
