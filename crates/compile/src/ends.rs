@@ -77,8 +77,8 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
     Ok(())
 }
 
-/// Whether part of a state has no word in common with the rest. Narrow elements are stored in whole words: only the whole state
-/// owns what lies after them.
+/// Whether part of a state has no word in common with the rest. Narrow elements are stored in whole words: only the
+/// whole state owns what lies after them.
 fn owns_its_words(cx: &LowerCx<'_>, at: &Located) -> bool {
     let len = pumice_ir::shape::product(&at.view.shape).divisor(cx.graph.symbols());
     let bytes = Storage::Natural.unit(at.view.dtype).bytes_of(len);

@@ -1,7 +1,8 @@
 //! Choosing a kernel of any family: the first row of the table that holds for a shape and whose candidate takes it.
 //!
-//! In: rows as read, a shape by its measures. Out: a [`Choice`], or a row with its figures. Whose loops the driver would end
-//! gives way to the first of the family's last candidates whose loops it lets end. Never here: a kernel, a measure, a figure.
+//! In: rows as read, a shape by its measures. Out: a [`Choice`], or a row with its figures. Whose loops the driver
+//! would end gives way to the first of the family's last candidates whose loops it lets end. Never here: a kernel, a
+//! measure, a figure.
 
 use super::choice::Choice;
 use super::lanes::Lanes;
@@ -26,11 +27,11 @@ pub struct FamilyDecl {
     pub figures: &'static [Figure],
     /// What else a row may say, each with its figures.
     pub rules: &'static [(&'static str, &'static [Figure])],
-    /// Candidates for shapes of which no row holds, the last one first among them, and for loops that the driver would end: as
-    /// rows name them, with figures in their order. A kernel without a variant is the one that `fits`.
+    /// Candidates for shapes of which no row holds, the last one first among them, and for loops that the driver
+    /// would end: as rows name them, with figures in their order. A kernel without a variant is the one that `fits`.
     pub last: &'static [(&'static str, &'static [f64])],
-    /// A measure and the extent of a tile along it: a variant fits that holds the shape and has the smallest extent, or the
-    /// largest where none holds it.
+    /// A measure and the extent of a tile along it: a variant fits that holds the shape and has the smallest extent,
+    /// or the largest where none holds it.
     pub fits: Option<(&'static str, Extent)>,
     /// Whether a table may lack it.
     pub optional: bool,
