@@ -68,17 +68,22 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
         let whole =
             Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape).into() };
         let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
-        // Narrow elements are stored in whole words: only the whole state owns what lies after them.
-        let len = pumice_ir::shape::product(&to.view.shape).divisor(cx.graph.symbols());
-        let bytes = Storage::Natural.unit(dtype).bytes_of(len);
-        let words = to.view.is_dense() && bytes.is_some_and(|b| b.is_multiple_of(4));
-        if !to.view.is_words() && feed.kind != FeedKind::Whole && !words {
+        if feed.kind != FeedKind::Whole && !owns_its_words(cx, &to) {
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
         }
         elementwise::copy(cx, &from, &to, "a feed writes the state")?;
         cx.draft.states[index] = content;
     }
     Ok(())
+}
+
+/// Whether part of a state has no word in common with the rest. Narrow elements are stored in whole words: only the
+/// whole state owns what lies after them.
+fn owns_its_words(cx: &LowerCx<'_>, at: &Located) -> bool {
+    let len = pumice_ir::shape::product(&at.view.shape).divisor(cx.graph.symbols());
+    let bytes = Storage::Natural.unit(at.view.dtype).bytes_of(len);
+    let words = at.view.is_dense() && bytes.is_some_and(|b| b.is_multiple_of(4));
+    at.view.is_words() || words
 }
 
 fn snapshot(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
@@ -122,18 +127,18 @@ fn rows(
         let offset = &at.view.offset + &at.view.strides[axis] * first;
         restride(at, shape, at.view.strides.clone(), offset)
     };
-    let mut within = |first: &DimExpr, limit: &DimExpr, what: String| {
-        let what: Arc<str> = what.into();
-        let mut check = |value: DimExpr| {
-            cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: Arc::clone(&what), sides: None });
-        };
-        check(first.clone());
-        check(count.clone());
-        check(limit - first - &count);
-    };
-    within(&src, &from.view.shape[axis], format!("rows read by the feed of state {name}"));
-    within(&dst, &to.view.shape[axis], format!("rows written by the feed of state {name}"));
+    let (read, written) = (&from.view.shape[axis], &to.view.shape[axis]);
+    within(cx, [&src, &count, read], format!("rows read by the feed of state {name}"));
+    within(cx, [&dst, &count, written], format!("rows written by the feed of state {name}"));
     Ok((part(from, &src), part(to, &dst)))
+}
+
+/// So many rows from the first on must lie below the limit.
+fn within(cx: &mut LowerCx<'_>, [first, count, limit]: [&DimExpr; 3], what: String) {
+    let what: Arc<str> = what.into();
+    for value in [first.clone(), count.clone(), limit - first - count] {
+        cx.checks.push(RunCheck { value, min: 0, max: i64::MAX, what: Arc::clone(&what), sides: None });
+    }
 }
 
 /// A step before everything that may raise a flag: what earlier replays of the submission reported is kept.

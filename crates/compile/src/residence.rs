@@ -68,27 +68,8 @@ pub fn groups<'d>(
     }
     runs.for_each(|run| kept.extend(read_by(run)));
     let draft = &loads.draft;
-    let mut sets = Sets((0..draft.buffers.len()).collect());
-    for step in &draft.steps {
-        let mut buffers = step.uses.iter().map(|u| buffer(draft, u.content)).filter(|&b| meets(draft, b));
-        if let Some(first) = buffers.next() {
-            buffers.for_each(|b| sets.join(first, b));
-        }
-    }
-    let mut params: BTreeMap<usize, Vec<Home>> = BTreeMap::new();
-    for (b, buffer) in draft.buffers.iter().enumerate() {
-        if matches!(buffer.home, Home::Param(_) | Home::Joined(_)) {
-            params.entry(sets.of(b)).or_default().push(buffer.home);
-        }
-    }
-    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
-    for (set, homes) in params {
-        if let [Home::Param(param)] = homes[..]
-            && !kept.contains(&param)
-        {
-            groups.insert(set, Group { param, steps: Vec::new() });
-        }
-    }
+    let mut sets = met(draft);
+    let mut groups = alone(draft, &mut sets, &kept);
     for (i, step) in draft.steps.iter().enumerate() {
         let mut buffers = step.uses.iter().map(|u| buffer(draft, u.content));
         let set = buffers.find(|&b| meets(draft, b)).map(|b| sets.of(b));
@@ -99,6 +80,33 @@ pub fn groups<'d>(
     let mut groups: Vec<Group> = groups.into_values().collect();
     groups.sort_by_key(|g| g.param);
     Ok(groups)
+}
+
+/// Buffers that meet in a step, in sets.
+fn met(draft: &Draft) -> Sets {
+    let mut sets = Sets((0..draft.buffers.len()).collect());
+    for step in &draft.steps {
+        let mut buffers = step.uses.iter().map(|u| buffer(draft, u.content)).filter(|&b| meets(draft, b));
+        if let Some(first) = buffers.next() {
+            buffers.for_each(|b| sets.join(first, b));
+        }
+    }
+    sets
+}
+
+/// The params that meet no other and are not kept, by set, without steps as yet.
+fn alone(draft: &Draft, sets: &mut Sets, kept: &BTreeSet<u32>) -> BTreeMap<usize, Group> {
+    let mut params: BTreeMap<usize, Vec<Home>> = BTreeMap::new();
+    for (b, buffer) in draft.buffers.iter().enumerate() {
+        if matches!(buffer.home, Home::Param(_) | Home::Joined(_)) {
+            params.entry(sets.of(b)).or_default().push(buffer.home);
+        }
+    }
+    let of_one = |(set, homes): (usize, Vec<Home>)| match homes[..] {
+        [Home::Param(param)] if !kept.contains(&param) => Some((set, Group { param, steps: Vec::new() })),
+        _ => None,
+    };
+    params.into_iter().filter_map(of_one).collect()
 }
 
 /// Params that a run reads, puts out or ends a state with.

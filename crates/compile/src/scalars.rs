@@ -67,39 +67,57 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
     let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| immediate(graph, v).is_none()).collect();
     let types: Vec<RegType> = inputs.iter().map(|&v| RegType::from(graph.ty(v).dtype())).collect();
     let b = ScalarBuilder::new(&types);
-    let mut regs: BTreeMap<ValueId, Reg> = inputs.iter().copied().zip(b.inputs().iter().copied()).collect();
+    let regs = inputs.iter().copied().zip(b.inputs().iter().copied()).collect();
+    let mut computed = Computed { graph, b: &b, regs, flags: None };
     for &v in given {
         if let Some(data) = immediate(graph, v) {
-            regs.insert(v, constant(&b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?);
+            computed.constant(v, data)?;
         }
     }
-    let mut flags: Option<Reg> = None;
-    for node in nodes {
-        if let Some(data) = graph.constant_data(node.output()) {
-            let reg = constant(&b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?;
-            regs.insert(node.output(), reg);
-            continue;
-        }
-        let args: Vec<Option<Reg>> =
-            node.inputs.iter().map(|v| v.and_then(|v| regs.get(&v).copied())).collect();
-        let out = graph.ty(node.output()).dtype();
-        let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
-        let cx = ScalarCx { b: &b, args: &args, dtypes: &dtypes, out };
-        let reg = node
-            .op
-            .scalar(&cx)
-            .ok_or_else(|| Refusal(format!("{} has no scalar form over {dtypes:?}", node.op.name())))?;
-        regs.insert(node.output(), b.narrow(reg, out));
-        if let Some(zero) = node.op.zero_divisor(&cx) {
-            let flag = b.select(zero, b.u32(status::INT_DIV_ZERO), b.u32(0));
-            flags = Some(flags.map_or(flag, |f| b.or(f, flag)));
-        }
-    }
+    nodes.iter().try_for_each(|node| computed.node(node))?;
+    let Computed { regs, flags, .. } = computed;
     let results: Option<Vec<Reg>> = outputs.iter().map(|v| regs.get(v).copied()).collect();
     let mut results = results.ok_or_else(|| Refusal("a result is not computed".into()))?;
     results.extend(flags);
     let expr = b.finish(&results).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
     Ok(Body { expr, inputs, raises: flags.is_some() })
+}
+
+/// The values of a run of nodes as registers, as far as it has come.
+struct Computed<'a> {
+    graph: &'a Graph,
+    b: &'a ScalarBuilder,
+    regs: BTreeMap<ValueId, Reg>,
+    /// What goes to the status block; none where no node can raise anything.
+    flags: Option<Reg>,
+}
+
+impl Computed<'_> {
+    fn constant(&mut self, v: ValueId, data: &Tensor) -> LowerResult {
+        let reg = constant(self.b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?;
+        self.regs.insert(v, reg);
+        Ok(())
+    }
+
+    fn node(&mut self, node: &Node) -> LowerResult {
+        if let Some(data) = self.graph.constant_data(node.output()) {
+            return self.constant(node.output(), data);
+        }
+        let (b, graph) = (self.b, self.graph);
+        let inputs = || node.inputs.iter();
+        let args: Vec<Option<Reg>> = inputs().map(|v| v.and_then(|v| self.regs.get(&v).copied())).collect();
+        let out = graph.ty(node.output()).dtype();
+        let dtypes: Vec<DType> = inputs().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
+        let cx = ScalarCx { b, args: &args, dtypes: &dtypes, out };
+        let none = || Refusal(format!("{} has no scalar form over {dtypes:?}", node.op.name()));
+        let reg = node.op.scalar(&cx).ok_or_else(none)?;
+        self.regs.insert(node.output(), b.narrow(reg, out));
+        if let Some(zero) = node.op.zero_divisor(&cx) {
+            let flag = b.select(zero, b.u32(status::INT_DIV_ZERO), b.u32(0));
+            self.flags = Some(self.flags.map_or(flag, |f| b.or(f, flag)));
+        }
+        Ok(())
+    }
 }
 
 /// The data of a constant of one element.

@@ -29,8 +29,8 @@ pub(super) fn choose(
     over_strides(cx, space, &choice, body)
 }
 
-/// A kernel over strides: places of the innermost axis are as wide as the kernel takes them at once, and lie in runs where a
-/// thread takes several that are neighbours.
+/// A kernel over strides: places of the innermost axis are as wide as the kernel takes them at once, and lie in runs
+/// where a thread takes several that are neighbours.
 fn over_strides(
     cx: &mut LowerCx<'_>,
     space: &IterationSpace,

@@ -2,6 +2,7 @@
 
 use super::LowerResult;
 use crate::cx::{LowerCx, node_meaning};
+use crate::draft::Located;
 use crate::rows::Rows;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
@@ -20,37 +21,55 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool)
         return Ok(());
     }
     let space = Rows::of(&x.view.shape, axis..axis + 1);
-    let kind = match x.view.dtype {
+    Extremum { kind: kind(x.view.dtype), min, last, space }.emit(cx, id, &x, &y)
+}
+
+/// How the kernel compares elements.
+fn kind(dtype: DType) -> u32 {
+    match dtype {
         DType::F32 | DType::F16 | DType::BF16 => 0,
         DType::I8 | DType::I16 | DType::I32 => 1,
         DType::I64 => 3,
         DType::U64 => 4,
         _ => 2,
-    };
-    let symbols = cx.graph.symbols();
-    let quads = space.inner.is(1) && kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
-    let outputs = space.outer * &space.inner;
-    let (upper, n) = (outputs.upper(symbols), space.n.upper(symbols));
-    let choice = cx.selection.reduce.arg(upper, n, quads, cx.target).ok_or(NO_KERNEL)?;
-    let lanes = choice.number("lanes");
-    let mut step = StepBuilder::new();
-    let call = ArgReduce {
-        variant: choice.variant.name,
-        kind,
-        min: u32::from(min),
-        last: u32::from(last),
-        wide: u32::from(y.view.dtype.arena_bytes() == 8),
-        lanes,
-        vec: u32::from(quads),
-        outputs: cx.arg(&outputs),
-        n: cx.arg(&space.n),
-        inner: cx.arg(&space.inner),
-        x: step.read(0, &x),
-        y: step.write(&y),
-        slots: Vec::new(),
-        holes: Vec::new(),
-    };
-    let grid = cx.grid(&(outputs * u64::from(lanes)).ceil_div(&choice.roles.threads.into()))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning)
+    }
+}
+
+/// Which element of which axis is looked for.
+struct Extremum {
+    kind: u32,
+    min: bool,
+    last: bool,
+    space: Rows,
+}
+
+impl Extremum {
+    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located) -> LowerResult {
+        let (symbols, space) = (cx.graph.symbols(), &self.space);
+        let quads = space.inner.is(1) && self.kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
+        let outputs = &space.outer * &space.inner;
+        let (upper, n) = (outputs.upper(symbols), space.n.upper(symbols));
+        let choice = cx.selection.reduce.arg(upper, n, quads, cx.target).ok_or(NO_KERNEL)?;
+        let lanes = choice.number("lanes");
+        let mut step = StepBuilder::new();
+        let call = ArgReduce {
+            variant: choice.variant.name,
+            kind: self.kind,
+            min: u32::from(self.min),
+            last: u32::from(self.last),
+            wide: u32::from(y.view.dtype.arena_bytes() == 8),
+            lanes,
+            vec: u32::from(quads),
+            outputs: cx.arg(&outputs),
+            n: cx.arg(&space.n),
+            inner: cx.arg(&space.inner),
+            x: step.read(0, x),
+            y: step.write(y),
+            slots: Vec::new(),
+            holes: Vec::new(),
+        };
+        let grid = cx.grid(&(outputs * u64::from(lanes)).ceil_div(&choice.roles.threads.into()))?;
+        let meaning = node_meaning(cx, id)?;
+        step.dispatch(cx, call.into_call(), grid, meaning)
+    }
 }

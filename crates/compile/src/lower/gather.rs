@@ -2,10 +2,12 @@
 
 use super::LowerResult;
 use crate::cx::{LowerCx, node_meaning};
+use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
+use pumice_ir::shape::product;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
 use pumice_plan::kernels::gather::{Gather, GatherWords};
 use pumice_types::DimExpr;
@@ -14,26 +16,16 @@ use pumice_types::DimExpr;
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let node = cx.graph.node(id);
     let (data, idx) = (node.input(0).ok_or("it has no data")?, node.input(1).ok_or("it has no indices")?);
-    let table = if cx.graph.ty(data).dtype().is_float() { cx.dense_stored(data)? } else { cx.dense(data)? };
+    let float = cx.graph.ty(data).dtype().is_float();
+    let table = if float { cx.dense_stored(data)? } else { cx.dense(data)? };
     let idx = cx.dense(idx)?;
     let y = cx.result(node.output())?;
     if y.view.shape.iter().any(|d| d.is(0)) {
         return Ok(());
     }
-    let axis = normalize_axis(axis, table.view.shape.len()).map_err(|e| e.to_string())?;
-    let space = Rows::of(&table.view.shape, axis..axis + 1);
-    cx.fits_u32(&pumice_ir::shape::product(&table.view.shape), "the table")?;
-    cx.fits_u32(&pumice_ir::shape::product(&y.view.shape), "the result")?;
-    let words = if table.view.dtype.arena_bytes() == 8 { 2u64 } else { 1 };
-    let rows = Picked {
-        outer: space.outer,
-        axis: space.n,
-        inner: space.inner * words,
-        count: pumice_ir::shape::product(&idx.view.shape),
-        wide: idx.view.dtype.arena_bytes() == 8,
-        number: cx.status_number(),
-    };
-    let float = table.view.dtype.is_float();
+    cx.fits_u32(&product(&table.view.shape), "the table")?;
+    cx.fits_u32(&product(&y.view.shape), "the result")?;
+    let rows = Picked::of(cx, &table, &idx, axis)?;
     let mut step = StepBuilder::new();
     let operands = [step.read(0, &table), step.read(1, &idx), step.write(&y), step.status(cx, rows.number)];
     let (call, per_row) = if float { rows.floats(cx, operands) } else { rows.words(cx, operands) };
@@ -55,27 +47,26 @@ struct Picked {
 }
 
 impl Picked {
+    fn of(cx: &mut LowerCx<'_>, table: &Located, idx: &Located, axis: i64) -> LowerResult<Picked> {
+        let axis = normalize_axis(axis, table.view.shape.len()).map_err(|e| e.to_string())?;
+        let space = Rows::of(&table.view.shape, axis..axis + 1);
+        let words = if table.view.dtype.arena_bytes() == 8 { 2u64 } else { 1 };
+        Ok(Picked {
+            outer: space.outer,
+            axis: space.n,
+            inner: space.inner * words,
+            count: product(&idx.view.shape),
+            wide: idx.view.dtype.arena_bytes() == 8,
+            number: cx.status_number(),
+        })
+    }
+
     /// The call for rows of floats, as they are stored, and the threads of a row.
-    fn floats(&self, cx: &mut LowerCx<'_>, [table, idx, y, status]: [Bound; 4]) -> (CallDraft, DimExpr) {
+    fn floats(&self, cx: &mut LowerCx<'_>, operands: [Bound; 4]) -> (CallDraft, DimExpr) {
         let vec = self.inner.divisor(cx.graph.symbols()).is_multiple_of(4);
-        let call = Gather {
-            variant: Gather::plain,
-            wide: u32::from(self.wide),
-            vec: u32::from(vec),
-            slot_cols: 0,
-            outer: cx.arg(&self.outer),
-            axis: cx.arg(&self.axis),
-            inner: cx.arg(&self.inner),
-            count: cx.arg(&self.count),
-            op: ArgValue::U32(self.number),
-            table,
-            idx,
-            y,
-            status,
-            slots: Vec::new(),
-            holes: Vec::new(),
-        };
-        (call.into_call(), self.inner.ceil_div(&DimExpr::constant(4)))
+        let (call, _) = self.words(cx, operands);
+        let call = call.of(&Gather::DECL, Gather::plain).constant("vec", vec.into()).constant("slot_cols", 0);
+        (call, self.inner.ceil_div(&DimExpr::constant(4)))
     }
 
     /// The call for rows of words, and the threads of a row.

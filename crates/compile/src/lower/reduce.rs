@@ -146,17 +146,12 @@ impl Reduction {
         Ok((call.into_call(), outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)))))
     }
 
-    fn walk(&self, cx: &mut LowerCx<'_>) -> LowerResult<Walk> {
-        Ok(Walk {
-            outputs: product(&self.groups.extents(false)),
-            lanes: cx.selection.reduce.lanes(self.count.upper(cx.graph.symbols()), cx.target),
-            kept: four(cx, &self.groups, false)?,
-            red: four(cx, &self.groups, true)?,
-        })
-    }
-
+    /// Any axes: up to four that are kept and four that are reduced.
     fn strided(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
-        let Walk { outputs, lanes, kept: (kept, kept_stride), red: (red, red_stride) } = self.walk(cx)?;
+        let outputs = product(&self.groups.extents(false));
+        let lanes = cx.selection.reduce.lanes(self.count.upper(cx.graph.symbols()), cx.target);
+        let (kept, kept_stride) = four(cx, &self.groups, false)?;
+        let (red, red_stride) = four(cx, &self.groups, true)?;
         let call = ReduceStrided {
             variant: ReduceStrided::plain,
             op: self.kind,
@@ -171,33 +166,17 @@ impl Reduction {
             x: x.along([]),
             y,
             slots: Vec::new(),
-            holes: self.rounding()?,
+            holes: if self.x.view.dtype.is_float() { self.rounding()? } else { Vec::new() },
         };
         Ok((call.into_call(), threads(outputs, lanes)))
     }
 
-    fn integers(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
+    /// As strided, by the kernel for integers, which takes the same arguments.
+    fn integers(&self, cx: &mut LowerCx<'_>, operands: [Bound; 2]) -> LowerResult<Filled> {
+        let (call, groups) = self.strided(cx, operands)?;
         let (kind, bits) = integer(self.x.view.dtype);
-        let Walk { outputs, lanes, kept: (kept, kept_stride), red: (red, red_stride) } = self.walk(cx)?;
-        let call = ReduceInt {
-            variant: ReduceInt::plain,
-            op: self.kind,
-            lanes,
-            kind,
-            bits,
-            outputs: cx.arg(&outputs),
-            n: cx.arg(&self.count),
-            count: cx.arg(&self.count),
-            kept,
-            kept_stride,
-            red,
-            red_stride,
-            x: x.along([]),
-            y,
-            slots: Vec::new(),
-            holes: Vec::new(),
-        };
-        Ok((call.into_call(), threads(outputs, lanes)))
+        let call = call.of(&ReduceInt::DECL, ReduceInt::plain);
+        Ok((call.constant("kind", kind).constant("bits", bits), groups))
     }
 }
 
@@ -212,17 +191,7 @@ fn integer(dtype: DType) -> (u32, u32) {
     (kind, if dtype == DType::Bool { 1 } else { dtype.bits().min(32) })
 }
 
-/// How a kernel that takes any set of axes finds the elements of its results.
-struct Walk {
-    outputs: DimExpr,
-    /// Threads for each result.
-    lanes: u32,
-    /// Extents and strides of the kept axes.
-    kept: Four,
-    /// Extents and strides of the reduced axes.
-    red: Four,
-}
-
+/// Extents and strides of axes.
 type Four = ([ArgValue; 4], [ArgValue; 4]);
 
 /// Groups of 256 threads, so many threads for each result.

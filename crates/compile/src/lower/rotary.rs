@@ -7,7 +7,7 @@ use crate::step::StepBuilder;
 use pumice_ir::ops::{Rotary, attention::AttentionLayout};
 use pumice_ir::{Node, NodeId, ValueId};
 use pumice_plan::Access;
-use pumice_plan::kernel::{ArgValue, Bound};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill};
 use pumice_plan::kernels::rotary::{Rotary as Kernel, position, source};
 use pumice_types::DimExpr;
 
@@ -33,7 +33,11 @@ impl Lower for Rotary {
         }
         let width = cx.graph.ty(v).shape[3].as_extent().ok_or("the head dimension is symbolic")?;
         let n_rot = self.rotated(width).map_err(|e| e.to_string())?;
-        emit(self, cx, id, &x, &y, n_rot)
+        let width = u32::try_from(width).map_err(|_| "the head dimension passes 32 bits")?;
+        let positions = Positions::of(cx, node.input(1))?;
+        let angles = Angles::of(self, cx, node, n_rot)?;
+        let (extents, number) = (axes(&x, self.layout).map(|axis| axis.0), cx.status_number());
+        Rotation { op: self, n_rot, extents, width, positions, angles, number }.emit(cx, id, &x, &y)
     }
 }
 
@@ -59,6 +63,16 @@ impl Positions {
     /// Whether there is one for every row.
     fn per_row(&self) -> bool {
         matches!(self, Positions::Stored(at) if at.view.shape.len() == 2)
+    }
+
+    /// Where the kernel finds them.
+    fn source(&self) -> u32 {
+        if matches!(self, Positions::Stored(_)) { position::I32 } else { position::BASE }
+    }
+
+    /// The first, if the frame knows it.
+    fn first(&self) -> Option<&DimExpr> {
+        if let Positions::Told(first, _) = self { Some(first) } else { None }
     }
 
     /// The kernel's operand; one that is not read is `x` again.
@@ -120,52 +134,91 @@ impl Angles {
     }
 }
 
-fn emit(op: &Rotary, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located, n_rot: u64) -> LowerResult {
-    let node = cx.graph.node(id);
-    let [batch, seq, heads] = axes(x, op.layout);
-    let width = x.view.shape[3].clone();
-    let mut step = StepBuilder::new();
-    let bound = step.read(0, x).along([&batch, &seq, &heads].map(|axis| axis.1.clone()));
-    let positions = Positions::of(cx, node.input(1))?;
-    let positions_bound = positions.bind(&mut step, &bound);
-    let angles = Angles::of(op, cx, node, n_rot)?;
-    let [cos, sin] = angles.bind(&mut step, &bound);
-    let y_bound = step.write(y).along(axes(y, op.layout).map(|axis| axis.1));
-    let number = cx.status_number();
-    let reports = angles.source() == source::TABLE_BY_POSITION;
-    let status = if reports { step.status(cx, number) } else { step.status_unused(cx) };
-    let pos_batch = if positions.per_row() { seq.0.clone() } else { DimExpr::constant(0) };
-    let base = if let Positions::Told(first, _) = &positions { cx.arg(first) } else { ArgValue::ZERO };
-    let dim = width.as_extent().and_then(|d| u32::try_from(d).ok());
-    let call = Kernel {
-        variant: Kernel::plain,
-        interleaved: u32::from(op.interleaved),
-        source: angles.source(),
-        position: if matches!(positions, Positions::Stored(_)) { position::I32 } else { position::BASE },
-        dim: dim.ok_or("the head dimension is symbolic")?,
-        n_rot: n_rot as u32,
-        per_row: u32::from(positions.per_row()),
-        batch: cx.arg(&batch.0),
-        seq: cx.arg(&seq.0),
-        heads: cx.arg(&heads.0),
-        base,
-        pos_batch: cx.arg(&pos_batch),
-        table: cx.arg(&angles.table()),
-        attn: ArgValue::f32(1.0),
-        op: ArgValue::U32(number),
-        x: bound,
-        cos,
-        sin,
-        positions: positions_bound,
-        y: y_bound,
-        status,
-        slots: Vec::new(),
-        holes: crate::rows::rounding(y.view.dtype, "epilogue")?,
-    };
-    let pairs = width - DimExpr::constant((n_rot / 2) as i64);
-    let grid = cx.grid(&(batch.0 * seq.0 * heads.0 * pairs).ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call.into_call(), grid, meaning)
+/// A rotation of rows that are not empty.
+struct Rotation<'a> {
+    op: &'a Rotary,
+    /// Elements of a row that are rotated.
+    n_rot: u64,
+    /// Extents of batch, sequence and heads.
+    extents: [DimExpr; 3],
+    width: u32,
+    positions: Positions,
+    angles: Angles,
+    /// The op in the status block.
+    number: u32,
+}
+
+/// The kernel's operands.
+struct Operands {
+    x: Bound,
+    cos: Bound,
+    sin: Bound,
+    positions: Bound,
+    y: Bound,
+    status: Bound,
+}
+
+impl Rotation<'_> {
+    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located) -> LowerResult {
+        let mut step = StepBuilder::new();
+        let operands = self.bind(cx, &mut step, x, y);
+        let holes = crate::rows::rounding(y.view.dtype, "epilogue")?;
+        let call = self.call(cx, operands, holes);
+        let grid = cx.grid(&self.groups())?;
+        let meaning = node_meaning(cx, id)?;
+        step.dispatch(cx, call, grid, meaning)
+    }
+
+    fn bind(&self, cx: &LowerCx<'_>, step: &mut StepBuilder, x: &Located, y: &Located) -> Operands {
+        let strides = |at| axes(at, self.op.layout).map(|axis| axis.1);
+        let bound = step.read(0, x).along(strides(x));
+        let positions = self.positions.bind(step, &bound);
+        let [cos, sin] = self.angles.bind(step, &bound);
+        let y = step.write(y).along(strides(y));
+        let reports = self.angles.source() == source::TABLE_BY_POSITION;
+        let status = if reports { step.status(cx, self.number) } else { step.status_unused(cx) };
+        Operands { x: bound, cos, sin, positions, y, status }
+    }
+
+    fn call(&self, cx: &mut LowerCx<'_>, operands: Operands, holes: Vec<HoleFill>) -> CallDraft {
+        let [batch, seq, heads] = &self.extents;
+        let per_row = self.positions.per_row();
+        let pos_batch = if per_row { seq.clone() } else { DimExpr::constant(0) };
+        let Operands { x, cos, sin, positions, y, status } = operands;
+        let call = Kernel {
+            variant: Kernel::plain,
+            interleaved: u32::from(self.op.interleaved),
+            source: self.angles.source(),
+            position: self.positions.source(),
+            dim: self.width,
+            n_rot: self.n_rot as u32,
+            per_row: u32::from(per_row),
+            base: self.positions.first().map_or(ArgValue::ZERO, |first| cx.arg(first)),
+            batch: cx.arg(batch),
+            seq: cx.arg(seq),
+            heads: cx.arg(heads),
+            pos_batch: cx.arg(&pos_batch),
+            table: cx.arg(&self.angles.table()),
+            attn: ArgValue::f32(1.0),
+            op: ArgValue::U32(self.number),
+            x,
+            cos,
+            sin,
+            positions,
+            y,
+            status,
+            slots: Vec::new(),
+            holes,
+        };
+        call.into_call()
+    }
+
+    /// A thread for each pair that is rotated and for each element that is not.
+    fn groups(&self) -> DimExpr {
+        let [batch, seq, heads] = &self.extents;
+        let pairs = DimExpr::from(u64::from(self.width)) - DimExpr::constant((self.n_rot / 2) as i64);
+        (batch * seq * heads * pairs).ceil_div(&DimExpr::constant(256))
+    }
 }
 
 /// round(2⁶⁴ · θ^(−2i/n_rot) · freq_scale / 2π) mod 2⁶⁴ for every pair, low word first.

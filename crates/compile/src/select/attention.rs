@@ -65,12 +65,12 @@ impl Extents {
 pub struct Rules(pub(super) Family);
 
 impl Rules {
-    /// The kernel for extents on a target: the fastest, or one whose loops end by themselves where those of the fastest would
-    /// be ended by the driver.
+    /// The kernel for extents on a target: the fastest, or one whose loops end by themselves where those of the
+    /// fastest would be ended by the driver.
     pub fn choose(&self, target: &Target, e: &Extents) -> Option<Choice> {
         let measures = e.measures(target);
         let loops = [("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())];
-        self.0.choose(&Shape::new(target, measures).turning(loops))
+        self.0.choose(&Shape::new(target, measures).looping(loops))
     }
 }
 

@@ -12,7 +12,8 @@ use pumice_types::Target;
 
 /// Columns of a group as it is; elements of each.
 const MEASURES: &[&str] = &["columns", "n"];
-/// When half as many columns a group are better: with fewer groups than these, while a thread has more than so many elements.
+/// When half as many columns a group are better: with fewer groups than these, while a thread has more than so many
+/// elements.
 const HALVE: &[Figure] = &[number("groups_per_unit"), count("per_thread")];
 /// Softmax over columns.
 pub const SOFTMAX: &FamilyDecl = &narrower("softmax.narrower");

@@ -17,8 +17,8 @@ pub const FLAT: &FamilyDecl = &FamilyDecl {
     last: &[("elementwise_flat.plain", &[1.0])],
     ..FamilyDecl::new("elementwise.flat", &["n"])
 };
-/// How often groups of 1024 elements fill all compute units, rounded down; whether the innermost axis is walked four elements at a
-/// time (1) or one (0); whether there are 64-bit elements (1 or 0).
+/// How often groups of 1024 elements fill all compute units, rounded down; whether the innermost axis is walked four
+/// elements at a time (1) or one (0); whether there are 64-bit elements (1 or 0).
 pub const STRIDED: &FamilyDecl = &FamilyDecl {
     kernels: &[
         ElementwiseStrided::DECL,
@@ -35,8 +35,8 @@ pub const CROSSED: &FamilyDecl = &tiled("elementwise.crossed", &[ElementwiseTile
 /// Copies that exchange the innermost axis.
 pub const TRANSPOSED: &FamilyDecl = &tiled("copy.transposed", &[Transpose::DECL]);
 
-/// Kernels through tiles, or `strided`: the step is one over strides. Of measures there are the extent along which operands lie,
-/// and the extent along which the result does.
+/// Kernels through tiles, or `strided`: the step is one over strides. Of measures there are the extent along which
+/// operands lie, and the extent along which the result does.
 const fn tiled(name: &'static str, kernels: &'static [KernelDecl]) -> FamilyDecl {
     FamilyDecl { kernels, rules: &[("strided", &[])], ..FamilyDecl::new(name, &["from", "to"]) }
 }
@@ -62,8 +62,8 @@ impl Rules {
         self.strided.choose(&Shape::new(target, [waves, by_four.into(), wide.into()]))
     }
 
-    /// The kernel for operands that lie along an axis of `from` elements where results lie along one of `to`; none where a step
-    /// over strides is better.
+    /// The kernel for operands that lie along an axis of `from` elements where results lie along one of `to`; none
+    /// where a step over strides is better.
     pub fn crossed(&self, from: u64, to: u64, target: &Target) -> Option<Choice> {
         through_tiles(&self.crossed, from, to, target)
     }

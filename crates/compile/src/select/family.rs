@@ -1,7 +1,8 @@
 //! Choosing a kernel of any family: the first row of the table that holds for a shape and whose candidate takes it.
 //!
-//! In: rows as read, a shape by its measures. Out: a [`Choice`], or a row with its figures. Whose loops the driver would end
-//! gives way to the first of the family's last candidates whose loops it lets end. Never here: a kernel, a measure, a figure.
+//! In: rows as read, a shape by its measures. Out: a [`Choice`], or a row with its figures. Whose loops the driver
+//! would end gives way to the first of the family's last candidates whose loops it lets end. Never here: a kernel, a
+//! measure, a figure.
 
 use super::choice::Choice;
 use super::lanes::Lanes;
@@ -9,6 +10,9 @@ use super::read::{Figure, Taken};
 use pumice_plan::kernel::{KernelDecl, Roles, Setting};
 use pumice_types::{Bounds, EncodingClass, Target};
 use smallvec::SmallVec;
+
+/// An extent of a tile.
+pub type Extent = fn(&Roles) -> u64;
 
 /// A family: a question about shapes that the rows of a table answer.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +27,12 @@ pub struct FamilyDecl {
     pub figures: &'static [Figure],
     /// What else a row may say, each with its figures.
     pub rules: &'static [(&'static str, &'static [Figure])],
-    /// Candidates for shapes of which no row holds, the last one first among them, and for loops that the driver would end: as
-    /// rows name them, with figures in their order. A kernel without a variant is the one that `fits`.
+    /// Candidates for shapes of which no row holds, the last one first among them, and for loops that the driver
+    /// would end: as rows name them, with figures in their order. A kernel without a variant is the one that `fits`.
     pub last: &'static [(&'static str, &'static [f64])],
-    /// A measure and the extent of a tile along it: a variant fits that holds the shape and has the smallest extent, or the
-    /// largest where none holds it.
-    pub fits: Option<(&'static str, fn(&Roles) -> u64)>,
+    /// A measure and the extent of a tile along it: a variant fits that holds the shape and has the smallest extent,
+    /// or the largest where none holds it.
+    pub fits: Option<(&'static str, Extent)>,
     /// Whether a table may lack it.
     pub optional: bool,
 }
@@ -99,7 +103,7 @@ impl<'a> Shape<'a> {
 
     /// The same with the arguments by name on which it depends how often loops iterate.
     #[must_use]
-    pub fn turning(self, loops: impl IntoIterator<Item = (&'static str, u64)>) -> Shape<'a> {
+    pub fn looping(self, loops: impl IntoIterator<Item = (&'static str, u64)>) -> Shape<'a> {
         Shape { loops: loops.into_iter().collect(), ..self }
     }
 }

@@ -20,7 +20,8 @@ pub const DEAL: &FamilyDecl = &FamilyDecl {
     optional: true,
     ..FamilyDecl::new("attention.deal", &["rows", "width", "queries", "keys"])
 };
-/// How keys are dealt: into parts for so many groups of every compute unit; parts at least and at most, keys of a part at least.
+/// How keys are dealt: into parts for so many groups of every compute unit; parts at least and at most, keys of a
+/// part at least.
 const DEALING: &[Figure] = &[
     count("groups_per_unit"),
     count("least_parts"),

@@ -47,8 +47,8 @@ impl Lanes {
 pub struct RowRules(pub(super) Family);
 
 impl RowRules {
-    /// The variant of a row kernel for rows of at most `n` elements, and its `lanes`: of those that keep a row the one that keeps
-    /// least, or the plain one.
+    /// The variant of a row kernel for rows of at most `n` elements, and its `lanes`: of those that keep a row the
+    /// one that keeps least, or the plain one.
     pub fn choose(&self, decl: &'static KernelDecl, n: u64, target: &Target) -> Option<Choice> {
         let shape = &Shape::new(target, [n]);
         let row = self.0.holding(shape).next();

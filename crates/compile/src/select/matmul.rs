@@ -1,9 +1,10 @@
 //! Which kernel a matrix product takes, and into how many parts its k is cut.
 //!
-//! In: extents and the target. Out: a [`Choice`], a number of parts. Tiles, steps and needs are those of the declarations;
-//! which is fastest where is the table's: a row of `matmul` names a kernel for a class of shapes, or says `cheapest`,
-//! which is the tile of least time by the rows of `matmul.tile`. Rows of `matmul.parts` say when k is cut: `busy` as
-//! little as keeps the compute units busy, `faster` where the tiles' times and the sum of the parts say so.
+//! In: extents and the target. Out: a [`Choice`], a number of parts. Tiles, steps and needs are those of the
+//! declarations; which is fastest where is the table's: a row of `matmul` names a kernel for a class of shapes, or
+//! says `cheapest`, which is the tile of least time by the rows of `matmul.tile`. Rows of `matmul.parts` say when k
+//! is cut: `busy` as little as keeps the compute units busy, `faster` where the tiles' times and the sum of the parts
+//! say so.
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Row, Shape};
@@ -18,14 +19,14 @@ const MEASURES: &[&str] =
     &["m", "n", "k", "batches", "work", "b_along_k", "merged", "groups_8x32", "groups_16x64"];
 /// The tile of least time.
 const CHEAPEST: &str = "cheapest";
-/// The fewest parts whose groups, of one row and so many columns of the result, are so many for each compute unit; no part has
-/// fewer terms. Below `least_k_apart` a sum that is a step of its own costs what it saves.
+/// The fewest parts whose groups, of one row and so many columns of the result, are so many for each compute unit; no
+/// part has fewer terms. Below `least_k_apart` a sum that is a step of its own costs what it saves.
 const BUSY: (&str, &[Figure]) = (
     "busy",
     &[upto("columns", u32::MAX as u64), count("groups_per_unit"), count("terms"), count("least_k_apart")],
 );
-/// More parts where that takes less than this share of the time; no part has fewer terms. A sum that is a step of its own takes a
-/// level and `sum_us`.
+/// More parts where that takes less than this share of the time; no part has fewer terms. A sum that is a step of its
+/// own takes a level and `sum_us`.
 const FASTER: (&str, &[Figure]) = ("faster", &[count("terms"), number("share"), number("sum_us")]);
 
 /// Which kernel a product takes.
@@ -44,8 +45,8 @@ pub const PRODUCT: &FamilyDecl = &FamilyDecl {
     fits: Some(("m", |roles| roles.rows)),
     ..FamilyDecl::new("matmul", MEASURES)
 };
-/// What `cheapest` compares: microseconds of a step of 16 terms of k for one group that has a compute unit to itself, and for each
-/// of many; whether words are better read one by one.
+/// What `cheapest` compares: microseconds of a step of 16 terms of k for one group that has a compute unit to itself,
+/// and for each of many; whether words are better read one by one.
 pub const TILE: &FamilyDecl = &FamilyDecl {
     kernels: DECLS,
     figures: &[number("alone_us"), number("crowded_us"), number(SCALAR)],
@@ -78,8 +79,8 @@ impl Rules {
         }
     }
 
-    /// The kernel for a product on a target: the fastest, or one whose loops end by themselves where those of the fastest
-    /// would be ended by the driver.
+    /// The kernel for a product on a target: the fastest, or one whose loops end by themselves where those of the
+    /// fastest would be ended by the driver.
     pub fn choose(&self, product: &ProductExtents, target: &Target) -> Option<Choice> {
         let p = at_least_one(product);
         let shape = shape(&p, false, target);
@@ -184,7 +185,7 @@ fn shape<'a>(p: &ProductExtents, merged: bool, target: &'a Target) -> Shape<'a> 
     let work = p.m.saturating_mul(p.n).saturating_mul(p.batches).saturating_mul(p.k.max(1));
     let (along, merged) = (p.b_along_k.into(), merged.into());
     let measures = [p.m, p.n, p.k, p.batches, work, along, merged, groups(8, 32), groups(16, 64)];
-    Shape::new(target, measures).stored(encoding).turning([("k", p.k)])
+    Shape::new(target, measures).stored(encoding).looping([("k", p.k)])
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Which kernel a step takes: candidates by family, chosen by the figures of the target's table.
 //!
-//! A family's file says what its candidates are, when each can be used at all, what a table may ask of shapes
-//! (measures) and which figures its rows have. Which candidate is best where is data: rows of
+//! A family's file says what its measures and rules are; what a candidate is and which shapes it takes, its
+//! declaration says (`pumice_plan::kernel::roles`). Which candidate is best where is data: rows of
 //! [`Table`](pumice_types::Table), read once for a compilation by [`Selection::read`], which refuses what it does not
-//! know. Never here: a size at which one kernel begins to be faster than another, operands, strides.
+//! know. All families choose alike ([`family`]). Never here: a size at which one kernel begins to be faster than
+//! another, operands, strides, what kind of kernel was chosen.
 
 pub mod apart;
 pub mod attention;

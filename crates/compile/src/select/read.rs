@@ -1,7 +1,8 @@
-//! Rows of a table, read as a family understands them: measures by number, candidates as declarations, figures as numbers.
+//! Rows of a table, read as a family understands them: measures by number, candidates as declarations, figures as
+//! numbers.
 //!
-//! In: a table, a family. Out: its rows in the table's order. Every name that the family does not know is an error, so that
-//! no row of a table is read and then ignored.
+//! In: a table, a family. Out: its rows in the table's order. Every name that the family does not know is an error,
+//! so that no row of a table is read and then ignored.
 
 use super::family::{Family, FamilyDecl, Row};
 use super::lanes;

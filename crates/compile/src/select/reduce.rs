@@ -32,8 +32,8 @@ pub const PARTS: &FamilyDecl = &FamilyDecl {
     optional: true,
     ..FamilyDecl::new("reduce.parts", &["outer", "reduced", "inner"])
 };
-/// Groups for every compute unit, neighbouring results of a group; in a part at least so many elements of each result, and of all
-/// results of a group.
+/// Groups for every compute unit, neighbouring results of a group; in a part at least so many elements of each
+/// result, and of all results of a group.
 const CUTTING: &[Figure] =
     &[count("groups_per_unit"), upto("columns", u32::MAX as u64), count("least"), count("least_elements")];
 
@@ -70,8 +70,8 @@ impl Rules {
         self.one_by_one.choose(&Shape::new(target, [n])).map_or(1, |choice| choice.number("lanes"))
     }
 
-    /// `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: `columns` of the table, and fewer,
-    /// with more threads for each, where they would turn too often or the table says so.
+    /// `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: `columns` of the
+    /// table, and fewer, with more threads for each, where they would turn too often or the table says so.
     pub fn columns(&self, [outer, red, inner]: [u64; 3], target: &Target) -> Option<Choice> {
         let choice = self.columns.choose(&Shape::new(target, [inner]))?;
         let groups = |columns: u64| outer.saturating_mul(inner.div_ceil(4 * columns));
@@ -83,12 +83,12 @@ impl Rules {
         Some(of(columns.into()))
     }
 
-    /// `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the table's, or large groups where the
-    /// threads of that would turn too often. `vec` as in the kernel.
+    /// `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the table's, or large groups
+    /// where the threads of that would turn too often. `vec` as in the kernel.
     pub fn arg(&self, outputs: u64, n: u64, vec: bool, target: &Target) -> Option<Choice> {
         let units = u64::from(target.tuning.compute_units.max(1));
         let shape = Shape::new(target, [n, outputs, outputs.div_ceil(units)]);
-        self.arg.choose(&shape.turning([("n", n), ("vec", vec.into())]))
+        self.arg.choose(&shape.looping([("n", n), ("vec", vec.into())]))
     }
 
     /// Into about how many parts a reduction is best cut, each part reduced by groups of its own and the results in a

@@ -40,7 +40,7 @@ impl Rules {
     pub fn choose(&self, rows: u64, n: u64, norms: &RowRules, target: &Target) -> Option<Choice> {
         let measures = measures(rows, n, target);
         let (shape, loops) = (Shape::new(target, measures), [("n", n)]);
-        let shape = shape.turning(loops);
+        let shape = shape.looping(loops);
         self.0.choose_by(&shape, |row| {
             if row.says(ROW) {
                 return norms.choose(&KERNELS[0], n, target);

@@ -31,12 +31,11 @@
 ///
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
 /// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
-/// `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c` there are
-/// macros and specialization constants.
-/// Operand words are `read`, `write`, `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit
-/// floats, `typed blocks` those and every block scheme (one such operand a kernel); hole types `float vec4 uint uvec4 void1 void4`;
-/// levels `zero full`. A variant named `plain` or beginning with `plain_` is a plain twin and may need nothing.
-/// Every other section must be there, possibly empty.
+/// `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c`
+/// there are macros and specialization constants. Operand words are `read`, `write`, `readwrite`, `status`, then what
+/// its elements may be beside words: `typed` 16-bit floats, `typed blocks` those and every block scheme (one such
+/// operand a kernel); hole types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain` or
+/// beginning with `plain_` is a plain twin and may need nothing. Every other section must be there, possibly empty.
 #[macro_export]
 macro_rules! kernel {
     (

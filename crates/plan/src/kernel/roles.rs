@@ -1,8 +1,9 @@
 //! What choosing a kernel needs to know of a variant: the roles that its macros and constants play.
 //!
-//! In: the `roles` section of a declaration. Out: extents of a tile and the like as numbers, the shapes that the variant takes
-//! at all as bounds of named measures, and which of its constants the row of a table gives. Measures are named as the family
-//! names them that asks (`compile/src/select`). Never here: a device, a figure, what is faster.
+//! In: the `roles` section of a declaration. Out: extents of a tile and the like as numbers, the shapes that the
+//! variant takes at all as bounds of named measures, and which of its constants the row of a table gives. Measures
+//! are named as the family names them that asks (`compile/src/select`). Never here: a device, a figure, what is
+//! faster.
 
 use super::{KernelDecl, VariantDecl};
 use crate::kernel::turns::{Of, Upper};
@@ -11,7 +12,8 @@ use pumice_types::Bounds;
 /// The roles of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// Rows of the result that a group makes; of an elementwise kernel, places apart from each other that a thread takes.
+    /// Rows of the result that a group makes; of an elementwise kernel, places apart from each other that a thread
+    /// takes.
     pub rows: u64,
     /// Columns of the result that a group makes; of an elementwise kernel, neighbours that are one place.
     pub columns: u64,
