@@ -75,7 +75,7 @@ fn first_of_list(text: &str, list: &str, name: &str) -> Option<String> {
 }
 
 /// Adds a line `file Type "file";` to `for_each_op!`, in order inside the group whose heading begins with `section`.
-pub fn add_op_line(text: &str, section: &str, file: &str, name: &str) -> Option<String> {
+pub fn add_op_line(text: &str, section: &str, file: &str, name: &str, boxed: bool) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let list = lines.iter().position(|line| line.contains("macro_rules! for_each_op"))?;
     let head =
@@ -83,7 +83,7 @@ pub fn add_op_line(text: &str, section: &str, file: &str, name: &str) -> Option<
             line.trim().strip_prefix("// ").is_some_and(|title| title.starts_with(section))
         })? + list;
     let indent: String = lines[head].chars().take_while(|c| *c == ' ').collect();
-    let new = format!("{indent}{file} {name} \"{file}\";");
+    let new = format!("{indent}{file} {name} \"{file}\"{};", if boxed { " boxed" } else { "" });
     if lines.contains(&new) {
         return Some(text.to_owned());
     }
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn op_lines_go_into_their_group() {
         let text = "macro_rules! for_each_op {\n    // 2 Leaves\n    input Input \"input\";\n    // 3.1 Elementwise\n    abs Abs \"abs\";\n    exp Exp \"exp\";\n}\n";
-        let added = add_op_line(text, "3.1", "add", "Add").expect("the group is there");
+        let added = add_op_line(text, "3.1", "add", "Add", false).expect("the group is there");
         assert!(
             added.contains("    abs Abs \"abs\";\n    add Add \"add\";\n    exp Exp \"exp\";\n"),
             "{added}"
         );
-        assert_eq!(add_op_line(text, "9", "add", "Add"), None);
+        assert_eq!(add_op_line(text, "9", "add", "Add", false), None);
     }
 }

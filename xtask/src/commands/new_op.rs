@@ -30,6 +30,12 @@ pub struct Args {
     /// The op has a kernel of its own: its declaration, the rule of its reach and its shader are made, too
     #[arg(long, conflicts_with_all = ["elementwise", "binary", "composite", "host"])]
     kernel: bool,
+    /// The op has a second operand that may be absent
+    #[arg(long, conflicts_with_all = ["elementwise", "binary"])]
+    optional: bool,
+    /// The op has so many attributes that nodes hold them in a box
+    #[arg(long)]
+    boxed: bool,
     /// The group in for_each_op! (default: 3.1 for elementwise ops, else 3.9)
     #[arg(long, value_name = "NUMBER")]
     section: Option<String>,
@@ -81,10 +87,14 @@ fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Out
     let kind = kind(args);
     let elementwise = matches!(kind, Kind::Unary | Kind::Binary);
     let section = args.section.clone().unwrap_or_else(|| if elementwise { "3.1" } else { "3.9" }.to_owned());
-    let mut all =
-        vec![new(checkout, "crates/ir/src/ops", name, templates::declaration(kind, name, type_name))?];
+    let mut all = vec![new(
+        checkout,
+        "crates/ir/src/ops",
+        name,
+        templates::declaration(kind, args.optional, name, type_name),
+    )?];
     all.push(edit(checkout, OP_LIST, |text| {
-        edit::add_mod_line(&edit::add_op_line(text, &section, name, type_name)?, name)
+        edit::add_mod_line(&edit::add_op_line(text, &section, name, type_name, args.boxed)?, name)
     })?);
     all.push(new(checkout, REFERENCE, name, templates::reference(kind, type_name))?);
     all.push(edit(checkout, &format!("{REFERENCE}/mod.rs"), |text| edit::add_mod_line(text, name))?);
@@ -198,6 +208,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_boxed_op_and_an_optional_operand() {
+        let checkout = Checkout::find().expect("tests run in the checkout");
+        let args = arguments(&["new_thing", "--host", "--boxed", "--optional"]);
+        let changes = changes(&args, &checkout, "new_thing", "NewThing").expect("nothing is in the way");
+        let text = |path: &str| &changes.iter().find(|c| c.path.ends_with(path)).expect("written").text;
+        assert!(text("ir/src/ops/mod.rs").contains("new_thing NewThing \"new_thing\" boxed;"));
+        let declaration = text("ir/src/ops/new_thing.rs");
+        assert!(
+            declaration.contains("&[\"x\", \"b?\"]") && declaration.contains("b: Option<Value>"),
+            "{declaration}"
+        );
+        assert!(!declaration.contains("{optional"), "{declaration}");
+    }
+
     /// In a copy of the checkout, with an op of every kind.
     #[test]
     #[ignore = "long: compiles five packages"]
@@ -212,8 +237,15 @@ mod tests {
             std::fs::copy(from, to).expect("copied");
         }
         for flag in ["--elementwise", "--binary", "--composite", "--host", "--section=3.9", "--kernel"] {
+            // What may be combined is, once each.
+            let more: &[&str] = match flag {
+                "--host" => &["--optional", "--boxed"],
+                "--kernel" => &["--optional"],
+                "--binary" => &["--boxed"],
+                _ => &[],
+            };
             let name = format!("new_{}", flag.trim_start_matches('-').split('=').next().expect("a word"));
-            run(&arguments(&[&name, flag]), &copy).expect("written");
+            run(&arguments(&[&[name.as_str(), flag], more].concat()), &copy).expect("written");
         }
         let mut check = crate::child::cargo();
         check.args(["check", "--package", "pumice-compile", "--package", "pumice-cpu-ref", "--target-dir"]);
