@@ -3,6 +3,7 @@
 //! Everything here runs on any device of the runtime; a suite says on which. Nothing here is shipped.
 
 pub mod device;
+pub mod draws;
 pub mod files;
 pub mod graphs;
 pub mod growth;

@@ -158,6 +158,29 @@ fn much_disturbed_json_is_refused_or_does_no_harm() {
     disturbed(1, 60);
 }
 
+/// Exchanges every two words of every call of a plan; the checker refuses each of these plans. How many there were.
+fn exchanged_words_are_refused(plan: &Plan) -> usize {
+    CheckedPlan::new(plan.clone()).expect("sound");
+    let mut tried = 0;
+    for step in 0..plan.runs[0].program.steps.len() {
+        let StepKind::Dispatch { call, .. } = &plan.runs[0].program.steps[step].kind else { continue };
+        let words = call.args.len();
+        for (a, b) in (0..words).flat_map(|a| (a + 1..words).map(move |b| (a, b))) {
+            let mut mutant = plan.clone();
+            let StepKind::Dispatch { call, .. } = &mut mutant.runs[0].program.steps[step].kind else {
+                continue;
+            };
+            if call.args[a] != call.args[b] {
+                call.args.swap(a, b);
+                tried += 1;
+                let what = format!("{}: words {a} and {b} of {step}, {}", plan.target.name, call.kernel);
+                assert!(CheckedPlan::new(mutant).is_err(), "{what}");
+            }
+        }
+    }
+    tried
+}
+
 /// x + w^T of squares: strides of two axes that were exchanged touch the same bytes, so that the checker took the plan
 /// and the sum was another.
 #[test]
@@ -169,29 +192,21 @@ fn exchanged_words_of_a_square_are_refused() {
     let graph = g.build().unwrap_or_else(|e| panic!("{e}"));
     for target in [Target::lavapipe(), Target::h200()] {
         let plan = compile(&graph, &target, &Options::default(), &RefEval).expect("it compiles");
-        CheckedPlan::new(plan.clone()).expect("sound");
-        let mut tried = 0;
-        for step in 0..plan.runs[0].program.steps.len() {
-            let StepKind::Dispatch { call, .. } = &plan.runs[0].program.steps[step].kind else { continue };
-            let words = call.args.len();
-            for (a, b) in (0..words).flat_map(|a| (a + 1..words).map(move |b| (a, b))) {
-                let mut mutant = plan.clone();
-                let StepKind::Dispatch { call, .. } = &mut mutant.runs[0].program.steps[step].kind else {
-                    continue;
-                };
-                if call.args[a] != call.args[b] {
-                    call.args.swap(a, b);
-                    tried += 1;
-                    assert!(
-                        CheckedPlan::new(mutant).is_err(),
-                        "{}: words {a} and {b} of {step}",
-                        target.name
-                    );
-                }
-            }
-        }
-        assert!(tried > 100, "{tried}");
+        assert!(exchanged_words_are_refused(&plan) > 100);
     }
+}
+
+/// A batch of as many matrices as each has rows and columns, transposed by tiles: rows of the operand that were exchanged
+/// with matrices touch the same bytes.
+#[test]
+fn exchanged_words_of_a_cube_that_is_transposed_are_refused() {
+    let g = GraphBuilder::new("cube");
+    let x = g.input("x", f32([64u64, 64, 64]));
+    g.output("y", g.transpose(x, &[0, 2, 1]));
+    let graph = g.build().unwrap_or_else(|e| panic!("{e}"));
+    let plan = compile(&graph, &Target::h200(), &Options::default(), &RefEval).expect("it compiles");
+    assert!(pumice_tests::op_suite::kernels(&plan).contains(&"transpose.plain".to_owned()));
+    assert!(exchanged_words_are_refused(&plan) > 10);
 }
 
 mod on_device {

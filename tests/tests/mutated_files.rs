@@ -4,29 +4,13 @@
 use pumice_cpu_ref::sample as data;
 use pumice_plan::file::seal;
 use pumice_plan::{CheckedPlan, Fingerprint, Kernels, Plan, PlanForm, kernels};
+use pumice_tests::draws::Draws;
 use pumice_tests::op_suite::{Case, Runner, cases};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const MOST_ELEMENTS: u64 = 1 << 10;
 /// Bytes of a header, which [`seal`] makes right.
 const HEADER: usize = 52;
-
-/// SplitMix64.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
 
 /// Bytes of a file that are no fingerprint, by place: a change there is refused at once, and a fifth of a small file is
 /// made of them.
@@ -61,7 +45,7 @@ fn mutate(file: &[u8], places: &[usize], other: &[u8], seed: u64) -> Vec<u8> {
             4 => bytes[at] = bytes[at].wrapping_add(1),
             5 => bytes[at] = bytes[at].wrapping_sub(1),
             6 => bytes[at] = [0, 1, 2, 4, 0x7f, 0x80, 0xff][draws.below(7)],
-            7 => bytes[at] = draws.next() as u8,
+            7 => bytes[at] = draws.bits() as u8,
             8 => _ = bytes.drain(at..end),
             9 => {
                 let again = bytes[at..end].to_vec();

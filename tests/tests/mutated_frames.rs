@@ -12,6 +12,7 @@ use pumice_plan::{
 };
 use pumice_runtime::{Device, Executable, Session};
 use pumice_tests::device;
+use pumice_tests::draws::Draws;
 use pumice_types::{DimExpr, ScalarId, SymbolId, TensorView};
 use pumice_vulkan::{DeviceOptions, Poison};
 use std::sync::Arc;
@@ -19,27 +20,6 @@ use std::sync::Arc;
 /// Every value of the symbol is run.
 const MOST: u64 = 44;
 const WIDTH: usize = 8;
-
-/// SplitMix64.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())].clone()
-    }
-}
 
 /// Steps of several families over s rows, a scalar that advances, and a stop.
 fn graph() -> Graph {

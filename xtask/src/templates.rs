@@ -31,15 +31,36 @@ impl Kind {
 }
 
 /// `crates/ir/src/ops/<section>/<name>.rs`.
-pub fn declaration(kind: Kind, name: &str, type_name: &str) -> String {
+pub fn declaration(kind: Kind, optional: bool, name: &str, type_name: &str) -> String {
     let text = match kind {
         Kind::Unary => UNARY,
         Kind::Binary => BINARY,
         Kind::Composite => &GENERAL.replace("{uses}", EXPAND_USES).replace("{expand}", EXPAND),
         Kind::Host | Kind::Lowered | Kind::Kernel => &GENERAL.replace("{uses}", "").replace("{expand}", ""),
     };
-    filled(text, name, type_name)
+    let text = OPTIONAL.into_iter().fold(text.to_owned(), |text, (mark, with, without)| {
+        text.replace(mark, if optional { with } else { without })
+    });
+    filled(&text, name, type_name)
 }
+
+/// What stands in a declaration in place of a mark: with an operand that may be absent, and without one.
+const OPTIONAL: [(&str, &str, &str); 6] = [
+    ("{optional operand}", ", \"b?\"", ""),
+    (
+        "{optional rule}",
+        "        if cx.opt(1).is_some() {\n            cx.same_dtype(0, 1)?;\n        }\n",
+        "",
+    ),
+    (
+        "{optional input}",
+        "                let b = g.input(\"b\", tensor(dtype, shape.iter().copied()));\n",
+        "",
+    ),
+    ("{optional sample}", "x, Some(b)", "x"),
+    ("{optional argument}", ", b: Option<Value>", ""),
+    ("{optional apply}", "apply_all({Type} {}, &[Some(x), b])[0]", "apply({Type} {}, &[x])"),
+];
 
 /// `crates/cpu-ref/src/ops/<section>/<name>.rs`.
 pub fn reference(kind: Kind, type_name: &str) -> String {
@@ -133,11 +154,11 @@ crate::op! {
 }
 
 impl OpDef for {Type} {
-    const OPERANDS: &'static [&'static str] = &["x"];
+    const OPERANDS: &'static [&'static str] = &["x"{optional operand}];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
-        Ok(smallvec::smallvec![cx.ty(0)?.clone()])
+{optional rule}        Ok(smallvec::smallvec![cx.ty(0)?.clone()])
     }
 
     fn samples() -> Vec<Sample> {
@@ -145,7 +166,7 @@ impl OpDef for {Type} {
         let case = |dtype, shape: &[u64]| {
             Sample::graph(&format!("{dtype} {shape:?}"), |g| {
                 let x = g.input("x", tensor(dtype, shape.iter().copied()));
-                g.output("y", g.{name}(x));
+{optional input}                g.output("y", g.{name}({optional sample}));
             })
             .fill("x", Fill::Special)
         };
@@ -156,8 +177,8 @@ impl OpDef for {Type} {
 impl GraphBuilder {
     /// What it computes: x\[…\] → the same type.
     #[track_caller]
-    pub fn {name}(&self, x: Value) -> Value {
-        self.apply({Type} {}, &[x])
+    pub fn {name}(&self, x: Value{optional argument}) -> Value {
+        self.{optional apply}
     }
 }
 "#;
@@ -215,29 +236,43 @@ use crate::cx::{LowerCx, LowerResult, node_meaning};
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Type};
+use pumice_ir::shape::product;
 use pumice_plan::kernels::{name} as kernel;
 use pumice_types::DimExpr;
 
 impl Lower for {Type} {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
-        let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
+        let value = node.input(0).ok_or("it has no operand")?;
+        // A matrix is read with the strides that it has; what has other axes is made dense, and rows of its last axis.
+        let x = cx.at(value)?;
+        let is_matrix = x.view.shape.len() == 2 && x.view.is_words();
+        let x = if is_matrix { x } else { cx.dense(value)? };
+        let one = DimExpr::constant(1);
+        let (n, outer) = x.view.shape.split_last().map_or((one.clone(), &[][..]), |(n, outer)| (n.clone(), outer));
+        let rows = product(outer);
+        let strides = if is_matrix { x.view.strides.clone() } else { vec![n.clone(), one] };
         let y = cx.result(node.output())?;
-        let n = pumice_ir::shape::product(&y.view.shape);
-        if n.is(0) {
+        let elements = &rows * &n;
+        if elements.is(0) {
             return Ok(());
         }
-        cx.fits_u32(&n, "the result")?;
+        cx.fits_u32(&elements, "the result")?;
+        // What the kernel computes in f32 is rounded as the result's type asks.
+        let holes = crate::rows::rounding(cx.graph.ty(node.output()).dtype(), "epilogue")?;
         let mut step = StepBuilder::new();
         let call = kernel::{Type} {
             variant: kernel::{Type}::plain,
+            rows: cx.arg(&rows),
             n: cx.arg(&n),
-            x: step.read(0, &x),
+            x: step.read(0, &x).along(strides),
             y: step.write(&y),
             slots: Vec::new(),
-            holes: Vec::new(),
+            holes,
         };
-        let grid = cx.grid(&n.ceil_div(&DimExpr::constant(256)))?;
+        // Additions and products, by which steps are timed and submissions bounded.
+        step.flops(elements.clone());
+        let grid = cx.grid(&elements.ceil_div(&DimExpr::constant(256)))?;
         let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call.into_call(), grid, meaning)
     }
@@ -253,13 +288,15 @@ use crate::kernel::KernelDecl;
 pub const DECLS: &[KernelDecl] = &[{Type}::DECL];
 
 kernel! {
-    /// y[i] = x[i]; i < n. The formula, and where the elements of operands lie.
+    /// y[r, c] = epilogue(x[r, c]); r < rows, c < n. The formula, and where the elements of operands lie.
+    ///
+    /// x lies at `x_offset + r * x_row + c * x_col`, y at `r * n + c`.
     pub struct {Type} = "{name}" in "{name}/{name}.comp";
-    grid "ceil(n / 256) groups of 256 threads, folded";
-    args { n: u32 }
+    grid "ceil(rows * n / 256) groups of 256 threads, folded";
+    args { rows: u32, n: u32, x { offset, row, col: i32 } }
     operands { x: read, y: write }
     slots 0;
-    holes {}
+    holes { epilogue: float [v] (row, col) }
     specs {}
     turns |_| 0;
     variants { plain: zero }
@@ -268,7 +305,7 @@ kernel! {
 
 const REACH: &str = r#"//! `{name}`: which elements it touches.
 
-use super::call::Call;
+use super::call::{Call, iteration};
 use super::walk::Walk;
 use super::{Reach, Rule, Wrong};
 
@@ -277,21 +314,30 @@ pub(super) const RULES: &[(&str, Rule)] = &[("{name}", each)];
 
 /// `{name}`.
 fn each(call: &Call<'_>) -> Result<Reach, Wrong> {
-    let [n] = call.counts(["n"])?;
-    Ok(Reach::new(n.div_ceil(256), 256).operand(0, Walk::dense(4, n)).operand(1, Walk::dense(4, n)))
+    let [rows, n] = call.counts(["rows", "n"])?;
+    let [offset, row, col] = call.strides(["x_offset", "x_row", "x_col"])?;
+    let elements = iteration(&[rows, n])?;
+    let x = Walk::new(4, offset).axis(rows, row).axis(n, col);
+    Ok(Reach::new(elements.div_ceil(256), 256).operand(0, x).operand(1, Walk::dense(4, elements)))
 }
 "#;
 
 /// `shaders/<name>/<name>.comp`.
 pub const SHADER: &str = r#"#version 460
-// y[i] = x[i]. One thread an element.
+// y[r, c] = epilogue(x[r, c]). One thread an element, columns fastest.
 #include "interface.glsl"
+#include "divide.glsl"
 layout(local_size_x = 256) in;
 
+float hole_epilogue(float v, uint row, uint col) { return v; }
+
 void main() {
-    uint i = linear_group() * 256u + gl_LocalInvocationID.x;
-    if (i >= arg_n()) return;
-    storeu_y(i, loadu_x(i));
+    keep_holes();
+    uint i = linear_group() * 256u + gl_LocalInvocationID.x, n = arg_n();
+    if (i >= arg_rows() * n) return;
+    uint c, r = divide(i, n, c);
+    int at = arg_x_offset() + int(r) * arg_x_row() + int(c) * arg_x_col();
+    store_y(i, hole_epilogue(load_x(uint(at)), r, c));
 }
 "#;
 

@@ -4,6 +4,7 @@ use crate::error::ImportError;
 use crate::safetensors::SafetensorsFile;
 use crate::source::WeightSource;
 use pumice_ir::Graph;
+use pumice_types::Encoding;
 use std::path::Path;
 
 /// A program with the weights for its parameters, under the parameters' names.
@@ -21,9 +22,7 @@ pub enum MismatchError {
     #[error(transparent)]
     Import(#[from] ImportError),
     /// A tensor of another type or shape than its parameter.
-    #[error(
-        "{origin}: tensor `{tensor}` is {found}, the model's configuration needs {needed}; take weights and configuration from one model"
-    )]
+    #[error("{origin}: tensor `{tensor}` is {found}, the graph has a param {needed}; {remedy}")]
     Type {
         /// The weights.
         origin: String,
@@ -33,6 +32,8 @@ pub enum MismatchError {
         found: String,
         /// The parameter's type.
         needed: String,
+        /// What to do.
+        remedy: String,
     },
 }
 
@@ -52,15 +53,27 @@ impl Model {
         for id in self.graph.params() {
             let value = self.graph.value(id);
             let info = self.weights.describe(&value.name)?;
-            if info.encoding != value.ty.encoding || Some(&info.shape) != value.ty.static_shape().as_ref() {
+            let same_shape = Some(&info.shape) == value.ty.static_shape().as_ref();
+            if info.encoding != value.ty.encoding || !same_shape {
+                let remedy = match same_shape {
+                    true => stored_otherwise(info.encoding),
+                    false => "take weights and configuration from one model".to_owned(),
+                };
                 return Err(MismatchError::Type {
                     origin: self.weights.origin(),
                     tensor: value.name.to_string(),
                     found: format!("{}{:?}", info.encoding, info.shape),
                     needed: value.ty.display(self.graph.symbols()),
+                    remedy,
                 });
             }
         }
         Ok(())
     }
+}
+
+/// A param has the type that the file has; ops widen it, at no cost, where they read it.
+fn stored_otherwise(encoding: Encoding) -> String {
+    let widened = if encoding.scheme().is_some() { "dequantize it" } else { "cast it" };
+    format!("declare the param as {encoding}, as the file has it, and {widened} in the graph")
 }

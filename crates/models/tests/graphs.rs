@@ -80,6 +80,24 @@ fn prefixes_and_old_names_are_found() {
     model_of("roberta", renamed(&old)).expect("names of old files");
 }
 
+/// Layers are counted before anything is made for each.
+#[test]
+fn more_layers_than_the_weights_have_are_refused() {
+    for (name, field) in [("bert", "num_hidden_layers"), ("distilbert", "n_layers")] {
+        let mut folder = open(name);
+        folder.config.layers = 500;
+        match folder.model(&EncoderOptions::default()).map(|_| ()) {
+            Err(ModelError::Field { field: named, problem, .. }) => {
+                assert_eq!(
+                    (named.as_str(), problem.as_str()),
+                    (field, "is 500, and the weights have 2 layers")
+                );
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn weights_of_another_model_are_found_out() {
     let mut weights = loaded("bert");

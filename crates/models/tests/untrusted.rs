@@ -224,6 +224,16 @@ fn values_that_nest_deep_do_not_overflow_the_stack() {
     assert!(deep.to_string().contains("nest deeper than 128"), "{deep}");
 }
 
+/// Each sign of a text is a token of some 40 bytes, so a text of 100 MB took 4 GB.
+#[test]
+fn a_text_of_signs_ends_before_it_takes_memory() {
+    let text = format!("graph g {{{}", "+".repeat(20_000_000));
+    within_memory(300 << 10, || {
+        let error = pumice_ir::text::read(&text).expect_err("refused").to_string();
+        assert!(error.contains("more than 4194304 words and signs"), "{error}");
+    });
+}
+
 /// A text of 2,099 bytes took 3.9 GB: sums of minima multiplied with themselves from node to node.
 #[test]
 fn extents_that_square_themselves_end_before_they_take_memory() {

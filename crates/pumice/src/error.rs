@@ -44,7 +44,8 @@ pub enum Error {
     },
     /// A plan that was made from another graph than the model's.
     #[error(
-        "plan `{plan}` was not made from the graph of `{model}`: compile the model again, with the options that it is run with"
+        "plan `{plan}` is of another graph than `{model}` has here (another model, other weight types, or other options): \
+         compile this model again, with the options that it is run with"
     )]
     OtherPlan {
         /// Name of the plan.

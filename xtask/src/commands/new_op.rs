@@ -30,6 +30,12 @@ pub struct Args {
     /// The op has a kernel of its own: its declaration, the rule of its reach and its shader are made, too
     #[arg(long, conflicts_with_all = ["elementwise", "binary", "composite", "host"])]
     kernel: bool,
+    /// The op has a second operand that may be absent
+    #[arg(long, conflicts_with_all = ["elementwise", "binary"])]
+    optional: bool,
+    /// The op has so many attributes that nodes hold them in a box
+    #[arg(long)]
+    boxed: bool,
     /// The group in for_each_op!, which is a folder of `ops`; one that is not there is made, with `--title`
     #[arg(long, value_name = "FOLDER")]
     section: Option<String>,
@@ -84,14 +90,15 @@ fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Out
     let kind = kind(args);
     let default = if kind.word() == "elementwise" { "elementwise" } else { "signal" };
     let section = args.section.as_deref().unwrap_or(default);
-    let list = |text: &str| edit::add_op_line(text, section, name, type_name, kind.word());
+    let word = if args.boxed { format!("{} boxed", kind.word()) } else { kind.word().to_owned() };
+    let list = |text: &str| edit::add_op_line(text, section, name, type_name, &word);
     let with_group = |text: &str| match &args.title {
         Some(title) => list(&edit::add_group(text, section, title)?),
         None => list(text),
     };
     let mut all = vec![edit(checkout, OP_LIST, with_group)?];
     for (folder, text) in [
-        (DECLARATION, templates::declaration(kind, name, type_name)),
+        (DECLARATION, templates::declaration(kind, args.optional, name, type_name)),
         (REFERENCE, templates::reference(kind, type_name)),
     ] {
         all.push(new(checkout, &format!("{folder}/{section}"), name, text)?);
@@ -215,6 +222,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_boxed_op_and_an_optional_operand() {
+        let checkout = Checkout::find().expect("tests run in the checkout");
+        let args = arguments(&["new_thing", "--host", "--boxed", "--optional"]);
+        let changes = changes(&args, &checkout, "new_thing", "NewThing").expect("nothing is in the way");
+        let text = |path: &str| &changes.iter().find(|c| c.path.ends_with(path)).expect("written").text;
+        assert!(text("ir/src/ops/mod.rs").contains("new_thing NewThing \"new_thing\" boxed;"));
+        let declaration = text("ir/src/ops/new_thing.rs");
+        assert!(
+            declaration.contains("&[\"x\", \"b?\"]") && declaration.contains("b: Option<Value>"),
+            "{declaration}"
+        );
+        assert!(!declaration.contains("{optional"), "{declaration}");
+    }
+
     /// In a copy of the checkout, with an op of every kind.
     #[test]
     #[ignore = "long: compiles five packages"]
@@ -229,8 +251,15 @@ mod tests {
             std::fs::copy(from, to).expect("copied");
         }
         for flag in ["--elementwise", "--binary", "--composite", "--host", "--section=signal", "--kernel"] {
+            // What may be combined is, once each.
+            let more: &[&str] = match flag {
+                "--host" => &["--optional", "--boxed"],
+                "--kernel" => &["--optional"],
+                "--binary" => &["--boxed"],
+                _ => &[],
+            };
             let name = format!("new_{}", flag.trim_start_matches('-').split('=').next().expect("a word"));
-            run(&arguments(&[&name, flag]), &copy).expect("written");
+            run(&arguments(&[&[name.as_str(), flag], more].concat()), &copy).expect("written");
         }
         let mut check = crate::child::cargo();
         check.args(["check", "--package", "pumice-compile", "--package", "pumice-cpu-ref", "--target-dir"]);

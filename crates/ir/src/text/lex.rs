@@ -44,6 +44,9 @@ pub(super) enum Token {
 const PUNCT: [&str; 19] =
     ["..=", "->", "{", "}", "(", ")", "[", "]", ",", ":", "=", "+", "-", "*", "$", "_", ".", "/", ";"];
 
+/// The most tokens of a text: each takes some 40 bytes, whatever it takes in the text. The data of a constant is one.
+const MOST_TOKENS: usize = 1 << 22;
+
 /// All tokens with their places; comments run from `//` to the end of the line.
 pub(super) fn lex(text: &str) -> Result<Vec<(Token, Position)>, TextError> {
     let mut lexer = Lexer { rest: text, at: Position { line: 1, column: 1 } };
@@ -53,6 +56,9 @@ pub(super) fn lex(text: &str) -> Result<Vec<(Token, Position)>, TextError> {
         let at = lexer.at;
         let token = lexer.next()?;
         let end = token == Token::End;
+        if tokens.len() == MOST_TOKENS {
+            return lexer.error(format!("the text has more than {MOST_TOKENS} words and signs"));
+        }
         tokens.push((token, at));
         if end {
             return Ok(tokens);

@@ -8,6 +8,7 @@ pub mod fields;
 use crate::error::ModelError;
 use fields::Fields;
 use pumice_types::DType;
+use serde_json::Value;
 use std::path::Path;
 
 /// Which family of encoders: they differ in names, positions and token types, not in the layer.
@@ -207,6 +208,7 @@ fn check(fields: &Fields, config: &EncoderConfig) -> Result<(), ModelError> {
         let field = if fields.flag("is_decoder")? { "is_decoder" } else { "add_cross_attention" };
         return Err(fields.wrong(field, "is true", "only encoders without a causal mask can be run"));
     }
+    changing_keys(fields)?;
     match fields.text("position_embedding_type")? {
         None | Some("absolute") => Ok(()),
         Some(other) => {
@@ -214,6 +216,20 @@ fn check(fields: &Fields, config: &EncoderConfig) -> Result<(), ModelError> {
             Err(fields.wrong("position_embedding_type", format!("is \"{other}\""), remedy))
         }
     }
+}
+
+/// Keys that say that the weights are not those of the plain architecture.
+fn changing_keys(fields: &Fields) -> Result<(), ModelError> {
+    let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+    for (field, remedy) in [
+        ("pruned_heads", "take a model with all of its heads"),
+        ("quantization_config", "take the model's weights as they were before they were quantized"),
+    ] {
+        if fields.get(field).is_some_and(|value| !is_empty(value)) {
+            return Err(fields.wrong(field, "is given, and changes what the weights mean", remedy));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

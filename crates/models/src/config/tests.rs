@@ -38,6 +38,12 @@ fn distilbert_has_its_own_words() {
     assert_eq!((c.token_types, c.activation, c.norm_eps), (0, Activation::Relu, 1e-12));
 }
 
+/// As transformers writes it into every file.
+#[test]
+fn no_pruned_heads_are_none() {
+    assert!(parse(&BERT.replace("\"pad_token_id\":0", "\"pruned_heads\":{}")).is_ok());
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     let cases = [
@@ -53,6 +59,8 @@ fn what_is_wrong_is_named() {
         (BERT.replace("\"absolute\"", "\"relative_key\""), "position_embedding_type"),
         (BERT.replace("\"pad_token_id\":0", "\"pad_token_id\":40000"), "pad_token_id"),
         (BERT.replace("\"pad_token_id\":0", "\"is_decoder\":true"), "is_decoder"),
+        (BERT.replace("\"pad_token_id\":0", "\"pruned_heads\":{\"1\":[0, 2]}"), "pruned_heads"),
+        (BERT.replace("\"pad_token_id\":0", "\"quantization_config\":{\"bits\":4}"), "quantization_config"),
         (BERT.replace("\"bert\"", "\"roberta\"").replace("512", "1"), "max_position_embeddings"),
         (BERT.replace("1e-12", "-1"), "layer_norm_eps"),
         ("[1]".to_owned(), "the whole file"),

@@ -9,7 +9,7 @@ mod pool;
 
 pub use graph::encoder_graph;
 
-use crate::config::EncoderConfig;
+use crate::config::{EncoderConfig, Family};
 use crate::error::{ModelError, Note};
 use crate::sentence::{CONFIG_LIMIT, Modules, SentenceOverrides, SentenceSpec};
 use crate::tokenizer::SentenceTokenizer;
@@ -96,6 +96,7 @@ impl EncoderFolder {
     ) -> Result<Model, ModelError> {
         let graph = {
             let file = names::FileNames::of(weights.as_ref())?;
+            self.check_layers(file.layers(self.config.family))?;
             encoder_graph(&self.name, &self.config, &self.spec, options, &|parameter| {
                 // A tensor that is missing or of another kind is reported by the check below, with its name.
                 let stored = weights.describe(&file.resolve(parameter)).map(|info| info.encoding.plain());
@@ -108,6 +109,23 @@ impl EncoderFolder {
         let model = Model { graph, weights: Box::new(weights) };
         model.check()?;
         Ok(model)
+    }
+
+    /// Before anything is made for each layer, the weights have that many.
+    fn check_layers(&self, there: u64) -> Result<(), ModelError> {
+        if self.config.layers <= there {
+            return Ok(());
+        }
+        let field = match self.config.family {
+            Family::DistilBert => "n_layers",
+            _ => "num_hidden_layers",
+        };
+        Err(ModelError::Field {
+            file: self.files.file("config.json"),
+            field: field.to_owned(),
+            problem: format!("is {}, and the weights have {there} layers", self.config.layers),
+            remedy: "take the file of the weights that you have".to_owned(),
+        })
     }
 
     /// The folder's tokenizer, with the model's length limit.

@@ -88,6 +88,17 @@ impl FileNames<'_> {
         }
     }
 
+    /// How many layers of a family the file has: one more than the last.
+    pub fn layers(&self, family: Family) -> u64 {
+        let first = LayerNames::of(family, 0).query;
+        let base = first.split("0.").next().unwrap_or_default();
+        let layer = |name: &str| {
+            let rest = name.strip_prefix(self.prefix.as_str())?.strip_prefix(base)?;
+            rest.split('.').next()?.parse::<u64>().ok()
+        };
+        self.weights.names().into_iter().filter_map(layer).max().map_or(0, |last| last.saturating_add(1))
+    }
+
     /// The file's name for a parameter, whether it is there or not.
     pub fn resolve(&self, parameter: &str) -> String {
         let name = format!("{}{parameter}", self.prefix);

@@ -9,7 +9,10 @@ use super::device::{DeviceShared, HostAccess};
 use super::ledger::Owner;
 use ash::vk;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A range of bytes, the atoms that it touches, and the mapping.
+type Locked<'m> = (Range<u64>, Range<u64>, MutexGuard<'m, Mapping>);
 
 /// What the host finds in a shadow that was never filled.
 const STALE: u8 = 0xa5;
@@ -110,14 +113,9 @@ impl Memory {
 
     /// Copies bytes in and makes them visible to submissions that follow.
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CallError> {
-        let range = self.check(offset, bytes.len() as u64)?;
-        let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
-        if range.is_empty() {
+        let Some((range, atoms, mut mapping)) = self.locked(offset, bytes.len() as u64)? else {
             return Ok(());
-        }
-        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        let atoms = self.touched(&range);
-        mapping.check_not_lent(&atoms)?;
+        };
         self.complete_atoms(&mut mapping, &range)?;
         mapping.room(range.start as usize, bytes.len()).copy_from_slice(bytes);
         if self.coherent { Ok(()) } else { self.flush(&mut mapping, &atoms) }
@@ -183,19 +181,27 @@ impl Memory {
 
     /// Copies bytes out, as the device last left them.
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CallError> {
-        let range = self.check(offset, bytes.len() as u64)?;
-        let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
-        if range.is_empty() {
+        let Some((range, atoms, mut mapping)) = self.locked(offset, bytes.len() as u64)? else {
             return Ok(());
-        }
-        let mut mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        let atoms = self.touched(&range);
-        mapping.check_not_lent(&atoms)?;
+        };
         if !self.coherent {
             self.invalidate(&mut mapping, &atoms)?;
         }
         mapping.get(range.start as usize, bytes);
         Ok(())
+    }
+
+    /// The range, the atoms that it touches, and the mapping, for bytes that are not lent; `None` of no bytes.
+    fn locked(&self, offset: u64, len: u64) -> Result<Option<Locked<'_>>, CallError> {
+        let range = self.check(offset, len)?;
+        let mapped = self.mapped.as_ref().ok_or(CallError::NotMapped)?;
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let mapping = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let atoms = self.touched(&range);
+        mapping.check_not_lent(&atoms)?;
+        Ok(Some((range, atoms, mapping)))
     }
 
     fn check(&self, offset: u64, len: u64) -> Result<Range<u64>, CallError> {

@@ -19,8 +19,9 @@ fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
         call.strides(["x_offset", "x_batch", "x_row", "y_batch", "y_row"])?;
     let groups = iteration(&[batch, rows.div_ceil(TILE), cols.div_ceil(TILE)])?;
     let x = Walk::new(4, offset).axis(batch, x_batch).axis(rows, x_row).axis(cols, 1);
-    let y = Walk::words().axis(batch, y_batch).axis(cols, y_row).axis(rows, 1);
-    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
+    // In the order of x, so that what belongs together can be compared.
+    let y = Walk::words().axis(batch, y_batch).axis(rows, 1).axis(cols, y_row);
+    Ok(Reach { together: true, ..Reach::new(groups, 1).operand(0, x).operand(1, y) })
 }
 
 /// `dequantize`.

@@ -8,7 +8,7 @@
 //!   extents were changed contradicts its views, and what `bounds` proves of views holds for kernels;
 //! - every index fits the 32 bits that kernels count in, with room ([`LARGEST_INDEX`]);
 //! - the grid is the smallest of its width that holds the groups needed: no element is left out, none comes twice;
-//! - elementwise kernels take together what the views show at one place (`joint`);
+//! - elementwise kernels and transposes take together what the views show at one place (`joint`);
 //! - what the meaning reads and writes, the kernel touches;
 //! - a word that the kernel does not read is 0 (`unread`).
 //!

@@ -1,0 +1,61 @@
+//! What is said where weights cannot be had says what to do.
+
+use pumice_import::{GgufFile, MemoryWeights, Model, ModelFolder, WeightSource};
+use pumice_ir::{GraphBuilder, f32};
+use pumice_types::{DType, Tensor};
+use std::fs;
+use std::path::PathBuf;
+
+fn scratch(name: &str) -> PathBuf {
+    let path =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("messages-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a scratch folder can be made");
+    path
+}
+
+/// One of two shards, without the index, was told to be no weights at all.
+#[test]
+fn shards_without_their_index_ask_for_it() {
+    let folder = scratch("shards");
+    fs::write(folder.join("model-00001-of-00002.safetensors"), b"").expect("written");
+    let error =
+        ModelFolder::open(&folder).expect("a folder").weights().map(|_| ()).expect_err("half a model");
+    let text = error.to_string();
+    assert!(text.contains("model.safetensors.index.json") && text.contains("get it too"), "{text}");
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// A file in a quantization that is not read names those that are.
+#[test]
+fn a_quantization_that_is_not_read_names_those_that_are() {
+    let folder = scratch("q2_k");
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend([1u64, 0].map(u64::to_le_bytes).concat());
+    file.extend([&1u64.to_le_bytes()[..], b"w", &1u32.to_le_bytes()].concat());
+    file.extend([&256u64.to_le_bytes()[..], &10u32.to_le_bytes(), &0u64.to_le_bytes()].concat());
+    file.resize(file.len().next_multiple_of(32) + 96, 0);
+    let path = folder.join("w.gguf");
+    fs::write(&path, file).expect("written");
+    let text = GgufFile::open(&path).expect("sound").load("w").expect_err("q2_k").to_string();
+    for said in ["`w`", "q2_k", "in another quantization", "q4_k", "q8_0"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// A file of f16 for a param of f32: the file is right, and the param can be what it is.
+#[test]
+fn weights_of_another_type_say_how_the_param_can_have_it() {
+    let said = |w: Tensor| {
+        let g = GraphBuilder::new("m");
+        g.output("y", g.param("w", f32([2u64])));
+        let graph = g.build().expect("sound");
+        let weights = Box::new(MemoryWeights::from_iter([("w".to_owned(), w)]));
+        Model { graph, weights }.check().expect_err("another type").to_string()
+    };
+    let narrow = said(Tensor::from_bytes(DType::F16, &[2], vec![0; 4]).expect("two"));
+    assert!(narrow.contains("declare the param as f16, as the file has it, and cast it"), "{narrow}");
+    let other = said(Tensor::from_bytes(DType::F32, &[3], vec![0; 12]).expect("three"));
+    assert!(other.contains("take weights and configuration from one model"), "{other}");
+}
