@@ -1,10 +1,11 @@
-//! How compile time grows: `compile_time [--only nodes|steps|layers|symbols|equal|states|decoder|minilm] [--to N] [--times N]
-//! [--json]`. Prints, for each size, the seconds of building, compiling and checking (the least of `--times` rounds), how
-//! much longer than half the size it took, and what the size may take. Ends with 1 where a doubling costs more than
-//! [`DOUBLING`], or a size more than its bar.
+//! How compile time grows: `compile_time [--only nodes|steps|layers|symbols|equal|states|decoder|minilm] [--to N]
+//! [--times N] [--json]`. Prints, for each size, the seconds of building, compiling and checking (the least of
+//! `--times` rounds), how much longer than half the size it took, and what the size may take. Ends with 1 where a
+//! doubling costs more than [`DOUBLING`], or a size more than its bar.
 //!
-//! Each measurement has a process of its own, as a program that compiles once has: in one process a heap that other sizes have
-//! cut up slows the large ones down. It compiles a small graph of the kind first, so that no size pays for starting.
+//! Each measurement has a process of its own, as a program that compiles once has: in one process a heap that other
+//! sizes have cut up slows the large ones down. It compiles a small graph of the kind first, so that no size pays for
+//! starting.
 
 use indicatif::ProgressBar;
 use pumice_tests::growth::{Growth, Taken, fastest};
@@ -15,8 +16,8 @@ use std::time::Duration;
 /// What twice the size may take, in times of the size.
 const DOUBLING: f64 = 2.2;
 
-/// How often every size is measured: all sizes of all kinds in turns, so that other work on the machine, which comes for
-/// seconds, leaves some rounds alone. The longer a measurement, the fewer of its rounds are.
+/// How often every size is measured: all sizes of all kinds in turns, so that other work on the machine, which comes
+/// for seconds, leaves some rounds alone. The longer a measurement, the fewer of its rounds are.
 const ROUNDS: usize = 25;
 /// What a process is told that takes one measurement: kind and size follow.
 const ONCE: &str = "--once";

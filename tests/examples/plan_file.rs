@@ -1,5 +1,5 @@
-//! The plan of a Llama of eight billion weights as a file: `plan_file [--out FILE] [--json]`. Prints bytes of both forms
-//! and the seconds of compiling, saving, loading and checking, each the best of five.
+//! The plan of a Llama of eight billion weights as a file: `plan_file [--out FILE] [--json]`. Prints bytes of both
+//! forms and the seconds of compiling, saving, loading and checking, each the best of five.
 
 use pumice_plan::{CheckedPlan, Plan, PlanForm};
 use pumice_tests::graphs::eight_billion;

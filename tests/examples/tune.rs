@@ -1,7 +1,8 @@
-//! Measures kernels on a device and writes its selection table, which `Device::with_table`, `cargo xtask plan --table` and
-//! the `table` of a `Target` take. What is measured, and how: `pumice_tests::tune`.
+//! Measures kernels on a device and writes its selection table, which `Device::with_table`, `cargo xtask plan --table`
+//! and the `table` of a `Target` take. What is measured, and how: `pumice_tests::tune`.
 //!
-//! In: arguments alone, so that the program can be carried to another machine. Out: a table; what was found, on request.
+//! In: arguments alone, so that the program can be carried to another machine. Out: a table; what was found, on
+//! request.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};

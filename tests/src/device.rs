@@ -6,8 +6,8 @@
 use pumice_vulkan::{DeviceOptions, Instance, InstanceOptions, Pick, VulkanDevice};
 use std::sync::{Arc, OnceLock};
 
-/// An instance that lives as long as the test process. Without it the loader unloads drivers with the last instance, and
-/// an open that fails (a validation layer that is missing) makes and drops one while other tests load them.
+/// An instance that lives as long as the test process. Without it the loader unloads drivers with the last instance,
+/// and an open that fails (a validation layer that is missing) makes and drops one while other tests load them.
 static DRIVERS: OnceLock<Option<Instance>> = OnceLock::new();
 
 /// The best device of this machine, or the one that `PUMICE_TEST_DEVICE` names.

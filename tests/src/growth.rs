@@ -110,8 +110,8 @@ impl Growth {
         }
     }
 
-    /// Takes the time of building, compiling and checking a graph of `n`; of MiniLM, whose weights are made with its graph,
-    /// that of compiling and checking.
+    /// Takes the time of building, compiling and checking a graph of `n`; of MiniLM, whose weights are made with its
+    /// graph, that of compiling and checking.
     pub fn measure(self, n: usize) -> Taken {
         let (begin, target) = (Instant::now(), Target::h200());
         let graph = self.graph(n);
@@ -125,7 +125,8 @@ impl Growth {
     }
 }
 
-/// The least that each of some graphs took, measured in turns: what comes and goes on the machine then meets all of them.
+/// The least that each of some graphs took, measured in turns: what comes and goes on the machine then meets all of
+/// them.
 pub fn fastest<G: Copy>(graphs: &[G], rounds: usize, measure: impl Fn(G) -> Taken) -> Vec<Taken> {
     let mut best: Vec<Taken> = graphs.iter().map(|&graph| measure(graph)).collect();
     for _ in 1..rounds {

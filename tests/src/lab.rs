@@ -112,9 +112,9 @@ impl Lab {
     }
 }
 
-/// Makes, of functions that take a [`Lab`], one test on the interpreter each, one on the Vulkan device, one on the Vulkan
-/// device with shadowed memory and the kernels of GPUs, and one where every level is a submission. The device must have all
-/// its memory back afterwards.
+/// Makes, of functions that take a [`Lab`], one test on the interpreter each, one on the Vulkan device, one on the
+/// Vulkan device with shadowed memory and the kernels of GPUs, and one where every level is a submission. The device
+/// must have all its memory back afterwards.
 #[macro_export]
 macro_rules! on_every_device {
     ($($name:ident),* $(,)?) => {

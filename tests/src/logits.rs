@@ -1,7 +1,8 @@
 //! Logits of a language model against golden ones: a run is fed with the reference's tokens, one after the other.
 //!
-//! In: an executable of [`decoder_graph`](pumice_models::decoder) and a file of `tests/reference/llama_logits.py`, which
-//! says what is in it. Out: how far the logits are from the reference, and where another token would have been taken.
+//! In: an executable of [`decoder_graph`](pumice_models::decoder) and a file of `tests/reference/llama_logits.py`,
+//! which says what is in it. Out: how far the logits are from the reference, and where another token would have been
+//! taken.
 
 use crate::files;
 use pumice_import::{SafetensorsFile, WeightSource};

@@ -1,4 +1,5 @@
-//! A5: how close placement comes to its lower bound, on the corpus and on MiniLM. A6: how many levels MiniLM's layers have.
+//! A5: how close placement comes to its lower bound, on the corpus and on MiniLM. A6: how many levels MiniLM's layers
+//! have.
 
 use pumice_compile::Options;
 use pumice_cpu_ref::RefEval;

@@ -1,8 +1,9 @@
-//! What the first run costs on a driver that compiles kernels for the CPU: how many kernels a model needs, how often each
-//! body is copied in them, and that preparing prepares.
+//! What the first run costs on a driver that compiles kernels for the CPU: how many kernels a model needs, how often
+//! each body is copied in them, and that preparing prepares.
 //!
-//! A toy transformer took 119 s in its first run on lavapipe, MiniLM 27 s: kernels had a copy of the hole and of its loads
-//! and stores for each of 64 pieces of a tile or 16 quads of a row. None of the figures here depends on the machine.
+//! A toy transformer took 119 s in its first run on lavapipe, MiniLM 27 s: kernels had a copy of the hole and of its
+//! loads and stores for each of 64 pieces of a tile or 16 quads of a row. None of the figures here depends on the
+//! machine.
 
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
@@ -80,8 +81,8 @@ fn literals_that_many_bodies_differ_in_are_words_of_the_call() {
     assert!(of(3) >= 3, "{} kernels", of(3));
 }
 
-/// How often each hole's body stands in the code of a kernel once functions are inlined and loops unrolled that the shader
-/// asks to unroll.
+/// How often each hole's body stands in the code of a kernel once functions are inlined and loops unrolled that the
+/// shader asks to unroll.
 fn copies(words: &[u32]) -> BTreeMap<String, u64> {
     let module = rspirv::dr::load_words(words).expect("SPIR-V");
     let names: BTreeMap<u32, String> = module
@@ -221,7 +222,8 @@ mod on_device {
         assert!(heard.lock().expect("not poisoned").is_empty(), "nor tells of one");
     }
 
-    /// The kernels of a plan are made before it is loaded, in no memory of the device; what is loaded then needs no other.
+    /// The kernels of a plan are made before it is loaded, in no memory of the device; what is loaded then needs no
+    /// other.
     #[test]
     fn a_device_prepares_a_plan_that_is_not_loaded() {
         let lab = Lab::vulkan();

@@ -1,5 +1,5 @@
-//! A Llama-shaped GGUF file from end to end: written, read, compiled, run. With weights in blocks it says what the same file
-//! says with the values of those blocks as f32, on every kind of device.
+//! A Llama-shaped GGUF file from end to end: written, read, compiled, run. With weights in blocks it says what the same
+//! file says with the values of those blocks as f32, on every kind of device.
 
 use pumice_compile::Options;
 use pumice_import::{GgufFile, GgufWriter, SeededWeights, WeightSource};

@@ -1,8 +1,8 @@
 //! Whole encoders (A2): embeddings of 50 sentences against golden vectors, and nothing made or recorded twice.
 //!
 //! The tiny RoBERTa, XLM-R, DistilBERT and BERT folders are checked in. all-MiniLM-L6-v2 is the folder that
-//! `PUMICE_MINILM` names, or the one `cargo xtask demo` downloaded; the tests in modules `with_minilm` fail without it, and
-//! `cargo xtask test` leaves them out and says so.
+//! `PUMICE_MINILM` names, or the one `cargo xtask demo` downloaded; the tests in modules `with_minilm` fail without it,
+//! and `cargo xtask test` leaves them out and says so.
 
 use pumice::Device;
 use pumice::embed::{EmbedOptions, Embedder};

@@ -1,5 +1,6 @@
-//! A10: what memory holds before a run is never seen. Arena, padding and guard bands are filled with one of two poisons;
-//! outputs are the same to the bit, and guard bands are untouched (a run of a poisoned device fails if they are not).
+//! A10: what memory holds before a run is never seen. Arena, padding and guard bands are filled with one of two
+//! poisons; outputs are the same to the bit, and guard bands are untouched (a run of a poisoned device fails if they
+//! are not).
 
 mod on_device {
     use pumice_cpu_ref::sample as data;

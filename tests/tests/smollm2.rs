@@ -1,8 +1,8 @@
 //! SmolLM2-135M-Instruct from file to logits: tokens, conversations and logits are those of the Python packages
 //! (tests/reference/text_goldens.py and llama_logits.py).
 //!
-//! The file is the one that `PUMICE_SMOLLM2` names, or the one `cargo xtask demo` downloaded; the tests fail without it,
-//! and `cargo xtask test` leaves them out and says so.
+//! The file is the one that `PUMICE_SMOLLM2` names, or the one `cargo xtask demo` downloaded; the tests fail without
+//! it, and `cargo xtask test` leaves them out and says so.
 
 use pumice_models::{LlamaFile, LlamaOptions, Message};
 use pumice_tests::logits::{Goldens, TOLERANCE, load};

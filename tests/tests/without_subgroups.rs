@@ -1,5 +1,5 @@
-//! The kernels that a device without subgroup operations gets, on whatever device is there: attention of a GPU, products
-//! and attention of a CPU driver. Those with subgroups run in the suites `gpu_selection` and `op_suite`.
+//! The kernels that a device without subgroup operations gets, on whatever device is there: attention of a GPU,
+//! products and attention of a CPU driver. Those with subgroups run in the suites `gpu_selection` and `op_suite`.
 
 use pumice_tests::op_suite::{Runner, cases, run_all};
 use pumice_types::Target;

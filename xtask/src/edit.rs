@@ -64,13 +64,6 @@ pub fn add_to_list(text: &str, list: &str, name: &str) -> Option<String> {
     Some(format!("{}{wrapped}{}", &text[..inside_start], &text[inside_end..]))
 }
 
-/// The list's first name, where its macro is defined but not called yet: before the dispatch that needs it.
-fn first_of_list(text: &str, list: &str, name: &str) -> Option<String> {
-    text.find(&format!("macro_rules! {list} {{"))?;
-    let at = text.find("macro_rules! dispatch")?;
-    Some(format!("{}{list}! {{\n    {name}\n}}\n\n{}", &text[..at], &text[at..]))
-}
-
 /// Adds a line `file Type "file" kind;` to `for_each_op!`, at the end of the group of that folder.
 pub fn add_op_line(text: &str, folder: &str, file: &str, name: &str, kind: &str) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

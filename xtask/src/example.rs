@@ -1,5 +1,5 @@
-//! Programs under `tests/examples`: built for release, started with arguments of their own. In: the program's name. Out: a command.
-//! Never here: what it does.
+//! Programs under `tests/examples`: built for release, started with arguments of their own. In: the program's name.
+//! Out: a command. Never here: what it does.
 
 use std::ffi::OsString;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The demo's models. In: the checkout's build folder. Out: a folder with a model, from a package whose sha256 is pinned
-//! here. Never here: what the model computes.
+//! The demo's models. In: the checkout's build folder. Out: a folder with a model, from a package whose sha256 is
+//! pinned here. Never here: what the model computes.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -127,8 +127,8 @@ fn first_fit(order: &[usize], requests: &[ArenaRequest], sizes: &[u64], chunk: u
     ArenaPlaces { offsets, size: total }
 }
 
-/// ArenaPlaces requests by the levels they live in: a segment tree, so that those alive in one level are found without a look at
-/// the others (de Berg et al., Computational Geometry, 10.3).
+/// Places requests by the levels they live in: a segment tree, so that those alive in one level are found without
+/// a look at the others (de Berg et al., Computational Geometry, 10.3).
 struct Lives {
     leaves: usize,
     /// Node n has the children 2n and 2n + 1; a request stands in the fewest nodes that make up its life.

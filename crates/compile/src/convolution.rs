@@ -52,8 +52,8 @@ struct Weights {
     strides: Vec<DimExpr>,
 }
 
-/// Adds the step of a convolution. `meaning_inputs` are the inputs of the meaning by name, each with its number among the
-/// operand, the weights and the epilogue's operands.
+/// Adds the step of a convolution. `meaning_inputs` are the inputs of the meaning by name, each with its number among
+/// the operand, the weights and the epilogue's operands.
 ///
 /// # Errors
 /// Extents beyond what kernels count, an epilogue over axes that are walked apart.
@@ -73,33 +73,7 @@ pub fn emit(
     if let Some(space) = conv.product(cx, [&x.view, &w.view, &y.view]) {
         return conv.multiply(cx, &space, [x, w, y], epilogue, meaning, meaning_inputs);
     }
-    let tile = conv.tile(cx, w);
-    let weights = match &tile {
-        Some(tile) => tile.weights(cx, conv, w)?,
-        None => conv.weights(cx, w)?,
-    };
-    let mut step = StepBuilder::new();
-    let x_bound = step.touch(x, Access::ShaderRead).along(conv.operand_strides(&x.view));
-    let w_bound = step.touch(&weights.at, Access::ShaderRead).along(weights.strides.clone());
-    let mut slots = Vec::new();
-    for (i, at) in epilogue.slots.iter().enumerate() {
-        let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
-        let strides = conv.slot_strides(&at.view, &y.view.shape).ok_or("a slot walks its positions apart")?;
-        slots.push(step.touch(at, access).along(strides));
-    }
-    let reads: Vec<&Bound> = [&x_bound, &w_bound].into_iter().chain(&slots[..epilogue.operands]).collect();
-    meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
-    let y_bound = step.write(y).along(conv.result_strides(&y.view));
-    slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
-    step.flops(conv.flops(cx));
-    let bound = [w_bound, x_bound, y_bound];
-    let (call, groups) = match &tile {
-        Some(tile) => tile.call(cx, conv, &weights, bound, &y.view),
-        None => conv.direct(cx, bound, &y.view),
-    };
-    let call = call.holes(slots, epilogue.fill.into_iter().collect());
-    let grid = cx.grid(&groups)?;
-    step.dispatch(cx, call, grid, meaning)
+    conv.convolve(cx, [x, w, y], epilogue, meaning, meaning_inputs)
 }
 
 /// An operand of an epilogue as words whose spatial axes are walked as one, over a result of that shape.
@@ -149,6 +123,55 @@ impl Convolution {
         let strides = broadcast_strides(view, shape);
         let position = joint_stride(&shape[2..], &strides[2..])?;
         Some([strides[0].clone(), &strides[1] * &self.outputs, strides[1].clone(), position])
+    }
+
+    /// The step of a convolution that walks a window.
+    fn convolve(
+        &self,
+        cx: &mut LowerCx<'_>,
+        [x, w, y]: [&Located; 3],
+        epilogue: Epilogue,
+        meaning: StepMeaning,
+        meaning_inputs: &[(Arc<str>, usize)],
+    ) -> LowerResult {
+        let tile = self.tile(cx, w);
+        let weights = match &tile {
+            Some(tile) => tile.weights(cx, self, w)?,
+            None => self.weights(cx, w)?,
+        };
+        let mut step = StepBuilder::new();
+        let x_bound = step.touch(x, Access::ShaderRead).along(self.operand_strides(&x.view));
+        let w_bound = step.touch(&weights.at, Access::ShaderRead).along(weights.strides.clone());
+        let slots = self.touch_slots(&mut step, &epilogue, &y.view.shape)?;
+        let reads: Vec<&Bound> =
+            [&x_bound, &w_bound].into_iter().chain(&slots[..epilogue.operands]).collect();
+        meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
+        let y_bound = step.write(y).along(self.result_strides(&y.view));
+        slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
+        step.flops(self.flops(cx));
+        let bound = [w_bound, x_bound, y_bound];
+        let (call, groups) = match &tile {
+            Some(tile) => tile.call(cx, self, &weights, bound, &y.view),
+            None => self.direct(cx, bound, &y.view),
+        };
+        let call = call.holes(slots, epilogue.fill.into_iter().collect());
+        let grid = cx.grid(&groups)?;
+        step.dispatch(cx, call, grid, meaning)
+    }
+
+    /// Binds what an epilogue over a result of that shape reads, then what it stores.
+    fn touch_slots(
+        &self,
+        step: &mut StepBuilder,
+        epilogue: &Epilogue,
+        shape: &[DimExpr],
+    ) -> LowerResult<Vec<Bound>> {
+        let touched = |(i, at): (usize, &Located)| {
+            let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
+            let strides = self.slot_strides(&at.view, shape).ok_or("a slot walks its positions apart")?;
+            Ok(step.touch(at, access).along(strides))
+        };
+        epilogue.slots.iter().enumerate().map(touched).collect()
     }
 
     /// The weights with taps that are walked as one axis, in words or 16-bit floats.
@@ -216,8 +239,9 @@ impl Convolution {
         [&positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(by_four)
     }
 
-    /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels. None
-    /// where it is something else, and where so few positions leave most of a tile empty that batches should share tiles.
+    /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels.
+    /// None where it is something else, and where so few positions leave most of a tile empty that batches should share
+    /// tiles.
     fn product(&self, cx: &LowerCx<'_>, [x, w, y]: [&View; 3]) -> Option<ProductSpace> {
         let whole =
             |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.up == 1 && a.extent == a.out;
@@ -394,7 +418,8 @@ impl Tile {
     }
 }
 
-/// A copy of the weights in which the channels of a tap lie side by side, seen in the order in which the graph has them.
+/// A copy of the weights in which the channels of a tap lie side by side, seen in the order in which the graph has
+/// them.
 fn tap_major(cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Located> {
     let at = cx.decoded(w)?;
     let turned = |v: &[DimExpr]| {

@@ -96,7 +96,8 @@ pub struct LowerCx<'g> {
 }
 
 impl<'g> LowerCx<'g> {
-    /// Nothing lowered yet. `status_ops` are the names that earlier ranges gave the status block: all ranges share them.
+    /// Nothing lowered yet. `status_ops` are the names that earlier ranges gave the status block: all ranges share
+    /// them.
     pub fn new(
         graph: &'g Graph,
         target: &'g Target,

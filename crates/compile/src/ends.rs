@@ -1,5 +1,5 @@
-//! What happens at the ends of a run: the replay begins in the status block, outputs reach their slots, states are fed, scalars
-//! advance.
+//! What happens at the ends of a run: the replay begins in the status block, outputs reach their slots, states are fed,
+//! scalars advance.
 
 use crate::cx::{LowerCx, LowerResult, Refusal, Touched, restride};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};

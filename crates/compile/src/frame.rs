@@ -44,8 +44,8 @@ pub fn grids_in_a_row(frame: &mut FrameBuilder, grids: &[[DimExpr; 3]]) -> (Vec<
 }
 
 /// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
-/// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `grids` are cleared once
-/// they have, and scalars stay.
+/// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `grids` are cleared
+/// once they have, and scalars stay.
 pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids: Option<Row>) {
     if advances.is_empty() && grids.is_none() {
         return;

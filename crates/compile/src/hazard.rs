@@ -19,7 +19,8 @@ pub fn naive(steps: &[Step], levels: &mut [Level], segments: &[Segment]) {
     }
 }
 
-/// Barriers only where something needs one. Returns how many there would be if every use had the place that `apart` gives it.
+/// Barriers only where something needs one. Returns how many there would be if every use had the place that `apart`
+/// gives it.
 pub fn elided(
     steps: &[Step],
     levels: &mut [Level],
@@ -61,8 +62,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Adds the uses of the next level. Where one conflicts with what is pending, a barrier comes between, after which only the
-    /// level's uses are pending: the hazard, and what the barrier waits for.
+    /// Adds the uses of the next level. Where one conflicts with what is pending, a barrier comes between, after which
+    /// only the level's uses are pending: the hazard, and what the barrier waits for.
     fn add(&mut self, mine: &[(StepId, &Use)], span: impl Fn(&Use) -> Span) -> Option<(Hazard, Barrier)> {
         let first = self.uses.len();
         self.uses.extend(mine.iter().map(|&(id, u)| (id, u.access, span(u))));
@@ -104,10 +105,10 @@ fn is_transfer(access: Access) -> bool {
     matches!(access, Access::TransferRead | Access::TransferWrite)
 }
 
-/// Everything a barrier of a segment has to cover: what waits after it may be anything the segment does. Grids wait only
-/// where the segment writes what one is read from: a barrier that they wait for costs 2.3 us (H200, driver 580.159.04,
-/// 2026-11-23: 337 of them made a run of 1.7 ms one of 2.45), and the frame is written by the last step of all, for the next
-/// replay, which begins with the seam barrier.
+/// Everything a barrier of a segment has to cover: what waits after it may be anything the segment does. Grids wait
+/// only where the segment writes what one is read from: a barrier that they wait for costs 2.3 us (H200, driver
+/// 580.159.04, 2026-11-23: 337 of them made a run of 1.7 ms one of 2.45), and the frame is written by the last step of
+/// all, for the next replay, which begins with the seam barrier.
 struct Scope<'s> {
     barrier: Barrier,
     /// Uses that write the frame.

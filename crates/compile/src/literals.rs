@@ -1,9 +1,9 @@
 //! Calls that differ in literals alone share one kernel: where many do, their literals become words of the call.
 //!
-//! A driver compiles a kernel for each body it is given; two thousand outputs `x + c` with as many `c` were two thousand
-//! kernels. In: the steps of a finished plan. Out: the same steps, the literals that differ within a group of calls of
-//! one shape passed as words beside the slots' addresses. What few calls differ in stays in their bodies, where a
-//! compiler can fold it. Never here: which literals a body has, or why.
+//! A driver compiles a kernel for each body it is given; two thousand outputs `x + c` with as many `c` were two
+//! thousand kernels. In: the steps of a finished plan. Out: the same steps, the literals that differ within a group of
+//! calls of one shape passed as words beside the slots' addresses. What few calls differ in stays in their bodies,
+//! where a compiler can fold it. Never here: which literals a body has, or why.
 
 use indexmap::IndexMap;
 use pumice_plan::kernel::{HoleFill, HoleInput, KernelCall, KernelName};

@@ -1,5 +1,5 @@
-//! Meanings: the small graph a step computes, as text that only the evaluator reads, and the names of its inputs, by which a
-//! step says which of its uses they are.
+//! Meanings: the small graph a step computes, as text that only the evaluator reads, and the names of its inputs, by
+//! which a step says which of its uses they are.
 
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -129,7 +129,8 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
 }
 
 /// As [`of_node`] without immediates, of inputs that have other types, by their names in the meaning: batch axes of the
-/// result, say, where the node's operand is stretched. The types of the results must not depend on which of the two it is.
+/// result, say, where the node's operand is stretched. The types of the results must not depend on which of the two it
+/// is.
 pub fn of_node_taking(
     graph: &Graph,
     node: &Node,

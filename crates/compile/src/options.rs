@@ -13,7 +13,8 @@ pub enum Barriers {
     Naive,
 }
 
-/// Options of [`compile`](crate::compile). Made from the default: `Options::default().precision(p).specialize("n", [1])`.
+/// Options of [`compile`](crate::compile). Made from the default: `Options::default().precision(p).specialize("n",
+/// [1])`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {

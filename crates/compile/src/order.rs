@@ -63,8 +63,8 @@ pub fn levels(draft: &Draft) -> Option<Levels> {
     (levels.steps.len() == draft.steps.len()).then_some(levels)
 }
 
-/// For each step some others: one list with the ends of its parts, because a list for each step was a tenth of what compiling
-/// a long chain allocated.
+/// For each step some others: one list with the ends of its parts, because a list for each step was a tenth of what
+/// compiling a long chain allocated.
 #[derive(Default)]
 struct Edges {
     ends: Vec<u32>,

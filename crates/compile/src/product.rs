@@ -120,8 +120,8 @@ fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
         .collect()
 }
 
-/// Adds the steps of a product. `meaning_inputs` are the inputs of the meaning by name, each with its number among a, b and
-/// the epilogue's operands.
+/// Adds the steps of a product. `meaning_inputs` are the inputs of the meaning by name, each with its number among a, b
+/// and the epilogue's operands.
 pub fn emit(
     cx: &mut LowerCx<'_>,
     space: &ProductSpace,

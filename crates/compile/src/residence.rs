@@ -147,7 +147,8 @@ impl Sets {
     }
 }
 
-/// The load program, taken from `loads`, cut into what is left and the groups, in their order. `derived` are the places by buffer.
+/// The load program, taken from `loads`, cut into what is left and the groups, in their order. `derived` are the places
+/// by buffer.
 pub fn cut(loads: &mut Loads, groups: &[Group], derived: &[Option<Span>]) -> (LoadDraft, Vec<LoadDraft>) {
     let draft = std::mem::take(&mut loads.draft);
     if groups.is_empty() {

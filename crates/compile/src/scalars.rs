@@ -21,8 +21,8 @@ pub struct Body {
     pub raises: bool,
 }
 
-/// The expressions of single nodes so far: nodes of one op that take elements of the same types compute the same, and share
-/// one expression.
+/// The expressions of single nodes so far: nodes of one op that take elements of the same types compute the same, and
+/// share one expression.
 #[derive(Default)]
 pub struct Bodies<'g>(IndexMap<Key<'g>, (ScalarExpr, bool)>);
 

@@ -1,7 +1,7 @@
 //! A step while a lowering puts it together.
 //!
-//! In: operands and results as they lie; inputs of the meaning by name, outputs in the order of the meaning's. Out: a draft
-//! step with its cost.
+//! In: operands and results as they lie; inputs of the meaning by name, outputs in the order of the meaning's. Out: a
+//! draft step with its cost.
 
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult, Refusal};

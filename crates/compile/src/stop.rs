@@ -1,8 +1,8 @@
 //! Replays that stop: grids that the device can clear, and the word that tells it to.
 //!
-//! In: a drafted run whose graph names an output that stops. Out: every dispatch of the run with a grid in the frame, all of
-//! them in one row; where the kernel that advances the frame finds the truth value. After the stop the row is zero, so that
-//! later replays have no groups: they end at once and write nothing.
+//! In: a drafted run whose graph names an output that stops. Out: every dispatch of the run with a grid in the frame,
+//! all of them in one row; where the kernel that advances the frame finds the truth value. After the stop the row is
+//! zero, so that later replays have no groups: they end at once and write nothing.
 
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::{DraftUse, Home, Located};
@@ -47,9 +47,9 @@ fn word_of(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
     Ok(to)
 }
 
-/// Gives every dispatch that is not of the load program a grid in the row (431 steps of a decoder: 1.71 ms a token, 1.68 with
-/// grids that are fixed; H200, driver 580.159.04, 2026-11-23): after the stop a replay ends as soon as the device
-/// has read the grids.
+/// Gives every dispatch that is not of the load program a grid in the row (431 steps of a decoder: 1.71 ms a token,
+/// 1.68 with grids that are fixed; H200, driver 580.159.04, 2026-11-23): after the stop a replay ends as soon as the
+/// device has read the grids.
 fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
     let is_load = load::load_steps(&cx.draft);
     let steps = cx.draft.steps.iter().zip(&is_load).enumerate().filter(|(_, (_, is_load))| !**is_load);

@@ -1,5 +1,5 @@
-//! What a user can do wrong, at the border of the package: each kind of [`CompileError`] with what it carries, and a text
-//! that says where the mistake is and what would help.
+//! What a user can do wrong, at the border of the package: each kind of [`CompileError`] with what it carries, and a
+//! text that says where the mistake is and what would help.
 
 use pumice_compile::{CompileError, OptOptions, Options, Unsupported, compile};
 use pumice_cpu_ref::RefEval;

@@ -1,8 +1,8 @@
 //! How close a graph's outputs must be reached: the tolerance of the op that makes each.
 //!
 //! In: a graph and an evaluation that kept every value. Out: per output a [`Bound`]. Ops that only move elements pass
-//! the bounds of what they move on, moved in the same way; each result of an op with several has its own. An op on inexact
-//! operands has its own bound only: graphs that chain inexact ops are compared where they are tested.
+//! the bounds of what they move on, moved in the same way; each result of an op with several has its own. An op on
+//! inexact operands has its own bound only: graphs that chain inexact ops are compared where they are tested.
 
 use crate::array::{Array, Data};
 use crate::eval::EvalCx;

@@ -80,8 +80,8 @@ pub trait Eval {
     /// The results.
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array>;
 
-    /// How far a runner's result `cx.result` may be from `eval`'s, element by element, for these operands and result types:
-    /// each result of an op has its own. What a `Sum` scales with is given by [`Eval::magnitude`].
+    /// How far a runner's result `cx.result` may be from `eval`'s, element by element, for these operands and result
+    /// types: each result of an op has its own. What a `Sum` scales with is given by [`Eval::magnitude`].
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance;
 
     /// For tolerance class T2, Σ|termᵢ| of every element of result `cx.result` (in f64); empty for other classes.

@@ -1,8 +1,8 @@
 //! What a runner's results of a sample are compared with.
 //!
 //! In: a sample. Out: per run and output the values, and whether another runner's are close. Subnormal f32 operands may
-//! count as zeros on a device (OPS 1.3.4), element by element, so a result is close if it is close to the evaluation with
-//! or without them.
+//! count as zeros on a device (OPS 1.3.4), element by element, so a result is close if it is close to the evaluation
+//! with or without them.
 
 use crate::array::{Array, Data};
 use crate::bounds::{Bound, output_bounds};

@@ -63,7 +63,8 @@ pub fn session(
     Ok(session)
 }
 
-/// Runs a sample once more in its session, with the inputs of run `run`; what ops report is left in the session's status.
+/// Runs a sample once more in its session, with the inputs of run `run`; what ops report is left in the session's
+/// status.
 pub fn execute(
     session: &mut Session,
     sample: &Sample,

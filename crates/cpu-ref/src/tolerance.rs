@@ -48,8 +48,8 @@ impl Tolerance {
         if dtype.is_float() { Tolerance::Sum { k } } else { Tolerance::Exact }
     }
 
-    /// The magnitude by which a term counts that is rounded to the dtype before it is summed further: the class gives at
-    /// least 16·2⁻²⁴ = 2⁻²⁰ of it, and a unit of f16 is 2⁻¹⁰, of bf16 2⁻⁷ of the value.
+    /// The magnitude by which a term counts that is rounded to the dtype before it is summed further: the class gives
+    /// at least 16·2⁻²⁴ = 2⁻²⁰ of it, and a unit of f16 is 2⁻¹⁰, of bf16 2⁻⁷ of the value.
     pub fn rounding_weight(dtype: DType) -> f64 {
         match dtype {
             DType::F16 => 1.0 + 1024.0,

@@ -113,8 +113,8 @@ impl ModelFolder {
         }
     }
 
-    /// The files of the model's weights: `model.safetensors`, or the shards that `model.safetensors.index.json` lists, in the
-    /// order in which it names them first. Each holds what the index says, and may hold more.
+    /// The files of the model's weights: `model.safetensors`, or the shards that `model.safetensors.index.json` lists,
+    /// in the order in which it names them first. Each holds what the index says, and may hold more.
     ///
     /// # Errors
     /// As [`ModelFolder::weights`].

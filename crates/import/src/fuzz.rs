@@ -55,8 +55,8 @@ pub fn fuzz_index(data: &[u8]) {
     }
 }
 
-/// Runs `work` and checks that this process's peak of resident memory grew by less than `limit_kib` meanwhile, where the
-/// system tells it. Work that another thread does counts too.
+/// Runs `work` and checks that this process's peak of resident memory grew by less than `limit_kib` meanwhile, where
+/// the system tells it. Work that another thread does counts too.
 pub fn within_memory(limit_kib: u64, work: impl FnOnce()) {
     let before = peak_kib();
     work();

@@ -1,7 +1,7 @@
 //! Weights made from a seed: for plans that need shapes only, for demonstrations without a network, for tests.
 //!
-//! Every element, or block of elements, is a function of (seed, tensor name, shape, linear index) and of nothing else, so
-//! a tensor is the same whichever others exist, in whatever order and pieces it is read, on every platform.
+//! Every element, or block of elements, is a function of (seed, tensor name, shape, linear index) and of nothing else,
+//! so a tensor is the same whichever others exist, in whatever order and pieces it is read, on every platform.
 
 mod elements;
 

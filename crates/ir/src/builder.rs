@@ -60,7 +60,8 @@ impl GraphBuilder {
         GraphBuilder { inner, next_name: RefCell::new(None) }
     }
 
-    /// Makes room for so many more nodes with one value each: a small graph then never grows, of which there may be many.
+    /// Makes room for so many more nodes with one value each: a small graph then never grows, of which there may be
+    /// many.
     pub fn reserve(&self, nodes: usize) {
         let graph = &mut self.inner.borrow_mut().graph;
         graph.nodes.reserve_exact(nodes);
@@ -172,9 +173,9 @@ impl GraphBuilder {
         }
     }
 
-    /// Where this output, one bool that was declared before, is true after a replay, the later replays of the same submission
-    /// do nothing: they write no state and no output, report nothing and advance no scalar. The host learns how many
-    /// replays counted; the one that stopped does. Every submission begins anew.
+    /// Where this output, one bool that was declared before, is true after a replay, the later replays of the same
+    /// submission do nothing: they write no state and no output, report nothing and advance no scalar. The host learns
+    /// how many replays counted; the one that stopped does. Every submission begins anew.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
@@ -244,8 +245,8 @@ impl GraphBuilder {
         inner.add(op, scoped, inputs, Location::caller())
     }
 
-    /// Whether a value came out of a mistake, so that the place of a mistake can be found before [`GraphBuilder::build`]
-    /// tells all of them.
+    /// Whether a value came out of a mistake, so that the place of a mistake can be found before
+    /// [`GraphBuilder::build`] tells all of them.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
@@ -302,8 +303,8 @@ impl GraphBuilder {
         DimExpr::constant(1)
     }
 
-    /// A dynamic scalar as a variable of feeds and of other scalars' advances. Any other value is a mistake of the graph,
-    /// told by [`GraphBuilder::build`], and so is the use of a scalar of a float dtype.
+    /// A dynamic scalar as a variable of feeds and of other scalars' advances. Any other value is a mistake of the
+    /// graph, told by [`GraphBuilder::build`], and so is the use of a scalar of a float dtype.
     #[track_caller]
     pub fn scalar_expr(&self, scalar: Value) -> DimExpr {
         if self.type_of(scalar).is_none() {
@@ -339,8 +340,8 @@ impl GraphBuilder {
         }
     }
 
-    /// The finished graph, or every mistake: of nodes, outputs and feeds by themselves, or, where there is none, of how they
-    /// go together (states, feeds, scalars).
+    /// The finished graph, or every mistake: of nodes, outputs and feeds by themselves, or, where there is none, of how
+    /// they go together (states, feeds, scalars).
     ///
     /// # Errors
     /// [`BuildErrors`], never empty.

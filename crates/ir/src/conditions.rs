@@ -1,6 +1,7 @@
 //! Which conditions a graph has, so that each is noted once and what follows from one is found without looking at all.
 //!
-//! In: constraints as inference finds them. Out: the graph's list, in the order of finding. Never here: what makes a constraint.
+//! In: constraints as inference finds them. Out: the graph's list, in the order of finding. Never here: what makes a
+//! constraint.
 
 use crate::graph::{Constraint, Relation};
 use indexmap::IndexSet;

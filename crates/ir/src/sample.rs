@@ -48,7 +48,8 @@ pub struct Sample {
     pub status: bool,
 }
 
-/// How the label of a sample begins that shows an axis longer than some drivers let a loop turn; few elements otherwise.
+/// How the label of a sample begins that shows an axis longer than some drivers let a loop turn; few elements
+/// otherwise.
 pub const LONG_AXIS: &str = "long axis";
 
 impl Sample {
@@ -124,8 +125,9 @@ fn uniform(seed: u64, i: u64) -> f64 {
 }
 
 impl Fill {
-    /// A tensor of that encoding and shape; `None` if the shape has too many elements for this machine. Of blocks the codes
-    /// are random whatever the fill is; scales are ordinary numbers, or any bits where the fill is [`Fill::Special`].
+    /// A tensor of that encoding and shape; `None` if the shape has too many elements for this machine. Of blocks the
+    /// codes are random whatever the fill is; scales are ordinary numbers, or any bits where the fill is
+    /// [`Fill::Special`].
     pub fn tensor(&self, encoding: impl Into<Encoding>, shape: &[u64], seed: u64) -> Option<Tensor> {
         let encoding = encoding.into();
         if let Encoding::Blocks(scheme) = encoding {
@@ -173,9 +175,9 @@ impl Fill {
     }
 }
 
-/// Blocks whose fields are filled by their kinds: codes at random, scales of either sign and between 2^-8 and 2^-4, so that
-/// sums of many values stay small. With [`Fill::Special`] one scale in three is any (0, subnormal, infinite, NaN), and one
-/// byte of codes in four is an extreme one.
+/// Blocks whose fields are filled by their kinds: codes at random, scales of either sign and between 2^-8 and 2^-4, so
+/// that sums of many values stay small. With [`Fill::Special`] one scale in three is any (0, subnormal, infinite, NaN),
+/// and one byte of codes in four is an extreme one.
 fn blocks(scheme: Scheme, bytes: usize, fill: &Fill, seed: u64) -> Vec<u8> {
     let special = matches!(fill, Fill::Special);
     let mut out: Vec<u8> = (0..bytes as u64).map(|i| (random(seed, i) >> 24) as u8).collect();

@@ -199,7 +199,8 @@ fn late_readers(graph: &Graph) -> Vec<BuildError> {
     errors
 }
 
-/// Whether a node depends on an earlier one. Operands come before their users, so only nodes between the two are looked at.
+/// Whether a node depends on an earlier one. Operands come before their users, so only nodes between the two are looked
+/// at.
 fn depends(graph: &Graph, node: NodeId, earlier: NodeId) -> bool {
     let (mut seen, mut open) = (BTreeSet::new(), vec![node]);
     while let Some(next) = open.pop() {

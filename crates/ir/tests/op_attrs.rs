@@ -64,7 +64,8 @@ fn ops_are_equal_where_their_text_is() {
     assert!(known.len() > 1_000, "{} ops", known.len());
 }
 
-/// As attributes −0 is not +0 and one NaN is every NaN, also inside options; a left-out attribute is the default to the bit.
+/// As attributes −0 is not +0 and one NaN is every NaN, also inside options; a left-out attribute is the default to the
+/// bit.
 #[test]
 fn floats_are_compared_by_their_bits() {
     let affine = |add: f32| Op::from(Affine { mul: 1.0, add });

@@ -1,5 +1,5 @@
-//! Llama-shaped language models in GGUF files: one file holds the configuration, the weights, the tokenizer and the chat
-//! template.
+//! Llama-shaped language models in GGUF files: one file holds the configuration, the weights, the tokenizer and the
+//! chat template.
 //!
 //! In: a file. Out: a [`DecoderConfig`], a graph whose params have the file's names and encodings, a tokenizer, a
 //! template. What the file asks for and this crate does not do is refused by key or tensor. Names and meanings:
@@ -113,8 +113,8 @@ impl LlamaFile {
     /// Opens a file and checks all that it says; reads no tensor.
     ///
     /// # Errors
-    /// A file that is damaged ([`ModelError::Import`]); a key or tensor that is missing, contradicts another, or asks for
-    /// what is not supported ([`ModelError::Field`]); a context that is too long ([`ModelError::Option`]).
+    /// A file that is damaged ([`ModelError::Import`]); a key or tensor that is missing, contradicts another, or asks
+    /// for what is not supported ([`ModelError::Field`]); a context that is too long ([`ModelError::Option`]).
     pub fn open(path: impl AsRef<Path>, options: &LlamaOptions) -> Result<LlamaFile, ModelError> {
         let path = path.as_ref().to_owned();
         let file = GgufFile::open(&path)?;
@@ -199,8 +199,8 @@ impl LlamaFile {
         Ok(self.chat_template_source()?.map(ChatTemplate::new).transpose()?)
     }
 
-    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the file's tensors, which stops at the tokens that
-    /// end an answer.
+    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the file's tensors, which stops at the tokens
+    /// that end an answer.
     ///
     /// # Errors
     /// Tensors that are missing, of an encoding that is not read, or whose extents are not the configuration's.
@@ -412,8 +412,8 @@ impl Keys<'_> {
         Err(self.wrong("llama.block_count", &problem, REMEDY))
     }
 
-    /// Refuses keys of the architecture that ask for what is not done, and those that nobody here knows: passed over, they
-    /// would change every value without a word. What equals what is done anyway may stay.
+    /// Refuses keys of the architecture that ask for what is not done, and those that nobody here knows: passed over,
+    /// they would change every value without a word. What equals what is done anyway may stay.
     fn refuse_values(&self, head_width: u64, trained: u64) -> Result<(), ModelError> {
         let scale = 1.0 / (head_width as f64).sqrt();
         for (key, value) in self.file.metadata().iter() {

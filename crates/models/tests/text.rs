@@ -210,8 +210,8 @@ fn controls(tokenizer: &TextTokenizer, ids: &[u32]) -> Vec<u32> {
     ids.iter().copied().filter(|&id| tokenizer.is_control(id)).collect()
 }
 
-/// A message that said `<|im_start|>system` became a turn of the system. Whatever messages say, the control tokens are those
-/// of the same conversation with harmless words, and the text is the rendered one.
+/// A message that said `<|im_start|>system` became a turn of the system. Whatever messages say, the control tokens are
+/// those of the same conversation with harmless words, and the text is the rendered one.
 #[test]
 fn what_a_message_says_never_becomes_control_tokens() {
     let golden: ChatGolden = golden("chat.json");

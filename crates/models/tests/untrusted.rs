@@ -1,4 +1,5 @@
-//! Small inputs that ask for much: memory is measured, so each test is to run in a process of its own, as nextest has it.
+//! Small inputs that ask for much: memory is measured, so each test is to run in a process of its own, as nextest has
+//! it.
 
 use pumice_import::fuzz::within_memory;
 use pumice_models::{ChatTemplate, Message, TextError};
@@ -53,8 +54,8 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     });
 }
 
-/// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that holds
-/// one long string many times is short. `x ~ y` of such lists took 4 GB.
+/// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that
+/// holds one long string many times is short. `x ~ y` of such lists took 4 GB.
 #[test]
 fn lists_of_one_long_string_are_paid_for_before_they_become_text() {
     let uses = [
@@ -196,7 +197,8 @@ fn chains_and_nesting_do_not_overflow_a_small_stack() {
     small.spawn(work).expect("a thread").join().expect("no panic");
 }
 
-/// Each turn of the loop puts the value into a new list: 70,000 levels, which are written, compared, hashed and dropped.
+/// Each turn of the loop puts the value into a new list: 70,000 levels, which are written, compared, hashed and
+/// dropped.
 #[test]
 fn values_that_nest_deep_do_not_overflow_the_stack() {
     let nest =

@@ -30,12 +30,12 @@ pub trait Advice {
     /// Into about how many parts a reduction is best cut; 1 where cutting does not pay.
     fn reduction_parts(&self, reduction: &ReductionExtents) -> u64;
 
-    /// Into at least how many parts a reduction must be cut, since no kernel takes it in one; 1 where one does. Half as many
-    /// are enough.
+    /// Into at least how many parts a reduction must be cut, since no kernel takes it in one; 1 where one does. Half as
+    /// many are enough.
     fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64;
 
-    /// Whether a reduction to so many results of so many elements each, over axes with others between them, is faster as
-    /// several, each over neighbouring axes.
+    /// Whether a reduction to so many results of so many elements each, over axes with others between them, is faster
+    /// as several, each over neighbouring axes.
     fn reduces_apart(&self, outputs: u64, reduced: u64) -> bool;
 
     /// Into how many parts the keys of an attention are best dealt; 1 where one step is better.
@@ -44,7 +44,8 @@ pub trait Advice {
     /// Whether a kernel takes such rows in one step.
     fn row_in_one(&self, row: &RowExtents) -> bool;
 
-    /// Whether reductions, cut into parts, and elementwise steps make such rows faster than a step that takes whole rows.
+    /// Whether reductions, cut into parts, and elementwise steps make such rows faster than a step that takes whole
+    /// rows.
     fn rows_apart(&self, row: &RowExtents) -> bool;
 
     /// What a fused node is called whose anchor is this node, if its kernel takes nodes in after its result.

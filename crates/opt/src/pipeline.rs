@@ -87,8 +87,8 @@ const fn ranged(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>)
     Pass { name, required: false, repeat: false, per_range: true, find }
 }
 
-/// All passes, in order: those for the whole graph, then those for a range of its symbols. A pass that stands here twice
-/// is skipped twice by its name.
+/// All passes, in order: those for the whole graph, then those for a range of its symbols. A pass that stands here
+/// twice is skipped twice by its name.
 pub const PASSES: &[Pass] = &[
     Pass {
         name: "decompose",

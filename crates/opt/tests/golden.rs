@@ -1,11 +1,11 @@
 //! Golden files: a graph, the passes named in its first line, and the graph they leave. A second line `// parts: n`
-//! makes `n` the advice for every product and reduction; `// least: n` says that reductions must be cut into `n` parts, and
-//! that no kernel takes a row in one step.
+//! makes `n` the advice for every product and reduction; `// least: n` says that reductions must be cut into `n` parts,
+//! and that no kernel takes a row in one step.
 //!
 //! The part above the line `// after` is written by hand; the part below is rewritten by `UPDATE=1 cargo test` and then
 //! read in review. Every file is also evaluated: the graph before and after, and after with its fusions undone, must
-//! give the same bits; a decomposition, the same within the rounding of f16; cut products and reductions, within that of
-//! f32.
+//! give the same bits; a decomposition, the same within the rounding of f16; cut products and reductions, within that
+//! of f32.
 
 mod common;
 

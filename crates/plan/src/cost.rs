@@ -1,7 +1,7 @@
 //! What a step costs, as expressions: from these its time is predicted at a binding.
 //!
-//! A cost chooses no byte and no address. One that came from a file may be anything: what has no value counts as the most
-//! that there is.
+//! A cost chooses no byte and no address. One that came from a file may be anything: what has no value counts as the
+//! most that there is.
 
 use pumice_types::{Bindings, Bytes, DimExpr, Precision, SymbolTable};
 use serde::{Deserialize, Serialize};

@@ -82,8 +82,8 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Neighbouring elements that share bytes, and how many bytes those are. Of blocks the neighbours lie along the one axis
-    /// of stride 1.
+    /// Neighbouring elements that share bytes, and how many bytes those are. Of blocks the neighbours lie along the one
+    /// axis of stride 1.
     pub const fn unit(self, dtype: DType) -> Unit {
         let (elements, bytes) = match self {
             Storage::Arena => (1, dtype.arena_bytes()),
@@ -243,8 +243,8 @@ pub enum StepKind {
 pub struct MeaningGraph {
     /// The text. It declares the symbols that it uses and no others.
     pub text: Arc<str>,
-    /// The symbols of the plan that its first symbols stand for, in order. Those that follow are bound by the extents of its
-    /// inputs.
+    /// The symbols of the plan that its first symbols stand for, in order. Those that follow are bound by the extents
+    /// of its inputs.
     pub symbols: Arc<[SymbolId]>,
     /// Names of its inputs, each once.
     pub inputs: Arc<[Arc<str>]>,
@@ -286,7 +286,8 @@ pumice_types::debug_as_display!(InputError);
 /// What a step computes, and how its uses take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
-    /// The graph, which steps that compute the same share. Empty for `Advance`, `Copy` and `Fill`, whose kind says it all.
+    /// The graph, which steps that compute the same share. Empty for `Advance`, `Copy` and `Fill`, whose kind says it
+    /// all.
     pub graph: Arc<MeaningGraph>,
     /// Uses that are inputs of the graph, by name and in any order.
     pub inputs: Vec<InputUse>,

@@ -1,7 +1,7 @@
 //! A decoder that generates without the host in the loop: the prompt fills the caches of keys and values, then every
-//! step takes the token that the step before chose, appends to the caches, and advances its position, all on the device.
-//! Four tokens are made per submission. The weights come from a seed, so the tokens mean nothing; they are checked
-//! against computing the whole sequence anew for every token.
+//! step takes the token that the step before chose, appends to the caches, and advances its position, all on the
+//! device. Four tokens are made per submission. The weights come from a seed, so the tokens mean nothing; they are
+//! checked against computing the whole sequence anew for every token.
 
 use pumice::{Device, Loaded, Options, TensorView};
 use pumice_models::decoder::{DecoderConfig, decoder_graph, recompute_graph, seeded};

@@ -109,8 +109,8 @@ impl Device {
         Ok(Device::from_runtime(Arc::new(vulkan), kind))
     }
 
-    /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow. It takes as much memory as
-    /// the machine has; a single tensor has at most 2 GiB.
+    /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow. It takes as much memory
+    /// as the machine has; a single tensor has at most 2 GiB.
     pub fn cpu() -> Device {
         Device::from_runtime(Arc::new(Interpreter::of_machine()), DeviceKind::Interpreter)
     }
@@ -149,9 +149,9 @@ impl Device {
         &self.target
     }
 
-    /// Makes the kernels of plans on every processor, without loading them: what the driver keeps of kernels makes later
-    /// runs start sooner, in other processes too where it keeps them on disk. A program that installs plan files calls it
-    /// once, with all of them: kernels that plans share are made once.
+    /// Makes the kernels of plans on every processor, without loading them: what the driver keeps of kernels makes
+    /// later runs start sooner, in other processes too where it keeps them on disk. A program that installs plan files
+    /// calls it once, with all of them: kernels that plans share are made once.
     ///
     /// # Errors
     /// [`Error::Runtime`] where the device lacks what a plan needs, refuses a kernel, or fails.

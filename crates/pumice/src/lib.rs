@@ -23,8 +23,9 @@
 //! ```
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
-//! architectures, tokenizers and the modules `embed` and `generate`; `cli` for the program `pumice`; `tracing` for spans around compiling,
-//! loading, preparing and running (target `pumice`, level debug); `ndarray` for arrays of that crate as tensors.
+//! architectures, tokenizers and the modules `embed` and `generate`; `cli` for the program `pumice`; `tracing` for
+//! spans around compiling, loading, preparing and running (target `pumice`, level debug); `ndarray` for arrays of that
+//! crate as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the

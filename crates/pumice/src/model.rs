@@ -82,7 +82,8 @@ impl Loaded {
 /// Compiles a model and uploads its weights: a user's own graph with a user's own file in two lines.
 ///
 /// ```no_run
-/// # let (graph, device, options) = (pumice::GraphBuilder::new("g").build()?, pumice::Device::cpu(), pumice::Options::default());
+/// # let (graph, device) = (pumice::GraphBuilder::new("g").build()?, pumice::Device::cpu());
+/// # let options = pumice::Options::default();
 /// let model = pumice::Model::from_safetensors(graph, "weights.safetensors")?;
 /// let exe = pumice::load(&model, &device, &options)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

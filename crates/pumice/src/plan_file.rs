@@ -46,7 +46,8 @@ pub fn save(plan: &Plan, path: &Path, form: PlanForm) -> Result<u64, Error> {
 /// Writes the file of a plan to an open output; returns its bytes.
 ///
 /// # Errors
-/// [`Error::PlanFile`] with the path `-`, for a plan that has not the form asked for, or an output that cannot be written.
+/// [`Error::PlanFile`] with the path `-`, for a plan that has not the form asked for, or an output that cannot be
+/// written.
 pub fn write(plan: &Plan, form: PlanForm, out: &mut dyn Write) -> Result<u64, Error> {
     let failed = |source| Error::PlanFile { path: "-".into(), source };
     let bytes = plan.to_bytes(form).map_err(failed)?;

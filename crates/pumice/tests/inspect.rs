@@ -87,7 +87,8 @@ fn language_model(file: &str, name: &str, extra: Option<(&str, Encoding, &[u64])
     path
 }
 
-/// What is told of the file, without its folder; and what is told of the plan, which changes when the planner plans better.
+/// What is told of the file, without its folder; and what is told of the plan, which changes when the planner plans
+/// better.
 fn told(text: &str, path: &Path) -> (String, String) {
     let text = text.replace(&format!("{}/", path.parent().expect("a folder").display()), "");
     let (file, plan) = text.split_once("\nmemory on ").expect("a memory plan");
@@ -212,8 +213,8 @@ fn tensors_of_types_that_are_not_read_have_their_bytes() {
     assert!(text.contains("15 B, not read") && text.contains("1 tensor, 15 B: 1 F8_E4M3"), "{text}");
 }
 
-/// 40,000 tensors took 6 s and 1,000,000 did not end: work grew with the square. The unit test of `grouped` counts it; here
-/// the whole command runs, which would take minutes.
+/// 40,000 tensors took 6 s and 1,000,000 did not end: work grew with the square. The unit test of `grouped` counts it;
+/// here the whole command runs, which would take minutes.
 #[test]
 fn a_file_of_very_many_tensors_is_told() {
     const TENSORS: usize = 200_000;

@@ -71,8 +71,8 @@ pub enum DeviceError {
     /// The device is gone; a new one must be opened.
     #[error("the device was lost: {0}")]
     Lost(String),
-    /// The device has ended nothing for as long as is waited: ten seconds, or fifty bounds of a submission. It counts as
-    /// lost, what the submission uses is never freed, and a new one must be opened.
+    /// The device has ended nothing for as long as is waited: ten seconds, or fifty bounds of a submission. It counts
+    /// as lost, what the submission uses is never freed, and a new one must be opened.
     #[error("the device has ended nothing for {waited:?}{}; it counts as lost", of_levels(plan, *levels))]
     Stalled {
         /// Name of the plan; empty where none ran.
@@ -191,8 +191,8 @@ pub trait Device: Send + Sync {
     /// cannot be prepared, [`DeviceError::Unsupported`] for a plan that this device refuses; else the device
     /// failed.
     fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError>;
-    /// Makes the pipelines of plans, in parallel, without loading them: no memory of the device is taken. Later loads of
-    /// plans with the same kernels find them. A device without pipelines does nothing.
+    /// Makes the pipelines of plans, in parallel, without loading them: no memory of the device is taken. Later loads
+    /// of plans with the same kernels find them. A device without pipelines does nothing.
     ///
     /// # Errors
     /// [`DeviceError::Lacks`] as [`Device::load`]; [`DeviceError::Unsupported`] for a kernel that this device refuses;
@@ -214,7 +214,8 @@ pub trait Loaded: Send + Sync {
     /// device failed.
     fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError>;
     /// Fills parts of region `weights`, each in pieces and in order, in memory that the device reads from where it has
-    /// such; waits once, at the end. The caller holds off every run meanwhile. Where it fails, what was filled is unknown.
+    /// such; waits once, at the end. The caller holds off every run meanwhile. Where it fails, what was filled is
+    /// unknown.
     ///
     /// # Errors
     /// As [`Loaded::write_weights`]; [`DeviceError::Source`] where `fill` fails.

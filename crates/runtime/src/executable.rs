@@ -187,9 +187,9 @@ impl Executable {
     }
 
     /// Sets every param from a source, piece by piece and without a copy of the whole on the host. `progress` hears how
-    /// many are done, of how many. A run sees all of them old or all of them new, but for those that are rounded from f32 on the
-    /// way: they follow one by one. Until all are set, runs of this executable in other threads wait. `source` and
-    /// `progress` may take their time, use other executables, and read what is set of this one.
+    /// many are done, of how many. A run sees all of them old or all of them new, but for those that are rounded from
+    /// f32 on the way: they follow one by one. Until all are set, runs of this executable in other threads wait.
+    /// `source` and `progress` may take their time, use other executables, and read what is set of this one.
     ///
     /// # Errors
     /// [`RuntimeError::Source`] for a name that the source does not have or cannot read; [`RuntimeError::DType`],
@@ -250,9 +250,8 @@ impl Executable {
     /// A param as it was stored.
     ///
     /// # Errors
-    /// [`RuntimeError::UnknownName`]; [`RuntimeError::NotKept`] for one that passes through (the plan's text says which do);
-    /// [`RuntimeError::MissingParams`] for one that was never set;
-    /// [`RuntimeError::Device`] where the read fails.
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::NotKept`] for one that passes through (the plan's text says which
+    /// do); [`RuntimeError::MissingParams`] for one that was never set; [`RuntimeError::Device`] where the read fails.
     pub fn param(&self, name: &str) -> Result<Tensor, RuntimeError> {
         let inner = &self.inner;
         inner.params.get(&inner.plan, &inner.tables, inner.loaded.as_ref(), name)

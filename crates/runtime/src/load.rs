@@ -3,9 +3,9 @@
 //! In: the load program. Out: for every param, a set of steps, closed under three rules. (1) A step that reads what a
 //! step of the set leaves, or the param itself, is in the set. (2) Where a step of the set reads bytes that a later
 //! step overwrites, or that lie in scratch, which is another one each time, the steps that write those bytes are in the
-//! set. (3) Where a step of the set writes weights that a later step overwrites, that later step is in the set. A union of
-//! closed sets is closed, so several params need no more than the union of theirs. Run in program order, such a set leaves
-//! what the whole program would.
+//! set. (3) Where a step of the set writes weights that a later step overwrites, that later step is in the set. A union
+//! of closed sets is closed, so several params need no more than the union of theirs. Run in program order, such a set
+//! leaves what the whole program would.
 
 use pumice_plan::{ContentOrigin, Plan, Program, RegionKind, Span, StepId};
 

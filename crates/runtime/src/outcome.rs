@@ -29,8 +29,8 @@ pub struct RunOptions {
     pub on_status: OnStatus,
     /// Inputs that are not given keep the value of the session's last run.
     pub keep: bool,
-    /// How often the recording is replayed, in as few submissions as the device's bound in time allows where the run has
-    /// no host step. Scalars advance on the device between replays; outputs are those of the last.
+    /// How often the recording is replayed, in as few submissions as the device's bound in time allows where the run
+    /// has no host step. Scalars advance on the device between replays; outputs are those of the last.
     pub steps: u32,
 }
 

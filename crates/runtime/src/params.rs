@@ -2,8 +2,8 @@
 //!
 //! A gate keeps versions apart: whoever sets params or runs load steps has it alone, a run of any session
 //! shares it from its first byte to its last. So a run sees one version, and `set_param` takes effect at
-//! the next run of each session. What was stored is what is read back; derived bytes are never shown. A streamed param is
-//! passed through while it is set, alone as well; if that fails, it counts as never set. Sources, progress and host
+//! the next run of each session. What was stored is what is read back; derived bytes are never shown. A streamed param
+//! is passed through while it is set, alone as well; if that fails, it counts as never set. Sources, progress and host
 //! steps are called while the gate is passed and no mutex is held.
 
 use crate::device::{DeviceError, FillWeights, Loaded};
@@ -22,7 +22,8 @@ pub(crate) enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Of a view for a slot of this encoding and shape. F32 is taken for every float dtype; blocks are taken as they are.
+    /// Of a view for a slot of this encoding and shape. F32 is taken for every float dtype; blocks are taken as they
+    /// are.
     pub fn of_view(
         kind: NameKind,
         name: &str,

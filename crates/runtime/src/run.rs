@@ -54,9 +54,9 @@ impl Session {
         self.outputs()
     }
 
-    /// Replays the recording `steps` times, in as few submissions as the device's bound in time allows where no host step
-    /// is in it, and returns the outputs of the last replay. Scalars advance on the device between replays. Every replay is validated before the first, and
-    /// what any of them reports is in the status.
+    /// Replays the recording `steps` times, in as few submissions as the device's bound in time allows where no host
+    /// step is in it, and returns the outputs of the last replay. Scalars advance on the device between replays. Every
+    /// replay is validated before the first, and what any of them reports is in the status.
     ///
     /// # Errors
     /// As [`Session::execute`].
@@ -111,7 +111,8 @@ impl Session {
     ///
     /// # Errors
     /// [`RuntimeError::OutputIndex`], [`RuntimeError::DType`] for numbers of another dtype than the output, and
-    /// [`RuntimeError::Length`] for a buffer that is not exactly as large, before the run; else as [`Session::execute`].
+    /// [`RuntimeError::Length`] for a buffer that is not exactly as large, before the run; else as
+    /// [`Session::execute`].
     pub fn run_into_with(
         &mut self,
         inputs: &[(&str, TensorView<'_>)],

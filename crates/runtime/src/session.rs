@@ -160,8 +160,8 @@ impl Session {
     }
 
     /// Replays of the last run that counted: as many as were asked for, or fewer where an output that stops was true
-    /// (`GraphBuilder::stop`). Those after it did nothing: states, outputs, status and scalars are those of the last one
-    /// that counted.
+    /// (`GraphBuilder::stop`). Those after it did nothing: states, outputs, status and scalars are those of the last
+    /// one that counted.
     pub fn replays(&self) -> u32 {
         self.counted.replays
     }

@@ -1,5 +1,5 @@
-//! How errors show themselves. In: a type that has a `Display`. Out: a `Debug` that says the same: `main` returns errors, and
-//! `expect` panics with them, so what people read there is the sentence and not the fields.
+//! How errors show themselves. In: a type that has a `Display`. Out: a `Debug` that says the same: `main` returns
+//! errors, and `expect` panics with them, so what people read there is the sentence and not the fields.
 
 /// Implements `Debug` of an error by its `Display`.
 ///

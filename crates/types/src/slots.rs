@@ -9,5 +9,6 @@ pub const PRODUCT: usize = 4;
 /// What a norm adds to its operand while it loads, and the sum where it is stored.
 pub const NORM: usize = 8;
 
-/// Bytes that kernels load at once at most. Weights that lie side by side are read alone, too: each begins at a multiple.
+/// Bytes that kernels load at once at most. Weights that lie side by side are read alone, too: each begins at a
+/// multiple.
 pub const LOAD_BYTES: u64 = 16;

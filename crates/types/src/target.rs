@@ -27,8 +27,8 @@ pub struct Target {
     pub features: Features,
     /// Measured figures of the device as a whole, which feed the floor estimate.
     pub tuning: Tuning,
-    /// How long one submission may last; zero: every level is a submission. Drivers end what runs too long: after 2 s on
-    /// Windows and with current amdgpu, on some without an error.
+    /// How long one submission may last; zero: every level is a submission. Drivers end what runs too long: after 2 s
+    /// on Windows and with current amdgpu, on some without an error.
     #[serde(default = "submission_bound")]
     pub submission_bound: Duration,
     /// Which kernels are best for which shapes. Plans do not keep it, only its identity.
@@ -295,9 +295,9 @@ impl Target {
         self.clone().with_table(Arc::default())
     }
 
-    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and table, and loops
-    /// no longer than either lets them be. So a device that is at hand runs the kernels that users of the other get, as far as
-    /// it can.
+    /// What this device can run, chosen as for another one: its limits and abilities, the other's figures and table,
+    /// and loops no longer than either lets them be. So a device that is at hand runs the kernels that users of the
+    /// other get, as far as it can.
     pub fn selecting_as(&self, other: &Target) -> Target {
         let loop_turns = [self, other].into_iter().filter_map(|t| t.limits.loop_turns).min();
         Target {

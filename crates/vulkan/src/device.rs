@@ -58,9 +58,9 @@ pub struct DeviceOptions {
     /// the processor, not at all, but for runs of which the plan says that their levels are small: for eight times
     /// their floor.
     pub poll: Option<Duration>,
-    /// How long one submission may last, 200 ms where nobody says otherwise: runs are cut so that none lasts much longer,
-    /// because drivers end what runs too long, some without an error. Zero: every level is a submission, for tests. Where
-    /// nothing has ended for ten seconds, or fifty times this, the device counts as lost.
+    /// How long one submission may last, 200 ms where nobody says otherwise: runs are cut so that none lasts much
+    /// longer, because drivers end what runs too long, some without an error. Zero: every level is a submission, for
+    /// tests. Where nothing has ended for ten seconds, or fifty times this, the device counts as lost.
     pub submission_bound: Duration,
     /// Hears how far the kernels of a plan are while they are made: seconds on a CPU driver the first time.
     pub observer: Option<KernelObserver>,

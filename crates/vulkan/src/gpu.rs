@@ -68,8 +68,8 @@ impl Gpu {
     }
 
     /// Runs lists once, one after the other, and waits. They must leave nothing that the host may not see: the last
-    /// list ends with [`Gpu::host_barrier`] or is the closing one. Where a call fails, what was submitted has ended when
-    /// it returns.
+    /// list ends with [`Gpu::host_barrier`] or is the closing one. Where a call fails, what was submitted has ended
+    /// when it returns.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
         let ended = self.run_timed(lists, self.patience.usual(), Begin::AtSubmission);
         ended.map(|_| ()).map_err(device_error)

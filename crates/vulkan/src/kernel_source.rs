@@ -14,8 +14,8 @@ pub trait KernelSource: Send + Sync {
     /// device offers declared.
     fn spirv(&self, call: &KernelCall, form: Addressing, controls: FloatControls)
     -> Result<Vec<u32>, String>;
-    /// The fingerprint of a variant's module in the form that reaches operands by address, holes empty: what plans are made
-    /// for. `None` where the source has other kernels on purpose, which nothing is compared with.
+    /// The fingerprint of a variant's module in the form that reaches operands by address, holes empty: what plans are
+    /// made for. `None` where the source has other kernels on purpose, which nothing is compared with.
     fn code(&self, _kernel: &str, _variant: &str) -> Option<Fingerprint> {
         None
     }

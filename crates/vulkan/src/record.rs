@@ -1,8 +1,8 @@
 //! Records the steps of a plan as they stand in it.
 //!
-//! In: a program, the lists that it is cut into, places for its spans, pipelines. Out: command lists. Nothing is decided
-//! here: order, barriers, grids, addresses and argument values come from the plan, and a list begins with the seam
-//! barrier, because a segment may be replayed directly after itself, and lists may be submitted apart.
+//! In: a program, the lists that it is cut into, places for its spans, pipelines. Out: command lists. Nothing is
+//! decided here: order, barriers, grids, addresses and argument values come from the plan, and a list begins with the
+//! seam barrier, because a segment may be replayed directly after itself, and lists may be submitted apart.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};

@@ -136,8 +136,8 @@ impl Staging {
         gpu.queue.wait(last).map_err(device_error)
     }
 
-    /// Fills places with bytes that are made in staging, as many pieces in one submission as there is room for, and waits
-    /// once, at the end. `fill` gets the number of the place, the first byte in it, and the room.
+    /// Fills places with bytes that are made in staging, as many pieces in one submission as there is room for, and
+    /// waits once, at the end. `fill` gets the number of the place, the first byte in it, and the room.
     pub(crate) fn fill(
         &mut self,
         gpu: &Gpu,

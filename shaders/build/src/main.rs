@@ -2,7 +2,8 @@
 //!
 //! In: the declarations of `pumice-plan` and the sources under `shaders/`. Out: `spv/*.spv`, `spv/manifest.json` and
 //! `src/table.rs`, and the fingerprints in `pumice-plan`. Every module is validated and reflected against its
-//! declaration before it is written; a mismatch stops the build. Run by `cargo xtask shaders`; nothing else depends on this package.
+//! declaration before it is written; a mismatch stops the build. Run by `cargo xtask shaders`; nothing else depends on
+//! this package.
 
 mod compile;
 mod error;

@@ -44,8 +44,8 @@ fn asks_for(capability: Capability, feature: &Feature) -> bool {
     }
 }
 
-/// Every capability beyond the floor has a feature that asks the device for it, and every such feature is used. A module
-/// that knows of subgroups at all says which sizes it can do with.
+/// Every capability beyond the floor has a feature that asks the device for it, and every such feature is used. A
+/// module that knows of subgroups at all says which sizes it can do with.
 fn capabilities(r: &Reflected<'_>, variant: &VariantDecl) -> Result<(), String> {
     let used: Vec<Capability> = r.module.capabilities.iter().filter_map(capability).collect();
     let floor = [Capability::Shader, Capability::PhysicalStorageBufferAddresses];

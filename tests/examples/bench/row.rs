@@ -95,8 +95,8 @@ impl Figures {
     }
 }
 
-/// The module that a step runs: `kernel.variant` and its hash; none where no kernel runs. The device is never opened for
-/// descriptors here.
+/// The module that a step runs: `kernel.variant` and its hash; none where no kernel runs. The device is never opened
+/// for descriptors here.
 fn module(step: &Step) -> Option<(String, String)> {
     let (StepKind::Dispatch { call, .. } | StepKind::Advance { call }) = &step.kind else { return None };
     let entry = pumice_shaders::find(&call.kernel.0, &call.variant, Form::Address)?;

@@ -6,7 +6,8 @@ use std::ops::Range;
 /// A result, or why there is none.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Element `i` of every operand: a multiple of 1/32 from −4 to 4, exact in bf16, so that sums of moderate length are exact.
+/// Element `i` of every operand: a multiple of 1/32 from −4 to 4, exact in bf16, so that sums of moderate length are
+/// exact.
 pub fn at(i: u64) -> f32 {
     f32::from((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8) / 32.0 - 4.0
 }

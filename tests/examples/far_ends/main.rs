@@ -1,6 +1,6 @@
 //! Kernels at the far ends of their operands: tensors as large as one allocation of the device allows (several GiB on a
-//! GPU), whose first, middle and last elements are looked at. Element indices reach 2³⁰ words and, in weights of 16 bits,
-//! 2³¹; byte offsets reach 2³².
+//! GPU), whose first, middle and last elements are looked at. Element indices reach 2³⁰ words and, in weights of 16
+//! bits, 2³¹; byte offsets reach 2³².
 //!
 //! In: arguments alone, so that the program can be carried to another machine. Operands are filled by one formula of
 //! the element's index ([`data::at`]), so that any result can be checked without the others. Out: a line per case, JSON

@@ -164,8 +164,8 @@ fn tile_result(size: Size) -> Outcome<Case> {
     })
 }
 
-/// Many keys and values of eight heads, of which queries see a window at the end: of millions, terms added one after the
-/// other would be off by more than shows a wrong index.
+/// Many keys and values of eight heads, of which queries see a window at the end: of millions, terms added one after
+/// the other would be off by more than shows a wrong index.
 fn attention(size: Size) -> Outcome<Case> {
     const HEADS: u64 = 8;
     const QUERIES: u64 = 32;

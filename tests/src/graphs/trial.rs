@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 /// Shaken evaluations: one alone may miss an element by chance.
 const SHAKES: u64 = 3;
-/// Further ones where an element lies outside: what moves an operand and what moves the sum that it goes into may cancel
-/// in all of the first (seed 8000155, on one device: 1 of 3,000 programs).
+/// Further ones where an element lies outside: what moves an operand and what moves the sum that it goes into may
+/// cancel in all of the first (seed 8000155, on one device: 1 of 3,000 programs).
 const MORE_SHAKES: u64 = 13;
 /// How many times as far as the shaken evaluations an element may lie: they are draws, not the worst.
 const OF_SHAKEN: f64 = 4.0;

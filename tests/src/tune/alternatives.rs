@@ -1,4 +1,5 @@
-//! What may stand in a row's place: other kernels and rules of the family, other figures. Classes of shapes stay as they are.
+//! What may stand in a row's place: other kernels and rules of the family, other figures. Classes of shapes stay as
+//! they are.
 
 use super::Scope;
 use pumice_compile::select::Selection;
@@ -33,8 +34,8 @@ const RULES: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// Every row that may stand in the place of row `at`: what other rows of its family take, each variant of their kernels
-/// (unless the scope is tiny), and its own figures varied one at a time; of these what the compiler reads as a row for the
-/// target.
+/// (unless the scope is tiny), and its own figures varied one at a time; of these what the compiler reads as a row for
+/// the target.
 pub fn of(target: &Target, table: &Table, at: usize, scope: Scope) -> Vec<TableRow> {
     let row = &table.rows[at];
     let mut others: Vec<TableRow> = Vec::new();

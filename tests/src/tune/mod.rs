@@ -1,9 +1,9 @@
 //! Measures kernels on a device and writes a selection table.
 //!
 //! In: a device, and the table whose classes of shapes are kept. Out: a table in which every row takes what was fastest
-//! over the shapes that the row decides. First the times of product tiles (`tiles`); then, row by row, what may stand in
-//! its place (`alternatives`) over a grid of shapes (`grid`), all candidates of a shape in turns so that a device that
-//! slows down slows all of them. Never here: a file, a terminal.
+//! over the shapes that the row decides. First the times of product tiles (`tiles`); then, row by row, what may stand
+//! in its place (`alternatives`) over a grid of shapes (`grid`), all candidates of a shape in turns so that a device
+//! that slows down slows all of them. Never here: a file, a terminal.
 
 mod alternatives;
 mod grid;

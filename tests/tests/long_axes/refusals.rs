@@ -46,7 +46,8 @@ fn what_nothing_can_compute_is_refused() {
     assert_eq!(refused(&keys), ("keys".to_owned(), "attention.plain".to_owned()));
 }
 
-/// A plan made for a driver without the limit is refused by the checker for one with it, at the upper bound of a symbol.
+/// A plan made for a driver without the limit is refused by the checker for one with it, at the upper bound of a
+/// symbol.
 #[test]
 fn plans_for_other_drivers_are_refused() {
     let g = GraphBuilder::new("symbolic");

@@ -1,5 +1,5 @@
-//! A run that a host step ends early: a typed error that names the step, nothing that looks like a result, and a session
-//! that runs again once it is given what it lost.
+//! A run that a host step ends early: a typed error that names the step, nothing that looks like a result, and a
+//! session that runs again once it is given what it lost.
 
 use crate::common::*;
 use pumice_cpu_ref::RefHostOps;

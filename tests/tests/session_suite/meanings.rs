@@ -1,5 +1,5 @@
-//! Steps bind the inputs of what they mean by name: a list in another order means the same, and a name that the graph of
-//! the meaning does not have ends the loading with an error that names the step.
+//! Steps bind the inputs of what they mean by name: a list in another order means the same, and a name that the graph
+//! of the meaning does not have ends the loading with an error that names the step.
 
 use crate::common::*;
 use pumice_compile::Options;

@@ -1,5 +1,5 @@
-//! Bytes that meet: a state appended to itself, writes of parts beside writes of the whole, appends of nothing, feeds that
-//! end inside a word or have other extents than the state, and more replays than one submission holds.
+//! Bytes that meet: a state appended to itself, writes of parts beside writes of the whole, appends of nothing, feeds
+//! that end inside a word or have other extents than the state, and more replays than one submission holds.
 
 use crate::common::*;
 use pumice_compile::{CompileError, Options};

@@ -1,5 +1,5 @@
-//! Replays that stop: after the one whose output says so, later ones of the submission write nothing, and the host knows how
-//! many counted.
+//! Replays that stop: after the one whose output says so, later ones of the submission write nothing, and the host
+//! knows how many counted.
 
 use crate::common::*;
 use pumice_compile::Options;

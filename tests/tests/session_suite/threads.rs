@@ -167,7 +167,8 @@ mod at_once {
         }
 
         /// Sixteen threads, each of which makes a pipeline of its own again and again and runs it: some always submit
-        /// while others make theirs. On an H200 (driver 580.159.04) `selftest` never ended so, after 200 to 2,500 pipelines.
+        /// while others make theirs. On an H200 (driver 580.159.04) `selftest` never ended so, after 200 to 2,500
+        /// pipelines.
         #[test]
         fn threads_that_make_pipelines_and_run_do_not_hang() {
             const THREADS: usize = 16;

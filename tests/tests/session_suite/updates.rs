@@ -1,5 +1,5 @@
-//! Updates of whole states by elementwise steps: in place where a thread reads its own element alone and nobody reads the
-//! old version later, through a copy elsewhere. Results are those of plain Rust either way.
+//! Updates of whole states by elementwise steps: in place where a thread reads its own element alone and nobody reads
+//! the old version later, through a copy elsewhere. Results are those of plain Rust either way.
 
 use crate::common::*;
 use pumice_compile::Options;

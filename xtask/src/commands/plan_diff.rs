@@ -1,5 +1,6 @@
-//! `cargo xtask plan-diff A B`: what changed between two plans. In: two models or saved plans (of `pumice compile` or `plan
-//! --json`). Out: the differences, each folded where it is long; that they are equal, where they are. Never here: a judgement.
+//! `cargo xtask plan-diff A B`: what changed between two plans. In: two models or saved plans (of `pumice compile` or
+//! `plan --json`). Out: the differences, each folded where it is long; that they are equal, where they are. Never here:
+//! a judgement.
 
 use crate::commands::PlanOptions;
 

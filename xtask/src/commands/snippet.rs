@@ -1,5 +1,6 @@
 //! `cargo xtask snippet`: the README's program as a user's own crate. In: the README and the checkout. Out: a new crate
-//! outside the workspace, built and run, with its build time and its packages counted. Never here: what the program does.
+//! outside the workspace, built and run, with its build time and its packages counted. Never here: what the program
+//! does.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,9 @@
-//! Extents become bytes in one place: `Encoding::bytes` for what users and files see, `Storage::unit` for where elements lie.
+//! Extents become bytes in one place: `Encoding::bytes` for what users and files see, `Storage::unit` for where
+//! elements lie.
 //!
-//! So the width of an element (`natural_bytes`, `arena_bytes`) may be compared, and may cut one element out of bytes; it is no
-//! factor, and no name holds it that could be one. Their homes are `crates/types` and `crates/plan/src/step.rs`.
+//! So the width of an element (`natural_bytes`, `arena_bytes`) may be compared, and may cut one element out of bytes;
+//! it is no factor, and no name holds it that could be one. Their homes are `crates/types` and
+//! `crates/plan/src/step.rs`.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! What a pass or a lowering must know of an op is a method of `OpDef`, not a match: see ARCHITECTURE.md.
 //!
-//! Within the packages that compile and run programs no path means a variant of `pumice_ir::Op`, but for the leaves of a
-//! program; in a pass those ops may be named that its header names. Nor is an op told by its name as text, or by a downcast.
-//! Paths are resolved: another enum of that name is no matter.
+//! Within the packages that compile and run programs no path means a variant of `pumice_ir::Op`, but for the leaves of
+//! a program; in a pass those ops may be named that its header names. Nor is an op told by its name as text, or by a
+//! downcast. Paths are resolved: another enum of that name is no matter.
 
 use super::resolve::{Names, paths};
 use super::source::{Room, Source, Token};

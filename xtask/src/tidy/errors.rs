@@ -3,8 +3,8 @@
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 
-/// Reports library types that derive both `Error` and `Debug`: `pumice_types::debug_as_display!` makes the second say what
-/// the first does.
+/// Reports library types that derive both `Error` and `Debug`: `pumice_types::debug_as_display!` makes the second say
+/// what the first does.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
     for source in &tree.sources {
         let tokens = source.library_tokens();

@@ -1,8 +1,8 @@
 //! No default hides a missing id: what was not found is an error or an option, never the first one of a list.
 //!
-//! An id is a type without named fields whose name ends in `Id` or `Index`. It has no `Default`. What may be an id is not
-//! given another one by `unwrap_or`: seen where the id is made on the spot, and where a parameter, a field, a binding or a
-//! function says `Option<SomeId>`. Nor is the failure of a search turned into a number.
+//! An id is a type without named fields whose name ends in `Id` or `Index`. It has no `Default`. What may be an id is
+//! not given another one by `unwrap_or`: seen where the id is made on the spot, and where a parameter, a field, a
+//! binding or a function says `Option<SomeId>`. Nor is the failure of a search turned into a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
-//! What a path means. In: every parsed file. Out: for a path in a file, the path where its first name is defined, followed
-//! through `use` (renames, groups, globs, `self`, `super`, `crate`), type aliases and re-exports, across our packages. A name
-//! that two scopes of one file give two meanings has both. Never here: a rule.
+//! What a path means. In: every parsed file. Out: for a path in a file, the path where its first name is defined,
+//! followed through `use` (renames, groups, globs, `self`, `super`, `crate`), type aliases and re-exports, across our
+//! packages. A name that two scopes of one file give two meanings has both. Never here: a rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 

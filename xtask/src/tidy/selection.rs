@@ -1,12 +1,12 @@
-//! `plan` declares kernels and holds no figure by which they are chosen: those are data of a target, and the choosing is
-//! `compile`'s (DESIGN: choosing kernels).
+//! `plan` declares kernels and holds no figure by which they are chosen: those are data of a target, and the choosing
+//! is `compile`'s (DESIGN: choosing kernels).
 //!
-//! So a family's file names neither `Target` nor its tuning, has no function that chooses, and no number with a fraction. What a
-//! plan says about the target it is for, and its floor, are elsewhere in the package. Files that broke the law when it came are
-//! listed; the list only shrinks.
+//! So a family's file names neither `Target` nor its tuning, has no function that chooses, and no number with a
+//! fraction. What a plan says about the target it is for, and its floor, are elsewhere in the package. Files that broke
+//! the law when it came are listed; the list only shrinks.
 //!
-//! In `compile` figures of a device are read by `select`, and by `stats`, whose floor is no choice. No other file reads a tuning
-//! figure, or asks whether the device is a CPU: what is best there is a row of its table.
+//! In `compile` figures of a device are read by `select`, and by `stats`, whose floor is no choice. No other file reads
+//! a tuning figure, or asks whether the device is a CPU: what is best there is a row of its table.
 
 use super::resolve::{Names, paths};
 use super::source::{Room, Source};

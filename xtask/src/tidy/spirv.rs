@@ -1,7 +1,7 @@
 //! The checked-in SPIR-V was made from the checked-in shaders: the hashes in `shaders/spv/manifest.json` hold for
-//! sources and modules, and the fingerprints that plans are compared with are those. (That they hold for the declarations
-//! too needs `pumice-plan`, so a test of xtask says it.) All modules together have a bound in bytes: every program that
-//! links pumice carries them.
+//! sources and modules, and the fingerprints that plans are compared with are those. (That they hold for the
+//! declarations too needs `pumice-plan`, so a test of xtask says it.) All modules together have a bound in bytes: every
+//! program that links pumice carries them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use super::{Findings, Tree};
 use crate::failure::{Failure, Outcome};
 
 const MANIFEST: &str = "shaders/spv/manifest.json";
-/// Bytes of all modules together, at most. On 2026-11-24 they were 5.3 million.
-const MOST_BYTES: u64 = 6 << 20;
+/// Bytes of all modules together, at most. On 2026-11-24 they were 6.4 million, convolutions and pools among them.
+const MOST_BYTES: u64 = 13 << 19;
 const AGAIN: &str = "run `cargo xtask shaders`";
 
 #[derive(Deserialize)]

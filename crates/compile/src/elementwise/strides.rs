@@ -63,8 +63,8 @@ struct Crossed {
     choice: Choice,
 }
 
-/// The space with another axis before the last, along which operands are contiguous while all results are along the last,
-/// where tiles are the best form. `None`: no operand lies so.
+/// The space with another axis before the last, along which operands are contiguous while all results are along the
+/// last, where tiles are the best form. `None`: no operand lies so.
 fn crossed(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> Option<Crossed> {
     let (symbols, last) = (cx.graph.symbols(), space.shape.len() - 1);
     let mut stored = body.slots.iter().zip(&space.strides).skip(body.inputs);
@@ -105,8 +105,8 @@ fn tiles(cx: &mut LowerCx<'_>, crossed: Crossed, body: Body<'_>) -> LowerResult<
     Ok((choice.call(call).constant("crossed", slots), grid))
 }
 
-/// What all these kernels are told of the extents that they walk and of their slots, as a call of `elementwise_strided`; and
-/// the grid of so many groups.
+/// What all these kernels are told of the extents that they walk and of their slots, as a call of
+/// `elementwise_strided`; and the grid of so many groups.
 fn call(
     cx: &mut LowerCx<'_>,
     space: &IterationSpace,

@@ -1,5 +1,5 @@
-//! Decoding ops over weights: the stored bytes themselves, seen as the values that they stand for. Kernels that read that
-//! encoding read it there; for the others a copy is made once, when weights are loaded.
+//! Decoding ops over weights: the stored bytes themselves, seen as the values that they stand for. Kernels that read
+//! that encoding read it there; for the others a copy is made once, when weights are loaded.
 
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;

@@ -41,8 +41,8 @@ impl Lower for MatMul {
     }
 }
 
-/// Whether the epilogue can walk a value over the product: it walks two batch axes, and a slot over more of them must not
-/// depend on any.
+/// Whether the epilogue can walk a value over the product: it walks two batch axes, and a slot over more of them must
+/// not depend on any.
 fn walks(graph: &Graph, product: &Node, v: ValueId) -> bool {
     let (result, ty) = (graph.ty(product.output()), graph.ty(v));
     let batches = result.shape[..result.rank() - 2].iter().filter(|d| !d.is(1)).count();
@@ -63,8 +63,8 @@ struct Tail {
     operands: usize,
 }
 
-/// Adds the steps of `y = epilogue(a · b)`; `shape` is the product's type in the graph. `meaning_inputs` are the inputs of
-/// the meaning by name, each with its number among a, b and the epilogue's operands.
+/// Adds the steps of `y = epilogue(a · b)`; `shape` is the product's type in the graph. `meaning_inputs` are the inputs
+/// of the meaning by name, each with its number among a, b and the epilogue's operands.
 fn multiply(
     cx: &mut LowerCx<'_>,
     (id, op): (NodeId, &MatMul),
@@ -141,9 +141,9 @@ impl Shown {
         space(full, &a.view, &b.view, y, &slots)
     }
 
-    /// For batches that do not collapse to two axes: what has batch axes gets dense copies with all of the result's, which
-    /// collapse to one. The step shows the whole copy, so that nothing is read that it does not show; `operands` of the
-    /// slots are read.
+    /// For batches that do not collapse to two axes: what has batch axes gets dense copies with all of the result's,
+    /// which collapse to one. The step shows the whole copy, so that nothing is read that it does not show; `operands`
+    /// of the slots are read.
     fn copy_batches(&mut self, cx: &mut LowerCx<'_>, full: &[DimExpr], operands: usize) -> LowerResult {
         for (i, factor) in self.factors.iter_mut().enumerate() {
             if has_batch(&factor.shown.view) {

@@ -58,8 +58,8 @@ pub struct Operands<'a> {
     pub y: &'a Located,
 }
 
-/// Adds the step of a norm. `meaning_inputs` are the inputs of the meaning by name, each with its number among x, gamma, beta
-/// (those that are there) and the residual's operands.
+/// Adds the step of a norm. `meaning_inputs` are the inputs of the meaning by name, each with its number among x,
+/// gamma, beta (those that are there) and the residual's operands.
 pub fn emit(
     cx: &mut LowerCx<'_>,
     norm: &Norm,

@@ -66,8 +66,8 @@ impl Lower for Split {
 }
 
 impl Lower for Concat {
-    /// Params side by side are there already; else one copy per operand. Parts whose bytes are apart for every binding share a level; the others follow one
-    /// another.
+    /// Params side by side are there already; else one copy per operand. Parts whose bytes are apart for every binding
+    /// share a level; the others follow one another.
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
         let operands: Vec<_> = node.operands().collect();

@@ -1,8 +1,8 @@
 //! Whether a reduction over axes with others between them is better as several, each over neighbouring axes.
 //!
-//! In: results and elements of each at their upper bounds. Out: yes or no. In one step each thread waits for its words one
-//! after the other and neighbours read apart; each further step costs a level. A row of the table has the figures of that; where
-//! none holds, one step is taken.
+//! In: results and elements of each at their upper bounds. Out: yes or no. In one step each thread waits for its words
+//! one after the other and neighbours read apart; each further step costs a level. A row of the table has the figures
+//! of that; where none holds, one step is taken.
 
 use super::family::{Family, FamilyDecl, Shape};
 use super::read::{Figure, above_zero, number, upto};
@@ -45,8 +45,8 @@ struct Apart {
 pub struct Rules(pub(super) Family);
 
 impl Rules {
-    /// Whether a reduction to so many results of so many elements each is faster as several. `lanes`: threads of a result in
-    /// one step.
+    /// Whether a reduction to so many results of so many elements each is faster as several. `lanes`: threads of a
+    /// result in one step.
     pub fn is_faster(&self, lanes: u32, outputs: u64, reduced: u64, target: &Target) -> bool {
         let shape = Shape::new(target, [outputs, reduced]);
         let row = self.0.holding(&shape).next().map(|row| row.figures());

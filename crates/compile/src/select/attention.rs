@@ -6,8 +6,8 @@ use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionSplit}
 use pumice_types::Target;
 
 /// Widths of queries and values, the larger of them; queries and keys of a head; query heads of all batches; whether
-/// there is a mask, and whether both widths are multiples of four (1 or 0); how often tiles of 32 queries fill all compute
-/// units, rounded up.
+/// there is a mask, and whether both widths are multiples of four (1 or 0); how often tiles of 32 queries fill all
+/// compute units, rounded up.
 pub const ATTENTION: &FamilyDecl = &FamilyDecl {
     kernels: &[Attention::DECL, AttentionLanes::DECL, AttentionSplit::DECL],
     // From the one that is quickest to build on; tiles take a row in pieces.

@@ -1,9 +1,9 @@
-//! How many neighbouring columns a group takes, of the kernels that walk columns side by side: a power of two; the threads of
-//! the group are shared among them.
+//! How many neighbouring columns a group takes, of the kernels that walk columns side by side: a power of two; the
+//! threads of the group are shared among them.
 //!
-//! In: numbers of columns and elements at their upper bounds. Out: columns of a group. Half as many are taken while a row of
-//! the table says that the device has too little to do, and where the driver would end the loops. What a kernel begins with,
-//! and what its groups are, is the caller's.
+//! In: numbers of columns and elements at their upper bounds. Out: columns of a group. Half as many are taken while a
+//! row of the table says that the device has too little to do, and where the driver would end the loops. What a kernel
+//! begins with, and what its groups are, is the caller's.
 
 use super::family::{Family, FamilyDecl, Shape};
 use super::read::{Figure, count, number};

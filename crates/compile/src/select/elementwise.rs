@@ -1,5 +1,5 @@
-//! Elementwise kernels: over dense elements, over strides, through tiles where operands lie along another axis; and copies
-//! that exchange the innermost axis.
+//! Elementwise kernels: over dense elements, over strides, through tiles where operands lie along another axis; and
+//! copies that exchange the innermost axis.
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Shape};

@@ -118,9 +118,9 @@ impl Rules {
         })
     }
 
-    /// Into which of these numbers of parts the k of a product is best cut (split-K): the parts are as many products side
-    /// by side, added where they are read (`merged`) or by a step of its own. `allowed` ascends, begins with 1 and divides
-    /// k.
+    /// Into which of these numbers of parts the k of a product is best cut (split-K): the parts are as many products
+    /// side by side, added where they are read (`merged`) or by a step of its own. `allowed` ascends, begins with 1 and
+    /// divides k.
     pub fn parts(&self, product: &ProductExtents, allowed: &[u64], merged: bool, target: &Target) -> u64 {
         let p = at_least_one(product);
         let shape = shape(&p, merged, target);

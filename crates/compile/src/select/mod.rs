@@ -81,8 +81,8 @@ impl Selection {
     /// Reads the rows of the target's table for an arithmetic.
     ///
     /// # Errors
-    /// [`CompileError::Precision`] for an arithmetic that no kernel has; [`CompileError::Table`] where the table names what
-    /// does not exist, or lacks a family.
+    /// [`CompileError::Precision`] for an arithmetic that no kernel has; [`CompileError::Table`] where the table names
+    /// what does not exist, or lacks a family.
     pub fn read(target: &Target, precision: Precision) -> Result<Selection, CompileError> {
         if !precision.is_exact() {
             return Err(CompileError::Precision { asked: precision });

@@ -109,12 +109,12 @@ impl Rules {
 /// Turns that a reduction makes besides those over elements, at most: halving its threads, the quotient of a mean.
 const OTHER_TURNS: u64 = 80;
 
-/// Into at least how many parts a reduction must be cut so that the loops of a part end by themselves; 1 where it need not
-/// be cut. Half as many are enough, so that a number may be taken that divides the elements.
+/// Into at least how many parts a reduction must be cut so that the loops of a part end by themselves; 1 where it need
+/// not be cut. Half as many are enough, so that a number may be taken that divides the elements.
 pub fn least_parts(reduction: &ReductionExtents, target: &Target) -> u64 {
     let Some(limit) = target.limits.loop_turns else { return 1 };
-    // What one turn of all threads of a group takes, and of so many turns those that are over elements: the others add the
-    // sums of 64 chains in pairs. See the declarations.
+    // What one turn of all threads of a group takes, and of so many turns those that are over elements: the others add
+    // the sums of 64 chains in pairs. See the declarations.
     let (step, over_elements, all) = match (reduction.one_by_one, reduction.inner <= 1) {
         (true, _) => (THREADS, 1, 1),
         (false, true) => (16 * THREADS, 64 * 128, 64 * 133 + 1),

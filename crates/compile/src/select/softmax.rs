@@ -1,9 +1,9 @@
 //! Softmax along rows: the variant and the threads of a row.
 //!
-//! A row of the table names a variant of `softmax_rows`, of which a whole group takes each row, or says `row`: the threads and
-//! the variant are those of norms (`lanes`); or it says `reductions`: few rows are so long that reductions of their parts are
-//! faster, of which the passes make them; what they leave (none is cut where the rounding of parts would show) takes the next
-//! row of the table that holds.
+//! A row of the table names a variant of `softmax_rows`, of which a whole group takes each row, or says `row`: the
+//! threads and the variant are those of norms (`lanes`); or it says `reductions`: few rows are so long that reductions
+//! of their parts are faster, of which the passes make them; what they leave (none is cut where the rounding of parts
+//! would show) takes the next row of the table that holds.
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Shape};

@@ -54,9 +54,9 @@ impl Interpreter {
         Interpreter::with(target, Options::default())
     }
 
-    /// An interpreter that takes what this machine has: lavapipe's limits but for the memory, which is the machine's, and
-    /// turns of loops, which nothing ends.
-    /// A single tensor is still limited to lavapipe's largest allocation, because plans count its elements in 32 bits.
+    /// An interpreter that takes what this machine has: lavapipe's limits but for the memory, which is the machine's,
+    /// and turns of loops, which nothing ends. A single tensor is still limited to lavapipe's largest allocation,
+    /// because plans count its elements in 32 bits.
     pub fn of_machine() -> Interpreter {
         let mut target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };
         target.limits.memory = machine::total_memory().unwrap_or(target.limits.memory);

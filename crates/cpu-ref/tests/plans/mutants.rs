@@ -107,8 +107,8 @@ fn a_hundred_thousand_mutants_are_refused_or_equal() {
     report(&spans_and_contents(1, 1_000), 100_000);
 }
 
-/// Most mutants of words that steer are refused; what passes (slots that are not bound, strides of axes of one element) is
-/// run on a device by `pumice-tests`.
+/// Most mutants of words that steer are refused; what passes (slots that are not bound, strides of axes of one element)
+/// is run on a device by `pumice-tests`.
 #[test]
 fn words_that_steer_are_refused_where_they_matter() {
     let (mut refused, mut passed, mut kernels) = (0usize, Vec::new(), std::collections::BTreeMap::new());

@@ -1,7 +1,7 @@
 //! 64-bit integers on a target whose kernels have none: moved by kernels, computed by the host, or refused.
 //!
-//! Kernels computed with 64-bit integers whatever the target offered, copies of them among these, and the checker looked
-//! at the variant's features alone, not at what holes compute. The harness checks every plan.
+//! Kernels computed with 64-bit integers whatever the target offered, copies of them among these, and the checker
+//! looked at the variant's features alone, not at what holes compute. The harness checks every plan.
 
 use crate::harness::{compare_planned, plan_for};
 use pumice_compile::Options;

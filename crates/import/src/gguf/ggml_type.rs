@@ -3,8 +3,8 @@
 use pumice_types::{DType, Encoding, Scheme};
 use std::fmt;
 
-/// A tensor's type as its number in the file (`ggml_type`). Any number is kept, so that a file with an unknown type can be
-/// inspected.
+/// A tensor's type as its number in the file (`ggml_type`). Any number is kept, so that a file with an unknown type can
+/// be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GgmlType(pub u32);
 
@@ -19,7 +19,8 @@ const PLAIN: [(u32, DType); 7] = [
     (30, DType::BF16),
 ];
 
-/// Names of the format's other types; where a scheme has the number, its name comes first (ggml/docs/gguf.md, ggml/include/ggml.h; 31 to 33 and 36 to 38 were removed).
+/// Names of the format's other types; where a scheme has the number, its name comes first (ggml/docs/gguf.md,
+/// ggml/include/ggml.h; 31 to 33 and 36 to 38 were removed).
 const FOREIGN: [(u32, &str); 27] = [
     (4, "q4_2"),
     (5, "q4_3"),

@@ -17,8 +17,8 @@ const LEAST_VALUE: u64 = 8 + 4 + 1;
 /// The least bytes of an entry of the tensor table: the name's length, rank, type, offset.
 const LEAST_TENSOR: u64 = 8 + 4 + 4 + 8;
 
-/// A checked header. It takes at most 8 bytes of memory for each byte of the file's header, strings included, while it is
-/// read and after: metadata and tensor table have their places made once, by counts that the file was found to hold.
+/// A checked header. It takes at most 8 bytes of memory for each byte of the file's header, strings included, while it
+/// is read and after: metadata and tensor table have their places made once, by counts that the file was found to hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The version of the format: 2 or 3.

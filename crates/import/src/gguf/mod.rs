@@ -1,5 +1,5 @@
-//! The GGUF format, versions 2 and 3, little-endian (ggml/docs/gguf.md): a header, typed metadata, a table of tensors, and
-//! after padding the tensors' bytes.
+//! The GGUF format, versions 2 and 3, little-endian (ggml/docs/gguf.md): a header, typed metadata, a table of tensors,
+//! and after padding the tensors' bytes.
 //!
 //! `header` decides from everything before the tensors' bytes and from the file's length whether a file is sound;
 //! `file` reads tensors out of one that is; `write` makes such files. What a key means is not known here.

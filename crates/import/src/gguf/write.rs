@@ -1,5 +1,5 @@
-//! Writes GGUF files of version 3, for tests, benches and tools: descriptions in, a stream of bytes out. The tensors' bytes
-//! come in pieces while they are written, so a file may be larger than memory.
+//! Writes GGUF files of version 3, for tests, benches and tools: descriptions in, a stream of bytes out. The tensors'
+//! bytes come in pieces while they are written, so a file may be larger than memory.
 
 use super::cursor::NAME_LIMIT;
 use super::ggml_type::GgmlType;
@@ -55,8 +55,8 @@ impl GgufWriter {
         GgufWriter { metadata: GgufMetadata::new(Path::new("")), tensors: IndexMap::new() }
     }
 
-    /// Adds a value under a new key. `general.alignment`, a u32, is what the tensors' offsets are multiples of; without it
-    /// they are multiples of 32.
+    /// Adds a value under a new key. `general.alignment`, a u32, is what the tensors' offsets are multiples of; without
+    /// it they are multiples of 32.
     ///
     /// # Errors
     /// [`GgufWriteError::Problem`] for a key that is there, a key too long, an alignment that is no power of two.
@@ -72,8 +72,8 @@ impl GgufWriter {
     /// Adds a tensor under a new name; extents are outermost first.
     ///
     /// # Errors
-    /// [`GgufWriteError::NoType`] for an encoding that GGUF does not have, [`GgufWriteError::Problem`] for a name that is
-    /// there or too long, and for extents without a size.
+    /// [`GgufWriteError::NoType`] for an encoding that GGUF does not have, [`GgufWriteError::Problem`] for a name that
+    /// is there or too long, and for extents without a size.
     pub fn tensor(
         &mut self,
         name: &str,
@@ -95,7 +95,8 @@ impl GgufWriter {
     }
 
     /// Writes the file. `fill(name, offset, piece)` makes the tensor's bytes from byte `offset` on, as many as `piece`
-    /// holds; it is called for the tensors in their order, from each tensor's first byte to its last, with whole blocks.
+    /// holds; it is called for the tensors in their order, from each tensor's first byte to its last, with whole
+    /// blocks.
     ///
     /// # Errors
     /// What `out` or `fill` reports, and tensors whose offsets pass 64 bits; an unfinished file is left.

@@ -72,8 +72,8 @@ fn first_bytes(path: &Path, reader: &mut impl Read, len: u64) -> Result<Vec<u8>,
     }
 }
 
-/// The header's bytes, of which `begin` and the reader's are the first and the rest: allocated only when the file is known to
-/// hold them.
+/// The header's bytes, of which `begin` and the reader's are the first and the rest: allocated only when the file is
+/// known to hold them.
 fn read_header(path: &Path, begin: &[u8], reader: &mut impl Read, len: u64) -> Result<Vec<u8>, ImportError> {
     let wrong = |problem| ImportError::Safetensors { path: path.to_owned(), problem };
     let Some((length, rest)) = begin.split_first_chunk::<8>() else {

@@ -1,5 +1,5 @@
-//! What an op is: the trait that every op's file implements, and what its scalar form sees. Passes and lowerings ask these
-//! methods; an op that has nothing to say leaves the common answer.
+//! What an op is: the trait that every op's file implements, and what its scalar form sees. Passes and lowerings ask
+//! these methods; an op that has nothing to say leaves the common answer.
 
 use super::Op;
 use super::reduce::Reduction;
@@ -86,8 +86,8 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
-    /// The value of a rank-0 integer result where those of the operands are these expressions of symbols and scalars: the
-    /// frame can hold it, and no step computes it. None where no such expression is the op.
+    /// The value of a rank-0 integer result where those of the operands are these expressions of symbols and scalars:
+    /// the frame can hold it, and no step computes it. None where no such expression is the op.
     fn frame_value(&self, _operands: &[DimExpr]) -> Option<DimExpr> {
         None
     }

@@ -1,9 +1,9 @@
 //! The op set: one line here, one file beside this one.
 //!
-//! [`for_each_op!`](crate::for_each_op) is the one list. Every crate expands it into its own exhaustive dispatch, so that a forgotten duty
-//! is a compile error that names the op. What a pass or a lowering must know of an op is a method of [`OpDef`]: nothing is
-//! matched by hand on [`Op`] but the leaves of a program and, in a pass, the ops that its header names
-//! (`cargo xtask tidy --rule duties`).
+//! [`for_each_op!`](crate::for_each_op) is the one list. Every crate expands it into its own exhaustive dispatch, so
+//! that a forgotten duty is a compile error that names the op. What a pass or a lowering must know of an op is a method
+//! of [`OpDef`]: nothing is matched by hand on [`Op`] but the leaves of a program and, in a pass, the ops that its
+//! header names (`cargo xtask tidy --rule duties`).
 
 pub use def::{OpDef, OpKind, ScalarCx};
 pub use simplify::{NodeCx, Simpler, Untransposed};
@@ -234,8 +234,8 @@ macro_rules! define_op {
     ($($section:ident { $($file:ident $Name:ident $text:literal $kind:ident $($boxed:ident)?;)* })*) => {
         $($(pub use $section::$file::{self, $Name};)*)*
 
-        /// Any op with its attributes. Equality and hash go by what the op is: floats by their bits (−0 is not +0, every
-        /// NaN is one), constants by a digest that is made once, and then by their bytes.
+        /// Any op with its attributes. Equality and hash go by what the op is: floats by their bits (−0 is not +0,
+        /// every NaN is one), constants by a digest that is made once, and then by their bytes.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
         pub enum Op { $($($Name(held!($Name $($boxed)?)),)*)* }

@@ -109,9 +109,9 @@ impl DecoderConfig {
 /// Inputs: `ids` i32[1, t], 1 ≤ t ≤ max_new, the new tokens; an id of −1 stands for the token that the last run chose,
 /// so a caller that generates need not know it. Scalars: `position`, the number of tokens in the caches, which every
 /// run advances by t; setting it back forgets what lies after it. Outputs: `logits` f32[1, vocab] of the last token and
-/// `next` i32[1, 1], the largest of them; where the configuration names ends also `ended` bool[1, 1], whether `next` is one,
-/// after which later replays of the submission do nothing. States: the caches, `last` i32[1, 1], and `history` i32[1, capacity + 1], in
-/// which the token chosen for position p is at p.
+/// `next` i32[1, 1], the largest of them; where the configuration names ends also `ended` bool[1, 1], whether `next` is
+/// one, after which later replays of the submission do nothing. States: the caches, `last` i32[1, 1], and `history`
+/// i32[1, capacity + 1], in which the token chosen for position p is at p.
 pub fn decoder_graph(name: &str, config: &DecoderConfig) -> Result<Graph, ModelError> {
     decoder_graph_of(name, config, &Plain)
 }

@@ -64,12 +64,13 @@ impl ChatTemplate {
     /// Writes a conversation. With `add_generation_prompt` the text ends where the assistant's answer begins. `bos`
     /// and `eos` are the texts of the tokens that begin and end a text, empty where the model has none.
     ///
-    /// This is the text to look at. For the model use [`TextTokenizer::encode_chat`](super::TextTokenizer::encode_chat), which
-    /// keeps apart what the template writes and what messages say: encoded with `parse_special`, the text of a control token
-    /// in a message becomes that token.
+    /// This is the text to look at. For the model use
+    /// [`TextTokenizer::encode_chat`](super::TextTokenizer::encode_chat), which keeps apart what the template writes
+    /// and what messages say: encoded with `parse_special`, the text of a control token in a message becomes that
+    /// token.
     ///
-    /// A template has steps for 512 KiB of text and half a million operations, and more for long conversations; each step
-    /// pays for 64 bytes.
+    /// A template has steps for 512 KiB of text and half a million operations, and more for long conversations; each
+    /// step pays for 64 bytes.
     ///
     /// # Errors
     /// What the template refuses, and where it fails or does not end, with the line.

@@ -65,7 +65,8 @@ impl Formatter for Spaced {
     }
 }
 
-/// Text that ends where the fuel does that is left: a list that holds one long string many times is short, its JSON is not.
+/// Text that ends where the fuel does that is left: a list that holds one long string many times is short, its JSON is
+/// not.
 struct Bounded {
     text: Vec<u8>,
     most: usize,

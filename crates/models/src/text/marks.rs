@@ -1,19 +1,20 @@
 //! Marks on what a message says, so that its text never becomes control tokens, whatever a template does with it.
 //!
-//! Before rendering, characters of a message that stand in the text of a control token are replaced, one by one, by *marks*:
-//! characters of a private plane that neither the template nor the conversation has. A template moves, cuts and joins text; it
-//! cannot turn a mark into a character of a control token. So a control token that is found in the rendered text has none of
-//! the marked characters in it. Afterwards each mark becomes its character again, as text.
+//! Before rendering, characters of a message that stand in the text of a control token are replaced, one by one, by
+//! *marks*: characters of a private plane that neither the template nor the conversation has. A template moves, cuts
+//! and joins text; it cannot turn a mark into a character of a control token. So a control token that is found in the
+//! rendered text has none of the marked characters in it. Afterwards each mark becomes its character again, as text.
 //!
 //! What is marked decides what is proved:
-//! - [`Strength::All`]: every character of any control token. A token that is found is the template's, letter by letter.
-//! - [`Strength::Signs`]: those that are neither letters nor digits, for templates that change letters (`upper`), and the
-//!   first character of tokens that have no such sign. Each control token has one of these, so no text of a message is one,
-//!   nor begins, ends or completes one at a sign.
+//! - [`Strength::All`]: every character of any control token. A token that is found is the template's, letter by
+//!   letter.
+//! - [`Strength::Signs`]: those that are neither letters nor digits, for templates that change letters (`upper`), and
+//!   the first character of tokens that have no such sign. Each control token has one of these, so no text of a message
+//!   is one, nor begins, ends or completes one at a sign.
 //!
-//! Texts that the template itself looks for in messages (its string literals, as `</think>`) stay as they are, so that it finds
-//! them, where they have no control token in them and are in none. Should unmarked characters make one together, these
-//! are marked, too.
+//! Texts that the template itself looks for in messages (its string literals, as `</think>`) stay as they are, so that
+//! it finds them, where they have no control token in them and are in none. Should unmarked characters make one
+//! together, these are marked, too.
 
 use super::error::TextError;
 use super::specials::{Fragment, Specials};
@@ -42,8 +43,8 @@ pub(super) struct Marks<'c> {
 }
 
 impl<'c> Marks<'c> {
-    /// Marks for the control tokens of these texts, which `control` finds. `literals` are the template's, `texts` all that
-    /// is rendered.
+    /// Marks for the control tokens of these texts, which `control` finds. `literals` are the template's, `texts` all
+    /// that is rendered.
     ///
     /// # Errors
     /// Texts that leave no character of the private plane for a mark.

@@ -1,5 +1,5 @@
-//! Work on a thread whose stack is known. A template is a stranger's program: chains and nesting of its source and of the
-//! values that it makes become depth of calls in the engine, whatever stack the caller has.
+//! Work on a thread whose stack is known. A template is a stranger's program: chains and nesting of its source and of
+//! the values that it makes become depth of calls in the engine, whatever stack the caller has.
 
 use super::error::TextError;
 use std::thread;

@@ -6,9 +6,9 @@
 //! is overwritten, or is not formed.
 //!
 //! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), integer divisions (they report
-//! under their names), 64-bit integers where the target lacks them (the host computes those, alone), and edges between what
-//! is known when loading and what is not. Runs last: what products and norms
-//! took in is not seen here. Values are those of the graph to the bit.
+//! under their names), 64-bit integers where the target lacks them (the host computes those, alone), and edges between
+//! what is known when loading and what is not. Runs last: what products and norms took in is not seen here. Values are
+//! those of the graph to the bit.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
@@ -82,8 +82,8 @@ impl Footprint {
         Footprint { instructions, operands: operands(graph, &[id]), results: escaping(graph, facts, &[id]) }
     }
 
-    /// Two groups as one, which has the nodes that `holds` says: what they take from outside of both, and what is needed
-    /// there.
+    /// Two groups as one, which has the nodes that `holds` says: what they take from outside of both, and what is
+    /// needed there.
     fn and(
         &self,
         other: &Footprint,

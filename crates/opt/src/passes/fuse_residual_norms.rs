@@ -1,12 +1,12 @@
 //! Additions whose sum a norm over the last axis reads become one node of kind `norm` with it (OPS F1).
 //!
-//! s = x + r (+ b …), y = N(s) → (y), or (y, s) where the sum is needed elsewhere too. The body is the additions and the
-//! norm, rounded where the graph rounds.
+//! s = x + r (+ b …), y = N(s) → (y), or (y, s) where the sum is needed elsewhere too. The body is the additions and
+//! the norm, rounded where the graph rounds.
 //!
 //! Left alone: operands that are neither of the sum's shape nor a vector along the last axis nor a number, norms over
 //! several axes. Runs before `fuse_epilogues`: the additions between a product and a norm are the norm's, which
-//! waits for memory anyway (MiniLM, 32 x 128 tokens, H200, 2026-11-22: 3390 us, in the products' epilogues 3488). Values
-//! are those of the graph to the bit.
+//! waits for memory anyway (MiniLM, 32 x 128 tokens, H200, 2026-11-22: 3390 us, in the products' epilogues 3488).
+//! Values are those of the graph to the bit.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{fuse, operands};

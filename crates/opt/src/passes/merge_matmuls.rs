@@ -1,5 +1,5 @@
-//! Products (`MatMul`) of one left operand with several weights become one product with the weights side by side (OPS F3: queries,
-//! keys and values; gate and up).
+//! Products (`MatMul`) of one left operand with several weights become one product with the weights side by side (OPS
+//! F3: queries, keys and values; gate and up).
 //!
 //! x·W₁, x·W₂, … == slices of x·[W₁ W₂ …], and (x·Wᵢ + bᵢ) == slices of x·[W₁ W₂ …] + [b₁ b₂ …]. A product without a
 //! bias among others with one gets −0, since x + −0 == x. Sums have the same terms in the same order, so values are the
@@ -9,8 +9,8 @@
 //! Weights in blocks are merged with those of the same scheme where they can lie side by side: blocks are not copied.
 //! Left alone: weights that vary or have batch axes, products whose readers would copy a slice (norms, reductions: they
 //! want dense rows), left operands known when loading. Before: transposes are folded into flags. Runs once: a merged
-//! product is not merged again. Ops besides: biases are `Add`, weights may be results of a `Cast`, those in blocks are `Param`s,
-//! and a `Reshape` that splits the columns is a view.
+//! product is not merged again. Ops besides: biases are `Add`, weights may be results of a `Cast`, those in blocks are
+//! `Param`s, and a `Reshape` that splits the columns is a view.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, decoded, stored};

@@ -1,12 +1,13 @@
-//! Attention of few queries over many keys becomes attention in parts of the keys, and one step that makes their results one.
+//! Attention of few queries over many keys becomes attention in parts of the keys, and one step that makes their
+//! results one.
 //!
 //! attention(q, k, v) == merge(attention of each part): with m_p the largest score of part p and m the largest of all,
-//! Σ_j e^(s_j − m)·v_j == Σ_p e^(m_p − m) Σ_{j of p} e^(s_j − m_p)·v_j, and the same without v_j. Keys are dealt in blocks, so
-//! that parts are alike long whatever the length turns out to be. The order of summation changes, so values agree within
-//! the tolerance of Attention; a sum of very many keys becomes shorter ones.
+//! Σ_j e^(s_j − m)·v_j == Σ_p e^(m_p − m) Σ_{j of p} e^(s_j − m_p)·v_j, and the same without v_j. Keys are dealt in
+//! blocks, so that parts are alike long whatever the length turns out to be. The order of summation changes, so values
+//! agree within the tolerance of Attention; a sum of very many keys becomes shorter ones.
 //!
-//! Left alone: queries that are rounded to 16 bits (parts are f32), widths that are not multiples of four, what is known
-//! when loading, and whatever [`Advice`](crate::Advice) finds fast enough.
+//! Left alone: queries that are rounded to 16 bits (parts are f32), widths that are not multiples of four, what is
+//! known when loading, and whatever [`Advice`](crate::Advice) finds fast enough.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;

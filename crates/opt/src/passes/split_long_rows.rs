@@ -1,11 +1,12 @@
-//! Softmaxes (`Softmax`, `LogSoftmax`) and norms (`LayerNorm`, `RmsNorm`) over rows that no kernel takes in one step, or not as
-//! fast, become reductions and elementwise nodes.
+//! Softmaxes (`Softmax`, `LogSoftmax`) and norms (`LayerNorm`, `RmsNorm`) over rows that no kernel takes in one step, or
+//! not as fast, become reductions and elementwise nodes.
 //!
-//! A kernel that makes a row needs every element of it two or three times, and a driver may end its loops before they are
-//! over; and a few long rows keep a few compute units busy. A reduction can be cut into parts (`split_reductions`), so
+//! A kernel that makes a row needs every element of it two or three times, and a driver may end its loops before they
+//! are over; and a few long rows keep a few compute units busy. A reduction can be cut into parts
+//! (`split_reductions`), so
 //!   softmax(x) == e / Σ e, log-softmax(x) == d − ln Σ e, with d = x − max x, e = e^d;
-//!   layer norm(x) == e / √(mean e² + ε) · γ + β, with d = x − mean x, e = d − mean d (the second mean is the rounding of
-//!   the first, so that nothing cancels);
+//!   layer norm(x) == e / √(mean e² + ε) · γ + β, with d = x − mean x, e = d − mean d (the second mean is the rounding
+//!   of the first, so that nothing cancels);
 //!   RMS norm(x) == x / √(mean x² + ε) · (o + γ) + β.
 //! All of it in f32, rounded to the op's dtype once, at the end. No leaf is added.
 //!

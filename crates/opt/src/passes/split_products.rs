@@ -1,17 +1,17 @@
 //! Products with few results and many terms are cut along k (split-K), so that the whole device works on them.
 //!
-//! `MatMul`: a·b == Σ_p a_p·b_p, where a_p and b_p are the p-th of s equal ranges of k. The parts are one batched product of views,
-//! \[s, …, m, n\], and its slices are added in order. Where a norm reads the sum, `fuse_residual_norms` adds them while it
-//! loads, and cutting costs no level; else `fuse_elementwise` puts the additions into one step with what follows.
+//! `MatMul`: a·b == Σ_p a_p·b_p, where a_p and b_p are the p-th of s equal ranges of k. The parts are one batched
+//! product of views, \[s, …, m, n\], and its slices are added in order. Where a norm reads the sum,
+//! `fuse_residual_norms` adds them while it loads, and cutting costs no level; else `fuse_elementwise` puts the
+//! additions into one step with what follows.
 //!
 //! Many parts are added by a reduction instead. Where k has no divisor that keeps rows aligned, the parts are of equal
 //! length all the same, and the few terms that remain are one more product.
 //!
 //! Left alone: products of fewer than 64 terms a part, of a k that varies, short ones (below 8192) whose k has no such
-//! divisor, with results that are rounded (each part would be), with vector operands, or known when loading; and whatever
-//! [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them. The order of
-//! summation changes, so values agree within the tolerance of
-//! MatMul.
+//! divisor, with results that are rounded (each part would be), with vector operands, or known when loading; and
+//! whatever [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them.
+//! The order of summation changes, so values agree within the tolerance of MatMul.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, Parts, norm, stored};

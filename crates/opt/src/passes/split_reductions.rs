@@ -1,20 +1,20 @@
 //! Reductions of few long rows become two: each part of a row by itself, then what the parts gave.
 //!
 //! One result is made by one group of threads, so few results leave most of a device idle. Over c parts of q elements,
-//! reduce(x\[outer, c·q, inner\]) == reduce(reduce(x\[outer, c, q, inner\])), for sums, extrema and products, and for means
-//! because all parts are equal. Where no number near c divides the one row (or one matrix of columns) there is, the first
-//! c·q elements are reduced so, the few that remain in one step, and
+//! reduce(x\[outer, c·q, inner\]) == reduce(reduce(x\[outer, c, q, inner\])), for sums, extrema and products, and for
+//! means because all parts are equal. Where no number near c divides the one row (or one matrix of columns) there is,
+//! the first c·q elements are reduced so, the few that remain in one step, and
 //!   sum, product, extremum: of both;
 //!   mean(x) == mean(first)·(c·q/n) + mean(remaining)·((n − c·q)/n),
 //! whose shares round by 2⁻²⁴ each, as one more term of the sum does.
 //!
-//! NaN wins in every step that it would win in one; sums and products are rounded in another order. Only views, reductions
-//! and elementwise nodes are added, no leaf.
+//! NaN wins in every step that it would win in one; sums and products are rounded in another order. Only views,
+//! reductions and elementwise nodes are added, no leaf.
 //!
-//! What is known when loading, and integers, are cut only where no kernel takes them in one step. Left alone: 16-bit floats
-//! and means of integers (each part would be rounded), reduced axes with others between them, extents that vary among the
-//! reduced ones, no elements, and several rows that no number divides (their first parts are not dense, and kernels want
-//! them so). How many parts pay or must be, kernels know ([`Advice`](crate::Advice)).
+//! What is known when loading, and integers, are cut only where no kernel takes them in one step. Left alone: 16-bit
+//! floats and means of integers (each part would be rounded), reduced axes with others between them, extents that vary
+//! among the reduced ones, no elements, and several rows that no number divides (their first parts are not dense, and
+//! kernels want them so). How many parts pay or must be, kernels know ([`Advice`](crate::Advice)).
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
@@ -171,9 +171,10 @@ pub(super) fn cuts_rows(cx: &PassCx<'_>, rows: u64, n: u64) -> bool {
     parts.is_some_and(|p| rows == 1 || p.count * p.len == n)
 }
 
-/// About `wanted` parts (half to twice as many) of n elements: the number nearest to it that divides n, among those with
-/// parts of a multiple of four elements where `quads` asks for it and there is one. Where none divides n, `wanted` parts
-/// of equal length leave some. `None`: the parts would have fewer than two elements, or fewer than two are wanted.
+/// About `wanted` parts (half to twice as many) of n elements: the number nearest to it that divides n, among those
+/// with parts of a multiple of four elements where `quads` asks for it and there is one. Where none divides n, `wanted`
+/// parts of equal length leave some. `None`: the parts would have fewer than two elements, or fewer than two are
+/// wanted.
 fn parts(n: u64, wanted: u64, quads: bool) -> Option<Parts> {
     if wanted < 2 {
         return None;

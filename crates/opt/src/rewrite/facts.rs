@@ -1,8 +1,8 @@
 //! What the passes ask about a graph, computed once per pass: users, outputs, what is known when loading, and which
 //! values are the bytes of a state.
 //!
-//! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite. Ops by name: the leaves, and
-//! `Extent`, which is a word of the frame whatever its operand is.
+//! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite. Ops by name: the leaves,
+//! and `Extent`, which is a word of the frame whatever its operand is.
 
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
 use smallvec::SmallVec;

@@ -272,7 +272,8 @@ impl Open {
         }
     }
 
-    /// Those whose lives meet `live`, or all of them. Of lives that met before, which is reported, some may be passed over.
+    /// Those whose lives meet `live`, or all of them. Of lives that met before, which is reported, some may be passed
+    /// over.
     fn meeting(&self, live: (u32, u32), all: bool) -> Vec<usize> {
         if all {
             return self.by_first.keys().map(|key| key.1).collect();

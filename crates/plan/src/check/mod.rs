@@ -1,7 +1,8 @@
 //! The plan checker: recomputes from the finished plan alone that it is right, and shares no code with the planner.
 //!
 //! In: a [`Plan`]. Out: figures, or every fault with its step. The load program is followed first, then every stream
-//! alone with its own scratch, then every run, each twice in a row, because a recording may be replayed directly after itself:
+//! alone with its own scratch, then every run, each twice in a row, because a recording may be replayed directly after
+//! itself:
 //! - symbolic contents per byte range: every read finds the value it expects in every byte of its span, and no step
 //!   has yet to write to that value; inputs, params and frame persist, a state at the end of one replay is the state
 //!   at the beginning of the next;
@@ -203,8 +204,8 @@ impl<'p> Scope<'p> {
 
 /// Checks one program. Returns the spans of derived weights that it leaves intact.
 ///
-/// All that is asked of a step alone, or after those before it, is asked in one pass: large plans are larger than caches. With
-/// a pass for each law 40,000 steps took 0.17 s instead of 0.10 (two cores, 2026-11-23).
+/// All that is asked of a step alone, or after those before it, is asked in one pass: large plans are larger than
+/// caches. With a pass for each law 40,000 steps took 0.17 s instead of 0.10 (two cores, 2026-11-23).
 fn check_program(
     scope: &Scope<'_>,
     derived: &BTreeSet<Span>,

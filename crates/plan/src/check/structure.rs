@@ -10,8 +10,8 @@ use crate::plan::Segment;
 use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
 
-/// Checks the structure of a program. `Some` says that indices of levels, steps and contents are in range, and what steps do
-/// to each value.
+/// Checks the structure of a program. `Some` says that indices of levels, steps and contents are in range, and what
+/// steps do to each value.
 pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) -> Option<Touches> {
     let before = findings.len();
     levels(scope, findings);

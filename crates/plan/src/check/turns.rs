@@ -1,5 +1,5 @@
-//! Loops that a driver would end: where the target limits how often the loops of one invocation turn, the bound that the
-//! kernel's declaration states keeps within it, with every argument at its largest over the run's ranges.
+//! Loops that a driver would end: where the target limits how often the loops of one invocation turn, the bound that
+//! the kernel's declaration states keeps within it, with every argument at its largest over the run's ranges.
 
 use super::Scope;
 use super::error::{Fault, Findings};

@@ -7,9 +7,9 @@
 //! (u64) and the SHA-256 of version, length and body, all little-endian. The body is `wire::Body` in postcard's
 //! encoding. Equal plans are equal files; what is loaded and saved again is the same file.
 //!
-//! The *run form* ([`PlanForm::Run`]) has what checking and running need; the *explain form* ([`PlanForm::Explain`]) also has
-//! what every dispatch means, where steps come from, names of values and reasons of barriers. Constants are in the
-//! file. Of every kernel that a plan uses the file has the fingerprint of its declaration and of its code: a build
+//! The *run form* ([`PlanForm::Run`]) has what checking and running need; the *explain form* ([`PlanForm::Explain`])
+//! also has what every dispatch means, where steps come from, names of values and reasons of barriers. Constants are in
+//! the file. Of every kernel that a plan uses the file has the fingerprint of its declaration and of its code: a build
 //! with others refuses the file by the kernel's name.
 
 mod error;

@@ -166,8 +166,8 @@ impl Frame {
         self.words.iter().position(|s| s == slot).map(|at| FrameWord(at as u32))
     }
 
-    /// Runs the advance program over evaluated words, as the kernel does. `counts` are what other kernels left; what is not
-    /// there is 0.
+    /// Runs the advance program over evaluated words, as the kernel does. `counts` are what other kernels left; what is
+    /// not there is 0.
     pub fn run_advance(&self, words: &mut [u32], counts: &[u32]) {
         for op in &self.advance {
             let get = |i: u32| words.get(i as usize).map_or(0, |&w| w as i32);

@@ -1,9 +1,10 @@
 //! A call while a lowering fills it: operands bound with their views, own arguments and constants by name.
 //!
-//! In: the fields of a call struct, which [`kernel!`](crate::kernel!) makes of a declaration. Out: the [`KernelCall`] of a
-//! plan, its words in the order of the declaration. Words that describe a view come from the bound view, by the group of
-//! arguments that the declaration names for the operand, and from nowhere else; an operand without a group is dense from
-//! its beginning. What is not set, set twice or not declared is an error, and so is a view that its group cannot say.
+//! In: the fields of a call struct, which [`kernel!`](crate::kernel!) makes of a declaration. Out: the [`KernelCall`]
+//! of a plan, its words in the order of the declaration. Words that describe a view come from the bound view, by the
+//! group of arguments that the declaration names for the operand, and from nowhere else; an operand without a group is
+//! dense from its beginning. What is not set, set twice or not declared is an error, and so is a view that its group
+//! cannot say.
 //!
 //! Never here: the checker's derivation of the same words (`check/reach`), which shares nothing with this one.
 

@@ -138,8 +138,8 @@ pub enum HoleInput {
     Literal(u8),
 }
 
-/// What a hole of a template is filled with. Lists are as short as they mostly are, and names are the declaration's: large
-/// plans have a call for each of very many steps.
+/// What a hole of a template is filled with. Lists are as short as they mostly are, and names are the declaration's:
+/// large plans have a call for each of very many steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoleFill {
     /// The hole's name.
@@ -171,8 +171,8 @@ pub struct KernelCall {
     pub slots: SmallVec<[UseIndex; 8]>,
     /// Filled holes; the others are the identity.
     pub holes: Vec<HoleFill>,
-    /// Literals that bodies take as inputs, so that calls which differ in nothing else share a kernel. They lie where the
-    /// addresses of slots that the call does not bind would (see [`Layout::literal`](super::Layout::literal)).
+    /// Literals that bodies take as inputs, so that calls which differ in nothing else share a kernel. They lie where
+    /// the addresses of slots that the call does not bind would (see [`Layout::literal`](super::Layout::literal)).
     #[serde(default)]
     pub literals: Vec<u32>,
 }

@@ -18,11 +18,11 @@
 ///     variants { plain: zero; fast: full needs [SubgroupArithmetic] { "LANES": "32" } }
 /// }
 /// ```
-/// An argument is the kernel's own, or one of a group that describes a view: `x { at, row: u32 }` declares `x_at` and `x_row`,
-/// of the operand `x` the first element (a part named `at` or `offset`) and the strides of its axes, in elements;
-/// `slot(at, row: u32; 4)` declares `slot_at[4]` and `slot_row[4]`, the same of each slot. The call struct has no field for
-/// them: they come from the views that are bound (see [`bind`](super::bind)). An operand without a group is dense, one
-/// without a first element begins at 0.
+/// An argument is the kernel's own, or one of a group that describes a view: `x { at, row: u32 }` declares `x_at` and
+/// `x_row`, of the operand `x` the first element (a part named `at` or `offset`) and the strides of its axes, in
+/// elements; `slot(at, row: u32; 4)` declares `slot_at[4]` and `slot_row[4]`, the same of each slot. The call struct
+/// has no field for them: they come from the views that are bound (see [`bind`](super::bind)). An operand without a
+/// group is dense, one without a first element begins at 0.
 ///
 /// `slots 4 in_place` says that a slot, and an operand that is written and not read, may be stored to where a slot is
 /// read and as that one is read: each invocation reads of slots the elements that it alone stores to, all of them
@@ -30,8 +30,8 @@
 /// operand says the same of itself.
 ///
 /// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
-/// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says 0.
-/// `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c`
+/// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says
+/// 0. `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c`
 /// there are macros and specialization constants. Operand words are `read`, `write`, `readwrite`, `status`, then what
 /// its elements may be beside words: `typed` 16-bit floats, `typed blocks` those and every block scheme (one such
 /// operand a kernel); hole types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain` or

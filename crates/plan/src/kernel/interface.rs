@@ -407,8 +407,8 @@ fn slots(out: &mut String, decl: &KernelDecl, form: Addressing) {
     }
 }
 
-/// Defined by the variants of a kernel that reads the addresses of its slots once, by `keep_slots()`: where arguments lie
-/// in a block each use would read them from memory.
+/// Defined by the variants of a kernel that reads the addresses of its slots once, by `keep_slots()`: where arguments
+/// lie in a block each use would read them from memory.
 const KEPT_SLOTS: &str = "KEPT_SLOTS";
 
 fn keep_slots(out: &mut String, slots: u32, first: u32, form: Addressing) {

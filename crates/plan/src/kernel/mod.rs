@@ -336,8 +336,8 @@ pub struct KernelDecl {
 }
 
 impl VariantDecl {
-    /// Whether it is compiled with what reads blocks. Variants that are not are no slower for it: the large product tiles lost
-    /// 7 % to code that no call took (H200, 2026-11-22).
+    /// Whether it is compiled with what reads blocks. Variants that are not are no slower for it: the large product
+    /// tiles lost 7 % to code that no call took (H200, 2026-11-22).
     pub fn reads_blocks(&self) -> bool {
         self.defines.iter().any(|(name, _)| *name == "BLOCKS")
     }

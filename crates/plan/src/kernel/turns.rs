@@ -1,11 +1,11 @@
-//! How often the loops of a kernel turn: an upper bound over one invocation, from which plans are judged for drivers that
-//! end loops after a number of turns (`Limits::loop_turns`).
+//! How often the loops of a kernel turn: an upper bound over one invocation, from which plans are judged for drivers
+//! that end loops after a number of turns (`Limits::loop_turns`).
 //!
-//! A driver counts every time it comes to the end of a loop's body, the last time included, at which the loop only finds
-//! that it is over: n iterations are n + 1 turns, and a loop in a branch that is not taken is one. A loop inside another
-//! turns anew in each turn of the outer one. Loops with a constant number of iterations that the shader asks to unroll
-//! (`[[unroll]]`) are straight code and turn never. Threads of one vector share their count: it is that of the thread
-//! with the most.
+//! A driver counts every time it comes to the end of a loop's body, the last time included, at which the loop only
+//! finds that it is over: n iterations are n + 1 turns, and a loop in a branch that is not taken is one. A loop inside
+//! another turns anew in each turn of the outer one. Loops with a constant number of iterations that the shader asks to
+//! unroll (`[[unroll]]`) are straight code and turn never. Threads of one vector share their count: it is that of the
+//! thread with the most.
 //!
 //! In: numbers of a declaration's `turns` section. Out: numbers, in saturating arithmetic; what cannot be known (a
 //! divisor of zero, a macro that the variant lacks) is more than any limit. No limit here and no kernel.
@@ -41,8 +41,9 @@ pub const fn after(first: u64, second: u64) -> u64 {
 
 /// Turns of the loops that add partial sums in pairs (`shaders/include/pairs.glsl`), for a sum of `chains` chains.
 pub const fn pairs(chains: u64, levels: u64) -> u64 {
-    // A carry finds as many levels full as it empties, and each was filled by one; the last level is a chain of its own. That
-    // is two turns a chain; lavapipe counts three (Mesa 22.3, 2026-11-24: k of 158,200 is right, of 158,600 wrong, by tiles).
+    // A carry finds as many levels full as it empties, and each was filled by one; the last level is a chain of its
+    // own. That is two turns a chain; lavapipe counts three (Mesa 22.3, 2026-11-24: k of 158,200 is right, of 158,600
+    // wrong, by tiles).
     chains.saturating_mul(3).saturating_add(chains / 64).saturating_add(levels + 1)
 }
 
@@ -59,8 +60,8 @@ pub const fn quotient(a: u64, b: u64) -> u64 {
     }
 }
 
-/// What a declaration's bound is computed from: argument words at their upper bounds, specialization constants, the macros
-/// of the variant.
+/// What a declaration's bound is computed from: argument words at their upper bounds, specialization constants, the
+/// macros of the variant.
 pub struct Upper<'a> {
     /// One number a word: unsigned as it is, signed at least 0; floats are 0.
     words: Vec<u64>,
@@ -152,8 +153,8 @@ impl KernelDecl {
         self.turns.of(&Upper { words: all, spec: &call.spec, variant })
     }
 
-    /// The bound of a variant for arguments and specialization constants by name, before there is a call; arguments that
-    /// are not named are 0, constants have their defaults. A name that is not declared has no bound (`u64::MAX`).
+    /// The bound of a variant for arguments and specialization constants by name, before there is a call; arguments
+    /// that are not named are 0, constants have their defaults. A name that is not declared has no bound (`u64::MAX`).
     pub fn turns_of(&self, variant: &str, numbers: &[(&str, u64)]) -> u64 {
         let Some(variant) = self.variant(variant) else { return u64::MAX };
         let (mut words, mut spec) = (vec![0; self.arg_words() as usize], Vec::new());

@@ -43,8 +43,8 @@ kernel! {
 }
 
 kernel! {
-    /// A replay begins in the status block of `ops` ops, which the host reset before the submission: what an op reported
-    /// in an earlier replay is kept, once, with the replay. See [`crate::kernel::status`].
+    /// A replay begins in the status block of `ops` ops, which the host reset before the submission: what an op
+    /// reported in an earlier replay is kept, once, with the replay. See [`crate::kernel::status`].
     pub struct StatusBegin = "status_begin" in "status/begin.comp";
     grid "ceil(ops / 256) groups of 256 threads, folded";
     args { ops: u32 }

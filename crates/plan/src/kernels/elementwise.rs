@@ -2,10 +2,11 @@
 //!
 //! Templates: `elementwise_flat` where every slot is dense over the same elements or a single element,
 //! `elementwise_strided4` where the innermost axis is contiguous (or broadcast) and a multiple of four in every slot,
-//! `elementwise_tiles` where some slots are contiguous along another axis, `elementwise_spread` for many elements that are
-//! contiguous but begin anywhere, `elementwise_strided` for everything else, 64-bit elements among it. CPU drivers take `elementwise_runs4` and
-//! `elementwise_runs` instead of the last two. The strided ones with an identity body are the
-//! strided copy: transpose, slice, expand, concat, split. Variants `words64` are for CPU targets with 64-bit integers.
+//! `elementwise_tiles` where some slots are contiguous along another axis, `elementwise_spread` for many elements that
+//! are contiguous but begin anywhere, `elementwise_strided` for everything else, 64-bit elements among it. CPU drivers
+//! take `elementwise_runs4` and `elementwise_runs` instead of the last two. The strided ones with an identity body are
+//! the strided copy: transpose, slice, expand, concat, split. Variants `words64` are for CPU targets with 64-bit
+//! integers.
 
 use crate::kernel;
 use crate::kernel::{KernelDecl, SlotKind};
@@ -44,12 +45,12 @@ kernel! {
     ///
     /// A slot is dense (element i of the slot is element i of the iteration, base 16-byte aligned) or, with its bit in
     /// `scalars` set, one element for all. With `tail` 1, elements past `n` in the last group are neither loaded nor
-    /// stored in word slots; narrow slots (f16, bf16, 8 and 16 bits) are written in whole words. `tail` 0 leaves out the
-    /// checks (twice as fast on lavapipe): right where n is a multiple of 4, or where every slot that is stored to owns
-    /// its padding; never with a status slot unless n is a multiple of 4.
-    /// `kinds0`, `kinds1`: four bits a slot, slots 0..8 and 8..12 (see [`kinds`]). No 64-bit slots.
-    /// H200, 2026-11-21: z = x + y of 256 Mi floats 4.19 TB/s with `per` 1, 4.30 with 8; lavapipe (Mesa 22.3, two
-    /// threads), y = x + x of 16 Mi: 29 ms, `words64` 23 ms, with `tail` 1 37 ms.
+    /// stored in word slots; narrow slots (f16, bf16, 8 and 16 bits) are written in whole words. `tail` 0 leaves out
+    /// the checks (twice as fast on lavapipe): right where n is a multiple of 4, or where every slot that is stored to
+    /// owns its padding; never with a status slot unless n is a multiple of 4. `kinds0`, `kinds1`: four bits a slot,
+    /// slots 0..8 and 8..12 (see [`kinds`]). No 64-bit slots. H200, 2026-11-21: z = x + y of 256 Mi floats 4.19 TB/s
+    /// with `per` 1, 4.30 with 8; lavapipe (Mesa 22.3, two threads), y = x + x of 16 Mi: 29 ms, `words64` 23 ms, with
+    /// `tail` 1 37 ms.
     pub struct ElementwiseFlat = "elementwise_flat" in "elementwise/flat.comp";
     grid "ceil(n / (1024 * per)) groups of 256 threads, folded; a thread takes `per` groups of 4 elements";
     args { n: u32, status_op: u32 }
@@ -138,10 +139,11 @@ over_strides! {
 }
 
 over_strides! {
-    /// As `elementwise_strided` with an axis before the last, `rank` at least 2, of which a group makes 32 x 32 of the last two.
+    /// As `elementwise_strided` with an axis before the last, `rank` at least 2, of which a group makes 32 x 32 of the
+    /// last two.
     ///
-    /// Slots with their bit in `crossed`, up to four, word slots that are not stored to, are read along the axis before the
-    /// last, where their neighbours should lie, and pass through a tile in shared memory.
+    /// Slots with their bit in `crossed`, up to four, word slots that are not stored to, are read along the axis before
+    /// the last, where their neighbours should lie, and pass through a tile in shared memory.
     pub struct ElementwiseTiles = "elementwise_tiles" in "elementwise/tiles.comp";
     grid "ceil(size[rank - 1] / 32) * ceil(size[rank - 2] / 32) * the other sizes groups of 256 threads, folded";
     args {}
@@ -153,11 +155,12 @@ over_strides! {
 }
 
 over_strides! {
-    /// As `elementwise_strided`, a thread taking up to `run` consecutive elements of the innermost axis; for CPU drivers.
+    /// As `elementwise_strided`, a thread taking up to `run` consecutive elements of the innermost axis; for CPU
+    /// drivers.
     ///
     /// `width` is the innermost extent, `size[rank - 1]` the number of runs in it, `n` that of all runs; `used` is how
-    /// many slots there are. Lavapipe (Mesa 22.3) reads each argument once for every lane of each thread, which took nine
-    /// tenths of the time of copies by `elementwise_strided`.
+    /// many slots there are. Lavapipe (Mesa 22.3) reads each argument once for every lane of each thread, which took
+    /// nine tenths of the time of copies by `elementwise_strided`.
     pub struct ElementwiseRuns = "elementwise_runs" in "elementwise/runs.comp";
     grid "ceil(n / 256) groups of 256 threads, folded; n counts runs";
     args { width, run }

@@ -32,15 +32,16 @@ pub fn all() -> impl Iterator<Item = &'static KernelDecl> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// The declaration of that name. Calls that the compiler made have the declaration's own name, which needs no look at its
-/// letters.
+/// The declaration of that name. Calls that the compiler made have the declaration's own name, which needs no look at
+/// its letters.
 pub fn find(name: &str) -> Option<&'static KernelDecl> {
     all().find(|d| std::ptr::eq(d.name, name)).or_else(|| all().find(|d| d.name == name))
 }
 
 /// Whether a kernel is built with the float controls a device offers (signed zeros, infinities and NaN preserved).
-/// Attention is not: it decides by comparisons what takes part and never lets NaN meet what is not allowed; the controls
-/// made it 5.8 times slower (H200, 2026-11-21: 8.9 against 1.5 ms over MiniLM's six layers, batch 32 of 128 tokens).
+/// Attention is not: it decides by comparisons what takes part and never lets NaN meet what is not allowed; the
+/// controls made it 5.8 times slower (H200, 2026-11-21: 8.9 against 1.5 ms over MiniLM's six layers, batch 32 of 128
+/// tokens).
 pub fn wants_float_controls(name: &str) -> bool {
     !attention::DECLS.iter().any(|d| d.name == name)
 }

@@ -2,8 +2,8 @@
 //!
 //! Any axis set collapses to one of: rows ([rows, n], the reduced axis innermost), columns ([outer, red, inner]), or
 //! the strided form (up to four kept and four reduced axes, rank 8 in all). Few long rows are two reductions of the
-//! graph. A group combines in a tree whose shape follows from the arguments alone. Threads and parts are the compiler's to
-//! say (`compile/src/select/reduce.rs`).
+//! graph. A group combines in a tree whose shape follows from the arguments alone. Threads and parts are the compiler's
+//! to say (`compile/src/select/reduce.rs`).
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
@@ -30,9 +30,9 @@ kernel! {
     /// y[r] = epilogue(reduce over c < n of load(x[r, c])).
     ///
     /// x lies at `r * x_row + c`. `count`: divisor of the mean. `vec` 1: n, x_row, and the offsets and row strides of
-    /// the slots in slot_cols are multiples of four. Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit s of
-    /// slot_cols` in `load`; in the epilogue c is 0.
-    /// H200, 2026-11-21: 8192 rows of 8192 in 62 us (4.3 TB/s), one row of 64 Mi in two passes 65 us.
+    /// the slots in slot_cols are multiples of four. Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit s
+    /// of slot_cols` in `load`; in the epilogue c is 0. H200, 2026-11-21: 8192 rows of 8192 in 62 us (4.3 TB/s), one
+    /// row of 64 Mi in two passes 65 us.
     pub struct ReduceRows = "reduce_rows" in "reduce/rows.comp";
     grid "ceil(rows * lanes / 256) groups of 256 threads, folded; lanes threads a row";
     args { rows: u32, n: u32, x { row: u32 }, count: u32, slot(offset, row: i32; 4) }

@@ -12,7 +12,8 @@ pub mod source {
     pub const TABLE_BY_POSITION: u32 = 0;
     /// Row `b * table + s` of cos and sin.
     pub const TABLE_BY_ROW: u32 = 1;
-    /// Computed: the angle of pair i at integer position p is the fraction of `p * turns[i]`, turns as 64-bit fixed point.
+    /// Computed: the angle of pair i at integer position p is the fraction of `p * turns[i]`, turns as 64-bit fixed
+    /// point.
     pub const COMPUTED: u32 = 2;
 }
 

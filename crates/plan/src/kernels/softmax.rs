@@ -13,9 +13,9 @@ kernel! {
     /// x lies at `r * x_row + c`, y at `r * n + c`. `vec` 1: n and x_row are multiples of four, and so are the
     /// offsets and row strides of the slots in slot_cols. A row of -Inf, or one with +Inf or NaN, gives NaN.
     /// `plain` reads a row twice (running maximum and sum, then the result); `fast1` to `fast16` once (at most
-    /// `lanes * 4 * k` elements). `wide`, `wide4` and `wide8` are the same with groups of 1024 threads and up to 1024 lanes,
-    /// for rows that are too few or too long for 256. Slot s has element `slot_offset[s] + r * slot_row[s] + c * bit
-    /// s of slot_cols`.
+    /// `lanes * 4 * k` elements). `wide`, `wide4` and `wide8` are the same with groups of 1024 threads and up to 1024
+    /// lanes, for rows that are too few or too long for 256. Slot s has element `slot_offset[s] + r * slot_row[s] + c *
+    /// bit s of slot_cols`.
     pub struct SoftmaxRows = "softmax_rows" in "softmax/rows.comp";
     grid "ceil(rows * lanes / threads) groups of 256 threads (wide: 1024), folded; lanes threads a row";
     args { rows: u32, n: u32, x { row: u32 }, slot(offset, row: i32; 4) }
@@ -46,8 +46,9 @@ kernel! {
 }
 
 kernel! {
-    /// Softmax over the middle axis of dense [outer, n, inner], inner > 1. A group takes `columns` (a power of two up to
-    /// 256) neighbouring columns of all outer * inner, 256 / columns threads share one. Slot s has element `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`.
+    /// Softmax over the middle axis of dense [outer, n, inner], inner > 1. A group takes `columns` (a power of two up
+    /// to 256) neighbouring columns of all outer * inner, 256 / columns threads share one. Slot s has element
+    /// `slot_offset[s] + o * slot_outer[s] + r * slot_row[s] + c * slot_col[s]`.
     pub struct SoftmaxColumns = "softmax_columns" in "softmax/columns.comp";
     grid "ceil(outer * inner / columns) groups of 256 threads, folded";
     args { outer: u32, n: u32, inner: u32, slot(offset, outer, row, col: i32; 2) }

@@ -139,8 +139,8 @@ fn calls_of_unknown_kernels_are_not_saved() {
     );
 }
 
-/// Where this fails, the format has changed: raise [`FORMAT_VERSION`] and write the new fingerprint here. (Or the profile of
-/// lavapipe has other figures: then the new fingerprint alone.)
+/// Where this fails, the format has changed: raise [`FORMAT_VERSION`] and write the new fingerprint here. (Or the
+/// profile of lavapipe has other figures: then the new fingerprint alone.)
 #[test]
 fn the_format_has_a_version() {
     let mut bytes = file(PlanForm::Explain);

@@ -4,8 +4,9 @@ use crate::sketch::*;
 use pumice_plan::*;
 use pumice_types::{DType, DimExpr, ScalarId, Symbol};
 
-/// y = gather(w, index) + d and s' = s + d, where d = host(c)[0] + c[0], c = a + b, a = x + derived(w), b = x + derived(t), where t is streamed; for
-/// x of 4 n elements, n in 1..=4. A position advances. Bytes of a and b are used again.
+/// y = gather(w, index) + d and s' = s + d, where d = host(c)[0] + c[0], c = a + b, a = x + derived(w), b = x +
+/// derived(t), where t is streamed; for x of 4 n elements, n in 1..=4. A position advances. Bytes of a and b are used
+/// again.
 pub fn everything() -> Plan {
     let mut k = Sketch::new();
     let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1 });

@@ -164,7 +164,8 @@ pub fn step(kind: StepKind, uses: Vec<Use>, reads: u16, writes: u16, origin: &st
     Step { kind, uses, origin: origin.into(), reason: String::new(), meaning, cost: Cost::default() }
 }
 
-/// out = sum of ins, element by element, one element for all where there is but one; `words` are frame and grid word, if there is a frame.
+/// out = sum of ins, element by element, one element for all where there is but one; `words` are frame and grid word,
+/// if there is a frame.
 pub fn sum(program: &mut Program, ins: &[&At], out: &At, words: Option<(u32, u32, &At)>) {
     let types = vec![RegType::F32; ins.len()];
     let b = ScalarBuilder::new(&types);

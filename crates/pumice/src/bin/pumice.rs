@@ -1,5 +1,5 @@
-//! The command line of pumice: embed sentences, generate text, compile and inspect models, list devices, say what is missing, test
-//! this device.
+//! The command line of pumice: embed sentences, generate text, compile and inspect models, list devices, say what is
+//! missing, test this device.
 //!
 //! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
 //! command could not be carried out.

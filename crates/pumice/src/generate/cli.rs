@@ -122,8 +122,9 @@ impl Times {
     }
 }
 
-/// Runs the command. Text goes to `out`; device, notes and speeds go to `log`. `cache` is the folder of the pipeline cache;
-/// the answer ends as soon as `stop` is set: no further piece of the prompt is read then, and no further token made.
+/// Runs the command. Text goes to `out`; device, notes and speeds go to `log`. `cache` is the folder of the pipeline
+/// cache; the answer ends as soon as `stop` is set: no further piece of the prompt is read then, and no further token
+/// made.
 ///
 /// # Errors
 /// Everything of [`Generator`], an output that cannot be written.

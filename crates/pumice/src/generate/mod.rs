@@ -1,7 +1,7 @@
 //! Text from a language model: a file on a device, its caches in a session, tokens one after the other.
 //!
-//! [`Generator`] is the library's way, [`cli`] the command's. What the model is comes from `pumice-models`; what runs it is
-//! an ordinary session, which keeps keys, values and the last token on the device.
+//! [`Generator`] is the library's way, [`cli`] the command's. What the model is comes from `pumice-models`; what runs
+//! it is an ordinary session, which keeps keys, values and the last token on the device.
 
 mod ahead;
 mod answer;
@@ -177,8 +177,8 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Opens a Llama-shaped GGUF file, compiles it for a device and uploads its weights. `progress` hears of every tensor:
-    /// how many are done, of how many.
+    /// Opens a Llama-shaped GGUF file, compiles it for a device and uploads its weights. `progress` hears of every
+    /// tensor: how many are done, of how many.
     ///
     /// # Errors
     /// Whatever is wrong with the file, by key and tensor, before the device is touched; then those of compiling.
@@ -248,8 +248,8 @@ impl Generator {
         self.context
     }
 
-    /// The tokens of a prompt. What messages of a conversation say is text and never becomes control tokens; a text that is
-    /// taken as it is may have them.
+    /// The tokens of a prompt. What messages of a conversation say is text and never becomes control tokens; a text
+    /// that is taken as it is may have them.
     ///
     /// # Errors
     /// A conversation for a model without a template, or one that the template refuses; a text that cannot be encoded.

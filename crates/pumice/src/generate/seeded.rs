@@ -1,5 +1,5 @@
-//! A model that needs no file: two layers with the weights of a seed, one token a byte. Its text means nothing; it shows
-//! that everything runs where there is no network.
+//! A model that needs no file: two layers with the weights of a seed, one token a byte. Its text means nothing; it
+//! shows that everything runs where there is no network.
 
 use super::{GenerateOptions, Generator};
 use crate::device::Device;
@@ -30,7 +30,8 @@ impl Generator {
     }
 }
 
-/// The character that stands for a byte in byte-level vocabularies: itself where it can be seen, else one from U+0100 on.
+/// The character that stands for a byte in byte-level vocabularies: itself where it can be seen, else one from U+0100
+/// on.
 fn letter(byte: u8) -> char {
     let seen = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     if seen(byte) {

@@ -1,5 +1,5 @@
-//! `pumice compile` and what runs its plans, from arguments to output, on the interpreter: the same results as compiling
-//! anew, and every plan of another model, with other options, or damaged is refused by name.
+//! `pumice compile` and what runs its plans, from arguments to output, on the interpreter: the same results as
+//! compiling anew, and every plan of another model, with other options, or damaged is refused by name.
 
 use super::{command, place, tiny};
 use pumice::cli::CommandError;

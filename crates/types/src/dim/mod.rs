@@ -39,8 +39,8 @@ struct Term {
     coefficient: i64,
 }
 
-/// An integer expression over symbols (in shapes) or symbols and integer scalars (in frames). Clones share their terms, and a
-/// constant, which most are, owns nothing: plans hold them by the hundred thousand.
+/// An integer expression over symbols (in shapes) or symbols and integer scalars (in frames). Clones share their terms,
+/// and a constant, which most are, owns nothing: plans hold them by the hundred thousand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DimExpr {
     terms: Terms,
@@ -72,8 +72,8 @@ impl DimExpr {
         DimExpr { terms: Terms::default(), constant: value }
     }
 
-    /// From the parts that [`DimExpr::terms`] and [`DimExpr::constant_part`] give. `None` where they are not in canonical
-    /// form: a coefficient of 0, a term without factors, factors or terms out of order, a term twice.
+    /// From the parts that [`DimExpr::terms`] and [`DimExpr::constant_part`] give. `None` where they are not in
+    /// canonical form: a coefficient of 0, a term without factors, factors or terms out of order, a term twice.
     pub fn from_terms(terms: Vec<(i64, Vec<Atom>)>, constant: i64) -> Option<DimExpr> {
         let sound = |(coefficient, factors): &(i64, Vec<Atom>)| {
             *coefficient != 0 && !factors.is_empty() && factors.is_sorted()

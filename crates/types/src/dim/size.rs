@@ -1,5 +1,5 @@
-//! How large an expression may grow. Extents come from strangers' files, and repeated squaring of a sum makes terms without
-//! end, so each operation is charged before it is done.
+//! How large an expression may grow. Extents come from strangers' files, and repeated squaring of a sum makes terms
+//! without end, so each operation is charged before it is done.
 //!
 //! What passes the limit becomes ⌊0/0⌋: an expression that has no value for any binding. Every operation on it gives it
 //! again, its bounds are everything, and whoever takes an expression for an extent refuses it.
@@ -7,8 +7,8 @@
 use super::{Atom, DimExpr};
 
 impl DimExpr {
-    /// The most variables and operations of one expression. Extents of models have a few; 1,024 are 100 KB at most, nest no
-    /// deeper than that, and two such expressions are added in less than a millisecond.
+    /// The most variables and operations of one expression. Extents of models have a few; 1,024 are 100 KB at most,
+    /// nest no deeper than that, and two such expressions are added in less than a millisecond.
     pub const MOST_ATOMS: usize = 1024;
 
     /// Variables and operations in it, repetitions and operands of operations included.

@@ -1,13 +1,13 @@
-//! The values that bytes of an encoding stand for: slow and obvious, one function a scheme, in f32 arithmetic in the order
-//! that OPS 3.4.2 writes, so that every bit agrees with the public gguf package.
+//! The values that bytes of an encoding stand for: slow and obvious, one function a scheme, in f32 arithmetic in the
+//! order that OPS 3.4.2 writes, so that every bit agrees with the public gguf package.
 
 use super::{Encoding, Scheme};
 use crate::dtype::DType;
 use half::{bf16, f16};
 
 impl Encoding {
-    /// The values of whole elements or blocks, as f32; a part of one at the end is left out. `None` for integers and Bool,
-    /// whose values f32 does not hold.
+    /// The values of whole elements or blocks, as f32; a part of one at the end is left out. `None` for integers and
+    /// Bool, whose values f32 does not hold.
     pub fn decode(self, bytes: &[u8]) -> Option<Vec<f32>> {
         let two = |c: &[u8]| u16::from_le_bytes([c[0], c[1]]);
         match self {

@@ -55,8 +55,8 @@ impl Encoding {
         }
     }
 
-    /// Neighbouring elements along the last axis that share bytes, and how many bytes those are: (1, 4) of f32, (32, 18)
-    /// of Q4_0.
+    /// Neighbouring elements along the last axis that share bytes, and how many bytes those are: (1, 4) of f32, (32,
+    /// 18) of Q4_0.
     pub const fn block(self) -> (u64, u64) {
         match self {
             Encoding::Plain(dtype) => (1, dtype.natural_bytes()),
@@ -81,8 +81,8 @@ impl Encoding {
     /// Bytes of a tensor of these extents.
     ///
     /// # Errors
-    /// [`TensorError::TooLarge`] where 64 bits do not hold the number, [`TensorError::CutBlock`] where a row is no whole
-    /// number of blocks.
+    /// [`TensorError::TooLarge`] where 64 bits do not hold the number, [`TensorError::CutBlock`] where a row is no
+    /// whole number of blocks.
     pub fn bytes(self, shape: &[u64]) -> Result<Bytes, TensorError> {
         let (elements, bytes) = self.block();
         // Of blocks the last axis says whether rows are whole; a tensor without axes has no row.

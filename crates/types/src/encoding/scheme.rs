@@ -26,8 +26,8 @@ impl FieldKind {
 /// A field of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// What it holds: `d` and `m` are f16 scale and minimum of the block, `qs` the low bits of the codes, `qh` their high
-    /// bits, `sc` scales of sub-blocks.
+    /// What it holds: `d` and `m` are f16 scale and minimum of the block, `qs` the low bits of the codes, `qh` their
+    /// high bits, `sc` scales of sub-blocks.
     pub name: &'static str,
     /// What its bytes are.
     pub kind: FieldKind,
@@ -56,8 +56,8 @@ pub struct SchemeInfo {
 macro_rules! schemes {
     ($($(#[doc = $doc:literal])+ $Name:ident = $name:literal, id $id:literal, $elements:literal elements,
         $(gguf $gguf:literal)?: $($field:ident $kind:ident $count:literal)*;)*) => {
-        /// How a block of elements shares bytes, as the public gguf package decodes it (OPS 3.4.2). Blocks lie along the last
-        /// axis, little-endian; f32 arithmetic in the order written.
+        /// How a block of elements shares bytes, as the public gguf package decodes it (OPS 3.4.2). Blocks lie along
+        /// the last axis, little-endian; f32 arithmetic in the order written.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(non_camel_case_types)]
         pub enum Scheme { $($(#[doc = $doc])+ $Name),* }

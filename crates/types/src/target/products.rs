@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Dot products of four 8-bit integers packed into a word (`OpSDot` and the like), and which of them the hardware has: those
-/// that are offered and not accelerated are emulated.
+/// Dot products of four 8-bit integers packed into a word (`OpSDot` and the like), and which of them the hardware has:
+/// those that are offered and not accelerated are emulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DotProduct {
     /// Kernels may use them.

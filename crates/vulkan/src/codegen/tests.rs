@@ -171,7 +171,8 @@ fn int64_is_declared_only_when_used() {
     assert_eq!(defects(&load_words(&wide).expect("readable")), Vec::<String>::new());
 }
 
-/// Devices without 64-bit integers copy them, too: loaded and stored as two words, also beside others that are computed.
+/// Devices without 64-bit integers copy them, too: loaded and stored as two words, also beside others that are
+/// computed.
 #[test]
 fn wide_elements_that_are_moved_need_no_int64() {
     let words = module("elementwise_strided");

@@ -52,8 +52,8 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// The first queue of the device's family. Waits ask for `poll` before they sleep, unless told otherwise, and end in an
-    /// error where no submission of anybody has ended for `stall`.
+    /// The first queue of the device's family. Waits ask for `poll` before they sleep, unless told otherwise, and end
+    /// in an error where no submission of anybody has ended for `stall`.
     pub(crate) fn new(
         shared: &Arc<DeviceShared>,
         poll: Duration,
@@ -159,8 +159,8 @@ impl Queue {
         unsafe { self.shared.table.get_semaphore_counter_value(self.timeline.handle) }
     }
 
-    /// As [`Queue::wait`], for work that the driver does on the host, such as translating kernels, which takes seconds on
-    /// a machine that is busy with other things: many times as long may pass.
+    /// As [`Queue::wait`], for work that the driver does on the host, such as translating kernels, which takes seconds
+    /// on a machine that is busy with other things: many times as long may pass.
     pub(crate) fn wait_for_driver(&self, point: u64) -> Result<(), CallError> {
         const MORE: u32 = 60;
         for _ in 0..MORE {

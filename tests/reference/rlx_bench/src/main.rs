@@ -1,5 +1,5 @@
-//! The work of `cargo xtask bench --only S3` with rlx-vulkan 0.2.19. Argument: the largest matrix. Prints a line for each
-//! case: `name: TIME ms`, a matmul, a chain or a sum.
+//! The work of `cargo xtask bench --only S3` with rlx-vulkan 0.2.19. Argument: the largest matrix. Prints a line for
+//! each case: `name: TIME ms`, a matmul, a chain or a sum.
 
 use rlx_ir::op::BinaryOp;
 use rlx_ir::{DType, Graph, Op, Shape};

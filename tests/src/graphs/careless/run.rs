@@ -1,4 +1,5 @@
-//! What is done with a careless program: built, printed and read, compiled, checked, run on the interpreter, carelessly.
+//! What is done with a careless program: built, printed and read, compiled, checked, run on the interpreter,
+//! carelessly.
 //!
 //! Out: how far it came. A panic, an error that calls itself a defect, or a plan with faults is a finding.
 

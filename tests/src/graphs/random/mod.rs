@@ -1,9 +1,9 @@
 //! Random programs: a pure function of the seed.
 //!
-//! 5 to 60 nodes besides leaves, of every op, values used more than once, a fifth with symbols, a fifth with states, some
-//! with host steps, an eighth with extents of tens instead of ones, which other kernels compute.
-//! What has jumps (comparisons, rounding, casts to integers) is fed with exact values alone: integers small enough that
-//! every device computes the same. Everything else is continuous, so that a device's last digits stay last digits.
+//! 5 to 60 nodes besides leaves, of every op, values used more than once, a fifth with symbols, a fifth with states,
+//! some with host steps, an eighth with extents of tens instead of ones, which other kernels compute. What has jumps
+//! (comparisons, rounding, casts to integers) is fed with exact values alone: integers small enough that every device
+//! computes the same. Everything else is continuous, so that a device's last digits stay last digits.
 //!
 //! How far last digits may go is measured and not guessed, by evaluations whose results are shaken (see
 //! [`super::trial`]): sums of exact values have few bits, so that shaking leaves them alone.

@@ -1,5 +1,5 @@
-//! For every kernel with a loop, the cheapest shape that its threads alone would turn too long for: each was wrong on lavapipe
-//! before, and is now shared among more threads, cut, or made of other kernels.
+//! For every kernel with a loop, the cheapest shape that its threads alone would turn too long for: each was wrong on
+//! lavapipe before, and is now shared among more threads, cut, or made of other kernels.
 
 use crate::lines::{close, load, run, uniform};
 use pumice_cpu_ref::Tolerance;

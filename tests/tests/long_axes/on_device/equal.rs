@@ -1,6 +1,7 @@
-//! Equal terms of one sign, whose roundings add up where a kernel adds term after term: random signs hide that. Products of 4,096
-//! such terms were 5.6e-5 of their sum off, 257 x 8192 x 33 and sums of a column of 1,048,576 rows 28 times what T2 allows,
-//! attention over 9,000 keys 14 times. Judged by T2, with the kernels of the device and those that a GPU's table selects.
+//! Equal terms of one sign, whose roundings add up where a kernel adds term after term: random signs hide that.
+//! Products of 4,096 such terms were 5.6e-5 of their sum off, 257 x 8192 x 33 and sums of a column of 1,048,576 rows 28
+//! times what T2 allows, attention over 9,000 keys 14 times. Judged by T2, with the kernels of the device and those
+//! that a GPU's table selects.
 
 use crate::lines::run;
 use pumice_compile::{Options, compile};

@@ -1,6 +1,6 @@
-//! `cargo xtask test --op NAME`: the loop of who adds an op. In: the op's name. Out: its samples on the interpreter, on the
-//! device, and on the device under the validation layer, each with its counts; what is not there is left out and said to
-//! be. Never here: a sample.
+//! `cargo xtask test --op NAME`: the loop of who adds an op. In: the op's name. Out: its samples on the interpreter, on
+//! the device, and on the device under the validation layer, each with its counts; what is not there is left out and
+//! said to be. Never here: a sample.
 
 use std::process::Command;
 use std::time::Instant;

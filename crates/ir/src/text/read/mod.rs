@@ -22,12 +22,12 @@ use std::collections::BTreeMap;
 /// Graphs nest no deeper than this (bodies of fused nodes).
 const MAX_DEPTH: u32 = 8;
 
-/// Variables and operations in the extents of all values that any text may have, and so many more for each of its bytes.
-/// An atom is about 100 bytes of memory.
+/// Variables and operations in the extents of all values that any text may have, and so many more for each of its
+/// bytes. An atom is about 100 bytes of memory.
 const ATOMS: (usize, usize) = (1 << 18, 16);
 
-/// The graph a text describes. What it takes is bounded by the size of the text: extents, which grow from node to node, are
-/// charged by their atoms.
+/// The graph a text describes. What it takes is bounded by the size of the text: extents, which grow from node to node,
+/// are charged by their atoms.
 pub fn read(text: &str) -> Result<Graph, TextError> {
     let tokens = lex(text)?;
     let atoms_left = ATOMS.0 + ATOMS.1 * text.len();

@@ -1,5 +1,5 @@
-//! Which content every byte holds, step by step, through two replays: what is read must be there, and so must outputs and
-//! states in the end.
+//! Which content every byte holds, step by step, through two replays: what is read must be there, and so must outputs
+//! and states in the end.
 
 use super::{Bytes, is_there};
 use crate::plan::{ContentOrigin, Plan, Program, Run};

@@ -1,5 +1,5 @@
-//! Whether uses declare what a step really does: spans in chunks, operands as the kernel's declaration has them, words of the
-//! frame.
+//! Whether uses declare what a step really does: spans in chunks, operands as the kernel's declaration has them, words
+//! of the frame.
 
 use super::inside;
 use crate::frame::FrameSlot;

@@ -1,5 +1,5 @@
-//! Whether conflicting uses are ordered: every pair, through chains of barriers between stages, and the segments that hold
-//! them.
+//! Whether conflicting uses are ordered: every pair, through chains of barriers between stages, and the segments that
+//! hold them.
 
 use crate::plan::{ContentOrigin, Level, Program, Segment};
 use crate::region::Span;

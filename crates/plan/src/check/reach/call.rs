@@ -126,8 +126,8 @@ impl Call<'_> {
         self.define(name).ok_or_else(|| format!("the variant does not define {name}"))
     }
 
-    /// An operand that the kernel does not read in this form is bound to another of its operands: so that a plan says one
-    /// thing in one way, and a constant that was changed from a form that reads it is found.
+    /// An operand that the kernel does not read in this form is bound to another of its operands: so that a plan says
+    /// one thing in one way, and a constant that was changed from a form that reads it is found.
     pub fn bound_again(&self, operand: usize, to: usize) -> Result<(), Wrong> {
         let at = |i: usize| self.call.operands.get(i).map(|a| a.0);
         law(at(operand) == at(to), || {

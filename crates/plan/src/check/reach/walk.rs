@@ -1,7 +1,7 @@
 //! Elements as a kernel walks them and as a view shows them, in a form in which the same bytes are the same.
 //!
-//! In: a first element and axes of extent and stride. Out: the bytes they are, as axes sorted by stride and merged where
-//! one goes on where the other ends. Axes of one element, and axes that repeat elements, say nothing about bytes.
+//! In: a first element and axes of extent and stride. Out: the bytes they are, as axes sorted by stride and merged
+//! where one goes on where the other ends. Axes of one element, and axes that repeat elements, say nothing about bytes.
 
 use crate::step::{Unit, View};
 use pumice_types::{Bindings, EvalError};
@@ -158,8 +158,8 @@ impl Seen {
     }
 }
 
-/// Blocks instead of their elements: the first of them, and axes that count them. They lie along one axis of stride 1, in
-/// whole numbers, and every other axis goes from block to block; `None` where that is not so.
+/// Blocks instead of their elements: the first of them, and axes that count them. They lie along one axis of stride 1,
+/// in whole numbers, and every other axis goes from block to block; `None` where that is not so.
 fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Cow<'_, Axes>)> {
     if elements == 1 {
         return Some((first, Cow::Borrowed(axes)));

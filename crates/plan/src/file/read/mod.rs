@@ -18,8 +18,8 @@ use pumice_types::{DimExpr, ScalarId, SymbolId, Var};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Bytes in memory that a byte of the file may become: a use is five bytes of the file, and with its view some hundred in
-/// memory.
+/// Bytes in memory that a byte of the file may become: a use is five bytes of the file, and with its view some hundred
+/// in memory.
 const GROWTH: usize = 512;
 /// Bytes in memory that any file may become.
 const FREE: usize = 1 << 20;

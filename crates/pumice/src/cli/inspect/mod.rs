@@ -1,7 +1,7 @@
 //! `pumice inspect`: what a model is and where its bytes would go on a device, before anything runs.
 //!
-//! In: a GGUF file, a safetensors file, a sentence encoder's folder, a target. Out: architecture, tensors, the memory plan
-//! with every param's residence and why. Never here: a tensor's data, a device's memory.
+//! In: a GGUF file, a safetensors file, a sentence encoder's folder, a target. Out: architecture, tensors, the memory
+//! plan with every param's residence and why. Never here: a tensor's data, a device's memory.
 
 mod file;
 mod memory;

@@ -88,7 +88,8 @@ mod tests {
         assert_eq!(grouped([("b", 1), ("a", 2), ("b", 3)].into_iter()), [("b", 2, 4), ("a", 1, 2)]);
     }
 
-    /// A file of 40,000 tensors took 6 s and one of 1,000,000 did not end: each row looked through all groups before it.
+    /// A file of 40,000 tensors took 6 s and one of 1,000,000 did not end: each row looked through all groups before
+    /// it.
     #[test]
     fn rows_are_grouped_by_few_comparisons_each() {
         use std::cell::Cell;

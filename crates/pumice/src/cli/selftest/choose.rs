@@ -1,7 +1,7 @@
 //! Which samples run as which device would plan them.
 //!
-//! Every sample runs as the device itself plans it. Some are planned again as devices would that select otherwise (of the
-//! other kind, with few compute units, without subgroups): of each op enough for every kernel variant that it meets
+//! Every sample runs as the device itself plans it. Some are planned again as devices would that select otherwise (of
+//! the other kind, with few compute units, without subgroups): of each op enough for every kernel variant that it meets
 //! there, so that every variant that the device can run is run. Samples of long axes, which a driver may not let loops
 //! walk, run on every device but the interpreter, however many elements they have, as the device plans them.
 
@@ -16,8 +16,8 @@ use pumice_types::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Samples of an op in which a kernel variant is run that only other devices would select. With two an H200 takes 37 s on
-/// a cold cache and with six 43 (driver 580.159.04), lavapipe on two cores 284 and 334 s (2026-11-23).
+/// Samples of an op in which a kernel variant is run that only other devices would select. With two an H200 takes 37 s
+/// on a cold cache and with six 43 (driver 580.159.04), lavapipe on two cores 284 and 334 s (2026-11-23).
 const ENOUGH: usize = 3;
 
 /// In how many samples of an op a kernel variant was taken.
@@ -125,7 +125,8 @@ impl Planned {
         planned
     }
 
-    /// Takes the device's own plan, and each other one that runs other code with a variant that was not met often enough.
+    /// Takes the device's own plan, and each other one that runs other code with a variant that was not met often
+    /// enough.
     fn choose(mut self, op: &'static str, met: &mut Met) -> Choice {
         let mut seen: Vec<&Vec<String>> = Vec::new();
         for (target, code) in &self.codes {
@@ -153,8 +154,8 @@ mod tests {
     use pumice_ir::Op;
     use std::collections::BTreeSet;
 
-    /// Every variant that an H200 can run is chosen for some sample, and of an op no more than is enough, beside what it
-    /// selects itself.
+    /// Every variant that an H200 can run is chosen for some sample, and of an op no more than is enough, beside what
+    /// it selects itself.
     #[test]
     fn a_gpu_runs_every_variant() {
         let targets = selections(Target::h200());

@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 
 /// Values of samples that are run on a GPU have so many elements at most.
 const GPU_ELEMENTS: u64 = 1 << 20;
-/// Samples of a batch on a CPU driver. With 96 the process took 549 MiB at most, over samples of attention (lavapipe of Mesa
-/// 22.3, two threads, 2026-11-24), with 256 it took 642.
+/// Samples of a batch on a CPU driver. With 96 the process took 549 MiB at most, over samples of attention (lavapipe of
+/// Mesa 22.3, two threads, 2026-11-24), with 256 it took 642.
 const BATCH: usize = 64;
 /// The longest sample takes seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,7 +48,8 @@ pub struct Args {
     /// Only ops whose name contains this
     #[arg(long, value_name = "PART")]
     pub only: Option<String>,
-    /// Leave out samples with a value of more elements [default: 1048576; 16384 on a CPU driver; 4096 on the interpreter]
+    /// Leave out samples with a value of more elements [default: 1048576; 16384 on a CPU driver; 4096 on the
+    /// interpreter]
     #[arg(long, value_name = "N")]
     pub max_elements: Option<u64>,
     /// Print one JSON object
@@ -114,7 +115,8 @@ impl Report {
     }
 }
 
-/// Runs the samples and prints tables: op or kernel variant, cases, worst error, failures. All is well if nothing failed.
+/// Runs the samples and prints tables: op or kernel variant, cases, worst error, failures. All is well if nothing
+/// failed.
 ///
 /// # Errors
 /// A device that cannot be opened, a filter that no op fits, an output that cannot be written.
@@ -274,8 +276,8 @@ struct Runner<'a> {
     targets: &'a [Target],
     /// On a GPU all kernels are made first, on every thread, and then samples run, two at a time. Most of the time goes
     /// into kernels that the driver has not met, and a submission waits for kernels that are being made; the driver's
-    /// own locks make more samples at a time slower (H200, 16 threads, 2026-11-22, all 6,563 samples after their kernels:
-    /// one at a time 21.7 s, two 18.1, four 21.6, sixteen 24.6).
+    /// own locks make more samples at a time slower (H200, 16 threads, 2026-11-22, all 6,563 samples after their
+    /// kernels: one at a time 21.7 s, two 18.1, four 21.6, sixteen 24.6).
     turns: Option<[Mutex<()>; 2]>,
 }
 
@@ -327,8 +329,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Variants that the device can run, as `kernel.variant`; the built-in advance of the frame is no dispatch, and no op is
-/// lowered to `fill` yet.
+/// Variants that the device can run, as `kernel.variant`; the built-in advance of the frame is no dispatch, and no op
+/// is lowered to `fill` yet.
 fn runnable(targets: &[Target]) -> Vec<String> {
     let Some(target) = targets.first() else { return Vec::new() };
     let built_in = |name| name == "fill" || pumice_plan::kernels::frame::DECLS.iter().any(|k| k.name == name);

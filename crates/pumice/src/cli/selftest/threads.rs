@@ -14,8 +14,9 @@ pub enum Heard<R> {
     Silence(Duration, Vec<usize>),
 }
 
-/// Gives f of each number below `n` to `take`, in their order, each as soon as it and all before it are there; on as many
-/// threads as the machine runs. `take` runs on the caller's thread, and hears as well when nothing ends for `patience`.
+/// Gives f of each number below `n` to `take`, in their order, each as soon as it and all before it are there; on as
+/// many threads as the machine runs. `take` runs on the caller's thread, and hears as well when nothing ends for
+/// `patience`.
 pub fn in_order<R: Send>(
     n: usize,
     patience: Duration,
