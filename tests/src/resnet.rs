@@ -1,5 +1,5 @@
-//! ResNet-50 for images of 224 x 224 (He et al., 2015, in the form with strides in the 3 x 3 convolutions), as a graph over
-//! params: what convolutions, pools and batch norms are measured and counted with.
+//! ResNet-50 for images of 224 x 224 (He et al., 2015, in the form with strides in the 3 x 3 convolutions), as a graph
+//! over params: what convolutions, pools and batch norms are measured and counted with.
 
 use pumice::ops::conv::Conv;
 use pumice::ops::max_pool::MaxPool;

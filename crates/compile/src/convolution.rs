@@ -54,8 +54,8 @@ struct Weights {
     strides: Vec<DimExpr>,
 }
 
-/// Adds the step of a convolution. `meaning_inputs` are the inputs of the meaning by name, each with its number among the
-/// operand, the weights and the epilogue's operands.
+/// Adds the step of a convolution. `meaning_inputs` are the inputs of the meaning by name, each with its number among
+/// the operand, the weights and the epilogue's operands.
 ///
 /// # Errors
 /// Extents beyond what kernels count, an epilogue over axes that are walked apart.
@@ -229,8 +229,9 @@ impl Convolution {
         [&positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(by_four)
     }
 
-    /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels. None
-    /// where it is something else, and where so few positions leave most of a tile empty that batches should share tiles.
+    /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels.
+    /// None where it is something else, and where so few positions leave most of a tile empty that batches should share
+    /// tiles.
     fn product(&self, cx: &LowerCx<'_>, [x, w, y]: [&View; 3]) -> Option<ProductSpace> {
         let whole =
             |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.up == 1 && a.extent == a.out;
@@ -407,7 +408,8 @@ impl Tile {
     }
 }
 
-/// A copy of the weights in which the channels of a tap lie side by side, seen in the order in which the graph has them.
+/// A copy of the weights in which the channels of a tap lie side by side, seen in the order in which the graph has
+/// them.
 fn tap_major(cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Located> {
     let at = cx.decoded(w)?;
     let turned = |v: &[DimExpr]| {

@@ -1,7 +1,8 @@
-//! What stands in a fused node: its anchor, which has a kernel, and the elementwise nodes that the kernel's hole takes in.
+//! What stands in a fused node: its anchor, which has a kernel, and the elementwise nodes that the kernel's hole takes
+//! in.
 //!
-//! In: the body of the node. Out: which operands of the node the anchor reads, which the hole reads besides, and the hole's
-//! expression. A body is taken apart once, for every anchor whose hole follows its result.
+//! In: the body of the node. Out: which operands of the node the anchor reads, which the hole reads besides, and the
+//! hole's expression. A body is taken apart once, for every anchor whose hole follows its result.
 
 use crate::cx::{LowerResult, Refusal};
 use crate::scalars;
@@ -95,8 +96,8 @@ impl<'b> FusedBody<'b> {
         Ok(HoleFill { expr, inputs, stores, ..fill })
     }
 
-    /// Inputs of the meaning by name, each with the number of the read that it is: the anchor's operands as `read` numbers
-    /// them, then the slots from `slots` on.
+    /// Inputs of the meaning by name, each with the number of the read that it is: the anchor's operands as `read`
+    /// numbers them, then the slots from `slots` on.
     pub fn names(&self, slots: usize) -> Vec<(Arc<str>, usize)> {
         let inputs = self.body.inputs();
         let read = |i: usize| match self.operands.iter().flatten().position(|&o| o == i) {
@@ -108,8 +109,8 @@ impl<'b> FusedBody<'b> {
     }
 }
 
-/// The fill of an anchor that stands alone: adds the first slot, with `bias`, and rounds to the result's dtype. None where
-/// nothing is left to do.
+/// The fill of an anchor that stands alone: adds the first slot, with `bias`, and rounds to the result's dtype. None
+/// where nothing is left to do.
 ///
 /// # Errors
 /// An expression that cannot be made.

@@ -34,8 +34,8 @@ impl WindowAxis {
         extent + &DimExpr::from(self.begin.saturating_add(self.end))
     }
 
-    /// Positions at which the whole window lies in the padded extent: ⌊(padded − reach)/stride⌋ + 1; none where it is smaller
-    /// than the window.
+    /// Positions at which the whole window lies in the padded extent: ⌊(padded − reach)/stride⌋ + 1; none where it is
+    /// smaller than the window.
     pub fn positions(&self, extent: &DimExpr) -> DimExpr {
         let firsts = self.padded(extent) - DimExpr::from(self.reach()) + DimExpr::constant(1);
         let firsts = firsts.max_with(&DimExpr::constant(0));

@@ -1,7 +1,7 @@
 //! What the epilogues of kernels take in: one answer for the pass that makes fused nodes and for the lowering of them.
 //!
-//! In: a group of nodes around an anchor. Out: whether lowering makes one step of it. The values that the epilogue reads
-//! besides the anchor's operands, and those it leaves besides its first result, are the kernel's slots.
+//! In: a group of nodes around an anchor. Out: whether lowering makes one step of it. The values that the epilogue
+//! reads besides the anchor's operands, and those it leaves besides its first result, are the kernel's slots.
 
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_opt::Group;

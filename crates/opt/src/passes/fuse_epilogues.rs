@@ -3,8 +3,8 @@
 //!
 //! What an anchor takes in is the compiler's to say ([`Advice::takes`](crate::Advice::takes),
 //! [`Advice::accepts`](crate::Advice::accepts)): here groups grow and are kept apart. A value in between that is used
-//! elsewhere (or is a result of the program) is a further result. Where two anchors feed one node, the one that is ready
-//! later takes it: the other way round the earlier one would wait.
+//! elsewhere (or is a result of the program) is a further result. Where two anchors feed one node, the one that is
+//! ready later takes it: the other way round the earlier one would wait.
 //!
 //! Left alone: whatever would make the node wait for itself. Values are those of the graph to the bit: the body rounds
 //! where the graph rounds.

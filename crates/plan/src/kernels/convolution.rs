@@ -1,8 +1,9 @@
 //! Convolutions of one to three spatial axes, and what their kernels share with pooling: the window.
 //!
 //! Along each of three spatial axes (unused leading ones of one element, kernel 1) tap t of position o lies at
-//! `(o * step + t * dilation - begin) / up` of the operand. A convolution has `up` 1; a transposed one steps by 1, walks its
-//! taps backwards and has its stride as `up`: a tap that `up` does not divide takes no part. What lies outside multiplies 0.
+//! `(o * step + t * dilation - begin) / up` of the operand. A convolution has `up` 1; a transposed one steps by 1,
+//! walks its taps backwards and has its stride as `up`: a tap that `up` does not divide takes no part. What lies
+//! outside multiplies 0.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
@@ -15,11 +16,12 @@ const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 const _: () = crate::kernel::have_slots_in_place(DECLS);
 
 kernel! {
-    /// y[n, g, o, p] = epilogue(sum over c < channels and taps t of w[g, o, c, t] · x[n, g, c, window(p, t)]), f32 sums.
+    /// y[n, g, o, p] = epilogue(sum over c < channels and taps t of w[g, o, c, t] · x[n, g, c, window(p, t)]), f32
+    /// sums.
     ///
-    /// p counts the positions `out`, t the taps `kernel`, both row by row. Strides count elements; y and the slots' hole
-    /// coordinates (batch n · groups + g, row o, column p) have consecutive positions. `begin` and `dilation` are signed.
-    /// `vec_y` 1: positions, y's strides and `at` are multiples of 4. `transposed` 0: `up` is 1 on every axis.
+    /// p counts the positions `out`, t the taps `kernel`, both row by row. Strides count elements; y and the slots'
+    /// hole coordinates (batch n · groups + g, row o, column p) have consecutive positions. `begin` and `dilation` are
+    /// signed. `vec_y` 1: positions, y's strides and `at` are multiples of 4. `transposed` 0: `up` is 1 on every axis.
     pub struct ConvDirect = "conv_direct" in "convolution/direct.comp";
     grid "ceil(batches * groups * ceil(outputs / MR) * ceil(positions / 4) / 64) groups of 64 threads, folded";
     args {
@@ -44,12 +46,13 @@ kernel! {
 }
 
 kernel! {
-    /// As `conv_direct` of convolutions that are not transposed, as a product: rows are outputs, columns the positions of all
-    /// batches, k channels and taps.
+    /// As `conv_direct` of convolutions that are not transposed, as a product: rows are outputs, columns the positions
+    /// of all batches, k channels and taps.
     ///
-    /// a\[g, o, k\] is the weights: k is channel · taps + tap, or with `tap_major` tap · channels + channel, where channels are a
-    /// multiple of BK. Hole coordinates are (group, output, column). `quads` 1: positions are a multiple of 4; `vec_y`: y's
-    /// strides and `at`, too. `a_mode`, `k_tail` and `edge` are those of `matmul_f32`. Every extent is 1 at least.
+    /// a\[g, o, k\] is the weights: k is channel · taps + tap, or with `tap_major` tap · channels + channel, where
+    /// channels are a multiple of BK. Hole coordinates are (group, output, column). `quads` 1: positions are a multiple
+    /// of 4; `vec_y`: y's strides and `at`, too. `a_mode`, `k_tail` and `edge` are those of `matmul_f32`. Every extent
+    /// is 1 at least.
     pub struct ConvTile = "conv_tile" in "convolution/tile.comp";
     grid "ceil(outputs / BM) * ceil(batches * positions / BN) * groups groups, folded; BM x BN is the variant's tile";
     args {
