@@ -44,6 +44,8 @@ pub struct Epilogue {
     pub slots: Vec<Located>,
     /// How many of the slots are operands.
     pub operands: usize,
+    /// Whether the first of them is the bias, one number for each channel.
+    pub bias: bool,
 }
 
 /// Weights as a kernel sees them.
@@ -118,6 +120,16 @@ impl Convolution {
         [view.strides[0].clone(), &output * &self.outputs, output]
     }
 
+    /// As [`Convolution::slot_strides`], for the slot of that number; the bias varies with the channel alone.
+    fn strides_of(&self, i: usize, epilogue: &Epilogue, shape: &[DimExpr]) -> Option<[DimExpr; 4]> {
+        let view = &epilogue.slots[i].view;
+        if i > 0 || !epilogue.bias {
+            return self.slot_strides(view, shape);
+        }
+        let (none, channel) = (DimExpr::constant(0), view.strides[0].clone());
+        Some([none.clone(), &channel * &self.outputs, channel, none])
+    }
+
     /// Over batches, groups, outputs and positions.
     fn slot_strides(&self, view: &View, shape: &[DimExpr]) -> Option<[DimExpr; 4]> {
         let strides = broadcast_strides(view, shape);
@@ -168,7 +180,7 @@ impl Convolution {
     ) -> LowerResult<Vec<Bound>> {
         let touched = |(i, at): (usize, &Located)| {
             let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
-            let strides = self.slot_strides(&at.view, shape).ok_or("a slot walks its positions apart")?;
+            let strides = self.strides_of(i, epilogue, shape).ok_or("a slot walks its positions apart")?;
             Ok(step.touch(at, access).along(strides))
         };
         epilogue.slots.iter().enumerate().map(touched).collect()
@@ -287,11 +299,11 @@ impl Convolution {
         (space.a.row, space.a.col) = (w.view.strides[0].clone(), w.view.strides[1].clone());
         space.a.at = w.view.offset.clone();
         let mut slots = Vec::new();
-        for at in epilogue.slots {
+        for (i, at) in epilogue.slots.iter().enumerate() {
             let [n, _, row, col] =
-                self.slot_strides(&at.view, &y.view.shape).ok_or("a slot walks its positions apart")?;
+                self.strides_of(i, &epilogue, &y.view.shape).ok_or("a slot walks its positions apart")?;
             let over = Matrices { at: at.view.offset.clone(), batch: [DimExpr::constant(0), n], row, col };
-            slots.push(SlotView { at, over });
+            slots.push(SlotView { at: at.clone(), over });
         }
         let epilogue = product::Epilogue { fill: epilogue.fill, slots, operands: epilogue.operands };
         // The factors of the product are weights and operand, in this order.

@@ -96,8 +96,7 @@ fn step(
     let mut slots: Vec<Located> = Vec::new();
     if let Some(bias) = operands.bias {
         let at = cx.at(bias)?;
-        let spatial = shape.len() - 2;
-        slots.push(convolution::slot(cx, &column(&at, spatial), &shape)?);
+        slots.push(if at.view.is_words() { at } else { cx.dense_at(&at, "bias")? });
     }
     for v in operands.extra {
         let at = cx.at(v)?;
@@ -110,16 +109,8 @@ fn step(
     let reads = slots.len();
     slots.extend(places[1..].iter().cloned());
     let meaning = node_meaning(cx, id)?;
-    let epilogue = Epilogue { fill, slots, operands: reads };
+    let epilogue = Epilogue { fill, slots, operands: reads, bias: operands.bias.is_some() };
     convolution::emit(cx, conv, [&x, &w, &places[0]], epilogue, meaning, names)
-}
-
-/// One number a channel, with axes of one element for positions.
-fn column(at: &Located, spatial: usize) -> Located {
-    let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
-    shape.extend((0..spatial).map(|_| DimExpr::constant(1)));
-    strides.extend((0..spatial).map(|_| DimExpr::constant(0)));
-    crate::cx::restride(at, shape, strides, at.view.offset.clone())
 }
 
 fn kernel_of(w: &[DimExpr]) -> Option<Vec<u64>> {
