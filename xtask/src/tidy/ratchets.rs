@@ -19,11 +19,11 @@ const MOST: usize = 500;
 const COLUMNS: usize = 120;
 
 /// Functions of more than [`MOST`] tokens; aim: 0.
-const LARGE_FUNCTIONS: usize = 46;
+const LARGE_FUNCTIONS: usize = 39;
 /// Tokens in functions over [`LONG`], in thousandths of the tokens in functions; aim: 350.
-const LONG_SHARE: usize = 400;
+const LONG_SHARE: usize = 394;
 /// Comments beyond [`COLUMNS`]; aim: 0.
-const WIDE_COMMENTS: usize = 437;
+const WIDE_COMMENTS: usize = 419;
 
 /// The numbers as they are.
 pub struct Measured {
