@@ -150,6 +150,12 @@ pub fn of_node_taking(
         outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
         return finish(g, graph.symbols());
     };
+    again(&g, body, &type_of);
+    finish(g, graph.symbols())
+}
+
+/// A body built again over inputs of these types, by their names and own types.
+fn again(g: &GraphBuilder, body: &Graph, type_of: &dyn Fn(&str, &ValueType) -> ValueType) {
     let mut made: IndexMap<ValueId, Value> = IndexMap::new();
     for (_, inner) in body.nodes() {
         let results = if inner.op.is_leaf_interface() {
@@ -164,7 +170,6 @@ pub fn of_node_taking(
     }
     let results = body.outputs().iter().filter_map(|o| Some((&o.name, *made.get(&o.value)?)));
     results.for_each(|(name, value)| g.output(name, value));
-    finish(g, graph.symbols())
 }
 
 /// The meaning of a copy: the value itself.

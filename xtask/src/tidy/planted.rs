@@ -10,6 +10,24 @@ use crate::checkout::Checkout;
 const OP_LIST: &str = "//! Ops.\nmacro_rules! for_each_op {\n($m:ident) => { $m! {\n// 3.1 Elementwise\nelementwise {\n\
                        add Add \"add\" lowered;\nsub Sub \"sub\" elementwise;\n}\n} };\n}\nmod elementwise;\n";
 
+/// Lowering that reads figures of a device and tells kernels apart.
+fn chosen_by_name() -> (&'static str, String, Vec<&'static str>) {
+    let text = "//! Rows.\nuse pumice_types::{Target, Tuning};\nfn wide(t: &Target) -> bool {\n    !t.features.cpu\n        && \
+                t.tuning.units > 4\n}\nfn flat(choice: &Choice) -> bool {\n    choice.variant.name == \"flat\"\n        || \
+                choice.decl.name != Flat::DECL.name\n}\nfn rows(choice: &Choice) -> u64 {\n    match choice.form {\n        \
+                _ => 1,\n    }\n}\n";
+    let wanted = [
+        "modules 1",
+        "selection 2",
+        "selection 4",
+        "selection 5",
+        "selection 8",
+        "selection 9",
+        "selection 12",
+    ];
+    ("crates/compile/src/rows.rs", text.into(), wanted.to_vec())
+}
+
 /// Path, text, and the rules that must speak of the file (`rule line`).
 fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
     let manifest = |name: &str, dependency: &str| {
@@ -68,13 +86,7 @@ fn planted() -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("crates/ir/src/ops/elementwise/sub.rs", "// no header\nfn samples() -> Vec<u8> { vec![] }\n".into(), vec!["header 1"]),
         ("crates/cpu-ref/src/ops/mod.rs", "//! Reference.\nelementwise!(Add, Sub);\n".into(), vec!["modules 1"]),
         ("crates/compile/src/lower/mod.rs", "//! Lower.\nimpl Lower for Sub {}\n".into(), vec!["modules 1"]),
-        (
-            "crates/compile/src/rows.rs",
-            "//! Rows.\nuse pumice_types::{Target, Tuning};\nfn wide(t: &Target) -> bool {\n    !t.features.cpu\n        && \
-             t.tuning.units > 4\n}\n"
-                .into(),
-            vec!["modules 1", "selection 2", "selection 4", "selection 5"],
-        ),
+        chosen_by_name(),
         (
             "crates/ir/src/bad.rs",
             format!(

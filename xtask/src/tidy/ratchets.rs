@@ -19,7 +19,7 @@ const MOST: usize = 500;
 const COLUMNS: usize = 120;
 
 /// Functions of more than [`MOST`] tokens; aim: 0.
-const LARGE_FUNCTIONS: usize = 43;
+const LARGE_FUNCTIONS: usize = 39;
 /// Tokens in functions over [`LONG`], in thousandths of the tokens in functions; aim: 350.
 const LONG_SHARE: usize = 393;
 /// Comments beyond [`COLUMNS`]; aim: 0.

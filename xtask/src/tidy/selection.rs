@@ -7,6 +7,9 @@
 //!
 //! In `compile` figures of a device are read by `select`, and by `stats`, whose floor is no choice. No other file reads
 //! a tuning figure, or asks whether the device is a CPU: what is best there is a row of its table.
+//!
+//! What a choice is, its declaration says (roles): no file of `compile` compares the name of a kernel or of a
+//! variant, or matches on a choice. Names of tables are looked up in one place (`select/read.rs`).
 
 use super::resolve::{Names, paths};
 use super::source::{Room, Source};
@@ -55,6 +58,11 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
             );
         }
     }
+    for source in tree.sources.iter().filter(|s| s.path.starts_with(COMPILER)) {
+        for line in told_apart(source) {
+            findings.at(&source.path, line, "kernels are told apart: ask the roles of their declarations");
+        }
+    }
     for path in STILL.iter().filter(|path| families().all(|s| s.path != **path)) {
         findings.at(path, 1, "it is listed as choosing, and is gone");
     }
@@ -72,6 +80,24 @@ fn figures(names: &Names, source: &Source) -> Vec<(usize, String)> {
         _ => None,
     }));
     found
+}
+
+/// Lines that tell kernels or variants apart: by the name of a declaration or of a variant, by `match` on a choice.
+fn told_apart(source: &Source) -> Vec<usize> {
+    let tokens = source.library_tokens();
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let compared = |at: usize| ["=", "!"].contains(&text(at)) && text(at + 1) == "=";
+    let of_kernel = |at: usize| ["DECL", "decl", "kernel", "variant"].contains(&text(at));
+    let named = |at: usize| of_kernel(at) && text(at + 1) == "." && text(at + 2) == "name";
+    let by_name = |at: usize| {
+        let before = at >= 2 && compared(at - 2);
+        named(at) && (text(at) == "DECL" || before || compared(at + 3))
+    };
+    let on_choice = |at: usize| {
+        let matched = tokens[at + 1..].iter().take_while(|token| token.text != "{");
+        text(at) == "match" && matched.into_iter().any(|token| token.text == "choice")
+    };
+    (0..tokens.len()).filter(|&at| by_name(at) || on_choice(at)).map(|at| tokens[at].line).collect()
 }
 
 /// Lines that name these types of `pumice_types`.

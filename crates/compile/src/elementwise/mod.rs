@@ -84,15 +84,20 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
         uses.push(step.status(cx, status_op));
     }
     let inputs = e.inputs.len();
-    let fill = HoleFill {
+    let fill = fill(e.expr, inputs, slots.len());
+    let (call, grid) = choose(cx, e.shape, Body { slots: &slots, inputs, uses, fill, status_op })?;
+    step.dispatch(cx, call, grid, e.meaning)
+}
+
+/// The body over slots: the first are its inputs, the others its results.
+fn fill(expr: ScalarExpr, inputs: usize, slots: usize) -> HoleFill {
+    HoleFill {
         hole: "body".into(),
         inputs: (0..inputs).map(|i| HoleInput::Slot(i as u8)).collect(),
         result: None,
-        stores: (0..slots.len() - inputs).map(|i| ((inputs + i) as u8, i as u16)).collect(),
-        expr: e.expr,
-    };
-    let (call, grid) = choose(cx, e.shape, Body { slots: &slots, inputs, uses, fill, status_op })?;
-    step.dispatch(cx, call, grid, e.meaning)
+        stores: (inputs..slots).map(|slot| (slot as u8, (slot - inputs) as u16)).collect(),
+        expr,
+    }
 }
 
 /// Copies a value from one place to another of the same extents, converting the storage. The plan says why.

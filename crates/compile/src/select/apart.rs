@@ -14,6 +14,9 @@ pub const APART: &FamilyDecl = &FamilyDecl {
     optional: true,
     ..FamilyDecl::new("reduce.apart", &["outputs", "reduced"])
 };
+/// What one step and several take: threads that a compute unit has at once; words that a thread loads before it waits
+/// for them, and microseconds of that; shares of the bandwidth for words that are read apart, and for neighbours;
+/// levels that several steps have more than one.
 const FIGURES: &[Figure] = &[
     upto("threads_per_unit", u32::MAX as u64),
     upto("loads_at_once", u32::MAX as u64),
@@ -22,23 +25,6 @@ const FIGURES: &[Figure] = &[
     above_zero("in_order_share"),
     number("levels"),
 ];
-
-/// What one step and several take.
-#[derive(Clone, Copy, Debug)]
-struct Apart {
-    /// Threads that a compute unit has at once.
-    threads_per_unit: u64,
-    /// Words that a thread loads before it waits for them.
-    loads_at_once: u64,
-    /// Microseconds of that.
-    load_us: f64,
-    /// Share of the bandwidth for words that are read apart.
-    scattered_share: f64,
-    /// Share of the bandwidth for neighbours.
-    in_order_share: f64,
-    /// Levels that several steps have more than one.
-    levels: f64,
-}
 
 /// Rules of reductions over axes that are no neighbours.
 #[derive(Clone, Debug)]
@@ -49,25 +35,16 @@ impl Rules {
     /// result in one step.
     pub fn is_faster(&self, lanes: u32, outputs: u64, reduced: u64, target: &Target) -> bool {
         let shape = Shape::new(target, [outputs, reduced]);
-        let row = self.0.holding(&shape).next().map(|row| row.figures());
-        row.is_some_and(|figures| Apart::of(figures).is_faster(lanes.into(), outputs, reduced, target))
-    }
-}
-
-impl Apart {
-    fn of([threads, loads, load_us, scattered_share, in_order_share, levels]: [f64; 6]) -> Apart {
-        let (threads_per_unit, loads_at_once) = (threads as u64, loads as u64);
-        Apart { threads_per_unit, loads_at_once, load_us, scattered_share, in_order_share, levels }
-    }
-
-    fn is_faster(&self, lanes: u64, outputs: u64, reduced: u64, target: &Target) -> bool {
-        let t = &target.tuning;
-        let at_once = self.threads_per_unit.saturating_mul(t.compute_units.max(1).into());
+        let Some(row) = self.0.holding(&shape).next() else { return false };
+        let [threads_per_unit, loads_at_once] = row.counts();
+        let [_, _, load_us, scattered_share, in_order_share, levels] = row.figures();
+        let (t, lanes) = (&target.tuning, u64::from(lanes));
+        let at_once = threads_per_unit.saturating_mul(t.compute_units.max(1).into());
         let waves = outputs.saturating_mul(lanes).div_ceil(at_once);
-        let loads = reduced.div_ceil(self.loads_at_once.saturating_mul(lanes)).saturating_mul(waves);
+        let loads = reduced.div_ceil(loads_at_once.saturating_mul(lanes)).saturating_mul(waves);
         let bytes = 4.0 * outputs as f64 * reduced as f64;
-        let together = (loads as f64 * self.load_us).max(bytes / (self.scattered_share * t.bytes_per_us));
-        together > self.levels * t.level_us + bytes / (self.in_order_share * t.bytes_per_us)
+        let together = (loads as f64 * load_us).max(bytes / (scattered_share * t.bytes_per_us));
+        together > levels * t.level_us + bytes / (in_order_share * t.bytes_per_us)
     }
 }
 
