@@ -6,6 +6,9 @@ use super::marks::{Marks, Strength};
 use super::specials::Fragment;
 use super::tokenizer::TextTokenizer;
 
+/// Writes a conversation by a template.
+type Render<'r> = dyn Fn(&[Message]) -> Result<String, TextError> + 'r;
+
 /// Roles by which templates may name control tokens: `<|` and the role and `|>`.
 const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
 
@@ -65,7 +68,7 @@ impl TextTokenizer {
             let Ok(rendered) = render(&marked) else { continue };
             if marks.unmark(&rendered) == plain {
                 let ids = self.encode_marked(&rendered, &marks)?;
-                self.check_foreign_roles(template, &marked, &marks, (&ids, &render))?;
+                self.check_foreign_roles(template, &marked, &marks, &ids, &render)?;
                 return Ok(self.begun(ids));
             }
         }
@@ -89,7 +92,8 @@ impl TextTokenizer {
         template: &ChatTemplate,
         messages: &[Message],
         marks: &Marks<'_>,
-        (ids, render): (&[u32], &dyn Fn(&[Message]) -> Result<String, TextError>),
+        ids: &[u32],
+        render: &Render<'_>,
     ) -> Result<(), TextError> {
         let is_known = |role: &str| ROLES.contains(&role) || template.literals().iter().any(|l| l == role);
         let Some(foreign) = messages.iter().find(|message| !is_known(&message.role)) else { return Ok(()) };
