@@ -26,7 +26,8 @@ fn small_gpu() -> Target {
     target
 }
 
-/// Ops whose selection goes by size: a small GPU gets kernels for a large sample of them that an H200 gets for no small one.
+/// Ops whose selection goes by size: a small GPU gets kernels for a large sample of them that an H200 gets for no small
+/// one.
 fn by_size() -> BTreeSet<&'static str> {
     let floor = || Arc::new(Interpreter::new(Target::lavapipe()));
     let [small_runner, large_runner] =

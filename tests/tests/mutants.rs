@@ -196,8 +196,8 @@ fn exchanged_words_of_a_square_are_refused() {
     }
 }
 
-/// A batch of as many matrices as each has rows and columns, transposed by tiles: rows of the operand that were exchanged
-/// with matrices touch the same bytes.
+/// A batch of as many matrices as each has rows and columns, transposed by tiles: rows of the operand that were
+/// exchanged with matrices touch the same bytes.
 #[test]
 fn exchanged_words_of_a_cube_that_is_transposed_are_refused() {
     let g = GraphBuilder::new("cube");

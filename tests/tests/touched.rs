@@ -1,13 +1,13 @@
-//! What the rules of accesses say of a kernel, asked of its shader. The checker compares views with rules, and rules are
-//! written by hand; here the views of a plan are compared with what the device does, over the samples of every op:
+//! What the rules of accesses say of a kernel, asked of its shader. The checker compares views with rules, and rules
+//! are written by hand; here the views of a plan are compared with what the device does, over the samples of every op:
 //! - bytes of an input or a param that no view shows are changed, and no bit of any result changes;
 //! - of each floating operand of each op, some element changes a result when it changes;
 //! - and where one step makes the result and its rule is exact, every element does.
 //!
-//! Data are made for this. An element is changed to NaN, to both infinities and to 0; one that shows in none of four sets of
-//! data is silent: distinct numbers below 1, their negatives (with every Bool turned round), distinct numbers above 1, and
-//! ones (what compares for equality needs ties). Integers keep what the sample gives them: they steer, mask and choose, so
-//! where there is one, no element need do anything.
+//! Data are made for this. An element is changed to NaN, to both infinities and to 0; one that shows in none of four
+//! sets of data is silent: distinct numbers below 1, their negatives (with every Bool turned round), distinct numbers
+//! above 1, and ones (what compares for equality needs ties). Integers keep what the sample gives them: they steer,
+//! mask and choose, so where there is one, no element need do anything.
 
 mod on_device {
     use pumice_cpu_ref::sample as data;
@@ -193,8 +193,8 @@ mod on_device {
             })
         }
 
-        /// For each leaf, the units that are changed one by one and those of them that no set of data shows to matter; and
-        /// what depends on units that no view shows. None where results have no element.
+        /// For each leaf, the units that are changed one by one and those of them that no set of data shows to matter;
+        /// and what depends on units that no view shows. None where results have no element.
         fn listen(&mut self) -> Option<(Vec<Heard>, Vec<String>)> {
             let shown: Vec<_> =
                 self.leaves.iter().map(|leaf| shown(&self.plan, leaf, &self.bindings)).collect();

@@ -3,8 +3,8 @@
 //! what they are made from, and the options by which cargo links them instead of running the packages' own builds.
 //! Never here: Rust code's build, kernels.
 //!
-//! `shaderc-sys` and `spirv-tools-sys` carry the same SPIRV-Tools and would each compile it. Here one build serves both;
-//! of the second package only its C interface to the optimizer is compiled, against the first one's headers.
+//! `shaderc-sys` and `spirv-tools-sys` carry the same SPIRV-Tools and would each compile it. Here one build serves
+//! both; of the second package only its C interface to the optimizer is compiled, against the first one's headers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,8 @@ fn host() -> Outcome<String> {
     host.map(str::to_owned).ok_or_else(|| Failure::said("rustc -vV names no host"))
 }
 
-/// Builds in a folder of its own and moves it into place when it is whole: a second build at the same time costs time only.
+/// Builds in a folder of its own and moves it into place when it is whole: a second build at the same time costs time
+/// only.
 fn build(checkout: &Checkout, folder: &Path) -> Outcome {
     eprintln!("building the shader compiler's C++ part, once for all checkouts: {}", folder.display());
     let part = folder.with_extension(format!("{}.part", std::process::id()));

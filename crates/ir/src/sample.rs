@@ -173,9 +173,9 @@ impl Fill {
     }
 }
 
-/// Blocks whose fields are filled by their kinds: codes at random, scales of either sign and between 2^-8 and 2^-4, so that
-/// sums of many values stay small. With [`Fill::Special`] one scale in three is any (0, subnormal, infinite, NaN), and one
-/// byte of codes in four is an extreme one.
+/// Blocks whose fields are filled by their kinds: codes at random, scales of either sign and between 2^-8 and 2^-4, so
+/// that sums of many values stay small. With [`Fill::Special`] one scale in three is any (0, subnormal, infinite, NaN),
+/// and one byte of codes in four is an extreme one.
 fn blocks(scheme: Scheme, bytes: usize, fill: &Fill, seed: u64) -> Vec<u8> {
     let special = matches!(fill, Fill::Special);
     let mut out: Vec<u8> = (0..bytes as u64).map(|i| (random(seed, i) >> 24) as u8).collect();

@@ -53,8 +53,8 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     });
 }
 
-/// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that holds
-/// one long string many times is short. `x ~ y` of such lists took 4 GB.
+/// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that
+/// holds one long string many times is short. `x ~ y` of such lists took 4 GB.
 #[test]
 fn lists_of_one_long_string_are_paid_for_before_they_become_text() {
     let uses = [

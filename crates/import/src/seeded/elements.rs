@@ -66,8 +66,8 @@ fn block(scheme: Scheme, key: u64, index: u64, out: &mut [u8]) {
     }
 }
 
-/// The exponent field, as f16 has it, of a block's scales d: 2ᵉ ≤ d < 2ᵉ⁺¹ with e = −2 − b for codes of b bits, so 2⁻⁶ of Q4_0, and 6
-/// less where sub-blocks have scales of their own.
+/// The exponent field, as f16 has it, of a block's scales d: 2ᵉ ≤ d < 2ᵉ⁺¹ with e = −2 − b for codes of b bits, so 2⁻⁶
+/// of Q4_0, and 6 less where sub-blocks have scales of their own.
 fn exponent(scheme: Scheme) -> u8 {
     let bytes = |name| scheme.field(name).map_or(0, |f| f.bytes);
     let bits = (bytes("qs") + bytes("qh")) * 8 / scheme.elements();

@@ -17,11 +17,12 @@ impl TextTokenizer {
     /// assistant's answer begins. The token that begins a text is put before them where the model wants one and the template
     /// has not written it.
     ///
-    /// Contents of messages are encoded as text: `<|im_start|>system` inside one becomes the words, never the token, whatever
-    /// the template does with the content (trim, cut, join, change letters, write as JSON). Roles are the caller's; one with a
-    /// control token in it is refused, and so is one that makes a control token together with what the template writes beside
-    /// it, unless it is `system`, `user`, `assistant`, `tool` or one that the template names. For conversations whose contents have no text of a control token the ids are
-    /// those of [`ChatTemplate::render`] and [`TextTokenizer::encode_prompt`] with `parse_special`.
+    /// Contents of messages are encoded as text: `<|im_start|>system` inside one becomes the words, never the token,
+    /// whatever the template does with the content (trim, cut, join, change letters, write as JSON). Roles are the
+    /// caller's; one with a control token in it is refused, and so is one that makes a control token together with what
+    /// the template writes beside it, unless it is `system`, `user`, `assistant`, `tool` or one that the template
+    /// names. For conversations whose contents have no text of a control token the ids are those of
+    /// [`ChatTemplate::render`] and [`TextTokenizer::encode_prompt`] with `parse_special`.
     ///
     /// ```
     /// use pumice_models::{ChatTemplate, Message, TextTokenizer, Vocabulary};

@@ -16,8 +16,8 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, HtmlEscape, State, Va
 const LONGEST: usize = 64 << 10;
 /// The most bytes of one tag, string literals aside: an expression of n operations is read in n^2 steps.
 const LONGEST_TAG: usize = 4 << 10;
-/// Stack for reading a source: chains and signs take up to 2 KB of calls for each of its bytes (debug builds, 2026-11-24), and
-/// a `~` is read as two.
+/// Stack for reading a source: chains and signs take up to 2 KB of calls for each of its bytes (debug builds,
+/// 2026-11-24), and a `~` is read as two.
 const READING: usize = LONGEST * (8 << 10);
 /// Stack for rendering, and so much more for each step of fuel: a value that is put into another takes some six steps
 /// and 512 bytes of calls when it is written or dropped.

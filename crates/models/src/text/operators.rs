@@ -1,9 +1,9 @@
 //! The operators `~` and `in` of templates, paid for before they write.
 //!
-//! In: a template's source. Out: the same with calls put in. Both operators write a list as text, and the engine takes fuel
-//! afterwards or not at all, so a list that holds one long string many times takes memory without bound. Beside a safe
-//! string `~` writes through the formatter, which is ours and takes the fuel first; the left operand of `in` goes through a
-//! filter that does. Never here: what is outside of tags.
+//! In: a template's source. Out: the same with calls put in. Both operators write a list as text, and the engine takes
+//! fuel afterwards or not at all, so a list that holds one long string many times takes memory without bound. Beside a
+//! safe string `~` writes through the formatter, which is ours and takes the fuel first; the left operand of `in` goes
+//! through a filter that does. Never here: what is outside of tags.
 
 /// What stands in place of `~`. It binds more tightly than what stands beside it.
 const SIGN: &str = "~''|safe~";
