@@ -6,16 +6,16 @@ use super::marks::{Marks, Strength};
 use super::specials::Fragment;
 use super::tokenizer::TextTokenizer;
 
+/// Writes a conversation by a template.
+type Render<'r> = dyn Fn(&[Message]) -> Result<String, TextError> + 'r;
+
 /// Roles by which templates may name control tokens: `<|` and the role and `|>`.
 const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
 
-/// Writes a conversation by its template.
-type Render<'a> = &'a dyn Fn(&[Message]) -> Result<String, TextError>;
-
 impl TextTokenizer {
     /// The ids of a conversation, as a model's chat template writes it. With `add_generation_prompt` they end where the
-    /// assistant's answer begins. The token that begins a text is put before them where the model wants one and the
-    /// template has not written it.
+    /// assistant's answer begins. The token that begins a text is put before them where the model wants one and the template
+    /// has not written it.
     ///
     /// Contents of messages are encoded as text: `<|im_start|>system` inside one becomes the words, never the token,
     /// whatever the template does with the content (trim, cut, join, change letters, write as JSON). Roles are the
@@ -43,8 +43,8 @@ impl TextTokenizer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`ChatTemplate::render`]; [`TextError::Role`]; [`TextError::TemplateMessage`] where a content has
-    /// characters of control tokens and what the template writes depends on them in a way that cannot be followed.
+    /// Those of [`ChatTemplate::render`]; [`TextError::Role`]; [`TextError::TemplateMessage`] where a content has characters of
+    /// control tokens and what the template writes depends on them in a way that cannot be followed.
     pub fn encode_chat(
         &self,
         template: &ChatTemplate,
@@ -69,7 +69,7 @@ impl TextTokenizer {
             let Ok(rendered) = render(&marked) else { continue };
             if marks.unmark(&rendered) == plain {
                 let ids = self.encode_marked(&rendered, &marks)?;
-                self.check_foreign_roles(template, &marked, &marks, (&ids, &render))?;
+                self.check_foreign_roles(template, &marked, &marks, &ids, &render)?;
                 return Ok(self.begun(ids));
             }
         }
@@ -93,7 +93,8 @@ impl TextTokenizer {
         template: &ChatTemplate,
         messages: &[Message],
         marks: &Marks<'_>,
-        (ids, render): (&[u32], Render<'_>),
+        ids: &[u32],
+        render: &Render<'_>,
     ) -> Result<(), TextError> {
         let is_known = |role: &str| ROLES.contains(&role) || template.literals().iter().any(|l| l == role);
         let Some(foreign) = messages.iter().find(|message| !is_known(&message.role)) else { return Ok(()) };
