@@ -382,12 +382,7 @@ impl Tile {
         let symbols = cx.graph.symbols();
         let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
         let (k, columns) = (&c.channels * c.window.taps(), &c.batches * c.window.positions());
-        let k_tail = match divides(&k, self.roles.step) {
-            true => 0,
-            false if k.lower(symbols) >= self.roles.least_k => 2,
-            false => 1,
-        };
-        let edge = !divides(&c.outputs, self.roles.rows) || !divides(&columns, self.roles.columns);
+        let [k_tail, edge] = self.tails(cx, c, &k, &columns);
         let quads = divides(&c.window.positions(), 4);
         let [kd, kh, kw] = c.window.0.each_ref().map(|a| a.kernel as u32);
         let [group, row, along_k] = [0, 1, 2].map(|i| weights.strides[i].clone());
@@ -404,7 +399,7 @@ impl Tile {
             vec_y: u32::from(c.by_quads(cx, view)),
             quads: u32::from(quads),
             k_tail,
-            edge: u32::from(edge),
+            edge,
             tap_major: u32::from(self.tap_major),
             kd,
             kh,
@@ -427,6 +422,19 @@ impl Tile {
         let tiles =
             c.outputs.ceil_div(&self.roles.rows.into()) * columns.ceil_div(&self.roles.columns.into());
         (call.into_call(), tiles * c.groups)
+    }
+
+    /// What is left over of tiles: `k_tail` and `edge`.
+    fn tails(&self, cx: &LowerCx<'_>, c: &Convolution, k: &DimExpr, columns: &DimExpr) -> [u32; 2] {
+        let symbols = cx.graph.symbols();
+        let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
+        let k_tail = match divides(k, self.roles.step) {
+            true => 0,
+            false if k.lower(symbols) >= self.roles.least_k => 2,
+            false => 1,
+        };
+        let edge = !divides(&c.outputs, self.roles.rows) || !divides(columns, self.roles.columns);
+        [k_tail, u32::from(edge)]
     }
 }
 

@@ -14,8 +14,8 @@ const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
 
 impl TextTokenizer {
     /// The ids of a conversation, as a model's chat template writes it. With `add_generation_prompt` they end where the
-    /// assistant's answer begins. The token that begins a text is put before them where the model wants one and the template
-    /// has not written it.
+    /// assistant's answer begins. The token that begins a text is put before them where the model wants one and the
+    /// template has not written it.
     ///
     /// Contents of messages are encoded as text: `<|im_start|>system` inside one becomes the words, never the token,
     /// whatever the template does with the content (trim, cut, join, change letters, write as JSON). Roles are the
@@ -43,8 +43,8 @@ impl TextTokenizer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`ChatTemplate::render`]; [`TextError::Role`]; [`TextError::TemplateMessage`] where a content has characters of
-    /// control tokens and what the template writes depends on them in a way that cannot be followed.
+    /// Those of [`ChatTemplate::render`]; [`TextError::Role`]; [`TextError::TemplateMessage`] where a content has
+    /// characters of control tokens and what the template writes depends on them in a way that cannot be followed.
     pub fn encode_chat(
         &self,
         template: &ChatTemplate,
