@@ -385,14 +385,7 @@ impl Tile {
         let [k_tail, edge] = self.tails(cx, c, &k, &columns);
         let quads = divides(&c.window.positions(), 4);
         let [kd, kh, kw] = c.window.0.each_ref().map(|a| a.kernel as u32);
-        let [group, row, along_k] = [0, 1, 2].map(|i| weights.strides[i].clone());
-        let matrices = Matrices {
-            at: weights.at.view.offset.clone(),
-            batch: [DimExpr::constant(0), group],
-            row,
-            col: along_k,
-        };
-        let a_mode = product::mode(cx, &matrices, &matrices.col, &matrices.row, &k, &c.outputs);
+        let a_mode = Tile::reads(cx, c, weights, &k);
         let call = ConvTile {
             variant: self.variant,
             a_mode,
@@ -422,6 +415,14 @@ impl Tile {
         let tiles =
             c.outputs.ceil_div(&self.roles.rows.into()) * columns.ceil_div(&self.roles.columns.into());
         (call.into_call(), tiles * c.groups)
+    }
+
+    /// How the weights are read.
+    fn reads(cx: &LowerCx<'_>, c: &Convolution, weights: &Weights, k: &DimExpr) -> u32 {
+        let [group, row, col] = [0, 1, 2].map(|i| weights.strides[i].clone());
+        let at = weights.at.view.offset.clone();
+        let matrices = Matrices { at, batch: [DimExpr::constant(0), group], row, col };
+        product::mode(cx, &matrices, &matrices.col, &matrices.row, k, &c.outputs)
     }
 
     /// What is left over of tiles: `k_tail` and `edge`.
