@@ -45,7 +45,6 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "conv_tile", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/conv_tile.plain.address.spv") },
     Entry { kernel: "conv_tile", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/conv_tile.plain.descriptor.spv") },
     Entry { kernel: "conv_tile", variant: "t128", form: Form::Address, bytes: crate::module!("../spv/conv_tile.t128.address.spv") },
-    Entry { kernel: "conv_tile", variant: "t16", form: Form::Address, bytes: crate::module!("../spv/conv_tile.t16.address.spv") },
     Entry { kernel: "conv_tile", variant: "t32k4", form: Form::Address, bytes: crate::module!("../spv/conv_tile.t32k4.address.spv") },
     Entry { kernel: "conv_tile", variant: "t32x128", form: Form::Address, bytes: crate::module!("../spv/conv_tile.t32x128.address.spv") },
     Entry { kernel: "conv_tile", variant: "t64", form: Form::Address, bytes: crate::module!("../spv/conv_tile.t64.address.spv") },

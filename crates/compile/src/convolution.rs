@@ -6,6 +6,7 @@ use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::meaning::StepMeaning;
 use crate::product::{self, Matrices, ProductSpace, SlotView};
+use crate::select::matmul::SCALAR;
 use crate::step::StepBuilder;
 use crate::window::{Axis, Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// Positions of one batch that fill the columns of tiles well enough.
 const WIDE: u64 = 512;
+
+/// Outputs of a group that fill the rows of tiles well enough.
+const ROWS: u64 = 8;
 
 /// A convolution without its operands.
 pub struct Convolution {
@@ -256,7 +260,7 @@ impl Convolution {
     /// tiles.
     fn product(&self, cx: &LowerCx<'_>, [x, w, y]: [&View; 3]) -> Option<ProductSpace> {
         let whole =
-            |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.up == 1 && a.extent == a.out;
+            |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.up == 1 && a.extent == a.end;
         let apart = self.batches.upper(cx.graph.symbols()) > 1
             && self.window.positions().upper(cx.graph.symbols()) < WIDE
             && !cx.selection.matmul.is_without_tiles();
@@ -319,7 +323,9 @@ impl Convolution {
         let symbols = cx.graph.symbols();
         let up = |d: &DimExpr| d.upper(symbols).max(1);
         let whole = self.window.0.iter().all(|a| a.extent.lower(symbols) >= 1 && a.up == 1 && a.dilation > 0);
-        if self.transposed || !whole || self.channels.lower(symbols) == 0 {
+        // Groups of few outputs would leave most rows of a tile empty.
+        let narrow = self.groups > 1 && self.outputs.upper(symbols) < ROWS;
+        if self.transposed || !whole || narrow || self.channels.lower(symbols) == 0 {
             return None;
         }
         let product = ProductExtents {
@@ -331,15 +337,15 @@ impl Convolution {
             b_words: true,
             b_blocks: false,
         };
-        let roles = cx.selection.matmul.tile(&product, cx.target)?;
-        let variant = ConvTile::DECL.variant(roles.variant.name)?.name;
-        let roles = roles.roles;
+        let choice = cx.selection.matmul.tile(&product, cx.target)?;
+        let twins = ConvTile::DECL.variants.iter().map(|v| (v.name, ConvTile::DECL.roles_of(v, &[])));
+        let (variant, roles) = twins.into_iter().find(|(_, roles)| *roles == choice.roles)?;
         // Weights that are there before the program runs are repacked once.
         let buffer = cx.draft.contents[w.content.0 as usize].buffer;
         let known = cx.draft.buffers[buffer.0 as usize].home.is_load_time();
         let tap_major =
             known && self.window.taps() > 1 && self.channels.divisor(symbols).is_multiple_of(roles.step);
-        Some(Tile { variant, roles, tap_major })
+        Some(Tile { variant, roles, tap_major, scalar: choice.number(SCALAR) == 1 })
     }
 }
 
@@ -347,6 +353,8 @@ impl Convolution {
 struct Tile {
     variant: &'static str,
     roles: Roles,
+    /// Weights are better read one by one.
+    scalar: bool,
     /// Whether k counts taps and then channels, so that all terms of a step are under one tap.
     tap_major: bool,
 }
@@ -385,7 +393,7 @@ impl Tile {
         let [k_tail, edge] = self.tails(cx, c, &k, &columns);
         let quads = divides(&c.window.positions(), 4);
         let [kd, kh, kw] = c.window.0.each_ref().map(|a| a.kernel as u32);
-        let a_mode = Tile::reads(cx, c, weights, &k);
+        let a_mode = Tile::reads(cx, c, weights, &k) & if self.scalar { 2 } else { 3 };
         let call = ConvTile {
             variant: self.variant,
             a_mode,

@@ -100,7 +100,7 @@ impl<'b> FusedBody<'b> {
     /// numbers them, then the slots from `slots` on.
     pub fn names(&self, slots: usize) -> Vec<(Arc<str>, usize)> {
         let inputs = self.body.inputs();
-        let read = |i: usize| match self.operands.iter().flatten().position(|&o| o == i) {
+        let read = |i: usize| match self.operands.iter().position(|&o| o == Some(i)) {
             Some(k) => Some(k),
             None => self.extra.iter().position(|&e| e == i).map(|s| slots + s),
         };

@@ -4,7 +4,7 @@ use crate::cx::LowerCx;
 use pumice_ir::ops::conv_transpose::Spread;
 use pumice_plan::View;
 use pumice_plan::kernel::ArgValue;
-use pumice_types::{DimExpr, WindowAxis};
+use pumice_types::{DimExpr, SymbolTable, WindowAxis};
 
 /// Spatial axes of every kernel with a window.
 pub const AXES: usize = 3;
@@ -53,10 +53,12 @@ impl Axis {
     }
 
     /// Of a transposed convolution's axis over an extent, with a result of that extent; none as above.
-    pub fn spread(spread: &Spread, extent: &DimExpr, out: &DimExpr) -> Option<Axis> {
+    pub fn spread(spread: &Spread, extent: &DimExpr, out: &DimExpr, symbols: &SymbolTable) -> Option<Axis> {
         let WindowAxis { kernel, stride, dilation, begin, end } = spread.window;
         let dilation = if kernel == 1 { 1 } else { dilation };
-        let largest = [kernel, stride, dilation, begin, end, spread.window.reach()].into_iter().max()?;
+        let of_attributes = [kernel, stride, dilation, begin, end, spread.window.reach()];
+        let of_extents = [spread.begin.upper(symbols), out.upper(symbols)];
+        let largest = of_attributes.into_iter().chain(of_extents).max()?;
         (largest <= LARGEST).then(|| Axis {
             extent: extent.clone(),
             out: out.clone(),

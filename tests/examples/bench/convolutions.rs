@@ -6,6 +6,7 @@ use crate::data;
 use crate::rig::{Rig, Spec};
 use crate::row::{Bar, Outcome, Rate, Row};
 use pumice::ops::conv::Conv;
+use pumice::ops::conv_transpose::ConvTranspose;
 use pumice::{Graph, GraphBuilder, Outputs, f32};
 use serde::Deserialize;
 
@@ -38,8 +39,8 @@ pub fn cases(rig: &Rig) -> Outcome<Vec<Case>> {
     if !rig.judges_gpu() {
         drawn.retain(|d| d.positions().iter().product::<u64>() <= 196 && d.batch == 1);
     }
-    drawn.retain(|d| !d.transposed);
-    Ok(drawn.into_iter().map(|d| Case::new(format!("D6.{}", d.name), move |rig| d.measure(rig))).collect())
+    let cases = drawn.into_iter().map(|d| Case::new(format!("D6.{}", d.name), move |rig| d.measure(rig)));
+    Ok(cases.collect())
 }
 
 impl Drawn {
@@ -48,12 +49,17 @@ impl Drawn {
     }
 
     fn weights(&self) -> Vec<u64> {
-        [&[self.outputs, self.channels / self.groups], &*self.kernel].concat()
+        let (first, second) =
+            if self.transposed { (self.channels, self.outputs) } else { (self.outputs, self.channels) };
+        [&[first, second / self.groups], &*self.kernel].concat()
     }
 
     fn positions(&self) -> Vec<u64> {
         let axis = |d: usize| {
             let reach = (self.kernel[d] - 1) * self.dilations[d] + 1;
+            if self.transposed {
+                return (self.extents[d] - 1) * self.strides[d] + reach - 2 * self.pads[d];
+            }
             (self.extents[d] + 2 * self.pads[d] - reach) / self.strides[d] + 1
         };
         (0..self.extents.len()).map(axis).collect()
@@ -64,7 +70,14 @@ impl Drawn {
     }
 
     fn flops(&self) -> f64 {
-        2.0 * self.results() as f64 * self.weights()[1..].iter().product::<u64>() as f64
+        let taps = self.kernel.iter().product::<u64>() as f64;
+        let of_each = if self.transposed {
+            self.operand()
+        } else {
+            [&[self.batch, self.outputs], &*self.positions()].concat()
+        };
+        let others = if self.transposed { self.outputs } else { self.channels } / self.groups;
+        2.0 * of_each.iter().product::<u64>() as f64 * taps * others as f64
     }
 
     /// The smallest share of PyTorch's speed, beyond 5 us: 3 x 3 of stride 1 meets Winograd's fewer products there.
@@ -78,13 +91,16 @@ impl Drawn {
         let g = GraphBuilder::new("convolution");
         let x = g.state_read(g.state("x", f32(self.operand())));
         let w = g.param("w", f32(self.weights()));
-        let op = Conv {
-            strides: self.strides.clone(),
-            pads: self.pads.iter().chain(&self.pads).copied().collect(),
-            dilations: self.dilations.clone(),
-            groups: self.groups,
+        let (strides, dilations, groups) = (self.strides.clone(), self.dilations.clone(), self.groups);
+        let pads = self.pads.iter().chain(&self.pads).copied().collect();
+        let y = match self.transposed {
+            false => g.conv(x, w, None, Conv { strides, pads, dilations, groups }),
+            true => {
+                let op = ConvTranspose { strides, pads, dilations, groups, ..ConvTranspose::default() };
+                g.conv_transpose(x, w, None, op)
+            }
         };
-        let (y, n) = (g.conv(x, w, None, op), self.results());
+        let n = self.results();
         let flat = g.reshape(y, &[n as i64]);
         let seen = SEEN.min(n) as i64;
         g.output("first", g.slice(flat, &[0], &[seen], &[0], &[1]));
@@ -108,7 +124,15 @@ impl Drawn {
         for (c, t) in (0..channels).flat_map(|c| (0..taps).map(move |t| (c, t))) {
             let Some(element) = self.under(&at, t) else { continue };
             let plane = (batch * self.channels + first + c) * self.extents.iter().product::<u64>();
-            let weight = f64::from(w[((output * channels + c) * taps + t) as usize]);
+            let weight = match self.transposed {
+                false => (output * channels + c) * taps + t,
+                true => {
+                    ((first + c) * (self.outputs / self.groups) + output % (self.outputs / self.groups))
+                        * taps
+                        + t
+                }
+            };
+            let weight = f64::from(w[weight as usize]);
             let term = weight * f64::from(x[(plane + element) as usize]);
             (sum, all) = (sum + term, all + term.abs());
         }
@@ -122,7 +146,16 @@ impl Drawn {
         for d in (0..at.len()).rev() {
             let tap = t % self.kernel[d];
             t /= self.kernel[d];
-            let place = (at[d] * self.strides[d] + tap * self.dilations[d]).checked_sub(self.pads[d])?;
+            let place = match self.transposed {
+                false => (at[d] * self.strides[d] + tap * self.dilations[d]).checked_sub(self.pads[d])?,
+                true => {
+                    let spread = (at[d] + self.pads[d]).checked_sub(tap * self.dilations[d])?;
+                    if spread % self.strides[d] != 0 {
+                        return None;
+                    }
+                    spread / self.strides[d]
+                }
+            };
             if place >= self.extents[d] {
                 return None;
             }

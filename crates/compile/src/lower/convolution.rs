@@ -11,26 +11,26 @@ use crate::window::{Axis, Window};
 use pumice_ir::ops::{Conv, ConvTranspose};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::kernel::HoleFill;
-use pumice_types::{DimExpr, slots};
+use pumice_types::{DimExpr, SymbolTable, slots};
 use std::sync::Arc;
 
 /// What the kernels see of an op, by the shapes of operand, weights and result; none where its numbers are more than
 /// kernels count to.
-type Seen<'a> = &'a dyn Fn(&[Arc<[DimExpr]>; 3]) -> Option<Convolution>;
+type Seen<'a> = &'a dyn Fn(&[Arc<[DimExpr]>; 3], &SymbolTable) -> Option<Convolution>;
 
 macro_rules! convolutions {
     ($($Name:ident by $seen:ident),*) => {$(
         impl Lower for $Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-                alone(cx, id, &|shapes| $seen(self, shapes))
+                alone(cx, id, &|shapes, symbols| $seen(self, shapes, symbols))
             }
 
             fn epilogue(&self, graph: &Graph, node: &Node) -> Option<Takes> {
-                takes(graph, node, &|shapes| $seen(self, shapes))
+                takes(graph, node, &|shapes, symbols| $seen(self, shapes, symbols))
             }
 
             fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
-                fused(cx, id, (body, anchor), &|shapes| $seen(self, shapes))
+                fused(cx, id, (body, anchor), &|shapes, symbols| $seen(self, shapes, symbols))
             }
         }
     )*};
@@ -42,7 +42,7 @@ fn alone(cx: &mut LowerCx<'_>, id: NodeId, seen: Seen<'_>) -> LowerResult {
     let operand = |k| node.input(k);
     let (x, w) = (operand(0).ok_or("it has no operand")?, operand(1).ok_or("it has no weights")?);
     let shapes = [x, w, node.output()].map(|v| cx.graph.ty(v).shape.clone());
-    let Some(conv) = seen(&shapes) else { return host::lower(cx, id) };
+    let Some(conv) = seen(&shapes, cx.graph.symbols()) else { return host::lower(cx, id) };
     let dtype = cx.graph.ty(node.output()).dtype();
     let fill = fused_body::bias_and_rounding("epilogue", operand(2).is_some(), dtype)?;
     let present = (0..3).filter(|&k| operand(k).is_some());
@@ -53,7 +53,7 @@ fn alone(cx: &mut LowerCx<'_>, id: NodeId, seen: Seen<'_>) -> LowerResult {
 
 fn takes(graph: &Graph, node: &Node, seen: Seen<'_>) -> Option<Takes> {
     let shapes = [node.input(0)?, node.input(1)?, node.output()].map(|v| graph.ty(v).shape.clone());
-    seen(&shapes)?;
+    seen(&shapes, graph.symbols())?;
     let slots = slots::PRODUCT - usize::from(node.input(2).is_some());
     Some(Takes { kind: "conv", slots, walks: |_, _, _| true })
 }
@@ -65,7 +65,7 @@ fn fused(cx: &mut LowerCx<'_>, id: NodeId, (body, anchor): (&Graph, &Node), seen
     let bias = fused.operands.get(2).copied().flatten().map(|i| outer[i]);
     let shape = &body.ty(anchor.output()).shape;
     let shapes = [cx.graph.ty(x).shape.clone(), cx.graph.ty(w).shape.clone(), shape.clone()];
-    let conv = seen(&shapes).ok_or("its window is larger than kernels count")?;
+    let conv = seen(&shapes, cx.graph.symbols()).ok_or("its window is larger than kernels count")?;
     let fill = fused.fill_after_bias("epilogue", bias.is_some())?;
     let names = fused.names(2 + usize::from(bias.is_some()));
     let extra = fused.extra.iter().map(|&i| outer[i]).collect();
@@ -117,7 +117,7 @@ fn kernel_of(w: &[DimExpr]) -> Option<Vec<u64>> {
     w[2..].iter().map(DimExpr::as_extent).collect()
 }
 
-fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3]) -> Option<Convolution> {
+fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3], _: &SymbolTable) -> Option<Convolution> {
     let windows = op.windows(&kernel_of(w)?).ok()?;
     let axes = windows.iter().zip(x[2..].iter().zip(&y[2..]));
     let axes =
@@ -132,11 +132,16 @@ fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3]) -> Option<Convolution> {
     })
 }
 
-fn transposed(op: &ConvTranspose, [x, w, y]: &[Arc<[DimExpr]>; 3]) -> Option<Convolution> {
+fn transposed(
+    op: &ConvTranspose,
+    [x, w, y]: &[Arc<[DimExpr]>; 3],
+    symbols: &SymbolTable,
+) -> Option<Convolution> {
     let spreads = op.axes(&kernel_of(w)?, &x[2..]).ok()?;
     let axes = spreads.iter().zip(x[2..].iter().zip(&y[2..]));
-    let axes =
-        axes.map(|(spread, (extent, out))| Axis::spread(spread, extent, out)).collect::<Option<Vec<_>>>()?;
+    let axes = axes
+        .map(|(spread, (extent, out))| Axis::spread(spread, extent, out, symbols))
+        .collect::<Option<Vec<_>>>()?;
     Some(Convolution {
         batches: x[0].clone(),
         groups: op.groups,

@@ -6,7 +6,7 @@
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_opt::Group;
 use pumice_opt::rewrite::cost;
-use pumice_opt::rewrite::fuse::{escaping, operands};
+use pumice_opt::rewrite::fuse::{escaping, is_immediate, operands};
 use pumice_types::DType;
 
 /// Instructions of an epilogue at most. Bias, exact GELU and residual are 94; rounding to f16 is 40 a node.
@@ -56,6 +56,10 @@ pub fn accepts(group: &Group<'_>) -> bool {
     let Group { graph, facts, anchor, nodes } = *group;
     let Some(epilogue) = super::epilogue_of(graph, anchor) else { return false };
     let of_anchor: Vec<ValueId> = graph.node(anchor).operands().collect();
+    // What is written into a body is no operand of the node, and the anchor's kernel reads operands.
+    if of_anchor.iter().any(|&v| is_immediate(graph, v)) {
+        return false;
+    }
     let in_epilogue =
         |v: &ValueId| nodes.iter().any(|&n| n != anchor && graph.node(n).operands().any(|o| o == *v));
     let extra = |v: &ValueId| !of_anchor.contains(v) || in_epilogue(v);

@@ -49,15 +49,8 @@ fn lower(
     let x = node.input(0).ok_or("it has no operand")?;
     let (from, to) = (cx.graph.ty(x).shape.clone(), cx.graph.ty(node.output()).shape.clone());
     let dtype = cx.graph.ty(x).dtype();
-    let axes = windows(from.len() - 2).and_then(|windows| {
-        let extents = from[2..].iter().zip(&to[2..]);
-        windows
-            .iter()
-            .zip(extents)
-            .map(|(w, (extent, out))| Axis::of(w, extent, out))
-            .collect::<Option<Vec<_>>>()
-    });
-    let Some(window) = axes.and_then(Window::new).filter(|_| dtype.arena_bytes() == 4) else {
+    let window = windows(from.len() - 2).and_then(|windows| counted(cx, &windows, [&from, &to]));
+    let Some(window) = window.filter(|_| dtype.arena_bytes() == 4) else {
         return host::lower(cx, id);
     };
     let at = cx.at(x)?;
@@ -69,6 +62,17 @@ fn lower(
     cx.fits_u32(&pumice_ir::shape::product(&from), "the operand")?;
     cx.fits_u32(&pumice_ir::shape::product(&to), "the result")?;
     Pool { kind, padded, window, dtype, shape: to }.emit(cx, id, &at, &y)
+}
+
+/// The window as kernels take it; none where it has more taps than they count in 32 bits, in loops that some drivers end
+/// after a number of turns.
+fn counted(cx: &LowerCx<'_>, windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
+    let axes = windows.iter().zip(from[2..].iter().zip(&to[2..]));
+    let window =
+        Window::new(axes.map(|(w, (extent, out))| Axis::of(w, extent, out)).collect::<Option<_>>()?)?;
+    let taps = window.taps();
+    let turns = taps.saturating_add(taps / 32 + 32);
+    (taps <= u64::from(u32::MAX >> 2) && cx.target.limits.lets_turn(turns)).then_some(window)
 }
 
 impl Pool {

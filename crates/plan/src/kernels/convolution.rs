@@ -76,9 +76,13 @@ kernel! {
         let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
         after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
     };
+    roles |c| {
+        let slices = c.define("SK");
+        let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
+        tile(c.define("BM"), c.define("BN")).steps(c.define("BK") * slices, c.define("BK")).only("k", 0, most)
+    };
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
-        t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4" };
         t32k4: zero needs [SharedMemory(36864)] {
             "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
         };

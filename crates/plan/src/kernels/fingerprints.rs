@@ -48,10 +48,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("9ac332f0aec71f573e7fb2d2f8e230f4df6ba6a7fde8f942481e0a64be4e4b8f")),
         ("plain_one", Fingerprint::hex("a7b3833fd55681ad08c17f5d8aebaf1bdd4383c2e2f187ddc30d669cad9adc64")),
     ] },
-    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("552ce7c7bef1035c2792978becee672b6506a5cf722a997ab98502b81ca6ddc7"), code: &[
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("799e134b73c81ab01c4897c79e5b8a584f29ff33a1f3ffc3fe2f39961539e301"), code: &[
         ("plain", Fingerprint::hex("74aff81ca23b59b0e9128b2ddc35cb47d310c1157562ba57f43c5d7d40082c93")),
         ("t128", Fingerprint::hex("b4afe133d28d27af080f2e7f138e51cc2261425cee4e3f12392f7150f7cf3bd6")),
-        ("t16", Fingerprint::hex("6ff309e6bbdd328102a1e682b11e7cfc53debceeb8c13a33f89e31b9348f8c6b")),
         ("t32k4", Fingerprint::hex("b4280ffe7b5513b30ac153ae49464fb37d119a6f66ab9803ceb322b5607cc4b8")),
         ("t32x128", Fingerprint::hex("e91d89a14494988c14194407835151ecc9a6a243f22ca1f96ffe06f57c847260")),
         ("t64", Fingerprint::hex("2ac50af67f819bfe2c09c7423783c10f82b6cd2f10c6b9af967160cd2078bef1")),

@@ -62,12 +62,12 @@ fn source(
 ) -> Option<Each<i64>> {
     let mut place = [0; 3];
     for i in 0..3 {
-        let (stride, dilation) = (windows[i].stride as i64, windows[i].dilation as i64);
-        let spread = position[i] as i64 + begin[i] as i64 - tap[i] as i64 * dilation;
+        let (stride, dilation) = (i128::from(windows[i].stride), i128::from(windows[i].dilation));
+        let spread = position[i] as i128 + i128::from(begin[i]) - tap[i] as i128 * dilation;
         if spread.rem_euclid(stride) != 0 {
             return None;
         }
-        place[i] = spread.div_euclid(stride);
+        place[i] = i64::try_from(spread.div_euclid(stride)).unwrap_or(i64::MAX);
     }
     Some(place)
 }

@@ -55,6 +55,11 @@ fn cases() -> Vec<Case> {
     add(&[2, 6, 8, 7], &[6, 1, 3, 3], Conv { groups: 6, pads: vec![1; 4], ..plain() });
     add(&[1, 4, 7, 7], &[12, 1, 5, 5], Conv { groups: 4, strides: vec![2, 3], pads: vec![2; 4], ..plain() });
     add(&[1, 130, 5, 5], &[67, 130, 3, 3], Conv { pads: vec![1; 4], ..plain() });
+    // Of a size for which a small GPU takes each of the large tiles, with channels that fill steps and some that do not.
+    add(&[1, 16, 16, 16], &[256, 16, 3, 3], Conv { pads: vec![1; 4], ..plain() });
+    add(&[1, 2, 20, 32], &[192, 2, 3, 3], Conv { pads: vec![1; 4], ..plain() });
+    add(&[1, 5, 12, 16], &[192, 5, 3, 3], Conv { pads: vec![1; 4], ..plain() });
+    add(&[1, 64, 19, 27], &[31, 64, 3, 3], Conv { pads: vec![1; 4], ..plain() });
     // One tap: a product, unless strides, pads or groups say otherwise.
     add(&[2, 37, 5, 9], &[19, 37, 1, 1], plain());
     add(&[3, 16, 33], &[16, 16, 1], plain());

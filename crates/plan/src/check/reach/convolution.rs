@@ -61,7 +61,7 @@ fn direct(call: &Call<'_>) -> Result<Reach, Wrong> {
     iteration(&[e.channels, taps])?;
     let up = window::counts(call, "up")?;
     let transposed = call.flag("transposed")?;
-    law(up.iter().all(|u| *u == 1 || transposed && *u > 0), || format!("`up` is {up:?}"))?;
+    law(up.iter().all(|u| *u == 1 || transposed && (1..=1 << 29).contains(u)), || format!("`up` is {up:?}"))?;
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, e.positions.div_ceil(4)])?;
     let [at, n, g, c] = call.strides(["x_at", "x_n", "x_g", "x_c"])?;

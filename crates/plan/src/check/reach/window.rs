@@ -6,6 +6,9 @@ use super::Wrong;
 use super::call::{Call, iteration, law};
 use super::walk::Walk;
 
+/// The largest number of a window: sums of two places stay below 2^31.
+const LARGEST: u64 = 1 << 30;
+
 /// Extents of a call along its spatial axes.
 pub(super) struct Window {
     /// Elements of the operand along each axis.
@@ -17,6 +20,12 @@ pub(super) struct Window {
 impl Window {
     /// Of a call.
     pub fn of(call: &Call<'_>) -> Result<Window, Wrong> {
+        for name in ["step", "dilation", "begin"] {
+            for d in 0..3 {
+                let n = call.stride_at(name, d)?;
+                law(n.unsigned_abs() <= LARGEST, || format!("`{name}` is {n}, windows count to {LARGEST}"))?;
+            }
+        }
         Ok(Window { extent: counts(call, "extent")?, positions: iteration(&counts(call, "out")?)? })
     }
 
@@ -28,9 +37,11 @@ impl Window {
         Ok(walk)
     }
 
-    /// A window is no larger than what it moves over, padding included: nothing else says how long its loop may be.
+    /// A window is no larger than what it moves over, padding included, and its taps can be counted: nothing else says how
+    /// long its loop may be.
     pub fn fits(&self, call: &Call<'_>) -> Result<(), Wrong> {
         let (kernel, end) = (counts(call, "kernel")?, counts(call, "end")?);
+        iteration(&kernel)?;
         for d in 0..3 {
             let (dilation, begin) = (call.stride_at("dilation", d)?, call.stride_at("begin", d)?);
             let reach = kernel[d].saturating_sub(1).saturating_mul(dilation.unsigned_abs());
