@@ -64,8 +64,8 @@ fn lower(
     Pool { kind, padded, window, dtype, shape: to }.emit(cx, id, &at, &y)
 }
 
-/// The window as kernels take it; none where it has more taps than they count in 32 bits, in loops that some drivers end
-/// after a number of turns.
+/// The window as kernels take it; none where it has more taps than they count in 32 bits, in loops that some drivers
+/// end after a number of turns.
 fn counted(cx: &LowerCx<'_>, windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
     let axes = windows.iter().zip(from[2..].iter().zip(&to[2..]));
     let window =

@@ -55,7 +55,8 @@ fn cases() -> Vec<Case> {
     add(&[2, 6, 8, 7], &[6, 1, 3, 3], Conv { groups: 6, pads: vec![1; 4], ..plain() });
     add(&[1, 4, 7, 7], &[12, 1, 5, 5], Conv { groups: 4, strides: vec![2, 3], pads: vec![2; 4], ..plain() });
     add(&[1, 130, 5, 5], &[67, 130, 3, 3], Conv { pads: vec![1; 4], ..plain() });
-    // Of a size for which a small GPU takes each of the large tiles, with channels that fill steps and some that do not.
+    // Of a size for which a small GPU takes each of the large tiles, with channels that fill steps and some that do
+    // not.
     add(&[1, 16, 16, 16], &[256, 16, 3, 3], Conv { pads: vec![1; 4], ..plain() });
     add(&[1, 2, 20, 32], &[192, 2, 3, 3], Conv { pads: vec![1; 4], ..plain() });
     add(&[1, 5, 12, 16], &[192, 5, 3, 3], Conv { pads: vec![1; 4], ..plain() });

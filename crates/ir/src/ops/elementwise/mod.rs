@@ -1,5 +1,5 @@
 //! What elementwise ops share: their type rules and the macros that declare one in a few lines. Their samples are in
-//! [`samples`].
+//! `samples.rs`.
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};

@@ -37,8 +37,8 @@ impl Window {
         Ok(walk)
     }
 
-    /// A window is no larger than what it moves over, padding included, and its taps can be counted: nothing else says how
-    /// long its loop may be.
+    /// A window is no larger than what it moves over, padding included, and its taps can be counted: nothing else says
+    /// how long its loop may be.
     pub fn fits(&self, call: &Call<'_>) -> Result<(), Wrong> {
         let (kernel, end) = (counts(call, "kernel")?, counts(call, "end")?);
         iteration(&kernel)?;
