@@ -10,7 +10,7 @@ use pumice_opt::OptOptions;
 const MAX_ELEMENTS: u64 = 20_000;
 
 /// Ops whose decomposition rounds more often than the op.
-const ROUNDING: [&str; 6] = ["sum", "mean", "fma", "linear", "layer_norm", "rms_norm"];
+const ROUNDING: [&str; 7] = ["sum", "mean", "fma", "linear", "layer_norm", "rms_norm", "batch_norm"];
 
 fn is_small(graph: &Graph) -> bool {
     let elements = |v: &pumice_ir::ValueInfo| -> u64 {

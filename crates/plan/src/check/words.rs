@@ -44,12 +44,27 @@ impl fmt::Display for WordMutation {
 }
 
 /// Arguments that are values: what a kernel computes with, not where.
-const VALUE_ARGS: &[&str] =
-    &["start_lo", "start_hi", "delta_lo", "delta_hi", "left", "right", "kv_len", "pos", "base"];
+const VALUE_ARGS: &[&str] = &[
+    "start_lo", "start_hi", "delta_lo", "delta_hi", "left", "right", "kv_len", "pos", "base", "kernel",
+    "step", "dilation", "begin", "end", "up",
+];
 
 /// Constants that choose what is computed of the same bytes.
-const VALUE_SPECS: &[&str] =
-    &["op", "log", "min", "last", "capped", "interleaved", "one_plus", "mode", "length"];
+const VALUE_SPECS: &[&str] = &[
+    "op",
+    "log",
+    "min",
+    "last",
+    "capped",
+    "interleaved",
+    "one_plus",
+    "mode",
+    "length",
+    "padded",
+    "tap_major",
+    "signed",
+    "bits",
+];
 
 /// Every mutation of a word there is, in a fixed order.
 pub fn words(plan: &Plan) -> Vec<WordMutation> {
