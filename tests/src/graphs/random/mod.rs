@@ -15,6 +15,7 @@ mod movement;
 mod numbers;
 mod products;
 mod states;
+mod windows;
 
 pub use histogram::Histogram;
 
@@ -264,6 +265,7 @@ impl Garden<'_> {
             21 => self.counted(),
             22 if self.stateful => self.state(),
             22 => self.host(),
+            _ if self.below(2) == 0 => self.windowed(),
             _ => self.residual(),
         };
         if let Some(item) = made {

@@ -32,6 +32,8 @@ impl Window {
     /// Adds the spatial axes of the operand, whose strides have these names.
     pub fn spatial(&self, call: &Call<'_>, mut walk: Walk, strides: [&str; 3]) -> Result<Walk, Wrong> {
         for (extent, stride) in self.extent.into_iter().zip(call.strides(strides)?) {
+            // A walk of nothing would say nothing of an axis that no element of the view shows.
+            law(extent > 0 || stride != 0, || "an axis without a stride has no elements".to_owned())?;
             walk = walk.axis(extent, stride);
         }
         Ok(walk)

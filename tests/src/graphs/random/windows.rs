@@ -1,0 +1,80 @@
+//! Convolutions, pools and batch norms in random programs: over columns of rows, and over rows whose number is a
+//! symbol.
+
+use super::{Garden, Item};
+use pumice_ir::Value;
+use pumice_ir::ops::average_pool::AveragePool;
+use pumice_ir::ops::conv::Conv;
+use pumice_ir::ops::conv_transpose::ConvTranspose;
+use pumice_ir::ops::max_pool::MaxPool;
+use pumice_ir::ops::min_pool::MinPool;
+use pumice_ir::ops::sum_pool::SumPool;
+use pumice_types::DimExpr;
+
+impl Garden<'_> {
+    /// x\[rows, c\] as rows of two channels, or as c channels of rows, under a window; and back.
+    pub(super) fn windowed(&mut self) -> Option<Item> {
+        let x = self.rows_of_heads()?;
+        let (g, c, rows) = (self.g, self.width(x.value), self.ty(x.value).shape[0].clone());
+        if self.below(4) == 0 {
+            let columns = g.transpose(x.value, &[1, 0]);
+            let seen = g.reshape_to(columns, vec![DimExpr::constant(1), DimExpr::from(c), rows.clone()]);
+            let (w, bias) = (self.param(&[4, c, 3]), self.param(&[4]));
+            let y = g.conv(seen, w, Some(bias), Conv { pads: vec![1, 1], ..Conv::default() });
+            let back = g.reshape_to(g.relu(y), vec![DimExpr::constant(4), rows]);
+            return Some(self.about(g.transpose(back, &[1, 0]), 4.0 * x.size));
+        }
+        let seen = g.reshape_to(x.value, vec![rows.clone(), DimExpr::constant(2), DimExpr::from(c / 2)]);
+        let y = self.under_window(seen);
+        let width: Option<u64> = self.ty(y).shape[1..].iter().map(DimExpr::as_extent).product();
+        let flat = g.reshape_to(y, vec![rows, DimExpr::from(width?)]);
+        Some(self.about(flat, 4.0 * x.size))
+    }
+
+    /// Something with a window over x\[rows, 2, n\], of at least two columns.
+    fn under_window(&mut self, x: Value) -> Value {
+        let g = self.g;
+        let (kernel, strides) = (vec![2], vec![1 + self.below(2) as u64]);
+        match self.below(8) {
+            0 | 1 => self.convolved(x),
+            2 => {
+                let w = self.param(&[2, 2, 3]);
+                let op = ConvTranspose { strides: vec![2], pads: vec![1, 1], ..ConvTranspose::default() };
+                g.conv_transpose(x, w, None, op)
+            }
+            3 => g.max_pool(x, MaxPool { kernel, strides, pads: vec![1, 0], ..MaxPool::default() }),
+            4 => g.min_pool(x, MinPool { kernel, strides, ..MinPool::default() }),
+            5 => g.sum_pool(x, SumPool { kernel, strides, ceil_mode: true, ..SumPool::default() }),
+            6 => {
+                let count_include_pad = self.below(2) == 0;
+                let op = AveragePool {
+                    kernel,
+                    strides,
+                    pads: vec![0, 1],
+                    count_include_pad,
+                    ..AveragePool::default()
+                };
+                g.average_pool(x, op)
+            }
+            _ => {
+                let [gamma, beta, mean] = [(); 3].map(|()| self.param(&[2]));
+                let variance = g.square(self.param(&[2]));
+                g.batch_norm(x, gamma, beta, mean, variance, 0.1)
+            }
+        }
+    }
+
+    /// A convolution of x\[rows, 2, n\] that keeps its extents, with what may follow it in a layer.
+    fn convolved(&mut self, x: Value) -> Value {
+        let g = self.g;
+        let groups = self.pick(&[1, 2]);
+        let (w, bias) = (self.param(&[2, 2 / groups, 3]), self.param(&[2]));
+        let bias = (self.below(2) == 0).then_some(bias);
+        let y = g.conv(x, w, bias, Conv { pads: vec![1, 1], groups, ..Conv::default() });
+        match self.below(3) {
+            0 => y,
+            1 => g.relu(g.add(y, x)),
+            _ => g.add(x, g.tanh(y)),
+        }
+    }
+}
