@@ -25,16 +25,21 @@ mod on_device {
     const MOST_CHANGED: usize = 24;
     const PARTS: usize = 4;
 
-    /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it.
-    const CHOOSE: [&str; 9] = [
+    /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that step
+    /// over elements.
+    const CHOOSE: [&str; 13] = [
         "attention",
         "attention_lanes",
         "attention_merge",
         "attention_parts",
         "attention_split",
+        "conv_direct",
+        "conv_tile",
         "gather",
         "gather_words",
         "kv_append",
+        "pool",
+        "pool_int",
         "rotary",
     ];
 

@@ -228,8 +228,8 @@ mod tests {
         let args = arguments(&["new_thing", "--host", "--boxed", "--optional"]);
         let changes = changes(&args, &checkout, "new_thing", "NewThing").expect("nothing is in the way");
         let text = |path: &str| &changes.iter().find(|c| c.path.ends_with(path)).expect("written").text;
-        assert!(text("ir/src/ops/mod.rs").contains("new_thing NewThing \"new_thing\" boxed;"));
-        let declaration = text("ir/src/ops/new_thing.rs");
+        assert!(text("ir/src/ops/mod.rs").contains("new_thing NewThing \"new_thing\" host boxed;"));
+        let declaration = text("ir/src/ops/signal/new_thing.rs");
         assert!(
             declaration.contains("&[\"x\", \"b?\"]") && declaration.contains("b: Option<Value>"),
             "{declaration}"
