@@ -25,8 +25,8 @@ mod on_device {
     const MOST_CHANGED: usize = 24;
     const PARTS: usize = 4;
 
-    /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that step
-    /// over elements.
+    /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
+    /// step over elements.
     const CHOOSE: [&str; 13] = [
         "attention",
         "attention_lanes",
