@@ -5,7 +5,7 @@ use crate::cx::{LowerCx, LowerResult, float_storage, restride};
 use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::meaning::StepMeaning;
-use crate::product::{self, Matrices, ProductSpace, SlotView};
+use crate::product::{self, Matrices, ProductSpace, SlotView, broadcast_strides, by_four};
 use crate::select::matmul::SCALAR;
 use crate::step::StepBuilder;
 use crate::window::{Axis, Window, joint_stride, spatial_strides};
@@ -100,16 +100,6 @@ pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResul
     Ok(to)
 }
 
-/// Strides of a view over a shape it broadcasts to.
-fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
-    let missing = shape.len() - view.shape.len();
-    let stride = |d: usize| match d.checked_sub(missing) {
-        Some(i) if !view.shape[i].is(1) || shape[d].is(1) => view.strides[i].clone(),
-        _ => DimExpr::constant(0),
-    };
-    (0..shape.len()).map(stride).collect()
-}
-
 impl Convolution {
     /// Over batches, groups, channels and the spatial axes.
     fn operand_strides(&self, view: &View) -> [DimExpr; 6] {
@@ -192,13 +182,12 @@ impl Convolution {
 
     /// The weights with taps that are walked as one axis, in words or 16-bit floats.
     fn weights(&self, cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Weights> {
-        let halves = float_storage(&w.view) != FloatStorage::F32;
-        let blocks = matches!(float_storage(&w.view), FloatStorage::Blocks(_));
-        let at = if blocks { cx.decoded(w)? } else { w.clone() };
+        let at = cx.decoded(w)?;
+        let halves = float_storage(&at.view) != FloatStorage::F32;
         let taps = joint_stride(&at.view.shape[2..], &at.view.strides[2..]);
         // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
         let (at, tap) = match taps {
-            Some(tap) if !halves || blocks || at.view.offset.is(0) => (at, tap),
+            Some(tap) if !halves || at.view.offset.is(0) => (at, tap),
             _ => (cx.dense_at(&at, "w")?, DimExpr::constant(1)),
         };
         let [first, second] = [0, 1].map(|d| at.view.strides[d].clone());
@@ -250,9 +239,8 @@ impl Convolution {
 
     /// Whether four neighbouring positions are stored at once.
     fn by_quads(&self, cx: &LowerCx<'_>, y: &View) -> bool {
-        let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
         let positions = self.window.positions();
-        [&positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(by_four)
+        [&positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(|e| by_four(cx, e))
     }
 
     /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels.
@@ -390,7 +378,7 @@ impl Tile {
         let symbols = cx.graph.symbols();
         let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
         let (k, columns) = (&c.channels * c.window.taps(), &c.batches * c.window.positions());
-        let [k_tail, edge] = self.tails(cx, c, &k, &columns);
+        let [k_tail, edge] = product::tails(cx, &self.roles, [&c.outputs, &columns, &k]);
         let quads = divides(&c.window.positions(), 4);
         let [kd, kh, kw] = c.window.0.each_ref().map(|a| a.kernel as u32);
         let a_mode = Tile::reads(cx, c, weights, &k) & if self.scalar { 2 } else { 3 };
@@ -431,19 +419,6 @@ impl Tile {
         let at = weights.at.view.offset.clone();
         let matrices = Matrices { at, batch: [DimExpr::constant(0), group], row, col };
         product::mode(cx, &matrices, &matrices.col, &matrices.row, k, &c.outputs)
-    }
-
-    /// What is left over of tiles: `k_tail` and `edge`.
-    fn tails(&self, cx: &LowerCx<'_>, c: &Convolution, k: &DimExpr, columns: &DimExpr) -> [u32; 2] {
-        let symbols = cx.graph.symbols();
-        let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
-        let k_tail = match divides(k, self.roles.step) {
-            true => 0,
-            false if k.lower(symbols) >= self.roles.least_k => 2,
-            false => 1,
-        };
-        let edge = !divides(&c.outputs, self.roles.rows) || !divides(columns, self.roles.columns);
-        [k_tail, u32::from(edge)]
     }
 }
 

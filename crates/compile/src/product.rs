@@ -8,7 +8,7 @@ use crate::select::matmul::SCALAR;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
+use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, Roles};
 use pumice_plan::kernels::matmul::MatmulF32Lanes;
 use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
@@ -109,7 +109,7 @@ pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2
 }
 
 /// Strides of a view over a shape it broadcasts to. The last two axes of `shape` are the view's own extents there.
-fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
+pub fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
     let missing = shape.len() - view.shape.len();
     let zero = DimExpr::constant(0);
     (0..shape.len())
@@ -206,15 +206,14 @@ pub fn mode(
     k: &DimExpr,
     free: &DimExpr,
 ) -> u32 {
-    let symbols = cx.graph.symbols();
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
+    let by_four = |e: &DimExpr| by_four(cx, e);
     let aligned = by_four(&m.at) && m.batch.iter().all(by_four);
     if along_k.is(1) {
         let vector = aligned && by_four(along_free) && by_four(k);
         return u32::from(vector);
     }
     if along_free.is(1) {
-        let vector = aligned && by_four(along_k) && by_four(free) && free.lower(symbols) >= 4;
+        let vector = aligned && by_four(along_k) && by_four(free) && free.lower(cx.graph.symbols()) >= 4;
         return 2 + u32::from(vector);
     }
     0
@@ -248,10 +247,8 @@ fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &Choice) -> [u32; 3] {
     let widest = if choice.number(SCALAR) == 1 { 2 } else { 3 };
     let a = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
     let b = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
-    let symbols = cx.graph.symbols();
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
     let y_rows = [&space.y.at, &space.y.batch[0], &space.y.batch[1], &space.y.row, &space.n];
-    let y = space.y.col.is(1) && y_rows.iter().all(|e| by_four(e));
+    let y = space.y.col.is(1) && y_rows.iter().all(|e| by_four(cx, e));
     [a, b, u32::from(y)]
 }
 
@@ -274,19 +271,24 @@ fn call(cx: &mut LowerCx<'_>, space: &ProductSpace, choice: &Choice, [a, b, y]: 
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    let of_tails = tails(cx, space, choice).into_iter().filter(|(name, _)| choice.has(name));
+    let left = tails(cx, &choice.roles, [&space.m, &space.n, &space.k]);
+    let of_tails = ["k_tail", "edge"].into_iter().zip(left).filter(|(name, _)| choice.has(name));
     of_tails.fold(choice.call(call.into_call()), |call, (name, value)| call.constant(name, value))
 }
 
-/// What is left over of tiles.
-fn tails(cx: &LowerCx<'_>, space: &ProductSpace, choice: &Choice) -> [(&'static str, u32); 2] {
-    let (symbols, roles) = (cx.graph.symbols(), &choice.roles);
+/// What tiles of these roles leave over of an m x n result of k terms: `k_tail` and `edge`.
+pub fn tails(cx: &LowerCx<'_>, roles: &Roles, [m, n, k]: [&DimExpr; 3]) -> [u32; 2] {
+    let symbols = cx.graph.symbols();
     let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
-    let k_tail = match divides(&space.k, roles.step) {
+    let k_tail = match divides(k, roles.step) {
         true => 0,
-        false if space.k.lower(symbols) >= roles.least_k => 2,
+        false if k.lower(symbols) >= roles.least_k => 2,
         false => 1,
     };
-    let edge = !divides(&space.m, roles.rows) || !divides(&space.n, roles.columns);
-    [("k_tail", k_tail), ("edge", u32::from(edge))]
+    [k_tail, u32::from(!divides(m, roles.rows) || !divides(n, roles.columns))]
+}
+
+/// Whether an offset, stride or extent keeps groups of four elements together.
+pub fn by_four(cx: &LowerCx<'_>, e: &DimExpr) -> bool {
+    e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4)
 }

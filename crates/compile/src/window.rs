@@ -83,7 +83,7 @@ impl Axis {
 #[derive(Clone, Debug)]
 pub struct Window(pub [Axis; AXES]);
 
-/// Own arguments of kernels with a window.
+/// Arguments that all kernels with a window have.
 pub struct Words {
     /// Elements of the operand.
     pub extent: [ArgValue; AXES],
@@ -97,8 +97,6 @@ pub struct Words {
     pub dilation: [ArgValue; AXES],
     /// Elements before the first.
     pub begin: [ArgValue; AXES],
-    /// Where what pads the operand ends.
-    pub end: [ArgValue; AXES],
     /// What divides a place.
     pub up: [ArgValue; AXES],
 }
@@ -122,7 +120,12 @@ impl Window {
         self.0.iter().fold(DimExpr::constant(1), |n, a| n * &a.out)
     }
 
-    /// The arguments.
+    /// Where what pads the operand ends: an argument of pools alone.
+    pub fn ends(&self, cx: &mut LowerCx<'_>) -> [ArgValue; AXES] {
+        self.0.each_ref().map(|a| cx.arg(&a.end))
+    }
+
+    /// The arguments that all kernels with a window have.
     pub fn words(&self, cx: &mut LowerCx<'_>) -> Words {
         let fixed = |of: fn(&Axis) -> i64| self.0.each_ref().map(|a| ArgValue::U32(of(a) as u32));
         Words {
@@ -132,7 +135,6 @@ impl Window {
             step: fixed(|a| a.step as i64),
             dilation: fixed(|a| a.dilation),
             begin: self.0.each_ref().map(|a| cx.arg(&a.begin)),
-            end: self.0.each_ref().map(|a| cx.arg(&a.end)),
             up: fixed(|a| a.up as i64),
         }
     }

@@ -4,6 +4,7 @@ use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
+use crate::product::by_four;
 use crate::step::StepBuilder;
 use crate::window::{Axis, Window, spatial_strides};
 use pumice_ir::NodeId;
@@ -98,10 +99,9 @@ impl Pool {
         [x, y]: [Bound; 2],
         at: &Located,
     ) -> LowerResult<(CallDraft, DimExpr)> {
-        let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
         let positions = self.window.positions();
         let stored = [&positions, &at.view.offset, &at.view.strides[0], &at.view.strides[1]];
-        let vec_y = u32::from(stored.into_iter().all(by_four));
+        let vec_y = u32::from(stored.into_iter().all(|e| by_four(cx, e)));
         let words = self.window.words(cx);
         let call = PoolKernel {
             variant: PoolKernel::plain,
@@ -116,7 +116,7 @@ impl Pool {
             step: words.step,
             dilation: words.dilation,
             begin: words.begin,
-            end: words.end,
+            end: self.window.ends(cx),
             x,
             y,
             slots: Vec::new(),
@@ -141,7 +141,7 @@ impl Pool {
             step: words.step,
             dilation: words.dilation,
             begin: words.begin,
-            end: words.end,
+            end: self.window.ends(cx),
             x,
             y,
             slots: Vec::new(),

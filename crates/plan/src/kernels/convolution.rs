@@ -5,6 +5,7 @@
 //! walks its taps backwards and has its stride as `up`: a tap that `up` does not divide takes no part. What lies
 //! outside multiplies 0.
 
+use super::matmul::{tile_roles, tile_turns};
 use crate::kernel;
 use crate::kernel::KernelDecl;
 use pumice_types::slots;
@@ -66,21 +67,10 @@ kernel! {
     holes { epilogue: vec4 [v] (batch, row, col) stores }
     specs { a_mode = 0: 0, vec_y = 1: 0, quads = 2: 0, k_tail = 3: 1, edge = 4: 1, tap_major = 5: 0, kd = 6: 1, kh = 7: 1, kw = 8: 1 }
     turns |c| {
-        let (bm, bn, tm, tn) = (c.define("BM"), c.define("BN"), c.define("TM"), c.define("TN"));
-        let (bk, slices) = (c.define("BK"), c.define("SK"));
-        let k = c.channels.saturating_mul(c.kd).saturating_mul(c.kh).saturating_mul(c.kw);
-        let steps = inside(each(k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
-        let chains = each(k, slices.saturating_mul(128));
-        let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
-        let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
-        let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
-        after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
+        let taps = c.kd.saturating_mul(c.kh).saturating_mul(c.kw);
+        tile_turns(c.channels.saturating_mul(taps), |name| c.define(name))
     };
-    roles |c| {
-        let slices = c.define("SK");
-        let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
-        tile(c.define("BM"), c.define("BN")).steps(c.define("BK") * slices, c.define("BK")).only("k", 0, most)
-    };
+    roles |c| tile_roles(c.defines("CHAINS_IN_REGISTERS"), |name| c.define(name));
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
         t32k4: zero needs [SharedMemory(36864)] {

@@ -2,6 +2,8 @@
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
+use crate::kernel::roles::{Roles, tile};
+use crate::kernel::turns::{after, each, inside, pairs, quotient};
 use pumice_types::slots;
 
 /// The declarations of this family.
@@ -11,6 +13,25 @@ pub const DECLS: &[KernelDecl] =
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 // Lowering writes results into states before it knows which of these a product takes.
 const _: () = crate::kernel::have_slots_in_place(DECLS);
+
+/// Turns of a tile (`shaders/include/tile.glsl`) over `k` terms, by the macros of its variant.
+pub(super) fn tile_turns(k: u64, define: impl Fn(&str) -> u64) -> u64 {
+    let [bm, bn, bk, tm, tn] = ["BM", "BN", "BK", "TM", "TN"].map(&define);
+    let slices = define("SK");
+    let steps = inside(each(k, bk.saturating_mul(slices)), each(bk, define("UK")));
+    let chains = each(k, slices.saturating_mul(128));
+    let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
+    let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
+    let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
+    after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
+}
+
+/// Roles of a tile, by the macros of its variant. Chains of chains in registers are 128 at most.
+pub(super) fn tile_roles(chains_in_registers: bool, define: impl Fn(&str) -> u64) -> Roles {
+    let (bk, slices) = (define("BK"), define("SK"));
+    let most = if chains_in_registers { 128 * 128 * slices } else { u64::MAX };
+    tile(define("BM"), define("BN")).steps(bk * slices, bk).only("k", 0, most)
+}
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
 macro_rules! product {
@@ -71,21 +92,8 @@ product! {
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
-    turns |c| {
-        let (bm, bn, tm, tn) = (c.define("BM"), c.define("BN"), c.define("TM"), c.define("TN"));
-        let (bk, slices) = (c.define("BK"), c.define("SK"));
-        let steps = inside(each(c.k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
-        let chains = each(c.k, slices.saturating_mul(128));
-        let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
-        let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
-        let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
-        after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
-    };
-    roles |c| {
-        let slices = c.define("SK");
-        let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
-        tile(c.define("BM"), c.define("BN")).steps(c.define("BK") * slices, c.define("BK")).only("k", 0, most)
-    };
+    turns |c| tile_turns(c.k, |name| c.define(name));
+    roles |c| tile_roles(c.defines("CHAINS_IN_REGISTERS"), |name| c.define(name));
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
         t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
