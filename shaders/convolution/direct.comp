@@ -38,7 +38,7 @@ vec4 under_tap(uint from, out bvec4 takes) {
         if (takes[e] && is_inside(at))
             v[e] = load_x(from + uint(at.x) * arg_x_d() + uint(at.y) * arg_x_h() + uint(at.z) * arg_x_w());
     }
-    return v;
+    return rounded_x(v);
 }
 
 void add_term(uint from, uint weight, uint rows) {
@@ -46,7 +46,7 @@ void add_term(uint from, uint weight, uint rows) {
     vec4 v = under_tap(from, takes);
     if (TRANSPOSED != 0u && !any(takes)) return;
     [[unroll]] for (uint i = 0u; i < MR; i++) {
-        vec4 sum = fma(vec4(load_w(weight + min(i, rows - 1u) * arg_w_o())), v, acc[i]);
+        vec4 sum = fma(vec4(rounded_w(load_w(weight + min(i, rows - 1u) * arg_w_o()))), v, acc[i]);
         acc[i] = TRANSPOSED == 0u ? sum : mix(acc[i], sum, takes);
     }
 }

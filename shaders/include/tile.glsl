@@ -60,8 +60,8 @@ void put_quad(uint row, uint col, vec4 v);
     a0 = fetch_a(0u, k); if (RA > 1) a1 = fetch_a(1u, k); if (RA > 2) { a2 = fetch_a(2u, k); a3 = fetch_a(3u, k); } \
     b0 = fetch_b(0u, k); if (RB > 1) b1 = fetch_b(1u, k); if (RB > 2) { b2 = fetch_b(2u, k); b3 = fetch_b(3u, k); }
 #define PUT(X, R, V0, V1, V2, V3) \
-    put_##X(stage, 0u, k0, first, V0); if (R > 1) put_##X(stage, 1u, k0, first, V1); \
-    if (R > 2) { put_##X(stage, 2u, k0, first, V2); put_##X(stage, 3u, k0, first, V3); }
+    put_##X(stage, 0u, k0, first, rounded_##X(V0)); if (R > 1) put_##X(stage, 1u, k0, first, rounded_##X(V1)); \
+    if (R > 2) { put_##X(stage, 2u, k0, first, rounded_##X(V2)); put_##X(stage, 3u, k0, first, rounded_##X(V3)); }
 
 void multiply(uint stage) {
     uint at_a = stage * BK * LA + 4u * ty, at_b = stage * BK * LB / 4u + tx;

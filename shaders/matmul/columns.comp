@@ -20,11 +20,13 @@ PAIRS(vec4, MM, 16u, acc, ADD, vec4(0.0))
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 
 vec4 quad_b(uint k) {
-    if (B_MODE == 3u) return load4_b((b_at + min(col, N - 4u) + k * b_row) >> 2u);
+    if (B_MODE == 3u) return rounded_b(load4_b((b_at + min(col, N - 4u) + k * b_row) >> 2u));
     vec4 v;
     [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = load_b(b_at + min(col + e, N - 1u) * b_col + k * b_row);
-    return v;
+    return rounded_b(v);
 }
+
+float element_a(uint at) { return rounded_a(load_a(at)); }
 
 void main() {
     keep_holes();
@@ -48,13 +50,13 @@ void main() {
             [[unroll]] for (uint c = 0u; c < AHEAD; c++) fb[c] = quad_b(k + c * KL);
             [[unroll]] for (uint c = 0u; c < AHEAD; c++)
                 [[unroll]] for (uint i = 0u; i < MM; i++)
-                    acc[i] = fma(vec4(load_a(at_a[i] + (k + c * KL) * a_col)), fb[c], acc[i]);
+                    acc[i] = fma(vec4(element_a(at_a[i] + (k + c * KL) * a_col)), fb[c], acc[i]);
         }
         if (s < whole) carry();
     }
     for (; k < K; k += KL) {
         vec4 fb = quad_b(k);
-        [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = fma(vec4(load_a(at_a[i] + k * a_col)), fb, acc[i]);
+        [[unroll]] for (uint i = 0u; i < MM; i++) acc[i] = fma(vec4(element_a(at_a[i] + k * a_col)), fb, acc[i]);
     }
     join_pairs();
     [[unroll]] for (uint i = 0u; i < MM; i++) partial[i * THREADS + t] = acc[i];

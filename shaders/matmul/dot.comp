@@ -21,8 +21,8 @@ vec4 half4(uvec4 h) { return f16_to_f32(h); }
 // Eight elements of 16 bits.
 void load8_b(uint i8, out vec4 low, out vec4 high) {
     uvec4 w = loadu4_b(i8), a = split_halves(w.xy), b = split_halves(w.zw);
-    low = T_b == 1u ? half4(a) : uintBitsToFloat(a << 16u);
-    high = T_b == 1u ? half4(b) : uintBitsToFloat(b << 16u);
+    low = rounded_b(T_b == 1u ? half4(a) : uintBitsToFloat(a << 16u));
+    high = rounded_b(T_b == 1u ? half4(b) : uintBitsToFloat(b << 16u));
 }
 
 uint at_a[MM], at_b[4 * NQ];
@@ -55,20 +55,23 @@ void add(vec4 fa[MM], vec4 fb[4 * NQ]) {
 }
 void add4(uint k) {
     vec4 fa[MM], fb[4 * NQ];
-    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load4_b((at_b[j] + k) >> 2u);
-    [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load4_a((at_a[i] + k) >> 2u);
+    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = rounded_b(load4_b((at_b[j] + k) >> 2u));
+    [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = rounded_a(load4_a((at_a[i] + k) >> 2u));
     add(fa, fb);
 }
 void add1(uint k, uint a_col, uint b_row) {
     float fb[4 * NQ], fa[MM];
-    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = load_b(at_b[j] + k * b_row);
-    [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = load_a(at_a[i] + k * a_col);
+    [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) fb[j] = rounded_b(load_b(at_b[j] + k * b_row));
+    [[unroll]] for (uint i = 0u; i < MM; i++) fa[i] = rounded_a(load_a(at_a[i] + k * a_col));
     [[unroll]] for (uint o = 0u; o < OUT; o++) FIRST(acc[o]) = fma(fa[o / (4u * NQ)], fb[o % (4u * NQ)], FIRST(acc[o]));
 }
 void add8(uint k) {
     vec4 fa[MM], ga[MM], fb[4 * NQ], gb[4 * NQ];
     [[unroll]] for (uint j = 0u; j < 4u * NQ; j++) load8_b((at_b[j] + k) >> 3u, fb[j], gb[j]);
-    [[unroll]] for (uint i = 0u; i < MM; i++) { fa[i] = load4_a((at_a[i] + k) >> 2u); ga[i] = load4_a((at_a[i] + k + 4u) >> 2u); }
+    [[unroll]] for (uint i = 0u; i < MM; i++) {
+        fa[i] = rounded_a(load4_a((at_a[i] + k) >> 2u));
+        ga[i] = rounded_a(load4_a((at_a[i] + k + 4u) >> 2u));
+    }
     add(fa, fb);
     add(ga, gb);
 }

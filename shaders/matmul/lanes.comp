@@ -27,8 +27,9 @@ vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 uint place_b(uint k, uint j, uint e) { return b_at + min(col0 + 32u * j + e, N - 1u) * b_col + k * b_row; }
 
 vec4 quad_b(uint k, uint j) {
-    if (B_MODE == 3u) return load4_b((b_at + min(col0 + 32u * j, N - 4u) + k * b_row) >> 2u);
-    return vec4(load_b(place_b(k, j, 0u)), load_b(place_b(k, j, 1u)), load_b(place_b(k, j, 2u)), load_b(place_b(k, j, 3u)));
+    if (B_MODE == 3u) return rounded_b(load4_b((b_at + min(col0 + 32u * j, N - 4u) + k * b_row) >> 2u));
+    return rounded_b(
+        vec4(load_b(place_b(k, j, 0u)), load_b(place_b(k, j, 1u)), load_b(place_b(k, j, 2u)), load_b(place_b(k, j, 3u))));
 }
 
 // The chain, the sum of up to 32 chains, the sum of those.
@@ -43,14 +44,14 @@ const uint TERMS = 8u;
 float own_a[MR];
 void read_terms(uint k, uint last) {
     uint own = min(k + gl_SubgroupInvocationID, last);
-    [[unroll]] for (uint i = 0u; i < MR; i++) own_a[i] = load_a(row_at[i] + own * a_col);
+    [[unroll]] for (uint i = 0u; i < MR; i++) own_a[i] = rounded_a(load_a(row_at[i] + own * a_col));
 }
 float term_a(uint row, uint k, uint t) { return subgroupShuffle(own_a[row], t); }
 #else
 const uint TERMS = 1u;
 #define EACH_TERM [[unroll]]
 void read_terms(uint k, uint last) {}
-float term_a(uint row, uint k, uint t) { return load_a(row_at[row] + (k + t) * a_col); }
+float term_a(uint row, uint k, uint t) { return rounded_a(load_a(row_at[row] + (k + t) * a_col)); }
 #endif
 
 // Terms k to k + 31, in the order of k; blocks lie along it.
@@ -64,6 +65,7 @@ void add_blocks(uint k, uint last) {
     [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
         vec4 w[8];
         block_run(place_b(0u, c >> 2u, c & 3u) + k, w);
+        [[unroll]] for (uint q = 0u; q < 8u; q++) w[q] = rounded_b(w[q]);
         [[unroll]] for (uint t = 0u; t < 32u; t++) [[unroll]] for (uint i = 0u; i < MR; i++)
             acc[i * NQ + (c >> 2u)][c & 3u] = fma(a[t * MR + i], w[t >> 2u][t & 3u], acc[i * NQ + (c >> 2u)][c & 3u]);
     }

@@ -1,10 +1,10 @@
 //! Runs the op suite on one device and prints a line per failure, for devices that no CI has:
 //! `ops [--op NAME | --only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor [--validate]] [--interp] [--as
-//! h200|lavapipe] [--max ELEMENTS] [--json FILE]`. What the validation layer says is a failure.
+//! h200|lavapipe] [--max ELEMENTS] [--precision f16] [--json FILE]`. What the validation layer says is a failure.
 
 use pumice_tests::device;
-use pumice_tests::op_suite::{Outcome, PlainTwins, Runner, Summary, cases, cases_of, run_all};
-use pumice_types::Target;
+use pumice_tests::op_suite::{Case, Outcome, PlainTwins, Runner, Summary, cases, cases_of, run_all};
+use pumice_types::{Precision, Target};
 use pumice_vulkan::{Addressing, DeviceOptions, Validation};
 use std::sync::Arc;
 use std::time::Instant;
@@ -38,6 +38,11 @@ fn main() {
     if cases.is_empty() {
         eprintln!("no op has that name; ops are named as in `.ir` files, such as `matmul` or `layer_norm`");
         std::process::exit(2);
+    }
+    if let Some(precision) = value("--precision") {
+        let precision: Precision = precision.parse().expect("`--precision` takes exact or f16");
+        let products = cases.into_iter().filter(Case::has_products);
+        cases = products.map(|case| case.in_precision(precision)).collect();
     }
     if let Some(part) = value("--label") {
         cases.retain(|c| c.sample.label.contains(&part));

@@ -6,10 +6,11 @@
 use crate::known::Known;
 use pumice_compile::{CompileError, Options};
 use pumice_cpu_ref::{Array, Interpreter, RefEval, RefHostOps, Reference, sample as data};
+use pumice_ir::ops::round_products;
 use pumice_ir::{Graph, Op, Sample};
 use pumice_plan::{CheckedPlan, KernelCall, Plan, StepKind};
 use pumice_runtime::{Device, Executable, HostOps, RuntimeError, Session};
-use pumice_types::{Bindings, Target};
+use pumice_types::{Bindings, Precision, Target};
 use pumice_vulkan::codegen::FloatControls;
 use pumice_vulkan::{Addressing, CheckedInKernels, KernelSource};
 use std::cell::OnceCell;
@@ -32,13 +33,26 @@ pub struct Case {
     pub op: &'static str,
     /// The sample.
     pub sample: Sample,
+    /// What its products do with their factors.
+    pub precision: Precision,
     reference: OnceCell<Result<Reference, String>>,
 }
 
 impl Case {
     /// A case of an op.
     pub fn new(op: &'static str, sample: Sample) -> Case {
-        Case { op, sample, reference: OnceCell::new() }
+        Case { op, sample, precision: Precision::Exact, reference: OnceCell::new() }
+    }
+
+    /// The same in another precision.
+    pub fn in_precision(self, precision: Precision) -> Case {
+        Case { precision, reference: OnceCell::new(), ..self }
+    }
+
+    /// Whether its graph multiplies.
+    pub fn has_products(&self) -> bool {
+        let multiplies = |graph: &Graph| graph.nodes().any(|(_, node)| node.op.factors() > 0);
+        self.sample.graph.as_ref().is_ok_and(multiplies)
     }
 
     /// `op: label`.
@@ -53,7 +67,10 @@ impl Case {
     }
 
     fn reference(&self, graph: &Graph) -> Result<&Reference, String> {
-        let evaluate = || Reference::new(&self.sample, graph).map_err(|e| format!("the evaluator: {e}"));
+        let evaluate = || {
+            let rounded = round_products(graph, self.precision);
+            Reference::new(&self.sample, &rounded).map_err(|e| format!("the evaluator: {e}"))
+        };
         self.reference.get_or_init(evaluate).as_ref().map_err(Clone::clone)
     }
 }
@@ -144,7 +161,16 @@ impl Runner {
         if size > self.max_elements {
             return Outcome::Excluded(format!("{size} elements, this runner takes {}", self.max_elements));
         }
-        match self.compare(case, graph, &bindings) {
+        self.compared(case, graph, &bindings, case.precision)
+    }
+
+    /// Runs one case in another precision than that of its reference.
+    pub fn run_against(&self, case: &Case, graph: &Graph, precision: Precision) -> Outcome {
+        self.compared(case, graph, &data::bindings(&case.sample, graph), precision)
+    }
+
+    fn compared(&self, case: &Case, graph: &Graph, bindings: &Bindings, precision: Precision) -> Outcome {
+        match self.compare(case, graph, bindings, precision) {
             Ok(()) => Outcome::Passed,
             Err(e) => Outcome::Failed(e),
         }
@@ -152,7 +178,12 @@ impl Runner {
 
     /// The plan of a graph for this runner.
     pub fn plan(&self, graph: &Graph) -> Result<CheckedPlan, String> {
-        let plan = match pumice_compile::compile(graph, &self.target, &self.options, &RefEval) {
+        self.plan_in(self.options.precision, graph)
+    }
+
+    fn plan_in(&self, precision: Precision, graph: &Graph) -> Result<CheckedPlan, String> {
+        let options = self.options.clone().precision(precision);
+        let plan = match pumice_compile::compile(graph, &self.target, &options, &RefEval) {
             Ok(plan) => plan,
             Err(e @ CompileError::Unsupported(_)) => return Err(format!("not compiled: {e}")),
             Err(e) => return Err(e.to_string()),
@@ -162,15 +193,31 @@ impl Runner {
 
     /// A session over a sample's graph with its params, scalars and symbols in place.
     pub fn session(&self, sample: &Sample, graph: &Graph, bindings: &Bindings) -> Result<Session, String> {
+        self.session_in(self.options.precision, sample, graph, bindings)
+    }
+
+    fn session_in(
+        &self,
+        precision: Precision,
+        sample: &Sample,
+        graph: &Graph,
+        bindings: &Bindings,
+    ) -> Result<Session, String> {
         let text = |e: RuntimeError| e.to_string();
-        let plan = self.plan(graph)?;
+        let plan = self.plan_in(precision, graph)?;
         let exe = Executable::new(self.device.clone(), plan, self.host.clone()).map_err(text)?;
         data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
     }
 
-    fn compare(&self, case: &Case, graph: &Graph, bindings: &Bindings) -> Result<(), String> {
+    fn compare(
+        &self,
+        case: &Case,
+        graph: &Graph,
+        bindings: &Bindings,
+        precision: Precision,
+    ) -> Result<(), String> {
         let sample = &case.sample;
-        let mut session = self.session(sample, graph, bindings)?;
+        let mut session = self.session_in(precision, sample, graph, bindings)?;
         for run in 0..sample.runs {
             data::execute(&mut session, sample, graph, bindings, run)
                 .map_err(|e| format!("run {run}: {e}"))?;

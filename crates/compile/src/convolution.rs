@@ -10,11 +10,12 @@ use crate::select::matmul::SCALAR;
 use crate::step::StepBuilder;
 use crate::window::{Axis, Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
+use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, Roles};
 use pumice_plan::kernels::convolution::{ConvDirect, ConvTile};
 use pumice_plan::{Access, Storage, View};
-use pumice_types::{DimExpr, ProductExtents};
+use pumice_types::{DimExpr, Precision, ProductExtents};
 use std::sync::Arc;
 
 /// Positions of one batch that fill the columns of tiles well enough.
@@ -37,6 +38,8 @@ pub struct Convolution {
     pub window: Window,
     /// Whether the weights are [channels, outputs, taps…] instead of [outputs, channels, taps…].
     pub transposed: bool,
+    /// To what operand and weights are rounded when they are loaded.
+    pub rounding: Rounding,
 }
 
 /// What happens to each element before it is stored.
@@ -154,7 +157,7 @@ impl Convolution {
         meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
         let y_bound = step.write(y).along(self.result_strides(&y.view));
         slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
-        step.flops(self.flops(cx));
+        step.flops(self.flops(cx), tile.as_ref().map_or(Precision::Exact, |tile| tile.roles.precision));
         let bound = [w_bound, x_bound, y_bound];
         let (call, groups) = match &tile {
             Some(tile) => tile.call(cx, self, &weights, bound, &y.view),
@@ -215,6 +218,7 @@ impl Convolution {
             variant,
             vec_y: u32::from(self.by_quads(cx, view)),
             transposed: u32::from(self.window.0.iter().any(|a| a.up != 1)),
+            round: product::round(self.rounding),
             batches: cx.arg(&self.batches),
             groups: cx.arg(&self.groups.into()),
             channels: cx.arg(&self.channels),
@@ -271,6 +275,7 @@ impl Convolution {
             a: matrices(w, zero(), &w.strides[0], w.strides[1].clone()),
             b: matrices(x, x.strides[0].clone(), &x.strides[1], position),
             y: matrices(y, y.strides[0].clone(), &y.strides[1], DimExpr::constant(1)),
+            rounding: self.rounding,
         })
     }
 
@@ -324,6 +329,7 @@ impl Convolution {
             b_along_k: false,
             b_words: true,
             b_blocks: false,
+            precision: self.rounding.precision(),
         };
         let choice = cx.selection.matmul.tile(&product, cx.target)?;
         let twins = ConvTile::DECL.variants.iter().map(|v| (v.name, ConvTile::DECL.roles_of(v, &[])));
@@ -393,6 +399,7 @@ impl Tile {
             kd,
             kh,
             kw,
+            round: product::round(c.rounding),
             batches: cx.arg(&c.batches),
             groups: cx.arg(&c.groups.into()),
             channels: cx.arg(&c.channels),

@@ -83,9 +83,7 @@ pub enum CompileError {
         target: String,
     },
     /// An arithmetic that no kernel has yet.
-    #[error(
-        "no kernels compute in precision {asked} yet; `Precision::Exact` does, with weights stored narrow (f16, bf16, blocks) where memory is what counts"
-    )]
+    #[error("no kernels compute in precision {asked} yet; `Precision::Exact` and `Precision::F16` have some")]
     Precision {
         /// What was asked for.
         asked: Precision,

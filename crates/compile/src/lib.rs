@@ -52,6 +52,7 @@ use indexmap::IndexSet;
 use layout::{Layout, region};
 use load::{DerivedOf, Loads};
 use program::{PlaceCx, PlacedProgram};
+use pumice_ir::ops::round_products;
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
 use pumice_plan::kernel::status::block_words;
@@ -71,7 +72,7 @@ pub fn compile(
     check_guard(options, target)?;
     let advice = Kernels { target, selection: &Selection::read(target, options.precision)? };
     let passes = |range| PassCx { target, precision: options.precision, fold, advice: &advice, range };
-    let graph = pumice_opt::optimize_whole(graph, &options.opt, &passes(None)).map_err(pass_error)?;
+    let graph = optimized(graph, options, &passes(None))?;
     let ranges = specialize::ranges(&graph, &options.specializations)?;
     let mut layout = Layout::new(&graph, target, options.guard_bytes)?;
     let mut loads = Loads::default();
@@ -87,8 +88,8 @@ pub fn compile(
     let groups = residence::groups(&loads, drafts.iter().map(|d| &d.0.draft), &layout, options)?;
     let PlacedLoads { spans, load, scratch, streams } =
         place_loads(&mut loads, &groups, &mut layout, target, options)?;
-    let mut sizes = Sizes { status: 4 * block_words(status_ops.len() as u64), scratch, ..Sizes::default() };
-    let mut runs = Vec::new();
+    let status = 4 * block_words(status_ops.len() as u64);
+    let (mut sizes, mut runs) = (Sizes { status, scratch, ..Sizes::default() }, Vec::new());
     for ((mut low, derived), symbols) in drafts.into_iter().zip(&ranges) {
         // Only now are all names known that a run's status is read by.
         let derived: Vec<_> = derived.iter().map(|b| b.and_then(|b| spans[b])).collect();
@@ -121,6 +122,12 @@ pub fn compile(
     literals::share(&mut plan);
     note_long_steps(&mut plan, target);
     Ok(plan)
+}
+
+/// The graph with its precision written into its products, after the passes that are the same for every range.
+fn optimized(graph: &Graph, options: &Options, passes: &PassCx<'_>) -> Result<Graph, CompileError> {
+    let rounded = round_products(graph, options.precision);
+    pumice_opt::optimize_whole(&rounded, &options.opt, passes).map_err(pass_error)
 }
 
 /// Says at each step that alone is predicted to pass the bound of a submission that it does.

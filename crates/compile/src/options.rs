@@ -18,7 +18,8 @@ pub enum Barriers {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Arithmetic. Anything but [`Precision::Exact`] is refused by name until there are kernels for it
+    /// What products do with their factors. [`Precision::F16`] rounds them to f16 (bf16 where one is stored so) before
+    /// they are multiplied, on every device alike, and sums in f32. `Int8` is refused until there are kernels for it
     /// ([`CompileError::Precision`](crate::CompileError::Precision)).
     pub precision: Precision,
     /// Placement of intermediates.

@@ -7,6 +7,7 @@ use crate::meaning::StepMeaning;
 use crate::select::matmul::SCALAR;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, Roles};
 use pumice_plan::kernels::matmul::MatmulF32Lanes;
@@ -52,6 +53,8 @@ pub struct ProductSpace {
     pub b: Matrices,
     /// The result.
     pub y: Matrices,
+    /// To what the factors are rounded when they are loaded.
+    pub rounding: Rounding,
 }
 
 /// An extra operand or result of the epilogue.
@@ -154,7 +157,7 @@ pub fn emit(
     let call = call(cx, space, &choice, [a, b, y]).holes(slots, epilogue.fill.into_iter().collect());
     let grid = groups(space, &choice);
     let grid = cx.grid(&grid)?;
-    step.flops(flops(cx, space));
+    step.flops(flops(cx, space), choice.roles.precision);
     step.dispatch(cx, call, grid, meaning)
 }
 
@@ -231,6 +234,7 @@ fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
         b_along_k: space.b.row.is(1),
         b_words: float_storage(b) == FloatStorage::F32,
         b_blocks: matches!(float_storage(b), FloatStorage::Blocks(_)),
+        precision: space.rounding.precision(),
     };
     cx.selection.matmul.choose(&product, cx.target)
 }
@@ -240,6 +244,15 @@ fn groups(space: &ProductSpace, choice: &Choice) -> DimExpr {
     let batches = &space.batch[0] * &space.batch[1];
     let tiles = space.m.ceil_div(&c(choice.roles.rows)) * space.n.ceil_div(&c(choice.roles.columns));
     tiles * batches
+}
+
+/// A rounding as kernels know it (`shaders/include/rounded.glsl`).
+pub fn round(rounding: Rounding) -> u32 {
+    match rounding {
+        Rounding::None => 0,
+        Rounding::F16 => 1,
+        Rounding::Bf16 => 2,
+    }
 }
 
 /// How the kernel reads its operands and stores its result, by alignment: `a_mode`, `b_mode`, `vec_y`.
@@ -260,6 +273,7 @@ fn call(cx: &mut LowerCx<'_>, space: &ProductSpace, choice: &Choice, [a, b, y]: 
         a_mode,
         b_mode,
         vec_y,
+        round: round(space.rounding),
         m: cx.arg(&space.m),
         n: cx.arg(&space.n),
         k: cx.arg(&space.k),

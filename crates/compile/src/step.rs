@@ -9,7 +9,7 @@ use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
 use crate::meaning::{StepMeaning, operand};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, Precision};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ pub struct StepBuilder {
     outputs: SmallVec<[u16; 8]>,
     status: Option<u32>,
     flops: DimExpr,
+    precision: Precision,
     /// Uses of which not all elements are read, with how many are.
     read_parts: SmallVec<[(u16, DimExpr); 2]>,
 }
@@ -33,6 +34,7 @@ impl StepBuilder {
             outputs: SmallVec::new(),
             status: None,
             flops: DimExpr::constant(0),
+            precision: Precision::Exact,
             read_parts: SmallVec::new(),
         }
     }
@@ -86,9 +88,9 @@ impl StepBuilder {
         self.touch(&at, Access::StatusAtomic)
     }
 
-    /// Arithmetic of matrix products.
-    pub fn flops(&mut self, flops: DimExpr) {
-        self.flops = flops;
+    /// Arithmetic of matrix products, and in what it is done.
+    pub fn flops(&mut self, flops: DimExpr, precision: Precision) {
+        (self.flops, self.precision) = (flops, precision);
     }
 
     /// Of a use only so many elements are read.
@@ -130,8 +132,7 @@ impl StepBuilder {
         if self.outputs.len() != meaning.outputs {
             return Err(format!("{} results, its meaning has {}", self.outputs.len(), meaning.outputs).into());
         }
-        let cost =
-            Cost { bytes: self.bytes(cx), flops: self.flops.clone(), precision: cx.selection.precision };
+        let cost = Cost { bytes: self.bytes(cx), flops: self.flops.clone(), precision: self.precision };
         let meaning = Meaning { graph: meaning.graph, inputs, outputs: self.outputs, status: self.status };
         let mut uses = self.uses;
         uses.shrink_to_fit();

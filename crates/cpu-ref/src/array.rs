@@ -61,6 +61,16 @@ impl Array {
         }
     }
 
+    /// The same with its floats rounded to the values of another dtype.
+    #[must_use]
+    pub fn rounded_to(&self, dtype: DType) -> Array {
+        let data = match &self.data {
+            Data::Float(values) => Data::Float(values.iter().map(|&v| round(dtype, v)).collect()),
+            Data::Int(values) => Data::Int(values.clone()),
+        };
+        Array { dtype: self.dtype, shape: self.shape.clone(), data }
+    }
+
     /// The float elements; empty for integer arrays.
     pub fn as_floats(&self) -> &[f64] {
         match &self.data {

@@ -59,7 +59,11 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
         node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
     if !node.op.moves_bits() {
         let cx = EvalCx::new(&arrays, &types, bindings).about(usize::from(graph.value(v).def.1));
+        let made = node.operands().take(node.op.factors()).map(|v| bound(graph, all, bindings, v));
+        let made = made.collect::<Result<Vec<Bound>, _>>()?;
+        let known = made.iter().all(|bound| bound.tolerance == Tolerance::Exact);
         let tolerance = ops::tolerance(&node.op, &cx);
+        let tolerance = if known { tolerance } else { tolerance.of_made_factors(node.op.rounding()) };
         let sums = matches!(tolerance, Tolerance::Sum { .. });
         let magnitude = if sums { ops::magnitude(&node.op, &cx) } else { Vec::new() };
         return Ok(Bound { tolerance, magnitude });
@@ -120,6 +124,6 @@ mod tests {
         let bounds = output_bounds(&graph, &all, &Bindings::new()).expect("has bounds");
         assert_eq!(bounds[0], Bound { tolerance: Tolerance::Exact, magnitude: Vec::new() });
         assert!(matches!(bounds[1].tolerance, Tolerance::Ulp { ulp, .. } if ulp > 0.5), "{:?}", bounds[1]);
-        assert_eq!(bounds[2], Bound { tolerance: Tolerance::Sum { k: 4 }, magnitude: vec![6.75] });
+        assert_eq!(bounds[2], Bound { tolerance: Tolerance::Sum { k: 4, more: 0.0 }, magnitude: vec![6.75] });
     }
 }

@@ -1,5 +1,6 @@
 //! How close is close enough (OPS 1.7). One table in code: each op names its class, this file says what a class is.
 
+use pumice_ir::ops::Rounding;
 use pumice_types::DType;
 
 /// f32 unit roundoff, 2⁻²⁴.
@@ -21,6 +22,8 @@ pub enum Tolerance {
     Sum {
         /// Number of terms.
         k: u64,
+        /// What T3 allows besides, of Σ|term|.
+        more: f64,
     },
 }
 
@@ -45,7 +48,41 @@ impl Tolerance {
 
     /// T2 for sums of `k` terms in a float dtype; integers wrap and are exact.
     pub fn sum(dtype: DType, k: u64) -> Tolerance {
-        if dtype.is_float() { Tolerance::Sum { k } } else { Tolerance::Exact }
+        if dtype.is_float() { Tolerance::Sum { k, more: 0.0 } } else { Tolerance::Exact }
+    }
+
+    /// T3 for a product whose factors are rounded: T2 on what was rounded, plus ⌈K/16⌉·2⁻²³, since the accumulator of a
+    /// matrix unit is one chain that may truncate; of three factors (attention) 2⁻¹⁰ besides, in bf16 2⁻⁷, since
+    /// probabilities are rounded relative to a running maximum.
+    #[must_use]
+    pub fn of_product(self, rounding: Rounding, factors: usize) -> Tolerance {
+        let probabilities = match rounding {
+            Rounding::None => return self,
+            _ if factors < 3 => 0.0,
+            Rounding::F16 => 2f64.powi(-10),
+            Rounding::Bf16 => 2f64.powi(-7),
+        };
+        match self {
+            Tolerance::Sum { k, .. } => {
+                Tolerance::Sum { k, more: k.div_ceil(16) as f64 * 2.0 * EPS32 + probabilities }
+            }
+            other => other,
+        }
+    }
+
+    /// The same for factors that are results of other sums: one that lies beside the middle of two rounded values may
+    /// become either, which differ by 2⁻¹⁰ of it, in bf16 by 2⁻⁷.
+    #[must_use]
+    pub fn of_made_factors(self, rounding: Rounding) -> Tolerance {
+        let step = match rounding {
+            Rounding::None => return self,
+            Rounding::F16 => 2f64.powi(-10),
+            Rounding::Bf16 => 2f64.powi(-7),
+        };
+        match self {
+            Tolerance::Sum { k, more } => Tolerance::Sum { k, more: more + step },
+            other => other,
+        }
     }
 
     /// The magnitude by which a term counts that is rounded to the dtype before it is summed further: the class gives
@@ -89,9 +126,9 @@ impl Tolerance {
             Tolerance::Ulp { ulp: units, abs } => {
                 abs.max(f64::from(f32::MIN_POSITIVE)).max(units * ulp(dtype, want))
             }
-            Tolerance::Sum { k } => {
+            Tolerance::Sum { k, more } => {
                 // Both sides are rounded to the dtype: half a unit each.
-                Tolerance::of_sum(k) * magnitude + ulp(dtype, want) + f64::from(f32::MIN_POSITIVE)
+                (Tolerance::of_sum(k) + more) * magnitude + ulp(dtype, want) + f64::from(f32::MIN_POSITIVE)
             }
         }
     }

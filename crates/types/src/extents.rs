@@ -1,6 +1,8 @@
 //! Sizes of matrix products and reductions at the upper bounds of their symbols: what passes ask about and kernels
 //! choose by.
 
+use crate::precision::Precision;
+
 /// A matrix product \[m, k\] x \[k, n\], once for every batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProductExtents {
@@ -18,6 +20,8 @@ pub struct ProductExtents {
     pub b_words: bool,
     /// Whether it lies in blocks, which not every kernel reads.
     pub b_blocks: bool,
+    /// In what its factors are multiplied: exactly, or rounded first.
+    pub precision: Precision,
 }
 
 /// Attention of \[batches, heads, queries, d\] over \[batches, key_heads, keys, d\] and values of width dv.

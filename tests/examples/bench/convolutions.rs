@@ -94,7 +94,7 @@ impl Drawn {
         let (strides, dilations, groups) = (self.strides.clone(), self.dilations.clone(), self.groups);
         let pads = self.pads.iter().chain(&self.pads).copied().collect();
         let y = match self.transposed {
-            false => g.conv(x, w, None, Conv { strides, pads, dilations, groups }),
+            false => g.conv(x, w, None, Conv { strides, pads, dilations, groups, ..Conv::default() }),
             true => {
                 let op = ConvTranspose { strides, pads, dilations, groups, ..ConvTranspose::default() };
                 g.conv_transpose(x, w, None, op)

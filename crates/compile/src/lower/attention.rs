@@ -1,12 +1,12 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
-use crate::cost;
 use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
 use crate::draft::Located;
 use crate::select::attention::Extents;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use crate::{cost, product};
 use pumice_ir::ops::{Attention, AttentionParts, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage, Roles};
@@ -151,9 +151,9 @@ impl Problem<'_> {
         }
         let mut step = StepBuilder::new();
         let operands = self.bind(&mut step);
-        step.flops(self.flops(cx));
         self.reads(cx, &mut step, &operands);
         let choice = self.choose(cx)?;
+        step.flops(self.flops(cx), choice.roles.precision);
         let grid = cx.grid(&self.groups(&choice.roles)?)?;
         let call = self.call(cx, &choice, operands)?;
         let meaning = meaning_with_immediates(cx, id)?;
@@ -251,6 +251,7 @@ impl Problem<'_> {
             mask_kind: self.mask.as_ref().map_or(mask::NONE, |m| m.kind),
             length: self.length.as_ref().map_or(length::NONE, Length::source),
             capped: u32::from(op.softcap > 0.0),
+            round: product::round(op.rounding),
             batches: cx.arg(batch),
             hq: cx.arg(heads),
             group: cx.arg(&group),

@@ -129,6 +129,7 @@ fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3], _: &SymbolTable) -> Optio
         outputs: w[0].exact_quotient(&DimExpr::from(op.groups))?,
         window: Window::new(axes)?,
         transposed: false,
+        rounding: op.rounding,
     })
 }
 
@@ -149,5 +150,6 @@ fn transposed(
         outputs: w[1].clone(),
         window: Window::new(axes)?,
         transposed: true,
+        rounding: op.rounding,
     })
 }

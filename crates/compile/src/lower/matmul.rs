@@ -9,7 +9,7 @@ use crate::fused_body::FusedBody;
 use crate::meaning::{self, StepMeaning};
 use crate::product::{self, Epilogue, Matrices, ProductSpace, SlotView};
 use crate::{blocks, elementwise};
-use pumice_ir::ops::MatMul;
+use pumice_ir::ops::{MatMul, Rounding};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{FloatStorage, HoleFill};
 use pumice_plan::{Storage, View, dense_strides};
@@ -93,7 +93,7 @@ fn multiply(
     let a = Factor { shown: shown_a, axis: vector_a.then_some(0), trans: op.trans_a };
     let b = Factor { shown: shown_b, axis: vector_b.then_some(1), trans: op.trans_b };
     let y_full = restride(y, full.clone(), dense_strides(&full), y.view.offset.clone());
-    let mut product = Shown { factors: [a, b], slots: tail.slots, copied: Vec::new() };
+    let mut product = Shown { factors: [a, b], slots: tail.slots, copied: Vec::new(), rounding: op.rounding };
     let (space, over) = match product.space(&full, &y_full.view) {
         Some(space) => space,
         None => {
@@ -132,13 +132,15 @@ struct Shown {
     slots: Vec<Located>,
     /// Types of the operands that were copied with the batch axes of the result, by their numbers among a, b and slots.
     copied: Vec<(usize, ValueType)>,
+    rounding: Rounding,
 }
 
 impl Shown {
     fn space(&self, full: &[DimExpr], y: &View) -> Option<(ProductSpace, Vec<Matrices>)> {
         let [a, b] = self.factors.each_ref().map(Factor::matrices);
         let slots: Vec<&View> = self.slots.iter().map(|s| &*s.view).collect();
-        space(full, &a.view, &b.view, y, &slots)
+        let (space, over) = space(full, &a.view, &b.view, y, &slots)?;
+        Some((ProductSpace { rounding: self.rounding, ..space }, over))
     }
 
     /// For batches that do not collapse to two axes: what has batch axes gets dense copies with all of the result's,
@@ -209,7 +211,10 @@ fn space(
     };
     let k = a.shape.last()?.clone();
     let (m, n) = (full[rank - 2].clone(), full[rank - 1].clone());
-    Some((ProductSpace { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y }, slots))
+    Some((
+        ProductSpace { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y, rounding: Rounding::None },
+        slots,
+    ))
 }
 
 /// The left operand or one of the epilogue as words, with any strides along which the kernel can read.

@@ -8,7 +8,7 @@ use super::choice::Choice;
 use super::lanes::Lanes;
 use super::read::{Figure, Taken};
 use pumice_plan::kernel::{KernelDecl, Roles, Setting};
-use pumice_types::{Bounds, EncodingClass, Target};
+use pumice_types::{Bounds, EncodingClass, Precision, Target};
 use smallvec::SmallVec;
 
 /// An extent of a tile.
@@ -48,6 +48,8 @@ impl FamilyDecl {
 /// A row: what is taken for a class of shapes.
 #[derive(Clone, Debug)]
 pub struct Row {
+    /// Exact: whatever the factors are rounded to.
+    pub(super) precision: Precision,
     pub(super) encodings: Vec<EncodingClass>,
     /// Measures by their number in the family's list.
     pub(super) when: Vec<(usize, Bounds)>,
@@ -58,9 +60,10 @@ pub struct Row {
 
 impl Row {
     fn holds(&self, shape: &Shape<'_>) -> bool {
+        let computed = self.precision.is_exact() || self.precision == shape.precision;
         let encoded = self.encodings.is_empty() || self.encodings.contains(&shape.encoding);
         let within = |at: usize, bounds: &Bounds| shape.measures.get(at).is_some_and(|n| bounds.holds(*n));
-        encoded && self.when.iter().all(|(at, bounds)| within(*at, bounds))
+        computed && encoded && self.when.iter().all(|(at, bounds)| within(*at, bounds))
     }
 
     /// Whether it says this rule.
@@ -85,6 +88,7 @@ pub struct Shape<'a> {
     target: &'a Target,
     measures: SmallVec<[u64; 9]>,
     encoding: EncodingClass,
+    precision: Precision,
     loops: SmallVec<[(&'static str, u64); 3]>,
 }
 
@@ -92,13 +96,25 @@ impl<'a> Shape<'a> {
     /// On a target, by its measures in the order of the family's list; of words, whatever the loops are.
     pub fn new(target: &'a Target, measures: impl IntoIterator<Item = u64>) -> Shape<'a> {
         let measures = measures.into_iter().collect();
-        Shape { target, measures, encoding: EncodingClass::F32, loops: SmallVec::new() }
+        Shape {
+            target,
+            measures,
+            encoding: EncodingClass::F32,
+            precision: Precision::Exact,
+            loops: SmallVec::new(),
+        }
     }
 
     /// The same with the operand stored so that the family asks about.
     #[must_use]
     pub fn stored(self, encoding: EncodingClass) -> Shape<'a> {
         Shape { encoding, ..self }
+    }
+
+    /// The same with factors that are multiplied so.
+    #[must_use]
+    pub fn multiplied(self, precision: Precision) -> Shape<'a> {
+        Shape { precision, ..self }
     }
 
     /// The same with the arguments by name on which it depends how often loops iterate.
@@ -187,7 +203,8 @@ impl Family {
     pub fn takes(&self, choice: &Choice, shape: &Shape<'_>) -> bool {
         let within = |(measure, bounds): &(&str, Bounds)| bounds.holds(self.measure(shape, measure));
         let reads = shape.encoding != EncodingClass::Blocks || choice.variant.reads_blocks();
-        reads && choice.roles.takes.iter().all(within) && choice.variant.runs_on(shape.target)
+        let computes = choice.roles.precision.is_exact() || choice.roles.precision == shape.precision;
+        reads && computes && choice.roles.takes.iter().all(within) && choice.variant.runs_on(shape.target)
     }
 
     fn measure(&self, shape: &Shape<'_>, name: &str) -> u64 {

@@ -185,7 +185,7 @@ fn shape<'a>(p: &ProductExtents, merged: bool, target: &'a Target) -> Shape<'a> 
     let work = p.m.saturating_mul(p.n).saturating_mul(p.batches).saturating_mul(p.k.max(1));
     let (along, merged) = (p.b_along_k.into(), merged.into());
     let measures = [p.m, p.n, p.k, p.batches, work, along, merged, groups(8, 32), groups(16, 64)];
-    Shape::new(target, measures).stored(encoding).looping([("k", p.k)])
+    Shape::new(target, measures).stored(encoding).multiplied(p.precision).looping([("k", p.k)])
 }
 
 #[cfg(test)]

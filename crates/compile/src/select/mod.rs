@@ -55,8 +55,6 @@ pub const FAMILIES: &[&FamilyDecl] = &[
 /// What a target's table says, by family.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// The arithmetic of products.
-    pub precision: Precision,
     /// Matrix products.
     pub matmul: matmul::Rules,
     /// Attention.
@@ -78,16 +76,16 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Reads the rows of the target's table for an arithmetic.
+    /// Reads the rows of the target's table, for a program in that precision.
     ///
     /// # Errors
     /// [`CompileError::Precision`] for an arithmetic that no kernel has; [`CompileError::Table`] where the table names
     /// what does not exist, or lacks a family.
     pub fn read(target: &Target, precision: Precision) -> Result<Selection, CompileError> {
-        if !precision.is_exact() {
+        if precision == Precision::Int8 {
             return Err(CompileError::Precision { asked: precision });
         }
-        let reader = read::Reader { table: &target.table, precision };
+        let reader = read::Reader { table: &target.table };
         Selection::of(&reader).map_err(|why| CompileError::Table { class: target.table.class.clone(), why })
     }
 
@@ -106,7 +104,6 @@ impl Selection {
             parts: read(matmul::PARTS)?,
         };
         Ok(Selection {
-            precision: reader.precision,
             matmul: product.sound()?,
             attention: attention::Rules(read(attention::ATTENTION)?),
             few_queries: few_queries::Rules {

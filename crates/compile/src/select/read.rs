@@ -81,12 +81,10 @@ pub struct Taken {
     pub(super) rule: &'static str,
 }
 
-/// A table that is read for an arithmetic.
+/// A table that is read.
 pub struct Reader<'a> {
     /// The table.
     pub table: &'a Table,
-    /// The arithmetic.
-    pub precision: Precision,
 }
 
 impl Reader<'_> {
@@ -106,14 +104,14 @@ impl Reader<'_> {
 
     /// A family's rows, in order, and its last candidates.
     pub fn family(&self, decl: &'static FamilyDecl) -> Result<Family, String> {
-        let rows = self.table.family(decl.name).filter(|row| row.precision == self.precision);
-        let rows = rows.map(|row| decl.read(row)).collect::<Result<Vec<_>, _>>()?;
-        if rows.is_empty() && !decl.optional {
+        let rows = self.table.family(decl.name).map(|row| decl.read(row)).collect::<Result<Vec<_>, _>>()?;
+        // Rows of every arithmetic are the fallback of each.
+        if !rows.iter().any(|row| row.precision.is_exact()) && !decl.optional {
             return Err(format!("it has no row of {}", decl.name));
         }
         let last = decl.last.iter().map(|&(take, figures)| {
             let (taken, figures) = (decl.taken(take)?, figures.to_vec());
-            Ok(Row { encodings: Vec::new(), when: Vec::new(), taken, figures })
+            Ok(Row { precision: Precision::Exact, encodings: Vec::new(), when: Vec::new(), taken, figures })
         });
         Ok(Family { decl, rows, last: last.collect::<Result<_, String>>()? })
     }
@@ -131,7 +129,7 @@ impl FamilyDecl {
         let taken = self.taken(&row.take).map_err(mistake)?;
         let declared = self.figures_of(&taken);
         let figures = figures(row, &declared).map_err(mistake)?;
-        Ok(Row { encodings: row.encodings.clone(), when, taken, figures })
+        Ok(Row { precision: row.precision, encodings: row.encodings.clone(), when, taken, figures })
     }
 
     /// The candidate of that name.

@@ -2,6 +2,7 @@
 //! these methods; an op that has nothing to say leaves the common answer.
 
 use super::Op;
+use super::Rounding;
 use super::reduce::Reduction;
 use super::simplify::{NodeCx, Simpler, Untransposed};
 use crate::attr::Attrs;
@@ -41,6 +42,18 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// Names of the integer operands that steer: their values decide what is read or written. Each has the samples of
     /// [`steering_samples`](super::steering_samples).
     const STEERS: &'static [&'static str] = &[];
+    /// How many of the first operands are factors of products, which a precision may round.
+    const FACTORS: usize = 0;
+
+    /// How its factors are rounded first.
+    fn rounding(&self) -> Rounding {
+        Rounding::None
+    }
+
+    /// For an op with factors, the same one that rounds them so.
+    fn with_rounding(&self, _rounding: Rounding) -> Option<Op> {
+        None
+    }
 
     /// Types of the results, or what is wrong.
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError>;

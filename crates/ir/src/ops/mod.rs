@@ -15,6 +15,7 @@ use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
 use crate::{NodeId, ValueId};
+pub use product::rounding::{self, Rounding, round_products};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
 pub use reduction::reduce;
@@ -268,6 +269,21 @@ macro_rules! define_op {
             /// Names of its integer operands that steer.
             pub fn steering_operands(&self) -> &'static [&'static str] {
                 match self { $($(Op::$Name(_) => <$Name as OpDef>::STEERS,)*)* }
+            }
+
+            /// How many of its first operands are factors of products.
+            pub fn factors(&self) -> usize {
+                match self { $($(Op::$Name(_) => <$Name as OpDef>::FACTORS,)*)* }
+            }
+
+            /// How its factors are rounded first.
+            pub fn rounding(&self) -> Rounding {
+                match self { $($(Op::$Name(op) => op.rounding(),)*)* }
+            }
+
+            /// For an op with factors, the same one that rounds them so.
+            pub fn with_rounding(&self, rounding: Rounding) -> Option<Op> {
+                match self { $($(Op::$Name(op) => op.with_rounding(rounding),)*)* }
             }
 
             /// What it is to lowering.

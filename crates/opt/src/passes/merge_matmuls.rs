@@ -45,8 +45,9 @@ pub fn merge_matmuls(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
         .collect()
 }
 
-/// What products must share: left operand, flags, how the weight is stored. K agrees because the left operand does.
-type Key = (ValueId, bool, bool, Encoding);
+/// What products must share: left operand, attributes, how the weight is stored. K agrees because the left operand
+/// does.
+type Key = (ValueId, [bool; 2], Option<DType>, Encoding);
 
 struct Member {
     product: NodeId,
@@ -78,7 +79,7 @@ fn member(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<
     let member = Member { product, op: op.clone(), x, weight, columns, bias };
     let result = member.result(graph);
     let fits = columns > 0 && reads_strides(graph, facts, result, columns);
-    fits.then_some(((x, op.trans_a, op.trans_b, stored(graph, weight)), member))
+    fits.then_some(((x, [op.trans_a, op.trans_b], op.rounding.dtype(), stored(graph, weight)), member))
 }
 
 /// Whether blocks can stay as they are beside others: whole rows of a param that nothing else wants.

@@ -101,6 +101,7 @@ impl<'g> Product<'g> {
             b_along_k: self.op.trans_b,
             b_words: self.stored(graph) == DType::F32,
             b_blocks: self.stored(graph).scheme().is_some(),
+            precision: self.op.rounding.precision(),
         }
     }
 

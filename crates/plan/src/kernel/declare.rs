@@ -34,8 +34,9 @@
 /// 0. `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c`
 /// there are macros and specialization constants. Operand words are `read`, `write`, `readwrite`, `status`, then what
 /// its elements may be beside words: `typed` 16-bit floats, `typed blocks` those and every block scheme (one such
-/// operand a kernel); hole types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain` or
-/// beginning with `plain_` is a plain twin and may need nothing. Every other section must be there, possibly empty.
+/// operand a kernel); last `factor` where the kernel rounds them by `rounded_x` as its constant `round` says; hole
+/// types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain` or beginning with `plain_`
+/// is a plain twin and may need nothing. Every other section must be there, possibly empty.
 #[macro_export]
 macro_rules! kernel {
     (
@@ -158,6 +159,7 @@ macro_rules! kernel {
                         access: $crate::__kernel_word!($access),
                         typed: $crate::__kernel_word!(typed $($class)*),
                         blocks: $crate::__kernel_word!(blocks $($class)*),
+                        factor: $crate::__kernel_word!(factor $($class)*),
                     }),*],
                     slots: $slots,
                     slots_in_place: $crate::__kernel_word!(flag $($in_place)?),
@@ -260,13 +262,22 @@ macro_rules! __kernel_word {
     (typed) => {
         false
     };
-    (typed typed $(blocks)?) => {
-        true
-    };
-    (blocks $(typed)?) => {
+    (typed factor) => {
         false
     };
-    (blocks typed blocks) => {
+    (typed typed $($class:ident)*) => {
+        true
+    };
+    (blocks $(typed)? $(factor)?) => {
+        false
+    };
+    (blocks typed blocks $(factor)?) => {
+        true
+    };
+    (factor $(typed)? $(blocks)?) => {
+        false
+    };
+    (factor $(typed)? $(blocks)? factor) => {
         true
     };
     (option) => {

@@ -75,6 +75,9 @@ fn write_all(out: &mut String, decl: &KernelDecl, form: Addressing) {
     for (k, o) in decl.operands.iter().enumerate().filter(|(_, o)| o.typed) {
         let _ = writeln!(out, "layout(constant_id = {}) const uint T_{} = 0u;", TYPED_ID + k as u32, o.name);
     }
+    if decl.operands.iter().any(|o| o.factor) {
+        out.push_str("#include \"rounded.glsl\"\n");
+    }
     match form {
         Addressing::Address => address_params(out, decl),
         Addressing::Descriptor => descriptor_params(out, decl),
@@ -272,6 +275,13 @@ fn loads(out: &mut String, o: &OperandDecl, w: &Words) {
     let _ = writeln!(out, "uvec4 loadu4_{n}(uint i4) {{ {} }}", w.load4);
     if o.blocks {
         blocks(out, n);
+    }
+    if o.factor {
+        // What is stored in that dtype is rounded already.
+        let stored = if o.typed { format!("ROUND == T_{n} ? v : ") } else { String::new() };
+        for ty in ["float", "vec4"] {
+            let _ = writeln!(out, "{ty} rounded_{n}({ty} v) {{ return {stored}rounded(v); }}");
+        }
     }
     if o.typed {
         let [element, four] = match o.blocks {

@@ -180,6 +180,8 @@ pub struct OperandDecl {
     pub typed: bool,
     /// Whether they may be in blocks, too.
     pub blocks: bool,
+    /// Whether they are factors: `rounded_x(v)` rounds what was loaded as the specialization constant `ROUND` says.
+    pub factor: bool,
 }
 
 /// The type of a hole's values and of its result.

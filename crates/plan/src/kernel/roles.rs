@@ -7,7 +7,7 @@
 
 use super::{KernelDecl, VariantDecl};
 use crate::kernel::turns::{Of, Upper};
-use pumice_types::Bounds;
+use pumice_types::{Bounds, Precision};
 
 /// The roles of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Roles {
     pub threads: u64,
     /// Quads of a row that a thread keeps; 0: it keeps none.
     pub kept_quads: u64,
+    /// In what it multiplies: `Exact` whatever factors are rounded to, another one nothing else.
+    pub precision: Precision,
     /// Measures of a shape and the bounds within which it is taken.
     pub takes: Vec<(&'static str, Bounds)>,
     /// What a row of a table sets. It is the same whatever the constants are.

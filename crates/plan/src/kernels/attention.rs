@@ -57,10 +57,10 @@ macro_rules! attention {
                 mask { at, b, h, row, col: u32 }, mask_len: u32,
                 scale: f32, softcap: f32, left: i32, right: i32, kv_len: i32, len_b: u32,
             }
-            operands { q: read, k: read typed, v: read typed, mask: read, lens: read, y: write }
+            operands { q: read factor, k: read typed factor, v: read typed factor, mask: read, lens: read, y: write }
             slots 0;
             holes { $($holes)* }
-            specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0 $(, $spec = $id: $default)* }
+            specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0, round = 5: 0 $(, $spec = $id: $default)* }
             turns |$c| $turns;
             roles |$r| $roles;
             variants { $($variants)* }

@@ -31,10 +31,10 @@ kernel! {
         x { at, n, g, c, d, h, w: u32 }, w { at, g, o, c, tap: u32 }, y { at, n, g, o: u32 },
         slot(at, b0, b1, row, col: u32; 4),
     }
-    operands { x: read, w: read typed, y: write }
+    operands { x: read factor, w: read typed factor, y: write }
     slots 4 in_place;
     holes { epilogue: vec4 [v] (batch, row, col) stores }
-    specs { vec_y = 0: 0, transposed = 1: 0 }
+    specs { vec_y = 0: 0, transposed = 1: 0, round = 2: 0 }
     turns |c| {
         let terms = c.channels.saturating_mul(c.kernel.iter().fold(1, |n, k| n.saturating_mul(*k)));
         let chains = each(terms, 128);
@@ -62,10 +62,10 @@ kernel! {
         a { at, g, row, col: u32 }, b { at, n, g, c, d, h, w: u32 }, y { at, n, g, o: u32 },
         slot(at, b0, b1, row, col: u32; 4),
     }
-    operands { a: read typed, b: read, y: write }
+    operands { a: read typed factor, b: read factor, y: write }
     slots 4 in_place;
     holes { epilogue: vec4 [v] (batch, row, col) stores }
-    specs { a_mode = 0: 0, vec_y = 1: 0, quads = 2: 0, k_tail = 3: 1, edge = 4: 1, tap_major = 5: 0, kd = 6: 1, kh = 7: 1, kw = 8: 1 }
+    specs { a_mode = 0: 0, vec_y = 1: 0, quads = 2: 0, k_tail = 3: 1, edge = 4: 1, tap_major = 5: 0, kd = 6: 1, kh = 7: 1, kw = 8: 1, round = 9: 0 }
     turns |c| {
         let taps = c.kd.saturating_mul(c.kh).saturating_mul(c.kw);
         tile_turns(c.channels.saturating_mul(taps), |name| c.define(name))

@@ -1,6 +1,7 @@
 //! Attention and rotation in random programs: both layouts, every mask, windows, shared key heads, scale, softcap.
 
 use super::{Garden, Item};
+use pumice_ir::ops::Rounding;
 use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::{Attention, AttentionMerge, AttentionParts, Rotary};
 use pumice_ir::shape::DimSpec;
@@ -84,6 +85,7 @@ impl Garden<'_> {
             softcap: [0.0, 5.0][self.below(2)],
             left: [-1, -1, 1][self.below(3)],
             right: [-1, -1, 0, 2][self.below(4)],
+            rounding: Rounding::None,
         }
     }
 

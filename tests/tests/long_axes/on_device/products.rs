@@ -15,7 +15,7 @@ fn product(lab: &Lab, m: usize, n: usize, k: usize, along: bool) {
     let shape_b = if along { [n as u64, k as u64] } else { [k as u64, n as u64] };
     let exe = load(lab, |g| {
         let (a, b) = (g.input("a", tensor(DType::F32, shape_a)), g.input("b", tensor(DType::F32, shape_b)));
-        g.output("y", g.apply(MatMul { trans_a: false, trans_b: along }, &[a, b]));
+        g.output("y", g.apply(MatMul { trans_b: along, ..MatMul::default() }, &[a, b]));
     });
     let (a, b) = (uniform(m * k), uniform(n * k + 5)[5..].to_vec());
     let out = run(&exe, &[("a", TensorView::f32(&a, shape_a)), ("b", TensorView::f32(&b, shape_b))]);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::select::Selection;
 use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+use pumice_types::Precision;
 
 /// Kernels by name, with quads of columns where they have any.
 const LANES: (&str, u32) = (MatmulF32Lanes::DECL.name, 0);
@@ -22,7 +23,16 @@ fn parts(product: &ProductExtents, allowed: &[u64], merged: bool, target: &Targe
 }
 
 fn product(m: u64, n: u64, k: u64) -> ProductExtents {
-    ProductExtents { m, n, k, batches: 1, b_along_k: true, b_words: true, b_blocks: false }
+    ProductExtents {
+        m,
+        n,
+        k,
+        batches: 1,
+        b_along_k: true,
+        b_words: true,
+        b_blocks: false,
+        precision: Precision::Exact,
+    }
 }
 
 fn pick(m: u64, n: u64, k: u64) -> &'static str {
@@ -107,7 +117,16 @@ fn choices_take_what_they_are_chosen_for() {
         for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
             for n in [1, 7, 64, 384, 4096] {
                 for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
-                    let p = ProductExtents { m, n, k, batches: 1, b_along_k, b_words, b_blocks: !b_words };
+                    let p = ProductExtents {
+                        m,
+                        n,
+                        k,
+                        batches: 1,
+                        b_along_k,
+                        b_words,
+                        b_blocks: !b_words,
+                        precision: Precision::Exact,
+                    };
                     let c = choose(&p, &target);
                     assert!(!p.b_blocks || c.variant.reads_blocks(), "{p:?} by {}", c.variant.name);
                     assert!(c.roles.rows > 0 && c.roles.columns > 0 && c.roles.step > 0, "{c:?}");

@@ -4,9 +4,10 @@ use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::ops::elementwise::zip_two;
 use crate::tolerance::Tolerance;
-use pumice_ir::ops::{Linear, MatMul};
+use pumice_ir::ops::{Linear, MatMul, Rounding};
 
-const PRODUCT: MatMul = MatMul { trans_a: false, trans_b: true };
+/// Rounding is the caller's.
+const PRODUCT: MatMul = MatMul { trans_a: false, trans_b: true, rounding: Rounding::None };
 
 impl Eval for Linear {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {

@@ -4,8 +4,8 @@ use super::windows::{Lists, expect_bias, kernel_of_weights, of_group, require_fi
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{OpDef, Rounding};
 use crate::sample::Sample;
 use pumice_types::WindowAxis;
 
@@ -25,12 +25,20 @@ crate::op! {
         dilations: Vec<u64> = Vec::new() => POSITIVE,
         /// Parts into which channels fall: a result sees the operand's channels of its own part.
         groups: u64 = 1 => POSITIVE,
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
     }
 }
 
 impl Default for Conv {
     fn default() -> Conv {
-        Conv { strides: Vec::new(), pads: Vec::new(), dilations: Vec::new(), groups: 1 }
+        Conv {
+            strides: Vec::new(),
+            pads: Vec::new(),
+            dilations: Vec::new(),
+            groups: 1,
+            rounding: Rounding::None,
+        }
     }
 }
 
@@ -46,6 +54,7 @@ impl Conv {
 
 impl OpDef for Conv {
     const OPERANDS: &'static [&'static str] = &["x", "w", "bias?"];
+    crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;

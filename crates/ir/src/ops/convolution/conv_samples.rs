@@ -69,8 +69,13 @@ fn cases() -> Vec<Case> {
     add(&[1, 4, 6, 6], &[8, 2, 1, 1], Conv { groups: 2, dilations: vec![3, 3], ..plain() });
     // 3-D.
     add(&[1, 2, 5, 6, 7], &[3, 2, 3, 3, 3], Conv { pads: vec![1; 6], ..plain() });
-    let all =
-        Conv { strides: vec![2, 1, 3], pads: vec![2, 0, 1, 1, 3, 0], dilations: vec![1, 2, 2], groups: 2 };
+    let all = Conv {
+        strides: vec![2, 1, 3],
+        pads: vec![2, 0, 1, 1, 3, 0],
+        dilations: vec![1, 2, 2],
+        groups: 2,
+        ..Conv::default()
+    };
     add(&[2, 4, 6, 7, 8], &[6, 2, 3, 2, 3], all);
     // Empty: batch, channels of the operand, channels of the result, a spatial axis that is all padding.
     add(&[0, 3, 8, 8], &[4, 3, 3, 3], plain());

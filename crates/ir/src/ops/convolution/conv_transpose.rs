@@ -5,8 +5,8 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{OpDef, Rounding};
 use crate::sample::Sample;
 use pumice_types::{DimExpr, WindowAxis};
 
@@ -34,6 +34,8 @@ crate::op! {
         output_shape: Vec<u64> = Vec::new() => ANY,
         /// Whether of an odd number of elements too many the end loses one more (SAME_UPPER); else the beginning does.
         cut_end: bool = false,
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
     }
 }
 
@@ -47,6 +49,7 @@ impl Default for ConvTranspose {
             output_padding: Vec::new(),
             output_shape: Vec::new(),
             cut_end: false,
+            rounding: Rounding::None,
         }
     }
 }
@@ -98,6 +101,7 @@ impl ConvTranspose {
 
 impl OpDef for ConvTranspose {
     const OPERANDS: &'static [&'static str] = &["x", "w", "bias?"];
+    crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;

@@ -11,7 +11,7 @@ pub fn samples() -> Vec<Sample> {
 }
 
 /// Rows of the other operand: kernels for one row, a few, many, and one more than a tile.
-const ROWS: [u64; 8] = [1, 2, 7, 8, 9, 33, 64, 257];
+const ROWS: [u64; 10] = [1, 2, 7, 8, 9, 16, 17, 33, 64, 257];
 
 /// A sample with a param `w` of these extents, dequantized.
 fn case(scheme: Scheme, shape: &[u64], what: &str, build: impl FnOnce(&GraphBuilder, Value)) -> Sample {

@@ -6,19 +6,23 @@ use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Add, MatMul};
-use crate::sample::Sample;
+use crate::ops::{Add, MatMul, Rounding};
+use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
 use pumice_types::DType;
 
 crate::op! {
     /// y = x·Wᵀ + b: x\[…, K\], W\[N, K\], b\[N\] → \[…, N\]. Defined as MatMul with B transposed, and Add.
-    pub struct Linear {}
+    pub struct Linear {
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
+    }
 }
 
 impl OpDef for Linear {
     const OPERANDS: &'static [&'static str] = &["x", "w", "b?"];
+    crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;
@@ -67,6 +71,11 @@ impl OpDef for Linear {
         }
         samples.extend(FLOATS.iter().map(|&d| case(d, &[5, 37], 19, true)));
         // Dot products with halves as they are stored: one row, four, eight.
+        samples.extend(
+            [DType::F16, DType::BF16]
+                .into_iter()
+                .flat_map(|d| [1u64, 2, 7, 8, 9, 16, 17, 64, 257].map(|rows| stored(d, rows))),
+        );
         samples.extend([1u64, 3].map(|rows| case(DType::F16, &[rows, 68], 21, false)));
         samples.extend([1, 17, 64].map(|n| {
             Sample::graph(&format!("symbolic rows, {n} of 64"), |g| {
@@ -83,7 +92,7 @@ impl OpDef for Linear {
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (node, name) = (graph.node(id), graph.node_name(id));
         let (x, w) = (PatchRef::Old(node.input(0)?), PatchRef::Old(node.input(1)?));
-        let product = MatMul { trans_a: false, trans_b: true };
+        let product = MatMul { trans_b: true, rounding: self.rounding, ..MatMul::default() };
         let mut patch = expansion(graph, id);
         let y = match node.input(2) {
             None => patch.add(product, name, &[x, w]),
@@ -97,10 +106,21 @@ impl OpDef for Linear {
     }
 }
 
+/// A product of f32 rows with a weight that is stored narrow.
+fn stored(dtype: DType, rows: u64) -> Sample {
+    Sample::graph(&format!("{rows} rows by a weight stored as {dtype}"), |g| {
+        let w = g.param("w", tensor(dtype, [40u64, 72]));
+        let x = g.input("x", tensor(DType::F32, [rows, 72]));
+        g.output("y", g.linear(x, g.cast(w, DType::F32), None));
+    })
+    .fill("x", Fill::Normal)
+    .fill("w", Fill::Normal)
+}
+
 impl GraphBuilder {
     /// A dense layer: x\[…, K\], w\[N, K\], b\[N\] → \[…, N\].
     #[track_caller]
     pub fn linear(&self, x: Value, w: Value, b: Option<Value>) -> Value {
-        self.apply_all(Linear {}, &[Some(x), Some(w), b])[0]
+        self.apply_all(Linear { rounding: Rounding::None }, &[Some(x), Some(w), b])[0]
     }
 }

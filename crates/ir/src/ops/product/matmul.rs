@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{NodeCx, Untransposed};
+use crate::ops::{NodeCx, Rounding, Untransposed};
 use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -19,11 +19,20 @@ crate::op! {
         trans_a: bool = false,
         /// B's last two axes are swapped: \[…, N, K\].
         trans_b: bool = false,
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
+    }
+}
+
+impl Default for MatMul {
+    fn default() -> MatMul {
+        MatMul { trans_a: false, trans_b: false, rounding: Rounding::None }
     }
 }
 
 impl OpDef for MatMul {
     const OPERANDS: &'static [&'static str] = &["a", "b"];
+    crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;
@@ -88,7 +97,7 @@ impl OpDef for MatMul {
     fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
         let taken = [0, 1].map(|i| cx.exchanged(i, -2, -1));
         let [was_a, was_b] = taken.map(|x| x.is_some());
-        let op = MatMul { trans_a: self.trans_a != was_a, trans_b: self.trans_b != was_b };
+        let op = MatMul { trans_a: self.trans_a != was_a, trans_b: self.trans_b != was_b, ..self.clone() };
         let operands = taken.into_iter().enumerate().filter_map(|(i, x)| Some((i, x?)));
         (was_a || was_b).then(|| Untransposed { op: op.into(), operands: operands.collect(), after: None })
     }
@@ -128,7 +137,7 @@ fn case(dtype: DType, a: &[u64], b: &[u64], trans_a: bool, trans_b: bool) -> Sam
     Sample::graph(&format!("{dtype} {a:?}{} x {b:?}{}", t(trans_a), t(trans_b)), |g| {
         let x = g.input("a", tensor(dtype, a.iter().copied()));
         let y = g.input("b", tensor(dtype, b.iter().copied()));
-        g.output("y", g.apply(MatMul { trans_a, trans_b }, &[x, y]));
+        g.output("y", g.apply(MatMul { trans_a, trans_b, ..MatMul::default() }, &[x, y]));
     })
     .fill("a", Fill::Normal)
     .fill("b", Fill::Normal)
@@ -165,7 +174,7 @@ fn symbolic(batch: u64, rows: u64) -> Sample {
         let w = g.input("w", tensor(DType::F32, [33u64, 17]));
         g.output("batched", g.matmul(x, y));
         g.output("shared", g.matmul(x, w));
-        g.output("rows are K", g.apply(MatMul { trans_a: true, trans_b: false }, &[x, x]));
+        g.output("rows are K", g.apply(MatMul { trans_a: true, ..MatMul::default() }, &[x, x]));
         let z = g.input("z", tensor(DType::F32, [n, 33.into()]));
         g.output("rows", g.matmul(z, w));
     })
@@ -286,6 +295,6 @@ impl GraphBuilder {
     /// Matrix product: a\[…, M, K\], b\[…, K, N\] → \[…, M, N\]; batch extents broadcast.
     #[track_caller]
     pub fn matmul(&self, a: Value, b: Value) -> Value {
-        self.apply(MatMul { trans_a: false, trans_b: false }, &[a, b])
+        self.apply(MatMul::default(), &[a, b])
     }
 }

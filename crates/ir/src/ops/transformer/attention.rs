@@ -4,9 +4,8 @@ use crate::ValueId;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{NodeCx, Transpose, Untransposed};
+use crate::ops::{NodeCx, OpDef, Rounding, Transpose, Untransposed};
 use crate::sample::Sample;
 use pumice_types::{DType, DimExpr};
 
@@ -63,18 +62,29 @@ crate::op! {
         right: i64 = -1,
         /// Bound of the products; 0: none.
         softcap: f32 = 0.0 => NOT_NEGATIVE,
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
     }
 }
 
 impl Default for Attention {
     fn default() -> Attention {
         let layout = AttentionLayout::Bhsd;
-        Attention { layout, scale: None, causal: false, left: -1, right: -1, softcap: 0.0 }
+        Attention {
+            layout,
+            scale: None,
+            causal: false,
+            left: -1,
+            right: -1,
+            softcap: 0.0,
+            rounding: Rounding::None,
+        }
     }
 }
 
 impl OpDef for Attention {
     const OPERANDS: &'static [&'static str] = &["q", "k", "v", "mask?", "kv_len?"];
+    crate::rounds_factors!(3);
     const STEERS: &'static [&'static str] = &["kv_len"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -3,8 +3,8 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::attention::{Attention, AttentionLayout};
+use crate::ops::{OpDef, Rounding};
 use crate::sample::Sample;
 use pumice_types::{DType, DimExpr};
 
@@ -33,6 +33,8 @@ crate::op! {
         right: i64 = -1,
         /// Bound of the products; 0: none.
         softcap: f32 = 0.0 => NOT_NEGATIVE,
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
         /// Number of parts.
         parts: i64 = 1,
     }
@@ -41,19 +43,20 @@ crate::op! {
 impl AttentionParts {
     /// An attention in so many parts.
     pub fn of(op: &Attention, parts: u64) -> AttentionParts {
-        let Attention { layout, scale, causal, left, right, softcap } = op.clone();
-        AttentionParts { layout, scale, causal, left, right, softcap, parts: parts as i64 }
+        let Attention { layout, scale, causal, left, right, softcap, rounding } = op.clone();
+        AttentionParts { layout, scale, causal, left, right, softcap, rounding, parts: parts as i64 }
     }
 
     /// The attention whose parts these are.
     pub fn whole(&self) -> Attention {
-        let AttentionParts { layout, scale, causal, left, right, softcap, .. } = self.clone();
-        Attention { layout, scale, causal, left, right, softcap }
+        let AttentionParts { layout, scale, causal, left, right, softcap, rounding, .. } = self.clone();
+        Attention { layout, scale, causal, left, right, softcap, rounding }
     }
 }
 
 impl OpDef for AttentionParts {
     const OPERANDS: &'static [&'static str] = &["q", "k", "v", "mask?", "kv_len?"];
+    crate::rounds_factors!(3);
     const STEERS: &'static [&'static str] = &["kv_len"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

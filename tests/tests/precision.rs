@@ -1,0 +1,93 @@
+//! Suite 14: every sample that multiplies, in precision F16, against the evaluator that rounds its factors (T3).
+
+use pumice_ir::Op;
+use pumice_tests::op_suite::{Case, Outcome, Runner, cases_of, run_all};
+use pumice_types::Precision;
+
+/// Values larger than this say nothing new of an interpreted plan.
+const INTERPRETED: u64 = 1 << 17;
+/// What a CPU driver computes in seconds.
+const VULKAN: u64 = 1 << 20;
+/// What the evaluator can hold beside the others.
+const GPU: u64 = 1 << 26;
+
+/// The samples of these ops that multiply.
+fn products(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
+    let cases = cases_of(wanted).into_iter().filter(Case::has_products);
+    cases.map(|case| case.in_precision(Precision::F16)).collect()
+}
+
+/// Runs the samples of these ops, of which there are at least so many.
+fn run(runner: &Runner, wanted: impl Fn(&str) -> bool, least: usize) {
+    let cases = products(wanted);
+    let summary = run_all(runner, &cases, |_, _| {});
+    summary.print("F16");
+    assert_eq!(summary.failed, Vec::new());
+    assert!(summary.passed >= least, "{} of {} samples were run", summary.passed, cases.len());
+}
+
+/// Ops with samples that multiply stand in one of the parts below.
+#[test]
+fn no_product_is_left_out() {
+    let named = |op: &str| PARTS.iter().any(|part| part.contains(&op));
+    let other: Vec<&str> = products(|op| !named(op)).iter().map(|case| case.op).collect();
+    assert_eq!(other, Vec::<&str>::new());
+    assert!(Op::NAMES.contains(&"matmul"));
+}
+
+const PARTS: [&[&str]; 4] = [
+    &["matmul", "linear", "fused", "kv_append"],
+    &["dequantize"],
+    &["conv", "conv_transpose", "batch_norm"],
+    &["attention", "attention_parts"],
+];
+
+#[test]
+fn on_interpreter() {
+    run(&Runner::interpreter(INTERPRETED), |_| true, 900);
+}
+
+/// The reference of F16 is another one: exact plans fail it.
+#[test]
+fn exact_products_are_told_from_rounded_ones() {
+    let runner = Runner::interpreter(INTERPRETED);
+    let unlike = |case: &Case| {
+        let graph = case.sample.graph.as_ref().expect("a graph");
+        matches!(runner.run_against(case, graph, Precision::Exact), Outcome::Failed(_))
+    };
+    let cases = products(|op| op == "linear");
+    let told = cases.iter().filter(|case| unlike(case)).count();
+    assert!(told * 2 > cases.len(), "{told} of {}", cases.len());
+}
+
+mod on_device {
+    use super::*;
+    use pumice_tests::device;
+    use pumice_vulkan::DeviceOptions;
+
+    fn run_on(part: usize, least: usize) {
+        let device = device::open(&DeviceOptions::default());
+        let most = if device.device_plan().target.features.cpu { VULKAN } else { GPU };
+        run(&Runner::new(device, most), |op| PARTS[part].contains(&op), least);
+    }
+
+    #[test]
+    fn products_of_matrices() {
+        run_on(0, 200);
+    }
+
+    #[test]
+    fn products_over_blocks() {
+        run_on(1, 200);
+    }
+
+    #[test]
+    fn convolutions() {
+        run_on(2, 100);
+    }
+
+    #[test]
+    fn attentions() {
+        run_on(3, 100);
+    }
+}
