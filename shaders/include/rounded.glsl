@@ -1,5 +1,6 @@
 // Factors of products as a precision rounds them, by the constant ROUND (`product::round` of the compiler): to nearest even,
-// subnormals kept, what is too large infinite, a NaN stays one.
+// subnormals kept, what is too large infinite, a NaN stays one. Not by packHalf2x16 and
+// unpackHalf2x16: NVIDIA's compiler takes the pair away, and nothing is rounded (driver 580.159.04, 2026-11-24).
 const uint ROUND_F16 = 1u, ROUND_BF16 = 2u;
 
 // A power of two is added and subtracted again whose last bit is the unit of f16, which is 2^-24 below 2^-14: sums of f32 are

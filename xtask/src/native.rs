@@ -64,11 +64,6 @@ impl Native {
         Ok(Native { folder, host })
     }
 
-    /// Where cargo builds the Rust part, so that checkouts share the packages of others.
-    pub fn target(&self) -> PathBuf {
-        self.folder.join("target")
-    }
-
     /// Options of cargo that link the libraries in place of what the packages' build scripts would make.
     pub fn cargo_options(&self) -> Vec<String> {
         let folder = self.folder.join("lib");

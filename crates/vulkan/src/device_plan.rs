@@ -19,6 +19,7 @@ const FLOOR_INVOCATIONS: u32 = 256;
 const FLOOR_SHARED_MEMORY: u32 = 32 << 10;
 
 const MEMORY_BUDGET: &str = "VK_EXT_memory_budget";
+const COOPERATIVE_MATRIX: &str = "VK_KHR_cooperative_matrix";
 const PORTABILITY_SUBSET: &str = "VK_KHR_portability_subset";
 
 /// Why a device cannot run pumice.
@@ -80,6 +81,8 @@ pub struct Enable {
     pub storage16: bool,
     /// 8-bit storage.
     pub storage8: bool,
+    /// Cooperative matrices, and the memory model that they are written in.
+    pub matrices: bool,
 }
 
 /// How a device is opened and used.
@@ -125,6 +128,7 @@ impl DevicePlan {
         }
         let Some(queue_family) = family.filter(|_| refusals.is_empty()) else { return Err(refusals) };
         let (abilities, f) = (&snapshot.abilities, &snapshot.abilities.features);
+        let matrices = !f.matrices.is_empty();
         let timestamp_bits = snapshot.queue_families[queue_family as usize].timestamp_bits;
         Ok(DevicePlan {
             queue_family,
@@ -133,6 +137,7 @@ impl DevicePlan {
             extensions: [MEMORY_BUDGET, PORTABILITY_SUBSET]
                 .into_iter()
                 .filter(|e| snapshot.has_extension(e))
+                .chain(matrices.then_some(COOPERATIVE_MATRIX))
                 .map(str::to_owned)
                 .collect(),
             memory_budget: snapshot.has_extension(MEMORY_BUDGET),
@@ -142,6 +147,7 @@ impl DevicePlan {
                 float16: f.float16,
                 storage16: f.storage16,
                 storage8: f.storage8,
+                matrices,
             },
             memory,
             staging: ranked(snapshot, |t| t.host_visible, |t| (!t.host_cached, t.device_local)),

@@ -51,6 +51,9 @@ pub struct Args {
     /// A selection table to compile with; without it the device's own
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
+    /// What products do with their factors: exact, f16
+    #[arg(long, value_name = "PRECISION", default_value = "exact")]
+    precision: pumice_types::Precision,
     /// Small sizes and short samples, to see that everything runs; no bar is judged
     #[arg(long)]
     quick: bool,

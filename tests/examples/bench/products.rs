@@ -85,6 +85,8 @@ fn measure(rig: &Rig, p: Product, bar: Bar) -> Outcome<Row> {
     if p.filled {
         fill.extend([("bias", bias.as_slice()), ("residual", &residual)]);
     }
+    // Each factor may be off by half a unit of f16.
+    let rounded = if rig.args.precision.is_exact() { 0.0 } else { 2f64.powi(-10) };
     let check = |outputs: &Outputs| {
         let mut worst = 0.0f64;
         for row in p.rows() {
@@ -95,7 +97,8 @@ fn measure(rig: &Rig, p: Product, bar: Bar) -> Outcome<Row> {
                 let size: Vec<f64> = want.iter().map(|x| x.abs()).collect();
                 let own = data::row_times_abs(&size, &b, p.n as usize);
                 let carried = data::row_times_abs(&allowed, &b, p.n as usize);
-                allowed = own.iter().zip(carried).map(|(t, c)| data::of_sum(p.k, *t) + c).collect();
+                let of_terms = |t: f64| data::of_sum(p.k, t) + rounded * t;
+                allowed = own.iter().zip(carried).map(|(t, c)| of_terms(*t) + c).collect();
                 want = data::row_times(&want, &b, p.n as usize);
             }
             if p.filled {

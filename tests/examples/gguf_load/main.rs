@@ -1,7 +1,7 @@
 //! How fast a language model's file gets onto a device, and what the host holds meanwhile.
 //!
 //! `gguf_load make 8b q8_0 FILE` writes a Llama-shaped GGUF file of random weights (no vocabulary; for speed alone).
-//! `gguf_load load FILE [--context N] [--json]` opens it, compiles, reads the weights, decodes some tokens, and prints
+//! `gguf_load load FILE [--context N] [--precision exact|f16] [--json]` opens it, compiles, reads the weights, decodes some tokens, and prints
 //! each time beside what the machine can: reading the file into memory, and copying memory to the device. Read the file
 //! once before (`cat FILE >/dev/null`) so that it is in the page cache.
 
@@ -10,7 +10,7 @@ mod make;
 use pumice::{Device, Options};
 use pumice_import::{GgufFile, WeightBytes, WeightSource};
 use pumice_models::{LlamaFile, LlamaOptions, specialize};
-use pumice_types::{ByteSource, SourceError, Stored, TensorView};
+use pumice_types::{ByteSource, Precision, SourceError, Stored, TensorView};
 use std::time::Instant;
 
 type Failure = Box<dyn std::error::Error>;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Failure> {
     match words[..] {
         ["make", shape, encoding, path] => make::write(shape, encoding, path),
         ["load", path, ref rest @ ..] => load(path, rest),
-        _ => Err("gguf_load make SHAPE ENCODING FILE | load FILE [--context N] [--json]".into()),
+        _ => Err("gguf_load make SHAPE ENCODING FILE | load FILE [--context N] [--precision exact|f16] [--json]".into()),
     }
 }
 
@@ -29,6 +29,10 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
     let context = match rest.iter().position(|a| *a == "--context") {
         Some(i) => rest.get(i + 1).ok_or("--context N")?.parse()?,
         None => 512,
+    };
+    let precision = match rest.iter().position(|a| *a == "--precision") {
+        Some(i) => rest.get(i + 1).ok_or("--precision exact|f16")?.parse()?,
+        None => Precision::Exact,
     };
     let device = Device::best();
     let host_before_mib = status("VmRSS")?;
@@ -38,7 +42,7 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
     model.check()?;
     let open_s = begin.elapsed().as_secs_f64();
     let begin = Instant::now();
-    let options = Options::default().specializations(specialize::decoder());
+    let options = Options::default().specializations(specialize::decoder()).precision(precision);
     let exe = pumice::compile(&model.graph, &device, &options)?;
     let compile_s = begin.elapsed().as_secs_f64();
     let source = WeightBytes(model.weights.as_ref());

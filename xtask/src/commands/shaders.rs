@@ -28,7 +28,8 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let native = Native::find(checkout)?;
     let mut command = child::cargo();
     command.args(["run", "--release", "--package", "pumice-shader-build"]).args(native.cargo_options());
-    command.arg("--target-dir").arg(native.target());
+    // Of this checkout: cargo takes packages of another one, in the same place of a shared folder, for its own.
+    command.arg("--target-dir").arg(checkout.root.join("target/shader-build"));
     command
         .arg("--")
         .arg("--root")

@@ -77,6 +77,12 @@ pub fn group(threads: u64) -> Roles {
 }
 
 impl Roles {
+    /// Of a kernel that multiplies in that precision alone.
+    #[must_use]
+    pub fn multiplies(self, precision: Precision) -> Roles {
+        Roles { precision, ..self }
+    }
+
     /// Terms of each sum that one step takes, and those that fill a stage of it.
     #[must_use]
     pub fn steps(self, step: u64, least_k: u64) -> Roles {

@@ -138,6 +138,11 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle_row", Fingerprint::hex("a97088923c9e5b311a3df148f0e9ee26ef792ba919c2e135a8e6ecd3c406734a")),
         ("shuffle_small", Fingerprint::hex("c7b7905f9243a774bc4be1b463c2c8e6eb5062d5462ff9296e468e705b2ecc30")),
     ] },
+    Compiled { kernel: "matmul_units", declaration: Fingerprint::hex("d5859b33cdab3f04c9885a47fb129277e25cc150d78cd9488ba2a2a542a5d9ba"), code: &[
+        ("f16_t128", Fingerprint::hex("a98c6622027b276e4c864e03f9a8534e0443e363cbe82b5d88917851edce2c5b")),
+        ("f16_t128x256", Fingerprint::hex("177958dc2025ee0a05266650c750a1bbdcb6884b0a551d04d79843fee3b109a1")),
+        ("f16_t64", Fingerprint::hex("45b343919ed64dc22480bb6d556da12e1ba518127b474fc8d1a513a74c53049c")),
+    ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
         ("plain", Fingerprint::hex("75ac417091acd813810aadeb148ae27ac123618177809753b4b75b12d748bb20")),
     ] },

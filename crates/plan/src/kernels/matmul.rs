@@ -4,11 +4,11 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 use crate::kernel::roles::{Roles, tile};
 use crate::kernel::turns::{after, each, inside, pairs, quotient};
-use pumice_types::slots;
+use pumice_types::{Precision, slots};
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
-    &[MatmulF32::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
+    &[MatmulF32::DECL, MatmulUnits::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
 
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 // Lowering writes results into states before it knows which of these a product takes.
@@ -107,6 +107,31 @@ product! {
         t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
         t128: zero needs [SharedMemory(33792)] {
             "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
+        }
+    }
+}
+
+product! {
+    /// As `matmul_f32`, by matrix units: factors rounded to f16 (T3). A subgroup of 32 threads has WM x WN
+    /// results in fragments of 16 x 16. Modes 0 and 2 read quads, too, one element at a time.
+    pub struct MatmulUnits = "matmul_units" in "matmul/units.comp";
+    grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
+    specs { k_tail = 3: 1, edge = 4: 1 }
+    turns |c| {
+        let [bk, wm, wn] = ["BK", "WM", "WN"].map(|name| c.define(name));
+        let fragments = quotient(wm, 16).saturating_mul(quotient(wn, 16));
+        after(each(c.k, bk), inside(each(fragments, 1), each(64, 32)))
+    };
+    roles |c| tile(c.define("BM"), c.define("BN")).steps(c.define("BK"), c.define("BK")).multiplies(Precision::F16);
+    variants {
+        f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+            "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32"
+        };
+        f16_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+            "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32"
+        };
+        f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32), SharedMemory(49152)] {
+            "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64"
         }
     }
 }

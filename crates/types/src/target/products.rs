@@ -86,6 +86,16 @@ pub struct MatrixShape {
     pub scope: MatrixScope,
 }
 
+impl MatrixShape {
+    /// 16 x 16 x 16, f16 factors, f32 sums, held by a subgroup: what every vendor's units have, and kernels are made of.
+    pub fn is_f16_by_16(&self) -> bool {
+        let extents = (self.m, self.n, self.k) == (16, 16, 16);
+        let factors = (self.a, self.b) == (Component::F16, Component::F16);
+        let sums = (self.c, self.result) == (Component::F32, Component::F32);
+        extents && factors && sums && self.scope == MatrixScope::Subgroup
+    }
+}
+
 impl fmt::Display for Component {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&format!("{self:?}").to_lowercase())

@@ -162,13 +162,17 @@ fn create(
         .buffer_device_address(true)
         .timeline_semaphore(true)
         .shader_float16(enable.float16)
-        .storage_buffer8_bit_access(enable.storage8);
+        .storage_buffer8_bit_access(enable.storage8)
+        .vulkan_memory_model(enable.matrices);
+    let mut matrices =
+        vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
     let info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_extension_names(&names)
         .enabled_features(&base)
         .push_next(&mut f11)
         .push_next(&mut f12);
+    let info = if enable.matrices { info.push_next(&mut matrices) } else { info };
     // SAFETY: `physical` is of this instance and everything `info` points to lives until the end of the function.
     unsafe { instance.table.create_device(physical, &info) }
 }

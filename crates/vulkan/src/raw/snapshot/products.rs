@@ -102,10 +102,12 @@ fn matrices(
         return Ok(Vec::new());
     }
     let mut offered = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
-    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut offered);
+    // Kernels of matrices are written in this memory model.
+    let mut f12 = vk::PhysicalDeviceVulkan12Features::default();
+    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut offered).push_next(&mut f12);
     // SAFETY: `device` is of this instance and knows the chained struct.
     unsafe { table.instance.get_physical_device_features2(device, &mut features) };
-    if offered.cooperative_matrix != vk::TRUE {
+    if offered.cooperative_matrix != vk::TRUE || f12.vulkan_memory_model != vk::TRUE {
         return Ok(Vec::new());
     }
     Ok(table.cooperative_matrices(device)?.iter().map(shape).collect())
