@@ -13,7 +13,7 @@ const FACTORS: [(&str, &[f64]); 10] = [
     ("per_lane", &[0.25, 0.5, 2.0, 4.0]),
     ("per_thread", &[0.25, 4.0]),
     ("most_run", &[0.25, 4.0]),
-    ("load_us", &[0.5, 2.0]),
+    ("load_levels", &[0.5, 2.0]),
     ("scattered_share", &[0.5, 2.0]),
     ("groups_per_unit", &[0.5, 2.0, 4.0]),
     ("terms", &[0.5, 2.0]),
