@@ -79,6 +79,7 @@ pub use pumice_runtime::{
 };
 pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, FieldKind, SchemeInfo};
+pub use pumice_types::target::{FigureError, Figures, Tuning};
 pub use pumice_types::{
     Bindings, Bounds, ByteSource, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError,
     ScalarId, Scheme, SourceError, Stored, Symbol, SymbolId, SymbolTable, Table, TableError, TableId,

@@ -5,9 +5,12 @@
 use crate::cache_file::CacheIdentity;
 use crate::device_plan::{DevicePlan, Refusal};
 use crate::error::OpenError;
+use crate::figure_file;
+use crate::figures::Source;
 use crate::gpu::{Gpu, Poison};
 use crate::kernel_source::{CheckedInKernels, KernelSource, check_code};
 use crate::loaded::VulkanLoaded;
+use crate::measure;
 use crate::patience::Patience;
 use crate::pipelines::{PipelineOptions, Pipelines};
 use crate::progress::KernelObserver;
@@ -20,9 +23,9 @@ use crate::staging::Staging;
 use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
-use pumice_types::target::SUBMISSION_BOUND;
-use pumice_types::{Bytes, Target};
-use std::path::PathBuf;
+use pumice_types::target::{Figures, SUBMISSION_BOUND};
+use pumice_types::{Bytes, Table, Target};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,7 +46,9 @@ pub struct DeviceOptions {
     /// How kernels reach their operands: by address (the product), or through descriptors with tight ranges, so that
     /// synchronization validation sees every operand (plain kernels only).
     pub addressing: Addressing,
-    /// Folder of the pipeline cache; `None`: pipelines are made anew by every process.
+    /// Folder of the pipeline cache; `None`: pipelines are made anew by every process. A GPU that nobody has measured is
+    /// measured when it is first opened with the folder, in some 300 ms, and its figures are kept there; without a folder
+    /// they are estimated.
     pub cache_dir: Option<PathBuf>,
     /// Where kernels come from.
     pub kernels: Arc<dyn KernelSource>,
@@ -62,6 +67,11 @@ pub struct DeviceOptions {
     /// longer, because drivers end what runs too long, some without an error. Zero: every level is a submission, for
     /// tests. Where nothing has ended for ten seconds, or fifty times this, the device counts as lost.
     pub submission_bound: Duration,
+    /// Figures of the device that the caller knows better: they stand in the place of the profile's, the driver's, or
+    /// what was measured or estimated.
+    pub figures: Figures,
+    /// The selection table to compile with, such as one that `pumice tune` wrote; `None`: that of the device's class.
+    pub table: Option<Arc<Table>>,
     /// Hears how far the kernels of a plan are while they are made: seconds on a CPU driver the first time.
     pub observer: Option<KernelObserver>,
 }
@@ -79,6 +89,8 @@ impl Default for DeviceOptions {
             host_access: HostAccess::Offered,
             poll: None,
             submission_bound: SUBMISSION_BOUND,
+            figures: Figures::default(),
+            table: None,
             observer: None,
         }
     }
@@ -141,6 +153,28 @@ impl DeviceOptions {
         self
     }
 
+    /// Figures in the place of the device's own.
+    #[must_use]
+    pub fn figures(mut self, figures: Figures) -> Self {
+        self.figures = figures;
+        self
+    }
+
+    /// The selection table to compile with.
+    #[must_use]
+    pub fn table(mut self, table: impl Into<Option<Arc<Table>>>) -> Self {
+        self.table = table.into();
+        self
+    }
+
+    /// Where figures are measured that nobody has measured or given: with a cache folder, and on no CPU.
+    fn measured_in(&self, gpu: &Gpu, snapshot: &Snapshot) -> Option<(&Path, CacheIdentity)> {
+        let folder = self.cache_dir.as_deref()?;
+        let unknown = gpu.plan.figures.rates == Source::Estimated && !self.figures.has_every_rate();
+        let wanted = unknown && snapshot.kind != DeviceKind::Cpu && self.addressing == Addressing::Address;
+        wanted.then(|| (folder, CacheIdentity::new(snapshot, self.kernels.identity())))
+    }
+
     /// Who hears how far kernels are.
     #[must_use]
     pub fn observer(mut self, observer: impl Into<Option<KernelObserver>>) -> Self {
@@ -189,11 +223,28 @@ pub struct DeviceReport {
     pub verdict: Result<DevicePlan, Vec<Refusal>>,
 }
 
+impl DeviceReport {
+    /// The same with the figures that were measured when the device was opened with this folder, if it was. Nothing is
+    /// opened.
+    #[must_use]
+    pub fn kept_in(mut self, folder: &Path) -> DeviceReport {
+        let identity = CacheIdentity::new(&self.snapshot, CheckedInKernels.identity());
+        if let Ok(plan) = &mut self.verdict
+            && plan.figures.rates == Source::Estimated
+        {
+            plan.measured(figure_file::kept(folder, identity, self.snapshot.compute_units).as_ref());
+        }
+        self
+    }
+}
+
 /// An opened Vulkan device.
 pub struct VulkanDevice {
     pub(crate) gpu: Arc<Gpu>,
     snapshot: Snapshot,
     messages: Arc<MessageLog>,
+    /// What happened to the file of figures.
+    notes: Vec<String>,
 }
 
 /// Every device of this machine, in the loader's order.
@@ -297,6 +348,11 @@ impl VulkanDevice {
         let mut plan =
             verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
         plan.target.submission_bound = options.submission_bound;
+        if let Some(table) = &options.table {
+            plan.target.table = table.clone();
+        }
+        options.figures.check()?;
+        let said_units = snapshot.compute_units;
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
         let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
@@ -311,7 +367,7 @@ impl VulkanDevice {
                 .as_ref()
                 .map(|dir| (dir.clone(), CacheIdentity::new(&snapshot, options.kernels.identity()))),
         };
-        let gpu = Gpu {
+        let mut gpu = Gpu {
             pipelines: Pipelines::new(&shared, pipelines)?,
             staging: Mutex::new(Staging::default()),
             plan,
@@ -325,7 +381,14 @@ impl VulkanDevice {
             observer: options.observer.clone(),
             shared,
         };
-        Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages })
+        let mut notes = Vec::new();
+        if let Some((folder, identity)) = options.measured_in(&gpu, &snapshot) {
+            let kept = figure_file::load_or_measure(&gpu, folder, identity, said_units)?;
+            notes = kept.notes;
+            gpu.plan.measured(kept.figures.as_ref());
+        }
+        gpu.plan.figures.give(&options.figures, &mut gpu.plan.target.tuning)?;
+        Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages, notes })
     }
 
     /// What the device says of itself.
@@ -358,9 +421,25 @@ impl VulkanDevice {
         self.memory().live_bytes()
     }
 
-    /// What happened to the pipeline cache, for people.
+    /// What happened to the pipeline cache and to the figures that are kept beside it, for people.
     pub fn notes(&self) -> Vec<String> {
-        self.gpu.pipelines.notes()
+        self.notes.iter().cloned().chain(self.gpu.pipelines.notes()).collect()
+    }
+
+    /// Measures the device's figures, now, whatever it was opened with: two digits each; compute units only where the
+    /// driver does not say them. What the device is used by does not change.
+    ///
+    /// # Errors
+    /// Where the queue has no timestamps, or the device fails.
+    pub fn measure(&self) -> Result<Figures, DeviceError> {
+        self.gpu.check()?;
+        measure::figures(&self.gpu, self.snapshot.compute_units)
+    }
+
+    /// Where a file that belongs to this device, its driver and these kernels lies in a cache folder.
+    pub fn cache_path(&self, folder: &Path, ending: &str) -> PathBuf {
+        let kernels = self.gpu.pipelines.source().identity();
+        folder.join(CacheIdentity::new(&self.snapshot, kernels).file_name(ending))
     }
 }
 

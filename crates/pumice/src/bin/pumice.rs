@@ -74,8 +74,8 @@ fn main() -> ExitCode {
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
         Command::Inspect(args) => inspect::run(&args, &mut out),
-        Command::Devices(args) => devices::run(&args, &mut out),
-        Command::Doctor(args) => doctor::run(&args, &mut out),
+        Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
+        Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
         Command::Selftest(args) => selftest::run(&args, &mut out),
     };
     match result {

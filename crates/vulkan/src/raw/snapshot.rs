@@ -4,6 +4,7 @@
 //! its version allows, and refused elsewhere.
 
 mod products;
+mod units;
 
 use super::calls::CallError;
 use super::table::InstanceTable;
@@ -64,6 +65,7 @@ pub(super) fn take_snapshot(
         device_uuid: v11.device_uuid,
         driver_uuid: v11.driver_uuid,
         pipeline_cache_uuid: base.pipeline_cache_uuid,
+        compute_units: units::said(table, device, base.api_version, &extensions),
         limits: DeviceLimits {
             max_buffer: says_buffer_size.then_some(maintenance4.max_buffer_size),
             ..limits(&base.limits, &v11)
