@@ -80,7 +80,7 @@ impl Rig {
 
     /// The size of a GPU case: the full one on a GPU, the small one elsewhere.
     pub fn size<T>(&self, full: T, small: T) -> T {
-        if self.judges_gpu() { full } else { small }
+        size(self.judges_gpu(), full, small)
     }
 
     /// Samples and warm-up of a GPU case.
@@ -124,6 +124,11 @@ impl Rig {
             ..Row::new(spec.name.clone(), times.over(f64::from(spec.per)), "device")
         })
     }
+}
+
+/// One of two.
+pub fn size<T>(is_full: bool, full: T, small: T) -> T {
+    if is_full { full } else { small }
 }
 
 /// What a reader should know of samples.
