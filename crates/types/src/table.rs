@@ -2,8 +2,8 @@
 //!
 //! A table is data: rows in an order, read from JSON, given to the compiler as part of a [`Target`](crate::Target). It
 //! knows families, candidates, measures and figures by name alone; what the names mean, and that a table uses none that
-//! does not exist, is the compiler's (`pumice-compile`, `select`). Tables are written by `cargo xtask tune`. Never
-//! here: a kernel, a choice, a file.
+//! does not exist, is the compiler's (`pumice-compile`, `select`). `pumice tune` makes them. Never here:
+//! a kernel, a choice, a file.
 
 mod bounds;
 

@@ -1,8 +1,8 @@
 //! What is kept on disk for a device: the pipeline cache, and the figures that were measured.
 //!
-//! In: bytes, and the identity of device, driver and kernels. Out: the same bytes, or a reason why they are not used. A
-//! driver trusts its cache, so nothing reaches it that is not proved to be whole and its own. A file that cannot be used
-//! or written is never an error: pipelines are made, and figures measured, anew.
+//! In: bytes, and the identity of device, driver and kernels. Out: the same bytes, or a reason why they are not used.
+//! A driver trusts its cache, so nothing reaches it that is not proved to be whole and its own. A file that cannot be
+//! used or written is never an error: pipelines are made, and figures measured, anew.
 
 use crate::snapshot::Snapshot;
 use sha2::{Digest, Sha256};

@@ -46,9 +46,9 @@ pub struct DeviceOptions {
     /// How kernels reach their operands: by address (the product), or through descriptors with tight ranges, so that
     /// synchronization validation sees every operand (plain kernels only).
     pub addressing: Addressing,
-    /// Folder of the pipeline cache; `None`: pipelines are made anew by every process. A GPU that nobody has measured is
-    /// measured when it is first opened with the folder, in some 300 ms, and its figures are kept there; without a folder
-    /// they are estimated.
+    /// Folder of the pipeline cache; `None`: pipelines are made anew by every process. A GPU that nobody has measured
+    /// is measured when it is first opened with the folder, in some 300 ms, and its figures are kept there; without a
+    /// folder they are estimated.
     pub cache_dir: Option<PathBuf>,
     /// Where kernels come from.
     pub kernels: Arc<dyn KernelSource>,
@@ -167,6 +167,18 @@ impl DeviceOptions {
         self
     }
 
+    /// How pipelines are made.
+    fn pipelines(&self, plan: &DevicePlan, snapshot: &Snapshot) -> PipelineOptions {
+        let identity = || CacheIdentity::new(snapshot, self.kernels.identity());
+        PipelineOptions {
+            source: self.kernels.clone(),
+            addressing: self.addressing,
+            controls: plan.float_controls,
+            threads: self.pipeline_threads,
+            cache: self.cache_dir.clone().map(|folder| (folder, identity())),
+        }
+    }
+
     /// Where figures are measured that nobody has measured or given: with a cache folder, and on no CPU.
     fn measured_in(&self, gpu: &Gpu, snapshot: &Snapshot) -> Option<(&Path, CacheIdentity)> {
         let folder = self.cache_dir.as_deref()?;
@@ -224,6 +236,11 @@ pub struct DeviceReport {
 }
 
 impl DeviceReport {
+    /// As [`VulkanDevice::cache_file_name`], of a device that is not open, with the kernels that are checked in.
+    pub fn cache_file_name(&self, ending: &str) -> String {
+        CacheIdentity::new(&self.snapshot, CheckedInKernels.identity()).file_name(ending)
+    }
+
     /// The same with the figures that were measured when the device was opened with this folder, if it was. Nothing is
     /// opened.
     #[must_use]
@@ -357,18 +374,8 @@ impl VulkanDevice {
         let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
         let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
         let queue = Queue::new(&shared, patience.usual(), stall(options, &plan.target))?;
-        let pipelines = PipelineOptions {
-            source: options.kernels.clone(),
-            addressing: options.addressing,
-            controls: plan.float_controls,
-            threads: options.pipeline_threads,
-            cache: options
-                .cache_dir
-                .as_ref()
-                .map(|dir| (dir.clone(), CacheIdentity::new(&snapshot, options.kernels.identity()))),
-        };
         let mut gpu = Gpu {
-            pipelines: Pipelines::new(&shared, pipelines)?,
+            pipelines: Pipelines::new(&shared, options.pipelines(&plan, &snapshot))?,
             staging: Mutex::new(Staging::default()),
             plan,
             poison: options.poison,
@@ -426,20 +433,20 @@ impl VulkanDevice {
         self.notes.iter().cloned().chain(self.gpu.pipelines.notes()).collect()
     }
 
-    /// Measures the device's figures, now, whatever it was opened with: two digits each; compute units only where the
-    /// driver does not say them. What the device is used by does not change.
+    /// Measures the device's figures, now, whatever it was opened with: two digits each, and compute units by how time
+    /// steps with groups, also where the driver says them. What the device is used by does not change.
     ///
     /// # Errors
     /// Where the queue has no timestamps, or the device fails.
     pub fn measure(&self) -> Result<Figures, DeviceError> {
         self.gpu.check()?;
-        measure::figures(&self.gpu, self.snapshot.compute_units)
+        measure::figures(&self.gpu, None)
     }
 
-    /// Where a file that belongs to this device, its driver and these kernels lies in a cache folder.
-    pub fn cache_path(&self, folder: &Path, ending: &str) -> PathBuf {
+    /// The name of a file that belongs to this device, its driver and these kernels in a cache folder.
+    pub fn cache_file_name(&self, ending: &str) -> String {
         let kernels = self.gpu.pipelines.source().identity();
-        folder.join(CacheIdentity::new(&self.snapshot, kernels).file_name(ending))
+        CacheIdentity::new(&self.snapshot, kernels).file_name(ending)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The figures that were measured, kept in the cache folder beside the pipelines: when a device is opened for the first
 //! time with that folder they are measured, later they are read.
 //!
-//! In: an open device, a folder. Out: figures, with a note for people where the file could not be used or written, which
-//! is no error.
+//! In: an open device, a folder. Out: figures, with a note for people where the file could not be used or written,
+//! which is no error.
 
 use crate::cache_file::{CacheFile, CacheIdentity, CacheRefusal, Content};
 use crate::gpu::Gpu;

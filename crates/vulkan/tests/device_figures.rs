@@ -16,7 +16,7 @@ fn a_cpu_driver_is_not_measured() {
     if device.snapshot().kind == pumice_vulkan::snapshot::DeviceKind::Cpu {
         assert_eq!(device.device_plan().target.tuning, Target::lavapipe().tuning);
         assert_eq!(device.device_plan().figures.rates, Source::Profile);
-        assert!(!device.cache_path(&folder, "figures").exists(), "nothing is measured");
+        assert!(!folder.join(device.cache_file_name("figures")).exists(), "nothing is measured");
     }
     drop(device);
     let _ = fs::remove_dir_all(&folder);
@@ -41,6 +41,6 @@ fn a_device_is_measured() {
     let figures = device.measure().expect("it has timestamps");
     assert_eq!(figures.check(), Ok(()));
     assert!(figures.has_every_rate(), "{figures:?}");
-    assert_eq!(figures.compute_units.is_some(), device.snapshot().compute_units.is_none());
+    assert!(figures.compute_units.is_some());
     println!("{}", figures.over(&device.device_plan().target.tuning));
 }

@@ -75,8 +75,8 @@ pub struct Args {
     /// Open the model, embed one sentence, say so, and leave: the child of the S4 case
     #[arg(long, hide = true)]
     first_embedding: bool,
-    /// The child's pipeline cache
-    #[arg(long, hide = true, value_name = "FOLDER")]
+    /// Open the device with this cache folder, in which the figures of a GPU without a profile are measured
+    #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
 }
 

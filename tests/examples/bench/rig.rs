@@ -44,7 +44,7 @@ pub struct Spec<'a> {
 impl Rig {
     /// Opens the device that the arguments name.
     pub fn open(args: &Args) -> Outcome<Rig> {
-        let (vulkan, mut device) = open_device(args.device.as_deref(), None)?;
+        let (vulkan, mut device) = open_device(args.device.as_deref(), args.cache.as_deref())?;
         if let Some(file) = &args.table {
             device = device.with_table(Arc::new(Table::from_json(&std::fs::read_to_string(file)?)?));
         }

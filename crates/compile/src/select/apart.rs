@@ -15,8 +15,8 @@ pub const APART: &FamilyDecl = &FamilyDecl {
     ..FamilyDecl::new("reduce.apart", &["outputs", "reduced"])
 };
 /// What one step and several take: threads that a compute unit has at once; words that a thread loads before it waits
-/// for them, and how much of a level's time that takes; shares of the bandwidth for words that are read apart, and for neighbours;
-/// levels that several steps have more than one.
+/// for them, and how much of a level's time that takes; shares of the bandwidth for words that are read apart, and
+/// for neighbours; levels that several steps have more than one.
 const FIGURES: &[Figure] = &[
     upto("threads_per_unit", u32::MAX as u64),
     upto("loads_at_once", u32::MAX as u64),

@@ -45,8 +45,9 @@ pub const PRODUCT: &FamilyDecl = &FamilyDecl {
     fits: Some(("m", |roles| roles.rows)),
     ..FamilyDecl::new("matmul", MEASURES)
 };
-/// What `cheapest` compares: the time of a tile for one group that has a compute unit to itself, and for each of many, as
-/// a multiple of what the device's rate of f32 products makes of it; whether words are better read one by one.
+/// What `cheapest` compares: the time of a tile for one group that has a compute unit to itself, and for each of
+/// many, as a multiple of what the device's rate of f32 products makes of it; whether words are better read one by
+/// one.
 pub const TILE: &FamilyDecl = &FamilyDecl {
     kernels: DECLS,
     figures: &[number("alone"), number("crowded"), number(SCALAR)],

@@ -72,7 +72,7 @@ fn a_table_lacks_no_family() {
         assert!(why.contains(&format!("it has no row of {family}")), "{why}");
     }
     assert!(refusal(|table| table.rows.retain(|r| r.family != "matmul.tile")).contains("matmul.tile"));
-    assert!(refusal(|table| table.rows.clear()).contains("cargo xtask tune"));
+    assert!(refusal(|table| table.rows.clear()).contains("pumice tune"));
 }
 
 /// A row before the others is taken first: all that adding a variant needs beside its declaration.

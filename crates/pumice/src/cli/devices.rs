@@ -1,6 +1,6 @@
 //! `pumice devices`: the Vulkan devices of this machine, what they are, and what pumice makes of them.
 
-use super::{Outcome, say};
+use super::{Outcome, kept_table, say, tune};
 use pumice_types::target::Tuning;
 use pumice_vulkan::{DevicePlan, DeviceReport, OpenError};
 use serde::Serialize;
@@ -46,20 +46,21 @@ pub struct FigureRow {
     pub tuning: Tuning,
     /// Where they are from.
     pub from: String,
-    /// The selection table.
+    /// The selection table, and whether it was tuned here.
     pub table: String,
 }
 
 impl FigureRow {
-    fn of(plan: &DevicePlan) -> FigureRow {
+    fn of(report: &DeviceReport, plan: &DevicePlan, cache: Option<&Path>) -> FigureRow {
         let (tuning, from) = (plan.target.tuning.clone(), plan.figures.to_string());
-        FigureRow { tuning, from, table: plan.target.table.id().to_string() }
+        let kept = tune::kept(cache, &report.cache_file_name(kept_table::ENDING), &plan.target);
+        FigureRow { tuning, from, table: kept.unwrap_or_else(|| format!("table {}", plan.target.table.id())) }
     }
 }
 
 impl Row {
-    /// The row of a device.
-    pub fn of(report: &DeviceReport) -> Row {
+    /// The row of a device; with the folder in which its table may be kept.
+    fn of(report: &DeviceReport, cache: Option<&Path>) -> Row {
         let s = &report.snapshot;
         let verdict = match &report.verdict {
             Ok(plan) => {
@@ -83,7 +84,7 @@ impl Row {
             driver: s.driver(),
             memory_bytes: report.verdict.as_ref().ok().map(|p| p.target.limits.memory.0),
             verdict,
-            figures: report.verdict.as_ref().ok().map(FigureRow::of),
+            figures: report.verdict.as_ref().ok().map(|plan| FigureRow::of(report, plan, cache)),
         }
     }
 }
@@ -94,7 +95,7 @@ pub(super) fn rows(cache: Option<&Path>) -> Result<Vec<Row>, OpenError> {
         Some(folder) => report.kept_in(folder),
         None => report,
     };
-    Ok(pumice_vulkan::devices()?.into_iter().map(|report| Row::of(&kept(report))).collect())
+    Ok(pumice_vulkan::devices()?.into_iter().map(|report| Row::of(&kept(report), cache)).collect())
 }
 
 /// Lists the devices. All is well if one of them can be used.
@@ -117,7 +118,7 @@ pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
         )?;
         say(out, format_args!("     {}", r.verdict))?;
         if let Some(FigureRow { tuning, from, table }) = &r.figures {
-            say(out, format_args!("     {tuning} ({from}); table {table}"))?;
+            say(out, format_args!("     {tuning} ({from}); {table}"))?;
         }
     }
     say(out, "cpu  pumice's interpreter\n     usable: exact, slow, always there")?;

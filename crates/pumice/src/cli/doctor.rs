@@ -1,7 +1,7 @@
 //! `pumice doctor`: loader, drivers, features, limits; what each missing thing costs and how to get it.
 
 use super::devices::rows;
-use super::{Outcome, say};
+use super::{Outcome, kept_table, say};
 use crate::device::Device;
 use pumice_vulkan::DeviceOptions;
 use pumice_vulkan::doctor::{Finding, Weight, diagnose, has_validation_layer};
@@ -39,7 +39,7 @@ pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
             }
         }
     }
-    let choice = Device::choose(&DeviceOptions::default());
+    let choice = kept_table::used(Device::choose(&DeviceOptions::default()), cache);
     say(out, format_args!("\npumice runs on {}: {}", choice.device.name(), choice.why))?;
     Ok(findings.iter().all(|f| f.weight != Weight::Broken))
 }

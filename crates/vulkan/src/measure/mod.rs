@@ -2,8 +2,8 @@
 //! the driver does not say them, compute units. With kernels of this repository, on the device's own clock.
 //!
 //! In: an open device. Out: [`Figures`] with two digits each, so that one card has one set of them. Some hundred
-//! milliseconds, most of which the driver takes to make three kernels. Never here: when it is done and where the figures
-//! are kept (`figure_file`).
+//! milliseconds, most of which the driver takes to make three kernels. Never here: when it is done and where the
+//! figures are kept (`figure_file`).
 
 mod bench;
 mod kernels;
