@@ -34,6 +34,13 @@ fn given_figures_are_those_of_the_device() {
     assert!(matches!(refused.map(|_| ()), Err(OpenError::Figure(e)) if e.name == "level_us"));
 }
 
+#[test]
+fn a_given_table_is_that_of_the_device() {
+    let table = Target::gpu_table();
+    let device = open(&DeviceOptions::default().table(table.clone()));
+    assert_eq!(device.device_plan().target.table, table);
+}
+
 /// Every kernel and list of a measurement runs; the numbers are the machine's.
 #[test]
 fn a_device_is_measured() {

@@ -53,6 +53,8 @@ fn kernels(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pumice_types::target::Features;
+    use pumice_vulkan::snapshot::DeviceKind;
     use pumice_vulkan::{DevicePlan, Snapshot};
 
     fn snapshot() -> Snapshot {
@@ -75,10 +77,24 @@ mod tests {
         }
     }
 
-    /// As the H200, with 80 GB at 3.0 TB/s: where the kernels are others, the memory's rate decides, which weighs the
-    /// sum of parts against their tiles.
+    /// The rows ask for nothing that a GPU may lack: what has only what every device has gets a kernel for each case.
     #[test]
-    fn another_rate_of_memory_changes_no_more_than_parts() {
+    fn the_least_gpu_gets_kernels() {
+        let mut least = Snapshot { name: "Some GPU".into(), kind: DeviceKind::Integrated, ..snapshot() };
+        least.compute_units = None;
+        least.limits.max_shared_memory = 32 << 10;
+        least.limits.max_workgroup_invocations = 256;
+        let features = Features { subgroup_size: 16, ..Features::default() };
+        least.abilities.features = features;
+        let least = DevicePlan::new(&least).expect("usable").target;
+        assert_eq!((least.table.class.as_str(), least.tuning.compute_units), ("gpu", 8));
+        assert!(of(&least, &[]).expect("every case compiles").len() > 60);
+    }
+
+    /// As the H200, with 80 GB, and so a slower memory: its rate weighs the sum of parts of k and the steps of a
+    /// reduction, and is not so much slower that any of them changes.
+    #[test]
+    fn another_rate_of_memory_changes_no_kernel() {
         let mut h100 = Snapshot { name: "NVIDIA H100 80GB HBM3".into(), ..snapshot() };
         h100.heaps[0].size = 80 << 30;
         let h100 = DevicePlan::new(&h100).expect("usable").target;
