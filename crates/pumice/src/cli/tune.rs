@@ -48,7 +48,9 @@ pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write, log: &mut d
     writeln!(log, "device: {} ({})", device.name(), choice.why)?;
     let (class, measured) = (device.target().name.clone(), format!("{}, {}", device.name(), today()));
     let destination = Destination::look(&file)?;
-    let report = measure(args, device.clone(), &class, &measured)?;
+    // Every candidate has kernels of its own: that they are compiled is no news here.
+    progress.end();
+    let report = measure(args, device, (&class, &measured), log)?;
     let write =
         |e: pumice_types::TableError| CommandError::Usage(format!("the table cannot be written: {e}"));
     let text = report.table.to_json().map_err(write)?;
@@ -76,18 +78,32 @@ fn place(args: &Args, device: &Device, cache: Option<&Path>) -> Result<PathBuf, 
     }
 }
 
-fn measure(args: &Args, device: Device, class: &str, measured: &str) -> Result<Report, CommandError> {
+/// The table by its class and what it says of its measurement; where there is no terminal, with a line for each kernel
+/// of a row.
+fn measure(
+    args: &Args,
+    device: Device,
+    (class, measured): (&str, &str),
+    log: &mut dyn Write,
+) -> Result<Report, CommandError> {
     let bar = ProgressBar::new(0).with_style(style());
+    let mut told = Ok(());
+    let mut last = String::new();
     let mut observe = |step: &Step| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
         bar.set_message(step.row.clone());
+        if bar.is_hidden() && told.is_ok() && last != step.row {
+            last.clone_from(&step.row);
+            told = writeln!(log, "{} of {}: {}", step.done, step.total, step.row);
+        }
     };
     let scope = if device.kind() == DeviceKind::Gpu { Scope::Brief } else { Scope::Quick };
     let time = Some(Duration::from_secs(60 * args.minutes));
     let report =
         Tuner { device, scope, only: args.only.clone(), time, observe: &mut observe }.run(class, measured);
     bar.finish_and_clear();
+    told?;
     Ok(report?)
 }
 
