@@ -155,4 +155,50 @@ mod tests {
         assert!(kept.figures.is_none() && kept.notes[0].contains("checksum"), "{kept:?}");
         fs::remove_dir_all(&folder).expect("removed");
     }
+
+    mod on_device {
+        use super::*;
+        use crate::device::{VulkanDevice, reports};
+        use crate::device_options::DeviceOptions;
+        use crate::figures::Source;
+        use crate::raw::{Instance, InstanceOptions};
+        use crate::snapshot::DeviceKind;
+        use pumice_types::Bytes;
+        use std::sync::Arc;
+
+        /// Any device, as if it were a GPU that nobody has measured, with little memory, so that it takes little time.
+        fn opened(folder: &Path) -> VulkanDevice {
+            let instance = Arc::new(Instance::new(&InstanceOptions::default()).expect("a driver"));
+            let mut report = reports(&instance).expect("devices").remove(0);
+            report.snapshot.kind = DeviceKind::Discrete;
+            report.snapshot.compute_units = Some(1);
+            let plan = report.verdict.as_mut().expect("usable");
+            plan.figures.rates = Source::Estimated;
+            plan.target.limits.memory = Bytes(64 << 20);
+            let options = DeviceOptions::default().cache_dir(folder.to_owned());
+            VulkanDevice::open_report(&instance, report, &options).expect("opens")
+        }
+
+        #[test]
+        fn a_gpu_is_measured_once_and_again_where_the_file_is_damaged() {
+            let folder = std::env::temp_dir().join(format!("pumice-measured-once-{}", std::process::id()));
+            let first = opened(&folder);
+            let figures = first.device_plan().target.tuning.clone();
+            assert_eq!(first.device_plan().figures.rates, Source::Measured);
+            assert_ne!(figures, Target::lavapipe().tuning);
+            let file = folder.join(first.cache_file_name("figures"));
+            drop(first);
+            let written = fs::read(&file).expect("figures are kept");
+            let again = opened(&folder);
+            assert_eq!(again.device_plan().target.tuning, figures, "they are read");
+            assert_eq!((fs::read(&file).expect("read"), again.notes()), (written.clone(), Vec::new()));
+            drop(again);
+            fs::write(&file, &written[..written.len() / 2]).expect("written");
+            let anew = opened(&folder);
+            assert_eq!(anew.device_plan().figures.rates, Source::Measured);
+            assert!(anew.notes()[0].contains("figures"), "{:?}", anew.notes());
+            assert_eq!(fs::read(&file).expect("read").len(), written.len());
+            fs::remove_dir_all(&folder).expect("removed");
+        }
+    }
 }

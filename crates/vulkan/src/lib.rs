@@ -7,6 +7,7 @@
 pub mod cache_file;
 pub mod codegen;
 pub mod device;
+pub mod device_options;
 pub mod device_plan;
 pub mod doctor;
 pub mod error;
@@ -32,7 +33,8 @@ mod slot_access;
 mod staging;
 mod submit;
 
-pub use device::{DeviceOptions, DeviceReport, Pick, VulkanDevice, devices};
+pub use device::{DeviceReport, Pick, VulkanDevice, devices};
+pub use device_options::DeviceOptions;
 pub use device_plan::{DevicePlan, Refusal};
 pub use error::OpenError;
 pub use figures::{FigureSources, Source};
