@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         }
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
-        Command::Inspect(args) => inspect::run(&args, &mut out),
+        Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
         Command::Tune(args) => tune::run(&args, cache_dir(), &mut out, &mut log),
