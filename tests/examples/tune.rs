@@ -1,13 +1,13 @@
 //! Measures kernels on a device and writes its selection table, which `Device::with_table`, `cargo xtask plan --table`
-//! and the `table` of a `Target` take. What is measured, and how: `pumice_tests::tune`.
+//! and the `table` of a `Target` take. What is measured, and how: `pumice::tune`.
 //!
 //! In: arguments alone, so that the program can be carried to another machine. Out: a table; what was found, on
 //! request.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use pumice::tune::{Finding, Progress, Report, Scope, Tuner};
 use pumice::{Device, DeviceKind, Pick, Table};
-use pumice_tests::tune::{Finding, Progress, Scope, Tuner};
 use pumice_vulkan::{DeviceOptions, VulkanDevice, snapshot};
 use std::error::Error;
 use std::path::PathBuf;
@@ -70,9 +70,10 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         bar.set_position(p.done as u64);
         bar.set_message(p.row.clone());
     };
-    let mut tuner = Tuner { device, scope, only: args.only.clone(), observe: &mut observe };
-    let (table, findings) = tuner.run(&class, &measured)?;
+    let mut tuner = Tuner { device, scope, only: args.only.clone(), time: None, observe: &mut observe };
+    let Report { table, findings, put_back, .. } = tuner.run(&class, &measured)?;
     bar.finish_and_clear();
+    put_back.iter().for_each(|family| eprintln!("tune: {family} stays as it was: a shape became slower"));
     let text = table.to_json()?;
     match &args.out {
         None => print!("{text}"),

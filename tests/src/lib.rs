@@ -14,6 +14,5 @@ pub mod op_suite;
 pub mod planted;
 pub mod resnet;
 pub mod spirv;
-pub mod tune;
 
 pub use lab::Lab;

@@ -1,9 +1,9 @@
 //! Selection tables from end to end: one that is measured here, and one that says otherwise.
 
+use pumice::tune::{Scope, Tuner};
 use pumice::{CompileError, Device, DeviceKind, Error, GraphBuilder, Options, Plan, Precision, Table, f32};
 use pumice_plan::StepKind;
 use pumice_tests::device;
-use pumice_tests::tune::{Scope, Tuner};
 use pumice_vulkan::DeviceOptions;
 use std::sync::Arc;
 
@@ -72,9 +72,10 @@ mod on_device {
         let only = ["reduce.rows", "rows", "elementwise.flat", "elementwise.crossed", "copy.transposed"]
             .map(str::to_owned)
             .to_vec();
-        let mut observe = |p: &pumice_tests::tune::Progress| rows.push(p.done);
-        let mut tuner = Tuner { device: device.clone(), scope: Scope::Tiny, only, observe: &mut observe };
-        let (table, findings) = tuner.run("here", "a test").expect("measures");
+        let mut observe = |p: &pumice::tune::Progress| rows.push(p.done);
+        let mut tuner =
+            Tuner { device: device.clone(), scope: Scope::Tiny, only, time: None, observe: &mut observe };
+        let pumice::tune::Report { table, findings, .. } = tuner.run("here", "a test").expect("measures");
         let read = Table::from_json(&table.to_json().expect("numbers")).expect("a table");
         assert_eq!(read, table);
         assert_eq!((read.class.as_str(), read.measured.as_str()), ("here", "a test"));

@@ -82,6 +82,7 @@ fn header(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
         true => writeln!(f)?,
         false => writeln!(f, "  table {}", plan.table)?,
     }
+    writeln!(f, "figures  {}", plan.target.tuning)?;
     if !plan.symbols.is_empty() {
         let all: Vec<String> = plan.symbols.iter().map(|(_, s)| s.to_string()).collect();
         writeln!(f, "symbols  {}", all.join("  "))?;

@@ -31,6 +31,9 @@ pub struct Device {
     host: Arc<dyn HostOps>,
     kind: DeviceKind,
     target: Target,
+    /// Name of the file that holds a table for this device in a cache folder.
+    #[cfg(feature = "cli")]
+    table_file: Option<String>,
 }
 
 /// A device with the reason it was taken and what would give a better one.
@@ -106,7 +109,19 @@ impl Device {
             VulkanKind::Cpu => DeviceKind::CpuDriver,
             _ => DeviceKind::Gpu,
         };
-        Ok(Device::from_runtime(Arc::new(vulkan), kind))
+        #[cfg(feature = "cli")]
+        let table_file = Some(vulkan.cache_file_name(crate::cli::kept_table::ENDING));
+        let device = Device::from_runtime(Arc::new(vulkan), kind);
+        #[cfg(feature = "cli")]
+        let device = Device { table_file, ..device };
+        Ok(device)
+    }
+
+    /// Name of the file in which `pumice tune` keeps its table for this device, in a cache folder; none where no driver
+    /// says which device it is.
+    #[cfg(feature = "cli")]
+    pub(crate) fn table_file(&self) -> Option<&str> {
+        self.table_file.as_deref()
     }
 
     /// The interpreter: plans of plain kernels, run on the CPU by what their steps mean. Slow. It takes as much memory
@@ -118,7 +133,14 @@ impl Device {
     /// Any device of the runtime, such as one with options of its own.
     pub fn from_runtime(inner: Arc<dyn pumice_runtime::Device>, kind: DeviceKind) -> Device {
         let target = inner.target().clone();
-        Device { inner, host: Arc::new(RefHostOps), kind, target }
+        Device {
+            inner,
+            host: Arc::new(RefHostOps),
+            kind,
+            target,
+            #[cfg(feature = "cli")]
+            table_file: None,
+        }
     }
 
     /// Replaces what runs host steps. `host` must prepare every host step of a plan; delegate to
@@ -127,7 +149,7 @@ impl Device {
         Device { host, ..self }
     }
 
-    /// The same device, compiled for with another selection table, such as one that `cargo xtask tune` wrote on it.
+    /// The same device, compiled for with another selection table, such as one that `pumice tune` wrote on it.
     /// [`compile`](crate::compile) refuses a table that names what does not exist.
     #[must_use]
     pub fn with_table(self, table: Arc<Table>) -> Device {

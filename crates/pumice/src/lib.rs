@@ -23,9 +23,9 @@
 //! ```
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
-//! architectures, tokenizers and the modules `embed` and `generate`; `cli` for the program `pumice`; `tracing` for
-//! spans around compiling, loading, preparing and running (target `pumice`, level debug); `ndarray` for arrays of that
-//! crate as tensors.
+//! architectures, tokenizers and the modules `embed` and `generate`; `tune` for measuring kernels; `cli` for the
+//! program `pumice`; `tracing` for spans around compiling, loading, preparing and running (target `pumice`, level
+//! debug); `ndarray` for arrays of that crate as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
@@ -43,6 +43,8 @@ pub mod generate;
 pub mod model;
 pub mod plan_file;
 pub mod save;
+#[cfg(feature = "tune")]
+pub mod tune;
 
 pub use device::{Device, DeviceChoice, DeviceKind};
 pub use error::Error;
@@ -79,6 +81,7 @@ pub use pumice_runtime::{
 };
 pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, FieldKind, SchemeInfo};
+pub use pumice_types::target::{FigureError, Figures, LevelTime, Tuning};
 pub use pumice_types::{
     Bindings, Bounds, ByteSource, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError,
     ScalarId, Scheme, SourceError, Stored, Symbol, SymbolId, SymbolTable, Table, TableError, TableId,

@@ -31,7 +31,7 @@ fn inspect(path: &Path, args: &[&str]) -> Result<(bool, String), String> {
     let parsed =
         Command::try_parse_from([&["inspect", path.as_str()], args].concat()).map_err(|e| e.to_string())?;
     let mut out = Vec::new();
-    let well = run(&parsed.inspect, &mut out).map_err(|e| e.to_string())?;
+    let well = run(&parsed.inspect, None, &mut out).map_err(|e| e.to_string())?;
     Ok((well, String::from_utf8(out).expect("text")))
 }
 

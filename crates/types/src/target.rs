@@ -1,7 +1,9 @@
 //! What a plan is compiled for: limits, features and tuning of a device, as plain data.
 
+mod figures;
 mod products;
 
+pub use figures::{FigureError, Figures, two_digits};
 pub use products::{Component, DotProduct, MatrixScope, MatrixShape};
 
 use crate::bytes::Bytes;
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 /// The checked-in selection tables of the profiles, as JSON.
 pub(crate) const H200_TABLE: &str = include_str!("table/h200.json");
+pub(crate) const GPU_TABLE: &str = include_str!("table/gpu.json");
 pub(crate) const LAVAPIPE_TABLE: &str = include_str!("table/lavapipe.json");
 
 /// A device as the planner sees it. Made from a real device's properties or taken from a profile, so that plans for
@@ -281,6 +284,12 @@ impl Target {
             submission_bound: SUBMISSION_BOUND,
             table: Arc::new(Table::built_in(LAVAPIPE_TABLE)),
         }
+    }
+
+    /// The table of GPUs that nobody has measured: rows whose conditions are in compute units and rates, so that a card
+    /// like a measured one gets the same kernels, and whose kernels every GPU can run.
+    pub fn gpu_table() -> Arc<Table> {
+        Arc::new(Table::built_in(GPU_TABLE))
     }
 
     /// This device with another table.

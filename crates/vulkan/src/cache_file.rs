@@ -1,8 +1,8 @@
-//! The pipeline cache on disk.
+//! What is kept on disk for a device: the pipeline cache, and the figures that were measured.
 //!
-//! In: what the driver gave, and the identity of device, driver and kernels. Out: the same bytes, or a reason why
-//! they are not used. A driver trusts its cache, so nothing reaches it that is not proved to be whole and its own.
-//! A cache that cannot be used or written is never an error: pipelines are made anew.
+//! In: bytes, and the identity of device, driver and kernels. Out: the same bytes, or a reason why they are not used.
+//! A driver trusts its cache, so nothing reaches it that is not proved to be whole and its own. A file that cannot be
+//! used or written is never an error: pipelines are made, and figures measured, anew.
 
 use crate::snapshot::Snapshot;
 use sha2::{Digest, Sha256};
@@ -10,7 +10,39 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: [u8; 8] = *b"PUMICEPC";
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// What the driver keeps of pipelines.
+    Pipelines,
+    /// Figures of the device.
+    Figures,
+}
+
+impl Content {
+    fn magic(self) -> [u8; 8] {
+        match self {
+            Content::Pipelines => *b"PUMICEPC",
+            Content::Figures => *b"PUMICEFG",
+        }
+    }
+
+    fn ending(self) -> &'static str {
+        match self {
+            Content::Pipelines => "pipelines",
+            Content::Figures => "figures",
+        }
+    }
+
+    /// Whether these can be the bytes.
+    fn check(self, identity: &CacheIdentity, data: &[u8]) -> Result<(), CacheRefusal> {
+        match self {
+            Content::Pipelines => check_vulkan_header(identity, data),
+            Content::Figures => Ok(()),
+        }
+    }
+}
+
 const FORMAT: u32 = 1;
 /// magic, format, header size, data size, identity, checksum.
 const HEADER: usize = 8 + 4 + 4 + 8 + 32 + 32;
@@ -51,10 +83,10 @@ impl CacheIdentity {
         }
     }
 
-    /// Name of the file in the cache folder: one per identity.
-    pub fn file_name(&self) -> String {
+    /// Name of a file in the cache folder: one per identity and ending.
+    pub fn file_name(&self, ending: &str) -> String {
         let hex: String = self.digest[..12].iter().map(|b| format!("{b:02x}")).collect();
-        format!("pumice-{hex}.pipelines")
+        format!("pumice-{hex}.{ending}")
     }
 }
 
@@ -69,8 +101,8 @@ pub enum CacheRefusal {
         /// What there is.
         given: u64,
     },
-    /// It is not a pumice cache, or one of another format.
-    #[error("the file is not a pipeline cache of this format")]
+    /// It is not of pumice, holds something else, or is of another format.
+    #[error("the file is not a cache of this format")]
     Format,
     /// It was written for another device, driver or set of kernels.
     #[error("the file is for another device, driver or kernels")]
@@ -94,10 +126,10 @@ impl From<io::Error> for CacheRefusal {
     }
 }
 
-/// The file's bytes for a driver's data.
-pub fn encode(identity: &CacheIdentity, data: &[u8]) -> Vec<u8> {
+/// The file's bytes for some content.
+pub fn encode(content: Content, identity: &CacheIdentity, data: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(HEADER + data.len());
-    file.extend(MAGIC);
+    file.extend(content.magic());
     file.extend(FORMAT.to_le_bytes());
     file.extend((HEADER as u32).to_le_bytes());
     file.extend((data.len() as u64).to_le_bytes());
@@ -108,12 +140,16 @@ pub fn encode(identity: &CacheIdentity, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The driver's data in a file, if every check passes.
-pub fn decode<'a>(identity: &CacheIdentity, file: &'a [u8]) -> Result<&'a [u8], CacheRefusal> {
+/// The content of a file, if every check passes.
+pub fn decode<'a>(
+    content: Content,
+    identity: &CacheIdentity,
+    file: &'a [u8],
+) -> Result<&'a [u8], CacheRefusal> {
     let size = |expected: usize| CacheRefusal::Size { expected: expected as u64, given: file.len() as u64 };
     let (header, data) = file.split_at_checked(HEADER).ok_or_else(|| size(HEADER))?;
     let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    if header[..8] != MAGIC || word(8) != FORMAT || word(12) as usize != HEADER {
+    if header[..8] != content.magic() || word(8) != FORMAT || word(12) as usize != HEADER {
         return Err(CacheRefusal::Format);
     }
     let stated = u64::from(word(16)) | u64::from(word(20)) << 32;
@@ -128,7 +164,7 @@ pub fn decode<'a>(identity: &CacheIdentity, file: &'a [u8]) -> Result<&'a [u8], 
     if header[56..88] != checksum {
         return Err(CacheRefusal::Checksum);
     }
-    check_vulkan_header(identity, data)?;
+    content.check(identity, data)?;
     Ok(data)
 }
 
@@ -148,20 +184,25 @@ fn check_vulkan_header(identity: &CacheIdentity, data: &[u8]) -> Result<(), Cach
 pub struct CacheFile {
     folder: PathBuf,
     identity: CacheIdentity,
+    content: Content,
 }
 
 impl CacheFile {
     /// The file of this identity; nothing is read yet.
-    pub fn new(folder: &Path, identity: CacheIdentity) -> CacheFile {
-        CacheFile { folder: folder.to_owned(), identity }
+    pub fn new(folder: &Path, identity: CacheIdentity, content: Content) -> CacheFile {
+        CacheFile { folder: folder.to_owned(), identity, content }
     }
 
     /// Where it lies.
     pub fn path(&self) -> PathBuf {
-        self.folder.join(self.identity.file_name())
+        self.folder.join(self.file_name())
     }
 
-    /// The driver's data; `None` where there is no file yet.
+    fn file_name(&self) -> String {
+        self.identity.file_name(self.content.ending())
+    }
+
+    /// The content; `None` where there is no file yet.
     pub fn load(&self) -> Result<Option<Vec<u8>>, CacheRefusal> {
         let file = match fs::symlink_metadata(self.path()) {
             // Opening a pipe would wait for whoever writes into it.
@@ -180,7 +221,7 @@ impl CacheFile {
         }
         let mut bytes = Vec::new();
         file.take(LARGEST).read_to_end(&mut bytes)?;
-        decode(&self.identity, &bytes).map(|data| Some(data.to_vec()))
+        decode(self.content, &self.identity, &bytes).map(|data| Some(data.to_vec()))
     }
 
     /// Replaces the file: whoever reads it, at any moment, sees the old one or the new one. What stands there and is no
@@ -192,7 +233,7 @@ impl CacheFile {
         }
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let unique = format!("{}-{}", std::process::id(), now.map_or(0, |d| d.as_nanos()));
-        let temporary = self.folder.join(format!(".{}.{unique}", self.identity.file_name()));
+        let temporary = self.folder.join(format!(".{}.{unique}", self.file_name()));
         let written = self.write(&temporary, data);
         if written.is_err() {
             // The temporary file is only ours; what cannot be removed stays as rubbish beside the cache.
@@ -203,7 +244,7 @@ impl CacheFile {
 
     fn write(&self, temporary: &Path, data: &[u8]) -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(temporary)?;
-        file.write_all(&encode(&self.identity, data))?;
+        file.write_all(&encode(self.content, &self.identity, data))?;
         file.sync_all()?;
         drop(file);
         fs::rename(temporary, self.path())?;
@@ -235,17 +276,18 @@ mod tests {
     fn only_a_whole_file_of_the_same_identity_is_used() {
         let id = identity(0);
         let data = driver_data(&id);
-        let file = encode(&id, &data);
-        assert_eq!(decode(&id, &file), Ok(&data[..]));
-        assert_eq!(decode(&identity(1), &file), Err(CacheRefusal::Identity));
+        let file = encode(Content::Pipelines, &id, &data);
+        assert_eq!(decode(Content::Pipelines, &id, &file), Ok(&data[..]));
+        assert_eq!(decode(Content::Pipelines, &identity(1), &file), Err(CacheRefusal::Identity));
         for n in 0..file.len() {
-            assert!(decode(&id, &file[..n]).is_err(), "cut at {n}");
+            assert!(decode(Content::Pipelines, &id, &file[..n]).is_err(), "cut at {n}");
             let mut bad = file.clone();
             bad[n] ^= 1;
-            assert!(decode(&id, &bad).is_err(), "bit flipped at {n}");
+            assert!(decode(Content::Pipelines, &id, &bad).is_err(), "bit flipped at {n}");
         }
+        assert_eq!(decode(Content::Figures, &id, &file), Err(CacheRefusal::Format));
         let longer = [file.clone(), vec![0]].concat();
-        assert!(matches!(decode(&id, &longer), Err(CacheRefusal::Size { .. })));
+        assert!(matches!(decode(Content::Pipelines, &id, &longer), Err(CacheRefusal::Size { .. })));
     }
 
     #[test]
@@ -253,14 +295,20 @@ mod tests {
         let id = identity(0);
         let mut data = driver_data(&id);
         data[8] ^= 1;
-        assert_eq!(decode(&id, &encode(&id, &data)), Err(CacheRefusal::Driver));
-        assert_eq!(decode(&id, &encode(&id, b"short")), Err(CacheRefusal::Driver));
+        assert_eq!(
+            decode(Content::Pipelines, &id, &encode(Content::Pipelines, &id, &data)),
+            Err(CacheRefusal::Driver)
+        );
+        assert_eq!(
+            decode(Content::Pipelines, &id, &encode(Content::Pipelines, &id, b"short")),
+            Err(CacheRefusal::Driver)
+        );
     }
 
     #[test]
     fn a_file_is_replaced_whole() {
         let folder = std::env::temp_dir().join(format!("pumice-cache-test-{}", std::process::id()));
-        let file = CacheFile::new(&folder, identity(2));
+        let file = CacheFile::new(&folder, identity(2), Content::Pipelines);
         assert_eq!(file.load(), Ok(None));
         let data = driver_data(&identity(2));
         file.store(&data).unwrap();

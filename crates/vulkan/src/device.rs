@@ -1,28 +1,28 @@
 //! Opening a device, and the runtime's `Device` over it.
 //!
-//! In: which device, and options made at the edge (no environment is read). Out: a [`VulkanDevice`], or why not.
+//! In: which device, and options. Out: a [`VulkanDevice`], or why not.
 
 use crate::cache_file::CacheIdentity;
+use crate::device_options::DeviceOptions;
 use crate::device_plan::{DevicePlan, Refusal};
 use crate::error::OpenError;
-use crate::gpu::{Gpu, Poison};
+use crate::figure_file;
+use crate::figures::Source;
+use crate::gpu::Gpu;
 use crate::kernel_source::{CheckedInKernels, KernelSource, check_code};
 use crate::loaded::VulkanLoaded;
+use crate::measure;
 use crate::patience::Patience;
-use crate::pipelines::{PipelineOptions, Pipelines};
-use crate::progress::KernelObserver;
-use crate::raw::{
-    CallLog, DeviceShared, FaultPlan, HostAccess, Instance, InstanceOptions, MemoryLedger, MessageLog, Queue,
-    Validation,
-};
+use crate::pipelines::Pipelines;
+use crate::raw::{CallLog, DeviceShared, Instance, InstanceOptions, MemoryLedger, MessageLog, Queue};
 use crate::snapshot::{DeviceKind, Snapshot};
 use crate::staging::Staging;
 use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
-use pumice_types::target::SUBMISSION_BOUND;
+use pumice_types::target::Figures;
 use pumice_types::{Bytes, Target};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,137 +31,6 @@ const LEAST_STALL: Duration = Duration::from_secs(10);
 const STALL_BOUNDS: u32 = 50;
 /// So many times as long where runs translate kernels.
 const TRANSLATING_STALLS: u32 = 60;
-
-/// How a device is opened.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct DeviceOptions {
-    /// What the validation layer checks.
-    pub validation: Validation,
-    /// Which Vulkan call fails, for tests.
-    pub faults: FaultPlan,
-    /// How kernels reach their operands: by address (the product), or through descriptors with tight ranges, so that
-    /// synchronization validation sees every operand (plain kernels only).
-    pub addressing: Addressing,
-    /// Folder of the pipeline cache; `None`: pipelines are made anew by every process.
-    pub cache_dir: Option<PathBuf>,
-    /// Where kernels come from.
-    pub kernels: Arc<dyn KernelSource>,
-    /// Threads that make pipelines; `None`: as many as the machine runs.
-    pub pipeline_threads: Option<usize>,
-    /// Fill memory with this word, put guard bands around every chunk, and fail a run that touched one.
-    pub poison: Option<Poison>,
-    /// How the host reaches memory: as the driver offers it, or, for tests, as on a device that offers the least.
-    pub host_access: HostAccess,
-    /// How long a wait for the device asks again and again, giving way to other threads, before it sleeps; `None`:
-    /// 10 ms on a GPU, where waking a sleeping thread would add to every run; on a CPU driver, whose own threads need
-    /// the processor, not at all, but for runs of which the plan says that their levels are small: for eight times
-    /// their floor.
-    pub poll: Option<Duration>,
-    /// How long one submission may last, 200 ms where nobody says otherwise: runs are cut so that none lasts much
-    /// longer, because drivers end what runs too long, some without an error. Zero: every level is a submission, for
-    /// tests. Where nothing has ended for ten seconds, or fifty times this, the device counts as lost.
-    pub submission_bound: Duration,
-    /// Hears how far the kernels of a plan are while they are made: seconds on a CPU driver the first time.
-    pub observer: Option<KernelObserver>,
-}
-
-impl Default for DeviceOptions {
-    fn default() -> DeviceOptions {
-        DeviceOptions {
-            validation: Validation::Off,
-            faults: FaultPlan::default(),
-            addressing: Addressing::Address,
-            cache_dir: None,
-            kernels: Arc::new(CheckedInKernels),
-            pipeline_threads: None,
-            poison: None,
-            host_access: HostAccess::Offered,
-            poll: None,
-            submission_bound: SUBMISSION_BOUND,
-            observer: None,
-        }
-    }
-}
-
-impl DeviceOptions {
-    /// What the validation layer checks.
-    #[must_use]
-    pub fn validation(mut self, validation: Validation) -> Self {
-        self.validation = validation;
-        self
-    }
-
-    /// Which Vulkan call fails, for tests.
-    #[must_use]
-    pub fn faults(mut self, faults: FaultPlan) -> Self {
-        self.faults = faults;
-        self
-    }
-
-    /// How kernels reach their operands.
-    #[must_use]
-    pub fn addressing(mut self, addressing: Addressing) -> Self {
-        self.addressing = addressing;
-        self
-    }
-
-    /// Folder of the pipeline cache.
-    #[must_use]
-    pub fn cache_dir(mut self, folder: impl Into<Option<PathBuf>>) -> Self {
-        self.cache_dir = folder.into();
-        self
-    }
-
-    /// Where kernels come from.
-    #[must_use]
-    pub fn kernels(mut self, kernels: Arc<dyn KernelSource>) -> Self {
-        self.kernels = kernels;
-        self
-    }
-
-    /// Threads that make pipelines.
-    #[must_use]
-    pub fn pipeline_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.pipeline_threads = threads.into();
-        self
-    }
-
-    /// Fills memory with this word and watches guard bands.
-    #[must_use]
-    pub fn poison(mut self, word: impl Into<Option<Poison>>) -> Self {
-        self.poison = word.into();
-        self
-    }
-
-    /// How the host reaches memory.
-    #[must_use]
-    pub fn host_access(mut self, access: HostAccess) -> Self {
-        self.host_access = access;
-        self
-    }
-
-    /// Who hears how far kernels are.
-    #[must_use]
-    pub fn observer(mut self, observer: impl Into<Option<KernelObserver>>) -> Self {
-        self.observer = observer.into();
-        self
-    }
-
-    /// How long one submission may last.
-    #[must_use]
-    pub fn submission_bound(mut self, bound: Duration) -> Self {
-        self.submission_bound = bound;
-        self
-    }
-
-    /// How long a wait for the device polls before it sleeps.
-    #[must_use]
-    pub fn poll(mut self, time: impl Into<Option<Duration>>) -> Self {
-        self.poll = time.into();
-        self
-    }
-}
 
 /// Which device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -189,11 +58,33 @@ pub struct DeviceReport {
     pub verdict: Result<DevicePlan, Vec<Refusal>>,
 }
 
+impl DeviceReport {
+    /// As [`VulkanDevice::cache_file_name`], of a device that is not open, with the kernels that are checked in.
+    pub fn cache_file_name(&self, ending: &str) -> String {
+        CacheIdentity::new(&self.snapshot, CheckedInKernels.identity()).file_name(ending)
+    }
+
+    /// The same with the figures that were measured when the device was opened with this folder, if it was. Nothing is
+    /// opened.
+    #[must_use]
+    pub fn kept_in(mut self, folder: &Path) -> DeviceReport {
+        let identity = CacheIdentity::new(&self.snapshot, CheckedInKernels.identity());
+        if let Ok(plan) = &mut self.verdict
+            && plan.figures.rates == Source::Estimated
+        {
+            plan.measured(figure_file::kept(folder, identity, self.snapshot.compute_units).as_ref());
+        }
+        self
+    }
+}
+
 /// An opened Vulkan device.
 pub struct VulkanDevice {
     pub(crate) gpu: Arc<Gpu>,
     snapshot: Snapshot,
     messages: Arc<MessageLog>,
+    /// What happened to the file of figures.
+    notes: Vec<String>,
 }
 
 /// Every device of this machine, in the loader's order.
@@ -297,22 +188,17 @@ impl VulkanDevice {
         let mut plan =
             verdict.map_err(|refusals| OpenError::Refused { device: snapshot.name.clone(), refusals })?;
         plan.target.submission_bound = options.submission_bound;
+        if let Some(table) = &options.table {
+            plan.target.table = table.clone();
+        }
+        options.figures.check()?;
+        let said_units = snapshot.compute_units;
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
         let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
         let queue = Queue::new(&shared, patience.usual(), stall(options, &plan.target))?;
-        let pipelines = PipelineOptions {
-            source: options.kernels.clone(),
-            addressing: options.addressing,
-            controls: plan.float_controls,
-            threads: options.pipeline_threads,
-            cache: options
-                .cache_dir
-                .as_ref()
-                .map(|dir| (dir.clone(), CacheIdentity::new(&snapshot, options.kernels.identity()))),
-        };
-        let gpu = Gpu {
-            pipelines: Pipelines::new(&shared, pipelines)?,
+        let mut gpu = Gpu {
+            pipelines: Pipelines::new(&shared, options.pipelines(&plan, &snapshot))?,
             staging: Mutex::new(Staging::default()),
             plan,
             poison: options.poison,
@@ -325,7 +211,14 @@ impl VulkanDevice {
             observer: options.observer.clone(),
             shared,
         };
-        Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages })
+        let mut notes = Vec::new();
+        if let Some((folder, identity)) = options.measured_in(&gpu, &snapshot) {
+            let kept = figure_file::load_or_measure(&gpu, folder, identity, said_units)?;
+            notes = kept.notes;
+            gpu.plan.measured(kept.figures.as_ref());
+        }
+        gpu.plan.figures.give(&options.figures, &mut gpu.plan.target.tuning)?;
+        Ok(VulkanDevice { gpu: Arc::new(gpu), snapshot, messages, notes })
     }
 
     /// What the device says of itself.
@@ -358,9 +251,25 @@ impl VulkanDevice {
         self.memory().live_bytes()
     }
 
-    /// What happened to the pipeline cache, for people.
+    /// What happened to the pipeline cache and to the figures that are kept beside it, for people.
     pub fn notes(&self) -> Vec<String> {
-        self.gpu.pipelines.notes()
+        self.notes.iter().cloned().chain(self.gpu.pipelines.notes()).collect()
+    }
+
+    /// Measures the device's figures, now, whatever it was opened with: two digits each, and compute units by how time
+    /// steps with groups, also where the driver says them. What the device is used by does not change.
+    ///
+    /// # Errors
+    /// Where the queue has no timestamps, or the device fails.
+    pub fn measure(&self) -> Result<Figures, DeviceError> {
+        self.gpu.check()?;
+        measure::figures(&self.gpu, None)
+    }
+
+    /// The name of a file that belongs to this device, its driver and these kernels in a cache folder.
+    pub fn cache_file_name(&self, ending: &str) -> String {
+        let kernels = self.gpu.pipelines.source().identity();
+        CacheIdentity::new(&self.snapshot, kernels).file_name(ending)
     }
 }
 

@@ -4,9 +4,10 @@
 //! In: a [`Snapshot`]. Out: a [`DevicePlan`] or every [`Refusal`]. Pure: no driver is asked anything here.
 
 use crate::codegen::FloatControls;
+use crate::figures::{self, FigureSources, Source};
 use crate::snapshot::{DeviceKind, MemoryType, Snapshot, Version};
 use pumice_plan::RegionKind;
-use pumice_types::target::{Features, Limits, SUBMISSION_BOUND, Target, Tuning};
+use pumice_types::target::{Features, Figures, Limits, SUBMISSION_BOUND, Target};
 use pumice_types::{Bytes, Table};
 use std::fmt;
 use std::sync::Arc;
@@ -110,6 +111,8 @@ pub struct DevicePlan {
     pub float_controls: FloatControls,
     /// What to compile for.
     pub target: Target,
+    /// Where the target's figures are from.
+    pub figures: FigureSources,
 }
 
 impl DevicePlan {
@@ -129,6 +132,7 @@ impl DevicePlan {
         let Some(queue_family) = family.filter(|_| refusals.is_empty()) else { return Err(refusals) };
         let (abilities, f) = (&snapshot.abilities, &snapshot.abilities.features);
         let matrices = !f.matrices.is_empty();
+        let (target, figures) = target(snapshot);
         let timestamp_bits = snapshot.queue_families[queue_family as usize].timestamp_bits;
         Ok(DevicePlan {
             queue_family,
@@ -157,8 +161,19 @@ impl DevicePlan {
                 round_to_nearest_even: abilities.round_to_nearest_f32,
                 folds_zeros: snapshot.kind == DeviceKind::Cpu,
             },
-            target: target(snapshot),
+            target,
+            figures,
         })
+    }
+
+    /// Takes figures that were measured in the place of estimated ones.
+    pub(crate) fn measured(&mut self, figures: Option<&Figures>) {
+        let Some(figures) = figures else { return };
+        self.target.tuning = figures.over(&self.target.tuning);
+        self.figures.rates = Source::Measured;
+        if figures.compute_units.is_some() {
+            self.figures.units = Source::Measured;
+        }
     }
 
     /// Memory types for a region, from best to worst.
@@ -236,10 +251,11 @@ fn region_types(s: &Snapshot, kind: RegionKind) -> Vec<u32> {
     }
 }
 
-fn target(s: &Snapshot) -> Target {
+fn target(s: &Snapshot) -> (Target, FigureSources) {
     let l = &s.limits;
     let nearest = nearest_profile(s);
-    Target {
+    let (tuning, sources) = figures::of(s, nearest.as_ref());
+    let target = Target {
         name: nearest.as_ref().map_or_else(|| s.name.clone(), |p| p.name.clone()),
         limits: Limits {
             max_workgroup_count: l.max_workgroup_count,
@@ -254,9 +270,10 @@ fn target(s: &Snapshot) -> Target {
         },
         features: Features { cpu: s.kind == DeviceKind::Cpu, ..s.abilities.features.clone() },
         submission_bound: SUBMISSION_BOUND,
-        table: nearest.as_ref().map_or_else(|| generic_table(s.kind), |p| p.table.clone()),
-        tuning: nearest.map_or_else(|| generic_tuning(s.kind), |p| p.tuning),
-    }
+        table: nearest.map_or_else(|| generic_table(s.kind), |p| p.table),
+        tuning,
+    };
+    (target, sources)
 }
 
 /// Bytes of the largest heap of the device's own (of any heap, where it has none).
@@ -273,29 +290,9 @@ fn nearest_profile(s: &Snapshot) -> Option<Target> {
     (s.name.contains("H200")).then(Target::h200)
 }
 
-/// Cautious figures for a device nobody has measured: a middling discrete GPU, or a tenth of one.
-fn generic_tuning(kind: DeviceKind) -> Tuning {
-    if kind == DeviceKind::Cpu {
-        return Target::lavapipe().tuning;
-    }
-    let discrete = Tuning {
-        compute_units: 32,
-        level_us: 5.0,
-        dispatch_us: 1.0,
-        submit_us: 50.0,
-        bytes_per_us: 4.0e5,
-        f32_flops_per_us: 1.0e7,
-        rounded_flops_per_us: None,
-    };
-    match kind {
-        DeviceKind::Discrete => discrete,
-        _ => Tuning { compute_units: 8, bytes_per_us: 4.0e4, f32_flops_per_us: 1.0e6, ..discrete },
-    }
-}
-
-/// The table of the measured device that is most like one nobody has measured.
+/// The table for a device that nobody has measured.
 fn generic_table(kind: DeviceKind) -> Arc<Table> {
-    if kind == DeviceKind::Cpu { Target::lavapipe().table } else { Target::h200().table }
+    if kind == DeviceKind::Cpu { Target::lavapipe().table } else { Target::gpu_table() }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::device::{DeviceReport, reports};
 use crate::error::OpenError;
 use crate::raw::{Instance, InstanceError, InstanceOptions, Validation};
 use crate::snapshot::DeviceKind;
+use std::path::Path;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,8 +50,8 @@ fn finding(weight: Weight, what: impl Into<String>, cost: &str, remedy: &str) ->
     Finding { weight, what: what.into(), cost: cost.to_owned(), remedy: remedy.to_owned() }
 }
 
-/// Everything there is to say about this machine's Vulkan.
-pub fn diagnose() -> Vec<Finding> {
+/// Everything there is to say about this machine's Vulkan; with a folder, by the figures that are kept there.
+pub fn diagnose(cache: Option<&Path>) -> Vec<Finding> {
     let instance = match Instance::new(&InstanceOptions::default()) {
         Ok(instance) => instance,
         Err(error) => return vec![no_instance(&error)],
@@ -58,7 +59,13 @@ pub fn diagnose() -> Vec<Finding> {
     let mut findings = vec![finding(Weight::Good, "the Vulkan loader works", "", "")];
     match reports(&instance) {
         Ok(list) if list.is_empty() => findings.push(no_instance(&InstanceError::NoDriver)),
-        Ok(list) => list.iter().for_each(|r| describe(r, &mut findings)),
+        Ok(list) => list.into_iter().for_each(|report| {
+            let report = match cache {
+                Some(folder) => report.kept_in(folder),
+                None => report,
+            };
+            describe(&report, &mut findings);
+        }),
         Err(error) => findings.push(broken(&error)),
     }
     findings.push(match has_validation_layer() {
@@ -108,6 +115,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
             findings.push(finding(Weight::Good, what, "", ""));
             findings.push(finding(Weight::Good, format!("{name}: {}", limits(report)), "", ""));
             findings.push(finding(Weight::Good, format!("{name}: {}", multiplies(report)), "", ""));
+            findings.push(finding(Weight::Good, format!("{name}: {}", figures(report)), "", ""));
         }
     }
     for quirk in crate::quirks::of(s) {
@@ -178,6 +186,12 @@ fn multiplies(report: &DeviceReport) -> String {
     )
 }
 
+/// The figures by which kernels are chosen, and where they are from.
+fn figures(report: &DeviceReport) -> String {
+    let Ok(plan) = &report.verdict else { return String::new() };
+    format!("{} ({}); table {}", plan.target.tuning, plan.figures, plan.target.table.id())
+}
+
 /// The limits that decide what fits and which kernels run.
 fn limits(report: &DeviceReport) -> String {
     let Ok(plan) = &report.verdict else { return String::new() };
@@ -226,6 +240,8 @@ mod tests {
         ] {
             assert!(multiplies.contains(what), "{multiplies}");
         }
+        let figures = &findings[3].what;
+        assert!(figures.contains("132 compute units") && figures.contains("table h200:"), "{figures}");
         assert!(costs.iter().all(|f| !f.cost.is_empty() && !f.remedy.is_empty()));
     }
 

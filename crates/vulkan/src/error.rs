@@ -3,6 +3,7 @@
 use crate::device_plan::Refusal;
 use crate::raw::{CallError, InstanceError};
 use pumice_runtime::device::DeviceError;
+use pumice_types::target::FigureError;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ pub enum OpenError {
         /// Every reason.
         refusals: Vec<Refusal>,
     },
+    /// The options give a figure that no device has.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
     /// The driver failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

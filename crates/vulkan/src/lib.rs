@@ -7,17 +7,21 @@
 pub mod cache_file;
 pub mod codegen;
 pub mod device;
+pub mod device_options;
 pub mod device_plan;
 pub mod doctor;
 pub mod error;
+pub mod figures;
 pub mod kernel_source;
 pub mod quirks;
 pub mod raw;
 pub mod snapshot;
 
+mod figure_file;
 mod gpu;
 mod host;
 mod loaded;
+mod measure;
 mod memory;
 mod patience;
 mod pipelines;
@@ -29,9 +33,11 @@ mod slot_access;
 mod staging;
 mod submit;
 
-pub use device::{DeviceOptions, DeviceReport, Pick, VulkanDevice, devices};
+pub use device::{DeviceReport, Pick, VulkanDevice, devices};
+pub use device_options::DeviceOptions;
 pub use device_plan::{DevicePlan, Refusal};
 pub use error::OpenError;
+pub use figures::{FigureSources, Source};
 pub use gpu::Poison;
 pub use kernel_source::{CheckedInKernels, KernelSource};
 pub use progress::{KernelObserver, KernelProgress};

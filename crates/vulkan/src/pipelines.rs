@@ -3,7 +3,7 @@
 //! In: kernel calls. Out: a pipeline with its argument layout. Two calls share a pipeline when kernel, variant,
 //! specialization and filled holes agree. Nothing here knows what a call is for.
 
-use crate::cache_file::{CacheFile, CacheIdentity};
+use crate::cache_file::{CacheFile, CacheIdentity, Content};
 use crate::codegen::FloatControls;
 use crate::error::device_error;
 use crate::kernel_source::KernelSource;
@@ -158,7 +158,8 @@ impl Pipelines {
         shared: &Arc<DeviceShared>,
         options: PipelineOptions,
     ) -> Result<Pipelines, DeviceError> {
-        let file = options.cache.map(|(folder, identity)| CacheFile::new(&folder, identity));
+        let file =
+            options.cache.map(|(folder, identity)| CacheFile::new(&folder, identity, Content::Pipelines));
         let mut notes = Vec::new();
         let initial = match file.as_ref().map(|f| (f.load(), f.path())) {
             Some((Ok(Some(data)), _)) => data,

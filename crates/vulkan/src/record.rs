@@ -252,13 +252,13 @@ fn operand_spans(call: &KernelCall, uses: &[Use]) -> Result<Vec<Span>, DeviceErr
 }
 
 /// Argument blocks of a segment, in one buffer.
-struct Blocks {
-    buffer: Option<Arc<Buffer>>,
+pub(crate) struct Blocks {
+    pub(crate) buffer: Option<Arc<Buffer>>,
     next: u64,
 }
 
 impl Blocks {
-    fn new(gpu: &Gpu, bytes: u64) -> Result<Blocks, DeviceError> {
+    pub(crate) fn new(gpu: &Gpu, bytes: u64) -> Result<Blocks, DeviceError> {
         if bytes == 0 {
             return Ok(Blocks { buffer: None, next: 0 });
         }
@@ -267,7 +267,7 @@ impl Blocks {
         Ok(Blocks { buffer: Some(Arc::new(made)), next: 0 })
     }
 
-    fn put(&mut self, words: &[u32]) -> Result<Place, DeviceError> {
+    pub(crate) fn put(&mut self, words: &[u32]) -> Result<Place, DeviceError> {
         let missing = || DeviceError::Unsupported("an argument block that was not counted".to_owned());
         let buffer = self.buffer.clone().ok_or_else(missing)?;
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();

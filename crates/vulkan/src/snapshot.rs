@@ -142,6 +142,9 @@ pub struct Snapshot {
     pub driver_uuid: [u8; 16],
     /// Identity of what pipeline caches are good for.
     pub pipeline_cache_uuid: [u8; 16],
+    /// Compute units (streaming multiprocessors, compute units, cores), where an extension of the vendor says them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_units: Option<u32>,
     /// Limits.
     pub limits: DeviceLimits,
     /// Abilities.

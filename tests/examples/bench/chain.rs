@@ -1,22 +1,23 @@
 //! A chain of dependent small ops, alternately c + w and c · w over 1,024 elements: what a level costs, and what fusion
 //! saves. Weights are in 0.9..1, so the numbers stay small.
 
-use crate::Case;
 use crate::data;
-use crate::rig::{Rig, Spec};
+use crate::rig::{Rig, Spec, size};
 use crate::row::{Bar, Outcome, Rate, Row};
+use crate::{Case, Spelled};
 use pumice::{Graph, GraphBuilder, Outputs, Value, f32};
 
 /// Elements of every operand.
 pub const WIDTH: usize = 1024;
 
 /// The cases.
-pub fn cases(rig: &Rig) -> Vec<Case> {
-    let ops = rig.size(2000, 200);
+pub fn cases(full: bool) -> Vec<Case> {
+    let ops = size(full, 2000, 200);
     [true, false]
         .map(|fused| {
             let name = format!("S1.chain_{ops}_{}", word(fused));
             Case::new(name.clone(), move |rig| Ok(vec![measure(rig, &name, ops, fused)?]))
+                .spelled(move || Ok(Spelled { graph: of_states(ops)?, fused }))
         })
         .into()
 }
@@ -36,6 +37,10 @@ pub fn graph(ops: usize, start: impl Fn(&GraphBuilder) -> Value) -> Outcome<Grap
     }
     g.output("y", c);
     Ok(g.build()?)
+}
+
+fn of_states(ops: usize) -> Outcome<Graph> {
+    graph(ops, |g| g.state_read(g.state("x", f32([WIDTH as u64]))))
 }
 
 /// Start and weights.
@@ -59,7 +64,7 @@ fn measure(rig: &Rig, name: &str, ops: usize, fused: bool) -> Outcome<Row> {
     let (x, w) = numbers();
     rig.measure(&Spec {
         name: name.to_owned(),
-        graph: graph(ops, |g| g.state_read(g.state("x", f32([WIDTH as u64]))))?,
+        graph: of_states(ops)?,
         fused,
         fill: vec![("x", &x), ("w", &w)],
         per: 1,

@@ -5,6 +5,7 @@
 //! wrong is not timed; a case that fails makes the exit code 1. Never here: a figure without its device and date.
 
 mod chain;
+mod choices;
 mod clock;
 mod convolutions;
 mod cpu_driver;
@@ -22,6 +23,7 @@ mod start;
 mod streams;
 
 use clap::Parser;
+use pumice::Graph;
 use reference::References;
 use report::Report;
 use rig::Rig;
@@ -57,6 +59,10 @@ pub struct Args {
     /// Small sizes and short samples, to see that everything runs; no bar is judged
     #[arg(long)]
     quick: bool,
+    /// Print which kernels the graphs of S1 and F8 get in full size, and measure nothing: on the device, or where
+    /// TARGET is given (h200, lavapipe) on a device that need not be there
+    #[arg(long, value_name = "TARGET", num_args = 0..=1, default_missing_value = "")]
+    choices: Option<String>,
     /// Also print the time of every kernel of the encoder
     #[arg(long)]
     profile: bool,
@@ -72,23 +78,39 @@ pub struct Args {
     /// Open the model, embed one sentence, say so, and leave: the child of the S4 case
     #[arg(long, hide = true)]
     first_embedding: bool,
-    /// The child's pipeline cache
-    #[arg(long, hide = true, value_name = "FOLDER")]
+    /// Open the device with this cache folder, in which the figures of a GPU without a profile are measured
+    #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
 }
 
 /// Measures a case.
 type Measure = dyn Fn(&Rig) -> Outcome<Vec<Row>>;
 
+/// Makes the graph of a case.
+type MakeGraph = dyn Fn() -> Outcome<Spelled>;
+
+/// A graph, and whether passes fuse it.
+pub struct Spelled {
+    graph: Graph,
+    fused: bool,
+}
+
 /// A case: its name, and how its rows are measured. Rows may add to the name.
 pub struct Case {
     name: String,
+    /// None where there is more to it than one graph.
+    graph: Option<Box<MakeGraph>>,
     run: Box<Measure>,
 }
 
 impl Case {
     fn new(name: impl Into<String>, run: impl Fn(&Rig) -> Outcome<Vec<Row>> + 'static) -> Case {
-        Case { name: name.into(), run: Box::new(run) }
+        Case { name: name.into(), graph: None, run: Box::new(run) }
+    }
+
+    /// The same with its graph, which is that of the one row.
+    fn spelled(self, graph: impl Fn() -> Outcome<Spelled> + 'static) -> Case {
+        Case { graph: Some(Box::new(graph)), ..self }
     }
 
     fn is_wanted(&self, only: &[String]) -> bool {
@@ -112,6 +134,9 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Outcome<bool> {
     if args.first_embedding {
         return start::embed_once(args).map(|()| true);
+    }
+    if let Some(target) = &args.choices {
+        return choices::print(args, target).map(|()| true);
     }
     if let Some(json) = &args.json {
         let reads: Vec<&Path> =
@@ -145,11 +170,17 @@ fn run(args: &Args) -> Outcome<bool> {
     report.finish()
 }
 
+/// The cases that are one graph each: S1 and F8, in full size or small.
+fn of_kernels(full: bool) -> Vec<Case> {
+    let mut cases = products::cases(full);
+    cases.extend(streams::cases(full));
+    cases.extend(chain::cases(full));
+    cases.extend(shapes::cases(full));
+    cases
+}
+
 fn cases(rig: &Rig) -> Outcome<Vec<Case>> {
-    let mut cases = products::cases(rig);
-    cases.extend(streams::cases(rig));
-    cases.extend(chain::cases(rig));
-    cases.extend(shapes::cases(rig));
+    let mut cases = of_kernels(rig.judges_gpu());
     cases.extend(convolutions::cases(rig)?);
     cases.extend(resnet::cases(rig));
     cases.extend(encoder::cases());

@@ -3,10 +3,10 @@
 //! Two matmuls of one run are dependent (the second takes the first's result), so nothing overlaps. Entries are uniform
 //! in ±1 and ±√(3/k), which keeps every product's entries in ±1 or so.
 
-use crate::Case;
 use crate::data;
-use crate::rig::{Rig, Spec};
+use crate::rig::{Rig, Spec, size};
 use crate::row::{Bar, Outcome, Rate, Row};
+use crate::{Case, Spelled};
 use pumice::{Graph, GraphBuilder, Outputs, f32};
 
 /// No slope of gelu is larger.
@@ -43,16 +43,17 @@ impl Product {
 }
 
 /// The cases.
-pub fn cases(rig: &Rig) -> Vec<Case> {
-    let large = Product::square(rig.size(4096, 256), 1);
-    let (m, k, n) = rig.size((4095, 4097, 4093), (255, 257, 253));
+pub fn cases(full: bool) -> Vec<Case> {
+    let large = Product::square(size(full, 4096, 256), 1);
+    let (m, k, n) = size(full, (4095, 4097, 4093), (255, 257, 253));
     let odd = Product { m, k, n, chain: 1, filled: false };
-    let small = Product::square(rig.size(1024, 128), 8);
+    let small = Product::square(size(full, 1024, 128), 8);
     let filled = Product { filled: true, ..large };
     let of_large = |share| Bar::ShareOf(large.name(), share);
     [(large, Bar::Rate(42.0)), (odd, of_large(0.9)), (small, Bar::Rate(24.0)), (filled, of_large(0.95))]
         .map(|(product, bar)| {
             Case::new(product.name(), move |rig| Ok(vec![measure(rig, product, bar.clone())?]))
+                .spelled(move || Ok(Spelled { graph: graph(product)?, fused: true }))
         })
         .into()
 }

@@ -44,7 +44,7 @@ pub struct Spec<'a> {
 impl Rig {
     /// Opens the device that the arguments name.
     pub fn open(args: &Args) -> Outcome<Rig> {
-        let (vulkan, mut device) = open_device(args.device.as_deref(), None)?;
+        let (vulkan, mut device) = open_device(args.device.as_deref(), args.cache.as_deref())?;
         if let Some(file) = &args.table {
             device = device.with_table(Arc::new(Table::from_json(&std::fs::read_to_string(file)?)?));
         }
@@ -80,7 +80,7 @@ impl Rig {
 
     /// The size of a GPU case: the full one on a GPU, the small one elsewhere.
     pub fn size<T>(&self, full: T, small: T) -> T {
-        if self.judges_gpu() { full } else { small }
+        size(self.judges_gpu(), full, small)
     }
 
     /// Samples and warm-up of a GPU case.
@@ -124,6 +124,11 @@ impl Rig {
             ..Row::new(spec.name.clone(), times.over(f64::from(spec.per)), "device")
         })
     }
+}
+
+/// One of two.
+pub fn size<T>(is_full: bool, full: T, small: T) -> T {
+    if is_full { full } else { small }
 }
 
 /// What a reader should know of samples.

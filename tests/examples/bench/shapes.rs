@@ -1,12 +1,13 @@
 //! Shapes for which kernels are easily chosen badly (F8): few long rows, inner and separated axes, transposed operands,
 //! one query over many keys, long k, few rows. Several sizes each; PyTorch beside them is the bar.
 
-use crate::Case;
 use crate::data;
 use crate::rig::{Rig, Spec};
 use crate::row::{Bar, Outcome, Rate, Row};
+use crate::{Case, Spelled};
 use pumice::{Graph, GraphBuilder, Outputs, Value, f32};
 use pumice_ir::ops::Attention;
+use std::rc::Rc;
 
 /// Elements of a result that are looked at, at its beginning and at its end.
 const SEEN: usize = 256;
@@ -35,11 +36,14 @@ fn elements(shape: &[u64]) -> usize {
 }
 
 /// The cases.
-pub fn cases(rig: &Rig) -> Vec<Case> {
-    all(rig.judges_gpu())
-        .into_iter()
-        .map(|s| Case::new(format!("F8.{}", s.name()), move |rig| measure(rig, &*s)))
-        .collect()
+pub fn cases(full: bool) -> Vec<Case> {
+    let case = |shape: Box<dyn Shape>| {
+        let shape: Rc<dyn Shape> = shape.into();
+        let measured = shape.clone();
+        Case::new(format!("F8.{}", shape.name()), move |rig| measure(rig, &*measured))
+            .spelled(move || Ok(Spelled { graph: graph(&*shape)?, fused: true }))
+    };
+    all(full).into_iter().map(case).collect()
 }
 
 /// Full sizes are for GPUs; the same kinds in small elsewhere.

@@ -1,10 +1,10 @@
 //! Cases bound by memory (S1): a sum of long vectors, row kernels, a column sum, a chain of elementwise ops. Operands
 //! and results are larger than any cache.
 
-use crate::Case;
 use crate::data;
-use crate::rig::{Rig, Spec};
+use crate::rig::{Rig, Spec, size};
 use crate::row::{Bar, Outcome, Rate, Row};
+use crate::{Case, Spelled};
 use pumice::{Graph, GraphBuilder, Outputs, Value, f32};
 
 const EPSILON: f32 = 1e-5;
@@ -19,35 +19,31 @@ enum Rows {
 }
 
 /// The cases.
-pub fn cases(rig: &Rig) -> Vec<Case> {
-    let elements = rig.size(1u64 << 28, 1 << 20);
-    let n = rig.size(8192u64, 256);
+pub fn cases(full: bool) -> Vec<Case> {
+    let elements = size(full, 1u64 << 28, 1 << 20);
+    let n = size(full, 8192u64, 256);
+    let fused = |graph| Ok(Spelled { graph, fused: true });
     let rows = |name: &str, op, bar: Bar| {
         let name = format!("S1.{name}_{n}");
         Case::new(name.clone(), move |rig| Ok(vec![over_rows(rig, &name, op, n, bar.clone())?]))
+            .spelled(move || fused(graph_of_rows(op, n)?))
     };
     vec![
-        Case::new(format!("S1.add_{}Mi", elements >> 20), move |rig| Ok(vec![add(rig, elements)?])),
+        Case::new(format!("S1.add_{}Mi", elements >> 20), move |rig| Ok(vec![add(rig, elements)?]))
+            .spelled(move || fused(graph_of_add(elements)?)),
         rows("softmax", Rows::Softmax, Bar::Ratio(1.3)),
         rows("layer_norm", Rows::LayerNorm, Bar::Ratio(1.3)),
-        Case::new(format!("S1.column_sum_{n}"), move |rig| Ok(vec![column_sum(rig, n)?])),
+        Case::new(format!("S1.column_sum_{n}"), move |rig| Ok(vec![column_sum(rig, n)?]))
+            .spelled(move || fused(graph_of_column_sum(n)?)),
         rows("gelu_chain", Rows::Gelu, Bar::None),
     ]
 }
 
 /// x + y of `n` elements. 3 · 4 n bytes.
 fn add(rig: &Rig, n: u64) -> Outcome<Row> {
-    const SEEN: u64 = 256;
     let (x, y) = (data::random(11, n as usize, -1.0, 1.0), data::random(12, n as usize, -1.0, 1.0));
-    let places = [0, n / 2 - SEEN / 2, n - SEEN];
-    let g = GraphBuilder::new("add");
-    let state = |name| g.state_read(g.state(name, f32([n])));
-    let sum = g.add(state("x"), state("y"));
-    for at in places {
-        g.output(&format!("at{at}"), g.slice(sum, &[at as i64], &[(at + SEEN) as i64], &[0], &[1]));
-    }
     let check = |outputs: &Outputs| {
-        for at in places {
+        for at in places_of_add(n) {
             let got = outputs.get(&format!("at{at}"))?.to_vec::<f32>()?;
             let range = at as usize..(at + SEEN) as usize;
             let terms = x[range.clone()].iter().zip(&y[range]);
@@ -61,8 +57,26 @@ fn add(rig: &Rig, n: u64) -> Outcome<Row> {
         fill: vec![("x", &x), ("y", &y)],
         rate: Rate::Tbps(12.0 * n as f64),
         bar: Bar::Rate(3.5),
-        ..plain(g.build()?, &check)
+        ..plain(graph_of_add(n)?, &check)
     })
+}
+
+/// Elements of a sum that are looked at in one place.
+const SEEN: u64 = 256;
+
+/// The first, middle and last elements.
+fn places_of_add(n: u64) -> [u64; 3] {
+    [0, n / 2 - SEEN / 2, n - SEEN]
+}
+
+fn graph_of_add(n: u64) -> Outcome<Graph> {
+    let g = GraphBuilder::new("add");
+    let state = |name| g.state_read(g.state(name, f32([n])));
+    let sum = g.add(state("x"), state("y"));
+    for at in places_of_add(n) {
+        g.output(&format!("at{at}"), g.slice(sum, &[at as i64], &[(at + SEEN) as i64], &[0], &[1]));
+    }
+    Ok(g.build()?)
 }
 
 /// A case of one op that is fused and not judged, until its fields say otherwise.
@@ -74,20 +88,13 @@ fn plain<'a>(graph: Graph, check: &'a dyn Fn(&Outputs) -> Outcome<String>) -> Sp
 fn over_rows(rig: &Rig, name: &str, op: Rows, n: u64, bar: Bar) -> Outcome<Row> {
     let x = data::random(13, (n * n) as usize, -2.0, 2.0);
     let (gamma, beta) = (data::random(14, n as usize, 0.5, 1.5), data::random(15, n as usize, -1.0, 1.0));
-    let g = GraphBuilder::new("rows");
-    let input = g.state_read(g.state("x", f32([n, n])));
     let mut fill: Vec<(&str, &[f32])> = vec![("x", &x)];
     if op == Rows::LayerNorm {
         fill.extend([("gamma", gamma.as_slice()), ("beta", &beta)]);
     }
-    let y = apply(&g, op, input, n);
-    let seen = [0, n / 2, n - 1];
-    for row in seen {
-        g.output(&format!("row{row}"), g.slice(y, &[row as i64], &[row as i64 + 1], &[0], &[1]));
-    }
     let check = |outputs: &Outputs| {
         let mut worst = 0.0f64;
-        for row in seen {
+        for row in rows_seen(n) {
             let got = outputs.get(&format!("row{row}"))?.to_vec::<f32>()?;
             let line: Vec<f64> =
                 x[(row * n) as usize..((row + 1) * n) as usize].iter().map(|&v| f64::from(v)).collect();
@@ -96,7 +103,21 @@ fn over_rows(rig: &Rig, name: &str, op: Rows, n: u64, bar: Bar) -> Outcome<Row> 
         Ok(format!("three rows against f64: {worst:.1e}"))
     };
     let rate = Rate::Tbps(8.0 * (n * n) as f64);
-    rig.measure(&Spec { name: name.to_owned(), fill, rate, bar, ..plain(g.build()?, &check) })
+    rig.measure(&Spec { name: name.to_owned(), fill, rate, bar, ..plain(graph_of_rows(op, n)?, &check) })
+}
+
+/// First, middle, last.
+fn rows_seen(n: u64) -> [u64; 3] {
+    [0, n / 2, n - 1]
+}
+
+fn graph_of_rows(op: Rows, n: u64) -> Outcome<Graph> {
+    let g = GraphBuilder::new("rows");
+    let y = apply(&g, op, g.state_read(g.state("x", f32([n, n]))), n);
+    for row in rows_seen(n) {
+        g.output(&format!("row{row}"), g.slice(y, &[row as i64], &[row as i64 + 1], &[0], &[1]));
+    }
+    Ok(g.build()?)
 }
 
 fn apply(g: &GraphBuilder, op: Rows, x: Value, n: u64) -> Value {
@@ -136,9 +157,6 @@ fn expected(op: Rows, line: &[f64], gamma: &[f32], beta: &[f32]) -> Vec<f64> {
 /// The sum over the first axis. 4 n² bytes.
 fn column_sum(rig: &Rig, n: u64) -> Outcome<Row> {
     let x = data::random(16, (n * n) as usize, -1.0, 1.0);
-    let g = GraphBuilder::new("column_sum");
-    let sums = g.reduce_sum(g.state_read(g.state("x", f32([n, n]))), &[0], false);
-    g.output("sums", sums);
     let check = |outputs: &Outputs| {
         let got = outputs.get("sums")?.to_vec::<f32>()?;
         let want = data::row_times(&vec![1.0; n as usize], &x, n as usize);
@@ -150,6 +168,12 @@ fn column_sum(rig: &Rig, n: u64) -> Outcome<Row> {
         name: format!("S1.column_sum_{n}"),
         fill: vec![("x", &x)],
         rate: Rate::Tbps(4.0 * (n * n) as f64),
-        ..plain(g.build()?, &check)
+        ..plain(graph_of_column_sum(n)?, &check)
     })
+}
+
+fn graph_of_column_sum(n: u64) -> Outcome<Graph> {
+    let g = GraphBuilder::new("column_sum");
+    g.output("sums", g.reduce_sum(g.state_read(g.state("x", f32([n, n]))), &[0], false));
+    Ok(g.build()?)
 }

@@ -15,12 +15,12 @@ pub const APART: &FamilyDecl = &FamilyDecl {
     ..FamilyDecl::new("reduce.apart", &["outputs", "reduced"])
 };
 /// What one step and several take: threads that a compute unit has at once; words that a thread loads before it waits
-/// for them, and microseconds of that; shares of the bandwidth for words that are read apart, and for neighbours;
-/// levels that several steps have more than one.
+/// for them, and how much of a level's time that takes; shares of the bandwidth for words that are read apart, and
+/// for neighbours; levels that several steps have more than one.
 const FIGURES: &[Figure] = &[
     upto("threads_per_unit", u32::MAX as u64),
     upto("loads_at_once", u32::MAX as u64),
-    number("load_us"),
+    number("load_levels"),
     above_zero("scattered_share"),
     above_zero("in_order_share"),
     number("levels"),
@@ -37,13 +37,14 @@ impl Rules {
         let shape = Shape::new(target, [outputs, reduced]);
         let Some(row) = self.0.holding(&shape).next() else { return false };
         let [threads_per_unit, loads_at_once] = row.counts();
-        let [_, _, load_us, scattered_share, in_order_share, levels] = row.figures();
+        let [_, _, load_levels, scattered_share, in_order_share, levels] = row.figures();
         let (t, lanes) = (&target.tuning, u64::from(lanes));
         let at_once = threads_per_unit.saturating_mul(t.compute_units.max(1).into());
         let waves = outputs.saturating_mul(lanes).div_ceil(at_once);
         let loads = reduced.div_ceil(loads_at_once.saturating_mul(lanes)).saturating_mul(waves);
         let bytes = 4.0 * outputs as f64 * reduced as f64;
-        let together = (loads as f64 * load_us).max(bytes / (scattered_share * t.bytes_per_us));
+        let together =
+            (loads as f64 * load_levels * t.level_us).max(bytes / (scattered_share * t.bytes_per_us));
         together > levels * t.level_us + bytes / (in_order_share * t.bytes_per_us)
     }
 }

@@ -11,11 +11,11 @@ use pumice_plan::kernels::elementwise::{
 };
 use pumice_types::Target;
 
-/// Elements of the result.
+/// Elements of the result; how often groups of 1024 of them fill all compute units, rounded down.
 pub const FLAT: &FamilyDecl = &FamilyDecl {
     kernels: &[ElementwiseFlat::DECL],
     last: &[("elementwise_flat.plain", &[1.0])],
-    ..FamilyDecl::new("elementwise.flat", &["n"])
+    ..FamilyDecl::new("elementwise.flat", &["n", "waves"])
 };
 /// How often groups of 1024 elements fill all compute units, rounded down; whether the innermost axis is walked four
 /// elements at a time (1) or one (0); whether there are 64-bit elements (1 or 0).
@@ -53,13 +53,12 @@ pub struct Rules {
 impl Rules {
     /// The kernel for `n` dense elements.
     pub fn flat(&self, n: u64, target: &Target) -> Option<Choice> {
-        self.flat.choose(&Shape::new(target, [n]))
+        self.flat.choose(&Shape::new(target, [n, waves(n, target)]))
     }
 
     /// The kernel of a step over strides, of `n` elements; `wide`: there are 64-bit ones.
     pub fn strided(&self, n: u64, by_four: bool, wide: bool, target: &Target) -> Option<Choice> {
-        let waves = n / SPREAD_ELEMENTS / u64::from(target.tuning.compute_units.max(1));
-        self.strided.choose(&Shape::new(target, [waves, by_four.into(), wide.into()]))
+        self.strided.choose(&Shape::new(target, [waves(n, target), by_four.into(), wide.into()]))
     }
 
     /// The kernel for operands that lie along an axis of `from` elements where results lie along one of `to`; none
@@ -72,6 +71,11 @@ impl Rules {
     pub fn transposed(&self, from: u64, to: u64, target: &Target) -> Option<Choice> {
         through_tiles(&self.transposed, from, to, target)
     }
+}
+
+/// How often groups of 1024 elements fill all compute units.
+fn waves(n: u64, target: &Target) -> u64 {
+    n / SPREAD_ELEMENTS / u64::from(target.tuning.compute_units.max(1))
 }
 
 fn through_tiles(family: &Family, from: u64, to: u64, target: &Target) -> Option<Choice> {

@@ -26,8 +26,8 @@ const BUSY: (&str, &[Figure]) = (
     &[upto("columns", u32::MAX as u64), count("groups_per_unit"), count("terms"), count("least_k_apart")],
 );
 /// More parts where that takes less than this share of the time; no part has fewer terms. A sum that is a step of its
-/// own takes a level and `sum_us`.
-const FASTER: (&str, &[Figure]) = ("faster", &[count("terms"), number("share"), number("sum_us")]);
+/// own takes the time of so many levels.
+const FASTER: (&str, &[Figure]) = ("faster", &[count("terms"), number("share"), number("levels")]);
 
 /// Which kernel a product takes.
 pub const PRODUCT: &FamilyDecl = &FamilyDecl {
@@ -45,11 +45,12 @@ pub const PRODUCT: &FamilyDecl = &FamilyDecl {
     fits: Some(("m", |roles| roles.rows)),
     ..FamilyDecl::new("matmul", MEASURES)
 };
-/// What `cheapest` compares: microseconds of a step of 16 terms of k for one group that has a compute unit to itself,
-/// and for each of many; whether words are better read one by one.
+/// What `cheapest` compares: the time of a tile for one group that has a compute unit to itself, and for each of
+/// many, as a multiple of what the device's rate of f32 products makes of it; whether words are better read one by
+/// one.
 pub const TILE: &FamilyDecl = &FamilyDecl {
     kernels: DECLS,
-    figures: &[number("alone_us"), number("crowded_us"), number(SCALAR)],
+    figures: &[number("alone"), number("crowded"), number(SCALAR)],
     optional: true,
     ..FamilyDecl::new("matmul.tile", MEASURES)
 };
@@ -126,8 +127,8 @@ impl Rules {
         let shape = shape(&p, merged, target);
         let Some(row) = self.parts.holding(&shape).next() else { return 1 };
         if row.says(FASTER.0) {
-            let [terms, share, sum_us] = row.figures();
-            let sum_us = if merged { 0.0 } else { target.tuning.level_us + sum_us };
+            let [terms, share, levels] = row.figures();
+            let sum_us = if merged { 0.0 } else { levels * target.tuning.level_us };
             let time = |s: u64| self.time_in_parts(&p, s, sum_us, target);
             let fewer = |best: u64, s: u64| if time(s) < share * time(best) { s } else { best };
             return parts_of(&p, terms as u64, allowed).fold(1, fewer);
@@ -165,7 +166,9 @@ fn time(tile: &Choice, row: &Row, p: &ProductExtents, target: &Target) -> f64 {
     let tiles = p.m.div_ceil(tile.roles.rows).saturating_mul(p.n.div_ceil(tile.roles.columns));
     let waves = tiles.saturating_mul(p.batches).div_ceil(units) as f64;
     let step = if waves > 1.0 { alone.max(waves * crowded) } else { alone };
-    p.k.div_ceil(16) as f64 * step
+    let flops = 2.0 * 16.0 * tile.roles.rows as f64 * tile.roles.columns as f64;
+    let at_rate = flops * units as f64 / target.tuning.f32_flops_per_us;
+    p.k.div_ceil(16) as f64 * step * at_rate
 }
 
 fn at_least_one(p: &ProductExtents) -> ProductExtents {

@@ -91,9 +91,7 @@ impl Reader<'_> {
     /// Refuses a table with rows of families that are not these, or without any rows.
     pub fn knows(&self, families: &[&FamilyDecl]) -> Result<(), String> {
         if self.table.rows.is_empty() {
-            return Err(
-                "it has no rows: take the table of a profile, or one that `cargo xtask tune` wrote".into()
-            );
+            return Err("it has no rows: take the table of a profile, or one that `pumice tune` wrote".into());
         }
         let known = |row: &&TableRow| families.iter().any(|family| family.name == row.family);
         match self.table.rows.iter().find(|row| !known(row)) {

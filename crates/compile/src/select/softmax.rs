@@ -17,12 +17,13 @@ const KERNELS: &[KernelDecl] = &[SoftmaxRows::DECL];
 const ROW: &str = "row";
 /// Not in one step.
 const REDUCTIONS: &str = "reductions";
-/// Elements of a row; rows; how often a group for each row fills all compute units, rounded up.
+/// Elements of a row; rows; how often a group for each row fills all compute units, rounded up; how many compute units
+/// there are for each row, rounded down.
 pub const ROWS: &FamilyDecl = &FamilyDecl {
     kernels: KERNELS,
     rules: &[(ROW, &[]), (REDUCTIONS, &[])],
     last: &[(ROW, &[])],
-    ..FamilyDecl::new("softmax.rows", &["n", "rows", "waves"])
+    ..FamilyDecl::new("softmax.rows", &["n", "rows", "waves", "units_per_row"])
 };
 
 /// Rules of softmax along rows.
@@ -54,8 +55,9 @@ impl Rules {
     }
 }
 
-fn measures(rows: u64, n: u64, target: &Target) -> [u64; 3] {
-    [n, rows, rows.div_ceil(u64::from(target.tuning.compute_units.max(1)))]
+fn measures(rows: u64, n: u64, target: &Target) -> [u64; 4] {
+    let units = u64::from(target.tuning.compute_units.max(1));
+    [n, rows, rows.div_ceil(units), units / rows.max(1)]
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn a_table_lacks_no_family() {
         assert!(why.contains(&format!("it has no row of {family}")), "{why}");
     }
     assert!(refusal(|table| table.rows.retain(|r| r.family != "matmul.tile")).contains("matmul.tile"));
-    assert!(refusal(|table| table.rows.clear()).contains("cargo xtask tune"));
+    assert!(refusal(|table| table.rows.clear()).contains("pumice tune"));
 }
 
 /// A row before the others is taken first: all that adding a variant needs beside its declaration.
@@ -100,7 +100,7 @@ fn a_row_decides() {
             precision: Precision::Exact,
             when: [("m".to_owned(), "4000..".parse().expect("bounds"))].into(),
             take: "matmul_f32.t64".into(),
-            figures: [("alone_us", 0.1), ("crowded_us", 0.1), ("scalar", 0.0)]
+            figures: [("alone", 0.1), ("crowded", 0.1), ("scalar", 0.0)]
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
         };

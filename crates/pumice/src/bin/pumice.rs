@@ -5,7 +5,7 @@
 //! command could not be carried out.
 
 use clap::{Parser, Subcommand};
-use pumice::cli::{CommandError, compile, devices, doctor, inspect, selftest};
+use pumice::cli::{CommandError, compile, devices, doctor, inspect, selftest, tune};
 use pumice::embed::cli as embed;
 use pumice::generate::cli as generate;
 use std::env::var_os;
@@ -35,6 +35,8 @@ enum Command {
     Devices(devices::Args),
     /// Say what is missing on this machine, what it costs, and how to get it
     Doctor(doctor::Args),
+    /// Measure which kernels are fastest on this device, in 10 minutes at most; the other commands then use them
+    Tune(tune::Args),
     /// Run the samples of every op on a device and compare with the reference
     Selftest(selftest::Args),
 }
@@ -73,9 +75,10 @@ fn main() -> ExitCode {
         }
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
-        Command::Inspect(args) => inspect::run(&args, &mut out),
-        Command::Devices(args) => devices::run(&args, &mut out),
-        Command::Doctor(args) => doctor::run(&args, &mut out),
+        Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
+        Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
+        Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
+        Command::Tune(args) => tune::run(&args, cache_dir(), &mut out, &mut log),
         Command::Selftest(args) => selftest::run(&args, &mut out),
     };
     match result {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Arguments of every command that compiles a model.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct CompilerArgs {
-    /// Choose kernels by this table, which `cargo xtask tune` wrote on the device, instead of the one that it comes
+    /// Choose kernels by this table, which `pumice tune -o` wrote on the device, instead of the one that it comes
     /// with
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,

@@ -1,9 +1,11 @@
 //! `pumice devices`: the Vulkan devices of this machine, what they are, and what pumice makes of them.
 
-use super::{Outcome, say};
-use pumice_vulkan::DeviceReport;
+use super::{Outcome, kept_table, say, tune};
+use pumice_types::target::Tuning;
+use pumice_vulkan::{DevicePlan, DeviceReport, OpenError};
 use serde::Serialize;
 use std::io::Write;
+use std::path::Path;
 
 /// Arguments of `pumice devices`.
 #[derive(clap::Args, Clone, Debug)]
@@ -32,11 +34,33 @@ pub struct Row {
     pub memory_bytes: Option<u64>,
     /// How it is used, or why it cannot be.
     pub verdict: String,
+    /// By which figures kernels are chosen; none where it cannot be used.
+    pub figures: Option<FigureRow>,
+}
+
+/// The figures of a device.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureRow {
+    /// In units of plans: microseconds, and bytes and operations a microsecond.
+    #[serde(flatten)]
+    pub tuning: Tuning,
+    /// Where they are from.
+    pub from: String,
+    /// The selection table, and whether it was tuned here.
+    pub table: String,
+}
+
+impl FigureRow {
+    fn of(report: &DeviceReport, plan: &DevicePlan, cache: Option<&Path>) -> FigureRow {
+        let (tuning, from) = (plan.target.tuning.clone(), plan.figures.to_string());
+        let kept = tune::kept(cache, &report.cache_file_name(kept_table::ENDING), &plan.target);
+        FigureRow { tuning, from, table: kept.unwrap_or_else(|| format!("table {}", plan.target.table.id())) }
+    }
 }
 
 impl Row {
-    /// The row of a device.
-    pub fn of(report: &DeviceReport) -> Row {
+    /// The row of a device; with the folder in which its table may be kept.
+    fn of(report: &DeviceReport, cache: Option<&Path>) -> Row {
         let s = &report.snapshot;
         let verdict = match &report.verdict {
             Ok(plan) => {
@@ -60,17 +84,27 @@ impl Row {
             driver: s.driver(),
             memory_bytes: report.verdict.as_ref().ok().map(|p| p.target.limits.memory.0),
             verdict,
+            figures: report.verdict.as_ref().ok().map(|plan| FigureRow::of(report, plan, cache)),
         }
     }
+}
+
+/// The devices, by the figures that are kept in the folder.
+pub(super) fn rows(cache: Option<&Path>) -> Result<Vec<Row>, OpenError> {
+    let kept = |report: DeviceReport| match cache {
+        Some(folder) => report.kept_in(folder),
+        None => report,
+    };
+    Ok(pumice_vulkan::devices()?.into_iter().map(|report| Row::of(&kept(report), cache)).collect())
 }
 
 /// Lists the devices. All is well if one of them can be used.
 ///
 /// # Errors
 /// Where the output cannot be written. A machine without a loader or driver has no devices, which is told.
-pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let (rows, problem) = match pumice_vulkan::devices() {
-        Ok(reports) => (reports.iter().map(Row::of).collect::<Vec<_>>(), None),
+pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
+    let (rows, problem) = match rows(cache) {
+        Ok(rows) => (rows, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     if args.json {
@@ -83,6 +117,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             format_args!("{:>3}  {} ({}, Vulkan {}, driver {})", r.index, r.name, r.kind, r.vulkan, r.driver),
         )?;
         say(out, format_args!("     {}", r.verdict))?;
+        if let Some(FigureRow { tuning, from, table }) = &r.figures {
+            say(out, format_args!("     {tuning} ({from}); {table}"))?;
+        }
     }
     say(out, "cpu  pumice's interpreter\n     usable: exact, slow, always there")?;
     if let Some(problem) = problem {

@@ -1,12 +1,13 @@
 //! `pumice doctor`: loader, drivers, features, limits; what each missing thing costs and how to get it.
 
-use super::devices::Row;
-use super::{Outcome, say};
+use super::devices::rows;
+use super::{Outcome, kept_table, say};
 use crate::device::Device;
 use pumice_vulkan::DeviceOptions;
 use pumice_vulkan::doctor::{Finding, Weight, diagnose, has_validation_layer};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 
 /// Arguments of `pumice doctor`.
 #[derive(clap::Args, Clone, Debug)]
@@ -21,10 +22,10 @@ pub struct Args {
 ///
 /// # Errors
 /// Where the output cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let findings = diagnose();
+pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
+    let findings = diagnose(cache);
     if args.json {
-        let devices: Vec<Row> = pumice_vulkan::devices().unwrap_or_default().iter().map(Row::of).collect();
+        let devices = rows(cache).unwrap_or_default();
         let findings: Vec<Value> = findings.iter().map(as_json).collect();
         let layer = has_validation_layer();
         say(out, json!({ "devices": devices, "findings": findings, "validation_layer": layer }))?;
@@ -38,7 +39,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             }
         }
     }
-    let choice = Device::choose(&DeviceOptions::default());
+    let choice = kept_table::used(Device::choose(&DeviceOptions::default()), cache);
     say(out, format_args!("\npumice runs on {}: {}", choice.device.name(), choice.why))?;
     Ok(findings.iter().all(|f| f.weight != Weight::Broken))
 }
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn the_report_has_the_form_that_tools_read() {
         let mut out = Vec::new();
-        assert!(run(&Args { json: true }, &mut out).expect("written"));
+        assert!(run(&Args { json: true }, None, &mut out).expect("written"));
         let report: Value = serde_json::from_slice(&out).expect("one JSON object");
         let devices = report["devices"].as_array().expect("a list");
         assert!(devices.iter().all(|d| d["name"].is_string() && d["usable"].is_boolean()));

@@ -5,14 +5,17 @@ pub mod compiler;
 pub mod devices;
 pub mod doctor;
 pub mod inspect;
+pub(crate) mod kept_table;
 pub(crate) mod progress;
 pub mod selftest;
 mod trial;
+pub mod tune;
 pub(crate) mod words;
 
 use crate::apart::OverwriteError;
 use crate::embed::EmbedError;
 use crate::error::Error;
+use crate::tune::TuneError;
 use std::io::{ErrorKind, Write};
 
 /// Why a command ended early.
@@ -33,6 +36,9 @@ pub enum CommandError {
     /// An output that is an input.
     #[error(transparent)]
     Overwrite(#[from] OverwriteError),
+    /// Measuring kernels.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
     /// Arguments that ask for nothing.
     #[error("{0}")]
     Usage(String),

@@ -2,6 +2,7 @@
 
 use crate::apart;
 use crate::cli::compiler::CompilerArgs;
+use crate::cli::kept_table;
 use crate::cli::progress::Progress;
 use crate::cli::words::{count, whole};
 use crate::device::{Device, DeviceChoice, DeviceKind};
@@ -225,9 +226,9 @@ pub(crate) fn choose(
     cache: Option<PathBuf>,
     progress: &Progress,
 ) -> Result<DeviceChoice, EmbedError> {
-    let options = DeviceOptions::default().cache_dir(cache).observer(progress.observer());
+    let options = DeviceOptions::default().cache_dir(cache.clone()).observer(progress.observer());
     let pick = match name {
-        "auto" => return Ok(Device::choose(&options)),
+        "auto" => return Ok(kept_table::used(Device::choose(&options), cache.as_deref())),
         "cpu" => {
             let why = "the interpreter was asked for".to_owned();
             return Ok(DeviceChoice { device: Device::cpu(), why, better: None });
@@ -239,7 +240,8 @@ pub(crate) fn choose(
         DeviceKind::Gpu => "asked for",
         DeviceKind::CpuDriver | DeviceKind::Interpreter => "asked for; it runs on the CPU",
     };
-    Ok(DeviceChoice { device, why: why.to_owned(), better: None })
+    let choice = DeviceChoice { device, why: why.to_owned(), better: None };
+    Ok(kept_table::used(choice, cache.as_deref()))
 }
 
 /// Among the devices that there are, the one that is no driver's.

@@ -5,6 +5,7 @@ mod compiler;
 mod first_contact;
 mod plan_file;
 mod prepared;
+mod tune;
 
 use clap::Parser;
 use pumice::cli::CommandError;

@@ -116,9 +116,7 @@ fn timestamps_have_the_bits_that_the_queue_says() {
 }
 
 #[test]
-fn an_unknown_gpu_keeps_its_name_and_gets_cautious_figures() {
+fn an_unknown_gpu_keeps_its_name() {
     let s = Snapshot { name: "Some GPU".into(), ..h200() };
-    let target = DevicePlan::new(&s).unwrap().target;
-    assert_eq!(target.name, "Some GPU");
-    assert!(target.tuning.f32_flops_per_us < Target::h200().tuning.f32_flops_per_us);
+    assert_eq!(DevicePlan::new(&s).unwrap().target.name, "Some GPU");
 }

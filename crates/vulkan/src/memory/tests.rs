@@ -2,7 +2,8 @@
 
 mod on_device {
     use super::super::*;
-    use crate::device::{DeviceOptions, Pick, VulkanDevice, choose, reports};
+    use crate::device::{Pick, VulkanDevice, choose, reports};
+    use crate::device_options::DeviceOptions;
     use crate::raw::{HostAccess, Instance, InstanceOptions};
     use crate::staging::Staging;
 

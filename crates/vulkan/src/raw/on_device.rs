@@ -1,6 +1,7 @@
 //! `fork` after the device was opened: with a driver it hangs silently, so pumice refuses in the child.
 
-use crate::device::{DeviceOptions, Pick, VulkanDevice};
+use crate::device::{Pick, VulkanDevice};
+use crate::device_options::DeviceOptions;
 use pumice_plan::{Region, RegionKind, Span};
 use pumice_runtime::device::DeviceError;
 use pumice_types::Bytes;

@@ -4,6 +4,7 @@
 //! its version allows, and refused elsewhere.
 
 mod products;
+mod units;
 
 use super::calls::CallError;
 use super::table::InstanceTable;
@@ -64,10 +65,8 @@ pub(super) fn take_snapshot(
         device_uuid: v11.device_uuid,
         driver_uuid: v11.driver_uuid,
         pipeline_cache_uuid: base.pipeline_cache_uuid,
-        limits: DeviceLimits {
-            max_buffer: says_buffer_size.then_some(maintenance4.max_buffer_size),
-            ..limits(&base.limits, &v11)
-        },
+        compute_units: units::said(table, device, base.api_version, &extensions),
+        limits: limits(&base.limits, &v11, says_buffer_size.then_some(maintenance4.max_buffer_size)),
         abilities: abilities(&f12, &v12, said.of(usable)),
         extensions,
         queue_families: families.iter().map(family).collect(),
@@ -105,7 +104,11 @@ fn kind(kind: vk::PhysicalDeviceType) -> DeviceKind {
     }
 }
 
-fn limits(base: &vk::PhysicalDeviceLimits, v11: &vk::PhysicalDeviceVulkan11Properties<'_>) -> DeviceLimits {
+fn limits(
+    base: &vk::PhysicalDeviceLimits,
+    v11: &vk::PhysicalDeviceVulkan11Properties<'_>,
+    max_buffer: Option<u64>,
+) -> DeviceLimits {
     DeviceLimits {
         max_workgroup_count: base.max_compute_work_group_count,
         max_workgroup_size: base.max_compute_work_group_size,
@@ -115,7 +118,7 @@ fn limits(base: &vk::PhysicalDeviceLimits, v11: &vk::PhysicalDeviceVulkan11Prope
         max_storage_range: base.max_storage_buffer_range,
         max_storage_buffers: base.max_per_stage_descriptor_storage_buffers,
         max_allocation: v11.max_memory_allocation_size,
-        max_buffer: None,
+        max_buffer,
         max_allocation_count: base.max_memory_allocation_count,
         storage_offset_alignment: base.min_storage_buffer_offset_alignment,
         non_coherent_atom: base.non_coherent_atom_size,

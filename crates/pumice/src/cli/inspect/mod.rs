@@ -61,8 +61,8 @@ pub(super) struct Inspection {
 ///
 /// # Errors
 /// A path that is no model, a target or device that there is not, an output that cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let target = target(args)?;
+pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome {
+    let target = target(args, cache)?;
     let opened = file::open(args)?;
     let (memory, problem) = match opened.graph {
         Ok(planned) => match memory::of(&planned, &target) {
@@ -91,13 +91,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 }
 
 /// What the model is planned for.
-fn target(args: &Args) -> Result<Target, CommandError> {
+fn target(args: &Args, cache: Option<PathBuf>) -> Result<Target, CommandError> {
     match &args.target {
         Some(name) => Target::profile(name).ok_or_else(|| {
             let message = "a target that pumice has figures of; give h200 or lavapipe, or a device of this machine with \
                            --device (`pumice devices` lists them)";
             CommandError::Usage(format!("`{name}` is not {message}"))
         }),
-        None => Ok(choose(&args.device, None, &Progress::new())?.device.target().clone()),
+        None => Ok(choose(&args.device, cache, &Progress::new())?.device.target().clone()),
     }
 }

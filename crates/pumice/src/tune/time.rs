@@ -3,8 +3,9 @@
 
 use super::grid::Case;
 use super::{Scope, TuneError, Tuned};
-use pumice::{Device, Executable, RunOptions, Session};
+use crate::device::Device;
 use pumice_plan::Plan;
+use pumice_runtime::{Executable, RunOptions, Session};
 use std::time::Instant;
 
 /// A case on the device, ready to run.
@@ -20,6 +21,7 @@ fn pace(scope: Scope) -> (f64, f64, usize) {
     match scope {
         Scope::Tiny => (0.0, 1.0, 3),
         Scope::Quick => (0.02, 2_000.0, 5),
+        Scope::Brief => (0.02, 2_000.0, 5),
         Scope::Full => (0.1, 5_000.0, 9),
     }
 }
@@ -27,7 +29,7 @@ fn pace(scope: Scope) -> (f64, f64, usize) {
 impl Loaded {
     /// Compiles and loads a case, and fills its params and states.
     pub fn new(device: &Device, case: &Case) -> Tuned<Loaded> {
-        let exe = pumice::compile(&case.graph, device, &case.options)?;
+        let exe = crate::compile(&case.graph, device, &case.options)?;
         let mut session = exe.session()?;
         for (seed, param) in (0u64..).zip(&exe.plan().params) {
             exe.set_param(&param.name, &random(seed, &param.shape))?;

@@ -13,7 +13,7 @@ const FACTORS: [(&str, &[f64]); 10] = [
     ("per_lane", &[0.25, 0.5, 2.0, 4.0]),
     ("per_thread", &[0.25, 4.0]),
     ("most_run", &[0.25, 4.0]),
-    ("load_us", &[0.5, 2.0]),
+    ("load_levels", &[0.5, 2.0]),
     ("scattered_share", &[0.5, 2.0]),
     ("groups_per_unit", &[0.5, 2.0, 4.0]),
     ("terms", &[0.5, 2.0]),
@@ -39,30 +39,52 @@ const RULES: [(&str, &str, &[&str]); 4] = [
 pub fn of(target: &Target, table: &Table, at: usize, scope: Scope) -> Vec<TableRow> {
     let row = &table.rows[at];
     let mut others: Vec<TableRow> = Vec::new();
-    let mut add = |take: &str, figures: &BTreeMap<String, f64>| {
-        let other = TableRow { take: take.to_owned(), figures: figures.clone(), ..row.clone() };
+    let candidates = named(row, scope).into_iter().chain(of_peers(table, row, scope)).chain(varied(row));
+    for (take, figures) in candidates {
+        let other = TableRow { take, figures, ..row.clone() };
         if other != *row && !others.contains(&other) {
             others.push(other);
         }
-    };
-    let none = BTreeMap::new();
+    }
+    others.retain(|other| is_read(target, table, at, other));
+    others
+}
+
+/// What a row takes, and its figures.
+type Candidate = (String, BTreeMap<String, f64>);
+
+/// Rules of the family and kernels that rows name beside them, without figures.
+fn named(row: &TableRow, scope: Scope) -> Vec<Candidate> {
+    let mut all = Vec::new();
     for (_, rule, kernels) in RULES.iter().filter(|(family, ..)| *family == row.family) {
-        add(rule, &none);
         let decls = kernels.iter().filter_map(|kernel| kernels::find(kernel));
         let variants = decls.flat_map(|d| d.variants.iter().map(|v| format!("{}.{}", d.name, v.name)));
-        variants.take(if scope > Scope::Tiny { usize::MAX } else { 1 }).for_each(|take| add(&take, &none));
+        let variants = variants.take(if scope > Scope::Tiny { usize::MAX } else { 1 });
+        all.extend([(*rule).to_owned()].into_iter().chain(variants).map(|take| (take, BTreeMap::new())));
     }
-    if let Some((kernel, _)) = row.take.split_once('.') {
-        for peer in table.family(&row.family).filter(|peer| peer.take.contains('.')) {
-            let decl = kernels::find(peer.take.split('.').next().unwrap_or_default());
-            let variants = decl.into_iter().flat_map(|d| d.variants.iter().map(move |v| (d.name, v.name)));
-            add(&peer.take, &peer.figures);
-            if scope > Scope::Tiny {
-                variants.for_each(|(name, variant)| add(&format!("{name}.{variant}"), &peer.figures));
-            }
+    all
+}
+
+/// What other rows of the family take, and each variant of their kernels.
+fn of_peers(table: &Table, row: &TableRow, scope: Scope) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    if !row.take.contains('.') {
+        return all;
+    }
+    for peer in table.family(&row.family).filter(|peer| peer.take.contains('.')) {
+        let decl = kernels::find(peer.take.split('.').next().unwrap_or_default());
+        let variants = decl.into_iter().flat_map(|d| d.variants.iter().map(move |v| (d.name, v.name)));
+        all.push((peer.take.clone(), peer.figures.clone()));
+        if scope > Scope::Tiny {
+            all.extend(variants.map(|(name, variant)| (format!("{name}.{variant}"), peer.figures.clone())));
         }
-        debug_assert!(kernels::find(kernel).is_some(), "{kernel}");
     }
+    all
+}
+
+/// The row's own candidate with its figures varied, one at a time.
+fn varied(row: &TableRow) -> Vec<Candidate> {
+    let mut all = Vec::new();
     for (name, value) in &row.figures {
         let varied =
             FACTORS.iter().filter(|(n, _)| n == name).flat_map(|(_, by)| by.iter().map(|f| value * f));
@@ -70,11 +92,10 @@ pub fn of(target: &Target, table: &Table, at: usize, scope: Scope) -> Vec<TableR
         for other in varied.chain(given) {
             let mut figures = row.figures.clone();
             figures.insert(name.clone(), other);
-            add(&row.take, &figures);
+            all.push((row.take.clone(), figures));
         }
     }
-    others.retain(|other| is_read(target, table, at, other));
-    others
+    all
 }
 
 /// Whether the compiler takes a table with that row: variants of other widths may lack its figures.

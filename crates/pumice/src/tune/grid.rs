@@ -2,10 +2,13 @@
 //! results stay there but for one element.
 
 use super::Scope;
-use pumice::{
-    CheckedPlan, DType, Device, Error, Graph, GraphBuilder, OptOptions, Options, Value, f32, tensor,
-};
+use crate::device::Device;
+use crate::error::Error;
+use pumice_compile::{OptOptions, Options};
 use pumice_ir::ops::Attention;
+use pumice_ir::{Graph, GraphBuilder, Value, f32, tensor};
+use pumice_plan::CheckedPlan;
+use pumice_types::DType;
 
 /// A graph to measure.
 pub struct Case {
@@ -15,6 +18,8 @@ pub struct Case {
     pub graph: Graph,
     /// How it is compiled.
     pub options: Options,
+    /// Whether passes may cut it.
+    pub cut: bool,
 }
 
 impl Case {
@@ -24,15 +29,15 @@ impl Case {
         let rank = g.type_of(y).map_or(0, |ty| ty.shape.len());
         let axes: Vec<i64> = (0..rank as i64).collect();
         g.output("seen", g.slice(y, &vec![0; rank], &vec![1; rank], &axes, &vec![1; rank]));
-        let graph = g.build().expect("a sound graph");
+        let graph = g.build().expect("cases are sound graphs: a test builds all of them");
         // Without passes the op is what was written; cutting is a pass.
         let opt = if cut { OptOptions::default() } else { OptOptions::none() };
-        Case { name, graph, options: Options::default().opt(opt) }
+        Case { name, graph, options: Options::default().opt(opt), cut }
     }
 
     /// Its plan for a device.
     pub fn plan(&self, device: &Device) -> Result<CheckedPlan, Error> {
-        pumice::plan(&self.graph, device.target(), &self.options)
+        crate::plan(&self.graph, device.target(), &self.options)
     }
 }
 
@@ -66,10 +71,25 @@ impl Product {
 
 /// The cases of a family.
 pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
+    match family.split_once('.').map_or(family, |(class, _)| class) {
+        "matmul" | "attention" => of_products(family, scope, cpu),
+        "reduce" => of_reductions(family, scope, cpu),
+        "softmax" | "rows" => of_rows(family, scope, cpu),
+        _ => of_elements(family, scope, cpu),
+    }
+}
+
+fn of_products(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
     match family {
         "matmul" => products(scope, cpu, false),
         "matmul.parts" => products(scope, cpu, true),
         "attention" => attention(scope, cpu),
+        _ => Vec::new(),
+    }
+}
+
+fn of_reductions(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
+    match family {
         "reduce.rows" => reductions(scope, cpu, false, &[[4096, 64], [4096, 384], [1024, 4096]], last_sum),
         "reduce.columns" => reductions(scope, cpu, false, &[[64, 64], [512, 384], [256, 4096]], first_sum),
         "reduce.one_by_one" => reductions(scope, cpu, false, &[[512, 64], [128, 1024]], strided_sum),
@@ -90,6 +110,12 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
         "reduce.narrower" => {
             reductions(scope, cpu, false, &[[1 << 14, 256], [1 << 12, 1024], [512, 384]], first_sum)
         }
+        _ => Vec::new(),
+    }
+}
+
+fn of_rows(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
+    match family {
         "softmax.rows" => {
             let shapes = [[1, 1 << 17], [8, 1 << 15], [8, 8192], [128, 8192], [512, 1 << 15], [4096, 384]];
             reductions(scope, cpu, true, &shapes, |g, x| g.softmax(x, -1))
@@ -104,6 +130,12 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
             cases.extend(reductions(scope, cpu, false, &shapes, layer_norm));
             cases
         }
+        _ => Vec::new(),
+    }
+}
+
+fn of_elements(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
+    match family {
         "elementwise.flat" => {
             reductions(scope, cpu, false, &[[256, 256], [2048, 4096], [8192, 16_384]], |g, x| g.exp(x))
         }
@@ -133,10 +165,46 @@ pub fn of(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
     }
 }
 
+/// Shapes that rows are not measured with, and that must not become slower: large squares, long k, few columns,
+/// queries of one token, groups of widths.
+pub fn further(group: &[&str], scope: Scope, cpu: bool) -> Vec<Case> {
+    if cpu || scope < Scope::Brief {
+        return Vec::new();
+    }
+    let product = |&[m, k, n]: &[u64; 3]| {
+        [false, true].map(|along_k| Product { m, n, k, along_k, half: false, cut: true }.case())
+    };
+    match group {
+        ["matmul"] => PRODUCTS.iter().flat_map(product).collect(),
+        ["attention"] => ATTENTIONS.iter().map(attend).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Rows, terms, columns.
+const PRODUCTS: [[u64; 3]; 12] = [
+    [4096, 4096, 4096],
+    [2048, 2048, 2048],
+    [1024, 1024, 1024],
+    [200, 768, 768],
+    [128, 768, 3072],
+    [64, 1024, 4096],
+    [128, 4096, 1024],
+    [32, 11_008, 4096],
+    [128, 65_536, 128],
+    [64, 16_384, 64],
+    [16, 131_072, 16],
+    [100, 50_257, 100],
+];
+/// Heads, queries, keys, width.
+const ATTENTIONS: [[u64; 4]; 5] =
+    [[32, 1, 2048, 128], [32, 1, 8192, 64], [12, 200, 200, 64], [96, 384, 384, 64], [16, 256, 256, 128]];
+
 fn products(scope: Scope, cpu: bool, cut: bool) -> Vec<Case> {
     let (rows, sides): (&[u64], &[(u64, u64)]) = match (scope, cpu) {
         (Scope::Tiny, _) => (&[1, 40], &[(64, 128)]),
         (Scope::Quick, _) | (_, true) => (&[1, 2, 4, 8, 16, 64, 128], &[(128, 256), (512, 512)]),
+        (Scope::Brief, false) => (&[1, 2, 4, 8, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536)]),
         (Scope::Full, false) => {
             (&[1, 2, 4, 6, 8, 12, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536), (4096, 14_336)])
         }
@@ -157,7 +225,7 @@ fn attention(scope: Scope, cpu: bool) -> Vec<Case> {
     let shapes: &[[u64; 4]] = match (scope, cpu) {
         (Scope::Tiny, _) => &[[1, 8, 8, 16]],
         (Scope::Quick, _) | (_, true) => &[[4, 64, 64, 32], [4, 64, 64, 64], [2, 32, 64, 128]],
-        (Scope::Full, false) => &[
+        (Scope::Brief | Scope::Full, false) => &[
             [12, 128, 128, 32],
             [384, 128, 128, 32],
             [12, 512, 512, 64],
@@ -166,13 +234,14 @@ fn attention(scope: Scope, cpu: bool) -> Vec<Case> {
             [8, 256, 256, 256],
         ],
     };
-    let case = |&[heads, queries, keys, width]: &[u64; 4]| {
-        Case::new(format!("{heads} heads, {queries} x {keys} of {width}"), false, |g| {
-            let of = |name, rows| g.state_read(g.state(name, f32([1, heads, rows, width])));
-            g.attention(of("q", queries), of("k", keys), of("v", keys), None, None, Attention::default())
-        })
-    };
-    shapes.iter().map(case).collect()
+    shapes.iter().map(attend).collect()
+}
+
+fn attend(&[heads, queries, keys, width]: &[u64; 4]) -> Case {
+    Case::new(format!("{heads} heads, {queries} x {keys} of {width}"), false, |g| {
+        let of = |name, rows| g.state_read(g.state(name, f32([1, heads, rows, width])));
+        g.attention(of("q", queries), of("k", keys), of("v", keys), None, None, Attention::default())
+    })
 }
 
 /// Cases over one matrix. Small scopes have its extents cut down, each to a sixteenth at least.
@@ -186,7 +255,7 @@ fn reductions(
     let most: u64 = match (scope, cpu) {
         (Scope::Tiny, _) => 1 << 14,
         (Scope::Quick, _) | (_, true) => 1 << 20,
-        (Scope::Full, false) => u64::MAX,
+        (Scope::Brief | Scope::Full, false) => u64::MAX,
     };
     let taken = if scope == Scope::Tiny { 1 } else { shapes.len() };
     let smaller = |&[mut r, mut n]: &[u64; 2]| {
@@ -233,4 +302,28 @@ fn arg_max(g: &GraphBuilder, x: Value) -> Value {
 fn layer_norm(g: &GraphBuilder, x: Value) -> Value {
     let [_, n] = extents(g, x);
     g.layer_norm(x, g.param("gamma", f32([n])), Some(g.param("beta", f32([n]))), 1e-5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_types::Target;
+
+    #[test]
+    fn every_case_is_a_sound_graph() {
+        for table in [Target::h200().table, Target::lavapipe().table] {
+            for family in table.rows.iter().map(|row| row.family.as_str()) {
+                // Tiles are measured by cases of their own, convolutions not yet.
+                let is_tile = family == "matmul.tile" || family.starts_with("convolution");
+                for scope in [Scope::Tiny, Scope::Quick, Scope::Brief, Scope::Full] {
+                    assert_eq!(
+                        of(family, scope, false).is_empty(),
+                        is_tile || family.starts_with("attention.")
+                    );
+                }
+            }
+        }
+        let further = [["matmul"], ["attention"]].map(|group| further(&group, Scope::Full, false).len());
+        assert_eq!(further, [2 * PRODUCTS.len(), ATTENTIONS.len()]);
+    }
 }

@@ -1,22 +1,27 @@
-//! Measures kernels on a device and writes a selection table.
+//! Measures kernels on a device and makes a selection table, for [`Device::with_table`] and `DeviceOptions::table`.
 //!
 //! In: a device, and the table whose classes of shapes are kept. Out: a table in which every row takes what was fastest
 //! over the shapes that the row decides. First the times of product tiles (`tiles`); then, row by row, what may stand
 //! in its place (`alternatives`) over a grid of shapes (`grid`), all candidates of a shape in turns so that a device
-//! that slows down slows all of them. Never here: a file, a terminal.
+//! that slows down slows all of them. At last families whose new rows make a shape slower get their old rows back
+//! (`slower`). Never here: a file, a terminal.
 
 mod alternatives;
 mod grid;
+mod slower;
 mod tiles;
 mod time;
 
+use crate::device::{Device, DeviceKind};
+use crate::error::Error;
 use grid::Case;
-use pumice::{DeviceKind, Error, RuntimeError};
 use pumice_plan::{Plan, StepKind};
+use pumice_runtime::RuntimeError;
 use pumice_types::{Table, TableRow};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use time::Loaded;
 
 /// What ends tuning: a device that fails, a table that the compiler refuses.
@@ -61,6 +66,8 @@ pub enum Scope {
     Tiny,
     /// Small shapes: what a CPU driver does in minutes.
     Quick,
+    /// Shapes of models, short samples: what a GPU does in minutes.
+    Brief,
     /// Shapes of models.
     Full,
 }
@@ -82,6 +89,33 @@ pub struct Finding {
     pub shapes: Vec<String>,
 }
 
+impl Finding {
+    fn of(before: &TableRow, after: &TableRow, share: f64, shapes: Vec<String>) -> Finding {
+        let when = before.when.iter().map(|(name, bounds)| (name.clone(), bounds.to_string()));
+        Finding {
+            family: before.family.clone(),
+            when: when.collect(),
+            before: words(before),
+            after: words(after),
+            share,
+            shapes,
+        }
+    }
+}
+
+/// What tuning made.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The table.
+    pub table: Table,
+    /// What was found, row by row.
+    pub findings: Vec<Finding>,
+    /// Families that got their old rows back: some shape was slower with the new ones, or there was no time to see.
+    pub put_back: Vec<String>,
+    /// Rows that stay as they were because the time was over.
+    pub left: usize,
+}
+
 /// Where tuning is.
 #[derive(Clone, Debug)]
 pub struct Progress {
@@ -96,13 +130,40 @@ pub struct Progress {
 /// A device that is tuned.
 pub struct Tuner<'a> {
     /// The device. Its target's table is where tuning begins.
-    pub device: pumice::Device,
+    pub device: Device,
     /// How much is measured.
     pub scope: Scope,
     /// Only rows of families that begin with one of these; none: all.
     pub only: Vec<String>,
+    /// How long it may last; none: as long as it takes.
+    pub time: Option<Duration>,
     /// Told before each row.
     pub observe: &'a mut dyn FnMut(&Progress),
+}
+
+/// The share of the time in which rows are measured.
+const MEASURING: f64 = 0.75;
+
+/// When a time is over; none: never.
+type Until = Option<Instant>;
+
+fn is_over(until: Until) -> bool {
+    until.is_some_and(|until| Instant::now() > until)
+}
+
+fn is_tile(row: &TableRow) -> bool {
+    row.family == "matmul.tile"
+}
+
+/// When the rows of a family are measured: tiles first, by whose times products are compared; what has many shapes and
+/// candidates last, so that a time that is short is not over before the others had theirs.
+fn turn(family: &str) -> u8 {
+    match family {
+        "matmul.tile" => 0,
+        _ if family.starts_with("matmul") => 3,
+        _ if family.starts_with("attention") => 2,
+        _ => 1,
+    }
 }
 
 /// Gains below this share are noise.
@@ -113,24 +174,38 @@ impl Tuner<'_> {
     ///
     /// # Errors
     /// Where the device fails or the table it begins with is refused.
-    pub fn run(&mut self, class: &str, measured: &str) -> Tuned<(Table, Vec<Finding>)> {
-        let mut table = Table::clone(&self.device.target().table);
+    pub fn run(&mut self, class: &str, measured: &str) -> Tuned<Report> {
+        let begin = Instant::now();
+        let before = Table::clone(&self.device.target().table);
+        let mut table = before.clone();
         (table.class, table.measured) = (class.to_owned(), measured.to_owned());
-        let mut findings = Vec::new();
+        let (mut findings, mut left) = (Vec::new(), 0);
+        // The rest is for seeing whether a shape has become slower.
+        let measuring = self.time.map(|time| begin + time.mul_f64(MEASURING));
         let total = table.rows.len();
-        for at in 0..total {
+        let mut order: Vec<usize> = (0..total).collect();
+        order.sort_by_key(|&at| turn(&table.rows[at].family));
+        for (done, at) in order.into_iter().enumerate() {
             let row = table.rows[at].clone();
-            (self.observe)(&Progress { done: at, total, row: format!("{} {}", row.family, row.take) });
+            (self.observe)(&Progress { done, total, row: format!("{} {}", row.family, row.take) });
             if !self.only.is_empty() && !self.only.iter().any(|f| row.family.starts_with(f.as_str())) {
                 continue;
             }
-            match row.family.as_str() {
-                "matmul.tile" => tiles::measure(self, &mut table, at, &mut findings)?,
-                _ => self.row(&mut table, at, &mut findings)?,
+            // Other arithmetic is not what cases are compiled for.
+            if !row.precision.is_exact() {
+                continue;
             }
+            let measured = match is_tile(&row) {
+                _ if is_over(measuring) => false,
+                true => tiles::measure(self, &mut table, at, &mut findings)?,
+                false => self.row(&mut table, at, &mut findings, measuring)?,
+            };
+            left += usize::from(!measured);
         }
-        (self.observe)(&Progress { done: total, total, row: String::new() });
-        Ok((table, findings))
+        (self.observe)(&Progress { done: total, total, row: "comparing".into() });
+        let until = self.time.map(|time| begin + time);
+        let put_back = slower::put_back(self, &before, &mut table, until)?;
+        Ok(Report { table, findings, put_back, left })
     }
 
     /// Whether the device computes on the CPU, where large shapes take too long.
@@ -139,20 +214,23 @@ impl Tuner<'_> {
     }
 
     /// The device with another table.
-    fn with(&self, table: &Table) -> pumice::Device {
+    fn with(&self, table: &Table) -> Device {
         self.device.clone().with_table(Arc::new(table.clone()))
     }
 
-    /// Replaces a row by the fastest of what may stand in its place.
-    fn row(&self, table: &mut Table, at: usize, findings: &mut Vec<Finding>) -> Tuned<()> {
+    /// Replaces a row by the fastest of what may stand in its place; false where there is no time to see which that is.
+    fn row(&self, table: &mut Table, at: usize, findings: &mut Vec<Finding>, until: Until) -> Tuned<bool> {
         let before = table.rows[at].clone();
         let others = alternatives::of(self.device.target(), table, at, self.scope);
         if others.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); others.len()];
         let mut shapes = Vec::new();
         for case in grid::of(&before.family, self.scope, self.is_cpu()) {
+            if is_over(until) {
+                return Ok(false);
+            }
             let found = self.compare(table, at, &others, &case)?;
             if found.iter().any(Option::is_some) {
                 shapes.push(case.name.clone());
@@ -165,30 +243,24 @@ impl Tuner<'_> {
         let shares = whole.map(|(t, other)| (geometric_mean(t), other));
         let best = shares.min_by(|a, b| a.0.total_cmp(&b.0));
         if shapes.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let (share, after) = match best {
             Some((share, row)) if share < NOISE => (share, row.clone()),
             _ => (1.0, before.clone()),
         };
-        findings.push(Finding {
-            family: before.family.clone(),
-            when: before.when.iter().map(|(name, bounds)| (name.clone(), bounds.to_string())).collect(),
-            before: words(&before),
-            after: words(&after),
-            share,
-            shapes,
-        });
+        findings.push(Finding::of(&before, &after, share, shapes));
         table.rows[at] = after;
-        Ok(())
+        Ok(true)
     }
 
     /// For each other row in the place of the row: its time as a share of the row's own; none where it makes no other
     /// plan, or one that does not run what it names.
     fn compare(&self, table: &Table, at: usize, others: &[TableRow], case: &Case) -> Tuned<Vec<Option<f64>>> {
-        let own = Loaded::new(&self.with(table), case)?;
-        let own_code = code(own.plan());
-        let mut loaded = vec![own];
+        let device = self.with(table);
+        let own_code = code(&*case.plan(&device)?);
+        // Loading is what takes long: most rows decide few of the cases.
+        let mut loaded = Vec::new();
         let mut places = Vec::new();
         for other in others {
             let mut changed = table.clone();
@@ -196,8 +268,7 @@ impl Tuner<'_> {
             let device = self.with(&changed);
             let plan = case.plan(&device)?;
             let found = code(&plan);
-            let named =
-                !other.take.contains('.') || found.iter().any(|c| c.starts_with(&format!("{} ", other.take)));
+            let named = !other.take.contains('.') || has(&found, &other.take);
             if found == own_code || !named {
                 places.push(None);
             } else {
@@ -205,11 +276,13 @@ impl Tuner<'_> {
                 loaded.push(Loaded::new(&device, case)?);
             }
         }
-        if loaded.len() == 1 {
+        if loaded.is_empty() {
             return Ok(vec![None; others.len()]);
         }
+        loaded.push(Loaded::new(&device, case)?);
         let times = time::side_by_side(&mut loaded, self.scope)?;
-        Ok(places.into_iter().map(|place| place.map(|i| times[i] / times[0])).collect())
+        let own = times[times.len() - 1];
+        Ok(places.into_iter().map(|place| place.map(|i| times[i] / own)).collect())
     }
 }
 
@@ -223,6 +296,11 @@ fn code(plan: &Plan) -> Vec<String> {
         _ => None,
     });
     codes.collect()
+}
+
+/// Whether a kernel and variant is among dispatches.
+fn has(code: &[String], take: &str) -> bool {
+    code.iter().any(|dispatch| dispatch.starts_with(&format!("{take} ")))
 }
 
 fn geometric_mean(shares: &[f64]) -> f64 {
