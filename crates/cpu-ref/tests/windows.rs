@@ -128,7 +128,13 @@ fn what_is_too_much_is_cut_off() {
 
 #[test]
 fn a_transposed_convolution_is_the_adjoint() {
-    let conv = Conv { strides: vec![2, 3], pads: vec![1, 0, 2, 1], dilations: vec![2, 1], groups: 2, ..Conv::default() };
+    let conv = Conv {
+        strides: vec![2, 3],
+        pads: vec![1, 0, 2, 1],
+        dilations: vec![2, 1],
+        groups: 2,
+        ..Conv::default()
+    };
     let back = ConvTranspose {
         strides: conv.strides.clone(),
         pads: conv.pads.clone(),

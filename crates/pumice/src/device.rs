@@ -1,6 +1,8 @@
 //! The device a program runs on: a GPU, a CPU Vulkan driver, or the interpreter.
 
 use crate::error::Error;
+#[cfg(feature = "vulkan")]
+use crate::matrix_test;
 use pumice_cpu_ref::host_ops::RefHostOps;
 use pumice_cpu_ref::interp::Interpreter;
 use pumice_plan::CheckedPlan;
@@ -11,6 +13,8 @@ use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::{DeviceOptions, Pick, VulkanDevice};
 use std::fmt;
+#[cfg(feature = "vulkan")]
+use std::path::Path;
 use std::sync::Arc;
 
 /// What kind of thing a device is.
@@ -109,12 +113,23 @@ impl Device {
             VulkanKind::Cpu => DeviceKind::CpuDriver,
             _ => DeviceKind::Gpu,
         };
+        let units_file =
+            options.cache_dir.as_ref().map(|folder| folder.join(vulkan.cache_file_name("units")));
         #[cfg(feature = "cli")]
         let table_file = Some(vulkan.cache_file_name(crate::cli::kept_table::ENDING));
         let device = Device::from_runtime(Arc::new(vulkan), kind);
         #[cfg(feature = "cli")]
         let device = Device { table_file, ..device };
-        Ok(device)
+        Ok(device.with_tested_units(units_file.as_deref()))
+    }
+
+    /// The same device without its matrix units, where a product of theirs is wrong; what has passed is remembered.
+    #[cfg(feature = "vulkan")]
+    fn with_tested_units(mut self, file: Option<&Path>) -> Device {
+        if matrix_test::is_due(&self) && !matrix_test::passes(&self, file) {
+            self.target.features.matrices.clear();
+        }
+        self
     }
 
     /// Name of the file in which `pumice tune` keeps its table for this device, in a cache folder; none where no driver

@@ -40,6 +40,8 @@ pub mod embed;
 pub mod error;
 #[cfg(feature = "models")]
 pub mod generate;
+#[cfg(feature = "vulkan")]
+mod matrix_test;
 pub mod model;
 pub mod plan_file;
 pub mod save;

@@ -37,7 +37,9 @@ fn asks_for(capability: Capability, feature: &Feature) -> bool {
         Capability::GroupNonUniformShuffle => *feature == Feature::SubgroupShuffle,
         Capability::Int64 => *feature == Feature::Int64,
         Capability::Float16 => *feature == Feature::Float16,
-        Capability::CooperativeMatrixKHR | Capability::VulkanMemoryModel => *feature == Feature::CooperativeMatrix,
+        Capability::CooperativeMatrixKHR | Capability::VulkanMemoryModel => {
+            *feature == Feature::CooperativeMatrix
+        }
         Capability::StorageBuffer16BitAccess => *feature == Feature::Storage16,
         Capability::StorageBuffer8BitAccess => *feature == Feature::Storage8,
         Capability::DotProductInput4x8BitPacked => *feature == Feature::DotProduct,

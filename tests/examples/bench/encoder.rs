@@ -39,8 +39,20 @@ pub fn options(opt: OptOptions) -> Options {
 
 fn measure(rig: &Rig) -> Outcome<Vec<Row>> {
     let (model, vocab) = model(rig.args.model.as_deref())?;
-    let exe = Loaded::new(&model, &rig.device, &options(OptOptions::default()).precision(rig.args.precision), |_, _| {})?.exe;
-    let plain = Loaded::new(&model, &rig.device, &options(OptOptions::none()).precision(rig.args.precision), |_, _| {})?.exe;
+    let exe = Loaded::new(
+        &model,
+        &rig.device,
+        &options(OptOptions::default()).precision(rig.args.precision),
+        |_, _| {},
+    )?
+    .exe;
+    let plain = Loaded::new(
+        &model,
+        &rig.device,
+        &options(OptOptions::none()).precision(rig.args.precision),
+        |_, _| {},
+    )?
+    .exe;
     let mut rows = Vec::new();
     let tokens = rig.size(128, 16);
     for (batch, ratio) in [(1u64, 1.5), (rig.size(32, 4), 0.9)] {

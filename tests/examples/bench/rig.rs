@@ -96,7 +96,11 @@ impl Rig {
         fill: &[(&str, &[f32])],
     ) -> Outcome<(Executable, Session)> {
         let opt = if fused { OptOptions::default() } else { OptOptions::none() };
-        let exe = pumice::compile(graph, &self.device, &Options::default().opt(opt).precision(self.args.precision))?;
+        let exe = pumice::compile(
+            graph,
+            &self.device,
+            &Options::default().opt(opt).precision(self.args.precision),
+        )?;
         let is_param = |name: &str| exe.plan().params.iter().any(|p| p.name == name);
         let mut session = exe.session()?;
         for (name, values) in fill {

@@ -1,9 +1,9 @@
 //! How fast a language model's file gets onto a device, and what the host holds meanwhile.
 //!
 //! `gguf_load make 8b q8_0 FILE` writes a Llama-shaped GGUF file of random weights (no vocabulary; for speed alone).
-//! `gguf_load load FILE [--context N] [--precision exact|f16] [--json]` opens it, compiles, reads the weights, decodes some tokens, and prints
-//! each time beside what the machine can: reading the file into memory, and copying memory to the device. Read the file
-//! once before (`cat FILE >/dev/null`) so that it is in the page cache.
+//! `gguf_load load FILE [--context N] [--precision exact|f16] [--json]` opens it, compiles, reads the weights, decodes
+//! some tokens, and prints each time beside what the machine can: reading the file into memory, and copying memory to
+//! the device. Read the file once before (`cat FILE >/dev/null`) so that it is in the page cache.
 
 mod make;
 
@@ -21,7 +21,10 @@ fn main() -> Result<(), Failure> {
     match words[..] {
         ["make", shape, encoding, path] => make::write(shape, encoding, path),
         ["load", path, ref rest @ ..] => load(path, rest),
-        _ => Err("gguf_load make SHAPE ENCODING FILE | load FILE [--context N] [--precision exact|f16] [--json]".into()),
+        _ => Err(
+            "gguf_load make SHAPE ENCODING FILE | load FILE [--context N] [--precision exact|f16] [--json]"
+                .into(),
+        ),
     }
 }
 

@@ -87,7 +87,7 @@ pub struct MatrixShape {
 }
 
 impl MatrixShape {
-    /// 16 x 16 x 16, f16 factors, f32 sums, held by a subgroup: what every vendor's units have, and kernels are made of.
+    /// 16 x 16 x 16, f16 factors, f32 sums, held by a subgroup: what kernels are made of.
     pub fn is_f16_by_16(&self) -> bool {
         let extents = (self.m, self.n, self.k) == (16, 16, 16);
         let factors = (self.a, self.b) == (Component::F16, Component::F16);

@@ -164,8 +164,7 @@ fn create(
         .shader_float16(enable.float16)
         .storage_buffer8_bit_access(enable.storage8)
         .vulkan_memory_model(enable.matrices);
-    let mut matrices =
-        vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
+    let mut matrices = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
     let info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_extension_names(&names)

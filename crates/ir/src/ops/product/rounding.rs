@@ -161,7 +161,7 @@ mod tests {
         use pumice_types::Tensor;
         let build = |g: &GraphBuilder| {
             let x = g.input("x", tensor(DType::F32, [2u64, 2]));
-            let c = g.constant(Tensor::f32(&[1.0, 2.0, 3.0, 4.0], [2, 2]));
+            let c = g.constant(Tensor::new(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).expect("a tensor"));
             let square = g.matmul(c, g.neg(c));
             let own = MatMul { rounding: Rounding::Bf16, ..MatMul::default() };
             g.output("y", g.apply(own, &[x, square]));
