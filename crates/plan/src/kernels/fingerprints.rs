@@ -44,17 +44,31 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("6d278acdb11c47127a21a75b856978e55d049e6d4d754be1f918f6d737d2e606")),
         ("w64", Fingerprint::hex("fa5322e24e5ae8d04c7f1324964b4104383df0ab0ae9c78ce7189641a1f1df47")),
     ] },
-    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("b2c80448ae3294d23de9df8e1f896411faebae8a9bc95681dfa979fd4f6ecda9"), code: &[
-        ("plain", Fingerprint::hex("9ac332f0aec71f573e7fb2d2f8e230f4df6ba6a7fde8f942481e0a64be4e4b8f")),
-        ("plain_one", Fingerprint::hex("a7b3833fd55681ad08c17f5d8aebaf1bdd4383c2e2f187ddc30d669cad9adc64")),
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("fda7cb1d29a24318b0695f18d32e76f9c54e7dbd0bf9e7d69d02f947e566cd14"), code: &[
+        ("plain", Fingerprint::hex("093155eaa5a688007332a14b23d1201ab35f7b40dd3da3b84ac9695d16db1d21")),
+        ("plain_long", Fingerprint::hex("2d46db4e3b88b733a821c982bde77d43709289530b46501386be2b9be81ff536")),
+        ("plain_one", Fingerprint::hex("8412cb2fce527de56d34d8f373f377b97552250ba20c0d68a750a8db21d1abf4")),
+    ] },
+    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("d335b2a72532511f018a2d959f17f68c90da98fc81d576b183922e4494ee745c"), code: &[
+        ("plain", Fingerprint::hex("7a1802a30f8e66d791e39c0283e8bff9b7ac56150cf36316886d345f0d7e4f43")),
+        ("plain_long", Fingerprint::hex("6e71842626be54ca41be54beda1a20f4e96ace87bb3f3ee05dff06220bf5ac5f")),
+        ("plain_one", Fingerprint::hex("6af621d2be84a71b57444fe8ea9d3a7c1a69f1fe53d79ede67f8183b33d49859")),
+    ] },
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("90381a3df051ba8059c3130d819f2fd1dfaeb64b2e966eea53890ee2d969f2bd"), code: &[
+        ("plain", Fingerprint::hex("23ed00ffd211ea85bbecfd824bc8b00853eb30bc13f6ceee626f10ef71f81e84")),
+        ("t128", Fingerprint::hex("b7f48bf795e74034ddfd51c64df60a0d09e4a42ddb363e0069228236bfd71921")),
+        ("t32k4", Fingerprint::hex("30d8919862fe67fce2c5da918d5d14c5829c503f817d23df8c0dafe960727138")),
+        ("t32x128", Fingerprint::hex("6bf88814bf833fde025819d258a661fe2e30ea36a78f2dabbca75c1c8a522a22")),
+        ("t64", Fingerprint::hex("b4cf5536cbb86b70e744d64a26f2997772a6e69ea92e40fdb0f223958f282c69")),
+        ("t64x128", Fingerprint::hex("9ec19a102542622a0f0b5995703bd578ab1981ed2aab0c81bd67c3f1496fe10e")),
     ] },
     Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("799e134b73c81ab01c4897c79e5b8a584f29ff33a1f3ffc3fe2f39961539e301"), code: &[
-        ("plain", Fingerprint::hex("74aff81ca23b59b0e9128b2ddc35cb47d310c1157562ba57f43c5d7d40082c93")),
-        ("t128", Fingerprint::hex("b4afe133d28d27af080f2e7f138e51cc2261425cee4e3f12392f7150f7cf3bd6")),
-        ("t32k4", Fingerprint::hex("b4280ffe7b5513b30ac153ae49464fb37d119a6f66ab9803ceb322b5607cc4b8")),
-        ("t32x128", Fingerprint::hex("e91d89a14494988c14194407835151ecc9a6a243f22ca1f96ffe06f57c847260")),
-        ("t64", Fingerprint::hex("2ac50af67f819bfe2c09c7423783c10f82b6cd2f10c6b9af967160cd2078bef1")),
-        ("t64x128", Fingerprint::hex("33a9449915281e666ed26c614c8bd692c2862c408dd58be0053e4c78c6a876f0")),
+        ("plain", Fingerprint::hex("f46ef9607edd280b2804708063825ce0d3ecfe108248de71f3e349c98b13cbd3")),
+        ("t128", Fingerprint::hex("14b4c7a19dcdffbc371ccaed0bcc82f8613ba7eade462a702b3bb8414251e5b3")),
+        ("t32k4", Fingerprint::hex("0014010f0fb05acd754cb31f68f5ea7211a65d6473b6f95c135161c17b1cb063")),
+        ("t32x128", Fingerprint::hex("ff98d8795a31a54b822865a42fff7819654e82e6bf197cd0358a640e3cf72f27")),
+        ("t64", Fingerprint::hex("6349258e9e70539791d07f77f7ab4dec9b32f2023f6fa50fb53719a1585c3f66")),
+        ("t64x128", Fingerprint::hex("9e17aecb37a73d2d07b1166b74416029166c3bd1f2e03fa6bfb69f0f13893a05")),
     ] },
     Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
         ("plain", Fingerprint::hex("4bd9f5de3922d9ab1d5f38484973ea52e0cc4cc59e2073995e3739998729563d")),
@@ -139,10 +153,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle_small", Fingerprint::hex("47438b6a8a631d4df245f6407617d9523ab7fd95cc01c0ce4184a1a3d1848c61")),
     ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
-        ("plain", Fingerprint::hex("75ac417091acd813810aadeb148ae27ac123618177809753b4b75b12d748bb20")),
+        ("plain", Fingerprint::hex("432d838fd7b906d4a0953913d3903761d8317b305cb5e4688d2f4e1d8bd27a70")),
     ] },
     Compiled { kernel: "pool_int", declaration: Fingerprint::hex("ac8fb8171e60408f19bbb01bd0c264f8f597ef16c2eeff20bb919584b9195996"), code: &[
-        ("plain", Fingerprint::hex("6234f4da6558481219e3aeddf9f46b57dc74db202e072af37aec9a16646714f4")),
+        ("plain", Fingerprint::hex("15a9aa293fea79d9ec70c0c70613f9bf1073dc0f9c4e3eea9b66b93ce62dbb24")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
         ("plain", Fingerprint::hex("48b07361ec0deea2d451838a065cf1f21a7819854300c0b701e54651da5ccf95")),
