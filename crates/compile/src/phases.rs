@@ -1,7 +1,7 @@
 //! Transposed convolutions as kernels take them: three spatial axes, each of which falls into phases.
 //!
-//! In: an axis of the op. Out: by how much positions of a phase and taps that meet them are apart. Never here: channels,
-//! kernels. What phases are stands with the declarations (`pumice_plan::kernels::convolution`).
+//! In: an axis of the op. Out: by how much positions of a phase and taps that meet them are apart. Never here:
+//! channels, kernels. What phases are stands with the declarations (`pumice_plan::kernels::convolution`).
 
 use crate::cx::LowerCx;
 use crate::window::{AXES, LARGEST, filled};
@@ -107,6 +107,11 @@ impl Phases {
     /// Whether every extent of the operand has an element, whatever symbols are.
     pub fn has_elements(&self, symbols: &SymbolTable) -> bool {
         self.0.iter().all(|a| a.extent.lower(symbols) >= 1)
+    }
+
+    /// Positions in all.
+    pub fn positions(&self) -> DimExpr {
+        self.0.iter().fold(DimExpr::constant(1), |n, a| n * &a.out)
     }
 
     /// Taps in all.

@@ -4,25 +4,17 @@ use super::{Convolution, Kernel, Operands, Weights};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::product::by_four;
+use crate::select::Choice;
 use crate::window::Window;
 use pumice_plan::View;
 use pumice_plan::kernel::CallDraft;
 use pumice_plan::kernels::convolution::ConvDirect;
 use pumice_types::DimExpr;
 
-/// The variant for a convolution.
+/// What was chosen for a convolution.
 pub(super) struct Direct {
-    variant: &'static str,
-    rows: u64,
-    window: Window,
-}
-
-pub(super) fn choose(cx: &LowerCx<'_>, c: &Convolution, window: &Window) -> Direct {
-    let (variant, rows) = match c.outputs.upper(cx.graph.symbols()) {
-        ..=2 => (ConvDirect::plain_one, 1),
-        _ => (ConvDirect::plain, 4),
-    };
-    Direct { variant, rows, window: window.clone() }
+    pub(super) choice: Choice,
+    pub(super) window: Window,
 }
 
 impl Kernel for Direct {
@@ -39,7 +31,7 @@ impl Kernel for Direct {
     ) -> (CallDraft, DimExpr) {
         let words = self.window.words(cx);
         let call = ConvDirect {
-            variant: self.variant,
+            variant: self.choice.variant.name,
             vec_y: u32::from(by_quads(cx, &self.window, view)),
             batches: cx.arg(&c.batches),
             groups: cx.arg(&c.groups.into()),
@@ -58,8 +50,8 @@ impl Kernel for Direct {
             holes: Vec::new(),
         };
         let quads = self.window.positions().ceil_div(&DimExpr::constant(4));
-        let threads = &c.batches * c.groups * c.outputs.ceil_div(&self.rows.into()) * quads;
-        (call.into_call(), threads.ceil_div(&DimExpr::constant(64)))
+        let threads = &c.batches * c.groups * c.outputs.ceil_div(&self.choice.roles.rows.into()) * quads;
+        (self.choice.call(call.into_call()), threads.ceil_div(&DimExpr::constant(64)))
     }
 }
 

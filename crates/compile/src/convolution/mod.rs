@@ -12,13 +12,16 @@ use crate::elementwise;
 use crate::meaning::StepMeaning;
 use crate::phases::Phases;
 use crate::product::broadcast_strides;
+use crate::select::convolution::{Extents, PRODUCT, TILE};
+use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
 use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
 use pumice_plan::{Access, Storage, View};
-use pumice_types::DimExpr;
+use pumice_types::{DimExpr, SymbolTable};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A convolution without its operands.
@@ -104,20 +107,18 @@ pub fn emit(
     }
     cx.fits_u32(&elements(&y.view.shape), "the result")?;
     cx.fits_u32(&elements(&x.view.shape), "the operand")?;
-    let kernel: Box<dyn Kernel> = match &conv.over {
-        Over::Window(window) => {
-            if let Some(space) = conv.product(cx, window, [&x.view, &w.view, &y.view]) {
-                return conv.multiply(cx, &space, [x, w, y], epilogue, meaning, meaning_inputs);
-            }
-            match tile::choose(cx, conv, window, w) {
-                Some(tile) => Box::new(tile),
-                None => Box::new(direct::choose(cx, conv, window)),
-            }
-        }
-        Over::Phases(phases) => match spread::tile(cx, conv, phases) {
-            Some(tile) => Box::new(tile),
-            None => Box::new(spread::direct(cx, conv, phases)),
-        },
+    let space = conv.product([&x.view, &w.view, &y.view]);
+    let tile = conv.tile(cx, w);
+    let able = [space.as_ref().map(|_| PRODUCT), tile.as_ref().map(|_| TILE)];
+    let able: SmallVec<[&str; 2]> = able.into_iter().flatten().collect();
+    let extents = conv.extents(cx.graph.symbols());
+    let way = cx.selection.convolution.way(&extents, &able, cx.target);
+    if let Some(space) = space.filter(|_| way == PRODUCT) {
+        return conv.multiply(cx, &space, [x, w, y], epilogue, meaning, meaning_inputs);
+    }
+    let kernel = match tile.filter(|_| way == TILE) {
+        Some(tile) => tile,
+        None => conv.direct(cx.selection.convolution.direct(&extents, cx.target).ok_or(NO_KERNEL)?),
     };
     conv.convolve(cx, &*kernel, [x, w, y], epilogue, meaning, meaning_inputs)
 }
@@ -141,6 +142,44 @@ pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResul
 }
 
 impl Convolution {
+    /// What selection asks about, by upper bounds.
+    fn extents(&self, symbols: &SymbolTable) -> Extents {
+        let up = |d: &DimExpr| d.upper(symbols);
+        let (positions, taps) = match &self.over {
+            Over::Window(window) => (window.positions(), window.taps()),
+            Over::Phases(phases) => (phases.positions(), phases.taps_of_one()),
+        };
+        Extents {
+            batches: up(&self.batches),
+            groups: self.groups,
+            channels: up(&self.channels),
+            outputs: up(&self.outputs),
+            positions: up(&positions),
+            taps,
+            transposed: matches!(self.over, Over::Phases(_)),
+        }
+    }
+
+    /// The tile that takes it as a product; none where the target has no tiles, or what a tile reads in place of what
+    /// is outside may not be there.
+    fn tile(&self, cx: &LowerCx<'_>, w: &Located) -> Option<Box<dyn Kernel>> {
+        if self.channels.lower(cx.graph.symbols()) == 0 {
+            return None;
+        }
+        match &self.over {
+            Over::Window(window) => tile::choose(cx, self, window, w).map(|t| Box::new(t) as Box<dyn Kernel>),
+            Over::Phases(phases) => spread::tile(cx, self, phases).map(|t| Box::new(t) as Box<dyn Kernel>),
+        }
+    }
+
+    /// The kernel that was chosen for what is made directly.
+    fn direct(&self, choice: Choice) -> Box<dyn Kernel> {
+        match &self.over {
+            Over::Window(window) => Box::new(direct::Direct { choice, window: window.clone() }),
+            Over::Phases(phases) => Box::new(spread::Direct { choice, phases: phases.clone() }),
+        }
+    }
+
     /// Over batches, groups, channels and the spatial axes.
     fn operand_strides(&self, view: &View) -> [DimExpr; 6] {
         let [d, h, w] = spatial_strides(view, 2);
@@ -255,8 +294,8 @@ impl Convolution {
     }
 }
 
-/// A copy of the weights whose axes lie in the order `turned`, seen in the order in which the graph has them; `back` undoes
-/// `turned`.
+/// A copy of the weights whose axes lie in the order `turned`, seen in the order in which the graph has them; `back`
+/// undoes `turned`.
 fn repacked(
     cx: &mut LowerCx<'_>,
     w: &Located,

@@ -1,33 +1,22 @@
 //! Convolutions of one tap that are a product of matrices.
 
-use super::{Convolution, Epilogue};
+use super::{Convolution, Epilogue, Over};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::meaning::StepMeaning;
 use crate::product::{self, Matrices, ProductSpace, SlotView};
-use crate::window::{Axis, Window, joint_stride};
+use crate::window::{Axis, joint_stride};
 use pumice_plan::View;
 use pumice_types::DimExpr;
 use std::sync::Arc;
 
-/// Positions of one batch that fill the columns of tiles well enough.
-const WIDE: u64 = 512;
-
 impl Convolution {
     /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels.
-    /// None where it is something else, and where so few positions leave most of a tile empty that batches should share
-    /// tiles.
-    pub(super) fn product(
-        &self,
-        cx: &LowerCx<'_>,
-        window: &Window,
-        [x, w, y]: [&View; 3],
-    ) -> Option<ProductSpace> {
+    /// None where it is something else.
+    pub(super) fn product(&self, [x, w, y]: [&View; 3]) -> Option<ProductSpace> {
+        let Over::Window(window) = &self.over else { return None };
         let whole = |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.extent == a.end;
-        let apart = self.batches.upper(cx.graph.symbols()) > 1
-            && window.positions().upper(cx.graph.symbols()) < WIDE
-            && !cx.selection.matmul.is_without_tiles();
-        if self.groups != 1 || !window.0.iter().all(whole) || apart {
+        if self.groups != 1 || !window.0.iter().all(whole) {
             return None;
         }
         let zero = || DimExpr::constant(0);

@@ -1,11 +1,11 @@
 //! Transposed convolutions by their phases: as products by tiles, or a thread for four positions of a phase.
 
-use super::tile::ROWS;
 use super::{Convolution, Kernel, Operands, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::phases::Phases;
 use crate::product::{self, Matrices};
+use crate::select::Choice;
 use crate::select::matmul::SCALAR;
 use crate::window::joint_stride;
 use pumice_plan::View;
@@ -22,11 +22,11 @@ pub(super) struct Tile {
     phases: Phases,
 }
 
-/// The tile for a convolution; none where it is better made position by position.
+/// The tile for a convolution.
 pub(super) fn tile(cx: &LowerCx<'_>, c: &Convolution, phases: &Phases) -> Option<Tile> {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
-    if up(&c.outputs) < ROWS || c.channels.lower(symbols) == 0 || !phases.has_elements(symbols) {
+    if !phases.has_elements(symbols) {
         return None;
     }
     let product = ProductExtents {
@@ -105,20 +105,10 @@ fn reads(cx: &LowerCx<'_>, c: &Convolution, weights: &Weights) -> u32 {
     product::mode(cx, &matrices, &matrices.col, &matrices.row, &c.channels, &c.outputs)
 }
 
-/// The kernel that makes any of them.
+/// What was chosen for one that is made directly.
 pub(super) struct Direct {
-    variant: &'static str,
-    rows: u64,
-    phases: Phases,
-}
-
-/// The variant for a convolution.
-pub(super) fn direct(cx: &LowerCx<'_>, c: &Convolution, phases: &Phases) -> Direct {
-    let (variant, rows) = match c.outputs.upper(cx.graph.symbols()) {
-        ..=2 => (ConvSpread::plain_one, 1),
-        _ => (ConvSpread::plain, 4),
-    };
-    Direct { variant, rows, phases: phases.clone() }
+    pub(super) choice: Choice,
+    pub(super) phases: Phases,
 }
 
 impl Kernel for Direct {
@@ -135,7 +125,7 @@ impl Kernel for Direct {
     ) -> (CallDraft, DimExpr) {
         let words = self.phases.words(cx);
         let call = ConvSpread {
-            variant: self.variant,
+            variant: self.choice.variant.name,
             batches: cx.arg(&c.batches),
             groups: cx.arg(&c.groups.into()),
             channels: cx.arg(&c.channels),
@@ -155,8 +145,8 @@ impl Kernel for Direct {
             holes: Vec::new(),
         };
         let quads = self.phases.most().ceil_div(&DimExpr::constant(4));
-        let blocks = c.outputs.ceil_div(&self.rows.into());
+        let blocks = c.outputs.ceil_div(&self.choice.roles.rows.into());
         let threads = &c.batches * c.groups * blocks * self.phases.count(cx.graph.symbols()) * quads;
-        (call.into_call(), threads.ceil_div(&DimExpr::constant(64)))
+        (self.choice.call(call.into_call()), threads.ceil_div(&DimExpr::constant(64)))
     }
 }

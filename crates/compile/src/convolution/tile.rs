@@ -12,9 +12,6 @@ use pumice_plan::kernel::{CallDraft, FloatStorage, Roles};
 use pumice_plan::kernels::convolution::ConvTile;
 use pumice_types::{DimExpr, ProductExtents};
 
-/// Outputs of a group that fill the rows of tiles well enough.
-pub(super) const ROWS: u64 = 8;
-
 /// A tile for a convolution.
 pub(super) struct Tile {
     variant: &'static str,
@@ -111,9 +108,7 @@ pub(super) fn choose(cx: &LowerCx<'_>, c: &Convolution, window: &Window, w: &Loc
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
     let whole = window.0.iter().all(|a| a.extent.lower(symbols) >= 1);
-    // Groups of few outputs would leave most rows of a tile empty.
-    let narrow = c.groups > 1 && c.outputs.upper(symbols) < ROWS;
-    if !whole || narrow || c.channels.lower(symbols) == 0 {
+    if !whole {
         return None;
     }
     let product = ProductExtents {

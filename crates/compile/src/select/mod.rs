@@ -10,6 +10,7 @@ pub mod apart;
 pub mod attention;
 pub mod choice;
 pub mod columns;
+pub mod convolution;
 pub mod elementwise;
 pub mod family;
 pub mod few_queries;
@@ -33,6 +34,9 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     matmul::PRODUCT,
     matmul::TILE,
     matmul::PARTS,
+    convolution::WAY,
+    convolution::WINDOWS,
+    convolution::PHASES,
     attention::ATTENTION,
     few_queries::PARTS,
     few_queries::DEAL,
@@ -59,6 +63,8 @@ pub struct Selection {
     pub precision: Precision,
     /// Matrix products.
     pub matmul: matmul::Rules,
+    /// Convolutions.
+    pub convolution: convolution::Rules,
     /// Attention.
     pub attention: attention::Rules,
     /// Attention of few queries over many keys.
@@ -108,6 +114,11 @@ impl Selection {
         Ok(Selection {
             precision: reader.precision,
             matmul: product.sound()?,
+            convolution: convolution::Rules {
+                way: read(convolution::WAY)?,
+                windows: read(convolution::WINDOWS)?,
+                phases: read(convolution::PHASES)?,
+            },
             attention: attention::Rules(read(attention::ATTENTION)?),
             few_queries: few_queries::Rules {
                 parts: read(few_queries::PARTS)?,

@@ -29,19 +29,15 @@ fn direct_turns(terms: u64, rows: u64, unrolled: u64) -> u64 {
     after(after(turns, pairs(chains, 12)), each(rows, 1))
 }
 
-/// Declares a kernel by tiles of a product: `$by` takes what is written, and the variants that all of them have.
+/// Declares a kernel by tiles of a product: `$by` takes what is written, and the variants that all of them have besides
+/// its own.
 macro_rules! tiles {
-    ($by:ident { $($head:tt)* }) => {
+    ($by:ident { $($head:tt)* } $($more:tt)*) => {
         $by! {
             $($head)*
             variants {
                 plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
-                t32k4: zero needs [SharedMemory(36864)] {
-                    "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
-                };
-                t32x128: zero needs [SharedMemory(43008)] {
-                    "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-                };
+                $($more)*
                 t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
                 t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
                 t128: zero needs [SharedMemory(33792)] {
@@ -80,10 +76,10 @@ kernel! {
         let terms = c.channels.saturating_mul(c.kernel.iter().fold(1, |n, k| n.saturating_mul(*k)));
         direct_turns(terms, c.define("MR"), c.define("UK"))
     };
+    roles |c| tile(c.define("MR"), 4);
     variants {
         plain: zero { "MR": "4", "UK": "1" };
-        plain_one: zero { "MR": "1", "UK": "1" };
-        plain_long: zero { "MR": "1", "UK": "16" }
+        plain_one: zero { "MR": "1", "UK": "4" }
     }
 }
 
@@ -112,7 +108,14 @@ tiles! { kernel {
         tile_turns(c.channels.saturating_mul(taps), |name| c.define(name))
     };
     roles |c| tile_roles(c.defines("CHAINS_IN_REGISTERS"), |name| c.define(name));
-} }
+}
+    t32k4: zero needs [SharedMemory(36864)] {
+        "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
+    };
+    t32x128: zero needs [SharedMemory(43008)] {
+        "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
+    };
+}
 
 /// Declares a kernel of transposed convolutions: all of them take the same arguments, operands and slots.
 macro_rules! spread {
@@ -161,11 +164,10 @@ spread! {
         let terms = c.channels.saturating_mul(taps_of_a_phase(c.kernel, c.gap));
         direct_turns(terms, c.define("MR"), c.define("UK"))
     };
-    roles |_c| Roles::default();
+    roles |c| tile(c.define("MR"), 4);
     variants {
         plain: zero { "MR": "4", "UK": "1" };
-        plain_one: zero { "MR": "1", "UK": "1" };
-        plain_long: zero { "MR": "1", "UK": "16" }
+        plain_one: zero { "MR": "1", "UK": "4" }
     }
 }
 

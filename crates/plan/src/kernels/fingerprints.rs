@@ -44,21 +44,17 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("6d278acdb11c47127a21a75b856978e55d049e6d4d754be1f918f6d737d2e606")),
         ("w64", Fingerprint::hex("fa5322e24e5ae8d04c7f1324964b4104383df0ab0ae9c78ce7189641a1f1df47")),
     ] },
-    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("fda7cb1d29a24318b0695f18d32e76f9c54e7dbd0bf9e7d69d02f947e566cd14"), code: &[
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("7deb7ae3c71c9a423cfda227edaf12d07e8a5272d1b6a75a68926a5144d55f73"), code: &[
         ("plain", Fingerprint::hex("093155eaa5a688007332a14b23d1201ab35f7b40dd3da3b84ac9695d16db1d21")),
-        ("plain_long", Fingerprint::hex("2d46db4e3b88b733a821c982bde77d43709289530b46501386be2b9be81ff536")),
-        ("plain_one", Fingerprint::hex("8412cb2fce527de56d34d8f373f377b97552250ba20c0d68a750a8db21d1abf4")),
+        ("plain_one", Fingerprint::hex("9e841d2681cd2e9c86dd5b0480da9cd3cb9bd0638279da2cd2d716804c2525ce")),
     ] },
-    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("d335b2a72532511f018a2d959f17f68c90da98fc81d576b183922e4494ee745c"), code: &[
+    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("9829e43ae45724253c68e69fdc7680b50274b545eb9e1c711fa78c4e01927c49"), code: &[
         ("plain", Fingerprint::hex("7a1802a30f8e66d791e39c0283e8bff9b7ac56150cf36316886d345f0d7e4f43")),
-        ("plain_long", Fingerprint::hex("6e71842626be54ca41be54beda1a20f4e96ace87bb3f3ee05dff06220bf5ac5f")),
-        ("plain_one", Fingerprint::hex("6af621d2be84a71b57444fe8ea9d3a7c1a69f1fe53d79ede67f8183b33d49859")),
+        ("plain_one", Fingerprint::hex("38f28d9987bcff4447436fa550377fafaf567458c59c03bdea342997427c1421")),
     ] },
-    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("90381a3df051ba8059c3130d819f2fd1dfaeb64b2e966eea53890ee2d969f2bd"), code: &[
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("ab384347c20e5a760fa6fd8a051c3ff0be5a446d9cc5835b0de1b7edc2f8175e"), code: &[
         ("plain", Fingerprint::hex("23ed00ffd211ea85bbecfd824bc8b00853eb30bc13f6ceee626f10ef71f81e84")),
         ("t128", Fingerprint::hex("b7f48bf795e74034ddfd51c64df60a0d09e4a42ddb363e0069228236bfd71921")),
-        ("t32k4", Fingerprint::hex("30d8919862fe67fce2c5da918d5d14c5829c503f817d23df8c0dafe960727138")),
-        ("t32x128", Fingerprint::hex("6bf88814bf833fde025819d258a661fe2e30ea36a78f2dabbca75c1c8a522a22")),
         ("t64", Fingerprint::hex("b4cf5536cbb86b70e744d64a26f2997772a6e69ea92e40fdb0f223958f282c69")),
         ("t64x128", Fingerprint::hex("9ec19a102542622a0f0b5995703bd578ab1981ed2aab0c81bd67c3f1496fe10e")),
     ] },
