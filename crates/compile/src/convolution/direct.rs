@@ -1,11 +1,11 @@
-//! The kernel that makes any convolution: a thread has four positions of some outputs.
+//! Convolutions made directly: a thread has four positions of some outputs.
 
 use super::{Convolution, Kernel, Operands, Weights};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::product::by_four;
 use crate::select::Choice;
-use crate::window::Window;
+use crate::window::{Window, spatial_strides};
 use pumice_plan::View;
 use pumice_plan::kernel::CallDraft;
 use pumice_plan::kernels::convolution::ConvDirect;
@@ -27,12 +27,14 @@ impl Kernel for Direct {
         cx: &mut LowerCx<'_>,
         c: &Convolution,
         Operands { x, w, y, .. }: Operands,
-        view: &View,
+        [from, view]: [&View; 2],
     ) -> (CallDraft, DimExpr) {
         let words = self.window.words(cx);
+        let lines = self.lines(cx, from);
+        let along = if lines.is_empty() { self.window.positions() } else { self.window.0[2].out.clone() };
         let call = ConvDirect {
             variant: self.choice.variant.name,
-            vec_y: u32::from(by_quads(cx, &self.window, view)),
+            vec_y: u32::from(by_quads(cx, &along, view)),
             batches: cx.arg(&c.batches),
             groups: cx.arg(&c.groups.into()),
             channels: cx.arg(&c.channels),
@@ -49,14 +51,43 @@ impl Kernel for Direct {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        let quads = self.window.positions().ceil_div(&DimExpr::constant(4));
+        let call = self.choice.call(call.into_call());
+        let call = lines.into_iter().fold(call, |call, (name, value)| call.constant(name, value));
+        let quads = along.ceil_div(&DimExpr::constant(4));
+        let others = self.window.0[..2].iter().fold(DimExpr::constant(1), |n, a| n * &a.out);
+        let quads = if self.by_lines() { others * quads } else { quads };
         let threads = &c.batches * c.groups * c.outputs.ceil_div(&self.choice.roles.rows.into()) * quads;
-        (self.choice.call(call.into_call()), threads.ceil_div(&DimExpr::constant(64)))
+        (call, threads.ceil_div(&DimExpr::constant(64)))
     }
 }
 
-/// Whether four neighbouring positions are stored at once.
-pub(super) fn by_quads(cx: &LowerCx<'_>, window: &Window, y: &View) -> bool {
-    let positions = window.positions();
-    [&positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(|e| by_four(cx, e))
+impl Direct {
+    /// Whether the kernel's threads have neighbours of a line, not of all positions.
+    fn by_lines(&self) -> bool {
+        self.choice.has("taps_w")
+    }
+
+    /// What a kernel that keeps lines is told of the last axis, and how it reads x.
+    fn lines(&self, cx: &LowerCx<'_>, x: &View) -> Vec<(&'static str, u32)> {
+        if !self.by_lines() {
+            return Vec::new();
+        }
+        let last = &self.window.0[2];
+        let [d, h, w] = spatial_strides(x, 2);
+        let apart = [&last.extent, &x.offset, &x.strides[0], &x.strides[1], &d, &h];
+        let quads = w.is(1) && apart.into_iter().all(|e| by_four(cx, e));
+        let begin = last.begin.as_const().filter(|_| quads);
+        let shift = begin.map_or(0, |begin| begin.wrapping_neg().rem_euclid(4) as u32);
+        vec![
+            ("vec_x", u32::from(begin.is_some())),
+            ("taps_w", last.kernel as u32),
+            ("step_w", last.step as u32),
+            ("shift", shift),
+        ]
+    }
+}
+
+/// Whether four neighbours, of so many positions, are stored at once.
+pub(super) fn by_quads(cx: &LowerCx<'_>, positions: &DimExpr, y: &View) -> bool {
+    [positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(|e| by_four(cx, e))
 }

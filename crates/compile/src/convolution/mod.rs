@@ -51,13 +51,13 @@ trait Kernel {
     /// The weights as it reads them.
     fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights>;
 
-    /// The call, and its groups.
+    /// The call, by the views of operand and result, and its groups.
     fn call(
         &self,
         cx: &mut LowerCx<'_>,
         c: &Convolution,
         bound: Operands,
-        view: &View,
+        views: [&View; 2],
     ) -> (CallDraft, DimExpr);
 }
 
@@ -145,9 +145,12 @@ impl Convolution {
     /// What selection asks about, by upper bounds.
     fn extents(&self, symbols: &SymbolTable) -> Extents {
         let up = |d: &DimExpr| d.upper(symbols);
-        let (positions, taps) = match &self.over {
-            Over::Window(window) => (window.positions(), window.taps()),
-            Over::Phases(phases) => (phases.positions(), phases.taps_of_one()),
+        let (positions, taps, last) = match &self.over {
+            Over::Window(window) => {
+                let axis = &window.0[2];
+                (window.positions(), window.taps(), [axis.kernel, axis.step, axis.dilation])
+            }
+            Over::Phases(phases) => (phases.positions(), phases.taps_of_one(), [0; 3]),
         };
         Extents {
             batches: up(&self.batches),
@@ -157,6 +160,7 @@ impl Convolution {
             positions: up(&positions),
             taps,
             transposed: matches!(self.over, Over::Phases(_)),
+            last,
         }
     }
 
@@ -232,7 +236,7 @@ impl Convolution {
         slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
         step.flops(self.flops(cx));
         let bound = Operands { x: x_bound, w: w_bound, y: y_bound, weights };
-        let (call, groups) = kernel.call(cx, self, bound, &y.view);
+        let (call, groups) = kernel.call(cx, self, bound, [&x.view, &y.view]);
         let call = call.holes(slots, epilogue.fill.into_iter().collect());
         cx.fits_u32(&(&groups * 64), "the grid")?;
         let grid = cx.grid(&groups)?;

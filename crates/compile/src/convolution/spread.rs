@@ -57,7 +57,7 @@ impl Kernel for Tile {
         cx: &mut LowerCx<'_>,
         c: &Convolution,
         Operands { x, w, y, weights }: Operands,
-        _: &View,
+        _: [&View; 2],
     ) -> (CallDraft, DimExpr) {
         let words = self.phases.words(cx);
         let symbols = cx.graph.symbols();
@@ -121,7 +121,7 @@ impl Kernel for Direct {
         cx: &mut LowerCx<'_>,
         c: &Convolution,
         Operands { x, w, y, .. }: Operands,
-        _: &View,
+        _: [&View; 2],
     ) -> (CallDraft, DimExpr) {
         let words = self.phases.words(cx);
         let call = ConvSpread {

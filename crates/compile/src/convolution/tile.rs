@@ -47,7 +47,7 @@ impl Kernel for Tile {
         cx: &mut LowerCx<'_>,
         c: &Convolution,
         Operands { x, w, y, weights }: Operands,
-        view: &View,
+        [_, view]: [&View; 2],
     ) -> (CallDraft, DimExpr) {
         let window = &self.window;
         let words = window.words(cx);
@@ -61,7 +61,7 @@ impl Kernel for Tile {
         let call = ConvTile {
             variant: self.variant,
             a_mode,
-            vec_y: u32::from(by_quads(cx, window, view)),
+            vec_y: u32::from(by_quads(cx, &window.positions(), view)),
             quads: u32::from(quads),
             k_tail,
             edge,

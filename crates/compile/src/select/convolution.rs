@@ -6,7 +6,7 @@
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Shape};
-use pumice_plan::kernels::convolution::{ConvDirect, ConvSpread};
+use pumice_plan::kernels::convolution::{ConvDirect, ConvLines, ConvSpread};
 use pumice_types::Target;
 
 /// A product of matrices.
@@ -17,8 +17,21 @@ pub const TILE: &str = "tile";
 pub const DIRECT: &str = "direct";
 
 /// Batches; groups; channels and outputs of a group; positions of a batch; taps that a position meets at most; whether
-/// it is a transposed one (1 or 0).
-const MEASURES: &[&str] = &["batches", "groups", "channels", "outputs", "positions", "taps", "transposed"];
+/// it is a transposed one (1 or 0); of the last axis: taps, step and dilation of the window, and elements under the
+/// windows of four neighbouring positions.
+const MEASURES: &[&str] = &[
+    "batches",
+    "groups",
+    "channels",
+    "outputs",
+    "positions",
+    "taps",
+    "transposed",
+    "taps_w",
+    "step_w",
+    "dilation_w",
+    "line",
+];
 
 /// Which way.
 pub const WAY: &FamilyDecl = &FamilyDecl {
@@ -27,7 +40,7 @@ pub const WAY: &FamilyDecl = &FamilyDecl {
 };
 /// The kernel of `direct`; the one of one output, which takes some terms in a turn, where others would turn too often.
 pub const WINDOWS: &FamilyDecl = &FamilyDecl {
-    kernels: &[ConvDirect::DECL],
+    kernels: &[ConvDirect::DECL, ConvLines::DECL],
     last: &[("conv_direct.plain_one", &[]), ("conv_direct.plain", &[])],
     ..FamilyDecl::new("convolution.direct", MEASURES)
 };
@@ -55,6 +68,8 @@ pub struct Extents {
     pub taps: u64,
     /// Whether it is a transposed one.
     pub transposed: bool,
+    /// Taps, step and dilation along the last axis.
+    pub last: [u64; 3],
 }
 
 /// Rules of convolutions.
@@ -84,8 +99,10 @@ impl Rules {
 }
 
 fn shape<'a>(e: &Extents, target: &'a Target) -> Shape<'a> {
-    let measures = [e.batches, e.groups, e.channels, e.outputs, e.positions, e.taps, e.transposed.into()];
-    Shape::new(target, measures)
+    let [taps_w, step_w, dilation_w] = e.last;
+    let line = step_w.saturating_mul(3).saturating_add(taps_w);
+    let all = [e.batches, e.groups, e.channels, e.outputs, e.positions, e.taps, e.transposed.into()];
+    Shape::new(target, all.into_iter().chain([taps_w, step_w, dilation_w, line]))
 }
 
 #[cfg(test)]
@@ -101,6 +118,7 @@ mod tests {
         positions: 196,
         taps: 9,
         transposed: false,
+        last: [3, 1, 1],
     };
 
     fn way(e: Extents, able: &[&str], target: &Target) -> &'static str {
@@ -130,6 +148,22 @@ mod tests {
         assert_eq!(way(Extents { outputs: 7, transposed: true, ..CONV }, &[TILE], &gpu), DIRECT);
         assert_eq!(way(CONV, &[], &gpu), DIRECT);
         assert_eq!(way(CONV, &[TILE], &Target::lavapipe()), DIRECT);
+    }
+
+    /// Lines that a thread cannot keep, and taps that are no neighbours, are left to the kernel that makes any.
+    #[test]
+    fn groups_of_few_channels_are_made_line_by_line() {
+        let of = |outputs, last, target: &Target| {
+            let e = Extents { groups: 64, channels: 1, outputs, last, ..CONV };
+            let choice = Selection::exact(target).convolution.direct(&e, target).expect("a kernel");
+            (choice.decl.name, choice.variant.name)
+        };
+        let gpu = Target::h200();
+        assert_eq!(of(1, [3, 1, 1], &gpu), ("conv_lines", "plain_one"));
+        assert_eq!(of(4, [31, 2, 1], &gpu), ("conv_lines", "plain"));
+        assert_eq!(of(1, [3, 1, 2], &gpu), ("conv_direct", "plain_one"));
+        assert_eq!(of(1, [35, 1, 1], &gpu), ("conv_direct", "plain_one"));
+        assert_eq!(of(1, [3, 1, 1], &Target::lavapipe()), ("conv_direct", "plain_one"));
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::kernel::turns::{after, each, pairs};
 use pumice_types::slots;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[ConvDirect::DECL, ConvTile::DECL, ConvSpread::DECL, ConvSpreadTile::DECL];
+pub const DECLS: &[KernelDecl] =
+    &[ConvDirect::DECL, ConvLines::DECL, ConvTile::DECL, ConvSpread::DECL, ConvSpreadTile::DECL];
 
 /// The largest stride of a transposed convolution: products of two numbers below it fit 31 bits.
 pub const LARGEST_UP: u64 = 1 << 15;
@@ -53,7 +54,39 @@ fn taps_of_a_phase(kernel: [u64; 3], gap: [u64; 3]) -> u64 {
     kernel.iter().zip(gap).fold(1, |n, (k, gap)| n.saturating_mul(k.div_ceil(gap.max(1))))
 }
 
-kernel! {
+/// Declares a kernel that makes convolutions directly: all of them take the same arguments, operands and slots.
+macro_rules! direct {
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $Call:ident = $name:literal in $file:literal;
+        grid $grid:literal;
+        specs { $($spec:ident = $id:literal : $default:literal),* }
+        turns |$c:ident| $turns:expr;
+        roles |$r:ident| $roles:expr;
+        variants { $($variants:tt)* }
+    ) => {
+        kernel! {
+            $(#[doc = $doc])+
+            pub struct $Call = $name in $file;
+            grid $grid;
+            args {
+                batches: u32, groups: u32, channels: u32, outputs: u32,
+                extent[3]: u32, kernel[3]: u32, out[3]: u32, step[3]: u32, dilation[3]: i32, begin[3]: i32,
+                x { at, n, g, c, d, h, w: u32 }, w { at, g, o, c, tap: u32 }, y { at, n, g, o: u32 },
+                slot(at, b0, b1, row, col: u32; 4),
+            }
+            operands { x: read, w: read typed, y: write }
+            slots 4 in_place;
+            holes { epilogue: vec4 [v] (batch, row, col) stores }
+            specs { vec_y = 0: 0 $(, $spec = $id: $default)* }
+            turns |$c| $turns;
+            roles |$r| $roles;
+            variants { $($variants)* }
+        }
+    };
+}
+
+direct! {
     /// y[n, g, o, p] = epilogue(sum over c < channels and taps t of w[g, o, c, t] · x[n, g, c, window(p, t)]), f32
     /// sums.
     ///
@@ -62,16 +95,7 @@ kernel! {
     /// signed. `vec_y` 1: positions, y's strides and `at` are multiples of 4.
     pub struct ConvDirect = "conv_direct" in "convolution/direct.comp";
     grid "ceil(batches * groups * ceil(outputs / MR) * ceil(positions / 4) / 64) groups of 64 threads, folded";
-    args {
-        batches: u32, groups: u32, channels: u32, outputs: u32,
-        extent[3]: u32, kernel[3]: u32, out[3]: u32, step[3]: u32, dilation[3]: i32, begin[3]: i32,
-        x { at, n, g, c, d, h, w: u32 }, w { at, g, o, c, tap: u32 }, y { at, n, g, o: u32 },
-        slot(at, b0, b1, row, col: u32; 4),
-    }
-    operands { x: read, w: read typed, y: write }
-    slots 4 in_place;
-    holes { epilogue: vec4 [v] (batch, row, col) stores }
-    specs { vec_y = 0: 0 }
+    specs {}
     turns |c| {
         let terms = c.channels.saturating_mul(c.kernel.iter().fold(1, |n, k| n.saturating_mul(*k)));
         direct_turns(terms, c.define("MR"), c.define("UK"))
@@ -80,6 +104,31 @@ kernel! {
     variants {
         plain: zero { "MR": "4", "UK": "1" };
         plain_one: zero { "MR": "1", "UK": "4" }
+    }
+}
+
+direct! {
+    /// As `conv_direct`, for groups of few channels: of each line under the window a thread keeps the elements that its
+    /// four positions need, SQ quads at most.
+    ///
+    /// The last axis has dilation 1; `taps_w` and `step_w` are its taps and its step. `vec_x` 1: x is read by quads:
+    /// along that axis its elements lie side by side and are a multiple of 4, as are `at` and the other strides;
+    /// `shift` is then what `begin` lacks of a multiple of 4, else 0. `vec_y` 1: that axis of the result, y's strides
+    /// and `at` are multiples of 4.
+    pub struct ConvLines = "conv_lines" in "convolution/lines.comp";
+    grid "ceil(batches * groups * ceil(outputs / MR) * out0 * out1 * ceil(out2 / 4) / 64) groups of 64 threads, folded";
+    specs { vec_x = 1: 0, taps_w = 2: 1, step_w = 3: 1, shift = 4: 0 }
+    turns |c| {
+        let lines = c.channels.saturating_mul(c.kernel[0]).saturating_mul(c.kernel[1]);
+        // Whether a driver unrolls what it is told to is its own.
+        let of_line = after(each(4 * c.define("SQ"), 1).saturating_mul(c.define("MR") + 1), c.define("SQ") * 6);
+        let turns = inside(each(lines, 1), of_line);
+        after(after(turns, pairs(lines, 12)), each(c.define("MR"), 1))
+    };
+    roles |c| tile(c.define("MR"), 4).only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
+    variants {
+        plain: zero { "MR": "4", "SQ": "10" };
+        plain_one: zero { "MR": "1", "SQ": "10" }
     }
 }
 

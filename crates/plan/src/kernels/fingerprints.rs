@@ -48,6 +48,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("093155eaa5a688007332a14b23d1201ab35f7b40dd3da3b84ac9695d16db1d21")),
         ("plain_one", Fingerprint::hex("9e841d2681cd2e9c86dd5b0480da9cd3cb9bd0638279da2cd2d716804c2525ce")),
     ] },
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("4e30622f89d723af9964bc1350c21c8cb085e1a59381e094e2c74dc55b620228"), code: &[
+        ("plain", Fingerprint::hex("fe6ad0cfea3260437e1dcc60e7754b538312203d878855fcfabf16d34a490a9d")),
+        ("plain_one", Fingerprint::hex("b918875a6f4e099b4a97874aaa76cef8c39d745eb589c6d4b1d56bec8526fcc0")),
+    ] },
     Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("9829e43ae45724253c68e69fdc7680b50274b545eb9e1c711fa78c4e01927c49"), code: &[
         ("plain", Fingerprint::hex("7a1802a30f8e66d791e39c0283e8bff9b7ac56150cf36316886d345f0d7e4f43")),
         ("plain_one", Fingerprint::hex("38f28d9987bcff4447436fa550377fafaf567458c59c03bdea342997427c1421")),

@@ -10,6 +10,7 @@ use crate::kernels::convolution::LARGEST_UP;
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("conv_direct", direct),
+    ("conv_lines", lines),
     ("conv_tile", tile),
     ("conv_spread", spread),
     ("conv_spread_tile", spread_tile),
@@ -67,11 +68,11 @@ impl Extents {
         })
     }
 
-    /// The result, stored by quads or one by one.
-    fn stored(&self, call: &Call<'_>, by_quads: bool) -> Result<Walk, Wrong> {
+    /// The result, stored by quads of neighbours among so many, or one by one.
+    fn stored(&self, call: &Call<'_>, by_quads: Option<u64>) -> Result<Walk, Wrong> {
         let [at, n, g, o] = call.strides(["y_at", "y_n", "y_g", "y_o"])?;
-        if by_quads {
-            by_four("`vec_y`", &[self.positions as i64, at, n, g, o])?;
+        if let Some(neighbours) = by_quads {
+            by_four("`vec_y`", &[neighbours as i64, at, n, g, o])?;
         }
         Ok(self.results(at, [n, g, o, 1]))
     }
@@ -86,7 +87,40 @@ fn direct(call: &Call<'_>) -> Result<Reach, Wrong> {
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, e.positions.div_ceil(4)])?;
     let reach = e.factors(call, &window, taps, Reach::new(threads.div_ceil(64), 64))?;
-    let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?)?);
+    let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
+    e.slots(call, reach)
+}
+
+/// What a kernel that keeps lines says of the last axis, which has so many taps.
+fn last_axis(call: &Call<'_>, window: &Window, taps: u64) -> Result<(), Wrong> {
+    let (taps_w, step_w, shift) = (call.spec("taps_w")?, call.spec("step_w")?, call.choice("shift", 4)?);
+    let last = |name| call.stride_at(name, 2);
+    law((taps_w, step_w as i64) == (taps, last("step")?), || {
+        format!("`taps_w` is {taps_w} and `step_w` {step_w} along an axis of {taps} taps")
+    })?;
+    law(taps <= 1 || last("dilation")? == 1, || "its taps are no neighbours".to_owned())?;
+    let needed = taps_w.saturating_add(step_w.saturating_mul(3)).saturating_add(shift);
+    law(taps_w >= 1 && needed <= 4 * call.defined("SQ")?, || format!("a line needs {needed} elements"))?;
+    if call.flag("vec_x")? {
+        let [at, n, g, c, d, h, w] = call.strides(["x_at", "x_n", "x_g", "x_c", "x_d", "x_h", "x_w"])?;
+        law(w == 1, || format!("`vec_x` reads elements together that are {w} apart"))?;
+        by_four("`vec_x`", &[window.extent[2] as i64, at, n, g, c, d, h, last("begin")? + shift as i64])?;
+    }
+    Ok(())
+}
+
+/// `conv_lines`.
+fn lines(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let window = Window::of(call)?;
+    let (kernel, out) = (window::counts(call, "kernel")?, window::counts(call, "out")?);
+    let e = Extents::of(call, window.positions)?;
+    let taps = iteration(&kernel)?;
+    iteration(&[e.channels, taps])?;
+    last_axis(call, &window, kernel[2])?;
+    let blocks = e.outputs.div_ceil(call.defined("MR")?);
+    let threads = iteration(&[e.batches, e.groups, blocks, out[0], out[1], out[2].div_ceil(4)])?;
+    let reach = e.factors(call, &window, taps, Reach::new(threads.div_ceil(64), 64))?;
+    let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(out[2]))?);
     e.slots(call, reach)
 }
 
@@ -137,7 +171,7 @@ fn spread(call: &Call<'_>) -> Result<Reach, Wrong> {
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, s.phases, s.most.div_ceil(4)])?;
     let reach = e.factors(call, &s.window, s.taps, Reach::new(threads.div_ceil(64), 64))?;
-    e.slots(call, reach.operand(2, e.stored(call, false)?))
+    e.slots(call, reach.operand(2, e.stored(call, None)?))
 }
 
 /// `conv_spread_tile`.
@@ -159,7 +193,7 @@ fn spread_tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
     matmul::mode(call, "a_mode", [at, g, tap], (c, e.channels), (o, e.outputs))?;
     let reach = e.factors(call, &s.window, s.taps, Reach::new(groups, 1))?;
-    e.slots(call, reach.operand(2, e.stored(call, false)?))
+    e.slots(call, reach.operand(2, e.stored(call, None)?))
 }
 
 /// `conv_tile`.
@@ -185,6 +219,6 @@ fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let reach = Reach::new(groups, 1)
         .operand(0, a)
         .operand(1, window.spatial(call, b, ["b_d", "b_h", "b_w"])?)
-        .operand(2, e.stored(call, call.flag("vec_y")?)?);
+        .operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
     e.slots(call, reach)
 }
