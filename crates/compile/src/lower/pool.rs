@@ -2,6 +2,7 @@
 
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
+use crate::cost;
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::product::by_four;
@@ -87,6 +88,8 @@ impl Pool {
             true => self.floats(cx, bound, y)?,
             false => self.integers(cx, bound),
         };
+        let (positions, taps) = (self.window.positions(), self.window.taps().into());
+        step.flops(cost::product([&self.lines(), &positions, &taps], cx.graph.symbols()));
         let grid = cx.grid(&threads.ceil_div(&DimExpr::constant(64)))?;
         let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
