@@ -27,13 +27,16 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 13] = [
+    const CHOOSE: [&str; 16] = [
         "attention",
         "attention_lanes",
         "attention_merge",
         "attention_parts",
         "attention_split",
         "conv_direct",
+        "conv_lines",
+        "conv_spread",
+        "conv_spread_tile",
         "conv_tile",
         "gather",
         "gather_words",

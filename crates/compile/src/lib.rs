@@ -25,6 +25,7 @@ mod lower;
 mod meaning;
 pub mod options;
 mod order;
+mod phases;
 mod product;
 mod program;
 mod residence;

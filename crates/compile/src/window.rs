@@ -1,15 +1,14 @@
 //! Windows as kernels take them: three spatial axes, those that an op does not have being one element under one tap.
 
 use crate::cx::LowerCx;
-use pumice_ir::ops::conv_transpose::Spread;
 use pumice_plan::View;
 use pumice_plan::kernel::ArgValue;
-use pumice_types::{DimExpr, SymbolTable, WindowAxis};
+use pumice_types::{DimExpr, WindowAxis};
 
 /// Spatial axes of every kernel with a window.
 pub const AXES: usize = 3;
 
-/// One spatial axis: tap t of position o lies at (o · step + t · dilation - begin) / up.
+/// One spatial axis: tap t of position o lies at o · step + t · dilation - begin.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Elements of the operand.
@@ -20,18 +19,16 @@ pub struct Axis {
     pub kernel: u64,
     /// Elements from position to position.
     pub step: u64,
-    /// Elements from tap to tap; a transposed convolution walks its taps backwards.
-    pub dilation: i64,
-    /// Elements before the first; negative for a transposed convolution.
+    /// Elements from tap to tap.
+    pub dilation: u64,
+    /// Elements before the first.
     pub begin: DimExpr,
     /// Where what pads the operand ends, counted from its first element.
     pub end: DimExpr,
-    /// What divides a place: 1, or the stride of a transposed convolution.
-    pub up: u64,
 }
 
 /// The largest number of a window that kernels take: sums of two places stay below 2^31.
-const LARGEST: u64 = 1 << 29;
+pub const LARGEST: u64 = 1 << 29;
 
 impl Axis {
     /// Of an op's window over an extent, at so many positions; none where its numbers are more than kernels count to.
@@ -45,37 +42,17 @@ impl Axis {
             out: out.clone(),
             kernel,
             step,
-            dilation: dilation as i64,
+            dilation,
             begin: DimExpr::from(begin),
             end: extent + &DimExpr::from(end),
-            up: 1,
-        })
-    }
-
-    /// Of a transposed convolution's axis over an extent, with a result of that extent; none as above.
-    pub fn spread(spread: &Spread, extent: &DimExpr, out: &DimExpr, symbols: &SymbolTable) -> Option<Axis> {
-        let WindowAxis { kernel, stride, dilation, begin, end } = spread.window;
-        let dilation = if kernel == 1 { 1 } else { dilation };
-        let of_attributes = [kernel, stride, dilation, begin, end, spread.window.reach()];
-        let of_extents = [spread.begin.upper(symbols), out.upper(symbols)];
-        let largest = of_attributes.into_iter().chain(of_extents).max()?;
-        (largest <= LARGEST).then(|| Axis {
-            extent: extent.clone(),
-            out: out.clone(),
-            kernel,
-            step: 1,
-            dilation: -(dilation as i64),
-            begin: DimExpr::constant(0) - spread.begin.clone(),
-            end: extent.clone(),
-            up: stride,
         })
     }
 
     /// An axis of one element under one tap.
     fn unit() -> Axis {
         let one = || DimExpr::constant(1);
-        let (kernel, step, dilation, begin, up) = (1, 1, 1, DimExpr::constant(0), 1);
-        Axis { extent: one(), out: one(), kernel, step, dilation, begin, end: one(), up }
+        let (kernel, step, dilation, begin) = (1, 1, 1, DimExpr::constant(0));
+        Axis { extent: one(), out: one(), kernel, step, dilation, begin, end: one() }
     }
 }
 
@@ -97,17 +74,12 @@ pub struct Words {
     pub dilation: [ArgValue; AXES],
     /// Elements before the first.
     pub begin: [ArgValue; AXES],
-    /// What divides a place.
-    pub up: [ArgValue; AXES],
 }
 
 impl Window {
     /// Of the spatial axes of an op, at most three of them.
     pub fn new(axes: Vec<Axis>) -> Option<Window> {
-        let missing = AXES.checked_sub(axes.len())?;
-        let mut all = (0..missing).map(|_| Axis::unit()).chain(axes);
-        let [d, h, w] = [all.next()?, all.next()?, all.next()?];
-        Some(Window([d, h, w]))
+        filled(axes, Axis::unit).map(Window)
     }
 
     /// Taps in all.
@@ -127,17 +99,23 @@ impl Window {
 
     /// The arguments that all kernels with a window have.
     pub fn words(&self, cx: &mut LowerCx<'_>) -> Words {
-        let fixed = |of: fn(&Axis) -> i64| self.0.each_ref().map(|a| ArgValue::U32(of(a) as u32));
+        let fixed = |of: fn(&Axis) -> u64| self.0.each_ref().map(|a| ArgValue::U32(of(a) as u32));
         Words {
             extent: self.0.each_ref().map(|a| cx.arg(&a.extent)),
-            kernel: fixed(|a| a.kernel as i64),
+            kernel: fixed(|a| a.kernel),
             out: self.0.each_ref().map(|a| cx.arg(&a.out)),
-            step: fixed(|a| a.step as i64),
+            step: fixed(|a| a.step),
             dilation: fixed(|a| a.dilation),
             begin: self.0.each_ref().map(|a| cx.arg(&a.begin)),
-            up: fixed(|a| a.up as i64),
         }
     }
+}
+
+/// Three axes: those that an op lacks, before its own, are units.
+pub fn filled<T>(axes: Vec<T>, unit: fn() -> T) -> Option<[T; AXES]> {
+    let missing = AXES.checked_sub(axes.len())?;
+    let mut all = (0..missing).map(|_| unit()).chain(axes);
+    Some([all.next()?, all.next()?, all.next()?])
 }
 
 /// Strides of a view's axes from `first` on, with leading ones of 0 up to three.

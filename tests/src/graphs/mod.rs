@@ -8,6 +8,7 @@ pub mod random;
 pub mod series;
 pub mod trial;
 pub mod vit;
+pub mod windows;
 
 use pumice_ir::{Graph, GraphBuilder, f32, sym};
 

@@ -120,13 +120,21 @@ impl Rig {
 
     /// Tries the program of a seed; a panic is a failure like any other.
     pub fn try_seed(&self, seed: u64, depth: Depth) -> Result<Verdict, String> {
-        let trial = || Trial::new(seed)?.run(self, depth);
-        catch_unwind(AssertUnwindSafe(trial)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("panicked: {}", text.unwrap_or("no message")))
-        })
+        without_panic(|| Trial::new(seed)?.run(self, depth))
     }
+
+    /// Tries a program, as above.
+    pub fn try_sample(&self, sample: Sample, depth: Depth) -> Result<Verdict, String> {
+        without_panic(|| Trial::of(sample, Options::default())?.run(self, depth))
+    }
+}
+
+fn without_panic(trial: impl FnOnce() -> Result<Verdict, String>) -> Result<Verdict, String> {
+    catch_unwind(AssertUnwindSafe(trial)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("panicked: {}", text.unwrap_or("no message")))
+    })
 }
 
 impl Trial {

@@ -3,10 +3,11 @@
 use super::epilogue::Epilogue as Takes;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
-use crate::convolution::{self, Convolution, Epilogue};
+use crate::convolution::{self, Convolution, Epilogue, Over};
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::fused_body::{self, FusedBody};
+use crate::phases::Phases;
 use crate::window::{Axis, Window};
 use pumice_ir::ops::{Conv, ConvTranspose};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
@@ -127,8 +128,7 @@ fn forward(op: &Conv, [x, w, y]: &[Arc<[DimExpr]>; 3], _: &SymbolTable) -> Optio
         groups: op.groups,
         channels: w[1].clone(),
         outputs: w[0].exact_quotient(&DimExpr::from(op.groups))?,
-        window: Window::new(axes)?,
-        transposed: false,
+        over: Over::Window(Window::new(axes)?),
         rounding: op.rounding,
     })
 }
@@ -139,17 +139,12 @@ fn transposed(
     symbols: &SymbolTable,
 ) -> Option<Convolution> {
     let spreads = op.axes(&kernel_of(w)?, &x[2..]).ok()?;
-    let axes = spreads.iter().zip(x[2..].iter().zip(&y[2..]));
-    let axes = axes
-        .map(|(spread, (extent, out))| Axis::spread(spread, extent, out, symbols))
-        .collect::<Option<Vec<_>>>()?;
     Some(Convolution {
         batches: x[0].clone(),
         groups: op.groups,
         channels: w[0].exact_quotient(&DimExpr::from(op.groups))?,
         outputs: w[1].clone(),
-        window: Window::new(axes)?,
-        transposed: true,
+        over: Over::Phases(Phases::new(&spreads, [&x[2..], &y[2..]], symbols)?),
         rounding: op.rounding,
     })
 }

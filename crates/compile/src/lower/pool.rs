@@ -2,6 +2,7 @@
 
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
+use crate::cost;
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::product::by_four;
@@ -12,7 +13,7 @@ use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
 use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
 use pumice_plan::kernels::reduce::op;
-use pumice_types::{DType, DimExpr, WindowAxis};
+use pumice_types::{DType, DimExpr, Precision, WindowAxis};
 use std::sync::Arc;
 
 macro_rules! pools {
@@ -87,6 +88,9 @@ impl Pool {
             true => self.floats(cx, bound, y)?,
             false => self.integers(cx, bound),
         };
+        let (positions, taps) = (self.window.positions(), self.window.taps().into());
+        let sums = cost::product([&self.lines(), &positions, &taps], cx.graph.symbols());
+        step.flops(sums, Precision::Exact);
         let grid = cx.grid(&threads.ceil_div(&DimExpr::constant(64)))?;
         let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call, grid, meaning)

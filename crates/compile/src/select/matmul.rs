@@ -98,11 +98,6 @@ impl Rules {
         self.cheapest(&at_least_one(product), target).map(|(_, tile)| tile)
     }
 
-    /// Whether the table has no tiles: products take kernels without shared memory.
-    pub fn is_without_tiles(&self) -> bool {
-        self.tiles.is_empty()
-    }
-
     /// The tile of least time, with that time in microseconds besides what every product takes.
     fn cheapest(&self, p: &ProductExtents, target: &Target) -> Option<(f64, Choice)> {
         let shape = shape(p, false, target);

@@ -10,6 +10,7 @@ pub mod apart;
 pub mod attention;
 pub mod choice;
 pub mod columns;
+pub mod convolution;
 pub mod elementwise;
 pub mod family;
 pub mod few_queries;
@@ -33,6 +34,9 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     matmul::PRODUCT,
     matmul::TILE,
     matmul::PARTS,
+    convolution::WAY,
+    convolution::WINDOWS,
+    convolution::PHASES,
     attention::ATTENTION,
     few_queries::PARTS,
     few_queries::DEAL,
@@ -57,6 +61,8 @@ pub const FAMILIES: &[&FamilyDecl] = &[
 pub struct Selection {
     /// Matrix products.
     pub matmul: matmul::Rules,
+    /// Convolutions.
+    pub convolution: convolution::Rules,
     /// Attention.
     pub attention: attention::Rules,
     /// Attention of few queries over many keys.
@@ -105,6 +111,11 @@ impl Selection {
         };
         Ok(Selection {
             matmul: product.sound()?,
+            convolution: convolution::Rules {
+                way: read(convolution::WAY)?,
+                windows: read(convolution::WINDOWS)?,
+                phases: read(convolution::PHASES)?,
+            },
             attention: attention::Rules(read(attention::ATTENTION)?),
             few_queries: few_queries::Rules {
                 parts: read(few_queries::PARTS)?,

@@ -46,7 +46,7 @@ impl fmt::Display for WordMutation {
 /// Arguments that are values: what a kernel computes with, not where.
 const VALUE_ARGS: &[&str] = &[
     "start_lo", "start_hi", "delta_lo", "delta_hi", "left", "right", "kv_len", "pos", "base", "kernel",
-    "step", "dilation", "begin", "end", "up",
+    "step", "dilation", "begin", "end", "up", "gap", "hop", "inverse",
 ];
 
 /// Constants that choose what is computed of the same bytes.

@@ -159,12 +159,17 @@ impl KernelDecl {
         let Some(variant) = self.variant(variant) else { return u64::MAX };
         let (mut words, mut spec) = (vec![0; self.arg_words() as usize], Vec::new());
         for &(name, number) in numbers {
-            let word =
+            let at =
                 self.args.iter().take_while(|a| a.name != name).map(|a| a.words() as usize).sum::<usize>();
-            match (self.specs.iter().find(|s| s.name == name), words.get_mut(word)) {
+            let of_array = self.args.iter().find(|a| a.name == name).map_or(1, |a| a.words() as usize);
+            match (self.specs.iter().find(|s| s.name == name), words.get_mut(at..at + of_array)) {
                 (Some(declared), _) => spec.push((declared.id, u32::try_from(number).unwrap_or(u32::MAX))),
-                (None, Some(word)) => *word = number,
-                (None, None) => return u64::MAX,
+                // What an array has in all.
+                (None, Some([first, others @ ..])) => {
+                    *first = number;
+                    others.fill(1);
+                }
+                (None, _) => return u64::MAX,
             }
         }
         self.turns.of(&Upper { words, spec: &spec, variant })

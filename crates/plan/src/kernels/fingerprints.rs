@@ -44,17 +44,31 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("6a1983b262da7830a3431673864feeb349d37dfaeaf5d51a58370b62a3bd1686")),
         ("w64", Fingerprint::hex("a4fe41746e6581be3fc9e7e5be27feb5d7e72a62ce3c4c6ac9df5c0a38c6a44a")),
     ] },
-    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("692e1d42f3542c88565fad74c9eaea782a351f0afa63a888050e6c1586c57ceb"), code: &[
-        ("plain", Fingerprint::hex("f78cce34c2d734e3968a519f7b6811c4aeca9d65f4aa44beb1b747db14c6e7d3")),
-        ("plain_one", Fingerprint::hex("35e589a35be90f183aff78c070802afa2e03568a1e1e593e3b4eb0ff3130f969")),
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("79c81d13df1297cd7e30cfdfef11c9e17979393bdee7db68353ec11b2b1da393"), code: &[
+        ("plain", Fingerprint::hex("88b0b18d3a078af96296f7a06d21a1ce5cc974c5ca76b2ff39c38cc30509d0d3")),
+        ("plain_one", Fingerprint::hex("15f40e3bdc5df519110667bebb3044a5f1167189e5521a6f7f86abf92894169d")),
+    ] },
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("c51ae3462c8380a12c87b3b9fd0150f948d78a084fcb62b2bc3ff595e343b114"), code: &[
+        ("plain", Fingerprint::hex("dbaa1e01907c585421406aeb6290d1450fca9b5c8098e7fb0ca55b79303aafb1")),
+        ("plain_one", Fingerprint::hex("301f9e04a5fb58a924d8b7ef1e905c8ae71f98b34711e2ea12b97013541e945c")),
+    ] },
+    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("2b1df5ec42a64f0ed517c0582981b6c8ee48c18c45306dfa703a89d4f469d59b"), code: &[
+        ("plain", Fingerprint::hex("f186345b5fbc91cd0ac1ec0a8e017d0ece7ae62d4443979b42c62c4a7d753173")),
+        ("plain_one", Fingerprint::hex("e164c5db85d4a6d9d85b0242a63aad480238e091bb4af74edb073936480a2d65")),
+    ] },
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("17c55d93350092de14dbbeeac661e68f3dc85c265a91e0dd428f17fcb6d5ea92"), code: &[
+        ("plain", Fingerprint::hex("2855b33186331565ffc26a1847f4f1466c66c2430829a85542f0ccbaf6287f82")),
+        ("t128", Fingerprint::hex("6e87f6aa0b9f0cabfce90d9a853e46fced9884a934e65d9a773a2856e6b502e2")),
+        ("t64", Fingerprint::hex("cebf401e82c724ec49e4b53420b2c7ec37b3bd1ea8754ada22eefba7e87e34ea")),
+        ("t64x128", Fingerprint::hex("4776b83f43bc2427db73e5cf50eaf6c733d4c5027805be49210217e9c89a8814")),
     ] },
     Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("512268b9a8a87e0a6e12df55bb532a86b57a5bfcf67f8d962d5934932f3f7306"), code: &[
-        ("plain", Fingerprint::hex("109998b627ba951338fa3347252426e5d45653e639fe472fbde301a3a5b98f50")),
-        ("t128", Fingerprint::hex("00335176b9803467b1263c7ad040a4b98b1980f1141cdd6619c0ed93f9855d33")),
-        ("t32k4", Fingerprint::hex("3b8688ec38a2f76c49f6d6e99a9fd3a2a9b0032efad1a72919d2da26a967c0e9")),
-        ("t32x128", Fingerprint::hex("117b23171e05071fb0eba89cc46e35191cb463fcea25d57d2a7a585148d73776")),
-        ("t64", Fingerprint::hex("093c898ac98f5512595a8a9b86ded572bea9a63a4c8e3955af5cf805c2dcd4d8")),
-        ("t64x128", Fingerprint::hex("712c8eac0f9107d25889de0202e7b7dc2dcc0a4b06dcc67ba184e59a7f1453e1")),
+        ("plain", Fingerprint::hex("e12fe11c342f62a8784853cba11122d0526357dd485e8c7dcbb892933a675417")),
+        ("t128", Fingerprint::hex("ad488466d583172727be3377d49387c41c8538a0697ae498e560b3854de26d49")),
+        ("t32k4", Fingerprint::hex("2078637ca33c34903ee9a5b5cc4608733dd82968fdd46c8daf0a33f63d0121e5")),
+        ("t32x128", Fingerprint::hex("4ca9fe1ca10f84c800c36fd3c49c87b31e74f029ff5bc89618c9d0d0b3dd4fb3")),
+        ("t64", Fingerprint::hex("b33352c4ca5669de2e71eee9905f9a3ee939a427d071954ae3442fffe8c88338")),
+        ("t64x128", Fingerprint::hex("36f002c93786352a368ecf56b93540564654c05a24a11ceeeecca6bc3602a6ff")),
     ] },
     Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
         ("plain", Fingerprint::hex("4bd9f5de3922d9ab1d5f38484973ea52e0cc4cc59e2073995e3739998729563d")),
@@ -144,10 +158,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("f16_t64", Fingerprint::hex("45b343919ed64dc22480bb6d556da12e1ba518127b474fc8d1a513a74c53049c")),
     ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
-        ("plain", Fingerprint::hex("75ac417091acd813810aadeb148ae27ac123618177809753b4b75b12d748bb20")),
+        ("plain", Fingerprint::hex("432d838fd7b906d4a0953913d3903761d8317b305cb5e4688d2f4e1d8bd27a70")),
     ] },
     Compiled { kernel: "pool_int", declaration: Fingerprint::hex("ac8fb8171e60408f19bbb01bd0c264f8f597ef16c2eeff20bb919584b9195996"), code: &[
-        ("plain", Fingerprint::hex("6234f4da6558481219e3aeddf9f46b57dc74db202e072af37aec9a16646714f4")),
+        ("plain", Fingerprint::hex("15a9aa293fea79d9ec70c0c70613f9bf1073dc0f9c4e3eea9b66b93ce62dbb24")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
         ("plain", Fingerprint::hex("48b07361ec0deea2d451838a065cf1f21a7819854300c0b701e54651da5ccf95")),

@@ -1,7 +1,7 @@
 //! `AveragePool`.
 
 use super::pool::seen;
-use super::walk::{Volume, taps, under, windows};
+use super::walk::{Volume, taps_before, windows};
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::tolerance::Tolerance;
@@ -15,7 +15,7 @@ impl Eval for AveragePool {
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::sum(cx.out().0, self.kernel.iter().product())
+        Tolerance::sum(cx.out().0, self.kernel.iter().fold(1, |n, k| n.saturating_mul(*k)))
     }
 
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
@@ -40,9 +40,9 @@ fn means(op: &AveragePool, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64> 
 fn padded_counts(cx: &EvalCx<'_>, axes: &[WindowAxis]) -> Vec<usize> {
     let (from, to) = (Volume::of(&cx.arg(0).shape), Volume::of(cx.out().1));
     let windows = windows(axes);
-    let is_counted =
-        |place: [i64; 3]| (0..3).all(|i| place[i] < from.spatial[i] as i64 + windows[i].end as i64);
-    let count =
-        |(_, _, position)| taps(&windows).filter(|&tap| is_counted(under(&windows, position, tap))).count();
+    let before = |position: [usize; 3]| {
+        (0..3).map(move |i| taps_before(&windows[i], position[i], from.spatial[i] as u64 + windows[i].end))
+    };
+    let count = |(_, _, position)| before(position).fold(1, usize::saturating_mul);
     to.elements().map(count).collect()
 }

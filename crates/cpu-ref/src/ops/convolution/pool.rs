@@ -1,6 +1,6 @@
 //! What pools share: the elements under each window.
 
-use super::walk::{Volume, taps, under, windows};
+use super::walk::{Volume, taps_inside, under, windows};
 use crate::array::{Array, Data};
 use crate::eval::EvalCx;
 use pumice_types::{DType, WindowAxis};
@@ -10,7 +10,8 @@ pub fn seen(cx: &EvalCx<'_>, axes: &[WindowAxis]) -> Vec<Vec<usize>> {
     let (from, to) = (Volume::of(&cx.arg(0).shape), Volume::of(cx.out().1));
     let windows = windows(axes);
     let of = |(b, c, position)| {
-        taps(&windows).filter_map(|tap| from.inside(b, c, under(&windows, position, tap))).collect()
+        let taps = taps_inside(&windows, position, from.spatial);
+        taps.filter_map(|tap| from.inside(b, c, under(&windows, position, tap))).collect()
     };
     to.elements().map(of).collect()
 }

@@ -13,7 +13,7 @@ impl Eval for SumPool {
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::sum(cx.out().0, self.kernel.iter().product())
+        Tolerance::sum(cx.out().0, self.kernel.iter().fold(1, |n, k| n.saturating_mul(*k)))
     }
 
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {

@@ -67,6 +67,30 @@ pub fn taps(windows: &Each<WindowAxis>) -> impl Iterator<Item = Each<usize>> + u
     places(windows.map(|w| w.kernel as usize))
 }
 
+/// The taps of the window at a position that lie inside these extents. Pads are no work, however large they are.
+pub fn taps_inside(
+    windows: &Each<WindowAxis>,
+    position: Each<usize>,
+    extents: Each<usize>,
+) -> impl Iterator<Item = Each<usize>> + use<> {
+    let [a, b, c] = [0, 1, 2].map(|i| {
+        let end = taps_before(&windows[i], position[i], extents[i] as u64);
+        taps_before(&windows[i], position[i], 0).min(end)..end
+    });
+    a.flat_map(move |i| {
+        let c = c.clone();
+        b.clone().flat_map(move |j| c.clone().map(move |k| [i, j, k]))
+    })
+}
+
+/// How many taps of an axis' window at a position lie before an element.
+pub fn taps_before(window: &WindowAxis, position: usize, element: u64) -> usize {
+    let first = i128::from(window.begin) - position as i128 * i128::from(window.stride);
+    let before = (i128::from(element) + first).max(0);
+    let taps = (before + i128::from(window.dilation) - 1) / i128::from(window.dilation);
+    taps.min(i128::from(window.kernel)) as usize
+}
+
 /// The place under a tap of the window at a position; it may be outside.
 pub fn under(windows: &Each<WindowAxis>, position: Each<usize>, tap: Each<usize>) -> Each<i64> {
     let mut place = [0; 3];
@@ -81,4 +105,40 @@ fn three<T: Copy>(values: &[T], leading: T) -> Each<T> {
     let mut all = [leading; 3];
     all[3 - values.len()..].copy_from_slice(values);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taps_inside_are_those_under_which_an_element_lies() {
+        let mut found = 0;
+        for (kernel, stride, dilation, begin) in (1..5).flat_map(|k| {
+            (1..4).flat_map(move |s| (1..4).flat_map(move |d| (0..6).map(move |b| (k, s, d, b))))
+        }) {
+            let axis = WindowAxis { kernel, stride, dilation, begin, end: 0 };
+            let windows = [WindowAxis::UNIT, axis, axis];
+            for position in places([1, 4, 4]) {
+                let inside = |tap: &Each<usize>| {
+                    under(&windows, position, *tap).iter().zip([1, 5, 3]).all(|(at, n)| (0..n).contains(at))
+                };
+                let wanted: Vec<_> = taps(&windows).filter(inside).collect();
+                assert_eq!(
+                    taps_inside(&windows, position, [1, 5, 3]).collect::<Vec<_>>(),
+                    wanted,
+                    "{axis:?}"
+                );
+                found += wanted.len();
+            }
+        }
+        assert!(found > 1_000, "{found}");
+    }
+
+    #[test]
+    fn taps_in_pads_are_counted_not_walked() {
+        let axis = WindowAxis { kernel: 1 << 40, stride: 1, dilation: 1, begin: 1 << 39, end: 1 << 39 };
+        assert_eq!(taps_before(&axis, 0, 3), (1 << 39) + 3);
+        assert_eq!(taps_inside(&[axis; 3], [0; 3], [2, 1, 3]).count(), 6);
+    }
 }

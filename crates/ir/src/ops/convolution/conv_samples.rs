@@ -11,7 +11,7 @@ const F: DType = DType::F32;
 
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (x, w, op) in cases() {
+    for (x, w, op) in cases().into_iter().chain(narrow()) {
         samples.extend([false, true].map(|bias| case(F, &x, &w, bias, &op)));
     }
     for &d in FLOATS {
@@ -32,6 +32,33 @@ pub(super) fn samples() -> Vec<Sample> {
 
 /// A convolution's operands and attributes.
 type Case = (Vec<u64>, Vec<u64>, Conv);
+
+/// Groups of few channels: lines that are read by quads and one by one, long ones, sums of more than one chain, taps
+/// that are no neighbours.
+fn narrow() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |x: &[u64], w: &[u64], pads: &[u64], strides: &[u64]| {
+        let (pads, strides, groups) = (pads.to_vec(), strides.to_vec(), x[1] / w[1]);
+        cases.push((x.to_vec(), w.to_vec(), Conv { pads, strides, groups, ..Conv::default() }));
+    };
+    add(&[2, 5, 9, 12], &[5, 1, 3, 3], &[1; 4], &[]);
+    add(&[1, 3, 16, 16], &[3, 1, 7, 7], &[3; 4], &[]);
+    add(&[1, 4, 13, 24], &[4, 1, 5, 3], &[2, 1, 2, 1], &[2, 2]);
+    add(&[1, 6, 40], &[6, 1, 31], &[15, 15], &[]);
+    add(&[2, 4, 36], &[8, 1, 28], &[9, 3], &[3]);
+    add(&[1, 4, 6, 16, 16], &[20, 2, 3, 5, 11], &[1, 2, 5, 1, 2, 5], &[]);
+    add(&[1, 8, 5, 9], &[12, 4, 3, 2], &[0, 2, 0, 1], &[1, 4]);
+    // More terms than some drivers let a loop turn.
+    add(&[1, 25_400, 1], &[2, 12_700, 5], &[2, 2], &[]);
+    let dilations = vec![1, 2];
+    cases.push((
+        vec![1, 4, 7, 8],
+        vec![12, 2, 3, 3],
+        Conv { groups: 2, dilations: dilations.clone(), ..Conv::default() },
+    ));
+    cases.push((vec![1, 4, 7, 8], vec![8, 1, 3, 3], Conv { groups: 4, dilations, ..Conv::default() }));
+    cases
+}
 
 fn cases() -> Vec<Case> {
     let plain = Conv::default;

@@ -11,7 +11,7 @@ const F: DType = DType::F32;
 
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (x, w, op) in cases().iter().chain(&cut()) {
+    for (x, w, op) in cases().iter().chain(&tiles()).chain(&cut()) {
         samples.extend([false, true].map(|bias| case(F, x, w, bias, op)));
     }
     for &d in FLOATS {
@@ -68,6 +68,38 @@ fn cases() -> Vec<Case> {
     add(&[2, 0, 4], &[0, 3, 3], plain());
     add(&[1, 2, 0], &[2, 3, 4], ConvTranspose { strides: vec![2], ..plain() });
     add(&[1, 2, 1], &[2, 3, 4], ConvTranspose { pads: vec![3, 1], ..plain() });
+    cases
+}
+
+/// What GPUs make by tiles, and what drivers that end loops make otherwise.
+fn tiles() -> Vec<Case> {
+    let plain = ConvTranspose::default;
+    let mut cases = Vec::new();
+    let mut add = |x: &[u64], w: &[u64], op: ConvTranspose| cases.push((x.to_vec(), w.to_vec(), op));
+    // All channels of a step, some, fewer than one has; outputs that fill a tile and that do not; a stride that the
+    // dilation shares a factor with.
+    add(&[2, 32, 6, 5], &[32, 16, 4, 4], ConvTranspose { strides: vec![2, 2], pads: vec![1; 4], ..plain() });
+    add(
+        &[2, 19, 5, 6],
+        &[19, 9, 3, 3],
+        ConvTranspose { strides: vec![4, 3], dilations: vec![2, 1], ..plain() },
+    );
+    add(&[3, 10, 7], &[10, 35, 5], ConvTranspose { strides: vec![3], groups: 2, ..plain() });
+    // Of a size for which a small GPU takes each of the large tiles.
+    for (x, w) in [
+        ([1, 16, 16, 16], [16, 256, 3, 3]),
+        ([1, 2, 20, 32], [2, 192, 3, 3]),
+        ([1, 5, 12, 16], [5, 192, 3, 3]),
+    ] {
+        add(&x, &w, ConvTranspose { pads: vec![1; 4], ..plain() });
+    }
+    add(
+        &[1, 16, 8, 16],
+        &[16, 256, 3, 4],
+        ConvTranspose { strides: vec![1, 2], pads: vec![1; 4], ..plain() },
+    );
+    // More terms than some drivers let a loop turn.
+    add(&[1, 12_700, 1], &[12_700, 1, 5], ConvTranspose { pads: vec![2, 2], ..plain() });
     cases
 }
 

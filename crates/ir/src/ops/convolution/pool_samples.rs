@@ -41,6 +41,8 @@ fn cases() -> Vec<(Vec<u64>, Pool)> {
     add(&[1, 2, 17], Pool { strides: vec![5], ..of(&[2]) });
     add(&[2, 2, 10], Pool { pads: vec![2, 0], ..of(&[3]) });
     add(&[2, 2, 10], Pool { dilations: vec![3], pads: vec![4, 1], strides: vec![2], ..of(&[3]) });
+    // More taps than anybody can walk, almost all of them in pads.
+    add(&[1, 2, 3, 2], Pool { pads: vec![1 << 19; 4], ..of(&[1 << 20, 1 << 20]) });
     // Ceil mode: a last window that ends outside, and one that would begin in the end pad.
     for n in 6..11 {
         add(&[1, 2, n], Pool { strides: vec![3], ceil_mode: true, ..of(&[2]) });

@@ -5,11 +5,18 @@ use super::matmul;
 use super::walk::Walk;
 use super::window::{self, Window};
 use super::{Port, Reach, Rule, Wrong, fill_touches};
+use crate::kernels::convolution::LARGEST_UP;
 
 /// The rules of this family.
-pub(super) const RULES: &[(&str, Rule)] = &[("conv_direct", direct), ("conv_tile", tile)];
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("conv_direct", direct),
+    ("conv_lines", lines),
+    ("conv_tile", tile),
+    ("conv_spread", spread),
+    ("conv_spread_tile", spread_tile),
+];
 
-/// Extents that both kernels have.
+/// Extents that all of them have.
 struct Extents {
     batches: u64,
     groups: u64,
@@ -43,11 +50,29 @@ impl Extents {
         Ok(reach)
     }
 
-    /// The result; whether it is stored by quads.
-    fn stored(&self, call: &Call<'_>) -> Result<Walk, Wrong> {
+    /// Adds the operand under a window, and weights that have so many taps.
+    fn factors(&self, call: &Call<'_>, window: &Window, taps: u64, reach: Reach) -> Result<Reach, Wrong> {
+        let [at, n, g, c] = call.strides(["x_at", "x_n", "x_g", "x_c"])?;
+        let x = Walk::new(4, at).axis(self.batches, n).axis(self.groups, g).axis(self.channels, c);
+        let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+        let w = Walk::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.outputs, o);
+        let x = window.spatial(call, x, ["x_d", "x_h", "x_w"])?;
+        Ok(reach.operand(0, x).operand(1, w.axis(self.channels, c).axis(taps, tap)))
+    }
+
+    /// Tiles read what lies outside at an element that is there.
+    fn is_there(&self, window: &Window, taps: u64) -> Result<(), Wrong> {
+        let least = window.extent.into_iter().chain([self.channels, taps]).min();
+        law(self.batches == 0 || self.positions == 0 || least >= Some(1), || {
+            "a tile reads an element of an operand that has none".to_owned()
+        })
+    }
+
+    /// The result, stored by quads of neighbours among so many, or one by one.
+    fn stored(&self, call: &Call<'_>, by_quads: Option<u64>) -> Result<Walk, Wrong> {
         let [at, n, g, o] = call.strides(["y_at", "y_n", "y_g", "y_o"])?;
-        if call.flag("vec_y")? {
-            by_four("`vec_y`", &[self.positions as i64, at, n, g, o])?;
+        if let Some(neighbours) = by_quads {
+            by_four("`vec_y`", &[neighbours as i64, at, n, g, o])?;
         }
         Ok(self.results(at, [n, g, o, 1]))
     }
@@ -59,20 +84,116 @@ fn direct(call: &Call<'_>) -> Result<Reach, Wrong> {
     let taps = iteration(&window::counts(call, "kernel")?)?;
     let e = Extents::of(call, window.positions)?;
     iteration(&[e.channels, taps])?;
-    let up = window::counts(call, "up")?;
-    let transposed = call.flag("transposed")?;
-    law(up.iter().all(|u| *u == 1 || transposed && (1..=1 << 29).contains(u)), || format!("`up` is {up:?}"))?;
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, e.positions.div_ceil(4)])?;
-    let [at, n, g, c] = call.strides(["x_at", "x_n", "x_g", "x_c"])?;
-    let x = Walk::new(4, at).axis(e.batches, n).axis(e.groups, g).axis(e.channels, c);
-    let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
-    let w = Walk::new(call.typed_unit(1), at).axis(e.groups, g).axis(e.outputs, o).axis(e.channels, c);
-    let reach = Reach::new(threads.div_ceil(64), 64)
-        .operand(0, window.spatial(call, x, ["x_d", "x_h", "x_w"])?)
-        .operand(1, w.axis(taps, tap))
-        .operand(2, e.stored(call)?);
+    let reach = e.factors(call, &window, taps, Reach::new(threads.div_ceil(64), 64))?;
+    let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
     e.slots(call, reach)
+}
+
+/// What a kernel that keeps lines says of the last axis, which has so many taps.
+fn last_axis(call: &Call<'_>, window: &Window, taps: u64) -> Result<(), Wrong> {
+    let (taps_w, step_w, shift) = (call.spec("taps_w")?, call.spec("step_w")?, call.choice("shift", 4)?);
+    let last = |name| call.stride_at(name, 2);
+    law((taps_w, step_w as i64) == (taps, last("step")?), || {
+        format!("`taps_w` is {taps_w} and `step_w` {step_w} along an axis of {taps} taps")
+    })?;
+    law(taps <= 1 || last("dilation")? == 1, || "its taps are no neighbours".to_owned())?;
+    let needed = taps_w.saturating_add(step_w.saturating_mul(3)).saturating_add(shift);
+    law(taps_w >= 1 && needed <= 4 * call.defined("SQ")?, || format!("a line needs {needed} elements"))?;
+    if call.flag("vec_x")? {
+        let [at, n, g, c, d, h, w] = call.strides(["x_at", "x_n", "x_g", "x_c", "x_d", "x_h", "x_w"])?;
+        law(w == 1, || format!("`vec_x` reads elements together that are {w} apart"))?;
+        by_four("`vec_x`", &[window.extent[2] as i64, at, n, g, c, d, h, last("begin")? + shift as i64])?;
+    }
+    Ok(())
+}
+
+/// `conv_lines`.
+fn lines(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let window = Window::of(call)?;
+    let (kernel, out) = (window::counts(call, "kernel")?, window::counts(call, "out")?);
+    let e = Extents::of(call, window.positions)?;
+    let taps = iteration(&kernel)?;
+    iteration(&[e.channels, taps])?;
+    last_axis(call, &window, kernel[2])?;
+    let blocks = e.outputs.div_ceil(call.defined("MR")?);
+    let threads = iteration(&[e.batches, e.groups, blocks, out[0], out[1], out[2].div_ceil(4)])?;
+    let reach = e.factors(call, &window, taps, Reach::new(threads.div_ceil(64), 64))?;
+    let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(out[2]))?);
+    e.slots(call, reach)
+}
+
+/// A transposed convolution by phases.
+struct Spread {
+    window: Window,
+    /// Taps of the kernel.
+    taps: u64,
+    /// The most taps of a phase.
+    taps_of_a_phase: u64,
+    phases: u64,
+    /// The most positions of a phase.
+    most: u64,
+}
+
+impl Spread {
+    /// Every position lies in one phase: it begins among the first `up` ones, and what is between two of them is `up`.
+    fn of(call: &Call<'_>) -> Result<Spread, Wrong> {
+        let [kernel, out, up, gap] = ["kernel", "out", "up", "gap"].map(|name| window::counts(call, name));
+        let (kernel, out, up, gap) = (kernel?, out?, up?, gap?);
+        window::counts(call, "begin")?;
+        for d in 0..3 {
+            let (inverse, hop) = (call.count_at("inverse", d)?, call.stride_at("hop", d)?);
+            law((1..=LARGEST_UP).contains(&up[d]) && gap[d] > 0 && up[d].is_multiple_of(gap[d]), || {
+                format!("`up` is {}, and of its taps every one in {} takes part", up[d], gap[d])
+            })?;
+            let turned = hop.rem_euclid(gap[d] as i64) as u64 * (inverse % gap[d]) % gap[d];
+            law(inverse < LARGEST_UP && (turned + 1).is_multiple_of(gap[d]), || {
+                format!("`inverse` {inverse} is none of {hop} modulo {}", gap[d])
+            })?;
+        }
+        let along = |of: fn(u64, u64) -> u64, a: [u64; 3], b: [u64; 3]| [0, 1, 2].map(|d| of(a[d], b[d]));
+        Ok(Spread {
+            window: Window::spread(call)?,
+            taps: iteration(&kernel)?,
+            taps_of_a_phase: iteration(&along(u64::div_ceil, kernel, gap))?,
+            phases: iteration(&along(u64::min, up, out))?,
+            most: iteration(&along(u64::div_ceil, out, up))?,
+        })
+    }
+}
+
+/// `conv_spread`.
+fn spread(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let s = Spread::of(call)?;
+    let e = Extents::of(call, s.window.positions)?;
+    iteration(&[e.channels, s.taps_of_a_phase])?;
+    let blocks = e.outputs.div_ceil(call.defined("MR")?);
+    let threads = iteration(&[e.batches, e.groups, blocks, s.phases, s.most.div_ceil(4)])?;
+    let reach = e.factors(call, &s.window, s.taps, Reach::new(threads.div_ceil(64), 64))?;
+    e.slots(call, reach.operand(2, e.stored(call, None)?))
+}
+
+/// `conv_spread_tile`.
+fn spread_tile(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let s = Spread::of(call)?;
+    let e = Extents::of(call, s.window.positions)?;
+    let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
+    iteration(&[e.channels.next_multiple_of(bk), s.taps_of_a_phase])?;
+    e.is_there(&s.window, s.taps)?;
+    let columns = iteration(&[e.batches, s.most])?;
+    // Channels are what a step may reach past; how many columns there are a phase knows alone.
+    match call.choice("k_tail", 3)? {
+        0 => law(e.channels.is_multiple_of(bk), || format!("`k_tail` is 0 for {} channels", e.channels))?,
+        2 => law(e.channels >= bk, || format!("`k_tail` is 2 for {} channels", e.channels))?,
+        _ => {}
+    }
+    law(call.flag("edge")? || e.outputs.is_multiple_of(bm), || format!("`edge` is 0 for {}", e.outputs))?;
+    let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups, s.phases])?;
+    let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+    matmul::mode(call, "a_mode", [at, g, tap], (c, e.channels), (o, e.outputs))?;
+    let reach = e.factors(call, &s.window, s.taps, Reach::new(groups, 1))?;
+    e.slots(call, reach.operand(2, e.stored(call, None)?))
 }
 
 /// `conv_tile`.
@@ -82,11 +203,7 @@ fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
     let taps = iteration(&[call.spec("kd")?, call.spec("kh")?, call.spec("kw")?])?;
     let (k, columns) = (iteration(&[e.channels, taps])?, iteration(&[e.batches, e.positions])?);
-    // What lies outside is read at an element that is there.
-    let least = window.extent.into_iter().chain([e.channels, taps]).min();
-    law(columns == 0 || least >= Some(1), || {
-        "a tile reads an element of an operand that has none".to_owned()
-    })?;
+    e.is_there(&window, taps)?;
     let by_taps = call.flag("tap_major")?;
     law(!by_taps || e.channels.is_multiple_of(bk), || format!("{} channels, {bk} in a step", e.channels))?;
     matmul::tails(call, k, [e.outputs, columns])?;
@@ -102,6 +219,6 @@ fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let reach = Reach::new(groups, 1)
         .operand(0, a)
         .operand(1, window.spatial(call, b, ["b_d", "b_h", "b_w"])?)
-        .operand(2, e.stored(call)?);
+        .operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
     e.slots(call, reach)
 }

@@ -20,7 +20,16 @@ pub(super) struct Window {
 impl Window {
     /// Of a call.
     pub fn of(call: &Call<'_>) -> Result<Window, Wrong> {
-        for name in ["step", "dilation", "begin"] {
+        Window::counting(call, &["step", "dilation", "begin"])
+    }
+
+    /// Of a call of a transposed convolution.
+    pub fn spread(call: &Call<'_>) -> Result<Window, Wrong> {
+        Window::counting(call, &["hop", "begin"])
+    }
+
+    fn counting(call: &Call<'_>, names: &[&str]) -> Result<Window, Wrong> {
+        for name in names {
             for d in 0..3 {
                 let n = call.stride_at(name, d)?;
                 law(n.unsigned_abs() <= LARGEST, || format!("`{name}` is {n}, windows count to {LARGEST}"))?;

@@ -1,0 +1,94 @@
+//! Convolutions made directly: a thread has four positions of some outputs.
+
+use super::{Convolution, Kernel, Operands, Weights};
+use crate::cx::{LowerCx, LowerResult};
+use crate::draft::Located;
+use crate::product::{self, by_four};
+use crate::select::Choice;
+use crate::window::{Window, spatial_strides};
+use pumice_plan::View;
+use pumice_plan::kernel::CallDraft;
+use pumice_plan::kernels::convolution::ConvDirect;
+use pumice_types::DimExpr;
+
+/// What was chosen for a convolution.
+pub(super) struct Direct {
+    pub(super) choice: Choice,
+    pub(super) window: Window,
+}
+
+impl Kernel for Direct {
+    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
+        c.weights(cx, w)
+    }
+
+    fn call(
+        &self,
+        cx: &mut LowerCx<'_>,
+        c: &Convolution,
+        Operands { x, w, y, .. }: Operands,
+        [from, view]: [&View; 2],
+    ) -> (CallDraft, DimExpr) {
+        let words = self.window.words(cx);
+        let lines = self.lines(cx, from);
+        let along = if lines.is_empty() { self.window.positions() } else { self.window.0[2].out.clone() };
+        let call = ConvDirect {
+            variant: self.choice.variant.name,
+            vec_y: u32::from(by_quads(cx, &along, view)),
+            round: product::round(c.rounding),
+            batches: cx.arg(&c.batches),
+            groups: cx.arg(&c.groups.into()),
+            channels: cx.arg(&c.channels),
+            outputs: cx.arg(&c.outputs),
+            extent: words.extent,
+            kernel: words.kernel,
+            out: words.out,
+            step: words.step,
+            dilation: words.dilation,
+            begin: words.begin,
+            x,
+            w,
+            y,
+            slots: Vec::new(),
+            holes: Vec::new(),
+        };
+        let call = self.choice.call(call.into_call());
+        let call = lines.into_iter().fold(call, |call, (name, value)| call.constant(name, value));
+        let quads = along.ceil_div(&DimExpr::constant(4));
+        let others = self.window.0[..2].iter().fold(DimExpr::constant(1), |n, a| n * &a.out);
+        let quads = if self.by_lines() { others * quads } else { quads };
+        let threads = &c.batches * c.groups * c.outputs.ceil_div(&self.choice.roles.rows.into()) * quads;
+        (call, threads.ceil_div(&DimExpr::constant(64)))
+    }
+}
+
+impl Direct {
+    /// Whether the kernel's threads have neighbours of a line, not of all positions.
+    fn by_lines(&self) -> bool {
+        self.choice.has("taps_w")
+    }
+
+    /// What a kernel that keeps lines is told of the last axis, and how it reads x.
+    fn lines(&self, cx: &LowerCx<'_>, x: &View) -> Vec<(&'static str, u32)> {
+        if !self.by_lines() {
+            return Vec::new();
+        }
+        let last = &self.window.0[2];
+        let [d, h, w] = spatial_strides(x, 2);
+        let apart = [&last.extent, &x.offset, &x.strides[0], &x.strides[1], &d, &h];
+        let quads = w.is(1) && apart.into_iter().all(|e| by_four(cx, e));
+        let begin = last.begin.as_const().filter(|_| quads);
+        let shift = begin.map_or(0, |begin| begin.wrapping_neg().rem_euclid(4) as u32);
+        vec![
+            ("vec_x", u32::from(begin.is_some())),
+            ("taps_w", last.kernel as u32),
+            ("step_w", last.step as u32),
+            ("shift", shift),
+        ]
+    }
+}
+
+/// Whether four neighbours, of so many positions, are stored at once.
+pub(super) fn by_quads(cx: &LowerCx<'_>, positions: &DimExpr, y: &View) -> bool {
+    [positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(|e| by_four(cx, e))
+}

@@ -1,0 +1,320 @@
+//! Convolutions: operands as batches, groups, channels and three spatial axes; the kernel; the epilogue.
+
+mod direct;
+mod product;
+mod spread;
+mod tile;
+
+use crate::cost;
+use crate::cx::{LowerCx, LowerResult, float_storage, restride};
+use crate::draft::{Home, Located};
+use crate::elementwise;
+use crate::meaning::StepMeaning;
+use crate::phases::Phases;
+use crate::product::broadcast_strides;
+use crate::select::convolution::{Extents, PRODUCT, TILE};
+use crate::select::{Choice, NO_KERNEL};
+use crate::step::StepBuilder;
+use crate::window::{Window, joint_stride, spatial_strides};
+use pumice_ir::ValueType;
+use pumice_ir::ops::Rounding;
+use pumice_ir::shape::product as elements;
+use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
+use pumice_plan::{Access, Storage, View};
+use pumice_types::{DimExpr, Precision, SymbolTable};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A convolution without its operands.
+pub struct Convolution {
+    /// Batches.
+    pub batches: DimExpr,
+    /// Groups, each with channels and outputs of its own.
+    pub groups: u64,
+    /// Channels of the operand in a group.
+    pub channels: DimExpr,
+    /// Channels of the result in a group.
+    pub outputs: DimExpr,
+    /// The spatial axes.
+    pub over: Over,
+    /// To what operand and weights are rounded when they are loaded.
+    pub rounding: Rounding,
+}
+
+/// What a convolution sums over at each position.
+pub enum Over {
+    /// A window; weights are [outputs, channels, taps…].
+    Window(Window),
+    /// The taps of the position's phase: a transposed convolution, whose weights are [channels, outputs, taps…].
+    Phases(Phases),
+}
+
+/// A kernel that was chosen for a convolution.
+trait Kernel {
+    /// The weights as it reads them.
+    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights>;
+
+    /// The call, by the views of operand and result, and its groups.
+    fn call(
+        &self,
+        cx: &mut LowerCx<'_>,
+        c: &Convolution,
+        bound: Operands,
+        views: [&View; 2],
+    ) -> (CallDraft, DimExpr);
+}
+
+/// What a call binds.
+struct Operands {
+    x: Bound,
+    w: Bound,
+    y: Bound,
+    /// The weights over which `w` walks.
+    weights: Weights,
+}
+
+/// What happens to each element before it is stored.
+#[derive(Default)]
+pub struct Epilogue {
+    /// The filled hole; none is the identity.
+    pub fill: Option<HoleFill>,
+    /// Its slots: operands, then results that are stored besides the kernel's own.
+    pub slots: Vec<Located>,
+    /// How many of the slots are operands.
+    pub operands: usize,
+    /// Whether the first of them is the bias, one number for each channel.
+    pub bias: bool,
+}
+
+/// Weights as a kernel sees them.
+struct Weights {
+    at: Located,
+    strides: Vec<DimExpr>,
+}
+
+/// Adds the step of a convolution. `meaning_inputs` are the inputs of the meaning by name, each with its number among
+/// the operand, the weights and the epilogue's operands.
+///
+/// # Errors
+/// Extents beyond what kernels count, an epilogue over axes that are walked apart.
+pub fn emit(
+    cx: &mut LowerCx<'_>,
+    conv: &Convolution,
+    [x, w, y]: [&Located; 3],
+    epilogue: Epilogue,
+    meaning: StepMeaning,
+    meaning_inputs: &[(Arc<str>, usize)],
+) -> LowerResult {
+    if y.view.shape.iter().any(|d| d.is(0)) {
+        return Ok(());
+    }
+    cx.fits_u32(&elements(&y.view.shape), "the result")?;
+    cx.fits_u32(&elements(&x.view.shape), "the operand")?;
+    let space = conv.product([&x.view, &w.view, &y.view]);
+    let tile = conv.tile(cx, w);
+    let able = [space.as_ref().map(|_| PRODUCT), tile.as_ref().map(|_| TILE)];
+    let able: SmallVec<[&str; 2]> = able.into_iter().flatten().collect();
+    let extents = conv.extents(cx.graph.symbols());
+    let way = cx.selection.convolution.way(&extents, &able, cx.target);
+    if let Some(space) = space.filter(|_| way == PRODUCT) {
+        return conv.multiply(cx, &space, [x, w, y], epilogue, meaning, meaning_inputs);
+    }
+    let kernel = match tile.filter(|_| way == TILE) {
+        Some(tile) => tile,
+        None => conv.direct(cx.selection.convolution.direct(&extents, cx.target).ok_or(NO_KERNEL)?),
+    };
+    conv.convolve(cx, &*kernel, [x, w, y], epilogue, meaning, meaning_inputs)
+}
+
+/// An operand of an epilogue as words whose spatial axes are walked as one, over a result of that shape.
+pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResult<Located> {
+    let at = if at.view.is_words() { at.clone() } else { cx.dense_at(at, "epilogue")? };
+    let strides = broadcast_strides(&at.view, shape);
+    if joint_stride(&shape[2..], &strides[2..]).is_some() {
+        return Ok(at);
+    }
+    let ty = ValueType::new(at.view.dtype, shape.to_vec());
+    let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
+    elementwise::copy_broadcast(
+        cx,
+        &at,
+        &to,
+        "an epilogue walks the positions of a convolution as one axis",
+    )?;
+    Ok(to)
+}
+
+impl Convolution {
+    /// What selection asks about, by upper bounds.
+    fn extents(&self, symbols: &SymbolTable) -> Extents {
+        let up = |d: &DimExpr| d.upper(symbols);
+        let (positions, taps, last) = match &self.over {
+            Over::Window(window) => {
+                let axis = &window.0[2];
+                (window.positions(), window.taps(), [axis.kernel, axis.step, axis.dilation])
+            }
+            Over::Phases(phases) => (phases.positions(), phases.taps_of_one(), [0; 3]),
+        };
+        Extents {
+            batches: up(&self.batches),
+            groups: self.groups,
+            channels: up(&self.channels),
+            outputs: up(&self.outputs),
+            positions: up(&positions),
+            taps,
+            transposed: matches!(self.over, Over::Phases(_)),
+            last,
+        }
+    }
+
+    /// The tile that takes it as a product; none where the target has no tiles, or what a tile reads in place of what
+    /// is outside may not be there.
+    fn tile(&self, cx: &LowerCx<'_>, w: &Located) -> Option<Box<dyn Kernel>> {
+        if self.channels.lower(cx.graph.symbols()) == 0 {
+            return None;
+        }
+        match &self.over {
+            Over::Window(window) => tile::choose(cx, self, window, w).map(|t| Box::new(t) as Box<dyn Kernel>),
+            Over::Phases(phases) => spread::tile(cx, self, phases).map(|t| Box::new(t) as Box<dyn Kernel>),
+        }
+    }
+
+    /// The kernel that was chosen for what is made directly.
+    fn direct(&self, choice: Choice) -> Box<dyn Kernel> {
+        match &self.over {
+            Over::Window(window) => Box::new(direct::Direct { choice, window: window.clone() }),
+            Over::Phases(phases) => Box::new(spread::Direct { choice, phases: phases.clone() }),
+        }
+    }
+
+    /// Over batches, groups, channels and the spatial axes.
+    fn operand_strides(&self, view: &View) -> [DimExpr; 6] {
+        let [d, h, w] = spatial_strides(view, 2);
+        let channel = view.strides[1].clone();
+        [view.strides[0].clone(), &channel * &self.channels, channel, d, h, w]
+    }
+
+    /// Over batches, groups and outputs; positions lie side by side.
+    fn result_strides(&self, view: &View) -> [DimExpr; 3] {
+        let output = view.strides[1].clone();
+        [view.strides[0].clone(), &output * &self.outputs, output]
+    }
+
+    /// As [`Convolution::slot_strides`], for the slot of that number; the bias varies with the channel alone.
+    fn strides_of(&self, i: usize, epilogue: &Epilogue, shape: &[DimExpr]) -> Option<[DimExpr; 4]> {
+        let view = &epilogue.slots[i].view;
+        if i > 0 || !epilogue.bias {
+            return self.slot_strides(view, shape);
+        }
+        let (none, channel) = (DimExpr::constant(0), view.strides[0].clone());
+        Some([none.clone(), &channel * &self.outputs, channel, none])
+    }
+
+    /// Over batches, groups, outputs and positions.
+    fn slot_strides(&self, view: &View, shape: &[DimExpr]) -> Option<[DimExpr; 4]> {
+        let strides = broadcast_strides(view, shape);
+        let position = joint_stride(&shape[2..], &strides[2..])?;
+        Some([strides[0].clone(), &strides[1] * &self.outputs, strides[1].clone(), position])
+    }
+
+    /// The step of a convolution by a kernel of its own.
+    fn convolve(
+        &self,
+        cx: &mut LowerCx<'_>,
+        kernel: &dyn Kernel,
+        [x, w, y]: [&Located; 3],
+        epilogue: Epilogue,
+        meaning: StepMeaning,
+        meaning_inputs: &[(Arc<str>, usize)],
+    ) -> LowerResult {
+        let weights = kernel.weights(cx, self, w)?;
+        let mut step = StepBuilder::new();
+        let x_bound = step.touch(x, Access::ShaderRead).along(self.operand_strides(&x.view));
+        let w_bound = step.touch(&weights.at, Access::ShaderRead).along(weights.strides.clone());
+        let slots = self.touch_slots(&mut step, &epilogue, &y.view.shape)?;
+        let reads: Vec<&Bound> =
+            [&x_bound, &w_bound].into_iter().chain(&slots[..epilogue.operands]).collect();
+        meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
+        let y_bound = step.write(y).along(self.result_strides(&y.view));
+        slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
+        step.flops(self.flops(cx), Precision::Exact);
+        let bound = Operands { x: x_bound, w: w_bound, y: y_bound, weights };
+        let (call, groups) = kernel.call(cx, self, bound, [&x.view, &y.view]);
+        let call = call.holes(slots, epilogue.fill.into_iter().collect());
+        cx.fits_u32(&(&groups * 64), "the grid")?;
+        let grid = cx.grid(&groups)?;
+        step.dispatch(cx, call, grid, meaning)
+    }
+
+    /// Binds what an epilogue over a result of that shape reads, then what it stores.
+    fn touch_slots(
+        &self,
+        step: &mut StepBuilder,
+        epilogue: &Epilogue,
+        shape: &[DimExpr],
+    ) -> LowerResult<Vec<Bound>> {
+        let touched = |(i, at): (usize, &Located)| {
+            let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
+            let strides = self.strides_of(i, epilogue, shape).ok_or("a slot walks its positions apart")?;
+            Ok(step.touch(at, access).along(strides))
+        };
+        epilogue.slots.iter().enumerate().map(touched).collect()
+    }
+
+    /// The weights over groups, outputs, channels and taps, which are walked as one axis; in words or 16-bit floats.
+    fn weights(&self, cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Weights> {
+        let at = cx.decoded(w)?;
+        let halves = float_storage(&at.view) != FloatStorage::F32;
+        let taps = joint_stride(&at.view.shape[2..], &at.view.strides[2..]);
+        // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
+        let (at, tap) = match taps {
+            Some(tap) if !halves || at.view.offset.is(0) => (at, tap),
+            _ => (cx.dense_at(&at, "w")?, DimExpr::constant(1)),
+        };
+        Ok(self.weights_at(at, tap))
+    }
+
+    /// Weights whose taps lie so far apart.
+    fn weights_at(&self, at: Located, tap: DimExpr) -> Weights {
+        let [first, second] = [0, 1].map(|d| at.view.strides[d].clone());
+        let strides = match &self.over {
+            Over::Window(_) => [&first * &self.outputs, first, second, tap],
+            Over::Phases(_) => [&first * &self.channels, second, first, tap],
+        };
+        Weights { at, strides: strides.into() }
+    }
+
+    /// Positions, and the taps that a result of each meets.
+    fn places(&self) -> (DimExpr, u64) {
+        match &self.over {
+            Over::Window(window) => (window.positions(), window.taps()),
+            // Every element of the operand meets every tap once.
+            Over::Phases(phases) => (phases.elements(), phases.taps()),
+        }
+    }
+
+    fn flops(&self, cx: &LowerCx<'_>) -> DimExpr {
+        let (places, taps) = self.places();
+        let (two, groups, taps) = (DimExpr::constant(2), self.groups.into(), taps.into());
+        let all = [&two, &self.batches, &groups, &self.channels, &self.outputs, &taps, &places];
+        cost::product(all, cx.graph.symbols())
+    }
+}
+
+/// A copy of the weights whose axes lie in the order `turned`, seen in the order in which the graph has them; `back`
+/// undoes `turned`.
+fn repacked(
+    cx: &mut LowerCx<'_>,
+    w: &Located,
+    turned: fn(&mut [DimExpr]),
+    back: fn(&mut [DimExpr]),
+) -> LowerResult<Located> {
+    let at = cx.decoded(w)?;
+    let (mut shape, mut strides) = (at.view.shape.to_vec(), at.view.strides.to_vec());
+    turned(&mut shape);
+    turned(&mut strides);
+    let packed = cx.dense_at(&restride(&at, shape, strides, at.view.offset.clone()), "w by taps")?;
+    let mut strides = packed.view.strides.to_vec();
+    back(&mut strides);
+    Ok(restride(&packed, at.view.shape.clone(), strides, packed.view.offset.clone()))
+}
