@@ -1,19 +1,23 @@
-//! Pools: reductions of the elements under a window.
+//! Pools: reductions of the elements under a window, alone or with the elementwise nodes that follow them.
 
+use super::epilogue::Epilogue as Takes;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
+use crate::convolution::{self, Epilogue};
 use crate::cost;
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
-use crate::product::by_four;
+use crate::fused_body::FusedBody;
+use crate::product::{broadcast_strides, by_four};
 use crate::step::StepBuilder;
-use crate::window::{Axis, Window, spatial_strides};
-use pumice_ir::NodeId;
+use crate::window::{Axis, Window, joint_stride, spatial_strides};
 use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
+use pumice_ir::{Graph, Node, NodeId, ValueId};
+use pumice_plan::Access;
 use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
 use pumice_plan::kernels::reduce::op;
-use pumice_types::{DType, DimExpr, Precision, WindowAxis};
+use pumice_types::{DType, DimExpr, Precision, WindowAxis, slots};
 use std::sync::Arc;
 
 macro_rules! pools {
@@ -24,6 +28,15 @@ macro_rules! pools {
                 lower(cx, id, op::$code, padded(self), |spatial| self.windows(spatial).ok())
             }
 
+            fn epilogue(&self, graph: &Graph, node: &Node) -> Option<Takes> {
+                takes(graph, node, |spatial| self.windows(spatial).ok())
+            }
+
+            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
+                let padded: fn(&$Name) -> bool = $padded;
+                let windows = |spatial| self.windows(spatial).ok();
+                fused(cx, id, (body, anchor), (op::$code, padded(self)), windows)
+            }
         }
     )*};
 }
@@ -58,51 +71,126 @@ fn lower(
     let at = cx.at(x)?;
     let at = if at.view.is_words() { at } else { cx.dense(x)? };
     let y = in_place::results(cx, id, Reads { own: &[], shared: &[&at] })?.swap_remove(0);
-    if to.iter().any(|d| d.is(0)) {
-        return Ok(());
+    let fill = if dtype.is_float() { crate::rows::rounding(dtype, "epilogue")?.pop() } else { None };
+    let epilogue = Epilogue { fill, ..Epilogue::default() };
+    let names = [(crate::meaning::operand(0), 0)];
+    Pool { kind, padded, window, dtype, shape: to }.step(cx, id, [&at, &y], epilogue, &names)
+}
+
+/// Taps of a pool that takes in what follows it: loops over them end on every driver.
+const MOST_TAPS: u64 = 1 << 12;
+
+fn takes(graph: &Graph, node: &Node, windows: impl Fn(usize) -> Option<Vec<WindowAxis>>) -> Option<Takes> {
+    let (x, y) = (graph.ty(node.input(0)?), graph.ty(node.output()));
+    let window = window_of(&windows(x.shape.len() - 2)?, [&x.shape, &y.shape])?;
+    let taken = x.dtype().is_float() && window.taps() <= MOST_TAPS;
+    taken.then_some(Takes { kind: "pool", slots: slots::PRODUCT, walks: |_, _, _| true })
+}
+
+fn fused(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    (body, anchor): (&Graph, &Node),
+    (kind, padded): (u32, bool),
+    windows: impl Fn(usize) -> Option<Vec<WindowAxis>>,
+) -> LowerResult {
+    let outer: Vec<ValueId> = cx.graph.node(id).operands().collect();
+    let fused = FusedBody::of(body, anchor)?;
+    let x = outer[fused.operand(0)?];
+    let (from, ty) = (cx.graph.ty(x).shape.clone(), body.ty(anchor.output()).clone());
+    let window = windows(from.len() - 2).and_then(|windows| counted(cx, &windows, [&from, &ty.shape]));
+    let window = window.ok_or("its window is larger than kernels count")?;
+    let at = cx.at(x)?;
+    let at = if at.view.is_words() { at } else { cx.dense(x)? };
+    let mut slots = Vec::new();
+    for &i in &fused.extra {
+        let extra = cx.at(outer[i])?;
+        slots.push(convolution::slot(cx, &extra, &ty.shape)?);
     }
-    cx.fits_u32(&pumice_ir::shape::product(&from), "the operand")?;
-    cx.fits_u32(&pumice_ir::shape::product(&to), "the result")?;
-    Pool { kind, padded, window, dtype, shape: to }.emit(cx, id, &at, &y)
+    let places = in_place::results(cx, id, Reads { own: &slots, shared: &[&at] })?;
+    let operands = slots.len();
+    slots.extend(places[1..].iter().cloned());
+    let fill = Some(fused.fill_after_bias("epilogue", false)?);
+    let epilogue = Epilogue { fill, slots, operands, bias: false };
+    let pool = Pool { kind, padded, window, dtype: ty.dtype(), shape: ty.shape };
+    pool.step(cx, id, [&at, &places[0]], epilogue, &fused.names(1))
+}
+
+fn window_of(windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
+    let axes = windows.iter().zip(from[2..].iter().zip(&to[2..]));
+    Window::new(axes.map(|(w, (extent, out))| Axis::of(w, extent, out)).collect::<Option<_>>()?)
 }
 
 /// The window as kernels take it; none where it has more taps than they count in 32 bits, in loops that some drivers
 /// end after a number of turns.
 fn counted(cx: &LowerCx<'_>, windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
-    let axes = windows.iter().zip(from[2..].iter().zip(&to[2..]));
-    let window =
-        Window::new(axes.map(|(w, (extent, out))| Axis::of(w, extent, out)).collect::<Option<_>>()?)?;
+    let window = window_of(windows, [from, to])?;
     let taps = window.taps();
     let turns = taps.saturating_add(taps / 32 + 32);
     (taps <= u64::from(u32::MAX >> 2) && cx.target.limits.lets_turn(turns)).then_some(window)
 }
 
 impl Pool {
-    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located) -> LowerResult {
+    /// The step; `names` are the inputs of its meaning, each with its number among x and the epilogue's operands.
+    fn step(
+        &self,
+        cx: &mut LowerCx<'_>,
+        id: NodeId,
+        [x, y]: [&Located; 2],
+        epilogue: Epilogue,
+        names: &[(Arc<str>, usize)],
+    ) -> LowerResult {
+        if self.shape.iter().any(|d| d.is(0)) {
+            return Ok(());
+        }
+        cx.fits_u32(&pumice_ir::shape::product(&x.view.shape), "the operand")?;
+        cx.fits_u32(&pumice_ir::shape::product(&self.shape), "the result")?;
         let mut step = StepBuilder::new();
         let [d, h, w] = spatial_strides(&x.view, 2);
         let strides = |at: &Located| [at.view.strides[0].clone(), at.view.strides[1].clone()];
         let [n, c] = strides(x);
-        let bound = [step.read(0, x).along([n, c, d, h, w]), step.write(y).along(strides(y))];
-        let (call, threads) = match self.dtype.is_float() {
-            true => self.floats(cx, bound, y)?,
-            false => self.integers(cx, bound),
-        };
-        let (positions, taps) = (self.window.positions(), self.window.taps().into());
-        let sums = cost::product([&self.lines(), &positions, &taps], cx.graph.symbols());
-        step.flops(sums, Precision::Exact);
+        let x_bound = step.touch(x, Access::ShaderRead).along([n, c, d, h, w]);
+        let slots = self.touch_slots(&mut step, &epilogue)?;
+        let reads: Vec<&Bound> = std::iter::once(&x_bound).chain(&slots[..epilogue.operands]).collect();
+        names.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
+        let y_bound = step.write(y).along(strides(y));
+        slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
+        let bound = [x_bound, y_bound];
+        let (call, threads) = self.call(cx, bound, y);
+        let call = call.holes(slots, epilogue.fill.into_iter().collect());
+        step.flops(self.flops(cx), Precision::Exact);
         let grid = cx.grid(&threads.ceil_div(&DimExpr::constant(64)))?;
         let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
     }
 
+    /// Binds what the epilogue reads, then what it stores.
+    fn touch_slots(&self, step: &mut StepBuilder, epilogue: &Epilogue) -> LowerResult<Vec<Bound>> {
+        let touched = |(i, at): (usize, &Located)| {
+            let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
+            let strides = broadcast_strides(&at.view, &self.shape);
+            let position =
+                joint_stride(&self.shape[2..], &strides[2..]).ok_or("a slot walks its positions apart")?;
+            Ok(step.touch(at, access).along([strides[0].clone(), strides[1].clone(), position]))
+        };
+        epilogue.slots.iter().enumerate().map(touched).collect()
+    }
+
+    fn flops(&self, cx: &LowerCx<'_>) -> DimExpr {
+        let (positions, taps) = (self.window.positions(), self.window.taps().into());
+        cost::product([&self.lines(), &positions, &taps], cx.graph.symbols())
+    }
+
+    /// The call without its holes, and its threads.
+    fn call(&self, cx: &mut LowerCx<'_>, bound: [Bound; 2], y: &Located) -> (CallDraft, DimExpr) {
+        match self.dtype.is_float() {
+            true => self.floats(cx, bound, y),
+            false => self.integers(cx, bound),
+        }
+    }
+
     /// The call for floats and its threads.
-    fn floats(
-        &self,
-        cx: &mut LowerCx<'_>,
-        [x, y]: [Bound; 2],
-        at: &Located,
-    ) -> LowerResult<(CallDraft, DimExpr)> {
+    fn floats(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2], at: &Located) -> (CallDraft, DimExpr) {
         let positions = self.window.positions();
         let stored = [&positions, &at.view.offset, &at.view.strides[0], &at.view.strides[1]];
         let vec_y = u32::from(stored.into_iter().all(|e| by_four(cx, e)));
@@ -124,9 +212,9 @@ impl Pool {
             x,
             y,
             slots: Vec::new(),
-            holes: crate::rows::rounding(self.dtype, "epilogue")?,
+            holes: Vec::new(),
         };
-        Ok((call.into_call(), self.lines() * positions.ceil_div(&DimExpr::constant(4))))
+        (call.into_call(), self.lines() * positions.ceil_div(&DimExpr::constant(4)))
     }
 
     /// The call for integers and its threads.
