@@ -56,6 +56,9 @@ pub struct Args {
     /// What products do with their factors: exact, f16
     #[arg(long, value_name = "PRECISION", default_value = "exact")]
     precision: pumice_types::Precision,
+    /// The sizes of a release build, although this is none: times of devices do not depend on it
+    #[arg(long)]
+    full: bool,
     /// Small sizes and short samples, to see that everything runs; no bar is judged
     #[arg(long)]
     quick: bool,

@@ -48,7 +48,7 @@ impl Rig {
         if let Some(file) = &args.table {
             device = device.with_table(Arc::new(Table::from_json(&std::fs::read_to_string(file)?)?));
         }
-        let quick = args.quick || cfg!(debug_assertions);
+        let quick = args.quick || cfg!(debug_assertions) && !args.full;
         let pace = if quick { Pace::QUICK } else { Pace::FULL };
         Ok(Rig { device, vulkan, args: args.clone(), quick, pace })
     }

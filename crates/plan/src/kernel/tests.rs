@@ -113,8 +113,9 @@ fn names_and_ids_are_unique() {
         assert!(ids.iter().all(|&id| id < VARIES_ID), "{}", d.name);
         let variants: BTreeSet<&str> = d.variants.iter().map(|v| v.name).collect();
         assert_eq!(variants.len(), d.variants.len(), "{}: a variant twice", d.name);
-        // The plain twin of attention without shared memory is `attention`.
-        let twin_elsewhere = d.name == "attention_lanes";
+        // The plain twin of attention without shared memory is `attention`; that of matrix units is `matmul_f32`, which
+        // rounds what it loads.
+        let twin_elsewhere = ["attention_lanes", "matmul_units"].contains(&d.name);
         assert!(twin_elsewhere || d.variants.iter().any(|v| v.plain), "{} has no plain twin", d.name);
         assert!(d.variants.iter().filter(|v| v.plain).all(|v| v.features.is_empty()), "{}", d.name);
         assert!(!d.name.contains('.') && d.variants.iter().all(|v| !v.name.contains('.')));
@@ -256,7 +257,7 @@ fn every_bound_is_a_number() {
                 literals: Vec::new(),
             };
             let turns = d.turns(&call, &|_| 0);
-            assert!(turns < 5_000, "{}.{}: {turns}", d.name, v.name);
+            assert!(turns < 10_000, "{}.{}: {turns}", d.name, v.name);
             let zeros = KernelCall { spec: d.specs.iter().map(|s| (s.id, 0)).collect(), ..call.clone() };
             d.turns(&zeros, &|_| 0);
             let unknown = KernelCall { variant: "nothing".into(), ..call };
