@@ -64,6 +64,7 @@ const VALUE_SPECS: &[&str] = &[
     "tap_major",
     "signed",
     "bits",
+    "round",
 ];
 
 /// Every mutation of a word there is, in a fixed order.

@@ -124,7 +124,8 @@ pub(super) fn product(variant: &'static str, [m, n, k]: [u32; 3]) -> Result<Kern
         .constant("b_mode", 2)
         .constant("vec_y", 1)
         .constant("k_tail", 0)
-        .constant("edge", 0);
+        .constant("edge", 0)
+        .constant("round", 0);
     let own = [("m", m), ("n", n), ("k", k), ("batches", 1), ("inner", 1)];
     let draft = own.into_iter().fold(draft, |draft, (name, value)| draft.own(name, ArgValue::U32(value)));
     let draft = draft.operand("a", along(0, &[0, 0, k, 1])).operand("b", along(1, &[0, 0, n, 1]));
