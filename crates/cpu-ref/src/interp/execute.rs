@@ -5,6 +5,7 @@ use super::prepare::{FrameOf, Work, defect};
 use crate::array::Array;
 use crate::eval::Status;
 use crate::graph::{EvalOptions, StatusEvent, eval_graph};
+use crate::machine;
 use crate::meaning::ReadMeaning;
 use pumice_ir::ValueId;
 use pumice_plan::kernel::status;
@@ -13,6 +14,20 @@ use pumice_runtime::device::DeviceError;
 use pumice_runtime::values::Window;
 use pumice_types::{Bindings, Bytes};
 use std::sync::Arc;
+
+/// Bytes that an element takes while it is read: as it lies, twice while its list grows, and as a number of 64 bits.
+const BYTES_READ: u64 = 24;
+
+/// That a view's elements fit before any is read: a view that broadcasts may have more of them than there are bytes.
+fn room_for_reading(shape: &[u64]) -> Result<(), DeviceError> {
+    let needed = Bytes(shape.iter().fold(BYTES_READ, |n, extent| n.saturating_mul(*extent)));
+    machine::room_for(needed).map_err(|available| DeviceError::OutOfMemory {
+        what: "an operand of a step".into(),
+        needed,
+        available,
+        remedy: "run the plan on a device, which reads operands where they lie".into(),
+    })
+}
 
 /// The weights, which only the load program may write.
 pub(super) enum Weights<'a> {
@@ -113,6 +128,7 @@ impl Machine<'_> {
         if u.access.writes() {
             return Err(defect(step, format!("its meaning reads use {index}, which is {}", u.access.name())));
         }
+        room_for_reading(window.shape())?;
         let bytes =
             window.read(self.bytes(u.span)?, 0).map_err(|e| defect(step, format!("use {index}: {e}")))?;
         Ok((window, bytes))
