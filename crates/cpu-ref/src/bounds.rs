@@ -9,7 +9,7 @@ use crate::eval::EvalCx;
 use crate::graph::{EvalError, Evaluation, actual_type};
 use crate::ops;
 use crate::tolerance::Tolerance;
-use pumice_ir::{Graph, ValueId};
+use pumice_ir::{Graph, Node, ValueId};
 use pumice_types::Bindings;
 
 /// The tolerance of one value.
@@ -59,11 +59,11 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
         node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
     if !node.op.moves_bits() {
         let cx = EvalCx::new(&arrays, &types, bindings).about(usize::from(graph.value(v).def.1));
-        let made = node.operands().take(node.op.factors()).map(|v| bound(graph, all, bindings, v));
-        let made = made.collect::<Result<Vec<Bound>, _>>()?;
-        let known = made.iter().all(|bound| bound.tolerance == Tolerance::Exact);
         let tolerance = ops::tolerance(&node.op, &cx);
-        let tolerance = if known { tolerance } else { tolerance.of_made_factors(node.op.rounding()) };
+        let tolerance = match node.op.rounding().is_none() || are_known(graph, all, bindings, node)? {
+            true => tolerance,
+            false => tolerance.of_made_factors(node.op.rounding()),
+        };
         let sums = matches!(tolerance, Tolerance::Sum { .. });
         let magnitude = if sums { ops::magnitude(&node.op, &cx) } else { Vec::new() };
         return Ok(Bound { tolerance, magnitude });
@@ -92,6 +92,18 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
     let result = node.outputs.iter().zip(&results).find(|(o, _)| **o == v);
     let magnitude = result.map_or_else(Vec::new, |(_, a)| a.as_floats().to_vec());
     Ok(Bound { tolerance, magnitude })
+}
+
+/// Whether the factors of a product are exactly what every runner has.
+fn are_known(
+    graph: &Graph,
+    all: &Evaluation,
+    bindings: &Bindings,
+    product: &Node,
+) -> Result<bool, EvalError> {
+    let factors = product.operands().take(product.op.factors());
+    let bounds = factors.map(|v| bound(graph, all, bindings, v)).collect::<Result<Vec<_>, _>>()?;
+    Ok(bounds.iter().all(|bound| bound.tolerance == Tolerance::Exact))
 }
 
 #[cfg(test)]
