@@ -1,17 +1,18 @@
-// The loaders of a tile over a phase (phases.glsl): what a thread fetches of the weights and of the operand, and how it
-// stages them.
+// The loaders of a tile over a phase (phases.glsl): what a thread fetches of the weights and of the operand, and which of it
+// counts.
 //
 // k is tap · `padded` + channel, where `padded` is the number of channels up to a multiple of BK: a step is under one tap.
 // K_TAIL says of the channels what it says of k elsewhere: 0 they are a multiple of BK, 1 they may be any number, 2 they are
 // BK at least. A step that would reach past the last channel is read from BK before it (2), or reads the last one again (1);
 // what it reads twice counts as zero.
 Phase phase;
-uint channels, padded, plane, along_channels, put_at_b;
+uint channels, padded, plane, along_channels;
 uint from_channel, first_channel, weights_at, under; // of the step that was fetched last: read from, begins at; the tap
 bool is_outside;                                     // whether its tap is outside the operand
 ivec3 origin_of_column;
 
-OPERAND(w, RA, LA, rows_at, M, A_MODE)
+TYPED(w, A_MODE)
+OPERAND(w, A, rows_at, M, channels, A_MODE)
 
 bool is_term(uint channel) { return K_TAIL == 0u || (channel >= first_channel && channel < channels); }
 
@@ -26,53 +27,32 @@ void aim_step(uint k0) {
     under = is_outside ? 0u : uint(at.x) * arg_x_d() + uint(at.y) * arg_x_h() + uint(at.z) * arg_x_w();
 }
 
-// The loader of weights is aimed once for a tile: K is the number of channels there, and each step says where it begins.
-void aim_a() {
-    K = channels;
-    aim_w(arg_w_at() + group * arg_w_g(), arg_w_o(), arg_w_c());
-    along_w = 1u;
-}
+void aim_a() { aim_w(arg_w_at() + group * arg_w_g(), arg_w_o(), arg_w_c()); }
 
 // Called first in each step.
-vec4 fetch_a(uint i, uint k0) {
+FETCHED fetch_a(uint i, uint k0) {
     if (i == 0u) aim_step(k0);
-    return fetch_w(i, weights_at);
+    return fetch_at_w(i, weights_at, from_channel);
 }
 
-void put_a(uint stage, uint i, uint k0, uint first, vec4 v) {
-    [[unroll]] for (uint c = 0u; c < 4u; c++) {
-        uvec2 d = place_w(0u, i, c);
-        uint k = place_w(u, i, c).y;
-        stage_a[put_at_w + stage * BK * LA + d.y * LA + d.x] = is_term(from_channel + k) ? kept(v[c], k0 + k, first) : 0.0;
-    }
-}
+#define IS_TERM(k) is_term(from_channel + (k))
+STAGE_A(w, IS_TERM)
 
-// k within the step of element c of quad i: a thread fetches of one column.
-uint place_b(uint i, uint c) { return u / BN + (4u * i + c) * (NT / BN); }
+bool is_term_b(uint i, uint c) { return !is_outside && is_term(from_channel + place_b(i, c)); }
 
 void aim_b() {
-    uint number, n = divide(min(cols_at + u % BN, N - 1u), positions, number);
+    uint number, n = divide(min(cols_at + column_b(), N - 1u), positions, number);
     origin_of_column = phase.origin + ivec3(position_of(phase, number));
     along_channels = arg_x_c();
     plane = arg_x_at() + n * arg_x_n() + group * arg_x_g();
-    put_at_b = (u / BN) * LB + u % BN;
 }
 
-vec4 fetch_b(uint i, uint k0) {
+FETCHED fetch_b(uint i, uint k0) {
     vec4 v;
     [[unroll]] for (uint c = 0u; c < 4u; c++) {
         uint channel = from_channel + place_b(i, c);
         if (K_TAIL == 1u) channel = min(channel, channels - 1u);
         v[c] = load_x(plane + under + channel * along_channels);
     }
-    return v;
-}
-
-void put_b(uint stage, uint i, uint k0, uint first, vec4 v) {
-    uint quad = put_at_b / 4u + stage * BK * LB / 4u, part = put_at_b % 4u;
-    [[unroll]] for (uint c = 0u; c < 4u; c++) {
-        uint k = place_b(i, c);
-        float value = !is_outside && is_term(from_channel + k) ? kept(v[c], k0 + k, first) : 0.0;
-        stage_b[quad + (4u * i + c) * (NT / BN) * LB / 4u][part] = value;
-    }
+    return fetched(v);
 }

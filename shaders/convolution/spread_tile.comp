@@ -1,12 +1,17 @@
 #version 460
-// A transposed convolution as products of BM x BN elements a workgroup (tile.glsl), one for each phase (phases.glsl): rows are
-// outputs, columns the positions of the phase in all batches, k counts its taps and channels (phase_loader.glsl).
+// A transposed convolution as products of BM x BN elements a workgroup (tile.glsl, units.glsl), one for each phase
+// (phases.glsl): rows are outputs, columns the positions of the phase in all batches, k counts its taps and channels
+// (phase_loader.glsl).
+#ifdef UNITS
+#include "units_extensions.glsl"
+#endif
 #include "interface.glsl"
 #include "divide.glsl"
 #define rounded_a rounded_w
 #define rounded_b rounded_x
-#include "tile.glsl"
-#include "tile_operands.glsl"
+const uint B_MODE = 0u;
+#include "product.glsl"
+#include "columns.glsl"
 #include "phases.glsl"
 
 const uint QUADS = 0u, VEC_Y = 0u;

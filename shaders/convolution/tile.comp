@@ -1,17 +1,22 @@
 #version 460
 // y[n, g, o, p] = hole(sum over channels and taps of w[g, o, c, t] · x[n, g, c, window(p, t)]) as a product of BM x BN
-// elements a workgroup (tile.glsl): rows are outputs, columns the positions of all batches, k counts channels and taps.
-// a is the weights, read by strides; b is the operand, read through the window (window_loader.glsl).
+// elements a workgroup (tile.glsl, units.glsl): rows are outputs, columns the positions of all batches, k counts channels and
+// taps. a is the weights, read by strides; b is the operand, read through the window (window_loader.glsl).
+#ifdef UNITS
+#include "units_extensions.glsl"
+#endif
 #include "interface.glsl"
 #include "divide.glsl"
-#include "tile.glsl"
-#include "tile_operands.glsl"
+const uint B_MODE = 0u;
+#include "product.glsl"
+#include "columns.glsl"
 
 uint positions;
 #include "places.glsl"
 
-OPERAND(a, RA, LA, rows_at, M, A_MODE)
-PUT_A
+TYPED(a, A_MODE)
+OPERAND(a, A, rows_at, M, K, A_MODE)
+STAGE_A(a, EVERY)
 #include "window_loader.glsl"
 
 void place_columns(uint col) {

@@ -1,4 +1,4 @@
-// The loader by window: what a thread of a tile fetches of an operand under a window, and how it stages it.
+// The loader by window: what a thread of a tile fetches of an operand under a window.
 //
 // A thread fetches of one column, the same position in every step. TAP_MAJOR 0: k is channel · TAPS + tap. 1: k is
 // tap · channels + channel, and channels are a multiple of BK, so that all of a step is under one tap.
@@ -6,15 +6,14 @@
 // that was fetched last.
 const uint TAPS = KD * KH * KW;
 
-uint plane, along_channels, channels, outside, put_at_b;
+uint plane, along_channels, channels, outside;
 ivec3 origin;
 uvec3 extents;
 
-// k within the step of element c of quad i.
-uint place_b(uint i, uint c) { return u / BN + (4u * i + c) * (NT / BN); }
+bool is_term_b(uint i, uint c) { return (outside >> (4u * i + c) & 1u) == 0u; }
 
 void aim_b() {
-    uint column = min(cols_at + u % BN, N - 1u), p, y, x;
+    uint column = min(cols_at + column_b(), N - 1u), p, y, x;
     uint n = divide(column, positions, p);
     uint line = divide(p, arg_out(2), x), z = divide(line, arg_out(1), y);
     origin = ivec3(z * arg_step(0), y * arg_step(1), x * arg_step(2)) - ivec3(arg_begin(0), arg_begin(1), arg_begin(2));
@@ -22,7 +21,6 @@ void aim_b() {
     channels = arg_channels();
     along_channels = arg_b_c();
     plane = arg_b_at() + n * arg_b_n() + group * arg_b_g();
-    put_at_b = (u / BN) * LB + u % BN;
     outside = 0u;
 }
 
@@ -34,7 +32,7 @@ uint under_tap(uint tap, out bool is_outside) {
     return is_outside ? 0u : uint(at.x) * arg_b_d() + uint(at.y) * arg_b_h() + uint(at.z) * arg_b_w();
 }
 
-vec4 fetch_b(uint i, uint k0) {
+FETCHED fetch_b(uint i, uint k0) {
     vec4 v;
     bool is_outside;
     if (i == 0u) outside = 0u;
@@ -42,7 +40,7 @@ vec4 fetch_b(uint i, uint k0) {
         uint first, at = plane + under_tap(divide(k0, channels, first), is_outside);
         if (is_outside) outside = 0xffffffffu;
         [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = load_b(at + (first + place_b(i, c)) * along_channels);
-        return v;
+        return fetched(v);
     }
     [[unroll]] for (uint c = 0u; c < 4u; c++) {
         uint k = min(k0 + place_b(i, c), K - 1u), channel = k / TAPS;
@@ -50,13 +48,5 @@ vec4 fetch_b(uint i, uint k0) {
         if (is_outside) outside |= 1u << (4u * i + c);
         v[c] = load_b(plane + channel * along_channels + at);
     }
-    return v;
-}
-
-void put_b(uint stage, uint i, uint k0, uint first, vec4 v) {
-    uint quad = put_at_b / 4u + stage * BK * LB / 4u, part = put_at_b % 4u;
-    [[unroll]] for (uint c = 0u; c < 4u; c++) {
-        float kept_value = (outside >> (4u * i + c) & 1u) != 0u ? 0.0 : kept(v[c], k0 + place_b(i, c), first);
-        stage_b[quad + (4u * i + c) * (NT / BN) * LB / 4u][part] = kept_value;
-    }
+    return fetched(v);
 }

@@ -1,15 +1,19 @@
 #version 460
-// y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]), BM x BN elements a workgroup (tile.glsl).
+// y[b, m, n] = hole(sum over k of a[b, m, k] · b[b, k, n]), BM x BN elements a workgroup (tile.glsl, units.glsl).
 // Modes of a (b alike, with columns for rows): 0 and 1 read along k, 2 and 3 along rows; 1 and 3 sixteen bytes at once.
+#ifdef UNITS
+#include "units_extensions.glsl"
+#endif
 #include "interface.glsl"
 #include "matrix_slots.glsl"
-#include "tile.glsl"
-#include "tile_operands.glsl"
+#include "product.glsl"
 
-OPERAND(a, RA, LA, rows_at, M, A_MODE)
-OPERAND(b, RB, LB, cols_at, N, B_MODE)
-PUT_A
-PUT_B(B_MODE == 3u)
+WORDS(a, A_MODE)
+TYPED(b, B_MODE)
+OPERAND(a, A, rows_at, M, K, A_MODE)
+OPERAND(b, B, cols_at, N, K, B_MODE)
+STAGE_A(a, EVERY)
+STAGE_B(B_MODE == 3u)
 
 uint matrix, y_at, y_row;
 

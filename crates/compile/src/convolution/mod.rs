@@ -19,9 +19,9 @@ use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill};
+use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, KernelDecl};
 use pumice_plan::{Access, Storage, View};
-use pumice_types::{DimExpr, Precision, SymbolTable};
+use pumice_types::{DimExpr, Precision, ProductExtents, SymbolTable};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -53,6 +53,11 @@ pub enum Over {
 trait Kernel {
     /// The weights as it reads them.
     fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights>;
+
+    /// In what it multiplies.
+    fn precision(&self) -> Precision {
+        Precision::Exact
+    }
 
     /// The call, by the views of operand and result, and its groups.
     fn call(
@@ -179,6 +184,29 @@ impl Convolution {
         }
     }
 
+    /// The variant of a kernel of tiles that is fastest for so many products, of its outputs by so many columns, each a
+    /// sum over so many taps.
+    fn fastest_tile(
+        &self,
+        cx: &LowerCx<'_>,
+        decl: &'static KernelDecl,
+        [products, columns]: [u64; 2],
+        taps: u64,
+    ) -> Option<Choice> {
+        let symbols = cx.graph.symbols();
+        let product = ProductExtents {
+            m: self.outputs.upper(symbols).max(1),
+            n: columns,
+            k: self.channels.upper(symbols).max(1).saturating_mul(taps),
+            batches: self.groups.saturating_mul(products),
+            b_along_k: false,
+            b_words: true,
+            b_blocks: false,
+            precision: self.rounding.precision(),
+        };
+        cx.selection.matmul.tile(&product, cx.target)?.twin(decl)
+    }
+
     /// The kernel that was chosen for what is made directly.
     fn direct(&self, choice: Choice) -> Box<dyn Kernel> {
         match &self.over {
@@ -237,7 +265,7 @@ impl Convolution {
         meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
         let y_bound = step.write(y).along(self.result_strides(&y.view));
         slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
-        step.flops(self.flops(cx), Precision::Exact);
+        step.flops(self.flops(cx), kernel.precision());
         let bound = Operands { x: x_bound, w: w_bound, y: y_bound, weights };
         let (call, groups) = kernel.call(cx, self, bound, [&x.view, &y.view]);
         let call = call.holes(slots, epilogue.fill.into_iter().collect());

@@ -9,16 +9,13 @@ use crate::select::Choice;
 use crate::select::matmul::SCALAR;
 use crate::window::joint_stride;
 use pumice_plan::View;
-use pumice_plan::kernel::{CallDraft, Roles};
+use pumice_plan::kernel::CallDraft;
 use pumice_plan::kernels::convolution::{ConvSpread, ConvSpreadTile};
-use pumice_types::{DimExpr, Precision, ProductExtents};
+use pumice_types::{DimExpr, Precision};
 
 /// A tile for the phases of a transposed convolution.
 pub(super) struct Tile {
-    variant: &'static str,
-    roles: Roles,
-    /// Weights are better read one by one.
-    scalar: bool,
+    choice: Choice,
     phases: Phases,
 }
 
@@ -29,24 +26,17 @@ pub(super) fn tile(cx: &LowerCx<'_>, c: &Convolution, phases: &Phases) -> Option
     if !phases.has_elements(symbols) {
         return None;
     }
-    let product = ProductExtents {
-        m: up(&c.outputs),
-        n: up(&c.batches).saturating_mul(up(&phases.most())),
-        k: up(&c.channels).saturating_mul(phases.taps_of_one()),
-        batches: c.groups.saturating_mul(up(&phases.count(symbols))),
-        b_along_k: false,
-        b_words: true,
-        b_blocks: false,
-        // Tiles of convolutions have no twin of matrix units.
-        precision: Precision::Exact,
-    };
-    let choice = cx.selection.matmul.tile(&product, cx.target)?;
-    let twins = ConvSpreadTile::DECL.variants.iter().map(|v| (v.name, ConvSpreadTile::DECL.roles_of(v, &[])));
-    let (variant, roles) = twins.into_iter().find(|(_, roles)| *roles == choice.roles)?;
-    Some(Tile { variant, roles, scalar: choice.number(SCALAR) == 1, phases: phases.clone() })
+    let columns = up(&c.batches).saturating_mul(up(&phases.most()));
+    let products = up(&phases.count(symbols));
+    let choice = c.fastest_tile(cx, &ConvSpreadTile::DECL, [products, columns], phases.taps_of_one())?;
+    Some(Tile { choice, phases: phases.clone() })
 }
 
 impl Kernel for Tile {
+    fn precision(&self) -> Precision {
+        self.choice.roles.precision
+    }
+
     /// All weights of a tap side by side: a step of the tile is under one.
     fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
         let at = repacked(cx, w, |axes| axes.rotate_left(2), |axes| axes.rotate_right(2))?;
@@ -63,16 +53,16 @@ impl Kernel for Tile {
     ) -> (CallDraft, DimExpr) {
         let words = self.phases.words(cx);
         let symbols = cx.graph.symbols();
-        let step = self.roles.least_k;
+        let step = self.choice.roles.least_k;
         let k_tail = match c.channels.divisor(symbols).is_multiple_of(step) {
             true => 0,
             false if c.channels.lower(symbols) >= step => 2,
             false => 1,
         };
-        let edge = !c.outputs.divisor(symbols).is_multiple_of(self.roles.rows);
+        let edge = !c.outputs.divisor(symbols).is_multiple_of(self.choice.roles.rows);
         let call = ConvSpreadTile {
-            variant: self.variant,
-            a_mode: reads(cx, c, &weights) & if self.scalar { 2 } else { 3 },
+            variant: self.choice.variant.name,
+            a_mode: reads(cx, c, &weights) & if self.choice.number(SCALAR) == 1 { 2 } else { 3 },
             k_tail,
             edge: u32::from(edge),
             round: product::round(c.rounding),
@@ -96,7 +86,7 @@ impl Kernel for Tile {
         };
         let columns = &c.batches * self.phases.most();
         let tiles =
-            c.outputs.ceil_div(&self.roles.rows.into()) * columns.ceil_div(&self.roles.columns.into());
+            c.outputs.ceil_div(&self.choice.roles.rows.into()) * columns.ceil_div(&self.choice.roles.columns.into());
         (call.into_call(), tiles * c.groups * self.phases.count(cx.graph.symbols()))
     }
 }

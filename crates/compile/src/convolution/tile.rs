@@ -5,25 +5,27 @@ use super::{Convolution, Kernel, Operands, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
 use crate::product::{self, Matrices};
+use crate::select::Choice;
 use crate::select::matmul::SCALAR;
 use crate::window::{Window, joint_stride};
 use pumice_plan::View;
-use pumice_plan::kernel::{CallDraft, FloatStorage, Roles};
+use pumice_plan::kernel::{CallDraft, FloatStorage};
 use pumice_plan::kernels::convolution::ConvTile;
-use pumice_types::{DimExpr, Precision, ProductExtents};
+use pumice_types::{DimExpr, Precision};
 
 /// A tile for a convolution.
 pub(super) struct Tile {
-    variant: &'static str,
-    roles: Roles,
-    /// Weights are better read one by one.
-    scalar: bool,
+    choice: Choice,
     /// Whether k counts taps and then channels, so that all terms of a step are under one tap.
     tap_major: bool,
     window: Window,
 }
 
 impl Kernel for Tile {
+    fn precision(&self) -> Precision {
+        self.choice.roles.precision
+    }
+
     /// The weights over groups, outputs and k.
     fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
         let at = if self.tap_major { by_taps(cx, w)? } else { cx.decoded(w)? };
@@ -54,12 +56,12 @@ impl Kernel for Tile {
         let symbols = cx.graph.symbols();
         let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
         let (k, columns) = (&c.channels * window.taps(), &c.batches * window.positions());
-        let [k_tail, edge] = product::tails(cx, &self.roles, [&c.outputs, &columns, &k]);
+        let [k_tail, edge] = product::tails(cx, &self.choice.roles, [&c.outputs, &columns, &k]);
         let quads = divides(&window.positions(), 4);
         let [kd, kh, kw] = window.0.each_ref().map(|a| a.kernel as u32);
-        let a_mode = reads(cx, c, &weights, &k) & if self.scalar { 2 } else { 3 };
+        let a_mode = reads(cx, c, &weights, &k) & if self.choice.number(SCALAR) == 1 { 2 } else { 3 };
         let call = ConvTile {
-            variant: self.variant,
+            variant: self.choice.variant.name,
             a_mode,
             vec_y: u32::from(by_quads(cx, &window.positions(), view)),
             quads: u32::from(quads),
@@ -86,7 +88,7 @@ impl Kernel for Tile {
             holes: Vec::new(),
         };
         let tiles =
-            c.outputs.ceil_div(&self.roles.rows.into()) * columns.ceil_div(&self.roles.columns.into());
+            c.outputs.ceil_div(&self.choice.roles.rows.into()) * columns.ceil_div(&self.choice.roles.columns.into());
         (call.into_call(), tiles * c.groups)
     }
 }
@@ -112,23 +114,11 @@ pub(super) fn choose(cx: &LowerCx<'_>, c: &Convolution, window: &Window, w: &Loc
     if !whole {
         return None;
     }
-    let product = ProductExtents {
-        m: up(&c.outputs),
-        n: up(&c.batches).saturating_mul(up(&window.positions())),
-        k: up(&c.channels).saturating_mul(window.taps()),
-        batches: c.groups,
-        b_along_k: false,
-        b_words: true,
-        b_blocks: false,
-        // Tiles of convolutions have no twin of matrix units.
-        precision: Precision::Exact,
-    };
-    let choice = cx.selection.matmul.tile(&product, cx.target)?;
-    let twins = ConvTile::DECL.variants.iter().map(|v| (v.name, ConvTile::DECL.roles_of(v, &[])));
-    let (variant, roles) = twins.into_iter().find(|(_, roles)| *roles == choice.roles)?;
+    let columns = up(&c.batches).saturating_mul(up(&window.positions()));
+    let choice = c.fastest_tile(cx, &ConvTile::DECL, [1, columns], window.taps())?;
     // Weights that are there before the program runs are repacked once.
     let buffer = cx.draft.contents[w.content.0 as usize].buffer;
     let known = cx.draft.buffers[buffer.0 as usize].home.is_load_time();
-    let tap_major = known && window.taps() > 1 && c.channels.divisor(symbols).is_multiple_of(roles.step);
-    Some(Tile { variant, roles, tap_major, scalar: choice.number(SCALAR) == 1, window: window.clone() })
+    let whole_steps = c.channels.divisor(symbols).is_multiple_of(choice.roles.step);
+    Some(Tile { tap_major: known && window.taps() > 1 && whole_steps, choice, window: window.clone() })
 }

@@ -212,6 +212,7 @@ impl Problem<'_> {
             heads: up(batch).saturating_mul(up(heads)),
             keys: up(&self.k.extents[2]),
             masked: self.mask.is_some(),
+            precision: self.op.rounding.precision(),
         }
     }
 

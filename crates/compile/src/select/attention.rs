@@ -2,14 +2,14 @@
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Shape};
-use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionSplit};
-use pumice_types::Target;
+use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionSplit, AttentionUnits};
+use pumice_types::{Precision, Target};
 
 /// Widths of queries and values, the larger of them; queries and keys of a head; query heads of all batches; whether
 /// there is a mask, and whether both widths are multiples of four (1 or 0); how often tiles of 32 queries fill all
 /// compute units, rounded up.
 pub const ATTENTION: &FamilyDecl = &FamilyDecl {
-    kernels: &[Attention::DECL, AttentionLanes::DECL, AttentionSplit::DECL],
+    kernels: &[Attention::DECL, AttentionUnits::DECL, AttentionLanes::DECL, AttentionSplit::DECL],
     // From the one that is quickest to build on; tiles take a row in pieces.
     last: &[
         ("attention_split.plain", &[]),
@@ -39,6 +39,8 @@ pub struct Extents {
     pub keys: u64,
     /// Whether there is a mask tensor.
     pub masked: bool,
+    /// To what the factors of both products are rounded.
+    pub precision: Precision,
 }
 
 impl Extents {
@@ -70,7 +72,7 @@ impl Rules {
     pub fn choose(&self, target: &Target, e: &Extents) -> Option<Choice> {
         let measures = e.measures(target);
         let loops = [("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())];
-        self.0.choose(&Shape::new(target, measures).looping(loops))
+        self.0.choose(&Shape::new(target, measures).multiplied(e.precision).looping(loops))
     }
 }
 
@@ -79,6 +81,16 @@ mod tests {
     use super::*;
     use crate::select::Selection;
 
+    /// One query of one head.
+    const ONE: Extents = Extents {
+        d: 1,
+        dv: 1,
+        queries: 1,
+        heads: 1,
+        keys: 1,
+        masked: false,
+        precision: Precision::Exact,
+    };
     const TILE: &str = Attention::DECL.name;
     const LANES: &str = AttentionLanes::DECL.name;
     const SPLIT: &str = AttentionSplit::DECL.name;
@@ -90,7 +102,7 @@ mod tests {
     #[test]
     fn the_form_follows_width_and_number_of_tiles() {
         let of = |target: &Target, d, queries, heads| {
-            let c = choose(target, &Extents { d, dv: d, queries, heads, keys: queries, masked: false });
+            let c = choose(target, &Extents { dv: d, d, queries, heads, keys: queries, ..ONE });
             (c.decl.name, c.variant.name, c.roles.rows, c.roles.columns)
         };
         let (gpu, cpu) = (Target::h200(), Target::lavapipe());
@@ -114,7 +126,7 @@ mod tests {
     #[test]
     fn long_keys_take_the_form_that_turns_least() {
         let of = |d, keys, masked| {
-            let e = Extents { d, dv: d, queries: 1, heads: 1, keys, masked };
+            let e = Extents { d, dv: d, keys, masked, ..ONE };
             let c = choose(&Target::lavapipe(), &e);
             let loops = [("sk", keys), ("d", d), ("mask_kind", masked.into())];
             (c.decl.name, c.variant.name, c.ends(&Target::lavapipe(), &loops))

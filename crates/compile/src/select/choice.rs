@@ -31,6 +31,12 @@ impl Choice {
         self
     }
 
+    /// The variant of another kernel that has the same roles, with what was set of this one.
+    pub fn twin(self, decl: &'static KernelDecl) -> Option<Choice> {
+        let twins = decl.variants.iter().map(|variant| Choice { decl, variant, ..self.clone() });
+        twins.into_iter().find(|twin| decl.roles_of(twin.variant, &self.numbers) == self.roles)
+    }
+
     /// What was set under a name; 0 where nothing was.
     pub fn number(&self, name: &str) -> u32 {
         self.numbers.iter().find(|n| n.0 == name).map_or(0, |n| n.1)

@@ -113,9 +113,8 @@ fn names_and_ids_are_unique() {
         assert!(ids.iter().all(|&id| id < VARIES_ID), "{}", d.name);
         let variants: BTreeSet<&str> = d.variants.iter().map(|v| v.name).collect();
         assert_eq!(variants.len(), d.variants.len(), "{}: a variant twice", d.name);
-        // The plain twin of attention without shared memory is `attention`; that of matrix units is `matmul_f32`, which
-        // rounds what it loads.
-        let twin_elsewhere = ["attention_lanes", "matmul_units"].contains(&d.name);
+        // The plain twin of attention without shared memory and of that by matrix units is `attention`.
+        let twin_elsewhere = ["attention_lanes", "attention_units"].contains(&d.name);
         assert!(twin_elsewhere || d.variants.iter().any(|v| v.plain), "{} has no plain twin", d.name);
         assert!(d.variants.iter().filter(|v| v.plain).all(|v| v.features.is_empty()), "{}", d.name);
         assert!(!d.name.contains('.') && d.variants.iter().all(|v| !v.name.contains('.')));

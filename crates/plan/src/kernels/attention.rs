@@ -2,10 +2,12 @@
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
+use pumice_types::Precision;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[
     Attention::DECL,
+    AttentionUnits::DECL,
     AttentionLanes::DECL,
     AttentionSplit::DECL,
     AttentionParts::DECL,
@@ -118,6 +120,30 @@ attention! {
         };
         q64_w128: zero needs [SharedMemory(37380)] {
             "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+        }
+    }
+}
+
+attention! {
+    /// As `attention`, by matrix units: factors and weights rounded to f16 (T3); keys and values at most W wide.
+    pub struct AttentionUnits = "attention_units" in "attention/units.comp";
+    grid "ceil(sq / 64) * hq * batches groups, folded";
+    holes { epilogue: vec4 [v] () }
+    specs {}
+    turns |c| {
+        let fragments = quotient(c.define("W"), 16);
+        let odd = inside(fragments, each(64, 1));
+        let step = after(inside(each(c.sk, 64), odd), each(c.sk, 64).saturating_mul(fragments.saturating_mul(4)));
+        after(after(step, fragments), only(c.mask_kind != 0, each(c.sk, 1)))
+    };
+    roles |c| {
+        tile(64, c.define("W")).only("width", 0, c.define("W")).multiplies(Precision::F16)
+    };
+    variants {
+        f16_w32: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "32", "NATIVE_EXP": "1" };
+        f16_w64: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "64", "NATIVE_EXP": "1" };
+        f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(40964)] {
+            "W": "128", "NATIVE_EXP": "1"
         }
     }
 }

@@ -43,6 +43,18 @@ macro_rules! tiles {
                 t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
                 t128: zero needs [SharedMemory(33792)] {
                     "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
+                };
+                f16_t32: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+                    "UNITS": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4"
+                };
+                f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+                    "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
+                };
+                f16_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+                    "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
+                };
+                f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+                    "UNITS": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
                 }
             }
         }
@@ -154,9 +166,9 @@ tiles! { kernel {
     specs { a_mode = 0: 0, vec_y = 1: 0, quads = 2: 0, k_tail = 3: 1, edge = 4: 1, tap_major = 5: 0, kd = 6: 1, kh = 7: 1, kw = 8: 1, round = 9: 0 }
     turns |c| {
         let taps = c.kd.saturating_mul(c.kh).saturating_mul(c.kw);
-        tile_turns(c.channels.saturating_mul(taps), |name| c.define(name))
+        tile_turns(c.variant, c.channels.saturating_mul(taps))
     };
-    roles |c| tile_roles(c.defines("CHAINS_IN_REGISTERS"), |name| c.define(name));
+    roles |c| tile_roles(c.variant);
 }
     t32k4: zero needs [SharedMemory(36864)] {
         "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
@@ -231,7 +243,7 @@ tiles! { spread {
     specs { a_mode = 0: 0, k_tail = 1: 1, edge = 2: 1 }
     turns |c| {
         let channels = c.channels.div_ceil(c.define("BK")).saturating_mul(c.define("BK"));
-        tile_turns(channels.saturating_mul(taps_of_a_phase(c.kernel, c.gap)), |name| c.define(name))
+        tile_turns(c.variant, channels.saturating_mul(taps_of_a_phase(c.kernel, c.gap)))
     };
-    roles |c| tile_roles(c.defines("CHAINS_IN_REGISTERS"), |name| c.define(name));
+    roles |c| tile_roles(c.variant);
 } }

@@ -3,22 +3,25 @@
 use crate::kernel;
 use crate::kernel::KernelDecl;
 use crate::kernel::roles::{Roles, tile};
-use crate::kernel::turns::{after, each, inside, pairs, quotient};
+use crate::kernel::turns::{Upper, after, each, inside, pairs, quotient};
 use pumice_types::{Precision, slots};
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
-    &[MatmulF32::DECL, MatmulUnits::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
+    &[MatmulF32::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
 
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 // Lowering writes results into states before it knows which of these a product takes.
 const _: () = crate::kernel::have_slots_in_place(DECLS);
 
-/// Turns of a tile (`shaders/include/tile.glsl`) over `k` terms, by the macros of its variant.
-pub(super) fn tile_turns(k: u64, define: impl Fn(&str) -> u64) -> u64 {
-    let [bm, bn, bk, tm, tn] = ["BM", "BN", "BK", "TM", "TN"].map(&define);
-    let slices = define("SK");
-    let steps = inside(each(k, bk.saturating_mul(slices)), each(bk, define("UK")));
+/// Turns of a tile over `k` terms (`shaders/include/tile.glsl`, `units.glsl`), by the macros of its variant.
+pub(super) fn tile_turns(c: &Upper<'_>, k: u64) -> u64 {
+    if c.defines("UNITS") {
+        return units_turns(c, k);
+    }
+    let [bm, bn, bk, tm, tn] = ["BM", "BN", "BK", "TM", "TN"].map(|name| c.define(name));
+    let slices = c.define("SK");
+    let steps = inside(each(k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
     let chains = each(k, slices.saturating_mul(128));
     let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
     let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
@@ -26,11 +29,22 @@ pub(super) fn tile_turns(k: u64, define: impl Fn(&str) -> u64) -> u64 {
     after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
 }
 
-/// Roles of a tile, by the macros of its variant. Chains of chains in registers are 128 at most.
-pub(super) fn tile_roles(chains_in_registers: bool, define: impl Fn(&str) -> u64) -> Roles {
-    let (bk, slices) = (define("BK"), define("SK"));
-    let most = if chains_in_registers { 128 * 128 * slices } else { u64::MAX };
-    tile(define("BM"), define("BN")).steps(bk * slices, bk).only("k", 0, most)
+fn units_turns(c: &Upper<'_>, k: u64) -> u64 {
+    let [bk, wm, wn, slices] = ["BK", "WM", "WN", "SK"].map(|name| c.define(name));
+    let fragments = quotient(wm, 16).saturating_mul(quotient(wn, 16));
+    after(each(k, bk), inside(each(fragments, 1), each(64, slices.saturating_mul(32))))
+}
+
+/// Roles of a tile, by the macros of its variant. Chains of chains in registers are 128 at most; matrix units
+/// multiply factors that were rounded, and nothing else, in slices of one step.
+pub(super) fn tile_roles(c: &Upper<'_>) -> Roles {
+    let (bk, slices) = (c.define("BK"), c.define("SK"));
+    let tile = tile(c.define("BM"), c.define("BN"));
+    if c.defines("UNITS") {
+        return tile.steps(bk, bk).multiplies(Precision::F16);
+    }
+    let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
+    tile.steps(bk * slices, bk).only("k", 0, most)
 }
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
@@ -85,6 +99,9 @@ product! {
     /// 9.9), 128 x 384 x 1536: t64 or plain split in 8 13.3 us with the reduction (cuBLAS 12.8). Level zero and full
     /// differ by less than 1 %.
     ///
+    /// Variants with `UNITS` multiply factors rounded to f16 by matrix units (T3): a subgroup of 32 threads has WM x WN
+    /// results in fragments of 16 x 16. Modes 0 and 2 read quads there, too, one element at a time.
+    ///
     /// Where every group has a compute unit to itself and weights come from memory, not from the cache, a step waits
     /// 0.63 us for its operands: t32k4 has four in flight. In MiniLM at 128 tokens, the same device and day, us: 128 x
     /// 1152 x 384 14.1 (plain 20.2), 128 x 384 x 384 10.5 (20.4), 128 x 1536 x 384 15.1 (21.7), 128 x 384 x 1536 24.6
@@ -92,8 +109,8 @@ product! {
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
-    turns |c| tile_turns(c.k, |name| c.define(name));
-    roles |c| tile_roles(c.defines("CHAINS_IN_REGISTERS"), |name| c.define(name));
+    turns |c| tile_turns(c.variant, c.k);
+    roles |c| tile_roles(c.variant);
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
         t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
@@ -107,31 +124,24 @@ product! {
         t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
         t128: zero needs [SharedMemory(33792)] {
             "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-        }
-    }
-}
-
-product! {
-    /// As `matmul_f32`, by matrix units: factors rounded to f16 (T3). A subgroup of 32 threads has WM x WN
-    /// results in fragments of 16 x 16. Modes 0 and 2 read quads, too, one element at a time.
-    pub struct MatmulUnits = "matmul_units" in "matmul/units.comp";
-    grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
-    specs { k_tail = 3: 1, edge = 4: 1 }
-    turns |c| {
-        let [bk, wm, wn] = ["BK", "WM", "WN"].map(|name| c.define(name));
-        let fragments = quotient(wm, 16).saturating_mul(quotient(wn, 16));
-        after(each(c.k, bk), inside(each(fragments, 1), each(64, 32)))
-    };
-    roles |c| tile(c.define("BM"), c.define("BN")).steps(c.define("BK"), c.define("BK")).multiplies(Precision::F16);
-    variants {
+        };
+        f16_t32: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+            "UNITS": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4", "BLOCKS": "1"
+        };
         f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32"
+            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
         };
         f16_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32"
+            "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
         };
-        f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32), SharedMemory(49152)] {
-            "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64"
+        f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+            "UNITS": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
+        };
+        f16_blocks_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
+        };
+        f16_blocks_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
+            "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1", "BLOCKS": "1"
         }
     }
 }

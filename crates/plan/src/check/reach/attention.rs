@@ -9,6 +9,7 @@ use pumice_types::DType;
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("attention", tile),
+    ("attention_units", units),
     ("attention_lanes", lanes),
     ("attention_split", split),
     ("attention_parts", parts),
@@ -19,6 +20,12 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
     attend(call, rows, columns, None)
+}
+
+/// `attention_units`: a group has 64 queries, and all of the width of keys and values.
+fn units(call: &Call<'_>) -> Result<Reach, Wrong> {
+    let width = call.defined("W")?;
+    attend(call, 64, width, Some((width, width)))
 }
 
 /// `attention_lanes`: a group has all of a key's width.

@@ -8,7 +8,6 @@ use crate::step::Unit;
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("matmul_f32", tile),
-    ("matmul_units", units),
     ("matmul_f32_lanes", lanes),
     ("matmul_f32_dot", dot),
     ("matmul_f32_columns", columns),
@@ -29,22 +28,12 @@ fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     reach(call, &p, call.defined("BM")?, call.defined("BN")?)
 }
 
-/// `matmul_units`.
-fn units(call: &Call<'_>) -> Result<Reach, Wrong> {
-    let p = read(call)?;
-    tails_of(call, p.k, [p.m, p.n], 1)?;
-    reach(call, &p, call.defined("BM")?, call.defined("BN")?)
-}
-
-/// What a tile says of what is left over: `k_tail` and `edge`.
-pub(super) fn tails(call: &Call<'_>, k: u64, mn: [u64; 2]) -> Result<(), Wrong> {
-    tails_of(call, k, mn, call.defined("SK")?)
-}
-
-fn tails_of(call: &Call<'_>, k: u64, [m, n]: [u64; 2], slices: u64) -> Result<(), Wrong> {
+/// What a tile says of what is left over: `k_tail` and `edge`. A step of matrix units counts its slices.
+pub(super) fn tails(call: &Call<'_>, k: u64, [m, n]: [u64; 2]) -> Result<(), Wrong> {
     let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
+    let step = if call.define("UNITS").is_some() { bk } else { bk * call.defined("SK")? };
     match call.choice("k_tail", 3)? {
-        0 => law(k.is_multiple_of(bk * slices), || format!("`k_tail` is 0 for k = {k}"))?,
+        0 => law(k.is_multiple_of(step), || format!("`k_tail` is 0 for k = {k}"))?,
         2 => law(k >= bk, || format!("`k_tail` is 2 for k = {k}"))?,
         _ => {}
     }
