@@ -5,7 +5,7 @@
 //! template. What the file asks for and this crate does not do is refused by key or tensor. Names and meanings:
 //! ggml/docs/gguf.md; queries and keys are stored so that neighbours rotate as pairs.
 
-use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of};
+use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of, recompute_graph_of};
 use crate::error::ModelError;
 use crate::text::{ChatTemplate, PreTokenizer, TextTokenizer, Vocabulary};
 use pumice_import::{GgufFile, GgufValue, ImportError, Model, WeightSource};
@@ -88,6 +88,9 @@ pub struct LlamaOptions {
     /// Tokens that the caches hold, at most what the model was trained for; otherwise that, and [`DEFAULT_CONTEXT`] at
     /// most.
     pub context: Option<u64>,
+    /// Tokens that one run takes at most, of a prompt; otherwise 128, or as many as the caches hold. More take more
+    /// scratch, and make a prompt faster on a GPU.
+    pub max_new: Option<u64>,
 }
 
 impl LlamaOptions {
@@ -95,6 +98,13 @@ impl LlamaOptions {
     #[must_use]
     pub fn context(mut self, tokens: impl Into<Option<u64>>) -> Self {
         self.context = tokens.into();
+        self
+    }
+
+    /// Tokens that one run takes at most.
+    #[must_use]
+    pub fn max_new(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.max_new = tokens.into();
         self
     }
 }
@@ -208,6 +218,18 @@ impl LlamaFile {
         let name = self.file.metadata().str_if_any("general.name")?.unwrap_or("llama").to_owned();
         let config = DecoderConfig { ends: self.ends()?, ..self.config.clone() };
         let graph = decoder_graph_of(&name, &config, &Encodings::of(&self)?)?;
+        let model = Model { graph, weights: Box::new(self.file) };
+        model.check()?;
+        Ok(model)
+    }
+
+    /// The graph of [`recompute_graph_of`](crate::decoder::recompute_graph_of) over the file's tensors: logits of every
+    /// token of a text, without caches.
+    ///
+    /// # Errors
+    /// As [`LlamaFile::model`].
+    pub fn recompute_model(self) -> Result<Model, ModelError> {
+        let graph = recompute_graph_of("llama", &self.config, &Encodings::of(&self)?)?;
         let model = Model { graph, weights: Box::new(self.file) };
         model.check()?;
         Ok(model)
@@ -359,7 +381,7 @@ impl Keys<'_> {
             head_width,
             intermediate: self.count("feed_forward_length")?,
             capacity,
-            max_new: capacity.min(MOST_NEW),
+            max_new: new_tokens(options, capacity)?,
             theta: self.in_range("llama.rope.freq_base", FloatRange::POSITIVE)?.unwrap_or(10_000.0),
             rotated,
             interleaved: true,
@@ -472,6 +494,18 @@ impl Keys<'_> {
             &format!("is {value}, not a number from 1 to {MOST}"),
             "use another file of the model",
         ))
+    }
+}
+
+/// Tokens of one run.
+fn new_tokens(options: &LlamaOptions, capacity: u64) -> Result<u64, ModelError> {
+    match options.max_new {
+        None => Ok(capacity.min(MOST_NEW)),
+        Some(tokens) if (1..=capacity).contains(&tokens) => Ok(tokens),
+        Some(tokens) => {
+            let problem = format!("{tokens} is not a number from 1 to {capacity}, what the caches hold");
+            Err(ModelError::Option { option: "max_new", problem })
+        }
     }
 }
 

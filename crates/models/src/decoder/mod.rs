@@ -167,22 +167,32 @@ fn ended(g: &GraphBuilder, config: &DecoderConfig, token: Value) -> Option<Value
 }
 
 /// The model without states: `ids` i32[1, t] → `logits` f32[t, vocab] of every token and `next` i32[t, 1].
+///
+/// # Errors
+/// A configuration that contradicts itself.
 pub fn recompute_graph(name: &str, config: &DecoderConfig) -> Result<Graph, ModelError> {
+    recompute_graph_of(name, config, &Plain)
+}
+
+/// As [`recompute_graph`], with weights of other names and encodings.
+///
+/// # Errors
+/// As [`decoder_graph_of`].
+pub fn recompute_graph_of(
+    name: &str,
+    config: &DecoderConfig,
+    weights: &dyn DecoderWeights,
+) -> Result<Graph, ModelError> {
     config.check()?;
     let g = GraphBuilder::new(name);
     let tokens = sym("t", 1..=config.capacity);
     let ids = g.input("ids", i32([1.into(), tokens]));
     let t = g.dim_of(ids, 1);
     let zero = g.constant_scalar(DType::I32, 0.0);
-    let table = table(&g, config, &Plain);
-    let x = decode(&g, config, &Plain, table, ids, zero, |_, k, v| KeyValues { k, v, len: None });
-    let logits = logits(
-        &g,
-        config,
-        &Plain,
-        table,
-        g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]),
-    );
+    let table = table(&g, config, weights);
+    let x = decode(&g, config, weights, table, ids, zero, |_, k, v| KeyValues { k, v, len: None });
+    let rows = g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]);
+    let logits = logits(&g, config, weights, table, rows);
     g.output("logits", logits);
     g.output("next", choose(&g, logits, &[-1, 1]));
     Ok(g.build()?)
