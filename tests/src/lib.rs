@@ -11,6 +11,7 @@ pub mod known;
 pub mod lab;
 pub mod logits;
 pub mod op_suite;
+pub mod perplexity;
 pub mod planted;
 pub mod resnet;
 pub mod spirv;

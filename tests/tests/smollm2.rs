@@ -6,7 +6,8 @@
 
 use pumice_models::{LlamaFile, LlamaOptions, Message};
 use pumice_tests::logits::{Goldens, TOLERANCE, load};
-use pumice_tests::{Lab, files};
+use pumice_tests::{Lab, files, perplexity};
+use pumice_types::Precision;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -112,6 +113,18 @@ mod on_device {
         #[test]
         fn logits_of_ten_prompts_and_sixty_four_tokens_agree_with_numpy() {
             logits_agree(&Lab::vulkan(), None, 10, 64);
+        }
+
+        /// Rounding the factors of products hardly matters: 500 tokens here, 20,000 by the example `perplexity`.
+        #[test]
+        fn perplexity_in_f16_is_that_of_exact_products() {
+            let text = std::fs::read_to_string(files::data().join("text/shakespeare.txt")).expect("checked in");
+            let of =
+                |precision| perplexity::of_text(&Lab::vulkan(), &file(), &text, [500, 250], precision).perplexity;
+            let (exact, rounded) = (of(Precision::Exact), of(Precision::F16));
+            println!("exact {exact}, F16 {rounded}");
+            assert!((10.0..500.0).contains(&exact), "{exact} is no perplexity of this model");
+            assert!((rounded / exact - 1.0).abs() < 0.01 && rounded != exact, "exact {exact}, F16 {rounded}");
         }
 
         /// Prompt and answer in one run, and tokens that the device chooses itself.

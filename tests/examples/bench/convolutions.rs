@@ -108,8 +108,8 @@ impl Drawn {
         Ok(g.build()?)
     }
 
-    /// One result in f64, and what it may be off by.
-    fn expected(&self, x: &[f32], w: &[f32], place: usize) -> (f64, f64) {
+    /// One result in f64, and what it may be off by, where each term may be off by that share.
+    fn expected(&self, x: &[f32], w: &[f32], place: usize, rounded: f64) -> (f64, f64) {
         let positions = self.positions();
         let (mut rest, mut at) = (place, vec![0u64; positions.len()]);
         for d in (0..positions.len()).rev() {
@@ -137,7 +137,7 @@ impl Drawn {
             (sum, all) = (sum + term, all + term.abs());
         }
         let levels = ((channels * taps) as f64).log2().ceil() + 4.0;
-        (sum, 4.0 * levels * 2f64.powi(-24) * all)
+        (sum, (4.0 * levels * 2f64.powi(-24) + rounded) * all)
     }
 
     /// The element of a channel under tap `t` at a position; none outside.
@@ -170,8 +170,9 @@ impl Drawn {
         let w = data::random(72, elements(self.weights()), -1.0, 1.0);
         let n = self.results();
         let seen = SEEN.min(n);
+        let rounded = rig.rounded();
         let want: Vec<(f64, f64)> =
-            (0..seen).chain(n - seen..n).map(|place| self.expected(&x, &w, place)).collect();
+            (0..seen).chain(n - seen..n).map(|place| self.expected(&x, &w, place, rounded)).collect();
         let check = |outputs: &Outputs| {
             let got =
                 [outputs.get("first")?.to_vec::<f32>()?, outputs.get("last")?.to_vec::<f32>()?].concat();

@@ -1,4 +1,5 @@
-//! Matrix products (S1): aligned, one off alignment on every side, small, and with a filled epilogue.
+//! Matrix products (S1): aligned, one off alignment on every side, small, and with a filled epilogue. And products of
+//! stored weights (D7), whose factors `--precision f16` rounds: weights in f32, f16 and bf16, along n and along k.
 //!
 //! Two matmuls of one run are dependent (the second takes the first's result), so nothing overlaps. Entries are uniform
 //! in ±1 and ±√(3/k), which keeps every product's entries in ±1 or so.
@@ -7,7 +8,7 @@ use crate::data;
 use crate::rig::{Rig, Spec, size};
 use crate::row::{Bar, Outcome, Rate, Row};
 use crate::{Case, Spelled};
-use pumice::{Graph, GraphBuilder, Outputs, f32};
+use pumice::{DType, Graph, GraphBuilder, Outputs, f32, tensor};
 
 /// No slope of gelu is larger.
 const STEEPEST: f64 = 1.13;
@@ -21,11 +22,15 @@ struct Product {
     chain: u32,
     /// gelu(a·b + bias) + residual.
     filled: bool,
+    /// In what b is stored; none: it is an operand of S1.
+    stored: Option<DType>,
+    /// Whether b is stored along k.
+    along_k: bool,
 }
 
 impl Product {
     fn square(n: u64, chain: u32) -> Product {
-        Product { m: n, k: n, n, chain, filled: false }
+        Product { m: n, k: n, n, chain, filled: false, stored: None, along_k: false }
     }
 
     fn name(&self) -> String {
@@ -33,7 +38,10 @@ impl Product {
             true => self.n.to_string(),
             false => format!("{}x{}x{}", self.m, self.k, self.n),
         };
-        format!("S1.gemm_{size}{}", if self.filled { "_epilogue" } else { "" })
+        match self.stored {
+            Some(dtype) => format!("D7.gemm_{size}_{dtype}{}", if self.along_k { "_t" } else { "" }),
+            None => format!("S1.gemm_{size}{}", if self.filled { "_epilogue" } else { "" }),
+        }
     }
 
     /// The rows that are looked at: first, middle, last.
@@ -46,21 +54,64 @@ impl Product {
 pub fn cases(full: bool) -> Vec<Case> {
     let large = Product::square(size(full, 4096, 256), 1);
     let (m, k, n) = size(full, (4095, 4097, 4093), (255, 257, 253));
-    let odd = Product { m, k, n, chain: 1, filled: false };
+    let odd = Product { m, k, n, ..large };
     let small = Product::square(size(full, 1024, 128), 8);
     let filled = Product { filled: true, ..large };
     let of_large = |share| Bar::ShareOf(large.name(), share);
-    [(large, Bar::Rate(42.0)), (odd, of_large(0.9)), (small, Bar::Rate(24.0)), (filled, of_large(0.95))]
-        .map(|(product, bar)| {
-            Case::new(product.name(), move |rig| Ok(vec![measure(rig, product, bar.clone())?]))
-                .spelled(move || Ok(Spelled { graph: graph(product)?, fused: true }))
-        })
-        .into()
+    let of_s1 = [(large, Bar::Rate(42.0)), (odd, of_large(0.9)), (small, Bar::Rate(24.0)), (filled, of_large(0.95))];
+    let spelled = of_s1.into_iter().map(|(product, bar)| {
+        case(product, bar).spelled(move || Ok(Spelled { graph: graph(product)?, fused: true }))
+    });
+    spelled.chain(stored(full).into_iter().map(|product| case(product, Bar::None))).collect()
+}
+
+fn case(product: Product, bar: Bar) -> Case {
+    Case::new(product.name(), move |rig| Ok(vec![measure(rig, product, bar.clone())?]))
+}
+
+/// Products of stored weights: squares, prompts of a decoder and the layers of an encoder.
+fn stored(full: bool) -> Vec<Product> {
+    let extents: &[[u64; 3]] = match full {
+        true => &[
+            [4096, 4096, 4096],
+            [1024, 1024, 1024],
+            [512, 4096, 4096],
+            [512, 14336, 4096],
+            [512, 4096, 14336],
+            [64, 4096, 4096],
+            [128, 384, 1536],
+            [128, 1536, 384],
+            [128, 384, 384],
+            [4096, 384, 1536],
+        ],
+        false => &[[64, 128, 96]],
+    };
+    let of = |&[m, k, n]: &[u64; 3]| {
+        let all = [DType::F32, DType::F16, DType::BF16].map(|dtype| [false, true].map(|along_k| (dtype, along_k)));
+        let product = move |(dtype, along_k)| Product {
+            m,
+            k,
+            n,
+            chain: if m == k && k == n && m < 4096 { 8 } else { 1 },
+            filled: false,
+            stored: Some(dtype),
+            along_k,
+        };
+        all.concat().into_iter().map(product)
+    };
+    extents.iter().flat_map(of).collect()
 }
 
 fn graph(p: Product) -> Outcome<Graph> {
     let g = GraphBuilder::new("product");
-    let b = g.param("b", f32([p.k, p.n]));
+    let extents = if p.along_k { [p.n, p.k] } else { [p.k, p.n] };
+    let mut b = g.param("b", tensor(p.stored.unwrap_or(DType::F32), extents));
+    if p.stored.is_some_and(|dtype| dtype != DType::F32) {
+        b = g.cast(b, DType::F32);
+    }
+    if p.along_k {
+        b = g.transpose(b, &[1, 0]);
+    }
     let mut c = g.state_read(g.state("a", f32([p.m, p.k])));
     for _ in 0..p.chain {
         c = g.matmul(c, b);
@@ -79,15 +130,21 @@ fn graph(p: Product) -> Outcome<Graph> {
 fn measure(rig: &Rig, p: Product, bar: Bar) -> Outcome<Row> {
     let scale = (3.0 / p.k as f32).sqrt();
     let a = data::random(1, (p.m * p.k) as usize, -1.0, 1.0);
-    let b = data::random(2, (p.k * p.n) as usize, -scale, scale);
+    let mut b = data::random(2, (p.k * p.n) as usize, -scale, scale);
+    if p.stored.is_some() {
+        // Seven bits of a number, which every float dtype holds.
+        let step = (scale.log2().ceil() - 7.0).exp2();
+        b.iter_mut().for_each(|x| *x = (*x / step).round() * step);
+    }
+    let lies = if p.along_k { transposed(&b, p.k, p.n) } else { Vec::new() };
+    let given = if p.along_k { &lies } else { &b };
     let bias = data::random(3, p.n as usize, -1.0, 1.0);
     let residual = data::random(4, if p.filled { (p.m * p.n) as usize } else { 0 }, -1.0, 1.0);
-    let mut fill: Vec<(&str, &[f32])> = vec![("a", &a), ("b", &b)];
+    let mut fill: Vec<(&str, &[f32])> = vec![("a", &a), ("b", given)];
     if p.filled {
         fill.extend([("bias", bias.as_slice()), ("residual", &residual)]);
     }
-    // Each factor may be off by half a unit of f16.
-    let rounded = if rig.args.precision.is_exact() { 0.0 } else { 2f64.powi(-10) };
+    let rounded = rig.rounded();
     let check = |outputs: &Outputs| {
         let mut worst = 0.0f64;
         for row in p.rows() {
@@ -124,6 +181,11 @@ fn measure(rig: &Rig, p: Product, bar: Bar) -> Outcome<Row> {
         bar,
         check: &check,
     })
+}
+
+/// A matrix of `k` rows and `n` columns, column after column.
+fn transposed(b: &[f32], k: u64, n: u64) -> Vec<f32> {
+    (0..k * n).map(|i| b[(i % k * n + i / k) as usize]).collect()
 }
 
 /// Row `row` of a matrix of `n` columns.

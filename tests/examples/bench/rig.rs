@@ -88,6 +88,11 @@ impl Rig {
         self.size(Pace::FULL, Pace::QUICK)
     }
 
+    /// By what share a term of a product may be off: each of its factors by half a unit of what it is rounded to.
+    pub fn rounded(&self) -> f64 {
+        if self.args.precision.is_exact() { 0.0 } else { 2f64.powi(-10) }
+    }
+
     /// A graph compiled, loaded and filled.
     pub fn load(
         &self,

@@ -1,9 +1,9 @@
 //! How fast a language model's file gets onto a device, and what the host holds meanwhile.
 //!
 //! `gguf_load make 8b q8_0 FILE` writes a Llama-shaped GGUF file of random weights (no vocabulary; for speed alone).
-//! `gguf_load load FILE [--context N] [--precision exact|f16] [--json]` opens it, compiles, reads the weights, decodes
-//! some tokens, and prints each time beside what the machine can: reading the file into memory, and copying memory to
-//! the device. Read the file once before (`cat FILE >/dev/null`) so that it is in the page cache.
+//! `gguf_load load FILE [--context N] [--prompt N] [--precision exact|f16]` opens it, compiles, reads the weights,
+//! takes a prompt of so many tokens in one run, decodes some tokens, and prints each time beside what the machine can:
+//! reading the file into memory, and copying memory to the device. Read the file once before (`cat FILE >/dev/null`) so that it is in the page cache.
 
 mod make;
 
@@ -21,26 +21,35 @@ fn main() -> Result<(), Failure> {
     match words[..] {
         ["make", shape, encoding, path] => make::write(shape, encoding, path),
         ["load", path, ref rest @ ..] => load(path, rest),
-        _ => Err(
-            "gguf_load make SHAPE ENCODING FILE | load FILE [--context N] [--precision exact|f16] [--json]"
-                .into(),
-        ),
+        _ => Err("gguf_load make SHAPE ENCODING FILE | load FILE [--context N] [--prompt N] [--precision exact|f16]"
+            .into()),
+    }
+}
+
+/// The value of an option, or what it is where it is missing.
+fn option<T: std::str::FromStr>(words: &[&str], name: &str, missing: T) -> Result<T, Failure>
+where
+    T::Err: std::error::Error + 'static,
+{
+    match words.iter().position(|word| *word == name) {
+        Some(i) => Ok(words.get(i + 1).ok_or(format!("{name} lacks its value"))?.parse()?),
+        None => Ok(missing),
     }
 }
 
 fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
-    let context = match rest.iter().position(|a| *a == "--context") {
-        Some(i) => rest.get(i + 1).ok_or("--context N")?.parse()?,
-        None => 512,
-    };
-    let precision = match rest.iter().position(|a| *a == "--precision") {
-        Some(i) => rest.get(i + 1).ok_or("--precision exact|f16")?.parse()?,
-        None => Precision::Exact,
-    };
+    let context: u64 = option(rest, "--context", 512)?;
+    let prompt: u64 = option(rest, "--prompt", 0)?;
+    let precision: Precision = option(rest, "--precision", "exact".to_owned())?.parse()?;
     let device = Device::best();
     let host_before_mib = status("VmRSS")?;
     let begin = Instant::now();
-    let file = LlamaFile::open(path, &LlamaOptions::default().context(context))?;
+    let context = context.max(prompt + 256);
+    let mut choices = LlamaOptions::default().context(context);
+    if prompt > 0 {
+        choices = choices.max_new(prompt);
+    }
+    let file = LlamaFile::open(path, &choices)?;
     let model = file.model()?;
     model.check()?;
     let open_s = begin.elapsed().as_secs_f64();
@@ -57,6 +66,10 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
     let begin = Instant::now();
     session.run(&[("ids", TensorView::i32(&[1, 2, 3], [1, 3]))])?;
     let first_run_s = begin.elapsed().as_secs_f64();
+    let prompt_tokens_per_s = match prompt {
+        0 => None,
+        _ => Some(prompt as f64 / prompt_time(&mut session, prompt)?),
+    };
     let tokens_per_s = decode(&mut session, (context as usize).min(200).saturating_sub(24))?;
     let stored: u64 = exe.plan().params.iter().map(|p| p.span.len.0).sum();
     let (file_s, copy_s) = (file_time(path)?, copy_time(&exe, &source)?);
@@ -76,6 +89,7 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
         // What the machine can: the file into one buffer, one buffer to the device.
         "file_gb_per_s": stored as f64 / 1e9 / file_s,
         "copy_gb_per_s": stored as f64 / 1e9 / copy_s,
+        "prompt_tokens_per_s": prompt_tokens_per_s,
         "tokens_per_s": tokens_per_s,
         "floor_tokens_per_s": floor(&exe),
         // Memory of the process: before the file was opened, and at most until the weights were in place.
@@ -84,6 +98,21 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
     });
     println!("{measured:#}");
     Ok(())
+}
+
+/// Seconds of a prompt in one run: the median of nine, each from an empty context, after two that are not counted.
+fn prompt_time(session: &mut pumice::Session, tokens: u64) -> Result<f64, Failure> {
+    let ids: Vec<i32> = (0..tokens as i32).map(|i| 3 + i % 250).collect();
+    let mut seconds = Vec::new();
+    for _ in 0..11 {
+        session.set_scalar("position", 0)?;
+        let begin = Instant::now();
+        session.run(&[("ids", TensorView::i32(&ids, [1, tokens]))])?;
+        seconds.push(begin.elapsed().as_secs_f64());
+    }
+    let mut counted = seconds.split_off(2);
+    counted.sort_by(f64::total_cmp);
+    Ok(counted[counted.len() / 2])
 }
 
 fn decode(session: &mut pumice::Session, tokens: usize) -> Result<f64, Failure> {
