@@ -1,5 +1,5 @@
-//! The perplexity of a language model on a text of the public domain, exact and with factors rounded to f16, and the two
-//! beside each other.
+//! The perplexity of a language model on a text of the public domain, exact and with factors rounded to f16, and how
+//! far apart they are.
 
 use clap::Parser;
 use pumice_tests::perplexity::{Perplexity, of_text};

@@ -90,4 +90,29 @@ mod on_device {
     fn attentions() {
         run_on(3, 100);
     }
+
+    /// The descriptor form of every kernel that rounds, with the layer's eyes on it.
+    mod with_validation {
+        use super::*;
+        use pumice_plan::kernel::interface::Addressing;
+        use pumice_tests::op_suite::PlainTwins;
+        use pumice_vulkan::Validation;
+        use std::sync::Arc;
+
+        /// Values larger than this say nothing new of a barrier or an access.
+        const VALIDATED: u64 = 1 << 13;
+
+        #[test]
+        fn rounded_products_give_the_layer_nothing_to_say() {
+            let options = DeviceOptions::default()
+                .validation(Validation::Synchronization)
+                .addressing(Addressing::Descriptor)
+                .kernels(Arc::new(PlainTwins));
+            let device = device::open(&options);
+            let log = device.messages().clone();
+            let once = ["linear", "conv", "conv_transpose", "attention"];
+            run(&Runner::descriptor(device, VALIDATED), |op| once.contains(&op), 200);
+            assert_eq!(log.take(), []);
+        }
+    }
 }

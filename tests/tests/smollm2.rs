@@ -118,9 +118,11 @@ mod on_device {
         /// Rounding the factors of products hardly matters: 500 tokens here, 20,000 by the example `perplexity`.
         #[test]
         fn perplexity_in_f16_is_that_of_exact_products() {
-            let text = std::fs::read_to_string(files::data().join("text/shakespeare.txt")).expect("checked in");
-            let of =
-                |precision| perplexity::of_text(&Lab::vulkan(), &file(), &text, [500, 250], precision).perplexity;
+            let text =
+                std::fs::read_to_string(files::data().join("text/shakespeare.txt")).expect("checked in");
+            let of = |precision| {
+                perplexity::of_text(&Lab::vulkan(), &file(), &text, [500, 250], precision).perplexity
+            };
             let (exact, rounded) = (of(Precision::Exact), of(Precision::F16));
             println!("exact {exact}, F16 {rounded}");
             assert!((10.0..500.0).contains(&exact), "{exact} is no perplexity of this model");

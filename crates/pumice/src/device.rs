@@ -28,6 +28,32 @@ pub enum DeviceKind {
     Interpreter,
 }
 
+/// What becomes of a device's matrix units (`VK_KHR_cooperative_matrix`) in products of precision F16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixUnits {
+    /// It has none, or none that kernels can use.
+    Absent,
+    /// The device's table has no rows for them: on some cards they are slower, and nobody measured this one.
+    Unmeasured,
+    /// A product of theirs was right: they are used.
+    Used,
+    /// A product of theirs was wrong: plain kernels, which round by themselves, are used.
+    Wrong,
+}
+
+impl fmt::Display for MatrixUnits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MatrixUnits::Absent => "none",
+            MatrixUnits::Unmeasured => "not used: the table of this device has no rows for them",
+            MatrixUnits::Used => "tested and used in precision F16",
+            MatrixUnits::Wrong => {
+                "not used: a product of theirs was wrong, so plain kernels round in precision F16"
+            }
+        })
+    }
+}
+
 /// An open device. Cheap to clone; clones are the same device.
 #[derive(Clone)]
 pub struct Device {
@@ -35,6 +61,7 @@ pub struct Device {
     host: Arc<dyn HostOps>,
     kind: DeviceKind,
     target: Target,
+    matrix_units: MatrixUnits,
     /// Name of the file that holds a table for this device in a cache folder.
     #[cfg(feature = "cli")]
     table_file: Option<String>,
@@ -126,7 +153,13 @@ impl Device {
     /// The same device without its matrix units, where a product of theirs is wrong; what has passed is remembered.
     #[cfg(feature = "vulkan")]
     fn with_tested_units(mut self, file: Option<&Path>) -> Device {
-        if matrix_test::is_due(&self) && !matrix_test::passes(&self, file) {
+        self.matrix_units = match self.target.features.matrices.is_empty() {
+            true => self.matrix_units,
+            false if !matrix_test::is_due(&self) => MatrixUnits::Unmeasured,
+            false if matrix_test::passes(&self, file) => MatrixUnits::Used,
+            false => MatrixUnits::Wrong,
+        };
+        if self.matrix_units == MatrixUnits::Wrong {
             self.target.features.matrices.clear();
         }
         self
@@ -153,6 +186,7 @@ impl Device {
             host: Arc::new(RefHostOps),
             kind,
             target,
+            matrix_units: MatrixUnits::Absent,
             #[cfg(feature = "cli")]
             table_file: None,
         }
@@ -168,7 +202,14 @@ impl Device {
     /// [`compile`](crate::compile) refuses a table that names what does not exist.
     #[must_use]
     pub fn with_table(self, table: Arc<Table>) -> Device {
-        Device { target: self.target.with_table(table), ..self }
+        let device = Device { target: self.target.with_table(table), ..self };
+        // Units that only this table has rows for were not tested yet.
+        #[cfg(feature = "vulkan")]
+        let device = match device.matrix_units {
+            MatrixUnits::Unmeasured => device.with_tested_units(None),
+            _ => device,
+        };
+        device
     }
 
     /// The name people know it by.
@@ -179,6 +220,11 @@ impl Device {
     /// What kind of thing it is.
     pub fn kind(&self) -> DeviceKind {
         self.kind
+    }
+
+    /// What becomes of its matrix units.
+    pub fn matrix_units(&self) -> MatrixUnits {
+        self.matrix_units
     }
 
     /// What to compile for.

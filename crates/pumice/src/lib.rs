@@ -48,7 +48,7 @@ pub mod save;
 #[cfg(feature = "tune")]
 pub mod tune;
 
-pub use device::{Device, DeviceChoice, DeviceKind};
+pub use device::{Device, DeviceChoice, DeviceKind, MatrixUnits};
 pub use error::Error;
 pub use model::{Loaded, load, load_weights};
 pub use pumice_compile::{Barriers, CompileError, OptOptions, Options, Unsupported};

@@ -1,4 +1,5 @@
-//! spirv-opt's performance passes, with the functions that codegen looks for kept as functions.
+//! spirv-opt's performance passes, with the functions that codegen looks for kept as functions and loops as loops:
+//! what a driver unrolls, it unrolls again from a quarter of the bytes.
 
 use crate::error::BuildError;
 use pumice_plan::kernel::OptLevel;
@@ -15,7 +16,7 @@ pub fn optimize(words: Vec<u32>, level: OptLevel) -> Result<Vec<u32>, BuildError
     let words = match level {
         OptLevel::Zero => words,
         OptLevel::Full => {
-            let marked = mark(&words, spirv::FunctionControl::DONT_INLINE)?;
+            let marked = mark(&words, Hints::Hidden)?;
             let mut optimizer = spirv_tools::opt::create(Some(spirv_tools::TargetEnv::Vulkan_1_2));
             optimizer.register_performance_passes();
             let mut messages = String::new();
@@ -23,7 +24,7 @@ pub fn optimize(words: Vec<u32>, level: OptLevel) -> Result<Vec<u32>, BuildError
             let optimized = optimizer
                 .optimize(&marked, &mut collect, None)
                 .map_err(|e| BuildError::Spirv(format!("{e} {messages}")))?;
-            mark(optimized.as_words(), spirv::FunctionControl::NONE)?
+            mark(optimized.as_words(), Hints::Shown)?
         }
     };
     let validator = spirv_tools::val::create(Some(spirv_tools::TargetEnv::Vulkan_1_2));
@@ -39,25 +40,58 @@ pub fn load(words: &[u32]) -> Result<dr::Module, BuildError> {
     Ok(loader.module())
 }
 
-/// Sets the inline control of the kept functions.
-fn mark(words: &[u32], control: spirv::FunctionControl) -> Result<Vec<u32>, BuildError> {
+/// What the optimizer is told of functions that are kept and of loops to unroll.
+#[derive(Clone, Copy)]
+enum Hints {
+    /// Such functions are not inlined; such loops carry a hint that it passes on and does not heed.
+    Hidden,
+    /// As the source has it.
+    Shown,
+}
+
+impl Hints {
+    fn function(self) -> spirv::FunctionControl {
+        match self {
+            Hints::Hidden => spirv::FunctionControl::DONT_INLINE,
+            Hints::Shown => spirv::FunctionControl::NONE,
+        }
+    }
+
+    fn of_loop(self, control: spirv::LoopControl) -> spirv::LoopControl {
+        let (from, to) = match self {
+            Hints::Hidden => (spirv::LoopControl::UNROLL, spirv::LoopControl::DEPENDENCY_INFINITE),
+            Hints::Shown => (spirv::LoopControl::DEPENDENCY_INFINITE, spirv::LoopControl::UNROLL),
+        };
+        if control == from { to } else { control }
+    }
+}
+
+/// The module with its hints hidden from the optimizer, or shown again.
+fn mark(words: &[u32], hints: Hints) -> Result<Vec<u32>, BuildError> {
     let mut module = load(words)?;
-    let kept: Vec<u32> = module
-        .debug_names
-        .iter()
-        .filter_map(|i| match (i.operands.first(), i.operands.get(1)) {
-            (Some(dr::Operand::IdRef(id)), Some(dr::Operand::LiteralString(name)))
-                if KEPT.iter().any(|k| name.starts_with(k)) =>
-            {
+    let kept = kept_functions(&module);
+    for f in &mut module.functions {
+        if let Some(def) = f.def.as_mut().filter(|d| d.result_id.is_some_and(|id| kept.contains(&id))) {
+            def.operands[0] = dr::Operand::FunctionControl(hints.function());
+        }
+        for operand in f.blocks.iter_mut().flat_map(|b| &mut b.instructions).flat_map(|i| &mut i.operands) {
+            if let dr::Operand::LoopControl(control) = operand {
+                *control = hints.of_loop(*control);
+            }
+        }
+    }
+    Ok(module.assemble())
+}
+
+fn kept_functions(module: &dr::Module) -> Vec<u32> {
+    let is_kept = |name: &str| KEPT.iter().any(|k| name.starts_with(k));
+    let named = module.debug_names.iter().map(|i| (i.operands.first(), i.operands.get(1)));
+    named
+        .filter_map(|operands| match operands {
+            (Some(dr::Operand::IdRef(id)), Some(dr::Operand::LiteralString(name))) if is_kept(name) => {
                 Some(*id)
             }
             _ => None,
         })
-        .collect();
-    for f in &mut module.functions {
-        if let Some(def) = f.def.as_mut().filter(|d| d.result_id.is_some_and(|id| kept.contains(&id))) {
-            def.operands[0] = dr::Operand::FunctionControl(control);
-        }
-    }
-    Ok(module.assemble())
+        .collect()
 }

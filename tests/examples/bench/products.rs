@@ -58,7 +58,8 @@ pub fn cases(full: bool) -> Vec<Case> {
     let small = Product::square(size(full, 1024, 128), 8);
     let filled = Product { filled: true, ..large };
     let of_large = |share| Bar::ShareOf(large.name(), share);
-    let of_s1 = [(large, Bar::Rate(42.0)), (odd, of_large(0.9)), (small, Bar::Rate(24.0)), (filled, of_large(0.95))];
+    let of_s1 =
+        [(large, Bar::Rate(42.0)), (odd, of_large(0.9)), (small, Bar::Rate(24.0)), (filled, of_large(0.95))];
     let spelled = of_s1.into_iter().map(|(product, bar)| {
         case(product, bar).spelled(move || Ok(Spelled { graph: graph(product)?, fused: true }))
     });
@@ -87,7 +88,8 @@ fn stored(full: bool) -> Vec<Product> {
         false => &[[64, 128, 96]],
     };
     let of = |&[m, k, n]: &[u64; 3]| {
-        let all = [DType::F32, DType::F16, DType::BF16].map(|dtype| [false, true].map(|along_k| (dtype, along_k)));
+        let all =
+            [DType::F32, DType::F16, DType::BF16].map(|dtype| [false, true].map(|along_k| (dtype, along_k)));
         let product = move |(dtype, along_k)| Product {
             m,
             k,

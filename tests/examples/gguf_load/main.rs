@@ -3,7 +3,8 @@
 //! `gguf_load make 8b q8_0 FILE` writes a Llama-shaped GGUF file of random weights (no vocabulary; for speed alone).
 //! `gguf_load load FILE [--context N] [--prompt N] [--precision exact|f16]` opens it, compiles, reads the weights,
 //! takes a prompt of so many tokens in one run, decodes some tokens, and prints each time beside what the machine can:
-//! reading the file into memory, and copying memory to the device. Read the file once before (`cat FILE >/dev/null`) so that it is in the page cache.
+//! reading the file into memory, and copying memory to the device. Read the file once before (`cat FILE >/dev/null`) so
+//! that it is in the page cache.
 
 mod make;
 

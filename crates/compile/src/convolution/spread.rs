@@ -85,8 +85,8 @@ impl Kernel for Tile {
             holes: Vec::new(),
         };
         let columns = &c.batches * self.phases.most();
-        let tiles =
-            c.outputs.ceil_div(&self.choice.roles.rows.into()) * columns.ceil_div(&self.choice.roles.columns.into());
+        let tiles = c.outputs.ceil_div(&self.choice.roles.rows.into())
+            * columns.ceil_div(&self.choice.roles.columns.into());
         (call.into_call(), tiles * c.groups * self.phases.count(cx.graph.symbols()))
     }
 }

@@ -87,8 +87,8 @@ impl Kernel for Tile {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        let tiles =
-            c.outputs.ceil_div(&self.choice.roles.rows.into()) * columns.ceil_div(&self.choice.roles.columns.into());
+        let tiles = c.outputs.ceil_div(&self.choice.roles.rows.into())
+            * columns.ceil_div(&self.choice.roles.columns.into());
         (call.into_call(), tiles * c.groups)
     }
 }

@@ -261,7 +261,7 @@ pub struct SpecDecl {
 pub enum OptLevel {
     /// As glslang emits it.
     Zero,
-    /// Through the performance passes of spirv-opt, hole functions kept.
+    /// Through the performance passes of spirv-opt, hole functions and loops kept.
     Full,
 }
 

@@ -2,7 +2,7 @@
 
 use super::devices::rows;
 use super::{Outcome, kept_table, say};
-use crate::device::Device;
+use crate::device::{Device, MatrixUnits};
 use pumice_vulkan::DeviceOptions;
 use pumice_vulkan::doctor::{Finding, Weight, diagnose, has_validation_layer};
 use serde_json::{Value, json};
@@ -24,11 +24,20 @@ pub struct Args {
 /// Where the output cannot be written.
 pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
     let findings = diagnose(cache);
+    let choice = kept_table::used(Device::choose(&DeviceOptions::default()), cache);
+    let units = choice.device.matrix_units();
     if args.json {
         let devices = rows(cache).unwrap_or_default();
         let findings: Vec<Value> = findings.iter().map(as_json).collect();
         let layer = has_validation_layer();
-        say(out, json!({ "devices": devices, "findings": findings, "validation_layer": layer }))?;
+        let report = json!({
+            "devices": devices,
+            "findings": findings,
+            "validation_layer": layer,
+            "runs_on": choice.device.name(),
+            "matrix_units": units.to_string(),
+        });
+        say(out, report)?;
         return Ok(true);
     }
     for f in &findings {
@@ -39,8 +48,10 @@ pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
             }
         }
     }
-    let choice = kept_table::used(Device::choose(&DeviceOptions::default()), cache);
     say(out, format_args!("\npumice runs on {}: {}", choice.device.name(), choice.why))?;
+    if units != MatrixUnits::Absent {
+        say(out, format_args!("its matrix units are {units}"))?;
+    }
     Ok(findings.iter().all(|f| f.weight != Weight::Broken))
 }
 
@@ -70,6 +81,7 @@ mod tests {
         let devices = report["devices"].as_array().expect("a list");
         assert!(devices.iter().all(|d| d["name"].is_string() && d["usable"].is_boolean()));
         assert!(report["validation_layer"].is_boolean());
+        assert!(report["runs_on"].is_string() && report["matrix_units"].is_string());
         assert!(report["findings"].as_array().is_some_and(|f| !f.is_empty()));
     }
 }

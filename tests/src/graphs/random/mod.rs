@@ -14,6 +14,7 @@ mod histogram;
 mod movement;
 mod numbers;
 mod products;
+mod rounded;
 mod states;
 mod windows;
 
@@ -259,6 +260,7 @@ impl Garden<'_> {
             14 => self.gathered(),
             15 => self.reduced(),
             16 => self.row_op(),
+            17 | 18 if self.below(4) == 0 => self.rounded_product(),
             17 | 18 => self.product(),
             19 => self.attention(),
             20 => self.composite(),
