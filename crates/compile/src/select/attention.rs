@@ -82,15 +82,8 @@ mod tests {
     use crate::select::Selection;
 
     /// One query of one head.
-    const ONE: Extents = Extents {
-        d: 1,
-        dv: 1,
-        queries: 1,
-        heads: 1,
-        keys: 1,
-        masked: false,
-        precision: Precision::Exact,
-    };
+    const ONE: Extents =
+        Extents { d: 1, dv: 1, queries: 1, heads: 1, keys: 1, masked: false, precision: Precision::Exact };
     const TILE: &str = Attention::DECL.name;
     const LANES: &str = AttentionLanes::DECL.name;
     const SPLIT: &str = AttentionSplit::DECL.name;
