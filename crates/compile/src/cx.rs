@@ -276,6 +276,11 @@ impl<'g> LowerCx<'g> {
         (lo == hi).then_some(lo)
     }
 
+    /// Whether an offset, stride or extent keeps groups of four elements together.
+    pub fn by_four(&self, e: &DimExpr) -> bool {
+        e.is(0) || e.divisor(self.graph.symbols()).is_multiple_of(4)
+    }
+
     /// Arguments from expressions, the rest zero. Fails where there are more than `N`.
     pub fn args<const N: usize>(&mut self, exprs: &[DimExpr]) -> LowerResult<[ArgValue; N]> {
         if exprs.len() > N {

@@ -199,27 +199,29 @@ fn flops(cx: &LowerCx<'_>, space: &ProductSpace) -> DimExpr {
     cost::product(all, cx.graph.symbols())
 }
 
-/// How an operand is read: along its contiguous axis, sixteen bytes at once where alignment allows.
-/// `along_k`, `along_free` are the strides; extents are those of k and of the free axis.
+/// How an operand is read: along its contiguous axis, sixteen bytes at once where alignment allows. Strides and extents
+/// are those of k and of the other axis.
 pub fn mode(
     cx: &LowerCx<'_>,
     m: &Matrices,
-    along_k: &DimExpr,
-    along_free: &DimExpr,
-    k: &DimExpr,
-    free: &DimExpr,
+    [along_k, along_free]: [&DimExpr; 2],
+    [k, free]: [&DimExpr; 2],
 ) -> u32 {
-    let by_four = |e: &DimExpr| by_four(cx, e);
-    let aligned = by_four(&m.at) && m.batch.iter().all(by_four);
+    let aligned = cx.by_four(&m.at) && m.batch.iter().all(|e| cx.by_four(e));
     if along_k.is(1) {
-        let vector = aligned && by_four(along_free) && by_four(k);
+        let vector = aligned && cx.by_four(along_free) && cx.by_four(k);
         return u32::from(vector);
     }
     if along_free.is(1) {
-        let vector = aligned && by_four(along_k) && by_four(free) && free.lower(cx.graph.symbols()) >= 4;
-        return 2 + u32::from(vector);
+        let whole = cx.by_four(free) && free.lower(cx.graph.symbols()) >= 4;
+        return 2 + u32::from(aligned && cx.by_four(along_k) && whole);
     }
     0
+}
+
+/// The modes that a choice reads by, as bits.
+pub fn widest_mode(choice: &Choice) -> u32 {
+    if choice.number(SCALAR) == 1 { 2 } else { 3 }
 }
 
 /// The kernel, by the upper bounds of the extents.
@@ -257,11 +259,11 @@ pub fn round(rounding: Rounding) -> u32 {
 
 /// How the kernel reads its operands and stores its result, by alignment: `a_mode`, `b_mode`, `vec_y`.
 fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &Choice) -> [u32; 3] {
-    let widest = if choice.number(SCALAR) == 1 { 2 } else { 3 };
-    let a = mode(cx, &space.a, &space.a.col, &space.a.row, &space.k, &space.m) & widest;
-    let b = mode(cx, &space.b, &space.b.row, &space.b.col, &space.k, &space.n) & widest;
+    let (a, b, widest) = (&space.a, &space.b, widest_mode(choice));
+    let a = mode(cx, a, [&a.col, &a.row], [&space.k, &space.m]) & widest;
+    let b = mode(cx, b, [&b.row, &b.col], [&space.k, &space.n]) & widest;
     let y_rows = [&space.y.at, &space.y.batch[0], &space.y.batch[1], &space.y.row, &space.n];
-    let y = space.y.col.is(1) && y_rows.iter().all(|e| by_four(cx, e));
+    let y = space.y.col.is(1) && y_rows.iter().all(|e| cx.by_four(e));
     [a, b, u32::from(y)]
 }
 
@@ -300,9 +302,4 @@ pub fn tails(cx: &LowerCx<'_>, roles: &Roles, [m, n, k]: [&DimExpr; 3]) -> [u32;
         false => 1,
     };
     [k_tail, u32::from(!divides(m, roles.rows) || !divides(n, roles.columns))]
-}
-
-/// Whether an offset, stride or extent keeps groups of four elements together.
-pub fn by_four(cx: &LowerCx<'_>, e: &DimExpr) -> bool {
-    e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4)
 }

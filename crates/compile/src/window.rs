@@ -3,7 +3,7 @@
 use crate::cx::LowerCx;
 use pumice_plan::View;
 use pumice_plan::kernel::ArgValue;
-use pumice_types::{DimExpr, WindowAxis};
+use pumice_types::{DimExpr, SymbolTable, WindowAxis};
 
 /// Spatial axes of every kernel with a window.
 pub const AXES: usize = 3;
@@ -92,6 +92,11 @@ impl Window {
         self.0.iter().fold(DimExpr::constant(1), |n, a| n * &a.out)
     }
 
+    /// Whether every extent of the operand has an element, whatever symbols are.
+    pub fn has_elements(&self, symbols: &SymbolTable) -> bool {
+        self.0.iter().all(|a| a.extent.lower(symbols) >= 1)
+    }
+
     /// Where what pads the operand ends: an argument of pools alone.
     pub fn ends(&self, cx: &mut LowerCx<'_>) -> [ArgValue; AXES] {
         self.0.each_ref().map(|a| cx.arg(&a.end))
@@ -138,4 +143,9 @@ pub fn joint_stride(shape: &[DimExpr], strides: &[DimExpr]) -> Option<DimExpr> {
         inner = extent;
     }
     Some(first)
+}
+
+/// Whether four neighbours, of so many positions of a batch and channel, are stored at once.
+pub fn by_quads(cx: &LowerCx<'_>, positions: &DimExpr, y: &View) -> bool {
+    [positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(|e| cx.by_four(e))
 }

@@ -3,11 +3,11 @@
 use super::{Convolution, Kernel, Operands, Weights};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
-use crate::product::{self, by_four};
+use crate::product;
 use crate::select::Choice;
-use crate::window::{Window, spatial_strides};
+use crate::window::{Window, Words, by_quads, spatial_strides};
 use pumice_plan::View;
-use pumice_plan::kernel::CallDraft;
+use pumice_plan::kernel::{CallDraft, Roles};
 use pumice_plan::kernels::convolution::ConvDirect;
 use pumice_types::DimExpr;
 
@@ -29,23 +29,24 @@ impl Kernel for Direct {
         Operands { x, w, y, .. }: Operands,
         [from, view]: [&View; 2],
     ) -> (CallDraft, DimExpr) {
-        let words = self.window.words(cx);
+        let Words { extent, kernel, out, step, dilation, begin } = self.window.words(cx);
         let lines = self.lines(cx, from);
         let along = if lines.is_empty() { self.window.positions() } else { self.window.0[2].out.clone() };
+        let [batches, groups, channels, outputs] = c.numbers(cx);
         let call = ConvDirect {
             variant: self.choice.variant.name,
             vec_y: u32::from(by_quads(cx, &along, view)),
             round: product::round(c.rounding),
-            batches: cx.arg(&c.batches),
-            groups: cx.arg(&c.groups.into()),
-            channels: cx.arg(&c.channels),
-            outputs: cx.arg(&c.outputs),
-            extent: words.extent,
-            kernel: words.kernel,
-            out: words.out,
-            step: words.step,
-            dilation: words.dilation,
-            begin: words.begin,
+            batches,
+            groups,
+            channels,
+            outputs,
+            extent,
+            kernel,
+            out,
+            step,
+            dilation,
+            begin,
             x,
             w,
             y,
@@ -57,8 +58,18 @@ impl Kernel for Direct {
         let quads = along.ceil_div(&DimExpr::constant(4));
         let others = self.window.0[..2].iter().fold(DimExpr::constant(1), |n, a| n * &a.out);
         let quads = if self.by_lines() { others * quads } else { quads };
-        let threads = &c.batches * c.groups * c.outputs.ceil_div(&self.choice.roles.rows.into()) * quads;
-        (call, threads.ceil_div(&DimExpr::constant(64)))
+        (call, c.groups_of_threads(cx, &self.choice.roles, quads))
+    }
+}
+
+impl Convolution {
+    /// Groups of 64 threads, each of which makes some outputs of a quad of positions; of each product there are so many
+    /// quads.
+    pub(super) fn groups_of_threads(&self, cx: &LowerCx<'_>, roles: &Roles, quads: DimExpr) -> DimExpr {
+        let blocks = self.outputs.ceil_div(&roles.rows.into());
+        let products = self.over.products(cx.graph.symbols());
+        let threads = &self.batches * self.groups * blocks * products * quads;
+        threads.ceil_div(&DimExpr::constant(64))
     }
 }
 
@@ -76,7 +87,7 @@ impl Direct {
         let last = &self.window.0[2];
         let [d, h, w] = spatial_strides(x, 2);
         let apart = [&last.extent, &x.offset, &x.strides[0], &x.strides[1], &d, &h];
-        let quads = w.is(1) && apart.into_iter().all(|e| by_four(cx, e));
+        let quads = w.is(1) && apart.into_iter().all(|e| cx.by_four(e));
         let begin = last.begin.as_const().filter(|_| quads);
         let shift = begin.map_or(0, |begin| begin.wrapping_neg().rem_euclid(4) as u32);
         vec![
@@ -86,9 +97,4 @@ impl Direct {
             ("shift", shift),
         ]
     }
-}
-
-/// Whether four neighbours, of so many positions, are stored at once.
-pub(super) fn by_quads(cx: &LowerCx<'_>, positions: &DimExpr, y: &View) -> bool {
-    [positions, &y.offset, &y.strides[0], &y.strides[1]].into_iter().all(|e| by_four(cx, e))
 }

@@ -19,9 +19,9 @@ use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, KernelDecl};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage, HoleFill};
 use pumice_plan::{Access, Storage, View};
-use pumice_types::{DimExpr, Precision, ProductExtents, SymbolTable};
+use pumice_types::{DimExpr, Precision, SymbolTable};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -47,6 +47,48 @@ pub enum Over {
     Window(Window),
     /// The taps of the position's phase: a transposed convolution, whose weights are [channels, outputs, taps…].
     Phases(Phases),
+}
+
+impl Over {
+    /// Whether the operand has an element along every spatial axis, whatever symbols are.
+    fn has_elements(&self, symbols: &SymbolTable) -> bool {
+        match self {
+            Over::Window(window) => window.has_elements(symbols),
+            Over::Phases(phases) => phases.has_elements(symbols),
+        }
+    }
+
+    /// Positions in all.
+    fn positions(&self) -> DimExpr {
+        match self {
+            Over::Window(window) => window.positions(),
+            Over::Phases(phases) => phases.positions(),
+        }
+    }
+
+    /// How many products it falls into: phases.
+    fn products(&self, symbols: &SymbolTable) -> DimExpr {
+        match self {
+            Over::Window(_) => DimExpr::constant(1),
+            Over::Phases(phases) => phases.count(symbols),
+        }
+    }
+
+    /// The most positions of one of these products.
+    fn positions_of_one(&self) -> DimExpr {
+        match self {
+            Over::Window(window) => window.positions(),
+            Over::Phases(phases) => phases.most(),
+        }
+    }
+
+    /// The most taps that a position meets.
+    fn taps_of_one(&self) -> u64 {
+        match self {
+            Over::Window(window) => window.taps(),
+            Over::Phases(phases) => phases.taps_of_one(),
+        }
+    }
 }
 
 /// A kernel that was chosen for a convolution.
@@ -150,23 +192,26 @@ pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResul
 }
 
 impl Convolution {
+    /// Batches, groups, channels and outputs, which all kernels take.
+    fn numbers(&self, cx: &mut LowerCx<'_>) -> [ArgValue; 4] {
+        let groups = self.groups.into();
+        [&self.batches, &groups, &self.channels, &self.outputs].map(|n| cx.arg(n))
+    }
+
     /// What selection asks about, by upper bounds.
     fn extents(&self, symbols: &SymbolTable) -> Extents {
         let up = |d: &DimExpr| d.upper(symbols);
-        let (positions, taps, last) = match &self.over {
-            Over::Window(window) => {
-                let axis = &window.0[2];
-                (window.positions(), window.taps(), [axis.kernel, axis.step, axis.dilation])
-            }
-            Over::Phases(phases) => (phases.positions(), phases.taps_of_one(), [0; 3]),
+        let last = match &self.over {
+            Over::Window(window) => [window.0[2].kernel, window.0[2].step, window.0[2].dilation],
+            Over::Phases(_) => [0; 3],
         };
         Extents {
             batches: up(&self.batches),
             groups: self.groups,
             channels: up(&self.channels),
             outputs: up(&self.outputs),
-            positions: up(&positions),
-            taps,
+            positions: up(&self.over.positions()),
+            taps: self.over.taps_of_one(),
             transposed: matches!(self.over, Over::Phases(_)),
             last,
         }
@@ -175,36 +220,14 @@ impl Convolution {
     /// The tile that takes it as a product; none where the target has no tiles, or what a tile reads in place of what
     /// is outside may not be there.
     fn tile(&self, cx: &LowerCx<'_>, w: &Located) -> Option<Box<dyn Kernel>> {
-        if self.channels.lower(cx.graph.symbols()) == 0 {
+        let symbols = cx.graph.symbols();
+        if self.channels.lower(symbols) == 0 || !self.over.has_elements(symbols) {
             return None;
         }
-        match &self.over {
-            Over::Window(window) => tile::choose(cx, self, window, w).map(|t| Box::new(t) as Box<dyn Kernel>),
-            Over::Phases(phases) => spread::tile(cx, self, phases).map(|t| Box::new(t) as Box<dyn Kernel>),
-        }
-    }
-
-    /// The variant of a kernel of tiles that is fastest for so many products, of its outputs by so many columns, each a
-    /// sum over so many taps.
-    fn fastest_tile(
-        &self,
-        cx: &LowerCx<'_>,
-        decl: &'static KernelDecl,
-        [products, columns]: [u64; 2],
-        taps: u64,
-    ) -> Option<Choice> {
-        let symbols = cx.graph.symbols();
-        let product = ProductExtents {
-            m: self.outputs.upper(symbols).max(1),
-            n: columns,
-            k: self.channels.upper(symbols).max(1).saturating_mul(taps),
-            batches: self.groups.saturating_mul(products),
-            b_along_k: false,
-            b_words: true,
-            b_blocks: false,
-            precision: self.rounding.precision(),
-        };
-        cx.selection.matmul.tile(&product, cx.target)?.twin(decl)
+        Some(match &self.over {
+            Over::Window(window) => Box::new(tile::Tile::of(cx, self, window, w)?),
+            Over::Phases(phases) => Box::new(spread::Tile::of(cx, self, phases)?),
+        })
     }
 
     /// The kernel that was chosen for what is made directly.

@@ -3,15 +3,48 @@
 use super::{Convolution, Kernel, Operands, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
-use crate::phases::Phases;
-use crate::product::{self, Matrices};
+use crate::phases::{Phases, Words};
+use crate::product;
 use crate::select::Choice;
-use crate::select::matmul::SCALAR;
 use crate::window::joint_stride;
 use pumice_plan::View;
-use pumice_plan::kernel::CallDraft;
+use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::convolution::{ConvSpread, ConvSpreadTile};
 use pumice_types::{DimExpr, Precision};
+
+/// The call of a kernel of transposed convolutions: all of them take the same arguments.
+fn call(
+    cx: &mut LowerCx<'_>,
+    c: &Convolution,
+    phases: &Phases,
+    choice: &Choice,
+    [x, w, y]: [Bound; 3],
+) -> CallDraft {
+    let Words { extent, kernel, out, begin, up, gap, hop, inverse } = phases.words(cx);
+    let [batches, groups, channels, outputs] = c.numbers(cx);
+    let call = ConvSpread {
+        variant: choice.variant.name,
+        round: product::round(c.rounding),
+        batches,
+        groups,
+        channels,
+        outputs,
+        extent,
+        kernel,
+        out,
+        begin,
+        up,
+        gap,
+        hop,
+        inverse,
+        x,
+        w,
+        y,
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    choice.call(call.into_call())
+}
 
 /// A tile for the phases of a transposed convolution.
 pub(super) struct Tile {
@@ -19,17 +52,12 @@ pub(super) struct Tile {
     phases: Phases,
 }
 
-/// The tile for a convolution.
-pub(super) fn tile(cx: &LowerCx<'_>, c: &Convolution, phases: &Phases) -> Option<Tile> {
-    let symbols = cx.graph.symbols();
-    let up = |d: &DimExpr| d.upper(symbols).max(1);
-    if !phases.has_elements(symbols) {
-        return None;
+impl Tile {
+    /// The tile for a convolution whose phases meet elements.
+    pub(super) fn of(cx: &LowerCx<'_>, c: &Convolution, phases: &Phases) -> Option<Tile> {
+        let choice = c.fastest_tile(cx, &ConvSpreadTile::DECL)?;
+        Some(Tile { choice, phases: phases.clone() })
     }
-    let columns = up(&c.batches).saturating_mul(up(&phases.most()));
-    let products = up(&phases.count(symbols));
-    let choice = c.fastest_tile(cx, &ConvSpreadTile::DECL, [products, columns], phases.taps_of_one())?;
-    Some(Tile { choice, phases: phases.clone() })
 }
 
 impl Kernel for Tile {
@@ -51,51 +79,14 @@ impl Kernel for Tile {
         Operands { x, w, y, weights }: Operands,
         _: [&View; 2],
     ) -> (CallDraft, DimExpr) {
-        let words = self.phases.words(cx);
-        let symbols = cx.graph.symbols();
-        let step = self.choice.roles.least_k;
-        let k_tail = match c.channels.divisor(symbols).is_multiple_of(step) {
-            true => 0,
-            false if c.channels.lower(symbols) >= step => 2,
-            false => 1,
-        };
-        let edge = !c.outputs.divisor(symbols).is_multiple_of(self.choice.roles.rows);
-        let call = ConvSpreadTile {
-            variant: self.choice.variant.name,
-            a_mode: reads(cx, c, &weights) & if self.choice.number(SCALAR) == 1 { 2 } else { 3 },
-            k_tail,
-            edge: u32::from(edge),
-            round: product::round(c.rounding),
-            batches: cx.arg(&c.batches),
-            groups: cx.arg(&c.groups.into()),
-            channels: cx.arg(&c.channels),
-            outputs: cx.arg(&c.outputs),
-            extent: words.extent,
-            kernel: words.kernel,
-            out: words.out,
-            begin: words.begin,
-            up: words.up,
-            gap: words.gap,
-            hop: words.hop,
-            inverse: words.inverse,
-            x,
-            w,
-            y,
-            slots: Vec::new(),
-            holes: Vec::new(),
-        };
-        let columns = &c.batches * self.phases.most();
-        let tiles = c.outputs.ceil_div(&self.choice.roles.rows.into())
-            * columns.ceil_div(&self.choice.roles.columns.into());
-        (call.into_call(), tiles * c.groups * self.phases.count(cx.graph.symbols()))
+        let (choice, roles) = (&self.choice, &self.choice.roles);
+        // Columns of a phase are counted in the kernel: rows alone may end inside a tile.
+        let [k_tail, edge] = product::tails(cx, roles, [&c.outputs, &roles.columns.into(), &c.channels]);
+        let a_mode = c.weights_mode(cx, choice, &weights, &c.channels);
+        let call = call(cx, c, &self.phases, choice, [x, w, y]);
+        let call = call.constant("a_mode", a_mode).constant("k_tail", k_tail).constant("edge", edge);
+        (call, c.tiles(cx, roles))
     }
-}
-
-/// How the weights of a tap are read.
-fn reads(cx: &LowerCx<'_>, c: &Convolution, weights: &Weights) -> u32 {
-    let [group, row, col, tap] = [0, 1, 2, 3].map(|i| weights.strides[i].clone());
-    let matrices = Matrices { at: weights.at.view.offset.clone(), batch: [tap, group], row, col };
-    product::mode(cx, &matrices, &matrices.col, &matrices.row, &c.channels, &c.outputs)
 }
 
 /// What was chosen for one that is made directly.
@@ -116,31 +107,8 @@ impl Kernel for Direct {
         Operands { x, w, y, .. }: Operands,
         _: [&View; 2],
     ) -> (CallDraft, DimExpr) {
-        let words = self.phases.words(cx);
-        let call = ConvSpread {
-            variant: self.choice.variant.name,
-            round: product::round(c.rounding),
-            batches: cx.arg(&c.batches),
-            groups: cx.arg(&c.groups.into()),
-            channels: cx.arg(&c.channels),
-            outputs: cx.arg(&c.outputs),
-            extent: words.extent,
-            kernel: words.kernel,
-            out: words.out,
-            begin: words.begin,
-            up: words.up,
-            gap: words.gap,
-            hop: words.hop,
-            inverse: words.inverse,
-            x,
-            w,
-            y,
-            slots: Vec::new(),
-            holes: Vec::new(),
-        };
         let quads = self.phases.most().ceil_div(&DimExpr::constant(4));
-        let blocks = c.outputs.ceil_div(&self.choice.roles.rows.into());
-        let threads = &c.batches * c.groups * blocks * self.phases.count(cx.graph.symbols()) * quads;
-        (self.choice.call(call.into_call()), threads.ceil_div(&DimExpr::constant(64)))
+        let groups = c.groups_of_threads(cx, &self.choice.roles, quads);
+        (call(cx, c, &self.phases, &self.choice, [x, w, y]), groups)
     }
 }

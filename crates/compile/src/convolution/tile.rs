@@ -1,24 +1,75 @@
-//! Convolutions as a product by tiles, whose right operand is read through the window.
+//! Convolutions as products by tiles: the tile, its groups, how it reads the weights; and the tile of windows, whose
+//! right operand is read through the window.
 
-use super::direct::by_quads;
 use super::{Convolution, Kernel, Operands, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
 use crate::product::{self, Matrices};
 use crate::select::Choice;
-use crate::select::matmul::SCALAR;
-use crate::window::{Window, joint_stride};
+use crate::window::{Window, Words, by_quads, joint_stride};
 use pumice_plan::View;
-use pumice_plan::kernel::{CallDraft, FloatStorage};
+use pumice_plan::kernel::{CallDraft, FloatStorage, KernelDecl, Roles};
 use pumice_plan::kernels::convolution::ConvTile;
-use pumice_types::{DimExpr, Precision};
+use pumice_types::{DimExpr, Precision, ProductExtents};
 
-/// A tile for a convolution.
+impl Convolution {
+    /// The variant of a kernel of tiles that is fastest for its products: outputs by the positions of all batches, each
+    /// a sum over channels and taps.
+    pub(super) fn fastest_tile(&self, cx: &LowerCx<'_>, decl: &'static KernelDecl) -> Option<Choice> {
+        let symbols = cx.graph.symbols();
+        let up = |d: &DimExpr| d.upper(symbols).max(1);
+        let product = ProductExtents {
+            m: up(&self.outputs),
+            n: up(&self.batches).saturating_mul(up(&self.over.positions_of_one())),
+            k: up(&self.channels).saturating_mul(self.over.taps_of_one()),
+            batches: self.groups.saturating_mul(up(&self.over.products(symbols))),
+            b_along_k: false,
+            b_words: true,
+            b_blocks: false,
+            precision: self.rounding.precision(),
+        };
+        cx.selection.matmul.tile(&product, cx.target)?.twin(decl)
+    }
+
+    /// Groups of a kernel of tiles.
+    pub(super) fn tiles(&self, cx: &LowerCx<'_>, roles: &Roles) -> DimExpr {
+        let columns = &self.batches * self.over.positions_of_one();
+        let tiles = self.outputs.ceil_div(&roles.rows.into()) * columns.ceil_div(&roles.columns.into());
+        tiles * self.groups * self.over.products(cx.graph.symbols())
+    }
+
+    /// How a tile reads the weights, which are outputs by k, in each group and perhaps for each tap.
+    pub(super) fn weights_mode(
+        &self,
+        cx: &LowerCx<'_>,
+        choice: &Choice,
+        weights: &Weights,
+        k: &DimExpr,
+    ) -> u32 {
+        let [group, row, col] = [0, 1, 2].map(|i| weights.strides[i].clone());
+        let tap = weights.strides.get(3).cloned().unwrap_or_else(|| DimExpr::constant(0));
+        let a = Matrices { at: weights.at.view.offset.clone(), batch: [tap, group], row, col };
+        product::mode(cx, &a, [&a.col, &a.row], [k, &self.outputs]) & product::widest_mode(choice)
+    }
+}
+
+/// A tile for a window.
 pub(super) struct Tile {
     choice: Choice,
     /// Whether k counts taps and then channels, so that all terms of a step are under one tap.
     tap_major: bool,
     window: Window,
+}
+
+impl Tile {
+    /// The tile for a convolution whose window meets elements.
+    pub(super) fn of(cx: &LowerCx<'_>, c: &Convolution, window: &Window, w: &Located) -> Option<Tile> {
+        let choice = c.fastest_tile(cx, &ConvTile::DECL)?;
+        // Weights that are there before the program runs are repacked once.
+        let known = cx.draft.buffer_of(w.content).home.is_load_time();
+        let whole_steps = c.channels.divisor(cx.graph.symbols()).is_multiple_of(choice.roles.step);
+        Some(Tile { tap_major: known && window.taps() > 1 && whole_steps, choice, window: window.clone() })
+    }
 }
 
 impl Kernel for Tile {
@@ -51,20 +102,17 @@ impl Kernel for Tile {
         Operands { x, w, y, weights }: Operands,
         [_, view]: [&View; 2],
     ) -> (CallDraft, DimExpr) {
-        let window = &self.window;
-        let words = window.words(cx);
-        let symbols = cx.graph.symbols();
-        let divides = |e: &DimExpr, by: u64| e.divisor(symbols).is_multiple_of(by);
-        let (k, columns) = (&c.channels * window.taps(), &c.batches * window.positions());
-        let [k_tail, edge] = product::tails(cx, &self.choice.roles, [&c.outputs, &columns, &k]);
-        let quads = divides(&window.positions(), 4);
-        let [kd, kh, kw] = window.0.each_ref().map(|a| a.kernel as u32);
-        let a_mode = reads(cx, c, &weights, &k) & if self.choice.number(SCALAR) == 1 { 2 } else { 3 };
+        let (choice, positions) = (&self.choice, self.window.positions());
+        let Words { extent, kernel: _, out, step, dilation, begin } = self.window.words(cx);
+        let (k, columns) = (&c.channels * self.window.taps(), &c.batches * &positions);
+        let [k_tail, edge] = product::tails(cx, &choice.roles, [&c.outputs, &columns, &k]);
+        let [kd, kh, kw] = self.window.0.each_ref().map(|a| a.kernel as u32);
+        let [batches, groups, channels, outputs] = c.numbers(cx);
         let call = ConvTile {
-            variant: self.choice.variant.name,
-            a_mode,
-            vec_y: u32::from(by_quads(cx, &window.positions(), view)),
-            quads: u32::from(quads),
+            variant: choice.variant.name,
+            a_mode: c.weights_mode(cx, choice, &weights, &k),
+            vec_y: u32::from(by_quads(cx, &positions, view)),
+            quads: u32::from(cx.by_four(&positions)),
             k_tail,
             edge,
             tap_major: u32::from(self.tap_major),
@@ -72,53 +120,26 @@ impl Kernel for Tile {
             kh,
             kw,
             round: product::round(c.rounding),
-            batches: cx.arg(&c.batches),
-            groups: cx.arg(&c.groups.into()),
-            channels: cx.arg(&c.channels),
-            outputs: cx.arg(&c.outputs),
-            extent: words.extent,
-            out: words.out,
-            step: words.step,
-            dilation: words.dilation,
-            begin: words.begin,
+            batches,
+            groups,
+            channels,
+            outputs,
+            extent,
+            out,
+            step,
+            dilation,
+            begin,
             a: w,
             b: x,
             y,
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        let tiles = c.outputs.ceil_div(&self.choice.roles.rows.into())
-            * columns.ceil_div(&self.choice.roles.columns.into());
-        (call.into_call(), tiles * c.groups)
+        (call.into_call(), c.tiles(cx, &choice.roles))
     }
-}
-
-/// How the weights are read.
-fn reads(cx: &LowerCx<'_>, c: &Convolution, weights: &Weights, k: &DimExpr) -> u32 {
-    let [group, row, col] = [0, 1, 2].map(|i| weights.strides[i].clone());
-    let at = weights.at.view.offset.clone();
-    let matrices = Matrices { at, batch: [DimExpr::constant(0), group], row, col };
-    product::mode(cx, &matrices, &matrices.col, &matrices.row, k, &c.outputs)
 }
 
 /// A copy of the weights in which the channels of a tap lie side by side.
 fn by_taps(cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Located> {
     repacked(cx, w, |axes| axes[1..].rotate_left(1), |axes| axes[1..].rotate_right(1))
-}
-
-/// The tile that a convolution takes as a product; none where it is no product.
-pub(super) fn choose(cx: &LowerCx<'_>, c: &Convolution, window: &Window, w: &Located) -> Option<Tile> {
-    let symbols = cx.graph.symbols();
-    let up = |d: &DimExpr| d.upper(symbols).max(1);
-    let whole = window.0.iter().all(|a| a.extent.lower(symbols) >= 1);
-    if !whole {
-        return None;
-    }
-    let columns = up(&c.batches).saturating_mul(up(&window.positions()));
-    let choice = c.fastest_tile(cx, &ConvTile::DECL, [1, columns], window.taps())?;
-    // Weights that are there before the program runs are repacked once.
-    let buffer = cx.draft.contents[w.content.0 as usize].buffer;
-    let known = cx.draft.buffers[buffer.0 as usize].home.is_load_time();
-    let whole_steps = c.channels.divisor(symbols).is_multiple_of(choice.roles.step);
-    Some(Tile { tap_major: known && window.taps() > 1 && whole_steps, choice, window: window.clone() })
 }

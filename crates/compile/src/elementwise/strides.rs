@@ -158,9 +158,8 @@ fn innermost_scalars(space: &IterationSpace) -> u32 {
 
 /// Whether the innermost axis can be walked four elements at a time in every slot.
 fn vectorizes(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> bool {
-    let symbols = cx.graph.symbols();
     let last = space.shape.len() - 1;
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(symbols).is_multiple_of(4);
+    let by_four = |e: &DimExpr| cx.by_four(e);
     let all_words = body.slots.iter().all(|s| s.kind == SlotKind::Word);
     all_words
         && !body.has_wide_register()

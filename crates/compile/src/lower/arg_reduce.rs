@@ -46,7 +46,7 @@ struct Extremum {
 impl Extremum {
     fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located) -> LowerResult {
         let (symbols, space) = (cx.graph.symbols(), &self.space);
-        let quads = space.inner.is(1) && self.kind < 3 && space.n.divisor(symbols).is_multiple_of(4);
+        let quads = space.inner.is(1) && self.kind < 3 && cx.by_four(&space.n);
         let outputs = &space.outer * &space.inner;
         let (upper, n) = (outputs.upper(symbols), space.n.upper(symbols));
         let choice = cx.selection.reduce.arg(upper, n, quads, cx.target).ok_or(NO_KERNEL)?;

@@ -63,9 +63,9 @@ impl Heads {
 
     /// Whether every row begins at a multiple of four elements and has a multiple of four.
     fn by_four(&self, cx: &LowerCx<'_>) -> bool {
-        let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
-        let strides = self.strides.iter().zip(&self.extents).all(|(s, extent)| extent.is(1) || by_four(s));
-        strides && by_four(&self.at.view.offset) && by_four(&self.extents[3])
+        let mut strides = self.strides.iter().zip(&self.extents);
+        let strides = strides.all(|(s, extent)| extent.is(1) || cx.by_four(s));
+        strides && cx.by_four(&self.at.view.offset) && cx.by_four(&self.extents[3])
     }
 }
 

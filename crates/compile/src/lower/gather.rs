@@ -63,7 +63,7 @@ impl Picked {
 
     /// The call for rows of floats, as they are stored, and the threads of a row.
     fn floats(&self, cx: &mut LowerCx<'_>, operands: [Bound; 4]) -> (CallDraft, DimExpr) {
-        let vec = self.inner.divisor(cx.graph.symbols()).is_multiple_of(4);
+        let vec = cx.by_four(&self.inner);
         let (call, _) = self.words(cx, operands);
         let call = call.of(&Gather::DECL, Gather::plain).constant("vec", vec.into()).constant("slot_cols", 0);
         (call, self.inner.ceil_div(&DimExpr::constant(4)))

@@ -146,8 +146,7 @@ fn call(
 
 /// Whether rows, and the addends that begin elsewhere, can be read four elements at once.
 fn by_quads(cx: &LowerCx<'_>, n: &DimExpr, residual: Option<&Residual>) -> bool {
-    let by_four = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(4);
-    by_four(n) && residual.iter().flat_map(|r| &r.operands).all(|at| by_four(&at.view.offset))
+    cx.by_four(n) && residual.iter().flat_map(|r| &r.operands).all(|at| cx.by_four(&at.view.offset))
 }
 
 /// Whether one is added to gamma; the kernel knows no other offset.

@@ -8,9 +8,9 @@ use crate::cost;
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::fused_body::FusedBody;
-use crate::product::{broadcast_strides, by_four};
+use crate::product::broadcast_strides;
 use crate::step::StepBuilder;
-use crate::window::{Axis, Window, joint_stride, spatial_strides};
+use crate::window::{Axis, Window, by_quads, joint_stride, spatial_strides};
 use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::Access;
@@ -192,8 +192,7 @@ impl Pool {
     /// The call for floats and its threads.
     fn floats(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2], at: &Located) -> (CallDraft, DimExpr) {
         let positions = self.window.positions();
-        let stored = [&positions, &at.view.offset, &at.view.strides[0], &at.view.strides[1]];
-        let vec_y = u32::from(stored.into_iter().all(|e| by_four(cx, e)));
+        let vec_y = u32::from(by_quads(cx, &positions, &at.view));
         let words = self.window.words(cx);
         let call = PoolKernel {
             variant: PoolKernel::plain,

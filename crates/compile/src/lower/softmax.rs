@@ -51,7 +51,7 @@ fn rows(
     let (rows, n) = (space.outer.upper(symbols), space.n.upper(symbols));
     let choice = cx.selection.softmax_rows.choose(rows, n, &cx.selection.rows, cx.target).ok_or(NO_KERNEL)?;
     let lanes = choice.number("lanes");
-    let vec = space.n.divisor(cx.graph.symbols()).is_multiple_of(4);
+    let vec = cx.by_four(&space.n);
     let call = SoftmaxRows {
         variant: choice.variant.name,
         lanes,
