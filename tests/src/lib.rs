@@ -5,6 +5,7 @@
 pub mod device;
 pub mod draws;
 pub mod files;
+pub mod frame_mutants;
 pub mod graphs;
 pub mod growth;
 pub mod known;

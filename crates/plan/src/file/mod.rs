@@ -14,10 +14,12 @@
 
 mod error;
 mod read;
+mod sections;
 mod wire;
 mod write;
 
 pub use error::PlanFileError;
+pub use sections::steering;
 
 use crate::kernel::{Fingerprint, Kernels};
 use crate::plan::Plan;

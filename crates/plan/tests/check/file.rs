@@ -1,10 +1,12 @@
 //! Plans as files: what is saved is loaded, and everything else is refused by name.
 
-use pumice_plan::file::{FORMAT_VERSION, seal};
+use pumice_plan::file::{FORMAT_VERSION, seal, steering};
 use pumice_plan::{CheckedPlan, Fingerprint, KernelDecl, Kernels, Plan, PlanFileError, PlanForm, StepKind};
 
 use crate::plans;
 
+/// Bytes before the body, the checksum among them.
+const HEADER: usize = 52;
 const FORMS: [PlanForm; 2] = [PlanForm::Explain, PlanForm::Run];
 
 fn file(form: PlanForm) -> Vec<u8> {
@@ -157,5 +159,21 @@ fn the_format_has_a_version() {
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
         (8, "ed0d4272f96445687cc02ec2e629bc89a81e36d616410935b240fdcbf19a60fd")
+    );
+}
+
+/// Plans that differ in one scalar differ in no byte outside the sections that steer, but for the checksum.
+#[test]
+fn sections_that_steer_hold_what_steers() {
+    let plan = plans::everything();
+    let mut other = plan.clone();
+    other.scalars[0].default += 1.0;
+    let [a, b] = [plan, other].map(|p| p.to_bytes(PlanForm::Run).expect("saved"));
+    let sections = steering(&a).expect("a file");
+    assert_eq!((a.len(), sections.len()), (b.len(), 2 + 2 * plans::everything().runs.len()));
+    let changed: Vec<usize> = (HEADER..a.len()).filter(|&i| a[i] != b[i]).collect();
+    assert!(
+        !changed.is_empty() && changed.iter().all(|i| sections[1].contains(i)),
+        "{changed:?} {sections:?}"
     );
 }

@@ -1,0 +1,252 @@
+//! Mutants of what steers a run: frame words, expressions, scalars, advance programs, grids, arguments and views, each
+//! changed in the plan or in the bytes of its file.
+//!
+//! In: a seed. Out: how the mutant ended: not read, refused, refused at its bindings, or run at every binding that the
+//! program has, not only at those that the checker samples. Two devices with guards poison memory with two patterns:
+//! what reads bytes that nobody wrote gives two results, and what writes outside its views breaks a guard.
+
+mod change;
+mod subjects;
+
+use crate::device;
+use crate::draws::Draws;
+use pumice_compile::{Options, compile};
+use pumice_cpu_ref::{RefEval, RefHostOps};
+use pumice_plan::file::steering;
+use pumice_plan::{CheckedPlan, Plan, PlanForm};
+use pumice_runtime::{Device, Executable, Session};
+use pumice_types::{DType, Tensor, TensorView};
+use pumice_vulkan::{DeviceOptions, Poison};
+use serde::Serialize;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use subjects::{Binding, Subject, subjects};
+
+/// Replays of a call: with the second a scalar has advanced, with the third from what it advanced to.
+const REPLAYS: u32 = 3;
+
+/// How mutants ended.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Tally {
+    /// Mutants made.
+    pub mutants: u64,
+    /// Files that are not read.
+    pub not_read: u64,
+    /// Plans that the checker refuses.
+    pub refused: u64,
+    /// Plans that are refused at some binding, or by a device.
+    pub refused_at_a_binding: u64,
+    /// Plans that run at every binding.
+    pub ran: u64,
+    /// Bindings at which mutants ran, those of plans that are refused at others among them.
+    pub bindings: u64,
+    /// What is wrong, by seed.
+    pub wrong: Vec<String>,
+}
+
+/// A program with its plan, its file and its data.
+struct Original {
+    subject: Subject,
+    plan: Plan,
+    file: Vec<u8>,
+    sections: Vec<Range<usize>>,
+    /// Inputs at each binding.
+    feeds: Vec<Vec<(String, Tensor)>>,
+}
+
+/// Two devices, and the programs whose mutants they run.
+pub struct Mutants {
+    devices: [Arc<dyn Device>; 2],
+    originals: Vec<Original>,
+}
+
+/// How many bindings a mutant ran at, and how many it refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ran {
+    ran: u64,
+    refused: u64,
+}
+
+/// A mutant.
+enum Mutant {
+    Unread,
+    Refused,
+    Checked(CheckedPlan),
+}
+
+impl Mutants {
+    /// Opens the devices and compiles the programs.
+    ///
+    /// # Panics
+    /// Where there is no device, or a program does not run at all of its bindings.
+    pub fn new() -> Mutants {
+        let open =
+            |poison| device::open(&DeviceOptions::default().poison(Some(Poison(poison)))) as Arc<dyn Device>;
+        let devices = [open(0x7fc0_dead), open(0x3f80_0001)];
+        let originals = subjects().map(|subject| Original::new(subject, devices[0].as_ref())).into();
+        let mutants = Mutants { devices, originals };
+        for original in &mutants.originals {
+            let name = original.subject.graph.name();
+            let plan = CheckedPlan::new(original.plan.clone()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let all = Ran { ran: original.feeds.len() as u64, refused: 0 };
+            assert_eq!(mutants.run(original, &plan), Ok(all), "{name} itself runs everywhere");
+        }
+        mutants
+    }
+
+    /// Makes the mutant of a seed, runs it, and counts how it ended.
+    pub fn try_seed(&self, seed: u64, tally: &mut Tally) {
+        tally.mutants += 1;
+        let original = &self.originals[seed as usize % self.originals.len()];
+        let outcome = catch_unwind(AssertUnwindSafe(|| match original.mutant(seed) {
+            Mutant::Unread => {
+                tally.not_read += 1;
+                Ok(())
+            }
+            Mutant::Refused => {
+                tally.refused += 1;
+                Ok(())
+            }
+            Mutant::Checked(plan) => self.run(original, &plan).map(|ran| tally.add(ran)),
+        }));
+        let why = match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(why)) => why,
+            Err(_) => "a panic".to_owned(),
+        };
+        tally.wrong.push(format!("seed {seed}, {}: {why}", original.subject.graph.name()));
+    }
+
+    /// Runs a plan at every binding on both devices.
+    fn run(&self, original: &Original, plan: &CheckedPlan) -> Result<Ran, String> {
+        let mut ran = Ran::default();
+        let mut sessions = Vec::new();
+        for device in &self.devices {
+            match session(device, plan) {
+                Ok(session) => sessions.push(session),
+                Err(why) if is_refusal(&why) => return Ok(ran),
+                Err(why) => return Err(why),
+            }
+        }
+        for (binding, feeds) in original.subject.bindings.iter().zip(&original.feeds) {
+            let mut both = sessions.iter_mut().map(|session| outputs(session, binding, feeds));
+            match (both.next(), both.next()) {
+                (Some(a), Some(b)) if a != b => {
+                    return Err(format!("{binding:?}: two poisons give two results"));
+                }
+                (Some(Err(why)), _) if is_refusal(&why) => ran.refused += 1,
+                (Some(Err(why)), _) => return Err(format!("{binding:?}: {why}")),
+                _ => ran.ran += 1,
+            }
+        }
+        Ok(ran)
+    }
+}
+
+impl Default for Mutants {
+    fn default() -> Mutants {
+        Mutants::new()
+    }
+}
+
+impl Original {
+    fn new(subject: Subject, device: &dyn Device) -> Original {
+        let plan = compile(&subject.graph, device.target(), &Options::default(), &RefEval);
+        let plan = plan.unwrap_or_else(|e| panic!("{e}"));
+        let file = plan.to_bytes(PlanForm::Run).unwrap_or_else(|e| panic!("{e}"));
+        let sections = steering(&file).unwrap_or_else(|e| panic!("{e}"));
+        let sections = sections.into_iter().filter(|s| !s.is_empty()).collect();
+        let feeds = subject.bindings.iter().map(|binding| feeds(&plan, binding)).collect();
+        Original { subject, plan, file, sections, feeds }
+    }
+
+    /// Every second one is made of the file's bytes.
+    fn mutant(&self, seed: u64) -> Mutant {
+        let mut draws = Draws(seed);
+        let plan = if draws.below(2) == 0 {
+            let mut file = self.file.clone();
+            change::change_bytes(&mut file, &self.sections, &mut draws);
+            let Ok(plan) = Plan::load(&file) else { return Mutant::Unread };
+            plan
+        } else {
+            let mut plan = self.plan.clone();
+            change::change(&mut plan, &self.subject, &mut draws);
+            plan
+        };
+        CheckedPlan::new(plan).map_or(Mutant::Refused, Mutant::Checked)
+    }
+}
+
+impl Tally {
+    fn add(&mut self, ran: Ran) {
+        let everywhere = ran.ran > 0 && ran.refused == 0;
+        self.ran += u64::from(everywhere);
+        self.refused_at_a_binding += u64::from(!everywhere);
+        self.bindings += ran.ran;
+    }
+
+    /// Panics with what is wrong.
+    ///
+    /// # Panics
+    /// Where something is.
+    pub fn assert_clean(&self) {
+        println!("{self}");
+        assert!(self.wrong.is_empty(), "{}:\n{}", self.wrong.len(), self.wrong.join("\n"));
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} mutants: {} not read, {} refused, {} refused at a binding, {} ran everywhere, {} bindings run, {} wrong",
+            self.mutants,
+            self.not_read,
+            self.refused,
+            self.refused_at_a_binding,
+            self.ran,
+            self.bindings,
+            self.wrong.len()
+        )
+    }
+}
+
+/// Data of every input at a binding.
+fn feeds(plan: &Plan, binding: &Binding) -> Vec<(String, Tensor)> {
+    let symbols = binding.symbols();
+    let feed = |input: &pumice_plan::IoSlot| {
+        assert_eq!(input.dtype, DType::F32, "data here is floats");
+        let extents = input.shape.iter().map(|d| d.eval_extent(&symbols));
+        let shape: Vec<u64> = extents.collect::<Result<_, _>>().unwrap_or_else(|e| panic!("{e}"));
+        let values: Vec<f32> = (0..shape.iter().product()).map(|i: u64| (i as f32 * 0.37).sin()).collect();
+        (input.name.to_string(), Tensor::new(&values, &shape).unwrap_or_else(|e| panic!("{e}")))
+    };
+    plan.inputs.iter().map(feed).collect()
+}
+
+fn session(device: &Arc<dyn Device>, plan: &CheckedPlan) -> Result<Session, String> {
+    let exe = Executable::new(device.clone(), plan.clone(), Arc::new(RefHostOps));
+    exe.and_then(|exe| exe.session()).map_err(|e| e.to_string())
+}
+
+/// Every output of every replay of one call.
+fn outputs(
+    session: &mut Session,
+    binding: &Binding,
+    feeds: &[(String, Tensor)],
+) -> Result<Vec<Vec<u8>>, String> {
+    let (name, value) = binding.scalar;
+    session.set_scalar(name, value).map_err(|e| e.to_string())?;
+    let inputs: Vec<(&str, TensorView<'_>)> =
+        feeds.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect();
+    let out = session.run_steps(&inputs, REPLAYS).map_err(|e| e.to_string())?;
+    (0..out.len()).map(|i| out.at(i).map(|t| t.bytes().to_vec()).map_err(|e| e.to_string())).collect()
+}
+
+/// Whether an error says no before any harm is done. Of a defect it may be, where it says that the plan was changed.
+fn is_refusal(why: &str) -> bool {
+    let harm = ["of the guard", "device was lost", "outside its region"].iter().any(|w| why.contains(w));
+    let defect = why.contains("defect") && !why.contains("it was changed after it was made");
+    !harm && !defect
+}

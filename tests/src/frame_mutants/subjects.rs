@@ -1,0 +1,120 @@
+//! Programs whose frames are changed: steps of all families whose numbers follow symbols and scalars.
+
+use pumice_ir::ops::attention::{Attention, AttentionLayout};
+use pumice_ir::ops::conv::Conv;
+use pumice_ir::ops::kv_append::AppendMode;
+use pumice_ir::ops::rotary::Rotary;
+use pumice_ir::shape::DimSpec;
+use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
+use pumice_types::{Bindings, DimExpr, SymbolId};
+
+/// Extents and scalars of a run.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// The symbols, in the order of the plan.
+    pub symbols: Vec<u64>,
+    /// The integer scalar that a call begins with.
+    pub scalar: (&'static str, i64),
+}
+
+impl Binding {
+    /// The symbols as expressions take them.
+    pub fn symbols(&self) -> Bindings {
+        let mut bindings = Bindings::new();
+        (0..).map(SymbolId).zip(&self.symbols).for_each(|(id, &n)| bindings.bind(id, n));
+        bindings
+    }
+}
+
+/// A program with the bindings at which each of its mutants runs.
+pub struct Subject {
+    /// The program.
+    pub graph: Graph,
+    /// Where it runs.
+    pub bindings: Vec<Binding>,
+}
+
+/// The programs.
+///
+/// # Panics
+/// If this file is wrong.
+pub fn subjects() -> [Subject; 4] {
+    [rows(), decoder_step(), normed_attention(), convolution()]
+}
+
+fn subject(g: GraphBuilder, bindings: impl IntoIterator<Item = Binding>) -> Subject {
+    Subject { graph: g.build().unwrap_or_else(|e| panic!("{e}")), bindings: bindings.into_iter().collect() }
+}
+
+/// A softmax over a product and a sum of a transposed operand, over s rows; a scalar that advances, and a stop.
+fn rows() -> Subject {
+    const MOST: u64 = 44;
+    let g = GraphBuilder::new("rows");
+    let x = g.input("x", f32([sym("s", 1..=MOST), 8.into()]));
+    let t = g.scalar_advancing("t", 0, 1000, 0, DimExpr::constant(2));
+    let limit = g.scalar("limit", i32::<u64>([]), -1.0, 1e6, 999.0);
+    let seen = g.state("seen", i32([1u64]));
+    g.state_write(seen, g.reshape(t, &[1]));
+    let turned = g.transpose(x, &[1, 0]);
+    let square = g.matmul(x, turned);
+    g.output("soft", g.softmax(square, -1));
+    g.output("turned", g.add(turned, turned));
+    g.output("enough", g.greater_or_equal(t, limit));
+    g.stop("enough");
+    subject(g, (1..=MOST).map(|s| Binding { symbols: vec![s], scalar: ("t", 0) }))
+}
+
+/// New tokens of a layer with a cache: rows are rotated and appended at a position that advances by their number.
+fn decoder_step() -> Subject {
+    const CAPACITY: u64 = 40;
+    let g = GraphBuilder::new("decoder_step");
+    let shape = [1.into(), sym("t", 1..=5), 2.into(), 8.into()];
+    let [q, k, v] = ["q", "k", "v"].map(|name| g.input(name, f32(shape.clone())));
+    let at = g.scalar_advancing("at", 0, CAPACITY as i32, 0, g.dim_of(q, 1));
+    let end = g.add(at, g.extent(q, 1));
+    let layout = AttentionLayout::Bshd;
+    let turned = |x| g.rotary(x, at, Rotary { layout, ..Rotary::default() });
+    let append = |name: &str, x| {
+        let cache = g.cache(name, f32([1, CAPACITY, 2, 8]), 1);
+        g.kv_append(cache, x, at, 1, AppendMode::Linear)
+    };
+    let (keys, values) = (append("keys", turned(k)), append("values", v));
+    let op = Attention { layout, causal: true, ..Attention::default() };
+    g.output("y", g.attention(turned(q), keys, values, None, Some(end), op));
+    let places = [0, 7, 20, 25];
+    let bindings = (1..=5).flat_map(|t| places.map(|at| Binding { symbols: vec![t], scalar: ("at", at) }));
+    subject(g, bindings)
+}
+
+/// Attention between norms, over s rows of two heads, and how many keys count.
+fn normed_attention() -> Subject {
+    const MOST: u64 = 20;
+    let g = GraphBuilder::new("normed_attention");
+    let x = g.input("x", f32([sym("s", 1..=MOST), 16.into()]));
+    let (gamma, beta) = (g.input("gamma", f32([16u64])), g.input("beta", f32([16u64])));
+    let w = g.input("w", f32([16u64, 16]));
+    let count = g.scalar("count", i32::<u64>([]), 0.0, 32.0, 4.0);
+    let h = g.layer_norm(x, gamma, Some(beta), 1e-5);
+    let heads = |x| g.transpose(g.reshape(x, &[1, -1, 2, 8]), &[0, 2, 1, 3]);
+    let (q, k) = (heads(g.linear(h, w, None)), heads(h));
+    let length = g.min(&[count, g.extent(x, 0)]);
+    let y = g.attention(q, k, heads(x), None, Some(length), Attention::default());
+    let back = g.reshape(g.transpose(y, &[0, 2, 1, 3]), &[-1, 16]);
+    g.output("y", g.rms_norm(g.add(back, x), gamma, 1e-5));
+    subject(g, (1..=MOST).map(|s| Binding { symbols: vec![s], scalar: ("count", s as i64 / 2) }))
+}
+
+/// A convolution, a pool of what it gave and a mean over its positions, of n images of any height.
+fn convolution() -> Subject {
+    let g = GraphBuilder::new("convolution");
+    let shape: [DimSpec; 4] = [sym("n", 1..=3), 3.into(), sym("h", 3..=14), 6.into()];
+    let x = g.input("x", f32(shape));
+    let w = g.input("w", f32([4u64, 3, 3, 3]));
+    let shift = g.scalar("shift", i32::<u64>([]), 0.0, 8.0, 1.0);
+    let op = Conv { pads: vec![1; 4], strides: vec![2, 1], ..Conv::default() };
+    let y = g.relu(g.conv(x, w, None, op));
+    g.output("mean", g.reduce_mean(y, &[2, 3], false));
+    g.output("y", g.add(y, g.cast(shift, pumice_types::DType::F32)));
+    let extents = (1..=3).flat_map(|n| (3..=14).step_by(2).map(move |h| [n, h]));
+    subject(g, extents.map(|all| Binding { symbols: all.into(), scalar: ("shift", 2) }))
+}
