@@ -4,7 +4,7 @@ use crate::entity::{NodeId, ValueId};
 use crate::ops::Op;
 use crate::shape::ValueType;
 use crate::state::Feed;
-use pumice_types::{DimExpr, SymbolTable};
+use pumice_types::{DimExpr, SymbolTable, Tensor};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -257,6 +257,14 @@ impl Graph {
         self.outputs.iter().any(|o| o.value == value)
     }
 
+    /// The data of a value that is a constant.
+    pub fn constant_data(&self, v: ValueId) -> Option<&Tensor> {
+        match &self.def(v).op {
+            Op::Constant(c) => Some(&c.data),
+            _ => None,
+        }
+    }
+
     /// Whether a value is a version of a state.
     pub fn is_state_version(&self, value: ValueId) -> bool {
         let op = &self.def(value).op;
@@ -301,6 +309,23 @@ impl Graph {
             }
         }
         last
+    }
+
+    /// Adds a node with the types and names of its values.
+    pub(crate) fn push_node(
+        &mut self,
+        op: Op,
+        inputs: SmallVec<[Option<ValueId>; 4]>,
+        results: impl IntoIterator<Item = (ValueType, Arc<str>)>,
+    ) -> SmallVec<[ValueId; 2]> {
+        let id = NodeId(self.nodes.len() as u32);
+        let mut outputs = SmallVec::new();
+        for (i, (ty, name)) in results.into_iter().enumerate() {
+            outputs.push(ValueId::new(self.values.len()));
+            self.values.push(ValueInfo { name, ty, def: (id, i as u16) });
+        }
+        self.nodes.push(Node { op, inputs, outputs: outputs.clone() });
+        outputs
     }
 
     /// Gives room back that growing left.

@@ -252,16 +252,7 @@ pub fn infer_types<'a>(
     constant: &dyn Fn(ValueId) -> Option<&'a pumice_types::Tensor>,
 ) -> Result<(Types, Vec<Constraint>), OpError> {
     let names = op.operand_names();
-    let variadic = names.last().is_some_and(|n| n.ends_with('*'));
-    if !variadic && inputs.len() > names.len() {
-        return Err(OpError::TooManyOperands { most: names.len(), given: inputs.len() });
-    }
-    for (i, operand) in names.iter().enumerate() {
-        let required = !operand.ends_with(['?', '*']);
-        if required && inputs.get(i).copied().flatten().is_none() {
-            return Err(OpError::MissingOperand(operand));
-        }
-    }
+    all_operands(names, inputs)?;
     only_known_symbols(op, symbols)?;
     limited_attributes(op)?;
     let operands: SmallVec<[Option<&ValueType>; 4]> = inputs.iter().map(|v| v.map(ty)).collect();
@@ -273,17 +264,42 @@ pub fn infer_types<'a>(
     let infer = Infer::new(symbols, names, &operands, &constants);
     let types = op.infer(&infer)?;
     let constraints = infer.constraints.into_inner();
+    allowed_results(op, &types, &constraints, symbols)?;
+    Ok((types, constraints))
+}
+
+/// Operands that an op must have are there, and no more than it takes.
+fn all_operands(names: &[&'static str], inputs: &[Option<ValueId>]) -> Result<(), OpError> {
+    let variadic = names.last().is_some_and(|n| n.ends_with('*'));
+    if !variadic && inputs.len() > names.len() {
+        return Err(OpError::TooManyOperands { most: names.len(), given: inputs.len() });
+    }
+    for (i, operand) in names.iter().enumerate() {
+        let required = !operand.ends_with(['?', '*']);
+        if required && inputs.get(i).copied().flatten().is_none() {
+            return Err(OpError::MissingOperand(operand));
+        }
+    }
+    Ok(())
+}
+
+/// What holds of the results of every op.
+fn allowed_results(
+    op: &Op,
+    types: &[ValueType],
+    constraints: &[Constraint],
+    symbols: &SymbolTable,
+) -> Result<(), OpError> {
     if let Some(t) = types.iter().find(|t| t.rank() > 8) {
         return Err(OpError::RankTooHigh(t.rank()));
     }
     types.iter().try_for_each(|t| limited_extents(&t.shape))?;
-    limited_constraints(&constraints)?;
+    limited_constraints(constraints)?;
     types.iter().try_for_each(|t| no_negative_extent(&t.shape, symbols))?;
     if !op.handles_blocks() {
         types.iter().try_for_each(|t| no_blocks(op, Some(t), || "its result".to_owned()))?;
     }
-    types.iter().try_for_each(whole_blocks)?;
-    Ok((types, constraints))
+    types.iter().try_for_each(whole_blocks)
 }
 
 /// Only ops that say so see blocks; to all others values are elements.

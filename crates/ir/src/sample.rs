@@ -145,34 +145,40 @@ impl Fill {
     fn element(&self, dtype: DType, seed: u64, i: u64) -> Element {
         let r = random(seed, i);
         match self {
-            Fill::Normal if dtype.is_float() => {
-                // Box-Muller over two draws of the same counter.
-                let (u, v) = (1.0 - uniform(seed, 2 * i), uniform(seed ^ 0x5bd1_e995, 2 * i + 1));
-                Element::Float((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos())
-            }
-            Fill::Uniform(lo, hi) => {
-                let x = lo + (hi - lo) * uniform(seed, i);
-                if dtype.is_float() { Element::Float(x) } else { Element::Int(x.floor() as i64) }
-            }
+            Fill::Normal if dtype.is_float() => Element::Float(normal(seed, i)),
+            Fill::Uniform(lo, hi) => floor_of(dtype, lo + (hi - lo) * uniform(seed, i)),
             Fill::Constant(c) if dtype.is_float() => Element::Float(*c),
             Fill::Constant(c) => Element::Int(*c as i64),
-            Fill::Ints(list) => {
-                let v = list.get(i as usize % list.len().max(1)).copied().unwrap_or(0);
-                if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
-            }
-            Fill::Floats(list) => {
-                Element::Float(list.get(i as usize % list.len().max(1)).copied().unwrap_or(0.0))
-            }
+            Fill::Ints(list) => exact(dtype, nth(list, i)),
+            Fill::Floats(list) => Element::Float(nth(list, i)),
             Fill::Patterns if dtype.natural_bytes() <= 2 => Element::Bits(i),
             Fill::Patterns => Element::HighBits((i ^ (seed & 0xffff)).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            Fill::Range(lo, hi) => {
-                let v = lo + (r % (hi - lo).max(1) as u64) as i64;
-                if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
-            }
+            Fill::Range(lo, hi) => exact(dtype, lo + (r % (hi - lo).max(1) as u64) as i64),
             Fill::Special if r.is_multiple_of(3) => special(dtype, r >> 8),
             Fill::Normal | Fill::Any | Fill::Special => any(dtype, seed, i),
         }
     }
+}
+
+/// One draw of the normal distribution: Box-Muller over two draws of the same counter.
+fn normal(seed: u64, i: u64) -> f64 {
+    let (u, v) = (1.0 - uniform(seed, 2 * i), uniform(seed ^ 0x5bd1_e995, 2 * i + 1));
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// An integer as an element of that dtype.
+fn exact(dtype: DType, v: i64) -> Element {
+    if dtype.is_float() { Element::Float(v as f64) } else { Element::Int(v) }
+}
+
+/// A number as an element of that dtype; integers are the next below.
+fn floor_of(dtype: DType, x: f64) -> Element {
+    if dtype.is_float() { Element::Float(x) } else { Element::Int(x.floor() as i64) }
+}
+
+/// Element `i` of a list that repeats; of an empty one 0.
+fn nth<T: Copy + Default>(list: &[T], i: u64) -> T {
+    list.get(i as usize % list.len().max(1)).copied().unwrap_or_default()
 }
 
 /// Blocks whose fields are filled by their kinds: codes at random, scales of either sign and between 2^-8 and 2^-4, so

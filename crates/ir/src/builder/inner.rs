@@ -5,7 +5,7 @@ use crate::conditions::Conditions;
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
 use crate::graph::{Constraint, Graph, Relation};
-use crate::infer::infer_node;
+use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
 use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
@@ -100,26 +100,39 @@ impl Inner {
         while ids.last() == Some(&None) {
             ids.pop();
         }
-        let graph = &self.graph;
-        let inferred =
-            infer_node(&op, &name, &ids, &graph.symbols, &|v| graph.ty(v), &|v| graph.constant_data(v));
-        let inferred = inferred.and_then(|(types, constraints)| {
-            self.stretch_always_or_never(&constraints).map(|()| (types, constraints))
-        });
-        match inferred {
+        match self.infer(&op, &name, &ids) {
             Ok((types, constraints)) => {
-                let known = self.graph.constraints.len();
-                self.conditions.append(&mut self.graph.constraints, constraints);
-                // Whether it holds is known when a run binds the symbols: then the builder is gone.
-                for new in &mut self.graph.constraints[known..] {
-                    new.what = format!("{}, at {site}", new.what).into();
-                }
+                self.add_constraints(constraints, site);
                 let names = self.names.of_results(name.into(), types.len());
                 let values = self.graph.push_node(op, ids, types.into_iter().zip(names));
                 self.made.extend(values.iter().map(|&v| (v, site)));
                 values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
             }
             Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, site),
+        }
+    }
+
+    /// Types and constraints of a node that is not added yet.
+    fn infer(
+        &self,
+        op: &Op,
+        name: &str,
+        inputs: &[Option<ValueId>],
+    ) -> Result<(Types, Vec<Constraint>), OpError> {
+        let graph = &self.graph;
+        let constant = |v| graph.constant_data(v);
+        let (types, constraints) = infer_node(op, name, inputs, &graph.symbols, &|v| graph.ty(v), &constant)?;
+        self.stretch_always_or_never(&constraints)?;
+        Ok((types, constraints))
+    }
+
+    /// Whether they hold is known when a run binds the symbols: then the builder is gone, so they say where they were
+    /// made.
+    fn add_constraints(&mut self, constraints: Vec<Constraint>, site: CallSite) {
+        let known = self.graph.constraints.len();
+        self.conditions.append(&mut self.graph.constraints, constraints);
+        for new in &mut self.graph.constraints[known..] {
+            new.what = format!("{}, at {site}", new.what).into();
         }
     }
 

@@ -59,29 +59,35 @@ impl Slice {
             if ranges.iter().any(|r| r.axis == axis) {
                 return Err(OpError::DuplicateAxis(named));
             }
-            let step = self.steps.get(i).copied().unwrap_or(1);
-            if step == 0 || step == i64::MIN {
-                let reason = "a step is neither 0 nor the smallest integer".into();
-                return Err(AttrError::Value { name: "steps", reason }.into());
-            }
-            if self.exact && (step != 1 || self.is_inside(i, &shape[axis], symbols) == Some(false)) {
-                let (extent, what) = (display_dim(&shape[axis], symbols), format!("a range of axis {axis}"));
-                let end = display_dim(&self.ends[i], symbols);
-                return Err(OpError::OutsideAxis {
-                    what,
-                    start: display_dim(&self.starts[i], symbols),
-                    end,
-                    extent,
-                });
-            }
-            let bound = |e: &DimExpr| clamped(e, &shape[axis], step > 0, symbols);
-            let (start, end) = (bound(&self.starts[i])?, bound(&self.ends[i])?);
-            let span = if step > 0 { end - &start } else { &start - end };
-            let size = DimExpr::constant(step.abs());
-            let len = within(span, &DimExpr::constant(0), symbols, false).ceil_div(&size);
-            ranges.push(AxisRange { axis, start, step, len: simplest(len, symbols) });
+            ranges.push(self.range(i, axis, &shape[axis], symbols)?);
         }
         Ok(ranges)
+    }
+
+    /// Range `i`, along an axis of that extent.
+    fn range(
+        &self,
+        i: usize,
+        axis: usize,
+        extent: &DimExpr,
+        symbols: &SymbolTable,
+    ) -> Result<AxisRange, OpError> {
+        let step = self.steps.get(i).copied().unwrap_or(1);
+        if step == 0 || step == i64::MIN {
+            let reason = "a step is neither 0 nor the smallest integer".into();
+            return Err(AttrError::Value { name: "steps", reason }.into());
+        }
+        if self.exact && (step != 1 || self.is_inside(i, extent, symbols) == Some(false)) {
+            let [start, end, extent] =
+                [&self.starts[i], &self.ends[i], extent].map(|e| display_dim(e, symbols));
+            return Err(OpError::OutsideAxis { what: format!("a range of axis {axis}"), start, end, extent });
+        }
+        let bound = |e: &DimExpr| clamped(e, extent, step > 0, symbols);
+        let (start, end) = (bound(&self.starts[i])?, bound(&self.ends[i])?);
+        let span = if step > 0 { end - &start } else { &start - end };
+        let size = DimExpr::constant(step.abs());
+        let len = within(span, &DimExpr::constant(0), symbols, false).ceil_div(&size);
+        Ok(AxisRange { axis, start, step, len: simplest(len, symbols) })
     }
 }
 

@@ -56,6 +56,36 @@ struct Scope {
     conditions: Conditions,
 }
 
+impl Scope {
+    /// A node may define these names, each of its type.
+    fn may_define(
+        &self,
+        names: &[String],
+        stated: &[Option<ValueType>],
+        types: &[ValueType],
+        symbols: &SymbolTable,
+    ) -> Result<(), String> {
+        for (name, (stated, inferred)) in names.iter().zip(stated.iter().zip(types)) {
+            if stated.as_ref().is_some_and(|t| t != inferred) {
+                return Err(format!("`{name}` is {}", inferred.display(symbols)));
+            }
+            if self.values.contains_key(name) {
+                return Err(format!("`{name}` is defined twice"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The op of that name and attributes.
+fn read_op(name: &str, attrs: Vec<(String, AttrValue)>) -> Result<Op, String> {
+    match Op::read(name, AttrReader::new(attrs)) {
+        Some(Ok(op)) => Ok(op),
+        Some(Err(e)) => Err(format!("{name}: {e}")),
+        None => Err(format!("there is no op `{name}`")),
+    }
+}
+
 type Result<T, E = TextError> = std::result::Result<T, E>;
 
 impl Reader<'_> {
@@ -213,27 +243,17 @@ impl Reader<'_> {
         self.expect("->")?;
         let state = self.value(scope)?;
         let kind = self.name()?;
-        let mut fields = BTreeMap::new();
-        if self.eat("{") {
-            while !self.eat("}") {
-                let key = self.name()?;
-                self.expect("=")?;
-                fields.insert(key, self.dim(graph, scope)?);
-                self.eat(",");
-            }
-        }
+        let mut fields = self.feed_fields(graph, scope)?;
         let mut field = |key: &str| match fields.remove(key) {
             Some(e) => Ok(e),
             None => Err(TextError { at: self.at(), message: format!("the feed needs `{key}`") }),
         };
-        let axis = |e: DimExpr| e.as_extent().and_then(|a| usize::try_from(a).ok());
+        let axis = |e: DimExpr| e.as_extent().and_then(|a| usize::try_from(a).ok()).unwrap_or(usize::MAX);
         let kind = match kind.as_str() {
             "whole" => FeedKind::Whole,
-            "prefix" => {
-                FeedKind::Prefix { axis: axis(field("axis")?).unwrap_or(usize::MAX), len: field("len")? }
-            }
+            "prefix" => FeedKind::Prefix { axis: axis(field("axis")?), len: field("len")? },
             "row" => FeedKind::Row {
-                axis: axis(field("axis")?).unwrap_or(usize::MAX),
+                axis: axis(field("axis")?),
                 src: field("src")?,
                 dst: field("dst")?,
                 count: field("count")?,
@@ -245,6 +265,20 @@ impl Reader<'_> {
         }
         graph.feeds.push(Feed { output, state, kind });
         Ok(())
+    }
+
+    /// What stands in braces after the kind of a feed, by name; nothing where there are no braces.
+    fn feed_fields(&mut self, graph: &Graph, scope: &Scope) -> Result<BTreeMap<String, DimExpr>> {
+        let mut fields = BTreeMap::new();
+        if self.eat("{") {
+            while !self.eat("}") {
+                let key = self.name()?;
+                self.expect("=")?;
+                fields.insert(key, self.dim(graph, scope)?);
+                self.eat(",");
+            }
+        }
+        Ok(fields)
     }
 
     fn value(&mut self, scope: &Scope) -> Result<ValueId> {
@@ -259,57 +293,47 @@ impl Reader<'_> {
 
     fn node(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
         let start = self.at();
-        let (names, types) = self.results(graph, scope)?;
+        let (names, stated) = self.results(graph, scope)?;
         self.expect("=")?;
         let op_name = self.name()?;
         let inputs = self.operands(scope)?;
         let mut attrs = self.attrs(graph, scope)?;
-        let fail = |message: String| Err(TextError { at: start, message });
+        let fail = |message: String| TextError { at: start, message };
         if Op::is_typed(&op_name) {
-            match types.first().cloned().flatten() {
-                Some(t) => attrs.push(("ty".to_owned(), AttrValue::Type(t))),
-                None => return fail(format!("{op_name} `{}` needs a type", names[0])),
-            }
+            let Some(ty) = stated.first().cloned().flatten() else {
+                return Err(fail(format!("{op_name} `{}` needs a type", names[0])));
+            };
+            attrs.push(("ty".to_owned(), AttrValue::Type(ty)));
         }
-        let op = match Op::read(&op_name, AttrReader::new(attrs)) {
-            Some(Ok(op)) => op,
-            Some(Err(e)) => return fail(format!("{op_name}: {e}")),
-            None => return fail(format!("there is no op `{op_name}`")),
-        };
-        let inferred = infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &|v| {
-            graph.constant_data(v)
-        });
-        let (inferred, constraints) = match inferred {
-            Ok(result) => result,
-            Err(e) => return fail(format!("{} ({op_name}): {e}", names[0])),
-        };
-        if inferred.len() != names.len() {
-            return fail(format!("{op_name} has {} results, {} are named", inferred.len(), names.len()));
+        let op = read_op(&op_name, attrs).map_err(fail)?;
+        let constant = |v| graph.constant_data(v);
+        let inferred = infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &constant);
+        let (types, constraints) = inferred.map_err(|e| fail(format!("{} ({op_name}): {e}", names[0])))?;
+        if types.len() != names.len() {
+            let (has, named) = (types.len(), names.len());
+            return Err(fail(format!("{op_name} has {has} results, {named} are named")));
         }
-        for (name, (stated, inferred)) in names.iter().zip(types.iter().zip(&inferred)) {
-            if stated.as_ref().is_some_and(|t| t != inferred) {
-                return fail(format!("`{name}` is {}", inferred.display(&graph.symbols)));
-            }
-            if scope.values.contains_key(name) {
-                return fail(format!("`{name}` is defined twice"));
-            }
-        }
-        let atoms = inferred.iter().flat_map(|t| t.shape.iter()).map(DimExpr::atoms).sum();
-        let Some(left) = self.atoms_left.checked_sub(atoms) else {
-            return fail(
-                "the extents of the values have more variables and operations than a graph of this \
-                size is read with; name them by symbols"
-                    .to_owned(),
-            );
-        };
-        self.atoms_left = left;
+        scope.may_define(&names, &stated, &types, &graph.symbols).map_err(fail)?;
+        self.pay_for_extents(&types).map_err(fail)?;
         scope.conditions.append(&mut graph.constraints, constraints);
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));
         }
-        let results = inferred.into_iter().zip(names.iter().map(|name| name.as_str().into()));
+        let results = types.into_iter().zip(names.iter().map(|name| name.as_str().into()));
         let values = graph.push_node(op, inputs, results);
         scope.values.extend(names.into_iter().zip(values));
+        Ok(())
+    }
+
+    /// Counts the variables and operations of extents against what a text of this size may have.
+    fn pay_for_extents(&mut self, types: &[ValueType]) -> Result<(), String> {
+        let atoms = types.iter().flat_map(|t| t.shape.iter()).map(DimExpr::atoms).sum();
+        let Some(left) = self.atoms_left.checked_sub(atoms) else {
+            return Err("the extents of the values have more variables and operations than a graph of this \
+                        size is read with; name them by symbols"
+                .to_owned());
+        };
+        self.atoms_left = left;
         Ok(())
     }
 

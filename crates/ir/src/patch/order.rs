@@ -1,0 +1,116 @@
+//! The order of a patched graph: nodes that are needed, operands first, otherwise as they stood.
+
+use super::PatchError;
+use super::draft::Draft;
+use crate::graph::Graph;
+
+impl Draft<'_> {
+    /// Nodes that are needed, operands first, otherwise as they stood.
+    pub(super) fn order(&self, graph: &Graph) -> Result<Vec<usize>, PatchError> {
+        let live = self.live(graph);
+        let mut by_position: Vec<usize> = (0..self.nodes.len()).filter(|&i| live[i]).collect();
+        by_position.sort_by_key(|&i| (self.nodes[i].position, i));
+        let leaves = (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface());
+        let mut order = Order {
+            draft: self,
+            marks: vec![Mark::New; self.nodes.len()],
+            leaves,
+            nodes: Vec::with_capacity(by_position.len()),
+            stack: Vec::new(),
+        };
+        for root in by_position {
+            order.visit(root).map_err(|node| PatchError::Cycle {
+                labels: self.patches.iter().map(|p| p.label.clone()).collect(),
+                node: self.name(graph, node).to_owned(),
+            })?;
+        }
+        Ok(order.nodes)
+    }
+
+    /// Whether each node is needed by the leaves of the interface, by outputs or by final states.
+    fn live(&self, graph: &Graph) -> Vec<bool> {
+        let mut wanted: Vec<usize> =
+            (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface()).collect();
+        wanted.extend(graph.outputs.iter().map(|o| self.target_of(graph, o.value).node()));
+        wanted.extend(graph.final_states().into_iter().map(|v| self.target_of(graph, v).node()));
+        let mut live = vec![false; self.nodes.len()];
+        while let Some(i) = wanted.pop() {
+            if !std::mem::replace(&mut live[i], true) {
+                wanted.extend(self.nodes_before(i));
+            }
+        }
+        live
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// Depth-first, so that a node comes as soon after its operands as the old order allows. Iterative: graphs are deep.
+struct Order<'d, 'p, Leaves> {
+    draft: &'d Draft<'p>,
+    marks: Vec<Mark>,
+    /// Leaves of the interface that no other leaf made come yet.
+    leaves: Leaves,
+    nodes: Vec<usize>,
+    stack: Vec<usize>,
+}
+
+impl<Leaves: Iterator<Item = usize>> Order<'_, '_, Leaves> {
+    /// Adds a node after what it needs; the error is a node on a circle.
+    fn visit(&mut self, root: usize) -> Result<(), usize> {
+        self.stack.push(root);
+        while let Some(&i) = self.stack.last() {
+            match self.marks[i] {
+                Mark::New => self.open(i)?,
+                Mark::Open => {
+                    self.stack.pop();
+                    self.close(i);
+                }
+                Mark::Done => {
+                    self.stack.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the node needs comes before it.
+    fn open(&mut self, i: usize) -> Result<(), usize> {
+        self.marks[i] = Mark::Open;
+        for j in self.draft.nodes_before(i) {
+            match self.marks[j] {
+                Mark::New => self.stack.push(j),
+                Mark::Open => return Err(j),
+                Mark::Done => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The leaves of the interface keep their order, by which scalars are numbered in extents, and params, inputs and
+    /// states in a plan: where one comes earlier than it did, those before it do too.
+    fn close(&mut self, i: usize) {
+        let draft = self.draft;
+        if draft.nodes[i].is_interface() {
+            while let Some(leaf) = self.leaves.next().filter(|&leaf| leaf != i) {
+                // A state begins as a constant, which is no leaf of the interface.
+                for node in draft.nodes_before(leaf).chain([leaf]) {
+                    if self.marks[node] != Mark::Done {
+                        self.push(node);
+                    }
+                }
+            }
+        }
+        self.push(i);
+    }
+
+    fn push(&mut self, node: usize) {
+        self.marks[node] = Mark::Done;
+        self.nodes.push(node);
+    }
+}
