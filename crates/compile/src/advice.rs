@@ -2,8 +2,9 @@
 
 use crate::lower;
 use crate::select::{Selection, reduce};
-use pumice_ir::{Graph, NodeId};
-use pumice_opt::{Advice, Group};
+use pumice_ir::{Graph, NodeId, ValueId};
+use pumice_opt::rewrite::Facts;
+use pumice_opt::{Advice, Anchor, Group};
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
@@ -59,8 +60,8 @@ impl Advice for Kernels<'_> {
         softmax_of_rows && self.selection.softmax_rows.is_faster_apart(row.rows, row.n, self.target)
     }
 
-    fn epilogue(&self, graph: &Graph, id: NodeId) -> Option<&'static str> {
-        lower::epilogue(graph, id)
+    fn anchor(&self, graph: &Graph, id: NodeId) -> Option<Anchor> {
+        lower::anchor(graph, id)
     }
 
     fn takes(&self, group: &Group<'_>, id: NodeId) -> bool {
@@ -69,5 +70,9 @@ impl Advice for Kernels<'_> {
 
     fn accepts(&self, group: &Group<'_>) -> bool {
         lower::accepts(group)
+    }
+
+    fn addends(&self, graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize> {
+        lower::addends(graph, facts, v)
     }
 }

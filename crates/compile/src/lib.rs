@@ -16,6 +16,7 @@ pub mod error;
 mod frame;
 mod fused_body;
 pub mod hazard;
+mod hole;
 mod index;
 mod joined;
 mod layout;

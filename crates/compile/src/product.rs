@@ -3,17 +3,16 @@
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult, float_storage};
 use crate::draft::Located;
-use crate::meaning::StepMeaning;
+use crate::hole::{Filled, Meant};
 use crate::select::matmul::SCALAR;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, HoleFill, Roles};
+use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, Roles};
 use pumice_plan::kernels::matmul::MatmulF32Lanes;
 use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
-use std::sync::Arc;
 
 /// A batch of matrices: two batch axes, rows, columns; strides in elements.
 #[derive(Clone, Debug)]
@@ -53,62 +52,46 @@ pub struct ProductSpace {
     pub b: Matrices,
     /// The result.
     pub y: Matrices,
+    /// The slots of the epilogue over the result.
+    pub slots: Vec<Matrices>,
     /// To what the factors are rounded when they are loaded.
     pub rounding: Rounding,
 }
 
-/// An extra operand or result of the epilogue.
-pub struct SlotView {
-    /// Where it is.
-    pub at: Located,
-    /// Its strides over the result.
-    pub over: Matrices,
-}
+/// Batch axes that all views walk as one, outermost first: extents, and of each view the stride.
+type BatchAxes = Vec<(DimExpr, Vec<DimExpr>)>;
 
-/// What happens to each element of the product before it is stored.
-#[derive(Default)]
-pub struct Epilogue {
-    /// The filled hole; none is the identity.
-    pub fill: Option<HoleFill>,
-    /// Its slots, in order: operands, then results that are stored besides the kernel's own.
-    pub slots: Vec<SlotView>,
-    /// How many of the slots are operands.
-    pub operands: usize,
-}
-
-/// A view of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch
-/// does not collapse to two axes.
-pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2], Vec<Matrices>)> {
-    let rank = shape.len();
-    let batch = &shape[..rank - 2];
-    let strides: Vec<Vec<DimExpr>> = views.iter().map(|v| broadcast_strides(v, shape)).collect();
-    let mut axes: Vec<(DimExpr, Vec<DimExpr>)> = Vec::new();
-    for (d, extent) in batch.iter().enumerate() {
-        if extent.is(1) {
-            continue;
-        }
+/// The batch axes with those merged that every view walks as one; unit axes are dropped.
+fn merged_axes(batch: &[DimExpr], strides: &[Vec<DimExpr>]) -> BatchAxes {
+    let mut axes = BatchAxes::new();
+    for (d, extent) in batch.iter().enumerate().filter(|(_, extent)| !extent.is(1)) {
         let here: Vec<DimExpr> = strides.iter().map(|s| s[d].clone()).collect();
-        let merges =
-            axes.last().is_some_and(|(_, outer)| outer.iter().zip(&here).all(|(o, s)| *o == s * extent));
+        let goes_on = |outer: &[DimExpr]| outer.iter().zip(&here).all(|(o, s)| *o == s * extent);
         match axes.last_mut() {
-            Some(last) if merges => *last = (&last.0 * extent, here),
+            Some(last) if goes_on(&last.1) => *last = (&last.0 * extent, here),
             _ => axes.push((extent.clone(), here)),
         }
     }
-    if axes.len() > 2 {
-        return None;
-    }
+    axes
+}
+
+/// Views of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch does
+/// not collapse to two axes.
+pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2], Vec<Matrices>)> {
+    let rank = shape.len();
+    let strides: Vec<Vec<DimExpr>> = views.iter().map(|v| broadcast_strides(v, shape)).collect();
+    let mut axes = merged_axes(&shape[..rank - 2], &strides);
     while axes.len() < 2 {
         axes.insert(0, (DimExpr::constant(1), vec![DimExpr::constant(0); views.len()]));
     }
+    let Ok([outer, inner]) = <[_; 2]>::try_from(axes) else { return None };
     let matrices = views.iter().zip(&strides).enumerate().map(|(i, (v, s))| Matrices {
         at: v.offset.clone(),
-        batch: [axes[0].1[i].clone(), axes[1].1[i].clone()],
+        batch: [outer.1[i].clone(), inner.1[i].clone()],
         row: s[rank - 2].clone(),
         col: s[rank - 1].clone(),
     });
-    let matrices = matrices.collect();
-    Some(([axes[0].0.clone(), axes[1].0.clone()], matrices))
+    Some(([outer.0, inner.0], matrices.collect()))
 }
 
 /// Strides of a view over a shape it broadcasts to. The last two axes of `shape` are the view's own extents there.
@@ -123,74 +106,56 @@ pub fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
         .collect()
 }
 
-/// Adds the steps of a product. `meaning_inputs` are the inputs of the meaning by name, each with its number among a, b
-/// and the epilogue's operands.
+/// Adds the step of a product.
+///
+/// # Errors
+/// A result whose columns are apart, more results than kernels count, no kernel that takes it.
 pub fn emit(
     cx: &mut LowerCx<'_>,
-    space: &ProductSpace,
-    operands: [&Located; 3],
-    epilogue: Epilogue,
-    meaning: StepMeaning,
-    meaning_inputs: &[(Arc<str>, usize)],
+    space: ProductSpace,
+    [a, b, y]: [&Located; 3],
+    epilogue: Filled,
+    Meant { meaning, inputs }: Meant,
 ) -> LowerResult {
-    let [a, b, y] = operands;
     if [&space.batch[0], &space.batch[1], &space.m, &space.n].iter().any(|d| d.is(0)) {
         return Ok(());
     }
     cx.fits_u32(&elements(&y.view.shape), "the result")?;
-    let (space, epilogue) = fold_batch(space, epilogue);
-    let space = &space;
+    let space = fold_batch(space);
     if !space.y.col.is(1) {
         return Err("a product is stored along its rows".into());
     }
-    let choice = choose(cx, space, &b.view).ok_or(NO_KERNEL)?;
+    let choice = choose(cx, &space, &b.view).ok_or(NO_KERNEL)?;
     let mut step = StepBuilder::new();
     let a = step.touch(a, Access::ShaderRead).along(space.a.strides());
     let b = step.touch(b, Access::ShaderRead).along(space.b.strides());
-    let slots = touch_slots(&mut step, &epilogue);
-    let (read, stored) = slots.split_at(epilogue.operands);
-    let reads: Vec<&Bound> = [&a, &b].into_iter().chain(read).collect();
-    meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
+    let slots = step.slots(&epilogue, |i, _| Ok(space.slots[i].strides().into()))?;
+    step.inputs(&inputs, &[&a, &b], &slots);
     let [b0, b1, row, _] = space.y.strides();
-    let y = step.write(y).along([b0, b1, row]);
-    stored.iter().for_each(|bound| step.wrote(bound));
-    let call = call(cx, space, &choice, [a, b, y]).holes(slots, epilogue.fill.into_iter().collect());
-    let grid = groups(space, &choice);
-    let grid = cx.grid(&grid)?;
-    step.flops(flops(cx, space), choice.roles.precision);
+    let y = step.write_with(y, &slots[epilogue.operands..]).along([b0, b1, row]);
+    let call = call(cx, &space, &choice, [a, b, y]).holes(slots, epilogue.fill.into_iter().collect());
+    let grid = cx.grid(&groups(&space, &choice))?;
+    step.flops(flops(cx, &space), choice.roles.precision);
     step.dispatch(cx, call, grid, meaning)
 }
 
 /// One product of many rows instead of many products with one right operand: batch · M rows, where every operand that
 /// walks the batch does so as if its rows went on.
-fn fold_batch(space: &ProductSpace, mut epilogue: Epilogue) -> (ProductSpace, Epilogue) {
-    let mut space = space.clone();
+fn fold_batch(mut space: ProductSpace) -> ProductSpace {
     for axis in [1, 0] {
-        let extent = space.batch[axis].clone();
-        let m = space.m.clone();
-        let goes_on = |x: &Matrices| x.batch[axis] == &x.row * &m;
-        let all_go_on =
-            goes_on(&space.a) && goes_on(&space.y) && epilogue.slots.iter().all(|s| goes_on(&s.over));
+        let (extent, m) = (space.batch[axis].clone(), space.m.clone());
         let inner_done = axis == 1 || space.batch[1].is(1);
-        if extent.is(1) || !inner_done || !space.b.batch[axis].is(0) || !all_go_on {
+        let ProductSpace { a, b, y, slots, .. } = &mut space;
+        let mut walking: Vec<&mut Matrices> = [a, y].into_iter().chain(slots).collect();
+        let all_go_on = walking.iter().all(|x| x.batch[axis] == &x.row * &m);
+        if extent.is(1) || !inner_done || !b.batch[axis].is(0) || !all_go_on {
             continue;
         }
+        walking.iter_mut().for_each(|x| x.batch[axis] = DimExpr::constant(0));
         space.m = m * extent;
         space.batch[axis] = DimExpr::constant(1);
-        let zero = || DimExpr::constant(0);
-        for x in
-            [&mut space.a, &mut space.y].into_iter().chain(epilogue.slots.iter_mut().map(|s| &mut s.over))
-        {
-            x.batch[axis] = zero();
-        }
     }
-    (space, epilogue)
-}
-
-fn touch_slots(step: &mut StepBuilder, epilogue: &Epilogue) -> Vec<Bound> {
-    let access = |i| if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
-    let slots = epilogue.slots.iter().enumerate();
-    slots.map(|(i, s)| step.touch(&s.at, access(i)).along(s.over.strides())).collect()
+    space
 }
 
 fn flops(cx: &LowerCx<'_>, space: &ProductSpace) -> DimExpr {

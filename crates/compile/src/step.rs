@@ -6,6 +6,7 @@
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
+use crate::hole::Filled;
 use crate::meaning::{StepMeaning, operand};
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
@@ -73,6 +74,33 @@ impl StepBuilder {
     pub fn write_host(&mut self, at: &Located) {
         let bound = self.touch(at, Access::HostWrite);
         self.wrote(&bound);
+    }
+
+    /// Binds the slots of a hole: what it reads, then what it stores. `along` gives the strides of a slot by its number
+    /// and its view.
+    pub fn slots(
+        &mut self,
+        hole: &Filled,
+        along: impl Fn(usize, &View) -> LowerResult<Vec<DimExpr>>,
+    ) -> LowerResult<Vec<Bound>> {
+        let bind = |(i, at): (usize, &Located)| {
+            let access = if i < hole.operands { Access::ShaderRead } else { Access::ShaderWrite };
+            Ok(self.touch(at, access).along(along(i, &at.view)?))
+        };
+        hole.slots.iter().enumerate().map(bind).collect()
+    }
+
+    /// Operands of the kernel, then slots, are the inputs of the meaning by these names and numbers.
+    pub fn inputs(&mut self, names: &[(Arc<str>, usize)], operands: &[&Bound], slots: &[Bound]) {
+        let reads: Vec<&Bound> = operands.iter().copied().chain(slots).collect();
+        names.iter().for_each(|(name, i)| self.input(Arc::clone(name), reads[*i]));
+    }
+
+    /// The next outputs of the meaning: the kernel's own result, then slots that are stored.
+    pub fn write_with(&mut self, at: &Located, stored: &[Bound]) -> Bound {
+        let own = self.write(at);
+        stored.iter().for_each(|bound| self.wrote(bound));
+        own
     }
 
     /// The status block, for the op of that number.

@@ -4,8 +4,26 @@
 //! from what was measured.
 
 use crate::rewrite::Facts;
-use pumice_ir::{Graph, NodeId};
+use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents};
+
+/// Where a kernel has its hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before its sums: what makes its first operand.
+    Before,
+    /// After its sums: what follows its result.
+    After,
+}
+
+/// A node whose kernel has a hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// What a fused node around it is called.
+    pub kind: &'static str,
+    /// Where its hole is.
+    pub side: Side,
+}
 
 /// Nodes that may become one node: an anchor, whose kernel runs, and elementwise nodes that its hole takes in.
 #[derive(Clone, Copy)]
@@ -48,14 +66,18 @@ pub trait Advice {
     /// rows.
     fn rows_apart(&self, row: &RowExtents) -> bool;
 
-    /// What a fused node is called whose anchor is this node, if its kernel takes nodes in after its result.
-    fn epilogue(&self, graph: &Graph, id: NodeId) -> Option<&'static str>;
+    /// The anchor that a node is; none where its kernel takes no nodes in.
+    fn anchor(&self, graph: &Graph, id: NodeId) -> Option<Anchor>;
 
-    /// Whether the epilogue of a group's anchor could hold one node more.
+    /// Whether the hole of a group's anchor could hold one node more.
     fn takes(&self, group: &Group<'_>, id: NodeId) -> bool;
 
     /// Whether a group is what lowering makes one step of.
     fn accepts(&self, group: &Group<'_>) -> bool;
+
+    /// How many values a hole could read, and add, in place of a value that it reads; none where no hole before an
+    /// anchor reads it.
+    fn addends(&self, graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize>;
 }
 
 /// Cuts nothing, and no kernel takes nodes in.
@@ -90,7 +112,7 @@ impl Advice for NoAdvice {
         false
     }
 
-    fn epilogue(&self, _: &Graph, _: NodeId) -> Option<&'static str> {
+    fn anchor(&self, _: &Graph, _: NodeId) -> Option<Anchor> {
         None
     }
 
@@ -100,5 +122,9 @@ impl Advice for NoAdvice {
 
     fn accepts(&self, _: &Group<'_>) -> bool {
         false
+    }
+
+    fn addends(&self, _: &Graph, _: &Facts, _: ValueId) -> Option<usize> {
+        None
     }
 }

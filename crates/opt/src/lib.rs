@@ -12,7 +12,7 @@ pub mod passes;
 pub mod pipeline;
 pub mod rewrite;
 
-pub use advice::{Advice, Group, NoAdvice};
+pub use advice::{Advice, Anchor, Group, NoAdvice, Side};
 pub use pipeline::{
     OptError, OptOptions, PASSES, Pass, PassCx, optimize, optimize_range, optimize_whole, run_pass, unfused,
 };

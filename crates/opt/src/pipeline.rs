@@ -111,8 +111,8 @@ pub const PASSES: &[Pass] = &[
     ranged("split_reductions", passes::split_reductions::split_reductions),
     ranged("split_products", passes::split_products::split_products),
     ranged("split_attention", passes::split_attention::split_attention),
-    ranged("fuse_residual_norms", passes::fuse_residual_norms::fuse_residual_norms),
-    ranged("fuse_epilogues", passes::fuse_epilogues::fuse_epilogues),
+    ranged("fuse_prologues", passes::fuse_anchors::fuse_prologues),
+    ranged("fuse_epilogues", passes::fuse_anchors::fuse_epilogues),
     ranged("fuse_elementwise", passes::fuse_elementwise::fuse_elementwise),
 ];
 

@@ -9,7 +9,7 @@ use crate::cost;
 use crate::cx::{LowerCx, LowerResult, float_storage, restride};
 use crate::draft::{Home, Located};
 use crate::elementwise;
-use crate::meaning::StepMeaning;
+use crate::hole::{Filled, Meant};
 use crate::phases::Phases;
 use crate::product::broadcast_strides;
 use crate::select::convolution::{Extents, PRODUCT, TILE};
@@ -19,11 +19,10 @@ use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage, HoleFill};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
 use pumice_plan::{Access, Storage, View};
 use pumice_types::{DimExpr, Precision, SymbolTable};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// A convolution without its operands.
 pub struct Convolution {
@@ -121,15 +120,10 @@ struct Operands {
 }
 
 /// What happens to each element before it is stored.
-#[derive(Default)]
 pub struct Epilogue {
-    /// The filled hole; none is the identity.
-    pub fill: Option<HoleFill>,
-    /// Its slots: operands, then results that are stored besides the kernel's own.
-    pub slots: Vec<Located>,
-    /// How many of the slots are operands.
-    pub operands: usize,
-    /// Whether the first of them is the bias, one number for each channel.
+    /// The hole.
+    pub hole: Filled,
+    /// Whether the first of its slots is the bias, one number for each channel.
     pub bias: bool,
 }
 
@@ -139,8 +133,7 @@ struct Weights {
     strides: Vec<DimExpr>,
 }
 
-/// Adds the step of a convolution. `meaning_inputs` are the inputs of the meaning by name, each with its number among
-/// the operand, the weights and the epilogue's operands.
+/// Adds the step of a convolution, whose kernel has two operands: operand and weights.
 ///
 /// # Errors
 /// Extents beyond what kernels count, an epilogue over axes that are walked apart.
@@ -149,8 +142,7 @@ pub fn emit(
     conv: &Convolution,
     [x, w, y]: [&Located; 3],
     epilogue: Epilogue,
-    meaning: StepMeaning,
-    meaning_inputs: &[(Arc<str>, usize)],
+    meant: Meant,
 ) -> LowerResult {
     if y.view.shape.iter().any(|d| d.is(0)) {
         return Ok(());
@@ -164,13 +156,13 @@ pub fn emit(
     let extents = conv.extents(cx.graph.symbols());
     let way = cx.selection.convolution.way(&extents, &able, cx.target);
     if let Some(space) = space.filter(|_| way == PRODUCT) {
-        return conv.multiply(cx, &space, [x, w, y], epilogue, meaning, meaning_inputs);
+        return conv.multiply(cx, space, [x, w, y], epilogue, meant);
     }
     let kernel = match tile.filter(|_| way == TILE) {
         Some(tile) => tile,
         None => conv.direct(cx.selection.convolution.direct(&extents, cx.target).ok_or(NO_KERNEL)?),
     };
-    conv.convolve(cx, &*kernel, [x, w, y], epilogue, meaning, meaning_inputs)
+    conv.convolve(cx, &*kernel, [x, w, y], epilogue, meant)
 }
 
 /// An operand of an epilogue as words whose spatial axes are walked as one, over a result of that shape.
@@ -189,6 +181,16 @@ pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResul
         "an epilogue walks the positions of a convolution as one axis",
     )?;
     Ok(to)
+}
+
+/// Strides of a slot over batches, channels and the positions of a result of that shape.
+///
+/// # Errors
+/// Positions that are not walked as one axis; [`slot`] gives none.
+pub fn strides_over(view: &View, shape: &[DimExpr]) -> LowerResult<[DimExpr; 3]> {
+    let strides = broadcast_strides(view, shape);
+    let position = joint_stride(&shape[2..], &strides[2..]).ok_or("a slot walks its positions apart")?;
+    Ok([strides[0].clone(), strides[1].clone(), position])
 }
 
 impl Convolution {
@@ -251,21 +253,15 @@ impl Convolution {
         [view.strides[0].clone(), &output * &self.outputs, output]
     }
 
-    /// As [`Convolution::slot_strides`], for the slot of that number; the bias varies with the channel alone.
-    fn strides_of(&self, i: usize, epilogue: &Epilogue, shape: &[DimExpr]) -> Option<[DimExpr; 4]> {
-        let view = &epilogue.slots[i].view;
-        if i > 0 || !epilogue.bias {
-            return self.slot_strides(view, shape);
+    /// Strides of the slot of that number over batches, groups, outputs and positions; a bias varies with the channel
+    /// alone.
+    fn slot_strides(&self, view: &View, is_bias: bool, shape: &[DimExpr]) -> LowerResult<[DimExpr; 4]> {
+        if is_bias {
+            let (none, channel) = (DimExpr::constant(0), view.strides[0].clone());
+            return Ok([none.clone(), &channel * &self.outputs, channel, none]);
         }
-        let (none, channel) = (DimExpr::constant(0), view.strides[0].clone());
-        Some([none.clone(), &channel * &self.outputs, channel, none])
-    }
-
-    /// Over batches, groups, outputs and positions.
-    fn slot_strides(&self, view: &View, shape: &[DimExpr]) -> Option<[DimExpr; 4]> {
-        let strides = broadcast_strides(view, shape);
-        let position = joint_stride(&shape[2..], &strides[2..])?;
-        Some([strides[0].clone(), &strides[1] * &self.outputs, strides[1].clone(), position])
+        let [batch, channel, position] = strides_over(view, shape)?;
+        Ok([batch, &channel * &self.outputs, channel, position])
     }
 
     /// The step of a convolution by a kernel of its own.
@@ -274,42 +270,25 @@ impl Convolution {
         cx: &mut LowerCx<'_>,
         kernel: &dyn Kernel,
         [x, w, y]: [&Located; 3],
-        epilogue: Epilogue,
-        meaning: StepMeaning,
-        meaning_inputs: &[(Arc<str>, usize)],
+        Epilogue { hole, bias }: Epilogue,
+        Meant { meaning, inputs }: Meant,
     ) -> LowerResult {
         let weights = kernel.weights(cx, self, w)?;
         let mut step = StepBuilder::new();
         let x_bound = step.touch(x, Access::ShaderRead).along(self.operand_strides(&x.view));
         let w_bound = step.touch(&weights.at, Access::ShaderRead).along(weights.strides.clone());
-        let slots = self.touch_slots(&mut step, &epilogue, &y.view.shape)?;
-        let reads: Vec<&Bound> =
-            [&x_bound, &w_bound].into_iter().chain(&slots[..epilogue.operands]).collect();
-        meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
-        let y_bound = step.write(y).along(self.result_strides(&y.view));
-        slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
+        let along =
+            |i: usize, view: &View| Ok(self.slot_strides(view, bias && i == 0, &y.view.shape)?.into());
+        let slots = step.slots(&hole, along)?;
+        step.inputs(&inputs, &[&x_bound, &w_bound], &slots);
+        let y_bound = step.write_with(y, &slots[hole.operands..]).along(self.result_strides(&y.view));
         step.flops(self.flops(cx), kernel.precision());
         let bound = Operands { x: x_bound, w: w_bound, y: y_bound, weights };
         let (call, groups) = kernel.call(cx, self, bound, [&x.view, &y.view]);
-        let call = call.holes(slots, epilogue.fill.into_iter().collect());
+        let call = call.holes(slots, hole.fill.into_iter().collect());
         cx.fits_u32(&(&groups * 64), "the grid")?;
         let grid = cx.grid(&groups)?;
         step.dispatch(cx, call, grid, meaning)
-    }
-
-    /// Binds what an epilogue over a result of that shape reads, then what it stores.
-    fn touch_slots(
-        &self,
-        step: &mut StepBuilder,
-        epilogue: &Epilogue,
-        shape: &[DimExpr],
-    ) -> LowerResult<Vec<Bound>> {
-        let touched = |(i, at): (usize, &Located)| {
-            let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
-            let strides = self.strides_of(i, epilogue, shape).ok_or("a slot walks its positions apart")?;
-            Ok(step.touch(at, access).along(strides))
-        };
-        epilogue.slots.iter().enumerate().map(touched).collect()
     }
 
     /// The weights over groups, outputs, channels and taps, which are walked as one axis; in words or 16-bit floats.

@@ -3,12 +3,11 @@
 use super::{Convolution, Epilogue, Over};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
-use crate::meaning::StepMeaning;
-use crate::product::{self, Matrices, ProductSpace, SlotView};
+use crate::hole::Meant;
+use crate::product::{self, Matrices, ProductSpace};
 use crate::window::{Axis, joint_stride};
 use pumice_plan::View;
 use pumice_types::DimExpr;
-use std::sync::Arc;
 
 impl Convolution {
     /// One tap that meets every element: a matrix of weights times the matrix of each batch, whose rows are channels.
@@ -35,6 +34,7 @@ impl Convolution {
             a: matrices(w, zero(), &w.strides[0], w.strides[1].clone()),
             b: matrices(x, x.strides[0].clone(), &x.strides[1], position),
             y: matrices(y, y.strides[0].clone(), &y.strides[1], DimExpr::constant(1)),
+            slots: Vec::new(),
             rounding: self.rounding,
         })
     }
@@ -43,31 +43,23 @@ impl Convolution {
     pub(super) fn multiply(
         &self,
         cx: &mut LowerCx<'_>,
-        space: &ProductSpace,
+        mut space: ProductSpace,
         [x, w, y]: [&Located; 3],
-        epilogue: Epilogue,
-        meaning: StepMeaning,
-        meaning_inputs: &[(Arc<str>, usize)],
+        Epilogue { hole, bias }: Epilogue,
+        Meant { meaning, mut inputs }: Meant,
     ) -> LowerResult {
         // The left factor is read as words.
         let w = cx.decoded(w)?;
         let w = if w.view.is_words() { w } else { cx.dense_at(&w, "w")? };
-        let mut space = space.clone();
         (space.a.row, space.a.col) = (w.view.strides[0].clone(), w.view.strides[1].clone());
         space.a.at = w.view.offset.clone();
-        let mut slots = Vec::new();
-        for (i, at) in epilogue.slots.iter().enumerate() {
-            let [n, _, row, col] =
-                self.strides_of(i, &epilogue, &y.view.shape).ok_or("a slot walks its positions apart")?;
-            let over = Matrices { at: at.view.offset.clone(), batch: [DimExpr::constant(0), n], row, col };
-            slots.push(SlotView { at: at.clone(), over });
+        for (i, at) in hole.slots.iter().enumerate() {
+            let [n, _, row, col] = self.slot_strides(&at.view, bias && i == 0, &y.view.shape)?;
+            let batch = [DimExpr::constant(0), n];
+            space.slots.push(Matrices { at: at.view.offset.clone(), batch, row, col });
         }
-        let epilogue = product::Epilogue { fill: epilogue.fill, slots, operands: epilogue.operands };
         // The factors of the product are weights and operand, in this order.
-        let names: Vec<(Arc<str>, usize)> = meaning_inputs
-            .iter()
-            .map(|(name, i)| (Arc::clone(name), if *i < 2 { 1 - *i } else { *i }))
-            .collect();
-        product::emit(cx, &space, [&w, x, y], epilogue, meaning, &names)
+        inputs.iter_mut().filter(|(_, i)| *i < 2).for_each(|(_, i)| *i = 1 - *i);
+        product::emit(cx, space, [&w, x, y], hole, Meant { meaning, inputs })
     }
 }

@@ -1,43 +1,42 @@
 //! Matrix products, alone or with the elementwise nodes that follow them.
 
-use super::epilogue::Epilogue as Takes;
+use super::anchor::Hole;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
 use crate::draft::{Home, Located};
 use crate::fused_body::FusedBody;
+use crate::hole::{Filled, Meant};
 use crate::meaning::{self, StepMeaning};
-use crate::product::{self, Epilogue, Matrices, ProductSpace, SlotView};
+use crate::product::{self, Matrices, ProductSpace};
 use crate::{blocks, elementwise};
 use pumice_ir::ops::{MatMul, Rounding};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
-use pumice_plan::kernel::{FloatStorage, HoleFill};
+use pumice_plan::kernel::FloatStorage;
 use pumice_plan::{Storage, View, dense_strides};
 use pumice_types::{DimExpr, slots};
 use std::sync::Arc;
 
 impl Lower for MatMul {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let graph = cx.graph;
-        let node = graph.node(id);
-        let (a, b) = (node.input(0).ok_or("it has no `a`")?, node.input(1).ok_or("it has no `b`")?);
-        let dtype = graph.ty(node.output()).dtype();
-        let fill = crate::rows::rounding(dtype, "epilogue")?.pop();
-        let epilogue = Tail { fill, ..Tail::default() };
-        let (a, b) = (cx.at(a)?, cx.stored(b)?);
-        let y = &in_place::results(cx, id, Reads { own: &[], shared: &[&a, &b] })?[0];
-        let shape = graph.ty(node.output()).shape.clone();
-        let names = [0, 1].map(|k| (meaning::operand(k), k));
-        multiply(cx, (id, self), (&a, &b, y), &shape, epilogue, &names)
+        self.lower_fused(cx, id, &FusedBody::alone(cx, id))
     }
 
-    fn epilogue(&self, graph: &Graph, node: &Node) -> Option<Takes> {
+    fn hole(&self, graph: &Graph, node: &Node) -> Option<Hole> {
         let matrices = node.operands().all(|v| graph.ty(v).rank() >= 2);
-        matrices.then_some(Takes { kind: "matmul", slots: slots::PRODUCT, walks })
+        matrices.then(|| Hole::after("matmul", slots::PRODUCT, walks))
     }
 
-    fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
-        lower_body(cx, id, self, body, anchor)
+    fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>) -> LowerResult {
+        let (a, b) = (cx.at(fused.operand(0)?)?, cx.stored(fused.operand(1)?)?);
+        let mut slots = Vec::new();
+        for &v in &fused.extra {
+            let at = cx.at(v)?;
+            slots.push(operand(cx, &at, "epilogue")?);
+        }
+        let results = in_place::results(cx, id, Reads { own: &slots, shared: &[&a, &b] })?;
+        let hole = Filled::new(fused.epilogue(false)?, slots, &results[1..]);
+        multiply(cx, (id, self), [&a, &b, &results[0]], fused, hole)
     }
 }
 
@@ -55,57 +54,50 @@ fn is_dense(graph: &Graph, v: ValueId) -> bool {
     op.is_elementwise() || op.body().is_some() || matches!(op, Op::MatMul(_))
 }
 
-/// What follows the product, before its slots are placed over the product's axes.
-#[derive(Default)]
-struct Tail {
-    fill: Option<HoleFill>,
-    slots: Vec<Located>,
-    operands: usize,
-}
-
-/// Adds the steps of `y = epilogue(a · b)`; `shape` is the product's type in the graph. `meaning_inputs` are the inputs
-/// of the meaning by name, each with its number among a, b and the epilogue's operands.
+/// Adds the steps of `y = epilogue(a · b)`.
 fn multiply(
     cx: &mut LowerCx<'_>,
     (id, op): (NodeId, &MatMul),
-    (a, b, y): (&Located, &Located, &Located),
-    shape: &[DimExpr],
-    tail: Tail,
-    meaning_inputs: &[(Arc<str>, usize)],
+    [a, b, y]: [&Located; 3],
+    fused: &FusedBody<'_>,
+    hole: Filled,
 ) -> LowerResult {
-    let vector_a = a.view.shape.len() == 1;
-    let vector_b = b.view.shape.len() == 1;
-    // The result with the axes that promotion added.
-    let mut full = shape.to_vec();
-    if vector_a {
-        full.insert(full.len() - usize::from(!vector_b), DimExpr::constant(1));
-    }
-    if vector_b {
-        full.push(DimExpr::constant(1));
-    }
-    if tail.slots.iter().any(|s| s.view.shape.len() > full.len())
-        || (full.len() > shape.len() && !tail.slots.is_empty())
-    {
+    let full = with_promoted(&fused.ty.shape, [a, b]);
+    let promoted = full.len() > fused.ty.rank();
+    if hole.slots.iter().any(|s| promoted || s.view.shape.len() > full.len()) {
         return Err("a product of rank 1 takes no epilogue".into());
     }
-    let shown_a = operand(cx, a, "a")?;
-    let shown_b = typed_operand(cx, b, op.trans_b)?;
-    let a = Factor { shown: shown_a, axis: vector_a.then_some(0), trans: op.trans_a };
-    let b = Factor { shown: shown_b, axis: vector_b.then_some(1), trans: op.trans_b };
+    let (shown_a, shown_b) = (operand(cx, a, "a")?, typed_operand(cx, b, op.trans_b)?);
+    let a = Factor { shown: shown_a, axis: is_vector(a).then_some(0), trans: op.trans_a };
+    let b = Factor { shown: shown_b, axis: is_vector(b).then_some(1), trans: op.trans_b };
+    let mut product = Shown { factors: [a, b], hole, copied: Vec::new(), rounding: op.rounding };
     let y_full = restride(y, full.clone(), dense_strides(&full), y.view.offset.clone());
-    let mut product = Shown { factors: [a, b], slots: tail.slots, copied: Vec::new(), rounding: op.rounding };
-    let (space, over) = match product.space(&full, &y_full.view) {
+    let space = match product.space(&full, &y_full.view) {
         Some(space) => space,
         None => {
-            product.copy_batches(cx, &full, tail.operands)?;
+            product.copy_batches(cx, &full)?;
             product.space(&full, &y_full.view).ok_or("its batches do not collapse to two axes")?
         }
     };
-    let meaning = product.meaning(cx, id, meaning_inputs)?;
-    let Shown { factors: [a, b], slots, .. } = product;
-    let slots = slots.into_iter().zip(over).map(|(at, over)| SlotView { at, over }).collect();
-    let epilogue = Epilogue { fill: tail.fill, slots, operands: tail.operands };
-    product::emit(cx, &space, [&a.shown, &b.shown, y], epilogue, meaning, meaning_inputs)
+    let meant = Meant { meaning: product.meaning(cx, id, &fused.names)?, inputs: fused.names.clone() };
+    let Shown { factors: [a, b], hole, .. } = product;
+    product::emit(cx, space, [&a.shown, &b.shown, y], hole, meant)
+}
+
+fn is_vector(factor: &Located) -> bool {
+    factor.view.shape.len() == 1
+}
+
+/// The shape of a product with the axes that promotion of vectors added.
+fn with_promoted(shape: &[DimExpr], [a, b]: [&Located; 2]) -> Vec<DimExpr> {
+    let mut full = shape.to_vec();
+    if is_vector(a) {
+        full.insert(full.len() - usize::from(!is_vector(b)), DimExpr::constant(1));
+    }
+    if is_vector(b) {
+        full.push(DimExpr::constant(1));
+    }
+    full
 }
 
 /// A factor as its step shows it, which is as the graph has it, and how the kernel's matrices come from that.
@@ -126,34 +118,32 @@ impl Factor {
     }
 }
 
-/// What a step shows of a product: factors and slots.
+/// What a step shows of a product: factors and the slots of its hole.
 struct Shown {
     factors: [Factor; 2],
-    slots: Vec<Located>,
+    hole: Filled,
     /// Types of the operands that were copied with the batch axes of the result, by their numbers among a, b and slots.
     copied: Vec<(usize, ValueType)>,
     rounding: Rounding,
 }
 
 impl Shown {
-    fn space(&self, full: &[DimExpr], y: &View) -> Option<(ProductSpace, Vec<Matrices>)> {
+    fn space(&self, full: &[DimExpr], y: &View) -> Option<ProductSpace> {
         let [a, b] = self.factors.each_ref().map(Factor::matrices);
-        let slots: Vec<&View> = self.slots.iter().map(|s| &*s.view).collect();
-        let (space, over) = space(full, &a.view, &b.view, y, &slots)?;
-        Some((ProductSpace { rounding: self.rounding, ..space }, over))
+        let slots: Vec<&View> = self.hole.slots.iter().map(|s| &*s.view).collect();
+        space(full, [&a.view, &b.view, y], &slots, self.rounding)
     }
 
     /// For batches that do not collapse to two axes: what has batch axes gets dense copies with all of the result's,
-    /// which collapse to one. The step shows the whole copy, so that nothing is read that it does not show; `operands`
-    /// of the slots are read.
-    fn copy_batches(&mut self, cx: &mut LowerCx<'_>, full: &[DimExpr], operands: usize) -> LowerResult {
+    /// which collapse to one. The step shows the whole copy, so that nothing is read that it does not show.
+    fn copy_batches(&mut self, cx: &mut LowerCx<'_>, full: &[DimExpr]) -> LowerResult {
         for (i, factor) in self.factors.iter_mut().enumerate() {
             if has_batch(&factor.shown.view) {
                 factor.shown = swapped(&broadcast(cx, &factor.matrices(), full)?, factor.trans);
                 self.copied.push((i, type_of(&factor.shown)));
             }
         }
-        for (i, slot) in self.slots[..operands].iter_mut().enumerate() {
+        for (i, slot) in self.hole.slots[..self.hole.operands].iter_mut().enumerate() {
             if has_batch(&slot.view) {
                 *slot = broadcast(cx, slot, full)?;
                 self.copied.push((2 + i, type_of(slot)));
@@ -193,28 +183,22 @@ fn type_of(at: &Located) -> ValueType {
 /// The product's axes over its operands, its result and the slots of its epilogue; all share one collapse.
 fn space(
     full: &[DimExpr],
-    a: &View,
-    b: &View,
-    y: &View,
+    [a, b, y]: [&View; 3],
     slots: &[&View],
-) -> Option<(ProductSpace, Vec<Matrices>)> {
+    rounding: Rounding,
+) -> Option<ProductSpace> {
     let rank = full.len();
-    let mut views = vec![a, b, y];
-    views.extend(slots);
-    let (batch, mut m) = product::collapse_batch(full, &views)?;
-    let slots = m.split_off(3);
-    let (y, b_m, a_m) = (m.pop()?, m.pop()?, m.pop()?);
+    let views: Vec<&View> = [a, b, y].iter().chain(slots).copied().collect();
+    let (batch, mut over) = product::collapse_batch(full, &views)?;
+    let slots = over.split_off(3);
+    let [a_over, b_over, y] = <[Matrices; 3]>::try_from(over).ok()?;
     // Matrix strides are the operands' own: broadcasting concerns batch axes alone.
     let own = |v: &View, m: Matrices| {
         let r = v.shape.len();
         Matrices { row: v.strides[r - 2].clone(), col: v.strides[r - 1].clone(), ..m }
     };
-    let k = a.shape.last()?.clone();
-    let (m, n) = (full[rank - 2].clone(), full[rank - 1].clone());
-    Some((
-        ProductSpace { batch, m, n, k, a: own(a, a_m), b: own(b, b_m), y, rounding: Rounding::None },
-        slots,
-    ))
+    let (m, n, k) = (full[rank - 2].clone(), full[rank - 1].clone(), a.shape.last()?.clone());
+    Some(ProductSpace { batch, m, n, k, a: own(a, a_over), b: own(b, b_over), y, slots, rounding })
 }
 
 /// The left operand or one of the epilogue as words, with any strides along which the kernel can read.
@@ -263,22 +247,4 @@ fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResul
     let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
     elementwise::copy_broadcast(cx, at, &to, "a product walks two batch axes, and these are more")?;
     Ok(to)
-}
-
-/// Lowers a fused node whose body is one product followed by elementwise nodes over the product's shape.
-fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, op: &MatMul, body: &Graph, anchor: &Node) -> LowerResult {
-    let outer: Vec<ValueId> = cx.graph.node(id).operands().collect();
-    let shape = body.ty(anchor.output()).shape.clone();
-    let fused = FusedBody::of(body, anchor)?;
-    let (a, b) = (cx.at(outer[fused.operand(0)?])?, cx.stored(outer[fused.operand(1)?])?);
-    let mut slots = Vec::new();
-    for &i in &fused.extra {
-        let at = cx.at(outer[i])?;
-        slots.push(operand(cx, &at, "epilogue")?);
-    }
-    let outputs = in_place::results(cx, id, Reads { own: &slots, shared: &[&a, &b] })?;
-    let operands = slots.len();
-    slots.extend(outputs[1..].iter().cloned());
-    let tail = Tail { fill: Some(fused.fill("epilogue")), slots, operands };
-    multiply(cx, (id, op), (&a, &b, &outputs[0]), &shape, tail, &fused.names(2))
 }

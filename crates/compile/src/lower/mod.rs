@@ -1,14 +1,15 @@
 //! Lowering: one file per op that has its own kernel; elementwise ops, views, and what the host runs are listed.
 
 use crate::cx::{LowerCx, LowerResult};
+use crate::fused_body::FusedBody;
 use pumice_ir::{Graph, Node, NodeId, Op, ops};
 
+mod anchor;
 mod arg_reduce;
 mod attention;
 mod attention_merge;
 mod convolution;
 mod decode;
-mod epilogue;
 mod fused;
 mod gather;
 mod host;
@@ -25,22 +26,22 @@ mod rotary;
 mod softmax;
 mod views;
 
-use epilogue::Epilogue;
-pub use epilogue::{accepts, name as epilogue, takes};
+use anchor::Hole;
+pub use anchor::{accepts, addends, anchor, takes};
 
 /// Turns one node into steps. The node's operands have places; afterwards its results have.
 pub trait Lower {
     /// Lowers the node; `Err` is why it cannot be.
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult;
 
-    /// What its kernel takes in after its result; none where it takes nothing in.
-    fn epilogue(&self, _: &Graph, _: &Node) -> Option<Epilogue> {
+    /// What its kernel takes in; none where it takes nothing in.
+    fn hole(&self, _: &Graph, _: &Node) -> Option<Hole> {
         None
     }
 
-    /// Lowers a fused node whose body is this op (`anchor`) and elementwise nodes that its kernel takes in.
-    fn lower_fused(&self, _: &mut LowerCx<'_>, _: NodeId, _: &Graph, anchor: &Node) -> LowerResult {
-        Err(format!("no kernel of {} takes other nodes in", anchor.op.name()).into())
+    /// Lowers a node that is this op and the elementwise nodes that its kernel takes in.
+    fn lower_fused(&self, _: &mut LowerCx<'_>, _: NodeId, _: &FusedBody<'_>) -> LowerResult {
+        Err("its kernel takes no other nodes in".into())
     }
 }
 
@@ -111,11 +112,15 @@ macro_rules! norms {
     ($($Name:ident)*) => {$(
         impl Lower for pumice_ir::ops::$Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-                norm::lower(cx, id, &self.into())
+                self.lower_fused(cx, id, &FusedBody::alone(cx, id))
             }
 
-            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
-                norm::lower_body(cx, id, &self.into(), body, anchor)
+            fn hole(&self, graph: &Graph, node: &Node) -> Option<Hole> {
+                norm::hole(graph, node, self.axis)
+            }
+
+            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>) -> LowerResult {
+                norm::lower(cx, id, &self.into(), fused)
             }
         }
     )*};
@@ -132,15 +137,14 @@ macro_rules! dispatch {
             match &graph.node(id).op { $($(Op::$Name(op) => <ops::$Name as Lower>::lower(op, cx, id),)*)* }
         }
 
-        /// The epilogue of any node's kernel.
-        fn epilogue_of(graph: &Graph, id: NodeId) -> Option<Epilogue> {
-            let node = graph.node(id);
-            match &node.op { $($(Op::$Name(op) => <ops::$Name as Lower>::epilogue(op, graph, node),)*)* }
+        /// The hole of any node's kernel.
+        fn hole_of(graph: &Graph, node: &Node) -> Option<Hole> {
+            match &node.op { $($(Op::$Name(op) => <ops::$Name as Lower>::hole(op, graph, node),)*)* }
         }
 
         /// Lowers a fused node around any op.
-        fn lower_fused(cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
-            match &anchor.op { $($(Op::$Name(op) => <ops::$Name as Lower>::lower_fused(op, cx, id, body, anchor),)*)* }
+        fn lower_fused(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, anchor: &Node) -> LowerResult {
+            match &anchor.op { $($(Op::$Name(op) => <ops::$Name as Lower>::lower_fused(op, cx, id, fused),)*)* }
         }
     };
 }

@@ -1,21 +1,24 @@
-//! Layer norm and RMS norm over a suffix of the axes, alone or fused with the residual sum before them.
+//! Layer norm and RMS norm over a suffix of the axes, alone or with what is computed while they load.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, reshaped};
+use super::anchor::{self, Hole};
+use crate::cx::{LowerCx, node_meaning, reshaped};
 use crate::draft::{Home, Located};
 use crate::elementwise;
-use crate::meaning::{StepMeaning, operand};
+use crate::fused_body::FusedBody;
+use crate::hole::{Filled, Meant};
 use crate::rows::{Rows, rounding};
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill, HoleInput};
+use pumice_opt::rewrite::fuse::is_immediate;
+use pumice_opt::{Anchor, Side};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
-use pumice_plan::{Access, Storage};
-use pumice_types::DimExpr;
-use std::sync::Arc;
+use pumice_plan::{Access, Storage, View};
+use pumice_types::{DimExpr, slots};
 
 /// Which norm.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,62 +39,77 @@ pub struct Norm {
     pub eps: f64,
 }
 
-/// A sum computed while the norm loads its operand: the fill of the kernel's `load` hole and its slots.
-pub struct Residual {
-    /// The fill.
-    pub fill: HoleFill,
-    /// Operands of the fill besides the norm's own, dense over the rows or one row for all.
-    pub operands: Vec<Located>,
-    /// Where the sum is stored, if anyone else needs it.
-    pub store: Option<Located>,
+/// What goes into a norm over the last axis: what its kernel walks row by row, or has one row of for all.
+pub fn hole(graph: &Graph, node: &Node, axis: i64) -> Option<Hole> {
+    let rank = graph.ty(node.input(0)?).rank();
+    let last = normalize_axis(axis, rank).is_ok_and(|a| a + 1 == rank);
+    let scales = node.operands().skip(1).all(|v| is_row(graph, v, node));
+    let anchor = Anchor { kind: "norm", side: Side::Before };
+    (last && scales).then_some(Hole { anchor, slots: slots::NORM, instructions: anchor::CHEAP, walks })
 }
 
-/// What a norm reads and writes.
-pub struct Operands<'a> {
-    /// The operand.
-    pub x: Located,
-    /// The scale; none is 1.
-    pub gamma: Option<ValueId>,
-    /// The shift; none is 0.
-    pub beta: Option<ValueId>,
-    /// The result.
-    pub y: &'a Located,
+fn walks(graph: &Graph, norm: &Node, v: ValueId) -> bool {
+    let whole = || norm.input(0).is_some_and(|x| graph.ty(v).shape == graph.ty(x).shape);
+    is_immediate(graph, v) || graph.ty(v).dtype().is_float() && (whole() || is_row(graph, v, norm))
 }
 
-/// Adds the step of a norm. `meaning_inputs` are the inputs of the meaning by name, each with its number among x,
-/// gamma, beta (those that are there) and the residual's operands.
-pub fn emit(
-    cx: &mut LowerCx<'_>,
-    norm: &Norm,
-    places: Operands<'_>,
-    residual: Option<Residual>,
-    meaning: StepMeaning,
-    meaning_inputs: &[(Arc<str>, usize)],
-) -> LowerResult {
-    let x = places.x;
+/// Whether a value varies along the last axis of what is normalised alone.
+fn is_row(graph: &Graph, v: ValueId, norm: &Node) -> bool {
+    let whole = norm.input(0).and_then(|x| graph.ty(x).shape.last());
+    let Some((n, outer)) = graph.ty(v).shape.split_last() else { return false };
+    Some(n) == whole && outer.iter().all(|d| d.is(1))
+}
+
+/// Lowers a norm with what its kernel takes in while it loads: that is computed there, and stored where anyone else
+/// needs it.
+pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, fused: &FusedBody<'_>) -> LowerResult {
+    let x = cx.dense(fused.operand(0)?)?;
+    let reads = fused.extra.iter().map(|&v| contiguous(cx, v)).collect::<LowerResult<Vec<_>>>()?;
+    let outputs = cx.graph.node(id).outputs.iter();
+    let results = outputs.map(|&v| cx.result(v)).collect::<LowerResult<Vec<_>>>()?;
+    let hole = Filled::new(fused.prologue(), reads, &results[1..]);
     let rank = x.view.shape.len();
     let axis = normalize_axis(norm.axis, rank).map_err(|e| e.to_string())?;
     if x.view.shape.iter().any(|d| d.is(0)) {
         return Ok(());
     }
-    let space = Rows::of(&x.view.shape, axis..rank);
     let normalised = x.view.shape[axis..].to_vec();
-    let gamma = places.gamma.map(|v| one_row(cx, v, &normalised)).transpose()?;
-    let beta = places.beta.map(|v| one_row(cx, v, &normalised)).transpose()?;
+    let mut scale = |k| fused.optional(k).map(|v| one_row(cx, v, &normalised)).transpose();
+    let scales = [scale(1)?, scale(2)?];
+    let meant = Meant { meaning: node_meaning(cx, id)?, inputs: fused.names.clone() };
+    emit(cx, (norm, axis), Places { x, scales, y: &results[0] }, hole, meant)
+}
+
+/// What a norm reads and writes.
+struct Places<'a> {
+    x: Located,
+    /// Scale and shift; none is 1 and 0.
+    scales: [Option<Located>; 2],
+    y: &'a Located,
+}
+
+/// Adds the step of a norm from an axis on.
+fn emit(
+    cx: &mut LowerCx<'_>,
+    (norm, axis): (&Norm, usize),
+    Places { x, scales, y }: Places<'_>,
+    hole: Filled,
+    Meant { meaning, inputs }: Meant,
+) -> LowerResult {
+    let rank = x.view.shape.len();
+    let space = Rows::of(&x.view.shape, axis..rank);
     let mut step = StepBuilder::new();
     let x = step.touch(&x, Access::ShaderRead).along([space.n.clone()]);
-    let g = gamma.map(|g| step.touch(&g, Access::ShaderRead));
-    let b = beta.map(|b| step.touch(&b, Access::ShaderRead));
-    let slots = residual.as_ref().map_or_else(Vec::new, |r| addends(&mut step, r, rank, axis, &space.n));
-    let summed = residual.as_ref().map_or(0, |r| r.operands.len());
-    let reads: Vec<&Bound> = [&x].into_iter().chain(&g).chain(&b).chain(&slots[..summed]).collect();
-    meaning_inputs.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
-    let y = step.write(places.y);
-    slots[summed..].iter().for_each(|stored| step.wrote(stored));
-    let vec = by_quads(cx, &space.n, residual.as_ref());
-    let mut holes = rounding(places.y.view.dtype, "epilogue")?;
-    holes.extend(residual.map(|r| r.fill));
-    let (call, groups) = call(cx, norm, &space, vec, BoundOperands { x, g, b, y }, slots, holes)?;
+    let [g, b] = scales.map(|at| at.map(|at| step.touch(&at, Access::ShaderRead)));
+    let slots = step.slots(&hole, |_, view| Ok(vec![row_stride(view, rank, axis, &space.n)]))?;
+    let operands: Vec<&Bound> = [&x].into_iter().chain(&g).chain(&b).collect();
+    step.inputs(&inputs, &operands, &slots);
+    let y_bound = step.write_with(y, &slots[hole.operands..]);
+    let reads = &hole.slots[..hole.operands];
+    let vec = cx.by_four(&space.n) && reads.iter().all(|at| cx.by_four(&at.view.offset));
+    let mut holes = rounding(y.view.dtype, "epilogue")?;
+    holes.extend(hole.fill);
+    let (call, groups) = call(cx, norm, &space, vec, BoundOperands { x, g, b, y: y_bound }, slots, holes)?;
     let grid = cx.grid(&groups)?;
     step.dispatch(cx, call, grid, meaning)
 }
@@ -144,11 +162,6 @@ fn call(
     Ok((one_plus.into_iter().fold(call, |call, one| call.constant("one_plus", one)), groups))
 }
 
-/// Whether rows, and the addends that begin elsewhere, can be read four elements at once.
-fn by_quads(cx: &LowerCx<'_>, n: &DimExpr, residual: Option<&Residual>) -> bool {
-    cx.by_four(n) && residual.iter().flat_map(|r| &r.operands).all(|at| cx.by_four(&at.view.offset))
-}
-
 /// Whether one is added to gamma; the kernel knows no other offset.
 fn one_plus(offset: f32) -> LowerResult<u32> {
     match offset {
@@ -158,15 +171,10 @@ fn one_plus(offset: f32) -> LowerResult<u32> {
     }
 }
 
-/// Binds what a residual sum reads, then where it is stored. An operand walks the rows, or is one row for all.
-fn addends(step: &mut StepBuilder, residual: &Residual, rank: usize, axis: usize, n: &DimExpr) -> Vec<Bound> {
-    let read = residual.operands.iter().map(|at| (at, Access::ShaderRead));
-    let stored = residual.store.iter().map(|at| (at, Access::ShaderWrite));
-    let bind = |(at, access): (&Located, Access)| {
-        let per_row = at.view.shape.len() == rank && !at.view.shape[..axis].iter().all(|d| d.is(1));
-        step.touch(at, access).along([if per_row { n.clone() } else { DimExpr::constant(0) }])
-    };
-    read.chain(stored).map(bind).collect()
+/// From row to row of a slot; 0 of one row for all.
+fn row_stride(view: &View, rank: usize, axis: usize, n: &DimExpr) -> DimExpr {
+    let per_row = view.shape.len() == rank && !view.shape[..axis].iter().all(|d| d.is(1));
+    if per_row { n.clone() } else { DimExpr::constant(0) }
 }
 
 /// A scale or shift as one dense row of the normalised extents, broadcast in memory where it is smaller.
@@ -190,72 +198,6 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
 fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Located> {
     let at = cx.at(v)?;
     if at.view.is_words() && at.view.is_contiguous() { Ok(at) } else { cx.dense(v) }
-}
-
-/// Lowers a norm that stands alone.
-pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm) -> LowerResult {
-    let node = cx.graph.node(id);
-    let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
-    let y = cx.result(node.output())?;
-    let meaning = crate::cx::node_meaning(cx, id)?;
-    let present = (0..3).filter(|&k| node.input(k).is_some());
-    let names: Vec<(Arc<str>, usize)> = present.map(operand).zip(0..).collect();
-    let places = Operands { x, gamma: node.input(1), beta: node.input(2), y: &y };
-    emit(cx, norm, places, None, meaning, &names)
-}
-
-/// Lowers a fused node whose body is additions followed by a norm of their sum: the additions happen while the norm
-/// loads, and the sum is stored where anyone else needs it.
-pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, body: &Graph, anchor: &Node) -> LowerResult {
-    let node = cx.graph.node(id);
-    let sum = anchor.input(0).ok_or("its norm has no operand")?;
-    let inputs = body.inputs();
-    let outer: Vec<ValueId> = node.operands().collect();
-    let outside = |v: Option<ValueId>| v.and_then(|v| inputs.iter().position(|&i| i == v));
-    let (gamma, beta) = (outside(anchor.input(1)), outside(anchor.input(2)));
-    let is_addition = |n: &&Node| !n.op.is_leaf_interface() && !std::ptr::eq(*n, anchor);
-    let additions: Vec<&Node> = body.nodes().map(|(_, n)| n).filter(is_addition).collect();
-    // The kernel's own operand is one of the full-shape addends; the others are slots.
-    let used = |v: ValueId| additions.iter().any(|n| n.operands().any(|o| o == v));
-    let addends: Vec<usize> = (0..inputs.len()).filter(|&i| used(inputs[i])).collect();
-    let full = |i: &usize| body.ty(inputs[*i]).shape == body.ty(sum).shape;
-    // It lies at its beginning; slots may lie anywhere (parts of a product do).
-    let dense = |i: &&usize| cx.at(outer[**i]).is_ok_and(|at| at.view.is_dense());
-    let whole = || addends.iter().filter(|i| full(i));
-    let first = *whole().find(dense).or(whole().next()).ok_or("none of its addends has the sum's shape")?;
-    let slots: Vec<usize> = addends.iter().copied().filter(|&i| i != first).collect();
-    let given: Vec<ValueId> =
-        std::iter::once(first).chain(slots.iter().copied()).map(|i| inputs[i]).collect();
-    let made = crate::scalars::body(body, &additions, &given, &[sum])?;
-    if made.inputs != given || made.raises {
-        return Err("its additions fold an operand away".into());
-    }
-    let x = cx.dense(outer[first])?;
-    let operands = slots.iter().map(|&i| contiguous(cx, outer[i])).collect::<LowerResult<Vec<_>>>()?;
-    let results: Vec<Located> = node.outputs.iter().map(|&v| cx.result(v)).collect::<LowerResult<_>>()?;
-    let store = results.get(1).cloned();
-    let fill = HoleFill {
-        hole: "load".into(),
-        inputs: (0..given.len())
-            .map(|i| i.checked_sub(1).map_or(HoleInput::Value(0), |s| HoleInput::Slot(s as u8)))
-            .collect(),
-        result: Some(0),
-        stores: store.iter().map(|_| (operands.len() as u8, 0)).collect(),
-        expr: made.expr,
-    };
-    // Reads in the order of `emit`: x, gamma, beta, then the slots.
-    let scales = usize::from(gamma.is_some()) + usize::from(beta.is_some());
-    let read = |i: usize| match slots.iter().position(|&s| s == i) {
-        _ if i == first => Some(0),
-        _ if gamma == Some(i) => Some(1),
-        _ if beta == Some(i) => Some(1 + usize::from(gamma.is_some())),
-        slot => Some(1 + scales + slot?),
-    };
-    let named = |i: usize| Some((body.value(inputs[i]).name.clone(), read(i)?));
-    let names: Vec<(Arc<str>, usize)> = (0..inputs.len()).filter_map(named).collect();
-    let meaning = crate::cx::node_meaning(cx, id)?;
-    let places = Operands { x, gamma: gamma.map(|i| outer[i]), beta: beta.map(|i| outer[i]), y: &results[0] };
-    emit(cx, norm, places, Some(Residual { fill, operands, store }), meaning, &names)
 }
 
 impl From<&LayerNorm> for Norm {

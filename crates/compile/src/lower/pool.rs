@@ -1,18 +1,18 @@
 //! Pools: reductions of the elements under a window, alone or with the elementwise nodes that follow them.
 
-use super::epilogue::Epilogue as Takes;
+use super::anchor::Hole;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
-use crate::convolution::{self, Epilogue};
+use crate::convolution::{self, strides_over};
 use crate::cost;
 use crate::cx::{LowerCx, node_meaning};
 use crate::draft::Located;
 use crate::fused_body::FusedBody;
-use crate::product::broadcast_strides;
+use crate::hole::{Filled, Meant};
 use crate::step::StepBuilder;
-use crate::window::{Axis, Window, by_quads, joint_stride, spatial_strides};
+use crate::window::{Axis, Window, by_quads, spatial_strides};
 use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
-use pumice_ir::{Graph, Node, NodeId, ValueId};
+use pumice_ir::{Graph, Node, NodeId};
 use pumice_plan::Access;
 use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
@@ -24,18 +24,16 @@ macro_rules! pools {
     ($($Name:ident $code:ident $padded:expr),*) => {$(
         impl Lower for $Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-                let padded: fn(&$Name) -> bool = $padded;
-                lower(cx, id, op::$code, padded(self), |spatial| self.windows(spatial).ok())
+                self.lower_fused(cx, id, &FusedBody::alone(cx, id))
             }
 
-            fn epilogue(&self, graph: &Graph, node: &Node) -> Option<Takes> {
-                takes(graph, node, |spatial| self.windows(spatial).ok())
+            fn hole(&self, graph: &Graph, node: &Node) -> Option<Hole> {
+                hole(graph, node, |spatial| self.windows(spatial).ok())
             }
 
-            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, body: &Graph, anchor: &Node) -> LowerResult {
+            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>) -> LowerResult {
                 let padded: fn(&$Name) -> bool = $padded;
-                let windows = |spatial| self.windows(spatial).ok();
-                fused(cx, id, (body, anchor), (op::$code, padded(self)), windows)
+                lower(cx, id, fused, (op::$code, padded(self)), |spatial| self.windows(spatial).ok())
             }
         }
     )*};
@@ -53,67 +51,42 @@ struct Pool {
     shape: Arc<[DimExpr]>,
 }
 
+/// A pool, by the host where kernels do not take its window or its elements.
 fn lower(
     cx: &mut LowerCx<'_>,
     id: NodeId,
-    kind: u32,
-    padded: bool,
+    fused: &FusedBody<'_>,
+    (kind, padded): (u32, bool),
     windows: impl Fn(usize) -> Option<Vec<WindowAxis>>,
 ) -> LowerResult {
-    let node = cx.graph.node(id);
-    let x = node.input(0).ok_or("it has no operand")?;
-    let (from, to) = (cx.graph.ty(x).shape.clone(), cx.graph.ty(node.output()).shape.clone());
-    let dtype = cx.graph.ty(x).dtype();
-    let window = windows(from.len() - 2).and_then(|windows| counted(cx, &windows, [&from, &to]));
+    let x = fused.operand(0)?;
+    let (from, to, dtype) = (&cx.graph.ty(x).shape, fused.ty.shape.clone(), fused.ty.dtype());
+    let window = windows(from.len() - 2).and_then(|windows| counted(cx, &windows, [from, &to]));
     let Some(window) = window.filter(|_| dtype.arena_bytes() == 4) else {
         return host::lower(cx, id);
     };
     let at = cx.at(x)?;
     let at = if at.view.is_words() { at } else { cx.dense(x)? };
-    let y = in_place::results(cx, id, Reads { own: &[], shared: &[&at] })?.swap_remove(0);
-    let fill = if dtype.is_float() { crate::rows::rounding(dtype, "epilogue")?.pop() } else { None };
-    let epilogue = Epilogue { fill, ..Epilogue::default() };
-    let names = [(crate::meaning::operand(0), 0)];
-    Pool { kind, padded, window, dtype, shape: to }.step(cx, id, [&at, &y], epilogue, &names)
+    let mut slots = Vec::new();
+    for &v in &fused.extra {
+        let extra = cx.at(v)?;
+        slots.push(convolution::slot(cx, &extra, &to)?);
+    }
+    let places = in_place::results(cx, id, Reads { own: &slots, shared: &[&at] })?;
+    let fill = if dtype.is_float() { fused.epilogue(false)? } else { None };
+    let hole = Filled::new(fill, slots, &places[1..]);
+    let meant = Meant { meaning: node_meaning(cx, id)?, inputs: fused.names.clone() };
+    Pool { kind, padded, window, dtype, shape: to }.step(cx, [&at, &places[0]], hole, meant)
 }
 
 /// Taps of a pool that takes in what follows it: loops over them end on every driver.
 const MOST_TAPS: u64 = 1 << 12;
 
-fn takes(graph: &Graph, node: &Node, windows: impl Fn(usize) -> Option<Vec<WindowAxis>>) -> Option<Takes> {
+fn hole(graph: &Graph, node: &Node, windows: impl Fn(usize) -> Option<Vec<WindowAxis>>) -> Option<Hole> {
     let (x, y) = (graph.ty(node.input(0)?), graph.ty(node.output()));
     let window = window_of(&windows(x.shape.len() - 2)?, [&x.shape, &y.shape])?;
     let taken = x.dtype().is_float() && window.taps() <= MOST_TAPS;
-    taken.then_some(Takes { kind: "pool", slots: slots::PRODUCT, walks: |_, _, _| true })
-}
-
-fn fused(
-    cx: &mut LowerCx<'_>,
-    id: NodeId,
-    (body, anchor): (&Graph, &Node),
-    (kind, padded): (u32, bool),
-    windows: impl Fn(usize) -> Option<Vec<WindowAxis>>,
-) -> LowerResult {
-    let outer: Vec<ValueId> = cx.graph.node(id).operands().collect();
-    let fused = FusedBody::of(body, anchor)?;
-    let x = outer[fused.operand(0)?];
-    let (from, ty) = (cx.graph.ty(x).shape.clone(), body.ty(anchor.output()).clone());
-    let window = windows(from.len() - 2).and_then(|windows| counted(cx, &windows, [&from, &ty.shape]));
-    let window = window.ok_or("its window is larger than kernels count")?;
-    let at = cx.at(x)?;
-    let at = if at.view.is_words() { at } else { cx.dense(x)? };
-    let mut slots = Vec::new();
-    for &i in &fused.extra {
-        let extra = cx.at(outer[i])?;
-        slots.push(convolution::slot(cx, &extra, &ty.shape)?);
-    }
-    let places = in_place::results(cx, id, Reads { own: &slots, shared: &[&at] })?;
-    let operands = slots.len();
-    slots.extend(places[1..].iter().cloned());
-    let fill = Some(fused.fill_after_bias("epilogue", false)?);
-    let epilogue = Epilogue { fill, slots, operands, bias: false };
-    let pool = Pool { kind, padded, window, dtype: ty.dtype(), shape: ty.shape };
-    pool.step(cx, id, [&at, &places[0]], epilogue, &fused.names(1))
+    taken.then(|| Hole::after("pool", slots::PRODUCT, |_, _, _| true))
 }
 
 fn window_of(windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
@@ -131,14 +104,13 @@ fn counted(cx: &LowerCx<'_>, windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]
 }
 
 impl Pool {
-    /// The step; `names` are the inputs of its meaning, each with its number among x and the epilogue's operands.
+    /// The step.
     fn step(
         &self,
         cx: &mut LowerCx<'_>,
-        id: NodeId,
         [x, y]: [&Located; 2],
-        epilogue: Epilogue,
-        names: &[(Arc<str>, usize)],
+        hole: Filled,
+        Meant { meaning, inputs }: Meant,
     ) -> LowerResult {
         if self.shape.iter().any(|d| d.is(0)) {
             return Ok(());
@@ -147,33 +119,17 @@ impl Pool {
         cx.fits_u32(&pumice_ir::shape::product(&self.shape), "the result")?;
         let mut step = StepBuilder::new();
         let [d, h, w] = spatial_strides(&x.view, 2);
-        let strides = |at: &Located| [at.view.strides[0].clone(), at.view.strides[1].clone()];
+        let strides = |at: &Located| [0, 1].map(|axis| at.view.strides[axis].clone());
         let [n, c] = strides(x);
         let x_bound = step.touch(x, Access::ShaderRead).along([n, c, d, h, w]);
-        let slots = self.touch_slots(&mut step, &epilogue)?;
-        let reads: Vec<&Bound> = std::iter::once(&x_bound).chain(&slots[..epilogue.operands]).collect();
-        names.iter().for_each(|(name, i)| step.input(Arc::clone(name), reads[*i]));
-        let y_bound = step.write(y).along(strides(y));
-        slots[epilogue.operands..].iter().for_each(|stored| step.wrote(stored));
-        let bound = [x_bound, y_bound];
-        let (call, threads) = self.call(cx, bound, y);
-        let call = call.holes(slots, epilogue.fill.into_iter().collect());
+        let slots = step.slots(&hole, |_, view| Ok(strides_over(view, &self.shape)?.into()))?;
+        step.inputs(&inputs, &[&x_bound], &slots);
+        let y_bound = step.write_with(y, &slots[hole.operands..]).along(strides(y));
+        let (call, threads) = self.call(cx, [x_bound, y_bound], y);
+        let call = call.holes(slots, hole.fill.into_iter().collect());
         step.flops(self.flops(cx), Precision::Exact);
         let grid = cx.grid(&threads.ceil_div(&DimExpr::constant(64)))?;
-        let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
-    }
-
-    /// Binds what the epilogue reads, then what it stores.
-    fn touch_slots(&self, step: &mut StepBuilder, epilogue: &Epilogue) -> LowerResult<Vec<Bound>> {
-        let touched = |(i, at): (usize, &Located)| {
-            let access = if i < epilogue.operands { Access::ShaderRead } else { Access::ShaderWrite };
-            let strides = broadcast_strides(&at.view, &self.shape);
-            let position =
-                joint_stride(&self.shape[2..], &strides[2..]).ok_or("a slot walks its positions apart")?;
-            Ok(step.touch(at, access).along([strides[0].clone(), strides[1].clone(), position]))
-        };
-        epilogue.slots.iter().enumerate().map(touched).collect()
     }
 
     fn flops(&self, cx: &LowerCx<'_>) -> DimExpr {

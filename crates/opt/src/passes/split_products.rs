@@ -2,7 +2,7 @@
 //!
 //! `MatMul`: a·b == Σ_p a_p·b_p, where a_p and b_p are the p-th of s equal ranges of k. The parts are one batched
 //! product of views, \[s, …, m, n\], and its slices are added in order. Where a norm reads the sum,
-//! `fuse_residual_norms` adds them while it loads, and cutting costs no level; else `fuse_elementwise` puts the
+//! `fuse_prologues` has it add them while it loads, and cutting costs no level; else `fuse_elementwise` puts the
 //! additions into one step with what follows.
 //!
 //! Many parts are added by a reduction instead. Where k has no divisor that keeps rows aligned, the parts are of equal
@@ -14,7 +14,7 @@
 //! The order of summation changes, so values agree within the tolerance of MatMul.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, Parts, norm, stored};
+use crate::rewrite::{Facts, Parts, stored};
 use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Slice, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, Encoding, ProductExtents};
@@ -71,7 +71,7 @@ impl<'g> Product<'g> {
 
     /// How many parts pay; `None` for one.
     fn parts(&self, graph: &Graph, facts: &Facts, cx: &PassCx<'_>) -> Option<Parts> {
-        let room = norm::room(graph, facts, self.y);
+        let room = cx.advice.addends(graph, facts, self.y);
         let most = room.map_or(u64::MAX, |slots| slots as u64);
         let step = self.stored(graph).block().0.max(4);
         let step = if step.is_multiple_of(4) { step } else { 4 * step };

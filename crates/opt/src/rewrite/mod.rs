@@ -4,7 +4,6 @@ pub mod cost;
 pub mod facts;
 pub mod fuse;
 pub mod groups;
-pub mod norm;
 pub mod parts;
 pub mod retype;
 pub mod stored;

@@ -5,8 +5,11 @@
 use pumice_cpu_ref::array::Data;
 use pumice_cpu_ref::{Array, EvalOptions, Evaluation, RefEval, sample};
 use pumice_ir::{Form, Graph, NodeId, Op, Sample, ValueId, verify};
+use pumice_opt::rewrite::Facts;
 use pumice_opt::rewrite::fuse::operands;
-use pumice_opt::{Advice, Group, OptOptions, PASSES, Pass, PassCx, optimize, run_pass, unfused};
+use pumice_opt::{
+    Advice, Anchor, Group, OptOptions, PASSES, Pass, PassCx, Side, optimize, run_pass, unfused,
+};
 use pumice_types::{
     AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target, slots,
 };
@@ -49,21 +52,62 @@ impl Advice for FixedParts {
         self.reductions > 1 && row.inner == 1
     }
 
-    fn epilogue(&self, graph: &Graph, id: NodeId) -> Option<&'static str> {
-        matches!(graph.node(id).op, Op::MatMul(_)).then_some("matmul")
+    fn anchor(&self, graph: &Graph, id: NodeId) -> Option<Anchor> {
+        match graph.node(id).op {
+            Op::MatMul(_) => Some(Anchor { kind: "matmul", side: Side::After }),
+            Op::LayerNorm(_) | Op::RmsNorm(_) => Some(Anchor { kind: "norm", side: Side::Before }),
+            _ => None,
+        }
     }
 
     fn takes(&self, group: &Group<'_>, id: NodeId) -> bool {
-        let graph = group.graph;
-        let (product, node) = (graph.ty(graph.node(group.anchor).output()), graph.node(id));
-        let over_product =
-            |&v: &ValueId| graph.ty(v).shape == product.shape && graph.ty(v).dtype().is_float();
-        product.rank() >= 2 && node.op.is_elementwise() && node.outputs.first().is_some_and(over_product)
+        let (graph, node) = (group.graph, group.graph.node(id));
+        let anchor = graph.node(group.anchor);
+        let Some(&result) = node.outputs.first() else { return false };
+        if matches!(anchor.op, Op::MatMul(_)) {
+            let product = graph.ty(anchor.output());
+            let (shape, dtype) = (&graph.ty(result).shape, graph.ty(result).dtype());
+            return product.rank() >= 2
+                && node.op.is_elementwise()
+                && *shape == product.shape
+                && dtype.is_float();
+        }
+        let read_elsewhere = |v: ValueId| {
+            group.facts.is_output(v) || !group.facts.users(v).iter().all(|n| group.nodes.contains(n))
+        };
+        let first = anchor.input(0) == Some(result);
+        is_sum(graph, id, anchor.input(0)) && (first || !read_elsewhere(result))
     }
 
     fn accepts(&self, group: &Group<'_>) -> bool {
-        operands(group.graph, group.nodes).len() <= 2 + slots::PRODUCT
+        let read = operands(group.graph, group.nodes).len();
+        let product = matches!(group.graph.node(group.anchor).op, Op::MatMul(_));
+        read <= if product { 2 + slots::PRODUCT } else { slots::NORM }
     }
+
+    fn addends(&self, graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize> {
+        let (mut at, mut others) = (v, 0);
+        let loads = |user: &NodeId, at| {
+            graph.node(*user).input(0) == Some(at)
+                && matches!(self.anchor(graph, *user), Some(Anchor { side: Side::Before, .. }))
+        };
+        while !facts.users(at).iter().any(|user| loads(user, at)) {
+            let user = facts.only_user(at).filter(|&user| is_sum(graph, user, Some(v)))?;
+            others += 1;
+            at = graph.node(user).output();
+        }
+        (slots::NORM + 1).checked_sub(others + usize::from(facts.only_user(at).is_none()))
+    }
+}
+
+/// Whether a node adds, to values of the type of `sum`, others of its type or a row for all.
+fn is_sum(graph: &Graph, id: NodeId, sum: Option<ValueId>) -> bool {
+    let (Some(sum), node) = (sum.map(|v| graph.ty(v)), graph.node(id)) else { return false };
+    let walks = |v: ValueId| {
+        let shape = &graph.ty(v).shape;
+        *shape == sum.shape || shape.len() == 1 && shape.last() == sum.shape.last()
+    };
+    matches!(node.op, Op::Add(_)) && graph.ty(node.output()) == sum && node.operands().all(walks)
 }
 
 /// Nothing is cut, and products take nodes in.

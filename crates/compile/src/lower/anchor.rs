@@ -1,0 +1,162 @@
+//! What the holes of kernels take in: one answer for the pass that makes fused nodes and for the lowering of them.
+//!
+//! In: a group of nodes around an anchor. Out: whether lowering makes one step of it. The values that the hole reads
+//! besides the anchor's operands, and those that the group leaves besides the anchor's result, are the kernel's slots.
+
+use pumice_ir::{Graph, Node, NodeId, ValueId};
+use pumice_opt::rewrite::fuse::{escaping, is_immediate, operands};
+use pumice_opt::rewrite::{Facts, cost};
+use pumice_opt::{Anchor, Group, Side};
+use pumice_types::DType;
+
+/// Instructions of a hole at most. Bias, exact GELU and residual are 94; rounding to f16 is 40 a node.
+const INSTRUCTIONS: usize = 512;
+
+/// Instructions of a node before sums at most: kernels that do not keep their rows load them more than once.
+pub const CHEAP: usize = 48;
+
+/// The hole of an anchor's kernel.
+#[derive(Clone, Copy)]
+pub struct Hole {
+    /// What a fused node of it is called, and where its hole is.
+    pub anchor: Anchor,
+    /// Operands and further results that its kernel binds.
+    pub slots: usize,
+    /// Instructions of one node at most.
+    pub instructions: usize,
+    /// Whether the kernel can walk this value along what goes through the hole.
+    pub walks: fn(&Graph, &Node, ValueId) -> bool,
+}
+
+impl Hole {
+    /// A hole after the result.
+    pub fn after(kind: &'static str, slots: usize, walks: fn(&Graph, &Node, ValueId) -> bool) -> Hole {
+        Hole { anchor: Anchor { kind, side: Side::After }, slots, instructions: INSTRUCTIONS, walks }
+    }
+
+    /// The anchor's value that goes through the hole.
+    fn value(&self, anchor: &Node) -> Option<ValueId> {
+        match self.anchor.side {
+            Side::After => Some(anchor.output()),
+            Side::Before => anchor.input(0),
+        }
+    }
+}
+
+/// The anchor that a node is.
+pub fn anchor(graph: &Graph, id: NodeId) -> Option<Anchor> {
+    super::hole_of(graph, graph.node(id)).map(|hole| hole.anchor)
+}
+
+/// Whether the hole of the group's anchor could hold one node more: an elementwise node of floats over what goes
+/// through it, whose operands the kernel can walk. Of what a hole makes for its anchor nothing else is read elsewhere.
+pub fn takes(group: &Group<'_>, id: NodeId) -> bool {
+    let Group { graph, facts, anchor, .. } = *group;
+    let (at, node) = (graph.node(anchor), graph.node(id));
+    let Some(hole) = super::hole_of(graph, at) else { return false };
+    let (Some(value), Some(&result)) = (hole.value(at), node.outputs.first()) else { return false };
+    let ty = graph.ty(result);
+    let operand = |v: ValueId| {
+        let dtype = graph.ty(v).dtype();
+        let words = dtype == DType::F32 || !facts.shows_state(v);
+        dtype.natural_bytes() < 8 && words && (hole.walks)(graph, at, v)
+    };
+    let stays = hole.anchor.side == Side::After || result == value || stays_in(group, result);
+    let fits = node.op.is_elementwise()
+        && ty.dtype().is_float()
+        && ty.shape == graph.ty(value).shape
+        && facts.is_load_time(id) == facts.is_load_time(anchor)
+        && stays
+        && node.operands().all(operand);
+    fits && cost::instructions(graph, id).is_some_and(|more| has_time(group, &hole, more))
+}
+
+/// Whether a value is read in the group alone.
+fn stays_in(group: &Group<'_>, v: ValueId) -> bool {
+    let mut users = group.facts.users(v).iter();
+    !group.facts.is_output(v) && users.all(|user| group.nodes.contains(user))
+}
+
+/// Whether the hole may have so many instructions more.
+fn has_time(group: &Group<'_>, hole: &Hole, more: usize) -> bool {
+    let others = group.nodes.iter().filter(|&&n| n != group.anchor);
+    let before = others.filter_map(|&n| cost::instructions(group.graph, n)).sum::<usize>();
+    more <= hole.instructions && before + more <= INSTRUCTIONS
+}
+
+/// Whether the slots of the anchor's kernel serve a group.
+pub fn accepts(group: &Group<'_>) -> bool {
+    let Group { graph, anchor, nodes, .. } = *group;
+    let at = graph.node(anchor);
+    let Some(hole) = super::hole_of(graph, at) else { return false };
+    let of_anchor = kept_operands(&hole, at);
+    // What is written into a body is no operand of the node, and the anchor's kernel reads operands, not the hole's
+    // values.
+    let is_read = |v: &ValueId| !is_immediate(graph, *v) && !nodes.contains(&graph.value(*v).def.0);
+    of_anchor.iter().all(is_read) && bound(group, &hole).is_some_and(|n| n <= hole.slots)
+}
+
+/// The operands of an anchor that its hole does not make.
+fn kept_operands(hole: &Hole, anchor: &Node) -> Vec<ValueId> {
+    match hole.anchor.side {
+        Side::After => anchor.operands().collect(),
+        Side::Before => anchor.inputs[1..].iter().flatten().copied().collect(),
+    }
+}
+
+/// How many slots a group takes; none where the kernel has no operand of its own to load.
+fn bound(group: &Group<'_>, hole: &Hole) -> Option<usize> {
+    let Group { graph, facts, anchor, nodes } = *group;
+    let at = graph.node(anchor);
+    let of_anchor = kept_operands(hole, at);
+    let in_hole =
+        |v: &ValueId| nodes.iter().any(|&n| n != anchor && graph.node(n).operands().any(|o| o == *v));
+    let read = operands(graph, nodes).into_iter().filter(|v| !of_anchor.contains(v) || in_hole(v));
+    let read: Vec<ValueId> = read.collect();
+    let stored = escaping(graph, facts, nodes).len().saturating_sub(1);
+    match hole.anchor.side {
+        Side::After => Some(read.len() + stored),
+        Side::Before => {
+            let made = graph.ty(at.input(0)?);
+            let is_whole = |&v: &ValueId| graph.ty(v).shape == made.shape && graph.ty(v).dtype().is_float();
+            read.iter().any(is_whole).then(|| read.len() - 1 + stored)
+        }
+    }
+}
+
+/// How many values could be read, and added, in place of a value that a hole before an anchor reads; none where no hole
+/// reads it.
+pub fn addends(graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize> {
+    let (mut at, mut between) = (v, Vec::new());
+    loop {
+        let loads = |&user: &NodeId| {
+            let hole = super::hole_of(graph, graph.node(user))?;
+            let loads = hole.anchor.side == Side::Before && graph.node(user).input(0) == Some(at);
+            loads.then_some((user, hole))
+        };
+        if let Some((anchor, hole)) = facts.users(at).iter().find_map(loads) {
+            return free_slots(graph, facts, (anchor, hole), &between).map(|n| n + 1).filter(|&n| n > 1);
+        }
+        let user = facts.only_user(at)?;
+        between.push(user);
+        at = graph.node(user).outputs.first().copied()?;
+    }
+}
+
+/// Slots that are left where a hole takes these nodes in, of which the last makes what the anchor loads.
+fn free_slots(
+    graph: &Graph,
+    facts: &Facts,
+    (anchor, hole): (NodeId, Hole),
+    between: &[NodeId],
+) -> Option<usize> {
+    let mut nodes = vec![anchor];
+    for &id in between.iter().rev() {
+        let group = Group { graph, facts, anchor, nodes: &nodes };
+        takes(&group, id).then(|| nodes.insert(0, id))?;
+    }
+    let group = Group { graph, facts, anchor, nodes: &nodes };
+    let stored = || facts.only_user(graph.node(anchor).input(0)?).is_none().then_some(1);
+    let bound = if between.is_empty() { stored().unwrap_or(0) } else { bound(&group, &hole)? };
+    hole.slots.checked_sub(bound)
+}
