@@ -119,7 +119,7 @@ impl Rows {
         let strides = [(batches, b), (self.heads, h), (self.rows, row)];
         if vec >> bit & 1 == 1 {
             let odd = strides.iter().any(|&(extent, stride)| extent > 1 && stride % 4 != 0);
-            law(!odd && self.at % 4 == 0 && self.width % 4 == 0, || {
+            law(!odd && self.at % 4 == 0 && self.width.is_multiple_of(4), || {
                 format!("bit {bit} of `vec` for rows that are not aligned")
             })?;
         }
