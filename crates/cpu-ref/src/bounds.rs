@@ -22,6 +22,8 @@ pub struct Bound {
 }
 
 impl Bound {
+    const EXACT: Bound = Bound { tolerance: Tolerance::Exact, magnitude: Vec::new() };
+
     /// Whether `got` is close to `want` at element `i`.
     pub fn accepts(&self, want: &Array, got: &Array, i: usize) -> bool {
         match (&want.data, &got.data) {
@@ -48,10 +50,9 @@ pub fn output_bounds(
 }
 
 fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Result<Bound, EvalError> {
-    let exact = Bound { tolerance: Tolerance::Exact, magnitude: Vec::new() };
     let node = graph.def(v);
     if node.op.is_leaf() {
-        return Ok(exact);
+        return Ok(Bound::EXACT);
     }
     let arrays: Vec<Option<&Array>> =
         node.inputs.iter().map(|i| i.and_then(|i| all.values[i.index()].as_deref())).collect();
@@ -59,39 +60,49 @@ fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Re
         node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
     if !node.op.moves_bits() {
         let cx = EvalCx::new(&arrays, &types, bindings).about(usize::from(graph.value(v).def.1));
-        let tolerance = ops::tolerance(&node.op, &cx);
-        let tolerance = match node.op.rounding().is_none() || are_known(graph, all, bindings, node)? {
-            true => tolerance,
-            false => tolerance.of_made_factors(node.op.rounding()),
-        };
-        let sums = matches!(tolerance, Tolerance::Sum { .. });
-        let magnitude = if sums { ops::magnitude(&node.op, &cx) } else { Vec::new() };
-        return Ok(Bound { tolerance, magnitude });
+        let known = node.op.rounding().is_none() || are_known(graph, all, bindings, node)?;
+        return Ok(computed(node, &cx, known));
     }
-    let inner = node
-        .inputs
-        .iter()
-        .map(|i| i.map(|i| bound(graph, all, bindings, i)).transpose())
-        .collect::<Result<Vec<Option<Bound>>, _>>()?;
-    let Some(tolerance) = inner.iter().flatten().map(|b| b.tolerance).find(|t| *t != Tolerance::Exact) else {
-        return Ok(exact);
+    let operand = |i: Option<ValueId>| i.map(|i| bound(graph, all, bindings, i)).transpose();
+    let bounds = node.inputs.iter().map(|i| operand(*i)).collect::<Result<Vec<Option<Bound>>, _>>()?;
+    let result = usize::from(graph.value(v).def.1);
+    Ok(moved(&arrays, &bounds, |inputs| {
+        ops::eval(&node.op, &EvalCx::new(inputs, &types, bindings)).swap_remove(result)
+    }))
+}
+
+/// The bound of a result that only moves elements: those of the operands, moved in the same way.
+fn moved(
+    arrays: &[Option<&Array>],
+    bounds: &[Option<Bound>],
+    movement: impl FnOnce(&[Option<&Array>]) -> Array,
+) -> Bound {
+    let mut tolerances = bounds.iter().flatten().map(|b| b.tolerance);
+    let Some(tolerance) = tolerances.find(|t| *t != Tolerance::Exact) else {
+        return Bound::EXACT;
     };
-    // The same movement applied to the magnitudes, which are kept in f64.
-    let moved: Vec<Option<Array>> = arrays
-        .iter()
-        .zip(&inner)
-        .map(|(array, b)| {
-            let (array, b) = (array.as_ref()?, b.as_ref()?);
-            let magnitude = if b.magnitude.is_empty() { vec![0.0; array.len()] } else { b.magnitude.clone() };
-            let data = if array.dtype.is_float() { Data::Float(magnitude) } else { array.data.clone() };
-            Some(Array { dtype: array.dtype, shape: array.shape.clone(), data })
-        })
-        .collect();
-    let inputs: Vec<Option<&Array>> = moved.iter().map(Option::as_ref).collect();
-    let results = ops::eval(&node.op, &EvalCx::new(&inputs, &types, bindings));
-    let result = node.outputs.iter().zip(&results).find(|(o, _)| **o == v);
-    let magnitude = result.map_or_else(Vec::new, |(_, a)| a.as_floats().to_vec());
-    Ok(Bound { tolerance, magnitude })
+    let magnitudes: Vec<Option<Array>> =
+        arrays.iter().zip(bounds).map(|(array, bound)| magnitudes(*array, bound.as_ref())).collect();
+    let inputs: Vec<Option<&Array>> = magnitudes.iter().map(Option::as_ref).collect();
+    Bound { tolerance, magnitude: movement(&inputs).as_floats().to_vec() }
+}
+
+/// The bound of a result that is computed, from factors that every runner has, or has made itself.
+fn computed(node: &Node, cx: &EvalCx<'_>, known_factors: bool) -> Bound {
+    let tolerance = match ops::tolerance(&node.op, cx) {
+        tolerance if known_factors => tolerance,
+        tolerance => tolerance.of_made_factors(node.op.rounding()),
+    };
+    let sums = matches!(tolerance, Tolerance::Sum { .. });
+    Bound { tolerance, magnitude: if sums { ops::magnitude(&node.op, cx) } else { Vec::new() } }
+}
+
+/// What a movement moves instead of an operand to move its magnitudes, which are kept in f64; indices as they are.
+fn magnitudes(array: Option<&Array>, bound: Option<&Bound>) -> Option<Array> {
+    let (array, bound) = (array?, bound?);
+    let magnitude = if bound.magnitude.is_empty() { vec![0.0; array.len()] } else { bound.magnitude.clone() };
+    let data = if array.dtype.is_float() { Data::Float(magnitude) } else { array.data.clone() };
+    Some(Array { dtype: array.dtype, shape: array.shape.clone(), data })
 }
 
 /// Whether the factors of a product are exactly what every runner has.

@@ -145,10 +145,17 @@ pub fn eval_graph(
             }
         }
     }
-    let value = |v: ValueId| result.values[v.index()].clone().expect("outputs and states are kept");
-    result.outputs = graph.outputs().iter().map(|o| value(o.value)).collect();
-    result.states = graph.final_states().into_iter().map(value).collect();
+    result.take_outputs(graph);
     Ok(result)
+}
+
+impl Evaluation {
+    /// Gathers outputs and states from the values, which are kept to the end.
+    fn take_outputs(&mut self, graph: &Graph) {
+        let value = |v: ValueId| self.values[v.index()].clone().expect("outputs and states are kept");
+        self.outputs = graph.outputs().iter().map(|o| value(o.value)).collect();
+        self.states = graph.final_states().into_iter().map(value).collect();
+    }
 }
 
 /// That the results of a node fit, before anything of them is taken: a shape may claim more than there is.
@@ -168,12 +175,9 @@ fn eval_node(
     options: EvalOptions,
     result: &mut Evaluation,
 ) -> Vec<Arc<Array>> {
-    let operands: Vec<Option<Arc<Array>>> = node
-        .inputs
-        .iter()
-        .map(|v| v.and_then(|v| result.values[v.index()].clone()))
-        .map(|a| a.map(|a| if options.flush_subnormals && flushes(&node.op) { flushed(a) } else { a }))
-        .collect();
+    let flush = options.flush_subnormals && flushes(&node.op);
+    let operand = |v: ValueId| result.values[v.index()].clone().map(|a| if flush { flushed(a) } else { a });
+    let operands: Vec<Option<Arc<Array>>> = node.inputs.iter().map(|v| v.and_then(operand)).collect();
     let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
     let cx = EvalCx::new(&inputs, types, bindings);
     let mut arrays = ops::eval(&node.op, &cx);

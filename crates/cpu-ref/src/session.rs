@@ -35,15 +35,8 @@ impl<'g> RefSession<'g> {
             .into_iter()
             .map(|v| params(&name(v)).map(|a| (v, a)).ok_or_else(|| EvalError::MissingLeaf(name(v))))
             .collect::<Result<Vec<_>, _>>()?;
-        let initial = |v: ValueId| match graph.def(v).input(0).map(|init| (init, &graph.def(init).op)) {
-            Some((_, Op::Constant(c))) => Array::from_tensor(&c.data),
-            Some((init, _)) => params
-                .iter()
-                .find(|(p, _)| *p == init)
-                .map_or_else(|| zeros(graph, v), |(_, a)| (**a).clone()),
-            None => zeros(graph, v),
-        };
-        let states = graph.states().into_iter().map(|v| Arc::new(initial(v))).collect();
+        let initial = |v: ValueId| Arc::new(initial(graph, &params, v));
+        let states = graph.states().into_iter().map(initial).collect();
         let scalars = graph.scalars().into_iter().map(|v| default_of(graph, v)).collect();
         Ok(RefSession { graph, params, states, scalars, options })
     }
@@ -71,28 +64,35 @@ impl<'g> RefSession<'g> {
     pub fn run(&mut self, inputs: ByName<'_>, bindings: &Bindings) -> Result<Evaluation, EvalError> {
         let graph = self.graph;
         let bindings = self.bind_scalars(bindings);
-        let (states, scalars) = (graph.states(), graph.scalars());
-        let leaf = |v: ValueId| match &graph.def(v).op {
-            Op::Input(_) => inputs(&graph.value(v).name),
-            Op::Param(_) => self.params.iter().find(|(p, _)| *p == v).map(|(_, a)| a.clone()),
-            Op::State(_) => states.iter().position(|s| *s == v).map(|i| self.states[i].clone()),
-            _ => scalars
-                .iter()
-                .position(|s| *s == v)
-                .map(|i| Arc::new(rank0(graph.ty(v).dtype(), self.scalars[i]))),
-        };
+        let leaves = Leaves { states: graph.states(), scalars: graph.scalars() };
+        let leaf = |v: ValueId| self.leaf(&leaves, v, inputs);
         let result = eval_graph(graph, &leaf, &bindings, self.options)?;
         let mut after = result.states.clone();
         for feed in graph.feeds() {
-            let target =
-                states.iter().position(|s| *s == feed.state).expect("verified: a feed's target is a state");
+            let target = leaves.states.iter().position(|s| *s == feed.state);
+            let target = target.expect("verified: a feed's target is a state");
             after[target] =
                 Arc::new(fed(graph, feed, &after[target], &result.outputs[feed.output], &bindings)?);
         }
-        let advanced = scalars.iter().zip(&self.scalars).map(|(&v, &old)| advance(graph, v, old, &bindings));
+        let scalars = leaves.scalars.iter().zip(&self.scalars);
+        let advanced = scalars.map(|(&v, &old)| advance(graph, v, old, &bindings));
         self.scalars = advanced.collect::<Result<_, _>>()?;
         self.states = after;
         Ok(result)
+    }
+
+    /// The array of a leaf of the interface, if there is one.
+    fn leaf(&self, leaves: &Leaves, v: ValueId, inputs: ByName<'_>) -> Option<Arc<Array>> {
+        let at = |list: &[ValueId]| list.iter().position(|leaf| *leaf == v);
+        match &self.graph.def(v).op {
+            Op::Input(_) => inputs(&self.graph.value(v).name),
+            Op::Param(_) => self.params.iter().find(|(p, _)| *p == v).map(|(_, a)| a.clone()),
+            Op::State(_) => at(&leaves.states).map(|i| self.states[i].clone()),
+            _ => {
+                let scalar = at(&leaves.scalars)?;
+                Some(Arc::new(rank0(self.graph.ty(v).dtype(), self.scalars[scalar])))
+            }
+        }
     }
 
     /// The symbols' bindings and the integer scalars' present values.
@@ -105,6 +105,21 @@ impl<'g> RefSession<'g> {
         }
         all
     }
+}
+
+/// What a state begins as.
+fn initial(graph: &Graph, params: &[(ValueId, Arc<Array>)], v: ValueId) -> Array {
+    let Some(init) = graph.def(v).input(0) else { return zeros(graph, v) };
+    if let Op::Constant(c) = &graph.def(init).op {
+        return Array::from_tensor(&c.data);
+    }
+    params.iter().find(|(p, _)| *p == init).map_or_else(|| zeros(graph, v), |(_, a)| (**a).clone())
+}
+
+/// Leaves whose arrays a session has, in the order of its lists.
+struct Leaves {
+    states: Vec<ValueId>,
+    scalars: Vec<ValueId>,
 }
 
 fn zeros(graph: &Graph, v: ValueId) -> Array {

@@ -92,6 +92,20 @@ enum Numbers {
     Binary,
 }
 
+/// Numbers that readers are asked to hold, as text.
+const EXTREME: [&[u8]; 10] = [
+    b"0",
+    b"-1",
+    b"1",
+    b"255",
+    b"4294967295",
+    b"9223372036854775807",
+    b"18446744073709551615",
+    b"18446744073709551616",
+    b"1e308",
+    b"null",
+];
+
 impl Mutator {
     /// A generator over sound inputs and words worth inserting.
     pub fn new(seed: u64, corpus: Vec<Vec<u8>>, dictionary: &[&str]) -> Mutator {
@@ -132,18 +146,6 @@ impl Mutator {
     }
 
     fn mutate(&mut self, data: &mut Vec<u8>) {
-        const EXTREME: [&[u8]; 10] = [
-            b"0",
-            b"-1",
-            b"1",
-            b"255",
-            b"4294967295",
-            b"9223372036854775807",
-            b"18446744073709551615",
-            b"18446744073709551616",
-            b"1e308",
-            b"null",
-        ];
         let at = self.below(data.len());
         match self.below(9) {
             0 if !data.is_empty() => data[at] ^= 1 << self.below(8),
@@ -153,31 +155,37 @@ impl Mutator {
                 let end = (at + 1 + self.below(16)).min(data.len());
                 data.drain(at.min(end)..end);
             }
-            4 => {
-                let end = (at + 1 + self.below(64)).min(data.len());
-                let part = data[at.min(end)..end].to_vec();
-                let to = self.below(data.len() + 1);
-                data.splice(to..to, part);
-            }
+            4 => self.repeat(data, at),
             5 => self.replace_number(data, at, EXTREME[at % EXTREME.len()]),
             6 if !self.dictionary.is_empty() => {
                 let pick = self.below(self.dictionary.len());
                 let word = self.dictionary[pick].clone();
                 data.splice(at..at, word);
             }
-            7 => {
-                let pick = self.below(self.corpus.len());
-                let other = self.corpus[pick].clone();
-                let from = self.below(other.len());
-                let to = (from + self.below(128)).min(other.len());
-                let end = (at + self.below(128)).min(data.len());
-                data.splice(at.min(end)..end, other[from..to].iter().copied());
-            }
+            7 => self.splice_another(data, at),
             _ => {
                 let extreme = EXTREME[self.below(EXTREME.len())];
                 self.replace_number(data, at, extreme);
             }
         }
+    }
+
+    /// Copies a part to another place.
+    fn repeat(&mut self, data: &mut Vec<u8>, at: usize) {
+        let end = (at + 1 + self.below(64)).min(data.len());
+        let part = data[at.min(end)..end].to_vec();
+        let to = self.below(data.len() + 1);
+        data.splice(to..to, part);
+    }
+
+    /// Puts a part of another input of the corpus in the place of one.
+    fn splice_another(&mut self, data: &mut Vec<u8>, at: usize) {
+        let pick = self.below(self.corpus.len());
+        let other = self.corpus[pick].clone();
+        let from = self.below(other.len());
+        let to = (from + self.below(128)).min(other.len());
+        let end = (at + self.below(128)).min(data.len());
+        data.splice(at.min(end)..end, other[from..to].iter().copied());
     }
 
     /// Replaces the first run of digits after a position, or the bytes there.

@@ -7,6 +7,8 @@ use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_types, normalize_axis};
 use crate::ops::Op;
+use crate::shape::ValueType;
+use crate::state::Feed;
 use indexmap::IndexSet;
 use pumice_types::{DType, DimExpr, Encoding, Var};
 use std::collections::BTreeSet;
@@ -133,49 +135,56 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
 
 fn state_rules(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
-    let mut wrong = |v: ValueId, reason: &str| {
+    let mut wrong = |(v, reason): (ValueId, &str)| {
         let state = graph.value(v).name.to_string();
         errors.push(BuildError::State { state, reason: reason.to_owned() });
     };
     let mut written = BTreeSet::new();
     for (_, node) in graph.nodes() {
-        if let Op::State(state) = &node.op {
-            let stored = state.ty.dtype().is_float() || state.ty.dtype().is_int();
-            if !stored {
-                wrong(node.output(), "a state is a float or integer tensor");
-            }
-            if let Some(init) = node.input(0)
-                && !matches!(graph.def(init).op, Op::Param(_) | Op::Constant(_))
-            {
-                wrong(node.output(), "its initial value must be a param or a constant");
-            }
-        }
-        if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
-            // A meaning has an input in the place of the state; lowering refuses that in a program.
-            let functional = matches!(graph.def(previous).op, Op::Input(_));
-            match graph.state_of(previous) {
-                None if functional => {}
-                None => {
-                    wrong(node.output(), "it is written through a value that is not a version of a state")
-                }
-                Some(_) if !written.insert(previous) => {
-                    wrong(
-                        previous,
-                        "two ops write the same version; chain them, so that their order is explicit",
-                    );
-                }
-                Some(_) => {}
-            }
-        }
+        wrong_leaf(graph, node).into_iter().for_each(&mut wrong);
+        wrong_write(graph, node, &mut written).into_iter().for_each(&mut wrong);
         if let Some(read) = node.op.state_read().and_then(|i| node.input(i)) {
             let is_input = matches!(graph.def(read).op, Op::Input(_));
             if graph.state_of(read).is_none() && !is_input {
-                wrong(read, "it is read as a state but is not a version of one");
+                wrong((read, "it is read as a state but is not a version of one"));
             }
         }
     }
     errors.extend(late_readers(graph));
     errors
+}
+
+/// What is wrong with a node that declares a state.
+fn wrong_leaf(graph: &Graph, node: &Node) -> Vec<(ValueId, &'static str)> {
+    let Op::State(state) = &node.op else { return Vec::new() };
+    let mut wrong = Vec::new();
+    let stored = state.ty.dtype().is_float() || state.ty.dtype().is_int();
+    if !stored {
+        wrong.push((node.output(), "a state is a float or integer tensor"));
+    }
+    if let Some(init) = node.input(0)
+        && !matches!(graph.def(init).op, Op::Param(_) | Op::Constant(_))
+    {
+        wrong.push((node.output(), "its initial value must be a param or a constant"));
+    }
+    wrong
+}
+
+/// What is wrong with a node that writes a state. `written` are the versions that nodes before it wrote.
+fn wrong_write(
+    graph: &Graph,
+    node: &Node,
+    written: &mut BTreeSet<ValueId>,
+) -> Option<(ValueId, &'static str)> {
+    let previous = node.op.state_operand().and_then(|i| node.input(i))?;
+    if graph.state_of(previous).is_none() {
+        // A meaning has an input in the place of the state; lowering refuses that in a program.
+        let functional = matches!(graph.def(previous).op, Op::Input(_));
+        let reason = "it is written through a value that is not a version of a state";
+        return (!functional).then(|| (node.output(), reason));
+    }
+    let reason = "two ops write the same version; chain them, so that their order is explicit";
+    (!written.insert(previous)).then_some((previous, reason))
 }
 
 /// A reader of a version that itself depends on a later version could only be served by a copy of the whole state.
@@ -225,35 +234,39 @@ fn feed_rules(graph: &Graph) -> Vec<BuildError> {
         else {
             continue;
         };
-        let mut wrong = |reason: String| {
-            let (output, state) = (output.name.clone(), state.name.to_string());
-            errors.push(BuildError::Feed { output, state, reason });
-        };
-        if !matches!(graph.def(feed.state).op, Op::State(_)) {
-            wrong("the target is not a state".into());
-            continue;
-        }
-        if feed.kind.is_too_large() {
-            wrong(format!("an expression has more than {} variables and operations", DimExpr::MOST_ATOMS));
-        }
         let (from, to) = (graph.ty(output.value), &state.ty);
-        if from.dtype() != to.dtype() {
-            wrong(format!("the output is {}, the state {}; insert a cast", from.dtype(), to.dtype()));
-        }
-        let axis = feed.kind.axis();
-        if from.rank() != to.rank() || axis.is_some_and(|a| normalize_axis(a as i64, to.rank()).is_err()) {
-            wrong("ranks differ, or the axis is outside them".into());
-            continue;
-        }
-        for (i, (a, b)) in from.shape.iter().zip(to.shape.iter()).enumerate() {
-            let difference = a - b;
-            let (lo, hi) = difference.bounds(&graph.symbols);
-            if Some(i) != axis && (lo > 0 || hi < 0) {
-                wrong(format!("axis {i} differs: {a} and {b}"));
-            }
-        }
+        errors.extend(wrong_feed(graph, feed, from, to).into_iter().map(|reason| {
+            let (output, state) = (output.name.clone(), state.name.to_string());
+            BuildError::Feed { output, state, reason }
+        }));
     }
     errors
+}
+
+/// What is wrong with a feed of a value of type `from` to a state of type `to`.
+fn wrong_feed(graph: &Graph, feed: &Feed, from: &ValueType, to: &ValueType) -> Vec<String> {
+    if !matches!(graph.def(feed.state).op, Op::State(_)) {
+        return vec!["the target is not a state".into()];
+    }
+    let mut wrong = Vec::new();
+    if feed.kind.is_too_large() {
+        wrong.push(format!("an expression has more than {} variables and operations", DimExpr::MOST_ATOMS));
+    }
+    if from.dtype() != to.dtype() {
+        wrong.push(format!("the output is {}, the state {}; insert a cast", from.dtype(), to.dtype()));
+    }
+    let axis = feed.kind.axis();
+    if from.rank() != to.rank() || axis.is_some_and(|a| normalize_axis(a as i64, to.rank()).is_err()) {
+        wrong.push("ranks differ, or the axis is outside them".into());
+        return wrong;
+    }
+    for (i, (a, b)) in from.shape.iter().zip(to.shape.iter()).enumerate() {
+        let (lo, hi) = (a - b).bounds(&graph.symbols);
+        if Some(i) != axis && (lo > 0 || hi < 0) {
+            wrong.push(format!("axis {i} differs: {a} and {b}"));
+        }
+    }
+    wrong
 }
 
 /// What stops is one truth value.

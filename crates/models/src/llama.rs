@@ -165,32 +165,30 @@ impl LlamaFile {
         use_it: impl FnOnce(&Vocabulary<'_>) -> Result<R, ModelError>,
     ) -> Result<R, ModelError> {
         let m = self.file.metadata();
-        let key = |name: &str| format!("tokenizer.ggml.{name}");
-        let id = |name: &str| -> Result<Option<u32>, ModelError> {
-            let given = m.u64_if_any(&key(name))?;
-            given
-                .map(|id| u32::try_from(id).map_err(|_| self.wrong(&key(name), "is no token id")))
-                .transpose()
-        };
-        let tokens: Vec<&str> = m.strings(&key("tokens"))?.iter().collect();
-        let merges: Vec<&str> = m.strings(&key("merges"))?.iter().collect();
-        let pre = m.str_if_any(&key("pre"))?.unwrap_or("default");
+        let tokens: Vec<&str> = m.strings("tokenizer.ggml.tokens")?.iter().collect();
+        let merges: Vec<&str> = m.strings("tokenizer.ggml.merges")?.iter().collect();
+        let pre = m.str_if_any("tokenizer.ggml.pre")?.unwrap_or("default");
         // Rules that are not known are refused with the vocabulary.
         let adds_bos = PreTokenizer::named(pre).is_ok_and(PreTokenizer::adds_bos);
-        if m.bool_if_any(&key("add_eos_token"))? == Some(true) {
+        if m.bool_if_any("tokenizer.ggml.add_eos_token")? == Some(true) {
             let problem = "is true, and no token is put after a prompt here";
-            return Err(self.wrong(&key("add_eos_token"), problem));
+            return Err(self.wrong("tokenizer.ggml.add_eos_token", problem));
         }
         use_it(&Vocabulary {
-            model: m.str(&key("model"))?,
+            model: m.str("tokenizer.ggml.model")?,
             pre,
             tokens: &tokens,
-            token_type: m.i32s_if_any(&key("token_type"))?.unwrap_or(&[]),
+            token_type: m.i32s_if_any("tokenizer.ggml.token_type")?.unwrap_or(&[]),
             merges: &merges,
-            bos_token_id: id("bos_token_id")?,
-            eos_token_id: id("eos_token_id")?,
-            add_bos_token: m.bool_if_any(&key("add_bos_token"))?.unwrap_or(adds_bos),
+            bos_token_id: self.token_id("tokenizer.ggml.bos_token_id")?,
+            eos_token_id: self.token_id("tokenizer.ggml.eos_token_id")?,
+            add_bos_token: m.bool_if_any("tokenizer.ggml.add_bos_token")?.unwrap_or(adds_bos),
         })
+    }
+
+    fn token_id(&self, key: &str) -> Result<Option<u32>, ModelError> {
+        let given = self.file.metadata().u64_if_any(key)?;
+        given.map(|id| u32::try_from(id).map_err(|_| self.wrong(key, "is no token id"))).transpose()
     }
 
     /// The source of the chat template, if the file has one; it is not read.
@@ -236,7 +234,7 @@ impl LlamaFile {
     }
 
     fn wrong(&self, field: &str, problem: &str) -> ModelError {
-        Keys { file: &self.file, path: &self.path }.wrong(field, problem, "use another file of the model")
+        Keys { file: &self.file, path: &self.path }.wrong(field, problem, REMEDY)
     }
 
     /// A tensor that the graph does not have would be left out without a word.
@@ -318,6 +316,14 @@ impl DecoderWeights for Encodings {
     }
 }
 
+/// How the residual stream is divided among heads.
+struct Heads {
+    hidden: u64,
+    heads: u64,
+    kv_heads: u64,
+    head_width: u64,
+}
+
 /// The metadata under the name of the architecture.
 struct Keys<'a> {
     file: &'a GgufFile,
@@ -335,43 +341,17 @@ impl Keys<'_> {
     }
 
     fn config(&self, options: &LlamaOptions) -> Result<(DecoderConfig, u64), ModelError> {
-        let m = self.file.metadata();
-        let architecture = m.str("general.architecture")?;
-        if architecture != "llama" {
-            let problem = format!("is {architecture}, which is not supported");
-            return Err(self.wrong("general.architecture", &problem, "use a model of architecture llama"));
-        }
+        self.is_llama()?;
         self.refuse_shard()?;
         self.refuse_extras()?;
-        let (hidden, heads) = (self.count("embedding_length")?, self.count("attention.head_count")?);
-        if !hidden.is_multiple_of(heads) {
-            let problem = "does not divide llama.embedding_length";
-            return Err(self.wrong("llama.attention.head_count", problem, "use another file of the model"));
-        }
-        let kv_heads = self.count_or("attention.head_count_kv", heads)?;
-        let head_width = self.count_or("attention.key_length", hidden / heads)?;
-        if self.count_or("attention.value_length", head_width)? != head_width {
-            let problem = "is not llama.attention.key_length, and both must be one here";
-            return Err(self.wrong("llama.attention.value_length", problem, "use another model"));
-        }
+        let Heads { hidden, heads, kv_heads, head_width } = self.heads()?;
         let table = self.file.describe("token_embd.weight")?;
         let trained = self.count("context_length")?;
         let capacity = context(options, trained)?;
         let layers = self.layers()?;
-        if !heads.is_multiple_of(kv_heads) {
-            let problem =
-                format!("is {kv_heads}, which does not divide llama.attention.head_count = {heads}");
-            return Err(self.wrong("llama.attention.head_count_kv", &problem, REMEDY));
-        }
-        let rotated = self.count_or("rope.dimension_count", head_width)?;
-        if !rotated.is_multiple_of(2) || rotated > head_width {
-            let problem = format!("is {rotated}, not an even number of at most {head_width}, a head's width");
-            return Err(self.wrong("llama.rope.dimension_count", &problem, REMEDY));
-        }
+        let rotated = self.rotated(heads, kv_heads, head_width)?;
         self.refuse_values(head_width, trained)?;
-        // A file without the key says so by the reader's own error.
-        let eps = "llama.attention.layer_norm_rms_epsilon";
-        let norm_eps = self.in_range(eps, FloatRange::NOT_NEGATIVE)?.map_or_else(|| m.f32(eps), Ok)?;
+        let norm_eps = self.norm_eps()?;
         let config = DecoderConfig {
             vocab: table.shape.first().copied().unwrap_or(0),
             hidden,
@@ -391,6 +371,54 @@ impl Keys<'_> {
             ends: Vec::new(),
         };
         Ok((config, trained))
+    }
+
+    fn is_llama(&self) -> Result<(), ModelError> {
+        match self.file.metadata().str("general.architecture")? {
+            "llama" => Ok(()),
+            other => {
+                let problem = format!("is {other}, which is not supported");
+                Err(self.wrong("general.architecture", &problem, "use a model of architecture llama"))
+            }
+        }
+    }
+
+    /// The heads, whose keys are as wide as their values.
+    fn heads(&self) -> Result<Heads, ModelError> {
+        let (hidden, heads) = (self.count("embedding_length")?, self.count("attention.head_count")?);
+        if !hidden.is_multiple_of(heads) {
+            let problem = "does not divide llama.embedding_length";
+            return Err(self.wrong("llama.attention.head_count", problem, REMEDY));
+        }
+        let kv_heads = self.count_or("attention.head_count_kv", heads)?;
+        let head_width = self.count_or("attention.key_length", hidden / heads)?;
+        if self.count_or("attention.value_length", head_width)? != head_width {
+            let problem = "is not llama.attention.key_length, and both must be one here";
+            return Err(self.wrong("llama.attention.value_length", problem, "use another model"));
+        }
+        Ok(Heads { hidden, heads, kv_heads, head_width })
+    }
+
+    /// Elements of a head that rotate, of heads that share keys and values evenly.
+    fn rotated(&self, heads: u64, kv_heads: u64, head_width: u64) -> Result<u64, ModelError> {
+        if !heads.is_multiple_of(kv_heads) {
+            let problem =
+                format!("is {kv_heads}, which does not divide llama.attention.head_count = {heads}");
+            return Err(self.wrong("llama.attention.head_count_kv", &problem, REMEDY));
+        }
+        let rotated = self.count_or("rope.dimension_count", head_width)?;
+        if !rotated.is_multiple_of(2) || rotated > head_width {
+            let problem = format!("is {rotated}, not an even number of at most {head_width}, a head's width");
+            return Err(self.wrong("llama.rope.dimension_count", &problem, REMEDY));
+        }
+        Ok(rotated)
+    }
+
+    /// ε of the norms. A file without the key says so by the reader's own error.
+    fn norm_eps(&self) -> Result<f32, ModelError> {
+        let key = "llama.attention.layer_norm_rms_epsilon";
+        let given = self.in_range(key, FloatRange::NOT_NEGATIVE)?;
+        Ok(given.map_or_else(|| self.file.metadata().f32(key), Ok)?)
     }
 
     /// What other models of the architecture have and this crate does not do.
@@ -477,7 +505,7 @@ impl Keys<'_> {
         match self.file.metadata().f32_if_any(key)? {
             Some(value) if !range.holds(f64::from(value)) => {
                 let problem = format!("is {value}, and must be {}", range.words);
-                Err(self.wrong(key, &problem, "use another file of the model"))
+                Err(self.wrong(key, &problem, REMEDY))
             }
             value => Ok(value),
         }
@@ -489,11 +517,7 @@ impl Keys<'_> {
         if (1..=MOST).contains(&value) {
             return Ok(value);
         }
-        Err(self.wrong(
-            key,
-            &format!("is {value}, not a number from 1 to {MOST}"),
-            "use another file of the model",
-        ))
+        Err(self.wrong(key, &format!("is {value}, not a number from 1 to {MOST}"), REMEDY))
     }
 }
 

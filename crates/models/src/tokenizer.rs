@@ -100,20 +100,9 @@ impl SentenceTokenizer {
             bpe.dropout = None;
             inner.with_model(bpe);
         }
-        let specials = inner.get_post_processor().map_or(0, |p| p.added_tokens(false));
         let max_tokens = usize::try_from(spec.max_tokens).unwrap_or(usize::MAX);
-        if specials >= max_tokens && spec.limit_chosen {
-            let problem = format!(
-                "{max_tokens} leaves nothing for a text, because {specials} special tokens are added to each; take {} or more",
-                specials + 1
-            );
-            return Err(ModelError::Option { option: "max_tokens", problem });
-        }
-        if specials >= max_tokens {
-            let problem =
-                format!("it adds {specials} special tokens, the model takes {max_tokens} tokens in all");
-            return Err(wrong(problem, "take all files from one model"));
-        }
+        let specials = inner.get_post_processor().map_or(0, |p| p.added_tokens(false));
+        leaves_room(file, spec, specials, max_tokens)?;
         let damaged = |reason| wrong(reason, "the file is damaged or of another kind: get it again");
         let mut whole = inner.clone();
         fenced(|| whole.with_truncation(None).map(|_| ())).map_err(damaged)?;
@@ -154,22 +143,8 @@ impl SentenceTokenizer {
         let text = if self.lowercase { text.to_lowercase() } else { text };
         let encoding = fenced(|| self.inner.encode_fast(text.as_str(), true))
             .map_err(|reason| wrong(format!("{file}: {reason}")))?;
-        let ids = encoding.get_ids();
-        if ids.len() > self.max_tokens {
-            let problem = format!(
-                "{file}: {} tokens although {} is the limit; its post-processor repeats the text",
-                ids.len(),
-                self.max_tokens
-            );
-            return Err(wrong(problem));
-        }
-        if let Some(position) = ids.iter().position(|&id| u64::from(id) >= self.vocab) {
-            let token = encoding.get_tokens().get(position).cloned().unwrap_or_default();
-            let problem = format!(
-                "{file}: token `{token}` has id {}, `vocab_size` in config.json is {}; take both files from one model",
-                ids[position], self.vocab
-            );
-            return Err(wrong(problem));
+        if let Some(problem) = self.wrong_ids(&encoding) {
+            return Err(wrong(format!("{file}: {problem}")));
         }
         let of_the_text = |e: &Encoding| e.get_special_tokens_mask().iter().filter(|&&m| m == 0).count();
         let cut = match encoding.get_overflowing().as_slice() {
@@ -181,7 +156,24 @@ impl SentenceTokenizer {
                 .saturating_sub(of_the_text(&encoding)),
         };
         // vocab is at most 2²⁴, so every id fits.
-        Ok(Encoded { ids: ids.iter().map(|&id| id as i32).collect(), cut })
+        Ok(Encoded { ids: encoding.get_ids().iter().map(|&id| id as i32).collect(), cut })
+    }
+
+    /// Why the model cannot take the ids of a text, if it cannot.
+    fn wrong_ids(&self, encoding: &Encoding) -> Option<String> {
+        let ids = encoding.get_ids();
+        let (given, limit) = (ids.len(), self.max_tokens);
+        if given > limit {
+            return Some(format!(
+                "{given} tokens although {limit} is the limit; its post-processor repeats the text"
+            ));
+        }
+        let position = ids.iter().position(|&id| u64::from(id) >= self.vocab)?;
+        let token = encoding.get_tokens().get(position).cloned().unwrap_or_default();
+        Some(format!(
+            "token `{token}` has id {}, `vocab_size` in config.json is {}; take both files from one model",
+            ids[position], self.vocab
+        ))
     }
 
     /// Token ids of several texts as one tensor.
@@ -189,6 +181,27 @@ impl SentenceTokenizer {
         let rows = texts.iter().enumerate().map(|(i, t)| self.encode(i, t.as_ref()));
         Ok(TokenBatch::pack(&rows.collect::<Result<Vec<_>, _>>()?, self.pad))
     }
+}
+
+/// Special tokens leave something of a text.
+fn leaves_room(
+    file: &Path,
+    spec: &SentenceSpec,
+    specials: usize,
+    max_tokens: usize,
+) -> Result<(), ModelError> {
+    if specials < max_tokens {
+        return Ok(());
+    }
+    if spec.limit_chosen {
+        let problem = format!(
+            "{max_tokens} leaves nothing for a text, because {specials} special tokens are added to each; take {} or more",
+            specials + 1
+        );
+        return Err(ModelError::Option { option: "max_tokens", problem });
+    }
+    let problem = format!("it adds {specials} special tokens, the model takes {max_tokens} tokens in all");
+    Err(ModelError::Tokenizer { file: file.to_owned(), problem, remedy: "take all files from one model" })
 }
 
 /// Runs a call into the `tokenizers` crate; its errors and its panics become one kind of reason.

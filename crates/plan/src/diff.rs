@@ -47,40 +47,13 @@ impl fmt::Display for Difference {
 /// All differences, in the order of the plan's parts.
 pub fn diff(a: &Plan, b: &Plan) -> Vec<Difference> {
     let mut list = List(Vec::new());
-    list.compare("name", &a.name, &b.name);
-    list.compare("target", &a.target.name, &b.target.name);
-    list.compare("table", &a.table.to_string(), &b.table.to_string());
-    list.compare("precision", &format!("{:?}", a.precision), &format!("{:?}", b.precision));
-    list.compare("placement", &format!("{:?}", a.placement), &format!("{:?}", b.placement));
-    for kind in RegionKind::ALL {
-        list.compare(&format!("region {kind}"), &a.region_size(kind).0, &b.region_size(kind).0);
-    }
-    list.named("param", &a.params, &b.params, |p| (p.name.clone(), p.span.to_string()));
-    list.named("state", &a.states, &b.states, |s| (s.name.clone(), s.span.to_string()));
-    list.named("input", &a.inputs, &b.inputs, |s| (s.name.clone(), s.span.to_string()));
-    list.named("output", &a.outputs, &b.outputs, |s| (s.name.clone(), s.span.to_string()));
+    list.origin(a, b);
+    list.interface(a, b);
     list.program("load", &a.load, &b.load);
     list.streams(a, b);
-    let by_range = |p: &Plan| -> BTreeMap<String, usize> {
-        p.runs.iter().enumerate().map(|(i, r)| (ranges(&p.symbols, r), i)).collect()
-    };
-    let (left, right) = (by_range(a), by_range(b));
-    for (range, &i) in &left {
-        match right.get(range) {
-            Some(&j) => list.run(range, &a.runs[i], &b.runs[j]),
-            None => list.0.push(Difference::Removed { what: format!("run {range}") }),
-        }
-    }
-    for range in right.keys().filter(|r| !left.contains_key(*r)) {
-        list.0.push(Difference::Added { what: format!("run {range}") });
-    }
+    list.runs(a, b);
     if list.0.is_empty() && a != b {
-        let (from, to) = ("one".to_owned(), "another".to_owned());
-        list.0.push(Difference::Changed {
-            what: "constants, scalars, frames, checks or values".into(),
-            from,
-            to,
-        });
+        list.other("constants, scalars, frames, checks or values".to_owned());
     }
     list.0
 }
@@ -109,6 +82,31 @@ impl List {
         }
     }
 
+    /// Notes that two things differ which are not shown.
+    fn other(&mut self, what: String) {
+        self.0.push(Difference::Changed { what, from: "one".to_owned(), to: "another".to_owned() });
+    }
+
+    /// What the plans were made of and for.
+    fn origin(&mut self, a: &Plan, b: &Plan) {
+        self.compare("name", &a.name, &b.name);
+        self.compare("target", &a.target.name, &b.target.name);
+        self.compare("table", &a.table.to_string(), &b.table.to_string());
+        self.compare("precision", &format!("{:?}", a.precision), &format!("{:?}", b.precision));
+        self.compare("placement", &format!("{:?}", a.placement), &format!("{:?}", b.placement));
+    }
+
+    /// Sizes of regions, and where what has a name lies in them.
+    fn interface(&mut self, a: &Plan, b: &Plan) {
+        for kind in RegionKind::ALL {
+            self.compare(&format!("region {kind}"), &a.region_size(kind).0, &b.region_size(kind).0);
+        }
+        self.named("param", &a.params, &b.params, |p| (p.name.clone(), p.span.to_string()));
+        self.named("state", &a.states, &b.states, |s| (s.name.clone(), s.span.to_string()));
+        self.named("input", &a.inputs, &b.inputs, |s| (s.name.clone(), s.span.to_string()));
+        self.named("output", &a.outputs, &b.outputs, |s| (s.name.clone(), s.span.to_string()));
+    }
+
     /// Streams are matched by the names of their params.
     fn streams(&mut self, a: &Plan, b: &Plan) {
         let by_param = |plan: &Plan| -> BTreeMap<String, Program> {
@@ -120,6 +118,23 @@ impl List {
         for name in names {
             let (x, y) = (left.get(name).unwrap_or(&none), right.get(name).unwrap_or(&none));
             self.program(&format!("stream of {name}"), x, y);
+        }
+    }
+
+    /// Runs are matched by the ranges of their symbols.
+    fn runs(&mut self, a: &Plan, b: &Plan) {
+        let by_range = |p: &Plan| -> BTreeMap<String, usize> {
+            p.runs.iter().enumerate().map(|(i, r)| (ranges(&p.symbols, r), i)).collect()
+        };
+        let (left, right) = (by_range(a), by_range(b));
+        for (range, &i) in &left {
+            match right.get(range) {
+                Some(&j) => self.run(range, &a.runs[i], &b.runs[j]),
+                None => self.0.push(Difference::Removed { what: format!("run {range}") }),
+            }
+        }
+        for range in right.keys().filter(|r| !left.contains_key(*r)) {
+            self.0.push(Difference::Added { what: format!("run {range}") });
         }
     }
 
@@ -166,8 +181,7 @@ impl List {
                 (_, true) => "meaning",
                 _ => "cost",
             };
-            let what = format!("{what}, {part}");
-            self.0.push(Difference::Changed { what, from: "one".into(), to: "another".into() });
+            self.other(format!("{what}, {part}"));
         }
     }
 }

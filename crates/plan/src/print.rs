@@ -98,30 +98,9 @@ fn header(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
 }
 
 fn regions(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
-    let count = |n: usize, one: &str| match n {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        n => Some(format!("{n} {one}s")),
-    };
-    let values = plan.load_programs().flat_map(|p| &p.values);
-    let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
-    let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
     writeln!(f, "regions")?;
     for r in &plan.regions {
-        let holds = match r.kind {
-            RegionKind::Weights => vec![
-                count(kept, "param"),
-                count(plan.constants.len(), "constant"),
-                count(derived, "derived weight"),
-            ],
-            RegionKind::States => vec![count(plan.states.len(), "state")],
-            RegionKind::Scratch => vec![None],
-            RegionKind::IoIn => vec![count(plan.inputs.len(), "input")],
-            RegionKind::IoOut => vec![count(plan.outputs.len(), "output")],
-            RegionKind::Frame => vec![count(plan.scalars.len(), "scalar")],
-            RegionKind::Status => vec![count(plan.status_ops.len(), "reporting op")],
-        };
-        let mut holds: Vec<String> = holds.into_iter().flatten().collect();
+        let mut holds = held_in(plan, r.kind);
         if r.chunks.len() > 1 {
             holds.push(format!("{} chunks", r.chunks.len()));
         }
@@ -131,7 +110,46 @@ fn regions(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     Ok(())
 }
 
+/// How much of what a region holds.
+fn held_in(plan: &Plan, region: RegionKind) -> Vec<String> {
+    let one = |count: usize, what: &'static str| vec![(count, what)];
+    let counts = match region {
+        RegionKind::Weights => {
+            let values = plan.load_programs().flat_map(|p| &p.values);
+            let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
+            let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
+            vec![(kept, "param"), (plan.constants.len(), "constant"), (derived, "derived weight")]
+        }
+        RegionKind::States => one(plan.states.len(), "state"),
+        RegionKind::Scratch => Vec::new(),
+        RegionKind::IoIn => one(plan.inputs.len(), "input"),
+        RegionKind::IoOut => one(plan.outputs.len(), "output"),
+        RegionKind::Frame => one(plan.scalars.len(), "scalar"),
+        RegionKind::Status => one(plan.status_ops.len(), "reporting op"),
+    };
+    let some = counts.into_iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" })).collect()
+}
+
 fn slots(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
+    weights(f, plan)?;
+    for s in &plan.states {
+        let init = match &s.init {
+            StateInit::Zeros => "zeros".to_owned(),
+            StateInit::Param(p) => plan.params.get(*p as usize).map_or("?", |p| &p.name).to_owned(),
+            StateInit::Data(_) => "data".to_owned(),
+        };
+        writeln!(f, "state {}  {}{:?}  {}  begins as {init}", s.name, s.dtype, s.shape, s.span)?;
+    }
+    for (what, list) in [("input", &plan.inputs), ("output", &plan.outputs)] {
+        for s in list {
+            writeln!(f, "{what} {}  {}[{}]  {}", s.name, s.dtype, shape(plan, &s.shape), s.span)?;
+        }
+    }
+    Ok(())
+}
+
+fn weights(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     for p in &plan.params {
         write!(f, "param {}  {}{:?}  {}", p.name, p.encoding, p.shape, p.span)?;
         match p.residence() {
@@ -146,19 +164,6 @@ fn slots(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     }
     for (i, c) in plan.constants.iter().enumerate() {
         writeln!(f, "constant {i}  {}{:?}  {}", c.data.dtype(), c.data.shape(), c.span)?;
-    }
-    for s in &plan.states {
-        let init = match &s.init {
-            StateInit::Zeros => "zeros".to_owned(),
-            StateInit::Param(p) => plan.params.get(*p as usize).map_or("?", |p| &p.name).to_owned(),
-            StateInit::Data(_) => "data".to_owned(),
-        };
-        writeln!(f, "state {}  {}{:?}  {}  begins as {init}", s.name, s.dtype, s.shape, s.span)?;
-    }
-    for (what, list) in [("input", &plan.inputs), ("output", &plan.outputs)] {
-        for s in list {
-            writeln!(f, "{what} {}  {}[{}]  {}", s.name, s.dtype, shape(plan, &s.shape), s.span)?;
-        }
     }
     Ok(())
 }
@@ -239,18 +244,8 @@ fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
 }
 
 fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::Result {
-    let show = |u: &Use| {
-        let name = program.value(u.content).map_or("?", |v| &*v.name);
-        format!("{name}@{}", u.span)
-    };
-    // Frame and status are in many steps; the rest is what it computes on.
-    let list = |writes: bool| -> String {
-        let plain = |u: &&Use| !matches!(u.span.region, RegionKind::Frame | RegionKind::Status);
-        let uses = step.uses.iter().filter(|u| u.access.writes() == writes).filter(plain);
-        uses.map(show).collect::<Vec<_>>().join("  ")
-    };
     write!(f, "  {id}  {}", step.label())?;
-    let (reads, writes) = (list(false), list(true));
+    let (reads, writes) = (used(program, step, false), used(program, step, true));
     for (mark, text) in [("   ", reads), (" -> ", writes)].iter().filter(|(_, t)| !t.is_empty()) {
         write!(f, "{mark}{text}")?;
     }
@@ -269,6 +264,17 @@ fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::R
         "" => writeln!(f),
         why => writeln!(f, "  because {why}"),
     }
+}
+
+/// What a step reads, or writes. Frame and status are in many steps; the rest is what it computes on.
+fn used(program: &Program, step: &Step, writes: bool) -> String {
+    let show = |u: &Use| {
+        let name = program.value(u.content).map_or("?", |v| &*v.name);
+        format!("{name}@{}", u.span)
+    };
+    let plain = |u: &&Use| !matches!(u.span.region, RegionKind::Frame | RegionKind::Status);
+    let uses = step.uses.iter().filter(|u| u.access.writes() == writes).filter(plain);
+    uses.map(show).collect::<Vec<_>>().join("  ")
 }
 
 fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {

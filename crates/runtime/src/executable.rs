@@ -31,6 +31,14 @@ pub(crate) struct Inner {
     pub params: Params,
 }
 
+/// Params by how a source stores them.
+struct Stored {
+    /// As they are on the device; those that are streamed come last.
+    direct: Vec<usize>,
+    /// As f32, which is rounded on the host.
+    widened: Vec<usize>,
+}
+
 impl Executable {
     /// Takes memory for the weights of the plan, writes its constants, and makes it ready to run. Params are set
     /// afterwards.
@@ -204,16 +212,7 @@ impl Executable {
         span!("read params", plan = self.inner.plan.name.as_str());
         let slots = &self.inner.plan.params;
         let inner = &self.inner;
-        let (mut direct, mut streamed, mut widened) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, slot) in slots.iter().enumerate() {
-            let stored = source.stored(&slot.name)?;
-            match Payload::check_stored(&slot.name, slot, &stored)? {
-                true if inner.tables.streams[i].is_some() => streamed.push(i),
-                true => direct.push(i),
-                false => widened.push(i),
-            }
-        }
-        direct.append(&mut streamed);
+        let Stored { direct, widened } = self.stored(source)?;
         let mut done = 0;
         inner.params.fill(
             &inner.plan,
@@ -239,6 +238,21 @@ impl Executable {
         }
         progress(slots.len(), slots.len());
         Ok(())
+    }
+
+    /// How a source stores the params.
+    fn stored(&self, source: &dyn ByteSource) -> Result<Stored, RuntimeError> {
+        let (mut direct, mut streamed, mut widened) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, slot) in self.inner.plan.params.iter().enumerate() {
+            let stored = source.stored(&slot.name)?;
+            match Payload::check_stored(&slot.name, slot, &stored)? {
+                true if self.inner.tables.streams[i].is_some() => streamed.push(i),
+                true => direct.push(i),
+                false => widened.push(i),
+            }
+        }
+        direct.append(&mut streamed);
+        Ok(Stored { direct, widened })
     }
 
     /// Bytes of a param's elements as f32.

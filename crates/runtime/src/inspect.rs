@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::tables::part;
 use crate::values::{ValueError, Window, to_f32};
 use pumice_plan::{
-    ContentId, ContentOrigin, Placement, PlanValue, Program, RegionKind, Span, StepId, Storage, View,
+    ContentId, ContentOrigin, Placement, Plan, PlanValue, Program, RegionKind, Span, StepId, Storage, View,
 };
 use pumice_types::{Encoding, Tensor};
 use std::fmt;
@@ -91,23 +91,43 @@ impl Session {
     fn search(&mut self, bad: impl Fn(f32) -> bool) -> Result<Option<NonFinite>, RuntimeError> {
         let inner = Arc::clone(&self.inner);
         let run = self.bump_run()?;
-        for (slot, i) in inner.plan.inputs.iter().zip(0..).filter(|(s, _)| s.dtype.is_float()) {
+        match self.search_inputs(&inner.plan, &bad)? {
+            None => self.search_steps(&inner.plan.runs[run].program, &bad),
+            found => Ok(found),
+        }
+    }
+
+    /// The first bad number of the inputs that are on the device.
+    fn search_inputs(
+        &mut self,
+        plan: &Plan,
+        bad: &impl Fn(f32) -> bool,
+    ) -> Result<Option<NonFinite>, RuntimeError> {
+        for (slot, i) in plan.inputs.iter().zip(0..).filter(|(s, _)| s.dtype.is_float()) {
             if !self.inputs[i].resident {
                 continue;
             }
             let view = View::dense(slot.dtype, Storage::Natural, &slot.shape);
-            if let Some((index, number)) = self.first_bad(slot.span, &view, &bad)? {
+            if let Some((index, number)) = self.first_bad(slot.span, &view, bad)? {
                 let (value, origin) = (slot.name.clone(), String::new());
                 return Ok(Some(NonFinite { value, step: None, origin, index, number }));
             }
         }
-        let program = &inner.plan.runs[run].program;
+        Ok(None)
+    }
+
+    /// The first bad number that a step wrote.
+    fn search_steps(
+        &mut self,
+        program: &Program,
+        bad: &impl Fn(f32) -> bool,
+    ) -> Result<Option<NonFinite>, RuntimeError> {
         for (s, step) in program.steps.iter().enumerate() {
             for u in step.uses.iter().filter(|u| u.access.writes() && u.view.dtype.is_float()) {
                 if !matches!(u.span.region, RegionKind::Scratch | RegionKind::IoIn | RegionKind::IoOut) {
                     continue;
                 }
-                if let Some((index, number)) = self.first_bad(u.span, &u.view, &bad)? {
+                if let Some((index, number)) = self.first_bad(u.span, &u.view, bad)? {
                     let value = program.value(u.content).map_or_else(String::new, |v| v.name.to_string());
                     let (step, origin) = (Some(StepId(s as u32)), step.origin.to_string());
                     return Ok(Some(NonFinite { value, step, origin, index, number }));
@@ -132,8 +152,7 @@ impl Session {
 
     /// The elements of a view of a span of this session, at the extents of the last run, as natural dense bytes.
     fn read_view(&mut self, span: Span, view: &View) -> Result<(Vec<u8>, Window), RuntimeError> {
-        let wrong =
-            |plan: &pumice_plan::Plan, e: ValueError| RuntimeError::plan(plan, format!("{span}: {e}"));
+        let wrong = |plan: &Plan, e: ValueError| RuntimeError::plan(plan, format!("{span}: {e}"));
         let plan = self.inner.plan.clone();
         let window = Window::of(view, &self.bindings).map_err(|e| wrong(&plan, e))?;
         let range = window.byte_range(span.len.0).map_err(|e| wrong(&plan, e))?;

@@ -296,19 +296,7 @@ impl Session {
         self.results = None;
         self.status = RunStatus::default();
         self.counted = Counted::default();
-        let (submissions, repeats) = if facts.has_host { (options.steps, 1) } else { (1, options.steps) };
-        let mut ended = self.write_inputs(inner, inputs);
-        for submission in 0..submissions {
-            ended = ended.and_then(|()| self.reset_status(inner, options.on_status));
-            ended = ended.and_then(|()| self.replay(inner, run, repeats, clock));
-            ended = ended.and_then(|()| self.read_status(inner, options.on_status, submission));
-            if ended.is_err()
-                || self.counted.stopped
-                || (options.on_status == OnStatus::Error && !self.status.is_clean())
-            {
-                break;
-            }
-        }
+        let ended = self.replay_all(inner, run, inputs, options, clock);
         drop(params);
         if let Err(error) = ended {
             self.forget();
@@ -322,6 +310,31 @@ impl Session {
         self.results = Some(run);
         if options.on_status == OnStatus::Error && !self.status.is_clean() {
             return Err(RuntimeError::Status(self.status.clone()));
+        }
+        Ok(())
+    }
+
+    /// Writes inputs, then submits until all replays are done, one stops, or an op reports what ends the run. Where
+    /// the host has a part in a replay, each is a submission.
+    fn replay_all(
+        &mut self,
+        inner: &Inner,
+        run: usize,
+        inputs: &Inputs<'_>,
+        options: &RunOptions,
+        clock: Clock,
+    ) -> Result<(), RuntimeError> {
+        let has_host = inner.tables.runs[run].has_host;
+        let (submissions, repeats) = if has_host { (options.steps, 1) } else { (1, options.steps) };
+        self.write_inputs(inner, inputs)?;
+        for submission in 0..submissions {
+            self.reset_status(inner, options.on_status)?;
+            self.replay(inner, run, repeats, clock)?;
+            self.read_status(inner, options.on_status, submission)?;
+            let fails = options.on_status == OnStatus::Error && !self.status.is_clean();
+            if self.counted.stopped || fails {
+                break;
+            }
         }
         Ok(())
     }
@@ -359,17 +372,7 @@ impl Session {
             Clock::Run => self.work.device_us += self.device.run_timed(run, &self.work.bindings, repeats)?,
             Clock::Steps => self.work.times = self.device.run_profiled(run, &self.work.bindings)?,
         }
-        let stop = inner.tables.runs[run].stop;
-        let Counted { replays, stopped } = match stop {
-            Some((stopped, replays)) => {
-                Counted { replays: self.frame_word(replays)?, stopped: self.frame_word(stopped)? != 0 }
-            }
-            None => Counted { replays: repeats, stopped: false },
-        };
-        self.counted = Counted { replays: self.counted.replays.saturating_add(replays), stopped };
-        if stop.is_some() || inner.tables.advances {
-            self.frame.run = None;
-        }
+        let replays = self.count_replays(inner, run, repeats)?;
         if inner.tables.advances {
             for _ in 0..replays {
                 scalars::bind(&self.scalars, &mut self.work.bindings);
@@ -377,6 +380,22 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Replays that did something, of those that were asked for; whether the frame is still this run's.
+    fn count_replays(&mut self, inner: &Inner, run: usize, asked: u32) -> Result<u32, RuntimeError> {
+        let stop = inner.tables.runs[run].stop;
+        let Counted { replays, stopped } = match stop {
+            Some((stopped, replays)) => {
+                Counted { replays: self.frame_word(replays)?, stopped: self.frame_word(stopped)? != 0 }
+            }
+            None => Counted { replays: asked, stopped: false },
+        };
+        self.counted = Counted { replays: self.counted.replays.saturating_add(replays), stopped };
+        if stop.is_some() || inner.tables.advances {
+            self.frame.run = None;
+        }
+        Ok(replays)
     }
 
     /// A word that the device left in the frame.

@@ -108,34 +108,40 @@ pub(crate) fn choose(reports: Vec<DeviceReport>, pick: &Pick) -> Result<DeviceRe
     }
     let available: Vec<String> =
         reports.iter().map(|r| format!("{}: {}", r.index, r.snapshot.name)).collect();
-    let not_found = |wanted: String| OpenError::NotFound { wanted, available };
+    choose_of_some(reports, pick).map_err(|wanted| OpenError::NotFound { wanted, available })
+}
+
+/// The report a pick means, of at least one; or what was looked for.
+fn choose_of_some(reports: Vec<DeviceReport>, pick: &Pick) -> Result<DeviceReport, String> {
     match pick {
         Pick::Best => {
             let first = reports[0].clone();
             let usable = reports.into_iter().filter(|r| r.verdict.is_ok());
             Ok(usable.min_by_key(rank).unwrap_or(first))
         }
-        Pick::Index(i) => reports.into_iter().nth(*i).ok_or_else(|| not_found(format!("number {i}"))),
+        Pick::Index(i) => reports.into_iter().nth(*i).ok_or_else(|| format!("number {i}")),
         Pick::Uuid(uuid) => {
             let hex: String = uuid.iter().map(|b| format!("{b:02x}")).collect();
             let mut found = reports.into_iter().filter(|r| r.snapshot.device_uuid == *uuid);
-            found.next().ok_or_else(|| not_found(format!("of UUID {hex}")))
+            found.next().ok_or_else(|| format!("of UUID {hex}"))
         }
-        Pick::Name(name) => {
-            let lower = name.to_lowercase();
-            let exact = reports.iter().position(|r| r.snapshot.name.to_lowercase() == lower);
-            let has = |r: &DeviceReport| !name.is_empty() && r.snapshot.name.to_lowercase().contains(&lower);
-            let part: Vec<usize> = (0..reports.len()).filter(|&i| has(&reports[i])).collect();
-            let found = match (exact, part.as_slice(), name.parse()) {
-                (Some(i), ..) => i,
-                (None, _, Ok(number)) => return choose(reports, &Pick::Index(number)),
-                (None, &[i], _) => i,
-                (None, [], _) => return Err(not_found(format!("named `{name}`"))),
-                (None, ..) => return Err(not_found(format!("the only one with `{name}` in its name"))),
-            };
-            Ok(reports[found].clone())
-        }
+        Pick::Name(name) => choose_by_name(reports, name),
     }
+}
+
+fn choose_by_name(reports: Vec<DeviceReport>, name: &str) -> Result<DeviceReport, String> {
+    let lower = name.to_lowercase();
+    let exact = reports.iter().position(|r| r.snapshot.name.to_lowercase() == lower);
+    let has = |r: &DeviceReport| !name.is_empty() && r.snapshot.name.to_lowercase().contains(&lower);
+    let part: Vec<usize> = (0..reports.len()).filter(|&i| has(&reports[i])).collect();
+    let found = match (exact, part.as_slice(), name.parse()) {
+        (Some(i), ..) => i,
+        (None, _, Ok(number)) => return choose_of_some(reports, &Pick::Index(number)),
+        (None, &[i], _) => i,
+        (None, [], _) => return Err(format!("named `{name}`")),
+        (None, ..) => return Err(format!("the only one with `{name}` in its name")),
+    };
+    Ok(reports[found].clone())
 }
 
 /// Smaller is better.
@@ -149,6 +155,31 @@ fn rank(report: &DeviceReport) -> (u8, std::cmp::Reverse<u64>, usize) {
     };
     let memory = report.verdict.as_ref().map_or(0, |p| p.target.limits.memory.0);
     (kind, std::cmp::Reverse(memory), report.index)
+}
+
+/// What every part of an open device uses.
+fn gpu(
+    shared: Arc<DeviceShared>,
+    plan: DevicePlan,
+    snapshot: &Snapshot,
+    options: &DeviceOptions,
+) -> Result<Gpu, OpenError> {
+    let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
+    let queue = Queue::new(&shared, patience.usual(), stall(options, &plan.target))?;
+    Ok(Gpu {
+        pipelines: Pipelines::new(&shared, options.pipelines(&plan, snapshot))?,
+        staging: Mutex::new(Staging::default()),
+        plan,
+        poison: options.poison,
+        timestamp_period_ns: f64::from(snapshot.limits.timestamp_period_ns),
+        storage_buffers: snapshot.limits.max_storage_buffers,
+        storage_alignment: snapshot.limits.storage_offset_alignment.max(4),
+        queue,
+        patience,
+        name: snapshot.name.clone(),
+        observer: options.observer.clone(),
+        shared,
+    })
 }
 
 /// How long nothing may end before a device counts as lost.
@@ -192,28 +223,12 @@ impl VulkanDevice {
             plan.target.table = table.clone();
         }
         options.figures.check()?;
-        let said_units = snapshot.compute_units;
         let messages = instance.messages().clone();
         let shared = DeviceShared::new(instance, index, &snapshot, &plan, options.host_access)?;
-        let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
-        let queue = Queue::new(&shared, patience.usual(), stall(options, &plan.target))?;
-        let mut gpu = Gpu {
-            pipelines: Pipelines::new(&shared, options.pipelines(&plan, &snapshot))?,
-            staging: Mutex::new(Staging::default()),
-            plan,
-            poison: options.poison,
-            timestamp_period_ns: f64::from(snapshot.limits.timestamp_period_ns),
-            storage_buffers: snapshot.limits.max_storage_buffers,
-            storage_alignment: snapshot.limits.storage_offset_alignment.max(4),
-            queue,
-            patience,
-            name: snapshot.name.clone(),
-            observer: options.observer.clone(),
-            shared,
-        };
+        let mut gpu = gpu(shared, plan, &snapshot, options)?;
         let mut notes = Vec::new();
         if let Some((folder, identity)) = options.measured_in(&gpu, &snapshot) {
-            let kept = figure_file::load_or_measure(&gpu, folder, identity, said_units)?;
+            let kept = figure_file::load_or_measure(&gpu, folder, identity, snapshot.compute_units)?;
             notes = kept.notes;
             gpu.plan.measured(kept.figures.as_ref());
         }

@@ -86,6 +86,36 @@ pub struct Enable {
     pub matrices: bool,
 }
 
+impl Enable {
+    fn of(snapshot: &Snapshot) -> Enable {
+        let f = &snapshot.abilities.features;
+        Enable {
+            int64: f.int64,
+            float16: f.float16,
+            storage16: f.storage16,
+            storage8: f.storage8,
+            matrices: !f.matrices.is_empty(),
+        }
+    }
+}
+
+/// Extensions that the device has and pumice uses.
+fn extensions(snapshot: &Snapshot) -> Vec<String> {
+    let optional = [MEMORY_BUDGET, PORTABILITY_SUBSET].into_iter().filter(|e| snapshot.has_extension(e));
+    let matrices = !snapshot.abilities.features.matrices.is_empty();
+    optional.chain(matrices.then_some(COOPERATIVE_MATRIX)).map(str::to_owned).collect()
+}
+
+fn float_controls(snapshot: &Snapshot) -> FloatControls {
+    let (abilities, f) = (&snapshot.abilities, &snapshot.abilities.features);
+    FloatControls {
+        signed_zero_inf_nan_preserve: f.preserve_special_f32,
+        denorm_preserve: f.preserve_subnormal_f32,
+        round_to_nearest_even: abilities.round_to_nearest_f32,
+        folds_zeros: snapshot.kind == DeviceKind::Cpu,
+    }
+}
+
 /// How a device is opened and used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DevicePlan {
@@ -124,43 +154,22 @@ impl DevicePlan {
             refusals.push(Refusal::ComputeQueue);
         }
         let memory: Vec<_> = RegionKind::ALL.iter().map(|&k| region_types(snapshot, k)).collect();
-        for (kind, types) in RegionKind::ALL.iter().zip(&memory) {
-            if types.is_empty() {
-                refusals.push(Refusal::Memory(*kind));
-            }
-        }
+        let without = RegionKind::ALL.iter().zip(&memory).filter(|(_, types)| types.is_empty());
+        refusals.extend(without.map(|(kind, _)| Refusal::Memory(*kind)));
         let Some(queue_family) = family.filter(|_| refusals.is_empty()) else { return Err(refusals) };
-        let (abilities, f) = (&snapshot.abilities, &snapshot.abilities.features);
-        let matrices = !f.matrices.is_empty();
         let (target, figures) = target(snapshot);
         let timestamp_bits = snapshot.queue_families[queue_family as usize].timestamp_bits;
         Ok(DevicePlan {
             queue_family,
             timestamps: timestamp_bits > 0 && snapshot.limits.timestamp_period_ns > 0.0,
             timestamp_mask: u64::MAX.checked_shr(64u32.saturating_sub(timestamp_bits)).unwrap_or(0),
-            extensions: [MEMORY_BUDGET, PORTABILITY_SUBSET]
-                .into_iter()
-                .filter(|e| snapshot.has_extension(e))
-                .chain(matrices.then_some(COOPERATIVE_MATRIX))
-                .map(str::to_owned)
-                .collect(),
+            extensions: extensions(snapshot),
             memory_budget: snapshot.has_extension(MEMORY_BUDGET),
             pipelines_apart: crate::quirks::of(snapshot).any(|q| q.pipelines_apart),
-            enable: Enable {
-                int64: f.int64,
-                float16: f.float16,
-                storage16: f.storage16,
-                storage8: f.storage8,
-                matrices,
-            },
+            enable: Enable::of(snapshot),
             memory,
             staging: ranked(snapshot, |t| t.host_visible, |t| (!t.host_cached, t.device_local)),
-            float_controls: FloatControls {
-                signed_zero_inf_nan_preserve: f.preserve_special_f32,
-                denorm_preserve: f.preserve_subnormal_f32,
-                round_to_nearest_even: abilities.round_to_nearest_f32,
-                folds_zeros: snapshot.kind == DeviceKind::Cpu,
-            },
+            float_controls: float_controls(snapshot),
             target,
             figures,
         })

@@ -6,6 +6,7 @@ use crate::device::{DeviceReport, reports};
 use crate::error::OpenError;
 use crate::raw::{Instance, InstanceError, InstanceOptions, Validation};
 use crate::snapshot::DeviceKind;
+use pumice_types::target::Features;
 use std::path::Path;
 
 /// How much a finding matters.
@@ -156,21 +157,25 @@ fn costs_of(report: &DeviceReport, name: &str, findings: &mut Vec<Finding>) {
     );
 }
 
-/// What a device can multiply beside f32, and how its subgroups are.
-fn multiplies(report: &DeviceReport) -> String {
-    let Ok(plan) = &report.verdict else { return String::new() };
-    let f = &plan.target.features;
+fn dot_products(f: &Features) -> String {
     let dots = [
         (f.dot_product.signed, "signed"),
         (f.dot_product.unsigned, "unsigned"),
         (f.dot_product.mixed, "mixed"),
     ];
     let dots: Vec<&str> = dots.into_iter().filter(|(fast, _)| *fast).map(|(_, name)| name).collect();
-    let dots = match (f.dot_product.offered, dots.is_empty()) {
+    match (f.dot_product.offered, dots.is_empty()) {
         (false, _) => "no 8-bit dot product".to_owned(),
         (true, true) => "8-bit dot product emulated".to_owned(),
         (true, false) => format!("8-bit dot product in hardware ({})", dots.join(", ")),
-    };
+    }
+}
+
+/// What a device can multiply beside f32, and how its subgroups are.
+fn multiplies(report: &DeviceReport) -> String {
+    let Ok(plan) = &report.verdict else { return String::new() };
+    let f = &plan.target.features;
+    let dots = dot_products(f);
     let has = |there: bool, what: &str| format!("{}{what}", if there { "" } else { "no " });
     let shapes: Vec<String> = f.matrices.iter().map(ToString::to_string).collect();
     let shapes = if shapes.is_empty() { "none".to_owned() } else { shapes.join("; ") };

@@ -1,7 +1,7 @@
 //! Host steps between segments: prepared when the plan is loaded, run on copies of their bytes.
 
 use crate::memory::Regions;
-use pumice_plan::{Plan, Program, Step, StepId, Use};
+use pumice_plan::{Plan, Program, Span, Step, StepId, Use};
 use pumice_runtime::device::{DeviceError, HostOps, HostStep};
 use pumice_types::{Bindings, Bytes};
 use std::collections::BTreeMap;
@@ -19,9 +19,8 @@ impl HostSteps {
     ) -> Result<HostSteps, DeviceError> {
         let mut steps = BTreeMap::new();
         for (id, step) in (0u32..).map(StepId).zip(&program.steps).filter(|(_, s)| s.is_host()) {
-            let prepared = host
-                .prepare(plan, &step.meaning, &step.uses)
-                .map_err(|message| DeviceError::Host { origin: step.origin.to_string(), message })?;
+            let prepared =
+                host.prepare(plan, &step.meaning, &step.uses).map_err(|message| failed(step, message))?;
             steps.insert(id, prepared);
         }
         Ok(HostSteps(steps))
@@ -35,37 +34,45 @@ impl HostSteps {
         bindings: &Bindings,
         regions: &Regions,
     ) -> Result<(), DeviceError> {
-        let failed = |message: String| DeviceError::Host { origin: step.origin.to_string(), message };
+        let failed = |message: String| failed(step, message);
         let prepared = self.0.get(&id).ok_or_else(|| failed("it was not prepared".to_owned()))?;
-        let used = |i: &u16| -> Result<(&Use, Bytes), DeviceError> {
-            let u = step.uses.get(usize::from(*i)).ok_or_else(|| failed(format!("it has no use {i}")))?;
-            Ok((u, actual_bytes(u, bindings).map_err(failed)?))
-        };
-        let buffer = |len: Bytes| -> Result<Vec<u8>, DeviceError> {
-            Ok(vec![0u8; len.to_usize().ok_or_else(|| failed(format!("{len} do not fit in memory")))?])
-        };
         let mut inputs = Vec::new();
         for input in &step.meaning.inputs {
-            let (u, len) = used(&input.at)?;
-            let mut bytes = buffer(len)?;
-            regions.read(pumice_plan::Span { len, ..u.span }, &mut bytes)?;
+            let span = actual_span(step, input.at, bindings)?;
+            let mut bytes = buffer(step, span.len)?;
+            regions.read(span, &mut bytes)?;
             inputs.push(bytes);
         }
         let mut outputs = Vec::new();
-        for i in &step.meaning.outputs {
-            outputs.push(buffer(used(i)?.1)?);
+        for &output in &step.meaning.outputs {
+            outputs.push(buffer(step, actual_span(step, output, bindings)?.len)?);
         }
         {
             let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
             let mut outputs: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
             prepared.run(bindings, &inputs, &mut outputs).map_err(failed)?;
         }
-        for (i, bytes) in step.meaning.outputs.iter().zip(&outputs) {
-            let (u, len) = used(i)?;
-            regions.write(pumice_plan::Span { len, ..u.span }, bytes)?;
+        for (&output, bytes) in step.meaning.outputs.iter().zip(&outputs) {
+            regions.write(actual_span(step, output, bindings)?, bytes)?;
         }
         Ok(())
     }
+}
+
+fn failed(step: &Step, message: String) -> DeviceError {
+    DeviceError::Host { origin: step.origin.to_string(), message }
+}
+
+/// Where use `i` of a step lies at the actual extents.
+fn actual_span(step: &Step, i: u16, bindings: &Bindings) -> Result<Span, DeviceError> {
+    let u = step.uses.get(usize::from(i)).ok_or_else(|| failed(step, format!("it has no use {i}")))?;
+    let len = actual_bytes(u, bindings).map_err(|message| failed(step, message))?;
+    Ok(Span { len, ..u.span })
+}
+
+fn buffer(step: &Step, len: Bytes) -> Result<Vec<u8>, DeviceError> {
+    let len = len.to_usize().ok_or_else(|| failed(step, format!("{len} do not fit in memory")))?;
+    Ok(vec![0u8; len])
 }
 
 /// Bytes of a use at the actual extents; never more than its span.

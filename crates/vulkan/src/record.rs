@@ -202,14 +202,7 @@ impl<'a> Segment<'a> {
         let ready = self.scope.gpu.pipelines.get(PipelineRequest { call, uses })?;
         let spans = operand_spans(call, uses)?;
         let places = spans.iter().map(|s| self.scope.locate(*s)).collect::<Result<Vec<_>, _>>()?;
-        let addresses: Vec<u64> = places.iter().map(Place::address).collect();
-        let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
-        for (k, &literal) in call.literals.iter().enumerate() {
-            // The call was checked when its pipeline was made: its literals fit.
-            if let Some(word) = ready.layout.literal(k).and_then(|at| words.get_mut(at)) {
-                *word = literal;
-            }
-        }
+        let words = self.argument_words(&ready, call, &places);
         let (push, block) = if ready.layout.block {
             let block = self.blocks.put(&words)?;
             (block.address().to_ne_bytes().to_vec(), Some((block, 4 * words.len() as u64)))
@@ -226,6 +219,19 @@ impl<'a> Segment<'a> {
             }
         };
         self.list.dispatch(&ready.pipeline, &push, set.as_ref(), target).map_err(device_error)
+    }
+
+    /// What a call is told: addresses, arguments, literals.
+    fn argument_words(&self, ready: &Ready, call: &KernelCall, places: &[Place]) -> Vec<u32> {
+        let addresses: Vec<u64> = places.iter().map(Place::address).collect();
+        let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
+        for (k, &literal) in call.literals.iter().enumerate() {
+            // The call was checked when its pipeline was made: its literals fit.
+            if let Some(word) = ready.layout.literal(k).and_then(|at| words.get_mut(at)) {
+                *word = literal;
+            }
+        }
+        words
     }
 }
 
@@ -320,25 +326,29 @@ impl Sets {
                 call.label()
             )));
         }
-        let mut ranges: Vec<(Arc<Buffer>, u64, u64)> = Vec::new();
-        let mut push = |(place, bytes): (Place, u64)| -> Result<(), DeviceError> {
-            if !place.offset.is_multiple_of(gpu.storage_alignment) {
-                let what = format!("an operand of {} at offset {:#x}", call.label(), place.offset);
-                return Err(DeviceError::Unsupported(what));
-            }
-            // Kernels touch whole words; a range is never empty.
-            ranges.push((place.buffer, place.offset, bytes.next_multiple_of(4).max(4)));
-            Ok(())
-        };
-        bound.operands.into_iter().try_for_each(&mut push)?;
         let spare = (Place { buffer: self.spare.clone(), offset: self.spare_next }, SPARE_BYTES);
         self.spare_next += SPARE_BYTES;
         let unbound = ready.decl.slots as usize - call.slots.len().min(ready.decl.slots as usize);
-        for _ in 0..unbound {
-            push(spare.clone())?;
-        }
-        push(bound.frame.unwrap_or(spare))?;
-        bound.block.into_iter().try_for_each(&mut push)?;
+        let frame = bound.frame.unwrap_or_else(|| spare.clone());
+        let slots = std::iter::repeat_n(spare, unbound);
+        let all = bound.operands.into_iter().chain(slots).chain([frame]).chain(bound.block);
+        let ranges =
+            all.map(|(place, bytes)| range(gpu, call, place, bytes)).collect::<Result<Vec<_>, _>>()?;
         DescriptorSet::new(&gpu.shared, &layout, &ranges).map(Arc::new).map_err(device_error)
     }
+}
+
+/// What a descriptor names.
+fn range(
+    gpu: &Gpu,
+    call: &KernelCall,
+    place: Place,
+    bytes: u64,
+) -> Result<(Arc<Buffer>, u64, u64), DeviceError> {
+    if !place.offset.is_multiple_of(gpu.storage_alignment) {
+        let what = format!("an operand of {} at offset {:#x}", call.label(), place.offset);
+        return Err(DeviceError::Unsupported(what));
+    }
+    // Kernels touch whole words; a range is never empty.
+    Ok((place.buffer, place.offset, bytes.next_multiple_of(4).max(4)))
 }

@@ -72,32 +72,36 @@ impl Machine<'_> {
             _ if self.is_empty(step)? => Ok(()),
             Work::Meaning(meaning, inputs) => self.meaning(step, meaning, inputs),
             Work::Host(_) => Err(defect(step, "a host step is no work on bytes alone")),
-            Work::BeginReplay => {
-                let block = self.bytes_mut(only_use(step)?.span)?;
-                let mut all = words(block);
-                let ops = all.len().saturating_sub(1) / 3;
-                status::begin_replay(&mut all, ops);
-                block.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
-                Ok(())
-            }
+            Work::BeginReplay => self.begin_replay(step),
             Work::Advance => self.advance(step),
-            Work::Copy => {
-                let [from, to] = step.uses.as_slice() else {
-                    return Err(defect(step, "a copy has two uses"));
-                };
-                let bytes = self.bytes(from.span)?.to_vec();
-                if from.span.len != to.span.len {
-                    return Err(defect(step, "a copy of unequal parts"));
-                }
-                self.bytes_mut(to.span)?.copy_from_slice(&bytes);
-                Ok(())
-            }
+            Work::Copy => self.copy(step),
             Work::Fill(word) => {
                 let words = self.bytes_mut(only_use(step)?.span)?.as_chunks_mut::<4>().0;
                 words.fill(word.to_le_bytes());
                 Ok(())
             }
         }
+    }
+
+    fn begin_replay(&mut self, step: &Step) -> Result<(), DeviceError> {
+        let block = self.bytes_mut(only_use(step)?.span)?;
+        let mut all = words(block);
+        let ops = all.len().saturating_sub(1) / 3;
+        status::begin_replay(&mut all, ops);
+        block.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
+        Ok(())
+    }
+
+    fn copy(&mut self, step: &Step) -> Result<(), DeviceError> {
+        let [from, to] = step.uses.as_slice() else {
+            return Err(defect(step, "a copy has two uses"));
+        };
+        let bytes = self.bytes(from.span)?.to_vec();
+        if from.span.len != to.span.len {
+            return Err(defect(step, "a copy of unequal parts"));
+        }
+        self.bytes_mut(to.span)?.copy_from_slice(&bytes);
+        Ok(())
     }
 
     /// Whether the frame says that a dispatch has no groups.
@@ -162,14 +166,19 @@ impl Machine<'_> {
         let leaf = |v: ValueId| names.iter().position(|n| *n == v).map(|i| Arc::clone(&inputs[i]));
         let result = eval_graph(graph, &leaf, &self.bindings_of(meaning, &inputs), EvalOptions::default());
         let result = result.map_err(|e| defect(step, e))?;
-        for (&index, array) in step.meaning.outputs.iter().zip(&result.outputs) {
+        self.write_outputs(step, &result.outputs)?;
+        self.report(step, &result.status)
+    }
+
+    fn write_outputs(&mut self, step: &Step, outputs: &[Arc<Array>]) -> Result<(), DeviceError> {
+        for (&index, array) in step.meaning.outputs.iter().zip(outputs) {
             let tensor = array.to_tensor().map_err(|e| defect(step, e))?;
             if tensor.dtype() != step.uses[usize::from(index)].view.dtype {
                 return Err(defect(step, format!("use {index} is not {}", tensor.dtype())));
             }
             self.write(step, index, tensor.bytes())?;
         }
-        self.report(step, &result.status)
+        Ok(())
     }
 
     /// The bindings as a meaning numbers them, with symbols of its own bound by the extents of its inputs.

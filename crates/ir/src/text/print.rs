@@ -3,7 +3,7 @@
 use crate::attr::AttrValue;
 use crate::graph::{Graph, Node};
 use crate::shape::{ValueType, display_dim};
-use crate::state::FeedKind;
+use crate::state::{Feed, FeedKind};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor, Var};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -75,21 +75,7 @@ impl Printer {
             self.line();
             let _ = write!(self.out, "output {} = {}", name(&o.name), name(&g.value(o.value).name));
         }
-        for f in &g.feeds {
-            self.line();
-            let (from, to) = (name(&g.outputs[f.output].name), name(&g.value(f.state).name));
-            let kind = match &f.kind {
-                FeedKind::Whole => "whole".to_owned(),
-                FeedKind::Prefix { axis, len } => format!("prefix {{axis = {axis}, len = {}}}", expr(g, len)),
-                FeedKind::Row { axis, src, dst, count } => format!(
-                    "row {{axis = {axis}, src = {}, dst = {}, count = {}}}",
-                    expr(g, src),
-                    expr(g, dst),
-                    expr(g, count)
-                ),
-            };
-            let _ = write!(self.out, "feed {from} -> {to} {kind}");
-        }
+        g.feeds.iter().for_each(|f| self.feed(g, f));
         if let Some(stop) = g.stop.and_then(|at| g.outputs.get(at)) {
             self.line();
             let _ = write!(self.out, "stop {}", name(&stop.name));
@@ -97,6 +83,20 @@ impl Printer {
         self.indent -= 1;
         self.line();
         self.out.push('}');
+    }
+
+    fn feed(&mut self, g: &Graph, feed: &Feed) {
+        self.line();
+        let (from, to) = (name(&g.outputs[feed.output].name), name(&g.value(feed.state).name));
+        let kind = match &feed.kind {
+            FeedKind::Whole => "whole".to_owned(),
+            FeedKind::Prefix { axis, len } => format!("prefix {{axis = {axis}, len = {}}}", expr(g, len)),
+            FeedKind::Row { axis, src, dst, count } => {
+                let [src, dst, count] = [src, dst, count].map(|e| expr(g, e));
+                format!("row {{axis = {axis}, src = {src}, dst = {dst}, count = {count}}}")
+            }
+        };
+        let _ = write!(self.out, "feed {from} -> {to} {kind}");
     }
 
     fn node(&mut self, g: &Graph, node: &Node) {
@@ -115,9 +115,12 @@ impl Printer {
         self.out.push(')');
         let attrs: Vec<_> =
             node.op.attrs().into_iter().filter(|(_, v)| !matches!(v, AttrValue::Type(_))).collect();
-        if attrs.is_empty() {
-            return;
+        if !attrs.is_empty() {
+            self.attrs(g, &attrs);
         }
+    }
+
+    fn attrs(&mut self, g: &Graph, attrs: &[(&str, AttrValue)]) {
         self.out.push_str(" {");
         for (i, (key, value)) in attrs.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };

@@ -27,18 +27,27 @@ pub(super) fn decode(
     let mut x = g.embedding(table, ids);
     for i in 0..c.layers {
         x = g.scoped(&format!("layer.{i}"), |g| {
-            let norm = |role, x| g.rms_norm(x, weight(g, w, role, &[c.hidden]), c.norm_eps);
-            let product =
-                |role, x, [out, into]: [u64; 2]| g.linear(x, weight(g, w, role, &[out, into]), None);
-            let a = attention(g, c, w, i, norm(WeightRole::AttentionNorm(i), x), position, &remember);
-            let x = g.add(x, product(WeightRole::AttentionOutput(i), a, [c.hidden, c.heads * c.head_width]));
-            let h = norm(WeightRole::FeedNorm(i), x);
-            let gate = g.silu(product(WeightRole::Gate(i), h, [c.intermediate, c.hidden]));
-            let up = product(WeightRole::Up(i), h, [c.intermediate, c.hidden]);
-            g.add(x, product(WeightRole::Down(i), g.mul(gate, up), [c.hidden, c.intermediate]))
+            let h = norm(g, c, w, WeightRole::AttentionNorm(i), x);
+            let a = attention(g, c, w, i, h, position, &remember);
+            let o = weight(g, w, WeightRole::AttentionOutput(i), &[c.hidden, c.heads * c.head_width]);
+            let x = g.add(x, g.linear(a, o, None));
+            let h = norm(g, c, w, WeightRole::FeedNorm(i), x);
+            g.add(x, feed_forward(g, c, w, i, h))
         });
     }
-    g.rms_norm(x, weight(g, w, WeightRole::Norm, &[c.hidden]), c.norm_eps)
+    norm(g, c, w, WeightRole::Norm, x)
+}
+
+fn norm(g: &GraphBuilder, c: &DecoderConfig, w: &dyn DecoderWeights, role: WeightRole, x: Value) -> Value {
+    g.rms_norm(x, weight(g, w, role, &[c.hidden]), c.norm_eps)
+}
+
+/// (silu(x·Gᵀ) · x·Uᵀ)·Dᵀ.
+fn feed_forward(g: &GraphBuilder, c: &DecoderConfig, w: &dyn DecoderWeights, i: u64, x: Value) -> Value {
+    let product = |role, x, [out, into]: [u64; 2]| g.linear(x, weight(g, w, role, &[out, into]), None);
+    let gate = g.silu(product(WeightRole::Gate(i), x, [c.intermediate, c.hidden]));
+    let up = product(WeightRole::Up(i), x, [c.intermediate, c.hidden]);
+    product(WeightRole::Down(i), g.mul(gate, up), [c.hidden, c.intermediate])
 }
 
 /// Causal attention with rotary positions and grouped heads: f32[1, t, hidden] → f32[1, t, heads·width].

@@ -138,11 +138,7 @@ pub fn decoder_graph_of(
     let ids = g.select(is_last, g.state_read(last), given);
 
     let x = decode(&g, config, weights, table, ids, position, |i, k, v| {
-        let append = |name: &str, x: Value| {
-            let ty = tensor(config.cache, [1, config.capacity, config.kv_heads, config.head_width]);
-            let cache = g.cache(&format!("layer.{i}.{name}"), ty, 1);
-            g.kv_append(cache, x, position, 1, AppendMode::Linear)
-        };
+        let append = |name: &str, x| append_to_cache(&g, config, &format!("layer.{i}.{name}"), x, position);
         KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
     });
     let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
@@ -151,13 +147,24 @@ pub fn decoder_graph_of(
     let history = g.state("history", i32([1, config.capacity + 1]));
     g.kv_append(history, next, end, 1, AppendMode::Linear);
     g.state_write(last, next);
+    outputs(&g, config, logits, next);
+    Ok(g.build()?)
+}
+
+/// Keys or values of new tokens, in a cache of that name.
+fn append_to_cache(g: &GraphBuilder, config: &DecoderConfig, name: &str, x: Value, position: Value) -> Value {
+    let ty = tensor(config.cache, [1, config.capacity, config.kv_heads, config.head_width]);
+    g.kv_append(g.cache(name, ty, 1), x, position, 1, AppendMode::Linear)
+}
+
+/// What a run of [`decoder_graph`] gives.
+fn outputs(g: &GraphBuilder, config: &DecoderConfig, logits: Value, next: Value) {
     g.output("logits", logits);
     g.output("next", next);
-    if let Some(ended) = ended(&g, config, next) {
+    if let Some(ended) = ended(g, config, next) {
         g.output("ended", ended);
         g.stop("ended");
     }
-    Ok(g.build()?)
 }
 
 /// Whether a token is one after which the text ends; nothing where there is none.

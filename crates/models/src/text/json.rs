@@ -89,6 +89,17 @@ impl Write for Bounded {
     }
 }
 
+/// On one line, or with an indent. The formatter with an indent does not count levels, so the value is written on one
+/// line first.
+fn write(value: &Value, indent: Option<usize>, json: &mut Bounded) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *json, Spaced::default()))?;
+    let Some(width) = indent else { return Ok(()) };
+    json.text.clear();
+    let indent = [b' '; WIDEST_INDENT];
+    let formatter = PrettyFormatter::with_indent(&indent[..width.min(WIDEST_INDENT)]);
+    value.serialize(&mut Serializer::with_formatter(json, formatter))
+}
+
 /// Writes a value as JSON, on one line or with an indent.
 pub(super) fn tojson(
     state: &State<'_, '_>,
@@ -104,17 +115,7 @@ pub(super) fn tojson(
     let most =
         state.fuel_levels().map_or(usize::MAX, |(_, left)| (left as usize).saturating_mul(BYTES_PER_STEP));
     let mut json = Bounded { text: Vec::new(), most, full: false };
-    // The other formatter does not count levels, so the value is written on one line first.
-    let one_line = value.serialize(&mut Serializer::with_formatter(&mut json, Spaced::default()));
-    let written = match indent.filter(|_| one_line.is_ok()) {
-        None => one_line,
-        Some(width) => {
-            json.text.clear();
-            let indent = [b' '; WIDEST_INDENT];
-            let formatter = PrettyFormatter::with_indent(&indent[..width.min(WIDEST_INDENT)]);
-            value.serialize(&mut Serializer::with_formatter(&mut json, formatter))
-        }
-    };
+    let written = write(value, indent, &mut json);
     let wrong = |e: &dyn std::fmt::Display| Error::new(ErrorKind::BadSerialization, e.to_string());
     if json.full {
         return Err(ErrorKind::OutOfFuel.into());

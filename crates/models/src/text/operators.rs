@@ -101,6 +101,22 @@ impl Tag<'_> {
             self.begin();
         }
     }
+
+    /// Copies a sign or a literal that begins with `c`.
+    fn sign(&mut self, c: char, text: &str) {
+        if matches!(c, ')' | ']' | '}') {
+            self.close();
+        }
+        self.out.push_str(if c == '~' { SIGN } else { text });
+        match c {
+            '(' | '[' | '{' => self.open(),
+            ',' | ':' | '=' | '<' | '>' | '!' => self.begin(),
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            self.word.clear();
+        }
+    }
 }
 
 /// Copies a tag; gives what follows it. Brackets inside keep `}}` from ending it, as in the engine.
@@ -124,18 +140,7 @@ fn expression<'s>(tag: &'s str, out: &mut String) -> &'s str {
             continue;
         }
         let length = if matches!(c, '"' | '\'') { literal(&tag[at..]) } else { c.len_utf8() };
-        if matches!(c, ')' | ']' | '}') {
-            copy.close();
-        }
-        copy.out.push_str(if c == '~' { SIGN } else { &tag[at..at + length] });
-        match c {
-            '(' | '[' | '{' => copy.open(),
-            ',' | ':' | '=' | '<' | '>' | '!' => copy.begin(),
-            _ => {}
-        }
-        if !c.is_whitespace() {
-            copy.word.clear();
-        }
+        copy.sign(c, &tag[at..at + length]);
         at += length;
     }
     ""

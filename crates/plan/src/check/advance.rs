@@ -124,14 +124,8 @@ impl<'p> Followed<'p> {
 
     /// Carries out the program.
     fn after(&self, case: Case) -> Result<Vec<Held>, String> {
-        let mut words: Vec<Held> = (self.frame.words.iter().enumerate())
-            .map(|(at, slot)| match slot {
-                FrameSlot::Stopped => Held::Is(DimExpr::constant(case.stopped.into())),
-                FrameSlot::Replays => Held::Is(self.replays()),
-                _ if case.stopped && self.cleared.contains(&(at as u32)) => Held::Is(DimExpr::constant(0)),
-                slot => self.slot(at, slot, false),
-            })
-            .collect();
+        let slots = self.frame.words.iter().enumerate();
+        let mut words: Vec<Held> = slots.map(|(at, slot)| self.before(at, slot, case)).collect();
         let mut left = MOST_TERMS;
         for (i, op) in self.frame.advance.iter().enumerate() {
             let wrong = |why: String| format!("instruction {i} ({:?}): {why}", op.op);
@@ -145,57 +139,52 @@ impl<'p> Followed<'p> {
                 continue;
             }
             let value = self.value(&words, op, case).map_err(wrong)?;
-            if let Held::Is(e) = &value {
-                let size = terms(e).saturating_add(1);
-                left = left
-                    .checked_sub(size)
-                    .filter(|_| size <= MOST_OF_ONE)
-                    .ok_or("it is too large to follow")?;
-            }
+            left = left_after(left, &value).ok_or("it is too large to follow")?;
             let dst = op.dst.0 as usize;
             words[dst] = self.advanced(dst, value);
         }
         Ok(words)
     }
 
+    /// What a word holds when the advance begins.
+    fn before(&self, at: usize, slot: &FrameSlot, case: Case) -> Held {
+        match slot {
+            FrameSlot::Stopped => Held::Is(DimExpr::constant(case.stopped.into())),
+            FrameSlot::Replays => Held::Is(self.replays()),
+            _ if case.stopped && self.cleared.contains(&(at as u32)) => Held::Is(DimExpr::constant(0)),
+            slot => self.slot(at, slot, false),
+        }
+    }
+
     /// What an instruction writes.
     fn value(&self, words: &[Held], op: &AdvanceOp, case: Case) -> Result<Held, String> {
-        let integer = |at: u32| match &words[at as usize] {
-            Held::Is(e) => Ok(e),
-            held => Err(format!("word {at} is {}", shown(held))),
-        };
-        // Both operands of these are read as signed numbers.
-        let signed = |at: u32| {
-            let e = integer(at)?;
-            let (low, high) = self.bounds(e);
-            let fits = low >= i64::from(i32::MIN) && high <= i64::from(i32::MAX);
-            fits.then_some(e)
-                .ok_or_else(|| format!("word {at}, {e}, may be {low}..={high}, which 32 bits do not hold"))
-        };
-        // By what is not positive the kernel divides to 0, and an expression has no value.
-        let divisor = |at: u32| {
-            let e = signed(at)?;
-            (self.bounds(e).0 > 0).then_some(e).ok_or_else(|| format!("word {at}, {e}, may be 0"))
-        };
         Ok(Held::Is(match op.op {
             AdvanceKind::Const => DimExpr::constant(i64::from(op.a as i32)),
             AdvanceKind::Count => DimExpr::constant(i64::from(case.count.min(op.b))),
             AdvanceKind::Copy | AdvanceKind::CopyUnless => return Ok(words[op.a as usize].clone()),
-            AdvanceKind::Add => integer(op.a)? + integer(op.b)?,
-            AdvanceKind::Mul => {
-                let (a, b) = (integer(op.a)?, integer(op.b)?);
-                let size = (terms(a) + 1).saturating_mul(terms(b) + 1);
-                if size > MOST_OF_ONE {
-                    return Err("its product is too large to follow".to_owned());
-                }
-                a * b
-            }
-            AdvanceKind::FloorDiv => signed(op.a)?.floor_div(divisor(op.b)?),
-            AdvanceKind::CeilDiv => signed(op.a)?.ceil_div(divisor(op.b)?),
-            AdvanceKind::Min => signed(op.a)?.min_with(signed(op.b)?),
-            AdvanceKind::Max => signed(op.a)?.max_with(signed(op.b)?),
+            AdvanceKind::Add => integer(words, op.a)? + integer(words, op.b)?,
+            AdvanceKind::Mul => product(integer(words, op.a)?, integer(words, op.b)?)?,
+            AdvanceKind::FloorDiv => self.signed(words, op.a)?.floor_div(self.divisor(words, op.b)?),
+            AdvanceKind::CeilDiv => self.signed(words, op.a)?.ceil_div(self.divisor(words, op.b)?),
+            AdvanceKind::Min => self.signed(words, op.a)?.min_with(self.signed(words, op.b)?),
+            AdvanceKind::Max => self.signed(words, op.a)?.max_with(self.signed(words, op.b)?),
             AdvanceKind::ClearIf => return Err("it writes no value".to_owned()),
         }))
+    }
+
+    /// A word that is read as a signed number.
+    fn signed<'w>(&self, words: &'w [Held], at: u32) -> Result<&'w DimExpr, String> {
+        let e = integer(words, at)?;
+        let (low, high) = self.bounds(e);
+        let fits = low >= i64::from(i32::MIN) && high <= i64::from(i32::MAX);
+        fits.then_some(e)
+            .ok_or_else(|| format!("word {at}, {e}, may be {low}..={high}, which 32 bits do not hold"))
+    }
+
+    /// A word that is divided by. By what is not positive the kernel divides to 0, and an expression has no value.
+    fn divisor<'w>(&self, words: &'w [Held], at: u32) -> Result<&'w DimExpr, String> {
+        let e = self.signed(words, at)?;
+        (self.bounds(e).0 > 0).then_some(e).ok_or_else(|| format!("word {at}, {e}, may be 0"))
     }
 
     /// A scalar that was given its next value holds that from now on, by its own name.
@@ -220,6 +209,29 @@ impl<'p> Followed<'p> {
             scalar => self.ranges.get(scalar % count.max(1)).copied().unwrap_or((i64::MIN, i64::MAX)),
         })
     }
+}
+
+/// The integer that a word holds.
+fn integer(words: &[Held], at: u32) -> Result<&DimExpr, String> {
+    match &words[at as usize] {
+        Held::Is(e) => Ok(e),
+        held => Err(format!("word {at} is {}", shown(held))),
+    }
+}
+
+fn product(a: &DimExpr, b: &DimExpr) -> Result<DimExpr, String> {
+    let size = (terms(a) + 1).saturating_mul(terms(b) + 1);
+    if size > MOST_OF_ONE {
+        return Err("its product is too large to follow".to_owned());
+    }
+    Ok(a * b)
+}
+
+/// Terms that are left for other expressions after this one; nothing where it is too large.
+fn left_after(left: u64, value: &Held) -> Option<u64> {
+    let Held::Is(e) = value else { return Some(left) };
+    let size = terms(e).saturating_add(1);
+    left.checked_sub(size).filter(|_| size <= MOST_OF_ONE)
 }
 
 /// The ranges of the integer scalars where a replay runs: those of their slots, narrowed by the run's conditions that

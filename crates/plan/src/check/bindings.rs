@@ -17,7 +17,7 @@ use super::expressions::view_names_scalar;
 use super::reach::{Sample, Samples, Steered, Subject};
 use crate::plan::{Plan, Run};
 use crate::region::Span;
-use crate::step::{ContentId, StepId, Use, View};
+use crate::step::{ContentId, Step, StepId, Use, View};
 use indexmap::IndexSet;
 use pumice_types::{Bindings, DimExpr, ScalarId, SymbolId, Var};
 use std::collections::BTreeMap;
@@ -244,15 +244,8 @@ impl Group {
             Some((Some(at.step), bounds::view_at(at.index, view, *span, sample.bindings)?))
         });
         let dispatch = |id: &StepId| {
-            let subject = Subject::of_run(run, &scope.program.steps[id.0 as usize])?;
-            let fault = match subject.try_at(sample) {
-                Err(fault) => fault,
-                Ok(Steered::ByScalars) if steered == Steered::BySymbols => {
-                    Fault::Argument { what: "a value that varies with a scalar steers it".to_owned() }
-                }
-                Ok(_) => return None,
-            };
-            Some((Some(*id), fault))
+            let step = &scope.program.steps[id.0 as usize];
+            Some((Some(*id), dispatch_fault(run, step, sample, steered)?))
         };
         let parts = |(content, uses): &(ContentId, Vec<UseAt>)| {
             let value = &scope.program.values[content.0 as usize];
@@ -264,6 +257,17 @@ impl Group {
             .or_else(|| self.dispatches.iter().find_map(dispatch))
             .or_else(|| self.parts.iter().find_map(parts))
             .or_else(|| outputs(scope, run, sample.bindings))
+    }
+}
+
+/// What a dispatch does wrong at these bindings.
+fn dispatch_fault(run: &Run, step: &Step, sample: &Sample<'_>, steered: Steered) -> Option<Fault> {
+    match Subject::of_run(run, step)?.try_at(sample) {
+        Err(fault) => Some(fault),
+        Ok(Steered::ByScalars) if steered == Steered::BySymbols => {
+            Some(Fault::Argument { what: "a value that varies with a scalar steers it".to_owned() })
+        }
+        Ok(_) => None,
     }
 }
 

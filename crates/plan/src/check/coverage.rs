@@ -108,7 +108,6 @@ pub(super) fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> R
     if unit.elements != 1 || uses.iter().any(|u| u.view.storage.unit(u.view.dtype) != unit) {
         return Err("its writers see elements of several widths".into());
     }
-    let width = unit.bytes;
     let wanted = count(&value.shape, bindings)?;
     let mut written = 0u64;
     let mut pieces = 0u64;
@@ -123,9 +122,11 @@ pub(super) fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> R
     if written != wanted {
         return Err(format!("{wanted} elements, {written} written"));
     }
-    if pieces > MOST_RUNS {
-        return Ok(());
-    }
+    if pieces > MOST_RUNS { Ok(()) } else { each_once(value, uses, unit.bytes, bindings) }
+}
+
+/// Uses that write as many elements as there are write each of them once.
+fn each_once(value: &PlanValue, uses: &[&Use], width: u64, bindings: &Bindings) -> Result<(), String> {
     let mut all = Vec::new();
     for u in uses {
         if count(&u.view.shape, bindings)? == 0 {

@@ -16,6 +16,22 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// Checks regions and slots.
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     regions(plan, findings);
+    weights(plan, findings);
+    states(plan, findings);
+    for (slots, region, what) in
+        [(&plan.inputs, RegionKind::IoIn, "input"), (&plan.outputs, RegionKind::IoOut, "output")]
+    {
+        for s in slots {
+            let bytes = upper_bytes(plan, s.dtype, &s.shape);
+            slot(plan, format!("{what} {}", s.name), s.span, region, bytes, findings);
+        }
+        disjoint(slots.iter().map(|s| (format!("{what} {}", s.name), s.span)).collect(), findings);
+    }
+    status_block(plan, findings);
+}
+
+/// Params, constants, and what load programs derive from them.
+fn weights(plan: &Plan, findings: &mut Findings) {
     let mut stored = Vec::new();
     let alignments = joined::alignments(plan);
     for (p, alignment) in plan.params.iter().zip(alignments) {
@@ -34,32 +50,25 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         slot(plan, format!("constant {i}"), c.span, RegionKind::Weights, bytes, findings);
         stored.push((format!("constant {i}"), c.span));
     }
-    let mut derived: Vec<(String, Span)> = Vec::new();
-    for v in plan.load_programs().flat_map(|p| &p.values).filter(|v| v.origin == ContentOrigin::Derived) {
-        derived.push((format!("derived weight {}", v.name), v.span));
-    }
     joined::check(plan, findings);
     // Tied params are one storage under several names.
     stored.sort_by_key(|(_, s)| *s);
     stored.dedup_by_key(|(_, s)| *s);
-    stored.append(&mut derived);
+    let values = plan.load_programs().flat_map(|p| &p.values);
+    let derived = values.filter(|v| v.origin == ContentOrigin::Derived);
+    stored.extend(derived.map(|v| (format!("derived weight {}", v.name), v.span)));
     disjoint(stored, findings);
-    let mut states = Vec::new();
+}
+
+fn states(plan: &Plan, findings: &mut Findings) {
     for s in &plan.states {
         let bytes = byte_count(s.dtype, &s.shape).ok();
         slot(plan, format!("state {}", s.name), s.span, RegionKind::States, bytes, findings);
-        states.push((format!("state {}", s.name), s.span));
     }
-    disjoint(states, findings);
-    for (slots, region, what) in
-        [(&plan.inputs, RegionKind::IoIn, "input"), (&plan.outputs, RegionKind::IoOut, "output")]
-    {
-        for s in slots {
-            let bytes = upper_bytes(plan, s.dtype, &s.shape);
-            slot(plan, format!("{what} {}", s.name), s.span, region, bytes, findings);
-        }
-        disjoint(slots.iter().map(|s| (format!("{what} {}", s.name), s.span)).collect(), findings);
-    }
+    disjoint(plan.states.iter().map(|s| (format!("state {}", s.name), s.span)).collect(), findings);
+}
+
+fn status_block(plan: &Plan, findings: &mut Findings) {
     let status_bytes = 4 * block_words(plan.status_ops.len() as u64);
     if !plan.status_ops.is_empty() && plan.region_size(RegionKind::Status).0 < status_bytes {
         let why = format!("{} ops need {status_bytes} bytes", plan.status_ops.len());
@@ -206,8 +215,17 @@ pub(super) fn check_values(scope: &Scope<'_>, touches: &Touches, findings: &mut 
 }
 
 fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
+    // Where a param begins is its slot's concern.
+    let aligned =
+        matches!(v.origin, ContentOrigin::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
+    apart_from_its_slot(scope.plan, v)
+        .or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT)))
+        .or_else(|| misplaced(scope.region(v.span.region), v.span))
+}
+
+/// Why a value is not where its origin says, if it is not.
+fn apart_from_its_slot(plan: &Plan, v: &PlanValue) -> Option<&'static str> {
     use ContentOrigin as O;
-    let plan = scope.plan;
     let same = |span: Option<Span>| (span != Some(v.span)).then_some("it is not where its slot is");
     let front = |span: Option<Span>| {
         let inside = span.is_some_and(|s| s.contains(&v.span) && s.offset == v.span.offset);
@@ -215,23 +233,30 @@ fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
     };
     let region =
         |kinds: &[RegionKind]| (!kinds.contains(&v.span.region)).then_some("it belongs in another region");
-    let at = |i: u32| i as usize;
-    let fault = match v.origin {
-        O::Param(i) => same(plan.params.get(at(i)).map(|p| p.span)),
-        O::Joined(i) => same(plan.joined.get(at(i)).map(|j| j.span)),
-        O::Constant(i) => same(plan.constants.get(at(i)).map(|c| c.span)),
-        O::StateBefore(i) | O::StateAfter(i) => same(plan.states.get(at(i)).map(|s| s.span)),
-        O::Input(i) => front(plan.inputs.get(at(i)).map(|s| s.span)),
+    match v.origin {
+        O::Param(_) | O::Joined(_) | O::Constant(_) | O::StateBefore(_) | O::StateAfter(_) => {
+            same(own_slot(plan, v.origin))
+        }
+        O::Input(_) => front(own_slot(plan, v.origin)),
         O::Derived => region(&[RegionKind::Weights]),
         O::Frame => region(&[RegionKind::Frame]),
         O::Status => region(&[RegionKind::Status]),
         O::Step => region(&[RegionKind::Scratch, RegionKind::IoIn, RegionKind::IoOut]),
-    };
-    // Where a param begins is its slot's concern.
-    let aligned = matches!(v.origin, O::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
-    fault
-        .or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT)))
-        .or_else(|| misplaced(scope.region(v.span.region), v.span))
+    }
+}
+
+/// The slot of the interface that holds a value; nothing for what has none, or where the plan has no such slot.
+fn own_slot(plan: &Plan, origin: ContentOrigin) -> Option<Span> {
+    use ContentOrigin as O;
+    let at = |i: u32| i as usize;
+    match origin {
+        O::Param(i) => plan.params.get(at(i)).map(|p| p.span),
+        O::Joined(i) => plan.joined.get(at(i)).map(|j| j.span),
+        O::Constant(i) => plan.constants.get(at(i)).map(|c| c.span),
+        O::StateBefore(i) | O::StateAfter(i) => plan.states.get(at(i)).map(|s| s.span),
+        O::Input(i) => plan.inputs.get(at(i)).map(|s| s.span),
+        O::Derived | O::Frame | O::Status | O::Step => None,
+    }
 }
 
 /// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all.

@@ -90,6 +90,15 @@ pub struct ProgramReport {
     pub pairs: u64,
 }
 
+impl ProgramReport {
+    /// Counts what a program says of itself.
+    fn count(&mut self, program: &Program) {
+        self.steps = program.steps.len() as u32;
+        self.levels = program.levels.len() as u32;
+        self.barriers = program.levels.iter().filter(|l| l.barrier.is_some()).count() as u32;
+    }
+}
+
 impl CheckReport {
     /// Redundant barriers of all programs together.
     pub fn redundant_barriers(&self) -> u32 {
@@ -122,26 +131,32 @@ pub(crate) fn check_with_needs(plan: &Plan) -> Result<(CheckReport, Needs), Vec<
     scalars::check(plan, &mut findings);
     interface::check(plan, &mut findings);
     ranges::check(plan, &mut findings);
-    let mut report = CheckReport::default();
     streams::check(plan, &mut findings);
+    let report = programs(plan, &mut findings, &mut needs);
+    if findings.len() == 0 { Ok((report, needs)) } else { Err(findings.into_list()) }
+}
+
+/// Checks the load program, streams, and runs, which have what those before them derive.
+fn programs(plan: &Plan, findings: &mut Findings, needs: &mut Needs) -> CheckReport {
+    let mut report = CheckReport::default();
     findings.begin(Some(ProgramRef::Load));
     let none = BTreeSet::new();
-    let left = check_program(&Scope::load(plan), &none, &mut findings, (&mut report.load, &mut needs));
+    let left = check_program(&Scope::load(plan), &none, findings, (&mut report.load, needs));
     let mut derived: BTreeSet<Span> = left.into_iter().collect();
     for (i, stream) in plan.streams.iter().enumerate() {
         findings.begin(Some(ProgramRef::Stream(i as u32)));
         let mut figures = ProgramReport::default();
         let scope = Scope::of_stream(plan, stream);
-        derived.extend(check_program(&scope, &none, &mut findings, (&mut figures, &mut needs)));
+        derived.extend(check_program(&scope, &none, findings, (&mut figures, needs)));
         report.streams.push(figures);
     }
     for (i, run) in plan.runs.iter().enumerate() {
         findings.begin(Some(ProgramRef::Run(i as u32)));
         let mut figures = ProgramReport::default();
-        check_program(&Scope::of_run(plan, run), &derived, &mut findings, (&mut figures, &mut needs));
+        check_program(&Scope::of_run(plan, run), &derived, findings, (&mut figures, needs));
         report.runs.push(figures);
     }
-    if findings.len() == 0 { Ok((report, needs)) } else { Err(findings.into_list()) }
+    report
 }
 
 /// A program with what belongs to it.
@@ -212,9 +227,7 @@ fn check_program(
     findings: &mut Findings,
     (figures, needs): (&mut ProgramReport, &mut Needs),
 ) -> Vec<Span> {
-    figures.steps = scope.program.steps.len() as u32;
-    figures.levels = scope.program.levels.len() as u32;
-    figures.barriers = scope.program.levels.iter().filter(|l| l.barrier.is_some()).count() as u32;
+    figures.count(scope.program);
     // Without it indices cannot be trusted; everything below follows them.
     let Some(touches) = structure::check(scope, findings) else { return Vec::new() };
     interface::check_values(scope, &touches, findings);
@@ -226,11 +239,7 @@ fn check_program(
     for (level, step) in scope.by_level() {
         if let Some(decl) = step::check(scope, level, step, findings) {
             samples.check(scope, decl, step, findings);
-            needs.add(step.1, |call| {
-                let turns = loops.turns(decl, call);
-                turns::check(&loops, turns, step, findings);
-                turns
-            });
+            needs.add(step.1, |call| turns::check(&loops, (decl, call), step, findings));
         }
         streams::check_uses(scope, step, findings);
         bounds::check(scope, &corners, step, findings);

@@ -14,22 +14,8 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     if plan.runs.is_empty() {
         return wrong("there is no run".into());
     }
-    for (i, run) in plan.runs.iter().enumerate() {
-        if run.ranges.len() != plan.symbols.len() {
-            return wrong(format!(
-                "run {i} has {}, there are {} symbols",
-                run.ranges.len(),
-                plan.symbols.len()
-            ));
-        }
-        for ((_, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
-            if lo > hi || lo < symbol.min || hi > symbol.max {
-                let name = &symbol.name;
-                return wrong(format!(
-                    "run {i} has {name} in {lo}..={hi}, which is empty or outside {symbol}"
-                ));
-            }
-        }
+    if let Some(what) = wrong_range(plan) {
+        return wrong(what);
     }
     let cuts: Vec<Vec<u64>> = (0..plan.symbols.len()).map(|s| starts(plan, s)).collect();
     let cells = cuts.iter().try_fold(1usize, |n, c| n.checked_mul(c.len()));
@@ -45,6 +31,25 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
             return wrong(format!("{count} runs cover {}", shown(plan, &corner)));
         }
     }
+}
+
+/// The first run that does not have one range for each symbol, inside the symbol's own.
+fn wrong_range(plan: &Plan) -> Option<String> {
+    for (i, run) in plan.runs.iter().enumerate() {
+        let (ranges, symbols) = (run.ranges.len(), plan.symbols.len());
+        if ranges != symbols {
+            return Some(format!("run {i} has {ranges}, there are {symbols} symbols"));
+        }
+        for ((_, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
+            if lo > hi || lo < symbol.min || hi > symbol.max {
+                let name = &symbol.name;
+                return Some(format!(
+                    "run {i} has {name} in {lo}..={hi}, which is empty or outside {symbol}"
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// First values of the cells along one symbol.

@@ -13,6 +13,7 @@ use crate::kernel::{
 };
 use crate::kernels::find;
 use crate::needs::offers;
+use crate::plan::Plan;
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, InputError, Meaning, Step, StepId, StepKind, Storage, Use, View};
 use pumice_types::{Bytes, DType, Encoding};
@@ -65,34 +66,10 @@ fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
     if u.view.shape.len() != u.view.strides.len() {
         return Some("its view has not one stride per axis".to_owned());
     }
-    let io = matches!(u.span.region, RegionKind::IoIn | RegionKind::IoOut);
-    use Access as A;
-    let allowed = match (&step.kind, u.access) {
-        (StepKind::Dispatch { .. }, A::ShaderRead | A::ShaderWrite) => true,
-        (StepKind::Dispatch { .. }, A::IndirectRead) => u.span.region == RegionKind::Frame,
-        (StepKind::Dispatch { .. }, A::StatusAtomic) => u.span.region == RegionKind::Status,
-        (StepKind::Advance { .. }, A::ShaderWrite) => u.span.region == RegionKind::Frame,
-        (StepKind::Advance { .. }, A::ShaderRead) => u.span.region != RegionKind::Frame,
-        (StepKind::Host, A::HostRead | A::HostWrite) if !io => {
-            return Some("host steps touch io regions only".to_owned());
-        }
-        (StepKind::Host, A::HostRead | A::HostWrite) => {
-            let dense = match u.view.storage {
-                Storage::Natural => true,
-                Storage::Arena => u.view.dtype.same_in_arena(),
-                Storage::Encoded(_) => false,
-            };
-            if !(dense && u.view.is_dense()) {
-                return Some("host steps see dense bytes of natural width".to_owned());
-            }
-            true
-        }
-        (StepKind::Copy, A::TransferRead) => std::ptr::eq(u, &step.uses[0]),
-        (StepKind::Copy, A::TransferWrite) => step.uses.get(1).is_some_and(|w| std::ptr::eq(u, w)),
-        (StepKind::Fill(_), A::TransferWrite) => true,
-        _ => false,
-    };
-    if !allowed {
+    if let (StepKind::Host, Access::HostRead | Access::HostWrite) = (&step.kind, u.access) {
+        return host_fault(u).map(str::to_owned);
+    }
+    if !is_of_kind(step, u) {
         return Some("steps of this kind have no such use".to_owned());
     }
     let kernel = matches!(step.kind, StepKind::Dispatch { .. } | StepKind::Advance { .. });
@@ -102,6 +79,35 @@ fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
     None
 }
 
+/// Why a host step cannot read or write this, if it cannot.
+fn host_fault(u: &Use) -> Option<&'static str> {
+    if !matches!(u.span.region, RegionKind::IoIn | RegionKind::IoOut) {
+        return Some("host steps touch io regions only");
+    }
+    let natural = match u.view.storage {
+        Storage::Natural => true,
+        Storage::Arena => u.view.dtype.same_in_arena(),
+        Storage::Encoded(_) => false,
+    };
+    (!natural || !u.view.is_dense()).then_some("host steps see dense bytes of natural width")
+}
+
+/// Whether steps of this kind, but for host steps, have such a use.
+fn is_of_kind(step: &Step, u: &Use) -> bool {
+    use Access as A;
+    match (&step.kind, u.access) {
+        (StepKind::Dispatch { .. }, A::ShaderRead | A::ShaderWrite) => true,
+        (StepKind::Dispatch { .. }, A::IndirectRead) => u.span.region == RegionKind::Frame,
+        (StepKind::Dispatch { .. }, A::StatusAtomic) => u.span.region == RegionKind::Status,
+        (StepKind::Advance { .. }, A::ShaderWrite) => u.span.region == RegionKind::Frame,
+        (StepKind::Advance { .. }, A::ShaderRead) => u.span.region != RegionKind::Frame,
+        (StepKind::Copy, A::TransferRead) => std::ptr::eq(u, &step.uses[0]),
+        (StepKind::Copy, A::TransferWrite) => step.uses.get(1).is_some_and(|w| std::ptr::eq(u, w)),
+        (StepKind::Fill(_), A::TransferWrite) => true,
+        _ => false,
+    }
+}
+
 fn kernel(
     scope: &Scope<'_>,
     step: &Step,
@@ -109,7 +115,16 @@ fn kernel(
     faults: &mut Vec<Fault>,
 ) -> Option<&'static KernelDecl> {
     let decl = call.check().map_err(|e| faults.push(e.into())).ok()?;
-    let target = &scope.plan.target;
+    constants(call, faults);
+    offered(scope.plan, call, decl, faults);
+    operands(step, call, decl, faults);
+    slots(step, call, faults);
+    words(scope, step, call, decl, faults);
+    Some(decl)
+}
+
+/// Specialization constants are in order, and the one for arguments that do not vary says so of constants alone.
+fn constants(call: &KernelCall, faults: &mut Vec<Fault>) {
     if !call.spec.is_sorted_by(|a, b| a.0 < b.0) {
         faults.push(Fault::Argument { what: "its specialization constants are not in order".to_owned() });
     }
@@ -118,6 +133,11 @@ fn kernel(
     if !varies && (!call.args.iter().all(constant) || call.spec.contains(&(VARIES_ID, 1))) {
         faults.push(Fault::Argument { what: "it is compiled for arguments that do not vary".to_owned() });
     }
+}
+
+/// The target has what the call needs: push constants, the features of its variant and of its holes.
+fn offered(plan: &Plan, call: &KernelCall, decl: &KernelDecl, faults: &mut Vec<Fault>) {
+    let target = &plan.target;
     let bytes = decl.layout().push_bytes();
     let limit = target.limits.max_push_constants.min(MAX_PUSH_CONSTANTS);
     if bytes > limit {
@@ -131,6 +151,10 @@ fn kernel(
     if !target.features.int64 && call.holes.iter().any(|h| h.expr.computes_int64()) {
         faults.push(Fault::Feature { variant: call.label(), feature: Feature::Int64 });
     }
+}
+
+/// Each declared operand is a use of the declared access and of the storage that the call is compiled for.
+fn operands(step: &Step, call: &KernelCall, decl: &KernelDecl, faults: &mut Vec<Fault>) {
     for (k, (declared, at)) in decl.operands.iter().zip(&call.operands).enumerate() {
         let Some(u) = step.uses.get(usize::from(at.0)) else {
             faults.push(missing(declared.name.to_owned(), at.0, step));
@@ -144,9 +168,6 @@ fn kernel(
             typed(declared, call, k as u32, &u.view, faults);
         }
     }
-    slots(step, call, faults);
-    words(scope, step, call, decl, faults);
-    Some(decl)
 }
 
 fn missing(what: String, index: u16, step: &Step) -> Fault {
@@ -294,6 +315,25 @@ impl fmt::Display for Part<'_> {
 /// Inputs of the meaning are reads, outputs writes; a status number belongs to a use of the status block.
 fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
     let m = &step.meaning;
+    parts(step, faults);
+    faults.extend(names(m).err().map(Fault::Input));
+    let says = match &step.kind {
+        StepKind::Host => true,
+        StepKind::Dispatch { .. } if scope.plan.form == PlanForm::Run => false,
+        StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
+        StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
+    };
+    if says == m.graph.text.is_empty() {
+        faults.push(Fault::Meaning(format!("it is {}empty", if says { "" } else { "not " })));
+    }
+    if let Some(number) = m.status {
+        status(scope.plan, step, number, faults);
+    }
+}
+
+/// Inputs of the meaning are uses that read, outputs uses that write.
+fn parts(step: &Step, faults: &mut Vec<Fault>) {
+    let m = &step.meaning;
     let inputs = m.inputs.iter().map(|i| (Part::Input(&i.name), i.at));
     let outputs = (0..).zip(&m.outputs).map(|(i, &at)| (Part::Output(i), at));
     for (part, at) in inputs.chain(outputs) {
@@ -307,28 +347,20 @@ fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
             Some(_) => {}
         }
     }
-    faults.extend(names(m).err().map(Fault::Input));
-    let says = match &step.kind {
-        StepKind::Host => true,
-        StepKind::Dispatch { .. } if scope.plan.form == PlanForm::Run => false,
-        StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
-        StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
-    };
-    if says == m.graph.text.is_empty() {
-        faults.push(Fault::Meaning(format!("it is {}empty", if says { "" } else { "not " })));
+}
+
+/// A status number is that of the op whose step it is, and the step uses the status block.
+fn status(plan: &Plan, step: &Step, number: u32, faults: &mut Vec<Fault>) {
+    let ops = plan.status_ops.len();
+    match plan.status_ops.get(number as usize) {
+        None => faults.push(Fault::Meaning(format!("its status number is {number} of {ops}"))),
+        Some(name) if **name != *step.origin => {
+            faults.push(Fault::Meaning(format!("its status number {number} is that of {name}")));
+        }
+        Some(_) => {}
     }
-    if let Some(number) = m.status {
-        let ops = scope.plan.status_ops.len();
-        match scope.plan.status_ops.get(number as usize) {
-            None => faults.push(Fault::Meaning(format!("its status number is {number} of {ops}"))),
-            Some(name) if **name != *step.origin => {
-                faults.push(Fault::Meaning(format!("its status number {number} is that of {name}")));
-            }
-            Some(_) => {}
-        }
-        if !step.uses.iter().any(|u| u.access == Access::StatusAtomic) {
-            faults.push(Fault::Meaning("it has a status number and no use of the status block".into()));
-        }
+    if !step.uses.iter().any(|u| u.access == Access::StatusAtomic) {
+        faults.push(Fault::Meaning("it has a status number and no use of the status block".into()));
     }
 }
 

@@ -6,7 +6,7 @@ use super::error::{Fault, Findings};
 use super::expressions::symbols_of;
 use crate::frame::FrameSlot;
 use crate::kernel::{KernelCall, KernelDecl};
-use crate::step::{Step, StepId, StepKind};
+use crate::step::{Step, StepId};
 use pumice_types::SymbolTable;
 
 /// How often the loops of a program's kernels turn, at the largest values of the run's ranges.
@@ -42,14 +42,20 @@ impl<'p> Loops<'p> {
     }
 }
 
-/// Checks that the turns of a step's loops keep within the target's limit.
-pub(super) fn check(loops: &Loops<'_>, turns: u64, (id, step): (StepId, &Step), findings: &mut Findings) {
-    let Some(limit) = loops.scope.plan.target.limits.loop_turns else { return };
-    let (StepKind::Dispatch { call, .. } | StepKind::Advance { call }) = &step.kind else { return };
-    if turns > limit {
+/// Checks that the turns of a call's loops keep within the target's limit; how many there are.
+pub(super) fn check(
+    loops: &Loops<'_>,
+    (decl, call): (&KernelDecl, &KernelCall),
+    (id, step): (StepId, &Step),
+    findings: &mut Findings,
+) -> u64 {
+    let turns = loops.turns(decl, call);
+    let limit = loops.scope.plan.target.limits.loop_turns;
+    if let Some(limit) = limit.filter(|limit| turns > *limit) {
         let kernel = format!("{}.{}", call.kernel, call.variant);
         findings.at(id, &step.origin, Fault::LoopTurns { kernel, turns, limit });
     }
+    turns
 }
 
 /// The largest value of a frame word; without bound where nothing says one.

@@ -6,7 +6,7 @@
 
 use super::error::ProgramRef;
 use super::mutate::program_mut;
-use crate::kernel::{ArgKind, ArgValue, KernelDecl, VARIES_ID};
+use crate::kernel::{ArgKind, ArgValue, KernelCall, KernelDecl, VARIES_ID};
 use crate::plan::{Plan, Program};
 use crate::step::{Grid, Step, StepId, StepKind};
 use std::fmt;
@@ -84,25 +84,31 @@ fn of_program(program: ProgramRef, of: &Program) -> Vec<WordMutation> {
     for (step, s) in (0u32..).map(StepId).zip(&of.steps) {
         let StepKind::Dispatch { call, grid } = &s.kind else { continue };
         let Ok(decl) = call.check() else { continue };
-        let mut add = |word, from: ArgValue, steers| {
+        for (word, from, steers) in of_call(decl, call).chain(of_grid(grid)) {
             let others = others(from).into_iter().filter(|to| *to != from);
             all.extend(others.map(|to| WordMutation { program, step, word, to, steers }));
-        };
-        for (i, arg) in call.args.iter().enumerate() {
-            add(Word::Arg(i), *arg, !is_value(decl, i));
-        }
-        for (i, &(id, value)) in call.spec.iter().enumerate() {
-            let name = decl.specs.iter().find(|s| s.id == id).map_or("", |s| s.name);
-            add(Word::Spec(i), ArgValue::U32(value), id != VARIES_ID && !VALUE_SPECS.contains(&name));
-        }
-        match grid {
-            Grid::Static(groups) => {
-                (0..3).for_each(|axis| add(Word::Grid(axis), ArgValue::U32(groups[axis]), true));
-            }
-            Grid::Frame { word, .. } => add(Word::Grid(0), ArgValue::Frame(word.0), true),
         }
     }
     all
+}
+
+/// Words of a call with what they are, and whether they steer the kernel.
+fn of_call(decl: &KernelDecl, call: &KernelCall) -> impl Iterator<Item = (Word, ArgValue, bool)> {
+    let args = call.args.iter().enumerate().map(|(i, arg)| (Word::Arg(i), *arg, !is_value(decl, i)));
+    let specs = call.spec.iter().enumerate().map(|(i, &(id, value))| {
+        let name = decl.specs.iter().find(|s| s.id == id).map_or("", |s| s.name);
+        (Word::Spec(i), ArgValue::U32(value), id != VARIES_ID && !VALUE_SPECS.contains(&name))
+    });
+    args.chain(specs)
+}
+
+fn of_grid(grid: &Grid) -> Vec<(Word, ArgValue, bool)> {
+    match grid {
+        Grid::Static(groups) => {
+            (0..3).map(|axis| (Word::Grid(axis), ArgValue::U32(groups[axis]), true)).collect()
+        }
+        Grid::Frame { word, .. } => vec![(Word::Grid(0), ArgValue::Frame(word.0), true)],
+    }
 }
 
 fn is_value(decl: &KernelDecl, word: usize) -> bool {

@@ -182,22 +182,28 @@ impl Frame {
                     continue;
                 }
                 AdvanceKind::CopyUnless if b != 0 => continue,
-                AdvanceKind::CopyUnless => a,
                 AdvanceKind::Count => counts.get(op.a as usize).map_or(0, |&c| c.min(op.b)) as i32,
                 AdvanceKind::Const => op.a as i32,
-                AdvanceKind::Copy => a,
-                AdvanceKind::Add => a.wrapping_add(b),
-                AdvanceKind::Mul => a.wrapping_mul(b),
-                AdvanceKind::FloorDiv if b > 0 => a.div_euclid(b),
-                AdvanceKind::CeilDiv if b > 0 => a.div_euclid(b) + i32::from(a.rem_euclid(b) != 0),
-                AdvanceKind::FloorDiv | AdvanceKind::CeilDiv => 0,
-                AdvanceKind::Min => a.min(b),
-                AdvanceKind::Max => a.max(b),
+                AdvanceKind::CopyUnless | AdvanceKind::Copy => a,
+                kind => arithmetic(kind, a, b),
             };
             if let Some(word) = words.get_mut(op.dst.0 as usize) {
                 *word = value as u32;
             }
         }
+    }
+}
+
+/// What an instruction makes of two words; 0 for one that is no arithmetic, and for a quotient by what is not positive.
+fn arithmetic(kind: AdvanceKind, a: i32, b: i32) -> i32 {
+    match kind {
+        AdvanceKind::Add => a.wrapping_add(b),
+        AdvanceKind::Mul => a.wrapping_mul(b),
+        AdvanceKind::FloorDiv if b > 0 => a.div_euclid(b),
+        AdvanceKind::CeilDiv if b > 0 => a.div_euclid(b) + i32::from(a.rem_euclid(b) != 0),
+        AdvanceKind::Min => a.min(b),
+        AdvanceKind::Max => a.max(b),
+        _ => 0,
     }
 }
 

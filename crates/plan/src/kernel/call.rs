@@ -1,6 +1,6 @@
 //! One use of a kernel in a plan. Plain data; what it means for bytes is said by the step's uses alone.
 
-use super::KernelDecl;
+use super::{HoleDecl, KernelDecl};
 use crate::frame::FrameWord;
 use crate::step::{Storage, View};
 use pumice_types::scalar::ScalarExpr;
@@ -274,21 +274,7 @@ impl KernelCall {
         if decl.variant(&self.variant).is_none() {
             return Err(CallError::Variant { kernel: kernel(), variant: self.variant.to_string() });
         }
-        let count = |what, expected: usize, given: usize| {
-            if expected == given {
-                Ok(())
-            } else {
-                Err(CallError::Count { kernel: kernel(), what, expected, given })
-            }
-        };
-        count("argument words", decl.arg_words() as usize, self.args.len())?;
-        count("operands", decl.operands.len(), self.operands.len())?;
-        if self.slots.len() > decl.slots as usize {
-            count("slots at most", decl.slots as usize, self.slots.len())?;
-        }
-        if self.literals.len() > self.literal_room(decl) {
-            count("literals at most", self.literal_room(decl), self.literals.len())?;
-        }
+        self.check_counts(decl)?;
         for &(id, _) in &self.spec {
             let typed =
                 decl.operands.iter().enumerate().any(|(k, o)| o.typed && super::TYPED_ID + k as u32 == id);
@@ -302,6 +288,34 @@ impl KernelCall {
         Ok(decl)
     }
 
+    fn check_counts(&self, decl: &KernelDecl) -> Result<(), CallError> {
+        let count = |what, expected: usize, given: usize| {
+            if expected == given {
+                Ok(())
+            } else {
+                Err(CallError::Count { kernel: self.kernel.clone(), what, expected, given })
+            }
+        };
+        count("argument words", decl.arg_words() as usize, self.args.len())?;
+        count("operands", decl.operands.len(), self.operands.len())?;
+        if self.slots.len() > decl.slots as usize {
+            count("slots at most", decl.slots as usize, self.slots.len())?;
+        }
+        if self.literals.len() > self.literal_room(decl) {
+            count("literals at most", self.literal_room(decl), self.literals.len())?;
+        }
+        Ok(())
+    }
+
+    /// What an input of a hole names that is not there.
+    fn missing_input(&self, hole: &HoleDecl, input: HoleInput) -> Option<&'static str> {
+        match input {
+            HoleInput::Value(k) => (usize::from(k) >= hole.values.len()).then_some("no such value"),
+            HoleInput::Slot(k) => (usize::from(k) >= self.slots.len()).then_some("no such slot"),
+            HoleInput::Literal(k) => (usize::from(k) >= self.literals.len()).then_some("no such literal"),
+        }
+    }
+
     fn check_hole(&self, decl: &KernelDecl, fill: &HoleFill) -> Result<(), CallError> {
         let wrong =
             |what| Err(CallError::Hole { kernel: self.kernel.clone(), hole: fill.hole.to_string(), what });
@@ -309,15 +323,8 @@ impl KernelCall {
         if self.holes.iter().filter(|h| h.hole == fill.hole).count() > 1 {
             return wrong("filled twice");
         }
-        for input in &fill.inputs {
-            match input {
-                HoleInput::Value(k) if usize::from(*k) >= hole.values.len() => return wrong("no such value"),
-                HoleInput::Slot(k) if usize::from(*k) >= self.slots.len() => return wrong("no such slot"),
-                HoleInput::Literal(k) if usize::from(*k) >= self.literals.len() => {
-                    return wrong("no such literal");
-                }
-                _ => {}
-            }
+        if let Some(what) = fill.inputs.iter().find_map(|input| self.missing_input(hole, *input)) {
+            return wrong(what);
         }
         if fill.stores.iter().any(|&(slot, _)| usize::from(slot) >= self.slots.len()) {
             return wrong("no such slot");

@@ -391,29 +391,50 @@ fn slots(out: &mut String, decl: &KernelDecl, form: Addressing) {
         keep_slots(out, decl.slots, first, form);
     }
     let address = if kept { "slot_at_[slot]".to_owned() } else { format!("P_.addr[{first}u + slot]") };
-    // A switch over buffers: loads return from each case.
-    let each = |pick: fn(&Words) -> &String, end: &str| -> String {
-        match form {
-            Addressing::Address => pick(&Words::at_address(&address, stores)).clone(),
-            Addressing::Descriptor => {
-                switch(decl.slots, |s| pick(&Words::of_buffer(&format!("buf_slot{s}"))).clone() + end)
-            }
-        }
-    };
-    let load = each(|w| &w.load, "");
-    let load2 = each(|w| &w.load2, "");
-    let load4 = each(|w| &w.load4, "");
-    let _ = writeln!(out, "uint slot_raw(uint slot, uint i) {{ {load} }}");
-    let _ = writeln!(out, "uvec2 slot_raw2(uint slot, uint i2) {{ {load2} }}");
-    let _ = writeln!(out, "uvec4 slot_raw4(uint slot, uint i4) {{ {load4} }}");
+    let words = SlotWords { slots: decl.slots, form, address, stores };
+    words.loads(out);
     if stores {
-        let store = each(|w| &w.store, " break;");
-        let store2 = each(|w| &w.store2, " break;");
-        let store4 = each(|w| &w.store4, " break;");
+        words.stores(out);
+        slot_raise(out, decl, form, first);
+    }
+}
+
+/// Words of the slots, as statements over `slot`.
+struct SlotWords {
+    slots: u32,
+    form: Addressing,
+    /// The address of one, as an expression.
+    address: String,
+    stores: bool,
+}
+
+impl SlotWords {
+    fn loads(&self, out: &mut String) {
+        let load = self.each(|w| &w.load, "");
+        let load2 = self.each(|w| &w.load2, "");
+        let load4 = self.each(|w| &w.load4, "");
+        let _ = writeln!(out, "uint slot_raw(uint slot, uint i) {{ {load} }}");
+        let _ = writeln!(out, "uvec2 slot_raw2(uint slot, uint i2) {{ {load2} }}");
+        let _ = writeln!(out, "uvec4 slot_raw4(uint slot, uint i4) {{ {load4} }}");
+    }
+
+    fn stores(&self, out: &mut String) {
+        let store = self.each(|w| &w.store, " break;");
+        let store2 = self.each(|w| &w.store2, " break;");
+        let store4 = self.each(|w| &w.store4, " break;");
         let _ = writeln!(out, "void slot_store_raw(uint slot, uint i, uint v) {{ {store} }}");
         let _ = writeln!(out, "void slot_store_raw2(uint slot, uint i2, uvec2 v) {{ {store2} }}");
         let _ = writeln!(out, "void slot_store_raw4(uint slot, uint i4, uvec4 v) {{ {store4} }}");
-        slot_raise(out, decl, form, first);
+    }
+
+    /// By address one statement; else a switch over buffers, where loads return from each case.
+    fn each(&self, pick: fn(&Words) -> &String, end: &str) -> String {
+        match self.form {
+            Addressing::Address => pick(&Words::at_address(&self.address, self.stores)).clone(),
+            Addressing::Descriptor => {
+                switch(self.slots, |s| pick(&Words::of_buffer(&format!("buf_slot{s}"))).clone() + end)
+            }
+        }
     }
 }
 

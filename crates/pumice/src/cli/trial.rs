@@ -9,7 +9,7 @@ use pumice_compile::Options;
 use pumice_cpu_ref::{Array, Data, Reference, sample as data};
 use pumice_ir::{Graph, Sample};
 use pumice_plan::{CheckedPlan, Plan, StepKind};
-use pumice_runtime::{Executable, RuntimeError, Session};
+use pumice_runtime::{Executable, Outputs, RuntimeError, Session};
 use pumice_types::{Bindings, Target};
 use std::collections::BTreeSet;
 
@@ -84,14 +84,27 @@ fn compare(
             return Err(format!("run {run}: status reported: {reported}, by the reference: {expected}"));
         }
         let outputs = session.outputs().map_err(text)?;
-        for (i, output) in graph.outputs().iter().enumerate() {
-            let got = Array::from_tensor(outputs.at(i).map_err(text)?);
-            if let Some(want) = reference.run(at).and_then(|e| e.outputs.get(i)) {
-                *worst = worst.max(distance(want, &got));
-            }
-            if let Some(difference) = reference.difference(at, i, &got) {
-                return Err(format!("run {run}, output {}: {difference}", output.name));
-            }
+        compare_outputs(run, &outputs, graph, reference, worst)?;
+    }
+    Ok(())
+}
+
+/// Compares the outputs of a run with those of the reference.
+fn compare_outputs(
+    run: u32,
+    outputs: &Outputs,
+    graph: &Graph,
+    reference: &Reference,
+    worst: &mut f64,
+) -> Result<(), String> {
+    let at = run as usize;
+    for (i, output) in graph.outputs().iter().enumerate() {
+        let got = Array::from_tensor(outputs.at(i).map_err(text)?);
+        if let Some(want) = reference.run(at).and_then(|e| e.outputs.get(i)) {
+            *worst = worst.max(distance(want, &got));
+        }
+        if let Some(difference) = reference.difference(at, i, &got) {
+            return Err(format!("run {run}, output {}: {difference}", output.name));
         }
     }
     Ok(())

@@ -86,13 +86,7 @@ pub fn run(
     log: &mut dyn Write,
 ) -> Result<(), EmbedError> {
     check_place(args)?;
-    let texts = match &args.file {
-        Some(file) => read_lines(file)?,
-        None if args.texts.is_empty() => {
-            return Err(EmbedError::Usage("give texts to embed, or a file of them with --file".to_owned()));
-        }
-        None => args.texts.clone(),
-    };
+    let texts = texts(args)?;
     let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log).map_err(printing)?;
@@ -102,12 +96,8 @@ pub fn run(
     bar.finish_and_clear();
     progress.end();
     say_cut(&embeddings.cut, log).map_err(printing)?;
-
     if let Some(path) = &args.out {
-        match path == Path::new("-") {
-            true => npy::write(out, &embeddings).map_err(printing)?,
-            false => write_npy(path, &embeddings)?,
-        }
+        write(path, &embeddings, out)?;
         let (vectors, width) = (count(embeddings.len(), "vector"), embeddings.width);
         writeln!(log, "{vectors} of {width} to {}", path.display()).map_err(printing)?;
     }
@@ -115,6 +105,25 @@ pub fn run(
     let occupied = args.out.as_deref().is_some_and(apart::is_standard_output);
     tell(args, &choice, &embedder, &embeddings, if occupied { log } else { out })?;
     explain(&choice, embedder.executable(), embedder.notes(), log).map_err(printing)
+}
+
+/// The texts that the arguments give.
+fn texts(args: &EmbedArgs) -> Result<Vec<String>, EmbedError> {
+    match &args.file {
+        Some(file) => read_lines(file),
+        None if args.texts.is_empty() => {
+            Err(EmbedError::Usage("give texts to embed, or a file of them with --file".to_owned()))
+        }
+        None => Ok(args.texts.clone()),
+    }
+}
+
+/// Writes the vectors to a file, or to `out` for `-`.
+fn write(path: &Path, embeddings: &Embeddings, out: &mut dyn Write) -> Result<(), EmbedError> {
+    match path == Path::new("-") {
+        true => npy::write(out, embeddings).map_err(printing),
+        false => write_npy(path, embeddings),
+    }
 }
 
 /// Looks at where the vectors go before the work begins.

@@ -205,14 +205,7 @@ impl Embedder {
         texts: &[S],
         mut progress: impl FnMut(usize),
     ) -> Result<Embeddings, Error> {
-        let (mut rows, mut cut) = (Vec::with_capacity(texts.len()), Vec::new());
-        for (i, text) in texts.iter().enumerate() {
-            let encoded = self.tokenizer.encode_counted(i, text.as_ref())?;
-            if encoded.cut > 0 {
-                cut.push(Cut { text: i, kept: encoded.ids.len(), left_out: encoded.cut });
-            }
-            rows.push(encoded.ids);
-        }
+        let (rows, cut) = self.encode(texts)?;
         let mut values = vec![0.0; rows.len() * self.width];
         let mut done = 0;
         for group in groups(&rows, self.max_batch) {
@@ -225,6 +218,19 @@ impl Embedder {
             progress(done);
         }
         Ok(Embeddings { values, width: self.width, cut })
+    }
+
+    /// Token ids of every text, and which texts were cut.
+    fn encode<S: AsRef<str>>(&self, texts: &[S]) -> Result<(Vec<Vec<i32>>, Vec<Cut>), Error> {
+        let (mut rows, mut cut) = (Vec::with_capacity(texts.len()), Vec::new());
+        for (i, text) in texts.iter().enumerate() {
+            let encoded = self.tokenizer.encode_counted(i, text.as_ref())?;
+            if encoded.cut > 0 {
+                cut.push(Cut { text: i, kept: encoded.ids.len(), left_out: encoded.cut });
+            }
+            rows.push(encoded.ids);
+        }
+        Ok((rows, cut))
     }
 
     fn run(&mut self, tokens: &TokenBatch) -> Result<Vec<f32>, Error> {

@@ -143,18 +143,15 @@ pub fn run(
     announce(&choice, log)?;
     let mut generator = open(args, &choice.device, &progress)?;
     let ids = generator.prompt_ids(&prompt)?;
-    let mut written = Ok(());
-    let answer = generator.generate(&ids, &request, |piece| {
-        if !args.json && written.is_ok() && !piece.is_empty() {
-            progress.end();
-            written = write!(out, "{piece}").and_then(|()| out.flush());
+    let answer = answer(&mut generator, &ids, &request, stop, |piece| {
+        if args.json || piece.is_empty() {
+            return Ok(());
         }
-        let stopped = stop.load(Ordering::Relaxed) || written.is_err();
-        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        progress.end();
+        write!(out, "{piece}").and_then(|()| out.flush())
     });
     progress.end();
     let answer = answer?;
-    written?;
     if args.json {
         writeln!(out, "{}", json(args, &choice, &generator, &ids, &answer)?)?;
         return Ok(true);
@@ -164,6 +161,26 @@ pub fn run(
     writeln!(log, "{}", sums(&generator, ids.len(), &answer))?;
     explain(&choice, generator.executable(), generator.notes(), log)?;
     Ok(true)
+}
+
+/// Generates, and gives every piece to `write`, until `stop` is set or a piece cannot be written.
+fn answer(
+    generator: &mut Generator,
+    ids: &[u32],
+    request: &Request,
+    stop: &AtomicBool,
+    mut write: impl FnMut(&str) -> std::io::Result<()>,
+) -> Result<Generated, CommandError> {
+    let mut written = Ok(());
+    let answer = generator.generate(ids, request, |piece| {
+        if written.is_ok() {
+            written = write(piece);
+        }
+        let stopped = stop.load(Ordering::Relaxed) || written.is_err();
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    written?;
+    Ok(answer)
 }
 
 /// The report of `--json`.

@@ -137,6 +137,13 @@ pub struct Generated {
 }
 
 impl Generated {
+    /// Of which no token is made yet.
+    fn empty(end: End) -> Generated {
+        let (ids, text) = (Vec::new(), String::new());
+        let (prompt_time, decode_time) = (Duration::ZERO, Duration::ZERO);
+        Generated { ids, text, end, prompt_read: 0, prompt_time, decode_time, decoded: 0 }
+    }
+
     /// Tokens a second after the first one; 0 where there was no other.
     pub fn decode_rate(&self) -> f64 {
         rate(self.decoded, self.decode_time)
@@ -289,15 +296,8 @@ impl Generator {
         let mut chooser = Chooser { greedy: request.sampling.temperature == 0.0, sampler };
         self.check_prompt(prompt)?;
         let wanted = request.tokens.min(self.context - prompt.len());
-        let mut answer = Generated {
-            ids: Vec::new(),
-            text: String::new(),
-            end: if wanted == request.tokens { End::Length } else { End::Context },
-            prompt_read: 0,
-            prompt_time: Duration::ZERO,
-            decode_time: Duration::ZERO,
-            decoded: 0,
-        };
+        let end = if wanted == request.tokens { End::Length } else { End::Context };
+        let mut answer = Generated::empty(end);
         if wanted == 0 {
             return Ok(answer);
         }

@@ -201,14 +201,7 @@ const ATTENTIONS: [[u64; 4]; 5] =
     [[32, 1, 2048, 128], [32, 1, 8192, 64], [12, 200, 200, 64], [96, 384, 384, 64], [16, 256, 256, 128]];
 
 fn products(scope: Scope, cpu: bool, cut: bool) -> Vec<Case> {
-    let (rows, sides): (&[u64], &[(u64, u64)]) = match (scope, cpu) {
-        (Scope::Tiny, _) => (&[1, 40], &[(64, 128)]),
-        (Scope::Quick, _) | (_, true) => (&[1, 2, 4, 8, 16, 64, 128], &[(128, 256), (512, 512)]),
-        (Scope::Brief, false) => (&[1, 2, 4, 8, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536)]),
-        (Scope::Full, false) => {
-            (&[1, 2, 4, 6, 8, 12, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536), (4096, 14_336)])
-        }
-    };
+    let (rows, sides) = product_shapes(scope, cpu);
     let mut cases = Vec::new();
     for &(n, k) in sides {
         for &m in rows {
@@ -218,6 +211,18 @@ fn products(scope: Scope, cpu: bool, cut: bool) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// Rows of products, and their columns with terms.
+fn product_shapes(scope: Scope, cpu: bool) -> (&'static [u64], &'static [(u64, u64)]) {
+    match (scope, cpu) {
+        (Scope::Tiny, _) => (&[1, 40], &[(64, 128)]),
+        (Scope::Quick, _) | (_, true) => (&[1, 2, 4, 8, 16, 64, 128], &[(128, 256), (512, 512)]),
+        (Scope::Brief, false) => (&[1, 2, 4, 8, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536)]),
+        (Scope::Full, false) => {
+            (&[1, 2, 4, 6, 8, 12, 16, 32, 128], &[(1024, 1024), (4096, 4096), (384, 1536), (4096, 14_336)])
+        }
+    }
 }
 
 fn attention(scope: Scope, cpu: bool) -> Vec<Case> {

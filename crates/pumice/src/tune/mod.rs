@@ -169,6 +169,21 @@ fn turn(family: &str) -> u8 {
 /// Gains below this share are noise.
 const NOISE: f64 = 0.97;
 
+/// Other rows in the place of one.
+struct Compared {
+    /// Of each other row, its times as shares of the row's own.
+    times: Vec<Vec<f64>>,
+    /// Shapes that the row decides.
+    shapes: Vec<String>,
+}
+
+/// The candidate of least time, with its share; one that some shape cannot take does not stand for the class.
+fn fastest<'r>(times: &[Vec<f64>], others: &'r [TableRow], shapes: usize) -> Option<(f64, &'r TableRow)> {
+    let whole = times.iter().zip(others).filter(|(t, _)| t.len() == shapes && !t.is_empty());
+    let shares = whole.map(|(t, other)| (geometric_mean(t), other));
+    shares.min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
 impl Tuner<'_> {
     /// Measures. `measured` is what the table says of device, driver and date.
     ///
@@ -186,26 +201,37 @@ impl Tuner<'_> {
         let mut order: Vec<usize> = (0..total).collect();
         order.sort_by_key(|&at| turn(&table.rows[at].family));
         for (done, at) in order.into_iter().enumerate() {
-            let row = table.rows[at].clone();
+            let row = &table.rows[at];
             (self.observe)(&Progress { done, total, row: format!("{} {}", row.family, row.take) });
-            if !self.only.is_empty() && !self.only.iter().any(|f| row.family.starts_with(f.as_str())) {
-                continue;
-            }
-            // Other arithmetic is not what cases are compiled for.
-            if !row.precision.is_exact() {
-                continue;
-            }
-            let measured = match is_tile(&row) {
-                _ if is_over(measuring) => false,
-                true => tiles::measure(self, &mut table, at, &mut findings)?,
-                false => self.row(&mut table, at, &mut findings, measuring)?,
-            };
+            let measured =
+                !self.is_asked_for(row) || self.measure_row(&mut table, at, &mut findings, measuring)?;
             left += usize::from(!measured);
         }
         (self.observe)(&Progress { done: total, total, row: "comparing".into() });
         let until = self.time.map(|time| begin + time);
         let put_back = slower::put_back(self, &before, &mut table, until)?;
         Ok(Report { table, findings, put_back, left })
+    }
+
+    /// Whether a row is measured at all. Other arithmetic is not what cases are compiled for.
+    fn is_asked_for(&self, row: &TableRow) -> bool {
+        let named = self.only.is_empty() || self.only.iter().any(|f| row.family.starts_with(f.as_str()));
+        named && row.precision.is_exact()
+    }
+
+    /// Measures a row; false where the time is over.
+    fn measure_row(
+        &self,
+        table: &mut Table,
+        at: usize,
+        findings: &mut Vec<Finding>,
+        until: Until,
+    ) -> Tuned<bool> {
+        match is_tile(&table.rows[at]) {
+            _ if is_over(until) => Ok(false),
+            true => tiles::measure(self, table, at, findings),
+            false => self.row(table, at, findings, until),
+        }
     }
 
     /// Whether the device computes on the CPU, where large shapes take too long.
@@ -225,33 +251,42 @@ impl Tuner<'_> {
         if others.is_empty() {
             return Ok(true);
         }
-        let mut times: Vec<Vec<f64>> = vec![Vec::new(); others.len()];
-        let mut shapes = Vec::new();
-        for case in grid::of(&before.family, self.scope, self.is_cpu()) {
-            if is_over(until) {
-                return Ok(false);
-            }
-            let found = self.compare(table, at, &others, &case)?;
-            if found.iter().any(Option::is_some) {
-                shapes.push(case.name.clone());
-                let measured = found.iter().zip(&mut times).filter_map(|(f, t)| f.map(|f| (f, t)));
-                measured.for_each(|(f, t)| t.push(f));
-            }
-        }
-        // A candidate that some shape cannot take does not stand for the class.
-        let whole = times.iter().zip(&others).filter(|(t, _)| t.len() == shapes.len() && !t.is_empty());
-        let shares = whole.map(|(t, other)| (geometric_mean(t), other));
-        let best = shares.min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(Compared { times, shapes }) = self.compare_all(table, at, &others, until)? else {
+            return Ok(false);
+        };
         if shapes.is_empty() {
             return Ok(true);
         }
-        let (share, after) = match best {
+        let (share, after) = match fastest(&times, &others, shapes.len()) {
             Some((share, row)) if share < NOISE => (share, row.clone()),
             _ => (1.0, before.clone()),
         };
         findings.push(Finding::of(&before, &after, share, shapes));
         table.rows[at] = after;
         Ok(true)
+    }
+
+    /// Compares other rows with a row over the shapes that the row decides; nothing where there is no time for all.
+    fn compare_all(
+        &self,
+        table: &Table,
+        at: usize,
+        others: &[TableRow],
+        until: Until,
+    ) -> Tuned<Option<Compared>> {
+        let mut all = Compared { times: vec![Vec::new(); others.len()], shapes: Vec::new() };
+        for case in grid::of(&table.rows[at].family, self.scope, self.is_cpu()) {
+            if is_over(until) {
+                return Ok(None);
+            }
+            let found = self.compare(table, at, others, &case)?;
+            if found.iter().any(Option::is_some) {
+                all.shapes.push(case.name.clone());
+                let measured = found.iter().zip(&mut all.times).filter_map(|(f, t)| f.map(|f| (f, t)));
+                measured.for_each(|(f, t)| t.push(f));
+            }
+        }
+        Ok(Some(all))
     }
 
     /// For each other row in the place of the row: its time as a share of the row's own; none where it makes no other
@@ -266,13 +301,11 @@ impl Tuner<'_> {
             let mut changed = table.clone();
             changed.rows[at] = other.clone();
             let device = self.with(&changed);
-            let plan = case.plan(&device)?;
-            let found = code(&plan);
+            let found = code(&*case.plan(&device)?);
             let named = !other.take.contains('.') || has(&found, &other.take);
-            if found == own_code || !named {
-                places.push(None);
-            } else {
-                places.push(Some(loaded.len()));
+            let runs = found != own_code && named;
+            places.push(runs.then_some(loaded.len()));
+            if runs {
                 loaded.push(Loaded::new(&device, case)?);
             }
         }

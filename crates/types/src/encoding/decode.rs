@@ -24,51 +24,77 @@ impl Encoding {
             Encoding::Blocks(scheme) => {
                 let blocks = bytes.chunks_exact(scheme.bytes() as usize);
                 let mut out = Vec::with_capacity(blocks.len() * scheme.elements() as usize);
-                blocks.for_each(|block| scheme.decode(block, &mut out));
+                blocks.for_each(|block| Block::of(scheme, block).decode(scheme, &mut out));
                 Some(out)
             }
         }
     }
 }
 
-impl Scheme {
-    /// Appends the values of one block of [`Scheme::bytes`] bytes.
-    fn decode(self, block: &[u8], out: &mut Vec<f32>) {
+/// The fields of one block of [`Scheme::bytes`] bytes. Those that the scheme lacks are empty, or 0.
+struct Block<'b> {
+    /// Codes, or their low bits.
+    qs: &'b [u8],
+    /// High bits of codes.
+    qh: &'b [u8],
+    /// Scales of sub-blocks.
+    sc: &'b [u8],
+    /// The scale.
+    d: f32,
+    /// What is added.
+    m: f32,
+    /// The scale of the minimums of sub-blocks.
+    dmin: f32,
+}
+
+impl<'b> Block<'b> {
+    fn of(scheme: Scheme, block: &'b [u8]) -> Block<'b> {
         let field = |name: &str| {
-            self.field(name).map_or(&[][..], |f| &block[f.at as usize..(f.at + f.bytes) as usize])
+            scheme.field(name).map_or(&[][..], |f| &block[f.at as usize..(f.at + f.bytes) as usize])
         };
         let half = |name: &str| match field(name) {
             [low, high] => f16::from_le_bytes([*low, *high]).to_f32(),
             _ => 0.0,
         };
         let (qs, qh, sc) = (field("qs"), field("qh"), field("sc"));
-        let (d, m, dmin) = (half("d"), half("m"), half("dmin"));
-        match self {
-            Scheme::Q4_0 => out.extend((0..32).map(|i| d * (i32::from(nibble(qs, i)) - 8) as f32)),
-            Scheme::Q4_1 => out.extend((0..32).map(|i| d * f32::from(nibble(qs, i)) + m)),
-            Scheme::Q5_0 => {
-                out.extend((0..32).map(|i| d * (i32::from(nibble(qs, i) | bit(qh, i) << 4) - 16) as f32));
-            }
-            Scheme::Q5_1 => out.extend((0..32).map(|i| d * f32::from(nibble(qs, i) | bit(qh, i) << 4) + m)),
-            Scheme::Q8_0 => out.extend(qs.iter().map(|&q| d * f32::from(q as i8))),
-            Scheme::Q4_K | Scheme::Q5_K => out.extend((0..256).map(|i| {
-                let (sub, l) = (i / 32, i % 32);
-                let high = qh.get(l).map_or(0, |h| (h >> sub & 1) << 4);
-                let q = qs[32 * (sub / 2) + l] >> (4 * (sub % 2)) & 15 | high;
-                let (scale, minimum) = scale_and_minimum(sc, sub);
-                d * f32::from(scale) * f32::from(q) - dmin * f32::from(minimum)
-            })),
-            Scheme::Q6_K => out.extend((0..256).map(|i| {
-                let (h, l) = (i / 128, i % 128);
-                let low = qs[64 * h + l % 64] >> (4 * (l / 64)) & 15;
-                let high = qh[32 * h + l % 32] >> (2 * (l / 32)) & 3;
-                let q = i32::from(low | high << 4) - 32;
-                d * f32::from(sc[i / 16] as i8) * q as f32
-            })),
+        Block { qs, qh, sc, d: half("d"), m: half("m"), dmin: half("dmin") }
+    }
+
+    /// Appends the values.
+    fn decode(&self, scheme: Scheme, out: &mut Vec<f32>) {
+        match scheme {
+            Scheme::Q4_0 => out.extend((0..32).map(|i| self.d * (i32::from(nibble(self.qs, i)) - 8) as f32)),
+            Scheme::Q4_1 => out.extend((0..32).map(|i| self.d * f32::from(nibble(self.qs, i)) + self.m)),
+            Scheme::Q5_0 => out.extend((0..32).map(|i| self.d * (i32::from(self.five_bits(i)) - 16) as f32)),
+            Scheme::Q5_1 => out.extend((0..32).map(|i| self.d * f32::from(self.five_bits(i)) + self.m)),
+            Scheme::Q8_0 => out.extend(self.qs.iter().map(|&q| self.d * f32::from(q as i8))),
+            Scheme::Q4_K | Scheme::Q5_K => out.extend((0..256).map(|i| self.q4_k_or_q5_k(i))),
+            Scheme::Q6_K => out.extend((0..256).map(|i| self.q6_k(i))),
             Scheme::IQ4_NL => {
-                out.extend((0..32).map(|i| d * f32::from(IQ4_VALUES[usize::from(nibble(qs, i))])));
+                out.extend((0..32).map(|i| self.d * f32::from(IQ4_VALUES[usize::from(nibble(self.qs, i))])));
             }
         }
+    }
+
+    /// Code i of 32: a nibble and its fifth bit.
+    fn five_bits(&self, i: usize) -> u8 {
+        nibble(self.qs, i) | bit(self.qh, i) << 4
+    }
+
+    fn q4_k_or_q5_k(&self, i: usize) -> f32 {
+        let (sub, l) = (i / 32, i % 32);
+        let high = self.qh.get(l).map_or(0, |h| (h >> sub & 1) << 4);
+        let q = self.qs[32 * (sub / 2) + l] >> (4 * (sub % 2)) & 15 | high;
+        let (scale, minimum) = scale_and_minimum(self.sc, sub);
+        self.d * f32::from(scale) * f32::from(q) - self.dmin * f32::from(minimum)
+    }
+
+    fn q6_k(&self, i: usize) -> f32 {
+        let (h, l) = (i / 128, i % 128);
+        let low = self.qs[64 * h + l % 64] >> (4 * (l / 64)) & 15;
+        let high = self.qh[32 * h + l % 32] >> (2 * (l / 32)) & 3;
+        let q = i32::from(low | high << 4) - 32;
+        self.d * f32::from(self.sc[i / 16] as i8) * q as f32
     }
 }
 

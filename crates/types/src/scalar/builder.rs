@@ -132,18 +132,23 @@ impl ScalarBuilder {
         }
         let inst = Inst { op, ty, args: ids };
         let simpler = simplify::simplify(&inst, &types, |id| self.constant_of(id), |id| self.inst_of(id));
-        let inst = match simpler {
-            simplify::Simpler::Register(id) => return Reg { id, ty },
-            simplify::Simpler::Inst(inst) => inst,
+        let id = match simpler {
+            simplify::Simpler::Register(id) => id,
+            simplify::Simpler::Inst(inst) => self.append(inst),
         };
+        Reg { id, ty }
+    }
+
+    /// The register that holds the result of an instruction, which is appended where none does.
+    fn append(&self, inst: Inst) -> RegId {
         let mut body = self.body.borrow_mut();
         if let Some(&id) = body.known.get(&inst) {
-            return Reg { id, ty };
+            return id;
         }
         let id = RegId((self.inputs.len() + body.insts.len()) as u32);
         body.known.insert(inst.clone(), id);
         body.insts.push(inst);
-        Reg { id, ty }
+        id
     }
 
     /// Keeps the first error and returns a register of type `ty` to go on with.

@@ -257,11 +257,28 @@ impl Opcode {
         if args.len() != self.arity() {
             return false;
         }
-        match self {
-            Opcode::Const(bits) => match result.bits() {
+        let all_are_result = || args.iter().all(|&a| a == result);
+        match self.typing() {
+            Typing::Constant(bits) => match result.bits() {
                 64 => true,
                 width => bits >> width == 0,
             },
+            Typing::Floats => result == F32 && all_are_result(),
+            Typing::Ints => result.is_int() && all_are_result(),
+            Typing::Words => result == U32 && all_are_result(),
+            Typing::Bits => result != F32 && all_are_result(),
+            Typing::Shift => result.is_int() && args == [result, U32],
+            Typing::Equality => result == Bool && args[0] == args[1],
+            Typing::Order => result == Bool && args[0] == args[1] && args[0] != Bool,
+            Typing::Select => args == [Bool, result, result],
+            Typing::Convert => result != Bool && args[0] != Bool && convertible(args[0], result),
+            Typing::Bitcast => result != Bool && args[0] != result && args[0].bits() == result.bits(),
+        }
+    }
+
+    const fn typing(self) -> Typing {
+        match self {
+            Opcode::Const(bits) => Typing::Constant(bits),
             Opcode::FAdd
             | Opcode::FSub
             | Opcode::FMul
@@ -277,24 +294,44 @@ impl Opcode {
             | Opcode::Trunc
             | Opcode::RoundEven
             | Opcode::Sqrt
-            | Opcode::InverseSqrt => result == F32 && args.iter().all(|&a| a == F32),
-            Opcode::IAdd | Opcode::ISub | Opcode::IMul | Opcode::IDiv => {
-                result.is_int() && args.iter().all(|&a| a == result)
-            }
-            Opcode::UMulHi => result == U32 && args == [U32, U32],
-            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not => {
-                result != F32 && args.iter().all(|&a| a == result)
-            }
-            Opcode::Shl | Opcode::Shr => result.is_int() && args == [result, U32],
-            Opcode::Eq | Opcode::Ne => result == Bool && args[0] == args[1],
-            Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge => {
-                result == Bool && args[0] == args[1] && args[0] != Bool
-            }
-            Opcode::Select => args == [Bool, result, result],
-            Opcode::Convert => result != Bool && args[0] != Bool && convertible(args[0], result),
-            Opcode::Bitcast => result != Bool && args[0] != result && args[0].bits() == result.bits(),
+            | Opcode::InverseSqrt => Typing::Floats,
+            Opcode::IAdd | Opcode::ISub | Opcode::IMul | Opcode::IDiv => Typing::Ints,
+            Opcode::UMulHi => Typing::Words,
+            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not => Typing::Bits,
+            Opcode::Shl | Opcode::Shr => Typing::Shift,
+            Opcode::Eq | Opcode::Ne => Typing::Equality,
+            Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge => Typing::Order,
+            Opcode::Select => Typing::Select,
+            Opcode::Convert => Typing::Convert,
+            Opcode::Bitcast => Typing::Bitcast,
         }
     }
+}
+
+/// Instructions that have one typing rule.
+enum Typing {
+    /// Any type that holds the bits.
+    Constant(u64),
+    /// F32 from F32.
+    Floats,
+    /// An integer from integers of its type.
+    Ints,
+    /// U32 from U32.
+    Words,
+    /// Integers or Bool from the same.
+    Bits,
+    /// An integer from itself and a U32.
+    Shift,
+    /// Bool from two of one type.
+    Equality,
+    /// Bool from two numbers of one type.
+    Order,
+    /// One of two, by a Bool.
+    Select,
+    /// A number of another kind or width.
+    Convert,
+    /// A number of another type of the same width.
+    Bitcast,
 }
 
 /// Conversions change a value's kind or width; a change of sign alone is a `Bitcast`.

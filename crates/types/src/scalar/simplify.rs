@@ -37,24 +37,23 @@ pub(super) fn simplify(
     if let Some(id) = identity(inst, &known) {
         return Simpler::Register(id);
     }
-    // bitcast(bitcast(x)) == bitcast(x), or x when the type is x's own.
-    if inst.op == Opcode::Bitcast
-        && let Some(inner) = inst_of(inst.args[0])
-        && inner.op == Opcode::Bitcast
-    {
-        let source = inner.args[0];
-        return match inst_of(source).map(|i| i.ty) {
-            Some(ty) if ty == inst.ty => Simpler::Register(source),
-            _ => Simpler::Inst(inst.clone()),
-        };
+    twice(inst, inst_of).map_or_else(|| Simpler::Inst(inst.clone()), Simpler::Register)
+}
+
+/// The register that an instruction on the result of its own kind comes to.
+fn twice(inst: &Inst, inst_of: impl Fn(RegId) -> Option<Inst>) -> Option<RegId> {
+    let inner = inst_of(inst.args[0]).filter(|inner| inner.op == inst.op)?;
+    match inst.op {
+        // bitcast(bitcast(x)) == x when the type is x's own
+        Opcode::Bitcast => {
+            let source = inner.args[0];
+            inst_of(source).is_some_and(|i| i.ty == inst.ty).then_some(source)
+        }
+        // not(not(x)) == x; -(-x) == x; ||x|| == |x|
+        Opcode::Not | Opcode::FNeg => Some(inner.args[0]),
+        Opcode::FAbs => Some(inst.args[0]),
+        _ => None,
     }
-    // not(not(x)) == x; -(-x) == x; ||x|| == |x|
-    if let (Opcode::Not | Opcode::FNeg | Opcode::FAbs, Some(inner)) = (inst.op, inst_of(inst.args[0]))
-        && inner.op == inst.op
-    {
-        return Simpler::Register(if inst.op == Opcode::FAbs { inst.args[0] } else { inner.args[0] });
-    }
-    Simpler::Inst(inst.clone())
 }
 
 /// An instruction on constants is a constant. A float result that a flushing device would give otherwise is

@@ -35,27 +35,43 @@ pub(super) fn fill(assembly: &mut Assembly, fill: &HoleFill, folds_zeros: bool) 
     Ok(())
 }
 
+/// Elements that a hole works on at once: values and result have one type; a hole without them works at the width of
+/// its loader. Nothing where they disagree.
+fn width(assembly: &Assembly, function: &Function, values: usize, loader: Option<&Function>) -> Option<u32> {
+    let of_function = std::iter::once(function.result).chain(function.params[..values].iter().map(|p| p.ty));
+    let of_loader = loader.iter().map(|l| l.result);
+    let mut widths = of_function.chain(of_loader).filter_map(|ty| match assembly.describe(ty) {
+        Some(Shape::Elements(_, n)) => Some(n),
+        _ => None,
+    });
+    let width = widths.next()?;
+    (widths.all(|w| w == width) && (width == 1 || width == 4)).then_some(width)
+}
+
+/// Loads a word of the slots' addresses in the push constants, if there is one for that literal.
+fn pushed_literal(code: &mut Code<'_>, index: u8) -> Option<Word> {
+    let addresses = code.assembly.pushed_addresses()?;
+    let word = (2 * addresses.count).checked_sub(1 + u32::from(index))?;
+    let uint = code.assembly.reg_type(RegType::U32, 1);
+    let class = vec![Operand::StorageClass(StorageClass::PushConstant), Operand::IdRef(uint)];
+    let pointer = code.assembly.global(Op::TypePointer, None, class);
+    let mut path = vec![Operand::IdRef(addresses.variable)];
+    for step in [addresses.member, word / 2, word % 2] {
+        path.push(Operand::IdRef(code.assembly.constant(RegType::U32, step.into(), 1)));
+    }
+    let at = code.push(Op::AccessChain, pointer, path);
+    Some(code.push(Op::Load, uint, vec![Operand::IdRef(at)]))
+}
+
 impl<'f> Hole<'f> {
     fn find(assembly: &Assembly, fill: &'f HoleFill) -> Result<Hole<'f>, CodegenError> {
         let name = &fill.hole;
         let function = needed(assembly, name, format!("hole_{name}"))?;
-        let bad = |function: String| CodegenError::Signature { function };
+        let bad = || CodegenError::Signature { function: format!("hole_{name}") };
         let loader = assembly.function(&format!("slotload_{name}"))?;
         let coordinates = loader.as_ref().map_or(0, |l| l.params.len().saturating_sub(1));
-        let values = function.params.len().checked_sub(coordinates);
-        let values = values.ok_or_else(|| bad(format!("hole_{name}")))?;
-        // Values and result have one type; a hole without them works at the width of its loader.
-        let of_function =
-            std::iter::once(function.result).chain(function.params[..values].iter().map(|p| p.ty));
-        let of_loader = loader.iter().map(|l| l.result);
-        let mut widths = of_function.chain(of_loader).filter_map(|ty| match assembly.describe(ty) {
-            Some(Shape::Elements(_, n)) => Some(n),
-            _ => None,
-        });
-        let width = widths.next().ok_or_else(|| bad(format!("hole_{name}")))?;
-        if widths.any(|w| w != width) || !(width == 1 || width == 4) {
-            return Err(bad(format!("hole_{name}")));
-        }
+        let values = function.params.len().checked_sub(coordinates).ok_or_else(bad)?;
+        let width = width(assembly, &function, values, loader.as_ref()).ok_or_else(bad)?;
         if fill.inputs.len() != fill.expr.inputs().len() {
             let (expected, given) = (fill.expr.inputs().len(), fill.inputs.len());
             return Err(CodegenError::Inputs { hole: name.to_string(), expected, given });
@@ -119,18 +135,8 @@ impl<'f> Hole<'f> {
         if ty.bits() == 64 {
             return Err(CodegenError::Type { hole: hole(), ty, width: self.width });
         }
-        let none = || CodegenError::NoLiteral { hole: hole(), index };
-        let addresses = code.assembly.pushed_addresses().ok_or_else(none)?;
-        let word = (2 * addresses.count).checked_sub(1 + u32::from(index)).ok_or_else(none)?;
-        let uint = code.assembly.reg_type(RegType::U32, 1);
-        let class = vec![Operand::StorageClass(StorageClass::PushConstant), Operand::IdRef(uint)];
-        let pointer = code.assembly.global(Op::TypePointer, None, class);
-        let mut path = vec![Operand::IdRef(addresses.variable)];
-        for step in [addresses.member, word / 2, word % 2] {
-            path.push(Operand::IdRef(code.assembly.constant(RegType::U32, step.into(), 1)));
-        }
-        let at = code.push(Op::AccessChain, pointer, path);
-        let one = code.push(Op::Load, uint, vec![Operand::IdRef(at)]);
+        let one =
+            pushed_literal(code, index).ok_or_else(|| CodegenError::NoLiteral { hole: hole(), index })?;
         let raw = if self.width == 1 {
             one
         } else {

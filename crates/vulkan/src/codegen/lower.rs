@@ -130,13 +130,6 @@ fn extended(op: Opcode) -> Option<GlslStd450Op> {
 
 /// The core instruction of an opcode whose first operand has type `source`.
 fn plain(op: Opcode, source: RegType) -> Op {
-    // By the kind of the operands: float, signed, unsigned, Bool.
-    let pick = |float, signed, unsigned, boolean| match source {
-        RegType::F32 => float,
-        RegType::I32 | RegType::I64 => signed,
-        RegType::U32 | RegType::U64 => unsigned,
-        RegType::Bool => boolean,
-    };
     match op {
         Opcode::FAdd | Opcode::PreciseAdd => Op::FAdd,
         Opcode::FSub | Opcode::PreciseSub => Op::FSub,
@@ -146,22 +139,16 @@ fn plain(op: Opcode, source: RegType) -> Op {
         Opcode::IAdd => Op::IAdd,
         Opcode::ISub => Op::ISub,
         Opcode::IMul => Op::IMul,
-        Opcode::IDiv => pick(Op::Nop, Op::SDiv, Op::UDiv, Op::Nop),
-        Opcode::And => pick(Op::Nop, Op::BitwiseAnd, Op::BitwiseAnd, Op::LogicalAnd),
-        Opcode::Or => pick(Op::Nop, Op::BitwiseOr, Op::BitwiseOr, Op::LogicalOr),
-        Opcode::Xor => pick(Op::Nop, Op::BitwiseXor, Op::BitwiseXor, Op::LogicalNotEqual),
-        Opcode::Not => pick(Op::Nop, Op::Not, Op::Not, Op::LogicalNot),
         Opcode::Shl => Op::ShiftLeftLogical,
-        Opcode::Shr => pick(Op::Nop, Op::ShiftRightArithmetic, Op::ShiftRightLogical, Op::Nop),
-        Opcode::Eq => pick(Op::FOrdEqual, Op::IEqual, Op::IEqual, Op::LogicalEqual),
-        Opcode::Ne => pick(Op::FUnordNotEqual, Op::INotEqual, Op::INotEqual, Op::LogicalNotEqual),
-        Opcode::Lt => pick(Op::FOrdLessThan, Op::SLessThan, Op::ULessThan, Op::Nop),
-        Opcode::Le => pick(Op::FOrdLessThanEqual, Op::SLessThanEqual, Op::ULessThanEqual, Op::Nop),
-        Opcode::Gt => pick(Op::FOrdGreaterThan, Op::SGreaterThan, Op::UGreaterThan, Op::Nop),
-        Opcode::Ge => pick(Op::FOrdGreaterThanEqual, Op::SGreaterThanEqual, Op::UGreaterThanEqual, Op::Nop),
         Opcode::Select => Op::Select,
         Opcode::Bitcast => Op::Bitcast,
-        // Handled before; a well-typed expression reaches none of these, nor a `Nop` above.
+        Opcode::IDiv | Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not | Opcode::Shr => {
+            of_kind(source, on_integers(op))
+        }
+        Opcode::Eq | Opcode::Ne | Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge => {
+            of_kind(source, comparison(op))
+        }
+        // Handled before; a well-typed expression reaches none of these, nor a `Nop` of another function.
         Opcode::Const(_)
         | Opcode::UMulHi
         | Opcode::Convert
@@ -173,5 +160,41 @@ fn plain(op: Opcode, source: RegType) -> Op {
         | Opcode::RoundEven
         | Opcode::Sqrt
         | Opcode::InverseSqrt => Op::Nop,
+    }
+}
+
+/// The instruction for operands of that type, of those for floats, signed integers, unsigned ones and Bools.
+fn of_kind(source: RegType, [float, signed, unsigned, boolean]: [Op; 4]) -> Op {
+    match source {
+        RegType::F32 => float,
+        RegType::I32 | RegType::I64 => signed,
+        RegType::U32 | RegType::U64 => unsigned,
+        RegType::Bool => boolean,
+    }
+}
+
+/// By kind of the operands, what has none for floats.
+fn on_integers(op: Opcode) -> [Op; 4] {
+    match op {
+        Opcode::IDiv => [Op::Nop, Op::SDiv, Op::UDiv, Op::Nop],
+        Opcode::And => [Op::Nop, Op::BitwiseAnd, Op::BitwiseAnd, Op::LogicalAnd],
+        Opcode::Or => [Op::Nop, Op::BitwiseOr, Op::BitwiseOr, Op::LogicalOr],
+        Opcode::Xor => [Op::Nop, Op::BitwiseXor, Op::BitwiseXor, Op::LogicalNotEqual],
+        Opcode::Not => [Op::Nop, Op::Not, Op::Not, Op::LogicalNot],
+        Opcode::Shr => [Op::Nop, Op::ShiftRightArithmetic, Op::ShiftRightLogical, Op::Nop],
+        _ => [Op::Nop; 4],
+    }
+}
+
+/// By kind of the operands, what compares them.
+fn comparison(op: Opcode) -> [Op; 4] {
+    match op {
+        Opcode::Eq => [Op::FOrdEqual, Op::IEqual, Op::IEqual, Op::LogicalEqual],
+        Opcode::Ne => [Op::FUnordNotEqual, Op::INotEqual, Op::INotEqual, Op::LogicalNotEqual],
+        Opcode::Lt => [Op::FOrdLessThan, Op::SLessThan, Op::ULessThan, Op::Nop],
+        Opcode::Le => [Op::FOrdLessThanEqual, Op::SLessThanEqual, Op::ULessThanEqual, Op::Nop],
+        Opcode::Gt => [Op::FOrdGreaterThan, Op::SGreaterThan, Op::UGreaterThan, Op::Nop],
+        Opcode::Ge => [Op::FOrdGreaterThanEqual, Op::SGreaterThanEqual, Op::UGreaterThanEqual, Op::Nop],
+        _ => [Op::Nop; 4],
     }
 }

@@ -27,19 +27,8 @@ impl Code<'_> {
         let literal = |i: usize| zero(known.get(i).copied().flatten());
         match inst.op {
             Opcode::FMul | Opcode::PreciseMul => self.product(literal(0), literal(1), args[0], args[1]),
-            Opcode::FAdd | Opcode::PreciseAdd => match (literal(0), literal(1)) {
-                (Some(0), _) => Some(self.plus_zero(args[1])),
-                (_, Some(0)) => Some(self.plus_zero(args[0])),
-                _ => None,
-            },
-            Opcode::FSub | Opcode::PreciseSub => match (literal(0), literal(1)) {
-                (Some(0), _) => {
-                    let negated = self.op(Op::FNegate, RegType::F32, &args[1..]);
-                    Some(self.plus_zero(negated))
-                }
-                (_, Some(SIGN)) => Some(self.plus_zero(args[0])),
-                _ => None,
-            },
+            Opcode::FAdd | Opcode::PreciseAdd => self.sum([literal(0), literal(1)], args),
+            Opcode::FSub | Opcode::PreciseSub => self.difference([literal(0), literal(1)], args),
             Opcode::FDiv => match (literal(0), literal(1)) {
                 (_, Some(sign)) => Some(self.quotient(args[0], sign, INFINITY)),
                 (Some(sign), _) => Some(self.quotient(args[1], sign, 0)),
@@ -50,19 +39,32 @@ impl Code<'_> {
         }
     }
 
+    /// a + b where one is a literal +0.
+    fn sum(&mut self, literals: [Option<u64>; 2], args: &[Word]) -> Option<Word> {
+        match literals {
+            [Some(0), _] => Some(self.plus_zero(args[1])),
+            [_, Some(0)] => Some(self.plus_zero(args[0])),
+            _ => None,
+        }
+    }
+
+    /// a − b where a is a literal +0, or b −0.
+    fn difference(&mut self, literals: [Option<u64>; 2], args: &[Word]) -> Option<Word> {
+        match literals {
+            [Some(0), _] => {
+                let negated = self.op(Op::FNegate, RegType::F32, &args[1..]);
+                Some(self.plus_zero(negated))
+            }
+            [_, Some(SIGN)] => Some(self.plus_zero(args[0])),
+            _ => None,
+        }
+    }
+
     /// a·b + c where the product or c is a literal zero.
     fn multiply_add(&mut self, known: &[Option<u64>], args: &[Word]) -> Option<Word> {
-        let literal = |i: usize| zero(known[i]);
         let float = |i: usize| known[i].map(|bits| f32::from_bits(bits as u32));
         let constant = float(0).zip(float(1)).map(|(a, b)| a * b);
-        let product = match constant {
-            // A device may flush it.
-            Some(p) if p == 0.0 || p.is_subnormal() => {
-                Some(self.constant(RegType::F32, u64::from((p * 0.0).to_bits())))
-            }
-            _ => self.product(literal(0), literal(1), args[0], args[1]),
-        };
-        match (product, literal(2)) {
+        match (self.zero_product(constant, known, args), zero(known[2])) {
             (Some(product), Some(0)) => Some(self.plus_zero(product)),
             (Some(_), _) if constant.is_some_and(|p| p.is_sign_positive()) => Some(self.plus_zero(args[2])),
             (Some(product), _) => Some(self.op(Op::FAdd, RegType::F32, &[product, args[2]])),
@@ -71,6 +73,17 @@ impl Code<'_> {
                 Some(self.plus_zero(product))
             }
             (None, _) => None,
+        }
+    }
+
+    /// a·b where it is a zero; `constant` is the product of two literals.
+    fn zero_product(&mut self, constant: Option<f32>, known: &[Option<u64>], args: &[Word]) -> Option<Word> {
+        match constant {
+            // A device may flush it.
+            Some(p) if p == 0.0 || p.is_subnormal() => {
+                Some(self.constant(RegType::F32, u64::from((p * 0.0).to_bits())))
+            }
+            _ => self.product(zero(known[0]), zero(known[1]), args[0], args[1]),
         }
     }
 

@@ -134,19 +134,11 @@ impl<'a> Bench<'a> {
         let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
         [&self.from, &self.to].into_iter().chain(&blocks.buffer).for_each(|buffer| list.keep(buffer));
         list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
-        for (i, (kernel, call, places, [x, y])) in dispatches.iter().enumerate() {
+        for (i, dispatch) in dispatches.iter().enumerate() {
             if apart && i > 0 {
                 list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
             }
-            let addresses: Vec<u64> = places.iter().map(Place::address).collect();
-            let words = kernel.ready.layout.pack(0, &addresses, &call.args);
-            let push: Vec<u8> = if kernel.ready.layout.block {
-                blocks.put(&words)?.address().to_ne_bytes().to_vec()
-            } else {
-                words.iter().flat_map(|w| w.to_ne_bytes()).collect()
-            };
-            let grid = DispatchTarget::Direct([*x, *y, 1]);
-            list.dispatch(&kernel.ready.pipeline, &push, None, &grid).map_err(device_error)?;
+            record(&mut list, &mut blocks, dispatch)?;
         }
         Ok(Work { list: list.finish().map_err(device_error)?, work })
     }
@@ -166,6 +158,19 @@ impl<'a> Bench<'a> {
         self.gpu.run_timed(&lists, poll, Begin::AtSubmission).map_err(device_error)?;
         self.bracket.us(self.gpu)
     }
+}
+
+fn record(list: &mut Recorder, blocks: &mut Blocks, dispatch: &Dispatch<'_>) -> Result<(), DeviceError> {
+    let (kernel, call, places, [x, y]) = dispatch;
+    let addresses: Vec<u64> = places.iter().map(Place::address).collect();
+    let words = kernel.ready.layout.pack(0, &addresses, &call.args);
+    let push: Vec<u8> = if kernel.ready.layout.block {
+        blocks.put(&words)?.address().to_ne_bytes().to_vec()
+    } else {
+        words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+    };
+    let grid = DispatchTarget::Direct([*x, *y, 1]);
+    list.dispatch(&kernel.ready.pipeline, &push, None, &grid).map_err(device_error)
 }
 
 fn place(buffer: &Arc<Buffer>, offset: u64) -> Place {

@@ -272,6 +272,12 @@ impl Recorder {
             }
             self.keep(set);
         }
+        self.launch(target)
+    }
+
+    /// Dispatches the pipeline that is bound.
+    fn launch(&mut self, target: &DispatchTarget) -> Result<(), CallError> {
+        let buffer = self.commands.buffer;
         match target {
             // SAFETY: recording, with a pipeline bound.
             DispatchTarget::Direct([x, y, z]) => unsafe {

@@ -21,30 +21,8 @@ pub(super) fn take_snapshot(
     device: vk::PhysicalDevice,
 ) -> Result<Snapshot, CallError> {
     let extensions = table.device_extensions(device)?;
-    let mut v11 = vk::PhysicalDeviceVulkan11Properties::default();
-    let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
-    let mut maintenance4 = vk::PhysicalDeviceMaintenance4Properties::default();
-    let mut f11 = vk::PhysicalDeviceVulkan11Features::default();
-    let mut f12 = vk::PhysicalDeviceVulkan12Features::default();
-    let mut features = vk::PhysicalDeviceFeatures::default();
-    // SAFETY: `device` is of this instance; the structs of Vulkan 1.2 are chained only where the device knows them.
-    let base = unsafe { table.instance.get_physical_device_properties(device) };
-    let says_buffer_size = base.api_version >= vk::API_VERSION_1_2
-        && (base.api_version >= vk::API_VERSION_1_3 || extensions.iter().any(|e| e == "VK_KHR_maintenance4"));
-    if base.api_version >= vk::API_VERSION_1_2 {
-        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);
-        if says_buffer_size {
-            properties = properties.push_next(&mut maintenance4);
-        }
-        let mut wanted = vk::PhysicalDeviceFeatures2::default().push_next(&mut f11).push_next(&mut f12);
-        // SAFETY: as above.
-        unsafe {
-            table.instance.get_physical_device_properties2(device, &mut properties);
-            table.instance.get_physical_device_features2(device, &mut wanted);
-        }
-        features = wanted.features;
-    }
-    let usable = usable(&base, &features, &f11, &f12, &v11, &v12);
+    let core = Core::read(table, device, &extensions);
+    let Core { base, v11, v12, f12, .. } = &core;
     let said = products::Said::take(table, device, base.api_version, &extensions)?;
     // SAFETY: `device` is of this instance.
     let (memory, families) = unsafe {
@@ -66,13 +44,79 @@ pub(super) fn take_snapshot(
         driver_uuid: v11.driver_uuid,
         pipeline_cache_uuid: base.pipeline_cache_uuid,
         compute_units: units::said(table, device, base.api_version, &extensions),
-        limits: limits(&base.limits, &v11, says_buffer_size.then_some(maintenance4.max_buffer_size)),
-        abilities: abilities(&f12, &v12, said.of(usable)),
+        limits: limits(&base.limits, v11, core.max_buffer),
+        abilities: abilities(f12, v12, said.of(core.usable())),
         extensions,
         queue_families: families.iter().map(family).collect(),
         memory_types: memory.memory_types_as_slice().iter().map(memory_type).collect(),
         heaps: memory.memory_heaps_as_slice().iter().map(heap).collect(),
     })
+}
+
+/// What core Vulkan says of a device: of one that is older than 1.2, what is of 1.2 is as if it had none of it.
+struct Core {
+    base: vk::PhysicalDeviceProperties,
+    features: vk::PhysicalDeviceFeatures,
+    v11: vk::PhysicalDeviceVulkan11Properties<'static>,
+    v12: vk::PhysicalDeviceVulkan12Properties<'static>,
+    f11: vk::PhysicalDeviceVulkan11Features<'static>,
+    f12: vk::PhysicalDeviceVulkan12Features<'static>,
+    /// The largest buffer, where the device says it.
+    max_buffer: Option<u64>,
+}
+
+impl Core {
+    fn read(table: &InstanceTable, device: vk::PhysicalDevice, extensions: &[String]) -> Core {
+        let mut v11 = vk::PhysicalDeviceVulkan11Properties::default();
+        let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
+        let mut maintenance4 = vk::PhysicalDeviceMaintenance4Properties::default();
+        let mut f11 = vk::PhysicalDeviceVulkan11Features::default();
+        let mut f12 = vk::PhysicalDeviceVulkan12Features::default();
+        let mut features = vk::PhysicalDeviceFeatures::default();
+        // SAFETY: `device` is of this instance; the structs of Vulkan 1.2 are chained only where the device knows them.
+        let base = unsafe { table.instance.get_physical_device_properties(device) };
+        let says_buffer_size = base.api_version >= vk::API_VERSION_1_2
+            && (base.api_version >= vk::API_VERSION_1_3
+                || extensions.iter().any(|e| e == "VK_KHR_maintenance4"));
+        if base.api_version >= vk::API_VERSION_1_2 {
+            let mut properties =
+                vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);
+            if says_buffer_size {
+                properties = properties.push_next(&mut maintenance4);
+            }
+            let mut wanted = vk::PhysicalDeviceFeatures2::default().push_next(&mut f11).push_next(&mut f12);
+            // SAFETY: as above.
+            unsafe {
+                table.instance.get_physical_device_properties2(device, &mut properties);
+                table.instance.get_physical_device_features2(device, &mut wanted);
+            }
+            features = wanted.features;
+        }
+        let max_buffer = says_buffer_size.then_some(maintenance4.max_buffer_size);
+        Core { base, features, v11, v12, f11, f12, max_buffer }
+    }
+
+    /// What kernels may use, as far as every device of Vulkan 1.2 says it.
+    fn usable(&self) -> Features {
+        let Core { features, v11, v12, f11, f12, .. } = self;
+        let yes = |b: vk::Bool32| b == vk::TRUE;
+        let compute = v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+        let subgroups = |operations| compute && v11.subgroup_supported_operations.contains(operations);
+        Features {
+            int64: yes(features.shader_int64),
+            float16: yes(f12.shader_float16),
+            storage16: yes(f11.storage_buffer16_bit_access),
+            storage8: yes(f12.storage_buffer8_bit_access),
+            subgroup_size: v11.subgroup_size,
+            subgroup_arithmetic: subgroups(vk::SubgroupFeatureFlags::ARITHMETIC),
+            subgroup_shuffle: subgroups(vk::SubgroupFeatureFlags::SHUFFLE),
+            preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
+            preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
+            int8: yes(f12.shader_int8),
+            cpu: kind(self.base.device_type) == DeviceKind::Cpu,
+            ..Features::default()
+        }
+    }
 }
 
 fn version(packed: u32) -> Version {
@@ -137,34 +181,6 @@ fn abilities(
         timeline_semaphore: f12.timeline_semaphore == vk::TRUE,
         round_to_nearest_f32: v12.shader_rounding_mode_rte_float32 == vk::TRUE,
         features,
-    }
-}
-
-/// What kernels may use, as far as every device of Vulkan 1.2 says it.
-fn usable(
-    base: &vk::PhysicalDeviceProperties,
-    features: &vk::PhysicalDeviceFeatures,
-    f11: &vk::PhysicalDeviceVulkan11Features<'_>,
-    f12: &vk::PhysicalDeviceVulkan12Features<'_>,
-    v11: &vk::PhysicalDeviceVulkan11Properties<'_>,
-    v12: &vk::PhysicalDeviceVulkan12Properties<'_>,
-) -> Features {
-    let yes = |b: vk::Bool32| b == vk::TRUE;
-    let compute = v11.subgroup_supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
-    let subgroups = |operations| compute && v11.subgroup_supported_operations.contains(operations);
-    Features {
-        int64: yes(features.shader_int64),
-        float16: yes(f12.shader_float16),
-        storage16: yes(f11.storage_buffer16_bit_access),
-        storage8: yes(f12.storage_buffer8_bit_access),
-        subgroup_size: v11.subgroup_size,
-        subgroup_arithmetic: subgroups(vk::SubgroupFeatureFlags::ARITHMETIC),
-        subgroup_shuffle: subgroups(vk::SubgroupFeatureFlags::SHUFFLE),
-        preserve_special_f32: yes(v12.shader_signed_zero_inf_nan_preserve_float32),
-        preserve_subnormal_f32: yes(v12.shader_denorm_preserve_float32),
-        int8: yes(f12.shader_int8),
-        cpu: kind(base.device_type) == DeviceKind::Cpu,
-        ..Features::default()
     }
 }
 

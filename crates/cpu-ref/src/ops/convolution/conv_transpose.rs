@@ -33,17 +33,14 @@ fn sums(op: &ConvTranspose, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64>
     let bias = cx.opt(2).map(Array::as_floats);
     let (from, weights) = (Volume::of(&cx.arg(0).shape), Volume::of(&cx.arg(1).shape));
     let to = Volume::of(cx.out().1);
-    let extents: Vec<DimExpr> = cx.arg(0).shape[2..].iter().map(|&n| DimExpr::from(n)).collect();
-    let axes = op.axes(&cx.arg(1).shape[2..], &extents).expect("inference has accepted the lists");
-    let windows = windows(&axes.iter().map(|axis| axis.window).collect::<Vec<_>>());
-    let begin = begins(axes.iter().map(|axis| axis.begin.as_extent().expect("extents are numbers")));
+    let sources = Sources::of(op, cx);
     let of_group = from.channels / op.groups as usize;
     let sum = |(b, o, position)| {
         let (group, o_in_group) = (o / weights.channels, o % weights.channels);
         let mut sum = bias.map_or(0.0, |bias| f(bias[o]));
         for c in group * of_group..(group + 1) * of_group {
-            for tap in taps(&windows) {
-                let Some(place) = source(&windows, begin, position, tap) else { continue };
+            for tap in taps(&sources.windows) {
+                let Some(place) = sources.at(position, tap) else { continue };
                 let at = from.inside(b, c, place);
                 sum += f(at.map_or(0.0, |at| x[at])) * f(w[weights.at(c, o_in_group, tap)]);
             }
@@ -53,21 +50,34 @@ fn sums(op: &ConvTranspose, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64>
     to.elements().map(sum).collect()
 }
 
-/// The element that a tap brings to a position, if the strides leave no remainder; it may be outside.
-fn source(
-    windows: &Each<WindowAxis>,
+/// Which elements the taps of the windows bring to the positions of the result.
+struct Sources {
+    windows: Each<WindowAxis>,
+    /// How much of the beginning of each axis is left out.
     begin: Each<u64>,
-    position: Each<usize>,
-    tap: Each<usize>,
-) -> Option<Each<i64>> {
-    let mut place = [0; 3];
-    for i in 0..3 {
-        let (stride, dilation) = (i128::from(windows[i].stride), i128::from(windows[i].dilation));
-        let spread = position[i] as i128 + i128::from(begin[i]) - tap[i] as i128 * dilation;
-        if spread.rem_euclid(stride) != 0 {
-            return None;
+}
+
+impl Sources {
+    fn of(op: &ConvTranspose, cx: &EvalCx<'_>) -> Sources {
+        let extents: Vec<DimExpr> = cx.arg(0).shape[2..].iter().map(|&n| DimExpr::from(n)).collect();
+        let axes = op.axes(&cx.arg(1).shape[2..], &extents).expect("inference has accepted the lists");
+        Sources {
+            windows: windows(&axes.iter().map(|axis| axis.window).collect::<Vec<_>>()),
+            begin: begins(axes.iter().map(|axis| axis.begin.as_extent().expect("extents are numbers"))),
         }
-        place[i] = i64::try_from(spread.div_euclid(stride)).unwrap_or(i64::MAX);
     }
-    Some(place)
+
+    /// The element that a tap brings to a position, if the strides leave no remainder; it may be outside.
+    fn at(&self, position: Each<usize>, tap: Each<usize>) -> Option<Each<i64>> {
+        let mut place = [0; 3];
+        for (i, window) in self.windows.iter().enumerate() {
+            let (stride, dilation) = (i128::from(window.stride), i128::from(window.dilation));
+            let spread = position[i] as i128 + i128::from(self.begin[i]) - tap[i] as i128 * dilation;
+            if spread.rem_euclid(stride) != 0 {
+                return None;
+            }
+            place[i] = i64::try_from(spread.div_euclid(stride)).unwrap_or(i64::MAX);
+        }
+        Some(place)
+    }
 }

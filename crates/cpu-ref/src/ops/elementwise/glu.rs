@@ -32,25 +32,31 @@ impl Eval for Glu {
 
 /// Gate and value of every element of the result, limited, the value plus 1 in that form.
 fn pairs(op: &Glu, cx: &EvalCx<'_>) -> Vec<(f64, f64)> {
-    let x = cx.arg(0);
-    let gates = x.as_floats();
-    let raw: Vec<(f64, f64)> = if op.packing == GluPacking::Two {
-        gates.iter().copied().zip(cx.arg(1).as_floats().iter().copied()).collect()
-    } else {
-        let (outer, n, inner) = around(&x.shape, axis_of(op.axis, x.shape.len()));
-        let half = n / 2;
-        let places = (0..outer * half * inner).map(|i| {
-            let (o, j, c) = (i / (half * inner), i / inner % half, i % inner);
-            let (a, b) = if op.packing == GluPacking::Concat { (j, half + j) } else { (2 * j, 2 * j + 1) };
-            [a, b].map(|j| (o * n + j) * inner + c)
-        });
-        places.map(|[a, b]| (gates[a], gates[b])).collect()
+    let raw: Vec<(f64, f64)> = match op.packing {
+        GluPacking::Two => {
+            cx.arg(0).as_floats().iter().copied().zip(cx.arg(1).as_floats().iter().copied()).collect()
+        }
+        GluPacking::Concat => packed(op, cx.arg(0), |j, half| [j, half + j]),
+        GluPacking::Interleaved => packed(op, cx.arg(0), |j, _| [2 * j, 2 * j + 1]),
     };
     let limited = raw.into_iter().map(|(a, b)| match op.limit.map(f64::from) {
         Some(limit) => (min(a, limit), min(limit, max(b, -limit))),
         None => (a, b),
     });
     limited.map(|(a, b)| (a, if op.oai { b + 1.0 } else { b })).collect()
+}
+
+/// Pairs that lie along an axis of one operand, number `j` of `half` where `places` says.
+fn packed(op: &Glu, x: &Array, places: impl Fn(usize, usize) -> [usize; 2]) -> Vec<(f64, f64)> {
+    let values = x.as_floats();
+    let (outer, n, inner) = around(&x.shape, axis_of(op.axis, x.shape.len()));
+    let half = n / 2;
+    let pair = |i: usize| {
+        let (o, j, c) = (i / (half * inner), i / inner % half, i % inner);
+        let [gate, value] = places(j, half).map(|j| values[(o * n + j) * inner + c]);
+        (gate, value)
+    };
+    (0..outer * half * inner).map(pair).collect()
 }
 
 fn act(op: &Glu, x: f64) -> f64 {

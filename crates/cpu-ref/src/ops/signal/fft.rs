@@ -44,39 +44,60 @@ fn length(op: &Fft, cx: &EvalCx<'_>) -> usize {
 
 /// Every line of x along the axis through `f(line, N)`, scaled, in the shape of the result.
 fn transformed(op: &Fft, cx: &EvalCx<'_>, f: impl Fn(&[Complex], usize) -> Vec<Complex>) -> Vec<f64> {
-    let x = cx.arg(0);
-    let (rank, v) = (x.shape.len(), x.as_floats());
-    let parts = x.shape[rank - 1] as usize;
-    let (outer, rows, all) = around(&x.shape, axis_of(op.axis, rank));
+    let (x, (_, shape)) = (cx.arg(0), cx.out());
+    let rank = x.shape.len();
+    let (axis, parts) = (axis_of(op.axis, rank), x.shape[rank - 1] as usize);
+    let (outer, rows, all) = around(&x.shape, axis);
     let inner = all / parts.max(1);
+    let given = Lines { rows, inner, parts };
+    let made = Lines { rows: shape[axis] as usize, inner, parts: shape[rank - 1] as usize };
     let n = length(op, cx);
-    let (_, shape) = cx.out();
-    let kept = shape[axis_of(op.axis, rank)] as usize;
-    let parts_out = shape[rank - 1] as usize;
     let factor = scale(op, n);
-    let mut y = vec![0.0; outer * kept * inner * parts_out];
+    let mut y = vec![0.0; outer * made.rows * inner * made.parts];
     for o in 0..outer {
         for c in 0..inner {
-            let read = |r: usize| {
-                let at = ((o * rows + r) * inner + c) * parts;
-                (v[at], if parts == 2 { v[at + 1] } else { 0.0 })
-            };
-            let mut line: Vec<Complex> = (0..rows.min(n)).map(read).collect();
+            let mut line: Vec<Complex> =
+                (0..rows.min(n)).map(|r| given.read(x.as_floats(), (o, c), r)).collect();
             line.resize(n, (0.0, 0.0));
             if op.inverse && op.onesided {
                 mirror(&mut line, rows);
             }
             let result = if n == 0 { Vec::new() } else { f(&line, n) };
-            for (k, z) in result.into_iter().take(kept).enumerate() {
-                let at = ((o * kept + k) * inner + c) * parts_out;
-                y[at] = z.0 * factor;
-                if parts_out == 2 {
-                    y[at + 1] = z.1 * factor;
-                }
+            for (k, z) in result.into_iter().take(made.rows).enumerate() {
+                made.write(&mut y, (o, c), k, (z.0 * factor, z.1 * factor));
             }
         }
     }
     y
+}
+
+/// The lines of an array along one axis: those with the same outer and inner index.
+struct Lines {
+    /// Elements of a line.
+    rows: usize,
+    inner: usize,
+    /// 1 for real values, 2 for complex ones.
+    parts: usize,
+}
+
+impl Lines {
+    /// Where element `r` of a line begins.
+    fn at(&self, (outer, inner): (usize, usize), r: usize) -> usize {
+        ((outer * self.rows + r) * self.inner + inner) * self.parts
+    }
+
+    fn read(&self, values: &[f64], line: (usize, usize), r: usize) -> Complex {
+        let at = self.at(line, r);
+        (values[at], if self.parts == 2 { values[at + 1] } else { 0.0 })
+    }
+
+    fn write(&self, values: &mut [f64], line: (usize, usize), r: usize, z: Complex) {
+        let at = self.at(line, r);
+        values[at] = z.0;
+        if self.parts == 2 {
+            values[at + 1] = z.1;
+        }
+    }
 }
 
 /// The other half of a spectrum of real values: X_{N−k} is the conjugate of X_k; the parts that cannot be imaginary

@@ -113,19 +113,14 @@ impl<'a> Problem<'a> {
         axes.into_iter().zip([batch, heads, rows, width]).for_each(|(a, n)| shape[a] = n as u64);
         let walk = strides(&shape);
         let mut y = vec![0.0; batch * heads * rows * width];
-        for b in 0..batch {
-            for h in 0..heads {
-                let key_head = h * self.k.extents[1] / heads;
-                for i in 0..rows {
-                    let (weights, largest) = self.weights(b, h, key_head, i);
-                    for d in 0..width {
-                        let at =
-                            [b, h, i, d].iter().zip(axes).map(|(&x, a)| x * walk[a] as usize).sum::<usize>();
-                        let terms =
-                            weights.iter().map(|&(j, p)| term(p, largest, self.v.at(b, key_head, j, d)));
-                        y[at] = terms.sum();
-                    }
-                }
+        for row in 0..batch * heads * rows {
+            let (b, h, i) = (row / rows / heads, row / rows % heads, row % rows);
+            let key_head = h * self.k.extents[1] / heads;
+            let (weights, largest) = self.weights(b, h, key_head, i);
+            for d in 0..width {
+                let at = [b, h, i, d].iter().zip(axes).map(|(&x, a)| x * walk[a] as usize).sum::<usize>();
+                let value = |j| self.v.at(b, key_head, j, d);
+                y[at] = weights.iter().map(|&(j, p)| term(p, largest, value(j))).sum();
             }
         }
         y
@@ -158,13 +153,16 @@ impl<'a> Problem<'a> {
             let Some(added) = added else { continue };
             let terms = (0..self.q.extents[3]).map(|d| self.q.at(b, h, i, d) * self.k.at(b, key_head, j, d));
             let (sum, size) = terms.fold((0.0, 0.0), |(s, a), t| (s + t, a + t.abs()));
-            let cap = f64::from(self.op.softcap);
-            let raw = sum * self.scale;
-            let score = if cap > 0.0 { cap * (raw / cap).tanh() } else { raw };
             largest = largest.max(size * self.scale.abs() + added.abs());
-            scores.push((j, score + added));
+            scores.push((j, self.capped(sum * self.scale) + added));
         }
         (scores, largest)
+    }
+
+    /// A score under the soft cap, if there is one.
+    fn capped(&self, score: f64) -> f64 {
+        let cap = f64::from(self.op.softcap);
+        if cap > 0.0 { cap * (score / cap).tanh() } else { score }
     }
 
     fn in_window(&self, j: i64, place: i64) -> bool {

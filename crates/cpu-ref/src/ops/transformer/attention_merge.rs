@@ -37,30 +37,75 @@ fn results(op: &AttentionMerge, cx: &EvalCx<'_>, sizes: bool) -> Vec<f64> {
     let mut y = vec![0.0; batch * heads * rows * width];
     for row in 0..batch * heads * rows {
         let place = [row / rows / heads, row / rows % heads, row % rows];
-        let part = |p: usize| &v[(row * parts + p) * columns..][..columns];
-        let max = (0..parts).map(|p| part(p)[width]).fold(f64::NEG_INFINITY, f64::max);
-        let low = |p: &usize| part(*p)[width] == f64::NEG_INFINITY;
-        let weight = |p: usize| {
-            let t = max - part(p)[width];
-            (-t).exp() * if sizes { 1.0 + t.abs().min(200.0) / 16.0 } else { 1.0 }
-        };
-        let none = (0..parts).all(|p| low(&p));
-        let counted = |p: &usize| none || !low(p);
-        let sum: f64 = (0..parts)
-            .filter(counted)
-            .map(
-                |p| if none { part(p)[width + 1] } else { (part(p)[width] - max).exp() * part(p)[width + 1] },
-            )
-            .sum();
+        let values = &v[row * parts * columns..][..parts * columns];
+        let row = Row::of(values, columns, sizes);
         for d in 0..width {
             let at = place.iter().chain([&d]).zip(axes).map(|(&i, a)| i * walk[a] as usize).sum::<usize>();
-            let value = |p: usize| if sizes { part(p)[d].abs() } else { part(p)[d] };
-            y[at] = match sum {
-                _ if none && sum.is_nan() => f64::NAN,
-                0.0 => 0.0,
-                _ => (0..parts).filter(counted).map(|p| weight(p) * value(p)).sum::<f64>() / sum,
-            };
+            y[at] = row.element(d);
         }
     }
     y
+}
+
+/// The parts of one row, each its results and beside them its maximum and its sum.
+struct Row<'v> {
+    values: &'v [f64],
+    /// Of one part.
+    columns: usize,
+    /// Whether magnitudes are asked for.
+    sizes: bool,
+    /// The greatest maximum.
+    max: f64,
+    /// Whether no part has a key.
+    none: bool,
+    /// Σ e^(mₚ − m)·lₚ.
+    sum: f64,
+}
+
+impl<'v> Row<'v> {
+    fn of(values: &'v [f64], columns: usize, sizes: bool) -> Row<'v> {
+        let mut row = Row { values, columns, sizes, max: f64::NEG_INFINITY, none: true, sum: 0.0 };
+        row.max = row.parts().map(|part| row.max_of(part)).fold(f64::NEG_INFINITY, f64::max);
+        row.none = row.parts().all(|part| row.is_low(part));
+        let sum = row.counted().map(|part| row.share(part)).sum();
+        Row { sum, ..row }
+    }
+
+    fn parts(&self) -> std::slice::ChunksExact<'v, f64> {
+        self.values.chunks_exact(self.columns)
+    }
+
+    /// The parts with keys; all where none has.
+    fn counted(&self) -> impl Iterator<Item = &'v [f64]> + '_ {
+        self.parts().filter(|part| self.none || !self.is_low(part))
+    }
+
+    fn max_of(&self, part: &[f64]) -> f64 {
+        part[self.columns - BESIDE as usize]
+    }
+
+    fn is_low(&self, part: &[f64]) -> bool {
+        self.max_of(part) == f64::NEG_INFINITY
+    }
+
+    /// What a part adds to the sum.
+    fn share(&self, part: &[f64]) -> f64 {
+        let sum = part[self.columns - BESIDE as usize + 1];
+        if self.none { sum } else { (self.max_of(part) - self.max).exp() * sum }
+    }
+
+    /// What the results of a part count.
+    fn weight(&self, part: &[f64]) -> f64 {
+        let t = self.max - self.max_of(part);
+        (-t).exp() * if self.sizes { 1.0 + t.abs().min(200.0) / 16.0 } else { 1.0 }
+    }
+
+    fn element(&self, d: usize) -> f64 {
+        let value = |part: &[f64]| if self.sizes { part[d].abs() } else { part[d] };
+        match self.sum {
+            _ if self.none && self.sum.is_nan() => f64::NAN,
+            0.0 => 0.0,
+            sum => self.counted().map(|part| self.weight(part) * value(part)).sum::<f64>() / sum,
+        }
+    }
 }

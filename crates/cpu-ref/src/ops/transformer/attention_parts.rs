@@ -37,29 +37,55 @@ fn results(op: &AttentionParts, cx: &EvalCx<'_>, sizes: bool) -> Vec<f64> {
             for i in 0..rows {
                 let (scores, largest) = p.scores(b, h, key_head, i);
                 for part in 0..op.parts as u64 {
-                    let own: Vec<(usize, f64)> = scores
-                        .iter()
-                        .copied()
-                        .filter(|(j, _)| *j as u64 / BLOCK % op.parts as u64 == part)
-                        .collect();
-                    let max = own.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
-                    let some = max > f64::NEG_INFINITY || own.iter().any(|s| s.1.is_nan());
-                    let weight = |s: f64| if some { (s - max).exp() } else { 0.0 };
-                    let widened = if sizes { 1.0 + 2.0 * largest } else { 1.0 };
-                    for d in 0..width {
-                        let value = |j: usize| p.v.at(b, key_head, j, d);
-                        let term = |j: usize| if sizes { value(j).abs() } else { value(j) };
-                        let terms = own.iter().filter(|_| some).map(|&(j, s)| weight(s) * widened * term(j));
-                        y.push(terms.sum());
-                    }
-                    let sum = match own.is_empty() || some {
-                        true => own.iter().map(|s| weight(s.1) * widened).sum(),
-                        false => f64::NAN,
-                    };
-                    y.extend([if sizes { largest } else { max }, sum, 0.0, 0.0]);
+                    let own =
+                        scores.iter().copied().filter(|(j, _)| *j as u64 / BLOCK % op.parts as u64 == part);
+                    let part = Part::of(own.collect(), largest, sizes);
+                    let value = |j: usize, d: usize| p.v.at(b, key_head, j, d);
+                    y.extend((0..width).map(|d| part.sum_of(|j| value(j, d))));
+                    y.extend(part.beside());
                 }
             }
         }
     }
     y
+}
+
+/// The keys of one part that a query sees.
+struct Part {
+    /// Keys with their scores.
+    keys: Vec<(usize, f64)>,
+    /// Their maximum.
+    max: f64,
+    /// Whether one has a weight.
+    some: bool,
+    /// The largest score of the query in magnitude, where magnitudes are asked for.
+    largest: Option<f64>,
+}
+
+impl Part {
+    fn of(keys: Vec<(usize, f64)>, largest: f64, sizes: bool) -> Part {
+        let max = keys.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
+        let some = max > f64::NEG_INFINITY || keys.iter().any(|s| s.1.is_nan());
+        Part { keys, max, some, largest: sizes.then_some(largest) }
+    }
+
+    fn weight(&self, score: f64) -> f64 {
+        let p = if self.some { (score - self.max).exp() } else { 0.0 };
+        p * self.largest.map_or(1.0, |s| 1.0 + 2.0 * s)
+    }
+
+    /// Σ p·v, without its division.
+    fn sum_of(&self, value: impl Fn(usize) -> f64) -> f64 {
+        let term = |j: usize| if self.largest.is_some() { value(j).abs() } else { value(j) };
+        self.keys.iter().filter(|_| self.some).map(|&(j, s)| self.weight(s) * term(j)).sum()
+    }
+
+    /// What stands beside the sums: the maximum and Σ p.
+    fn beside(&self) -> [f64; 4] {
+        let sum = match self.keys.is_empty() || self.some {
+            true => self.keys.iter().map(|s| self.weight(s.1)).sum(),
+            false => f64::NAN,
+        };
+        [self.largest.unwrap_or(self.max), sum, 0.0, 0.0]
+    }
 }

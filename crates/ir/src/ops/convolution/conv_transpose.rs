@@ -77,26 +77,32 @@ impl ConvTranspose {
         let windows = lists.axes(kernel)?;
         let more = filled("output_padding", &self.output_padding, kernel.len(), 0)?;
         filled("output_shape", &self.output_shape, kernel.len(), 0)?;
-        if let Some((more, w)) =
-            more.iter().zip(&windows).find(|(more, w)| **more >= w.stride.max(w.dilation))
-        {
-            let most = w.stride.max(w.dilation) - 1;
-            let reason = format!("it is {more} where stride and dilation allow at most {most}");
-            return Err(AttrError::Value { name: "output_padding", reason }.into());
-        }
-        let axis = |(i, window): (usize, WindowAxis)| {
-            let whole = window.spread_padded(&extents[i], more[i]);
-            let Some(&extent) = self.output_shape.get(i) else {
-                let (begin, extent) = (DimExpr::from(window.begin), window.spread(&extents[i], more[i]));
-                return Spread { window, whole, begin, extent };
-            };
-            let (extent, half) = (DimExpr::from(extent), DimExpr::constant(2));
-            let surplus = whole.clone() - extent.clone();
-            let begin = if self.cut_end { surplus.floor_div(&half) } else { surplus.ceil_div(&half) };
-            Spread { window, whole, begin, extent }
-        };
+        output_padding_fits(&more, &windows)?;
+        let axis = |(i, window): (usize, WindowAxis)| self.spread(window, &extents[i], more[i], i);
         Ok(windows.into_iter().enumerate().map(axis).collect())
     }
+
+    /// Spatial axis `i`, of that extent, with so much output padding.
+    fn spread(&self, window: WindowAxis, extent: &DimExpr, more: u64, i: usize) -> Spread {
+        let whole = window.spread_padded(extent, more);
+        let Some(&given) = self.output_shape.get(i) else {
+            let (begin, extent) = (DimExpr::from(window.begin), window.spread(extent, more));
+            return Spread { window, whole, begin, extent };
+        };
+        let (extent, half) = (DimExpr::from(given), DimExpr::constant(2));
+        let surplus = whole.clone() - extent.clone();
+        let begin = if self.cut_end { surplus.floor_div(&half) } else { surplus.ceil_div(&half) };
+        Spread { window, whole, begin, extent }
+    }
+}
+
+/// What is added to the result is less than what one more element would.
+fn output_padding_fits(more: &[u64], windows: &[WindowAxis]) -> Result<(), OpError> {
+    let mut axes = more.iter().zip(windows);
+    let Some((more, w)) = axes.find(|(more, w)| **more >= w.stride.max(w.dilation)) else { return Ok(()) };
+    let most = w.stride.max(w.dilation) - 1;
+    let reason = format!("it is {more} where stride and dilation allow at most {most}");
+    Err(AttrError::Value { name: "output_padding", reason }.into())
 }
 
 impl OpDef for ConvTranspose {

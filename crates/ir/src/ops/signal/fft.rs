@@ -59,6 +59,15 @@ impl Fft {
             None => n.clone(),
         }
     }
+
+    /// Extents that the last axis of x may have, and their names.
+    fn parts_of_x(&self) -> (&'static [u64], &'static str) {
+        match (self.onesided, self.inverse) {
+            (true, false) => (&[1], "1 (real)"),
+            (true, true) => (&[2], "2 (complex)"),
+            (false, _) => (&[1, 2], "1 (real) or 2 (complex)"),
+        }
+    }
 }
 
 impl OpDef for Fft {
@@ -84,27 +93,15 @@ impl OpDef for Fft {
             return Err(AttrError::Value { name: "dft_length", reason: "it must be 1 or more".into() }.into());
         }
         let parts = cx.constant_extent(&x.shape[last], "the last axis")?;
-        let halves = self.inverse && self.onesided;
-        let allowed: &[u64] = match (self.onesided, self.inverse) {
-            (true, false) => &[1],
-            (true, true) => &[2],
-            (false, _) => &[1, 2],
-        };
+        let (allowed, names) = self.parts_of_x();
         if !allowed.contains(&parts) {
-            let names = if allowed.len() == 2 {
-                "1 (real) or 2 (complex)"
-            } else if halves {
-                "2 (complex)"
-            } else {
-                "1 (real)"
-            };
             return Err(OpError::Invalid(format!("the last axis of x is {parts}; it must be {names} here")));
         }
         let length = self.length(&x.shape[axis]);
         let half = length.floor_div(&DimExpr::constant(2)) + DimExpr::constant(1);
         let mut shape = x.shape.to_vec();
         shape[axis] = if self.onesided && !self.inverse { half } else { length };
-        shape[last] = DimExpr::constant(if halves { 1 } else { 2 });
+        shape[last] = DimExpr::constant(if self.inverse && self.onesided { 1 } else { 2 });
         one(dtype, shape)
     }
 

@@ -80,6 +80,23 @@ impl Rotary {
     }
 }
 
+/// Positions, if there are any, are one for all rows or one for each.
+fn check_positions(cx: &Infer<'_>, batch: &DimExpr, sequence: &DimExpr) -> Result<(), OpError> {
+    let Some(pos) = cx.opt(1) else { return Ok(()) };
+    cx.expect_dtype(1, &[DType::I32])?;
+    match &*pos.shape {
+        [] => Ok(()),
+        [b, s] => {
+            cx.equal(b, batch, "batch of `pos` and `x`")?;
+            cx.equal(s, sequence, "sequence of `pos` and `x`")
+        }
+        shape => {
+            let expected = "expected 0, or 2 with one position per row".into();
+            Err(OpError::Rank { operand: "pos", rank: shape.len(), expected })
+        }
+    }
+}
+
 impl OpDef for Rotary {
     const OPERANDS: &'static [&'static str] = &["x", "pos?", "cos?", "sin?"];
     const STEERS: &'static [&'static str] = &["pos"];
@@ -90,20 +107,7 @@ impl OpDef for Rotary {
         let x: &ValueType = cx.ty(0)?;
         let [b, _, s, d] = self.layout.axes().map(|a| &x.shape[a]);
         let half = self.rotated(cx.constant_extent(d, "the width of a head")?)? / 2;
-        if let Some(pos) = cx.opt(1) {
-            cx.expect_dtype(1, &[DType::I32])?;
-            match &*pos.shape {
-                [] => {}
-                [pb, ps] => {
-                    cx.equal(pb, b, "batch of `pos` and `x`")?;
-                    cx.equal(ps, s, "sequence of `pos` and `x`")?;
-                }
-                shape => {
-                    let expected = "expected 0, or 2 with one position per row".into();
-                    return Err(OpError::Rank { operand: "pos", rank: shape.len(), expected });
-                }
-            }
-        }
+        check_positions(cx, b, s)?;
         match (cx.opt(1), cx.opt(2)) {
             (_, Some(_)) => self.check_tables(cx, b, s, half)?,
             (None, None) => return Err(OpError::MissingOperand("pos")),

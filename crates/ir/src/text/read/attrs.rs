@@ -8,6 +8,21 @@ use pumice_types::tensor::byte_count;
 use pumice_types::{DType, DimExpr, Tensor};
 use std::sync::Arc;
 
+/// The value of an attribute that is one token.
+fn one_token(token: &Token) -> Option<AttrValue> {
+    match token {
+        Token::Quoted(s) => Some(AttrValue::Str(s.clone())),
+        Token::Float(f) => Some(AttrValue::Float(*f)),
+        Token::Word(w) => match w.as_str() {
+            "true" | "false" => Some(AttrValue::Bool(w == "true")),
+            "nan" => Some(AttrValue::Float(f64::NAN)),
+            "inf" => Some(AttrValue::Float(f64::INFINITY)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 impl Reader<'_> {
     pub(super) fn attrs(&mut self, graph: &Graph, scope: &Scope) -> Result<Vec<(String, AttrValue)>> {
         let mut attrs = Vec::new();
@@ -23,24 +38,12 @@ impl Reader<'_> {
     }
 
     fn attr(&mut self, graph: &Graph, scope: &Scope) -> Result<AttrValue> {
-        match self.peek().clone() {
-            Token::Quoted(s) => {
-                self.next += 1;
-                Ok(AttrValue::Str(s))
-            }
-            Token::Float(f) => {
-                self.next += 1;
-                Ok(AttrValue::Float(f))
-            }
+        if let Some(value) = one_token(self.peek()) {
+            self.next += 1;
+            return Ok(value);
+        }
+        match self.peek() {
             Token::Word(w) if w == "graph" => Ok(AttrValue::Graph(Arc::new(self.graph()?))),
-            Token::Word(w) if w == "true" || w == "false" => {
-                self.next += 1;
-                Ok(AttrValue::Bool(w == "true"))
-            }
-            Token::Word(w) if w == "nan" || w == "inf" => {
-                self.next += 1;
-                Ok(AttrValue::Float(if w == "nan" { f64::NAN } else { f64::INFINITY }))
-            }
             Token::Word(w) if w.parse::<DType>().is_ok() => self.dtype_or_data(),
             Token::Punct("[") => {
                 self.next += 1;

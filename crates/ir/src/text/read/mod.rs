@@ -77,12 +77,31 @@ impl Scope {
     }
 }
 
-/// The op of that name and attributes.
-fn read_op(name: &str, attrs: Vec<(String, AttrValue)>) -> Result<Op, String> {
-    match Op::read(name, AttrReader::new(attrs)) {
-        Some(Ok(op)) => Ok(op),
-        Some(Err(e)) => Err(format!("{name}: {e}")),
-        None => Err(format!("there is no op `{name}`")),
+/// A node as a text states it.
+struct Stated {
+    /// At least one.
+    names: Vec<String>,
+    types: Vec<Option<ValueType>>,
+    op: String,
+    inputs: SmallVec<[Option<ValueId>; 4]>,
+    attrs: Vec<(String, AttrValue)>,
+}
+
+impl Stated {
+    /// Its op, with the attributes and, where the op is typed, the type of the first result.
+    fn op(&mut self) -> Result<Op, String> {
+        let (name, mut attrs) = (&self.op, std::mem::take(&mut self.attrs));
+        if Op::is_typed(name) {
+            let Some(ty) = self.types.first().cloned().flatten() else {
+                return Err(format!("{name} `{}` needs a type", self.names[0]));
+            };
+            attrs.push(("ty".to_owned(), AttrValue::Type(ty)));
+        }
+        match Op::read(name, AttrReader::new(attrs)) {
+            Some(Ok(op)) => Ok(op),
+            Some(Err(e)) => Err(format!("{name}: {e}")),
+            None => Err(format!("there is no op `{name}`")),
+        }
     }
 }
 
@@ -292,29 +311,32 @@ impl Reader<'_> {
     }
 
     fn node(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
-        let start = self.at();
-        let (names, stated) = self.results(graph, scope)?;
+        let at = self.at();
+        let stated = self.stated(graph, scope)?;
+        self.add(stated, graph, scope).map_err(|message| TextError { at, message })
+    }
+
+    /// A node as the text states it.
+    fn stated(&mut self, graph: &Graph, scope: &Scope) -> Result<Stated> {
+        let (names, types) = self.results(graph, scope)?;
         self.expect("=")?;
-        let op_name = self.name()?;
+        let op = self.name()?;
         let inputs = self.operands(scope)?;
-        let mut attrs = self.attrs(graph, scope)?;
-        let fail = |message: String| TextError { at: start, message };
-        if Op::is_typed(&op_name) {
-            let Some(ty) = stated.first().cloned().flatten() else {
-                return Err(fail(format!("{op_name} `{}` needs a type", names[0])));
-            };
-            attrs.push(("ty".to_owned(), AttrValue::Type(ty)));
-        }
-        let op = read_op(&op_name, attrs).map_err(fail)?;
+        Ok(Stated { names, types, op, inputs, attrs: self.attrs(graph, scope)? })
+    }
+
+    /// Adds a node to the graph, its names to the scope.
+    fn add(&mut self, mut stated: Stated, graph: &mut Graph, scope: &mut Scope) -> Result<(), String> {
+        let op = stated.op()?;
+        let Stated { names, types: stated, op: op_name, inputs, .. } = stated;
         let constant = |v| graph.constant_data(v);
         let inferred = infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &constant);
-        let (types, constraints) = inferred.map_err(|e| fail(format!("{} ({op_name}): {e}", names[0])))?;
+        let (types, constraints) = inferred.map_err(|e| format!("{} ({op_name}): {e}", names[0]))?;
         if types.len() != names.len() {
-            let (has, named) = (types.len(), names.len());
-            return Err(fail(format!("{op_name} has {has} results, {named} are named")));
+            return Err(format!("{op_name} has {} results, {} are named", types.len(), names.len()));
         }
-        scope.may_define(&names, &stated, &types, &graph.symbols).map_err(fail)?;
-        self.pay_for_extents(&types).map_err(fail)?;
+        scope.may_define(&names, &stated, &types, &graph.symbols)?;
+        self.pay_for_extents(&types)?;
         scope.conditions.append(&mut graph.constraints, constraints);
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));

@@ -3,7 +3,7 @@
 
 use super::{Bytes, is_there};
 use crate::plan::{ContentOrigin, Plan, Program, Run};
-use crate::step::{Access, ContentId, Step, StepKind, View};
+use crate::step::{Access, ContentId, Step, StepKind, Use, View};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DimExpr};
 
@@ -61,37 +61,16 @@ pub(super) fn follow(
     bindings: &Bindings,
     memory: &mut Bytes,
 ) -> Result<(), String> {
-    let is_run = run.is_some();
-    let stays = |o: ContentOrigin| match o {
-        ContentOrigin::Param(p) => is_there(plan, p),
-        ContentOrigin::Joined(_)
-        | ContentOrigin::Constant(_)
-        | ContentOrigin::Input(_)
-        | ContentOrigin::Frame => true,
-        ContentOrigin::Derived => is_run,
-        ContentOrigin::Status => plan.status_ops.is_empty(),
-        _ => false,
-    };
-    let mut from_outside: Vec<_> =
-        program.values.iter().enumerate().filter(|(_, v)| v.origin != ContentOrigin::Derived).collect();
-    // Params that lie side by side are each themselves.
-    from_outside.sort_by_key(|(_, v)| !matches!(v.origin, ContentOrigin::Joined(_)));
-    for (i, v) in from_outside {
-        if stays(v.origin) || matches!(v.origin, ContentOrigin::StateBefore(_)) {
-            let id = stands_for(program, is_run, ContentId(i as u32));
-            memory.at(v.span).fill(Some(id));
-        }
-    }
+    let machine = Machine { plan, program, is_run: run.is_some(), bindings };
+    machine.begin(memory);
     for replay in 0..2 {
         for (i, step) in program.steps.iter().enumerate() {
-            one_step(plan, program, is_run, step, bindings, memory)
-                .map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
+            machine.step(step, memory).map_err(|e| format!("replay {replay}, s{i}: {e}"))?;
         }
         let Some(run) = run else { continue };
         ends(plan, run, bindings, memory).map_err(|e| format!("replay {replay}: {e}"))?;
         for byte in memory.0.iter_mut().flatten() {
-            *byte = byte
-                .and_then(|id| next_replay(program, run, id, stays(program.values[id.0 as usize].origin)));
+            *byte = byte.and_then(|id| next_replay(program, run, id, machine.stays(machine.origin(id))));
         }
     }
     Ok(())
@@ -109,63 +88,117 @@ fn next_replay(program: &Program, run: &Run, id: ContentId, stays: bool) -> Opti
     }
 }
 
-fn one_step(
-    plan: &Plan,
-    program: &Program,
+/// What carries out steps: a program at some bindings.
+struct Machine<'p> {
+    plan: &'p Plan,
+    program: &'p Program,
     is_run: bool,
-    step: &Step,
-    bindings: &Bindings,
-    memory: &mut Bytes,
-) -> Result<(), String> {
-    let origin_of = |id: ContentId| program.values[id.0 as usize].origin;
-    for writes in [false, true] {
-        for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
-            let whole =
-                matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
-                    || step.meaning.graph.text.is_empty();
-            // Words of the frame that arguments and grids read were looked at already.
-            let spoken = step.meaning.uses().any(|m| usize::from(m) == i);
-            let touched: Vec<i64> = match (whole, spoken) {
-                (true, _) => (0..u.span.len.0 as i64).collect(),
-                (false, true) => elements(&u.view, bindings)?,
-                (false, false) => continue,
-            };
-            if touched.iter().any(|&b| b < 0 || b >= u.span.len.0 as i64) {
-                return Err(format!("use {i} leaves {}", u.span));
-            }
-            let bytes = memory.at(u.span);
-            let expected = stands_for(program, is_run, u.content);
-            if !writes || u.access == Access::StatusAtomic {
-                let is_part = |held: ContentId| match (origin_of(expected), origin_of(held)) {
-                    (ContentOrigin::Joined(set), ContentOrigin::Param(p)) => {
-                        plan.joined[set as usize].params.contains(&p)
-                    }
-                    _ => false,
-                };
-                let good = |held: Option<ContentId>| held.is_some_and(|h| h == expected || is_part(h));
-                if let Some(&b) = touched.iter().find(|&&b| !good(bytes[b as usize])) {
-                    return Err(format!(
-                        "use {i} wants {:?} at byte {b}, finds {:?}",
-                        expected, bytes[b as usize]
-                    ));
-                }
-                continue;
-            }
-            let origin = origin_of(u.content);
-            if from_outside(origin, is_run, step) {
-                return Err(format!("use {i} overwrites {origin:?}"));
-            }
-            if let Some(before) = version_before(program, u.content) {
-                let before = stands_for(program, is_run, before);
-                if bytes.iter().any(|b| *b != Some(before) && *b != Some(u.content)) {
-                    return Err(format!("use {i} writes a state over something else"));
-                }
-                bytes.fill(Some(u.content));
-            }
-            touched.iter().for_each(|&b| bytes[b as usize] = Some(u.content));
+    bindings: &'p Bindings,
+}
+
+impl Machine<'_> {
+    fn origin(&self, id: ContentId) -> ContentOrigin {
+        self.program.values[id.0 as usize].origin
+    }
+
+    fn stands_for(&self, id: ContentId) -> ContentId {
+        stands_for(self.program, self.is_run, id)
+    }
+
+    /// Whether a content is there before every replay.
+    fn stays(&self, origin: ContentOrigin) -> bool {
+        match origin {
+            ContentOrigin::Param(p) => is_there(self.plan, p),
+            ContentOrigin::Joined(_)
+            | ContentOrigin::Constant(_)
+            | ContentOrigin::Input(_)
+            | ContentOrigin::Frame => true,
+            ContentOrigin::Derived => self.is_run,
+            ContentOrigin::Status => self.plan.status_ops.is_empty(),
+            _ => false,
         }
     }
-    Ok(())
+
+    /// Fills in what is there before the first replay.
+    fn begin(&self, memory: &mut Bytes) {
+        let values = self.program.values.iter().enumerate();
+        let mut from_outside: Vec<_> = values.filter(|(_, v)| v.origin != ContentOrigin::Derived).collect();
+        // Params that lie side by side are each themselves.
+        from_outside.sort_by_key(|(_, v)| !matches!(v.origin, ContentOrigin::Joined(_)));
+        for (i, v) in from_outside {
+            if self.stays(v.origin) || matches!(v.origin, ContentOrigin::StateBefore(_)) {
+                memory.at(v.span).fill(Some(self.stands_for(ContentId(i as u32))));
+            }
+        }
+    }
+
+    /// What a step reads is there; then it writes.
+    fn step(&self, step: &Step, memory: &mut Bytes) -> Result<(), String> {
+        for writes in [false, true] {
+            for (i, u) in step.uses.iter().enumerate().filter(|(_, u)| u.access.writes() == writes) {
+                let Some(touched) = self.touched(step, i, u)? else { continue };
+                if touched.iter().any(|&b| b < 0 || b >= u.span.len.0 as i64) {
+                    return Err(format!("use {i} leaves {}", u.span));
+                }
+                let bytes = memory.at(u.span);
+                if !writes || u.access == Access::StatusAtomic {
+                    self.read(u, &touched, bytes).map_err(|e| format!("use {i} {e}"))?;
+                } else {
+                    self.write(step, u, &touched, bytes).map_err(|e| format!("use {i} {e}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a use that the step touches, relative to its span. Words of the frame that arguments and grids read
+    /// were looked at already.
+    fn touched(&self, step: &Step, i: usize, u: &Use) -> Result<Option<Vec<i64>>, String> {
+        let whole = matches!(u.access, Access::StatusAtomic | Access::TransferRead | Access::TransferWrite)
+            || step.meaning.graph.text.is_empty();
+        if whole {
+            return Ok(Some((0..u.span.len.0 as i64).collect()));
+        }
+        let of_meaning = step.meaning.uses().any(|m| usize::from(m) == i);
+        of_meaning.then(|| elements(&u.view, self.bindings)).transpose()
+    }
+
+    fn read(&self, u: &Use, touched: &[i64], bytes: &[Option<ContentId>]) -> Result<(), String> {
+        let expected = self.stands_for(u.content);
+        let is_part = |held: ContentId| match (self.origin(expected), self.origin(held)) {
+            (ContentOrigin::Joined(set), ContentOrigin::Param(p)) => {
+                self.plan.joined[set as usize].params.contains(&p)
+            }
+            _ => false,
+        };
+        let good = |held: Option<ContentId>| held.is_some_and(|h| h == expected || is_part(h));
+        match touched.iter().find(|&&b| !good(bytes[b as usize])) {
+            Some(&b) => Err(format!("wants {expected:?} at byte {b}, finds {:?}", bytes[b as usize])),
+            None => Ok(()),
+        }
+    }
+
+    fn write(
+        &self,
+        step: &Step,
+        u: &Use,
+        touched: &[i64],
+        bytes: &mut [Option<ContentId>],
+    ) -> Result<(), String> {
+        let origin = self.origin(u.content);
+        if from_outside(origin, self.is_run, step) {
+            return Err(format!("overwrites {origin:?}"));
+        }
+        if let Some(before) = version_before(self.program, u.content) {
+            let before = self.stands_for(before);
+            if bytes.iter().any(|b| *b != Some(before) && *b != Some(u.content)) {
+                return Err("writes a state over something else".to_owned());
+            }
+            bytes.fill(Some(u.content));
+        }
+        touched.iter().for_each(|&b| bytes[b as usize] = Some(u.content));
+        Ok(())
+    }
 }
 
 /// Whether a step may not write a content: it is there before the program begins.

@@ -13,33 +13,11 @@ pub(super) fn declared(plan: &Plan, run: Option<&Run>, step: &Step) -> Result<()
     for u in &step.uses {
         inside(plan, u.span)?;
     }
-    for i in step.meaning.inputs.iter().map(|i| i.at) {
-        let access = step.uses[usize::from(i)].access;
-        if access.writes() || access == Access::IndirectRead {
-            return Err(format!("the meaning reads use {i}, {access:?}"));
-        }
-    }
-    for &o in &step.meaning.outputs {
-        let access = step.uses[usize::from(o)].access;
-        if !access.writes() || access == Access::StatusAtomic {
-            return Err(format!("the meaning writes use {o}, {access:?}"));
-        }
-    }
+    meaning(step)?;
     if let StepKind::Dispatch { call, .. } | StepKind::Advance { call } = &step.kind {
         kernel(step, call)?;
-        let words = call.args.iter().filter_map(|a| match a {
-            ArgValue::Frame(w) => Some(*w),
-            ArgValue::U32(_) => None,
-        });
-        for w in words {
-            frame_use(run, step, Access::ShaderRead, w)?;
-        }
     }
-    if let StepKind::Dispatch { grid: Grid::Frame { word, .. }, .. } = &step.kind {
-        for w in word.0..word.0 + 3 {
-            frame_use(run, step, Access::IndirectRead, w)?;
-        }
-    }
+    frame_words(run, step)?;
     if let (StepKind::Advance { .. }, Some(run)) = (&step.kind, run)
         && step.uses[0].span.len.0 < 4 * run.frame.len_words()
     {
@@ -52,23 +30,42 @@ pub(super) fn declared(plan: &Plan, run: Option<&Run>, step: &Step) -> Result<()
     }
 }
 
-fn kernel(step: &Step, call: &KernelCall) -> Result<(), String> {
-    let decl = call.check().map_err(|e| e.to_string())?;
-    let mut touches: Vec<(u16, OperandAccess)> = Vec::new();
-    for (operand, at) in decl.operands.iter().zip(&call.operands) {
-        touches.push((at.0, operand.access));
-    }
-    for fill in &call.holes {
-        for (slot, _) in &fill.stores {
-            touches.push((call.slots[usize::from(*slot)].0, OperandAccess::Write));
+/// What the meaning reads and writes.
+fn meaning(step: &Step) -> Result<(), String> {
+    for i in step.meaning.inputs.iter().map(|i| i.at) {
+        let access = step.uses[usize::from(i)].access;
+        if access.writes() || access == Access::IndirectRead {
+            return Err(format!("the meaning reads use {i}, {access:?}"));
         }
-        for input in &fill.inputs {
-            if let HoleInput::Slot(slot) = input {
-                touches.push((call.slots[usize::from(*slot)].0, OperandAccess::Read));
+    }
+    for &o in &step.meaning.outputs {
+        let access = step.uses[usize::from(o)].access;
+        if !access.writes() || access == Access::StatusAtomic {
+            return Err(format!("the meaning writes use {o}, {access:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Words of the frame that arguments and grids are read from.
+fn frame_words(run: Option<&Run>, step: &Step) -> Result<(), String> {
+    if let StepKind::Dispatch { call, .. } | StepKind::Advance { call } = &step.kind {
+        for arg in &call.args {
+            if let ArgValue::Frame(w) = arg {
+                frame_use(run, step, Access::ShaderRead, *w)?;
             }
         }
     }
-    for (at, does) in touches {
+    if let StepKind::Dispatch { grid: Grid::Frame { word, .. }, .. } = &step.kind {
+        for w in word.0..word.0 + 3 {
+            frame_use(run, step, Access::IndirectRead, w)?;
+        }
+    }
+    Ok(())
+}
+
+fn kernel(step: &Step, call: &KernelCall) -> Result<(), String> {
+    for (at, does) in touches(call)? {
         let u = &step.uses[usize::from(at)];
         if !u.span.offset.0.is_multiple_of(16) {
             return Err(format!("operand at {}", u.span));
@@ -84,6 +81,26 @@ fn kernel(step: &Step, call: &KernelCall) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Uses that a kernel touches as the declaration says, and those that its holes load and store.
+fn touches(call: &KernelCall) -> Result<Vec<(u16, OperandAccess)>, String> {
+    let decl = call.check().map_err(|e| e.to_string())?;
+    let mut touches: Vec<(u16, OperandAccess)> = Vec::new();
+    for (operand, at) in decl.operands.iter().zip(&call.operands) {
+        touches.push((at.0, operand.access));
+    }
+    for fill in &call.holes {
+        for (slot, _) in &fill.stores {
+            touches.push((call.slots[usize::from(*slot)].0, OperandAccess::Write));
+        }
+        for input in &fill.inputs {
+            if let HoleInput::Slot(slot) = input {
+                touches.push((call.slots[usize::from(*slot)].0, OperandAccess::Read));
+            }
+        }
+    }
+    Ok(touches)
 }
 
 fn frame_use(run: Option<&Run>, step: &Step, access: Access, word: u32) -> Result<(), String> {

@@ -72,43 +72,98 @@ fn merge(call: &Call<'_>) -> Result<Reach, Wrong> {
     Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
 }
 
-fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) -> Result<Reach, Wrong> {
-    let [batches, hq, group, sq, sk, d, dv] =
-        call.counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
-    law(hq == 0 || group > 0 && hq % group == 0, || format!("{hq} query heads, {group} a key head"))?;
-    if let Some((keys, values)) = widest {
-        law(d <= keys && dv <= values, || format!("widths {d} and {dv}, the variant has {keys}"))?;
+/// Extents of one attention.
+struct Extents {
+    batches: u64,
+    /// Heads of queries.
+    hq: u64,
+    /// Heads of keys and values.
+    heads: u64,
+    sq: u64,
+    sk: u64,
+    /// Width of queries and keys.
+    d: u64,
+    /// Width of values.
+    dv: u64,
+}
+
+impl Extents {
+    fn of(call: &Call<'_>, widest: Option<(u64, u64)>) -> Result<Extents, Wrong> {
+        let [batches, hq, group, sq, sk, d, dv] =
+            call.counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
+        law(hq == 0 || group > 0 && hq % group == 0, || format!("{hq} query heads, {group} a key head"))?;
+        if let Some((keys, values)) = widest {
+            law(d <= keys && dv <= values, || format!("widths {d} and {dv}, the variant has {keys}"))?;
+        }
+        Ok(Extents { batches, hq, heads: hq.checked_div(group).unwrap_or(0), sq, sk, d, dv })
     }
-    let groups = iteration(&[sq.div_ceil(rows), dv.div_ceil(columns), hq, batches])?;
-    let heads = hq.checked_div(group).unwrap_or(0);
-    let extents = [(0, hq, sq, d), (1, heads, sk, d), (2, heads, sk, dv), (5, hq, sq, dv)];
-    let names =
-        [["q_b", "q_h", "q_row"], ["k_b", "k_h", "k_row"], ["v_b", "v_h", "v_row"], ["y_b", "y_h", "y_row"]];
-    let [q_at, k_at, v_at] = call.strides(["q_at", "k_at", "v_at"])?;
-    let vec = call.choice("vec", 64)?;
-    let mut reach = Reach::new(groups, 1);
-    for (i, ((operand, heads, rows, width), at)) in extents.into_iter().zip([q_at, k_at, v_at, 0]).enumerate()
-    {
-        let [b, h, row] = call.strides(names[i])?;
-        let unit = if operand == 1 || operand == 2 { call.typed_unit(operand) } else { 4.into() };
-        let strides = [(batches, b), (heads, h), (rows, row)];
-        if vec >> i & 1 == 1 {
+}
+
+/// Rows of all heads that a kernel reads or writes.
+struct Rows {
+    operand: usize,
+    at: i64,
+    /// Names of the strides of batches, heads and rows.
+    strides: [&'static str; 3],
+    heads: u64,
+    rows: u64,
+    width: u64,
+}
+
+impl Rows {
+    /// A walk over all of them. Where bit `bit` of `vec` says so they are read by four.
+    fn walk(&self, call: &Call<'_>, batches: u64, vec: u64, bit: usize) -> Result<Walk, Wrong> {
+        let [b, h, row] = call.strides(self.strides)?;
+        let unit =
+            if self.operand == 1 || self.operand == 2 { call.typed_unit(self.operand) } else { 4.into() };
+        let strides = [(batches, b), (self.heads, h), (self.rows, row)];
+        if vec >> bit & 1 == 1 {
             let odd = strides.iter().any(|&(extent, stride)| extent > 1 && stride % 4 != 0);
-            law(!odd && at % 4 == 0 && width % 4 == 0, || {
-                format!("bit {i} of `vec` for rows that are not aligned")
+            law(!odd && self.at % 4 == 0 && self.width.is_multiple_of(4), || {
+                format!("bit {bit} of `vec` for rows that are not aligned")
             })?;
         }
-        let walk = strides.iter().fold(Walk::new(unit, at), |w, &(extent, stride)| w.axis(extent, stride));
-        reach = reach.operand(operand, walk.axis(width, 1));
+        let walk = Walk::new(unit, self.at);
+        let walk = strides.iter().fold(walk, |w, &(extent, stride)| w.axis(extent, stride));
+        Ok(walk.axis(self.width, 1))
     }
-    for (bit, width) in [(4, d), (5, dv)] {
+}
+
+fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) -> Result<Reach, Wrong> {
+    let e = Extents::of(call, widest)?;
+    let groups = iteration(&[e.sq.div_ceil(rows), e.dv.div_ceil(columns), e.hq, e.batches])?;
+    let vec = call.choice("vec", 64)?;
+    let mut reach = Reach::new(groups, 1);
+    for (bit, rows) in operands(call, &e)?.iter().enumerate() {
+        reach = reach.operand(rows.operand, rows.walk(call, e.batches, vec, bit)?);
+    }
+    for (bit, width) in [(4, e.d), (5, e.dv)] {
         law(vec >> bit & 1 == 0 || width % columns == 0, || {
             format!("bit {bit} of `vec` for a width of {width}")
         })?;
     }
     call.flag("capped")?;
-    reach = masked(call, reach, [batches, hq, sq])?;
-    lengths(call, reach, batches)
+    reach = masked(call, reach, [e.batches, e.hq, e.sq])?;
+    lengths(call, reach, e.batches)
+}
+
+/// Queries, keys, values and results.
+fn operands(call: &Call<'_>, e: &Extents) -> Result<[Rows; 4], Wrong> {
+    let [q_at, k_at, v_at] = call.strides(["q_at", "k_at", "v_at"])?;
+    let rows = |operand, at, strides, [heads, rows, width]: [u64; 3]| Rows {
+        operand,
+        at,
+        strides,
+        heads,
+        rows,
+        width,
+    };
+    Ok([
+        rows(0, q_at, ["q_b", "q_h", "q_row"], [e.hq, e.sq, e.d]),
+        rows(1, k_at, ["k_b", "k_h", "k_row"], [e.heads, e.sk, e.d]),
+        rows(2, v_at, ["v_b", "v_h", "v_row"], [e.heads, e.sk, e.dv]),
+        rows(5, 0, ["y_b", "y_h", "y_row"], [e.hq, e.sq, e.dv]),
+    ])
 }
 
 fn masked(call: &Call<'_>, reach: Reach, [batches, hq, sq]: [u64; 3]) -> Result<Reach, Wrong> {

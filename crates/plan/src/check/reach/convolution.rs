@@ -60,6 +60,16 @@ impl Extents {
         Ok(reach.operand(0, x).operand(1, w.axis(self.channels, c).axis(taps, tap)))
     }
 
+    /// Adds the factors of a tile: weights, of which `k` count as terms, and the operand under a window.
+    fn tile_factors(&self, call: &Call<'_>, window: &Window, k: u64, reach: Reach) -> Result<Reach, Wrong> {
+        let [at, g, row, col] = call.strides(["a_at", "a_g", "a_row", "a_col"])?;
+        matmul::mode(call, "a_mode", [at, g, 0], (col, k), (row, self.outputs))?;
+        let a = Walk::new(call.typed_unit(0), at).axis(self.groups, g).axis(self.outputs, row).axis(k, col);
+        let [at, n, g, c] = call.strides(["b_at", "b_n", "b_g", "b_c"])?;
+        let b = Walk::new(4, at).axis(self.batches, n).axis(self.groups, g).axis(self.channels, c);
+        Ok(reach.operand(0, a).operand(1, window.spatial(call, b, ["b_d", "b_h", "b_w"])?))
+    }
+
     /// Tiles read what lies outside at an element that is there.
     fn is_there(&self, window: &Window, taps: u64) -> Result<(), Wrong> {
         let least = window.extent.into_iter().chain([self.channels, taps]).min();
@@ -142,16 +152,7 @@ impl Spread {
         let [kernel, out, up, gap] = ["kernel", "out", "up", "gap"].map(|name| window::counts(call, name));
         let (kernel, out, up, gap) = (kernel?, out?, up?, gap?);
         window::counts(call, "begin")?;
-        for d in 0..3 {
-            let (inverse, hop) = (call.count_at("inverse", d)?, call.stride_at("hop", d)?);
-            law((1..=LARGEST_UP).contains(&up[d]) && gap[d] > 0 && up[d].is_multiple_of(gap[d]), || {
-                format!("`up` is {}, and of its taps every one in {} takes part", up[d], gap[d])
-            })?;
-            let turned = hop.rem_euclid(gap[d] as i64) as u64 * (inverse % gap[d]) % gap[d];
-            law(inverse < LARGEST_UP && (turned + 1).is_multiple_of(gap[d]), || {
-                format!("`inverse` {inverse} is none of {hop} modulo {}", gap[d])
-            })?;
-        }
+        (0..3).try_for_each(|d| axis_has_phases(call, d, up[d], gap[d]))?;
         let along = |of: fn(u64, u64) -> u64, a: [u64; 3], b: [u64; 3]| [0, 1, 2].map(|d| of(a[d], b[d]));
         Ok(Spread {
             window: Window::spread(call)?,
@@ -161,6 +162,18 @@ impl Spread {
             most: iteration(&along(u64::div_ceil, out, up))?,
         })
     }
+}
+
+/// Along an axis: every `gap`-th tap takes part, and `inverse` finds the first of them by `hop`.
+fn axis_has_phases(call: &Call<'_>, axis: usize, up: u64, gap: u64) -> Result<(), Wrong> {
+    let (inverse, hop) = (call.count_at("inverse", axis)?, call.stride_at("hop", axis)?);
+    law((1..=LARGEST_UP).contains(&up) && gap > 0 && up.is_multiple_of(gap), || {
+        format!("`up` is {up}, and of its taps every one in {gap} takes part")
+    })?;
+    let turned = hop.rem_euclid(gap as i64) as u64 * (inverse % gap) % gap;
+    law(inverse < LARGEST_UP && (turned + 1).is_multiple_of(gap), || {
+        format!("`inverse` {inverse} is none of {hop} modulo {gap}")
+    })
 }
 
 /// `conv_spread`.
@@ -182,13 +195,7 @@ fn spread_tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     iteration(&[e.channels.next_multiple_of(bk), s.taps_of_a_phase])?;
     e.is_there(&s.window, s.taps)?;
     let columns = iteration(&[e.batches, s.most])?;
-    // Channels are what a step may reach past; how many columns there are a phase knows alone.
-    match call.choice("k_tail", 3)? {
-        0 => law(e.channels.is_multiple_of(bk), || format!("`k_tail` is 0 for {} channels", e.channels))?,
-        2 => law(e.channels >= bk, || format!("`k_tail` is 2 for {} channels", e.channels))?,
-        _ => {}
-    }
-    law(call.flag("edge")? || e.outputs.is_multiple_of(bm), || format!("`edge` is 0 for {}", e.outputs))?;
+    phase_tails(call, &e)?;
     let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups, s.phases])?;
     let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
     matmul::mode(call, "a_mode", [at, g, tap], (c, e.channels), (o, e.outputs))?;
@@ -196,29 +203,39 @@ fn spread_tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     e.slots(call, reach.operand(2, e.stored(call, None)?))
 }
 
+/// What a tile of a phase says of what is left over. Channels are what a step may reach past; how many columns there
+/// are a phase knows alone.
+fn phase_tails(call: &Call<'_>, e: &Extents) -> Result<(), Wrong> {
+    let (bm, bk) = (call.defined("BM")?, call.defined("BK")?);
+    match call.choice("k_tail", 3)? {
+        0 => law(e.channels.is_multiple_of(bk), || format!("`k_tail` is 0 for {} channels", e.channels))?,
+        2 => law(e.channels >= bk, || format!("`k_tail` is 2 for {} channels", e.channels))?,
+        _ => {}
+    }
+    law(call.flag("edge")? || e.outputs.is_multiple_of(bm), || format!("`edge` is 0 for {}", e.outputs))
+}
+
 /// `conv_tile`.
 fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let window = Window::of(call)?;
     let e = Extents::of(call, window.positions)?;
-    let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
     let taps = iteration(&[call.spec("kd")?, call.spec("kh")?, call.spec("kw")?])?;
     let (k, columns) = (iteration(&[e.channels, taps])?, iteration(&[e.batches, e.positions])?);
     e.is_there(&window, taps)?;
+    tile_steps(call, &e, k, columns)?;
+    let (bm, bn) = (call.defined("BM")?, call.defined("BN")?);
+    let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups])?;
+    let reach = e.tile_factors(call, &window, k, Reach::new(groups, 1))?;
+    e.slots(call, reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?))
+}
+
+/// What a tile says of its steps: under one tap each, what is left over, quads of neighbours.
+fn tile_steps(call: &Call<'_>, e: &Extents, k: u64, columns: u64) -> Result<(), Wrong> {
+    let bk = call.defined("BK")?;
     let by_taps = call.flag("tap_major")?;
     law(!by_taps || e.channels.is_multiple_of(bk), || format!("{} channels, {bk} in a step", e.channels))?;
     matmul::tails(call, k, [e.outputs, columns])?;
     law(!call.flag("quads")? || e.positions.is_multiple_of(4), || {
         format!("`quads` for {} positions", e.positions)
-    })?;
-    let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups])?;
-    let [at, g, row, col] = call.strides(["a_at", "a_g", "a_row", "a_col"])?;
-    matmul::mode(call, "a_mode", [at, g, 0], (col, k), (row, e.outputs))?;
-    let a = Walk::new(call.typed_unit(0), at).axis(e.groups, g).axis(e.outputs, row).axis(k, col);
-    let [at, n, g, c] = call.strides(["b_at", "b_n", "b_g", "b_c"])?;
-    let b = Walk::new(4, at).axis(e.batches, n).axis(e.groups, g).axis(e.channels, c);
-    let reach = Reach::new(groups, 1)
-        .operand(0, a)
-        .operand(1, window.spatial(call, b, ["b_d", "b_h", "b_w"])?)
-        .operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
-    e.slots(call, reach)
+    })
 }

@@ -3,7 +3,7 @@
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
 use super::{Port, Reach, Rule, Wrong, fill_touches};
-use crate::kernel::{HoleInput, SlotKind};
+use crate::kernel::{HoleFill, HoleInput, SlotKind};
 use crate::kernels::elementwise::MAX_RANK;
 use crate::step::{Access, Storage, Use};
 use pumice_types::{DType, Encoding};
@@ -134,7 +134,6 @@ fn sizes(call: &Call<'_>, n: u64) -> Result<Vec<u64>, Wrong> {
 
 /// The elements of every slot over axes of these extents, by `n` threads.
 fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<Reach, Wrong> {
-    let rank = sizes.len();
     let scalars = if fours { call.spec("scalars")? } else { 0 };
     let mut reach = Reach { together: true, ..Reach::new(n.div_ceil(256), 256) };
     for slot in touched(call) {
@@ -146,32 +145,48 @@ fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<R
         law(!stored || matches!(kind, SlotKind::Word | SlotKind::Wide), || {
             format!("slot {slot} is stored narrow")
         })?;
-        law(!fours || kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
-        let offset = call.stride_at("offset", slot)?;
-        let mut walk = Walk::new(unit(kind), offset);
-        for (d, &size) in sizes.iter().enumerate() {
-            let stride = call.stride_at("stride", 8 * slot + d)?;
-            let four = fours && d + 1 == rank;
-            if !four {
-                walk = walk.axis(size, stride);
-                if fours && scalars >> slot & 1 == 0 {
-                    by_four("a slot", &[stride, offset])?;
-                }
-                continue;
-            }
-            let scalar = scalars >> slot & 1 == 1;
-            law(stride == i64::from(!scalar), || {
-                format!("slot {slot} has stride {stride} along groups of four")
-            })?;
+        let scalar = scalars >> slot & 1 == 1;
+        let walk = if fours {
+            law(kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
+            let walk = walk_by_fours(call, slot, kind, &sizes, scalar)?;
             law(!(scalar && stored), || format!("slot {slot} is one element and written"))?;
-            if !scalar {
-                by_four("a slot", &[offset])?;
-            }
-            walk = walk.axis(4 * size, stride);
-        }
+            walk
+        } else {
+            let offset = call.stride_at("offset", slot)?;
+            outer_axes(call, slot, Walk::new(unit(kind), offset), &sizes)?
+        };
         reach.walks.push((Port::Slot(slot), walk));
     }
     Ok(reach)
+}
+
+/// A slot over these axes.
+fn outer_axes(call: &Call<'_>, slot: usize, mut walk: Walk, sizes: &[u64]) -> Result<Walk, Wrong> {
+    for (d, &size) in sizes.iter().enumerate() {
+        walk = walk.axis(size, call.stride_at("stride", 8 * slot + d)?);
+    }
+    Ok(walk)
+}
+
+/// A slot over axes of which the innermost counts groups of four: read together, or one element for all.
+fn walk_by_fours(
+    call: &Call<'_>,
+    slot: usize,
+    kind: SlotKind,
+    sizes: &[u64],
+    scalar: bool,
+) -> Result<Walk, Wrong> {
+    let offset = call.stride_at("offset", slot)?;
+    let Some((last, outer)) = sizes.split_last() else { return Ok(Walk::new(unit(kind), offset)) };
+    if !scalar {
+        for d in 0..outer.len() {
+            by_four("a slot", &[call.stride_at("stride", 8 * slot + d)?, offset])?;
+        }
+        by_four("a slot", &[offset])?;
+    }
+    let stride = call.stride_at("stride", 8 * slot + outer.len())?;
+    law(stride == i64::from(!scalar), || format!("slot {slot} has stride {stride} along groups of four"))?;
+    Ok(outer_axes(call, slot, Walk::new(unit(kind), offset), outer)?.axis(4 * last, stride))
 }
 
 /// Slots that the body touches.
@@ -191,17 +206,20 @@ fn kind<'a>(call: &'a Call<'_>, slot: usize) -> Result<(&'a Use, SlotKind), Wron
         format!("slot {slot} is compiled for kind {stated}, its view has {}", kind as u32)
     })?;
     let wide = kind == SlotKind::Wide;
-    for fill in &call.call.holes {
-        let inputs = fill.inputs.iter().zip(fill.expr.inputs());
-        let loads = inputs.filter(|(i, _)| matches!(i, HoleInput::Slot(s) if usize::from(*s) == slot));
-        let stores = fill.stores.iter().filter(|(s, _)| usize::from(*s) == slot);
-        let stored = stores.filter_map(|(_, output)| fill.expr.output_type(usize::from(*output)));
-        let mut types = loads.map(|(_, ty)| *ty).chain(stored);
-        law(types.all(|ty| (ty.bits() == 64) == wide), || {
-            format!("slot {slot} holds what its body does not")
-        })?;
-    }
+    law(call.call.holes.iter().all(|fill| has_width(fill, slot, wide)), || {
+        format!("slot {slot} holds what its body does not")
+    })?;
     Ok((used, kind))
+}
+
+/// Whether what a body loads from a slot and stores to it has 64 bits, or has not.
+fn has_width(fill: &HoleFill, slot: usize, wide: bool) -> bool {
+    let inputs = fill.inputs.iter().zip(fill.expr.inputs());
+    let loads = inputs.filter(|(i, _)| matches!(i, HoleInput::Slot(s) if usize::from(*s) == slot));
+    let stores = fill.stores.iter().filter(|(s, _)| usize::from(*s) == slot);
+    let stored = stores.filter_map(|(_, output)| fill.expr.output_type(usize::from(*output)));
+    let mut types = loads.map(|(_, ty)| *ty).chain(stored);
+    types.all(|ty| (ty.bits() == 64) == wide)
 }
 
 fn kind_of(used: &Use) -> SlotKind {

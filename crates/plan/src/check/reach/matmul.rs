@@ -67,38 +67,48 @@ fn read(call: &Call<'_>) -> Result<Product, Wrong> {
     Ok(Product { m, n, k, batch: [batches.checked_div(inner).unwrap_or(0), inner] })
 }
 
-/// A matrix for every batch.
-fn walk(
-    unit: impl Into<Unit>,
-    at: i64,
-    p: &Product,
-    batch: [i64; 2],
-    rows: (u64, i64),
-    cols: (u64, i64),
-) -> Walk {
-    let walk = Walk::new(unit, at).axis(p.batch[0], batch[0]).axis(p.batch[1], batch[1]);
-    walk.axis(rows.0, rows.1).axis(cols.0, cols.1)
+impl Product {
+    /// A matrix for every batch, from an element on.
+    fn walk(
+        &self,
+        (unit, at): (impl Into<Unit>, i64),
+        batch: [i64; 2],
+        rows: (u64, i64),
+        cols: (u64, i64),
+    ) -> Walk {
+        let walk = Walk::new(unit, at).axis(self.batch[0], batch[0]).axis(self.batch[1], batch[1]);
+        walk.axis(rows.0, rows.1).axis(cols.0, cols.1)
+    }
 }
 
 fn reach(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Reach, Wrong> {
     let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
-    let mut reach = Reach::new(groups, 1);
     let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
     mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
-    reach = reach.operand(0, walk(4, at, p, [b0, b1], (p.m, row), (p.k, col)));
+    let a = p.walk((4, at), [b0, b1], (p.m, row), (p.k, col));
     let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
     mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
-    reach = reach.operand(1, walk(call.typed_unit(1), at, p, [b0, b1], (p.k, row), (p.n, col)));
+    let b = p.walk((call.typed_unit(1), at), [b0, b1], (p.k, row), (p.n, col));
+    let reach = Reach::new(groups, 1).operand(0, a).operand(1, b).operand(2, stored(call, p)?);
+    slots(call, p, reach)
+}
+
+/// The result.
+fn stored(call: &Call<'_>, p: &Product) -> Result<Walk, Wrong> {
     let [at, b0, b1, row] = call.strides(["y_at", "y_b0", "y_b1", "y_row"])?;
     if call.flag("vec_y")? {
         by_four("`vec_y`", &[p.n as i64, at, moved(p.batch[0], b0), moved(p.batch[1], b1), moved(p.m, row)])?;
     }
-    reach = reach.operand(2, walk(4, at, p, [b0, b1], (p.m, row), (p.n, 1)));
+    Ok(p.walk((4, at), [b0, b1], (p.m, row), (p.n, 1)))
+}
+
+/// Adds the slots that the epilogue touches.
+fn slots(call: &Call<'_>, p: &Product, mut reach: Reach) -> Result<Reach, Wrong> {
     for slot in 0..call.call.slots.len() {
         if call.call.holes.iter().any(|h| fill_touches(h, slot)) {
             let at = |array| call.stride_at(array, slot);
             let batch = [at("slot_b0")?, at("slot_b1")?];
-            let matrix = walk(4, at("slot_at")?, p, batch, (p.m, at("slot_row")?), (p.n, at("slot_col")?));
+            let matrix = p.walk((4, at("slot_at")?), batch, (p.m, at("slot_row")?), (p.n, at("slot_col")?));
             reach.walks.push((Port::Slot(slot), matrix));
         }
     }

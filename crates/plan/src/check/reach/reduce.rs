@@ -122,15 +122,7 @@ fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [outputs, n, inner] = call.counts(["outputs", "n", "inner"])?;
     let threads = call.define("THREADS").unwrap_or(256);
     let lanes = call.power_of_two("lanes", threads)?;
-    let kind = match operand(call, 0)?.view.dtype {
-        DType::F32 | DType::F16 | DType::BF16 => 0,
-        DType::I8 | DType::I16 | DType::I32 => 1,
-        DType::I64 => 3,
-        DType::U64 => 4,
-        DType::U8 | DType::U16 | DType::U32 | DType::Bool => 2,
-    };
-    let stated = call.spec("kind")?;
-    law(stated == kind, || format!("`kind` is {stated}, its operand has {kind}"))?;
+    let kind = arg_kind(call)?;
     law(n > 0 || outputs == 0, || "there is no extremum of nothing".to_owned())?;
     law(outputs == 0 || inner > 0 && outputs % inner == 0, || {
         format!("{outputs} outputs, {inner} side by side")
@@ -148,6 +140,20 @@ fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
     let axes = Some([outputs.checked_div(inner).unwrap_or(0), n, inner]);
     let reach = Reach { axes, ..Reach::new(groups, threads) };
     Ok(reach.operand(0, Walk::dense(unit, all)).operand(1, Walk::dense(wide, outputs)))
+}
+
+/// `kind` of `arg_reduce`, which is that of its operand; from 3 on two words an element.
+fn arg_kind(call: &Call<'_>) -> Result<u64, Wrong> {
+    let kind = match operand(call, 0)?.view.dtype {
+        DType::F32 | DType::F16 | DType::BF16 => 0,
+        DType::I8 | DType::I16 | DType::I32 => 1,
+        DType::I64 => 3,
+        DType::U64 => 4,
+        DType::U8 | DType::U16 | DType::U32 | DType::Bool => 2,
+    };
+    let stated = call.spec("kind")?;
+    law(stated == kind, || format!("`kind` is {stated}, its operand has {kind}"))?;
+    Ok(kind)
 }
 
 fn operand<'a>(call: &'a Call<'_>, k: usize) -> Result<&'a Use, Wrong> {

@@ -11,8 +11,6 @@ pub(super) const RULES: &[(&str, Rule)] = &[("rotary", rotary)];
 /// `rotary`.
 fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [batch, seq, heads, table] = call.counts(["batch", "seq", "heads", "table"])?;
-    let [offset, x_batch, x_seq, x_head] = call.strides(["x_offset", "x_batch", "x_seq", "x_head"])?;
-    let [y_batch, y_seq, y_head, pos_batch] = call.strides(["y_batch", "y_seq", "y_head", "pos_batch"])?;
     let (dim, rotated) = (call.spec("dim")?, call.spec("n_rot")?);
     law(rotated % 2 == 0 && rotated <= dim && dim > 0, || {
         format!("{rotated} of {dim} elements are rotated")
@@ -20,31 +18,54 @@ fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     call.flag("interleaved")?;
     let half = rotated / 2;
     let groups = iteration(&[batch, seq, heads, dim - half])?.div_ceil(256);
-    let x = Walk::new(4, offset).axis(batch, x_batch).axis(seq, x_seq).axis(heads, x_head).axis(dim, 1);
-    let y = Walk::words().axis(batch, y_batch).axis(seq, y_seq).axis(heads, y_head).axis(dim, 1);
-    let mut reach = Reach::new(groups, 256).operand(0, x).operand(4, y);
+    let [offset] = call.strides(["x_offset"])?;
+    let x = call.strides(["x_batch", "x_seq", "x_head"])?;
+    let y = call.strides(["y_batch", "y_seq", "y_head"])?;
+    let rows = |walk: Walk, [b, s, h]: [i64; 3]| walk.axis(batch, b).axis(seq, s).axis(heads, h).axis(dim, 1);
+    let reach =
+        Reach::new(groups, 256).operand(0, rows(Walk::new(4, offset), x)).operand(4, rows(Walk::words(), y));
+    let reach = angles(call, reach, Table { batch, seq, rows: table, half })?;
+    positions(call, reach, batch, seq)
+}
+
+/// What angles are read by.
+struct Table {
+    batch: u64,
+    seq: u64,
+    rows: u64,
+    /// Pairs that rotate, each of which has an angle.
+    half: u64,
+}
+
+/// Adds frequencies, or sines and cosines.
+fn angles(call: &Call<'_>, reach: Reach, table: Table) -> Result<Reach, Wrong> {
+    let Table { batch, seq, rows, half } = table;
     let pairs = half as i64;
     let from = call.choice("source", 3)? as u32;
     if from == source::COMPUTED {
         // Two words each.
         call.bound_again(2, 0)?;
-        reach = reach.operand(1, Walk::dense(8, half));
-    } else {
-        let rows = |walk: Walk| match from {
-            source::TABLE_BY_POSITION => walk.axis(table, pairs).axis(half, 1),
-            _ => walk.axis(batch, (table as i64).saturating_mul(pairs)).axis(seq, pairs).axis(half, 1),
-        };
-        reach = reach.operand(1, rows(Walk::words())).operand(2, rows(Walk::words()));
+        return Ok(reach.operand(1, Walk::dense(8, half)));
     }
+    let walk = || match from {
+        source::TABLE_BY_POSITION => Walk::words().axis(rows, pairs).axis(half, 1),
+        _ => {
+            let walk = Walk::words().axis(batch, (rows as i64).saturating_mul(pairs));
+            walk.axis(seq, pairs).axis(half, 1)
+        }
+    };
+    Ok(reach.operand(1, walk()).operand(2, walk()))
+}
+
+/// Adds positions, where they are an operand.
+fn positions(call: &Call<'_>, reach: Reach, batch: u64, seq: u64) -> Result<Reach, Wrong> {
+    let [pos_batch] = call.strides(["pos_batch"])?;
     let places = call.choice("position", 2)? as u32;
     let per_row = call.flag("per_row")?;
-    if places != position::BASE {
-        law(!call.is_wide(3), || "its positions are 64-bit".to_owned())?;
-        let walk = Walk::words().axis(batch, pos_batch).axis(seq, i64::from(per_row));
-        reach = reach.operand(3, walk);
-    } else {
+    if places == position::BASE {
         call.bound_again(3, 0)?;
-        reach = reach.told();
+        return Ok(reach.told());
     }
-    Ok(reach)
+    law(!call.is_wide(3), || "its positions are 64-bit".to_owned())?;
+    Ok(reach.operand(3, Walk::words().axis(batch, pos_batch).axis(seq, i64::from(per_row))))
 }

@@ -72,6 +72,12 @@ struct Expr {
     depth: u32,
 }
 
+/// What an expression takes that is being read.
+struct Size {
+    memory: usize,
+    depth: u32,
+}
+
 /// The tables, built.
 struct Reader<'a> {
     budget: Budget,
@@ -175,41 +181,44 @@ impl<'a> Reader<'a> {
 
     /// An expression names those before it.
     fn add_expr(&mut self, row: ExprRow) -> Result<(), PlanFileError> {
-        let (mut memory, mut depth) = (size_of::<DimExpr>(), 0);
+        let mut size = Size { memory: size_of::<DimExpr>(), depth: 0 };
         let mut terms = Vec::with_capacity(row.terms.len());
         for (coefficient, factors) in row.terms {
-            let mut atoms = Vec::with_capacity(factors.len());
-            memory += TERM_BYTES;
-            for factor in factors {
-                memory += size_of::<Atom>();
-                let mut both = |a: Id, b: Id| {
-                    let mut one = |id: Id| {
-                        let (e, copy) = self.exprs.row(id)?;
-                        depth = depth.max(e.depth + 1);
-                        memory = memory.saturating_add(*copy);
-                        self.budget.take(*copy)?;
-                        Ok::<_, PlanFileError>(e.value.clone())
-                    };
-                    Ok::<_, PlanFileError>(Box::new((one(a)?, one(b)?)))
-                };
-                atoms.push(match factor {
-                    AtomRow::Symbol(id) => Atom::Var(Var::Symbol(SymbolId(id))),
-                    AtomRow::Scalar(id) => Atom::Var(Var::Scalar(ScalarId(id))),
-                    AtomRow::FloorDiv(a, b) => Atom::FloorDiv(both(a, b)?),
-                    AtomRow::CeilDiv(a, b) => Atom::CeilDiv(both(a, b)?),
-                    AtomRow::Min(a, b) => Atom::Min(both(a, b)?),
-                    AtomRow::Max(a, b) => Atom::Max(both(a, b)?),
-                });
-            }
-            terms.push((coefficient, atoms));
+            size.memory += TERM_BYTES;
+            let atoms = factors.into_iter().map(|factor| self.atom(factor, &mut size));
+            terms.push((coefficient, atoms.collect::<Result<Vec<Atom>, _>>()?));
         }
-        if depth > DEPTH {
-            return Err(malformed(format!("an expression of depth {depth}")));
+        if size.depth > DEPTH {
+            return Err(malformed(format!("an expression of depth {}", size.depth)));
         }
         let value = DimExpr::from_terms(terms, row.constant)
             .ok_or_else(|| malformed("an expression whose terms are not in order"))?;
-        self.exprs.rows.push((Expr { value, depth }, memory));
+        self.exprs.rows.push((Expr { value, depth: size.depth }, size.memory));
         Ok(())
+    }
+
+    /// A factor of a term, counted in the size of the expression.
+    fn atom(&mut self, factor: AtomRow, size: &mut Size) -> Result<Atom, PlanFileError> {
+        size.memory += size_of::<Atom>();
+        let mut both =
+            |a: Id, b: Id| Ok::<_, PlanFileError>(Box::new((self.operand(a, size)?, self.operand(b, size)?)));
+        Ok(match factor {
+            AtomRow::Symbol(id) => Atom::Var(Var::Symbol(SymbolId(id))),
+            AtomRow::Scalar(id) => Atom::Var(Var::Scalar(ScalarId(id))),
+            AtomRow::FloorDiv(a, b) => Atom::FloorDiv(both(a, b)?),
+            AtomRow::CeilDiv(a, b) => Atom::CeilDiv(both(a, b)?),
+            AtomRow::Min(a, b) => Atom::Min(both(a, b)?),
+            AtomRow::Max(a, b) => Atom::Max(both(a, b)?),
+        })
+    }
+
+    /// A copy of an expression inside another.
+    fn operand(&mut self, id: Id, size: &mut Size) -> Result<DimExpr, PlanFileError> {
+        let (e, copy) = self.exprs.row(id)?;
+        size.depth = size.depth.max(e.depth + 1);
+        size.memory = size.memory.saturating_add(*copy);
+        self.budget.take(*copy)?;
+        Ok(e.value.clone())
     }
 
     fn add_view(&mut self, row: ViewRow) -> Result<(), PlanFileError> {

@@ -4,7 +4,7 @@ use super::super::CommandError;
 use super::Args;
 use crate::error::Error;
 use pumice_import::safetensors::Entry;
-use pumice_import::{GgufFile, ImportError, ModelFolder, SafetensorsFile};
+use pumice_import::{GgufFile, GgufValue, ImportError, ModelFolder, SafetensorsFile};
 use pumice_ir::Graph;
 use pumice_models::{EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, SentenceOverrides, specialize};
 use serde::Serialize;
@@ -100,7 +100,6 @@ fn gguf(path: &Path, context: Option<u64>) -> Result<Opened, CommandError> {
 
 /// What the file says of model, architecture and tokenizer; lists by their lengths.
 fn gguf_facts(file: &GgufFile) -> Map<String, Value> {
-    use pumice_import::GgufValue;
     let architecture = match file.metadata().get("general.architecture") {
         Some(GgufValue::String(name)) => format!("{name}."),
         _ => "general.".to_owned(),
@@ -108,7 +107,12 @@ fn gguf_facts(file: &GgufFile) -> Map<String, Value> {
     let told = |key: &str| {
         key.starts_with("general.") || key.starts_with(&architecture) || key.starts_with("tokenizer.")
     };
-    let fact = |value: &GgufValue| match value {
+    let facts = file.metadata().iter().filter(|(key, _)| told(key));
+    facts.map(|(key, value)| (key.to_owned(), gguf_fact(value))).collect()
+}
+
+fn gguf_fact(value: &GgufValue) -> Value {
+    match value {
         GgufValue::String(text) if text.len() > 60 => Value::from(format!("{} bytes", text.len())),
         GgufValue::String(text) => Value::from(text.as_str()),
         GgufValue::Bool(b) => Value::from(*b),
@@ -119,8 +123,7 @@ fn gguf_facts(file: &GgufFile) -> Map<String, Value> {
             let digits = text.split(' ').next_back().unwrap_or_default();
             serde_json::from_str(digits).unwrap_or_else(|_| Value::from(digits))
         }
-    };
-    file.metadata().iter().filter(|(key, _)| told(key)).map(|(k, v)| (k.to_owned(), fact(v))).collect()
+    }
 }
 
 fn safetensors(path: &Path) -> Result<Opened, CommandError> {

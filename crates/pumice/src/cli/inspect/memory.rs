@@ -115,18 +115,8 @@ pub(super) fn of(planned: &Planned, target: &Target) -> Result<MemoryPlan, Error
 }
 
 fn region(plan: &Plan, kind: RegionKind) -> Region {
-    let values = plan.load_programs().flat_map(|p| &p.values);
-    let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
-    let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
     let holds = match kind {
-        RegionKind::Weights => {
-            let all = [(kept, "param"), (plan.constants.len(), "constant"), (derived, "derived weight")];
-            all.into_iter()
-                .filter(|(n, _)| *n > 0)
-                .map(|(n, what)| count(n, what))
-                .collect::<Vec<_>>()
-                .join(", ")
-        }
+        RegionKind::Weights => weights(plan),
         RegionKind::States => count(plan.states.len(), "state"),
         RegionKind::Scratch => "intermediate values of the largest run".to_owned(),
         RegionKind::IoIn => count(plan.inputs.len(), "input"),
@@ -136,6 +126,16 @@ fn region(plan: &Plan, kind: RegionKind) -> Region {
     };
     let allocations = plan.region(kind).map_or(0, |r| r.chunks.len());
     Region { name: kind.name(), bytes: plan.region_size(kind).0, allocations, holds }
+}
+
+/// What the region of weights holds.
+fn weights(plan: &Plan) -> String {
+    let values = plan.load_programs().flat_map(|p| &p.values);
+    let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
+    let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
+    let all = [(kept, "param"), (plan.constants.len(), "constant"), (derived, "derived weight")];
+    let some = all.into_iter().filter(|(n, _)| *n > 0);
+    some.map(|(n, what)| count(n, what)).collect::<Vec<_>>().join(", ")
 }
 
 fn count(n: usize, what: &str) -> String {
@@ -186,15 +186,19 @@ fn why(param: &ParamSlot, index: u32, joined: usize, readers: &Readers) -> Strin
         all.push("a state begins as it".to_owned());
     }
     if runs.is_none() && param.residence() == Residence::Kept && !readers.begins.contains(&index) {
-        let small = param.span.len.0 < Options::default().stream_from;
-        match (load.is_some(), readers.meets.contains(&index)) {
-            (false, _) => all.push("nothing reads it".to_owned()),
-            (true, true) => all.push("kept because others are in what is derived from it".to_owned()),
-            (true, false) if small => all.push("kept because it is small".to_owned()),
-            (true, false) => {}
-        }
+        all.extend(why_kept(param, load.is_some(), readers.meets.contains(&index)).map(str::to_owned));
     }
     all.join("; ")
+}
+
+/// Why the bytes of a param stay that no run reads, where its kernels alone do not say it.
+fn why_kept(param: &ParamSlot, derived: bool, with_others: bool) -> Option<&'static str> {
+    let small = param.span.len.0 < Options::default().stream_from;
+    match (derived, with_others) {
+        (false, _) => Some("nothing reads it"),
+        (true, true) => Some("kept because others are in what is derived from it"),
+        (true, false) => small.then_some("kept because it is small"),
+    }
 }
 
 fn state_row(state: &pumice_plan::StateSlot) -> StateRow {
@@ -286,27 +290,10 @@ fn derived(load: &Program) -> Vec<DerivedRow> {
     let mut all: BTreeMap<ContentId, Made<'_>> = BTreeMap::new();
     for step in &load.steps {
         for used in step.uses.iter().filter(|u| u.access.writes()) {
-            let made = all.entry(used.content).or_default();
-            made.by.insert(kernel(step));
-            let sources = values(load, step, false);
-            let told = sources.filter(|v| !matches!(v.origin, ContentOrigin::Frame | ContentOrigin::Status));
-            made.from.extend(told.map(|v| &*v.name));
-            made.why.extend(Some(step.reason.as_str()).filter(|r| !r.is_empty()));
+            all.entry(used.content).or_default().add(load, step);
         }
     }
-    let row = |(id, made): (&ContentId, &Made<'_>)| {
-        let value = load.value(*id).filter(|v| v.origin == ContentOrigin::Derived)?;
-        Some(DerivedRow {
-            name: value.name.to_string(),
-            encoding: value.encoding.to_string(),
-            shape: value.shape.iter().filter_map(DimExpr::as_extent).collect(),
-            bytes: value.span.len.0,
-            by: made.by.iter().cloned().collect::<Vec<_>>().join(", "),
-            from: made.from.iter().map(|name| (*name).to_owned()).collect(),
-            why: made.why.iter().copied().collect::<Vec<_>>().join("; "),
-        })
-    };
-    all.iter().filter_map(row).collect()
+    all.iter().filter_map(|(id, made)| made.row(load, *id)).collect()
 }
 
 /// Kernels that write a value, what they read, and why they copy.
@@ -315,4 +302,29 @@ struct Made<'p> {
     by: BTreeSet<String>,
     from: BTreeSet<&'p str>,
     why: BTreeSet<&'p str>,
+}
+
+impl<'p> Made<'p> {
+    /// Notes a step that writes the value.
+    fn add(&mut self, load: &'p Program, step: &'p Step) {
+        self.by.insert(kernel(step));
+        let sources = values(load, step, false);
+        let told = sources.filter(|v| !matches!(v.origin, ContentOrigin::Frame | ContentOrigin::Status));
+        self.from.extend(told.map(|v| &*v.name));
+        self.why.extend(Some(step.reason.as_str()).filter(|r| !r.is_empty()));
+    }
+
+    /// The row of a derived weight; nothing for other values.
+    fn row(&self, load: &Program, id: ContentId) -> Option<DerivedRow> {
+        let value = load.value(id).filter(|v| v.origin == ContentOrigin::Derived)?;
+        Some(DerivedRow {
+            name: value.name.to_string(),
+            encoding: value.encoding.to_string(),
+            shape: value.shape.iter().filter_map(DimExpr::as_extent).collect(),
+            bytes: value.span.len.0,
+            by: self.by.iter().cloned().collect::<Vec<_>>().join(", "),
+            from: self.from.iter().map(|name| (*name).to_owned()).collect(),
+            why: self.why.iter().copied().collect::<Vec<_>>().join("; "),
+        })
+    }
 }

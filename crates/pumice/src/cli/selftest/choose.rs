@@ -10,7 +10,7 @@ use super::threads::{Heard, in_order};
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use pumice_compile::CompileError;
-use pumice_ir::Sample;
+use pumice_ir::{Graph, Sample};
 use pumice_plan::CheckedPlan;
 use pumice_types::Target;
 use std::collections::BTreeMap;
@@ -101,8 +101,15 @@ impl Planned {
             planned.choice.too_large = true;
             return planned;
         }
+        let most = if large { 1 } else { targets.len() };
+        planned.plan(graph, &targets[..most.min(targets.len())]);
+        planned
+    }
+
+    /// Plans a graph for every target that would get a plan of its own.
+    fn plan(&mut self, graph: &Graph, targets: &[Target]) {
         let mut plans: Vec<(&Target, CheckedPlan)> = Vec::new();
-        for (i, target) in targets.iter().enumerate().take(if large { 1 } else { targets.len() }) {
+        for (i, target) in targets.iter().enumerate() {
             // What only lacks abilities that a plan does not need would get the same one.
             let selects_alike = |t: &Target| t.table == target.table && t.tuning == target.tuning;
             if plans.iter().any(|(t, plan)| selects_alike(t) && plan.needs().lacks(target).is_empty()) {
@@ -110,19 +117,18 @@ impl Planned {
             }
             match plan(graph, target) {
                 Ok(plan) => {
-                    planned.codes.push((i, code(&plan)));
+                    self.codes.push((i, code(&plan)));
                     plans.push((target, plan));
                 }
                 Err(Error::Compile(CompileError::Unsupported(nodes))) if !target.features.int64 => {
                     // What the device itself runs is not left out for want of another one's abilities.
                     let reasons = || nodes.into_iter().map(|n| n.reason).collect();
-                    planned.choice.refused = (i == 0).then(reasons);
+                    self.choice.refused = (i == 0).then(reasons);
                     break;
                 }
-                Err(why) => planned.choice.wrong.push(why.to_string()),
+                Err(why) => self.choice.wrong.push(why.to_string()),
             }
         }
-        planned
     }
 
     /// Takes the device's own plan, and each other one that runs other code with a variant that was not met often

@@ -125,37 +125,24 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let progress = Progress::new();
     let open = || choose(&args.device, None, &progress);
     let choice = open()?;
-    let limit = args.max_elements.unwrap_or(match choice.device.kind() {
-        DeviceKind::Gpu => GPU_ELEMENTS,
-        DeviceKind::CpuDriver => 1 << 14,
-        DeviceKind::Interpreter => 1 << 12,
-    });
-    let (targets, start) = (targets(&choice.device), Instant::now());
+    let run = SampleRun {
+        ops: &ops,
+        targets: targets(&choice.device),
+        limit: args.max_elements.unwrap_or_else(|| usual_limit(&choice.device)),
+        json: args.json,
+    };
+    let start = Instant::now();
     let mut report = Report { device: choice.device.name(), why: choice.why.clone(), ..Report::default() };
     if !args.json {
-        say(
-            out,
-            format_args!("device: {} ({}); values of up to {limit} elements", report.device, report.why),
-        )?;
+        let (device, why, limit) = (&report.device, &report.why, run.limit);
+        say(out, format_args!("device: {device} ({why}); values of up to {limit} elements"))?;
         say(out, format_args!("\n{}", heading("op")))?;
     }
-    let (mut device, mut left, mut met) = (Some(choice.device), Left::new(&ops), Met::new());
-    for batch in batches(&ops, device.as_ref().is_some_and(|d| d.kind() == DeviceKind::Gpu)) {
-        let opened = match device.take() {
-            Some(first) => first,
-            None => open()?.device,
-        };
-        let choices = choose::choices(&opened, &targets, limit, &batch.samples, &mut met);
-        let out = (!args.json).then_some(&mut *out as &mut dyn Write);
-        let mut shown = Shown { report: &mut report, left: &mut left, out };
-        run_batch(&opened, &targets, &batch, &choices, &mut shown)?;
-        // Another batch may go on with what costs nothing to keep.
-        device = (opened.kind() != DeviceKind::CpuDriver).then_some(opened);
-    }
+    run.on(choice.device, || Ok(open()?.device), &mut report, out)?;
     report.seconds = start.elapsed().as_secs_f64();
     let all = ops.len() == Op::NAMES.len();
     report.not_run =
-        runnable(&targets).into_iter().filter(|k| all && !report.kernels.contains_key(k)).collect();
+        runnable(&run.targets).into_iter().filter(|k| all && !report.kernels.contains_key(k)).collect();
     if args.json {
         let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
         say(out, text)?;
@@ -163,6 +150,48 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         finish(&report, out)?;
     }
     Ok(report.failed.is_empty())
+}
+
+/// Elements that a value has at most where the arguments say nothing.
+fn usual_limit(device: &Device) -> u64 {
+    match device.kind() {
+        DeviceKind::Gpu => GPU_ELEMENTS,
+        DeviceKind::CpuDriver => 1 << 14,
+        DeviceKind::Interpreter => 1 << 12,
+    }
+}
+
+/// What is run.
+struct SampleRun<'a> {
+    ops: &'a [&'static str],
+    targets: Vec<Target>,
+    /// Elements that a value has at most.
+    limit: u64,
+    json: bool,
+}
+
+impl SampleRun<'_> {
+    /// Runs all batches, the first on this device, others on one that is opened.
+    fn on(
+        &self,
+        first: Device,
+        open: impl Fn() -> Result<Device, CommandError>,
+        report: &mut Report,
+        out: &mut dyn Write,
+    ) -> Result<(), CommandError> {
+        let at_once = first.kind() == DeviceKind::Gpu;
+        let (mut device, mut left, mut met) = (Some(first), Left::new(self.ops), Met::new());
+        for batch in batches(self.ops, at_once) {
+            let opened = device.take().map_or_else(&open, Ok)?;
+            let choices = choose::choices(&opened, &self.targets, self.limit, &batch.samples, &mut met);
+            let out = (!self.json).then_some(&mut *out as &mut dyn Write);
+            let mut shown = Shown { report: &mut *report, left: &mut left, out };
+            run_batch(&opened, &self.targets, &batch, &choices, &mut shown)?;
+            // Another batch may go on with what costs nothing to keep.
+            device = (opened.kind() != DeviceKind::CpuDriver).then_some(opened);
+        }
+        Ok(())
+    }
 }
 
 /// The ops that the arguments ask for.

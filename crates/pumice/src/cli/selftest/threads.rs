@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What `take` and `stuck` hear of.
@@ -23,28 +23,13 @@ pub fn in_order<R: Send>(
     f: impl Fn(usize) -> R + Sync,
     mut take: impl FnMut(Heard<R>),
 ) {
-    let (next, running) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
-    let held = || running.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = Work { next: AtomicUsize::new(0), end: n, running: Mutex::new(BTreeSet::new()) };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(n);
     let (send, results) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let (send, next, f) = (send.clone(), &next, &f);
-            scope.spawn(move || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= n {
-                        return;
-                    }
-                    held().insert(i);
-                    let result = f(i);
-                    held().remove(&i);
-                    // The receiver goes last: it takes until every sender is gone.
-                    if send.send((i, result)).is_err() {
-                        return;
-                    }
-                }
-            });
+            let (send, work, f) = (send.clone(), &work, &f);
+            scope.spawn(move || work.run(f, &send));
         }
         drop(send);
         let (mut waiting, mut at) = (BTreeMap::new(), 0);
@@ -52,7 +37,7 @@ pub fn in_order<R: Send>(
             match results.recv_timeout(patience) {
                 Ok((i, result)) => drop(waiting.insert(i, result)),
                 Err(RecvTimeoutError::Timeout) => {
-                    take(Heard::Silence(patience, held().iter().copied().collect()));
+                    take(Heard::Silence(patience, work.running().iter().copied().collect()));
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -62,6 +47,36 @@ pub fn in_order<R: Send>(
             }
         }
     });
+}
+
+/// Numbers that threads work on.
+struct Work {
+    next: AtomicUsize,
+    end: usize,
+    running: Mutex<BTreeSet<usize>>,
+}
+
+impl Work {
+    fn running(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread does: one number after the other, until none is left or nobody takes results.
+    fn run<R>(&self, f: impl Fn(usize) -> R, results: &Sender<(usize, R)>) {
+        loop {
+            let i = self.next.fetch_add(1, Ordering::Relaxed);
+            if i >= self.end {
+                return;
+            }
+            self.running().insert(i);
+            let result = f(i);
+            self.running().remove(&i);
+            // The receiver goes last: it takes until every sender is gone.
+            if results.send((i, result)).is_err() {
+                return;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

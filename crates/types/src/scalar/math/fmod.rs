@@ -6,6 +6,7 @@
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
 use super::NAN;
+use super::double::Double;
 
 const DIGITS: u32 = 22;
 
@@ -41,20 +42,37 @@ impl ScalarBuilder {
         let offset = self.sub(distance, self.mul(first, self.u32(12)));
         let offset = self.bitcast(self.shl(self.add(offset, self.u32(127)), self.u32(23)), RegType::F32);
         let start = self.mul_precise(unit(a), offset);
-        let divisor = unit(b);
-        let halves = self.split(divisor);
-        // A little too large, so that a digit is never too small; too large by one is mended below.
-        let inverse = self.mul(self.div_raw(self.f32(1.0), divisor), self.f32(1.0 + 2f32.powi(-21)));
+        let divisor = self.divisor(unit(b));
         let mut r = self.f32(0.0);
         for digit in (0..DIGITS).rev() {
             let lowered = self.mul_precise(r, self.f32(4096.0));
             r = self.select(self.eq(first, self.u32(digit)), start, lowered);
-            let q = self.floor(self.mul_precise(r, inverse));
-            r = self.sub_precise(r, self.mul_precise(q, halves.hi));
-            r = self.sub_precise(r, self.mul_precise(q, halves.lo));
-            r = self.select(self.lt(r, self.f32(0.0)), self.add_precise(r, divisor), r);
+            r = self.rest(r, &divisor);
         }
         let scale = self.bitcast(self.and(b, self.u32(0x7f80_0000)), RegType::F32);
         self.mul_precise(r, scale)
     }
+
+    fn divisor(&self, value: Reg) -> Divisor {
+        let halves = self.split(value);
+        // A little too large, so that a digit is never too small; too large by one is mended afterwards.
+        let inverse = self.mul(self.div_raw(self.f32(1.0), value), self.f32(1.0 + 2f32.powi(-21)));
+        Divisor { value, halves, inverse }
+    }
+
+    /// What a digit leaves of r.
+    fn rest(&self, r: Reg, divisor: &Divisor) -> Reg {
+        let q = self.floor(self.mul_precise(r, divisor.inverse));
+        let r = self.sub_precise(r, self.mul_precise(q, divisor.halves.hi));
+        let r = self.sub_precise(r, self.mul_precise(q, divisor.halves.lo));
+        self.select(self.lt(r, self.f32(0.0)), self.add_precise(r, divisor.value), r)
+    }
+}
+
+/// What every digit is divided by.
+struct Divisor {
+    value: Reg,
+    halves: Double,
+    /// About 1 / value.
+    inverse: Reg,
 }

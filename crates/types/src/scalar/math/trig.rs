@@ -71,6 +71,20 @@ impl ScalarBuilder {
     /// |x|·2/π of a finite |x| > ½, by its bits: the nearest integer modulo 4, and the rest in −½..½.
     fn quarter_turns(&self, magnitude: Reg) -> (Reg, Reg) {
         let u = |v: u32| self.u32(v);
+        let (top, middle) = self.times_two_over_pi(magnitude);
+        // Two integer bits, then the fraction as 64 bits; from ½ on it counts as negative.
+        let f_hi = self.or(self.shl(top, u(2)), self.shr(middle, u(30)));
+        let f_lo = self.shl(middle, u(2));
+        let up = self.shr(f_hi, u(31));
+        let n = self.add(self.shr(top, u(30)), up);
+        let ones = self.sub(u(0), up);
+        let fraction = self.fraction(self.xor(f_hi, ones), self.xor(f_lo, ones));
+        (n, self.negate_if(self.ne(up, u(0)), fraction))
+    }
+
+    /// The upper words of the 96 bits of |x|·2/π modulo 4: its bits from that of 2 on.
+    fn times_two_over_pi(&self, magnitude: Reg) -> (Reg, Reg) {
+        let u = |v: u32| self.u32(v);
         let mantissa = self.or(self.and(magnitude, u(0x007f_ffff)), u(0x0080_0000));
         // |x| = m·2^(e−150); bits of 2/π above 2^(152−e) only add multiples of 4.
         let position = self.sub(self.shr(magnitude, u(23)), u(120));
@@ -80,21 +94,17 @@ impl ScalarBuilder {
         let middle = self.add(low, self.mul_hi(mantissa, window[2]));
         let carry = self.convert(self.lt(middle, low), RegType::U32);
         let top = self.add(self.mul(mantissa, window[0]), self.mul_hi(mantissa, window[1]));
-        let top = self.add(top, carry);
-        // Two integer bits, then the fraction as 64 bits; from ½ on it counts as negative.
-        let f_hi = self.or(self.shl(top, u(2)), self.shr(middle, u(30)));
-        let f_lo = self.shl(middle, u(2));
-        let up = self.shr(f_hi, u(31));
-        let n = self.add(self.shr(top, u(30)), up);
-        let ones = self.sub(u(0), up);
-        let (f_hi, f_lo) = (self.xor(f_hi, ones), self.xor(f_lo, ones));
-        // Three exact floats of 23, 24 and 16 bits, added from the smallest.
+        (self.add(top, carry), middle)
+    }
+
+    /// 64 bits after the point as a float: three exact floats of 23, 24 and 16 bits, added from the smallest.
+    fn fraction(&self, high: Reg, low: Reg) -> Reg {
+        let u = |v: u32| self.u32(v);
         let float =
             |bits, unit: i32| self.mul_precise(self.convert(bits, RegType::F32), self.f32(2f32.powi(unit)));
-        let second = self.or(self.shl(self.and(f_hi, u(0xff)), u(16)), self.shr(f_lo, u(16)));
-        let tail = self.add(float(second, -48), float(self.and(f_lo, u(0xffff)), -64));
-        let sum = self.add(float(self.shr(f_hi, u(8)), -24), tail);
-        (n, self.negate_if(self.ne(up, u(0)), sum))
+        let second = self.or(self.shl(self.and(high, u(0xff)), u(16)), self.shr(low, u(16)));
+        let tail = self.add(float(second, -48), float(self.and(low, u(0xffff)), -64));
+        self.add(float(self.shr(high, u(8)), -24), tail)
     }
 
     /// The 96 bits of the table from bit `position` (6..=134) on, as three words.
