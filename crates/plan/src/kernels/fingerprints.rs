@@ -53,9 +53,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("88b0b18d3a078af96296f7a06d21a1ce5cc974c5ca76b2ff39c38cc30509d0d3")),
         ("plain_one", Fingerprint::hex("15f40e3bdc5df519110667bebb3044a5f1167189e5521a6f7f86abf92894169d")),
     ] },
-    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("c51ae3462c8380a12c87b3b9fd0150f948d78a084fcb62b2bc3ff595e343b114"), code: &[
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("7bdd70158434b05b0e8065e0bcf0320d443646872e52edd6f108c602fe65df47"), code: &[
         ("plain", Fingerprint::hex("dbaa1e01907c585421406aeb6290d1450fca9b5c8098e7fb0ca55b79303aafb1")),
         ("plain_one", Fingerprint::hex("301f9e04a5fb58a924d8b7ef1e905c8ae71f98b34711e2ea12b97013541e945c")),
+        ("plain_two", Fingerprint::hex("98984ef4b02b8f0198e8cb880fff558308f036429f1dc4c2a16a25a52dbd34bc")),
     ] },
     Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("2b1df5ec42a64f0ed517c0582981b6c8ee48c18c45306dfa703a89d4f469d59b"), code: &[
         ("plain", Fingerprint::hex("f186345b5fbc91cd0ac1ec0a8e017d0ece7ae62d4443979b42c62c4a7d753173")),
