@@ -23,7 +23,7 @@ const uint FIRST_NIBBLES = SCHEME == SCHEME_Q4_1 ? 4u : SCHEME == SCHEME_Q5_0 ? 
 const bool K_MINIMA = SCHEME == SCHEME_Q4_K || SCHEME == SCHEME_Q5_K;
 const bool MINIMA = K_MINIMA || SCHEME == SCHEME_Q4_1 || SCHEME == SCHEME_Q5_1;
 
-// The values that nibbles of IQ4_NL name: signed bytes, four a word.
+// The values that nibbles of IQ4_NL and IQ4_XS name: signed bytes, four a word.
 int iq4_value(uint q) {
     uint word = q < 8u ? (q < 4u ? 0xbfad9881u : 0xf6eaddcfu) : (q < 12u ? 0x26190d01u : 0x71594535u);
     return bitfieldExtract(int(word), 8 * int(q & 3u), 8);
@@ -52,8 +52,12 @@ vec4 byte_codes(uint word) {
     return vec4(bitfieldExtract(ivec4(int(word), int(word >> 8u), int(word >> 16u), int(word >> 24u)), 0, 8));
 }
 
-// Codes r to r + 3 of a K block.
+// Codes r to r + 3 of a block of 256 elements.
 vec4 k_codes(uint at, uint r) {
+    if (SCHEME == SCHEME_IQ4_XS) {
+        uint word = bytes4(at + 8u + 16u * (r >> 5u) + (r & 15u));
+        return iq4_values(spread(word >> 4u * (r >> 4u & 1u), 15u));
+    }
     if (SCHEME == SCHEME_Q6_K) {
         uint h = r >> 7u, l = r & 127u;
         uvec4 low = spread(bytes4(at + 64u * h + (l & 63u)) >> (l >> 6u) * 4u, 15u);
@@ -70,6 +74,12 @@ vec2 block_scales(uint at, uint r) {
     if (SCHEME == SCHEME_Q6_K) {
         int sc = bitfieldExtract(int(byte_at(at + 192u + (r >> 4u))), 0, 8);
         precise float scale = half_at(at + 208u) * float(sc);
+        return vec2(scale, 0.0);
+    }
+    if (SCHEME == SCHEME_IQ4_XS) {
+        uint first = block_word(at >> 2u), sub = r >> 5u;
+        uint low = byte_at(at + 4u + (sub >> 1u)) >> 4u * (sub & 1u) & 15u, high = first >> 16u + 2u * sub & 3u;
+        precise float scale = f16_to_f32(first & 0xffffu) * (float(low | high << 4u) - 32.0);
         return vec2(scale, 0.0);
     }
     if (!MINIMA) return vec2(half_at(at), 0.0);

@@ -140,6 +140,7 @@ direct! {
     roles |c| tile(c.define("MR"), 4).only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
     variants {
         plain: zero { "MR": "4", "SQ": "10" };
+        plain_two: zero { "MR": "2", "SQ": "10" };
         plain_one: zero { "MR": "1", "SQ": "10" }
     }
 }

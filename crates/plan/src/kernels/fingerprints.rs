@@ -45,17 +45,18 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w64", Fingerprint::hex("a4fe41746e6581be3fc9e7e5be27feb5d7e72a62ce3c4c6ac9df5c0a38c6a44a")),
     ] },
     Compiled { kernel: "attention_units", declaration: Fingerprint::hex("f843200bf3f16250ae34cde456a0e27ae97d08f238fbeebd3d7126d9031745bb"), code: &[
-        ("f16_w128", Fingerprint::hex("bd655386192f11e90582a8363d6153b6c628d33c12b6771b3c99c2aed049e7e1")),
-        ("f16_w32", Fingerprint::hex("7919799b67dfda5724df1c3c3b9adb854413d738e8f74ea451a76b57e84d2e08")),
-        ("f16_w64", Fingerprint::hex("2d0f545b91d3461523a588d5a399b2d66baa13ffa2424b6b6e99349d817c0afb")),
+        ("f16_w128", Fingerprint::hex("a1b49f54820bfc5211c40bf7282fbba32266313053a651aa13a42c3dfb06881a")),
+        ("f16_w32", Fingerprint::hex("e425b30d39a59348b075d862961c8a6105ef6064a9968e48debd835e52b0020f")),
+        ("f16_w64", Fingerprint::hex("4850684792e5d1193f7206b7008444ad61d4ef6b7c3c8beeadaa2e96473fb1bc")),
     ] },
     Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("79c81d13df1297cd7e30cfdfef11c9e17979393bdee7db68353ec11b2b1da393"), code: &[
         ("plain", Fingerprint::hex("88b0b18d3a078af96296f7a06d21a1ce5cc974c5ca76b2ff39c38cc30509d0d3")),
         ("plain_one", Fingerprint::hex("15f40e3bdc5df519110667bebb3044a5f1167189e5521a6f7f86abf92894169d")),
     ] },
-    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("c51ae3462c8380a12c87b3b9fd0150f948d78a084fcb62b2bc3ff595e343b114"), code: &[
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("7bdd70158434b05b0e8065e0bcf0320d443646872e52edd6f108c602fe65df47"), code: &[
         ("plain", Fingerprint::hex("dbaa1e01907c585421406aeb6290d1450fca9b5c8098e7fb0ca55b79303aafb1")),
         ("plain_one", Fingerprint::hex("301f9e04a5fb58a924d8b7ef1e905c8ae71f98b34711e2ea12b97013541e945c")),
+        ("plain_two", Fingerprint::hex("98984ef4b02b8f0198e8cb880fff558308f036429f1dc4c2a16a25a52dbd34bc")),
     ] },
     Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("2b1df5ec42a64f0ed517c0582981b6c8ee48c18c45306dfa703a89d4f469d59b"), code: &[
         ("plain", Fingerprint::hex("f186345b5fbc91cd0ac1ec0a8e017d0ece7ae62d4443979b42c62c4a7d753173")),
@@ -83,8 +84,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("60bf7dfde4e908bd224b6017274377aa05217d5defa3f405266d6e1c748f44ef")),
         ("t64x128", Fingerprint::hex("b8e4bb4043e12e2353f4d5a4ffbf859ca40e210b3a7545e4cc1828add7730004")),
     ] },
-    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("a6d446c58263d656a5193e192c0ba487627684c5f3f3f0c152cbf4d066343149"), code: &[
-        ("plain", Fingerprint::hex("4bd9f5de3922d9ab1d5f38484973ea52e0cc4cc59e2073995e3739998729563d")),
+    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("77568cce15d8a68f6ffb621aa642ae657725117f80eb67c0d6799c68ea9025ac"), code: &[
+        ("plain", Fingerprint::hex("34160683a3062ce8d8025ba3c451cd19c056b320b8350a412b47218c86e44a66")),
     ] },
     Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("6ce8ca5f9b012ae0f57cb86f4b1801309f74e9c625278ee7fdad80084ecb2a1b"), code: &[
         ("plain", Fingerprint::hex("29327546ee91791b02c8567e5704c99393b3705e32bd54499e871707d1480858")),
@@ -118,8 +119,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "frame_count", declaration: Fingerprint::hex("b65c0dae49f3076bff58416131b081d367ab43b3ed2a22511b83e08448e4b15b"), code: &[
         ("plain", Fingerprint::hex("6912bcf13b5e3f3844998cc33afd9e98d3db980096208e3a49994ecc034d37ee")),
     ] },
-    Compiled { kernel: "gather", declaration: Fingerprint::hex("74483a232d6e93f468592bca242b218958c0a60bfb17a5fe0320776a02b6aadc"), code: &[
-        ("plain", Fingerprint::hex("12e731b506b985f4e1d3c3beb7f294d600373db653353b990151c2e2c7277db1")),
+    Compiled { kernel: "gather", declaration: Fingerprint::hex("d9b6d8a857a7af0d2f493843dacc139e30ff5347a523726585a6503c79eb3ee9"), code: &[
+        ("plain", Fingerprint::hex("2fbf8a2bb2f6959303400becda57288b81dc625fccf070623449843049125741")),
     ] },
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("935bd9a1ef65309b05120d33bb01e25269ddc2ec98607cdc87235df07feb7299"), code: &[
         ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
@@ -135,41 +136,41 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("af75b04fd2c6d6b5c097de9447d18c8d6b6d54a0db865398e8d0fe6c3d750cca")),
         ("plain", Fingerprint::hex("b2a14788fa4d1106300b525f243197ac93ce7311e9cc12a8facf19c528184a53")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("aa3cb8b7af3720758404973471db2d30bacd2f6d5256dd601189553deb6dfb55"), code: &[
-        ("f16_blocks_t128", Fingerprint::hex("d14c434ff74c3ddfe2e68bd552df009e453b5a59258fd4f085837951ec6ac5ff")),
-        ("f16_blocks_t64", Fingerprint::hex("446ac0327640bf2c2f4205e0037d53ab2ed21fa33f0b1cb9896355e5bb9184f3")),
-        ("f16_t128", Fingerprint::hex("cf8f5e5faeabaef07b64b75ccaf065beeefc74c3175247d12eba0e66f051f3fd")),
-        ("f16_t128x256", Fingerprint::hex("248118a6e00795fe2e2672d888ce19c3680ca00bdc3daefe5a25f1034386f3d6")),
-        ("f16_t32", Fingerprint::hex("6454b677a9d32a93c7a07628ba9efd333873e20f9b08af81c4c00b8aca824954")),
-        ("f16_t64", Fingerprint::hex("58a9fec311e2fd223347c479e961665535b5455257664d73aa6964e7c06b6096")),
-        ("plain", Fingerprint::hex("64f35188c30ce1ae6a9bc318fa0237e043630e35136b27fec9e0650d9fed93e6")),
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("8461a4218fb20a29e902dac44eba27f52ae7fee7fa90da1f011ef14bdfd6300a"), code: &[
+        ("f16_blocks_t128", Fingerprint::hex("2c0f9abd90df55e216a5c6825448474df95ad8a16aad33de6695303d5503722e")),
+        ("f16_blocks_t64", Fingerprint::hex("73ef1826270a76384da1e9081aba4b0c0d645658eff9695dcd9aa57ca18b4e8e")),
+        ("f16_t128", Fingerprint::hex("a592dcfa8c57bb1be090a614784bd196635c3b1d32004e2e4d4c92a953dcfab2")),
+        ("f16_t128x256", Fingerprint::hex("c9ab703423261fd75dcd0af1fa7b0a879626e0a8086ae3fd5545de5ad7575c87")),
+        ("f16_t32", Fingerprint::hex("0dcae9252ea1abf15f72cf489c94d4b2d705868812396722e115ad6850c7e40a")),
+        ("f16_t64", Fingerprint::hex("941153a20ec3a28c19c4a0d0df6be1a44c273b60fc8e5243131bbd2363e8f438")),
+        ("plain", Fingerprint::hex("792cef3197f329a354aa5ef80d864f9d436214ecb55532803e4b89b5fbc55660")),
         ("t128", Fingerprint::hex("a7458494852602353cf7cda251628ca7e9b70e717e2a5f1774fe7419605cb4cc")),
-        ("t16", Fingerprint::hex("a8dda3d09bb7ea950c74c4de994fc68473fb24711608e8be536d00dbfc218645")),
-        ("t32k4", Fingerprint::hex("ad9b74b31cba9a59c4903320531b04ddd01bb88333534f60d242e942361f64bd")),
+        ("t16", Fingerprint::hex("988ddf191eb3da7eef2c903a9483c397a130c5ed23575e27dbfe035e96d04edc")),
+        ("t32k4", Fingerprint::hex("766236770dfb56579b76e13b683af00bd9994002d5937bc2355df4e8a5ff5e84")),
         ("t32x128", Fingerprint::hex("a2e8ee605466822324b7f4eba4ab5af768ec41d9db2f35e550b3670e64c3738b")),
         ("t64", Fingerprint::hex("e8603aff58216df3ad370bdcf919495df5caf7b6fc1bf0acd19d27e45a3b10bd")),
         ("t64x128", Fingerprint::hex("2920fa44a790493cc263a1cd77dc9341d08993299222a013be1e740d5fe1c7a8")),
     ] },
-    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("1b1c5f8bcf78a6b44d82581b2c87430a0e8847eaac0250764555d0ef77833a78"), code: &[
+    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("104f66c60039ebd4abc193df8536d6c2356b68338f002e34db7dc6d7e99b53ed"), code: &[
         ("plain", Fingerprint::hex("c0aa3aea594f5e503956bbdcdd31b2c74e20b11cde96d9a90ab896c4b9c9ef09")),
         ("plain_m4", Fingerprint::hex("dccae02d7452594b0f633e73fa36a960fe18c1c5fc753cd74508d9071b53976a")),
         ("plain_m8", Fingerprint::hex("3cd40625caab3546fd5d0df409e3416cef31ea2b425a1fddb86324e2fa0f79ba")),
     ] },
-    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("9ba6922195fb436092520b11f67dc6c07392071f93b06cad40017723e1578b81"), code: &[
-        ("native", Fingerprint::hex("da6ad11535700a5ff9abeb819e7788affa67320662692f166212e5101a9d3573")),
-        ("native_m4", Fingerprint::hex("9bba564c23a627be31653e365c20b5b44c28c89d8b24b4ea4b46ca60fefd2356")),
-        ("native_m8", Fingerprint::hex("8f5224ba76ee6450705db5dba42307f93620a57be86f70a15d51f3d493ab2da4")),
+    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("014a4aca0b0c18505afba5c40031453a846729b7cc9ca97e0269e44eb54b00f8"), code: &[
+        ("native", Fingerprint::hex("bbf39fe419742303f9ef4ebac702f1e795937f8074e965410eafa8fca3528300")),
+        ("native_m4", Fingerprint::hex("a2186912f13d4831facfc4f729fa9e2522e36445a1a7f84249332d18ce85f043")),
+        ("native_m8", Fingerprint::hex("6b9984ae37683a66a8d42c3b8df4f458629cee7609c7fe67c5df2147d2097372")),
         ("plain", Fingerprint::hex("0077b2680bc8483fbde7803dba123d92256890f6e0a38a4b9b44ea085368c48b")),
         ("plain_m4", Fingerprint::hex("ed633a79cc7aa942559c7a4bac92a0fadd0007a26344d22e8d47797953a10fa3")),
         ("plain_m8", Fingerprint::hex("9d7b6e045a67733cc49feee3cbf2a47f6180c0adc6af9dc4465851bf681c87c8")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("a2b32efc579f0eef5639b5ca8c9363986449111d0520be19d88b531402737646"), code: &[
-        ("plain", Fingerprint::hex("922686c9eb81142891fac174d22eee753b525fa9710e0bb28d70e90e31f5f74d")),
-        ("plain_row", Fingerprint::hex("7ae22aae0a7460aaf9f12b6e57765acaca2ef12daf960aac74dc8e4bf098ed5e")),
-        ("plain_small", Fingerprint::hex("a7e4e08235029a3ddf0a405cdcbd9a4fd9965efa684233ed8d7a74dc7978d881")),
-        ("shuffle", Fingerprint::hex("84c60a7e75f728616c14c55877a7a9df2b932fc1a1055eada0b02e52db442924")),
-        ("shuffle_row", Fingerprint::hex("a97088923c9e5b311a3df148f0e9ee26ef792ba919c2e135a8e6ecd3c406734a")),
-        ("shuffle_small", Fingerprint::hex("c7b7905f9243a774bc4be1b463c2c8e6eb5062d5462ff9296e468e705b2ecc30")),
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("f09c95b722eb621417da18cd0a2fa381743c2d032e67a93da5cba0ce1cd9a5ea"), code: &[
+        ("plain", Fingerprint::hex("2920f7b0f3e562ca8d82dae66d636a60917c92f801a9c515ad224e1f9ec40f43")),
+        ("plain_row", Fingerprint::hex("e97cf95674293a8bf569567613e9f08b1fda5c9640afd147813292bd36692128")),
+        ("plain_small", Fingerprint::hex("407046723fec66a9a734dbf8d56875ac4eab7ced3302ca5d08b5f6043d0b8262")),
+        ("shuffle", Fingerprint::hex("4083ad0831e3124ed1496a128b877664d29f2afa041b05394cf19ebb6d7f78ce")),
+        ("shuffle_row", Fingerprint::hex("47039bc4cdb88148f3f08e6ee42a874db19a4ea4295ac8ef68b537765e30f2e1")),
+        ("shuffle_small", Fingerprint::hex("602c7186b4ef2eed68ac50749003292e9cf9db4c1f555d95b84cc67ec91540b2")),
     ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
         ("plain", Fingerprint::hex("432d838fd7b906d4a0953913d3903761d8317b305cb5e4688d2f4e1d8bd27a70")),

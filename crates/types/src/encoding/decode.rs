@@ -73,6 +73,14 @@ impl<'b> Block<'b> {
             Scheme::IQ4_NL => {
                 out.extend((0..32).map(|i| self.d * f32::from(IQ4_VALUES[usize::from(nibble(self.qs, i))])));
             }
+            Scheme::IQ4_XS => out.extend((0..256).map(|i| {
+                let (sub, l) = (i / 32, i % 32);
+                let low = sc[sub / 2] >> (4 * (sub % 2)) & 15;
+                let high = field("sh")[sub / 4] >> (2 * (sub % 4)) & 3;
+                let scale = i32::from(low | high << 4) - 32;
+                let code = nibble(&qs[16 * sub..16 * sub + 16], l);
+                d * scale as f32 * f32::from(IQ4_VALUES[usize::from(code)])
+            })),
         }
     }
 
@@ -98,7 +106,7 @@ impl<'b> Block<'b> {
     }
 }
 
-/// The values that the nibbles of IQ4_NL name.
+/// The values that the nibbles of IQ4_NL and IQ4_XS name.
 const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 /// Code i of 32: low nibbles of the 16 bytes first, then high ones.
