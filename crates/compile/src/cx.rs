@@ -262,6 +262,15 @@ impl<'g> LowerCx<'g> {
         Ok(at)
     }
 
+    /// The version of a state that replaces this one.
+    pub fn next_version(&mut self, state: ValueId, previous: DraftContent) -> Located {
+        let info = self.graph.value(state);
+        let buffer = self.draft.contents[previous.0 as usize].buffer;
+        let content = self.draft.add_content(info.name.clone(), buffer, &info.ty, Some(previous));
+        let view = View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape);
+        Located { content, part: None, view: view.into() }
+    }
+
     /// An argument from an expression; one that has a single value in this range of the symbols is a constant.
     pub fn arg(&mut self, expr: &DimExpr) -> ArgValue {
         match self.fixed(expr) {

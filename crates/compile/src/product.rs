@@ -75,8 +75,8 @@ fn merged_axes(batch: &[DimExpr], strides: &[Vec<DimExpr>]) -> BatchAxes {
     axes
 }
 
-/// Views of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch does
-/// not collapse to two axes.
+/// Views of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch
+/// does not collapse to two axes.
 pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2], Vec<Matrices>)> {
     let rank = shape.len();
     let strides: Vec<Vec<DimExpr>> = views.iter().map(|v| broadcast_strides(v, shape)).collect();
