@@ -10,7 +10,7 @@ use crate::{blocks, frame};
 use indexmap::IndexSet;
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, FloatStorage};
-use pumice_plan::{FrameBuilder, FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
+use pumice_plan::{Frame, FrameBuilder, FrameSlot, Grid, JoinedParams, Storage, View, dense_strides};
 use pumice_types::{DType, DimExpr, ScalarId, Target};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -50,6 +50,22 @@ pub struct Touched {
     pub reads: u32,
     /// Uses that write.
     pub writes: u32,
+}
+
+/// What lowering made for one range of the symbols.
+pub struct Made {
+    /// Steps and buffers.
+    pub draft: Draft,
+    /// The frame.
+    pub frame: Frame,
+    /// Where the status block is.
+    pub status: Located,
+    /// Names of the ops in the status block.
+    pub status_ops: IndexSet<String>,
+    /// Conditions of bindings.
+    pub checks: Vec<pumice_plan::RunCheck>,
+    /// Constants that lowerings made.
+    pub hidden: Vec<pumice_types::Tensor>,
 }
 
 /// Lowering in progress, for one range of the symbols.
@@ -136,6 +152,18 @@ impl<'g> LowerCx<'g> {
             meanings: Meanings::default(),
             bodies: Bodies::default(),
             node: None,
+        }
+    }
+
+    /// What was made.
+    pub fn finish(self) -> Made {
+        Made {
+            status: self.status(),
+            draft: self.draft,
+            frame: self.frame.build(),
+            status_ops: self.status_ops,
+            checks: self.checks,
+            hidden: self.hidden,
         }
     }
 
