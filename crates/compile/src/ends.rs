@@ -1,10 +1,11 @@
 //! What happens at the ends of a run: the replay begins in the status block, outputs reach their slots, states are fed,
 //! scalars advance.
 
-use crate::cx::{LowerCx, LowerResult, Refusal, Touched, restride};
+use crate::cx::{LowerCx, LowerResult, Refusal, Touched};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
+use crate::views::restride;
 use crate::{elementwise, frame, stop};
 use pumice_ir::{Feed, FeedKind, Graph, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};

@@ -66,13 +66,16 @@ impl Interface {
     /// # Errors
     /// Another interface.
     pub fn is_of(&self, graph: &Graph) -> Result<(), CompileError> {
-        let name = |v: &ValueId| &*graph.value(*v).name;
-        let params = graph.params().iter().map(name).eq(self.params.iter().map(|s| s.name.as_str()));
-        let states = graph.states().iter().map(name).eq(self.states.iter().map(|s| s.name.as_str()));
-        let inputs = graph.inputs().iter().map(name).eq(self.inputs.iter().map(|s| s.name.as_str()));
-        let scalars = graph.scalars().iter().map(name).eq(self.scalars.iter().map(|s| s.name.as_str()));
+        let named = |leaves: Vec<ValueId>, slots: &mut dyn Iterator<Item = &String>| {
+            leaves.iter().map(|v| &*graph.value(*v).name).eq(slots.map(String::as_str))
+        };
         let outputs = graph.outputs().iter().map(|o| &o.name).eq(self.outputs.iter().map(|s| &s.name));
-        if params && states && inputs && scalars && outputs {
+        if named(graph.params(), &mut self.params.iter().map(|s| &s.name))
+            && named(graph.states(), &mut self.states.iter().map(|s| &s.name))
+            && named(graph.inputs(), &mut self.inputs.iter().map(|s| &s.name))
+            && named(graph.scalars(), &mut self.scalars.iter().map(|s| &s.name))
+            && outputs
+        {
             return Ok(());
         }
         Err(CompileError::Defect(

@@ -1,7 +1,7 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
+use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
 use crate::select::attention::Extents;
 use crate::select::{Choice, NO_KERNEL};
@@ -72,7 +72,7 @@ impl Heads {
 /// An operand as it lies, copied only where the elements of a row are apart or the kernel cannot read its storage.
 fn heads(cx: &mut LowerCx<'_>, v: ValueId, layout: AttentionLayout, typed: bool) -> LowerResult<Heads> {
     let at = cx.at(v)?;
-    let readable = at.view.is_words() || (typed && float_storage(&at.view) != FloatStorage::F32);
+    let readable = at.view.is_words() || (typed && FloatStorage::of(&at.view) != FloatStorage::F32);
     let together = at.view.strides[3].is(1) || at.view.shape[3].is(1);
     let at = if readable && together { at } else { cx.dense(v)? };
     Ok(Heads::of(&at, layout))

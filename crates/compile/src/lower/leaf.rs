@@ -95,7 +95,7 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
     crate::elementwise::copy(cx, previous, &copy, "later nodes read the version that is replaced")?;
     for v in late {
         let View { shape, strides, offset, .. } = Arc::unwrap_or_clone(cx.at(v)?.view);
-        cx.place(v, crate::cx::restride(&copy, shape, strides, offset));
+        cx.place(v, crate::views::restride(&copy, shape, strides, offset));
     }
     Ok(())
 }
