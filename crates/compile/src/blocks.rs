@@ -1,10 +1,12 @@
 //! Values in blocks: which kernels can read them where they lie, and the copy of their values for those that cannot.
 
-use crate::cx::{LowerCx, LowerResult, float_storage, restride};
+use crate::cx::{LowerCx, LowerResult};
 use crate::draft::{Home, Located};
 use crate::meaning;
 use crate::step::StepBuilder;
+use crate::views::restride;
 use pumice_ir::ValueType;
+use pumice_plan::kernel::FloatStorage;
 use pumice_plan::kernels::copy::Dequantize;
 use pumice_plan::{Storage, View};
 use pumice_types::{DType, DimExpr, Encoding};
@@ -65,7 +67,7 @@ fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType
         return Ok(());
     }
     cx.fits_u32(&count, "the param")?;
-    debug_assert!(!matches!(float_storage(&from.view), pumice_plan::kernel::FloatStorage::F32));
+    debug_assert!(FloatStorage::of(&from.view) != FloatStorage::F32);
     let meaning = meaning::of_copy(cx.graph, ty)?;
     let mut step = StepBuilder::new();
     let (x, y) = (step.read(0, from), step.write(to));

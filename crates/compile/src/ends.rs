@@ -1,12 +1,13 @@
 //! What happens at the ends of a run: the replay begins in the status block, outputs reach their slots, states are fed,
 //! scalars advance.
 
-use crate::cx::{LowerCx, LowerResult, Refusal, Touched, restride};
+use crate::cx::{LowerCx, LowerResult, Refusal, Touched};
 use crate::draft::{Draft, DraftContent, DraftStep, DraftUse, Home, Located};
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
+use crate::views::restride;
 use crate::{elementwise, frame, stop};
-use pumice_ir::{FeedKind, Op, ValueId, ValueType};
+use pumice_ir::{Feed, FeedKind, Graph, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::{FrameAdvance, FrameCount};
@@ -49,32 +50,28 @@ fn may_move(cx: &LowerCx<'_>, at: &Located) -> bool {
 /// Feeds, after all ops: every source is taken before any state is written.
 pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
     let feeds = cx.graph.feeds().to_vec();
-    let mut sources = Vec::with_capacity(feeds.len());
-    for feed in &feeds {
-        let value = cx.graph.outputs()[feed.output].value;
-        let at = cx.at(value)?;
-        let from_state = matches!(cx.draft.buffer_of(at.content).home, Home::State(_));
-        sources.push(if from_state { snapshot(cx, &at)? } else { at });
-    }
+    let sources = feeds.iter().map(|feed| source(cx, feed)).collect::<LowerResult<Vec<_>>>()?;
     let states: BTreeMap<ValueId, usize> = cx.graph.states().iter().copied().zip(0..).collect();
     for (feed, from) in feeds.iter().zip(sources) {
         let index = *states.get(&feed.state).ok_or("a feed names no state")?;
-        let previous = cx.draft.states[index];
-        let ty = cx.graph.ty(feed.state);
-        let (dtype, shape) = (ty.dtype(), ty.shape.clone());
-        let buffer = cx.draft.contents[previous.0 as usize].buffer;
+        let whole = cx.next_version(feed.state, cx.draft.states[index]);
         let name = cx.graph.value(feed.state).name.clone();
-        let content = cx.draft.add_content(name.clone(), buffer, ty, Some(previous));
-        let whole =
-            Located { content, part: None, view: View::dense(dtype, Storage::Natural, &shape).into() };
-        let (from, to) = rows(cx, &feed.kind, &from, &whole, &name)?;
+        let [from, to] = rows(cx, &feed.kind, [&from, &whole], &name)?;
         if feed.kind != FeedKind::Whole && !owns_its_words(cx, &to) {
+            let dtype = to.view.dtype;
             return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
         }
         elementwise::copy(cx, &from, &to, "a feed writes the state")?;
-        cx.draft.states[index] = content;
+        cx.draft.states[index] = whole.content;
     }
     Ok(())
+}
+
+/// What a feed reads, out of the way of what feeds write.
+fn source(cx: &mut LowerCx<'_>, feed: &Feed) -> LowerResult<Located> {
+    let at = cx.at(cx.graph.outputs()[feed.output].value)?;
+    let from_state = matches!(cx.draft.buffer_of(at.content).home, Home::State(_));
+    if from_state { snapshot(cx, &at) } else { Ok(at) }
 }
 
 /// Whether part of a state has no word in common with the rest. Narrow elements are stored in whole words: only the
@@ -93,44 +90,74 @@ fn snapshot(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
     Ok(to)
 }
 
+/// Rows of a source, and where they go in a state.
+struct Rows<'a> {
+    axis: usize,
+    /// The first row that is read.
+    src: DimExpr,
+    /// The first row that is written.
+    dst: DimExpr,
+    count: &'a DimExpr,
+}
+
+impl Rows<'_> {
+    /// The rows that a feed copies; none where it takes all.
+    fn of(kind: &FeedKind) -> Option<Rows<'_>> {
+        let zero = || DimExpr::constant(0);
+        match kind {
+            FeedKind::Whole => None,
+            FeedKind::Prefix { axis, len } => {
+                Some(Rows { axis: *axis, src: zero(), dst: zero(), count: len })
+            }
+            FeedKind::Row { axis, src, dst, count } => {
+                Some(Rows { axis: *axis, src: src.clone(), dst: dst.clone(), count })
+            }
+        }
+    }
+
+    /// How many rows there are at most: a dynamic scalar bounds nothing by itself, so the extent says what is checked.
+    fn bounded(&self, [read, written]: [&DimExpr; 2]) -> DimExpr {
+        let dynamic = self.count.find_var(|v| matches!(v, Var::Scalar(_))).is_some();
+        if !dynamic {
+            return self.count.clone();
+        }
+        self.count.min_with(read).min_with(written).max_with(&DimExpr::constant(0))
+    }
+
+    /// So many rows of a value from the first on.
+    fn part(&self, at: &Located, first: &DimExpr, rows: &DimExpr) -> Located {
+        let mut shape = at.view.shape.clone();
+        shape[self.axis] = rows.clone();
+        let offset = &at.view.offset + &at.view.strides[self.axis] * first;
+        restride(at, shape, at.view.strides.clone(), offset)
+    }
+}
+
 /// The parts of source and state that a feed joins.
 fn rows(
     cx: &mut LowerCx<'_>,
     kind: &FeedKind,
-    from: &Located,
-    to: &Located,
+    [from, to]: [&Located; 2],
     name: &str,
-) -> LowerResult<(Located, Located)> {
-    for (axis, (a, b)) in from.view.shape.iter().zip(&to.view.shape).enumerate() {
+) -> LowerResult<[Located; 2]> {
+    agree_elsewhere(cx, kind, [&from.view.shape, &to.view.shape], name);
+    let Some(rows) = Rows::of(kind) else { return Ok([from, to].map(Located::clone)) };
+    let [read, written] = [from, to].map(|at| &at.view.shape[rows.axis]);
+    let bounded = rows.bounded([read, written]);
+    within(cx, [&rows.src, rows.count, read], format!("rows read by the feed of state {name}"));
+    within(cx, [&rows.dst, rows.count, written], format!("rows written by the feed of state {name}"));
+    Ok([rows.part(from, &rows.src, &bounded), rows.part(to, &rows.dst, &bounded)])
+}
+
+/// Source and state must have the same extents, but along the axis of the rows.
+fn agree_elsewhere(cx: &mut LowerCx<'_>, kind: &FeedKind, [from, to]: [&[DimExpr]; 2], name: &str) {
+    for (axis, (a, b)) in from.iter().zip(to).enumerate() {
         if a != b && kind.axis() != Some(axis) {
             let what = format!("axis {axis} of the feed of state {name} and of the state");
             let (value, sides) = (b - a, Some(Box::new([a.clone(), b.clone()])));
             cx.checks.push(RunCheck { value, min: 0, max: 0, what: what.into(), sides });
         }
     }
-    let zero = DimExpr::constant(0);
-    let (axis, src, dst, count) = match kind {
-        FeedKind::Whole => return Ok((from.clone(), to.clone())),
-        FeedKind::Prefix { axis, len } => (*axis, zero.clone(), zero, len.clone()),
-        FeedKind::Row { axis, src, dst, count } => (*axis, src.clone(), dst.clone(), count.clone()),
-    };
-    // Checked below; said in the extent as well, because a dynamic scalar bounds nothing by itself.
-    let within_both = || {
-        let at_most = count.min_with(&from.view.shape[axis]).min_with(&to.view.shape[axis]);
-        at_most.max_with(&DimExpr::constant(0))
-    };
-    let dynamic = count.find_var(|v| matches!(v, Var::Scalar(_))).is_some();
-    let rows = if dynamic { within_both() } else { count.clone() };
-    let part = |at: &Located, first: &DimExpr| {
-        let mut shape = at.view.shape.clone();
-        shape[axis] = rows.clone();
-        let offset = &at.view.offset + &at.view.strides[axis] * first;
-        restride(at, shape, at.view.strides.clone(), offset)
-    };
-    let (read, written) = (&from.view.shape[axis], &to.view.shape[axis]);
-    within(cx, [&src, &count, read], format!("rows read by the feed of state {name}"));
-    within(cx, [&dst, &count, written], format!("rows written by the feed of state {name}"));
-    Ok((part(from, &src), part(to, &dst)))
 }
 
 /// So many rows from the first on must lie below the limit.
@@ -174,24 +201,21 @@ pub fn begin_replay(draft: &mut Draft, status: Located, ops: u32) {
 /// The last step: scalars that advance, and every frame word that depends on them; whether replays go on.
 pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
     let stop = stop::prepare(cx)?;
-    let advances: Vec<(ScalarId, DimExpr)> = (cx.graph.scalars().iter().enumerate())
-        .filter_map(|(i, &v)| match &cx.graph.def(v).op {
-            Op::Scalar(s) => s.advance.clone().map(|by| (ScalarId(i as u32), by)),
-            _ => None,
-        })
-        .collect();
+    let advances = advances(cx.graph);
     if advances.is_empty() && stop.is_none() {
         return Ok(());
     }
     frame::finish(&mut cx.frame, &advances, stop.as_ref().map(|s| s.grids));
-    let content = cx.frame_content();
-    let words = View::dense(DType::U32, Storage::Arena, &[]);
+    let frame = Located {
+        content: cx.frame_content(),
+        part: None,
+        view: View::dense(DType::U32, Storage::Arena, &[]).into(),
+    };
     let mut step = StepBuilder::new();
-    let at = Located { content, part: None, view: words.into() };
-    let words = step.touch(&at, Access::ShaderWrite);
-    let (frame, slots, holes) = (cx.frame.frame(), Vec::new(), Vec::new());
-    let at = ArgValue::U32(frame.words.len() as u32);
-    let count = ArgValue::U32(frame.advance.len() as u32);
+    let words = step.touch(&frame, Access::ShaderWrite);
+    let (slots, holes) = (Vec::new(), Vec::new());
+    let at = ArgValue::U32(cx.frame.frame().words.len() as u32);
+    let count = ArgValue::U32(cx.frame.frame().advance.len() as u32);
     let call = match stop {
         None => FrameAdvance { variant: FrameAdvance::plain, at, count, words, slots, holes }.into_call(),
         Some(stop) => {
@@ -201,6 +225,15 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
     };
     let call = call.fixed().map_err(|e| Refusal(e.to_string()))?;
     step.finish(cx, StepKind::Advance { call }, StepMeaning::default())
+}
+
+/// The scalars that advance, each with by how much.
+fn advances(graph: &Graph) -> Vec<(ScalarId, DimExpr)> {
+    let advance = |(v, i): (ValueId, u32)| match &graph.def(v).op {
+        Op::Scalar(s) => s.advance.clone().map(|by| (ScalarId(i), by)),
+        _ => None,
+    };
+    graph.scalars().iter().copied().zip(0..).filter_map(advance).collect()
 }
 
 /// The contents of states after the nodes, before feeds.

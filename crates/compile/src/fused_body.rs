@@ -1,8 +1,8 @@
-//! An op with a kernel (the anchor) and the elementwise nodes that the kernel's hole takes in: alone, or in the body of a
-//! fused node.
+//! An op with a kernel (the anchor) and the elementwise nodes that the kernel's hole takes in: alone, or in the body of
+//! a fused node.
 //!
-//! In: the node. Out: which values the anchor reads, which the hole reads besides, and what the hole computes. A body is
-//! taken apart once, for every anchor, whether its hole follows its result or makes its first operand.
+//! In: the node. Out: which values the anchor reads, which the hole reads besides, and what the hole computes. A body
+//! is taken apart once, for every anchor, whether its hole follows its result or makes its first operand.
 
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::{meaning, rows, scalars};
@@ -62,8 +62,8 @@ impl<'b> FusedBody<'b> {
     }
 
     /// A body whose anchor takes as its first operand what the hole computes while that is loaded. The kernel's own
-    /// operand is one that has all elements of it: one that `is_dense`, where there is one. Slots may begin anywhere, as
-    /// parts of a product do.
+    /// operand is one that has all elements of it: one that `is_dense`, where there is one. Slots may begin anywhere,
+    /// as parts of a product do.
     ///
     /// # Errors
     /// As [`FusedBody::with_epilogue`]; a hole that reads nothing that has all elements.

@@ -25,8 +25,8 @@ impl Filled {
     }
 }
 
-/// What a step computes, and the inputs of that by name, each with its number among the kernel's operands and then those
-/// of its hole.
+/// What a step computes, and the inputs of that by name, each with its number among the kernel's operands and then
+/// those of its hole.
 pub struct Meant {
     /// What it computes.
     pub meaning: StepMeaning,

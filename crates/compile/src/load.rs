@@ -2,9 +2,8 @@
 //! specializations that want the same bytes. What runs read of their results lies among the weights; the rest lives in
 //! scratch while the load program runs.
 
-use crate::draft::{Buffer, Draft, DraftContent, DraftStep, Home};
-use crate::layout::Layout;
-use pumice_plan::{Access, Span, StepKind};
+use crate::draft::{Draft, DraftContent, DraftStep, Home};
+use pumice_plan::{Access, StepKind};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -57,10 +56,7 @@ fn may_load(draft: &Draft, step: &DraftStep, is_written: &[bool]) -> bool {
     let reads = step.uses.iter().any(|u| u.access == Access::ShaderRead);
     let dispatch = matches!(step.kind, StepKind::Dispatch { .. });
     // No symbol is bound when weights are loaded.
-    let fixed = step.uses.iter().all(|u| {
-        let view = &u.view;
-        view.shape.iter().chain(&view.strides).chain([&view.offset]).all(|d| d.as_const().is_some())
-    });
+    let fixed = step.uses.iter().all(|u| u.view.is_static());
     let known = |content: DraftContent, access: Access| {
         let b = buffer(draft, content);
         let home = draft.buffers[b].home;
@@ -74,78 +70,90 @@ fn may_load(draft: &Draft, step: &DraftStep, is_written: &[bool]) -> bool {
     dispatch && reads && fixed && step.uses.iter().all(|u| known(u.content, u.access))
 }
 
-/// Derived weights of all runs together.
+/// The load program of all runs together: each step once, over buffers of its own.
 #[derive(Default)]
 pub struct Loads {
-    /// The load steps with their contents, over buffers of their own.
+    /// The steps. What runs read of their results is derived; the rest lives in scratch while they run.
     pub draft: Draft,
-    known: BTreeMap<String, Vec<DraftContent>>,
-    /// Contents of what is there without a load step.
-    stored: BTreeMap<Home, DraftContent>,
-    /// Whether a run reads each buffer; the others are needed while loading alone.
-    wanted: Vec<bool>,
+    /// For each run and each of its buffers, the buffer here whose bytes it is.
+    pub of_runs: Vec<DerivedOf>,
 }
 
 /// For each buffer of a run, the buffer of the load program whose bytes it is.
 pub type DerivedOf = Vec<Option<usize>>;
 
 impl Loads {
-    /// Adds a run's load steps; the result says which of their buffers the run's derived ones are.
-    pub fn add(&mut self, run: &Draft, steps: Vec<DraftStep>) -> DerivedOf {
-        let mut map: BTreeMap<DraftContent, DraftContent> = BTreeMap::new();
+    /// Of the load steps of each run.
+    pub fn of<'d>(runs: impl Iterator<Item = (&'d Draft, &'d [DraftStep])>) -> Loads {
+        let (mut all, mut of_runs, mut wanted) = (Gathered::default(), Vec::new(), Vec::new());
+        for (run, steps) in runs {
+            let derived = all.add(run, steps);
+            wanted.resize(all.draft.buffers.len(), false);
+            let read = run.steps.iter().flat_map(|s| &s.uses).filter_map(|u| derived[buffer(run, u.content)]);
+            read.for_each(|mine| wanted[mine] = true);
+            of_runs.push(derived);
+        }
+        let mut draft = all.draft;
+        let while_loading =
+            draft.buffers.iter_mut().zip(wanted).filter(|(b, wanted)| b.home == Home::Derived && !wanted);
+        while_loading.for_each(|(buffer, _)| buffer.home = Home::Scratch);
+        Loads { draft, of_runs }
+    }
+
+    /// Bytes of each buffer that stays among the weights.
+    pub fn derived(&self) -> impl Iterator<Item = Option<u64>> {
+        self.draft.buffers.iter().map(|b| (b.home == Home::Derived).then_some(b.bytes))
+    }
+}
+
+/// Load steps while they are gathered.
+#[derive(Default)]
+struct Gathered {
+    draft: Draft,
+    /// By their keys, what steps so far leave.
+    known: BTreeMap<String, Vec<DraftContent>>,
+    /// Contents of what is there without a load step.
+    stored: BTreeMap<Home, DraftContent>,
+}
+
+/// For contents of a run, those of the load program that they are.
+type Mine = BTreeMap<DraftContent, DraftContent>;
+
+impl Gathered {
+    /// Adds a run's load steps; the result says which of the buffers here the run's derived ones are.
+    fn add(&mut self, run: &Draft, steps: &[DraftStep]) -> DerivedOf {
+        let mut mine = Mine::new();
         for step in steps {
-            for u in &step.uses {
-                let home = run.buffer_of(u.content).home;
-                if matches!(home, Home::Param(_) | Home::Joined(_) | Home::Constant(_)) {
-                    let mine = self.stored(run, u.content, home);
-                    map.insert(u.content, mine);
-                }
-            }
-            let key = key(&step, &map);
-            let writes: Vec<DraftContent> =
-                step.uses.iter().filter(|u| u.access.writes()).map(|u| u.content).collect();
-            if let Some(known) = self.known.get(&key) {
-                map.extend(writes.into_iter().zip(known.iter().copied()));
-                continue;
-            }
-            for &c in &writes {
-                map.entry(c).or_insert_with(|| self.copy_content(run, c));
-            }
-            self.known.insert(key, writes.iter().map(|c| map[c]).collect());
-            let mut step = step;
-            step.uses.iter_mut().for_each(|u| u.content = map[&u.content]);
-            self.draft.steps.push(step);
+            self.add_step(run, step, &mut mine);
         }
         let mut derived = vec![None; run.buffers.len()];
-        if map.is_empty() {
-            return derived;
-        }
-        for (from, to) in map {
+        for (from, to) in mine {
             derived[buffer(run, from)] = Some(buffer(&self.draft, to));
-        }
-        self.wanted.resize(self.draft.buffers.len(), false);
-        for u in run.steps.iter().flat_map(|s| &s.uses) {
-            if let Some(mine) = derived[buffer(run, u.content)] {
-                self.wanted[mine] = true;
-            }
         }
         derived
     }
 
-    /// Places what runs read among the weights; what only other load steps read lives in scratch while they run. The
-    /// result has a span for each buffer of the former kind.
-    pub fn place(&mut self, layout: &mut Layout) -> Vec<Option<Span>> {
-        let place = |(buffer, wanted): (&mut Buffer, &bool)| {
-            if buffer.home != Home::Derived {
-                return None;
+    /// Adds a step, unless one is there that leaves the same bytes.
+    fn add_step(&mut self, run: &Draft, step: &DraftStep, mine: &mut Mine) {
+        for u in &step.uses {
+            let home = run.buffer_of(u.content).home;
+            if matches!(home, Home::Param(_) | Home::Joined(_) | Home::Constant(_)) {
+                mine.insert(u.content, self.stored(run, u.content, home));
             }
-            if !wanted {
-                buffer.home = Home::Scratch;
-                return None;
-            }
-            Some(layout.take_derived(buffer.bytes))
-        };
-        self.draft.buffers.iter_mut().zip(&self.wanted).map(place).collect()
+        }
+        let key = key(step, mine);
+        let written = step.uses.iter().filter(|u| u.access.writes()).map(|u| u.content);
+        if let Some(known) = self.known.get(&key) {
+            mine.extend(written.zip(known.iter().copied()));
+            return;
+        }
+        for c in written.clone() {
+            mine.entry(c).or_insert_with(|| self.copy_content(run, c));
+        }
+        self.known.insert(key, written.map(|c| mine[&c]).collect());
+        let mut step = step.clone();
+        step.uses.iter_mut().for_each(|u| u.content = mine[&u.content]);
+        self.draft.steps.push(step);
     }
 
     fn stored(&mut self, run: &Draft, content: DraftContent, home: Home) -> DraftContent {
@@ -165,18 +173,10 @@ impl Loads {
 
 /// Two load steps with one key leave the same bytes. The text of what they compute is no part of it: it names the
 /// symbols of its range.
-fn key(step: &DraftStep, map: &BTreeMap<DraftContent, DraftContent>) -> String {
-    let reads: Vec<String> = step
-        .uses
-        .iter()
-        .filter(|u| !u.access.writes())
-        .map(|u| format!("{:?} {:?}", map.get(&u.content), u.view))
-        .collect();
-    let writes: Vec<String> = step
-        .uses
-        .iter()
-        .filter(|u| u.access.writes())
-        .map(|u| format!("{:?} {:?}", u.part, u.view))
-        .collect();
+fn key(step: &DraftStep, mine: &Mine) -> String {
+    let (writes, reads): (Vec<_>, Vec<_>) = step.uses.iter().partition(|u| u.access.writes());
+    let reads: Vec<String> =
+        reads.iter().map(|u| format!("{:?} {:?}", mine.get(&u.content), u.view)).collect();
+    let writes: Vec<String> = writes.iter().map(|u| format!("{:?} {:?}", u.part, u.view)).collect();
     format!("{:?}|{reads:?}|{writes:?}|{}", step.kind, step.origin)
 }

@@ -1,12 +1,13 @@
 //! Matrix products: operands as strided batches of matrices, the kernel and its tile, split-K, the epilogue.
 
 use crate::cost;
-use crate::cx::{LowerCx, LowerResult, float_storage};
+use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::hole::{Filled, Meant};
 use crate::select::matmul::SCALAR;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use crate::views::broadcast_strides;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
 use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, Roles};
@@ -75,8 +76,8 @@ fn merged_axes(batch: &[DimExpr], strides: &[Vec<DimExpr>]) -> BatchAxes {
     axes
 }
 
-/// Views of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch does
-/// not collapse to two axes.
+/// Views of rank 2 or more over the two collapsed batch axes and the matrix axes of `shape`; `None` where the batch
+/// does not collapse to two axes.
 pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2], Vec<Matrices>)> {
     let rank = shape.len();
     let strides: Vec<Vec<DimExpr>> = views.iter().map(|v| broadcast_strides(v, shape)).collect();
@@ -92,18 +93,6 @@ pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2
         col: s[rank - 1].clone(),
     });
     Some(([outer.0, inner.0], matrices.collect()))
-}
-
-/// Strides of a view over a shape it broadcasts to. The last two axes of `shape` are the view's own extents there.
-pub fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
-    let missing = shape.len() - view.shape.len();
-    let zero = DimExpr::constant(0);
-    (0..shape.len())
-        .map(|d| match d.checked_sub(missing) {
-            Some(i) if !view.shape[i].is(1) || shape[d].is(1) => view.strides[i].clone(),
-            _ => zero.clone(),
-        })
-        .collect()
 }
 
 /// Adds the step of a product.
@@ -129,11 +118,11 @@ pub fn emit(
     let mut step = StepBuilder::new();
     let a = step.touch(a, Access::ShaderRead).along(space.a.strides());
     let b = step.touch(b, Access::ShaderRead).along(space.b.strides());
-    let slots = step.slots(&epilogue, |i, _| Ok(space.slots[i].strides().into()))?;
-    step.inputs(&inputs, &[&a, &b], &slots);
+    let along = |i: usize, _: &View| Ok(space.slots[i].strides().into());
+    let (y, slots) = step.through(&epilogue, &[&a, &b], y, &inputs, along)?;
     let [b0, b1, row, _] = space.y.strides();
-    let y = step.write_with(y, &slots[epilogue.operands..]).along([b0, b1, row]);
-    let call = call(cx, &space, &choice, [a, b, y]).holes(slots, epilogue.fill.into_iter().collect());
+    let call = call(cx, &space, &choice, [a, b, y.along([b0, b1, row])])
+        .holes(slots, epilogue.fill.into_iter().collect());
     let grid = cx.grid(&groups(&space, &choice))?;
     step.flops(flops(cx, &space), choice.roles.precision);
     step.dispatch(cx, call, grid, meaning)
@@ -199,8 +188,8 @@ fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
         k: up(&space.k),
         batches: up(&space.batch[0]).saturating_mul(up(&space.batch[1])),
         b_along_k: space.b.row.is(1),
-        b_words: float_storage(b) == FloatStorage::F32,
-        b_blocks: matches!(float_storage(b), FloatStorage::Blocks(_)),
+        b_words: FloatStorage::of(b) == FloatStorage::F32,
+        b_blocks: matches!(FloatStorage::of(b), FloatStorage::Blocks(_)),
         precision: space.rounding.precision(),
     };
     cx.selection.matmul.choose(&product, cx.target)

@@ -3,11 +3,13 @@
 use crate::arena::{self, ArenaRequest};
 use crate::draft::{BufferId, Draft, DraftContent, DraftStep, Home};
 use crate::error::CompileError;
-use crate::layout::{Layout, RunIo, chunk_size, origin};
+use crate::interface::{Interface, RunIo};
+use crate::layout::chunk_size;
 use crate::options::{Barriers, Options};
+use crate::weights::Weights;
 use crate::{hazard, order, segment};
 use pumice_plan::{
-    ContentId, ContentOrigin, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use,
+    ContentId, ContentOrigin, IoSlot, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use,
 };
 use pumice_types::{Bytes, Target};
 
@@ -25,8 +27,10 @@ pub struct PlacedProgram {
 
 /// What placing needs to know.
 pub struct PlaceCx<'a> {
-    /// Where the interface is.
-    pub layout: &'a Layout,
+    /// Where states, inputs and outputs are.
+    pub interface: &'a Interface,
+    /// Where params and constants are.
+    pub weights: &'a Weights,
     /// Where derived weights are, by buffer index.
     pub derived: &'a [Option<Span>],
     /// Bytes of frame and status.
@@ -37,6 +41,27 @@ pub struct PlaceCx<'a> {
     pub target: &'a Target,
     /// The options.
     pub options: &'a Options,
+}
+
+impl PlaceCx<'_> {
+    /// The fixed span of a home, where it has one. A specialization uses the front of an io slot of so many bytes, which
+    /// is sized for every binding.
+    fn span(&self, home: Home, bytes: u64) -> Option<Span> {
+        let front = |slots: &[IoSlot], i: u32| {
+            let span = slots.get(i as usize)?.span;
+            Some(Span { len: Bytes(span.len.0.min(bytes)), ..span })
+        };
+        let of = |spans: &[Span], i: u32| spans.get(i as usize).copied();
+        match home {
+            Home::Param(i) => of(&self.weights.params, i),
+            Home::Joined(i) => of(&self.weights.joined, i),
+            Home::Constant(i) => of(&self.weights.constants, i),
+            Home::State(i) => self.interface.states.get(i as usize).map(|s| s.span),
+            Home::Input(i) => front(&self.interface.inputs, i),
+            Home::Output(i) => front(&self.interface.outputs, i),
+            _ => None,
+        }
+    }
 }
 
 /// Schedules and places the steps.
@@ -94,17 +119,12 @@ fn fixed_spans(
             Home::Scratch | Home::Streamed(_) => None,
             Home::Frame => Some(whole(RegionKind::Frame, cx.frame_bytes)),
             Home::Status => Some(whole(RegionKind::Status, cx.status_bytes)),
-            Home::HostOperand | Home::HostResult if lives[i].is_some() => Some(io.take(b.home, b.bytes)),
+            Home::HostOperand | Home::HostResult if lives[i].is_some() => {
+                Some(io.take(b.home == Home::HostOperand, b.bytes))
+            }
             Home::HostOperand | Home::HostResult => Some(whole(b.home.region(), 0)),
             Home::Derived => cx.derived.get(i).copied().flatten(),
-            home => {
-                let mut span = cx.layout.span(home);
-                // A specialization uses the front of an io slot that is sized for every binding.
-                if let (Some(s), Home::Input(_) | Home::Output(_)) = (&mut span, home) {
-                    s.len = Bytes(s.len.0.min(b.bytes));
-                }
-                span
-            }
+            home => cx.span(home, b.bytes),
         };
         let placed = spans[i].is_some()
             || b.home.region() == RegionKind::Scratch
@@ -205,6 +225,23 @@ fn arrange<T>(items: &mut [T], order: &[u32]) {
             items.swap(at, from);
             at = from;
         }
+    }
+}
+
+/// What a content's bytes come from, for the plan's list of values.
+fn origin(draft: &Draft, content: DraftContent) -> ContentOrigin {
+    let c = &draft.contents[content.0 as usize];
+    match draft.buffer_of(content).home {
+        Home::Param(i) | Home::Streamed(i) => ContentOrigin::Param(i),
+        Home::Joined(i) => ContentOrigin::Joined(i),
+        Home::Constant(i) => ContentOrigin::Constant(i),
+        Home::Derived => ContentOrigin::Derived,
+        Home::State(i) if c.replaces.is_none() => ContentOrigin::StateBefore(i),
+        Home::State(i) => ContentOrigin::StateAfter(i),
+        Home::Input(i) => ContentOrigin::Input(i),
+        Home::Frame => ContentOrigin::Frame,
+        Home::Status => ContentOrigin::Status,
+        Home::Scratch | Home::Output(_) | Home::HostOperand | Home::HostResult => ContentOrigin::Step,
     }
 }
 

@@ -7,8 +7,9 @@
 
 use crate::draft::{Draft, DraftContent, Home};
 use crate::error::CompileError;
-use crate::layout::Layout;
+use crate::interface::Interface;
 use crate::load::Loads;
+use crate::lowered::Lowered;
 use crate::options::Options;
 use pumice_plan::{Span, StateInit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,31 @@ pub struct Group {
     pub param: u32,
     /// Indices into the steps of the load program, ascending.
     steps: Vec<usize>,
+}
+
+/// The load steps of all ranges, and which params pass through.
+pub struct LoadGroups {
+    /// The steps.
+    pub loads: Loads,
+    /// Streamed params with their steps.
+    pub groups: Vec<Group>,
+}
+
+impl LoadGroups {
+    /// Of what lowering made.
+    ///
+    /// # Errors
+    /// A name in the options that no param has.
+    pub fn of(
+        lowered: &Lowered,
+        interface: &Interface,
+        options: &Options,
+    ) -> Result<LoadGroups, CompileError> {
+        let loads = Loads::of(lowered.ranges.iter().map(|r| (&r.draft, &*r.load)));
+        let runs = lowered.ranges.iter().map(|r| &r.draft);
+        let groups = groups(&loads.draft, runs, interface, options)?;
+        Ok(LoadGroups { loads, groups })
+    }
 }
 
 /// The load program or some steps of it, over buffers of its own.
@@ -33,41 +59,41 @@ pub struct LoadDraft {
 ///
 /// # Errors
 /// A name in the options that no param has.
-fn pinned(layout: &Layout, options: &Options) -> Result<BTreeSet<u32>, CompileError> {
-    let numbers: BTreeMap<&str, u32> = layout.params.iter().map(|p| p.name.as_str()).zip(0..).collect();
+fn pinned(interface: &Interface, options: &Options) -> Result<BTreeSet<u32>, CompileError> {
+    let numbers: BTreeMap<&str, u32> = interface.params.iter().map(|p| p.name.as_str()).zip(0..).collect();
     let mut pinned = BTreeSet::new();
     for name in &options.keep {
-        let known = || layout.params.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
+        let known =
+            || interface.params.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
         let unknown =
             || CompileError::Options(format!("keep names `{name}`, which is no param of {}", known()));
         pinned.insert(*numbers.get(name.as_str()).ok_or_else(unknown)?);
     }
-    pinned.extend(layout.joined.iter().flat_map(|j| &j.params));
-    pinned.extend(layout.states.iter().filter_map(|s| match s.init {
+    pinned.extend(interface.joined.iter().flat_map(|j| &j.params));
+    pinned.extend(interface.states.iter().filter_map(|s| match s.init {
         StateInit::Param(p) => Some(p),
         _ => None,
     }));
-    let small = (0..).zip(&layout.params).filter(|(_, p)| p.span.len.0 < options.stream_from.max(1));
+    let small = (0..).zip(&interface.params).filter(|(_, p)| p.span.len.0 < options.stream_from.max(1));
     pinned.extend(small.map(|(i, _)| i));
     Ok(pinned)
 }
 
-/// The streamed params, in order.
+/// The streamed params of a load program, in order.
 ///
 /// # Errors
 /// A name in the options that no param has.
-pub fn groups<'d>(
-    loads: &Loads,
+fn groups<'d>(
+    draft: &Draft,
     runs: impl Iterator<Item = &'d Draft>,
-    layout: &Layout,
+    interface: &Interface,
     options: &Options,
 ) -> Result<Vec<Group>, CompileError> {
-    let mut kept = pinned(layout, options)?;
-    if kept.len() == layout.params.len() {
+    let mut kept = pinned(interface, options)?;
+    if kept.len() == interface.params.len() {
         return Ok(Vec::new());
     }
     runs.for_each(|run| kept.extend(read_by(run)));
-    let draft = &loads.draft;
     let mut sets = met(draft);
     let mut groups = alone(draft, &mut sets, &kept);
     for (i, step) in draft.steps.iter().enumerate() {
@@ -147,10 +173,8 @@ impl Sets {
     }
 }
 
-/// The load program, taken from `loads`, cut into what is left and the groups, in their order. `derived` are the places
-/// by buffer.
-pub fn cut(loads: &mut Loads, groups: &[Group], derived: &[Option<Span>]) -> (LoadDraft, Vec<LoadDraft>) {
-    let draft = std::mem::take(&mut loads.draft);
+/// The load program cut into what is left and the groups, in their order. `derived` are the places by buffer.
+pub fn cut(draft: Draft, groups: &[Group], derived: &[Option<Span>]) -> (LoadDraft, Vec<LoadDraft>) {
     if groups.is_empty() {
         return (LoadDraft { draft, derived: derived.to_vec() }, Vec::new());
     }

@@ -4,10 +4,11 @@
 //! draft step with its cost.
 
 use crate::cost;
-use crate::cx::{LowerCx, LowerResult, Refusal};
+use crate::cx::{LowerCx, LowerResult, Refusal, node_meaning};
 use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
 use crate::hole::Filled;
 use crate::meaning::{StepMeaning, operand};
+use pumice_ir::NodeId;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
 use pumice_types::{DType, DimExpr, Precision};
@@ -76,9 +77,29 @@ impl StepBuilder {
         self.wrote(&bound);
     }
 
-    /// Binds the slots of a hole: what it reads, then what it stores. `along` gives the strides of a slot by its number
-    /// and its view.
-    pub fn slots(
+    /// Binds the slots of a hole and the kernel's own result, and names what the meaning reads and leaves: the operands,
+    /// then what the hole reads. `along` gives the strides of a slot by its number and its view.
+    ///
+    /// # Errors
+    /// Those of `along`.
+    pub fn through(
+        &mut self,
+        hole: &Filled,
+        operands: &[&Bound],
+        y: &Located,
+        names: &[(Arc<str>, usize)],
+        along: impl Fn(usize, &View) -> LowerResult<Vec<DimExpr>>,
+    ) -> LowerResult<(Bound, Vec<Bound>)> {
+        let slots = self.slots(hole, along)?;
+        let reads: Vec<&Bound> = operands.iter().copied().chain(&slots).collect();
+        names.iter().for_each(|(name, i)| self.input(Arc::clone(name), reads[*i]));
+        let own = self.write(y);
+        slots[hole.operands..].iter().for_each(|bound| self.wrote(bound));
+        Ok((own, slots))
+    }
+
+    /// Binds what a hole reads, then what it stores.
+    fn slots(
         &mut self,
         hole: &Filled,
         along: impl Fn(usize, &View) -> LowerResult<Vec<DimExpr>>,
@@ -88,19 +109,6 @@ impl StepBuilder {
             Ok(self.touch(at, access).along(along(i, &at.view)?))
         };
         hole.slots.iter().enumerate().map(bind).collect()
-    }
-
-    /// Operands of the kernel, then slots, are the inputs of the meaning by these names and numbers.
-    pub fn inputs(&mut self, names: &[(Arc<str>, usize)], operands: &[&Bound], slots: &[Bound]) {
-        let reads: Vec<&Bound> = operands.iter().copied().chain(slots).collect();
-        names.iter().for_each(|(name, i)| self.input(Arc::clone(name), reads[*i]));
-    }
-
-    /// The next outputs of the meaning: the kernel's own result, then slots that are stored.
-    pub fn write_with(&mut self, at: &Located, stored: &[Bound]) -> Bound {
-        let own = self.write(at);
-        stored.iter().for_each(|bound| self.wrote(bound));
-        own
     }
 
     /// The status block, for the op of that number.
@@ -124,6 +132,22 @@ impl StepBuilder {
     /// Of a use only so many elements are read.
     pub fn reads_only(&mut self, bound: &Bound, elements: DimExpr) {
         self.read_parts.push((bound.at().0, elements));
+    }
+
+    /// As [`StepBuilder::dispatch`] with so many groups, for a node whose step reads every operand.
+    ///
+    /// # Errors
+    /// As [`StepBuilder::dispatch`]; more groups than a grid has.
+    pub fn dispatch_node(
+        self,
+        cx: &mut LowerCx<'_>,
+        id: NodeId,
+        call: CallDraft,
+        groups: &DimExpr,
+    ) -> LowerResult {
+        let grid = cx.grid(groups)?;
+        let meaning = node_meaning(cx, id)?;
+        self.dispatch(cx, call, grid, meaning)
     }
 
     /// The finished kernel step. The frame is a use where an argument or the grid lies in it.

@@ -1,8 +1,10 @@
-//! Views of dense buffers: those that see their bytes alike share one. Values of a model have few types, and a view of
-//! its own for each result was a tenth of what a long chain of steps took in memory.
+//! Views of the same bytes, and of dense buffers: those that see their bytes alike share one. Values of a model have few
+//! types, and a view of its own for each result was a tenth of what a long chain of steps took in memory.
 
+use crate::draft::Located;
 use pumice_ir::ValueType;
-use pumice_plan::{Storage, View};
+use pumice_plan::{Storage, View, dense_strides};
+use pumice_types::DimExpr;
 use std::sync::Arc;
 
 /// How many are remembered: about as many types as a layer has.
@@ -31,6 +33,28 @@ impl DenseViews {
         self.next = (self.next + 1) % REMEMBERED;
         view
     }
+}
+
+/// Strides of a view over a shape of at least as many axes, to which it broadcasts.
+pub fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
+    let missing = shape.len() - view.shape.len();
+    let mut strides = vec![DimExpr::constant(0); missing];
+    for (i, (extent, stride)) in view.shape.iter().zip(&view.strides).enumerate() {
+        let stretched = extent.is(1) && !shape[missing + i].is(1);
+        strides.push(if stretched { DimExpr::constant(0) } else { stride.clone() });
+    }
+    strides
+}
+
+/// A view of the same bytes with other extents and strides, in elements.
+pub fn restride(at: &Located, shape: Vec<DimExpr>, strides: Vec<DimExpr>, offset: DimExpr) -> Located {
+    let view = View { dtype: at.view.dtype, storage: at.view.storage, shape, strides, offset };
+    Located { content: at.content, part: at.part, view: view.into() }
+}
+
+/// The same dense elements under another shape.
+pub fn reshaped(at: &Located, shape: &[DimExpr]) -> Located {
+    restride(at, shape.to_vec(), dense_strides(shape), at.view.offset.clone())
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Convolutions made directly: a thread has four positions of some outputs.
 
-use super::{Convolution, Kernel, Operands, Weights};
-use crate::cx::{LowerCx, LowerResult};
-use crate::draft::Located;
+use super::{Convolution, Kernel, Operands};
+use crate::cx::LowerCx;
 use crate::product;
 use crate::select::Choice;
 use crate::window::{Window, Words, by_quads, spatial_strides};
@@ -18,10 +17,6 @@ pub(super) struct Direct {
 }
 
 impl Kernel for Direct {
-    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
-        c.weights(cx, w)
-    }
-
     fn call(
         &self,
         cx: &mut LowerCx<'_>,

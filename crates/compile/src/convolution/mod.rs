@@ -6,15 +6,15 @@ mod spread;
 mod tile;
 
 use crate::cost;
-use crate::cx::{LowerCx, LowerResult, float_storage, restride};
+use crate::cx::{LowerCx, LowerResult};
 use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::hole::{Filled, Meant};
 use crate::phases::Phases;
-use crate::product::broadcast_strides;
 use crate::select::convolution::{Extents, PRODUCT, TILE};
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use crate::views::{broadcast_strides, restride};
 use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::ops::Rounding;
@@ -93,7 +93,9 @@ impl Over {
 /// A kernel that was chosen for a convolution.
 trait Kernel {
     /// The weights as it reads them.
-    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights>;
+    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
+        c.weights(cx, w)
+    }
 
     /// In what it multiplies.
     fn precision(&self) -> Precision {
@@ -279,9 +281,8 @@ impl Convolution {
         let w_bound = step.touch(&weights.at, Access::ShaderRead).along(weights.strides.clone());
         let along =
             |i: usize, view: &View| Ok(self.slot_strides(view, bias && i == 0, &y.view.shape)?.into());
-        let slots = step.slots(&hole, along)?;
-        step.inputs(&inputs, &[&x_bound, &w_bound], &slots);
-        let y_bound = step.write_with(y, &slots[hole.operands..]).along(self.result_strides(&y.view));
+        let (y_bound, slots) = step.through(&hole, &[&x_bound, &w_bound], y, &inputs, along)?;
+        let y_bound = y_bound.along(self.result_strides(&y.view));
         step.flops(self.flops(cx), kernel.precision());
         let bound = Operands { x: x_bound, w: w_bound, y: y_bound, weights };
         let (call, groups) = kernel.call(cx, self, bound, [&x.view, &y.view]);
@@ -294,7 +295,7 @@ impl Convolution {
     /// The weights over groups, outputs, channels and taps, which are walked as one axis; in words or 16-bit floats.
     fn weights(&self, cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Weights> {
         let at = cx.decoded(w)?;
-        let halves = float_storage(&at.view) != FloatStorage::F32;
+        let halves = FloatStorage::of(&at.view) != FloatStorage::F32;
         let taps = joint_stride(&at.view.shape[2..], &at.view.strides[2..]);
         // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
         let (at, tap) = match taps {

@@ -96,10 +96,6 @@ pub(super) struct Direct {
 }
 
 impl Kernel for Direct {
-    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
-        c.weights(cx, w)
-    }
-
     fn call(
         &self,
         cx: &mut LowerCx<'_>,

@@ -2,7 +2,7 @@
 //! right operand is read through the window.
 
 use super::{Convolution, Kernel, Operands, Weights, repacked};
-use crate::cx::{LowerCx, LowerResult, float_storage};
+use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::product::{self, Matrices};
 use crate::select::Choice;
@@ -86,7 +86,7 @@ impl Kernel for Tile {
             false => joint_stride(&shape[1..], &strides[1..]),
         };
         // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
-        let halves = float_storage(&at.view) != FloatStorage::F32;
+        let halves = FloatStorage::of(&at.view) != FloatStorage::F32;
         let (at, k) = match k {
             Some(k) if !halves || at.view.offset.is(0) => (at, k),
             _ => (cx.dense_at(&at, "w")?, DimExpr::constant(1)),

@@ -11,6 +11,7 @@ use crate::meaning::{self, StepMeaning};
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use crate::transposed;
+use crate::views::broadcast_strides;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::{Bound, CallDraft, HoleFill, HoleInput, SlotKind};
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, FLAT_ELEMENTS, kinds};
@@ -135,27 +136,17 @@ fn copy_steps(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult
 
 /// Copies a value into a dense place it broadcasts to. The plan says why.
 pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located, why: &str) -> LowerResult {
-    let (source, target) = (&from.view.shape, &to.view.shape);
-    let missing = target.len().checked_sub(source.len()).ok_or("an operand has more axes than its target")?;
-    let mut strides = vec![DimExpr::constant(0); missing];
-    for (i, stride) in from.view.strides.iter().enumerate() {
-        let stretched = source[i].is(1) && !target[missing + i].is(1);
-        strides.push(if stretched { DimExpr::constant(0) } else { stride.clone() });
-    }
-    let wide = crate::cx::restride(from, target.clone(), strides, from.view.offset.clone());
+    let Slot { strides, offset, .. } = slot(&from.view, &to.view.shape)?;
+    let wide = crate::views::restride(from, to.view.shape.clone(), strides, offset);
     copy(cx, &wide, to, why)
 }
 
 /// A view over an iteration space it broadcasts to.
 pub fn slot(view: &View, shape: &[DimExpr]) -> LowerResult<Slot> {
-    let missing =
-        shape.len().checked_sub(view.shape.len()).ok_or("an operand has more axes than the result")?;
-    let mut strides = vec![DimExpr::constant(0); missing];
-    for (i, (extent, stride)) in view.shape.iter().zip(&view.strides).enumerate() {
-        let broadcast = extent.is(1) && !shape[missing + i].is(1);
-        strides.push(if broadcast { DimExpr::constant(0) } else { stride.clone() });
+    if view.shape.len() > shape.len() {
+        return Err("an operand has more axes than the result".into());
     }
-    Ok(Slot { kind: slot_kind(view), strides, offset: view.offset.clone() })
+    Ok(Slot { kind: slot_kind(view), strides: broadcast_strides(view, shape), offset: view.offset.clone() })
 }
 
 /// How a view's elements are stored, as kernels see it.

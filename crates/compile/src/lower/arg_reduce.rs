@@ -1,7 +1,7 @@
 //! First or last extremum along an axis.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::rows::Rows;
 use crate::select::NO_KERNEL;
@@ -68,8 +68,11 @@ impl Extremum {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        let grid = cx.grid(&(outputs * u64::from(lanes)).ceil_div(&choice.roles.threads.into()))?;
-        let meaning = node_meaning(cx, id)?;
-        step.dispatch(cx, call.into_call(), grid, meaning)
+        step.dispatch_node(
+            cx,
+            id,
+            call.into_call(),
+            &(outputs * u64::from(lanes)).ceil_div(&choice.roles.threads.into()),
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, float_storage, meaning_with_immediates};
+use crate::cx::{LowerCx, meaning_with_immediates};
 use crate::draft::Located;
 use crate::select::attention::Extents;
 use crate::select::{Choice, NO_KERNEL};
@@ -72,7 +72,7 @@ impl Heads {
 /// An operand as it lies, copied only where the elements of a row are apart or the kernel cannot read its storage.
 fn heads(cx: &mut LowerCx<'_>, v: ValueId, layout: AttentionLayout, typed: bool) -> LowerResult<Heads> {
     let at = cx.at(v)?;
-    let readable = at.view.is_words() || (typed && float_storage(&at.view) != FloatStorage::F32);
+    let readable = at.view.is_words() || (typed && FloatStorage::of(&at.view) != FloatStorage::F32);
     let together = at.view.strides[3].is(1) || at.view.shape[3].is(1);
     let at = if readable && together { at } else { cx.dense(v)? };
     Ok(Heads::of(&at, layout))
@@ -106,13 +106,6 @@ struct Length {
     at: Located,
     expr: Option<DimExpr>,
     per_batch: bool,
-}
-
-impl Length {
-    /// Where the kernel finds it.
-    fn source(&self) -> u32 {
-        if self.expr.is_some() { length::ARG } else { length::OPERAND }
-    }
 }
 
 fn kv_length(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Length> {
@@ -241,32 +234,36 @@ impl Problem<'_> {
     }
 
     fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallDraft> {
-        let (op, Operands { q, k, v, mask, lens, y }) = (self.op, operands);
+        let Operands { q, k, v, mask, lens, y } = operands;
         let [batch, heads, rows, width] = &self.q.extents;
-        let keys = &self.k.extents[2];
-        let group = self.group()?;
-        let expr = self.length.as_ref().and_then(|l| l.expr.as_ref());
+        let (group, widths) = (self.group()?, [width, &self.v.extents[3]]);
+        let [batches, hq, group, sq, sk] =
+            [batch, heads, &group, rows, &self.k.extents[2]].map(|e| cx.arg(e));
+        let [d, dv] = widths.map(|e| cx.arg(e));
+        let mask_len = self.mask.as_ref().map_or(ArgValue::ZERO, |m| cx.arg(&m.keys));
+        let [left, right] = self.window();
+        let (length, len_b, kv_len) = self.length(cx);
         let call = Kernel {
             variant: choice.variant.name,
             vec: self.vec(cx, &choice.roles),
             mask_kind: self.mask.as_ref().map_or(mask::NONE, |m| m.kind),
-            length: self.length.as_ref().map_or(length::NONE, Length::source),
-            capped: u32::from(op.softcap > 0.0),
-            round: product::round(op.rounding),
-            batches: cx.arg(batch),
-            hq: cx.arg(heads),
-            group: cx.arg(&group),
-            sq: cx.arg(rows),
-            sk: cx.arg(keys),
-            d: cx.arg(width),
-            dv: cx.arg(&self.v.extents[3]),
-            mask_len: self.mask.as_ref().map_or(ArgValue::ZERO, |m| cx.arg(&m.keys)),
+            length,
+            capped: u32::from(self.op.softcap > 0.0),
+            round: product::round(self.op.rounding),
+            batches,
+            hq,
+            group,
+            sq,
+            sk,
+            d,
+            dv,
+            mask_len,
             scale: ArgValue::f32(self.scale()?),
-            softcap: ArgValue::f32(op.softcap),
-            left: ArgValue::i32(window(op.left)),
-            right: ArgValue::i32(if op.causal { 0 } else { window(op.right) }),
-            kv_len: expr.map_or(ArgValue::ZERO, |e| cx.arg(e)),
-            len_b: ArgValue::U32(self.length.as_ref().map_or(0, |l| u32::from(l.per_batch))),
+            softcap: ArgValue::f32(self.op.softcap),
+            left,
+            right,
+            kv_len,
+            len_b,
             q,
             k,
             v,
@@ -277,6 +274,22 @@ impl Problem<'_> {
             holes: crate::rows::rounding(self.y.at.view.dtype, "epilogue")?,
         };
         Ok(choice.call(call.into_call()))
+    }
+
+    /// Where the kernel finds the length, whether each batch has its own, and what the frame knows of it.
+    fn length(&self, cx: &mut LowerCx<'_>) -> (u32, ArgValue, ArgValue) {
+        let Some(Length { expr, per_batch, .. }) = &self.length else {
+            return (length::NONE, ArgValue::ZERO, ArgValue::ZERO);
+        };
+        let source = if expr.is_some() { length::ARG } else { length::OPERAND };
+        let known = expr.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e));
+        (source, ArgValue::U32(u32::from(*per_batch)), known)
+    }
+
+    /// How many keys before and after a query count.
+    fn window(&self) -> [ArgValue; 2] {
+        let op = self.op;
+        [window(op.left), if op.causal { 0 } else { window(op.right) }].map(ArgValue::i32)
     }
 
     /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.

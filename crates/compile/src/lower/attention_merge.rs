@@ -1,7 +1,7 @@
 //! The parts of an attention as one result.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
 use pumice_ir::ops::AttentionMerge;
@@ -36,8 +36,6 @@ impl Lower for AttentionMerge {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        let grid = cx.grid(&(batches * hq * sq))?;
-        let meaning = node_meaning(cx, id)?;
-        step.dispatch(cx, call.into_call(), grid, meaning)
+        step.dispatch_node(cx, id, call.into_call(), &(batches * hq * sq))
     }
 }

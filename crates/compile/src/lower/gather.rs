@@ -1,7 +1,7 @@
 //! Gather along one axis: embedding tables, index selection.
 
 use super::LowerResult;
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
@@ -29,9 +29,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let mut step = StepBuilder::new();
     let operands = [step.read(0, &table), step.read(1, &idx), step.write(&y), step.status(cx, rows.number)];
     let (call, per_row) = if float { rows.floats(cx, operands) } else { rows.words(cx, operands) };
-    let grid = cx.grid(&(rows.outer * rows.count * per_row).ceil_div(&DimExpr::constant(256)))?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call, grid, meaning)
+    step.dispatch_node(cx, id, call, &(rows.outer * rows.count * per_row).ceil_div(&DimExpr::constant(256)))
 }
 
 /// Rows of a table \[outer, axis, inner\], `count` of them picked along its axis.

@@ -2,7 +2,7 @@
 
 use super::leaf::{apart, next_version};
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
@@ -118,9 +118,7 @@ fn emit(
     let groups = groups(&space, x, state.storage(), split);
     let append = Append { number, space, position, pos_div, split };
     let call = append.call(op, cx, x, [x_bound, positions, state, status]);
-    let grid = cx.grid(&groups)?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call, grid, meaning)
+    step.dispatch_node(cx, id, call, &groups)
 }
 
 /// Groups of threads, one for each word of the state that is written, or where words are shared of all of it.

@@ -2,7 +2,7 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::{Draft, Home, Located};
+use crate::draft::{Home, Located};
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Constant, Extent, Input, Param, Scalar, State, StateRead, StateWrite};
 use pumice_plan::{FrameSlot, Storage, View};
@@ -95,7 +95,7 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
     crate::elementwise::copy(cx, previous, &copy, "later nodes read the version that is replaced")?;
     for v in late {
         let View { shape, strides, offset, .. } = Arc::unwrap_or_clone(cx.at(v)?.view);
-        cx.place(v, crate::cx::restride(&copy, shape, strides, offset));
+        cx.place(v, crate::views::restride(&copy, shape, strides, offset));
     }
     Ok(())
 }
@@ -115,17 +115,12 @@ pub fn apart(cx: &mut LowerCx<'_>, x: Located, state: &Located) -> LowerResult<L
 
 /// The next content of a state's buffer, placed as the result of a writing node.
 pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult<Located> {
-    let buffer = cx.draft.contents[previous.content.0 as usize].buffer;
     if !matches!(cx.draft.buffer_of(previous.content).home, Home::State(_)) {
         return Err("it writes a value that is not a state; make it one with `state` or `cache`".into());
     }
     keep_for_later(cx, id, previous)?;
     let value = cx.graph.node(id).output();
-    let info = cx.graph.value(value);
-    let draft: &mut Draft = &mut cx.draft;
-    let content = draft.add_content(info.name.clone(), buffer, &info.ty, Some(previous.content));
-    let view = View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape).into();
-    let at = Located { content, part: None, view };
+    let at = cx.next_version(value, previous.content);
     cx.place(value, at.clone());
     Ok(at)
 }

@@ -3,12 +3,13 @@
 use super::anchor::Hole;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, Refusal, float_storage, node_meaning, restride};
+use crate::cx::{LowerCx, Refusal, node_meaning};
 use crate::draft::{Home, Located};
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
 use crate::meaning::{self, StepMeaning};
 use crate::product::{self, Matrices, ProductSpace};
+use crate::views::restride;
 use crate::{blocks, elementwise};
 use pumice_ir::ops::{MatMul, Rounding};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
@@ -210,7 +211,7 @@ fn operand(cx: &mut LowerCx<'_>, at: &Located, name: &str) -> LowerResult<Locate
 fn typed_operand(cx: &mut LowerCx<'_>, at: &Located, k_last: bool) -> LowerResult<Located> {
     let strides = &at.view.strides;
     let k = if k_last || strides.len() < 2 { strides.len() - 1 } else { strides.len() - 2 };
-    match float_storage(&at.view) {
+    match FloatStorage::of(&at.view) {
         FloatStorage::F32 => Ok(at.clone()),
         FloatStorage::Blocks(_) if strides[k].is(1) && blocks::is_readable(cx, &at.view) => Ok(at.clone()),
         FloatStorage::Blocks(_) => cx.decoded(at),

@@ -1,8 +1,9 @@
 //! Movement ops as views: no step, only other strides over the same bytes. Consumers that cannot take strides copy.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, reshaped, restride};
+use crate::cx::LowerCx;
 use crate::draft::Located;
+use crate::views::{reshaped, restride};
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Identity, Reshape, Transpose};
 use pumice_types::DimExpr;

@@ -2,7 +2,7 @@
 
 use super::LowerResult;
 use super::anchor::{self, Hole};
-use crate::cx::{LowerCx, node_meaning, reshaped};
+use crate::cx::{LowerCx, node_meaning};
 use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::fused_body::FusedBody;
@@ -10,6 +10,7 @@ use crate::hole::{Filled, Meant};
 use crate::rows::{Rows, rounding};
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
+use crate::views::reshaped;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
@@ -101,10 +102,9 @@ fn emit(
     let mut step = StepBuilder::new();
     let x = step.touch(&x, Access::ShaderRead).along([space.n.clone()]);
     let [g, b] = scales.map(|at| at.map(|at| step.touch(&at, Access::ShaderRead)));
-    let slots = step.slots(&hole, |_, view| Ok(vec![row_stride(view, rank, axis, &space.n)]))?;
     let operands: Vec<&Bound> = [&x].into_iter().chain(&g).chain(&b).collect();
-    step.inputs(&inputs, &operands, &slots);
-    let y_bound = step.write_with(y, &slots[hole.operands..]);
+    let along = |_: usize, view: &View| Ok(vec![row_stride(view, rank, axis, &space.n)]);
+    let (y_bound, slots) = step.through(&hole, &operands, y, &inputs, along)?;
     let reads = &hole.slots[..hole.operands];
     let vec = cx.by_four(&space.n) && reads.iter().all(|at| cx.by_four(&at.view.offset));
     let mut holes = rounding(y.view.dtype, "epilogue")?;

@@ -13,10 +13,10 @@ use crate::step::StepBuilder;
 use crate::window::{Axis, Window, by_quads, spatial_strides};
 use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
 use pumice_ir::{Graph, Node, NodeId};
-use pumice_plan::Access;
 use pumice_plan::kernel::{Bound, CallDraft};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
 use pumice_plan::kernels::reduce::op;
+use pumice_plan::{Access, View};
 use pumice_types::{DType, DimExpr, Precision, WindowAxis, slots};
 use std::sync::Arc;
 
@@ -122,10 +122,9 @@ impl Pool {
         let strides = |at: &Located| [0, 1].map(|axis| at.view.strides[axis].clone());
         let [n, c] = strides(x);
         let x_bound = step.touch(x, Access::ShaderRead).along([n, c, d, h, w]);
-        let slots = step.slots(&hole, |_, view| Ok(strides_over(view, &self.shape)?.into()))?;
-        step.inputs(&inputs, &[&x_bound], &slots);
-        let y_bound = step.write_with(y, &slots[hole.operands..]).along(strides(y));
-        let (call, threads) = self.call(cx, [x_bound, y_bound], y);
+        let along = |_: usize, view: &View| Ok(strides_over(view, &self.shape)?.into());
+        let (y_bound, slots) = step.through(&hole, &[&x_bound], y, &inputs, along)?;
+        let (call, threads) = self.call(cx, [x_bound, y_bound.along(strides(y))], y);
         let call = call.holes(slots, hole.fill.into_iter().collect());
         step.flops(self.flops(cx), Precision::Exact);
         let grid = cx.grid(&threads.ceil_div(&DimExpr::constant(64)))?;

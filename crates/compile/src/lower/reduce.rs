@@ -2,7 +2,7 @@
 
 use super::LowerResult;
 use super::in_place::{self, Reads};
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
@@ -88,9 +88,7 @@ impl Reduction {
             [true, false] | [false, true, false] => self.columns(cx, operands),
             _ => self.strided(cx, operands),
         }?;
-        let grid = cx.grid(&groups)?;
-        let meaning = node_meaning(cx, self.id)?;
-        step.dispatch(cx, call, grid, meaning)
+        step.dispatch_node(cx, self.id, call, &groups)
     }
 
     /// The fill that rounds results to 16 bits.

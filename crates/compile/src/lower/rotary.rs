@@ -1,7 +1,7 @@
 //! Rotary position embedding.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::step::StepBuilder;
 use pumice_ir::ops::{Rotary, attention::AttentionLayout};
@@ -164,9 +164,7 @@ impl Rotation<'_> {
         let operands = self.bind(cx, &mut step, x, y);
         let holes = crate::rows::rounding(y.view.dtype, "epilogue")?;
         let call = self.call(cx, operands, holes);
-        let grid = cx.grid(&self.groups())?;
-        let meaning = node_meaning(cx, id)?;
-        step.dispatch(cx, call, grid, meaning)
+        step.dispatch_node(cx, id, call, &self.groups())
     }
 
     fn bind(&self, cx: &LowerCx<'_>, step: &mut StepBuilder, x: &Located, y: &Located) -> Operands {

@@ -1,7 +1,7 @@
 //! Softmax and log-softmax.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::rows::Rows;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
@@ -35,9 +35,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, log: bool) -> LowerRes
     let (x, y) = (step.read(0, &x), step.write(&y));
     let kernel = if space.inner.is(1) { rows } else { columns };
     let (call, groups) = kernel(cx, &space, log, [x, y], holes)?;
-    let grid = cx.grid(&groups)?;
-    let meaning = node_meaning(cx, id)?;
-    step.dispatch(cx, call, grid, meaning)
+    step.dispatch_node(cx, id, call, &groups)
 }
 
 fn rows(

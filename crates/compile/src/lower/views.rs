@@ -2,9 +2,10 @@
 
 use super::movement::operand;
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, restride};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::elementwise;
+use crate::views::restride;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{Concat, Expand, Slice, Split};

@@ -1,0 +1,234 @@
+//! What a lowering sees: where values are (`values`), copies of them (`copies`), words of calls (`args`), and here the
+//! steps that are added.
+
+mod args;
+mod copies;
+mod values;
+
+pub use args::MAX_GROUPS;
+
+use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
+use crate::error::Unsupported;
+use crate::meaning::{Meanings, StepMeaning};
+use crate::scalars::Bodies;
+use crate::select::Selection;
+use copies::Copies;
+use indexmap::IndexSet;
+use pumice_ir::{Graph, NodeId, ValueId, ValueType};
+use pumice_plan::{Frame, FrameBuilder, JoinedParams, Storage, View};
+use pumice_types::{DType, DimExpr, Target};
+use std::sync::Arc;
+use values::Values;
+
+/// Why one node cannot be lowered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal(pub String);
+
+impl<S: Into<String>> From<S> for Refusal {
+    fn from(reason: S) -> Refusal {
+        Refusal(reason.into())
+    }
+}
+
+/// Result of lowering a node.
+pub type LowerResult<T = ()> = Result<T, Refusal>;
+
+/// What the plan's layout says of a graph's leaves.
+#[derive(Clone, Debug)]
+pub struct Leaves<'g> {
+    /// For each constant of the graph, in the order of its leaves, its index in the plan.
+    pub constants: Vec<u32>,
+    /// Index of the first constant that lowering makes.
+    pub hidden: u32,
+    /// Params that lie side by side.
+    pub joined: &'g [JoinedParams],
+}
+
+/// How often steps read and write a content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Uses that read.
+    pub reads: u32,
+    /// Uses that write.
+    pub writes: u32,
+}
+
+/// What lowering made for one range of the symbols.
+pub struct Made {
+    /// Steps and buffers.
+    pub draft: Draft,
+    /// The frame.
+    pub frame: Frame,
+    /// Where the status block is.
+    pub status: Located,
+    /// Names of the ops in the status block.
+    pub status_ops: IndexSet<String>,
+    /// Conditions of bindings.
+    pub checks: Vec<pumice_plan::RunCheck>,
+    /// Constants that lowerings made.
+    pub hidden: Vec<pumice_types::Tensor>,
+}
+
+/// Lowering in progress, for one range of the symbols.
+pub struct LowerCx<'g> {
+    /// The graph.
+    pub graph: &'g Graph,
+    /// What for.
+    pub target: &'g Target,
+    /// Which kernels are best on it.
+    pub selection: &'g Selection,
+    /// Steps and buffers so far.
+    pub draft: Draft,
+    /// The frame so far.
+    pub frame: FrameBuilder,
+    /// Names of the ops in the status block.
+    pub status_ops: IndexSet<String>,
+    /// Bindings conditions found by lowering.
+    pub checks: Vec<pumice_plan::RunCheck>,
+    /// Params that lie side by side.
+    pub joined: &'g [JoinedParams],
+    values: Values,
+    copies: Copies,
+    /// By content, of the steps so far.
+    touched: Vec<Touched>,
+    frame_content: DraftContent,
+    status_content: DraftContent,
+    meanings: Meanings<'g>,
+    /// The expressions of elementwise nodes.
+    pub bodies: Bodies<'g>,
+    node: Option<NodeId>,
+}
+
+impl<'g> LowerCx<'g> {
+    /// Nothing lowered yet. `status_ops` are the names that earlier ranges gave the status block: all ranges share
+    /// them.
+    pub fn new(
+        graph: &'g Graph,
+        target: &'g Target,
+        selection: &'g Selection,
+        leaves: Leaves<'g>,
+        status_ops: IndexSet<String>,
+    ) -> LowerCx<'g> {
+        let mut draft = Draft::default();
+        // Sizes of frame and status are known at the end; spans are fixed then.
+        let word = ValueType::fixed(DType::U32, &[]);
+        let frame_content = draft.add("frame", Home::Frame, &word, 0);
+        let status_content = draft.add("status", Home::Status, &word, 0);
+        LowerCx {
+            graph,
+            target,
+            selection,
+            draft,
+            frame: FrameBuilder::new(),
+            status_ops,
+            checks: Vec::new(),
+            values: Values::of(graph, &leaves),
+            joined: leaves.joined,
+            copies: Copies::default(),
+            touched: Vec::new(),
+            frame_content,
+            status_content,
+            meanings: Meanings::default(),
+            bodies: Bodies::default(),
+            node: None,
+        }
+    }
+
+    /// What was made.
+    pub fn finish(self) -> Made {
+        Made {
+            status: self.status(),
+            draft: self.draft,
+            frame: self.frame.build(),
+            status_ops: self.status_ops,
+            checks: self.checks,
+            hidden: self.values.hidden,
+        }
+    }
+
+    /// From now on steps are made for this node.
+    pub fn begin(&mut self, node: NodeId) {
+        self.node = Some(node);
+    }
+
+    /// From now on steps belong to no node: outputs, feeds.
+    pub fn begin_ends(&mut self) {
+        self.node = None;
+    }
+
+    /// The label of steps that are made now.
+    pub fn origin(&self) -> Arc<str> {
+        self.node
+            .map_or_else(|| "io".into(), |n| Arc::clone(&self.graph.value(self.graph.node(n).output()).name))
+    }
+
+    /// A refusal with everything an error needs.
+    pub fn unsupported(&self, id: NodeId, refusal: Refusal) -> Unsupported {
+        let node = self.graph.node(id);
+        let show = |v: ValueId| self.graph.ty(v).display(self.graph.symbols());
+        let operands: Vec<String> = node.operands().map(show).collect();
+        let results: Vec<String> = node.outputs.iter().map(|&v| show(v)).collect();
+        Unsupported {
+            node: self.graph.node_name(id).to_owned(),
+            op: node.op.name(),
+            types: format!("({}) -> {}", operands.join(", "), results.join(", ")),
+            reason: refusal.0,
+        }
+    }
+
+    /// The number of the current node in the status block.
+    pub fn status_number(&mut self) -> u32 {
+        self.status_ops.insert_full(self.origin().to_string()).0 as u32
+    }
+
+    /// Where the status block is.
+    pub fn status(&self) -> Located {
+        let shape = [DimExpr::constant(1)];
+        Located {
+            content: self.status_content,
+            part: None,
+            view: View::dense(DType::U32, Storage::Arena, &shape).into(),
+        }
+    }
+
+    /// The content of the frame.
+    pub fn frame_content(&self) -> DraftContent {
+        self.frame_content
+    }
+
+    /// The content of the status block.
+    pub fn status_content(&self) -> DraftContent {
+        self.status_content
+    }
+
+    /// Adds a finished step.
+    pub fn push(&mut self, step: DraftStep) {
+        self.touched.resize(self.draft.contents.len(), Touched::default());
+        for u in &step.uses {
+            let touched = &mut self.touched[u.content.0 as usize];
+            *(if u.access.writes() { &mut touched.writes } else { &mut touched.reads }) += 1;
+        }
+        self.draft.steps.push(step);
+    }
+
+    /// How often the steps so far read and write a content.
+    pub fn touched(&self, content: DraftContent) -> Touched {
+        self.touched.get(content.0 as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Meaning of a node whose step reads every operand.
+pub fn node_meaning(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
+    meaning_of(cx, id, false)
+}
+
+/// Meaning of a node whose step reads no constant of one element.
+pub fn meaning_with_immediates(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
+    meaning_of(cx, id, true)
+}
+
+fn meaning_of(cx: &mut LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<StepMeaning> {
+    cx.meanings
+        .of_node(cx.graph, cx.graph.node(id), immediates)
+        .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
+}

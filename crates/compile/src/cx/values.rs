@@ -1,0 +1,209 @@
+//! Values while they are lowered: where each is, in what view; buffers for those that have no place yet.
+
+use super::{Leaves, LowerCx, LowerResult, Refusal};
+use crate::draft::{DraftContent, Home, Located};
+use crate::views::DenseViews;
+use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
+use pumice_plan::{FrameSlot, Storage, View};
+use pumice_types::{DType, DimExpr, ScalarId, Tensor};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is known of values.
+pub(super) struct Values {
+    users: Vec<SmallVec<[NodeId; 2]>>,
+    places: Vec<Option<Located>>,
+    /// By content, the values that were ever placed in it.
+    placed: Vec<SmallVec<[ValueId; 4]>>,
+    /// For each leaf, its number among those of its kind.
+    leaves: BTreeMap<ValueId, u32>,
+    /// Expressions of the frame that values are.
+    scalars: BTreeMap<ValueId, DimExpr>,
+    dense_views: DenseViews,
+    joined_contents: BTreeMap<u32, DraftContent>,
+    constants: Vec<u32>,
+    hidden_from: u32,
+    /// Constants that lowerings made.
+    pub(super) hidden: Vec<Tensor>,
+}
+
+impl Values {
+    /// Of a graph of which nothing has a place.
+    pub(super) fn of(graph: &Graph, leaves: &Leaves<'_>) -> Values {
+        Values {
+            users: graph.users(),
+            places: vec![None; graph.value_count()],
+            placed: Vec::new(),
+            leaves: leaf_numbers(graph),
+            scalars: BTreeMap::new(),
+            dense_views: DenseViews::default(),
+            joined_contents: BTreeMap::new(),
+            constants: leaves.constants.clone(),
+            hidden_from: leaves.hidden,
+            hidden: Vec::new(),
+        }
+    }
+}
+
+impl LowerCx<'_> {
+    /// The content that params side by side are together. `one` is the content of one of them.
+    pub fn joined_content(&mut self, set: u32, one: DraftContent, shape: &[DimExpr]) -> DraftContent {
+        if let Some(&known) = self.values.joined_contents.get(&set) {
+            return known;
+        }
+        let one = &self.draft.contents[one.0 as usize];
+        let (name, ty) = (format!("{} and others", one.name), ValueType::new(one.ty.encoding, shape));
+        let bytes = self.joined[set as usize].span.len.0;
+        let content = self.draft.add(name, Home::Joined(set), &ty, bytes);
+        self.values.joined_contents.insert(set, content);
+        content
+    }
+
+    /// Where the graph's constant of that index among its leaves lies.
+    pub fn constant_home(&self, index: u32) -> LowerResult<Home> {
+        let slot = self.values.constants.get(index as usize);
+        slot.map(|&s| Home::Constant(s)).ok_or_else(|| "it has no place among the constants".into())
+    }
+
+    /// Where a value is, as it is stored: its elements may lie in blocks.
+    pub fn stored(&self, value: ValueId) -> LowerResult<Located> {
+        self.values.places[value.index()]
+            .clone()
+            .ok_or_else(|| format!("operand {} has no place", self.graph.value(value).name).into())
+    }
+
+    /// Says where a value is.
+    pub fn place(&mut self, value: ValueId, at: Located) {
+        let content = at.content.0 as usize;
+        if self.values.placed.len() <= content {
+            self.values.placed.resize_with(self.draft.contents.len(), SmallVec::new);
+        }
+        self.values.placed[content].push(value);
+        self.values.places[value.index()] = Some(at);
+    }
+
+    /// The nodes that take a value, in their order.
+    pub fn users(&self, value: ValueId) -> &[NodeId] {
+        &self.values.users[value.index()]
+    }
+
+    /// Values whose place is in that content.
+    pub fn placed_in(&self, content: DraftContent) -> SmallVec<[ValueId; 4]> {
+        let mut values = self.values.placed.get(content.0 as usize).cloned().unwrap_or_default();
+        values.retain(|v| self.values.places[v.index()].as_ref().is_some_and(|at| at.content == content));
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// Whether a value has a place already.
+    pub fn is_placed(&self, value: ValueId) -> bool {
+        self.values.places[value.index()].is_some()
+    }
+
+    /// Bytes of a dense tensor at the upper bounds, 64-bit.
+    pub fn upper_bytes(&self, dtype: DType, storage: Storage, shape: &[DimExpr]) -> LowerResult<u64> {
+        let symbols = self.graph.symbols();
+        let upper: SmallVec<[u64; 8]> = shape.iter().map(|d| d.upper(symbols)).collect();
+        pumice_types::tensor::element_count(&upper)
+            .ok()
+            .and_then(|n| storage.unit(dtype).bytes_of(n))
+            .ok_or_else(|| Refusal("it has more bytes than 64 bits can count".into()))
+    }
+
+    /// A new dense buffer of any type.
+    pub fn alloc(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        home: Home,
+        storage: Storage,
+        ty: &ValueType,
+    ) -> LowerResult<Located> {
+        let bytes = self.upper_bytes(ty.dtype(), storage, &ty.shape)?;
+        let content = self.draft.add(name, home, ty, bytes);
+        let view = self.values.dense_views.of(storage, ty);
+        Ok(Located { content, part: None, view })
+    }
+
+    /// A new arena buffer for a value of the graph, which is placed there.
+    pub fn result(&mut self, value: ValueId) -> LowerResult<Located> {
+        let info = self.graph.value(value);
+        let at = self.alloc(info.name.clone(), Home::Scratch, Storage::Arena, &info.ty)?;
+        self.place(value, at.clone());
+        Ok(at)
+    }
+
+    /// The version of a state that replaces this one.
+    pub fn next_version(&mut self, state: ValueId, previous: DraftContent) -> Located {
+        let info = self.graph.value(state);
+        let buffer = self.draft.contents[previous.0 as usize].buffer;
+        let content = self.draft.add_content(info.name.clone(), buffer, &info.ty, Some(previous));
+        let view = View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape);
+        Located { content, part: None, view: view.into() }
+    }
+
+    /// A rank-0 value that lives in the frame.
+    pub fn place_in_frame(&mut self, value: ValueId, slot: FrameSlot, expr: Option<DimExpr>) {
+        let word = self.frame.intern(slot);
+        let view = View {
+            dtype: self.graph.ty(value).dtype(),
+            storage: Storage::Arena,
+            shape: Vec::new(),
+            strides: Vec::new(),
+            offset: DimExpr::constant(i64::from(word.0)),
+        };
+        self.place(value, Located { content: self.frame_content, part: None, view: view.into() });
+        if let Some(expr) = expr {
+            self.values.scalars.insert(value, expr);
+        }
+    }
+
+    /// The frame expression that a rank-0 integer value is, if it is one: extents, integer scalars, constants, and
+    /// sums, products and extrema of them.
+    pub fn scalar_value(&self, value: ValueId) -> Option<DimExpr> {
+        if let Some(e) = self.values.scalars.get(&value) {
+            return Some(e.clone());
+        }
+        let data = self.graph.constant_data(value)?;
+        let one = |v: Vec<i64>| (v.len() == 1).then(|| DimExpr::constant(v[0]));
+        match data.dtype() {
+            DType::I32 => one(data.to_vec::<i32>().ok()?.into_iter().map(i64::from).collect()),
+            DType::I64 => one(data.to_vec::<i64>().ok()?),
+            _ => None,
+        }
+    }
+
+    /// The scalar of a `Scalar` node.
+    pub fn scalar_id(&self, value: ValueId) -> Option<ScalarId> {
+        let is_scalar = matches!(self.graph.def(value).op, Op::Scalar(_));
+        self.values.leaves.get(&value).filter(|_| is_scalar).map(|&i| ScalarId(i))
+    }
+
+    /// The number of a leaf among those of its kind.
+    pub fn leaf_number(&self, id: NodeId) -> LowerResult<u32> {
+        let number = self.values.leaves.get(&self.graph.node(id).output()).copied();
+        number.ok_or_else(|| "it is not in the graph's list of its kind".into())
+    }
+
+    /// Data that a lowering needs and the graph does not name; it lies with the graph's constants.
+    pub fn hidden_constant(&mut self, name: &str, data: Tensor) -> LowerResult<Located> {
+        let index = match self.values.hidden.iter().position(|t| *t == data) {
+            Some(i) => i,
+            None => {
+                self.values.hidden.push(data.clone());
+                self.values.hidden.len() - 1
+            }
+        };
+        let home = Home::Constant(self.values.hidden_from + index as u32);
+        let ty = ValueType::fixed(data.dtype(), data.shape());
+        self.alloc(name, home, Storage::Natural, &ty)
+    }
+}
+
+/// For each leaf, its number among those of its kind.
+fn leaf_numbers(graph: &Graph) -> BTreeMap<ValueId, u32> {
+    let constants = graph.leaves(|op| matches!(op, Op::Constant(_)));
+    let kinds = [graph.inputs(), graph.params(), graph.states(), graph.scalars(), constants];
+    kinds.into_iter().flat_map(|leaves| leaves.into_iter().zip(0..)).collect()
+}

@@ -1,0 +1,187 @@
+//! What a program shares with its callers: scalars, params, states, inputs and outputs, as the plan lists them.
+//!
+//! In: the graph with the full ranges of its symbols. Out: its slots; states, inputs and outputs have places, params have
+//! bytes alone (`weights` places them). Shared by every specialization.
+
+use crate::error::CompileError;
+use crate::joined;
+use crate::layout::{Cursor, chunk_size, fits, unplaced};
+use pumice_ir::{Graph, Op, ValueId};
+use pumice_plan::{IoSlot, JoinedParams, ParamSlot, RegionKind, ScalarSlot, Span, StateInit, StateSlot};
+use pumice_types::Target;
+use pumice_types::tensor::byte_count;
+use std::collections::BTreeMap;
+
+/// The interface of a program.
+pub struct Interface {
+    /// Scalars.
+    pub scalars: Vec<ScalarSlot>,
+    /// Params, without places.
+    pub params: Vec<ParamSlot>,
+    /// Params that lie side by side, without places.
+    pub joined: Vec<JoinedParams>,
+    /// States.
+    pub states: Vec<StateSlot>,
+    /// Inputs.
+    pub inputs: Vec<IoSlot>,
+    /// Outputs.
+    pub outputs: Vec<IoSlot>,
+    /// Bytes of region `states`.
+    pub states_bytes: u64,
+    /// Where a run's own slots begin: host operands and results are not shared.
+    pub io: RunIo,
+}
+
+/// The io regions while one run's host operands and results are laid out.
+#[derive(Clone, Copy)]
+pub struct RunIo {
+    /// What the host writes.
+    pub input: Cursor,
+    /// What it reads.
+    pub output: Cursor,
+}
+
+impl Interface {
+    /// Of a graph with the full ranges of its symbols.
+    ///
+    /// # Errors
+    /// A slot that no allocation holds.
+    pub fn of(graph: &Graph, target: &Target, guard: u64) -> Result<Interface, CompileError> {
+        let sizes = Sizes { graph, target, guard };
+        let cursor = |region| Cursor::new(region, target, guard);
+        let (params, joined) = sizes.params()?;
+        let (states, states_bytes) = sizes.states(cursor(RegionKind::States))?;
+        let mut io = RunIo { input: cursor(RegionKind::IoIn), output: cursor(RegionKind::IoOut) };
+        let inputs = graph.inputs().into_iter();
+        let inputs = inputs.map(|v| sizes.io_slot(&graph.value(v).name, v, &mut io.input));
+        let inputs = inputs.collect::<Result<_, _>>()?;
+        let outputs = graph.outputs().iter().map(|o| sizes.io_slot(&o.name, o.value, &mut io.output));
+        let outputs = outputs.collect::<Result<_, _>>()?;
+        let scalars = scalar_slots(graph);
+        Ok(Interface { scalars, params, joined, states, inputs, outputs, states_bytes, io })
+    }
+
+    /// Whether a graph has this interface, in its order; else a pass for a range is defective.
+    ///
+    /// # Errors
+    /// Another interface.
+    pub fn is_of(&self, graph: &Graph) -> Result<(), CompileError> {
+        let named = |leaves: Vec<ValueId>, slots: &mut dyn Iterator<Item = &String>| {
+            leaves.iter().map(|v| &*graph.value(*v).name).eq(slots.map(String::as_str))
+        };
+        let outputs = graph.outputs().iter().map(|o| &o.name).eq(self.outputs.iter().map(|s| &s.name));
+        if named(graph.params(), &mut self.params.iter().map(|s| &s.name))
+            && named(graph.states(), &mut self.states.iter().map(|s| &s.name))
+            && named(graph.inputs(), &mut self.inputs.iter().map(|s| &s.name))
+            && named(graph.scalars(), &mut self.scalars.iter().map(|s| &s.name))
+            && outputs
+        {
+            return Ok(());
+        }
+        Err(CompileError::Defect(
+            "a pass for a range of the symbols moved params, states or other leaves".into(),
+        ))
+    }
+}
+
+impl RunIo {
+    /// Bytes for a host operand (`to_host`) or result.
+    pub fn take(&mut self, to_host: bool, bytes: u64) -> Span {
+        if to_host { self.output.take(bytes) } else { self.input.take(bytes) }
+    }
+}
+
+/// The values of a graph with their bytes, each of which one allocation must hold.
+pub struct Sizes<'a> {
+    /// The graph.
+    pub graph: &'a Graph,
+    /// What for.
+    pub target: &'a Target,
+    /// Free bytes after every slot.
+    pub guard: u64,
+}
+
+impl Sizes<'_> {
+    /// Shape and bytes of a value whose shape is static.
+    ///
+    /// # Errors
+    /// A value that no allocation holds.
+    pub fn fixed(&self, v: ValueId) -> Result<(Vec<u64>, u64), CompileError> {
+        let info = self.graph.value(v);
+        let shape = info.ty.static_shape();
+        let shape = shape.ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
+        let bytes = byte_count(info.ty.encoding, &shape).unwrap_or(u64::MAX);
+        Ok((shape, fits(bytes, self.target, self.guard, || info.name.to_string())?))
+    }
+
+    /// Params with their bytes, and which of them lie side by side.
+    fn params(&self) -> Result<(Vec<ParamSlot>, Vec<JoinedParams>), CompileError> {
+        let graph = self.graph;
+        let sizes = graph.params().into_iter().map(|v| self.fixed(v)).collect::<Result<Vec<_>, _>>()?;
+        let bytes = |i: &u32| sizes[*i as usize].1;
+        let room = chunk_size(self.target).saturating_sub(self.guard);
+        let joined = joined::sets(graph, bytes).into_iter().filter_map(|params| {
+            let total: u64 = params.iter().map(bytes).sum();
+            (total <= room).then(|| JoinedParams { params, span: unplaced(total) })
+        });
+        let joined = joined.collect();
+        let slot = |(v, (shape, bytes)): (ValueId, (Vec<u64>, u64))| {
+            let (name, encoding) = (graph.value(v).name.to_string(), graph.ty(v).encoding);
+            ParamSlot { name, encoding, shape, span: unplaced(bytes) }
+        };
+        Ok((graph.params().into_iter().zip(sizes).map(slot).collect(), joined))
+    }
+
+    /// States with their places, and the bytes of their region.
+    fn states(&self, mut region: Cursor) -> Result<(Vec<StateSlot>, u64), CompileError> {
+        let graph = self.graph;
+        let params = graph.params().into_iter().zip(0..).collect();
+        let mut states = Vec::new();
+        for v in graph.states() {
+            let (shape, bytes) = self.fixed(v)?;
+            let Op::State(op) = &graph.def(v).op else { continue };
+            let rank = shape.len() as i64;
+            states.push(StateSlot {
+                name: graph.value(v).name.to_string(),
+                dtype: graph.ty(v).dtype(),
+                capacity_axis: op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32),
+                shape,
+                init: state_init(graph, v, &params),
+                span: region.take(bytes),
+            });
+        }
+        Ok((states, region.end()))
+    }
+
+    /// A slot that is large enough for every binding.
+    fn io_slot(&self, name: &str, v: ValueId, region: &mut Cursor) -> Result<IoSlot, CompileError> {
+        let ty = self.graph.ty(v);
+        let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(self.graph.symbols())).collect();
+        let bytes = byte_count(ty.encoding, &upper).unwrap_or(u64::MAX);
+        let span = region.take(fits(bytes, self.target, self.guard, || name.to_owned())?);
+        Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype(), shape: ty.shape.clone(), span })
+    }
+}
+
+fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
+    let slot = |v: ValueId| match &graph.def(v).op {
+        Op::Scalar(s) => Some(ScalarSlot {
+            name: graph.value(v).name.to_string(),
+            dtype: s.ty.dtype(),
+            min: s.min,
+            max: s.max,
+            default: s.default,
+            advance: s.advance.clone(),
+        }),
+        _ => None,
+    };
+    graph.scalars().into_iter().filter_map(slot).collect()
+}
+
+fn state_init(graph: &Graph, v: ValueId, params: &BTreeMap<ValueId, u32>) -> StateInit {
+    let Some(init) = graph.def(v).input(0) else { return StateInit::Zeros };
+    match graph.constant_data(init) {
+        Some(data) => StateInit::Data(data.bytes().to_vec()),
+        None => params.get(&init).map_or(StateInit::Zeros, |&i| StateInit::Param(i)),
+    }
+}

@@ -1,0 +1,118 @@
+//! The graphs of all ranges, lowered: steps over buffers without places.
+//!
+//! In: one graph for each range of the symbols, the interface. Out: for each range its run and load steps, its frame and
+//! what a binding must keep; constants and names of the status block, which ranges share.
+
+use crate::advice::Kernels;
+use crate::constants::Constants;
+use crate::cx::{Leaves, LowerCx, Refusal};
+use crate::draft::{Draft, DraftStep};
+use crate::error::CompileError;
+use crate::interface::Interface;
+use crate::{ends, index, layout, load, lower, turns};
+use indexmap::IndexSet;
+use pumice_ir::Graph;
+use pumice_plan::{Frame, RunCheck};
+use pumice_types::{SymbolTable, Tensor};
+
+/// All ranges.
+pub struct Lowered {
+    /// One for each.
+    pub ranges: Vec<LoweredRange>,
+    /// Names of the ops in the status block.
+    pub status_ops: IndexSet<String>,
+    /// Data of the constants.
+    pub constants: Vec<Tensor>,
+}
+
+/// What lowering made for one range.
+pub struct LoweredRange {
+    /// Values of the symbols.
+    pub symbols: SymbolTable,
+    /// Steps of the run.
+    pub draft: Draft,
+    /// Steps that need only what is known when loading.
+    pub load: Vec<DraftStep>,
+    /// What varies.
+    pub frame: Frame,
+    /// What a binding must keep.
+    pub checks: Vec<RunCheck>,
+}
+
+impl Lowered {
+    /// Of the graphs of all ranges.
+    ///
+    /// # Errors
+    /// Nodes that no kernel computes, extents that kernels do not count to, feeds and outputs that do not fit.
+    pub fn of(
+        graphs: Vec<Graph>,
+        interface: &Interface,
+        kernels: &Kernels<'_>,
+        guard: u64,
+    ) -> Result<Lowered, CompileError> {
+        let target = kernels.target;
+        let mut constants = Constants::of(&graphs, target, guard)?;
+        let (mut ranges, mut blocks, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+        let mut status_ops = IndexSet::new();
+        for (graph, slots) in graphs.into_iter().zip(std::mem::take(&mut constants.of_graphs)) {
+            let leaves = Leaves { constants: slots, hidden: constants.count(), joined: &interface.joined };
+            let mut cx = LowerCx::new(&graph, target, kernels.selection, leaves, status_ops);
+            lower_range(&mut cx)?;
+            let made = cx.finish();
+            status_ops = made.status_ops;
+            hidden.push(made.hidden);
+            blocks.push(made.status);
+            let mut draft = made.draft;
+            let load = load::split(&mut draft);
+            layout::check_buffers(&draft, target, guard)?;
+            let (frame, checks, symbols) = (made.frame, made.checks, graph.symbols().clone());
+            ranges.push(LoweredRange { symbols, draft, load, frame, checks });
+        }
+        // Only now are all names known that a run's status is read by.
+        let names = status_ops.len() as u32;
+        let blocks = ranges.iter_mut().zip(blocks);
+        blocks.for_each(|(range, block)| ends::begin_replay(&mut range.draft, block, names));
+        let constants = constants.with_hidden(hidden.iter().map(Vec::as_slice))?;
+        Ok(Lowered { ranges, status_ops, constants })
+    }
+}
+
+/// Everything that a run does: its nodes, then outputs, feeds and what advances.
+fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
+    let mut counted = index::Counted::new(cx.graph);
+    let uncounted = lower_nodes(cx, &mut counted)?;
+    let defect = |r: Refusal| CompileError::Defect(r.0);
+    cx.begin_ends();
+    cx.draft.states = ends::final_states(cx).map_err(defect)?;
+    ends::feeds(cx).map_err(|r| CompileError::Options(r.0))?;
+    ends::outputs(cx).map_err(defect)?;
+    ends::advance(cx).map_err(defect)?;
+    let conditions = cx.graph.constraints().iter().map(|c| {
+        let (min, max) = c.allowed();
+        let sides = Some(Box::new([c.left.clone(), c.right.clone()]));
+        RunCheck { value: c.difference(), min, max, what: c.what.clone(), sides }
+    });
+    cx.checks.extend(conditions);
+    turns::check(&cx.draft, cx.frame.frame(), cx.graph.symbols(), cx.target)?;
+    uncounted.and_then(|()| counted.follow(&cx.draft))
+}
+
+/// The nodes in their order. The result within is the first operand that kernels do not count to: what cannot be
+/// lowered at all is told before it.
+fn lower_nodes(
+    cx: &mut LowerCx<'_>,
+    counted: &mut index::Counted<'_>,
+) -> Result<Result<(), CompileError>, CompileError> {
+    let (mut refused, mut uncounted) = (Vec::new(), Ok(()));
+    for (id, node) in cx.graph.nodes() {
+        cx.begin(id);
+        // What depends on a refused node has no place to read from and is not reported again.
+        if node.operands().all(|v| cx.is_placed(v))
+            && let Err(refusal) = lower::lower(cx, id)
+        {
+            refused.push(cx.unsupported(id, refusal));
+        }
+        uncounted = uncounted.and_then(|()| counted.follow(&cx.draft));
+    }
+    if refused.is_empty() { Ok(uncounted) } else { Err(CompileError::Unsupported(refused)) }
+}
