@@ -1,6 +1,7 @@
 //! Attention. Lengths are data: kernels clamp them to `sk`.
 
 use super::call::{Call, by_four, iteration, law};
+use super::order::Order;
 use super::walk::Walk;
 use super::{Port, Reach, Rule, Wrong};
 use crate::kernels::attention::{length, mask};
@@ -69,7 +70,7 @@ fn merge(call: &Call<'_>) -> Result<Reach, Wrong> {
     let groups = iteration(&[batches, hq, sq])?;
     let x = Walk::dense(4, iteration(&[groups, parts, dv + BESIDE])?);
     let y = Walk::words().axis(batches, b).axis(hq, h).axis(sq, row).axis(dv, 1);
-    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
+    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y.ordered(Order::HeadsAndRows)))
 }
 
 fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) -> Result<Reach, Wrong> {
@@ -99,7 +100,7 @@ fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) 
             })?;
         }
         let walk = strides.iter().fold(Walk::new(unit, at), |w, &(extent, stride)| w.axis(extent, stride));
-        reach = reach.operand(operand, walk.axis(width, 1));
+        reach = reach.operand(operand, walk.axis(width, 1).ordered(Order::HeadsAndRows));
     }
     for (bit, width) in [(4, d), (5, dv)] {
         law(vec >> bit & 1 == 0 || width % columns == 0, || {

@@ -1,8 +1,9 @@
 //! Matrix products. All kernels take the same arguments; tiles, modes and tails differ.
 
 use super::call::{Call, by_four, iteration, law, product};
+use super::order::Order;
 use super::walk::Walk;
-use super::{Port, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::step::Unit;
 
 /// The rules of this family.
@@ -82,13 +83,15 @@ fn walk(
 
 fn reach(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Reach, Wrong> {
     let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
-    let mut reach = Reach::new(groups, 1);
+    let mut reach = Reach { together: Together::Slots(2), ..Reach::new(groups, 1) };
     let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
     mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
-    reach = reach.operand(0, walk(4, at, p, [b0, b1], (p.m, row), (p.k, col)));
+    let a = walk(4, at, p, [b0, b1], (p.m, row), (p.k, col));
+    reach = reach.operand(0, a.ordered(Order::LastTwo));
     let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
     mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
-    reach = reach.operand(1, walk(call.typed_unit(1), at, p, [b0, b1], (p.k, row), (p.n, col)));
+    let b = walk(call.typed_unit(1), at, p, [b0, b1], (p.k, row), (p.n, col));
+    reach = reach.operand(1, b.ordered(Order::LastTwo));
     let [at, b0, b1, row] = call.strides(["y_at", "y_b0", "y_b1", "y_row"])?;
     if call.flag("vec_y")? {
         by_four("`vec_y`", &[p.n as i64, at, moved(p.batch[0], b0), moved(p.batch[1], b1), moved(p.m, row)])?;

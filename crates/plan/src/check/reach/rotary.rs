@@ -1,6 +1,7 @@
 //! Rotary position embedding. Positions are data: kernels compare them with `table`.
 
 use super::call::{Call, iteration, law};
+use super::order::Order;
 use super::walk::Walk;
 use super::{Reach, Rule, Wrong};
 use crate::kernels::rotary::{position, source};
@@ -22,7 +23,9 @@ fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     let groups = iteration(&[batch, seq, heads, dim - half])?.div_ceil(256);
     let x = Walk::new(4, offset).axis(batch, x_batch).axis(seq, x_seq).axis(heads, x_head).axis(dim, 1);
     let y = Walk::words().axis(batch, y_batch).axis(seq, y_seq).axis(heads, y_head).axis(dim, 1);
-    let mut reach = Reach::new(groups, 256).operand(0, x).operand(4, y);
+    let mut reach = Reach::new(groups, 256)
+        .operand(0, x.ordered(Order::HeadsAndRows))
+        .operand(4, y.ordered(Order::HeadsAndRows));
     let pairs = half as i64;
     let from = call.choice("source", 3)? as u32;
     if from == source::COMPUTED {
