@@ -37,8 +37,10 @@ struct Block<'b> {
     qs: &'b [u8],
     /// High bits of codes.
     qh: &'b [u8],
-    /// Scales of sub-blocks.
+    /// Scales of sub-blocks, or their low bits.
     sc: &'b [u8],
+    /// High bits of the scales of sub-blocks.
+    sh: &'b [u8],
     /// The scale.
     d: f32,
     /// What is added.
@@ -56,8 +58,8 @@ impl<'b> Block<'b> {
             [low, high] => f16::from_le_bytes([*low, *high]).to_f32(),
             _ => 0.0,
         };
-        let (qs, qh, sc) = (field("qs"), field("qh"), field("sc"));
-        Block { qs, qh, sc, d: half("d"), m: half("m"), dmin: half("dmin") }
+        let [qs, qh, sc, sh] = ["qs", "qh", "sc", "sh"].map(field);
+        Block { qs, qh, sc, sh, d: half("d"), m: half("m"), dmin: half("dmin") }
     }
 
     /// Appends the values.
@@ -73,14 +75,7 @@ impl<'b> Block<'b> {
             Scheme::IQ4_NL => {
                 out.extend((0..32).map(|i| self.d * f32::from(IQ4_VALUES[usize::from(nibble(self.qs, i))])));
             }
-            Scheme::IQ4_XS => out.extend((0..256).map(|i| {
-                let (sub, l) = (i / 32, i % 32);
-                let low = sc[sub / 2] >> (4 * (sub % 2)) & 15;
-                let high = field("sh")[sub / 4] >> (2 * (sub % 4)) & 3;
-                let scale = i32::from(low | high << 4) - 32;
-                let code = nibble(&qs[16 * sub..16 * sub + 16], l);
-                d * scale as f32 * f32::from(IQ4_VALUES[usize::from(code)])
-            })),
+            Scheme::IQ4_XS => out.extend((0..256).map(|i| self.iq4_xs(i))),
         }
     }
 
@@ -103,6 +98,15 @@ impl<'b> Block<'b> {
         let high = self.qh[32 * h + l % 32] >> (2 * (l / 32)) & 3;
         let q = i32::from(low | high << 4) - 32;
         self.d * f32::from(self.sc[i / 16] as i8) * q as f32
+    }
+
+    fn iq4_xs(&self, i: usize) -> f32 {
+        let (sub, l) = (i / 32, i % 32);
+        let low = self.sc[sub / 2] >> (4 * (sub % 2)) & 15;
+        let high = self.sh[sub / 4] >> (2 * (sub % 4)) & 3;
+        let scale = i32::from(low | high << 4) - 32;
+        let code = nibble(&self.qs[16 * sub..16 * sub + 16], l);
+        self.d * scale as f32 * f32::from(IQ4_VALUES[usize::from(code)])
     }
 }
 

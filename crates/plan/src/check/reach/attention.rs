@@ -1,6 +1,7 @@
 //! Attention. Lengths are data: kernels clamp them to `sk`.
 
 use super::call::{Call, by_four, iteration, law};
+use super::order::Order;
 use super::walk::Walk;
 use super::{Port, Reach, Rule, Wrong};
 use crate::kernels::attention::{length, mask};
@@ -69,7 +70,7 @@ fn merge(call: &Call<'_>) -> Result<Reach, Wrong> {
     let groups = iteration(&[batches, hq, sq])?;
     let x = Walk::dense(4, iteration(&[groups, parts, dv + BESIDE])?);
     let y = Walk::words().axis(batches, b).axis(hq, h).axis(sq, row).axis(dv, 1);
-    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y))
+    Ok(Reach::new(groups, 1).operand(0, x).operand(1, y.ordered(Order::HeadsAndRows)))
 }
 
 /// Extents of one attention.
@@ -125,7 +126,7 @@ impl Rows {
         }
         let walk = Walk::new(unit, self.at);
         let walk = strides.iter().fold(walk, |w, &(extent, stride)| w.axis(extent, stride));
-        Ok(walk.axis(self.width, 1))
+        Ok(walk.axis(self.width, 1).ordered(Order::HeadsAndRows))
     }
 }
 

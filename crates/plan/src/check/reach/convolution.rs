@@ -4,7 +4,7 @@ use super::call::{Call, by_four, iteration, law};
 use super::matmul;
 use super::walk::Walk;
 use super::window::{self, Window};
-use super::{Port, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::kernels::convolution::LARGEST_UP;
 
 /// The rules of this family.
@@ -47,24 +47,48 @@ impl Extents {
                 reach.walks.push((Port::Slot(slot), self.results(at("slot_at")?, strides)));
             }
         }
-        Ok(reach)
+        Ok(Reach { together: Together::Slots(2), ..reach })
     }
 
-    /// Adds the operand under a window, and weights that have so many taps.
-    fn factors(&self, call: &Call<'_>, window: &Window, taps: u64, reach: Reach) -> Result<Reach, Wrong> {
+    /// Adds the operand under a window, and its weights.
+    fn factors(&self, call: &Call<'_>, window: &Window, weights: Walk, reach: Reach) -> Result<Reach, Wrong> {
         let [at, n, g, c] = call.strides(["x_at", "x_n", "x_g", "x_c"])?;
         let x = Walk::new(4, at).axis(self.batches, n).axis(self.groups, g).axis(self.channels, c);
-        let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
-        let w = Walk::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.outputs, o);
         let x = window.spatial(call, x, ["x_d", "x_h", "x_w"])?;
-        Ok(reach.operand(0, x).operand(1, w.axis(self.channels, c).axis(taps, tap)))
+        Ok(reach.operand(0, x).operand(1, weights))
     }
 
-    /// Adds the factors of a tile: weights, of which `k` count as terms, and the operand under a window.
-    fn tile_factors(&self, call: &Call<'_>, window: &Window, k: u64, reach: Reach) -> Result<Reach, Wrong> {
+    /// Weights of a convolution: its outputs, then their channels.
+    fn weights(&self, call: &Call<'_>, taps: u64) -> Result<Walk, Wrong> {
+        let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+        let w = Walk::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.outputs, o);
+        Ok(w.axis(self.channels, c).axis(taps, tap))
+    }
+
+    /// Weights of a transposed convolution: its channels, then their outputs.
+    fn spread_weights(&self, call: &Call<'_>, taps: u64) -> Result<Walk, Wrong> {
+        let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+        let w = Walk::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.channels, c);
+        Ok(w.axis(self.outputs, o).axis(taps, tap))
+    }
+
+    /// Adds the factors of a tile: weights, whose terms count channels and taps, and the operand under a window.
+    fn tile_factors(
+        &self,
+        call: &Call<'_>,
+        window: &Window,
+        taps: u64,
+        reach: Reach,
+    ) -> Result<Reach, Wrong> {
         let [at, g, row, col] = call.strides(["a_at", "a_g", "a_row", "a_col"])?;
+        let k = self.channels * taps;
         matmul::mode(call, "a_mode", [at, g, 0], (col, k), (row, self.outputs))?;
-        let a = Walk::new(call.typed_unit(0), at).axis(self.groups, g).axis(self.outputs, row).axis(k, col);
+        let a = Walk::new(call.typed_unit(0), at).axis(self.groups, g).axis(self.outputs, row);
+        let a = if call.flag("tap_major")? {
+            a.axis(self.channels, col).axis(taps, col.saturating_mul(self.channels as i64))
+        } else {
+            a.axis(k, col)
+        };
         let [at, n, g, c] = call.strides(["b_at", "b_n", "b_g", "b_c"])?;
         let b = Walk::new(4, at).axis(self.batches, n).axis(self.groups, g).axis(self.channels, c);
         Ok(reach.operand(0, a).operand(1, window.spatial(call, b, ["b_d", "b_h", "b_w"])?))
@@ -96,7 +120,7 @@ fn direct(call: &Call<'_>) -> Result<Reach, Wrong> {
     iteration(&[e.channels, taps])?;
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, e.positions.div_ceil(4)])?;
-    let reach = e.factors(call, &window, taps, Reach::new(threads.div_ceil(64), 64))?;
+    let reach = e.factors(call, &window, e.weights(call, taps)?, Reach::new(threads.div_ceil(64), 64))?;
     let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
     e.slots(call, reach)
 }
@@ -129,7 +153,7 @@ fn lines(call: &Call<'_>) -> Result<Reach, Wrong> {
     last_axis(call, &window, kernel[2])?;
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, out[0], out[1], out[2].div_ceil(4)])?;
-    let reach = e.factors(call, &window, taps, Reach::new(threads.div_ceil(64), 64))?;
+    let reach = e.factors(call, &window, e.weights(call, taps)?, Reach::new(threads.div_ceil(64), 64))?;
     let reach = reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(out[2]))?);
     e.slots(call, reach)
 }
@@ -183,7 +207,8 @@ fn spread(call: &Call<'_>) -> Result<Reach, Wrong> {
     iteration(&[e.channels, s.taps_of_a_phase])?;
     let blocks = e.outputs.div_ceil(call.defined("MR")?);
     let threads = iteration(&[e.batches, e.groups, blocks, s.phases, s.most.div_ceil(4)])?;
-    let reach = e.factors(call, &s.window, s.taps, Reach::new(threads.div_ceil(64), 64))?;
+    let reach =
+        e.factors(call, &s.window, e.spread_weights(call, s.taps)?, Reach::new(threads.div_ceil(64), 64))?;
     e.slots(call, reach.operand(2, e.stored(call, None)?))
 }
 
@@ -199,7 +224,7 @@ fn spread_tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups, s.phases])?;
     let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
     matmul::mode(call, "a_mode", [at, g, tap], (c, e.channels), (o, e.outputs))?;
-    let reach = e.factors(call, &s.window, s.taps, Reach::new(groups, 1))?;
+    let reach = e.factors(call, &s.window, e.spread_weights(call, s.taps)?, Reach::new(groups, 1))?;
     e.slots(call, reach.operand(2, e.stored(call, None)?))
 }
 
@@ -225,7 +250,7 @@ fn tile(call: &Call<'_>) -> Result<Reach, Wrong> {
     tile_steps(call, &e, k, columns)?;
     let (bm, bn) = (call.defined("BM")?, call.defined("BN")?);
     let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups])?;
-    let reach = e.tile_factors(call, &window, k, Reach::new(groups, 1))?;
+    let reach = e.tile_factors(call, &window, taps, Reach::new(groups, 1))?;
     e.slots(call, reach.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?))
 }
 

@@ -1,8 +1,9 @@
 //! Transposes, fills and the beginning of a replay in the status block.
 
 use super::call::{Call, by_four, iteration, law};
+use super::order::Order;
 use super::walk::Walk;
-use super::{Reach, Rule, Wrong};
+use super::{Reach, Rule, Together, Wrong};
 use crate::kernel::status::block_words;
 
 /// The rules of this family.
@@ -18,10 +19,10 @@ fn transpose(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [offset, x_batch, x_row, y_batch, y_row] =
         call.strides(["x_offset", "x_batch", "x_row", "y_batch", "y_row"])?;
     let groups = iteration(&[batch, rows.div_ceil(TILE), cols.div_ceil(TILE)])?;
-    let x = Walk::new(4, offset).axis(batch, x_batch).axis(rows, x_row).axis(cols, 1);
+    let x = Walk::new(4, offset).axis(batch, x_batch).axis(rows, x_row).axis(cols, 1).ordered(Order::Any);
     // In the order of x, so that what belongs together can be compared.
-    let y = Walk::words().axis(batch, y_batch).axis(rows, 1).axis(cols, y_row);
-    Ok(Reach { together: true, ..Reach::new(groups, 1).operand(0, x).operand(1, y) })
+    let y = Walk::words().axis(batch, y_batch).axis(rows, 1).axis(cols, y_row).ordered(Order::Any);
+    Ok(Reach { together: Together::Everything, ..Reach::new(groups, 1).operand(0, x).operand(1, y) })
 }
 
 /// `dequantize`.

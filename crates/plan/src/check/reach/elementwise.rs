@@ -1,8 +1,9 @@
 //! Elementwise kernels: all operands are slots.
 
 use super::call::{Call, by_four, iteration, law};
+use super::order::Order;
 use super::walk::Walk;
-use super::{Port, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::kernel::{HoleFill, HoleInput, SlotKind};
 use crate::kernels::elementwise::MAX_RANK;
 use crate::step::{Access, Storage, Use};
@@ -26,7 +27,7 @@ fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
     let tail = call.flag("tail")?;
     law(tail || n % 4 == 0, || format!("`tail` is 0 for {n} elements"))?;
     let scalars = call.spec("scalars")?;
-    let mut reach = Reach { together: true, ..Reach::new(n.div_ceil(1024 * per), 256 * per) };
+    let mut reach = Reach { together: Together::Everything, ..Reach::new(n.div_ceil(1024 * per), 256 * per) };
     for slot in touched(call) {
         let (used, kind) = kind(call, slot)?;
         if kind == SlotKind::Status {
@@ -35,7 +36,7 @@ fn flat(call: &Call<'_>) -> Result<Reach, Wrong> {
         law(kind != SlotKind::Wide, || format!("slot {slot} has 64-bit elements"))?;
         let scalar = scalars >> slot & 1 == 1;
         law(!(scalar && used.access.writes()), || format!("slot {slot} is one element and written"))?;
-        let walk = Walk::new(unit(kind), 0);
+        let walk = Walk::new(unit(kind), 0).ordered(Order::Any);
         reach.walks.push((Port::Slot(slot), if scalar { walk.axis(n, 0) } else { walk.axis(n, 1) }));
     }
     Ok(reach)
@@ -135,7 +136,7 @@ fn sizes(call: &Call<'_>, n: u64) -> Result<Vec<u64>, Wrong> {
 /// The elements of every slot over axes of these extents, by `n` threads.
 fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<Reach, Wrong> {
     let scalars = if fours { call.spec("scalars")? } else { 0 };
-    let mut reach = Reach { together: true, ..Reach::new(n.div_ceil(256), 256) };
+    let mut reach = Reach { together: Together::Everything, ..Reach::new(n.div_ceil(256), 256) };
     for slot in touched(call) {
         let (used, kind) = kind(call, slot)?;
         if kind == SlotKind::Status {
@@ -155,7 +156,7 @@ fn walks_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<R
             let offset = call.stride_at("offset", slot)?;
             outer_axes(call, slot, Walk::new(unit(kind), offset), &sizes)?
         };
-        reach.walks.push((Port::Slot(slot), walk));
+        reach.walks.push((Port::Slot(slot), walk.ordered(Order::Any)));
     }
     Ok(reach)
 }

@@ -7,10 +7,35 @@
 //! an elementwise result.
 
 use super::walk::{Seen, Walk};
+use super::{Reach, Sample, Subject, Together};
+use crate::check::error::Fault;
 use smallvec::SmallVec;
 
 /// An axis: its extent, and its stride in each of the walks or views.
 type Axis = (u64, SmallVec<[i64; 8]>);
+
+impl Subject<'_> {
+    /// Elements that the views show at one place of the result are those that the kernel takes together: of a square,
+    /// strides of two axes that were exchanged touch the same bytes.
+    pub(super) fn together(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
+        let mut all: Vec<(&Walk, (bool, Seen))> = Vec::with_capacity(reach.walks.len());
+        for (port, walk) in reach.walks.iter().filter(|(port, _)| reach.together.has(*port)) {
+            let Some(used) = self.used(*port) else { continue };
+            all.push((walk, (used.access.writes(), self.seen(used, sample)?)));
+        }
+        if let Together::Slots(_) = reach.together {
+            let result = all.iter().filter(|(_, (written, _))| *written);
+            let rank = result.map(|(_, (_, view))| view.axes().len()).max().unwrap_or(0);
+            // Of a convolution a bias has channels alone: it is not aligned at the last axis.
+            all.retain(|(_, (_, view))| view.axes().len() == rank || rank <= 2);
+        }
+        let (walks, seen): (Vec<&Walk>, Vec<(bool, Seen)>) = all.into_iter().unzip();
+        match differ(&walks, &seen) {
+            None => Ok(()),
+            Some(why) => Err(Fault::Reach { operand: "its slots together".to_owned(), why }),
+        }
+    }
+}
 
 /// How the walks differ from the views, of which the written ones are marked.
 pub(super) fn differ(walks: &[&Walk], seen: &[(bool, Seen)]) -> Option<String> {

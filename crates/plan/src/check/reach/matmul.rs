@@ -1,8 +1,9 @@
 //! Matrix products. All kernels take the same arguments; tiles, modes and tails differ.
 
 use super::call::{Call, by_four, iteration, law, product};
+use super::order::Order;
 use super::walk::Walk;
-use super::{Port, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::step::Unit;
 
 /// The rules of this family.
@@ -85,11 +86,12 @@ fn reach(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Reach,
     let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
     let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
     mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
-    let a = p.walk((4, at), [b0, b1], (p.m, row), (p.k, col));
+    let a = p.walk((4, at), [b0, b1], (p.m, row), (p.k, col)).ordered(Order::LastTwo);
     let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
     mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
-    let b = p.walk((call.typed_unit(1), at), [b0, b1], (p.k, row), (p.n, col));
-    let reach = Reach::new(groups, 1).operand(0, a).operand(1, b).operand(2, stored(call, p)?);
+    let b = p.walk((call.typed_unit(1), at), [b0, b1], (p.k, row), (p.n, col)).ordered(Order::LastTwo);
+    let reach = Reach { together: Together::Slots(2), ..Reach::new(groups, 1) };
+    let reach = reach.operand(0, a).operand(1, b).operand(2, stored(call, p)?);
     slots(call, p, reach)
 }
 

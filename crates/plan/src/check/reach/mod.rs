@@ -8,7 +8,8 @@
 //!   extents were changed contradicts its views, and what `bounds` proves of views holds for kernels;
 //! - every index fits the 32 bits that kernels count in, with room ([`LARGEST_INDEX`]);
 //! - the grid is the smallest of its width that holds the groups needed: no element is left out, none comes twice;
-//! - elementwise kernels and transposes take together what the views show at one place (`joint`);
+//! - what is walked over the same axes is taken together as the views show it at one place (`joint`), and operands are
+//!   taken in the order of their views' axes (`order`), where a plan says it;
 //! - what the meaning reads and writes, the kernel touches;
 //! - a word that the kernel does not read is 0 (`unread`).
 //!
@@ -28,6 +29,7 @@ mod joint;
 mod kv;
 mod matmul;
 mod norm;
+mod order;
 mod pool;
 mod reduce;
 mod rotary;
@@ -46,7 +48,7 @@ use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use super::expressions::{view_names_scalar, word_names_scalar};
 use crate::frame::{Frame, FrameSlot};
-use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess};
+use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess, UseIndex};
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
@@ -101,13 +103,35 @@ struct Reach {
     stride: u64,
     /// Of the first operand, where arguments say which of its axes are which and its bytes do not.
     axes: Option<[u64; 3]>,
-    /// Whether all walks are over the same axes, element by element: then what belongs together is compared as well.
-    together: bool,
+    /// What is walked over the same axes, element by element: then what belongs together is compared as well.
+    together: Together,
+}
+
+/// Walks over the same axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Together {
+    /// None that are compared.
+    Nothing,
+    /// All of them.
+    Everything,
+    /// The operand of this number, and the slots.
+    Slots(usize),
+}
+
+impl Together {
+    fn has(self, port: Port) -> bool {
+        match self {
+            Together::Nothing => false,
+            Together::Everything => true,
+            Together::Slots(operand) => matches!(port, Port::Slot(_)) || port == Port::Operand(operand),
+        }
+    }
 }
 
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
-        Reach { walks: Vec::with_capacity(4), told: false, groups, stride, axes: None, together: false }
+        let walks = Vec::with_capacity(4);
+        Reach { walks, told: false, groups, stride, axes: None, together: Together::Nothing }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -281,9 +305,8 @@ impl<'p> Subject<'p> {
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
         reach.walks.iter().try_for_each(|(port, walk)| self.walk(*port, walk, reach.axes, sample))?;
-        if reach.together {
-            self.together(&reach, sample)?;
-        }
+        self.together(&reach, sample)?;
+        self.order(&reach, sample)?;
         Ok(if call.asked.get() { Steered::ByScalars } else { Steered::BySymbols })
     }
 
@@ -311,6 +334,33 @@ impl<'p> Subject<'p> {
         Err(Fault::Groups { needed: reach.groups, launched: [x, y, z].map(|n| n as u32) })
     }
 
+    /// The number of what is bound.
+    fn at(&self, port: Port) -> UseIndex {
+        match port {
+            Port::Operand(k) => self.call.operands[k],
+            Port::Slot(k) => self.call.slots[k],
+        }
+    }
+
+    /// The use that is bound.
+    fn used(&self, port: Port) -> Option<&Use> {
+        self.step.uses.get(usize::from(self.at(port).0))
+    }
+
+    /// What people call it.
+    fn name(&self, port: Port) -> String {
+        match port {
+            Port::Operand(k) => self.decl.operands[k].name.to_owned(),
+            Port::Slot(k) => format!("slot {k}"),
+        }
+    }
+
+    /// What its view shows.
+    fn seen(&self, used: &Use, sample: &Sample<'_>) -> Result<Seen, Fault> {
+        let wrong = |why: EvalError| Fault::Expression { what: "a view".to_owned(), why: why.to_string() };
+        Seen::of(&used.view, sample.bindings).map_err(wrong)
+    }
+
     /// The walk is that of the use's view.
     fn walk(
         &self,
@@ -319,18 +369,8 @@ impl<'p> Subject<'p> {
         axes: Option<[u64; 3]>,
         sample: &Sample<'_>,
     ) -> Result<(), Fault> {
-        let at = match port {
-            Port::Operand(k) => self.call.operands[k],
-            Port::Slot(k) => self.call.slots[k],
-        };
-        let Some(used) = self.step.uses.get(usize::from(at.0)) else { return Ok(()) };
-        let wrong = |why: String| {
-            let operand = match port {
-                Port::Operand(k) => self.decl.operands[k].name.to_owned(),
-                Port::Slot(k) => format!("slot {k}"),
-            };
-            Err(Fault::Reach { operand, why })
-        };
+        let Some(used) = self.used(port) else { return Ok(()) };
+        let wrong = |why: String| Err(Fault::Reach { operand: self.name(port), why });
         if let Some(largest) = walk.largest_index().filter(|i| *i > LARGEST_INDEX) {
             return wrong(format!("it reaches element {largest}, kernels count to {LARGEST_INDEX}"));
         }
@@ -350,36 +390,12 @@ impl<'p> Subject<'p> {
         }
     }
 
-    /// Elements that the views show at one place of the result are those that the kernel takes together: of a square,
-    /// strides of two axes that were exchanged touch the same bytes.
-    fn together(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
-        let mut seen = Vec::with_capacity(reach.walks.len());
-        for (port, _) in &reach.walks {
-            let at = match *port {
-                Port::Operand(k) => self.call.operands[k],
-                Port::Slot(k) => self.call.slots[k],
-            };
-            let used = &self.step.uses[usize::from(at.0)];
-            let wrong =
-                |why: EvalError| Fault::Expression { what: "a view".to_owned(), why: why.to_string() };
-            seen.push((used.access.writes(), Seen::of(&used.view, sample.bindings).map_err(wrong)?));
-        }
-        let walks: Vec<&Walk> = reach.walks.iter().map(|(_, walk)| walk).collect();
-        match joint::differ(&walks, &seen) {
-            None => Ok(()),
-            Some(why) => Err(Fault::Reach { operand: "its slots together".to_owned(), why }),
-        }
-    }
-
     /// What the meaning reads and writes is touched by the kernel, or lies in the frame.
     fn spoken(&self, reach: &Reach) -> Result<(), Fault> {
         let touched = |i: u16| {
             let used = &self.step.uses[usize::from(i)];
             let same = |port: &Port| {
-                let at = match *port {
-                    Port::Operand(k) => self.call.operands[k],
-                    Port::Slot(k) => self.call.slots[k],
-                };
+                let at = self.at(*port);
                 // A kernel that reads and writes an operand has one writing use, and a reading one beside it.
                 at.0 == i
                     || self.reads_too(*port)

@@ -3,7 +3,7 @@
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
 use super::window::Window;
-use super::{Port, Reach, Rule, Wrong, fill_touches};
+use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::kernels::reduce::op;
 
 /// The rules of this family.
@@ -32,7 +32,8 @@ fn floats(call: &Call<'_>) -> Result<Reach, Wrong> {
     }
     let threads = iteration(&[batches, channels, window.positions.div_ceil(4)])?;
     let [x, y] = operands(call, &window)?;
-    let mut reach = Reach::new(threads.div_ceil(64), 64).operand(0, x).operand(1, y);
+    let reach = Reach { together: Together::Slots(1), ..Reach::new(threads.div_ceil(64), 64) };
+    let mut reach = reach.operand(0, x).operand(1, y);
     for slot in (0..call.call.slots.len()).filter(|s| call.call.holes.iter().any(|h| fill_touches(h, *s))) {
         let at = |array| call.stride_at(array, slot);
         let walk = Walk::new(4, at("slot_at")?).axis(batches, at("slot_b0")?).axis(channels, at("slot_row")?);

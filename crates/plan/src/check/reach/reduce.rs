@@ -1,6 +1,7 @@
 //! Reductions and arg-extrema.
 
 use super::call::{Call, by_four, iteration, law, product};
+use super::order::Order;
 use super::slots::{self, Coords};
 use super::walk::Walk;
 use super::{Reach, Rule, Wrong};
@@ -69,7 +70,7 @@ fn walked(call: &Call<'_>, unit: u64) -> Result<(u64, Walk, u64), Wrong> {
     let [offset] = call.strides(["x_offset"])?;
     operation(call, n)?;
     let lanes = call.power_of_two("lanes", 256)?;
-    let mut walk = Walk::new(unit, offset);
+    let mut walk = Walk::new(unit, offset).ordered(Order::Any);
     for (extents, strides, all) in [("kept", "kept_stride", outputs), ("red", "red_stride", n)] {
         let mut counts = [0; 4];
         for (d, count) in counts.iter_mut().enumerate() {

@@ -1,6 +1,7 @@
 //! Rotary position embedding. Positions are data: kernels compare them with `table`.
 
 use super::call::{Call, iteration, law};
+use super::order::Order;
 use super::walk::Walk;
 use super::{Reach, Rule, Wrong};
 use crate::kernels::rotary::{position, source};
@@ -21,7 +22,9 @@ fn rotary(call: &Call<'_>) -> Result<Reach, Wrong> {
     let [offset] = call.strides(["x_offset"])?;
     let x = call.strides(["x_batch", "x_seq", "x_head"])?;
     let y = call.strides(["y_batch", "y_seq", "y_head"])?;
-    let rows = |walk: Walk, [b, s, h]: [i64; 3]| walk.axis(batch, b).axis(seq, s).axis(heads, h).axis(dim, 1);
+    let rows = |walk: Walk, [b, s, h]: [i64; 3]| {
+        walk.axis(batch, b).axis(seq, s).axis(heads, h).axis(dim, 1).ordered(Order::HeadsAndRows)
+    };
     let reach =
         Reach::new(groups, 256).operand(0, rows(Walk::new(4, offset), x)).operand(4, rows(Walk::words(), y));
     let reach = angles(call, reach, Table { batch, seq, rows: table, half })?;

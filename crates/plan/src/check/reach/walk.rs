@@ -3,6 +3,7 @@
 //! In: a first element and axes of extent and stride. Out: the bytes they are, as axes sorted by stride and merged
 //! where one goes on where the other ends. Axes of one element, and axes that repeat elements, say nothing about bytes.
 
+use super::order::Order;
 use crate::step::{Unit, View};
 use pumice_types::{Bindings, EvalError};
 use smallvec::SmallVec;
@@ -20,12 +21,28 @@ pub(super) struct Walk {
     unit: Unit,
     first: i64,
     axes: Axes,
+    order: Order,
 }
 
 impl Walk {
     /// Elements of such a unit, the first of them at this index.
     pub fn new(unit: impl Into<Unit>, first: i64) -> Walk {
-        Walk { unit: unit.into(), first, axes: Axes::new() }
+        Walk { unit: unit.into(), first, axes: Axes::new(), order: Order::Listed }
+    }
+
+    /// The same, with what its view says of the order of its axes.
+    pub fn ordered(self, order: Order) -> Walk {
+        Walk { order, ..self }
+    }
+
+    /// What its view says of the order of its axes.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Elements that share bytes.
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// Words of 32 bits, from index 0 on.
@@ -114,6 +131,11 @@ impl Seen {
             axes.push((extent.eval_extent(bindings)?, stride.eval(bindings)?));
         }
         Ok(Seen { unit: view.storage.unit(view.dtype), first: view.offset.eval(bindings)?, axes })
+    }
+
+    /// Elements that share bytes.
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// Extent and stride of each axis, in elements.

@@ -1,0 +1,146 @@
+//! The order in which a kernel takes the elements of an operand: that of the axes of its view.
+//!
+//! In: the walks of a call, whose axes a rule lists from the outermost to the innermost as its kernel understands them,
+//! and the views of their uses. A square that is read with the strides of its two axes exchanged is the same bytes, and
+//! its transpose. So both lists of axes must be the same, once axes of one element are gone and axes are merged where
+//! the outer one goes on where the inner one ends. A view that shows fewer elements than the kernel takes is stretched:
+//! then axes of stride 0 say nothing.
+//!
+//! Some kernels know an axis by its name alone ([`Order`]): a plan does not say whether an operand is transposed, or
+//! which of its axes are reduced.
+
+use super::walk::{Seen, Walk};
+use super::{Port, Reach, Sample, Subject};
+use crate::check::error::Fault;
+use smallvec::SmallVec;
+
+/// What a view says of the order of a walk's axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// They come as the rule lists them.
+    Listed,
+    /// Axes 1 and 2 are heads and rows: either may stand before the other, in all operands of the call alike.
+    HeadsAndRows,
+    /// Either of the last two may stand before the other: those of a factor, which may be transposed.
+    LastTwo,
+    /// Nothing.
+    Any,
+}
+
+/// Extent and stride, in elements.
+type Axes = SmallVec<[(u64, i64); 6]>;
+
+impl Subject<'_> {
+    /// Every operand is taken in the order of its view.
+    pub(super) fn order(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
+        let Some((port, why)) = self.disordered(reach, sample, false)? else { return Ok(()) };
+        let has_heads = reach.walks.iter().any(|(_, walk)| walk.order() == Order::HeadsAndRows);
+        if has_heads && self.disordered(reach, sample, true)?.is_none() {
+            return Ok(());
+        }
+        Err(Fault::Reach { operand: self.name(port), why })
+    }
+
+    /// An operand that is taken in another order than its view's; with `rows_first`, rows stand before heads.
+    fn disordered(
+        &self,
+        reach: &Reach,
+        sample: &Sample<'_>,
+        rows_first: bool,
+    ) -> Result<Option<(Port, String)>, Fault> {
+        for (port, walk) in &reach.walks {
+            let Some(used) = self.used(*port) else { continue };
+            let seen = self.seen(used, sample)?;
+            let mut axes = Axes::from_slice(walk.axes());
+            let last = axes.len().wrapping_sub(1);
+            let found = match walk.order() {
+                Order::Any => None,
+                Order::HeadsAndRows if rows_first => {
+                    axes.swap(1, 2);
+                    differ(walk, axes, &seen)
+                }
+                Order::Listed | Order::HeadsAndRows => differ(walk, axes, &seen),
+                Order::LastTwo => differ(walk, axes.clone(), &seen).and_then(|why| {
+                    axes.swap(last - 1, last);
+                    differ(walk, axes, &seen).and(Some(why))
+                }),
+            };
+            if let Some(why) = found {
+                return Ok(Some((*port, why)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How axes of a walk differ from those of a view.
+fn differ(walk: &Walk, mut walked: Axes, seen: &Seen) -> Option<String> {
+    if walk.unit() != seen.unit() || seen.is_empty() || walked.iter().any(|a| a.0 == 0) {
+        return None;
+    }
+    let mut shown = Axes::from_slice(seen.axes());
+    if elements(&walked) != elements(&shown) {
+        walked.retain(|a| a.1 != 0);
+        shown.retain(|a| a.1 != 0);
+    }
+    let (walked, shown) = (merged(&walked), merged(&shown));
+    (walked != shown).then(|| format!("the kernel takes axes {walked:?}, its view shows {shown:?}"))
+}
+
+fn elements(axes: &Axes) -> u64 {
+    axes.iter().fold(1, |all, a| all.saturating_mul(a.0))
+}
+
+/// The axes of more than one element, merged where the outer one goes on where the inner one ends.
+fn merged(axes: &Axes) -> Axes {
+    let mut merged = Axes::new();
+    for &(extent, stride) in axes.iter().filter(|a| a.0 != 1) {
+        match merged.last_mut() {
+            Some((outer, by)) if i128::from(*by) == i128::from(extent) * i128::from(stride) => {
+                (*outer, *by) = (outer.saturating_mul(extent), stride);
+            }
+            _ => merged.push((extent, stride)),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::{Storage, View};
+    use pumice_types::{Bindings, DType, DimExpr};
+
+    fn seen(axes: &[(i64, i64)]) -> Seen {
+        let dims = |of: fn(&(i64, i64)) -> i64| axes.iter().map(|a| DimExpr::constant(of(a))).collect();
+        let (shape, strides, offset) = (dims(|a| a.0), dims(|a| a.1), DimExpr::constant(0));
+        let view = View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset };
+        Seen::of(&view, &Bindings::new()).expect("constants")
+    }
+
+    fn same(walked: &[(u64, i64)], shown: &[(i64, i64)]) -> bool {
+        differ(&Walk::words(), Axes::from_slice(walked), &seen(shown)).is_none()
+    }
+
+    #[test]
+    fn a_square_has_an_order() {
+        assert!(same(&[(4, 4), (4, 1)], &[(4, 4), (4, 1)]));
+        assert!(same(&[(4, 1), (4, 4)], &[(4, 1), (4, 4)]));
+        assert!(!same(&[(4, 1), (4, 4)], &[(4, 4), (4, 1)]));
+    }
+
+    #[test]
+    fn axes_that_go_on_are_one() {
+        assert!(same(&[(1, 9), (6, 4), (4, 1)], &[(2, 12), (3, 4), (1, 7), (4, 1)]));
+        assert!(same(&[(24, 1)], &[(2, 12), (3, 4), (4, 1)]));
+        assert!(!same(&[(24, 1)], &[(3, 4), (2, 12), (4, 1)]));
+    }
+
+    /// Where the view has the stretched axis, its place counts.
+    #[test]
+    fn stretched_axes_have_a_place_where_the_view_shows_them() {
+        assert!(same(&[(4, 0), (4, 1)], &[(4, 1)]));
+        assert!(same(&[(4, 0), (4, 1)], &[(4, 0), (4, 1)]));
+        assert!(!same(&[(4, 1), (4, 0)], &[(4, 0), (4, 1)]));
+    }
+}

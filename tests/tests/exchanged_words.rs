@@ -1,0 +1,178 @@
+//! Words of a call that are exchanged: of a square, strides of two axes that were exchanged touch the same bytes, and
+//! another result comes of it. Each two words of each call of the op samples that say how views lie are exchanged: the
+//! checker refuses the plan, or its results are the same bits.
+
+use pumice_cpu_ref::sample as data;
+use pumice_plan::{CheckedPlan, KernelDecl, Plan, StepKind};
+use pumice_runtime::Executable;
+use pumice_tests::op_suite::{Case, Runner, cases};
+use pumice_types::Tensor;
+use std::collections::BTreeMap;
+
+const MOST_ELEMENTS: u64 = 1 << 12;
+
+/// Two words of the call of a step, of the load program or of the first run.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    loads: bool,
+    step: usize,
+    words: [usize; 2],
+}
+
+impl Exchange {
+    /// Every two words of a plan that differ.
+    fn all(plan: &Plan) -> Vec<Exchange> {
+        let mut all = Vec::new();
+        for (loads, program) in [(true, &plan.load), (false, &plan.runs[0].program)] {
+            for (step, of) in program.steps.iter().enumerate() {
+                let StepKind::Dispatch { call, .. } = &of.kind else { continue };
+                let Ok(decl) = call.check() else { continue };
+                let of_views: Vec<usize> = (0..call.args.len()).filter(|&w| is_of_view(decl, w)).collect();
+                let after = |a: usize| of_views.iter().copied().filter(move |&b| b > a);
+                let pairs = of_views.iter().flat_map(|&a| after(a).map(move |b| [a, b]));
+                let differ = pairs.filter(|&[a, b]| call.args[a] != call.args[b]);
+                all.extend(differ.map(|words| Exchange { loads, step, words }));
+            }
+        }
+        all
+    }
+
+    /// A copy of the plan with the words in each other's place.
+    fn apply(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        let program = if self.loads { &mut plan.load } else { &mut plan.runs[0].program };
+        if let StepKind::Dispatch { call, .. } = &mut program.steps[self.step].kind {
+            call.args.swap(self.words[0], self.words[1]);
+        }
+        plan
+    }
+
+    /// The kernel and the names of the words.
+    fn names(&self, plan: &Plan) -> (String, [&'static str; 2]) {
+        let program = if self.loads { &plan.load } else { &plan.runs[0].program };
+        let StepKind::Dispatch { call, .. } = &program.steps[self.step].kind else {
+            return (String::new(), ["?"; 2]);
+        };
+        let decl = call.check().expect("a plan that was checked");
+        (call.kernel.to_string(), self.words.map(|word| word_name(decl, word)))
+    }
+}
+
+/// Whether a word says how a view lies.
+fn is_of_view(decl: &KernelDecl, word: usize) -> bool {
+    let words = decl.args.iter().flat_map(|arg| (0..arg.words()).map(|_| arg.view.is_some()));
+    words.into_iter().nth(word).unwrap_or(false)
+}
+
+/// The name of a word, without its place in an array.
+fn word_name(decl: &KernelDecl, word: usize) -> &'static str {
+    let mut end = 0;
+    let of = decl.args.iter().find(|arg| {
+        end += arg.words() as usize;
+        word < end
+    });
+    of.map_or("?", |arg| arg.name)
+}
+
+/// Every output of every run of a sample under a plan.
+fn outputs(runner: &Runner, case: &Case, plan: CheckedPlan) -> Result<Vec<Tensor>, String> {
+    let graph = case.sample.graph.as_ref().map_err(ToString::to_string)?;
+    let bindings = data::bindings(&case.sample, graph);
+    let exe = Executable::new(runner.device.clone(), plan, runner.host.clone());
+    let exe = exe.map_err(|e| e.to_string())?;
+    let mut session = data::session(&exe, &case.sample, graph, &bindings).map_err(|e| e.to_string())?;
+    let mut all = Vec::new();
+    for run in 0..case.sample.runs {
+        data::execute(&mut session, &case.sample, graph, &bindings, run).map_err(|e| e.to_string())?;
+        for i in 0..graph.outputs().len() {
+            all.push(session.read_output(i).map_err(|e| e.to_string())?);
+        }
+    }
+    Ok(all)
+}
+
+/// Words that no plan tells apart where extents are equal: whether a factor is transposed, which of its axes is one of
+/// stretched batches, and along which axis of a convolution's result a vector lies.
+const UNKNOWN: &[(&str, &[&str])] = &[
+    ("matmul_", &["a_b0", "a_b1", "a_row", "a_col"]),
+    ("matmul_", &["b_b0", "b_b1", "b_row", "b_col"]),
+    ("conv_", &["slot_b0", "slot_b1", "slot_row", "slot_col"]),
+];
+
+fn is_unknown(kernel: &str, words: [&str; 2]) -> bool {
+    let has =
+        |(of, names): &(&str, &[&str])| kernel.starts_with(of) && words.iter().all(|w| names.contains(w));
+    UNKNOWN.iter().any(has)
+}
+
+/// How exchanges ended.
+#[derive(Default)]
+struct Tally {
+    refused: usize,
+    same: usize,
+    /// By the kernel and the words: how many gave other results, and one of them.
+    wrong: BTreeMap<String, (usize, String)>,
+}
+
+impl Tally {
+    /// Every exchange in the plan of a case.
+    fn add(&mut self, runner: &Runner, case: &Case) {
+        let Some(plan) = case.sample.graph.as_ref().ok().and_then(|graph| runner.plan(graph).ok()) else {
+            return;
+        };
+        let plan = plan.into_plan();
+        let mut expected = None;
+        for exchange in Exchange::all(&plan) {
+            let Ok(mutant) = CheckedPlan::new(exchange.apply(&plan)) else {
+                self.refused += 1;
+                continue;
+            };
+            let (kernel, words) = exchange.names(&plan);
+            if is_unknown(&kernel, words) {
+                continue;
+            }
+            let expected = expected.get_or_insert_with(|| {
+                let sound = CheckedPlan::new(plan.clone()).expect("checked before");
+                outputs(runner, case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
+            });
+            let got = outputs(runner, case, mutant);
+            if got.is_ok_and(|got| got.iter().map(Tensor::bytes).eq(expected.iter().map(Tensor::bytes))) {
+                self.same += 1;
+                continue;
+            }
+            let entry = self.wrong.entry(format!("{kernel} {words:?}")).or_default();
+            *entry = (entry.0 + 1, format!("{}: {exchange:?}", case.name()));
+        }
+    }
+}
+
+mod on_device {
+    use super::*;
+    use pumice_tests::device;
+    use pumice_types::Target;
+    use pumice_vulkan::{DeviceOptions, Poison};
+
+    fn exchanged(runner: &Runner, each: usize, least: usize) {
+        let small = cases(None).into_iter().filter(|c| (1..=MOST_ELEMENTS).contains(&c.elements()));
+        let mut tally = Tally::default();
+        small.step_by(each).for_each(|case| tally.add(runner, &case));
+        println!("{} refused, {} the same", tally.refused, tally.same);
+        assert!(tally.wrong.is_empty(), "other results: {:#?}", tally.wrong);
+        assert!(tally.refused >= least, "{}", tally.refused);
+    }
+
+    fn open() -> std::sync::Arc<pumice_vulkan::VulkanDevice> {
+        device::open(&DeviceOptions::default().poison(Some(Poison(0x7fc0_dead))))
+    }
+
+    #[test]
+    fn exchanged_words_of_views_are_refused_or_change_nothing() {
+        exchanged(&Runner::new(open(), MOST_ELEMENTS), 4, 10_000);
+    }
+
+    /// The kernels that a GPU takes.
+    #[test]
+    fn exchanged_words_of_a_gpus_kernels_are_refused_or_change_nothing() {
+        exchanged(&Runner::selecting_as(open(), &Target::h200(), MOST_ELEMENTS), 6, 10_000);
+    }
+}
