@@ -54,10 +54,8 @@ vec4 byte_codes(uint word) {
 
 // Codes r to r + 3 of a block of 256 elements.
 vec4 k_codes(uint at, uint r) {
-    if (SCHEME == SCHEME_IQ4_XS) {
-        uint word = bytes4(at + 8u + 16u * (r >> 5u) + (r & 15u));
-        return iq4_values(spread(word >> 4u * (r >> 4u & 1u), 15u));
-    }
+    if (SCHEME == SCHEME_IQ4_XS)
+        return iq4_values(spread(bytes4(at + 8u + 16u * (r >> 5u) + (r & 15u)) >> 4u * (r >> 4u & 1u), 15u));
     if (SCHEME == SCHEME_Q6_K) {
         uint h = r >> 7u, l = r & 127u;
         uvec4 low = spread(bytes4(at + 64u * h + (l & 63u)) >> (l >> 6u) * 4u, 15u);

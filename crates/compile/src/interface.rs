@@ -1,7 +1,7 @@
 //! What a program shares with its callers: scalars, params, states, inputs and outputs, as the plan lists them.
 //!
-//! In: the graph with the full ranges of its symbols. Out: its slots; states, inputs and outputs have places, params have
-//! bytes alone (`weights` places them). Shared by every specialization.
+//! In: the graph with the full ranges of its symbols. Out: its slots; states, inputs and outputs have places, params
+//! have bytes alone (`weights` places them). Shared by every specialization.
 
 use crate::error::CompileError;
 use crate::joined;

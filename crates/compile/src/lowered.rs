@@ -1,7 +1,7 @@
 //! The graphs of all ranges, lowered: steps over buffers without places.
 //!
-//! In: one graph for each range of the symbols, the interface. Out: for each range its run and load steps, its frame and
-//! what a binding must keep; constants and names of the status block, which ranges share.
+//! In: one graph for each range of the symbols, the interface. Out: for each range its run and load steps, its frame
+//! and what a binding must keep; constants and names of the status block, which ranges share.
 
 use crate::advice::Kernels;
 use crate::constants::Constants;

@@ -44,8 +44,8 @@ pub struct PlaceCx<'a> {
 }
 
 impl PlaceCx<'_> {
-    /// The fixed span of a home, where it has one. A specialization uses the front of an io slot of so many bytes, which
-    /// is sized for every binding.
+    /// The fixed span of a home, where it has one. A specialization uses the front of an io slot of so many bytes,
+    /// which is sized for every binding.
     fn span(&self, home: Home, bytes: u64) -> Option<Span> {
         let front = |slots: &[IoSlot], i: u32| {
             let span = slots.get(i as usize)?.span;

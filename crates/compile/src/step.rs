@@ -77,8 +77,8 @@ impl StepBuilder {
         self.wrote(&bound);
     }
 
-    /// Binds the slots of a hole and the kernel's own result, and names what the meaning reads and leaves: the operands,
-    /// then what the hole reads. `along` gives the strides of a slot by its number and its view.
+    /// Binds the slots of a hole and the kernel's own result, and names what the meaning reads and leaves: the
+    /// operands, then what the hole reads. `along` gives the strides of a slot by its number and its view.
     ///
     /// # Errors
     /// Those of `along`.

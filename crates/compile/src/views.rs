@@ -1,5 +1,5 @@
-//! Views of the same bytes, and of dense buffers: those that see their bytes alike share one. Values of a model have few
-//! types, and a view of its own for each result was a tenth of what a long chain of steps took in memory.
+//! Views of the same bytes, and of dense buffers: those that see their bytes alike share one. Values of a model have
+//! few types, and a view of its own for each result was a tenth of what a long chain of steps took in memory.
 
 use crate::draft::Located;
 use pumice_ir::ValueType;

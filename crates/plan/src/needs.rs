@@ -175,7 +175,10 @@ pub(crate) fn offers(target: &Target, feature: Feature) -> bool {
         Feature::Storage16 => target.features.storage16,
         Feature::Storage8 => target.features.storage8,
         Feature::DotProduct => target.features.dot_product.offered && target.features.dot_product.signed,
-        Feature::CooperativeMatrix => target.features.matrices.iter().any(MatrixShape::is_f16_by_16),
+        Feature::CooperativeMatrix => {
+            target.features.subgroup_size == 32
+                && target.features.matrices.iter().any(MatrixShape::is_f16_by_16)
+        }
         Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
         Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,
     }

@@ -144,7 +144,7 @@ impl Device {
             options.cache_dir.as_ref().map(|folder| folder.join(vulkan.cache_file_name("units")));
         #[cfg(feature = "cli")]
         let table_file = Some(vulkan.cache_file_name(crate::cli::kept_table::ENDING));
-        let device = Device::from_runtime(Arc::new(vulkan), kind);
+        let device = Device::of(Arc::new(vulkan), kind);
         #[cfg(feature = "cli")]
         let device = Device { table_file, ..device };
         Ok(device.with_tested_units(units_file.as_deref()))
@@ -180,6 +180,13 @@ impl Device {
 
     /// Any device of the runtime, such as one with options of its own.
     pub fn from_runtime(inner: Arc<dyn pumice_runtime::Device>, kind: DeviceKind) -> Device {
+        let device = Device::of(inner, kind);
+        #[cfg(feature = "vulkan")]
+        let device = device.with_tested_units(None);
+        device
+    }
+
+    fn of(inner: Arc<dyn pumice_runtime::Device>, kind: DeviceKind) -> Device {
         let target = inner.target().clone();
         Device {
             inner,

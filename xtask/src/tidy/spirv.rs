@@ -12,9 +12,8 @@ use super::{Findings, Tree};
 use crate::failure::{Failure, Outcome};
 
 const MANIFEST: &str = "shaders/spv/manifest.json";
-/// Bytes of all modules together, at most. On 2026-11-24 they were 8.0 million, half a million of them for matrix
-/// units, whose loops the optimizer unrolls.
-const MOST_BYTES: u64 = 16 << 19;
+/// Bytes of all modules together, at most. On 2026-11-25 they were 9.0 million, 1.5 million of them for matrix units.
+const MOST_BYTES: u64 = 18 << 19;
 const AGAIN: &str = "run `cargo xtask shaders`";
 
 #[derive(Deserialize)]

@@ -14,7 +14,10 @@ impl Convolution {
     /// None where it is something else.
     pub(super) fn product(&self, [x, w, y]: [&View; 3]) -> Option<ProductSpace> {
         let Over::Window(window) = &self.over else { return None };
-        let whole = |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.extent == a.end;
+        // One position has no step, and need not be the only element.
+        let is_only = |a: &Axis| a.extent.is(1) || !a.out.is(1);
+        let whole =
+            |a: &Axis| a.kernel == 1 && a.begin.is(0) && a.step == 1 && a.extent == a.end && is_only(a);
         if self.groups != 1 || !window.0.iter().all(whole) {
             return None;
         }

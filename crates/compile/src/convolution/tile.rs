@@ -28,7 +28,7 @@ impl Convolution {
             b_blocks: false,
             precision: self.rounding.precision(),
         };
-        cx.selection.matmul.tile(&product, cx.target)?.twin(decl)
+        cx.selection.matmul.tile(&product, cx.target, decl)
     }
 
     /// Groups of a kernel of tiles.

@@ -9,6 +9,7 @@
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Row, Shape};
 use super::read::{Figure, count, number, upto};
+use pumice_plan::kernel::KernelDecl;
 use pumice_plan::kernels::matmul::DECLS;
 use pumice_types::{EncodingClass, ProductExtents, Target};
 
@@ -87,22 +88,38 @@ impl Rules {
         let shape = shape(&p, false, target);
         self.take.choose_by(&shape, |row| {
             if row.says(CHEAPEST) {
-                return self.cheapest(&p, target).map(|(_, tile)| tile);
+                return self.cheapest(&p, target, Some).map(|(_, tile)| tile);
             }
             self.take.choice(row, &shape)
         })
     }
 
-    /// The tile of least time; none where the table has no tiles.
-    pub fn tile(&self, product: &ProductExtents, target: &Target) -> Option<Choice> {
-        self.cheapest(&at_least_one(product), target).map(|(_, tile)| tile)
+    /// Of the tiles that a kernel has as well, that of least time, as a choice of that kernel; none where the table has
+    /// no such tiles.
+    pub fn tile(
+        &self,
+        product: &ProductExtents,
+        target: &Target,
+        decl: &'static KernelDecl,
+    ) -> Option<Choice> {
+        self.cheapest(&at_least_one(product), target, |tile| tile.twin(decl)).map(|(_, tile)| tile)
     }
 
-    /// The tile of least time, with that time in microseconds besides what every product takes.
-    fn cheapest(&self, p: &ProductExtents, target: &Target) -> Option<(f64, Choice)> {
+    /// The tile of least time among those that can be taken, with that time in microseconds besides what every product
+    /// takes.
+    fn cheapest(
+        &self,
+        p: &ProductExtents,
+        target: &Target,
+        taken: impl Fn(Choice) -> Option<Choice>,
+    ) -> Option<(f64, Choice)> {
         let shape = shape(p, false, target);
         let timed = self.tiles.holding(&shape).filter_map(|row| {
-            let tile = self.tiles.choice(row, &shape).filter(|tile| self.tiles.takes(tile, &shape))?;
+            let tile = self
+                .tiles
+                .choice(row, &shape)
+                .filter(|tile| self.tiles.takes(tile, &shape))
+                .and_then(&taken)?;
             let [.., scalar] = row.figures::<3>();
             let scalar = scalar != 0.0 && p.b_words;
             Some((time(&tile, row, p, target), tile.with(SCALAR, scalar.into())))
@@ -144,7 +161,7 @@ impl Rules {
         let part = ProductExtents { k: p.k / s.max(1), batches: p.batches.saturating_mul(s), ..*p };
         let results = p.m.saturating_mul(p.n).saturating_mul(p.batches) as f64;
         let bytes = 4.0 * results * 2.0 * (s - 1) as f64 / target.tuning.bytes_per_us;
-        let tile = self.cheapest(&part, target).map_or(f64::INFINITY, |(time, _)| time);
+        let tile = self.cheapest(&part, target, Some).map_or(f64::INFINITY, |(time, _)| time);
         tile + bytes + if s == 1 { 0.0 } else { sum_us }
     }
 }

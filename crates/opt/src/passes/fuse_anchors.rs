@@ -1,7 +1,7 @@
 //! An op whose kernel has a hole (an anchor) and the elementwise nodes that the hole takes in become one node (OPS F1,
 //! F6, F8). Before an anchor's sums these are what makes its first operand: the residual sum that a norm reads, with
-//! its scales and casts. After them: bias, activation, residual, scale, cast, a gate's multiplication. All in the order in
-//! which the graph has them.
+//! its scales and casts. After them: bias, activation, residual, scale, cast, a gate's multiplication. All in the order
+//! in which the graph has them.
 //!
 //! What an anchor takes in is the compiler's to say ([`Advice::anchor`](crate::Advice::anchor),
 //! [`Advice::takes`](crate::Advice::takes), [`Advice::accepts`](crate::Advice::accepts)): here groups grow and are kept

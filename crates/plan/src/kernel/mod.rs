@@ -284,7 +284,7 @@ pub enum Feature {
     Storage8,
     /// Packed dot products of signed 8-bit integers, in hardware.
     DotProduct,
-    /// Cooperative matrices of 16 x 16 x 16 that a subgroup holds: f16 factors, f32 sums.
+    /// Cooperative matrices of 16 x 16 x 16 that a subgroup of exactly 32 threads holds: f16 factors, f32 sums.
     CooperativeMatrix,
     /// More shared memory than the plain 32 KiB.
     SharedMemory(u32),

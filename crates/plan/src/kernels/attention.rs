@@ -142,7 +142,7 @@ attention! {
     variants {
         f16_w32: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "32", "NATIVE_EXP": "1" };
         f16_w64: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "64", "NATIVE_EXP": "1" };
-        f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(40964)] {
+        f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
             "W": "128", "NATIVE_EXP": "1"
         }
     }

@@ -36,7 +36,7 @@ fn units_turns(c: &Upper<'_>, k: u64) -> u64 {
 }
 
 /// Roles of a tile, by the macros of its variant. Chains of chains in registers are 128 at most; matrix units
-/// multiply factors that were rounded, and nothing else, in slices of one step.
+/// multiply factors that were rounded, and nothing else; their slices share a step.
 pub(super) fn tile_roles(c: &Upper<'_>) -> Roles {
     let (bk, slices) = (c.define("BK"), c.define("SK"));
     let tile = tile(c.define("BM"), c.define("BN"));
@@ -87,8 +87,8 @@ product! {
     /// stride is 1 and its extent, the other strides and `at` are multiples of 4. `vec_y` 1: n, y's strides and `at`
     /// are multiples of 4.
     ///
-    /// `k_tail` 0: k is a multiple of BK·SK; 2: k is at least BK; 1: any k. `edge` 0: m and n are multiples of BM and
-    /// BN. A product whose k is cut is a product of more batches.
+    /// `k_tail` 0: k is a multiple of BK·SK (of BK with `UNITS`); 2: k is at least BK; 1: any k. `edge` 0: m and n are
+    /// multiples of BM and BN. A product whose k is cut is a product of more batches.
     ///
     /// NVIDIA H200, driver 580.159.04, 2026-11-21, medians of 9 after 0.25 s of load, barrier between products, in
     /// TFLOPS (cuBLAS f32, b along n: 50.4 / 51.6 unaligned / 37.4 at 1024):

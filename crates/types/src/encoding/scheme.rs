@@ -108,8 +108,8 @@ schemes! {
     Q6_K = "q6_k", id 14, 256 elements, gguf 14: qs Bits 128 qh Bits 64 sc Bits 16 d F16 1;
     /// d · value of the nibble: sixteen values, denser near 0; nibbles as in Q4_0.
     IQ4_NL = "iq4_nl", id 20, 32 elements, gguf 20: d F16 1 qs Bits 16;
-    /// d · (sc − 32) · value of the nibble, values as in IQ4_NL, with a 6-bit scale for each 32 elements: its low four bits in
-    /// `sc`, its high two in `sh`.
+    /// d · (sc − 32) · value of the nibble, values as in IQ4_NL, with a 6-bit scale for each 32 elements: its low four
+    /// bits in `sc`, its high two in `sh`.
     IQ4_XS = "iq4_xs", id 23, 256 elements, gguf 23: d F16 1 sh Bits 2 sc Bits 4 qs Bits 128;
 }
 

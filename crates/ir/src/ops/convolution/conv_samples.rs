@@ -92,6 +92,9 @@ fn cases() -> Vec<Case> {
     add(&[2, 37, 5, 9], &[19, 37, 1, 1], plain());
     add(&[3, 16, 33], &[16, 16, 1], plain());
     add(&[1, 4, 6, 6], &[8, 4, 1, 1], Conv { strides: vec![2, 2], ..plain() });
+    // One position along an axis of two elements, of which a step passes one.
+    add(&[1, 4, 5, 2], &[8, 4, 1, 1], Conv { strides: vec![1, 2], ..plain() });
+    add(&[2, 4, 5, 2], &[8, 4, 1, 1], Conv { strides: vec![1, 2], ..plain() });
     add(&[1, 4, 6, 6], &[8, 4, 1, 1], Conv { pads: vec![1, 0, 0, 1], ..plain() });
     add(&[1, 4, 6, 6], &[8, 2, 1, 1], Conv { groups: 2, dilations: vec![3, 3], ..plain() });
     // 3-D.
