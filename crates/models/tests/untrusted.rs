@@ -54,6 +54,21 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     });
 }
 
+/// A sort of long strings that are alike compares all of their bytes, as often as the list is long: it is paid for
+/// before. What a conversation has is sorted.
+#[test]
+fn putting_long_strings_in_order_is_paid_for() {
+    let many = "{% set x = 'xxxxxxxx' * 50000 %}{% set y = [x] * 2000 %}";
+    for order in ["sort | length", "unique | list | length", "min | length", "max | length"] {
+        let result = render(&format!("{many}{{{{ y | {order} }}}}"));
+        assert!(matches!(result, Err(TextError::TemplateEndless { .. })), "{order}: {result:?}");
+    }
+    let groups = format!("{many}{{% set z = [{{'a': x}}] * 2000 %}}{{{{ z | groupby('a') | length }}}}");
+    assert!(matches!(render(&groups), Err(TextError::TemplateEndless { .. })));
+    let short = "{{ ['b', 'a', 'B'] | sort | join(',') }} {{ {'b': 1, 'a': 2} | dictsort | length }} {{ [3, 1] | min }}";
+    assert_eq!(render(short).expect("it is short"), "a,b,B 2 1");
+}
+
 /// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that
 /// holds one long string many times is short. `x ~ y` of such lists took 4 GB.
 #[test]

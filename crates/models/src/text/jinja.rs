@@ -86,17 +86,19 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
 /// Puts what writes lists as text, filters and tests, after what takes the fuel for that.
 fn paid(environment: &mut Environment<'static>) {
     macro_rules! paid {
-        ($($name:ident)*) => {$(
+        ($pay:path: $($name:ident)*) => {$(
             environment.add_filter(concat!("unpaid ", stringify!($name)), filters::$name);
             environment.add_filter(
                 stringify!($name),
                 |state: &mut State<'_, '_>, value: &Value, Rest(args): Rest<Value>| {
+                    $pay(state, value)?;
                     methods::paid_filter(state, concat!("unpaid ", stringify!($name)), value, args)
                 },
             );
         )*};
     }
-    paid!(lower upper title capitalize trim join split lines replace indent int float);
+    paid!(methods::pay_order: sort dictsort unique groupby min max);
+    paid!(methods::pay_text: lower upper title capitalize trim join split lines replace indent int float);
     environment.add_filter(operators::SOUGHT, |state: &State<'_, '_>, value: &Value| {
         methods::pay_text(state, value)?;
         Ok::<Value, Error>(value.clone())

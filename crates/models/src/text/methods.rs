@@ -61,18 +61,18 @@ pub(super) fn string(state: &State<'_, '_>, value: &Value) -> Result<Value, Erro
     Ok(Value::from(value.to_string()))
 }
 
-/// Calls a filter of the engine, paid for before: what it is given as text, and the items of what it joins.
+/// Calls a filter of the engine whose value is paid for; its arguments are before it is called.
 pub(super) fn paid_filter(
     state: &mut State<'_, '_>,
     name: &str,
     value: &Value,
     args: Vec<Value>,
 ) -> Result<Value, Error> {
+    for arg in &args {
+        pay_text(state, arg)?;
+    }
     let mut all = vec![value.clone()];
     all.extend(args);
-    for value in &all {
-        pay_text(state, value)?;
-    }
     state.apply_filter(name, &all)
 }
 
@@ -89,6 +89,16 @@ pub(super) fn paid_test(
         pay_text(state, value)?;
     }
     state.perform_test(name, &all)
+}
+
+/// Takes the fuel for putting the items of a value in order: each is compared as often as their number has digits, byte
+/// by byte where they are alike.
+pub(super) fn pay_order(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
+    let items = value.len().unwrap_or(0);
+    let comparisons = (usize::BITS - items.leading_zeros()) as usize;
+    let bytes = written(value, most).saturating_add(items).saturating_mul(comparisons);
+    state.consume_fuel((bytes / BYTES_PER_STEP) as u64)
 }
 
 /// Takes the fuel for a value that becomes text; a string is text already.
