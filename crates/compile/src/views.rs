@@ -3,6 +3,7 @@
 
 use crate::draft::Located;
 use pumice_ir::ValueType;
+use pumice_plan::kernel::FloatStorage;
 use pumice_plan::{Storage, View, dense_strides};
 use pumice_types::DimExpr;
 use std::sync::Arc;
@@ -33,6 +34,12 @@ impl DenseViews {
         self.next = (self.next + 1) % REMEMBERED;
         view
     }
+}
+
+/// Whether four neighbours of a view can be read at once: those of 16 bits must lie on 8 bytes, which an offset could
+/// break.
+pub fn has_aligned_quads(view: &View) -> bool {
+    FloatStorage::of(view) == FloatStorage::F32 || view.offset.is(0)
 }
 
 /// Strides of a view over a shape of at least as many axes, to which it broadcasts.

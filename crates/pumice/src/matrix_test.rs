@@ -1,7 +1,7 @@
 //! Whether a device's matrix units make of f16 what they should, before anything is compiled for them.
 //!
-//! In: an open device. Out: whether one product of it is right: factors of all kinds rounded to nearest even, sums
-//! exact. Only where the device has cooperative matrices and its table has rows for them. Never here: a figure, a
+//! In: an open device. Out: whether one product of it is right: left factors of all kinds rounded to nearest even, what
+//! is too large infinite, NaN kept, sums exact. Only where the device has cooperative matrices and its table has rows for them. Never here: a figure, a
 //! choice.
 
 use crate::Options;
@@ -14,6 +14,8 @@ use std::path::Path;
 
 /// Rows and columns of the result; the first half of each is about roundings, the second about sums.
 const EDGE: usize = 128;
+/// Rows of the first half whose factors are none of f16's numbers: too large, and NaN. What they give is no number.
+const NO_NUMBERS: [(usize, f32); 2] = [(EDGE / 2 - 2, 65_520.0), (EDGE / 2 - 1, f32::NAN)];
 /// Terms of each sum.
 const TERMS: usize = 64;
 /// Values of every kind whose rounding to f16 matters, before ordinary ones follow: ties, both sides of one,
@@ -86,6 +88,10 @@ fn is_right(x: &[f32], w: &[f32], y: &[f32]) -> bool {
         let (row, column) = (i / EDGE, i % EDGE);
         let x = |k: usize| rounded.as_floats()[row * TERMS + k];
         let sum = || (0..TERMS).map(|k| x(k) * f64::from(w[k * EDGE + column])).sum::<f64>();
+        if NO_NUMBERS.iter().any(|(of, _)| *of == row) {
+            // An infinite factor meets zeros, too.
+            return !y.is_finite() || column >= TERMS;
+        }
         match (row < EDGE / 2, column < TERMS) {
             (true, true) => f64::from(y) == x(column),
             (true, false) => true,
@@ -103,7 +109,8 @@ fn left() -> Vec<f32> {
         true => f32::from_bits(0x3c00_0000 | (i as u32).wrapping_mul(0x9e37_79b9) >> 6) - 0.5,
         false => (i * 7 % 17) as f32 - 8.0,
     };
-    (0..EDGE * TERMS).map(number).collect()
+    let no_number = |i: usize| NO_NUMBERS.iter().find(|(row, _)| *row == i / TERMS).map(|(_, value)| *value);
+    (0..EDGE * TERMS).map(|i| no_number(i).unwrap_or_else(|| number(i))).collect()
 }
 
 /// One row of the identity for each term, then small integers.

@@ -14,12 +14,12 @@ use crate::phases::Phases;
 use crate::select::convolution::{Extents, PRODUCT, TILE};
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
-use crate::views::{broadcast_strides, restride};
+use crate::views::{broadcast_strides, has_aligned_quads, restride};
 use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
+use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
 use pumice_plan::{Access, Storage, View};
 use pumice_types::{DimExpr, Precision, SymbolTable};
 use smallvec::SmallVec;
@@ -169,7 +169,7 @@ pub fn emit(
 
 /// An operand of an epilogue as words whose spatial axes are walked as one, over a result of that shape.
 pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResult<Located> {
-    let at = if at.view.is_words() { at.clone() } else { cx.dense_at(at, "epilogue")? };
+    let at = cx.words_at(at, "epilogue")?;
     let strides = broadcast_strides(&at.view, shape);
     if joint_stride(&shape[2..], &strides[2..]).is_some() {
         return Ok(at);
@@ -295,11 +295,9 @@ impl Convolution {
     /// The weights over groups, outputs, channels and taps, which are walked as one axis; in words or 16-bit floats.
     fn weights(&self, cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Weights> {
         let at = cx.decoded(w)?;
-        let halves = FloatStorage::of(&at.view) != FloatStorage::F32;
         let taps = joint_stride(&at.view.shape[2..], &at.view.strides[2..]);
-        // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
         let (at, tap) = match taps {
-            Some(tap) if !halves || at.view.offset.is(0) => (at, tap),
+            Some(tap) if has_aligned_quads(&at.view) => (at, tap),
             _ => (cx.dense_at(&at, "w")?, DimExpr::constant(1)),
         };
         Ok(self.weights_at(at, tap))

@@ -53,7 +53,7 @@ impl Convolution {
     ) -> LowerResult {
         // The left factor is read as words.
         let w = cx.decoded(w)?;
-        let w = if w.view.is_words() { w } else { cx.dense_at(&w, "w")? };
+        let w = cx.words_at(&w, "w")?;
         (space.a.row, space.a.col) = (w.view.strides[0].clone(), w.view.strides[1].clone());
         space.a.at = w.view.offset.clone();
         for (i, at) in hole.slots.iter().enumerate() {

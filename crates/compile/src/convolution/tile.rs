@@ -6,9 +6,10 @@ use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::product::{self, Matrices};
 use crate::select::Choice;
+use crate::views::has_aligned_quads;
 use crate::window::{Window, Words, by_quads, joint_stride};
 use pumice_plan::View;
-use pumice_plan::kernel::{CallDraft, FloatStorage, KernelDecl, Roles};
+use pumice_plan::kernel::{CallDraft, KernelDecl, Roles};
 use pumice_plan::kernels::convolution::ConvTile;
 use pumice_types::{DimExpr, Precision, ProductExtents};
 
@@ -85,10 +86,8 @@ impl Kernel for Tile {
             true => Some(DimExpr::constant(1)),
             false => joint_stride(&shape[1..], &strides[1..]),
         };
-        // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
-        let halves = FloatStorage::of(&at.view) != FloatStorage::F32;
         let (at, k) = match k {
-            Some(k) if !halves || at.view.offset.is(0) => (at, k),
+            Some(k) if has_aligned_quads(&at.view) => (at, k),
             _ => (cx.dense_at(&at, "w")?, DimExpr::constant(1)),
         };
         let row = at.view.strides[0].clone();

@@ -45,6 +45,17 @@ impl LowerCx<'_> {
         self.dense(value)
     }
 
+    /// The value as arena words with any strides, copied where it is stored otherwise.
+    pub fn words(&mut self, value: ValueId) -> LowerResult<Located> {
+        let at = self.at(value)?;
+        self.words_at(&at, self.graph.value(value).name.clone())
+    }
+
+    /// As [`LowerCx::words`], of a located value.
+    pub fn words_at(&mut self, at: &Located, name: impl Into<Arc<str>>) -> LowerResult<Located> {
+        if at.view.is_words() { Ok(at.clone()) } else { self.dense_at(at, name) }
+    }
+
     /// A located value as dense arena words.
     pub fn dense_at(&mut self, at: &Located, name: impl Into<Arc<str>>) -> LowerResult<Located> {
         if at.view.is_words() && at.view.is_dense() {

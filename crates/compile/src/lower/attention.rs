@@ -88,8 +88,7 @@ struct Mask {
 }
 
 fn mask_words(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Mask> {
-    let at = cx.at(v)?;
-    let at = if at.view.is_words() { at } else { cx.dense(v)? };
+    let at = cx.words(v)?;
     let view = &at.view;
     let missing = 4 - view.shape.len();
     let strides = std::array::from_fn(|axis| match axis.checked_sub(missing) {

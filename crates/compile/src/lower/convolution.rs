@@ -50,8 +50,7 @@ fn lower(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, seen: Seen<'_>
     let (x, w, bias) = (fused.operand(0)?, fused.operand(1)?, fused.optional(2));
     let shapes = [&cx.graph.ty(x).shape, &cx.graph.ty(w).shape, &fused.ty.shape].map(Arc::clone);
     let Some(conv) = seen(&shapes, cx.graph.symbols()) else { return host::lower(cx, id) };
-    let at = cx.at(x)?;
-    let x = if at.view.is_words() { at } else { cx.dense(x)? };
+    let x = cx.words(x)?;
     let w = cx.stored(w)?;
     let slots = slots_of(cx, bias, fused)?;
     let (of_bias, own) = slots.split_at(usize::from(bias.is_some()));
@@ -68,7 +67,7 @@ fn slots_of(cx: &mut LowerCx<'_>, bias: Option<ValueId>, fused: &FusedBody<'_>) 
     let mut slots = Vec::new();
     if let Some(bias) = bias {
         let at = cx.at(bias)?;
-        slots.push(if at.view.is_words() { at } else { cx.dense_at(&at, "bias")? });
+        slots.push(cx.words_at(&at, "bias")?);
     }
     for &v in &fused.extra {
         let at = cx.at(v)?;

@@ -9,7 +9,7 @@ use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
 use crate::meaning::{self, StepMeaning};
 use crate::product::{self, Matrices, ProductSpace};
-use crate::views::restride;
+use crate::views::{has_aligned_quads, restride};
 use crate::{blocks, elementwise};
 use pumice_ir::ops::{MatMul, Rounding};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
@@ -33,7 +33,7 @@ impl Lower for MatMul {
         let mut slots = Vec::new();
         for &v in &fused.extra {
             let at = cx.at(v)?;
-            slots.push(operand(cx, &at, "epilogue")?);
+            slots.push(cx.words_at(&at, "epilogue")?);
         }
         let results = in_place::results(cx, id, Reads { own: &slots, shared: &[&a, &b] })?;
         let hole = Filled::new(fused.epilogue(false)?, slots, &results[1..]);
@@ -68,7 +68,7 @@ fn multiply(
     if hole.slots.iter().any(|s| promoted || s.view.shape.len() > full.len()) {
         return Err("a product of rank 1 takes no epilogue".into());
     }
-    let (shown_a, shown_b) = (operand(cx, a, "a")?, typed_operand(cx, b, op.trans_b)?);
+    let (shown_a, shown_b) = (cx.words_at(a, "a")?, typed_operand(cx, b, op.trans_b)?);
     let a = Factor { shown: shown_a, axis: is_vector(a).then_some(0), trans: op.trans_a };
     let b = Factor { shown: shown_b, axis: is_vector(b).then_some(1), trans: op.trans_b };
     let mut product = Shown { factors: [a, b], hole, copied: Vec::new(), rounding: op.rounding };
@@ -202,11 +202,6 @@ fn space(
     Some(ProductSpace { batch, m, n, k, a: own(a, a_over), b: own(b, b_over), y, slots, rounding })
 }
 
-/// The left operand or one of the epilogue as words, with any strides along which the kernel can read.
-fn operand(cx: &mut LowerCx<'_>, at: &Located, name: &str) -> LowerResult<Located> {
-    if at.view.is_words() { Ok(at.clone()) } else { cx.dense_at(at, name) }
-}
-
 /// The right operand as it is stored; 16-bit floats are read as such, and blocks where they lie along k.
 fn typed_operand(cx: &mut LowerCx<'_>, at: &Located, k_last: bool) -> LowerResult<Located> {
     let strides = &at.view.strides;
@@ -215,8 +210,7 @@ fn typed_operand(cx: &mut LowerCx<'_>, at: &Located, k_last: bool) -> LowerResul
         FloatStorage::F32 => Ok(at.clone()),
         FloatStorage::Blocks(_) if strides[k].is(1) && blocks::is_readable(cx, &at.view) => Ok(at.clone()),
         FloatStorage::Blocks(_) => cx.decoded(at),
-        // Groups of four 16-bit elements must lie on 8 bytes; an offset could break that.
-        _ if at.view.offset.is(0) => Ok(at.clone()),
+        _ if has_aligned_quads(&at.view) => Ok(at.clone()),
         _ => cx.dense_at(at, "b"),
     }
 }

@@ -65,8 +65,7 @@ fn lower(
     let Some(window) = window.filter(|_| dtype.arena_bytes() == 4) else {
         return host::lower(cx, id);
     };
-    let at = cx.at(x)?;
-    let at = if at.view.is_words() { at } else { cx.dense(x)? };
+    let at = cx.words(x)?;
     let mut slots = Vec::new();
     for &v in &fused.extra {
         let extra = cx.at(v)?;
