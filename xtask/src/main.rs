@@ -1,6 +1,8 @@
 //! pumice's developer tools: `cargo xtask <command>`. In: the command line. Out: an exit code. Never here:
 //! what a command does; each has its own file under `commands/`.
 
+#[cfg(test)]
+mod additions;
 mod checkout;
 mod child;
 mod commands;
