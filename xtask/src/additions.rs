@@ -39,8 +39,8 @@ fn files<const N: usize>(paths: [&str; N]) -> BTreeSet<String> {
     paths.map(str::to_owned).into()
 }
 
-/// Its row, its decoding, its accessor in GLSL; its golden is in `blocks.txt`. The names of the types of GGUF files were
-/// there before.
+/// Its row, its decoding, its accessor in GLSL; its golden is in `blocks.txt`. The names of the types of GGUF files
+/// were there before.
 #[test]
 fn an_encoding_is_three_files_and_its_golden() {
     let expected = files([

@@ -221,7 +221,7 @@ impl LlamaFile {
         Ok(model)
     }
 
-    /// The graph of [`recompute_graph_of`](crate::decoder::recompute_graph_of) over the file's tensors: logits of every
+    /// The graph of [`recompute_graph_of`] over the file's tensors: logits of every
     /// token of a text, without caches.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Whether a device's matrix units make of f16 what they should, before anything is compiled for them.
 //!
 //! In: an open device. Out: whether one product of it is right: left factors of all kinds rounded to nearest even, what
-//! is too large infinite, NaN kept, sums exact. Only where the device has cooperative matrices and its table has rows for them. Never here: a figure, a
-//! choice.
+//! is too large infinite, NaN kept, sums exact. Only where the device has cooperative matrices and its table has rows
+//! for them. Never here: a figure, a choice.
 
 use crate::Options;
 use crate::device::Device;
