@@ -68,7 +68,7 @@ pub fn takes(group: &Group<'_>, id: NodeId) -> bool {
         && facts.is_load_time(id) == facts.is_load_time(anchor)
         && stays
         && node.operands().all(operand);
-    fits && cost::instructions(graph, id).is_some_and(|more| has_time(group, &hole, more))
+    fits && cost::instructions(graph, id).is_some_and(|more| has_room(group, &hole, more))
 }
 
 /// Whether a value is read in the group alone.
@@ -78,7 +78,7 @@ fn stays_in(group: &Group<'_>, v: ValueId) -> bool {
 }
 
 /// Whether the hole may have so many instructions more.
-fn has_time(group: &Group<'_>, hole: &Hole, more: usize) -> bool {
+fn has_room(group: &Group<'_>, hole: &Hole, more: usize) -> bool {
     let others = group.nodes.iter().filter(|&&n| n != group.anchor);
     let before = others.filter_map(|&n| cost::instructions(group.graph, n)).sum::<usize>();
     more <= hole.instructions && before + more <= INSTRUCTIONS

@@ -17,39 +17,39 @@ use std::sync::Arc;
 
 /// What the kernels see of an op, by the shapes of operand, weights and result; none where its numbers are more than
 /// kernels count to.
-type Seen<'a> = &'a dyn Fn(&[Arc<[DimExpr]>; 3], &SymbolTable) -> Option<Convolution>;
+type Described<'a> = &'a dyn Fn(&[Arc<[DimExpr]>; 3], &SymbolTable) -> Option<Convolution>;
 
 macro_rules! convolutions {
-    ($($Name:ident by $seen:ident),*) => {$(
+    ($($Name:ident by $described:ident),*) => {$(
         impl Lower for $Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
                 self.lower_fused(cx, id, &FusedBody::alone(cx, id))
             }
 
             fn hole(&self, graph: &Graph, node: &Node) -> Option<Hole> {
-                hole(graph, node, &|shapes, symbols| $seen(self, shapes, symbols))
+                hole(graph, node, &|shapes, symbols| $described(self, shapes, symbols))
             }
 
             fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>) -> LowerResult {
-                lower(cx, id, fused, &|shapes, symbols| $seen(self, shapes, symbols))
+                lower(cx, id, fused, &|shapes, symbols| $described(self, shapes, symbols))
             }
         }
     )*};
 }
 convolutions! { Conv by forward, ConvTranspose by transposed }
 
-fn hole(graph: &Graph, node: &Node, seen: Seen<'_>) -> Option<Hole> {
+fn hole(graph: &Graph, node: &Node, described: Described<'_>) -> Option<Hole> {
     let shapes = [node.input(0)?, node.input(1)?, node.output()].map(|v| graph.ty(v).shape.clone());
-    seen(&shapes, graph.symbols())?;
+    described(&shapes, graph.symbols())?;
     let slots = slots::PRODUCT - usize::from(node.input(2).is_some());
     Some(Hole::after("conv", slots, |_, _, _| true))
 }
 
 /// A convolution, by the host where its window is larger than kernels count.
-fn lower(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, seen: Seen<'_>) -> LowerResult {
+fn lower(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, described: Described<'_>) -> LowerResult {
     let (x, w, bias) = (fused.operand(0)?, fused.operand(1)?, fused.optional(2));
     let shapes = [&cx.graph.ty(x).shape, &cx.graph.ty(w).shape, &fused.ty.shape].map(Arc::clone);
-    let Some(conv) = seen(&shapes, cx.graph.symbols()) else { return host::lower(cx, id) };
+    let Some(conv) = described(&shapes, cx.graph.symbols()) else { return host::lower(cx, id) };
     let x = cx.words(x)?;
     let w = cx.stored(w)?;
     let slots = slots_of(cx, bias, fused)?;

@@ -64,7 +64,7 @@ macro_rules! rounds_factors {
 /// The graph with every product of it rounding as the precision says; what a product says itself already stays.
 /// Products of constants alone stay exact.
 ///
-/// Where the source of a factor, behind casts and ops that move elements, is stored as bf16, all factors are rounded to
+/// Where the source of a factor, before casts and ops that move elements, is stored as bf16, all factors are rounded to
 /// bf16: f16 does not have their range.
 #[must_use]
 pub fn round_products(graph: &Graph, precision: Precision) -> Graph {
