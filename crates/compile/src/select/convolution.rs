@@ -38,8 +38,8 @@ pub const WAY: &FamilyDecl = &FamilyDecl {
     rules: &[(PRODUCT, &[]), (TILE, &[]), (DIRECT, &[])],
     ..FamilyDecl::new("convolution", MEASURES)
 };
-/// The kernel of `direct`. `plain_one` takes several terms in each iteration of its loop: it is left for sums that are too
-/// long for a driver which ends loops.
+/// The kernel of `direct`. `plain_one` takes several terms in each iteration of its loop: it is left for sums that are
+/// too long for a driver which ends loops.
 pub const WINDOWS: &FamilyDecl = &FamilyDecl {
     kernels: &[ConvDirect::DECL, ConvLines::DECL],
     last: &[("conv_direct.plain_one", &[]), ("conv_direct.plain", &[])],
