@@ -10,7 +10,7 @@ use pumice_ir::ops::round_products;
 use pumice_ir::{Graph, Op, Sample};
 use pumice_plan::{CheckedPlan, KernelCall, Plan, StepKind};
 use pumice_runtime::{Device, Executable, HostOps, RuntimeError, Session};
-use pumice_types::{Bindings, Precision, Target};
+use pumice_types::{Bindings, Precision, Target, Tensor};
 use pumice_vulkan::codegen::FloatControls;
 use pumice_vulkan::{Addressing, CheckedInKernels, KernelSource};
 use std::cell::OnceCell;
@@ -191,22 +191,34 @@ impl Runner {
         CheckedPlan::new(plan).map_err(|e| e.to_string())
     }
 
-    /// A session over a sample's graph with its params, scalars and symbols in place.
-    pub fn session(&self, sample: &Sample, graph: &Graph, bindings: &Bindings) -> Result<Session, String> {
-        self.session_in(self.options.precision, sample, graph, bindings)
-    }
-
-    fn session_in(
+    /// A session over a sample's graph under a plan of it, with its params, scalars and symbols in place.
+    fn session(
         &self,
-        precision: Precision,
+        plan: CheckedPlan,
         sample: &Sample,
         graph: &Graph,
         bindings: &Bindings,
     ) -> Result<Session, String> {
         let text = |e: RuntimeError| e.to_string();
-        let plan = self.plan_in(precision, graph)?;
         let exe = Executable::new(self.device.clone(), plan, self.host.clone()).map_err(text)?;
         data::session(&exe, sample, graph, bindings).map_err(|e| e.to_string())
+    }
+
+    /// Every output of every run of a case, under a plan of its graph.
+    pub fn outputs(&self, case: &Case, plan: CheckedPlan) -> Result<Vec<Tensor>, String> {
+        let sample = &case.sample;
+        let graph = sample.graph.as_ref().map_err(ToString::to_string)?;
+        let bindings = data::bindings(sample, graph);
+        let mut session = self.session(plan, sample, graph, &bindings)?;
+        let mut all = Vec::new();
+        for run in 0..sample.runs {
+            data::execute(&mut session, sample, graph, &bindings, run)
+                .map_err(|e| format!("run {run}: {e}"))?;
+            for i in 0..graph.outputs().len() {
+                all.push(session.read_output(i).map_err(|e| e.to_string())?);
+            }
+        }
+        Ok(all)
     }
 
     fn compare(
@@ -217,7 +229,7 @@ impl Runner {
         precision: Precision,
     ) -> Result<(), String> {
         let sample = &case.sample;
-        let mut session = self.session_in(precision, sample, graph, bindings)?;
+        let mut session = self.session(self.plan_in(precision, graph)?, sample, graph, bindings)?;
         for run in 0..sample.runs {
             data::execute(&mut session, sample, graph, bindings, run)
                 .map_err(|e| format!("run {run}: {e}"))?;

@@ -2,9 +2,7 @@
 //! another result comes of it. Each two words of each call of the op samples that say how views lie are exchanged: the
 //! checker refuses the plan, or its results are the same bits.
 
-use pumice_cpu_ref::sample as data;
-use pumice_plan::{CheckedPlan, KernelDecl, Plan, StepKind};
-use pumice_runtime::Executable;
+use pumice_plan::{CheckedPlan, Plan, StepKind};
 use pumice_tests::op_suite::{Case, Runner, cases};
 use pumice_types::Tensor;
 use std::collections::BTreeMap;
@@ -27,7 +25,9 @@ impl Exchange {
             for (step, of) in program.steps.iter().enumerate() {
                 let StepKind::Dispatch { call, .. } = &of.kind else { continue };
                 let Ok(decl) = call.check() else { continue };
-                let of_views: Vec<usize> = (0..call.args.len()).filter(|&w| is_of_view(decl, w)).collect();
+                let of_views: Vec<usize> = (0..call.args.len())
+                    .filter(|&w| decl.arg_of_word(w).is_some_and(|arg| arg.view.is_some()))
+                    .collect();
                 let after = |a: usize| of_views.iter().copied().filter(move |&b| b > a);
                 let pairs = of_views.iter().flat_map(|&a| after(a).map(move |b| [a, b]));
                 let differ = pairs.filter(|&[a, b]| call.args[a] != call.args[b]);
@@ -54,41 +54,8 @@ impl Exchange {
             return (String::new(), ["?"; 2]);
         };
         let decl = call.check().expect("a plan that was checked");
-        (call.kernel.to_string(), self.words.map(|word| word_name(decl, word)))
+        (call.kernel.to_string(), self.words.map(|word| decl.arg_of_word(word).map_or("?", |arg| arg.name)))
     }
-}
-
-/// Whether a word says how a view lies.
-fn is_of_view(decl: &KernelDecl, word: usize) -> bool {
-    let words = decl.args.iter().flat_map(|arg| (0..arg.words()).map(|_| arg.view.is_some()));
-    words.into_iter().nth(word).unwrap_or(false)
-}
-
-/// The name of a word, without its place in an array.
-fn word_name(decl: &KernelDecl, word: usize) -> &'static str {
-    let mut end = 0;
-    let of = decl.args.iter().find(|arg| {
-        end += arg.words() as usize;
-        word < end
-    });
-    of.map_or("?", |arg| arg.name)
-}
-
-/// Every output of every run of a sample under a plan.
-fn outputs(runner: &Runner, case: &Case, plan: CheckedPlan) -> Result<Vec<Tensor>, String> {
-    let graph = case.sample.graph.as_ref().map_err(ToString::to_string)?;
-    let bindings = data::bindings(&case.sample, graph);
-    let exe = Executable::new(runner.device.clone(), plan, runner.host.clone());
-    let exe = exe.map_err(|e| e.to_string())?;
-    let mut session = data::session(&exe, &case.sample, graph, &bindings).map_err(|e| e.to_string())?;
-    let mut all = Vec::new();
-    for run in 0..case.sample.runs {
-        data::execute(&mut session, &case.sample, graph, &bindings, run).map_err(|e| e.to_string())?;
-        for i in 0..graph.outputs().len() {
-            all.push(session.read_output(i).map_err(|e| e.to_string())?);
-        }
-    }
-    Ok(all)
 }
 
 /// Words that no plan tells apart where extents are equal: whether a factor is transposed, which of its axes is one of
@@ -133,9 +100,9 @@ impl Tally {
             }
             let expected = expected.get_or_insert_with(|| {
                 let sound = CheckedPlan::new(plan.clone()).expect("checked before");
-                outputs(runner, case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
+                runner.outputs(case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
             });
-            let got = outputs(runner, case, mutant);
+            let got = runner.outputs(case, mutant);
             if got.is_ok_and(|got| got.iter().map(Tensor::bytes).eq(expected.iter().map(Tensor::bytes))) {
                 self.same += 1;
                 continue;

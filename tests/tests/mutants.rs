@@ -7,7 +7,7 @@
 //! - A plan as JSON with any number replaced: an error, or no harm. No panic, no crash, no hang.
 
 use pumice_compile::{Options, compile};
-use pumice_cpu_ref::{Array, RefEval, Reference, sample as data};
+use pumice_cpu_ref::{Array, RefEval, Reference};
 use pumice_ir::{GraphBuilder, f32};
 use pumice_plan::{CheckedPlan, Plan, StepKind};
 use pumice_tests::op_suite::{Case, Runner, cases};
@@ -23,23 +23,6 @@ fn draw(seed: u64, index: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
-}
-
-/// Every output of every run of a sample under a plan.
-fn outputs(runner: &Runner, case: &Case, plan: CheckedPlan) -> Result<Vec<Tensor>, String> {
-    let graph = case.sample.graph.as_ref().map_err(ToString::to_string)?;
-    let bindings = data::bindings(&case.sample, graph);
-    let exe = pumice_runtime::Executable::new(runner.device.clone(), plan, runner.host.clone());
-    let exe = exe.map_err(|e| e.to_string())?;
-    let mut session = data::session(&exe, &case.sample, graph, &bindings).map_err(|e| e.to_string())?;
-    let mut all = Vec::new();
-    for run in 0..case.sample.runs {
-        data::execute(&mut session, &case.sample, graph, &bindings, run).map_err(|e| e.to_string())?;
-        for i in 0..graph.outputs().len() {
-            all.push(session.read_output(i).map_err(|e| e.to_string())?);
-        }
-    }
-    Ok(all)
 }
 
 /// Small samples with their plans, every `each`-th of them.
@@ -133,9 +116,8 @@ fn disturbed(each: usize, times: u64) {
                 unread += 1;
                 continue;
             };
-            match catch_unwind(AssertUnwindSafe(|| {
-                CheckedPlan::new(plan).map(|p| outputs(&runner, &case, p))
-            })) {
+            match catch_unwind(AssertUnwindSafe(|| CheckedPlan::new(plan).map(|p| runner.outputs(&case, p))))
+            {
                 Ok(Err(_)) => refused += 1,
                 Ok(Ok(_)) => ran += 1,
                 Err(_) => failed.push(format!("{}: seed {seed}: a panic", case.name())),
@@ -255,10 +237,10 @@ mod on_device {
                 };
                 let base = base.get_or_insert_with(|| {
                     let sound = CheckedPlan::new(plan.clone()).expect("checked before");
-                    outputs(&runner, &case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
+                    runner.outputs(&case, sound).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
                 });
                 accepted += 1;
-                if let Some(why) = judge(&case, base, &outputs(&runner, &case, mutant)) {
+                if let Some(why) = judge(&case, base, &runner.outputs(&case, mutant)) {
                     wrong.push(format!("{}: {} {mutation}: {why}", case.name(), mutation.kernel(&plan)));
                 }
             }

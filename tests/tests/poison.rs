@@ -24,17 +24,7 @@ mod on_device {
     /// Every output of every run of a sample, or what went wrong.
     fn outputs(runner: &Runner, case: &Case) -> Result<Vec<Tensor>, String> {
         let graph = case.sample.graph.as_ref().map_err(ToString::to_string)?;
-        let bindings = data::bindings(&case.sample, graph);
-        let mut session = runner.session(&case.sample, graph, &bindings)?;
-        let mut all = Vec::new();
-        for run in 0..case.sample.runs {
-            data::execute(&mut session, &case.sample, graph, &bindings, run)
-                .map_err(|e| format!("run {run}: {e}"))?;
-            for i in 0..graph.outputs().len() {
-                all.push(session.read_output(i).map_err(|e| e.to_string())?);
-            }
-        }
-        Ok(all)
+        runner.outputs(case, runner.plan(graph)?)
     }
 
     fn fits(case: &Case) -> bool {

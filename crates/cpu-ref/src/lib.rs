@@ -8,6 +8,7 @@ pub mod graph;
 pub mod host_ops;
 pub mod index;
 pub mod interp;
+mod lines;
 pub mod machine;
 mod meaning;
 pub mod ops;

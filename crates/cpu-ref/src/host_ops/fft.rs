@@ -3,7 +3,8 @@
 
 use super::arrays;
 use crate::array::Array;
-use crate::index::{around, axis_of};
+use crate::index::axis_of;
+use crate::lines::Lines;
 use crate::meaning::ReadMeaning;
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::fft::FftNorm;
@@ -35,6 +36,41 @@ impl FastFft {
         let direction = if self.op.inverse { FftDirection::Inverse } else { FftDirection::Forward };
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).plan_fft(n, direction)
     }
+
+    /// The elements of the result.
+    fn transform(&self, x: &Array, shape: &[u64]) -> Vec<f64> {
+        let op = &self.op;
+        let axis = axis_of(op.axis, x.shape.len());
+        let (given, made) = (Lines::of(&x.shape, axis), Lines::of(shape, axis));
+        let n = op.length(&DimExpr::from(x.shape[axis])).as_extent().unwrap_or(0) as usize;
+        let mut y = vec![0.0; made.len()];
+        if n == 0 || y.is_empty() {
+            return y;
+        }
+        let (plan, factor) = (self.plan(n), scale(op, n as f64));
+        let mut scratch = vec![Complex::default(); plan.get_inplace_scratch_len()];
+        let mut line = vec![Complex::default(); n];
+        for which in given.all() {
+            line.fill(Complex::default());
+            for (r, z) in line.iter_mut().enumerate().take(given.rows) {
+                let (re, im) = given.read(x.as_floats(), which, r);
+                *z = Complex::new(re, im);
+            }
+            if op.inverse && op.onesided {
+                mirror(&mut line);
+            }
+            // Which sums meet an infinity depends on the algorithm: the op says NaN.
+            if line.iter().any(|z| !z.is_finite()) {
+                line.fill(Complex::new(f64::NAN, f64::NAN));
+            } else {
+                plan.process_with_scratch(&mut line, &mut scratch);
+            }
+            for (r, z) in line.iter().take(made.rows).enumerate() {
+                made.write(&mut y, which, r, (z.re * factor, z.im * factor));
+            }
+        }
+        y
+    }
 }
 
 fn one_fft(graph: &Graph) -> Option<(Fft, ValueId)> {
@@ -59,77 +95,6 @@ impl HostStep for FastFft {
             _ => return Err(format!("one result of {} bytes, other room given", y.bytes().len())),
         }
         Ok(())
-    }
-}
-
-/// The lines of an array along one axis: those with the same outer and inner index.
-struct Lines {
-    /// Elements of a line.
-    rows: usize,
-    inner: usize,
-    /// 1 for real values, 2 for complex ones.
-    parts: usize,
-}
-
-impl Lines {
-    /// Where element `r` of the line begins.
-    fn at(&self, (outer, inner): (usize, usize), r: usize) -> usize {
-        ((outer * self.rows + r) * self.inner + inner) * self.parts
-    }
-
-    /// Reads a line, followed by zeros.
-    fn gather(&self, values: &[f64], which: (usize, usize), line: &mut [Complex<f64>]) {
-        line.fill(Complex::default());
-        for (r, z) in line.iter_mut().enumerate().take(self.rows) {
-            let at = self.at(which, r);
-            *z = Complex::new(values[at], if self.parts == 2 { values[at + 1] } else { 0.0 });
-        }
-    }
-
-    /// Writes the beginning of a line.
-    fn scatter(&self, line: &[Complex<f64>], factor: f64, which: (usize, usize), y: &mut [f64]) {
-        for (r, z) in line.iter().take(self.rows).enumerate() {
-            let at = self.at(which, r);
-            y[at] = z.re * factor;
-            if self.parts == 2 {
-                y[at + 1] = z.im * factor;
-            }
-        }
-    }
-}
-
-impl FastFft {
-    /// The elements of the result.
-    fn transform(&self, x: &Array, shape: &[u64]) -> Vec<f64> {
-        let (op, rank) = (&self.op, x.shape.len());
-        let axis = axis_of(op.axis, rank);
-        let (outer, rows, all) = around(&x.shape, axis);
-        let parts = x.shape[rank - 1] as usize;
-        let inner = all / parts.max(1);
-        let given = Lines { rows, inner, parts };
-        let made = Lines { rows: shape[axis] as usize, inner, parts: shape[rank - 1] as usize };
-        let n = op.length(&DimExpr::from(x.shape[axis])).as_extent().unwrap_or(0) as usize;
-        let mut y = vec![0.0; outer * made.rows * inner * made.parts];
-        if n == 0 || y.is_empty() {
-            return y;
-        }
-        let (plan, factor) = (self.plan(n), scale(op, n as f64));
-        let mut scratch = vec![Complex::default(); plan.get_inplace_scratch_len()];
-        let mut line = vec![Complex::default(); n];
-        for which in (0..outer).flat_map(|o| (0..inner).map(move |c| (o, c))) {
-            given.gather(x.as_floats(), which, &mut line);
-            if op.inverse && op.onesided {
-                mirror(&mut line);
-            }
-            // Which sums meet an infinity depends on the algorithm: the op says NaN.
-            if line.iter().any(|z| !z.is_finite()) {
-                line.fill(Complex::new(f64::NAN, f64::NAN));
-            } else {
-                plan.process_with_scratch(&mut line, &mut scratch);
-            }
-            made.scatter(&line, factor, which, &mut y);
-        }
-        y
     }
 }
 

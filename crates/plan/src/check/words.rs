@@ -112,14 +112,7 @@ fn of_grid(grid: &Grid) -> Vec<(Word, ArgValue, bool)> {
 }
 
 fn is_value(decl: &KernelDecl, word: usize) -> bool {
-    let mut at = 0;
-    for arg in decl.args {
-        at += arg.words() as usize;
-        if word < at {
-            return arg.kind == ArgKind::F32 || VALUE_ARGS.contains(&arg.name);
-        }
-    }
-    false
+    decl.arg_of_word(word).is_some_and(|arg| arg.kind == ArgKind::F32 || VALUE_ARGS.contains(&arg.name))
 }
 
 /// Numbers near, far, and at the ends.

@@ -363,6 +363,15 @@ impl KernelDecl {
         self.args.iter().map(ArgDecl::words).sum()
     }
 
+    /// The argument that a word belongs to.
+    pub fn arg_of_word(&self, word: usize) -> Option<&'static ArgDecl> {
+        let mut end = 0;
+        self.args.iter().find(|arg| {
+            end += arg.words() as usize;
+            word < end
+        })
+    }
+
     /// Where addresses and arguments lie.
     pub fn layout(&self) -> Layout {
         Layout::of(self)

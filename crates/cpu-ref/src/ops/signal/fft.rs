@@ -2,7 +2,8 @@
 
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
-use crate::index::{around, axis_of};
+use crate::index::axis_of;
+use crate::lines::Lines;
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::fft::FftNorm;
@@ -45,59 +46,23 @@ fn length(op: &Fft, cx: &EvalCx<'_>) -> usize {
 /// Every line of x along the axis through `f(line, N)`, scaled, in the shape of the result.
 fn transformed(op: &Fft, cx: &EvalCx<'_>, f: impl Fn(&[Complex], usize) -> Vec<Complex>) -> Vec<f64> {
     let (x, (_, shape)) = (cx.arg(0), cx.out());
-    let rank = x.shape.len();
-    let (axis, parts) = (axis_of(op.axis, rank), x.shape[rank - 1] as usize);
-    let (outer, rows, all) = around(&x.shape, axis);
-    let inner = all / parts.max(1);
-    let given = Lines { rows, inner, parts };
-    let made = Lines { rows: shape[axis] as usize, inner, parts: shape[rank - 1] as usize };
-    let n = length(op, cx);
+    let axis = axis_of(op.axis, x.shape.len());
+    let (given, made, n) = (Lines::of(&x.shape, axis), Lines::of(shape, axis), length(op, cx));
     let factor = scale(op, n);
-    let mut y = vec![0.0; outer * made.rows * inner * made.parts];
-    for o in 0..outer {
-        for c in 0..inner {
-            let mut line: Vec<Complex> =
-                (0..rows.min(n)).map(|r| given.read(x.as_floats(), (o, c), r)).collect();
-            line.resize(n, (0.0, 0.0));
-            if op.inverse && op.onesided {
-                mirror(&mut line, rows);
-            }
-            let result = if n == 0 { Vec::new() } else { f(&line, n) };
-            for (k, z) in result.into_iter().take(made.rows).enumerate() {
-                made.write(&mut y, (o, c), k, (z.0 * factor, z.1 * factor));
-            }
+    let mut y = vec![0.0; made.len()];
+    for which in given.all() {
+        let mut line: Vec<Complex> =
+            (0..given.rows.min(n)).map(|r| given.read(x.as_floats(), which, r)).collect();
+        line.resize(n, (0.0, 0.0));
+        if op.inverse && op.onesided {
+            mirror(&mut line, given.rows);
+        }
+        let result = if n == 0 { Vec::new() } else { f(&line, n) };
+        for (k, z) in result.into_iter().take(made.rows).enumerate() {
+            made.write(&mut y, which, k, (z.0 * factor, z.1 * factor));
         }
     }
     y
-}
-
-/// The lines of an array along one axis: those with the same outer and inner index.
-struct Lines {
-    /// Elements of a line.
-    rows: usize,
-    inner: usize,
-    /// 1 for real values, 2 for complex ones.
-    parts: usize,
-}
-
-impl Lines {
-    /// Where element `r` of a line begins.
-    fn at(&self, (outer, inner): (usize, usize), r: usize) -> usize {
-        ((outer * self.rows + r) * self.inner + inner) * self.parts
-    }
-
-    fn read(&self, values: &[f64], line: (usize, usize), r: usize) -> Complex {
-        let at = self.at(line, r);
-        (values[at], if self.parts == 2 { values[at + 1] } else { 0.0 })
-    }
-
-    fn write(&self, values: &mut [f64], line: (usize, usize), r: usize, z: Complex) {
-        let at = self.at(line, r);
-        values[at] = z.0;
-        if self.parts == 2 {
-            values[at + 1] = z.1;
-        }
-    }
 }
 
 /// The other half of a spectrum of real values: X_{N−k} is the conjugate of X_k; the parts that cannot be imaginary
