@@ -1,8 +1,8 @@
 //! Attention kernels. Which of them an attention takes is the compiler's to say (`compile/src/select/attention.rs`).
 
+use super::matmul::units_precision;
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use pumice_types::Precision;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[
@@ -125,7 +125,8 @@ attention! {
 }
 
 attention! {
-    /// As `attention`, by matrix units: factors and weights rounded to f16 (T3); keys and values at most W wide.
+    /// As `attention`, by matrix units: factors and weights rounded to f16, or with `BF16` to bf16 (T3); keys and values
+    /// at most W wide.
     pub struct AttentionUnits = "attention_units" in "attention/units.comp";
     grid "ceil(sq / 64) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
@@ -137,13 +138,22 @@ attention! {
         after(after(step, fragments), only(c.mask_kind != 0, each(c.sk, 1)))
     };
     roles |c| {
-        tile(64, c.define("W")).only("width", 0, c.define("W")).multiplies(Precision::F16)
+        tile(64, c.define("W")).only("width", 0, c.define("W")).multiplies(units_precision(c.variant))
     };
     variants {
         f16_w32: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "32", "NATIVE_EXP": "1" };
         f16_w64: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "64", "NATIVE_EXP": "1" };
         f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
             "W": "128", "NATIVE_EXP": "1"
+        };
+        bf16_w32: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32)] {
+            "BF16": "1", "W": "32", "NATIVE_EXP": "1"
+        };
+        bf16_w64: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32)] {
+            "BF16": "1", "W": "64", "NATIVE_EXP": "1"
+        };
+        bf16_w128: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
+            "BF16": "1", "W": "128", "NATIVE_EXP": "1"
         }
     }
 }

@@ -44,7 +44,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("6a1983b262da7830a3431673864feeb349d37dfaeaf5d51a58370b62a3bd1686")),
         ("w64", Fingerprint::hex("a4fe41746e6581be3fc9e7e5be27feb5d7e72a62ce3c4c6ac9df5c0a38c6a44a")),
     ] },
-    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("efd949ccdd22fbd3ac42fe68dde4ad20cb0acc3b26fcf82ce961c73cb6ddf4ec"), code: &[
+    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("0f91dc330d3c53d461049a5245fe134d5398510d7605d5faf00ae84a16a77f58"), code: &[
+        ("bf16_w128", Fingerprint::hex("147bfb25dc5f594341813210bef4371112f024b3a6b7aa7b4a95ef33784de007")),
+        ("bf16_w32", Fingerprint::hex("fcf11f942e9e1d9b1cc65d4b358b9407cbf4889810e926209735ffee5ad467dd")),
+        ("bf16_w64", Fingerprint::hex("e7d1cee0f3ac2223b40cb596e7ee1ac8ce910885c51f22158a5f75d20de0f997")),
         ("f16_w128", Fingerprint::hex("a1b49f54820bfc5211c40bf7282fbba32266313053a651aa13a42c3dfb06881a")),
         ("f16_w32", Fingerprint::hex("e425b30d39a59348b075d862961c8a6105ef6064a9968e48debd835e52b0020f")),
         ("f16_w64", Fingerprint::hex("4850684792e5d1193f7206b7008444ad61d4ef6b7c3c8beeadaa2e96473fb1bc")),
@@ -62,7 +65,11 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("f186345b5fbc91cd0ac1ec0a8e017d0ece7ae62d4443979b42c62c4a7d753173")),
         ("plain_one", Fingerprint::hex("e164c5db85d4a6d9d85b0242a63aad480238e091bb4af74edb073936480a2d65")),
     ] },
-    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("8560fbe2fca86462d68da662f809bf6c3ec688da4e2203eaa5e64822aa652265"), code: &[
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("c233a19671685fd1152fd9392d2284ee753dc3e6b3cc8dcd8b5c8704744148f8"), code: &[
+        ("bf16_t128", Fingerprint::hex("224add8e801b310d6188bc4623c71440f30e8e09a503797bcfdeb0afaba9bb2f")),
+        ("bf16_t128x256", Fingerprint::hex("9eba7b2b706e3b3395501d87c505b0a6d14d1b6341d32fa1b4d25dabb17f526f")),
+        ("bf16_t32", Fingerprint::hex("f7ca9020caa0acd2955f4471398a13d8bae35af2671e5778bd6ec2d141b45fda")),
+        ("bf16_t64", Fingerprint::hex("68606da0eef3485bee1fe0d2d0ff8a0074956e30f2546b56ec0be6473e1b3fa1")),
         ("f16_t128", Fingerprint::hex("ef04865b4431cf02d553018a9e7b471ef42eaedd54f108db72834b529ef8f2d5")),
         ("f16_t128x256", Fingerprint::hex("5416d9a241cb048596baa9de37c024ad3c4fe9b761782125b52a8a7bf1f99c5b")),
         ("f16_t32", Fingerprint::hex("8ef56becd9e0eff6e4bea3561919cec3321343b8132da178e955abe9eb1f1604")),
@@ -72,7 +79,11 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("67fc417c23f392889f7412e0ef305d995b917906155729a43f44d7cdd790c46e")),
         ("t64x128", Fingerprint::hex("884ba83e62625668a0f46d4699b2ca3532a849b9357a42a20037d0fed1753b00")),
     ] },
-    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("85782ce0e01e0f1e094afdbadb61cfaa0020dda55a4f29de478167653f407e18"), code: &[
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("5184ef997794e715601da237b18450b7b92c189ebfe7a65c9b1060d0cbed0745"), code: &[
+        ("bf16_t128", Fingerprint::hex("48eb48b5c57c94121d8394561a75264e0266c7618b6538f105169c5be8f3eb83")),
+        ("bf16_t128x256", Fingerprint::hex("d75d009b254dc0dd3d5bb1c75783d82e51bc7c2c1918615316feaa2834f870ce")),
+        ("bf16_t32", Fingerprint::hex("4d807fa130d5eecd7bac269d03cecd1c7045a1f8bc5b56d100139ca99e25649c")),
+        ("bf16_t64", Fingerprint::hex("8605bfabc40e56020ba67f92660b0ad2fba3744c454e5b9fa5ab142b5af9ea6b")),
         ("f16_t128", Fingerprint::hex("63752f248a650d20ee9e35abadad0f997de6d5cfdc9c893b3e612d4a65af4cb5")),
         ("f16_t128x256", Fingerprint::hex("38918f4e65cf14603e6d3d52473c06ddce17e6e7ab24c22e4a277dc4c7ba4e55")),
         ("f16_t32", Fingerprint::hex("745cf04a3dbe9643e09d14e90038d78c98ca6a086e51e44bd53c45cc403ff0e5")),
@@ -136,7 +147,11 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("af75b04fd2c6d6b5c097de9447d18c8d6b6d54a0db865398e8d0fe6c3d750cca")),
         ("plain", Fingerprint::hex("b2a14788fa4d1106300b525f243197ac93ce7311e9cc12a8facf19c528184a53")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("8461a4218fb20a29e902dac44eba27f52ae7fee7fa90da1f011ef14bdfd6300a"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("a6586e8e37b358d943fe9807eb9a1a6328430700eac998cf4e84fdbc3e600e6d"), code: &[
+        ("bf16_t128", Fingerprint::hex("ada90bd8e574f9af007a4edcb506458875371e6c36cae2368c0b39d103680379")),
+        ("bf16_t128x256", Fingerprint::hex("a4781324376c4742b5dffd82c7a281b52218649d86f892d08e2de92f2f5d31ae")),
+        ("bf16_t32", Fingerprint::hex("4c56e207160d1baffb432517e2a22de3bc1f8b7835add7fde9a65a0be813cc52")),
+        ("bf16_t64", Fingerprint::hex("320a98cd92450c3a06fb9536c97543bf001565e69d895942339edb5a81fd6899")),
         ("f16_blocks_t128", Fingerprint::hex("de7c4ab1357e75098782aee74d698a17e4c3a4d7d0af99502131a0d4c79df97a")),
         ("f16_blocks_t64", Fingerprint::hex("0e1d920f96c5835e69ef78efae9ac5e8aa6929260849280c0264e0ab68e62ab2")),
         ("f16_t128", Fingerprint::hex("a592dcfa8c57bb1be090a614784bd196635c3b1d32004e2e4d4c92a953dcfab2")),

@@ -41,10 +41,15 @@ pub(super) fn tile_roles(c: &Upper<'_>) -> Roles {
     let (bk, slices) = (c.define("BK"), c.define("SK"));
     let tile = tile(c.define("BM"), c.define("BN"));
     if c.defines("UNITS") {
-        return tile.steps(bk, bk).multiplies(Precision::F16);
+        return tile.steps(bk, bk).multiplies(units_precision(c));
     }
     let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
     tile.steps(bk * slices, bk).only("k", 0, most)
+}
+
+/// In what a variant of matrix units multiplies.
+pub(super) fn units_precision(c: &Upper<'_>) -> Precision {
+    if c.defines("BF16") { Precision::Bf16 } else { Precision::F16 }
 }
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
@@ -99,7 +104,7 @@ product! {
     /// 9.9), 128 x 384 x 1536: t64 or plain split in 8 13.3 us with the reduction (cuBLAS 12.8). Level zero and full
     /// differ by less than 1 %.
     ///
-    /// Variants with `UNITS` multiply factors rounded to f16 by matrix units (T3): a subgroup of 32 threads has WM x WN
+    /// Variants with `UNITS` multiply factors rounded to f16, or with `BF16` to bf16, by matrix units (T3): a subgroup of 32 threads has WM x WN
     /// results in fragments of 16 x 16. Modes 0 and 2 read quads there, too, one element at a time.
     ///
     /// Where every group has a compute unit to itself and weights come from memory, not from the cache, a step waits
@@ -142,6 +147,18 @@ product! {
         };
         f16_blocks_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
             "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1", "BLOCKS": "1"
+        };
+        bf16_t32: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
+            "UNITS": "1", "BF16": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4", "BLOCKS": "1"
+        };
+        bf16_t64: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
+            "UNITS": "1", "BF16": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
+        };
+        bf16_t128: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
+            "UNITS": "1", "BF16": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
+        };
+        bf16_t128x256: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
+            "UNITS": "1", "BF16": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
         }
     }
 }

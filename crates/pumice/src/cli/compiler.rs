@@ -16,7 +16,7 @@ pub struct CompilerArgs {
     /// with
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Arithmetic of products: exact, f16 or int8. So far exact is the only one that has kernels
+    /// What products do with their factors: exact, or rounded to f16 or bf16. There are no kernels for int8 yet
     #[arg(long, value_name = "PRECISION", default_value = "exact")]
     pub precision: Precision,
 }

@@ -1,5 +1,6 @@
 //! The logical device. Every other owner holds an `Arc` of it, so it goes last.
 
+use super::bfloat16::Bfloat16Features;
 use super::calls::{CallError, CallLog};
 use super::gate::Gate;
 use super::instance::Instance;
@@ -172,6 +173,8 @@ fn create(
         .push_next(&mut f11)
         .push_next(&mut f12);
     let info = if enable.matrices { info.push_next(&mut matrices) } else { info };
+    let mut bfloat16 = Bfloat16Features::matrices();
+    let info = if enable.bfloat16 { info.push_next(&mut bfloat16) } else { info };
     // SAFETY: `physical` is of this instance and everything `info` points to lives until the end of the function.
     unsafe { instance.table.create_device(physical, &info) }
 }
