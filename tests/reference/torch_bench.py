@@ -213,6 +213,8 @@ def convolutions():
             return lambda: work(x, w, **given)
 
         case(f"D6.{c['name']}", convolve, over=4, warm=0.2)
+    if FRESH:
+        return
     for name, pool, args in (("max_3x3_s2", torch.nn.functional.max_pool2d, (3, 2)), ("average_2x2", torch.nn.functional.avg_pool2d, (2, 2))):
 
         def pooled(pool=pool, args=args):
@@ -253,7 +255,7 @@ def minilm(batch):
     write(name, measured, 1, how)
 
 
-with torch.inference_mode():
+def committed():
     case("S1.gemm_4096", product(4096, 4096, 4096))
     case("S1.gemm_4095x4097x4093", product(4095, 4097, 4093))
     case("S1.gemm_1024", product(1024, 1024, 1024), over=8)
@@ -272,3 +274,11 @@ with torch.inference_mode():
     for size in (1, 32):
         minilm(size)
     case("S1.gemm_4096.again", product(4096, 4096, 4096))
+
+
+with torch.inference_mode():
+    if FRESH:
+        shapes()
+        convolutions()
+    else:
+        committed()
