@@ -2,7 +2,7 @@
 //!
 //! The engine bounds what its own operators and filters make; the methods of the second crate are outside of that.
 
-use minijinja::value::Rest;
+use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat;
 use std::fmt::{self, Write};
@@ -39,7 +39,7 @@ fn formatted(state: &State<'_, '_>, format: &str, args: &[Value]) -> usize {
     format.matches(['{', '%']).count().saturating_mul(arguments).saturating_add(widths(format))
 }
 
-/// The filter `format`, paid for before. The engine's own does the work.
+/// The filter `format`, paid for before.
 pub(super) fn format_filter(
     state: &State<'_, '_>,
     value: &Value,
@@ -47,9 +47,7 @@ pub(super) fn format_filter(
 ) -> Result<Value, Error> {
     let bytes = formatted(state, value.as_str().unwrap_or_default(), &args);
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
-    let mut all = vec![value.clone()];
-    all.extend(args);
-    Environment::new().empty_state().apply_filter("format", &all)
+    by_engine(state, |engine| engine.apply_filter("format", &all(value, args)))
 }
 
 /// The filter `string`, paid for before: a list that holds one long string many times is short, its text is not.
@@ -63,37 +61,57 @@ pub(super) fn string(state: &State<'_, '_>, value: &Value) -> Result<Value, Erro
 
 /// Calls a filter of the engine whose value is paid for; its arguments are before it is called.
 pub(super) fn paid_filter(
-    state: &mut State<'_, '_>,
+    state: &State<'_, '_>,
     name: &str,
     value: &Value,
-    args: Vec<Value>,
+    Rest(args): Rest<Value>,
 ) -> Result<Value, Error> {
     for arg in &args {
         pay_text(state, arg)?;
     }
-    let mut all = vec![value.clone()];
-    all.extend(args);
-    state.apply_filter(name, &all)
+    by_engine(state, |engine| engine.apply_filter(name, &all(value, args)))
 }
 
 /// As [`paid_filter`], a test.
 pub(super) fn paid_test(
-    state: &mut State<'_, '_>,
+    state: &State<'_, '_>,
     name: &str,
     value: &Value,
-    args: Vec<Value>,
+    Rest(args): Rest<Value>,
 ) -> Result<bool, Error> {
-    let mut all = vec![value.clone()];
-    all.extend(args);
+    let all = all(value, args);
     for value in &all {
         pay_text(state, value)?;
     }
-    state.perform_test(name, &all)
+    by_engine(state, |engine| engine.perform_test(name, &all))
+}
+
+/// Lets the engine's own filters and tests work, which take the fuel for each item that they see. The engine publishes
+/// some without that (`dictsort`, `groupby`, `indent`), so they are called in an environment of its own making.
+fn by_engine<T>(
+    state: &State<'_, '_>,
+    work: impl FnOnce(&mut State<'_, '_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut environment = Environment::new();
+    environment.set_fuel(state.fuel_levels().map(|(_, left)| left));
+    let mut engine = environment.empty_state();
+    let result = work(&mut engine);
+    state.consume_fuel(engine.fuel_levels().map_or(0, |(taken, _)| taken))?;
+    result
+}
+
+/// A value and its arguments, as filters and tests take them.
+fn all(value: &Value, args: Vec<Value>) -> Vec<Value> {
+    std::iter::once(value.clone()).chain(args).collect()
 }
 
 /// Takes the fuel for putting the items of a value in order: each is compared as often as their number has digits, byte
-/// by byte where they are alike.
+/// by byte where they are alike. An iterable need not say how many it has, so the engine counts them first.
 pub(super) fn pay_order(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.kind() == ValueKind::Iterable {
+        let items = by_engine(state, |engine| engine.apply_filter("list", std::slice::from_ref(value)))?;
+        return pay_order(state, &items);
+    }
     let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
     let items = value.len().unwrap_or(0);
     let comparisons = (usize::BITS - items.leading_zeros()) as usize;
