@@ -88,7 +88,7 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     Ok(environment)
 }
 
-/// Puts what writes lists as text, filters and tests, after what takes the fuel for that.
+/// Puts what writes lists as text or puts them in order, filters and tests, after what takes the fuel for that.
 fn paid(environment: &mut Environment<'static>) {
     for name in ["sort", "dictsort", "unique", "groupby", "min", "max"] {
         environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {

@@ -34,7 +34,7 @@ pub(super) fn call(
 
 /// The format string, its widths, and for each of its fields all arguments.
 fn formatted(state: &State<'_, '_>, format: &str, args: &[Value]) -> usize {
-    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
+    let most = payable(state);
     let arguments = args.iter().map(|arg| written(arg, most)).fold(0, usize::saturating_add);
     format.matches(['{', '%']).count().saturating_mul(arguments).saturating_add(widths(format))
 }
@@ -112,10 +112,9 @@ pub(super) fn pay_order(state: &State<'_, '_>, value: &Value) -> Result<(), Erro
         let items = by_engine(state, |engine| engine.apply_filter("list", std::slice::from_ref(value)))?;
         return pay_order(state, &items);
     }
-    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
     let items = value.len().unwrap_or(0);
     let comparisons = (usize::BITS - items.leading_zeros()) as usize;
-    let bytes = written(value, most).saturating_add(items).saturating_mul(comparisons);
+    let bytes = written(value, payable(state)).saturating_add(items).saturating_mul(comparisons);
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)
 }
 
@@ -126,8 +125,12 @@ pub(super) fn pay_text(state: &State<'_, '_>, value: &Value) -> Result<(), Error
 
 /// Takes the fuel for a value as text.
 pub(super) fn pay(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
-    state.consume_fuel((written(value, most) / BYTES_PER_STEP) as u64)
+    state.consume_fuel((written(value, payable(state)) / BYTES_PER_STEP) as u64)
+}
+
+/// Bytes that the fuel that is left pays for.
+fn payable(state: &State<'_, '_>) -> usize {
+    state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP)
 }
 
 /// The length of a value as text; of a longer one than `most`, something above that.
