@@ -128,8 +128,7 @@ impl Draft<'_> {
         inputs: &[Option<ValueId>],
         graph: &Graph,
     ) -> Result<(Types, Vec<Constraint>), PatchError> {
-        let (ty, constant) = (|v: ValueId| graph.ty(v), |v: ValueId| graph.constant_data(v));
-        infer_node(op, name, inputs, &graph.symbols, &ty, &constant).map_err(|source| {
+        infer_node(graph, op, name, inputs).map_err(|source| {
             let label = self.patches[patch as usize].label.clone();
             PatchError::Infer { label, node: name.to_string(), source }
         })
