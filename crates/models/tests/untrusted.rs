@@ -27,6 +27,9 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     let split = "{% set x = 'x ' * 4000000 %}{{ x.split(' ') | length }}{{ x.split() | length }}".to_owned();
     let replaced = format!("{long}{{{{ x.replace('x', x) }}}}{{{{ x | replace('x', x) }}}}");
     let product = "{% set ns = namespace(x=0) %}{% for i in range(9999) %}{% for j in range(9999) %}{% set ns.x = 'x' * 9999 %}{% endfor %}{% endfor %}".to_owned();
+    // Each turn doubles what the chain gives, without a list of it.
+    let chained = "{% set ns = namespace(x=[1] * 2) %}{% for i in range(40) %}{% set ns.x = ns.x | chain(ns.x) %}{% endfor %}{{ ns.x | groupby('a') | length }}".to_owned();
+    let wide = "{{ 'x' | indent(999999999) }}".to_owned();
     let all = [
         fields,
         nested,
@@ -40,6 +43,8 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
         split,
         replaced,
         product,
+        chained,
+        wide,
     ];
     within_memory(TEMPLATE_KIB, || {
         for source in all {
@@ -110,6 +115,8 @@ fn lists_of_one_long_string_are_paid_for_before_they_become_text() {
         "v | batch(2) | join",
         "v | map('string') | join",
         "v | map('upper') | join",
+        "v | map('unpaid upper') | join",
+        "v | select('unpaid lower') | list | length",
         "v | dictsort",
         "v | unique | string",
         "v | groupby('a')",

@@ -119,9 +119,7 @@ impl Inner {
         name: &str,
         inputs: &[Option<ValueId>],
     ) -> Result<(Types, Vec<Constraint>), OpError> {
-        let graph = &self.graph;
-        let constant = |v| graph.constant_data(v);
-        let (types, constraints) = infer_node(op, name, inputs, &graph.symbols, &|v| graph.ty(v), &constant)?;
+        let (types, constraints) = infer_node(&self.graph, op, name, inputs)?;
         self.stretch_always_or_never(&constraints)?;
         Ok((types, constraints))
     }
