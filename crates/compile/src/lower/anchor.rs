@@ -168,9 +168,8 @@ fn free_slots(
         takes(&group, id).then(|| nodes.insert(0, id))?;
     }
     let group = Group { graph, facts, anchor, nodes: &nodes };
-    let stored = || facts.only_user(graph.node(anchor).input(0)?).is_none().then_some(1);
-    let bound = if between.is_empty() { stored().unwrap_or(0) } else { bound(&group, &hole)? };
-    hole.slots.checked_sub(bound)
+    let stored = between.is_empty() && facts.only_user(graph.node(anchor).input(0)?).is_none();
+    hole.slots.checked_sub(bound(&group, &hole)? + usize::from(stored))
 }
 
 #[cfg(test)]
