@@ -186,8 +186,8 @@ fn read_besides<'a>(body: &'a Graph, anchor: &'a Node) -> impl Iterator<Item = u
 }
 
 /// Whether a value has floats where `made` has them.
-fn is_whole(body: &Graph, v: ValueId, made: ValueId) -> bool {
-    body.ty(v).shape == body.ty(made).shape && body.ty(v).dtype().is_float()
+pub fn is_whole(graph: &Graph, v: ValueId, made: ValueId) -> bool {
+    graph.ty(v).shape == graph.ty(made).shape && graph.ty(v).dtype().is_float()
 }
 
 /// What the nodes around an anchor compute of these values.

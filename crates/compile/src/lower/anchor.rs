@@ -3,6 +3,7 @@
 //! In: a group of nodes around an anchor. Out: whether lowering makes one step of it. The values that the hole reads
 //! besides the anchor's operands, and those that the group leaves besides the anchor's result, are the kernel's slots.
 
+use crate::fused_body::is_whole;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_opt::rewrite::fuse::{escaping, is_immediate, operands};
 use pumice_opt::rewrite::{Facts, cost};
@@ -117,9 +118,9 @@ fn bound(group: &Group<'_>, hole: &Hole) -> Option<usize> {
     match hole.anchor.side {
         Side::After => Some(read.len() + stored),
         Side::Before => {
-            let made = graph.ty(at.input(0)?);
-            let is_whole = |&v: &ValueId| graph.ty(v).shape == made.shape && graph.ty(v).dtype().is_float();
-            read.iter().any(is_whole).then(|| read.len() - 1 + stored)
+            let made = at.input(0)?;
+            let has_whole = read.iter().any(|&v| is_whole(graph, v, made));
+            has_whole.then(|| read.len() - 1 + stored)
         }
     }
 }
