@@ -191,9 +191,10 @@ impl<'g> LowerCx<'g> {
         }
     }
 
-    /// The content of the frame.
-    pub fn frame_content(&self) -> DraftContent {
-        self.frame_content
+    /// Where the frame is, for steps that read or write words of it.
+    pub fn frame_words(&self) -> Located {
+        let view = View::dense(DType::U32, Storage::Arena, &[]);
+        Located { content: self.frame_content, part: None, view: view.into() }
     }
 
     /// The content of the status block.
