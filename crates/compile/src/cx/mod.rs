@@ -5,8 +5,6 @@ mod args;
 mod copies;
 mod values;
 
-pub use args::MAX_GROUPS;
-
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
@@ -195,11 +193,6 @@ impl<'g> LowerCx<'g> {
     pub fn frame_words(&self) -> Located {
         let view = View::dense(DType::U32, Storage::Arena, &[]);
         Located { content: self.frame_content, part: None, view: view.into() }
-    }
-
-    /// The content of the status block.
-    pub fn status_content(&self) -> DraftContent {
-        self.status_content
     }
 
     /// Adds a finished step.
