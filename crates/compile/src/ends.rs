@@ -55,11 +55,12 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
     for (feed, from) in feeds.iter().zip(sources) {
         let index = *states.get(&feed.state).ok_or("a feed names no state")?;
         let whole = cx.next_version(feed.state, cx.draft.states[index]);
-        let name = cx.graph.value(feed.state).name.clone();
-        let [from, to] = rows(cx, &feed.kind, [&from, &whole], &name)?;
+        let [from, to] = rows(cx, feed, [&from, &whole])?;
         if feed.kind != FeedKind::Whole && !owns_its_words(cx, &to) {
-            let dtype = to.view.dtype;
-            return Err(Refusal(format!("a feed of rows into the {dtype} state {name}; use kv_append")));
+            let (dtype, name, place) = (to.view.dtype, &cx.graph.value(feed.state).name, feed.place);
+            return Err(Refusal(format!(
+                "a feed of rows into the {dtype} state {name}{place}; use kv_append"
+            )));
         }
         elementwise::copy(cx, &from, &to, "a feed writes the state")?;
         cx.draft.states[index] = whole.content;
@@ -134,26 +135,23 @@ impl Rows<'_> {
 }
 
 /// The parts of source and state that a feed joins.
-fn rows(
-    cx: &mut LowerCx<'_>,
-    kind: &FeedKind,
-    [from, to]: [&Located; 2],
-    name: &str,
-) -> LowerResult<[Located; 2]> {
-    agree_elsewhere(cx, kind, [&from.view.shape, &to.view.shape], name);
-    let Some(rows) = Rows::of(kind) else { return Ok([from, to].map(Located::clone)) };
+fn rows(cx: &mut LowerCx<'_>, feed: &Feed, [from, to]: [&Located; 2]) -> LowerResult<[Located; 2]> {
+    agree_elsewhere(cx, feed, [&from.view.shape, &to.view.shape]);
+    let Some(rows) = Rows::of(&feed.kind) else { return Ok([from, to].map(Located::clone)) };
     let [read, written] = [from, to].map(|at| &at.view.shape[rows.axis]);
     let bounded = rows.bounded([read, written]);
-    within(cx, [&rows.src, rows.count, read], format!("rows read by the feed of state {name}"));
-    within(cx, [&rows.dst, rows.count, written], format!("rows written by the feed of state {name}"));
+    let of = format!("by the feed of state {}{}", cx.graph.value(feed.state).name, feed.place);
+    within(cx, [&rows.src, rows.count, read], format!("rows read {of}"));
+    within(cx, [&rows.dst, rows.count, written], format!("rows written {of}"));
     Ok([rows.part(from, &rows.src, &bounded), rows.part(to, &rows.dst, &bounded)])
 }
 
 /// Source and state must have the same extents, but along the axis of the rows.
-fn agree_elsewhere(cx: &mut LowerCx<'_>, kind: &FeedKind, [from, to]: [&[DimExpr]; 2], name: &str) {
+fn agree_elsewhere(cx: &mut LowerCx<'_>, feed: &Feed, [from, to]: [&[DimExpr]; 2]) {
+    let name = &cx.graph.value(feed.state).name;
     for (axis, (a, b)) in from.iter().zip(to).enumerate() {
-        if a != b && kind.axis() != Some(axis) {
-            let what = format!("axis {axis} of the feed of state {name} and of the state");
+        if a != b && feed.kind.axis() != Some(axis) {
+            let what = format!("axis {axis} of the feed of state {name} and of the state{}", feed.place);
             let (value, sides) = (b - a, Some(Box::new([a.clone(), b.clone()])));
             cx.checks.push(RunCheck { value, min: 0, max: 0, what: what.into(), sides });
         }

@@ -90,7 +90,7 @@ fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     let conditions = cx.graph.constraints().iter().map(|c| {
         let (min, max) = c.allowed();
         let sides = Some(Box::new([c.left.clone(), c.right.clone()]));
-        RunCheck { value: c.difference(), min, max, what: c.what.clone(), sides }
+        RunCheck { value: c.difference(), min, max, what: c.what_and_where().into(), sides }
     });
     cx.checks.extend(conditions);
     turns::check(&cx.draft, cx.frame.frame(), cx.graph.symbols(), cx.target)?;

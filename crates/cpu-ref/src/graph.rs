@@ -215,13 +215,13 @@ fn flushed(a: Arc<Array>) -> Arc<Array> {
 fn check_constraints(graph: &Graph, bindings: &Bindings) -> Result<(), EvalError> {
     for c in graph.constraints() {
         let eval = |d: &DimExpr| {
-            d.eval(bindings).map_err(|source| EvalError::Extent { name: c.what.to_string(), source })
+            d.eval(bindings).map_err(|source| EvalError::Extent { name: c.what_and_where(), source })
         };
         let (left, right) = (eval(&c.left)?, eval(&c.right)?);
         let holds = if c.relation == Relation::AtMost { left <= right } else { left == right };
         if !holds {
             return Err(EvalError::Constraint {
-                what: c.what.to_string(),
+                what: c.what_and_where(),
                 left,
                 relation: c.relation,
                 right,

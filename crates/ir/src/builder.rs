@@ -9,6 +9,7 @@ use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
 use crate::graph::{Graph, Output};
 use crate::ops::{Constant, Input, Op, Param, Scalar, State};
+use crate::place::Place;
 use crate::shape::{TypeSpec, ValueType};
 use crate::state::{Feed, FeedKind};
 use crate::verify;
@@ -162,7 +163,7 @@ impl GraphBuilder {
         let Ok(state) = state.id else { return };
         inner.fed.push((output.to_owned(), site));
         match inner.outputs.get(output).copied() {
-            Some(output) => inner.graph.feeds.push(Feed { output, state, kind }),
+            Some(output) => inner.graph.feeds.push(Feed { output, state, kind, place: Place::Source(site) }),
             None if inner.lost.contains(output) => {}
             None => {
                 let state =

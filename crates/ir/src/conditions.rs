@@ -54,14 +54,20 @@ impl Conditions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::Place;
     use pumice_types::SymbolId;
 
     /// The second node that finds a condition adds nothing; a graph keeps the name of the first.
     #[test]
     fn a_condition_is_noted_once() {
         let s = |i: u32| DimExpr::symbol(SymbolId(i));
-        let found =
-            |what: &str, relation| Constraint { left: s(0), relation, right: s(1), what: what.into() };
+        let found = |what: &str, relation| Constraint {
+            left: s(0),
+            relation,
+            right: s(1),
+            what: what.into(),
+            place: Place::Unknown,
+        };
         let mut list = Vec::new();
         let mut conditions = Conditions::default();
         let all = [("a", Relation::Equal), ("b", Relation::Equal), ("c", Relation::AtMost)];
@@ -80,7 +86,7 @@ mod tests {
             for right in &sums {
                 all.extend(relations.map(|relation| {
                     let (left, right) = (left.clone(), right.clone());
-                    Constraint { left, relation, right, what: "".into() }
+                    Constraint { left, relation, right, what: "".into(), place: Place::Unknown }
                 }));
             }
         }

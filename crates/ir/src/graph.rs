@@ -2,6 +2,7 @@
 
 use crate::entity::{NodeId, ValueId};
 use crate::ops::Op;
+use crate::place::Place;
 use crate::shape::ValueType;
 use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolTable, Tensor};
@@ -79,12 +80,18 @@ pub struct Constraint {
     pub relation: Relation,
     /// The other extent.
     pub right: DimExpr,
-    /// Where it comes from: `h (matmul): K of a and b, at src/main.rs:9:15`, without the place in a graph that was read
-    /// from text. Clones share it.
+    /// What it is about: `h (matmul): K of a and b`. Clones share it.
     pub what: Arc<str>,
+    /// Where the node that needs it was made.
+    pub place: Place,
 }
 
 impl Constraint {
+    /// What it is about, and where that was made.
+    pub fn what_and_where(&self) -> String {
+        format!("{}{}", self.what, self.place)
+    }
+
     /// What must be in [`Constraint::allowed`]: the right extent less the left one.
     pub fn difference(&self) -> DimExpr {
         &self.right - &self.left

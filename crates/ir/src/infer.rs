@@ -4,6 +4,7 @@ use crate::entity::ValueId;
 use crate::error::OpError;
 use crate::graph::{Constraint, Graph, Relation};
 use crate::ops::Op;
+use crate::place::Place;
 use crate::shape::{ValueType, display_dim};
 use pumice_types::{DType, DimExpr, Encoding, SymbolTable, Var};
 use smallvec::SmallVec;
@@ -136,7 +137,8 @@ impl<'a> Infer<'a> {
         if a == b {
             return Ok(());
         }
-        let wanted = Constraint { left: a.clone(), relation, right: b.clone(), what: what.into() };
+        let (left, right) = (a.clone(), b.clone());
+        let wanted = Constraint { left, relation, right, what: what.into(), place: Place::Unknown };
         let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Feeds: what happens to states after the last op of a run (OPS 2).
 
 use crate::entity::ValueId;
+use crate::place::Place;
 use pumice_types::DimExpr;
 
 /// What part of the state a feed writes.
@@ -57,4 +58,6 @@ pub struct Feed {
     pub state: ValueId,
     /// Which part.
     pub kind: FeedKind,
+    /// Where it was made.
+    pub place: Place,
 }

@@ -1,6 +1,8 @@
 //! What a user does with the facade alone: look at a program's interface, give weights of his own, shapes known late.
 
-use pumice::{Device, Error, GraphBuilder, Model, Options, RuntimeError, Tensor, TensorView, f32, sym};
+use pumice::{
+    Device, Error, FeedKind, GraphBuilder, Model, Options, RuntimeError, Tensor, TensorView, f32, sym, text,
+};
 use std::path::PathBuf;
 
 fn graph() -> pumice::Graph {
@@ -82,6 +84,47 @@ fn a_broken_condition_names_both_extents() {
     let refused = session.run(&[("n", TensorView::f32(&[1.0], [1])), ("m", TensorView::f32(&[1.0], [1]))]);
     let text = refused.expect_err("1 is not in 2..=8").to_string();
     assert!(text.ends_with("it must be in 2..=8"), "no word of multiples: {text}");
+}
+
+/// Rows that do not fit into a state were refused with the name of the state, and not a word of where the feed stands.
+#[test]
+fn a_broken_condition_of_a_feed_names_its_line() {
+    let g = GraphBuilder::new("g");
+    let rows = g.input("rows", f32([sym("n", 1..=8), 2.into()]));
+    let (first, whole) = (g.state("first", f32([4u64, 2])), g.state("whole", f32([4u64, 2])));
+    g.output("y", g.add(rows, rows));
+    let (prefix_at, ()) = (line!(), g.feed("y", first, FeedKind::Prefix { axis: 0, len: g.dim_of(rows, 0) }));
+    let (whole_at, ()) = (line!(), g.feed("y", whole, FeedKind::Whole));
+    let built = g.build().expect("sound");
+    let written = text::print(&built);
+    let read = text::read(&written).expect("its own text");
+    let line =
+        |start: &str| 1 + written.lines().position(|l| l.trim_start().starts_with(start)).expect("there");
+    let of_text = |at: usize| format!("line {at} of the graph's text");
+    let cases = [
+        (&built, [format!("facade.rs:{prefix_at}:"), format!("facade.rs:{whole_at}:")]),
+        (&read, [of_text(line("feed y -> first")), of_text(line("feed y -> whole"))]),
+    ];
+    for (graph, [prefix, whole]) in cases {
+        let exe = pumice::compile(graph, &Device::cpu(), &Options::default()).expect("compiles");
+        let mut session = exe.session().expect("a session");
+        let mut refused = |n: usize| {
+            let rows = vec![1.0; 2 * n];
+            let given = [("rows", TensorView::f32(&rows, [n as u64, 2]))];
+            session.run(&given).expect_err("not four rows").to_string()
+        };
+        let text = refused(5);
+        assert!(text.starts_with("rows written by the feed of state first, at "), "{text}");
+        assert!(text.contains(&prefix), "{text}, not {prefix}");
+        let text = refused(3);
+        assert!(text.starts_with("axis 0 of the feed of state whole and of the state, at "), "{text}");
+        assert!(text.contains(&whole), "{text}, not {whole}");
+        let printed = exe.plan().to_string();
+        let checks: Vec<&str> = printed.lines().filter(|l| l.starts_with("check")).collect();
+        for place in [&prefix, &whole] {
+            assert!(checks.iter().any(|check| check.contains(place)), "{place}: {printed}");
+        }
+    }
 }
 
 /// `main` that returns an error printed `Runtime(Extents { what: ".." .. })`.

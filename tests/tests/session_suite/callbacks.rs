@@ -9,11 +9,12 @@ use crate::common::*;
 use pumice_compile::Options;
 use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
-use pumice_ir::{Graph, GraphBuilder, f32};
+use pumice_ir::{Graph, GraphBuilder, f16 as f16s, f32};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
 use pumice_runtime::{Executable, HostOps, HostStep, RuntimeError};
 use pumice_tests::{Lab, on_every_device};
 use pumice_types::{Bindings, ByteSource, DType, SourceError, Stored};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -23,16 +24,17 @@ on_every_device!(
     a_slow_progress_stops_nobody_else,
     a_source_uses_other_models_and_its_own,
     a_progress_uses_other_models_and_its_own,
+    a_source_of_streamed_and_widened_params_uses_models_that_stream,
     a_slow_host_step_stops_nobody_else,
     a_host_step_uses_other_models_and_its_own,
     a_host_step_runs_beside_one_who_waits_to_set,
 );
 
 /// Far more than any case takes.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Fails the test where `work` does not end in time. A thread that waits for ever cannot be ended, so the process is.
-fn in_time<T>(what: &str, work: impl FnOnce() -> T) -> T {
+pub(crate) fn in_time<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let (done, ended) = channel::<()>();
     let name = what.to_owned();
     let watch = std::thread::spawn(move || {
@@ -50,7 +52,7 @@ fn in_time<T>(what: &str, work: impl FnOnce() -> T) -> T {
 const N: usize = 3 * 4;
 
 /// y = x·w + v, with v derived from a param alone where it is loaded: `v` = tanh(u).
-fn graph(name: &str) -> Graph {
+pub(crate) fn graph(name: &str) -> Graph {
     let g = GraphBuilder::new(name);
     let (x, w, u) =
         (g.input("x", f32([3u64, 4])), g.param("w", f32([3u64, 4])), g.param("u", f32([3u64, 4])));
@@ -63,7 +65,7 @@ fn plain(x: &[f32], w: &[f32], u: &[f32]) -> Vec<f32> {
 }
 
 /// A model whose params are set, and which is used in every way there is.
-fn use_everything(exe: &Executable, seed: u32) {
+pub(crate) fn use_everything(exe: &Executable, seed: u32) {
     let (w, u, x) = (wave(N, seed), wave(N, seed + 1), tensor(&wave(N, seed + 2), &[3, 4]));
     let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
     exe.read_params(&Values(&values), |_, _| {}).expect("read");
@@ -219,6 +221,39 @@ fn a_progress_uses_other_models_and_its_own(lab: &Lab) {
         own.read_params(&Values(&values), progress).expect("read");
     });
     assert_eq!(calls, 3);
+}
+
+/// `w` is stored as f16 and filled from f32, so that f32 is rounded on the host; `u` passes through a stream.
+fn streaming(lab: &Lab, name: &str) -> Executable {
+    let g = GraphBuilder::new(name);
+    let (x, w, u) =
+        (g.input("x", f32([3u64, 4])), g.param("w", f16s([3u64, 4])), g.param("u", f32([3u64, 4])));
+    g.output("y", g.add(g.mul(x, g.cast(w, DType::F32)), g.tanh(u)));
+    let exe = lab.executable(&g.build().expect("sound"), &Options::default().stream_from(1));
+    assert_eq!(exe.plan().streams.len(), 1, "{}", exe.plan());
+    exe
+}
+
+/// A stream and a param that is rounded on the way call the source elsewhere than one that is filled as it lies.
+fn a_source_of_streamed_and_widened_params_uses_models_that_stream(lab: &Lab) {
+    let (own, other) = (streaming(lab, "own"), streaming(lab, "other"));
+    let (w, u, x) = (wave(N, 1), wave(N, 2), tensor(&wave(N, 5), &[3, 4]));
+    let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
+    let check = |exe: &Executable, what: &str| {
+        let y = run(&mut exe.session().expect("a session"), &x).expect("runs");
+        assert_close(&out(&y, "y"), &plain(&floats(&x), &w, &u), 1e-6, what);
+    };
+    let calls = AtomicUsize::new(0);
+    in_time("a source of streams", || {
+        let again = || {
+            calls.fetch_add(1, Ordering::Relaxed);
+            other.read_params(&Values(&values), |_, _| {}).expect("read");
+            check(&other, "the other model");
+        };
+        own.read_params(&Calling(Values(&values), again), |_, _| {}).expect("read");
+    });
+    assert_eq!(calls.into_inner(), 4, "each param is described and read");
+    check(&own, "afterwards");
 }
 
 /// What a host step calls, once it is known.

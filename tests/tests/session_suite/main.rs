@@ -15,6 +15,7 @@ mod inspect;
 mod interrupted;
 mod meanings;
 mod merged;
+mod observers;
 mod outputs;
 mod overlaps;
 mod params;

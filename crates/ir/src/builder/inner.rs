@@ -8,6 +8,7 @@ use crate::graph::{Constraint, Graph, Relation};
 use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
+use crate::place::Place;
 use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
 use pumice_types::{DimExpr, Symbol, SymbolTable};
 use smallvec::SmallVec;
@@ -127,11 +128,8 @@ impl Inner {
     /// Whether they hold is known when a run binds the symbols: then the builder is gone, so they say where they were
     /// made.
     fn add_constraints(&mut self, constraints: Vec<Constraint>, site: CallSite) {
-        let known = self.graph.constraints.len();
-        self.conditions.append(&mut self.graph.constraints, constraints);
-        for new in &mut self.graph.constraints[known..] {
-            new.what = format!("{}, at {site}", new.what).into();
-        }
+        let placed = constraints.into_iter().map(|c| Constraint { place: Place::Source(site), ..c });
+        self.conditions.append(&mut self.graph.constraints, placed);
     }
 
     /// Refuses an extent that is 1 in some runs only, where NumPy would let it stretch in those.

@@ -8,9 +8,10 @@ mod types;
 use crate::attr::{AttrReader, AttrValue};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
-use crate::graph::{Graph, Output};
+use crate::graph::{Constraint, Graph, Output};
 use crate::infer::infer_node;
 use crate::ops::Op;
+use crate::place::Place;
 use crate::shape::ValueType;
 use crate::state::{Feed, FeedKind};
 use crate::text::lex::{Position, TextError, Token, lex};
@@ -257,6 +258,7 @@ impl Reader<'_> {
     }
 
     fn feed(&mut self, graph: &mut Graph, scope: &Scope) -> Result<()> {
+        let place = Place::Text(self.at());
         self.keyword("feed")?;
         let output = self.declared_output(scope)?;
         self.expect("->")?;
@@ -282,7 +284,7 @@ impl Reader<'_> {
         if let Some(key) = fields.keys().next() {
             return self.error(format!("the feed has no `{key}`"));
         }
-        graph.feeds.push(Feed { output, state, kind });
+        graph.feeds.push(Feed { output, state, kind, place });
         Ok(())
     }
 
@@ -313,7 +315,7 @@ impl Reader<'_> {
     fn node(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
         let at = self.at();
         let stated = self.stated(graph, scope)?;
-        self.add(stated, graph, scope).map_err(|message| TextError { at, message })
+        self.add(stated, at, graph, scope).map_err(|message| TextError { at, message })
     }
 
     /// A node as the text states it.
@@ -325,8 +327,14 @@ impl Reader<'_> {
         Ok(Stated { names, types, op, inputs, attrs: self.attrs(graph, scope)? })
     }
 
-    /// Adds a node to the graph, its names to the scope.
-    fn add(&mut self, mut stated: Stated, graph: &mut Graph, scope: &mut Scope) -> Result<(), String> {
+    /// Adds a node that stands there to the graph, its names to the scope.
+    fn add(
+        &mut self,
+        mut stated: Stated,
+        at: Position,
+        graph: &mut Graph,
+        scope: &mut Scope,
+    ) -> Result<(), String> {
         let op = stated.op()?;
         let Stated { names, types: stated, op: op_name, inputs, .. } = stated;
         let inferred = infer_node(graph, &op, &names[0], &inputs);
@@ -336,7 +344,8 @@ impl Reader<'_> {
         }
         scope.may_define(&names, &stated, &types, &graph.symbols)?;
         self.pay_for_extents(&types)?;
-        scope.conditions.append(&mut graph.constraints, constraints);
+        let placed = constraints.into_iter().map(|c| Constraint { place: Place::Text(at), ..c });
+        scope.conditions.append(&mut graph.constraints, placed);
         if matches!(op, Op::Scalar(_)) {
             scope.scalars.insert(names[0].clone(), ScalarId(scope.scalars.len() as u32));
         }

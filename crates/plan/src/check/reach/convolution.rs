@@ -1,6 +1,6 @@
 //! Convolutions.
 
-use super::call::{Call, by_four, iteration, law};
+use super::call::{Call, by_four, iteration, law, product};
 use super::matmul;
 use super::walk::Walk;
 use super::window::{self, Window};
@@ -62,14 +62,18 @@ impl Extents {
     fn weights(&self, call: &Call<'_>, taps: u64) -> Result<Walk, Wrong> {
         let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
         let w = Walk::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.outputs, o);
-        Ok(w.axis(self.channels, c).axis(taps, tap))
+        let outer = [product(&[self.groups, self.outputs]), self.channels];
+        let w = w.axis(self.channels, c).axis(taps, tap);
+        Ok(w.shaped(outer, window::counts(call, "kernel")?))
     }
 
     /// Weights of a transposed convolution: its channels, then their outputs.
     fn spread_weights(&self, call: &Call<'_>, taps: u64) -> Result<Walk, Wrong> {
         let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
         let w = Walk::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.channels, c);
-        Ok(w.axis(self.outputs, o).axis(taps, tap))
+        let outer = [product(&[self.groups, self.channels]), self.outputs];
+        let w = w.axis(self.outputs, o).axis(taps, tap);
+        Ok(w.shaped(outer, window::counts(call, "kernel")?))
     }
 
     /// Adds the factors of a tile: weights, whose terms count channels and taps, and the operand under a window.
@@ -108,7 +112,8 @@ impl Extents {
         if let Some(neighbours) = by_quads {
             by_four("`vec_y`", &[neighbours as i64, at, n, g, o])?;
         }
-        Ok(self.results(at, [n, g, o, 1]))
+        let outer = [self.batches, product(&[self.groups, self.outputs])];
+        Ok(self.results(at, [n, g, o, 1]).shaped(outer, window::counts(call, "out")?))
     }
 }
 

@@ -9,7 +9,10 @@ use super::{Reach, Rule, Wrong};
 pub(super) const RULES: &[(&str, Rule)] = &[("gather", rows), ("gather_words", words)];
 
 struct Rows {
+    /// Elements of the table before its axis, along it and after it.
+    along: [u64; 3],
     outer: u64,
+    /// Words of a row.
     inner: u64,
     count: u64,
     table: u64,
@@ -21,11 +24,21 @@ fn read(call: &Call<'_>) -> Result<Rows, Wrong> {
     let (table, result) = (iteration(&[outer, axis, inner])?, iteration(&[outer, count, inner])?);
     let wide = call.flag("wide")?;
     law(wide == call.is_wide(1), || format!("`wide` is {wide}, its indices are not"))?;
-    Ok(Rows { outer, inner, count, table, result })
+    // Elements of 64 bits are two words of the kernel each.
+    let words = if call.is_wide(0) { 2 } else { 1 };
+    law(inner % words == 0, || format!("{inner} words in rows of 64-bit elements"))?;
+    Ok(Rows { along: [outer, axis, inner / words], outer, inner, count, table, result })
 }
 
 fn indices(call: &Call<'_>, rows: &Rows) -> Walk {
     Walk::dense(if call.is_wide(1) { 8 } else { 4 }, rows.count)
+}
+
+impl Rows {
+    /// With the axis of the table along which rows are taken.
+    fn reach(&self, groups: u64, stride: u64) -> Reach {
+        Reach { axis: Some(self.along), ..Reach::new(groups, stride) }
+    }
 }
 
 /// `gather`.
@@ -36,7 +49,8 @@ fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
         slots::aligned(call, &["slot_offset", "slot_outer", "slot_row"])?;
     }
     let groups = iteration(&[r.outer, r.count, r.inner.div_ceil(4)])?.div_ceil(256);
-    let reach = Reach::new(groups, 256)
+    let reach = r
+        .reach(groups, 256)
         .operand(0, Walk::dense(call.typed_unit(0), r.table))
         .operand(1, indices(call, &r))
         .operand(2, Walk::dense(4, r.result));
@@ -48,8 +62,7 @@ fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
 /// `gather_words`.
 fn words(call: &Call<'_>) -> Result<Reach, Wrong> {
     let r = read(call)?;
-    let reach = Reach::new(r.result.div_ceil(256), 256);
-    Ok(reach
+    Ok(r.reach(r.result.div_ceil(256), 256)
         .operand(0, Walk::dense(4, r.table))
         .operand(1, indices(call, &r))
         .operand(2, Walk::dense(4, r.result)))

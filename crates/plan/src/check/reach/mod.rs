@@ -101,8 +101,9 @@ struct Reach {
     groups: u64,
     /// What the kernel multiplies the number of a group by, in 32 bits.
     stride: u64,
-    /// Of the first operand, where arguments say which of its axes are which and its bytes do not.
-    axes: Option<[u64; 3]>,
+    /// Of the first operand, where the kernel works along one of its axes: elements before it, along it, after it. Its
+    /// bytes do not say which axis that is.
+    axis: Option<[u64; 3]>,
     /// What is walked over the same axes, element by element: then what belongs together is compared as well.
     together: Together,
 }
@@ -131,7 +132,7 @@ impl Together {
 impl Reach {
     fn new(groups: u64, stride: u64) -> Reach {
         let walks = Vec::with_capacity(4);
-        Reach { walks, told: false, groups, stride, axes: None, together: Together::Nothing }
+        Reach { walks, told: false, groups, stride, axis: None, together: Together::Nothing }
     }
 
     fn operand(mut self, operand: usize, walk: Walk) -> Reach {
@@ -304,7 +305,7 @@ impl<'p> Subject<'p> {
         let reach = (self.rule)(&call).map_err(|what| Fault::Argument { what })?;
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
-        let seen = reach.walks.iter().map(|(port, walk)| self.walk(*port, walk, reach.axes, sample));
+        let seen = reach.walks.iter().map(|(port, walk)| self.walk(*port, walk, reach.axis, sample));
         let seen = seen.collect::<Result<Vec<_>, Fault>>()?;
         self.together(&reach, &seen)?;
         self.order(&reach, &seen)?;
@@ -361,7 +362,7 @@ impl<'p> Subject<'p> {
         &self,
         port: Port,
         walk: &Walk,
-        axes: Option<[u64; 3]>,
+        axis: Option<[u64; 3]>,
         sample: &Sample<'_>,
     ) -> Result<Option<Seen>, Fault> {
         let Some(used) = self.used(port) else { return Ok(None) };
@@ -376,11 +377,16 @@ impl<'p> Subject<'p> {
         if used.access.writes() && walk.repeats() {
             return wrong("it writes an element twice".to_owned());
         }
-        if let Some(why) = walk.differs(&seen) {
+        if let Some(why) = walk.differs(&seen).or_else(|| walk.differs_in_shape(&seen)) {
             return wrong(why);
         }
-        match axes.filter(|_| port == Port::Operand(0) && !seen.is_empty()) {
-            Some(axes) if !seen.falls_into(&axes) => wrong(format!("its axes are not {axes:?}")),
+        // One that is stretched does not show the axis.
+        let whole = |axis: &[u64; 3]| seen.elements() == call::product(axis);
+        match axis.filter(|axis| port == Port::Operand(0) && !seen.is_empty() && whole(axis)) {
+            Some(axis) if !seen.has_axis(axis) => {
+                let [outer, extent, inner] = axis;
+                wrong(format!("no axis of it has {extent} elements, {outer} before it and {inner} after it"))
+            }
             _ => Ok(Some(seen)),
         }
     }

@@ -23,6 +23,9 @@ pub(super) enum Order {
     HeadsAndRows,
     /// Either of the last two may stand before the other: those of a factor, which may be transposed.
     LastTwo,
+    /// The first half of them comes as the rule lists it, and so does the second: those that a reduction keeps, and
+    /// those that it reduces. How the halves lie among each other a plan does not say.
+    TwoHalves,
     /// Nothing.
     Any,
 }
@@ -65,6 +68,7 @@ fn disordered(reach: &Reach, seen: &[Option<Seen>], heads: Heads) -> Option<(Por
                 differ(walk, axes, seen)
             }
             Order::Listed | Order::HeadsAndRows => differ(walk, axes, seen),
+            Order::TwoHalves => differ_interleaved(walk, &axes, seen),
             Order::LastTwo => differ(walk, axes.clone(), seen).filter(|_| {
                 axes.swap(last - 1, last);
                 differ(walk, axes, seen).is_some()
@@ -86,6 +90,35 @@ fn differ(walk: &Walk, mut walked: Axes, seen: &Seen) -> Option<[Axes; 2]> {
     }
     let (walked, shown) = (merged(&walked), merged(&shown));
     (walked != shown).then_some([walked, shown])
+}
+
+/// As [`differ`], in every order in which each half of the axes keeps its own.
+fn differ_interleaved(walk: &Walk, axes: &Axes, seen: &Seen) -> Option<[Axes; 2]> {
+    let (first, second) = axes.split_at(axes.len() / 2);
+    let real = |half: &[(u64, i64)]| half.iter().copied().filter(|a| a.0 != 1).collect::<Axes>();
+    let fits = |order: &Axes| differ(walk, order.clone(), seen).is_none();
+    let found = some_interleaved(&mut Axes::new(), [&real(first), &real(second)], &fits);
+    if found { None } else { differ(walk, axes.clone(), seen) }
+}
+
+/// Whether something holds for what was taken, followed by some order of the rest of two lists that keeps both.
+fn some_interleaved(
+    taken: &mut Axes,
+    [first, second]: [&[(u64, i64)]; 2],
+    holds: &dyn Fn(&Axes) -> bool,
+) -> bool {
+    if first.is_empty() && second.is_empty() {
+        return holds(taken);
+    }
+    let mut after = |next: Option<&(u64, i64)>, rest: [&[(u64, i64)]; 2]| {
+        let Some(&next) = next else { return false };
+        taken.push(next);
+        let found = some_interleaved(taken, rest, holds);
+        taken.pop();
+        found
+    };
+    after(first.first(), [first.get(1..).unwrap_or_default(), second])
+        || after(second.first(), [first, second.get(1..).unwrap_or_default()])
 }
 
 fn elements(axes: &Axes) -> u64 {
@@ -135,6 +168,25 @@ mod tests {
         assert!(same(&[(1, 9), (6, 4), (4, 1)], &[(2, 12), (3, 4), (1, 7), (4, 1)]));
         assert!(same(&[(24, 1)], &[(2, 12), (3, 4), (4, 1)]));
         assert!(!same(&[(24, 1)], &[(3, 4), (2, 12), (4, 1)]));
+    }
+
+    fn reduced(kept: &[(u64, i64)], reduced: &[(u64, i64)], shown: &[(i64, i64)]) -> bool {
+        let axes = Axes::from_iter(kept.iter().chain(reduced).copied());
+        differ_interleaved(&Walk::words(), &axes, &seen(shown)).is_none()
+    }
+
+    /// x\[4, 4, 5\] of which the last axis or the middle one is reduced; with the strides of the kept axes exchanged the
+    /// result would be transposed.
+    #[test]
+    fn kept_axes_have_an_order_and_so_have_reduced_ones() {
+        let x = [(4, 20), (4, 5), (5, 1)];
+        assert!(reduced(&[(4, 20), (4, 5)], &[(1, 0), (5, 1)], &x));
+        assert!(!reduced(&[(4, 5), (4, 20)], &[(1, 0), (5, 1)], &x));
+        assert!(reduced(&[(4, 20), (5, 1)], &[(1, 0), (4, 5)], &x));
+        assert!(reduced(&[(1, 0), (5, 1)], &[(4, 20), (4, 5)], &x));
+        assert!(!reduced(&[(1, 0), (5, 1)], &[(4, 5), (4, 20)], &x));
+        // Which of two equal ones is reduced.
+        assert!(reduced(&[(4, 5), (5, 1)], &[(1, 0), (4, 20)], &x));
     }
 
     /// Where the view has the stretched axis, its place counts.

@@ -2,7 +2,7 @@
 
 use super::call::{Call, by_four, iteration, law};
 use super::walk::Walk;
-use super::window::Window;
+use super::window::{self, Window};
 use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::kernels::reduce::op;
 
@@ -17,7 +17,8 @@ fn operands(call: &Call<'_>, window: &Window) -> Result<[Walk; 2], Wrong> {
     let x =
         window.spatial(call, Walk::new(4, at).axis(batches, n).axis(channels, c), ["x_d", "x_h", "x_w"])?;
     let [at, n, c] = call.strides(["y_at", "y_n", "y_c"])?;
-    Ok([x, Walk::new(4, at).axis(batches, n).axis(channels, c).axis(window.positions, 1)])
+    let y = Walk::new(4, at).axis(batches, n).axis(channels, c).axis(window.positions, 1);
+    Ok([x, y.shaped([batches, channels], window::counts(call, "out")?)])
 }
 
 /// `pool`.

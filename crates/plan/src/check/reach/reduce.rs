@@ -70,7 +70,7 @@ fn walked(call: &Call<'_>, unit: u64) -> Result<(u64, Walk, u64), Wrong> {
     let [offset] = call.strides(["x_offset"])?;
     operation(call, n)?;
     let lanes = call.power_of_two("lanes", 256)?;
-    let mut walk = Walk::new(unit, offset).ordered(Order::Any);
+    let mut walk = Walk::new(unit, offset).ordered(Order::TwoHalves);
     for (extents, strides, all) in [("kept", "kept_stride", outputs), ("red", "red_stride", n)] {
         let mut counts = [0; 4];
         for (d, count) in counts.iter_mut().enumerate() {
@@ -138,8 +138,8 @@ fn arg(call: &Call<'_>) -> Result<Reach, Wrong> {
     let unit = if kind >= 3 { 8 } else { 4 };
     let all = iteration(&[outputs, n])?;
     let groups = iteration(&[outputs, lanes])?.div_ceil(threads);
-    let axes = Some([outputs.checked_div(inner).unwrap_or(0), n, inner]);
-    let reach = Reach { axes, ..Reach::new(groups, threads) };
+    let axis = Some([outputs.checked_div(inner).unwrap_or(0), n, inner]);
+    let reach = Reach { axis, ..Reach::new(groups, threads) };
     Ok(reach.operand(0, Walk::dense(unit, all)).operand(1, Walk::dense(wide, outputs)))
 }
 

@@ -15,6 +15,7 @@ fn rows(call: &Call<'_>) -> Result<Reach, Wrong> {
     let strided = [(rows, "slot_row")];
     let load = Coords { hole: "load", strided: &strided, columns: Some(n) };
     let epilogue = Coords { hole: "epilogue", ..load };
+    let reach = Reach { axis: Some([rows, n, 1]), ..reach };
     let reach = reach.operand(1, Walk::dense(4, product(&[rows, n])));
     slots::add(call, slots::add(call, reach, "slot_offset", &load)?, "slot_offset", &epilogue)
 }
@@ -44,7 +45,8 @@ fn columns(call: &Call<'_>) -> Result<Reach, Wrong> {
     call.flag("log")?;
     let all = iteration(&[outer, n, inner])?;
     let columns = call.power_of_two("columns", 256)?;
-    let reach = Reach::new(iteration(&[outer, inner])?.div_ceil(columns), columns)
+    let groups = iteration(&[outer, inner])?.div_ceil(columns);
+    let reach = Reach { axis: Some([outer, n, inner]), ..Reach::new(groups, columns) }
         .operand(0, Walk::dense(4, all))
         .operand(1, Walk::dense(4, all));
     let strided = [(outer, "slot_outer"), (n, "slot_row"), (inner, "slot_col")];

@@ -22,17 +22,32 @@ pub(super) struct Walk {
     first: i64,
     axes: Axes,
     order: Order,
+    /// The extents of its view, where the last axis of the walk is all of its spatial ones.
+    shape: Option<([u64; 2], [u64; 3])>,
 }
 
 impl Walk {
     /// Elements of such a unit, the first of them at this index.
     pub fn new(unit: impl Into<Unit>, first: i64) -> Walk {
-        Walk { unit: unit.into(), first, axes: Axes::new(), order: Order::Listed }
+        Walk { unit: unit.into(), first, axes: Axes::new(), order: Order::Listed, shape: None }
     }
 
     /// The same, with what its view says of the order of its axes.
     pub fn ordered(self, order: Order) -> Walk {
         Walk { order, ..self }
+    }
+
+    /// The same, of a view of two axes and these spatial ones: the kernel counts places along all of them by one number,
+    /// which it takes apart by their extents.
+    pub fn shaped(self, outer: [u64; 2], spatial: [u64; 3]) -> Walk {
+        Walk { shape: Some((outer, spatial)), ..self }
+    }
+
+    /// How the extents of its view differ from those that the kernel takes places apart by.
+    pub fn differs_in_shape(&self, seen: &Seen) -> Option<String> {
+        let (outer, spatial) = self.shape.filter(|_| !seen.is_empty())?;
+        let differs = !seen.has_shape(outer, spatial);
+        differs.then(|| format!("the kernel takes extents {outer:?} and {spatial:?}, its view has others"))
     }
 
     /// What its view says of the order of its axes.
@@ -148,19 +163,29 @@ impl Seen {
         self.axes.iter().any(|a| a.0 == 0)
     }
 
-    /// Whether its axes, in their order, fall into groups of so many elements each.
-    pub fn falls_into(&self, groups: &[u64]) -> bool {
-        let mut extents = self.axes.iter().map(|a| a.0).filter(|&n| n != 1);
-        groups.iter().filter(|&&n| n != 1).all(|&wanted| {
-            let mut all = extents.next().unwrap_or(1);
-            while all < wanted {
-                match extents.next() {
-                    Some(n) => all = all.saturating_mul(n),
-                    None => return false,
-                }
-            }
-            all == wanted
-        }) && extents.next().is_none()
+    /// Whether these are its extents; of the spatial ones it may lack the first, where they have one element.
+    pub fn has_shape(&self, outer: [u64; 2], spatial: [u64; 3]) -> bool {
+        let lacks = (outer.len() + spatial.len()).checked_sub(self.axes.len());
+        let Some((lacking, shown)) = lacks.and_then(|n| spatial.split_at_checked(n)) else { return false };
+        lacking.iter().all(|&n| n == 1)
+            && self.axes.iter().map(|a| a.0).eq(outer.into_iter().chain(shown.iter().copied()))
+    }
+
+    /// Whether neighbouring axes have `extent` elements together, those before them `outer` and those after them `inner`.
+    pub fn has_axis(&self, [outer, extent, inner]: [u64; 3]) -> bool {
+        let elements = |axes: &[(u64, i64)]| axes.iter().fold(1, |all: u64, a| all.saturating_mul(a.0));
+        let all = &self.axes[..];
+        let mut runs = (0..all.len()).flat_map(|from| (from + 1..=all.len()).map(move |to| (from, to)));
+        let is = |(from, to): (usize, usize)| {
+            [&all[..from], &all[from..to], &all[to..]].map(elements) == [outer, extent, inner]
+        };
+        // What has no axes has one element.
+        runs.any(is) || (all.is_empty() && [outer, extent, inner] == [1; 3])
+    }
+
+    /// How many elements it shows.
+    pub fn elements(&self) -> u64 {
+        self.axes.iter().fold(1, |all, a| all.saturating_mul(a.0))
     }
 
     /// The bytes between its first and its last element.
@@ -221,4 +246,34 @@ fn canonical(unit: Unit, first: i64, axes: &Axes) -> Option<(i128, ByteAxes)> {
 fn shown(first: i128, axes: &[(u64, i128)]) -> String {
     let axes: Vec<String> = axes.iter().map(|(n, by)| format!("{n} by {by}")).collect();
     format!("bytes {first}: {}", axes.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(extents: &[u64]) -> Seen {
+        Seen { unit: 4.into(), first: 0, axes: extents.iter().map(|&n| (n, 1)).collect() }
+    }
+
+    /// A softmax along the middle axis of \[2, 3, 4\] is none along the middle one of \[3, 2, 4\], whose bytes are the same.
+    #[test]
+    fn an_axis_has_a_place() {
+        let x = seen(&[2, 3, 4]);
+        assert!(x.has_axis([2, 3, 4]) && x.has_axis([1, 2, 12]) && x.has_axis([6, 4, 1]));
+        assert!(!x.has_axis([3, 2, 4]) && !x.has_axis([1, 3, 8]));
+        let square = seen(&[6, 4]);
+        assert!(square.has_axis([1, 6, 4]) && !square.has_axis([6, 1, 4]));
+        assert!(seen(&[]).has_axis([1, 1, 1]));
+    }
+
+    /// Twenty positions of 4 x 5 are none of 5 x 4, nor of 4 x 1 x 5.
+    #[test]
+    fn spatial_axes_have_a_place() {
+        let y = seen(&[2, 3, 4, 5]);
+        assert!(y.has_shape([2, 3], [1, 4, 5]));
+        assert!(!y.has_shape([2, 3], [1, 5, 4]) && !y.has_shape([2, 3], [4, 1, 5]));
+        assert!(!y.has_shape([3, 2], [1, 4, 5]) && !y.has_shape([2, 3], [2, 4, 5]));
+        assert!(!seen(&[2]).has_shape([2, 3], [1, 4, 5]));
+    }
 }
