@@ -17,7 +17,7 @@ pub struct CompilerArgs {
     /// with
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Arithmetic of products: exact, f16 or int8. So far exact is the only one that has kernels
+    /// Arithmetic of products: exact, or f16, to which their factors are rounded; int8 has no kernels yet
     #[arg(long, value_name = "PRECISION", default_value = "exact")]
     pub precision: Precision,
 }
