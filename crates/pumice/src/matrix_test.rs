@@ -40,17 +40,31 @@ const PASSED: &str = "passed\n";
 
 /// Whether the units pass: as the file of an earlier opening says, else by a product, which such a file then says.
 pub(crate) fn passes(device: &Device, file: Option<&Path>) -> bool {
-    let is_known = |file: &Path| fs::read_to_string(file).is_ok_and(|said| said == PASSED);
     if file.is_some_and(is_known) {
         return true;
     }
     let passes = try_product(device) == Some(true);
     if let (true, Some(file)) = (passes, file) {
-        // Without the file the test is made again.
+        remember(file);
+    }
+    passes
+}
+
+/// Whether a file says that the units have passed. What cannot be one is not opened: a pipe would wait for whoever
+/// writes into it.
+fn is_known(file: &Path) -> bool {
+    let may_say = |known: fs::Metadata| known.is_file() && known.len() == PASSED.len() as u64;
+    fs::symlink_metadata(file).is_ok_and(may_say)
+        && fs::read(file).is_ok_and(|said| said == PASSED.as_bytes())
+}
+
+/// Says in a file that the units have passed; without it the test is made again. What stands there and is no regular
+/// file is not ours, and stays.
+fn remember(file: &Path) {
+    if fs::symlink_metadata(file).map_or(true, |known| known.is_file()) {
         let _ = file.parent().map(fs::create_dir_all);
         let _ = fs::write(file, PASSED);
     }
-    passes
 }
 
 /// Whether there is something to test.
@@ -145,5 +159,17 @@ mod tests {
         fs::write(&file, "pas").expect("written");
         assert!(!passes(&Device::cpu(), Some(&file)), "a damaged file says nothing");
         fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    /// The test hangs where it is opened.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_the_place_of_what_is_remembered_says_nothing() {
+        let file = std::env::temp_dir().join(format!("pumice-units-pipe-{}", std::process::id()));
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo is there").success());
+        assert!(!is_known(&file));
+        remember(&file);
+        assert!(fs::symlink_metadata(&file).is_ok_and(|known| !known.is_file()), "it stays");
+        fs::remove_file(&file).expect("removed");
     }
 }
