@@ -1,5 +1,6 @@
 //! What commands let their user say of compiling: another selection table, less exact arithmetic.
 
+use super::kept_table;
 use super::progress::Progress;
 use crate::device::DeviceChoice;
 use crate::embed::EmbedError;
@@ -50,7 +51,7 @@ impl CompilerArgs {
 
 fn read(path: &Path) -> Result<Arc<Table>, EmbedError> {
     let failed = |source| EmbedError::Io { path: path.to_owned(), action: "reading", source };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = kept_table::text(path).map_err(failed)?;
     let table = Table::from_json(&text);
     Ok(Arc::new(table.map_err(|source| EmbedError::Table { path: path.to_owned(), source })?))
 }
