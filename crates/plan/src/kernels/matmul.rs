@@ -1,10 +1,9 @@
 //! Matmul kernels. Which of them a product takes is the compiler's to say (`compile/src/select/matmul.rs`).
 
+use super::tiles::{tile_roles, tile_turns, tiles};
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use crate::kernel::roles::{Roles, tile};
-use crate::kernel::turns::{Upper, after, each, inside, pairs, quotient};
-use pumice_types::{Precision, slots};
+use pumice_types::slots;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
@@ -13,39 +12,6 @@ pub const DECLS: &[KernelDecl] =
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 // Lowering writes results into states before it knows which of these a product takes.
 const _: () = crate::kernel::have_slots_in_place(DECLS);
-
-/// Turns of a tile over `k` terms (`shaders/include/tile.glsl`, `units.glsl`), by the macros of its variant.
-pub(super) fn tile_turns(c: &Upper<'_>, k: u64) -> u64 {
-    if c.defines("UNITS") {
-        return units_turns(c, k);
-    }
-    let [bm, bn, bk, tm, tn] = ["BM", "BN", "BK", "TM", "TN"].map(|name| c.define(name));
-    let slices = c.define("SK");
-    let steps = inside(each(k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
-    let chains = each(k, slices.saturating_mul(128));
-    let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
-    let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
-    let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
-    after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
-}
-
-fn units_turns(c: &Upper<'_>, k: u64) -> u64 {
-    let [bk, wm, wn, slices] = ["BK", "WM", "WN", "SK"].map(|name| c.define(name));
-    let fragments = quotient(wm, 16).saturating_mul(quotient(wn, 16));
-    after(each(k, bk), inside(each(fragments, 1), each(64, slices.saturating_mul(32))))
-}
-
-/// Roles of a tile, by the macros of its variant. Chains of chains in registers are 128 at most; matrix units
-/// multiply factors that were rounded, and nothing else; their slices share a step.
-pub(super) fn tile_roles(c: &Upper<'_>) -> Roles {
-    let (bk, slices) = (c.define("BK"), c.define("SK"));
-    let tile = tile(c.define("BM"), c.define("BN"));
-    if c.defines("UNITS") {
-        return tile.steps(bk, bk).multiplies(Precision::F16);
-    }
-    let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
-    tile.steps(bk * slices, bk).only("k", 0, most)
-}
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
 macro_rules! product {
@@ -78,7 +44,7 @@ macro_rules! product {
     };
 }
 
-product! {
+tiles! { stored product {
     /// y[b, m, n] = epilogue(sum over k of a[b, m, k] · b[b, k, n]), f32 sums.
     ///
     /// Batch b is (b / inner, b % inner); each has its stride (`_b0`, `_b1`), 0 broadcasts. `at` and strides count
@@ -111,40 +77,7 @@ product! {
     specs { k_tail = 3: 1, edge = 4: 1 }
     turns |c| tile_turns(c.variant, c.k);
     roles |c| tile_roles(c.variant);
-    variants {
-        plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
-        t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
-        t32k4: zero needs [SharedMemory(36864)] {
-            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1"
-        };
-        t32x128: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-        };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
-        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
-        t128: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-        };
-        f16_t32: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4", "BLOCKS": "1"
-        };
-        f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
-        };
-        f16_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
-        };
-        f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
-        };
-        f16_blocks_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
-        };
-        f16_blocks_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1", "BLOCKS": "1"
-        }
-    }
-}
+} }
 
 product! {
     /// As `matmul_f32`, without shared memory, for CPUs.
