@@ -133,7 +133,7 @@ impl Kernel for Tile {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        (call.into_call(), c.tiles(cx, &choice.roles))
+        (choice.call(call.into_call()), c.tiles(cx, &choice.roles))
     }
 }
 

@@ -106,7 +106,7 @@ direct! {
         let turns = inside(each(lines, 1), of_line);
         after(after(turns, pairs(lines, 12)), each(c.define("MR"), 1))
     };
-    roles |c| tile(c.define("MR"), 4).only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
+    roles |c| tile(c.define("MR"), 4).by_lines().only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
     variants {
         plain: zero { "MR": "4", "SQ": "10" };
         plain_two: zero { "MR": "2", "SQ": "10" };
