@@ -2,7 +2,7 @@
 
 use super::{HoleDecl, KernelDecl};
 use crate::frame::FrameWord;
-use crate::step::{Storage, View};
+use crate::view::{Storage, View};
 use pumice_types::scalar::ScalarExpr;
 use pumice_types::{DType, Encoding, EncodingClass, Scheme};
 use serde::{Deserialize, Serialize};
