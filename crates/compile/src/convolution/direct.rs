@@ -70,7 +70,7 @@ impl Convolution {
 }
 
 impl Direct {
-    /// What a kernel that keeps lines is told of the last axis, and how it reads x.
+    /// Constants of a kernel that makes columns of one line: the window along the last axis, and how it reads x.
     fn lines(&self, cx: &LowerCx<'_>, x: &View) -> Vec<(&'static str, u32)> {
         if !self.choice.roles.by_lines {
             return Vec::new();
