@@ -11,7 +11,7 @@ use crate::window::{Window, Words, by_quads, joint_stride};
 use pumice_plan::View;
 use pumice_plan::kernel::{CallDraft, KernelDecl, Roles};
 use pumice_plan::kernels::convolution::ConvTile;
-use pumice_types::{DimExpr, Precision, ProductExtents};
+use pumice_types::{DimExpr, EncodingClass, Precision, ProductExtents};
 
 impl Convolution {
     /// The variant of a kernel of tiles that is fastest for its products: outputs by the positions of all batches, each
@@ -25,8 +25,7 @@ impl Convolution {
             k: up(&self.channels).saturating_mul(self.over.taps_of_one()),
             batches: self.groups.saturating_mul(up(&self.over.products(symbols))),
             b_along_k: false,
-            b_words: true,
-            b_blocks: false,
+            b_stored: EncodingClass::F32,
             precision: self.rounding.precision(),
         };
         cx.selection.matmul.tile(&product, cx.target, decl)
@@ -134,7 +133,7 @@ impl Kernel for Tile {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        (call.into_call(), c.tiles(cx, &choice.roles))
+        (choice.call(call.into_call()), c.tiles(cx, &choice.roles))
     }
 }
 

@@ -121,7 +121,7 @@ impl Rules {
                 .filter(|tile| self.tiles.takes(tile, &shape))
                 .and_then(&taken)?;
             let [.., scalar] = row.figures::<3>();
-            let scalar = scalar != 0.0 && p.b_words;
+            let scalar = scalar != 0.0 && p.b_stored == EncodingClass::F32;
             Some((time(&tile, row, p, target), tile.with(SCALAR, scalar.into())))
         });
         // The first of those that take equally long.
@@ -188,11 +188,6 @@ fn at_least_one(p: &ProductExtents) -> ProductExtents {
 }
 
 fn shape<'a>(p: &ProductExtents, merged: bool, target: &'a Target) -> Shape<'a> {
-    let encoding = match (p.b_words, p.b_blocks) {
-        (true, _) => EncodingClass::F32,
-        (false, false) => EncodingClass::Half,
-        (false, true) => EncodingClass::Blocks,
-    };
     let units = u64::from(target.tuning.compute_units.max(1));
     let groups = |rows: u64, columns: u64| {
         p.m.div_ceil(rows).saturating_mul(p.n.div_ceil(columns)).saturating_mul(p.batches) / units
@@ -200,7 +195,7 @@ fn shape<'a>(p: &ProductExtents, merged: bool, target: &'a Target) -> Shape<'a> 
     let work = p.m.saturating_mul(p.n).saturating_mul(p.batches).saturating_mul(p.k.max(1));
     let (along, merged) = (p.b_along_k.into(), merged.into());
     let measures = [p.m, p.n, p.k, p.batches, work, along, merged, groups(8, 32), groups(16, 64)];
-    Shape::new(target, measures).stored(encoding).multiplied(p.precision).looping([("k", p.k)])
+    Shape::new(target, measures).stored(p.b_stored).multiplied(p.precision).looping([("k", p.k)])
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("f16_w64", Fingerprint::hex("4850684792e5d1193f7206b7008444ad61d4ef6b7c3c8beeadaa2e96473fb1bc")),
     ] },
     Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("79c81d13df1297cd7e30cfdfef11c9e17979393bdee7db68353ec11b2b1da393"), code: &[
-        ("plain", Fingerprint::hex("88b0b18d3a078af96296f7a06d21a1ce5cc974c5ca76b2ff39c38cc30509d0d3")),
-        ("plain_one", Fingerprint::hex("15f40e3bdc5df519110667bebb3044a5f1167189e5521a6f7f86abf92894169d")),
+        ("plain", Fingerprint::hex("d9e5b8fdf661864d743eeebe4506fa949bd5b480d576e341d386ec81bf1217fe")),
+        ("plain_one", Fingerprint::hex("348c435f5dc82ec51160bdaf57f07691b92eb17dbcb3ca6b5144c207e71034e1")),
     ] },
     Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("7bdd70158434b05b0e8065e0bcf0320d443646872e52edd6f108c602fe65df47"), code: &[
         ("plain", Fingerprint::hex("dbaa1e01907c585421406aeb6290d1450fca9b5c8098e7fb0ca55b79303aafb1")),

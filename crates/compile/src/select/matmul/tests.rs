@@ -29,8 +29,7 @@ fn product(m: u64, n: u64, k: u64) -> ProductExtents {
         k,
         batches: 1,
         b_along_k: true,
-        b_words: true,
-        b_blocks: false,
+        b_stored: EncodingClass::F32,
         precision: Precision::Exact,
     }
 }
@@ -116,19 +115,24 @@ fn choices_take_what_they_are_chosen_for() {
     for target in [Target::h200(), Target::lavapipe()] {
         for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
             for n in [1, 7, 64, 384, 4096] {
-                for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
+                for (k, b_along_k, b_stored) in [
+                    (0, true, EncodingClass::F32),
+                    (5, false, EncodingClass::F32),
+                    (4096, true, EncodingClass::Half),
+                    (4096, true, EncodingClass::Blocks),
+                ] {
                     let p = ProductExtents {
                         m,
                         n,
                         k,
                         batches: 1,
                         b_along_k,
-                        b_words,
-                        b_blocks: !b_words,
+                        b_stored,
                         precision: Precision::Exact,
                     };
                     let c = choose(&p, &target);
-                    assert!(!p.b_blocks || c.variant.reads_blocks(), "{p:?} by {}", c.variant.name);
+                    let reads = b_stored != EncodingClass::Blocks || c.variant.reads_blocks();
+                    assert!(reads, "{p:?} by {}", c.variant.name);
                     assert!(c.roles.rows > 0 && c.roles.columns > 0 && c.roles.step > 0, "{c:?}");
                 }
             }

@@ -98,7 +98,7 @@ fn merged(mut axes: Vec<Axis>) -> Vec<Axis> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Storage, View};
+    use crate::view::{Storage, View};
     use pumice_types::{Bindings, DType, DimExpr};
 
     fn seen(shape: &[i64], strides: &[i64]) -> Seen {

@@ -142,7 +142,7 @@ fn merged(axes: &Axes) -> Axes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Storage, View};
+    use crate::view::{Storage, View};
     use pumice_types::{Bindings, DType, DimExpr};
 
     fn seen(axes: &[(i64, i64)]) -> Seen {
