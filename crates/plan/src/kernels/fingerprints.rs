@@ -147,7 +147,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("af75b04fd2c6d6b5c097de9447d18c8d6b6d54a0db865398e8d0fe6c3d750cca")),
         ("plain", Fingerprint::hex("b2a14788fa4d1106300b525f243197ac93ce7311e9cc12a8facf19c528184a53")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("a6586e8e37b358d943fe9807eb9a1a6328430700eac998cf4e84fdbc3e600e6d"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("d71b2b37ef3144478ef3fc4b92d7c0abb6cd0183057b325e3b9690df9e8bc600"), code: &[
         ("bf16_t128", Fingerprint::hex("ada90bd8e574f9af007a4edcb506458875371e6c36cae2368c0b39d103680379")),
         ("bf16_t128x256", Fingerprint::hex("a4781324376c4742b5dffd82c7a281b52218649d86f892d08e2de92f2f5d31ae")),
         ("bf16_t32", Fingerprint::hex("4c56e207160d1baffb432517e2a22de3bc1f8b7835add7fde9a65a0be813cc52")),
