@@ -14,8 +14,8 @@
 //! The order of summation changes, so values agree within the tolerance of MatMul.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, Parts, stored};
-use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Slice, Transpose};
+use crate::rewrite::{Facts, Parts, range_of, stored};
+use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, Encoding, EncodingClass, ProductExtents};
 
@@ -145,9 +145,7 @@ impl<'g> Product<'g> {
     ) -> Vec<PatchRef> {
         let shape = &graph.ty(self.y).shape;
         let mut part = |i: u64| {
-            let (starts, ends) = (vec![DimExpr::from(i)], vec![DimExpr::from(i + 1)]);
-            let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: false };
-            let one = patch.add(slice, format!("{name}.part.{i}.one"), &[products]);
+            let one = patch.add(range_of(0, i..i + 1), format!("{name}.part.{i}.one"), &[products]);
             patch.add(Reshape { shape: shape.to_vec() }, format!("{name}.part.{i}"), &[one])
         };
         (0..count).map(&mut part).collect()
@@ -197,7 +195,5 @@ fn slice_k(
     name: String,
 ) -> PatchRef {
     let axis = graph.ty(v).rank() - if k_first { 2 } else { 1 };
-    let (starts, ends) = (vec![range.start.into()], vec![range.end.into()]);
-    let slice = Slice { starts, ends, axes: vec![axis as i64], steps: Vec::new(), exact: false };
-    patch.add(slice, name, &[PatchRef::Old(v)])
+    patch.add(range_of(axis as i64, range), name, &[PatchRef::Old(v)])
 }

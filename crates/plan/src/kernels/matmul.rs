@@ -56,9 +56,9 @@ tiles! { stored product {
     /// `k_tail` 0: k is a multiple of BK·SK (of BK with `UNITS`); 2: k is at least BK; 1: any k. `edge` 0: m and n are
     /// multiples of BM and BN. A product whose k is cut is a product of more batches.
     ///
-    /// Variants with `UNITS` multiply factors rounded to f16, or with `BF16` to bf16, by matrix units (T3): a subgroup of
-    /// 32 threads has WM x WN results in fragments of 16 x 16. Modes 0 and 2 read quads there, too, one element at a time. Where every group
-    /// has a compute unit to itself, a step waits for its operands: t32k4 has four in flight.
+    /// Variants with `UNITS` multiply factors rounded to f16, or with `BF16` to bf16, by matrix units (T3): a subgroup
+    /// of 32 threads has WM x WN results in fragments of 16 x 16. Modes 0 and 2 read quads there, too, one element at a
+    /// time. Where every group has a compute unit to itself, a step waits for its operands: t32k4 has four in flight.
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
