@@ -30,7 +30,15 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     // Each turn doubles what the chain gives, without a list of it.
     let chained = "{% set ns = namespace(x=[1] * 2) %}{% for i in range(40) %}{% set ns.x = ns.x | chain(ns.x) %}{% endfor %}{{ ns.x | groupby('a') | length }}".to_owned();
     let wide = "{{ 'x' | indent(999999999) }}".to_owned();
+    let sorted = format!("{{{{ ([1] * 40000) | sort(attribute='{}') | length }}}}", "a,".repeat(4000));
+    let copied = format!("{long}{{{{ [{{'a': x}}] | sort(attribute='{}') | length }}}}", "a,".repeat(1000));
+    let starred = "{{ '%*d' | format(999999999, 1) | length }}".to_owned();
+    let filled = "{{ '{:{}}'.format('a', 999999999) | length }}".to_owned();
     let all = [
+        sorted,
+        copied,
+        starred,
+        filled,
         fields,
         nested,
         json,
@@ -70,8 +78,30 @@ fn putting_long_strings_in_order_is_paid_for() {
     }
     let groups = format!("{many}{{% set z = [{{'a': x}}] * 2000 %}}{{{{ z | groupby('a') | length }}}}");
     assert!(matches!(render(&groups), Err(TextError::TemplateEndless { .. })));
+    let missing = "{% set x = 'xxxxxxxx' * 50000 %}{{ ([{}] * 2000) | groupby('a', default=x) | length }}";
+    assert!(matches!(render(missing), Err(TextError::TemplateEndless { .. })));
     let short = "{{ ['b', 'a', 'B'] | sort | join(',') }} {{ {'b': 1, 'a': 2} | dictsort | length }} {{ [3, 1] | min }}";
     assert_eq!(render(short).expect("it is short"), "a,b,B 2 1");
+}
+
+/// Filters that are paid for take arguments by name, as Jinja2's do.
+#[test]
+fn paid_filters_take_arguments_by_name() {
+    for (source, expected) in [
+        ("{{ [{'a': 2}, {'a': 1}] | sort(attribute='a') | map(attribute='a') | join('-') }}", "1-2"),
+        (
+            "{{ ['a', 'B'] | sort(reverse=true) | join }}{{ ['a', 'A'] | unique(case_sensitive=true) | join }}",
+            "BaaA",
+        ),
+        ("{{ {'b': 1, 'a': 2} | dictsort(by='value') | map('first') | join }}", "ba"),
+        ("{{ ([{'a': 2}, {'a': 1}] | min(attribute='a')).a }}", "1"),
+        ("{{ [{'a': 2}, {'a': 1}] | join('-', attribute='a') }}", "2-1"),
+        ("{{ ([{'b': 3}] | groupby('a', default=7) | first)[0] }}", "7"),
+        ("{{ 'a\nb' | indent(width=1, first=true) }}{{ 'aaa' | replace('a', 'b', count=2) }}", " a\n bbba"),
+        ("{{ '%(a)s' | format(a=1) }}{{ 'aaa' | replace('a', 'b', 1) }}", "1baa"),
+    ] {
+        assert_eq!(render(source).as_deref(), Ok(expected), "{source}");
+    }
 }
 
 /// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that

@@ -5,7 +5,7 @@ use super::date::Date;
 use super::error::TextError;
 use super::json::tojson;
 use super::marks::longest_tag;
-use super::methods;
+use super::methods::{self, Arguments};
 use super::operators;
 use super::stack::with_stack;
 use minijinja::syntax::SyntaxConfig;
@@ -91,8 +91,8 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
 /// Puts what writes lists as text or puts them in order, filters and tests, after what takes the fuel for that.
 fn paid(environment: &mut Environment<'static>) {
     for name in ["sort", "dictsort", "unique", "groupby", "min", "max"] {
-        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {
-            methods::pay_order(state, value)?;
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
+            methods::pay_order(state, value, &args)?;
             methods::paid_filter(state, name, value, args)
         });
     }
@@ -110,7 +110,7 @@ fn paid(environment: &mut Environment<'static>) {
         "int",
         "float",
     ] {
-        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
             methods::pay_text(state, value)?;
             methods::paid_filter(state, name, value, args)
         });

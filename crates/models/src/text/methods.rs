@@ -2,10 +2,13 @@
 //!
 //! The engine bounds what its own operators and filters make; the methods of the second crate are outside of that.
 
-use minijinja::value::{Rest, ValueKind};
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat;
 use std::fmt::{self, Write};
+
+/// What a filter is called with after its value, by place and by name.
+pub(super) type Arguments = Rest<ValueOrKwargs>;
 
 /// Bytes that one step of fuel pays for, as in the engine.
 const BYTES_PER_STEP: usize = 64;
@@ -40,11 +43,8 @@ fn formatted(state: &State<'_, '_>, format: &str, args: &[Value]) -> usize {
 }
 
 /// The filter `format`, paid for before.
-pub(super) fn format_filter(
-    state: &State<'_, '_>,
-    value: &Value,
-    Rest(args): Rest<Value>,
-) -> Result<Value, Error> {
+pub(super) fn format_filter(state: &State<'_, '_>, value: &Value, args: Arguments) -> Result<Value, Error> {
+    let args = args.into_values();
     let bytes = formatted(state, value.as_str().unwrap_or_default(), &args);
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
     by_engine(state, |engine| engine.apply_filter("format", &all(value, args)))
@@ -64,8 +64,9 @@ pub(super) fn paid_filter(
     state: &State<'_, '_>,
     name: &str,
     value: &Value,
-    Rest(args): Rest<Value>,
+    args: Arguments,
 ) -> Result<Value, Error> {
+    let args = args.into_values();
     for arg in &args {
         pay_text(state, arg)?;
     }
@@ -106,16 +107,26 @@ fn all(value: &Value, args: Vec<Value>) -> Vec<Value> {
 }
 
 /// Takes the fuel for putting the items of a value in order: each is compared as often as their number has digits, byte
-/// by byte where they are alike. An iterable need not say how many it has, so the engine counts them first.
-pub(super) fn pay_order(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+/// by byte where they are alike, by each of the attributes; what stands for one that is missing is among the arguments.
+/// An iterable need not say how many items it has, so the engine counts them first.
+pub(super) fn pay_order(state: &State<'_, '_>, value: &Value, args: &[ValueOrKwargs]) -> Result<(), Error> {
     if value.kind() == ValueKind::Iterable {
         let items = by_engine(state, |engine| engine.apply_filter("list", std::slice::from_ref(value)))?;
-        return pay_order(state, &items);
+        return pay_order(state, &items, args);
     }
     let items = value.len().unwrap_or(0);
     let comparisons = (usize::BITS - items.leading_zeros()) as usize;
-    let bytes = written(value, payable(state)).saturating_add(items).saturating_mul(comparisons);
+    let most = payable(state);
+    let arguments = args.iter().map(|arg| written(arg, most)).fold(1, usize::saturating_add);
+    let bytes = written(value, most).saturating_add(items.saturating_mul(arguments));
+    let bytes = bytes.saturating_mul(comparisons).saturating_mul(attributes(args));
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)
+}
+
+/// How many attributes the argument of that name has: those of a list, and all on the way to each.
+fn attributes(args: &[ValueOrKwargs]) -> usize {
+    let given = args.iter().filter_map(|arg| arg.get_attr("attribute").ok());
+    given.filter_map(|names| Some(names.as_str()?.matches([',', '.']).count())).fold(1, usize::saturating_add)
 }
 
 /// Takes the fuel for a value that becomes text; a string is text already.
