@@ -137,7 +137,8 @@ impl<'a> Infer<'a> {
             return Ok(());
         }
         let wanted = Constraint { left: a.clone(), relation, right: b.clone(), what: what.into() };
-        let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
+        let difference = wanted.difference().within(self.symbols);
+        let ((low, high), (least, most)) = (difference.bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {
             return Ok(());
         }
