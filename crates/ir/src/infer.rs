@@ -139,7 +139,8 @@ impl<'a> Infer<'a> {
         }
         let (left, right) = (a.clone(), b.clone());
         let wanted = Constraint { left, relation, right, what: what.into(), place: Place::Unknown };
-        let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
+        let difference = wanted.difference().within(self.symbols);
+        let ((low, high), (least, most)) = (difference.bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {
             return Ok(());
         }

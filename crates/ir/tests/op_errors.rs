@@ -330,6 +330,25 @@ mod windows {
         );
     }
 
+    /// Extents keep no maximum that the ranges of symbols decide, so two that never agree are told when building.
+    #[test]
+    fn extents_are_as_simple_as_ranges_allow() {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([1.into(), 2.into(), sym("h", 3..=40)]));
+        let conv = |x, name: &str, taps: u64, op| g.conv(x, g.param(name, f32([2, 2, taps])), None, op);
+        let same = || Conv { pads: vec![1; 2], ..Conv::default() };
+        let kept = conv(conv(x, "a", 3, same()), "b", 3, same());
+        assert_eq!(g.dim_of(kept, 2), g.dim_of(x, 2));
+        let pool = MaxPool { kernel: vec![2], strides: vec![2], ceil_mode: true, ..MaxPool::default() };
+        let pooled = g.dim_of(g.max_pool(x, pool), 2);
+        assert_eq!(pooled, g.dim_of(x, 2).ceil_div(&DimExpr::constant(2)));
+        let wider = g.conv_transpose(x, g.param("u", f32([2, 2, 2])), None, ConvTranspose::default());
+        assert_eq!(g.dim_of(wider, 2), g.dim_of(x, 2) + 1);
+        g.output("y", g.add(x, conv(x, "c", 2, Conv::default())));
+        let error = g.build().expect_err("h and h - 1 never agree").to_string();
+        assert!(error.contains("shapes [1, 2, h] and [1, 2, h - 1] do not broadcast"), "{error}");
+    }
+
     /// Text is held to the same, and counts are no negative numbers in it.
     #[test]
     fn of_text() {

@@ -61,7 +61,8 @@ impl Rebuilt {
         inputs: Inputs,
         (types, constraints): (Types, Vec<Constraint>),
     ) -> Outputs {
-        let names = self.names.of_results(Arc::clone(new.name), types.len());
+        let name = self.names.unique(Arc::clone(new.name));
+        let names = self.names.of_results(name, types.len());
         let graph = &mut self.graph;
         if !constraints.is_empty() {
             let conditions = self.conditions.get_or_insert_with(|| Conditions::of(&graph.constraints));

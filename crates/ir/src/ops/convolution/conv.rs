@@ -66,7 +66,8 @@ impl OpDef for Conv {
         of_group(cx, &w[0], self.groups, "the channels of the result")?;
         expect_bias(cx, 2, &w[0])?;
         require_fit(cx, x, &windows)?;
-        let positions = x[2..].iter().zip(&windows).map(|(extent, window)| window.positions(extent));
+        let of = |(extent, window): (_, &WindowAxis)| window.positions(extent).within(cx.symbols());
+        let positions = x[2..].iter().zip(&windows).map(of);
         one(dtype, [x[0].clone(), w[0].clone()].into_iter().chain(positions).collect::<Vec<_>>())
     }
 

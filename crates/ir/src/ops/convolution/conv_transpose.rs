@@ -129,7 +129,7 @@ impl OpDef for ConvTranspose {
                 cx.at_most(extent, whole, &format!("`output_shape` and what windows fill of axis {i}"))?;
             }
         }
-        let extents = axes.into_iter().map(|axis| axis.extent);
+        let extents = axes.into_iter().map(|axis| axis.extent.within(cx.symbols()));
         one(dtype, [x[0].clone(), channels].into_iter().chain(extents).collect::<Vec<_>>())
     }
 
