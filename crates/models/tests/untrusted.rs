@@ -84,6 +84,26 @@ fn putting_long_strings_in_order_is_paid_for() {
     assert_eq!(render(short).expect("it is short"), "a,b,B 2 1");
 }
 
+/// Methods that go through a list pay for its items: a loop of calls took minutes.
+#[test]
+fn methods_that_go_through_lists_are_paid_for() {
+    for (list, call) in [
+        ("range(100000) | list", "v.count(1)"),
+        ("[''] * 100000", "''.join(v)"),
+        ("['b'] * 100000", "'a'.startswith(v)"),
+    ] {
+        let source =
+            format!("{{% set v = {list} %}}{{% for i in range(2000) %}}{{% set y = {call} %}}{{% endfor %}}");
+        let result = render(&source);
+        assert!(matches!(result, Err(TextError::TemplateEndless { .. })), "{call}: {result:?}");
+    }
+    assert_eq!(render("{{ [1, 2, 1].count(1) }}{{ ','.join(['a', 'b']) }}").as_deref(), Ok("2a,b"));
+    assert_eq!(
+        render("{{ 'ab'.startswith(('b', 'a')) }}{{ 'ab'.endswith('a') }}").as_deref(),
+        Ok("TrueFalse")
+    );
+}
+
 /// Filters that are paid for take arguments by name, as Jinja2's do.
 #[test]
 fn paid_filters_take_arguments_by_name() {

@@ -12,6 +12,8 @@ pub(super) type Arguments = Rest<ValueOrKwargs>;
 
 /// Bytes that one step of fuel pays for, as in the engine.
 const BYTES_PER_STEP: usize = 64;
+/// What a look at an item costs, in bytes, as in the engine.
+const ITEM: usize = 32;
 /// Bytes of a part that a string is split into: its value and its place in a list that grows.
 const PART: usize = 64;
 
@@ -22,16 +24,23 @@ pub(super) fn call(
     method: &str,
     args: &[Value],
 ) -> Result<Value, Error> {
-    if let Some(text) = value.as_str() {
-        let bytes = match method {
-            "format" => formatted(state, text, args),
-            "replace" => replaced(text, args),
-            "join" => joined(text, args)?,
-            "split" | "rsplit" | "splitlines" => text.len().saturating_add(PART * parts(text, args)),
-            _ => text.len(),
-        };
-        state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
-    }
+    let bytes = match (value.as_str(), method) {
+        (Some(text), "format") => formatted(state, text, args),
+        (Some(text), "replace") => replaced(text, args),
+        (Some(text), "join") => joined(text, args)?,
+        (Some(text), "split" | "rsplit" | "splitlines") => {
+            text.len().saturating_add(PART * parts(text, args))
+        }
+        (Some(text), "startswith" | "endswith") => {
+            let sought = args.first().map_or(0, |arg| written(arg, payable(state)));
+            text.len().saturating_add(sought)
+        }
+        (Some(text), _) => text.len(),
+        // Each item is compared.
+        (None, "count") => written(value, payable(state)),
+        (None, _) => 0,
+    };
+    state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
     pycompat::unknown_method_callback(state, value, method, args)
 }
 
@@ -190,7 +199,7 @@ fn joined(separator: &str, args: &[Value]) -> Result<usize, Error> {
             let problem = format!("join takes strings, not {}", item.kind());
             Error::new(ErrorKind::InvalidOperation, problem)
         })?;
-        bytes = bytes.saturating_add(text.len()).saturating_add(separator.len());
+        bytes = bytes.saturating_add(text.len()).saturating_add(separator.len()).saturating_add(ITEM);
     }
     Ok(bytes)
 }
