@@ -301,7 +301,22 @@ mod windows {
         let error = mistake(|g| g.average_pool(g.input("x", i32([1, 2, 4])), whole));
         assert!(matches!(error, OpError::DType { .. }), "{error}");
         let flat = mistake(|g| g.global_average_pool(g.input("x", f32([1, 2]))));
-        assert!(matches!(flat, OpError::AxisOutOfRange { .. }), "{flat}");
+        assert!(matches!(flat, OpError::Rank { operand: "x", rank: 2, .. }), "{flat}");
+    }
+
+    /// Nodes and mistakes are called as the method that made them, not as the reduction that it is.
+    #[test]
+    fn global_pools_go_by_their_own_name() {
+        let g = GraphBuilder::new("g");
+        let refused = g.check(g.global_max_pool(g.input("x", f32([1, 2])))).expect_err("no spatial axis");
+        let refused = refused.to_string();
+        assert!(refused.starts_with("global_max_pool: operand `x` has rank 2; expected batch,"), "{refused}");
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([1, 2, 4]));
+        g.output("mean", g.global_average_pool(x));
+        g.output("most", g.named("top").global_max_pool(x));
+        let graph = g.build().expect("sound");
+        assert!(graph.find("global_average_pool").is_some() && graph.find("top").is_some());
     }
 
     /// Channels that do not go together are told by group, axis and operand.
