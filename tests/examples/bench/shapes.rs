@@ -112,7 +112,8 @@ fn graph(shape: &dyn Shape) -> Outcome<Graph> {
     let x: Vec<Value> = operands.iter().enumerate().map(read).collect();
     let y = shape.apply(&g, &x);
     let n = elements(&shape.result());
-    if n <= 1 << 16 {
+    // Outputs lie where the host sees them: of larger results only the looked-at elements are one.
+    if n <= 2 * SEEN {
         g.output("y", y);
     } else {
         let flat = g.reshape(y, &[n as i64]);
@@ -135,9 +136,8 @@ fn measure(rig: &Rig, shape: &dyn Shape) -> Outcome<Vec<Row>> {
         if n <= 2 * SEEN { (0..n).collect() } else { (0..SEEN).chain(n - SEEN..n).collect() };
     let want = shape.expected(&x, &places);
     let check = |outputs: &Outputs| {
-        let got: Vec<f32> = if n <= 1 << 16 {
-            let all = outputs.get("y")?.to_vec::<f32>()?;
-            places.iter().map(|&i| all[i]).collect()
+        let got: Vec<f32> = if n <= 2 * SEEN {
+            outputs.get("y")?.to_vec::<f32>()?
         } else {
             [outputs.get("first")?.to_vec::<f32>()?, outputs.get("last")?.to_vec::<f32>()?].concat()
         };

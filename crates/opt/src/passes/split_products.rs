@@ -8,7 +8,7 @@
 //! Many parts are added by a reduction instead. Where k has no divisor that keeps rows aligned, the parts are of equal
 //! length all the same, and the few terms that remain are one more product.
 //!
-//! Left alone: products of fewer than 64 terms a part, of a k that varies, short ones (below 8192) whose k has no such
+//! Left alone: products of fewer than 64 terms a part, of a k that varies, short ones (below 4096) whose k has no such
 //! divisor, with results that are rounded (each part would be), with vector operands, or known when loading; and
 //! whatever [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them.
 //! The order of summation changes, so values agree within the tolerance of MatMul.
@@ -24,7 +24,7 @@ const PARTS: [u64; 14] = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 /// Parts at most that an elementwise step adds: it has slots for these and an epilogue. More are added by a reduction.
 const MOST: u64 = 8;
 /// Terms of a product at least whose parts may leave some.
-const LONG: u64 = 8192;
+const LONG: u64 = 4096;
 /// Terms of a part at least.
 const TERMS: u64 = 64;
 
