@@ -1,7 +1,6 @@
 // The two products of an attention on matrix units, of fragments of 16 x 16, and what they cannot hold.
 //
 // In: the constants and variables of units.comp; what units_operands.glsl staged.
-#define FRAGMENT(TYPE, USE) coopmat<TYPE, gl_ScopeSubgroup, 16, 16, USE>
 FRAGMENT(ELEMENT, gl_MatrixUseA) queries[WF];
 FRAGMENT(float, gl_MatrixUseAccumulator) acc[WF];
 

@@ -14,16 +14,7 @@ uint tap_number() { return (tap.x * taps.y + tap.y) * taps.z + tap.z; }
 
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 
-void store(uint at, uint left, vec4 v) {
-    if (VEC_Y != 0u) {
-        store4_y(at >> 2u, v);
-        return;
-    }
-    store_y(at, v.x);
-    if (left > 1u) store_y(at + 1u, v.y);
-    if (left > 2u) store_y(at + 2u, v.z);
-    if (left > 3u) store_y(at + 3u, v.w);
-}
+#include "store_quad.glsl"
 
 void main() {
     keep_holes();
@@ -43,5 +34,5 @@ void main() {
     vec4 sums[MR];
     [[unroll]] for (uint i = 0u; i < MR; i++) sums[i] = acc[i];
     [[dont_unroll]] for (uint i = 0u; i < rows; i++)
-        store(y_at + i * arg_y_o(), positions - 4u * quad, hole_epilogue(sums[i], n * groups + g, row + i, 4u * quad));
+        store_quad(y_at + i * arg_y_o(), positions - 4u * quad, hole_epilogue(sums[i], n * groups + g, row + i, 4u * quad));
 }

@@ -58,7 +58,6 @@ uvec2 inside_k(uint k, bool along_k, uint first) {
         stage_##X[ALONG_K ? at.x * L + at.y / 4u : at.y * L + at.x / 4u] = quad; \
     }
 
-#define FRAGMENT(TYPE, USE) coopmat<TYPE, gl_ScopeSubgroup, 16, 16, USE>
 FRAGMENT(float, gl_MatrixUseAccumulator) acc[FM * FN];
 
 void load_a_fragment(out FRAGMENT(ELEMENT, gl_MatrixUseA) f, uint row, uint k) {

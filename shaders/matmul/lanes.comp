@@ -93,16 +93,7 @@ void add_terms(uint k, uint end) {
         FROM[q] = vec4(0.0); \
     }
 
-void store_quad(uint at, uint left, vec4 v) {
-    if (VEC_Y != 0u) {
-        store4_y(at >> 2u, v);
-        return;
-    }
-    store_y(at, v.x);
-    if (left > 1u) store_y(at + 1u, v.y);
-    if (left > 2u) store_y(at + 2u, v.z);
-    if (left > 3u) store_y(at + 3u, v.w);
-}
+#include "store_quad.glsl"
 
 void main() {
     keep_holes();

@@ -1,6 +1,6 @@
 //! Runs the op suite on one device and prints a line per failure, for devices that no CI has:
 //! `ops [--op NAME | --only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor [--validate]] [--interp] [--as
-//! h200|lavapipe] [--max ELEMENTS] [--precision f16] [--json FILE]`. What the validation layer says is a failure.
+//! h200|lavapipe] [--max ELEMENTS] [--precision f16|bf16] [--json FILE]`. What the validation layer says is a failure.
 
 use pumice_tests::device;
 use pumice_tests::op_suite::{Case, Outcome, PlainTwins, Runner, Summary, cases, cases_of, run_all};
@@ -40,7 +40,7 @@ fn main() {
         std::process::exit(2);
     }
     if let Some(precision) = value("--precision") {
-        let precision: Precision = precision.parse().expect("`--precision` takes exact or f16");
+        let precision: Precision = precision.parse().expect("`--precision` takes exact, f16 or bf16");
         let products = cases.into_iter().filter(Case::has_products);
         cases = products.map(|case| case.in_precision(precision)).collect();
     }

@@ -1,6 +1,7 @@
 """PyTorch's times for the S1, S2, F8 and D6 cases of `cargo xtask bench`, one JSON object per line: case, us, min, max, from.
 
-usage: torch_bench.py OUT.jsonl [TEXT]      (TEXT: only cases whose name contains it)
+usage: torch_bench.py OUT.jsonl [TEXT [FRESH.json]]      (TEXT: only cases whose name contains it, "" all; FRESH.json:
+instead of the committed cases those that fresh_shapes.py drew)
 
 Needs a CUDA device, torch, and for S2 transformers. TF32 is off. Times are CUDA events around the replay of a CUDA graph
 of the work (short work several times over), the median of 15 after half a second of the work itself; random numbers.
@@ -122,34 +123,14 @@ def joined(extents):
     return "x".join(str(n) for n in extents)
 
 
-# The F8 cases: the same lists as in tests/examples/bench/shapes.rs.
-SOFTMAX = [
-    (1, 32000, 1), (1, 50257, 1), (1, 131072, 1), (4, 65536, 1), (8, 32768, 1), (8, 128256, 1), (32, 151936, 1),
-    (64, 512, 64), (8, 1000, 1024), (4, 19, 262144), (1, 65536, 8), (4096, 64, 4),
-]
-SUMS = [
-    ((64, 256, 56, 56), (0, 2, 3)), ((128, 64, 14, 14), (0, 2, 3)), ((16, 3, 512, 512), (0, 2, 3)),
-    ((256, 512, 256), (0, 2)), ((32, 128, 32, 128), (0, 2)), ((32, 128, 32, 128), (1, 3)),
-]
-TRANSPOSED = [
-    ((8192, 8192), (1, 0)), ((4096, 1024), (1, 0)), ((64, 128, 384), (0, 2, 1)), ((32, 56, 56, 64), (0, 3, 1, 2)),
-    ((8, 512, 12, 64), (0, 2, 1, 3)), ((64, 500, 300), (2, 1, 0)),
-]
-ODD = [1 << 26, 1 << 22]
-ATTENTION = [
-    (1, 32, 8, 1, 1024, 128), (1, 32, 8, 1, 2048, 128), (1, 32, 8, 1, 8192, 128), (1, 32, 8, 1, 32768, 128),
-    (1, 32, 32, 1, 2048, 128), (1, 32, 32, 1, 8192, 64), (1, 12, 12, 1, 1024, 64), (1, 64, 8, 1, 8192, 64),
-    (1, 16, 2, 1, 32768, 64), (8, 32, 8, 1, 4096, 128),
-    (1, 12, 12, 200, 200, 64), (1, 12, 12, 256, 256, 64), (1, 12, 12, 512, 512, 64), (8, 12, 12, 384, 384, 64),
-    (8, 12, 12, 512, 512, 64), (1, 16, 16, 200, 200, 128), (1, 16, 16, 256, 256, 128), (1, 32, 32, 512, 512, 128),
-    (4, 32, 32, 384, 384, 128),
-]
-PRODUCTS = [
-    (128, 65536, 128), (64, 16384, 64), (16, 131072, 16), (128, 32768, 32), (1, 65536, 128), (100, 50257, 100),
-    (32, 262144, 64),
-    (32, 4096, 4096), (64, 4096, 4096), (128, 4096, 4096), (200, 4096, 4096), (64, 1024, 4096), (128, 768, 3072),
-    (200, 768, 768), (128, 4096, 1024), (32, 11008, 4096),
-]
+def data(file):
+    with open(pathlib.Path(__file__).parent.parent / "data" / file, encoding="utf-8") as text:
+        return json.load(text)
+
+
+# Shapes instead of the committed ones, as fresh_shapes.py draws them.
+FRESH = json.loads(pathlib.Path(sys.argv[3]).read_text(encoding="utf-8")) if len(sys.argv) > 3 else None
+SHAPES = FRESH or data("shapes.json")["full"]
 
 
 def attend(batch, heads, key_heads, queries, keys, width):
@@ -168,13 +149,13 @@ def attend(batch, heads, key_heads, queries, keys, width):
 
 
 def shapes():
-    for shape in SOFTMAX:
+    for shape in SHAPES["softmax"]:
         name = f"rows_{joined(shape[:2])}" if shape[2] == 1 else f"inner_{joined(shape)}"
         shape_case(f"softmax_{name}", shape, lambda x: torch.softmax(x, 1))
-    for shape, axes in SUMS:
+    for shape, axes in SHAPES["sums"]:
         over = "_".join(str(a) for a in axes)
         shape_case(f"sum_{joined(shape)}_over_{over}", shape, lambda x, axes=axes: torch.sum(x, axes))
-    for shape, perm in TRANSPOSED:
+    for shape, perm in SHAPES["transposed"]:
         name = f"F8.add_{joined(shape)}_as_{''.join(str(a) for a in perm)}"
 
         def transposed(shape=shape, perm=perm):
@@ -184,19 +165,19 @@ def shapes():
             return lambda: torch.add(x.permute(perm), y, out=z)
 
         case(name, transposed, over=4, warm=0.3)
-    for n in ODD:
+    for n in SHAPES["odd"]:
 
         def odd(n=n):
             x, y, z = normal(n), normal(n), torch.empty(n - 1, device=DEVICE)
             return lambda: torch.add(x[1:], y[:-1], out=z)
 
         case(f"F8.odd_offset_{n}", odd, over=4, warm=0.3)
-    for shape in ATTENTION:
+    for shape in SHAPES["attention"]:
         batch, heads, key_heads, queries, keys, width = shape
         name = f"F8.attention_{batch}x{heads}of{key_heads}_{queries}x{keys}x{width}"
         case(name, attend(*shape), over=4, warm=0.3)
     for along_k in (False, True):
-        for m, k, n in PRODUCTS:
+        for m, k, n in SHAPES["products"]:
 
             def multiply(m=m, k=k, n=n, along_k=along_k):
                 a, b = normal(m, k), normal(n, k).t() if along_k else normal(k, n)
@@ -216,8 +197,7 @@ def shape_case(name, shape, work):
 
 def convolutions():
     """The D6 cases, and pools beside them."""
-    with open(pathlib.Path(__file__).parent.parent / "data" / "convolutions.json", encoding="utf-8") as file:
-        drawn = json.load(file)
+    drawn = FRESH["convolutions"] if FRESH else data("convolutions.json")
     kinds = {
         False: [torch.nn.functional.conv1d, torch.nn.functional.conv2d, torch.nn.functional.conv3d],
         True: [torch.nn.functional.conv_transpose1d, torch.nn.functional.conv_transpose2d, torch.nn.functional.conv_transpose3d],
@@ -233,6 +213,8 @@ def convolutions():
             return lambda: work(x, w, **given)
 
         case(f"D6.{c['name']}", convolve, over=4, warm=0.2)
+    if FRESH:
+        return
     for name, pool, args in (("max_3x3_s2", torch.nn.functional.max_pool2d, (3, 2)), ("average_2x2", torch.nn.functional.avg_pool2d, (2, 2))):
 
         def pooled(pool=pool, args=args):
@@ -273,7 +255,7 @@ def minilm(batch):
     write(name, measured, 1, how)
 
 
-with torch.inference_mode():
+def committed():
     case("S1.gemm_4096", product(4096, 4096, 4096))
     case("S1.gemm_4095x4097x4093", product(4095, 4097, 4093))
     case("S1.gemm_1024", product(1024, 1024, 1024), over=8)
@@ -292,3 +274,11 @@ with torch.inference_mode():
     for size in (1, 32):
         minilm(size)
     case("S1.gemm_4096.again", product(4096, 4096, 4096))
+
+
+with torch.inference_mode():
+    if FRESH:
+        shapes()
+        convolutions()
+    else:
+        committed()

@@ -1,4 +1,5 @@
-//! Suite 14: every sample that multiplies, in precision F16, against the evaluator that rounds its factors (T3).
+//! Suite 14: every sample that multiplies, in precisions F16 and Bf16, against the evaluator that rounds its factors
+//! (T3).
 
 use pumice_ir::Op;
 use pumice_tests::op_suite::{Case, Outcome, Runner, cases_of, run_all};
@@ -12,16 +13,16 @@ const VULKAN: u64 = 1 << 20;
 const GPU: u64 = 1 << 26;
 
 /// The samples of these ops that multiply.
-fn products(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
+fn products(precision: Precision, wanted: impl Fn(&str) -> bool) -> Vec<Case> {
     let cases = cases_of(wanted).into_iter().filter(Case::has_products);
-    cases.map(|case| case.in_precision(Precision::F16)).collect()
+    cases.map(|case| case.in_precision(precision)).collect()
 }
 
-/// Runs the samples of these ops, of which there are at least so many.
-fn run(runner: &Runner, wanted: impl Fn(&str) -> bool, least: usize) {
-    let cases = products(wanted);
+/// Runs the samples of these ops in a precision; there are at least so many.
+fn run(runner: &Runner, precision: Precision, wanted: impl Fn(&str) -> bool, least: usize) {
+    let cases = products(precision, wanted);
     let summary = run_all(runner, &cases, |_, _| {});
-    summary.print("F16");
+    summary.print(precision.name());
     assert_eq!(summary.failed, Vec::new());
     assert!(summary.passed >= least, "{} of {} samples were run", summary.passed, cases.len());
 }
@@ -30,7 +31,7 @@ fn run(runner: &Runner, wanted: impl Fn(&str) -> bool, least: usize) {
 #[test]
 fn no_product_is_left_out() {
     let named = |op: &str| PARTS.iter().any(|part| part.contains(&op));
-    let other: Vec<&str> = products(|op| !named(op)).iter().map(|case| case.op).collect();
+    let other: Vec<&str> = products(Precision::F16, |op| !named(op)).iter().map(|case| case.op).collect();
     assert_eq!(other, Vec::<&str>::new());
     assert!(Op::NAMES.contains(&"matmul"));
 }
@@ -44,10 +45,15 @@ const PARTS: [&[&str]; 4] = [
 
 #[test]
 fn on_interpreter() {
-    run(&Runner::interpreter(INTERPRETED), |_| true, 900);
+    run(&Runner::interpreter(INTERPRETED), Precision::F16, |_| true, 900);
 }
 
-/// The reference of F16 is another one: exact plans fail it.
+#[test]
+fn on_interpreter_in_bf16() {
+    run(&Runner::interpreter(INTERPRETED), Precision::Bf16, |_| true, 900);
+}
+
+/// The reference of a precision is another one: exact plans fail it.
 #[test]
 fn exact_products_are_told_from_rounded_ones() {
     let runner = Runner::interpreter(INTERPRETED);
@@ -55,9 +61,11 @@ fn exact_products_are_told_from_rounded_ones() {
         let graph = case.sample.graph.as_ref().expect("a graph");
         matches!(runner.run_against(case, graph, Precision::Exact), Outcome::Failed(_))
     };
-    let cases = products(|op| op == "linear");
-    let told = cases.iter().filter(|case| unlike(case)).count();
-    assert!(told * 2 > cases.len(), "{told} of {}", cases.len());
+    for precision in [Precision::F16, Precision::Bf16] {
+        let cases = products(precision, |op| op == "linear");
+        let told = cases.iter().filter(|case| unlike(case)).count();
+        assert!(told * 2 > cases.len(), "{precision}: {told} of {}", cases.len());
+    }
 }
 
 mod on_device {
@@ -68,7 +76,15 @@ mod on_device {
     fn run_on(part: usize, least: usize) {
         let device = device::open(&DeviceOptions::default());
         let most = if device.device_plan().target.features.cpu { VULKAN } else { GPU };
-        run(&Runner::new(device, most), |op| PARTS[part].contains(&op), least);
+        run(&Runner::new(device, most), Precision::F16, |op| PARTS[part].contains(&op), least);
+    }
+
+    /// The same kernels round to bf16 by another constant.
+    #[test]
+    fn one_op_of_each_part_in_bf16() {
+        let runner = Runner::new(device::open(&DeviceOptions::default()), VULKAN);
+        let of_each = ["linear", "conv", "conv_transpose", "attention"];
+        run(&runner, Precision::Bf16, |op| of_each.contains(&op), 200);
     }
 
     #[test]
@@ -111,7 +127,7 @@ mod on_device {
             let device = device::open(&options);
             let log = device.messages().clone();
             let once = ["linear", "conv", "conv_transpose", "attention"];
-            run(&Runner::descriptor(device, VALIDATED), |op| once.contains(&op), 200);
+            run(&Runner::descriptor(device, VALIDATED), Precision::F16, |op| once.contains(&op), 200);
             assert_eq!(log.take(), []);
         }
     }

@@ -11,8 +11,8 @@ use pumice_ir::{Feed, FeedKind, Graph, Op, ValueId, ValueType};
 use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::{FrameAdvance, FrameCount};
-use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage, View};
-use pumice_types::{DType, DimExpr, ScalarId, Var};
+use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage};
+use pumice_types::{DimExpr, ScalarId, Var};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -204,13 +204,8 @@ pub fn advance(cx: &mut LowerCx<'_>) -> LowerResult {
         return Ok(());
     }
     frame::finish(&mut cx.frame, &advances, stop.as_ref().map(|s| s.grids));
-    let frame = Located {
-        content: cx.frame_content(),
-        part: None,
-        view: View::dense(DType::U32, Storage::Arena, &[]).into(),
-    };
     let mut step = StepBuilder::new();
-    let words = step.touch(&frame, Access::ShaderWrite);
+    let words = step.touch(&cx.frame_words(), Access::ShaderWrite);
     let (slots, holes) = (Vec::new(), Vec::new());
     let at = ArgValue::U32(cx.frame.frame().words.len() as u32);
     let count = ArgValue::U32(cx.frame.frame().advance.len() as u32);

@@ -83,7 +83,7 @@ pub enum CompileError {
         target: String,
     },
     /// An arithmetic that no kernel has yet.
-    #[error("no kernels compute in precision {asked} yet; `Precision::Exact` and `Precision::F16` have some")]
+    #[error("no kernels compute in precision {asked} yet; `Precision::Exact`, `F16` and `Bf16` have some")]
     Precision {
         /// What was asked for.
         asked: Precision,

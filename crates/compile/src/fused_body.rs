@@ -74,14 +74,16 @@ impl<'b> FusedBody<'b> {
         mut is_dense: impl FnMut(ValueId) -> bool,
     ) -> LowerResult<FusedBody<'b>> {
         let (inputs, made) = (body.inputs(), anchor.input(0).ok_or("its anchor has no operand")?);
-        let whole = |&i: &usize| is_whole(body, inputs[i], made);
-        let first = read_besides(body, anchor).filter(whole).find(|&i| is_dense(outer[i]));
-        let own = first.or_else(|| read_besides(body, anchor).find(whole));
+        let mut extra: Vec<usize> = read_besides(body, anchor).collect();
+        let mut whole = extra.iter().copied().filter(|&i| is_whole(body, inputs[i], made));
+        let first = whole.clone().next();
+        let own = whole.find(|&i| is_dense(outer[i])).or(first);
         let own = own.ok_or("its hole reads nothing that has the shape of what it makes")?;
+        extra.retain(|&i| i != own);
         let others = anchor.inputs[1..].iter().map(|v| outside(body, *v));
         let reads = Reads {
             operands: std::iter::once(Ok(Some(own))).chain(others).collect::<LowerResult<_>>()?,
-            extra: read_besides(body, anchor).filter(|&i| i != own).collect(),
+            extra,
         };
         let given: Vec<ValueId> = std::iter::once(&own).chain(&reads.extra).map(|&i| inputs[i]).collect();
         let stored = body.outputs()[1..].iter().map(|o| o.value);
@@ -186,8 +188,8 @@ fn read_besides<'a>(body: &'a Graph, anchor: &'a Node) -> impl Iterator<Item = u
 }
 
 /// Whether a value has floats where `made` has them.
-fn is_whole(body: &Graph, v: ValueId, made: ValueId) -> bool {
-    body.ty(v).shape == body.ty(made).shape && body.ty(v).dtype().is_float()
+pub fn is_whole(graph: &Graph, v: ValueId, made: ValueId) -> bool {
+    graph.ty(v).shape == graph.ty(made).shape && graph.ty(v).dtype().is_float()
 }
 
 /// What the nodes around an anchor compute of these values.

@@ -1,7 +1,10 @@
 //! A hole of a kernel as one step fills it: what is computed there, and the slots that it reads and stores to.
 
+use crate::cx::{LowerCx, LowerResult, Refusal, node_meaning};
 use crate::draft::Located;
-use crate::meaning::StepMeaning;
+use crate::fused_body::FusedBody;
+use crate::meaning::{self, StepMeaning};
+use pumice_ir::{NodeId, ValueType};
 use pumice_plan::kernel::HoleFill;
 use std::sync::Arc;
 
@@ -32,4 +35,41 @@ pub struct Meant {
     pub meaning: StepMeaning,
     /// The inputs.
     pub inputs: Vec<(Arc<str>, usize)>,
+}
+
+impl Meant {
+    /// What a node's step computes that shows copies in place of some of these inputs: by their numbers, the types of
+    /// the copies.
+    pub fn of_copies(
+        cx: &mut LowerCx<'_>,
+        id: NodeId,
+        inputs: &[(Arc<str>, usize)],
+        copied: &[(usize, ValueType)],
+    ) -> LowerResult<Meant> {
+        if copied.is_empty() {
+            return Ok(Meant { meaning: node_meaning(cx, id)?, inputs: inputs.to_vec() });
+        }
+        let copy = |i: usize| copied.iter().find(|c| c.0 == i).map(|c| c.1.clone());
+        let types = inputs.iter().filter_map(|(name, i)| Some((Arc::clone(name), copy(*i)?)));
+        let types: Vec<(Arc<str>, ValueType)> = types.collect();
+        let meaning = meaning::of_node_taking(cx.graph, cx.graph.node(id), &types);
+        let meaning = meaning.map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))?;
+        Ok(Meant { meaning, inputs: inputs.to_vec() })
+    }
+
+    /// As [`Meant::of_copies`], of a step whose hole reads `extra`, shown by the last of these slots; the first slot is
+    /// input `first`.
+    pub fn over_slots(
+        cx: &mut LowerCx<'_>,
+        id: NodeId,
+        fused: &FusedBody<'_>,
+        (first, slots): (usize, &[Located]),
+    ) -> LowerResult<Meant> {
+        let own = slots.len() - fused.extra.len();
+        let shown = (first + own..).zip(fused.extra.iter().zip(&slots[own..]));
+        let copied = shown.filter(|(_, (v, at))| at.view.shape != *cx.graph.ty(**v).shape);
+        let copied = copied.map(|(i, (_, at))| (i, ValueType::new(at.view.dtype, at.view.shape.clone())));
+        let copied: Vec<(usize, ValueType)> = copied.collect();
+        Meant::of_copies(cx, id, &fused.names, &copied)
+    }
 }

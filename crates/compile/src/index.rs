@@ -19,19 +19,27 @@ pub struct Counted<'g> {
     scalars: Box<dyn Fn(ScalarId) -> (i64, i64) + 'g>,
     /// How many steps were looked at.
     steps: usize,
+    /// The first operand that kernels do not count to.
+    wrong: Option<CompileError>,
 }
 
 impl<'g> Counted<'g> {
     /// No step of a graph was looked at.
     pub fn new(graph: &'g Graph) -> Counted<'g> {
-        Counted { graph, scalars: Box::new(scalar_ranges(graph)), steps: 0 }
+        Counted { graph, scalars: Box::new(scalar_ranges(graph)), steps: 0, wrong: None }
     }
 
-    /// Refuses an operand of the steps added since with an element that kernels cannot count to.
-    pub fn follow(&mut self, draft: &Draft) -> Result<(), CompileError> {
+    /// Looks at the steps added since.
+    pub fn follow(&mut self, draft: &Draft) {
         let added = &draft.steps[self.steps..];
         self.steps = draft.steps.len();
-        added.iter().try_for_each(|step| check(draft, self.graph, &self.scalars, step))
+        let wrong = |step| check(draft, self.graph, &self.scalars, step).err();
+        self.wrong = self.wrong.take().or_else(|| added.iter().find_map(wrong));
+    }
+
+    /// Refuses the first operand that has an element that kernels cannot count to.
+    pub fn result(self) -> Result<(), CompileError> {
+        self.wrong.map_or(Ok(()), Err)
     }
 }
 

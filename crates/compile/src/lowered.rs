@@ -80,7 +80,7 @@ impl Lowered {
 /// Everything that a run does: its nodes, then outputs, feeds and what advances.
 fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     let mut counted = index::Counted::new(cx.graph);
-    let uncounted = lower_nodes(cx, &mut counted)?;
+    lower_nodes(cx, &mut counted)?;
     let defect = |r: Refusal| CompileError::Defect(r.0);
     cx.begin_ends();
     cx.draft.states = ends::final_states(cx).map_err(defect)?;
@@ -94,16 +94,14 @@ fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     });
     cx.checks.extend(conditions);
     turns::check(&cx.draft, cx.frame.frame(), cx.graph.symbols(), cx.target)?;
-    uncounted.and_then(|()| counted.follow(&cx.draft))
+    // Told after what cannot be lowered at all.
+    counted.follow(&cx.draft);
+    counted.result()
 }
 
-/// The nodes in their order. The result within is the first operand that kernels do not count to: what cannot be
-/// lowered at all is told before it.
-fn lower_nodes(
-    cx: &mut LowerCx<'_>,
-    counted: &mut index::Counted<'_>,
-) -> Result<Result<(), CompileError>, CompileError> {
-    let (mut refused, mut uncounted) = (Vec::new(), Ok(()));
+/// The nodes in their order.
+fn lower_nodes(cx: &mut LowerCx<'_>, counted: &mut index::Counted<'_>) -> Result<(), CompileError> {
+    let mut refused = Vec::new();
     for (id, node) in cx.graph.nodes() {
         cx.begin(id);
         // What depends on a refused node has no place to read from and is not reported again.
@@ -112,7 +110,7 @@ fn lower_nodes(
         {
             refused.push(cx.unsupported(id, refusal));
         }
-        uncounted = uncounted.and_then(|()| counted.follow(&cx.draft));
+        counted.follow(&cx.draft);
     }
-    if refused.is_empty() { Ok(uncounted) } else { Err(CompileError::Unsupported(refused)) }
+    if refused.is_empty() { Ok(()) } else { Err(CompileError::Unsupported(refused)) }
 }

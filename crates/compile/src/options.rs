@@ -19,7 +19,7 @@ pub enum Barriers {
 #[non_exhaustive]
 pub struct Options {
     /// What products do with their factors. [`Precision::F16`] rounds them to f16 (bf16 where one is stored so) before
-    /// they are multiplied, on every device alike, and sums in f32. `Int8` is refused until there are kernels for it
+    /// they are multiplied, [`Precision::Bf16`] rounds all to bf16, on every device alike; sums are f32. `Int8` is refused until there are kernels for it
     /// ([`CompileError::Precision`](crate::CompileError::Precision)).
     pub precision: Precision,
     /// Placement of intermediates.

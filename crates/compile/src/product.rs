@@ -188,8 +188,7 @@ fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
         k: up(&space.k),
         batches: up(&space.batch[0]).saturating_mul(up(&space.batch[1])),
         b_along_k: space.b.row.is(1),
-        b_words: FloatStorage::of(b) == FloatStorage::F32,
-        b_blocks: matches!(FloatStorage::of(b), FloatStorage::Blocks(_)),
+        b_stored: FloatStorage::of(b).class(),
         precision: space.rounding.precision(),
     };
     cx.selection.matmul.choose(&product, cx.target)

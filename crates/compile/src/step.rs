@@ -10,8 +10,8 @@ use crate::hole::Filled;
 use crate::meaning::{StepMeaning, operand};
 use pumice_ir::NodeId;
 use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
-use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, Storage, View};
-use pumice_types::{DType, DimExpr, Precision};
+use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, View};
+use pumice_types::{DimExpr, Precision};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -164,8 +164,7 @@ impl StepBuilder {
         let call = call.resolve(cx).map_err(|e| Refusal(e.to_string()))?;
         let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
         let indirect = matches!(grid, Grid::Frame { .. });
-        let words = View::dense(DType::U32, Storage::Arena, &[]);
-        let frame = Located { content: cx.frame_content(), part: None, view: words.into() };
+        let frame = cx.frame_words();
         if varies {
             self.touch(&frame, Access::ShaderRead);
         }

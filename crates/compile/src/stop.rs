@@ -10,9 +10,8 @@ use crate::elementwise;
 use crate::frame::{self, Row};
 use crate::load;
 use pumice_ir::ValueType;
-use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage, View};
+use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage};
 use pumice_types::{DType, DimExpr};
-use std::sync::Arc;
 
 /// What the advance of the frame must know.
 pub struct Stop {
@@ -62,9 +61,8 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
         }
     }
     let (words, row) = frame::grids_in_a_row(&mut cx.frame, &grids);
-    let view = Arc::new(View::dense(DType::U32, Storage::Arena, &[]));
+    let frame = cx.frame_words();
     for (i, word) in dispatches.into_iter().zip(words) {
-        let content = cx.frame_content();
         let step = &mut cx.draft.steps[i];
         let StepKind::Dispatch { grid, .. } = &mut step.kind else { continue };
         let upper = match grid {
@@ -73,8 +71,13 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
         };
         *grid = Grid::Frame { word, upper };
         if !step.uses.iter().any(|u| u.access == Access::IndirectRead) {
-            let view = view.clone();
-            step.uses.push(DraftUse { content, part: None, access: Access::IndirectRead, view });
+            let view = frame.view.clone();
+            step.uses.push(DraftUse {
+                content: frame.content,
+                part: None,
+                access: Access::IndirectRead,
+                view,
+            });
         }
     }
     Ok(row)

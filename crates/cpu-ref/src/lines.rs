@@ -6,11 +6,11 @@ use crate::index::around;
 /// Real or complex numbers along one axis.
 pub struct Lines {
     /// Lines' places along the axes before.
-    pub outer: usize,
+    outer: usize,
     /// Numbers of a line.
     pub rows: usize,
     /// Lines' places along the axes after it, without the parts.
-    pub inner: usize,
+    inner: usize,
     /// 1 for real numbers, 2 for complex ones.
     parts: usize,
 }

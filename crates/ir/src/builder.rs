@@ -213,7 +213,9 @@ impl GraphBuilder {
     }
 
     /// The same graph under a handle that gives its name (inside the current scope) to the first node made by an op
-    /// method of the handle. Nodes made by `self` meanwhile, such as operands written inline, keep their own names.
+    /// method of the handle. Nodes made by `self` meanwhile, such as operands written inline, keep their own names. A name
+    /// that is taken gets a number, as nodes without a name do that are called by their op: `total_2`, `total_3`, and so
+    /// on. Mistakes and plans name nodes so.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
@@ -240,10 +242,29 @@ impl GraphBuilder {
     #[track_caller]
     pub fn apply_all(&self, op: impl Into<Op>, inputs: &[Option<Value>]) -> Vec<Value> {
         let op = op.into();
-        let mut inner = self.inner.borrow_mut();
-        let base = self.next_name.take().unwrap_or_else(|| op.name().to_owned());
-        let scoped = inner.scope.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>().join(".");
-        inner.add(op, scoped, inputs, Location::caller())
+        let name = self.next_node(op.name());
+        self.inner.borrow_mut().add(op, name, inputs, Location::caller())
+    }
+
+    /// As [`GraphBuilder::apply`], of a method whose op has another name: the node is called as the method.
+    #[track_caller]
+    pub(crate) fn apply_as(&self, method: &str, op: impl Into<Op>, inputs: &[Value]) -> Value {
+        self.next_name.borrow_mut().get_or_insert_with(|| method.to_owned());
+        self.apply(op, inputs)
+    }
+
+    /// A mistake in a call of a method; the value that came out of it.
+    #[track_caller]
+    pub(crate) fn wrong_call(&self, method: &'static str, source: OpError) -> Value {
+        let node = self.next_node(method);
+        self.inner.borrow_mut().wrong(BuildError::Op { node, op: method, source }, Location::caller())[0]
+    }
+
+    /// The name of the node made next, within the scopes: that of [`GraphBuilder::named`], else this.
+    fn next_node(&self, default: &str) -> String {
+        let base = self.next_name.take().unwrap_or_else(|| default.to_owned());
+        let inner = self.inner.borrow();
+        inner.scope.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>().join(".")
     }
 
     /// Whether a value came out of a mistake, so that the place of a mistake can be found before

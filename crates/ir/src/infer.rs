@@ -2,7 +2,7 @@
 
 use crate::entity::ValueId;
 use crate::error::OpError;
-use crate::graph::{Constraint, Relation};
+use crate::graph::{Constraint, Graph, Relation};
 use crate::ops::Op;
 use crate::place::Place;
 use crate::shape::{ValueType, display_dim};
@@ -139,7 +139,8 @@ impl<'a> Infer<'a> {
         }
         let (left, right) = (a.clone(), b.clone());
         let wanted = Constraint { left, relation, right, what: what.into(), place: Place::Unknown };
-        let ((low, high), (least, most)) = (wanted.difference().bounds(self.symbols), wanted.allowed());
+        let difference = wanted.difference().within(self.symbols);
+        let ((low, high), (least, most)) = (difference.bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {
             return Ok(());
         }
@@ -229,16 +230,14 @@ pub fn one(dtype: DType, shape: impl Into<Arc<[DimExpr]>>) -> Result<Types, OpEr
     Ok(smallvec::smallvec![ValueType::new(dtype, shape)])
 }
 
-/// Types and constraints of one node; the driver shared by builder, patches and text.
-pub fn infer_node<'a>(
+/// Types and constraints of one node whose operands are in the graph; the driver shared by builder, patches and text.
+pub fn infer_node(
+    graph: &Graph,
     op: &Op,
     name: &str,
     inputs: &[Option<ValueId>],
-    symbols: &'a SymbolTable,
-    ty: &dyn Fn(ValueId) -> &'a ValueType,
-    constant: &dyn Fn(ValueId) -> Option<&'a pumice_types::Tensor>,
 ) -> Result<(Types, Vec<Constraint>), OpError> {
-    let (types, mut constraints) = infer_types(op, inputs, symbols, ty, constant)?;
+    let (types, mut constraints) = infer_types(graph, op, inputs)?;
     for c in &mut constraints {
         c.what = format!("{}: {}", crate::error::node_and_op(name, op.name()), c.what).into();
     }
@@ -246,23 +245,21 @@ pub fn infer_node<'a>(
 }
 
 /// As [`infer_node`], for who keeps no constraint: they do not say of which node they are.
-pub fn infer_types<'a>(
+pub fn infer_types(
+    graph: &Graph,
     op: &Op,
     inputs: &[Option<ValueId>],
-    symbols: &'a SymbolTable,
-    ty: &dyn Fn(ValueId) -> &'a ValueType,
-    constant: &dyn Fn(ValueId) -> Option<&'a pumice_types::Tensor>,
 ) -> Result<(Types, Vec<Constraint>), OpError> {
-    let names = op.operand_names();
+    let (names, symbols) = (op.operand_names(), &graph.symbols);
     all_operands(names, inputs)?;
     only_known_symbols(op, symbols)?;
     limited_attributes(op)?;
-    let operands: SmallVec<[Option<&ValueType>; 4]> = inputs.iter().map(|v| v.map(ty)).collect();
+    let operands: SmallVec<[Option<&ValueType>; 4]> = inputs.iter().map(|v| v.map(|v| graph.ty(v))).collect();
     if !op.handles_blocks() {
         let operand = |i: usize| format!("operand `{}`", names.get(i).or(names.last()).unwrap_or(&"operand"));
         operands.iter().enumerate().try_for_each(|(i, t)| no_blocks(op, *t, || operand(i)))?;
     }
-    let constants = |i: usize| inputs.get(i).copied().flatten().and_then(constant);
+    let constants = |i: usize| inputs.get(i).copied().flatten().and_then(|v| graph.constant_data(v));
     let infer = Infer::new(symbols, names, &operands, &constants);
     let types = op.infer(&infer)?;
     let constraints = infer.constraints.into_inner();

@@ -34,9 +34,10 @@ impl Names {
         }
     }
 
-    /// Names of the results of one node: `base`, `base.1`, `base.2`, …, each unique.
-    pub(crate) fn of_results(&mut self, base: Arc<str>, results: usize) -> SmallVec<[Arc<str>; 2]> {
-        let mut names: SmallVec<[Arc<str>; 2]> = smallvec![self.unique(base)];
+    /// Names of the results of one node, whose own name, from [`Names::unique`], is that of the first: `node`, `node.1`,
+    /// `node.2`, …, each unique.
+    pub(crate) fn of_results(&mut self, node: Arc<str>, results: usize) -> SmallVec<[Arc<str>; 2]> {
+        let mut names: SmallVec<[Arc<str>; 2]> = smallvec![node];
         for i in 1..results {
             let name = format!("{}.{i}", names[0]);
             names.push(self.unique(name.into()));
@@ -65,7 +66,8 @@ mod tests {
     #[test]
     fn results_are_numbered() {
         let mut names = Names::from_iter(["split.1".into()]);
-        let made = names.of_results("split".into(), 3);
+        let made = names.unique("split".into());
+        let made = names.of_results(made, 3);
         assert_eq!(made.iter().map(|name| &**name).collect::<Vec<_>>(), ["split", "split.1_2", "split.2"]);
     }
 }

@@ -86,9 +86,7 @@ fn types(graph: &Graph) -> Vec<VerifyError> {
     let mut errors = Vec::new();
     for (id, node) in graph.nodes() {
         let name = graph.node_name(id);
-        let (ty, constant) = (|v| graph.ty(v), |v| graph.constant_data(v));
-        let inferred = infer_types(&node.op, &node.inputs, &graph.symbols, &ty, &constant);
-        match inferred {
+        match infer_types(graph, &node.op, &node.inputs) {
             Err(source) => {
                 errors.push(BuildError::Op { node: name.to_owned(), op: node.op.name(), source }.into());
             }

@@ -2,7 +2,7 @@
 //! What single ops refuse is in `op_errors.rs`. No builder method returns `BuildError::Constant`.
 
 use pumice_ir::error::OpError;
-use pumice_ir::ops::{Input, StateWrite};
+use pumice_ir::ops::{Conv, Input, MaxPool, StateWrite};
 use pumice_ir::shape::tensor;
 use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, f32, i32, sym};
 use pumice_types::{DType, DimExpr, Scheme};
@@ -444,4 +444,29 @@ fn stops() {
         let met = stop(body).expect_err(said);
         assert!(met.contains(said) && met.contains("build_errors.rs"), "{met}");
     }
+}
+
+/// A second node of one name, said or taken from its op, is named with its number.
+#[test]
+fn the_second_of_a_name_is_named() {
+    let errors = mistakes(|g| {
+        let x = g.input("x", f32([1, 4, 9]));
+        let y = g.conv(x, g.param("w", f32([4, 4, 3])), None, Conv::default());
+        g.conv(y, g.param("v", f32([4, 3, 3])), None, Conv::default());
+        g.output("y", g.named("c").add(g.named("c").relu(y), x));
+    });
+    let shown: Vec<String> = errors.iter().map(BuildError::to_string).collect();
+    assert!(shown[0].starts_with("conv_2 (conv): ") && shown[1].starts_with("c_2 (add): "), "{shown:?}");
+}
+
+/// So is it in conditions, which runs check.
+#[test]
+fn the_second_of_a_name_is_named_by_its_condition() {
+    let g = GraphBuilder::new("g");
+    let pool = |x| g.max_pool(x, MaxPool { kernel: vec![3], ..MaxPool::default() });
+    g.output("y", pool(pool(g.input("x", f32([1.into(), 1.into(), sym("h", 1..=40)])))));
+    let graph = g.build().expect("some extents are large enough");
+    let [first, second] = graph.constraints() else { panic!("{:?}", graph.constraints()) };
+    assert!(first.what.starts_with("max_pool: "), "{}", first.what);
+    assert!(second.what.starts_with("max_pool_2 (max_pool): "), "{}", second.what);
 }

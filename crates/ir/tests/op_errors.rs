@@ -235,7 +235,8 @@ mod windows {
         assert!(matches!(conv(&[1, 2, 4], &[3, 2, 0], plain()), OpError::Invalid(_)));
         let groups = |groups| Conv { groups, ..plain() };
         assert!(matches!(conv(&[1, 4, 4], &[3, 2, 3], groups(2)), OpError::Invalid(_)));
-        assert!(matches!(conv(&[1, 4, 4], &[6, 2, 3], groups(3)), OpError::ExtentMismatch { .. }));
+        assert!(matches!(conv(&[1, 4, 4], &[6, 2, 3], groups(3)), OpError::Invalid(_)));
+        assert!(matches!(conv(&[1, 6, 4], &[6, 3, 3], groups(3)), OpError::ExtentMismatch { .. }));
         let bias = mistake(|g| {
             let (x, w) = (g.input("x", f32([1, 2, 4])), g.param("w", f32([3, 2, 3])));
             g.conv(x, w, Some(g.param("b", f32([2]))), plain())
@@ -300,7 +301,60 @@ mod windows {
         let error = mistake(|g| g.average_pool(g.input("x", i32([1, 2, 4])), whole));
         assert!(matches!(error, OpError::DType { .. }), "{error}");
         let flat = mistake(|g| g.global_average_pool(g.input("x", f32([1, 2]))));
-        assert!(matches!(flat, OpError::AxisOutOfRange { .. }), "{flat}");
+        assert!(matches!(flat, OpError::Rank { operand: "x", rank: 2, .. }), "{flat}");
+    }
+
+    /// Nodes and mistakes are called as the method that made them, not as the reduction that it is.
+    #[test]
+    fn global_pools_go_by_their_own_name() {
+        let g = GraphBuilder::new("g");
+        let refused = g.check(g.global_max_pool(g.input("x", f32([1, 2])))).expect_err("no spatial axis");
+        let refused = refused.to_string();
+        assert!(refused.starts_with("global_max_pool: operand `x` has rank 2; expected batch,"), "{refused}");
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([1, 2, 4]));
+        g.output("mean", g.global_average_pool(x));
+        g.output("most", g.named("top").global_max_pool(x));
+        let graph = g.build().expect("sound");
+        assert!(graph.find("global_average_pool").is_some() && graph.find("top").is_some());
+    }
+
+    /// Channels that do not go together are told by group, axis and operand.
+    #[test]
+    fn of_channels_by_group() {
+        let grouped = |x: &[u64], w: &[u64]| conv(x, w, Conv { groups: 2, ..Conv::default() }).to_string();
+        assert_eq!(
+            grouped(&[1, 4, 4, 4], &[4, 4, 3, 3]),
+            "the channels in each of 2 groups of `x` and axis 1 of `w`: 2 is not 4"
+        );
+        assert_eq!(
+            grouped(&[1, 5, 4, 4], &[6, 2, 3, 3]),
+            "the channels of `x`, 5, do not make 2 groups of as many"
+        );
+        assert_eq!(
+            conv(&[1, 3, 4], &[4, 4, 3], Conv::default()).to_string(),
+            "the channels, axis 1 of `x` and axis 1 of `w`: 3 is not 4"
+        );
+        assert_eq!(
+            conv(&[3, 8, 8], &[4, 3, 3, 3], Conv::default()).to_string(),
+            "operand `w` has rank 4; expected 3, because x has rank 3 (batch, channels, one spatial axis)"
+        );
+        let linear = mistake(|g| g.linear(g.input("x", f32([2, 3, 1])), g.param("w", f32([5, 3])), None));
+        assert_eq!(linear.to_string(), "the last axis of `x` and axis 1 of `w`: 1 is not 3");
+    }
+
+    /// No element leaves nothing to cut off, unless the window fills what is between them.
+    #[test]
+    fn an_empty_axis_is_said_to_be_empty() {
+        let spread = |stride| ConvTranspose { strides: vec![stride], ..ConvTranspose::default() };
+        let empty = mistake(|g| {
+            g.conv_transpose(g.input("x", f32([1, 2, 0])), g.param("w", f32([2, 2, 2])), None, spread(4))
+        });
+        assert_eq!(empty.to_string(), "axis 2 of `x` must not be empty: 1 is more than 0");
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([1, 2, 0]));
+        g.output("y", g.conv_transpose(x, g.param("w", f32([2, 2, 2])), None, spread(1)));
+        assert!(g.build().is_ok());
     }
 
     #[test]
@@ -328,6 +382,25 @@ mod windows {
             "{}",
             condition.what
         );
+    }
+
+    /// Extents keep no maximum that the ranges of symbols decide, so two that never agree are told when building.
+    #[test]
+    fn extents_are_as_simple_as_ranges_allow() {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([1.into(), 2.into(), sym("h", 3..=40)]));
+        let conv = |x, name: &str, taps: u64, op| g.conv(x, g.param(name, f32([2, 2, taps])), None, op);
+        let same = || Conv { pads: vec![1; 2], ..Conv::default() };
+        let kept = conv(conv(x, "a", 3, same()), "b", 3, same());
+        assert_eq!(g.dim_of(kept, 2), g.dim_of(x, 2));
+        let pool = MaxPool { kernel: vec![2], strides: vec![2], ceil_mode: true, ..MaxPool::default() };
+        let pooled = g.dim_of(g.max_pool(x, pool), 2);
+        assert_eq!(pooled, g.dim_of(x, 2).ceil_div(&DimExpr::constant(2)));
+        let wider = g.conv_transpose(x, g.param("u", f32([2, 2, 2])), None, ConvTranspose::default());
+        assert_eq!(g.dim_of(wider, 2), g.dim_of(x, 2) + 1);
+        g.output("y", g.add(x, conv(x, "c", 2, Conv::default())));
+        let error = g.build().expect_err("h and h - 1 never agree").to_string();
+        assert!(error.contains("shapes [1, 2, h] and [1, 2, h - 1] do not broadcast"), "{error}");
     }
 
     /// Text is held to the same, and counts are no negative numbers in it.

@@ -349,7 +349,7 @@ impl Keys<'_> {
         let trained = self.count("context_length")?;
         let capacity = context(options, trained)?;
         let layers = self.layers()?;
-        let rotated = self.rotated(heads, kv_heads, head_width)?;
+        let rotated = self.rotated(head_width)?;
         self.refuse_values(head_width, trained)?;
         let norm_eps = self.norm_eps()?;
         let config = DecoderConfig {
@@ -383,7 +383,7 @@ impl Keys<'_> {
         }
     }
 
-    /// The heads, whose keys are as wide as their values.
+    /// The heads, which share keys and values evenly, and whose keys are as wide as their values.
     fn heads(&self) -> Result<Heads, ModelError> {
         let (hidden, heads) = (self.count("embedding_length")?, self.count("attention.head_count")?);
         if !hidden.is_multiple_of(heads) {
@@ -391,6 +391,11 @@ impl Keys<'_> {
             return Err(self.wrong("llama.attention.head_count", problem, REMEDY));
         }
         let kv_heads = self.count_or("attention.head_count_kv", heads)?;
+        if !heads.is_multiple_of(kv_heads) {
+            let problem =
+                format!("is {kv_heads}, which does not divide llama.attention.head_count = {heads}");
+            return Err(self.wrong("llama.attention.head_count_kv", &problem, REMEDY));
+        }
         let head_width = self.count_or("attention.key_length", hidden / heads)?;
         if self.count_or("attention.value_length", head_width)? != head_width {
             let problem = "is not llama.attention.key_length, and both must be one here";
@@ -399,13 +404,8 @@ impl Keys<'_> {
         Ok(Heads { hidden, heads, kv_heads, head_width })
     }
 
-    /// Elements of a head that rotate, of heads that share keys and values evenly.
-    fn rotated(&self, heads: u64, kv_heads: u64, head_width: u64) -> Result<u64, ModelError> {
-        if !heads.is_multiple_of(kv_heads) {
-            let problem =
-                format!("is {kv_heads}, which does not divide llama.attention.head_count = {heads}");
-            return Err(self.wrong("llama.attention.head_count_kv", &problem, REMEDY));
-        }
+    /// Elements of a head that rotate.
+    fn rotated(&self, head_width: u64) -> Result<u64, ModelError> {
         let rotated = self.count_or("rope.dimension_count", head_width)?;
         if !rotated.is_multiple_of(2) || rotated > head_width {
             let problem = format!("is {rotated}, not an even number of at most {head_width}, a head's width");

@@ -27,7 +27,18 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
     let split = "{% set x = 'x ' * 4000000 %}{{ x.split(' ') | length }}{{ x.split() | length }}".to_owned();
     let replaced = format!("{long}{{{{ x.replace('x', x) }}}}{{{{ x | replace('x', x) }}}}");
     let product = "{% set ns = namespace(x=0) %}{% for i in range(9999) %}{% for j in range(9999) %}{% set ns.x = 'x' * 9999 %}{% endfor %}{% endfor %}".to_owned();
+    // Each turn doubles what the chain gives, without a list of it.
+    let chained = "{% set ns = namespace(x=[1] * 2) %}{% for i in range(40) %}{% set ns.x = ns.x | chain(ns.x) %}{% endfor %}{{ ns.x | groupby('a') | length }}".to_owned();
+    let wide = "{{ 'x' | indent(999999999) }}".to_owned();
+    let sorted = format!("{{{{ ([1] * 40000) | sort(attribute='{}') | length }}}}", "a,".repeat(4000));
+    let copied = format!("{long}{{{{ [{{'a': x}}] | sort(attribute='{}') | length }}}}", "a,".repeat(1000));
+    let starred = "{{ '%*d' | format(999999999, 1) | length }}".to_owned();
+    let filled = "{{ '{:{}}'.format('a', 999999999) | length }}".to_owned();
     let all = [
+        sorted,
+        copied,
+        starred,
+        filled,
         fields,
         nested,
         json,
@@ -40,6 +51,8 @@ fn templates_that_multiply_text_end_before_they_take_memory() {
         split,
         replaced,
         product,
+        chained,
+        wide,
     ];
     within_memory(TEMPLATE_KIB, || {
         for source in all {
@@ -65,8 +78,50 @@ fn putting_long_strings_in_order_is_paid_for() {
     }
     let groups = format!("{many}{{% set z = [{{'a': x}}] * 2000 %}}{{{{ z | groupby('a') | length }}}}");
     assert!(matches!(render(&groups), Err(TextError::TemplateEndless { .. })));
+    let missing = "{% set x = 'xxxxxxxx' * 50000 %}{{ ([{}] * 2000) | groupby('a', default=x) | length }}";
+    assert!(matches!(render(missing), Err(TextError::TemplateEndless { .. })));
     let short = "{{ ['b', 'a', 'B'] | sort | join(',') }} {{ {'b': 1, 'a': 2} | dictsort | length }} {{ [3, 1] | min }}";
     assert_eq!(render(short).expect("it is short"), "a,b,B 2 1");
+}
+
+/// Methods that go through a list pay for its items: a loop of calls took minutes.
+#[test]
+fn methods_that_go_through_lists_are_paid_for() {
+    for (list, call) in [
+        ("range(100000) | list", "v.count(1)"),
+        ("[''] * 100000", "''.join(v)"),
+        ("['b'] * 100000", "'a'.startswith(v)"),
+    ] {
+        let source =
+            format!("{{% set v = {list} %}}{{% for i in range(2000) %}}{{% set y = {call} %}}{{% endfor %}}");
+        let result = render(&source);
+        assert!(matches!(result, Err(TextError::TemplateEndless { .. })), "{call}: {result:?}");
+    }
+    assert_eq!(render("{{ [1, 2, 1].count(1) }}{{ ','.join(['a', 'b']) }}").as_deref(), Ok("2a,b"));
+    assert_eq!(
+        render("{{ 'ab'.startswith(('b', 'a')) }}{{ 'ab'.endswith('a') }}").as_deref(),
+        Ok("TrueFalse")
+    );
+}
+
+/// Filters that are paid for take arguments by name, as Jinja2's do.
+#[test]
+fn paid_filters_take_arguments_by_name() {
+    for (source, expected) in [
+        ("{{ [{'a': 2}, {'a': 1}] | sort(attribute='a') | map(attribute='a') | join('-') }}", "1-2"),
+        (
+            "{{ ['a', 'B'] | sort(reverse=true) | join }}{{ ['a', 'A'] | unique(case_sensitive=true) | join }}",
+            "BaaA",
+        ),
+        ("{{ {'b': 1, 'a': 2} | dictsort(by='value') | map('first') | join }}", "ba"),
+        ("{{ ([{'a': 2}, {'a': 1}] | min(attribute='a')).a }}", "1"),
+        ("{{ [{'a': 2}, {'a': 1}] | join('-', attribute='a') }}", "2-1"),
+        ("{{ ([{'b': 3}] | groupby('a', default=7) | first)[0] }}", "7"),
+        ("{{ 'a\nb' | indent(width=1, first=true) }}{{ 'aaa' | replace('a', 'b', count=2) }}", " a\n bbba"),
+        ("{{ '%(a)s' | format(a=1) }}{{ 'aaa' | replace('a', 'b', 1) }}", "1baa"),
+    ] {
+        assert_eq!(render(source).as_deref(), Ok(expected), "{source}");
+    }
 }
 
 /// What becomes text is paid for before it is written, by whichever filter, operator, test or function: a list that
@@ -110,6 +165,8 @@ fn lists_of_one_long_string_are_paid_for_before_they_become_text() {
         "v | batch(2) | join",
         "v | map('string') | join",
         "v | map('upper') | join",
+        "v | map('unpaid upper') | join",
+        "v | select('unpaid lower') | list | length",
         "v | dictsort",
         "v | unique | string",
         "v | groupby('a')",

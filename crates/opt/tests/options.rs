@@ -4,9 +4,10 @@ mod common;
 
 use common::{after, assert_same, optimized, sample_of};
 use pumice_cpu_ref::RefEval;
+use pumice_ir::ops::SumPool;
 use pumice_ir::{Graph, GraphBuilder, Op, f32};
 use pumice_opt::{NoAdvice, OptError, OptOptions, PassCx, optimize};
-use pumice_types::{DType, Precision, Target};
+use pumice_types::{DType, Precision, Target, Tensor};
 
 fn chain(
     length: usize,
@@ -50,6 +51,22 @@ fn long_chains_come_to_an_end() {
     let negated = optimized(&chain(301, |g, v| g.neg(v), true), &OptOptions::default());
     assert_same(&sample_of(&moved), &moved, &graph, "transposes");
     assert!(negated.nodes().len() <= 4);
+}
+
+/// A window over each of 65,536 elements: 30,720 results of 2,000 million reads. Evaluating them took minutes.
+#[test]
+fn long_sums_of_constants_stay_nodes() {
+    let n = 1u64 << 16;
+    let g = GraphBuilder::new("wide window");
+    let x = g.constant(Tensor::new(&vec![1.0f32; n as usize], &[1, 1, n]).expect("a tensor"));
+    let (strides, pads) = (vec![2], vec![n / 2 - 1; 2]);
+    let pool = SumPool { kernel: vec![n], strides, pads, ..SumPool::default() };
+    g.output("y", g.sum_pool(x, pool));
+    g.output("small", g.reduce_sum(x, &[2], false));
+    let folded = optimized(&g.build().expect("a pool"), &OptOptions::default());
+    let pools = folded.nodes().filter(|(_, node)| matches!(node.op, Op::SumPool(_))).count();
+    let sums = folded.nodes().filter(|(_, node)| matches!(node.op, Op::ReduceSum(_))).count();
+    assert_eq!((pools, sums), (1, 0));
 }
 
 /// A region has as many nodes as its kernel bears, and the rest is another region: nothing is refused.

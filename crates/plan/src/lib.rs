@@ -20,6 +20,7 @@ pub mod print;
 pub mod region;
 pub mod step;
 pub mod stream;
+pub mod view;
 
 pub use check::BindingError;
 pub use checked::{CheckedPlan, Unsound};
@@ -35,7 +36,7 @@ pub use plan::{
 pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
-    Access, ContentId, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind, Storage,
-    Use, View, dense_strides,
+    Access, ContentId, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind, Use,
 };
 pub use stream::{Residence, Stream};
+pub use view::{Storage, View, dense_strides};

@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::plan::Plan;
 use crate::step::{Grid, Step, StepKind};
 use pumice_types::Target;
-use pumice_types::target::MatrixShape;
+use pumice_types::target::Component;
 use std::fmt;
 
 /// Limits and features that a plan uses.
@@ -175,13 +175,17 @@ pub(crate) fn offers(target: &Target, feature: Feature) -> bool {
         Feature::Storage16 => target.features.storage16,
         Feature::Storage8 => target.features.storage8,
         Feature::DotProduct => target.features.dot_product.offered && target.features.dot_product.signed,
-        Feature::CooperativeMatrix => {
-            target.features.subgroup_size == 32
-                && target.features.matrices.iter().any(MatrixShape::is_f16_by_16)
-        }
+        Feature::CooperativeMatrix => has_units(target, Component::F16),
+        Feature::CooperativeMatrixBf16 => has_units(target, Component::BF16),
         Feature::SharedMemory(bytes) => u64::from(bytes) <= target.limits.max_shared_memory.0,
         Feature::Threads(threads) => threads <= target.limits.max_workgroup_invocations,
     }
+}
+
+/// Whether subgroups of exactly 32 threads multiply matrices of such factors.
+fn has_units(target: &Target, factor: Component) -> bool {
+    let features = &target.features;
+    features.subgroup_size == 32 && features.matrices.iter().any(|shape| shape.is_by_16(factor))
 }
 
 impl fmt::Display for Limit {

@@ -28,7 +28,7 @@ pub enum DeviceKind {
     Interpreter,
 }
 
-/// What becomes of a device's matrix units (`VK_KHR_cooperative_matrix`) in products of precision F16.
+/// What becomes of a device's matrix units (`VK_KHR_cooperative_matrix`) in products whose factors are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixUnits {
     /// It has none, or none that kernels can use.
@@ -46,9 +46,9 @@ impl fmt::Display for MatrixUnits {
         f.write_str(match self {
             MatrixUnits::Absent => "none",
             MatrixUnits::Unmeasured => "not used: the table of this device has no rows for them",
-            MatrixUnits::Used => "tested and used in precision F16",
+            MatrixUnits::Used => "tested and used in products that round their factors",
             MatrixUnits::Wrong => {
-                "not used: a product of theirs was wrong, so plain kernels round in precision F16"
+                "not used: a product of theirs was wrong, so plain kernels round and multiply"
             }
         })
     }
@@ -153,10 +153,11 @@ impl Device {
     /// The same device without its matrix units, where a product of theirs is wrong; what has passed is remembered.
     #[cfg(feature = "vulkan")]
     fn with_tested_units(mut self, file: Option<&Path>) -> Device {
+        let due = matrix_test::due(&self);
         self.matrix_units = match self.target.features.matrices.is_empty() {
             true => self.matrix_units,
-            false if !matrix_test::is_due(&self) => MatrixUnits::Unmeasured,
-            false if matrix_test::passes(&self, file) => MatrixUnits::Used,
+            false if due.is_empty() => MatrixUnits::Unmeasured,
+            false if matrix_test::passes(&self, &due, file) => MatrixUnits::Used,
             false => MatrixUnits::Wrong,
         };
         if self.matrix_units == MatrixUnits::Wrong {

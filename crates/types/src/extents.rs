@@ -2,6 +2,7 @@
 //! choose by.
 
 use crate::precision::Precision;
+use crate::table::EncodingClass;
 
 /// A matrix product \[m, k\] x \[k, n\], once for every batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +17,8 @@ pub struct ProductExtents {
     pub batches: u64,
     /// Whether neighbours of the right operand are neighbours along k (a weight of \[n, k\]).
     pub b_along_k: bool,
-    /// Whether the right operand is stored as f32 words.
-    pub b_words: bool,
-    /// Whether it lies in blocks, which not every kernel reads.
-    pub b_blocks: bool,
+    /// How the right operand is stored.
+    pub b_stored: EncodingClass,
     /// In what its factors are multiplied: exactly, or rounded first.
     pub precision: Precision,
 }

@@ -10,15 +10,17 @@ pub enum Precision {
     /// f32 products and sums.
     #[default]
     Exact,
-    /// Operands of products rounded to f16, f32 sums.
+    /// Operands of products rounded to f16, or to bf16 where one is stored so; f32 sums.
     F16,
+    /// Operands of products rounded to bf16, f32 sums.
+    Bf16,
     /// Operands of products rounded to 8-bit integers that share scales.
     Int8,
 }
 
 impl Precision {
     /// Every one.
-    pub const ALL: [Precision; 3] = [Precision::Exact, Precision::F16, Precision::Int8];
+    pub const ALL: [Precision; 4] = [Precision::Exact, Precision::F16, Precision::Bf16, Precision::Int8];
 
     /// Whether nothing is rounded that the graph does not round.
     pub fn is_exact(&self) -> bool {
@@ -30,6 +32,7 @@ impl Precision {
         match self {
             Precision::Exact => "exact",
             Precision::F16 => "f16",
+            Precision::Bf16 => "bf16",
             Precision::Int8 => "int8",
         }
     }
@@ -46,7 +49,7 @@ impl std::str::FromStr for Precision {
 
     fn from_str(word: &str) -> Result<Precision, String> {
         let found = Precision::ALL.into_iter().find(|p| p.name() == word);
-        found.ok_or_else(|| format!("`{word}` is no precision: exact, f16 or int8"))
+        found.ok_or_else(|| format!("`{word}` is no precision: exact, f16, bf16 or int8"))
     }
 }
 

@@ -9,6 +9,8 @@ mod bounds;
 
 pub use bounds::Bounds;
 
+use crate::dtype::DType;
+use crate::encoding::Encoding;
 use crate::precision::Precision;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -59,6 +61,17 @@ pub enum EncodingClass {
     Half,
     /// Blocks that share scales.
     Blocks,
+}
+
+impl EncodingClass {
+    /// Of an encoding; everything that is not a narrower float is read as words.
+    pub const fn of(encoding: Encoding) -> EncodingClass {
+        match encoding {
+            Encoding::Plain(DType::F16 | DType::BF16) => EncodingClass::Half,
+            Encoding::Plain(_) => EncodingClass::F32,
+            Encoding::Blocks(_) => EncodingClass::Blocks,
+        }
+    }
 }
 
 /// Which table a plan was made with.

@@ -148,7 +148,9 @@ impl Tuning {
     pub fn flops_per_us(&self, precision: Precision) -> f64 {
         match precision {
             Precision::Exact => self.f32_flops_per_us,
-            Precision::F16 | Precision::Int8 => self.rounded_flops_per_us.unwrap_or(self.f32_flops_per_us),
+            Precision::F16 | Precision::Bf16 | Precision::Int8 => {
+                self.rounded_flops_per_us.unwrap_or(self.f32_flops_per_us)
+            }
         }
     }
 

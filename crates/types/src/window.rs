@@ -43,13 +43,13 @@ impl WindowAxis {
     }
 
     /// Positions where the last window may end after the padded extent, but begins before the end pad:
-    /// min(⌈(padded − reach)/stride⌉ + 1, ⌈(extent + begin)/stride⌉).
+    /// min(⌈(padded − reach)/stride⌉ + 1, ⌈(extent + begin)/stride⌉). Of the two dividends, which differ by a constant,
+    /// one is always the smaller.
     pub fn positions_ceil(&self, extent: &DimExpr) -> DimExpr {
         let stride = DimExpr::from(self.stride);
-        let beyond =
-            (self.padded(extent) - DimExpr::from(self.reach())).ceil_div(&stride) + DimExpr::constant(1);
-        let beginning = (extent + &DimExpr::from(self.begin)).ceil_div(&stride);
-        beyond.min_with(&beginning).max_with(&DimExpr::constant(0))
+        let beyond = self.padded(extent) - DimExpr::from(self.reach()) + &stride;
+        let beginning = extent + &DimExpr::from(self.begin);
+        beyond.min_with(&beginning).max_with(&DimExpr::constant(0)).ceil_div(&stride)
     }
 
     /// The extent that has so many positions of the window, what is between them and `more` elements after them,

@@ -7,7 +7,7 @@ use crate::codegen::FloatControls;
 use crate::figures::{self, FigureSources, Source};
 use crate::snapshot::{DeviceKind, MemoryType, Snapshot, Version};
 use pumice_plan::RegionKind;
-use pumice_types::target::{Features, Figures, Limits, SUBMISSION_BOUND, Target};
+use pumice_types::target::{Component, Features, Figures, Limits, SUBMISSION_BOUND, Target};
 use pumice_types::{Bytes, Table};
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ const FLOOR_SHARED_MEMORY: u32 = 32 << 10;
 
 const MEMORY_BUDGET: &str = "VK_EXT_memory_budget";
 const COOPERATIVE_MATRIX: &str = "VK_KHR_cooperative_matrix";
+const BFLOAT16: &str = "VK_KHR_shader_bfloat16";
 const PORTABILITY_SUBSET: &str = "VK_KHR_portability_subset";
 
 /// Why a device cannot run pumice.
@@ -84,6 +85,8 @@ pub struct Enable {
     pub storage8: bool,
     /// Cooperative matrices, and the memory model that they are written in.
     pub matrices: bool,
+    /// Cooperative matrices of bf16, and 16-bit integers to pack them.
+    pub bfloat16: bool,
 }
 
 impl Enable {
@@ -95,6 +98,7 @@ impl Enable {
             storage16: f.storage16,
             storage8: f.storage8,
             matrices: !f.matrices.is_empty(),
+            bfloat16: has_bfloat16(snapshot),
         }
     }
 }
@@ -103,7 +107,13 @@ impl Enable {
 fn extensions(snapshot: &Snapshot) -> Vec<String> {
     let optional = [MEMORY_BUDGET, PORTABILITY_SUBSET].into_iter().filter(|e| snapshot.has_extension(e));
     let matrices = !snapshot.abilities.features.matrices.is_empty();
-    optional.chain(matrices.then_some(COOPERATIVE_MATRIX)).map(str::to_owned).collect()
+    let of_matrices = matrices.then_some(COOPERATIVE_MATRIX);
+    let of_bfloat16 = has_bfloat16(snapshot).then_some(BFLOAT16);
+    optional.chain(of_matrices).chain(of_bfloat16).map(str::to_owned).collect()
+}
+
+fn has_bfloat16(snapshot: &Snapshot) -> bool {
+    snapshot.abilities.features.matrices.iter().any(|shape| shape.has(Component::BF16))
 }
 
 fn float_controls(snapshot: &Snapshot) -> FloatControls {

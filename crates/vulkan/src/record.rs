@@ -203,22 +203,17 @@ impl<'a> Segment<'a> {
         let spans = operand_spans(call, uses)?;
         let places = spans.iter().map(|s| self.scope.locate(*s)).collect::<Result<Vec<_>, _>>()?;
         let words = self.argument_words(&ready, call, &places);
-        let (push, block) = if ready.layout.block {
-            let block = self.blocks.put(&words)?;
-            (block.address().to_ne_bytes().to_vec(), Some((block, 4 * words.len() as u64)))
-        } else {
-            (words.iter().flat_map(|w| w.to_ne_bytes()).collect(), None)
-        };
+        let push = self.blocks.push(ready.layout.block, &words)?;
         let set = match &mut self.sets {
             None => None,
             Some(sets) => {
                 let ranges = places.into_iter().zip(spans.iter().map(|s| s.len.0)).collect();
                 let frame = reads_frame(call, uses).then(|| self.frame.clone());
-                let bound = Bound { operands: ranges, frame, block };
+                let bound = Bound { operands: ranges, frame, block: push.block };
                 Some(sets.bind(self.scope.gpu, &ready, call, bound)?)
             }
         };
-        self.list.dispatch(&ready.pipeline, &push, set.as_ref(), target).map_err(device_error)
+        self.list.dispatch(&ready.pipeline, &push.bytes, set.as_ref(), target).map_err(device_error)
     }
 
     /// What a call is told: addresses, arguments, literals.
@@ -257,6 +252,13 @@ fn operand_spans(call: &KernelCall, uses: &[Use]) -> Result<Vec<Span>, DeviceErr
     .collect()
 }
 
+/// What is pushed with a dispatch.
+pub(crate) struct Push {
+    pub(crate) bytes: Vec<u8>,
+    /// The argument block whose address it is, and its bytes.
+    block: Option<(Place, u64)>,
+}
+
 /// Argument blocks of a segment, in one buffer.
 pub(crate) struct Blocks {
     pub(crate) buffer: Option<Arc<Buffer>>,
@@ -273,12 +275,22 @@ impl Blocks {
         Ok(Blocks { buffer: Some(Arc::new(made)), next: 0 })
     }
 
-    pub(crate) fn put(&mut self, words: &[u32]) -> Result<Place, DeviceError> {
+    /// What is pushed for these words: they themselves, or the address of a block that they are put in.
+    pub(crate) fn push(&mut self, in_block: bool, words: &[u32]) -> Result<Push, DeviceError> {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        if !in_block {
+            return Ok(Push { bytes, block: None });
+        }
+        let block = self.put(&bytes)?;
+        let address = block.address().to_ne_bytes().to_vec();
+        Ok(Push { bytes: address, block: Some((block, bytes.len() as u64)) })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<Place, DeviceError> {
         let missing = || DeviceError::Unsupported("an argument block that was not counted".to_owned());
         let buffer = self.buffer.clone().ok_or_else(missing)?;
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         let place = Place { buffer, offset: self.next };
-        place.buffer.write(place.offset, &bytes).map_err(device_error)?;
+        place.buffer.write(place.offset, bytes).map_err(device_error)?;
         self.next = (self.next + bytes.len() as u64).next_multiple_of(BLOCK_ALIGNMENT);
         Ok(place)
     }

@@ -38,7 +38,10 @@ fn asks_for(capability: Capability, feature: &Feature) -> bool {
         Capability::Int64 => *feature == Feature::Int64,
         Capability::Float16 => *feature == Feature::Float16,
         Capability::CooperativeMatrixKHR | Capability::VulkanMemoryModel => {
-            *feature == Feature::CooperativeMatrix
+            matches!(feature, Feature::CooperativeMatrix | Feature::CooperativeMatrixBf16)
+        }
+        Capability::BFloat16TypeKHR | Capability::BFloat16CooperativeMatrixKHR | Capability::Int16 => {
+            *feature == Feature::CooperativeMatrixBf16
         }
         Capability::StorageBuffer16BitAccess => *feature == Feature::Storage16,
         Capability::StorageBuffer8BitAccess => *feature == Feature::Storage8,

@@ -27,7 +27,7 @@ pub fn print(args: &Args, target: &str) -> Outcome {
 /// Cases by name with their kernels.
 fn of(target: &Target, only: &[String]) -> Outcome<Vec<(String, Vec<String>)>> {
     let mut all = Vec::new();
-    for case in of_kernels(true).into_iter().filter(|case| case.is_wanted(only)) {
+    for case in of_kernels(true)?.into_iter().filter(|case| case.is_wanted(only)) {
         let Some(graph) = &case.graph else { continue };
         let Spelled { graph, fused } = graph()?;
         let opt = if fused { OptOptions::default() } else { OptOptions::none() };

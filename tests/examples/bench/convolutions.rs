@@ -18,7 +18,7 @@ const DRAWN: &str = include_str!("../../data/convolutions.json");
 
 /// A convolution of D6.
 #[derive(Clone, Debug, Deserialize)]
-struct Drawn {
+pub struct Drawn {
     name: String,
     batch: u64,
     channels: u64,
@@ -33,14 +33,18 @@ struct Drawn {
     transposed: bool,
 }
 
-/// The cases; small sizes where the device is not judged.
+/// The committed cases; small sizes where the device is not judged.
 pub fn cases(rig: &Rig) -> Outcome<Vec<Case>> {
     let mut drawn: Vec<Drawn> = serde_json::from_str(DRAWN)?;
     if !rig.judges_gpu() {
         drawn.retain(|d| d.positions().iter().product::<u64>() <= 196 && d.batch == 1);
     }
-    let cases = drawn.into_iter().map(|d| Case::new(format!("D6.{}", d.name), move |rig| d.measure(rig)));
-    Ok(cases.collect())
+    Ok(of(drawn))
+}
+
+/// The cases of some convolutions.
+pub fn of(drawn: Vec<Drawn>) -> Vec<Case> {
+    drawn.into_iter().map(|d| Case::new(format!("D6.{}", d.name), move |rig| d.measure(rig))).collect()
 }
 
 impl Drawn {

@@ -28,6 +28,7 @@ use reference::References;
 use report::Report;
 use rig::Rig;
 use row::{Outcome, Row};
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,6 +57,9 @@ pub struct Args {
     /// What products do with their factors: exact, f16
     #[arg(long, value_name = "PRECISION", default_value = "exact")]
     precision: pumice_types::Precision,
+    /// Instead of the cases those of this file, which tests/reference/fresh_shapes.py writes
+    #[arg(long, value_name = "FILE")]
+    fresh: Option<PathBuf>,
     /// The sizes of a release build, although this is none: times of devices do not depend on it
     #[arg(long)]
     full: bool,
@@ -156,7 +160,7 @@ fn run(args: &Args) -> Outcome<bool> {
     rig.announce();
     let references = References::read(args.reference.as_deref(), &rig.snapshot().name)?;
     let mut report = Report::new(&rig, args)?;
-    let cases = cases(&rig)?;
+    let cases = cases(&rig, args.fresh.as_deref())?;
     let wanted: Vec<&Case> = cases.iter().filter(|case| case.is_wanted(&args.only)).collect();
     if wanted.is_empty() {
         let known: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
@@ -174,16 +178,36 @@ fn run(args: &Args) -> Outcome<bool> {
 }
 
 /// The cases that are one graph each: S1 and F8, in full size or small.
-fn of_kernels(full: bool) -> Vec<Case> {
+fn of_kernels(full: bool) -> Outcome<Vec<Case>> {
     let mut cases = products::cases(full);
     cases.extend(streams::cases(full));
     cases.extend(chain::cases(full));
-    cases.extend(shapes::cases(full));
-    cases
+    cases.extend(shapes::cases(full)?);
+    Ok(cases)
 }
 
-fn cases(rig: &Rig) -> Outcome<Vec<Case>> {
-    let mut cases = of_kernels(rig.judges_gpu());
+/// Shapes that nobody tuned for, as `tests/reference/fresh_shapes.py` draws them.
+#[derive(Deserialize)]
+struct Fresh {
+    convolutions: Vec<convolutions::Drawn>,
+    #[serde(flatten)]
+    shapes: shapes::Lists,
+}
+
+impl Fresh {
+    fn cases(file: &Path) -> Outcome<Vec<Case>> {
+        let fresh: Fresh = serde_json::from_slice(&std::fs::read(file)?)?;
+        let mut cases = convolutions::of(fresh.convolutions);
+        cases.extend(shapes::of(fresh.shapes));
+        Ok(cases)
+    }
+}
+
+fn cases(rig: &Rig, fresh: Option<&Path>) -> Outcome<Vec<Case>> {
+    if let Some(file) = fresh {
+        return Fresh::cases(file);
+    }
+    let mut cases = of_kernels(rig.judges_gpu())?;
     cases.extend(convolutions::cases(rig)?);
     cases.extend(resnet::cases(rig));
     cases.extend(encoder::cases());

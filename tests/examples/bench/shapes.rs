@@ -7,6 +7,7 @@ use crate::row::{Bar, Outcome, Rate, Row};
 use crate::{Case, Spelled};
 use pumice::{Graph, GraphBuilder, Outputs, Value, f32};
 use pumice_ir::ops::Attention;
+use serde::Deserialize;
 use std::rc::Rc;
 
 /// Elements of a result that are looked at, at its beginning and at its end.
@@ -35,132 +36,71 @@ fn elements(shape: &[u64]) -> usize {
     shape.iter().product::<u64>() as usize
 }
 
-/// The cases.
-pub fn cases(full: bool) -> Vec<Case> {
-    let case = |shape: Box<dyn Shape>| {
-        let shape: Rc<dyn Shape> = shape.into();
+/// The cases of the committed lists.
+pub fn cases(full: bool) -> Outcome<Vec<Case>> {
+    Ok(of(Lists::committed(full)?))
+}
+
+/// The cases of some lists.
+pub fn of(lists: Lists) -> Vec<Case> {
+    let case = |shape: Rc<dyn Shape>| {
         let measured = shape.clone();
         Case::new(format!("F8.{}", shape.name()), move |rig| measure(rig, &*measured))
             .spelled(move || Ok(Spelled { graph: graph(&*shape)?, fused: true }))
     };
-    all(full).into_iter().map(case).collect()
+    lists.shapes().into_iter().map(case).collect()
 }
 
-/// Full sizes are for GPUs; the same kinds in small elsewhere.
-fn all(full: bool) -> Vec<Box<dyn Shape>> {
-    let mut all: Vec<Box<dyn Shape>> = Vec::new();
-    let softmax: &[[u64; 3]] = match full {
-        true => &[
-            [1, 32_000, 1],
-            [1, 50_257, 1],
-            [1, 131_072, 1],
-            [4, 65_536, 1],
-            [8, 32_768, 1],
-            [8, 128_256, 1],
-            [32, 151_936, 1],
-            [64, 512, 64],
-            [8, 1000, 1024],
-            [4, 19, 262_144],
-            [1, 65_536, 8],
-            [4096, 64, 4],
-        ],
-        false => &[[2, 5000, 1], [3, 100, 7]],
-    };
-    all.extend(softmax.iter().map(|&shape| Box::new(Softmax(shape)) as Box<dyn Shape>));
-    let sums: &[(&[u64], &[i64])] = match full {
-        true => &[
-            (&[64, 256, 56, 56], &[0, 2, 3]),
-            (&[128, 64, 14, 14], &[0, 2, 3]),
-            (&[16, 3, 512, 512], &[0, 2, 3]),
-            (&[256, 512, 256], &[0, 2]),
-            (&[32, 128, 32, 128], &[0, 2]),
-            (&[32, 128, 32, 128], &[1, 3]),
-        ],
-        false => &[(&[8, 6, 5, 7], &[0, 2, 3])],
-    };
-    all.extend(sums.iter().map(|&(shape, axes)| Box::new(Sum { shape, axes }) as Box<dyn Shape>));
-    let transposed: &[(&[u64], &[usize])] = match full {
-        true => &[
-            (&[8192, 8192], &[1, 0]),
-            (&[4096, 1024], &[1, 0]),
-            (&[64, 128, 384], &[0, 2, 1]),
-            (&[32, 56, 56, 64], &[0, 3, 1, 2]),
-            (&[8, 512, 12, 64], &[0, 2, 1, 3]),
-            (&[64, 500, 300], &[2, 1, 0]),
-        ],
-        false => &[(&[40, 50], &[1, 0])],
-    };
-    all.extend(
-        transposed.iter().map(|&(shape, perm)| Box::new(Transposed { shape, perm }) as Box<dyn Shape>),
-    );
-    let odd: &[u64] = if full { &[1 << 26, 1 << 22] } else { &[1 << 12] };
-    all.extend(odd.iter().map(|&n| Box::new(Odd(n)) as Box<dyn Shape>));
-    all.extend(attentions(full));
-    all.extend(products(full));
-    all
+/// The committed lists.
+const COMMITTED: &str = include_str!("../../data/shapes.json");
+
+/// Lists of shapes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Lists {
+    /// Outer, softmax axis, inner.
+    softmax: Vec<[u64; 3]>,
+    /// Extents, axes.
+    sums: Vec<(Vec<u64>, Vec<i64>)>,
+    /// Extents, permutation.
+    transposed: Vec<(Vec<u64>, Vec<usize>)>,
+    /// Elements.
+    odd: Vec<u64>,
+    /// Batches, heads, key heads, queries, keys, width.
+    attention: Vec<[u64; 6]>,
+    /// m, k, n.
+    products: Vec<[u64; 3]>,
 }
 
-/// Batches, heads, key heads, queries, keys, width.
-fn attentions(full: bool) -> Vec<Box<dyn Shape>> {
-    let attention: &[[u64; 6]] = match full {
-        true => &[
-            [1, 32, 8, 1, 1024, 128],
-            [1, 32, 8, 1, 2048, 128],
-            [1, 32, 8, 1, 8192, 128],
-            [1, 32, 8, 1, 32_768, 128],
-            [1, 32, 32, 1, 2048, 128],
-            [1, 32, 32, 1, 8192, 64],
-            [1, 12, 12, 1, 1024, 64],
-            [1, 64, 8, 1, 8192, 64],
-            [1, 16, 2, 1, 32_768, 64],
-            [8, 32, 8, 1, 4096, 128],
-            [1, 12, 12, 200, 200, 64],
-            [1, 12, 12, 256, 256, 64],
-            [1, 12, 12, 512, 512, 64],
-            [8, 12, 12, 384, 384, 64],
-            [8, 12, 12, 512, 512, 64],
-            [1, 16, 16, 200, 200, 128],
-            [1, 16, 16, 256, 256, 128],
-            [1, 32, 32, 512, 512, 128],
-            [4, 32, 32, 384, 384, 128],
-        ],
-        false => &[[1, 4, 2, 1, 700, 64], [1, 2, 2, 40, 40, 64]],
-    };
-    let attend = attention.iter().map(|&[batch, heads, key_heads, queries, keys, width]| {
-        Box::new(Attend { batch, heads, key_heads, queries, keys, width }) as Box<dyn Shape>
-    });
-    attend.collect()
+/// The committed lists: full sizes are for GPUs, the same kinds in small elsewhere.
+#[derive(Debug, Deserialize)]
+struct Committed {
+    full: Lists,
+    small: Lists,
 }
 
-fn products(full: bool) -> Vec<Box<dyn Shape>> {
-    let mut all: Vec<Box<dyn Shape>> = Vec::new();
-    let products: &[[u64; 3]] = match full {
-        true => &[
-            [128, 65_536, 128],
-            [64, 16_384, 64],
-            [16, 131_072, 16],
-            [128, 32_768, 32],
-            [1, 65_536, 128],
-            [100, 50_257, 100],
-            [32, 262_144, 64],
-            [32, 4096, 4096],
-            [64, 4096, 4096],
-            [128, 4096, 4096],
-            [200, 4096, 4096],
-            [64, 1024, 4096],
-            [128, 768, 3072],
-            [200, 768, 768],
-            [128, 4096, 1024],
-            [32, 11_008, 4096],
-        ],
-        false => &[[5, 3000, 6]],
-    };
-    for along_k in [false, true] {
-        all.extend(
-            products.iter().map(|&[m, k, n]| Box::new(Product { m, k, n, along_k }) as Box<dyn Shape>),
-        );
+impl Lists {
+    fn committed(full: bool) -> Outcome<Lists> {
+        let lists: Committed = serde_json::from_str(COMMITTED)?;
+        Ok(if full { lists.full } else { lists.small })
     }
-    all
+
+    fn shapes(self) -> Vec<Rc<dyn Shape>> {
+        let mut all: Vec<Rc<dyn Shape>> = Vec::new();
+        all.extend(self.softmax.into_iter().map(|shape| Rc::new(Softmax(shape)) as _));
+        all.extend(self.sums.into_iter().map(|(shape, axes)| Rc::new(Sum { shape, axes }) as _));
+        let transposed = self.transposed.into_iter();
+        all.extend(transposed.map(|(shape, perm)| Rc::new(Transposed { shape, perm }) as _));
+        all.extend(self.odd.into_iter().map(|n| Rc::new(Odd(n)) as _));
+        let attend = |[batch, heads, key_heads, queries, keys, width]: [u64; 6]| {
+            Rc::new(Attend { batch, heads, key_heads, queries, keys, width }) as _
+        };
+        all.extend(self.attention.into_iter().map(attend));
+        for along_k in [false, true] {
+            all.extend(self.products.iter().map(|&[m, k, n]| Rc::new(Product { m, k, n, along_k }) as _));
+        }
+        all
+    }
 }
 
 fn graph(shape: &dyn Shape) -> Outcome<Graph> {
@@ -256,8 +196,8 @@ impl Shape for Softmax {
 
 /// Over axes with others between them.
 struct Sum {
-    shape: &'static [u64],
-    axes: &'static [i64],
+    shape: Vec<u64>,
+    axes: Vec<i64>,
 }
 
 impl Sum {
@@ -269,7 +209,7 @@ impl Sum {
 impl Shape for Sum {
     fn name(&self) -> String {
         let axes: Vec<String> = self.axes.iter().map(i64::to_string).collect();
-        format!("sum_{}_over_{}", joined(self.shape), axes.join("_"))
+        format!("sum_{}_over_{}", joined(&self.shape), axes.join("_"))
     }
     fn operands(&self) -> Vec<Vec<u64>> {
         vec![self.shape.to_vec()]
@@ -278,7 +218,7 @@ impl Shape for Sum {
         (0..self.shape.len()).filter(|&a| !self.is_reduced(a)).map(|a| self.shape[a]).collect()
     }
     fn apply(&self, g: &GraphBuilder, x: &[Value]) -> Value {
-        g.reduce_sum(x[0], self.axes, false)
+        g.reduce_sum(x[0], &self.axes, false)
     }
     fn expected(&self, x: &[Vec<f32>], places: &[usize]) -> Vec<(f64, f64)> {
         let mut sums = vec![0.0f64; elements(&self.result())];
@@ -304,14 +244,14 @@ impl Shape for Sum {
 
 /// x under another order of its axes, plus y.
 struct Transposed {
-    shape: &'static [u64],
-    perm: &'static [usize],
+    shape: Vec<u64>,
+    perm: Vec<usize>,
 }
 
 impl Shape for Transposed {
     fn name(&self) -> String {
         let perm: Vec<String> = self.perm.iter().map(usize::to_string).collect();
-        format!("add_{}_as_{}", joined(self.shape), perm.join(""))
+        format!("add_{}_as_{}", joined(&self.shape), perm.join(""))
     }
     fn operands(&self) -> Vec<Vec<u64>> {
         vec![self.shape.to_vec(), self.result()]

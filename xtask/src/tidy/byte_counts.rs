@@ -3,7 +3,7 @@
 //!
 //! So the width of an element (`natural_bytes`, `arena_bytes`) may be compared, and may cut one element out of bytes;
 //! it is no factor, and no name holds it that could be one. Their homes are `crates/types` and
-//! `crates/plan/src/step.rs`.
+//! `crates/plan/src/view.rs`.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::{Findings, Tree};
 use crate::failure::Outcome;
 
 const WIDTHS: [&str; 2] = ["natural_bytes", "arena_bytes"];
-const HOMES: [&str; 2] = ["crates/types/", "crates/plan/src/step.rs"];
+const HOMES: [&str; 2] = ["crates/types/", "crates/plan/src/view.rs"];
 /// Methods that cut bytes into elements.
 const CUTS: [&str; 3] = ["chunks", "chunks_exact", "chunks_exact_mut"];
 

@@ -26,7 +26,8 @@ impl Kernel for Direct {
     ) -> (CallDraft, DimExpr) {
         let Words { extent, kernel, out, step, dilation, begin } = self.window.words(cx);
         let lines = self.lines(cx, from);
-        let along = if lines.is_empty() { self.window.positions() } else { self.window.0[2].out.clone() };
+        let by_lines = self.choice.roles.by_lines;
+        let along = if by_lines { self.window.0[2].out.clone() } else { self.window.positions() };
         let [batches, groups, channels, outputs] = c.numbers(cx);
         let call = ConvDirect {
             variant: self.choice.variant.name,
@@ -52,7 +53,7 @@ impl Kernel for Direct {
         let call = lines.into_iter().fold(call, |call, (name, value)| call.constant(name, value));
         let quads = along.ceil_div(&DimExpr::constant(4));
         let others = self.window.0[..2].iter().fold(DimExpr::constant(1), |n, a| n * &a.out);
-        let quads = if self.by_lines() { others * quads } else { quads };
+        let quads = if by_lines { others * quads } else { quads };
         (call, c.groups_of_threads(cx, &self.choice.roles, quads))
     }
 }
@@ -69,14 +70,9 @@ impl Convolution {
 }
 
 impl Direct {
-    /// Whether the kernel's threads have neighbours of a line, not of all positions.
-    fn by_lines(&self) -> bool {
-        self.choice.has("taps_w")
-    }
-
-    /// What a kernel that keeps lines is told of the last axis, and how it reads x.
+    /// Constants of a kernel that makes columns of one line: the window along the last axis, and how it reads x.
     fn lines(&self, cx: &LowerCx<'_>, x: &View) -> Vec<(&'static str, u32)> {
-        if !self.by_lines() {
+        if !self.choice.roles.by_lines {
             return Vec::new();
         }
         let last = &self.window.0[2];

@@ -330,20 +330,20 @@ impl Convolution {
     }
 }
 
-/// A copy of the weights whose axes lie in the order `turned`, seen in the order in which the graph has them; `back`
-/// undoes `turned`.
+/// A copy of the weights whose axes lie in the order that `permute` gives them, viewed in the order in which the graph
+/// has them; `undo` is its inverse.
 fn repacked(
     cx: &mut LowerCx<'_>,
     w: &Located,
-    turned: fn(&mut [DimExpr]),
-    back: fn(&mut [DimExpr]),
+    permute: fn(&mut [DimExpr]),
+    undo: fn(&mut [DimExpr]),
 ) -> LowerResult<Located> {
     let at = cx.decoded(w)?;
     let (mut shape, mut strides) = (at.view.shape.to_vec(), at.view.strides.to_vec());
-    turned(&mut shape);
-    turned(&mut strides);
+    permute(&mut shape);
+    permute(&mut strides);
     let packed = cx.dense_at(&restride(&at, shape, strides, at.view.offset.clone()), "w by taps")?;
     let mut strides = packed.view.strides.to_vec();
-    back(&mut strides);
+    undo(&mut strides);
     Ok(restride(&packed, at.view.shape.clone(), strides, packed.view.offset.clone()))
 }

@@ -65,7 +65,7 @@ impl Kernel for Tile {
         self.choice.roles.precision
     }
 
-    /// All weights of a tap side by side: a step of the tile is under one.
+    /// All weights of a tap side by side: the terms of a step of the tile have one tap.
     fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
         let at = repacked(cx, w, |axes| axes.rotate_left(2), |axes| axes.rotate_right(2))?;
         let tap = joint_stride(&at.view.shape[2..], &at.view.strides[2..]).ok_or("taps lie apart")?;

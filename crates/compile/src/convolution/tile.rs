@@ -1,7 +1,7 @@
 //! Convolutions as products by tiles: the tile, its groups, how it reads the weights; and the tile of windows, whose
 //! right operand is read through the window.
 
-use super::{Convolution, Kernel, Operands, Weights, repacked};
+use super::{Convolution, Kernel, Operands, Over, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult};
 use crate::draft::Located;
 use crate::product::{self, Matrices};
@@ -11,7 +11,7 @@ use crate::window::{Window, Words, by_quads, joint_stride};
 use pumice_plan::View;
 use pumice_plan::kernel::{CallDraft, KernelDecl, Roles};
 use pumice_plan::kernels::convolution::ConvTile;
-use pumice_types::{DimExpr, Precision, ProductExtents};
+use pumice_types::{DimExpr, EncodingClass, Precision, ProductExtents};
 
 impl Convolution {
     /// The variant of a kernel of tiles that is fastest for its products: outputs by the positions of all batches, each
@@ -19,17 +19,23 @@ impl Convolution {
     pub(super) fn fastest_tile(&self, cx: &LowerCx<'_>, decl: &'static KernelDecl) -> Option<Choice> {
         let symbols = cx.graph.symbols();
         let up = |d: &DimExpr| d.upper(symbols).max(1);
+        let (channels, taps) = (up(&self.channels), self.over.taps_of_one());
         let product = ProductExtents {
             m: up(&self.outputs),
             n: up(&self.batches).saturating_mul(up(&self.over.positions_of_one())),
-            k: up(&self.channels).saturating_mul(self.over.taps_of_one()),
+            k: channels.saturating_mul(taps),
             batches: self.groups.saturating_mul(up(&self.over.products(symbols))),
             b_along_k: false,
-            b_words: true,
-            b_blocks: false,
+            b_stored: EncodingClass::F32,
             precision: self.rounding.precision(),
         };
-        cx.selection.matmul.tile(&product, cx.target, decl)
+        // Tiles of phases fill the steps of each tap.
+        let filled = |stage: u64| channels.div_ceil(stage).saturating_mul(stage).saturating_mul(taps);
+        let terms = |roles: &Roles| match &self.over {
+            Over::Window(_) => product.k,
+            Over::Phases(_) => filled(roles.least_k.max(1)),
+        };
+        cx.selection.matmul.tile(&product, cx.target, decl, terms)
     }
 
     /// Groups of a kernel of tiles.
@@ -57,7 +63,7 @@ impl Convolution {
 /// A tile for a window.
 pub(super) struct Tile {
     choice: Choice,
-    /// Whether k counts taps and then channels, so that all terms of a step are under one tap.
+    /// Whether k counts taps and then channels, so that all terms of a stage have one tap.
     tap_major: bool,
     window: Window,
 }
@@ -68,8 +74,8 @@ impl Tile {
         let choice = c.fastest_tile(cx, &ConvTile::DECL)?;
         // Weights that are there before the program runs are repacked once.
         let known = cx.draft.buffer_of(w.content).home.is_load_time();
-        let whole_steps = c.channels.divisor(cx.graph.symbols()).is_multiple_of(choice.roles.step);
-        Some(Tile { tap_major: known && window.taps() > 1 && whole_steps, choice, window: window.clone() })
+        let whole_stages = c.channels.divisor(cx.graph.symbols()).is_multiple_of(choice.roles.least_k);
+        Some(Tile { tap_major: known && window.taps() > 1 && whole_stages, choice, window: window.clone() })
     }
 }
 
@@ -134,7 +140,7 @@ impl Kernel for Tile {
             slots: Vec::new(),
             holes: Vec::new(),
         };
-        (call.into_call(), c.tiles(cx, &choice.roles))
+        (choice.call(call.into_call()), c.tiles(cx, &choice.roles))
     }
 }
 

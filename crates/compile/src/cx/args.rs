@@ -7,7 +7,7 @@ use pumice_plan::kernel::ArgValue;
 use pumice_types::DimExpr;
 
 /// Group counts of one grid dimension that every device takes.
-pub const MAX_GROUPS: u32 = 65_535;
+const MAX_GROUPS: u32 = 65_535;
 
 impl LowerCx<'_> {
     /// An argument from an expression; one that has a single value in this range of the symbols is a constant.

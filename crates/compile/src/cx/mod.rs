@@ -5,8 +5,6 @@ mod args;
 mod copies;
 mod values;
 
-pub use args::MAX_GROUPS;
-
 use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
@@ -122,8 +120,8 @@ impl<'g> LowerCx<'g> {
             frame: FrameBuilder::new(),
             status_ops,
             checks: Vec::new(),
-            values: Values::of(graph, &leaves),
             joined: leaves.joined,
+            values: Values::of(graph, leaves),
             copies: Copies::default(),
             touched: Vec::new(),
             frame_content,
@@ -191,14 +189,10 @@ impl<'g> LowerCx<'g> {
         }
     }
 
-    /// The content of the frame.
-    pub fn frame_content(&self) -> DraftContent {
-        self.frame_content
-    }
-
-    /// The content of the status block.
-    pub fn status_content(&self) -> DraftContent {
-        self.status_content
+    /// Where the frame is, for steps that read or write words of it.
+    pub fn frame_words(&self) -> Located {
+        let view = View::dense(DType::U32, Storage::Arena, &[]);
+        Located { content: self.frame_content, part: None, view: view.into() }
     }
 
     /// Adds a finished step.

@@ -30,7 +30,7 @@ pub(super) struct Values {
 
 impl Values {
     /// Of a graph of which nothing has a place.
-    pub(super) fn of(graph: &Graph, leaves: &Leaves<'_>) -> Values {
+    pub(super) fn of(graph: &Graph, leaves: Leaves<'_>) -> Values {
         Values {
             users: graph.users(),
             places: vec![None; graph.value_count()],
@@ -39,7 +39,7 @@ impl Values {
             scalars: BTreeMap::new(),
             dense_views: DenseViews::default(),
             joined_contents: BTreeMap::new(),
-            constants: leaves.constants.clone(),
+            constants: leaves.constants,
             hidden_from: leaves.hidden,
             hidden: Vec::new(),
         }

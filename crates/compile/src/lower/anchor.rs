@@ -3,6 +3,7 @@
 //! In: a group of nodes around an anchor. Out: whether lowering makes one step of it. The values that the hole reads
 //! besides the anchor's operands, and those that the group leaves besides the anchor's result, are the kernel's slots.
 
+use crate::fused_body::is_whole;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_opt::rewrite::fuse::{escaping, is_immediate, operands};
 use pumice_opt::rewrite::{Facts, cost};
@@ -117,9 +118,9 @@ fn bound(group: &Group<'_>, hole: &Hole) -> Option<usize> {
     match hole.anchor.side {
         Side::After => Some(read.len() + stored),
         Side::Before => {
-            let made = graph.ty(at.input(0)?);
-            let is_whole = |&v: &ValueId| graph.ty(v).shape == made.shape && graph.ty(v).dtype().is_float();
-            read.iter().any(is_whole).then(|| read.len() - 1 + stored)
+            let made = at.input(0)?;
+            let has_whole = read.iter().any(|&v| is_whole(graph, v, made));
+            has_whole.then(|| read.len() - 1 + stored)
         }
     }
 }
@@ -127,20 +128,32 @@ fn bound(group: &Group<'_>, hole: &Hole) -> Option<usize> {
 /// How many values could be read, and added, in place of a value that a hole before an anchor reads; none where no hole
 /// reads it.
 pub fn addends(graph: &Graph, facts: &Facts, v: ValueId) -> Option<usize> {
-    let (mut at, mut between) = (v, Vec::new());
-    loop {
-        let loads = |&user: &NodeId| {
-            let hole = super::hole_of(graph, graph.node(user))?;
-            let loads = hole.anchor.side == Side::Before && graph.node(user).input(0) == Some(at);
-            loads.then_some((user, hole))
-        };
-        if let Some((anchor, hole)) = facts.users(at).iter().find_map(loads) {
-            return free_slots(graph, facts, (anchor, hole), &between).map(|n| n + 1).filter(|&n| n > 1);
-        }
-        let user = facts.only_user(at)?;
-        between.push(user);
-        at = graph.node(user).outputs.first().copied()?;
-    }
+    let mut between = Vec::new();
+    let (anchor, hole) = through_elementwise(graph, facts, v).find_map(|(by, at)| {
+        between.extend(by);
+        facts.users(at).iter().find_map(|&user| Some((user, loads(graph, user, at)?)))
+    })?;
+    free_slots(graph, facts, (anchor, hole), &between).map(|n| n + 1).filter(|&n| n > 1)
+}
+
+/// A value, and what elementwise nodes make of it, one after the other, each with the node, as long as no other node
+/// takes it.
+fn through_elementwise(
+    graph: &Graph,
+    facts: &Facts,
+    v: ValueId,
+) -> impl Iterator<Item = (Option<NodeId>, ValueId)> {
+    std::iter::successors(Some((None, v)), move |&(_, at)| {
+        let user = facts.only_user(at).filter(|&user| graph.node(user).op.is_elementwise())?;
+        Some((Some(user), graph.node(user).output()))
+    })
+}
+
+/// The hole before a node that makes its first operand, where that is this value.
+fn loads(graph: &Graph, user: NodeId, v: ValueId) -> Option<Hole> {
+    let node = graph.node(user);
+    let is_before = |hole: &Hole| hole.anchor.side == Side::Before && node.input(0) == Some(v);
+    super::hole_of(graph, node).filter(is_before)
 }
 
 /// Slots that are left where a hole takes these nodes in, of which the last makes what the anchor loads.
@@ -156,7 +169,31 @@ fn free_slots(
         takes(&group, id).then(|| nodes.insert(0, id))?;
     }
     let group = Group { graph, facts, anchor, nodes: &nodes };
-    let stored = || facts.only_user(graph.node(anchor).input(0)?).is_none().then_some(1);
-    let bound = if between.is_empty() { stored().unwrap_or(0) } else { bound(&group, &hole)? };
-    hole.slots.checked_sub(bound)
+    let stored = between.is_empty() && facts.only_user(graph.node(anchor).input(0)?).is_none();
+    hole.slots.checked_sub(bound(&group, &hole)? + usize::from(stored))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_ir::{GraphBuilder, f32};
+
+    /// A value of a stack of products is followed to the next product, however many come after that.
+    #[test]
+    fn addends_look_no_further_than_elementwise_nodes_go() {
+        let g = GraphBuilder::new("stack");
+        let (mut x, w) = (g.input("x", f32([1u64, 64])), g.param("w", f32([64u64, 64])));
+        for _ in 0..2000 {
+            x = g.relu(g.matmul(x, w));
+        }
+        let gamma = g.param("gamma", f32([64u64]));
+        g.output("y", g.rms_norm(x, gamma, 1e-5));
+        let graph = g.build().expect("a stack of products");
+        let facts = Facts::new(&graph);
+        let values: Vec<ValueId> = graph.nodes().map(|(_, node)| node.output()).collect();
+        assert!(values.iter().all(|&v| through_elementwise(&graph, &facts, v).count() <= 2));
+        // The last product, and what the norm reads.
+        let is_read = |v: &&ValueId| addends(&graph, &facts, **v).is_some();
+        assert_eq!(values.iter().filter(is_read).count(), 2);
+    }
 }

@@ -4,7 +4,7 @@ use super::anchor::Hole;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
 use crate::convolution::{self, Convolution, Epilogue, Over};
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
@@ -56,8 +56,8 @@ fn lower(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, described: Des
     let (of_bias, own) = slots.split_at(usize::from(bias.is_some()));
     let shared: Vec<&Located> = [&x, &w].into_iter().chain(of_bias).collect();
     let places = in_place::results(cx, id, Reads { own, shared: &shared })?;
+    let meant = Meant::over_slots(cx, id, fused, (2, &slots))?;
     let hole = Filled::new(fused.epilogue(bias.is_some())?, slots, &places[1..]);
-    let meant = Meant { meaning: node_meaning(cx, id)?, inputs: fused.names.clone() };
     let epilogue = Epilogue { hole, bias: bias.is_some() };
     convolution::emit(cx, &conv, [&x, &w, &places[0]], epilogue, meant)
 }

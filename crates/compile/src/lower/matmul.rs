@@ -3,11 +3,10 @@
 use super::anchor::Hole;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, Refusal, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::{Home, Located};
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
-use crate::meaning::{self, StepMeaning};
 use crate::product::{self, Matrices, ProductSpace};
 use crate::views::{has_aligned_quads, restride};
 use crate::{blocks, elementwise};
@@ -16,7 +15,6 @@ use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::FloatStorage;
 use pumice_plan::{Storage, View, dense_strides};
 use pumice_types::{DimExpr, slots};
-use std::sync::Arc;
 
 impl Lower for MatMul {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -80,7 +78,7 @@ fn multiply(
             product.space(&full, &y_full.view).ok_or("its batches do not collapse to two axes")?
         }
     };
-    let meant = Meant { meaning: product.meaning(cx, id, &fused.names)?, inputs: fused.names.clone() };
+    let meant = Meant::of_copies(cx, id, &fused.names, &product.copied)?;
     let Shown { factors: [a, b], hole, .. } = product;
     product::emit(cx, space, [&a.shown, &b.shown, y], hole, meant)
 }
@@ -151,23 +149,6 @@ impl Shown {
             }
         }
         Ok(())
-    }
-
-    /// What the step computes: the node's meaning, of the operands that it shows.
-    fn meaning(
-        &self,
-        cx: &mut LowerCx<'_>,
-        id: NodeId,
-        inputs: &[(Arc<str>, usize)],
-    ) -> LowerResult<StepMeaning> {
-        if self.copied.is_empty() {
-            return node_meaning(cx, id);
-        }
-        let copied = |i: usize| self.copied.iter().find(|c| c.0 == i).map(|c| c.1.clone());
-        let types = inputs.iter().filter_map(|(name, i)| Some((Arc::clone(name), copied(*i)?)));
-        let types: Vec<(Arc<str>, ValueType)> = types.collect();
-        let made = meaning::of_node_taking(cx.graph, cx.graph.node(id), &types);
-        made.map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
     }
 }
 

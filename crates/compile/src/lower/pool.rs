@@ -5,7 +5,7 @@ use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
 use crate::convolution::{self, strides_over};
 use crate::cost;
-use crate::cx::{LowerCx, node_meaning};
+use crate::cx::LowerCx;
 use crate::draft::Located;
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
@@ -73,8 +73,8 @@ fn lower(
     }
     let places = in_place::results(cx, id, Reads { own: &slots, shared: &[&at] })?;
     let fill = if dtype.is_float() { fused.epilogue(false)? } else { None };
+    let meant = Meant::over_slots(cx, id, fused, (1, &slots))?;
     let hole = Filled::new(fill, slots, &places[1..]);
-    let meant = Meant { meaning: node_meaning(cx, id)?, inputs: fused.names.clone() };
     Pool { kind, padded, window, dtype, shape: to }.step(cx, [&at, &places[0]], hole, meant)
 }
 

@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(of(&floor, 64, 1, 1), (TILE, Attention::plain_w64, 16, 64));
     }
 
-    /// Many keys: fewer turns a key, or none of the forms.
+    /// Many keys: the form of fewest iterations a key, or none.
     #[test]
-    fn long_keys_take_the_form_that_turns_least() {
+    fn long_keys_take_the_form_of_fewest_iterations() {
         let of = |d, keys, masked| {
             let e = Extents { d, dv: d, keys, masked, ..ONE };
             let c = choose(&Target::lavapipe(), &e);

@@ -17,8 +17,8 @@ pub const TILE: &str = "tile";
 pub const DIRECT: &str = "direct";
 
 /// Batches; groups; channels and outputs of a group; positions of a batch; taps that a position meets at most; whether
-/// it is a transposed one (1 or 0); of the last axis: taps, step and dilation of the window, and elements under the
-/// windows of four neighbouring positions.
+/// it is a transposed one (1 or 0); of the last axis: taps, step and dilation of the window, and elements
+/// that the windows of four neighbouring positions span.
 const MEASURES: &[&str] = &[
     "batches",
     "groups",
@@ -151,7 +151,8 @@ mod tests {
         assert_eq!(way(CONV, &[TILE], &Target::lavapipe()), DIRECT);
     }
 
-    /// Lines that a thread cannot keep, and taps that are no neighbours, are left to the kernel that makes any.
+    /// Lines that do not fit the registers of a thread, and taps that are no neighbours, are left to the kernel that
+    /// makes any.
     #[test]
     fn groups_of_few_channels_are_made_line_by_line() {
         let of = |outputs, last, target: &Target| {

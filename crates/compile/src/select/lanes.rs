@@ -1,5 +1,5 @@
 //! Threads side by side for one result: a power of two that follows from the number of elements; and the row kernels of
-//! norms and softmax, which keep a row in registers where it fits.
+//! norms and softmax, which hold a row in registers where it fits.
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Shape};
@@ -47,16 +47,16 @@ impl Lanes {
 pub struct RowRules(pub(super) Family);
 
 impl RowRules {
-    /// The variant of a row kernel for rows of at most `n` elements, and its `lanes`: of those that keep a row the
-    /// one that keeps least, or the plain one.
+    /// The variant of a row kernel for rows of at most `n` elements, and its `lanes`: of those whose threads hold
+    /// a row in registers the one that holds the fewest quads, or the plain one.
     pub fn choose(&self, decl: &'static KernelDecl, n: u64, target: &Target) -> Option<Choice> {
         let shape = &Shape::new(target, [n]);
         let row = self.0.holding(shape).next();
-        let [per_lane, least, most, kept] = row.map_or([1, 256, 256, 0], |row| row.counts());
+        let [per_lane, least, most, quads] = row.map_or([1, 256, 256, 0], |row| row.counts());
         let lanes = Lanes::of([per_lane, least, most]).of_elements(n);
         let all = decl.variants.iter().map(|variant| Choice::new(decl, variant).with("lanes", lanes));
         let small =
-            all.filter(|c| c.roles.threads == 256 && c.roles.kept_quads <= kept && self.0.takes(c, shape));
+            all.filter(|c| c.roles.threads == 256 && c.roles.kept_quads <= quads && self.0.takes(c, shape));
         small.min_by_key(|c| c.roles.kept_quads.wrapping_sub(1))
     }
 }

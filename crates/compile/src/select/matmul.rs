@@ -9,7 +9,7 @@
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Row, Shape};
 use super::read::{Figure, count, number, upto};
-use pumice_plan::kernel::KernelDecl;
+use pumice_plan::kernel::{KernelDecl, Roles};
 use pumice_plan::kernels::matmul::DECLS;
 use pumice_types::{EncodingClass, ProductExtents, Target};
 
@@ -88,41 +88,41 @@ impl Rules {
         let shape = shape(&p, false, target);
         self.take.choose_by(&shape, |row| {
             if row.says(CHEAPEST) {
-                return self.cheapest(&p, target, Some).map(|(_, tile)| tile);
+                return self.cheapest(&p, target, |tile| Some((p.k, tile))).map(|(_, tile)| tile);
             }
             self.take.choice(row, &shape)
         })
     }
 
     /// Of the tiles that a kernel has as well, that of least time, as a choice of that kernel; none where the table has
-    /// no such tiles.
+    /// no such tiles. `terms` says how many terms a sum has by a tile of such roles, with those that fill its steps.
     pub fn tile(
         &self,
         product: &ProductExtents,
         target: &Target,
         decl: &'static KernelDecl,
+        terms: impl Fn(&Roles) -> u64,
     ) -> Option<Choice> {
-        self.cheapest(&at_least_one(product), target, |tile| tile.twin(decl)).map(|(_, tile)| tile)
+        let taken = |tile: Choice| Some((terms(&tile.roles), tile.twin(decl)?));
+        self.cheapest(&at_least_one(product), target, taken).map(|(_, tile)| tile)
     }
 
     /// The tile of least time among those that can be taken, with that time in microseconds besides what every product
-    /// takes.
+    /// takes. Of a tile, `taken` gives the terms of a sum and the choice that it becomes.
     fn cheapest(
         &self,
         p: &ProductExtents,
         target: &Target,
-        taken: impl Fn(Choice) -> Option<Choice>,
+        taken: impl Fn(Choice) -> Option<(u64, Choice)>,
     ) -> Option<(f64, Choice)> {
         let shape = shape(p, false, target);
         let timed = self.tiles.holding(&shape).filter_map(|row| {
-            let tile = self
-                .tiles
-                .choice(row, &shape)
-                .filter(|tile| self.tiles.takes(tile, &shape))
-                .and_then(&taken)?;
+            let tile = self.tiles.choice(row, &shape).filter(|tile| self.tiles.takes(tile, &shape))?;
+            let (k, tile) = taken(tile)?;
             let [.., scalar] = row.figures::<3>();
-            let scalar = scalar != 0.0 && p.b_words;
-            Some((time(&tile, row, p, target), tile.with(SCALAR, scalar.into())))
+            let scalar = scalar != 0.0 && p.b_stored == EncodingClass::F32;
+            let time = time(&tile, row, &ProductExtents { k, ..*p }, target);
+            Some((time, tile.with(SCALAR, scalar.into())))
         });
         // The first of those that take equally long.
         timed.fold(None, |best, next| match best {
@@ -161,7 +161,8 @@ impl Rules {
         let part = ProductExtents { k: p.k / s.max(1), batches: p.batches.saturating_mul(s), ..*p };
         let results = p.m.saturating_mul(p.n).saturating_mul(p.batches) as f64;
         let bytes = 4.0 * results * 2.0 * (s - 1) as f64 / target.tuning.bytes_per_us;
-        let tile = self.cheapest(&part, target, Some).map_or(f64::INFINITY, |(time, _)| time);
+        let tile =
+            self.cheapest(&part, target, |tile| Some((part.k, tile))).map_or(f64::INFINITY, |(time, _)| time);
         tile + bytes + if s == 1 { 0.0 } else { sum_us }
     }
 }
@@ -188,11 +189,6 @@ fn at_least_one(p: &ProductExtents) -> ProductExtents {
 }
 
 fn shape<'a>(p: &ProductExtents, merged: bool, target: &'a Target) -> Shape<'a> {
-    let encoding = match (p.b_words, p.b_blocks) {
-        (true, _) => EncodingClass::F32,
-        (false, false) => EncodingClass::Half,
-        (false, true) => EncodingClass::Blocks,
-    };
     let units = u64::from(target.tuning.compute_units.max(1));
     let groups = |rows: u64, columns: u64| {
         p.m.div_ceil(rows).saturating_mul(p.n.div_ceil(columns)).saturating_mul(p.batches) / units
@@ -200,7 +196,7 @@ fn shape<'a>(p: &ProductExtents, merged: bool, target: &'a Target) -> Shape<'a> 
     let work = p.m.saturating_mul(p.n).saturating_mul(p.batches).saturating_mul(p.k.max(1));
     let (along, merged) = (p.b_along_k.into(), merged.into());
     let measures = [p.m, p.n, p.k, p.batches, work, along, merged, groups(8, 32), groups(16, 64)];
-    Shape::new(target, measures).stored(encoding).multiplied(p.precision).looping([("k", p.k)])
+    Shape::new(target, measures).stored(p.b_stored).multiplied(p.precision).looping([("k", p.k)])
 }
 
 #[cfg(test)]

@@ -71,7 +71,8 @@ impl Rules {
     }
 
     /// `reduce_columns` for `outer` times `red` rows of `inner` columns, at their upper bounds: `columns` of the
-    /// table, and fewer, with more threads for each, where they would turn too often or the table says so.
+    /// table, and fewer, with more threads for each, where their loops would be too long for
+    /// the driver or the table says so.
     pub fn columns(&self, [outer, red, inner]: [u64; 3], target: &Target) -> Option<Choice> {
         let choice = self.columns.choose(&Shape::new(target, [inner]))?;
         let groups = |columns: u64| outer.saturating_mul(inner.div_ceil(4 * columns));
@@ -84,7 +85,7 @@ impl Rules {
     }
 
     /// `arg_reduce` for `outputs` outputs over `n` elements each, at their upper bounds: the table's, or large groups
-    /// where the threads of that would turn too often. `vec` as in the kernel.
+    /// where loops of that would be too long for the driver. `vec` as in the kernel.
     pub fn arg(&self, outputs: u64, n: u64, vec: bool, target: &Target) -> Option<Choice> {
         let units = u64::from(target.tuning.compute_units.max(1));
         let shape = Shape::new(target, [n, outputs, outputs.div_ceil(units)]);
@@ -106,22 +107,22 @@ impl Rules {
     }
 }
 
-/// Turns that a reduction makes besides those over elements, at most: halving its threads, the quotient of a mean.
-const OTHER_TURNS: u64 = 80;
+/// Iterations of a reduction's loops besides those over elements, at most: halving its threads, the quotient of a mean.
+const OTHER_ITERATIONS: u64 = 80;
 
 /// Into at least how many parts a reduction must be cut so that the loops of a part end by themselves; 1 where it need
 /// not be cut. Half as many are enough, so that a number may be taken that divides the elements.
 pub fn least_parts(reduction: &ReductionExtents, target: &Target) -> u64 {
     let Some(limit) = target.limits.loop_turns else { return 1 };
-    // What one turn of all threads of a group takes, and of so many turns those that are over elements: the others add
-    // the sums of 64 chains in pairs. See the declarations.
+    // Elements that one iteration of all threads of a group takes, and how many of so many iterations are over
+    // elements: the others add the sums of 64 chains in pairs. See the declarations.
     let (step, over_elements, all) = match (reduction.one_by_one, reduction.inner <= 1) {
         (true, _) => (THREADS, 1, 1),
         (false, true) => (16 * THREADS, 64 * 128, 64 * 133 + 1),
         (false, false) => (4 * THREADS, 64 * 32, 64 * 37 + 1),
     };
-    let turns = limit.saturating_sub(OTHER_TURNS).max(1).saturating_mul(over_elements) / all;
-    let most = turns.max(1).saturating_mul(step);
+    let iterations = limit.saturating_sub(OTHER_ITERATIONS).max(1).saturating_mul(over_elements) / all;
+    let most = iterations.max(1).saturating_mul(step);
     if reduction.reduced <= most { 1 } else { reduction.reduced.div_ceil(most).saturating_mul(2) }
 }
 
@@ -172,7 +173,8 @@ mod tests {
         assert_eq!((cut(4, 1 << 20, 1), cut(1, 4096, 128), cut(1, 4096, 1024)), (1, 4, 1));
     }
 
-    /// The longest reduction that is not cut, and a part of one that is, turn no more often than the driver lets them.
+    /// The longest reduction that is not cut, and a part of one that is, iterate no more often than the driver lets
+    /// them.
     #[test]
     fn parts_are_short_enough_for_a_driver_that_ends_loops() {
         let target = Target::lavapipe();
@@ -185,19 +187,19 @@ mod tests {
         ] {
             let of = |reduced| ReductionExtents { outer: 1, reduced, inner, one_by_one };
             let least = |reduced| least_parts(&of(reduced), &target);
-            let turns = |n| decl.turns_of("plain", &[(length, n), threads, ("op", op::MEAN.into())]);
+            let iterations = |n| decl.turns_of("plain", &[(length, n), threads, ("op", op::MEAN.into())]);
             let longest =
                 (1u64..1 << 40).step_by(1 << 16).take_while(|n| least(*n) == 1).last().expect("some");
-            // Of what is read one by one, integers turn most often.
+            // Of what is read one by one, integers iterate most often.
             let most = decl.name != ReduceStrided::DECL.name;
             assert!(
-                turns(longest) <= limit && (!most || turns(longest + (1 << 16)) > limit - 400),
+                iterations(longest) <= limit && (!most || iterations(longest + (1 << 16)) > limit - 400),
                 "{} {longest}",
                 decl.name
             );
             for n in [longest + (1 << 20), 1 << 30, 1 << 33] {
                 let parts = least(n);
-                assert!(parts >= 4 && turns(n.div_ceil(parts / 2)) <= limit, "{} {n}", decl.name);
+                assert!(parts >= 4 && iterations(n.div_ceil(parts / 2)) <= limit, "{} {n}", decl.name);
             }
             assert_eq!(least_parts(&of(1 << 40), &Target::h200()), 1);
         }

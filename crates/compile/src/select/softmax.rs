@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(form(&small, 1, 32_769), (SoftmaxRows::plain, 256, 256));
     }
 
-    /// A row that a variant cannot keep is not given to it, whatever the table says.
+    /// A row that a variant cannot hold in registers is not given to it, whatever the table says.
     #[test]
     fn a_table_cannot_give_a_variant_rows_that_it_cannot_keep() {
         let mut table = Table::clone(&Target::h200().table);

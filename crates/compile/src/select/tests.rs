@@ -77,15 +77,14 @@ fn a_table_lacks_no_family() {
 /// A row before the others is taken first: all that adding a variant needs beside its declaration.
 #[test]
 fn a_row_decides() {
-    use pumice_types::ProductExtents;
+    use pumice_types::{EncodingClass, ProductExtents};
     let product = ProductExtents {
         m: 4096,
         n: 4096,
         k: 4096,
         batches: 1,
         b_along_k: true,
-        b_words: true,
-        b_blocks: false,
+        b_stored: EncodingClass::F32,
         precision: Precision::Exact,
     };
     let choose = |target: &Target| {

@@ -5,4 +5,5 @@ mod mutants;
 mod no_int64;
 mod op_samples;
 mod random;
+mod residuals;
 mod sessions;

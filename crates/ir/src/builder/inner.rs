@@ -80,6 +80,7 @@ impl Inner {
         value.graph != self.id || value.id.is_ok_and(|id| id.index() >= self.graph.values.len())
     }
 
+    /// Adds a node under that name, or that name with a number if it is taken; its values.
     pub(super) fn add(
         &mut self,
         op: Op,
@@ -87,10 +88,12 @@ impl Inner {
         inputs: &[Option<Value>],
         site: CallSite,
     ) -> Vec<Value> {
+        let name = self.names.unique(name.into());
         for (operand, v) in inputs.iter().enumerate() {
             match v {
                 Some(v) if self.is_foreign(*v) => {
-                    return self.wrong(BuildError::ForeignValue { node: name, operand }, site);
+                    let node = name.to_string();
+                    return self.wrong(BuildError::ForeignValue { node, operand }, site);
                 }
                 Some(v) if v.id.is_err() => return vec![*v],
                 _ => {}
@@ -104,12 +107,12 @@ impl Inner {
         match self.infer(&op, &name, &ids) {
             Ok((types, constraints)) => {
                 self.add_constraints(constraints, site);
-                let names = self.names.of_results(name.into(), types.len());
+                let names = self.names.of_results(name, types.len());
                 let values = self.graph.push_node(op, ids, types.into_iter().zip(names));
                 self.made.extend(values.iter().map(|&v| (v, site)));
                 values.into_iter().map(|v| Value { id: Ok(v), graph: self.id }).collect()
             }
-            Err(source) => self.wrong(BuildError::Op { node: name, op: op.name(), source }, site),
+            Err(source) => self.wrong(BuildError::Op { node: name.to_string(), op: op.name(), source }, site),
         }
     }
 
@@ -120,9 +123,7 @@ impl Inner {
         name: &str,
         inputs: &[Option<ValueId>],
     ) -> Result<(Types, Vec<Constraint>), OpError> {
-        let graph = &self.graph;
-        let constant = |v| graph.constant_data(v);
-        let (types, constraints) = infer_node(op, name, inputs, &graph.symbols, &|v| graph.ty(v), &constant)?;
+        let (types, constraints) = infer_node(&self.graph, op, name, inputs)?;
         self.stretch_always_or_never(&constraints)?;
         Ok((types, constraints))
     }

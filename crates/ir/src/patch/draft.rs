@@ -73,10 +73,14 @@ impl DraftRef {
         DraftRef { node: node as u32, output }
     }
 
-    /// The draft node and output that a value of the graph is.
-    pub(super) fn old(graph: &Graph, v: ValueId) -> DraftRef {
-        let (node, output) = graph.value(v).def;
+    /// The draft node and output that a value of the old graph is, by what defines it.
+    pub(super) fn of((node, output): (NodeId, u16)) -> DraftRef {
         DraftRef { node: node.0, output }
+    }
+
+    /// The draft node and output that a value of the old graph is.
+    pub(super) fn old(graph: &Graph, v: ValueId) -> DraftRef {
+        DraftRef::of(graph.value(v).def)
     }
 
     pub(super) fn node(self) -> usize {

@@ -10,11 +10,10 @@ impl Draft<'_> {
         let live = self.live(graph);
         let mut by_position: Vec<usize> = (0..self.nodes.len()).filter(|&i| live[i]).collect();
         by_position.sort_by_key(|&i| (self.nodes[i].position, i));
-        let leaves = (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface());
         let mut order = Order {
             draft: self,
             marks: vec![Mark::New; self.nodes.len()],
-            leaves,
+            next_leaf: 0,
             nodes: Vec::with_capacity(by_position.len()),
             stack: Vec::new(),
         };
@@ -51,16 +50,16 @@ enum Mark {
 }
 
 /// Depth-first, so that a node comes as soon after its operands as the old order allows. Iterative: graphs are deep.
-struct Order<'d, 'p, Leaves> {
+struct Order<'d, 'p> {
     draft: &'d Draft<'p>,
     marks: Vec<Mark>,
-    /// Leaves of the interface that no other leaf made come yet.
-    leaves: Leaves,
+    /// Leaves of the interface before this node are in the order.
+    next_leaf: usize,
     nodes: Vec<usize>,
     stack: Vec<usize>,
 }
 
-impl<Leaves: Iterator<Item = usize>> Order<'_, '_, Leaves> {
+impl Order<'_, '_> {
     /// Adds a node after what it needs; the error is a node on a circle.
     fn visit(&mut self, root: usize) -> Result<(), usize> {
         self.stack.push(root);
@@ -97,7 +96,7 @@ impl<Leaves: Iterator<Item = usize>> Order<'_, '_, Leaves> {
     fn close(&mut self, i: usize) {
         let draft = self.draft;
         if draft.nodes[i].is_interface() {
-            while let Some(leaf) = self.leaves.next().filter(|&leaf| leaf != i) {
+            for leaf in (self.next_leaf..i).filter(|&leaf| draft.nodes[leaf].is_interface()) {
                 // A state begins as a constant, which is no leaf of the interface.
                 for node in draft.nodes_before(leaf).chain([leaf]) {
                     if self.marks[node] != Mark::Done {
@@ -105,6 +104,7 @@ impl<Leaves: Iterator<Item = usize>> Order<'_, '_, Leaves> {
                     }
                 }
             }
+            self.next_leaf = self.next_leaf.max(i + 1);
         }
         self.push(i);
     }

@@ -26,7 +26,7 @@ impl Remains {
     /// Takes nodes and values out of a graph; what stays is a graph without nodes.
     fn take(graph: &mut Graph) -> Remains {
         Remains {
-            refs: graph.values.iter().map(|v| DraftRef { node: v.def.0.0, output: v.def.1 }).collect(),
+            refs: graph.values.iter().map(|v| DraftRef::of(v.def)).collect(),
             nodes: std::mem::take(&mut graph.nodes).into_iter().map(Some).collect(),
             values: std::mem::take(&mut graph.values).into_iter().map(Some).collect(),
         }
@@ -61,7 +61,8 @@ impl Rebuilt {
         inputs: Inputs,
         (types, constraints): (Types, Vec<Constraint>),
     ) -> Outputs {
-        let names = self.names.of_results(Arc::clone(new.name), types.len());
+        let name = self.names.unique(Arc::clone(new.name));
+        let names = self.names.of_results(name, types.len());
         let graph = &mut self.graph;
         if !constraints.is_empty() {
             let conditions = self.conditions.get_or_insert_with(|| Conditions::of(&graph.constraints));
@@ -100,13 +101,12 @@ impl Draft<'_> {
     }
 
     /// The graph whose outputs and feeds are the values that took the place of the old ones.
-    fn with_interface(&self, mut rebuilt: Rebuilt, refs: &[DraftRef]) -> Graph {
-        let place = std::mem::take(&mut rebuilt.place);
+    fn with_interface(&self, rebuilt: Rebuilt, refs: &[DraftRef]) -> Graph {
+        let Rebuilt { mut graph, place, .. } = rebuilt;
         let at = |v: ValueId| {
             let r = self.target(v, refs[v.index()]);
             place[r.node()][r.output as usize]
         };
-        let mut graph = rebuilt.graph;
         graph.outputs.iter_mut().for_each(|o| o.value = at(o.value));
         graph.feeds.iter_mut().for_each(|f| f.state = at(f.state));
         graph
@@ -128,8 +128,7 @@ impl Draft<'_> {
         inputs: &[Option<ValueId>],
         graph: &Graph,
     ) -> Result<(Types, Vec<Constraint>), PatchError> {
-        let (ty, constant) = (|v: ValueId| graph.ty(v), |v: ValueId| graph.constant_data(v));
-        infer_node(op, name, inputs, &graph.symbols, &ty, &constant).map_err(|source| {
+        infer_node(graph, op, name, inputs).map_err(|source| {
             let label = self.patches[patch as usize].label.clone();
             PatchError::Infer { label, node: name.to_string(), source }
         })

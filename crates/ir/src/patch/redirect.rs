@@ -14,7 +14,7 @@ struct Redirections<'d> {
 impl Redirections<'_> {
     /// The end of the chain that begins at `r`; it stops before nodes of the patch `own`, whose operand it is.
     fn target(&self, mut r: DraftRef, own: &Range<usize>) -> DraftRef {
-        // A chain that is longer than there are values is a circle; ordering finds it.
+        // Values that replace each other in a circle end here, at one of them.
         for _ in 0..=self.redirect.len() {
             match self.next(r) {
                 Some(next) if !own.contains(&next.node()) => r = next,

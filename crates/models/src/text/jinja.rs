@@ -5,12 +5,12 @@ use super::date::Date;
 use super::error::TextError;
 use super::json::tojson;
 use super::marks::longest_tag;
-use super::methods;
+use super::methods::{self, Arguments};
 use super::operators;
 use super::stack::with_stack;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, ValueKind};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, HtmlEscape, State, Value, filters, tests};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, HtmlEscape, State, Value};
 
 /// The longest source that is read. The longest in use have 17,000 bytes (2026).
 const LONGEST: usize = 64 << 10;
@@ -70,6 +70,11 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     for name in ["pprint", "urlencode"] {
         environment.remove_filter(name);
     }
+    // Jinja2 does not have them, and the engine takes nothing for what they give: a chain of a chain with itself, made
+    // again and again, has items without bound.
+    for name in ["chain", "zip"] {
+        environment.remove_filter(name);
+    }
     environment.remove_global("debug");
     environment.add_test("sequence", is_sequence);
     let raise = |state: &State<'_, '_>, message: &Value| -> Result<String, Error> {
@@ -83,43 +88,41 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     Ok(environment)
 }
 
-/// Puts what writes lists as text, filters and tests, after what takes the fuel for that.
+/// Puts what writes lists as text or puts them in order, filters and tests, after what takes the fuel for that.
 fn paid(environment: &mut Environment<'static>) {
-    macro_rules! paid {
-        ($pay:path: $($name:ident)*) => {$(
-            environment.add_filter(concat!("unpaid ", stringify!($name)), filters::$name);
-            environment.add_filter(
-                stringify!($name),
-                |state: &mut State<'_, '_>, value: &Value, Rest(args): Rest<Value>| {
-                    $pay(state, value)?;
-                    methods::paid_filter(state, concat!("unpaid ", stringify!($name)), value, args)
-                },
-            );
-        )*};
+    for name in ["sort", "dictsort", "unique", "groupby", "min", "max"] {
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
+            methods::pay_order(state, value, &args)?;
+            methods::paid_filter(state, name, value, args)
+        });
     }
-    paid!(methods::pay_order: sort dictsort unique groupby min max);
-    paid!(methods::pay_text: lower upper title capitalize trim join split lines replace indent int float);
+    for name in [
+        "lower",
+        "upper",
+        "title",
+        "capitalize",
+        "trim",
+        "join",
+        "split",
+        "lines",
+        "replace",
+        "indent",
+        "int",
+        "float",
+    ] {
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
+            methods::pay_text(state, value)?;
+            methods::paid_filter(state, name, value, args)
+        });
+    }
     environment.add_filter(operators::SOUGHT, |state: &State<'_, '_>, value: &Value| {
         methods::pay_text(state, value)?;
         Ok::<Value, Error>(value.clone())
     });
-    macro_rules! paid_tests {
-        ($($name:ident $test:expr;)*) => {$(
-            environment.add_test(concat!("unpaid ", stringify!($name)), $test);
-            environment.add_test(
-                stringify!($name),
-                |state: &mut State<'_, '_>, value: &Value, Rest(args): Rest<Value>| {
-                    methods::paid_test(state, concat!("unpaid ", stringify!($name)), value, args)
-                },
-            );
-        )*};
-    }
-    paid_tests! {
-        startingwith tests::is_startingwith;
-        endingwith tests::is_endingwith;
-        lower tests::is_lower;
-        upper tests::is_upper;
-        in tests::is_in;
+    for name in ["startingwith", "endingwith", "lower", "upper", "in"] {
+        environment.add_test(name, move |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {
+            methods::paid_test(state, name, value, args)
+        });
     }
     for name in ["e", "escape"] {
         environment.add_filter(name, |state: &State<'_, '_>, value: &Value| {
@@ -216,4 +219,20 @@ fn raised(error: &Error) -> Option<&Raised> {
 fn problem(error: &Error) -> String {
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     format!("{}{detail}", error.kind()).chars().take(400).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `groupby` collected such an iterable without taking fuel.
+    #[test]
+    fn iterables_of_unknown_length_run_out_of_fuel() {
+        for filter in ["sort", "unique", "groupby('a')", "min", "max", "list", "join", "sum", "reverse"] {
+            let environment = environment(&format!("{{{{ endless | {filter} }}}}")).expect("a template");
+            let endless = || Value::make_iterable(|| (0_u64..).map(Value::from));
+            let result = render(&environment, 1 << 12, || minijinja::context! { endless => endless() });
+            assert!(matches!(result, Err(TextError::TemplateEndless { .. })), "{filter}: {result:?}");
+        }
+    }
 }

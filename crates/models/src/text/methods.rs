@@ -2,13 +2,18 @@
 //!
 //! The engine bounds what its own operators and filters make; the methods of the second crate are outside of that.
 
-use minijinja::value::Rest;
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat;
 use std::fmt::{self, Write};
 
+/// What a filter is called with after its value, by place and by name.
+pub(super) type Arguments = Rest<ValueOrKwargs>;
+
 /// Bytes that one step of fuel pays for, as in the engine.
 const BYTES_PER_STEP: usize = 64;
+/// What a look at an item costs, in bytes, as in the engine.
+const ITEM: usize = 32;
 /// Bytes of a part that a string is split into: its value and its place in a list that grows.
 const PART: usize = 64;
 
@@ -19,37 +24,39 @@ pub(super) fn call(
     method: &str,
     args: &[Value],
 ) -> Result<Value, Error> {
-    if let Some(text) = value.as_str() {
-        let bytes = match method {
-            "format" => formatted(state, text, args),
-            "replace" => replaced(text, args),
-            "join" => joined(text, args)?,
-            "split" | "rsplit" | "splitlines" => text.len().saturating_add(PART * parts(text, args)),
-            _ => text.len(),
-        };
-        state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
-    }
+    let bytes = match (value.as_str(), method) {
+        (Some(text), "format") => formatted(state, text, args),
+        (Some(text), "replace") => replaced(text, args),
+        (Some(text), "join") => joined(text, args)?,
+        (Some(text), "split" | "rsplit" | "splitlines") => {
+            text.len().saturating_add(PART * parts(text, args))
+        }
+        (Some(text), "startswith" | "endswith") => {
+            let sought = args.first().map_or(0, |arg| written(arg, payable(state)));
+            text.len().saturating_add(sought)
+        }
+        (Some(text), _) => text.len(),
+        // Each item is compared.
+        (None, "count") => written(value, payable(state)),
+        (None, _) => 0,
+    };
+    state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
     pycompat::unknown_method_callback(state, value, method, args)
 }
 
 /// The format string, its widths, and for each of its fields all arguments.
 fn formatted(state: &State<'_, '_>, format: &str, args: &[Value]) -> usize {
-    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
+    let most = payable(state);
     let arguments = args.iter().map(|arg| written(arg, most)).fold(0, usize::saturating_add);
     format.matches(['{', '%']).count().saturating_mul(arguments).saturating_add(widths(format))
 }
 
-/// The filter `format`, paid for before. The engine's own does the work.
-pub(super) fn format_filter(
-    state: &State<'_, '_>,
-    value: &Value,
-    Rest(args): Rest<Value>,
-) -> Result<Value, Error> {
+/// The filter `format`, paid for before.
+pub(super) fn format_filter(state: &State<'_, '_>, value: &Value, args: Arguments) -> Result<Value, Error> {
+    let args = args.into_values();
     let bytes = formatted(state, value.as_str().unwrap_or_default(), &args);
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
-    let mut all = vec![value.clone()];
-    all.extend(args);
-    Environment::new().empty_state().apply_filter("format", &all)
+    by_engine(state, |engine| engine.apply_filter("format", &all(value, args)))
 }
 
 /// The filter `string`, paid for before: a list that holds one long string many times is short, its text is not.
@@ -63,42 +70,72 @@ pub(super) fn string(state: &State<'_, '_>, value: &Value) -> Result<Value, Erro
 
 /// Calls a filter of the engine whose value is paid for; its arguments are before it is called.
 pub(super) fn paid_filter(
-    state: &mut State<'_, '_>,
+    state: &State<'_, '_>,
     name: &str,
     value: &Value,
-    args: Vec<Value>,
+    args: Arguments,
 ) -> Result<Value, Error> {
+    let args = args.into_values();
     for arg in &args {
         pay_text(state, arg)?;
     }
-    let mut all = vec![value.clone()];
-    all.extend(args);
-    state.apply_filter(name, &all)
+    by_engine(state, |engine| engine.apply_filter(name, &all(value, args)))
 }
 
 /// As [`paid_filter`], a test.
 pub(super) fn paid_test(
-    state: &mut State<'_, '_>,
+    state: &State<'_, '_>,
     name: &str,
     value: &Value,
-    args: Vec<Value>,
+    Rest(args): Rest<Value>,
 ) -> Result<bool, Error> {
-    let mut all = vec![value.clone()];
-    all.extend(args);
+    let all = all(value, args);
     for value in &all {
         pay_text(state, value)?;
     }
-    state.perform_test(name, &all)
+    by_engine(state, |engine| engine.perform_test(name, &all))
+}
+
+/// Lets the engine's own filters and tests work, which take the fuel for each item that they see. The engine publishes
+/// some without that (`dictsort`, `groupby`, `indent`), so they are called in an environment of its own making.
+fn by_engine<T>(
+    state: &State<'_, '_>,
+    work: impl FnOnce(&mut State<'_, '_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut environment = Environment::new();
+    environment.set_fuel(state.fuel_levels().map(|(_, left)| left));
+    let mut engine = environment.empty_state();
+    let result = work(&mut engine);
+    state.consume_fuel(engine.fuel_levels().map_or(0, |(taken, _)| taken))?;
+    result
+}
+
+/// A value and its arguments, as filters and tests take them.
+fn all(value: &Value, args: Vec<Value>) -> Vec<Value> {
+    std::iter::once(value.clone()).chain(args).collect()
 }
 
 /// Takes the fuel for putting the items of a value in order: each is compared as often as their number has digits, byte
-/// by byte where they are alike.
-pub(super) fn pay_order(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
+/// by byte where they are alike, by each of the attributes; what stands for one that is missing is among the arguments.
+/// An iterable need not say how many items it has, so the engine counts them first.
+pub(super) fn pay_order(state: &State<'_, '_>, value: &Value, args: &[ValueOrKwargs]) -> Result<(), Error> {
+    if value.kind() == ValueKind::Iterable {
+        let items = by_engine(state, |engine| engine.apply_filter("list", std::slice::from_ref(value)))?;
+        return pay_order(state, &items, args);
+    }
     let items = value.len().unwrap_or(0);
     let comparisons = (usize::BITS - items.leading_zeros()) as usize;
-    let bytes = written(value, most).saturating_add(items).saturating_mul(comparisons);
+    let most = payable(state);
+    let arguments = args.iter().map(|arg| written(arg, most)).fold(1, usize::saturating_add);
+    let bytes = written(value, most).saturating_add(items.saturating_mul(arguments));
+    let bytes = bytes.saturating_mul(comparisons).saturating_mul(attributes(args));
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)
+}
+
+/// How many attributes the argument of that name has: those of a list, and all on the way to each.
+fn attributes(args: &[ValueOrKwargs]) -> usize {
+    let given = args.iter().filter_map(|arg| arg.get_attr("attribute").ok());
+    given.filter_map(|names| Some(names.as_str()?.matches([',', '.']).count())).fold(1, usize::saturating_add)
 }
 
 /// Takes the fuel for a value that becomes text; a string is text already.
@@ -108,8 +145,12 @@ pub(super) fn pay_text(state: &State<'_, '_>, value: &Value) -> Result<(), Error
 
 /// Takes the fuel for a value as text.
 pub(super) fn pay(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let most = state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP);
-    state.consume_fuel((written(value, most) / BYTES_PER_STEP) as u64)
+    state.consume_fuel((written(value, payable(state)) / BYTES_PER_STEP) as u64)
+}
+
+/// Bytes that the fuel that is left pays for.
+fn payable(state: &State<'_, '_>) -> usize {
+    state.fuel_levels().map_or(usize::MAX, |(_, left)| left as usize * BYTES_PER_STEP)
 }
 
 /// The length of a value as text; of a longer one than `most`, something above that.
@@ -158,7 +199,7 @@ fn joined(separator: &str, args: &[Value]) -> Result<usize, Error> {
             let problem = format!("join takes strings, not {}", item.kind());
             Error::new(ErrorKind::InvalidOperation, problem)
         })?;
-        bytes = bytes.saturating_add(text.len()).saturating_add(separator.len());
+        bytes = bytes.saturating_add(text.len()).saturating_add(separator.len()).saturating_add(ITEM);
     }
     Ok(bytes)
 }

@@ -1,5 +1,5 @@
-//! Evaluates nodes whose operands are all constants (OPS F18), up to a size. Leaves states, statuses and large results
-//! alone, and expansions (`Expand`): a number that is broadcast is written into kernels, a filled tensor would be read
+//! Evaluates nodes whose operands are all constants (OPS F18), up to a size and to what evaluating costs. Leaves states,
+//! statuses, large results and long sums alone, and expansions (`Expand`): a number that is broadcast is written into kernels, a filled tensor would be read
 //! from memory. Dtype and rounding are those of the run-time path, because the evaluator is the same. After: no node
 //! but those has constants alone for operands.
 
@@ -12,17 +12,23 @@ use std::sync::Arc;
 /// Results with more elements than this stay nodes: the load program computes them once anyway.
 const MAX_ELEMENTS: u64 = 1 << 16;
 
+/// Elements read for one node at most: a window over each of 65,536 elements reads thousands of millions.
+const MOST_READS: u64 = 1 << 26;
+
+/// The same for a graph.
+const MOST_READS_IN_ALL: u64 = 1 << 28;
+
 /// Tensors of the values that are constant or become it.
 type Known = Vec<Option<Arc<Tensor>>>;
 
 /// One patch for every node that is constant and used by one that is not.
 pub fn fold_constants(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let mut known: Known = vec![None; graph.value_count()];
-    let mut folded = Vec::new();
+    let (mut folded, mut left) = (Vec::new(), MOST_READS_IN_ALL);
     for (_, node) in graph.nodes() {
         if let Op::Constant(c) = &node.op {
             known[node.output().index()] = Some(c.data.clone());
-        } else if let Some(results) = fold(graph, node, &known, cx) {
+        } else if let Some(results) = fold(graph, node, &known, &mut left, cx) {
             for (&v, data) in node.outputs.iter().zip(results) {
                 known[v.index()] = Some(Arc::new(data));
             }
@@ -55,23 +61,44 @@ fn patch(graph: &Graph, node: &Node, known: &Known, needed: &[bool]) -> Option<P
     (!patch.replace.is_empty()).then_some(patch)
 }
 
-fn fold(graph: &Graph, node: &Node, known: &Known, cx: &PassCx<'_>) -> Option<Vec<Tensor>> {
-    let elements =
-        |v: ValueId| graph.ty(v).static_shape().map(|s| s.iter().fold(1, |n: u64, &d| n.saturating_mul(d)));
+fn elements(graph: &Graph, v: ValueId) -> Option<u64> {
+    graph.ty(v).static_shape().map(|shape| shape.iter().fold(1, |n: u64, &d| n.saturating_mul(d)))
+}
+
+/// Elements that a node with small results reads at most: each result one of every operand, or all of them.
+fn reads(graph: &Graph, node: &Node) -> Option<u64> {
+    let of_results = elements(graph, node.output())?.max(1);
+    if node.op.is_elementwise() || node.op.moves_bits() {
+        return Some(of_results);
+    }
+    let most =
+        node.operands().map(|v| elements(graph, v)).collect::<Option<Vec<u64>>>()?.into_iter().max()?;
+    Some(of_results.saturating_mul(most))
+}
+
+/// The results of a node whose operands are known, within `left` reads.
+fn fold(graph: &Graph, node: &Node, known: &Known, left: &mut u64, cx: &PassCx<'_>) -> Option<Vec<Tensor>> {
+    let elements = |v: ValueId| elements(graph, v);
     let small = |&v: &ValueId| elements(v).is_some_and(|n| n <= MAX_ELEMENTS);
     let grows = matches!(node.op, Op::Expand(_)) && elements(node.output()) != elements(node.input(0)?);
     let is_state = matches!(node.op, Op::State(_)) || node.op.state_operand().is_some();
     if grows || is_state || node.operands().next().is_none() || !node.outputs.iter().all(small) {
         return None;
     }
+    let operands = node.inputs.iter().map(|v| match v {
+        Some(v) => known[v.index()].as_ref().map(Some),
+        None => Some(None),
+    });
+    let operands = operands.collect::<Option<Vec<_>>>()?;
+    *left = left.checked_sub(reads(graph, node).filter(|n| *n <= MOST_READS)?)?;
+    evaluated(node, &operands, cx)
+}
+
+/// The results of a node over these operands.
+fn evaluated(node: &Node, operands: &[Option<&Arc<Tensor>>], cx: &PassCx<'_>) -> Option<Vec<Tensor>> {
     let g = GraphBuilder::new("fold");
-    let mut operands = Vec::with_capacity(node.inputs.len());
-    for v in &node.inputs {
-        operands.push(match v {
-            Some(v) => Some(g.constant(Tensor::clone(known[v.index()].as_ref()?))),
-            None => None,
-        });
-    }
+    let constant = |data: &Option<&Arc<Tensor>>| data.map(|data| g.constant(Tensor::clone(data)));
+    let operands: Vec<_> = operands.iter().map(constant).collect();
     let results = g.apply_all(node.op.clone(), &operands);
     results.iter().enumerate().for_each(|(i, &r)| g.output(&format!("o{i}"), r));
     let results = cx.fold.eval(&g.build().ok()?).ok()?;

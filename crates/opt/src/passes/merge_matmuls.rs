@@ -13,9 +13,9 @@
 //! `Param`s, and a `Reshape` that splits the columns is a view.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, decoded, stored};
+use crate::rewrite::{Facts, decoded, range_of, stored};
 use pumice_ir::builder::scalar_tensor;
-use pumice_ir::ops::{Add, Cast, Concat, Constant, MatMul, Slice};
+use pumice_ir::ops::{Add, Cast, Concat, Constant, MatMul};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::slots::LOAD_BYTES;
 use pumice_types::tensor::byte_count;
@@ -157,9 +157,7 @@ fn merge(graph: &Graph, members: &[Member]) -> Patch {
     for member in members {
         let end = start + member.columns;
         let result = member.result(graph);
-        let (starts, ends) = (vec![start.into()], vec![end.into()]);
-        let slice = Slice { starts, ends, axes: vec![-1], steps: Vec::new(), exact: false };
-        let piece = patch.add(slice, graph.value(result).name.clone(), &[y]);
+        let piece = patch.add(range_of(-1, start..end), graph.value(result).name.clone(), &[y]);
         patch.replace(result, piece);
         start = end;
     }

@@ -9,6 +9,7 @@
 //! ([`Advice`](crate::Advice)). Integers are separated only where they must be: no kernel for rows takes them.
 
 use crate::pipeline::PassCx;
+use crate::rewrite::upper;
 use pumice_ir::ops::reduce::Reduction;
 use pumice_ir::{Graph, Node, NodeId, Patch, PatchRef};
 use pumice_types::{DType, DimExpr, ReductionExtents};
@@ -30,13 +31,11 @@ fn separate(graph: &Graph, cx: &PassCx<'_>, id: NodeId, node: &Node) -> Option<P
         return None;
     }
     let symbols = cx.symbols(graph);
-    let upper =
-        |dims: &mut dyn Iterator<Item = &DimExpr>| dims.fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)));
-    let length = |run: &Vec<usize>| upper(&mut run.iter().map(|&a| &ty.shape[a]));
+    let length = |run: &Vec<usize>| upper(run.iter().map(|&a| &ty.shape[a]), symbols);
     let reduced = runs.iter().map(length).fold(1, u64::saturating_mul);
     let extents = ReductionExtents { outer: 1, reduced, inner: 1, one_by_one: true };
     let must = cx.advice.least_reduction_parts(&extents) > 1;
-    let outputs = upper(&mut graph.ty(node.output()).shape.iter());
+    let outputs = upper(&*graph.ty(node.output()).shape, symbols);
     if !must && (ty.dtype() != DType::F32 || !cx.advice.reduces_apart(outputs, reduced)) {
         return None;
     }

@@ -14,6 +14,7 @@
 
 use super::split_reductions::cuts_rows;
 use crate::pipeline::PassCx;
+use crate::rewrite::upper;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{
     Add, Affine, Cast, Div, Exp, LayerNorm, Log, Mul, ReduceMax, ReduceMean, ReduceSum, RmsNorm, Rsqrt,
@@ -51,7 +52,7 @@ impl<'g> Rows<'g> {
         let first = normalize_axis(axis, shape.len()).ok()?;
         let end = if to_the_end { shape.len() } else { first + 1 };
         let symbols = cx.symbols(graph);
-        let upper = |dims: &[DimExpr]| dims.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)));
+        let upper = |dims: &[DimExpr]| upper(dims, symbols);
         let after = &shape[end..];
         let inner = if after.iter().all(|d| d.is(1)) { 1 } else { upper(after).max(2) };
         let row = RowExtents { kind, rows: upper(&shape[..first]), n: upper(&shape[first..end]), inner };

@@ -14,10 +14,10 @@
 //! The order of summation changes, so values agree within the tolerance of MatMul.
 
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, Parts, stored};
-use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Slice, Transpose};
+use crate::rewrite::{Facts, Parts, range_of, stored};
+use pumice_ir::ops::{Add, MatMul, ReduceSum, Reshape, Transpose};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use pumice_types::{DType, DimExpr, Encoding, ProductExtents};
+use pumice_types::{DType, DimExpr, Encoding, EncodingClass, ProductExtents};
 
 /// Numbers of parts that are considered.
 const PARTS: [u64; 14] = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
@@ -54,6 +54,8 @@ struct Product<'g> {
     op: &'g MatMul,
     a: ValueId,
     b: ValueId,
+    /// How the right operand is stored: what lies in blocks is read through its dequantize, a block at a time.
+    b_stored: Encoding,
     y: ValueId,
     k: u64,
 }
@@ -66,14 +68,14 @@ impl<'g> Product<'g> {
         }
         let k = extent(graph, a, op.trans_a)?;
         // Where the two are equal by a condition of the graph alone, the other has no ranges of a known size.
-        (extent(graph, b, !op.trans_b)? == k).then_some(Product { op, a, b, y, k })
+        (extent(graph, b, !op.trans_b)? == k).then(|| Product { op, a, b, b_stored: stored(graph, b), y, k })
     }
 
     /// How many parts pay; `None` for one.
     fn parts(&self, graph: &Graph, facts: &Facts, cx: &PassCx<'_>) -> Option<Parts> {
         let room = cx.advice.addends(graph, facts, self.y);
         let most = room.map_or(u64::MAX, |slots| slots as u64);
-        let step = self.stored(graph).block().0.max(4);
+        let step = self.b_stored.block().0.max(4);
         let step = if step.is_multiple_of(4) { step } else { 4 * step };
         let part = |count: u64| Parts { count, len: self.k / count / step * step };
         let whole = |s: u64| part(s).elements() == self.k;
@@ -99,15 +101,9 @@ impl<'g> Product<'g> {
             k: self.k,
             batches: if one_b { 1 } else { batches },
             b_along_k: self.op.trans_b,
-            b_words: self.stored(graph) == DType::F32,
-            b_blocks: self.stored(graph).scheme().is_some(),
+            b_stored: EncodingClass::of(self.b_stored),
             precision: self.op.rounding.precision(),
         }
-    }
-
-    /// How the right operand is stored: what lies in blocks is read through its dequantize, a block at a time.
-    fn stored(&self, graph: &Graph) -> Encoding {
-        stored(graph, self.b)
     }
 
     fn patch(&self, graph: &Graph, id: NodeId, parts: Parts) -> Patch {
@@ -149,9 +145,7 @@ impl<'g> Product<'g> {
     ) -> Vec<PatchRef> {
         let shape = &graph.ty(self.y).shape;
         let mut part = |i: u64| {
-            let (starts, ends) = (vec![DimExpr::from(i)], vec![DimExpr::from(i + 1)]);
-            let slice = Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: false };
-            let one = patch.add(slice, format!("{name}.part.{i}.one"), &[products]);
+            let one = patch.add(range_of(0, i..i + 1), format!("{name}.part.{i}.one"), &[products]);
             patch.add(Reshape { shape: shape.to_vec() }, format!("{name}.part.{i}"), &[one])
         };
         (0..count).map(&mut part).collect()
@@ -201,7 +195,5 @@ fn slice_k(
     name: String,
 ) -> PatchRef {
     let axis = graph.ty(v).rank() - if k_first { 2 } else { 1 };
-    let (starts, ends) = (vec![range.start.into()], vec![range.end.into()]);
-    let slice = Slice { starts, ends, axes: vec![axis as i64], steps: Vec::new(), exact: false };
-    patch.add(slice, name, &[PatchRef::Old(v)])
+    patch.add(range_of(axis as i64, range), name, &[PatchRef::Old(v)])
 }

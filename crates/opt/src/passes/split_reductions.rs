@@ -18,11 +18,11 @@
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
-use crate::rewrite::{Facts, Parts};
+use crate::rewrite::{Facts, Parts, range_of, upper};
 use pumice_ir::ops::reduce::Reduction;
-use pumice_ir::ops::{Affine, Reshape, Slice};
+use pumice_ir::ops::{Affine, Reshape};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
-use pumice_types::{DType, DimExpr, ReductionExtents, SymbolTable};
+use pumice_types::{DType, DimExpr, ReductionExtents};
 
 /// One patch for every reduction that is cut.
 pub fn split_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
@@ -121,12 +121,7 @@ impl<'g> Cut<'g> {
     }
 
     fn slice(&self, patch: &mut Patch, x: PatchRef, range: std::ops::Range<u64>, name: &str) -> PatchRef {
-        let (starts, ends) = (vec![range.start.into()], vec![range.end.into()]);
-        patch.add(
-            Slice { starts, ends, axes: vec![self.first as i64], steps: Vec::new(), exact: false },
-            name,
-            &[x],
-        )
+        patch.add(range_of(self.first as i64, range), name, &[x])
     }
 
     /// Both reductions of an operand whose parts are all of it. The partial results have as many axes as the operand,
@@ -157,11 +152,6 @@ impl<'g> Cut<'g> {
         let (a, b) = (share(a, main, "first"), share(b, self.reduced - main, "remaining"));
         patch.add(op, name, &[a, b])
     }
-}
-
-/// Product of upper bounds.
-fn upper(shape: &[DimExpr], symbols: &SymbolTable) -> u64 {
-    shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(symbols)))
 }
 
 /// Whether the last axis of so many f32 rows of `n` elements is cut without a rest, or the rest is one row's.

@@ -10,5 +10,5 @@ pub mod stored;
 
 pub use facts::Facts;
 pub use groups::Groups;
-pub use parts::Parts;
+pub use parts::{Parts, range_of, upper};
 pub use stored::{decoded, stored};

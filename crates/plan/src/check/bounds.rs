@@ -13,7 +13,8 @@ use super::scalars::integers;
 use crate::frame::FrameSlot;
 use crate::plan::{IoSlot, Plan, PlanValue, Run};
 use crate::region::Span;
-use crate::step::{Grid, Step, StepId, StepKind, Use, View};
+use crate::step::{Grid, Step, StepId, StepKind, Use};
+use crate::view::View;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId, SymbolTable};
 
@@ -200,7 +201,7 @@ pub(super) fn misfit(slot: &IoSlot, value: &PlanValue, bindings: &Bindings) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::Storage;
+    use crate::view::Storage;
 
     fn covered_by(shape: &[i64], strides: &[i64]) -> Result<(i128, i128), pumice_types::EvalError> {
         let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();

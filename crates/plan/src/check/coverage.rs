@@ -5,7 +5,8 @@ use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use crate::plan::{ContentOrigin, PlanValue, Program};
-use crate::step::{Access, ContentId, Step, StepId, Use, View};
+use crate::step::{Access, ContentId, Step, StepId, Use};
+use crate::view::View;
 use pumice_types::{Bindings, DimExpr};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -181,7 +182,7 @@ fn runs(view: &View, bindings: &Bindings, first: i128, all: &mut Vec<Range<i128>
 mod tests {
     use super::*;
     use crate::region::{RegionKind, Span};
-    use crate::step::Storage;
+    use crate::view::Storage;
     use pumice_types::{Bytes, DType};
     use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use super::error::{Fault, Findings};
 use super::{ProgramRef, Scope};
 use crate::frame::FrameSlot;
 use crate::plan::{Plan, Program};
-use crate::step::View;
+use crate::view::View;
 use pumice_types::dim::Atom;
 use pumice_types::{DType, DimExpr, Var};
 

@@ -16,7 +16,8 @@ use crate::kernels::copy::StatusBegin;
 use crate::kernels::frame::FrameCount;
 use crate::plan::Run;
 use crate::region::RegionKind;
-use crate::step::{Access, Grid, Step, StepKind, Storage};
+use crate::step::{Access, Grid, Step, StepKind};
+use crate::view::Storage;
 use pumice_types::DimExpr;
 use std::ops::Range;
 

@@ -144,10 +144,7 @@ impl WordMutation {
         };
         let Ok(decl) = call.check() else { return String::new() };
         let name = match self.word {
-            Word::Arg(i) => {
-                let all = decl.args.iter().flat_map(|a| vec![a.name; a.words() as usize]);
-                all.into_iter().nth(i).unwrap_or("?")
-            }
+            Word::Arg(i) => decl.arg_of_word(i).map_or("?", |arg| arg.name),
             Word::Spec(i) => {
                 let id = call.spec.get(i).map(|s| s.0);
                 decl.specs.iter().find(|s| Some(s.id) == id).map_or("typed", |s| s.name)

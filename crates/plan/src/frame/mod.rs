@@ -203,7 +203,12 @@ fn arithmetic(kind: AdvanceKind, a: i32, b: i32) -> i32 {
         AdvanceKind::CeilDiv if b > 0 => a.div_euclid(b) + i32::from(a.rem_euclid(b) != 0),
         AdvanceKind::Min => a.min(b),
         AdvanceKind::Max => a.max(b),
-        _ => 0,
+        AdvanceKind::FloorDiv | AdvanceKind::CeilDiv => 0,
+        AdvanceKind::Const
+        | AdvanceKind::Copy
+        | AdvanceKind::Count
+        | AdvanceKind::CopyUnless
+        | AdvanceKind::ClearIf => 0,
     }
 }
 

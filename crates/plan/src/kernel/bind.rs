@@ -10,7 +10,7 @@
 
 use super::call::{ArgValue, CallError, FloatStorage, HoleFill, IntoArgs, KernelCall, KernelName, UseIndex};
 use super::{ArgDecl, KernelDecl, SLOTS, TYPED_ID, VARIES_ID, ViewArg};
-use crate::step::View;
+use crate::view::View;
 use pumice_types::DimExpr;
 use smallvec::SmallVec;
 use std::borrow::Cow;

@@ -2,9 +2,9 @@
 
 use super::{HoleDecl, KernelDecl};
 use crate::frame::FrameWord;
-use crate::step::{Storage, View};
+use crate::view::{Storage, View};
 use pumice_types::scalar::ScalarExpr;
-use pumice_types::{DType, Encoding, Scheme};
+use pumice_types::{DType, Encoding, EncodingClass, Scheme};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -113,6 +113,15 @@ impl FloatStorage {
             }
             (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
             _ => FloatStorage::F32,
+        }
+    }
+
+    /// How kernels differ by it.
+    pub const fn class(self) -> EncodingClass {
+        match self {
+            FloatStorage::F32 => EncodingClass::F32,
+            FloatStorage::F16 | FloatStorage::BF16 => EncodingClass::Half,
+            FloatStorage::Blocks(_) => EncodingClass::Blocks,
         }
     }
 

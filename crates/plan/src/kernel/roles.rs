@@ -25,6 +25,9 @@ pub struct Roles {
     pub threads: u64,
     /// Quads of a row that a thread keeps; 0: it keeps none.
     pub kept_quads: u64,
+    /// Whether the columns that a thread makes lie in one line of the result: along its last axis, not along all of its
+    /// positions as one.
+    pub by_lines: bool,
     /// In what it multiplies: `Exact` whatever factors are rounded to, another one nothing else.
     pub precision: Precision,
     /// Measures of a shape and the bounds within which it is taken.
@@ -95,6 +98,12 @@ impl Roles {
         let most =
             if kept_quads == 0 { u64::MAX } else { lanes.saturating_mul(4).saturating_mul(kept_quads) };
         Roles { kept_quads, ..self }.only("n", 0, most)
+    }
+
+    /// Of a kernel whose threads make columns of one line.
+    #[must_use]
+    pub fn by_lines(self) -> Roles {
+        Roles { by_lines: true, ..self }
     }
 
     /// Shapes are taken whose measure lies between these.

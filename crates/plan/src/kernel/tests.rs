@@ -6,7 +6,7 @@ use super::*;
 use crate::kernels;
 use crate::kernels::copy::Transpose;
 use crate::kernels::norm::LayerNorm;
-use crate::step::{Storage, View};
+use crate::view::{Storage, View};
 use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, DimExpr};
 use std::collections::BTreeSet;

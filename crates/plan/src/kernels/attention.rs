@@ -1,8 +1,8 @@
 //! Attention kernels. Which of them an attention takes is the compiler's to say (`compile/src/select/attention.rs`).
 
+use super::tiles::units_precision;
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use pumice_types::Precision;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[
@@ -81,15 +81,6 @@ attention! {
     /// nothing gives zeros; keys and values that nobody sees are not read as values. Bits 0 to 3 of `vec`: q, k, v, y
     /// have all offsets, strides and widths divisible by four; bits 4 and 5: d, dv are multiples of the tile's columns.
     /// Without a mask or lengths bind q.
-    ///
-    /// H200, 2026-11-21, a step of a chain, barrier included: 12 heads, 128 queries and keys of width 32 38 us, 32 such
-    /// batches 244; 12 heads, 512 queries, causal, width 64 158; 32 heads over 8, the same, width 128 320 (`plain`; it
-    /// adds up all 256 columns). 2026-11-23, 96 heads, 512 queries, width 64: `q64_w64` 245
-    /// us, `attention_split.w64` 365; 32 heads, the same, width 128: `q64_w128` 144.5, `q32_w128` 197, `plain_w128`
-    /// 318; 16 heads, 200 queries, width 128: `q32_w128` 33, `q64_w128` 49, `plain_w128` 56. (Others than 245, 144.5
-    /// and 33: before the device's own exp and products of quads in a function of their own.) A tile of 64 queries of
-    /// which a thread has one quad of columns only (TX 16, width 64) takes 1,600 us instead of 267: of 8 x 4 and of 4 x
-    /// 8 sums the driver makes code of different kinds.
     pub struct Attention = "attention" in "attention/tile.comp";
     grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
@@ -125,7 +116,8 @@ attention! {
 }
 
 attention! {
-    /// As `attention`, by matrix units: factors and weights rounded to f16 (T3); keys and values at most W wide.
+    /// As `attention`, by matrix units: factors and weights rounded to f16, or with `BF16` to bf16 (T3); keys and values
+    /// at most W wide.
     pub struct AttentionUnits = "attention_units" in "attention/units.comp";
     grid "ceil(sq / 64) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
@@ -137,13 +129,22 @@ attention! {
         after(after(step, fragments), only(c.mask_kind != 0, each(c.sk, 1)))
     };
     roles |c| {
-        tile(64, c.define("W")).only("width", 0, c.define("W")).multiplies(Precision::F16)
+        tile(64, c.define("W")).only("width", 0, c.define("W")).multiplies(units_precision(c.variant))
     };
     variants {
         f16_w32: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "32", "NATIVE_EXP": "1" };
         f16_w64: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "64", "NATIVE_EXP": "1" };
         f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
             "W": "128", "NATIVE_EXP": "1"
+        };
+        bf16_w32: full needs [CooperativeMatrixBf16, Float16, SubgroupShuffle, SubgroupSize(32)] {
+            "BF16": "1", "W": "32", "NATIVE_EXP": "1"
+        };
+        bf16_w64: full needs [CooperativeMatrixBf16, Float16, SubgroupShuffle, SubgroupSize(32)] {
+            "BF16": "1", "W": "64", "NATIVE_EXP": "1"
+        };
+        bf16_w128: full needs [CooperativeMatrixBf16, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
+            "BF16": "1", "W": "128", "NATIVE_EXP": "1"
         }
     }
 }
@@ -152,8 +153,7 @@ attention! {
     /// As `attention`, without shared memory, for CPUs; keys at most W wide.
     ///
     /// `shuffle…`: each of the eight threads reads every eighth quad of a key and of a value, and shuffles hand them
-    /// on; `…_row` for at most eight queries. SmolLM2 (Q4_1) after a prompt of 433 tokens, lavapipe (Mesa 22.3) on two
-    /// CPUs, old and new in turns, 2026-11-23: 6.1 tokens a second, 11.0 with both; the prompt itself takes as long.
+    /// on; `…_row` for at most eight queries.
     pub struct AttentionLanes = "attention_lanes" in "attention/lanes.comp";
     grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
@@ -191,11 +191,6 @@ attention! {
 
 attention! {
     /// As `attention`; keys and values at most W wide. The threads of a query are neighbours in one subgroup.
-    ///
-    /// H200, driver 580.159.04, 2026-11-21, a step of a chain, barrier included, strided views of one product, lengths
-    /// from memory: 12 heads, 128 queries and keys of width 32: `plain` 9.1 us, `w32` 7.1; 32 such batches: `plain`
-    /// 54.8 us, `w32` 70.2. 12 heads, 512 queries, causal, width 64: `w64` 89 us or less. `w32` and `w64` had their
-    /// queries in registers then, which cost `plain` 2.9 us in 32 batches and 22 registers. A pipeline takes 0.2 s.
     pub struct AttentionSplit = "attention_split" in "attention/split.comp";
     grid "ceil(sq / BQ) * hq * batches groups, folded; BQ = 32 / LANES * ROWS";
     holes { epilogue: vec4 [v] () }
@@ -238,9 +233,6 @@ attention! {
     /// `y_row` leads from query to query. A part without an allowed key has m = -Inf and the sum 0, one whose keys all
     /// score -Inf has the sum NaN. Up to ROWS of the group * sq rows that share a key head are made by one group; LANES
     /// neighbours in a subgroup share a key.
-    ///
-    /// H200, driver 580.159.04, 2026-11-23, with the merge, one query, 32 heads over 8, width 128: 8 Ki keys 37 us, 32
-    /// Ki 88 (3.1 TB/s); one kernel of 16 queries a tile 2625 and 10482.
     pub struct AttentionParts = "attention_parts" in "attention/parts.comp";
     grid "parts * ceil(group * sq / ROWS) * hq / group * batches groups, folded; parts fastest";
     holes {}

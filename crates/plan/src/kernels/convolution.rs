@@ -6,7 +6,7 @@
 //! part, from a first one on, and from tap to tap of these the operand is `hop` elements on: with s what `up` and
 //! dilation have in common, `gap` is up / s, `hop` is -dilation / s, and `inverse` · dilation / s is 1 modulo `gap`.
 
-use super::matmul::{tile_roles, tile_turns};
+use super::tiles::{tile_roles, tile_turns, tiles};
 use crate::kernel;
 use crate::kernel::KernelDecl;
 use crate::kernel::turns::{after, each, pairs};
@@ -28,37 +28,6 @@ fn direct_turns(terms: u64, rows: u64, unrolled: u64) -> u64 {
     let chains = each(terms, 128);
     let turns = after(each(terms, unrolled), chains.saturating_mul(2));
     after(after(turns, pairs(chains, 12)), each(rows, 1))
-}
-
-/// Declares a kernel by tiles of a product: `$by` takes what is written, and the variants that all of them have besides
-/// its own.
-macro_rules! tiles {
-    ($by:ident { $($head:tt)* } $($more:tt)*) => {
-        $by! {
-            $($head)*
-            variants {
-                plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4" };
-                $($more)*
-                t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
-                t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
-                t128: zero needs [SharedMemory(33792)] {
-                    "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-                };
-                f16_t32: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-                    "UNITS": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4"
-                };
-                f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-                    "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
-                };
-                f16_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-                    "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
-                };
-                f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-                    "UNITS": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
-                }
-            }
-        }
-    };
 }
 
 /// Of a phase, the most taps.
@@ -137,7 +106,7 @@ direct! {
         let turns = inside(each(lines, 1), of_line);
         after(after(turns, pairs(lines, 12)), each(c.define("MR"), 1))
     };
-    roles |c| tile(c.define("MR"), 4).only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
+    roles |c| tile(c.define("MR"), 4).by_lines().only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
     variants {
         plain: zero { "MR": "4", "SQ": "10" };
         plain_two: zero { "MR": "2", "SQ": "10" };
@@ -145,7 +114,7 @@ direct! {
     }
 }
 
-tiles! { kernel {
+tiles! { sliced kernel {
     /// As `conv_direct`, as a product: rows are outputs, columns the positions
     /// of all batches, k channels and taps.
     ///
@@ -170,14 +139,7 @@ tiles! { kernel {
         tile_turns(c.variant, c.channels.saturating_mul(taps))
     };
     roles |c| tile_roles(c.variant);
-}
-    t32k4: zero needs [SharedMemory(36864)] {
-        "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4"
-    };
-    t32x128: zero needs [SharedMemory(43008)] {
-        "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-    };
-}
+} }
 
 /// Declares a kernel of transposed convolutions: all of them take the same arguments, operands and slots.
 macro_rules! spread {
@@ -233,7 +195,7 @@ spread! {
     }
 }
 
-tiles! { spread {
+tiles! { whole spread {
     /// As `conv_spread`, as a product for each phase: rows are outputs, columns the positions of the phase in all
     /// batches, k its taps and of each all channels, up to a multiple of BK.
     ///

@@ -13,7 +13,6 @@ kernel! {
     /// y[b, c, r] = x[b, r, c] for 32-bit words, through a 32 x 32 tile.
     ///
     /// x lies at `x_offset + b * x_batch + r * x_row + c`, y at `b * y_batch + c * y_row + r`, in words.
-    /// H200, 2026-11-21: 8192 x 8192 in 195 us, 2.75 TB/s.
     pub struct Transpose = "transpose" in "copy/transpose.comp";
     grid "ceil(cols / 32) * ceil(rows / 32) * batch groups of 256 threads, folded; columns fastest, then rows";
     args { batch: u32, rows: u32, cols: u32, x { offset, batch, row: u32 }, y { batch, row: u32 } }

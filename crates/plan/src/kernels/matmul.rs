@@ -1,10 +1,9 @@
 //! Matmul kernels. Which of them a product takes is the compiler's to say (`compile/src/select/matmul.rs`).
 
+use super::tiles::{tile_roles, tile_turns, tiles};
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use crate::kernel::roles::{Roles, tile};
-use crate::kernel::turns::{Upper, after, each, inside, pairs, quotient};
-use pumice_types::{Precision, slots};
+use pumice_types::slots;
 
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] =
@@ -13,39 +12,6 @@ pub const DECLS: &[KernelDecl] =
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 // Lowering writes results into states before it knows which of these a product takes.
 const _: () = crate::kernel::have_slots_in_place(DECLS);
-
-/// Turns of a tile over `k` terms (`shaders/include/tile.glsl`, `units.glsl`), by the macros of its variant.
-pub(super) fn tile_turns(c: &Upper<'_>, k: u64) -> u64 {
-    if c.defines("UNITS") {
-        return units_turns(c, k);
-    }
-    let [bm, bn, bk, tm, tn] = ["BM", "BN", "BK", "TM", "TN"].map(|name| c.define(name));
-    let slices = c.define("SK");
-    let steps = inside(each(k, bk.saturating_mul(slices)), each(bk, c.define("UK")));
-    let chains = each(k, slices.saturating_mul(128));
-    let steps = after(steps, after(chains.saturating_mul(2), pairs(chains, 8)));
-    let pieces = quotient(tm, 4).saturating_mul(quotient(tn, 4));
-    let threads = quotient(bn, tn).saturating_mul(quotient(bm, tm));
-    after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
-}
-
-fn units_turns(c: &Upper<'_>, k: u64) -> u64 {
-    let [bk, wm, wn, slices] = ["BK", "WM", "WN", "SK"].map(|name| c.define(name));
-    let fragments = quotient(wm, 16).saturating_mul(quotient(wn, 16));
-    after(each(k, bk), inside(each(fragments, 1), each(64, slices.saturating_mul(32))))
-}
-
-/// Roles of a tile, by the macros of its variant. Chains of chains in registers are 128 at most; matrix units
-/// multiply factors that were rounded, and nothing else; their slices share a step.
-pub(super) fn tile_roles(c: &Upper<'_>) -> Roles {
-    let (bk, slices) = (c.define("BK"), c.define("SK"));
-    let tile = tile(c.define("BM"), c.define("BN"));
-    if c.defines("UNITS") {
-        return tile.steps(bk, bk).multiplies(Precision::F16);
-    }
-    let most = if c.defines("CHAINS_IN_REGISTERS") { 128 * 128 * slices } else { u64::MAX };
-    tile.steps(bk * slices, bk).only("k", 0, most)
-}
 
 /// Declares a kernel that multiplies matrices: all of them take the same arguments, operands and slots.
 macro_rules! product {
@@ -78,7 +44,7 @@ macro_rules! product {
     };
 }
 
-product! {
+tiles! { stored product {
     /// y[b, m, n] = epilogue(sum over k of a[b, m, k] · b[b, k, n]), f32 sums.
     ///
     /// Batch b is (b / inner, b % inner); each has its stride (`_b0`, `_b1`), 0 broadcasts. `at` and strides count
@@ -90,72 +56,20 @@ product! {
     /// `k_tail` 0: k is a multiple of BK·SK (of BK with `UNITS`); 2: k is at least BK; 1: any k. `edge` 0: m and n are
     /// multiples of BM and BN. A product whose k is cut is a product of more batches.
     ///
-    /// NVIDIA H200, driver 580.159.04, 2026-11-21, medians of 9 after 0.25 s of load, barrier between products, in
-    /// TFLOPS (cuBLAS f32, b along n: 50.4 / 51.6 unaligned / 37.4 at 1024):
-    /// t128: 4096 b along n 45.2, b along k 43.2, both with modes 0 and 2 (40.2 and 38.9 with 1 and 3: the quads that
-    /// are fetched along k are copied before the products begin, and the copy waits for memory), 4095 x 4097 x 4093
-    /// 42.8 and 43.3, 8192 40; with bias, gelu and residual in the hole 2.2 % less. t64x128: 1024 38.2 (128 tiles, one
-    /// a multiprocessor; 27 at 4096, where two share one). t64 at 1024 33.3. 128 x 1152 x 384: plain 11.4 us (cuBLAS
-    /// 9.9), 128 x 384 x 1536: t64 or plain split in 8 13.3 us with the reduction (cuBLAS 12.8). Level zero and full
-    /// differ by less than 1 %.
-    ///
-    /// Variants with `UNITS` multiply factors rounded to f16 by matrix units (T3): a subgroup of 32 threads has WM x WN
-    /// results in fragments of 16 x 16. Modes 0 and 2 read quads there, too, one element at a time.
-    ///
-    /// Where every group has a compute unit to itself and weights come from memory, not from the cache, a step waits
-    /// 0.63 us for its operands: t32k4 has four in flight. In MiniLM at 128 tokens, the same device and day, us: 128 x
-    /// 1152 x 384 14.1 (plain 20.2), 128 x 384 x 384 10.5 (20.4), 128 x 1536 x 384 15.1 (21.7), 128 x 384 x 1536 24.6
-    /// (65.3).
+    /// Variants with `UNITS` multiply factors rounded to f16, or with `BF16` to bf16, by matrix units (T3): a subgroup
+    /// of 32 threads has WM x WN results in fragments of 16 x 16. Modes 0 and 2 read quads there, too, one element at a
+    /// time. Where every group has a compute unit to itself, a step waits for its operands: t32k4 has four in flight.
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
     turns |c| tile_turns(c.variant, c.k);
     roles |c| tile_roles(c.variant);
-    variants {
-        plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
-        t16: zero { "BM": "16", "BN": "64", "BK": "16", "TM": "4", "TN": "4", "SK": "2", "WX": "8", "UK": "4", "BLOCKS": "1" };
-        t32k4: zero needs [SharedMemory(36864)] {
-            "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "4", "WX": "8", "UK": "4", "BLOCKS": "1"
-        };
-        t32x128: zero needs [SharedMemory(43008)] {
-            "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "2", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-        };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
-        t64x128: zero { "BM": "64", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1" };
-        t128: zero needs [SharedMemory(33792)] {
-            "BM": "128", "BN": "128", "BK": "16", "TM": "8", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1"
-        };
-        f16_t32: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4", "BLOCKS": "1"
-        };
-        f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
-        };
-        f16_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
-        };
-        f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
-        };
-        f16_blocks_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
-        };
-        f16_blocks_t128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1", "BLOCKS": "1"
-        }
-    }
-}
+} }
 
 product! {
     /// As `matmul_f32`, without shared memory, for CPUs.
     ///
-    /// lavapipe (Mesa 22.3, 8 lanes, 2 threads, processor time halved, 2026-11-21): `plain` 1.3 ms at 256, 83 ms at
-    /// 1024 (26 GFLOPS; the 32 x 32 tile 5.3 ms and 320 ms); 32 rows a thread would give 33 GFLOPS for twice the
-    /// compile time (0.6 s).
-    ///
-    /// `shuffle…`: each of the eight threads reads every eighth term of `a`, and shuffles hand them on. SmolLM2 (Q4_1),
-    /// the same lavapipe on another two CPUs, old and new in turns, 2026-11-23: 8.7 tokens a second, 12.2 with
-    /// shuffles; prompts 20 and 46.
+    /// `shuffle…`: each of the eight threads reads every eighth term of `a`, and shuffles hand them on.
     pub struct MatmulF32Lanes = "matmul_f32_lanes" in "matmul/lanes.comp";
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
@@ -178,9 +92,6 @@ product! {
 
 product! {
     /// As `matmul_f32`, for few rows and a `b` that lies along k.
-    ///
-    /// H200, 2026-11-21, [1 x 14336] x [14336 x 4096]: f32 58.5 us (4.0 TB/s), bf16 31.8 (3.7), f16 54.9 with `plain`,
-    /// 30.7 (3.8) with `native`. 4096 x 4096 f32: 4 rows 22.3 us, 8 rows 26.3, 16 rows 52.
     pub struct MatmulF32Dot = "matmul_f32_dot" in "matmul/dot.comp";
     grid "ceil(m / MM) * ceil(n / (4 * NQ)) * batches groups, folded";
     specs {}
@@ -209,9 +120,6 @@ product! {
 product! {
     /// As `matmul_f32`, for few rows and a `b` that lies along n. `quads`, a power of two up to 128, is how many quads
     /// of columns a group has: the fewer, the more groups and the shorter the pieces of memory it reads.
-    ///
-    /// H200, 2026-11-21, [1 x 14336] x [14336 x 4096] f32: 60.5 us (3.9 TB/s) with 8 quads and k in 8 parts, their
-    /// sum included; in one 139 us with 4 quads, 234 with 8.
     pub struct MatmulF32Columns = "matmul_f32_columns" in "matmul/columns.comp";
     grid "ceil(m / MM) * ceil(n / (4 * quads)) * batches groups, folded";
     specs { quads = 3: 8 }

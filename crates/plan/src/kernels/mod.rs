@@ -17,6 +17,7 @@ pub mod pool;
 pub mod reduce;
 pub mod rotary;
 pub mod softmax;
+mod tiles;
 
 /// Lists the families, in the order of the manifest.
 macro_rules! families {

@@ -1,5 +1,6 @@
 //! What commands let their user say of compiling: another selection table, less exact arithmetic.
 
+use super::kept_table;
 use super::progress::Progress;
 use crate::device::DeviceChoice;
 use crate::embed::EmbedError;
@@ -16,7 +17,7 @@ pub struct CompilerArgs {
     /// with
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Arithmetic of products: exact, f16 or int8. So far exact is the only one that has kernels
+    /// What products do with their factors: exact, or rounded to f16 or bf16. There are no kernels for int8 yet
     #[arg(long, value_name = "PRECISION", default_value = "exact")]
     pub precision: Precision,
 }
@@ -50,7 +51,7 @@ impl CompilerArgs {
 
 fn read(path: &Path) -> Result<Arc<Table>, EmbedError> {
     let failed = |source| EmbedError::Io { path: path.to_owned(), action: "reading", source };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = kept_table::text(path).map_err(failed)?;
     let table = Table::from_json(&text);
     Ok(Arc::new(table.map_err(|source| EmbedError::Table { path: path.to_owned(), source })?))
 }

@@ -84,27 +84,26 @@ fn compare(
             return Err(format!("run {run}: status reported: {reported}, by the reference: {expected}"));
         }
         let outputs = session.outputs().map_err(text)?;
-        compare_outputs(run, &outputs, graph, reference, worst)?;
+        compare_outputs(at, &outputs, graph, reference, worst)?;
     }
     Ok(())
 }
 
-/// Compares the outputs of a run with those of the reference.
+/// Compares the outputs of run `at` with those of the reference.
 fn compare_outputs(
-    run: u32,
+    at: usize,
     outputs: &Outputs,
     graph: &Graph,
     reference: &Reference,
     worst: &mut f64,
 ) -> Result<(), String> {
-    let at = run as usize;
     for (i, output) in graph.outputs().iter().enumerate() {
         let got = Array::from_tensor(outputs.at(i).map_err(text)?);
         if let Some(want) = reference.run(at).and_then(|e| e.outputs.get(i)) {
             *worst = worst.max(distance(want, &got));
         }
         if let Some(difference) = reference.difference(at, i, &got) {
-            return Err(format!("run {run}, output {}: {difference}", output.name));
+            return Err(format!("run {at}, output {}: {difference}", output.name));
         }
     }
     Ok(())

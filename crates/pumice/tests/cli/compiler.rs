@@ -93,14 +93,14 @@ fn every_command_takes_a_table_and_says_what_is_wrong_with_it() {
 #[test]
 fn arithmetic_without_kernels_is_refused_by_name() {
     for words in commands() {
-        for precision in [Precision::Exact, Precision::F16] {
+        for precision in [Precision::Exact, Precision::F16, Precision::Bf16] {
             run(&words, &["--precision", precision.name()]).unwrap_or_else(|e| panic!("{words:?}: {e}"));
         }
         let asked = Precision::Int8;
         let refused = compile_error(run(&words, &["--precision", asked.name()]).expect_err("no kernels"));
         assert_eq!(refused, CompileError::Precision { asked });
         let unknown: Vec<&str> = words.iter().map(String::as_str).chain(["--precision", "fast"]).collect();
-        assert!(parsed(&unknown).expect_err("no such word").contains("exact, f16 or int8"));
+        assert!(parsed(&unknown).expect_err("no such word").contains("exact, f16, bf16 or int8"));
     }
 }
 

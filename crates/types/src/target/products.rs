@@ -87,10 +87,15 @@ pub struct MatrixShape {
 }
 
 impl MatrixShape {
-    /// 16 x 16 x 16, f16 factors, f32 sums, held by a subgroup: what kernels are made of.
-    pub fn is_f16_by_16(&self) -> bool {
+    /// Whether any of its matrices has such elements.
+    pub fn has(&self, component: Component) -> bool {
+        [self.a, self.b, self.c, self.result].contains(&component)
+    }
+
+    /// 16 x 16 x 16, factors of that type, f32 sums, held by a subgroup: what kernels are made of.
+    pub fn is_by_16(&self, factor: Component) -> bool {
         let extents = (self.m, self.n, self.k) == (16, 16, 16);
-        let factors = (self.a, self.b) == (Component::F16, Component::F16);
+        let factors = (self.a, self.b) == (factor, factor);
         let sums = (self.c, self.result) == (Component::F32, Component::F32);
         extents && factors && sums && self.scope == MatrixScope::Subgroup
     }

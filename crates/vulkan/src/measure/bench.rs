@@ -164,13 +164,9 @@ fn record(list: &mut Recorder, blocks: &mut Blocks, dispatch: &Dispatch<'_>) -> 
     let (kernel, call, places, [x, y]) = dispatch;
     let addresses: Vec<u64> = places.iter().map(Place::address).collect();
     let words = kernel.ready.layout.pack(0, &addresses, &call.args);
-    let push: Vec<u8> = if kernel.ready.layout.block {
-        blocks.put(&words)?.address().to_ne_bytes().to_vec()
-    } else {
-        words.iter().flat_map(|w| w.to_ne_bytes()).collect()
-    };
+    let push = blocks.push(kernel.ready.layout.block, &words)?;
     let grid = DispatchTarget::Direct([*x, *y, 1]);
-    list.dispatch(&kernel.ready.pipeline, &push, None, &grid).map_err(device_error)
+    list.dispatch(&kernel.ready.pipeline, &push.bytes, None, &grid).map_err(device_error)
 }
 
 fn place(buffer: &Arc<Buffer>, offset: u64) -> Place {

@@ -1,5 +1,6 @@
 //! The logical device. Every other owner holds an `Arc` of it, so it goes last.
 
+use super::bfloat16::Bfloat16Features;
 use super::calls::{CallError, CallLog};
 use super::gate::Gate;
 use super::instance::Instance;
@@ -156,7 +157,7 @@ fn create(
     let names: Vec<CString> = plan.extensions.iter().filter_map(|n| CString::new(n.as_str()).ok()).collect();
     let names: Vec<_> = names.iter().map(|n| n.as_ptr()).collect();
     let enable = &plan.enable;
-    let base = vk::PhysicalDeviceFeatures::default().shader_int64(enable.int64);
+    let base = vk::PhysicalDeviceFeatures::default().shader_int64(enable.int64).shader_int16(enable.bfloat16);
     let mut f11 = vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(enable.storage16);
     let mut f12 = vk::PhysicalDeviceVulkan12Features::default()
         .buffer_device_address(true)
@@ -172,6 +173,8 @@ fn create(
         .push_next(&mut f11)
         .push_next(&mut f12);
     let info = if enable.matrices { info.push_next(&mut matrices) } else { info };
+    let mut bfloat16 = Bfloat16Features::matrices();
+    let info = if enable.bfloat16 { info.push_next(&mut bfloat16) } else { info };
     // SAFETY: `physical` is of this instance and everything `info` points to lives until the end of the function.
     unsafe { instance.table.create_device(physical, &info) }
 }

@@ -5,6 +5,7 @@
 //! decides what to record.
 #![allow(unsafe_code)]
 
+mod bfloat16;
 pub mod calls;
 mod gate;
 pub mod instance;

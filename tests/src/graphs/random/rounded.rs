@@ -1,4 +1,4 @@
-//! Products in random programs whose factors are rounded to f16: of leaves and of exact values alone, since the last
+//! Products in random programs whose factors are rounded to f16 or bf16: of leaves and of exact values alone, since the last
 //! digit of a computed factor may decide to which side it is rounded.
 
 use super::{Garden, Item};
@@ -7,24 +7,23 @@ use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::{Linear, MatMul, Rounding};
 use pumice_types::{DType, DimExpr};
 
-const F16: Rounding = Rounding::F16;
-
 impl Garden<'_> {
     /// A product of rounded factors, with what a kernel may take in after it.
     pub(super) fn rounded_product(&mut self) -> Option<Item> {
         let x = self.factor();
         let c = self.width(x.value);
         let n = self.pick(if self.large { &[4, 64, 132, 1] } else { &[4, 6, 8, 1] });
+        let rounding = self.pick(&[Rounding::F16, Rounding::Bf16]);
         let y = match self.below(4) {
             0 => {
                 let w = self.param(&[c, n]);
-                self.g.apply(MatMul { rounding: F16, ..MatMul::default() }, &[x.value, w])
+                self.g.apply(MatMul { rounding, ..MatMul::default() }, &[x.value, w])
             }
-            1 => self.convolved_rounded(x.value)?,
+            1 => self.convolved_rounded(x.value, rounding)?,
             with_bias => {
                 let (w, bias) = (self.weight(&[n, c]), self.param(&[n]));
                 let bias = (with_bias == 2).then_some(bias);
-                self.g.apply_all(Linear { rounding: F16 }, &[Some(x.value), Some(w), bias])[0]
+                self.g.apply_all(Linear { rounding }, &[Some(x.value), Some(w), bias])[0]
             }
         };
         let y = if self.below(2) == 0 { self.g.relu(y) } else { y };
@@ -49,7 +48,7 @@ impl Garden<'_> {
     }
 
     /// x\[rows, c\] as rows of two channels, under a window.
-    fn convolved_rounded(&mut self, x: Value) -> Option<Value> {
+    fn convolved_rounded(&mut self, x: Value, rounding: Rounding) -> Option<Value> {
         let (g, c, rows) = (self.g, self.width(x), self.ty(x).shape[0].clone());
         if !c.is_multiple_of(2) {
             return None;
@@ -57,7 +56,7 @@ impl Garden<'_> {
         let seen = g.reshape_to(x, vec![rows.clone(), DimExpr::constant(2), DimExpr::from(c / 2)]);
         let groups = self.pick(&[1, 2]);
         let w = self.param(&[4, 2 / groups, 3]);
-        let y = g.conv(seen, w, None, Conv { pads: vec![1, 1], groups, rounding: F16, ..Conv::default() });
+        let y = g.conv(seen, w, None, Conv { pads: vec![1, 1], groups, rounding, ..Conv::default() });
         Some(g.reshape_to(y, vec![rows, DimExpr::from(2 * c)]))
     }
 }

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::select::Selection;
+use pumice_plan::kernels::convolution::ConvSpreadTile;
 use pumice_plan::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
 use pumice_types::Precision;
+use pumice_types::target::{Component, MatrixScope, MatrixShape};
 
 /// Kernels by name, with quads of columns where they have any.
 const LANES: (&str, u32) = (MatmulF32Lanes::DECL.name, 0);
@@ -29,8 +31,7 @@ fn product(m: u64, n: u64, k: u64) -> ProductExtents {
         k,
         batches: 1,
         b_along_k: true,
-        b_words: true,
-        b_blocks: false,
+        b_stored: EncodingClass::F32,
         precision: Precision::Exact,
     }
 }
@@ -84,7 +85,7 @@ fn long_k_is_shared() {
         assert!(c.ends(&cpu, &[("k", k)]) || k > 1 << 26, "{c:?}");
         (c.decl.name, c.number("quads"))
     };
-    // One thread takes a whole k up to where its terms and the sums of its chains turn too often.
+    // One thread takes a whole k up to where its terms and the sums of its chains are loops that the driver would end.
     for (along_k, shared) in [(true, DOT), (false, (COLUMNS, 8))] {
         assert_eq!(kernel(4, 60_000, along_k), LANES);
         let longer = (60_000..=65_526).find(|&k| kernel(4, k, along_k) != LANES);
@@ -116,24 +117,53 @@ fn choices_take_what_they_are_chosen_for() {
     for target in [Target::h200(), Target::lavapipe()] {
         for m in [1, 2, 3, 5, 8, 9, 16, 17, 40, 128, 500, 4096] {
             for n in [1, 7, 64, 384, 4096] {
-                for (k, b_along_k, b_words) in [(0, true, true), (5, false, true), (4096, true, false)] {
+                for (k, b_along_k, b_stored) in [
+                    (0, true, EncodingClass::F32),
+                    (5, false, EncodingClass::F32),
+                    (4096, true, EncodingClass::Half),
+                    (4096, true, EncodingClass::Blocks),
+                ] {
                     let p = ProductExtents {
                         m,
                         n,
                         k,
                         batches: 1,
                         b_along_k,
-                        b_words,
-                        b_blocks: !b_words,
+                        b_stored,
                         precision: Precision::Exact,
                     };
                     let c = choose(&p, &target);
-                    assert!(!p.b_blocks || c.variant.reads_blocks(), "{p:?} by {}", c.variant.name);
+                    let reads = b_stored != EncodingClass::Blocks || c.variant.reads_blocks();
+                    assert!(reads, "{p:?} by {}", c.variant.name);
                     assert!(c.roles.rows > 0 && c.roles.columns > 0 && c.roles.step > 0, "{c:?}");
                 }
             }
         }
     }
+}
+
+/// Three channels of 64 taps: a step of 128 terms at each tap is mostly filled with zeros, one of 32 less so.
+#[test]
+fn what_fills_the_steps_of_a_tile_takes_time() {
+    let (mut gpu, taps, channels) = (Target::h200(), 64, 3u64);
+    gpu.features.matrices = vec![MatrixShape {
+        m: 16,
+        n: 16,
+        k: 16,
+        a: Component::F16,
+        b: Component::F16,
+        c: Component::F32,
+        result: Component::F32,
+        saturates: false,
+        scope: MatrixScope::Subgroup,
+    }];
+    let p = ProductExtents { precision: Precision::F16, ..product(32, 32, taps * channels) };
+    let stage_of = |terms: &dyn Fn(&Roles) -> u64| {
+        let tile = rules(&gpu).tile(&p, &gpu, &ConvSpreadTile::DECL, terms);
+        tile.expect("a tile").roles.least_k
+    };
+    assert_eq!(stage_of(&|_| p.k), 128);
+    assert_eq!(stage_of(&|roles| taps * channels.next_multiple_of(roles.least_k)), 32);
 }
 
 #[test]

@@ -27,13 +27,12 @@ impl Eval for AveragePool {
 fn means(op: &AveragePool, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64> {
     let axes = op.windows(cx.out().1.len() - 2).expect("inference has accepted the lists");
     let x = cx.arg(0).as_floats();
-    let seen = seen(cx, &axes);
-    let counts = match op.count_include_pad {
+    let counts: Vec<usize> = match op.count_include_pad {
         true => padded_counts(cx, &axes),
-        false => seen.iter().map(Vec::len).collect(),
+        false => seen(cx, &axes).map(Iterator::count).collect(),
     };
-    let mean = |(at, n): (&Vec<usize>, usize)| at.iter().map(|&i| f(x[i])).sum::<f64>() / n as f64;
-    seen.iter().zip(counts).map(mean).collect()
+    let sums = seen(cx, &axes).map(|at| at.map(|i| f(x[i])).sum::<f64>());
+    sums.zip(counts).map(|(sum, n)| sum / n as f64).collect()
 }
 
 /// The taps of each window that lie in the padded extents: those of a last window may lie after them.

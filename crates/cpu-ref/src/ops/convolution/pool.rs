@@ -5,15 +5,18 @@ use crate::array::{Array, Data};
 use crate::eval::EvalCx;
 use pumice_types::{DType, WindowAxis};
 
-/// Offsets of the elements under each window, pads left out, in the order of the results.
-pub fn seen(cx: &EvalCx<'_>, axes: &[WindowAxis]) -> Vec<Vec<usize>> {
+/// Offsets of the elements under each window, pads left out, in the order of the results. Nothing is collected: the
+/// offsets of all windows may be many times the elements.
+pub fn seen(
+    cx: &EvalCx<'_>,
+    axes: &[WindowAxis],
+) -> impl Iterator<Item = impl Iterator<Item = usize> + use<>> + use<> {
     let (from, to) = (Volume::of(&cx.arg(0).shape), Volume::of(cx.out().1));
     let windows = windows(axes);
-    let of = |(b, c, position)| {
+    to.elements().map(move |(b, c, position)| {
         let taps = taps_inside(&windows, position, from.spatial);
-        taps.filter_map(|tap| from.inside(b, c, under(&windows, position, tap))).collect()
-    };
-    to.elements().map(of).collect()
+        taps.filter_map(move |tap| from.inside(b, c, under(&windows, position, tap)))
+    })
 }
 
 /// One value from the elements under each window: floats and integers each from a first value.
@@ -27,12 +30,12 @@ pub fn folded(
     let seen = seen(cx, axes);
     vec![match &cx.arg(0).data {
         Data::Float(v) => {
-            let fold = |at: &Vec<usize>| at.iter().fold(float_start, |acc, &i| float(acc, v[i]));
-            Array::floats(dtype, shape, seen.iter().map(fold).collect())
+            let folds = seen.map(|at| at.fold(float_start, |acc, i| float(acc, v[i])));
+            Array::floats(dtype, shape, folds.collect())
         }
         Data::Int(v) => {
-            let fold = |at: &Vec<usize>| at.iter().fold(int_start, |acc, &i| int(acc, v[i]));
-            Array::ints(dtype, shape, seen.iter().map(fold).collect())
+            let folds = seen.map(|at| at.fold(int_start, |acc, i| int(acc, v[i])));
+            Array::ints(dtype, shape, folds.collect())
         }
     }]
 }

@@ -2,7 +2,9 @@
 
 use super::pool::pool;
 use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{Op, ReduceMax, ReduceMean};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use pumice_types::DType;
@@ -53,20 +55,32 @@ impl GraphBuilder {
     /// \[B, C, 1…\].
     #[track_caller]
     pub fn global_average_pool(&self, x: Value) -> Value {
-        self.reduce_mean(x, &self.spatial_axes(x), true)
+        let reduction = |axes| ReduceMean { axes, keepdims: true, noop_with_empty_axes: false };
+        self.global_pool("global_average_pool", x, reduction)
     }
 
     /// The largest element over all spatial axes (ONNX GlobalMaxPool), as the reduction that it is: x\[B, C, spatial…\]
     /// → \[B, C, 1…\].
     #[track_caller]
     pub fn global_max_pool(&self, x: Value) -> Value {
-        self.reduce_max(x, &self.spatial_axes(x), true)
+        let reduction = |axes| ReduceMax { axes, keepdims: true, noop_with_empty_axes: false };
+        self.global_pool("global_max_pool", x, reduction)
     }
 
-    /// The axes after batch and channels. Of a value without any, axis 2, which the reduction refuses.
+    /// A reduction of the axes after batch and channels, called as the method.
     #[track_caller]
-    fn spatial_axes(&self, x: Value) -> Vec<i64> {
+    fn global_pool<R: Into<Op>>(
+        &self,
+        method: &'static str,
+        x: Value,
+        reduction: impl FnOnce(Vec<i64>) -> R,
+    ) -> Value {
+        // A value that came out of a mistake has no type, and is passed on by the node itself.
         let rank = self.type_of(x).map_or(3, |ty| ty.rank());
-        (2..rank.max(3) as i64).collect()
+        if rank < 3 {
+            let expected = "expected batch, channels and at least one spatial axis".to_owned();
+            return self.wrong_call(method, OpError::Rank { operand: "x", rank, expected });
+        }
+        self.apply_as(method, reduction((2..rank as i64).collect()), &[x])
     }
 }

@@ -7,7 +7,7 @@ use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::FLOATS;
 use crate::ops::{OpDef, Rounding};
 use crate::sample::Sample;
-use pumice_types::WindowAxis;
+use pumice_types::{DimExpr, WindowAxis};
 
 crate::op! {
     /// y\[b, o, p\] = bias\[o\] + Σ x\[b, c, p·stride − begin + t·dilation\]·w\[o, c, t\] over the taps t of the kernel
@@ -50,6 +50,28 @@ impl Conv {
     pub fn windows(&self, kernel: &[u64]) -> Result<Vec<WindowAxis>, OpError> {
         Lists { strides: &self.strides, dilations: &self.dilations, pads: &self.pads }.axes(kernel)
     }
+
+    /// Every channel of x is in a group, and of each group weights have as many.
+    fn expect_channels(&self, cx: &Infer<'_>, x: &DimExpr, w: &DimExpr) -> Result<(), OpError> {
+        if self.groups == 1 {
+            return cx.equal(x, w, "the channels, axis 1 of `x` and axis 1 of `w`");
+        }
+        let groups = self.groups;
+        if x.as_const().is_some() {
+            of_group(cx, x, groups, "the channels of `x`")?;
+        }
+        match x.exact_quotient(&DimExpr::from(groups)) {
+            Some(own) => {
+                let what = format!("the channels in each of {groups} groups of `x` and axis 1 of `w`");
+                cx.equal(&own, w, &what)
+            }
+            // Whether symbols make whole groups is known when they are bound.
+            None => {
+                let what = format!("the channels, axis 1 of `x` and {groups} times axis 1 of `w`");
+                cx.equal(x, &(w * groups), &what)
+            }
+        }
+    }
 }
 
 impl OpDef for Conv {
@@ -62,11 +84,12 @@ impl OpDef for Conv {
         let spatial = spatial_rank(cx, 0)?;
         let windows = self.windows(&kernel_of_weights(cx, 1, spatial)?)?;
         let (x, w) = (&cx.ty(0)?.shape, &cx.ty(1)?.shape);
-        cx.equal(&x[1], &(&w[1] * self.groups), "the channels of `x` and of `w` in all groups")?;
+        self.expect_channels(cx, &x[1], &w[1])?;
         of_group(cx, &w[0], self.groups, "the channels of the result")?;
         expect_bias(cx, 2, &w[0])?;
         require_fit(cx, x, &windows)?;
-        let positions = x[2..].iter().zip(&windows).map(|(extent, window)| window.positions(extent));
+        let of = |(extent, window): (_, &WindowAxis)| window.positions(extent).within(cx.symbols());
+        let positions = x[2..].iter().zip(&windows).map(of);
         one(dtype, [x[0].clone(), w[0].clone()].into_iter().chain(positions).collect::<Vec<_>>())
     }
 

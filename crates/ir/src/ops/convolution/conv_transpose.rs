@@ -94,6 +94,21 @@ impl ConvTranspose {
         let begin = if self.cut_end { surplus.floor_div(&half) } else { surplus.ceil_div(&half) };
         Spread { window, whole, begin, extent }
     }
+
+    /// Axis `i` of x, of that extent, is not cut shorter than it is spread.
+    fn expect_spread(&self, cx: &Infer<'_>, i: usize, axis: &Spread, x: &DimExpr) -> Result<(), OpError> {
+        let Spread { window, whole, extent, .. } = axis;
+        let more = self.output_padding.get(i - 2).copied().unwrap_or(0);
+        let of_none = window.spread_padded(&DimExpr::constant(0), more);
+        if of_none.as_const().is_some_and(|n| n < 0) {
+            cx.at_most(&DimExpr::constant(1), x, &format!("axis {i} of `x` must not be empty"))?;
+        }
+        if !self.output_shape.is_empty() {
+            return cx.at_most(extent, whole, &format!("`output_shape` and what windows fill of axis {i}"));
+        }
+        let pads = DimExpr::from(window.begin.saturating_add(window.end));
+        cx.at_most(&pads, whole, &format!("the pads and what they are cut off of axis {i}"))
+    }
 }
 
 /// What is added to the result is less than what one more element would.
@@ -116,20 +131,14 @@ impl OpDef for ConvTranspose {
         let (x, w) = (&cx.ty(0)?.shape, &cx.ty(1)?.shape);
         let kernel = kernel_of_weights(cx, 1, spatial)?;
         let axes = self.axes(&kernel, &x[2..])?;
-        cx.equal(&x[1], &w[0], "the channels of `x` and of `w`")?;
+        cx.equal(&x[1], &w[0], "the channels, axis 1 of `x` and axis 0 of `w`")?;
         of_group(cx, &w[0], self.groups, "the channels of `w`")?;
         let channels = &w[1] * self.groups;
         expect_bias(cx, 2, &channels)?;
-        for (i, Spread { window, whole, extent, .. }) in axes.iter().enumerate() {
-            let i = i + 2;
-            if self.output_shape.is_empty() {
-                let pads = DimExpr::from(window.begin.saturating_add(window.end));
-                cx.at_most(&pads, whole, &format!("the pads and what they are cut off of axis {i}"))?;
-            } else {
-                cx.at_most(extent, whole, &format!("`output_shape` and what windows fill of axis {i}"))?;
-            }
+        for (i, (axis, x)) in (2..).zip(axes.iter().zip(&x[2..])) {
+            self.expect_spread(cx, i, axis, x)?;
         }
-        let extents = axes.into_iter().map(|axis| axis.extent);
+        let extents = axes.into_iter().map(|axis| axis.extent.within(cx.symbols()));
         one(dtype, [x[0].clone(), channels].into_iter().chain(extents).collect::<Vec<_>>())
     }
 

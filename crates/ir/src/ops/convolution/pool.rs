@@ -51,10 +51,11 @@ impl Pool {
         let windows = self.windows(spatial_rank(cx, 0)?)?;
         let x = &cx.ty(0)?.shape;
         require_fit(cx, x, &windows)?;
-        let positions = x[2..].iter().zip(&windows).map(|(extent, window)| match self.ceil_mode {
+        let of = |(extent, window): (_, &WindowAxis)| match self.ceil_mode {
             true => window.positions_ceil(extent),
             false => window.positions(extent),
-        });
+        };
+        let positions = x[2..].iter().zip(&windows).map(|axis| of(axis).within(cx.symbols()));
         one(dtype, x[..2].iter().cloned().chain(positions).collect::<Vec<_>>())
     }
 }

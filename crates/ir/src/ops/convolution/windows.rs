@@ -59,9 +59,14 @@ pub(crate) fn spatial_rank(cx: &Infer<'_>, i: usize) -> Result<usize, OpError> {
     Err(OpError::Rank { operand: cx.name(i), rank, expected })
 }
 
-/// The kernel of weights, operand `i`: \[channels, channels, kernel…\].
+/// The kernel of weights, operand `i`: \[channels, channels, kernel…\], for an operand `x` with so many spatial axes.
 pub(crate) fn kernel_of_weights(cx: &Infer<'_>, i: usize, spatial: usize) -> Result<Vec<u64>, OpError> {
-    cx.expect_rank(i, spatial + 2)?;
+    let (given, rank) = (cx.ty(i)?.rank(), spatial + 2);
+    if given != rank {
+        let axes = ["one spatial axis", "two spatial axes", "three spatial axes"][spatial.clamp(1, 3) - 1];
+        let expected = format!("expected {rank}, because x has rank {rank} (batch, channels, {axes})");
+        return Err(OpError::Rank { operand: cx.name(i), rank: given, expected });
+    }
     let taps = |(axis, extent): (usize, &DimExpr)| {
         let taps = cx.constant_extent(extent, "the kernel")?;
         if CountRange::POSITIVE.holds(taps) {
@@ -75,7 +80,7 @@ pub(crate) fn kernel_of_weights(cx: &Infer<'_>, i: usize, spatial: usize) -> Res
     cx.ty(i)?.shape.iter().enumerate().skip(2).map(taps).collect()
 }
 
-/// The channels of one of `groups` groups.
+/// The channels of one of `groups` groups; it is an error that the groups do not divide them.
 pub(crate) fn of_group(
     cx: &Infer<'_>,
     channels: &DimExpr,

@@ -32,11 +32,11 @@ impl OpDef for Linear {
         let Some((k, rows)) = x.shape.split_last() else {
             return Err(OpError::Rank { operand: "x", rank: 0, expected: "expected 1 or more".into() });
         };
-        cx.equal(k, &w.shape[1], "K of `x` and `w`")?;
+        cx.equal(k, &w.shape[1], "the last axis of `x` and axis 1 of `w`")?;
         if let Some(b) = cx.opt(2) {
             cx.same_dtype(0, 2)?;
             cx.expect_rank(2, 1)?;
-            cx.equal(&b.shape[0], &w.shape[0], "N of `w` and `b`")?;
+            cx.equal(&b.shape[0], &w.shape[0], "`b` and axis 0 of `w`")?;
         }
         let mut shape = rows.to_vec();
         shape.push(w.shape[0].clone());

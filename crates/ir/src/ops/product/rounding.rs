@@ -34,7 +34,11 @@ impl Rounding {
 
     /// The precision whose kernels multiply so; exact ones round what they load.
     pub fn precision(self) -> Precision {
-        if self == Rounding::F16 { Precision::F16 } else { Precision::Exact }
+        match self {
+            Rounding::None => Precision::Exact,
+            Rounding::F16 => Precision::F16,
+            Rounding::Bf16 => Precision::Bf16,
+        }
     }
 
     /// Whether factors are taken as they are.
@@ -65,13 +69,15 @@ macro_rules! rounds_factors {
 /// Products of constants alone stay exact.
 ///
 /// Where the source of a factor, before casts and ops that move elements, is stored as bf16, all factors are rounded to
-/// bf16: f16 does not have their range.
+/// bf16 in either precision: f16 does not have their range.
 #[must_use]
 pub fn round_products(graph: &Graph, precision: Precision) -> Graph {
     let mut rounded = graph.clone();
-    if precision != Precision::F16 {
-        return rounded;
-    }
+    let usual = match precision {
+        Precision::F16 => Rounding::F16,
+        Precision::Bf16 => Rounding::Bf16,
+        Precision::Exact | Precision::Int8 => return rounded,
+    };
     let constant = constants(graph);
     for (id, node) in graph.nodes() {
         let factors: Vec<ValueId> = (0..node.op.factors()).filter_map(|i| node.input(i)).collect();
@@ -79,7 +85,7 @@ pub fn round_products(graph: &Graph, precision: Precision) -> Graph {
             continue;
         }
         let is_bf16 = factors.iter().any(|v| is_of_bf16(graph, *v));
-        let rounding = if is_bf16 { Rounding::Bf16 } else { Rounding::F16 };
+        let rounding = if is_bf16 { Rounding::Bf16 } else { usual };
         if let Some(op) = node.op.with_rounding(rounding) {
             rounded.nodes[id.index()].op = op;
         }
@@ -141,6 +147,7 @@ mod tests {
         };
         assert_eq!(roundings(Precision::Exact, build), [Rounding::None; 2]);
         assert_eq!(roundings(Precision::F16, build), [Rounding::F16; 2]);
+        assert_eq!(roundings(Precision::Bf16, build), [Rounding::Bf16; 2]);
     }
 
     /// Behind casts and moves too; what was bf16 for a moment only has its range as well.

@@ -337,8 +337,7 @@ impl Reader<'_> {
     ) -> Result<(), String> {
         let op = stated.op()?;
         let Stated { names, types: stated, op: op_name, inputs, .. } = stated;
-        let constant = |v| graph.constant_data(v);
-        let inferred = infer_node(&op, &names[0], &inputs, &graph.symbols, &|v| graph.ty(v), &constant);
+        let inferred = infer_node(graph, &op, &names[0], &inputs);
         let (types, constraints) = inferred.map_err(|e| format!("{} ({op_name}): {e}", names[0]))?;
         if types.len() != names.len() {
             return Err(format!("{op_name} has {} results, {} are named", types.len(), names.len()));

@@ -3,7 +3,8 @@
 
 use super::{Bytes, is_there};
 use crate::plan::{ContentOrigin, Plan, Program, Run};
-use crate::step::{Access, ContentId, Step, StepKind, Use, View};
+use crate::step::{Access, ContentId, Step, StepKind, Use};
+use crate::view::View;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DimExpr};
 

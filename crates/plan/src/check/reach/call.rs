@@ -6,7 +6,8 @@
 
 use super::{LARGEST_INDEX, Wrong};
 use crate::kernel::{FloatStorage, KernelCall, KernelDecl, TYPED_ID};
-use crate::step::{Step, Unit};
+use crate::step::Step;
+use crate::view::Unit;
 use pumice_types::Scheme;
 use std::cell::Cell;
 

@@ -139,9 +139,9 @@ fn last_axis(call: &Call<'_>, window: &Window, taps: u64) -> Result<(), Wrong> {
     })?;
     law(taps <= 1 || last("dilation")? == 1, || "its taps are no neighbours".to_owned())?;
     let needed = taps_w.saturating_add(step_w.saturating_mul(3)).saturating_add(shift);
-    law(taps_w >= 1 && needed <= 4 * call.defined("SQ")?, || format!("a line needs {needed} elements"))?;
-    // The kernel's loop over a line's taps ends there (`lines.comp`, TW).
     let most = 4 * call.defined("SQ")?;
+    law(taps_w >= 1 && needed <= most, || format!("a line needs {needed} elements"))?;
+    // The kernel's loop over a line's taps ends there (`lines.comp`, TW).
     law(taps_w.saturating_add(6) <= most, || format!("a line has {taps_w} taps and {most} elements"))?;
     if call.flag("vec_x")? {
         let [at, n, g, c, d, h, w] = call.strides(["x_at", "x_n", "x_g", "x_c", "x_d", "x_h", "x_w"])?;

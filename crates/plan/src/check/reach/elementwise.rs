@@ -6,7 +6,8 @@ use super::walk::Walk;
 use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
 use crate::kernel::{HoleFill, HoleInput, SlotKind};
 use crate::kernels::elementwise::MAX_RANK;
-use crate::step::{Access, Storage, Use};
+use crate::step::{Access, Use};
+use crate::view::Storage;
 use pumice_types::{DType, Encoding};
 
 /// The rules of this family.

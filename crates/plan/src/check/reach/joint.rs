@@ -7,7 +7,7 @@
 //! an elementwise result.
 
 use super::walk::{Seen, Walk};
-use super::{Reach, Sample, Subject, Together};
+use super::{Reach, Subject, Together};
 use crate::check::error::Fault;
 use smallvec::SmallVec;
 
@@ -17,11 +17,12 @@ type Axis = (u64, SmallVec<[i64; 8]>);
 impl Subject<'_> {
     /// Elements that the views show at one place of the result are those that the kernel takes together: of a square,
     /// strides of two axes that were exchanged touch the same bytes.
-    pub(super) fn together(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
-        let mut all: Vec<(&Walk, (bool, Seen))> = Vec::with_capacity(reach.walks.len());
-        for (port, walk) in reach.walks.iter().filter(|(port, _)| reach.together.has(*port)) {
-            let Some(used) = self.used(*port) else { continue };
-            all.push((walk, (used.access.writes(), self.seen(used, sample)?)));
+    pub(super) fn together(&self, reach: &Reach, seen: &[Option<Seen>]) -> Result<(), Fault> {
+        let mut all: Vec<(&Walk, (bool, &Seen))> = Vec::with_capacity(reach.walks.len());
+        for ((port, walk), view) in reach.walks.iter().zip(seen) {
+            if let (true, Some(used), Some(view)) = (reach.together.has(*port), self.used(*port), view) {
+                all.push((walk, (used.access.writes(), view)));
+            }
         }
         if let Together::Slots(_) = reach.together {
             let result = all.iter().filter(|(_, (written, _))| *written);
@@ -29,8 +30,8 @@ impl Subject<'_> {
             // Of a convolution a bias has channels alone: it is not aligned at the last axis.
             all.retain(|(_, (_, view))| view.axes().len() == rank || rank <= 2);
         }
-        let (walks, seen): (Vec<&Walk>, Vec<(bool, Seen)>) = all.into_iter().unzip();
-        match differ(&walks, &seen) {
+        let (walks, views): (Vec<&Walk>, Vec<(bool, &Seen)>) = all.into_iter().unzip();
+        match differ(&walks, &views) {
             None => Ok(()),
             Some(why) => Err(Fault::Reach { operand: "its slots together".to_owned(), why }),
         }
@@ -38,7 +39,7 @@ impl Subject<'_> {
 }
 
 /// How the walks differ from the views, of which the written ones are marked.
-pub(super) fn differ(walks: &[&Walk], seen: &[(bool, Seen)]) -> Option<String> {
+fn differ(walks: &[&Walk], seen: &[(bool, &Seen)]) -> Option<String> {
     let written = seen.iter().filter(|(written, _)| *written).max_by_key(|(_, view)| view.axes().len());
     let (_, result) = written?;
     let extents: Vec<u64> = result.axes().iter().map(|a| a.0).collect();
@@ -97,7 +98,7 @@ fn merged(mut axes: Vec<Axis>) -> Vec<Axis> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Storage, View};
+    use crate::view::{Storage, View};
     use pumice_types::{Bindings, DType, DimExpr};
 
     fn seen(shape: &[i64], strides: &[i64]) -> Seen {
@@ -110,11 +111,8 @@ mod tests {
     /// y = x + w^T of squares: strides exchanged touch the same bytes, and another sum comes of it.
     #[test]
     fn strides_of_a_square_that_are_exchanged_differ() {
-        let views = [
-            (false, seen(&[4, 4], &[4, 1])),
-            (false, seen(&[4, 4], &[1, 4])),
-            (true, seen(&[4, 4], &[4, 1])),
-        ];
+        let (by_rows, by_columns) = (seen(&[4, 4], &[4, 1]), seen(&[4, 4], &[1, 4]));
+        let views = [(false, &by_rows), (false, &by_columns), (true, &by_rows)];
         let walk = |a: i64, b: i64| Walk::words().axis(4, a).axis(4, b);
         let (rows, columns) = (walk(4, 1), walk(1, 4));
         assert_eq!(differ(&[&rows, &columns, &rows], &views), None);
@@ -127,15 +125,17 @@ mod tests {
     /// A row and a column beside a square.
     #[test]
     fn stretched_axes_are_those_of_the_view() {
-        let square = || (true, seen(&[4, 4], &[4, 1]));
+        let square = seen(&[4, 4], &[4, 1]);
         let walk = |a: i64, b: i64| Walk::words().axis(4, a).axis(4, b);
-        let row = [(false, seen(&[4], &[1])), square()];
+        let row = seen(&[4], &[1]);
+        let row = [(false, &row), (true, &square)];
         assert_eq!(differ(&[&walk(0, 1), &walk(4, 1)], &row), None);
         assert!(differ(&[&walk(1, 0), &walk(4, 1)], &row).is_some());
-        let column = [(false, seen(&[4, 1], &[1, 1])), square()];
+        let column = seen(&[4, 1], &[1, 1]);
+        let column = [(false, &column), (true, &square)];
         assert_eq!(differ(&[&walk(1, 0), &walk(4, 1)], &column), None);
         assert!(differ(&[&walk(0, 1), &walk(4, 1)], &column).is_some());
         let flat = Walk::words().axis(16, 1);
-        assert_eq!(differ(&[&flat, &flat], &[(false, seen(&[4, 4], &[4, 1])), square()]), None);
+        assert_eq!(differ(&[&flat, &flat], &[(false, &square), (true, &square)]), None);
     }
 }

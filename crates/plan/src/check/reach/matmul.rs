@@ -4,7 +4,7 @@ use super::call::{Call, by_four, iteration, law, product};
 use super::order::Order;
 use super::walk::Walk;
 use super::{Port, Reach, Rule, Together, Wrong, fill_touches};
-use crate::step::Unit;
+use crate::view::Unit;
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[

@@ -52,7 +52,7 @@ use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess, 
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
-use pumice_types::{Bindings, DType, EvalError, ScalarId};
+use pumice_types::{Bindings, DType, ScalarId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -305,9 +305,10 @@ impl<'p> Subject<'p> {
         let reach = (self.rule)(&call).map_err(|what| Fault::Argument { what })?;
         self.grid(&reach, word)?;
         self.spoken(&reach)?;
-        reach.walks.iter().try_for_each(|(port, walk)| self.walk(*port, walk, reach.axis, sample))?;
-        self.together(&reach, sample)?;
-        self.order(&reach, sample)?;
+        let seen = reach.walks.iter().map(|(port, walk)| self.walk(*port, walk, reach.axis, sample));
+        let seen = seen.collect::<Result<Vec<_>, Fault>>()?;
+        self.together(&reach, &seen)?;
+        self.order(&reach, &seen)?;
         Ok(if call.asked.get() { Steered::ByScalars } else { Steered::BySymbols })
     }
 
@@ -356,21 +357,15 @@ impl<'p> Subject<'p> {
         }
     }
 
-    /// What its view shows.
-    fn seen(&self, used: &Use, sample: &Sample<'_>) -> Result<Seen, Fault> {
-        let wrong = |why: EvalError| Fault::Expression { what: "a view".to_owned(), why: why.to_string() };
-        Seen::of(&used.view, sample.bindings).map_err(wrong)
-    }
-
-    /// The walk is that of the use's view.
+    /// The walk is that of the use's view: what the view shows, where there is a use.
     fn walk(
         &self,
         port: Port,
         walk: &Walk,
         axis: Option<[u64; 3]>,
         sample: &Sample<'_>,
-    ) -> Result<(), Fault> {
-        let Some(used) = self.used(port) else { return Ok(()) };
+    ) -> Result<Option<Seen>, Fault> {
+        let Some(used) = self.used(port) else { return Ok(None) };
         let wrong = |why: String| Err(Fault::Reach { operand: self.name(port), why });
         if let Some(largest) = walk.largest_index().filter(|i| *i > LARGEST_INDEX) {
             return wrong(format!("it reaches element {largest}, kernels count to {LARGEST_INDEX}"));
@@ -392,7 +387,7 @@ impl<'p> Subject<'p> {
                 let [outer, extent, inner] = axis;
                 wrong(format!("no axis of it has {extent} elements, {outer} before it and {inner} after it"))
             }
-            _ => Ok(()),
+            _ => Ok(Some(seen)),
         }
     }
 

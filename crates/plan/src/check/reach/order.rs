@@ -10,7 +10,7 @@
 //! which of its axes are reduced.
 
 use super::walk::{Seen, Walk};
-use super::{Port, Reach, Sample, Subject};
+use super::{Port, Reach, Subject};
 use crate::check::error::Fault;
 use smallvec::SmallVec;
 
@@ -35,50 +35,51 @@ type Axes = SmallVec<[(u64, i64); 6]>;
 
 impl Subject<'_> {
     /// Every operand is taken in the order of its view.
-    pub(super) fn order(&self, reach: &Reach, sample: &Sample<'_>) -> Result<(), Fault> {
-        let Some((port, why)) = self.disordered(reach, sample, false)? else { return Ok(()) };
-        let has_heads = reach.walks.iter().any(|(_, walk)| walk.order() == Order::HeadsAndRows);
-        if has_heads && self.disordered(reach, sample, true)?.is_none() {
+    pub(super) fn order(&self, reach: &Reach, seen: &[Option<Seen>]) -> Result<(), Fault> {
+        let Some((port, [walked, shown])) = disordered(reach, seen, Heads::First) else { return Ok(()) };
+        // Where no operand has heads, the answer is the same.
+        if disordered(reach, seen, Heads::AfterRows).is_none() {
             return Ok(());
         }
+        let why = format!("the kernel takes axes {walked:?}, its view shows {shown:?}");
         Err(Fault::Reach { operand: self.name(port), why })
-    }
-
-    /// An operand that is taken in another order than its view's; with `rows_first`, rows stand before heads.
-    fn disordered(
-        &self,
-        reach: &Reach,
-        sample: &Sample<'_>,
-        rows_first: bool,
-    ) -> Result<Option<(Port, String)>, Fault> {
-        for (port, walk) in &reach.walks {
-            let Some(used) = self.used(*port) else { continue };
-            let seen = self.seen(used, sample)?;
-            let mut axes = Axes::from_slice(walk.axes());
-            let last = axes.len().wrapping_sub(1);
-            let found = match walk.order() {
-                Order::Any => None,
-                Order::HeadsAndRows if rows_first => {
-                    axes.swap(1, 2);
-                    differ(walk, axes, &seen)
-                }
-                Order::Listed | Order::HeadsAndRows => differ(walk, axes, &seen),
-                Order::TwoHalves => differ_interleaved(walk, &axes, &seen),
-                Order::LastTwo => differ(walk, axes.clone(), &seen).and_then(|why| {
-                    axes.swap(last - 1, last);
-                    differ(walk, axes, &seen).and(Some(why))
-                }),
-            };
-            if let Some(why) = found {
-                return Ok(Some((*port, why)));
-            }
-        }
-        Ok(None)
     }
 }
 
-/// How axes of a walk differ from those of a view.
-fn differ(walk: &Walk, mut walked: Axes, seen: &Seen) -> Option<String> {
+/// Where heads stand in all operands of a call that have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heads {
+    /// Before rows.
+    First,
+    /// After rows.
+    AfterRows,
+}
+
+/// An operand that is taken in another order than its view's: axes that the kernel takes, and those of the view.
+fn disordered(reach: &Reach, seen: &[Option<Seen>], heads: Heads) -> Option<(Port, [Axes; 2])> {
+    reach.walks.iter().zip(seen).find_map(|((port, walk), seen)| {
+        let seen = seen.as_ref()?;
+        let mut axes = Axes::from_slice(walk.axes());
+        let last = axes.len().wrapping_sub(1);
+        let found = match walk.order() {
+            Order::Any => None,
+            Order::HeadsAndRows if heads == Heads::AfterRows => {
+                axes.swap(1, 2);
+                differ(walk, axes, seen)
+            }
+            Order::Listed | Order::HeadsAndRows => differ(walk, axes, seen),
+            Order::TwoHalves => differ_interleaved(walk, &axes, seen),
+            Order::LastTwo => differ(walk, axes.clone(), seen).filter(|_| {
+                axes.swap(last - 1, last);
+                differ(walk, axes, seen).is_some()
+            }),
+        };
+        found.map(|axes| (*port, axes))
+    })
+}
+
+/// Axes of a walk and those of a view, merged, where they differ.
+fn differ(walk: &Walk, mut walked: Axes, seen: &Seen) -> Option<[Axes; 2]> {
     if walk.unit() != seen.unit() || seen.is_empty() || walked.iter().any(|a| a.0 == 0) {
         return None;
     }
@@ -88,11 +89,11 @@ fn differ(walk: &Walk, mut walked: Axes, seen: &Seen) -> Option<String> {
         shown.retain(|a| a.1 != 0);
     }
     let (walked, shown) = (merged(&walked), merged(&shown));
-    (walked != shown).then(|| format!("the kernel takes axes {walked:?}, its view shows {shown:?}"))
+    (walked != shown).then_some([walked, shown])
 }
 
 /// As [`differ`], in every order in which each half of the axes keeps its own.
-fn differ_interleaved(walk: &Walk, axes: &Axes, seen: &Seen) -> Option<String> {
+fn differ_interleaved(walk: &Walk, axes: &Axes, seen: &Seen) -> Option<[Axes; 2]> {
     let (first, second) = axes.split_at(axes.len() / 2);
     let real = |half: &[(u64, i64)]| half.iter().copied().filter(|a| a.0 != 1).collect::<Axes>();
     let fits = |order: &Axes| differ(walk, order.clone(), seen).is_none();
@@ -141,7 +142,7 @@ fn merged(axes: &Axes) -> Axes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Storage, View};
+    use crate::view::{Storage, View};
     use pumice_types::{Bindings, DType, DimExpr};
 
     fn seen(axes: &[(i64, i64)]) -> Seen {

@@ -4,7 +4,7 @@
 //! where one goes on where the other ends. Axes of one element, and axes that repeat elements, say nothing about bytes.
 
 use super::order::Order;
-use crate::step::{Unit, View};
+use crate::view::{Unit, View};
 use pumice_types::{Bindings, EvalError};
 use smallvec::SmallVec;
 use std::borrow::Cow;

@@ -1,5 +1,6 @@
 //! What a device says of subgroup sizes, packed dot products and cooperative matrices: Vulkan 1.3 or extensions.
 
+use super::super::bfloat16::{self, Bfloat16Features};
 use super::super::calls::CallError;
 use super::super::table::InstanceTable;
 use ash::vk;
@@ -110,7 +111,20 @@ fn matrices(
     if offered.cooperative_matrix != vk::TRUE || f12.vulkan_memory_model != vk::TRUE {
         return Ok(Vec::new());
     }
-    Ok(table.cooperative_matrices(device)?.iter().map(shape).collect())
+    let has_bfloat16 = extensions.iter().any(|e| e == bfloat16::NAME) && has_bfloat16_matrices(table, device);
+    let shapes = table.cooperative_matrices(device)?;
+    let shapes = shapes.iter().map(shape);
+    Ok(shapes.filter(|shape| has_bfloat16 || !shape.has(Component::BF16)).collect())
+}
+
+/// Whether cooperative matrices may be of bf16, which is a feature beside their shapes.
+fn has_bfloat16_matrices(table: &InstanceTable, device: vk::PhysicalDevice) -> bool {
+    let mut offered = Bfloat16Features::none();
+    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut offered);
+    // SAFETY: `device` is of this instance and has the extension of the chained struct.
+    unsafe { table.instance.get_physical_device_features2(device, &mut features) };
+    // Kernels pack them as 16-bit integers.
+    features.features.shader_int16 == vk::TRUE && offered.has_matrices()
 }
 
 fn shape(p: &vk::CooperativeMatrixPropertiesKHR<'_>) -> MatrixShape {
@@ -132,8 +146,6 @@ fn shape(p: &vk::CooperativeMatrixPropertiesKHR<'_>) -> MatrixShape {
 }
 
 fn component(ty: vk::ComponentTypeKHR) -> Component {
-    /// `VK_COMPONENT_TYPE_BFLOAT16_KHR`, younger than the bindings.
-    const BF16: vk::ComponentTypeKHR = vk::ComponentTypeKHR::from_raw(1_000_141_000);
     match ty {
         vk::ComponentTypeKHR::FLOAT16 => Component::F16,
         vk::ComponentTypeKHR::FLOAT32 => Component::F32,
@@ -146,7 +158,7 @@ fn component(ty: vk::ComponentTypeKHR) -> Component {
         vk::ComponentTypeKHR::UINT32 => Component::U32,
         vk::ComponentTypeKHR::SINT64 => Component::I64,
         vk::ComponentTypeKHR::UINT64 => Component::U64,
-        BF16 => Component::BF16,
+        bfloat16::COMPONENT => Component::BF16,
         other => Component::Other(other.as_raw()),
     }
 }
