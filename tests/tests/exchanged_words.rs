@@ -1,7 +1,7 @@
 //! Words of a call that are exchanged: of a square, strides of two axes that were exchanged touch the same bytes, and
-//! another result comes of it; so do extents of the axes of one dense operand. Each two integers of each call of the op
-//! samples are exchanged: the checker refuses the plan, or its results are the same bits, or what is not compared stands
-//! here with its reason.
+//! another result comes of it; so do extents of the axes of one dense operand. Each two integers of each call of the
+//! op samples are exchanged: the checker refuses the plan, or its results are the same bits, or what is not compared
+//! stands here with its reason.
 
 use pumice_plan::kernel::{ArgDecl, ArgKind};
 use pumice_plan::{CheckedPlan, Plan, StepKind};

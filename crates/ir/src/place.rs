@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Where the caller wrote something. It says nothing of what a graph computes, so that all places are equal, and a graph
-/// that was read from its own text is the same graph.
+/// Where the caller wrote something. It says nothing of what a graph computes, so that all places are equal, and a
+/// graph that was read from its own text is the same graph.
 ///
 /// Shown after what it is the place of: `, at src/main.rs:9:15`, or nothing.
 #[derive(Clone, Copy, Debug, Default)]

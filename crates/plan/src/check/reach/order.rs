@@ -175,8 +175,8 @@ mod tests {
         differ_interleaved(&Walk::words(), &axes, &seen(shown)).is_none()
     }
 
-    /// x\[4, 4, 5\] of which the last axis or the middle one is reduced; with the strides of the kept axes exchanged the
-    /// result would be transposed.
+    /// x\[4, 4, 5\] of which the last axis or the middle one is reduced; with the strides of the kept axes exchanged
+    /// the result would be transposed.
     #[test]
     fn kept_axes_have_an_order_and_so_have_reduced_ones() {
         let x = [(4, 20), (4, 5), (5, 1)];

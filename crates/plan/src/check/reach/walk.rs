@@ -37,8 +37,8 @@ impl Walk {
         Walk { order, ..self }
     }
 
-    /// The same, of a view of two axes and these spatial ones: the kernel counts places along all of them by one number,
-    /// which it takes apart by their extents.
+    /// The same, of a view of two axes and these spatial ones: the kernel counts places along all of them by one
+    /// number, which it takes apart by their extents.
     pub fn shaped(self, outer: [u64; 2], spatial: [u64; 3]) -> Walk {
         Walk { shape: Some((outer, spatial)), ..self }
     }
@@ -171,7 +171,7 @@ impl Seen {
             && self.axes.iter().map(|a| a.0).eq(outer.into_iter().chain(shown.iter().copied()))
     }
 
-    /// Whether neighbouring axes have `extent` elements together, those before them `outer` and those after them `inner`.
+    /// Whether neighbouring axes have `extent` elements together, those before them `outer`, those after them `inner`.
     pub fn has_axis(&self, [outer, extent, inner]: [u64; 3]) -> bool {
         let elements = |axes: &[(u64, i64)]| axes.iter().fold(1, |all: u64, a| all.saturating_mul(a.0));
         let all = &self.axes[..];
@@ -256,7 +256,8 @@ mod tests {
         Seen { unit: 4.into(), first: 0, axes: extents.iter().map(|&n| (n, 1)).collect() }
     }
 
-    /// A softmax along the middle axis of \[2, 3, 4\] is none along the middle one of \[3, 2, 4\], whose bytes are the same.
+    /// A softmax along the middle axis of \[2, 3, 4\] is none along the middle one of \[3, 2, 4\], whose bytes are
+    /// the same.
     #[test]
     fn an_axis_has_a_place() {
         let x = seen(&[2, 3, 4]);
