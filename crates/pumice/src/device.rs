@@ -216,8 +216,8 @@ impl Device {
     }
 
     /// The same device, compiled for with another selection table, such as one that `pumice tune` wrote on it.
-    /// [`compile`](crate::compile) refuses a table that names what does not exist. Matrix units are tested where the table
-    /// has other rows for them.
+    /// [`compile`](crate::compile) refuses a table that names what does not exist. Matrix units are tested where the
+    /// table has other rows for them.
     #[must_use]
     pub fn with_table(self, table: Arc<Table>) -> Device {
         #[cfg(feature = "vulkan")]

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Links that are followed before a path counts as going in circles, as Linux does it.
 const MOST_LINKS: usize = 40;
 
-/// Where a file goes, looked at before the work that makes its contents. Looking opens nothing that is there, and leaves
-/// nothing.
+/// Where a file goes, looked at before the work that makes its contents. Looking opens nothing that is there, and
+/// leaves nothing.
 #[derive(Debug)]
 pub struct Destination(How);
 

@@ -1,7 +1,7 @@
 //! Whether a device's matrix units make of f16 and bf16 what they should, before anything is compiled for them.
 //!
-//! In: an open device, the file that remembers. Out: what becomes of its units, by one product and one attention in each
-//! precision that the device has matrices for and its table rows. What is right: `product`, `attention`; what is
+//! In: an open device, the file that remembers. Out: what becomes of its units, by one product and one attention in
+//! each precision that the device has matrices for and its table rows. What is right: `product`, `attention`; what is
 //! remembered: `passed`. Never here: a figure, a choice.
 
 mod attention;

@@ -1,3 +1,6 @@
+//! Which tests there are, what is remembered of them, and what becomes of units with each table: on the interpreter, as
+//! if it were a card with units.
+
 use super::*;
 use crate::device::DeviceKind;
 use pumice_cpu_ref::interp::Interpreter;
