@@ -1,7 +1,7 @@
 //! Why a graph does not become a plan.
 
 use pumice_ir::VerifyError;
-use pumice_types::{Bytes, Precision};
+use pumice_types::{Bytes, Escaped, Precision};
 
 /// One node that cannot be lowered.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,7 @@ pub enum CompileError {
         asked: Precision,
     },
     /// A selection table that names what does not exist, or lacks what is needed.
-    #[error("selection table `{class}`: {why}")]
+    #[error("selection table `{}`: {}", Escaped(.class), Escaped(.why))]
     Table {
         /// The table's class.
         class: String,

@@ -1,7 +1,7 @@
 //! Every op of every sample is the same after its attributes are written and read.
 
-use pumice_ir::ops::{Affine, Attention, Constant};
-use pumice_ir::{AttrReader, GraphBuilder, Op, f32};
+use pumice_ir::ops::{Affine, Attention, Constant, Conv};
+use pumice_ir::{AttrReader, GraphBuilder, Op, f32, sym};
 use pumice_types::Tensor;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -34,6 +34,23 @@ fn the_smallest_integer_round_trips_in_text() {
     assert_eq!(pumice_ir::text::print(&read), text);
     let too_large = text.replace("-9223372036854775808", "9223372036854775808");
     assert!(pumice_ir::text::read(&too_large).is_err());
+}
+
+/// A condition that symbols decide names its node, which may be named by its op, and with a number.
+#[test]
+fn a_graph_with_conditions_is_the_graph_of_its_text() {
+    let g = GraphBuilder::new("window");
+    let x = g.input("x", f32([1.into(), 1.into(), sym("d", 1..=2)]));
+    for i in 0..2 {
+        let w = g.input(&format!("w{i}"), f32([1, 1, 4 - i]));
+        let pads = vec![0, 2 - i];
+        g.output(&format!("y{i}"), g.conv(x, w, None, Conv { pads, ..Conv::default() }));
+    }
+    let graph = g.build().expect("sound");
+    let text = pumice_ir::text::print(&graph);
+    let read = pumice_ir::text::read(&text).expect("reads");
+    assert_eq!(read.constraints(), graph.constraints(), "{text}");
+    assert_eq!(read, graph, "{text}");
 }
 
 fn hash(op: &Op) -> u64 {

@@ -1,7 +1,7 @@
 //! What applying a patch keeps.
 
 use pumice_ir::ops::Mul;
-use pumice_ir::{Form, Graph, GraphBuilder, Patch, PatchRef, f32, verify};
+use pumice_ir::{Form, Graph, GraphBuilder, Patch, PatchRef, f32, sym, text, verify};
 use pumice_types::Tensor;
 
 fn names(graph: &Graph, values: &[pumice_ir::ValueId]) -> Vec<String> {
@@ -49,4 +49,24 @@ fn a_state_that_comes_earlier_brings_what_it_begins_as() {
     let after = graph.apply(&[patch]).expect("applies");
     verify(&after, Form::Source).expect("sound");
     assert_eq!(after.inputs().len(), 2);
+}
+
+/// A condition named the node of a patch by the name that the patch wanted, which may be another node's.
+#[test]
+fn a_condition_names_the_node_as_the_graph_does() {
+    let g = GraphBuilder::new("g");
+    let (x, y) = (g.input("x", f32([sym("n", 2..=9)])), g.input("y", f32([sym("m", 2..=9)])));
+    let kept = g.named("kept").neg(x);
+    g.output("kept", kept);
+    g.output("z", g.named("old").exp(kept));
+    g.output("y", y);
+    let graph = g.build().expect("sound");
+    let find = |name: &str| graph.find(name).expect("there");
+    let mut patch = Patch::new("a product of other extents");
+    let product = patch.add(Mul {}, "kept", &[PatchRef::Old(find("kept")), PatchRef::Old(find("y"))]);
+    patch.replace(find("old"), product);
+    let after = graph.apply(&[patch]).expect("applies");
+    let about: Vec<&str> = after.constraints().iter().map(|c| &*c.what).collect();
+    assert!(matches!(about[..], [what] if what.starts_with("kept_2 (mul): ")), "{about:?}");
+    assert_eq!(text::read(&text::print(&after)), Ok(after));
 }

@@ -25,7 +25,7 @@ pub mod view;
 pub use check::BindingError;
 pub use checked::{CheckedPlan, Unsound};
 pub use cost::{Cost, Work};
-pub use file::{PlanFileError, PlanForm};
+pub use file::{PlanFileError, PlanForm, read_plan_file};
 pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameError, FrameSlot, FrameWord};
 pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
 pub use needs::{Lack, Limit, Needs};

@@ -14,7 +14,7 @@ use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
 use pumice_vulkan::{DeviceOptions, Pick, VulkanDevice};
 use std::fmt;
 #[cfg(feature = "vulkan")]
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What kind of thing a device is.
@@ -35,10 +35,14 @@ pub enum MatrixUnits {
     Absent,
     /// The device's table has no rows for them: on some cards they are slower, and nobody measured this one.
     Unmeasured,
-    /// A product of theirs was right: they are used.
+    /// What they made was right, in each precision a product and an attention, where the table has rows for these: they
+    /// are used.
     Used,
-    /// A product of theirs was wrong: plain kernels, which round by themselves, are used.
+    /// What they made was wrong: plain kernels, which round by themselves, are used, with every table.
     Wrong,
+    /// They could not be tested: the table cannot be compiled with or takes no kernel of theirs for what is tested, or
+    /// memory is short. Plain kernels are used; [`Device::with_table`] tests again.
+    Untested,
 }
 
 impl fmt::Display for MatrixUnits {
@@ -48,7 +52,10 @@ impl fmt::Display for MatrixUnits {
             MatrixUnits::Unmeasured => "not used: the table of this device has no rows for them",
             MatrixUnits::Used => "tested and used in products that round their factors",
             MatrixUnits::Wrong => {
-                "not used: a product of theirs was wrong, so plain kernels round and multiply"
+                "not used: what they computed was wrong, so plain kernels round and multiply"
+            }
+            MatrixUnits::Untested => {
+                "not used: they could not be tested with this table, so plain kernels round and multiply"
             }
         })
     }
@@ -62,6 +69,9 @@ pub struct Device {
     kind: DeviceKind,
     target: Target,
     matrix_units: MatrixUnits,
+    /// Where it is remembered that the units are right.
+    #[cfg(feature = "vulkan")]
+    units_file: Option<PathBuf>,
     /// Name of the file that holds a table for this device in a cache folder.
     #[cfg(feature = "cli")]
     table_file: Option<String>,
@@ -147,20 +157,17 @@ impl Device {
         let device = Device::of(Arc::new(vulkan), kind);
         #[cfg(feature = "cli")]
         let device = Device { table_file, ..device };
-        Ok(device.with_tested_units(units_file.as_deref()))
+        Ok(Device { units_file, ..device }.with_tested_units())
     }
 
-    /// The same device without its matrix units, where a product of theirs is wrong; what has passed is remembered.
+    /// The same device, without its matrix units where these are not right or not tested; what has passed is
+    /// remembered.
     #[cfg(feature = "vulkan")]
-    fn with_tested_units(mut self, file: Option<&Path>) -> Device {
-        let due = matrix_test::due(&self);
-        self.matrix_units = match self.target.features.matrices.is_empty() {
-            true => self.matrix_units,
-            false if due.is_empty() => MatrixUnits::Unmeasured,
-            false if matrix_test::passes(&self, &due, file) => MatrixUnits::Used,
-            false => MatrixUnits::Wrong,
-        };
-        if self.matrix_units == MatrixUnits::Wrong {
+    fn with_tested_units(mut self) -> Device {
+        let matrices = &self.inner.target().features.matrices;
+        self.target.features.matrices.clone_from(matrices);
+        self.matrix_units = matrix_test::units(&self, self.units_file.as_deref());
+        if matches!(self.matrix_units, MatrixUnits::Wrong | MatrixUnits::Untested) {
             self.target.features.matrices.clear();
         }
         self
@@ -183,7 +190,7 @@ impl Device {
     pub fn from_runtime(inner: Arc<dyn pumice_runtime::Device>, kind: DeviceKind) -> Device {
         let device = Device::of(inner, kind);
         #[cfg(feature = "vulkan")]
-        let device = device.with_tested_units(None);
+        let device = device.with_tested_units();
         device
     }
 
@@ -195,6 +202,8 @@ impl Device {
             kind,
             target,
             matrix_units: MatrixUnits::Absent,
+            #[cfg(feature = "vulkan")]
+            units_file: None,
             #[cfg(feature = "cli")]
             table_file: None,
         }
@@ -207,16 +216,19 @@ impl Device {
     }
 
     /// The same device, compiled for with another selection table, such as one that `pumice tune` wrote on it.
-    /// [`compile`](crate::compile) refuses a table that names what does not exist.
+    /// [`compile`](crate::compile) refuses a table that names what does not exist. Matrix units are tested where the
+    /// table has other rows for them.
     #[must_use]
     pub fn with_table(self, table: Arc<Table>) -> Device {
-        let device = Device { target: self.target.with_table(table), ..self };
-        // Units that only this table has rows for were not tested yet.
         #[cfg(feature = "vulkan")]
-        let device = match device.matrix_units {
-            MatrixUnits::Unmeasured => device.with_tested_units(None),
-            _ => device,
+        let tests_again = match self.matrix_units {
+            MatrixUnits::Wrong => false,
+            MatrixUnits::Used => !matrix_test::have_same_rows(&self.target.table, &table),
+            MatrixUnits::Absent | MatrixUnits::Unmeasured | MatrixUnits::Untested => true,
         };
+        let device = Device { target: self.target.with_table(table), ..self };
+        #[cfg(feature = "vulkan")]
+        let device = if tests_again { device.with_tested_units() } else { device };
         device
     }
 

@@ -28,7 +28,8 @@
 use crate::error::Error;
 use crate::save;
 use pumice_ir::{Graph, text};
-use pumice_plan::{CheckedPlan, Fingerprint, Plan, PlanFileError, PlanForm};
+use pumice_plan::{CheckedPlan, Fingerprint, Plan, PlanFileError, PlanForm, read_plan_file};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -56,15 +57,23 @@ pub fn write(plan: &Plan, form: PlanForm, out: &mut dyn Write) -> Result<u64, Er
     Ok(bytes.len() as u64)
 }
 
-/// Reads a plan and has the checker go over it.
+/// Reads a plan and has the checker go over it. What is no regular file, such as a pipe, is read as far as its header
+/// states, and states at most 1 GiB.
 ///
 /// # Errors
 /// [`Error::PlanFile`] for a file that cannot be read, is no plan, is of another format version, or was made for other
 /// kernels; [`Error::Unsound`] for a plan that was changed on its way.
 pub fn load(path: &Path) -> Result<CheckedPlan, Error> {
-    let failed = |source| Error::PlanFile { path: path.to_owned(), source };
-    let bytes = std::fs::read(path).map_err(|e| failed(PlanFileError::Io(e)))?;
-    Ok(CheckedPlan::new(Plan::load(&bytes).map_err(failed)?)?)
+    let plan = bytes(path).and_then(|bytes| Plan::load(&bytes));
+    let plan = plan.map_err(|source| Error::PlanFile { path: path.to_owned(), source })?;
+    Ok(CheckedPlan::new(plan)?)
+}
+
+/// The bytes of a plan's file, as many as its header states.
+fn bytes(path: &Path) -> Result<Vec<u8>, PlanFileError> {
+    let mut file = File::open(path)?;
+    let known = file.metadata()?;
+    read_plan_file(&mut file, known.is_file().then_some(known.len()))
 }
 
 /// By what a plan knows the graph that it was made from, whatever the graph's name: its `.ir` text.

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// Links that are followed before a path counts as going in circles, as Linux does it.
 const MOST_LINKS: usize = 40;
 
-/// Where a file goes, looked at before the work that makes its contents. Looking opens and changes nothing.
+/// Where a file goes, looked at before the work that makes its contents. Looking opens nothing that is there, and
+/// leaves nothing.
 #[derive(Debug)]
 pub struct Destination(How);
 
@@ -28,11 +29,19 @@ enum How {
 }
 
 impl Destination {
-    /// Finds out what the path is.
+    /// Finds out what the path is, and whether a file can be made there.
     ///
     /// # Errors
-    /// A folder that is missing or is none, a path that is a folder or goes in circles.
+    /// A folder that is missing, is none or cannot be written, a path that is a folder or goes in circles.
     pub fn look(path: &Path) -> io::Result<Destination> {
+        let found = Destination::find(path)?;
+        if let How::Replacing(path, _) = &found.0 {
+            try_beside(path)?;
+        }
+        Ok(found)
+    }
+
+    fn find(path: &Path) -> io::Result<Destination> {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
             let system = of_the_system(&path)?;
@@ -116,6 +125,16 @@ fn beside(path: &Path) -> PathBuf {
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{random:016x}.new"));
     path.with_file_name(name)
+}
+
+/// Makes and removes the file beside a path that its contents are written into.
+fn try_beside(path: &Path) -> io::Result<()> {
+    let beside = beside(path);
+    let made = create(&beside, true).and_then(|_| fs::remove_file(&beside));
+    made.map_err(|e| {
+        let what = format!("no file can be made in its folder `{}`: {e}", folder(path).display());
+        io::Error::new(e.kind(), what)
+    })
 }
 
 /// A file that is not there yet. In place of another, nobody else may read it before it has that one's mode.
@@ -268,6 +287,21 @@ mod tests {
         assert!(Destination::look(&s.0).is_err(), "a folder is no file");
         fs::write(s.at("file"), b"").expect("written");
         assert!(Destination::look(&s.at("file/x")).is_err(), "a file is no folder");
+    }
+
+    /// It was seen after up to ten minutes of work.
+    #[test]
+    fn a_place_where_no_file_can_be_made_is_seen_before_the_work() {
+        let s = Scratch::new("unwritable");
+        // The name beside it is longer than a name may be, for root as well.
+        let error = Destination::look(&s.at(&"x".repeat(250))).expect_err("too long");
+        assert!(error.to_string().contains("no file can be made in its folder"), "{error}");
+        fs::set_permissions(&s.0, fs::Permissions::from_mode(0o500)).expect("set");
+        let is_root = File::create(s.at("probe")).is_ok();
+        assert!(is_root || Destination::look(&s.at("x")).is_err());
+        fs::set_permissions(&s.0, fs::Permissions::from_mode(0o700)).expect("set");
+        let _ = fs::remove_file(s.at("probe"));
+        assert!(Destination::look(&s.at("x")).is_ok() && s.names().is_empty(), "nothing is left");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod dim;
 pub mod dtype;
 pub mod encoding;
 pub mod errors;
+pub mod escaped;
 pub mod extents;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -28,6 +29,7 @@ pub use bytes::{Bytes, Elems};
 pub use dim::{DimExpr, EvalError};
 pub use dtype::DType;
 pub use encoding::{Encoding, Scheme};
+pub use escaped::Escaped;
 pub use extents::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind};
 pub use precision::Precision;
 pub use source::{ByteSource, SourceError, Stored};

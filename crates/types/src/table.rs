@@ -11,6 +11,7 @@ pub use bounds::Bounds;
 
 use crate::dtype::DType;
 use crate::encoding::Encoding;
+use crate::escaped::Escaped;
 use crate::precision::Precision;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -85,7 +86,7 @@ pub struct TableId {
 
 /// A table that cannot be read.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is no selection table: {0}")]
+#[error("this is no selection table: {}", Escaped(.0))]
 pub struct TableError(String);
 
 crate::debug_as_display!(TableError);
@@ -146,7 +147,7 @@ impl TableRow {
 
 impl fmt::Display for TableId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.class, self.hash)
+        write!(f, "{}:{}", Escaped(&self.class), Escaped(&self.hash))
     }
 }
 
@@ -154,6 +155,15 @@ impl fmt::Display for TableId {
 mod tests {
     use super::*;
     use crate::Target;
+
+    /// A table is a file of anybody.
+    #[test]
+    fn what_a_table_says_reaches_no_terminal_as_it_is() {
+        let id = Table { class: "a\u{1b}[31m".to_owned(), ..Table::default() }.id();
+        assert!(id.to_string().starts_with(r"a\u{1b}[31m:"), "{id}");
+        let error = Table::from_json(r#"{"\u001b[2J": 1}"#).expect_err("unknown");
+        assert!(error.to_string().contains(r"\u{1b}[2J"), "{error:?}");
+    }
 
     #[test]
     fn the_built_in_tables_are_written_as_they_are_read() {

@@ -17,6 +17,7 @@ pub mod quirks;
 pub mod raw;
 pub mod snapshot;
 
+mod abandoned;
 mod figure_file;
 mod gpu;
 mod host;

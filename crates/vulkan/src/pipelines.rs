@@ -3,6 +3,7 @@
 //! In: kernel calls. Out: a pipeline with its argument layout. Two calls share a pipeline when kernel, variant,
 //! specialization and filled holes agree. Nothing here knows what a call is for.
 
+use crate::abandoned;
 use crate::cache_file::{CacheFile, CacheIdentity, Content};
 use crate::codegen::FloatControls;
 use crate::error::device_error;
@@ -18,6 +19,7 @@ use pumice_types::scalar::ScalarExpr;
 use std::borrow::Cow;
 use std::num::NonZero;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// A call that needs a pipeline, with the uses its operands and slots point at.
 #[derive(Clone, Copy)]
@@ -158,6 +160,9 @@ impl Pipelines {
         shared: &Arc<DeviceShared>,
         options: PipelineOptions,
     ) -> Result<Pipelines, DeviceError> {
+        if let Some((folder, _)) = &options.cache {
+            abandoned::remove(folder, SystemTime::now());
+        }
         let file =
             options.cache.map(|(folder, identity)| CacheFile::new(&folder, identity, Content::Pipelines));
         let mut notes = Vec::new();

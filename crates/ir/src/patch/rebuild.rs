@@ -8,6 +8,7 @@ use crate::entity::ValueId;
 use crate::graph::{Constraint, Graph, Node, ValueInfo};
 use crate::infer::{Types, infer_node};
 use crate::names::Names;
+use crate::ops::Op;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -54,21 +55,21 @@ impl Rebuilt {
         self.graph.push_node(node.op, inputs, same.map(|ValueInfo { ty, name, .. }| (ty, name)))
     }
 
-    /// Adds a node of a patch, with the types that were inferred.
+    /// Adds a node of a patch under its name in the new graph, with the types that were inferred.
     fn add_node(
         &mut self,
-        new: NewNode<'_>,
+        op: Op,
+        name: Arc<str>,
         inputs: Inputs,
         (types, constraints): (Types, Vec<Constraint>),
     ) -> Outputs {
-        let name = self.names.unique(Arc::clone(new.name));
         let names = self.names.of_results(name, types.len());
         let graph = &mut self.graph;
         if !constraints.is_empty() {
             let conditions = self.conditions.get_or_insert_with(|| Conditions::of(&graph.constraints));
             conditions.append(&mut graph.constraints, constraints);
         }
-        graph.push_node(new.op.clone(), inputs, types.into_iter().zip(names))
+        graph.push_node(op, inputs, types.into_iter().zip(names))
     }
 }
 
@@ -91,8 +92,9 @@ impl Draft<'_> {
                     rebuilt.move_node(node, inputs, &mut remains.values)
                 }
                 Origin::New(new) => {
-                    let inferred = self.infer(new, &inputs, &rebuilt.graph)?;
-                    rebuilt.add_node(new, inputs, inferred)
+                    let name = rebuilt.names.unique(Arc::clone(new.name));
+                    let inferred = self.infer(new, &name, &inputs, &rebuilt.graph)?;
+                    rebuilt.add_node(new.op.clone(), name, inputs, inferred)
                 }
             };
         }
@@ -121,10 +123,11 @@ impl Draft<'_> {
         kept.flatten().map(|&v| Arc::clone(&old.value(v).name)).collect()
     }
 
-    /// Types and constraints of a new node, with operands of the new graph.
+    /// Types and constraints of a new node, with operands of the new graph; they name it as that graph does.
     fn infer(
         &self,
-        NewNode { patch, op, name }: NewNode<'_>,
+        NewNode { patch, op, .. }: NewNode<'_>,
+        name: &str,
         inputs: &[Option<ValueId>],
         graph: &Graph,
     ) -> Result<(Types, Vec<Constraint>), PatchError> {

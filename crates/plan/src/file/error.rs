@@ -26,6 +26,16 @@ pub enum PlanFileError {
         /// Bytes there are.
         given: u64,
     },
+    /// What is no regular file, such as a pipe, states more bytes than a plan has.
+    #[error(
+        "the plan says that it has {expected} bytes; where it is no regular file, at most {most} are read"
+    )]
+    TooLong {
+        /// Bytes that the header asks for.
+        expected: u64,
+        /// Bytes that are read at most.
+        most: u64,
+    },
     /// The bytes are not those that were written.
     #[error("the plan file is damaged: its checksum is not that of its bytes")]
     Checksum,

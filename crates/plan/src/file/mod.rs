@@ -12,12 +12,14 @@
 //! the file. Of every kernel that a plan uses the file has the fingerprint of its declaration and of its code: a build
 //! with others refuses the file by the kernel's name.
 
+mod bounded;
 mod error;
 mod read;
 mod sections;
 mod wire;
 mod write;
 
+pub use bounded::read_plan_file;
 pub use error::PlanFileError;
 pub use sections::steering;
 
@@ -154,23 +156,28 @@ fn encode(plan: &Plan, kernels: &Kernels) -> Result<Vec<u8>, PlanFileError> {
 
 /// The body of a file whose header is right.
 fn open(bytes: &[u8]) -> Result<&[u8], PlanFileError> {
-    if !bytes.starts_with(&MAGIC) {
-        return Err(PlanFileError::NotAPlan);
-    }
-    let length = |expected| PlanFileError::Length { expected, given: bytes.len() as u64 };
-    let version = word(bytes, MAGIC.len()).map(u32::from_le_bytes).ok_or_else(|| length(HEADER as u64))?;
-    if version != FORMAT_VERSION {
-        return Err(PlanFileError::Version { found: version, known: FORMAT_VERSION });
-    }
-    let body = word(bytes, MAGIC.len() + 4).map(u64::from_le_bytes).ok_or_else(|| length(HEADER as u64))?;
-    let expected = body.saturating_add(HEADER as u64);
+    let expected = stated(bytes)?;
     if expected != bytes.len() as u64 {
-        return Err(length(expected));
+        return Err(PlanFileError::Length { expected, given: bytes.len() as u64 });
     }
     if checksum(bytes) != bytes[HASHED..HEADER] {
         return Err(PlanFileError::Checksum);
     }
     Ok(&bytes[HEADER..])
+}
+
+/// The length that a file states in its first bytes, if they are those of a plan of this format version.
+fn stated(begin: &[u8]) -> Result<u64, PlanFileError> {
+    if !begin.starts_with(&MAGIC) {
+        return Err(PlanFileError::NotAPlan);
+    }
+    let short = || PlanFileError::Length { expected: HEADER as u64, given: begin.len() as u64 };
+    let version = word(begin, MAGIC.len()).map(u32::from_le_bytes).ok_or_else(short)?;
+    if version != FORMAT_VERSION {
+        return Err(PlanFileError::Version { found: version, known: FORMAT_VERSION });
+    }
+    let body = word(begin, MAGIC.len() + 4).map(u64::from_le_bytes).ok_or_else(short)?;
+    Ok(body.saturating_add(HEADER as u64))
 }
 
 fn word<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {

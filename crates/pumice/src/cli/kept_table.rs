@@ -6,7 +6,7 @@
 
 use crate::device::DeviceChoice;
 use pumice_compile::select::Selection;
-use pumice_types::{Precision, Table, Target};
+use pumice_types::{Escaped, Precision, Table, Target};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -54,8 +54,8 @@ pub fn used(choice: DeviceChoice, folder: Option<&Path>) -> DeviceChoice {
     let file = file.unwrap_or_default();
     match found {
         Ok(table) => {
-            let why =
-                format!("{}; kernels by the table that was tuned here ({})", choice.why, table.measured);
+            let measured = Escaped(&table.measured);
+            let why = format!("{}; kernels by the table that was tuned here ({measured})", choice.why);
             DeviceChoice { device: choice.device.with_table(table), why, ..choice }
         }
         Err(error) => {

@@ -9,7 +9,7 @@ use crate::embed::cli::choose;
 use crate::save::Destination;
 use crate::tune::{Progress as Step, Report, Scope, Tuner};
 use indicatif::{ProgressBar, ProgressStyle};
-use pumice_types::Table;
+use pumice_types::Escaped;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ fn date(mut days: u64) -> String {
 pub(super) fn kept(folder: Option<&Path>, name: &str, target: &pumice_types::Target) -> Option<String> {
     let file = folder?.join(name);
     Some(match kept_table::read(&file, target)? {
-        Ok(table) => format!("table {}, tuned here ({})", table.id(), Table::clone(&table).measured),
+        Ok(table) => format!("table {}, tuned here ({})", table.id(), Escaped(&table.measured)),
         Err(error) => format!("table {} is not used: {error}", file.display()),
     })
 }

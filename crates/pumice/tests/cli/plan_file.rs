@@ -70,6 +70,12 @@ fn other_plans_are_refused() {
     let refused = refusal(&["embed", "--model", &bert, "one", "--plan", text(&nameless)]);
     assert!(matches!(&refused, Error::NoGraph { model, .. } if model == "bert"), "{refused}");
 
+    // Such a file was read until the memory was full.
+    if cfg!(unix) {
+        let endless = refusal(&["embed", "--model", &bert, "one", "--plan", "/dev/zero"]);
+        assert!(matches!(&endless, Error::PlanFile { source: PlanFileError::NotAPlan, .. }), "{endless}");
+    }
+
     let damaged = place("damaged.plan");
     let mut bytes = fs::read(&plan).expect("there");
     bytes[100] ^= 1;
