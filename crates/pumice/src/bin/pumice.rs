@@ -79,7 +79,11 @@ fn main() -> ExitCode {
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
         Command::Tune(args) => tune::run(&args, cache_dir(), &mut out, &mut log),
-        Command::Selftest(args) => selftest::run(&args, &mut out),
+        Command::Selftest(args) => match selftest::run_again(&args) {
+            Ok(Some(status)) => std::process::exit(status),
+            Ok(None) => selftest::run(&args, &mut out),
+            Err(error) => Err(error),
+        },
     };
     match result {
         Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,

@@ -4,10 +4,12 @@
 //! the order of the ops, results come as soon as those before them are there (`threads`). How far it is, says `left`.
 //!
 //! A device keeps every kernel that it ever made. On CPU drivers, whose kernels are memory of this process, samples
-//! come in batches, each with a device of its own, so that what a batch took is given back.
+//! come in batches, each with a device of its own, so that what a batch took is given back: by the device at once, by the
+//! C library where `memory` sees to it.
 
 mod choose;
 mod left;
+mod memory;
 mod threads;
 
 use self::choose::{Choice, Met, selections};
@@ -150,6 +152,16 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         finish(&report, out)?;
     }
     Ok(report.failed.is_empty())
+}
+
+/// Where samples run on a CPU driver, runs this program again so that memory is given back, and says with which status it
+/// ended; none where this process can do it. For the `pumice` program alone, before [`run`].
+///
+/// # Errors
+/// A device that cannot be opened, a program that cannot be started.
+pub fn run_again(args: &Args) -> Result<Option<i32>, CommandError> {
+    let kind = choose(&args.device, None, &Progress::new())?.device.kind();
+    if kind == DeviceKind::CpuDriver { memory::again() } else { Ok(None) }
 }
 
 /// Elements that a value has at most where the arguments say nothing.
