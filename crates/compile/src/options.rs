@@ -30,8 +30,9 @@ pub struct Options {
     pub opt: OptOptions,
     /// Ranges that get plans of their own: for a symbol, the last value of every range but the last.
     /// `[("tokens", vec![1, 8, 64])]` makes 1, 2..=8, 9..=64 and 65..=max. Several symbols multiply: one end
-    /// for the first and two for the second make six runs. A symbol that the graph does not have and ends
-    /// that do not ascend are [`CompileError::Options`](crate::CompileError::Options).
+    /// for the first and two for the second make six runs. Ends outside a symbol's own range make none, so that one
+    /// list does for graphs of several bounds: of `[1, 9, 70]` a symbol of 1..=4 has 1 and 2..=4. A symbol that the
+    /// graph does not have and ends that do not ascend are [`CompileError::Options`](crate::CompileError::Options).
     pub specializations: Vec<(String, Vec<u64>)>,
     /// Names of params whose bytes stay on the device whatever reads them, so that they can be read back. A name that
     /// no param has is [`CompileError::Options`](crate::CompileError::Options).
@@ -60,7 +61,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Arithmetic.
+    /// What products do with their factors; see [`Options::precision`](struct@Options).
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
@@ -116,7 +117,8 @@ impl Options {
         self
     }
 
-    /// Adds the ranges of one symbol: the last value of every range but the last.
+    /// Adds the ranges of one symbol: the last value of every range but the last. Ends outside its own range make none;
+    /// see [`Options::specializations`](struct@Options).
     #[must_use]
     pub fn specialize(mut self, symbol: impl Into<String>, ends: impl Into<Vec<u64>>) -> Self {
         self.specializations.push((symbol.into(), ends.into()));

@@ -157,6 +157,11 @@ fn ranges_of_a_symbol_that_is_not_there() {
 }
 
 #[test]
+fn a_param_to_keep_that_is_not_there() {
+    assert_options(Options::default().keep(["nope"]), &["`nope`, which is no param: the graph has none"]);
+}
+
+#[test]
 fn ends_of_ranges_that_do_not_ascend() {
     assert_options(cut("rows", &[8, 1]), &["`rows`", "must ascend"]);
     assert_options(cut("rows", &[8, 8]), &["`rows`", "must ascend"]);
