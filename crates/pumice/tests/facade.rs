@@ -23,6 +23,7 @@ fn an_executable_tells_its_interface() {
     assert_eq!(shown(exe.outputs()), ["y: f32[n=1..=8, 3]"]);
     assert_eq!(shown(exe.params()), ["w: f32[3, 2]"]);
     assert_eq!(shown(exe.states()), ["sum: f32[3]"]);
+    assert_eq!(format!("{:?}", exe.inputs()), "[x: f32[n=1..=8, 2]]", "no terms of expressions");
     let x = &exe.inputs()[0];
     assert_eq!((x.shape[0].min, x.shape[0].max, x.shape[0].fixed()), (1, 8, None));
     assert_eq!((x.fixed_shape(), exe.params()[0].fixed_shape()), (None, Some(vec![3, 2])));
