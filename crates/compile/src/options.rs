@@ -19,8 +19,9 @@ pub enum Barriers {
 #[non_exhaustive]
 pub struct Options {
     /// What products do with their factors. [`Precision::F16`] rounds them to f16 (bf16 where one is stored so) before
-    /// they are multiplied, [`Precision::Bf16`] rounds all to bf16, on every device alike; sums are f32. `Int8` is refused until there are kernels for it
-    /// ([`CompileError::Precision`](crate::CompileError::Precision)).
+    /// they are multiplied, where 65,520 and more become infinite; [`Precision::Bf16`] rounds all to bf16, which keeps
+    /// the range of f32. Both do so on every device alike; sums are f32. `Int8` is refused until there are kernels for
+    /// it ([`CompileError::Precision`](crate::CompileError::Precision)).
     pub precision: Precision,
     /// Placement of intermediates.
     pub placement: Placement,
