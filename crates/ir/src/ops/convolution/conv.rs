@@ -1,6 +1,6 @@
 //! `Conv`: a window of weights slides over one to three spatial axes.
 
-use super::windows::{Lists, expect_bias, kernel_of_weights, of_group, require_fit, spatial_rank};
+use super::windows::{Lists, decided, expect_bias, kernel_of_weights, of_group, require_fit, spatial_rank};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -90,7 +90,7 @@ impl OpDef for Conv {
         of_group(cx, &w[0], self.groups, "the channels of the result")?;
         expect_bias(cx, 2, &w[0])?;
         require_fit(cx, x, &windows)?;
-        let of = |(extent, window): (_, &WindowAxis)| window.positions(extent).within(cx.symbols());
+        let of = |(extent, window): (_, &WindowAxis)| decided(window.positions(extent), cx.symbols());
         let positions = x[2..].iter().zip(&windows).map(of);
         one(dtype, [x[0].clone(), w[0].clone()].into_iter().chain(positions).collect::<Vec<_>>())
     }
