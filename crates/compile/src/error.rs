@@ -23,12 +23,17 @@ pub enum CompileError {
     #[error("{} node(s) cannot be compiled:{}", .0.len(), list(.0))]
     Unsupported(Vec<Unsupported>),
     /// A value is larger than one allocation of the target.
-    #[error("{name} needs {needed}, the largest allocation of {target} is {available}; split it")]
+    #[error(
+        "{name} needs {needed}{}, the largest allocation of {target} is {available}; {}", at(.bounds),
+        if .bounds.is_empty() { "split it" } else { "bound its symbols lower, or split it" }
+    )]
     TooLarge {
         /// The value.
         name: String,
         /// Bytes it needs.
         needed: Bytes,
+        /// The symbols of its extents at their upper bounds.
+        bounds: Vec<(String, u64)>,
         /// Largest allocation.
         available: Bytes,
         /// The target.
@@ -113,6 +118,12 @@ pub enum CompileError {
 }
 
 pumice_types::debug_as_display!(CompileError);
+
+/// Values of symbols, if there are any.
+fn at(bounds: &[(String, u64)]) -> String {
+    let shown: Vec<String> = bounds.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if shown.is_empty() { String::new() } else { format!(" at {}", shown.join(", ")) }
+}
 
 fn list(nodes: &[Unsupported]) -> String {
     // An unnamed node has the name of its op: one word is enough.

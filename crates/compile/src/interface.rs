@@ -5,7 +5,7 @@
 
 use crate::error::CompileError;
 use crate::joined;
-use crate::layout::{Cursor, chunk_size, fits, unplaced};
+use crate::layout::{Cursor, Wanted, chunk_size, fits, unplaced};
 use pumice_ir::{Graph, Op, ValueId};
 use pumice_plan::{IoSlot, JoinedParams, ParamSlot, RegionKind, ScalarSlot, Span, StateInit, StateSlot};
 use pumice_types::Target;
@@ -111,7 +111,7 @@ impl Sizes<'_> {
         let shape = info.ty.static_shape();
         let shape = shape.ok_or_else(|| CompileError::Defect(format!("{} is not static", info.name)))?;
         let bytes = byte_count(info.ty.encoding, &shape).unwrap_or(u64::MAX);
-        Ok((shape, fits(bytes, self.target, self.guard, || info.name.to_string())?))
+        Ok((shape, fits(bytes, self.target, self.guard, || self.wanted(&info.name, v))?))
     }
 
     /// Params with their bytes, and which of them lie side by side.
@@ -153,12 +153,17 @@ impl Sizes<'_> {
         Ok((states, region.end()))
     }
 
+    /// A value as it is told that it is too large.
+    fn wanted(&self, name: &str, v: ValueId) -> Wanted {
+        Wanted::of(name, &self.graph.ty(v).shape, self.graph.symbols())
+    }
+
     /// A slot that is large enough for every binding.
     fn io_slot(&self, name: &str, v: ValueId, region: &mut Cursor) -> Result<IoSlot, CompileError> {
         let ty = self.graph.ty(v);
         let upper: Vec<u64> = ty.shape.iter().map(|d| d.upper(self.graph.symbols())).collect();
         let bytes = byte_count(ty.encoding, &upper).unwrap_or(u64::MAX);
-        let span = region.take(fits(bytes, self.target, self.guard, || name.to_owned())?);
+        let span = region.take(fits(bytes, self.target, self.guard, || self.wanted(name, v))?);
         Ok(IoSlot { name: name.to_owned(), dtype: ty.dtype(), shape: ty.shape.clone(), span })
     }
 }

@@ -5,7 +5,7 @@ use crate::draft::{BufferId, Draft};
 use crate::error::CompileError;
 use crate::options::Options;
 use pumice_plan::{Placement, Region, RegionKind, SLOT_ALIGNMENT, Span};
-use pumice_types::{Bytes, Target};
+use pumice_types::{Bytes, DimExpr, SymbolTable, Target, Var};
 
 /// Hands out bytes one slot after the other; no slot crosses a chunk border.
 #[derive(Clone, Copy)]
@@ -61,6 +61,28 @@ pub fn unplaced(bytes: u64) -> Span {
     Span::new(RegionKind::Weights, Bytes::ZERO, Bytes(bytes))
 }
 
+/// A value as a slot that is too small for it is told: its name, and its symbols at their upper bounds.
+pub struct Wanted {
+    name: String,
+    bounds: Vec<(String, u64)>,
+}
+
+impl Wanted {
+    /// A value of that shape.
+    pub fn of(name: &str, shape: &[DimExpr], symbols: &SymbolTable) -> Wanted {
+        let mut bounds: Vec<(String, u64)> = Vec::new();
+        let mut note = |v: Var| {
+            let Var::Symbol(id) = v else { return };
+            let Some(symbol) = symbols.get(id) else { return };
+            if bounds.iter().all(|(name, _)| *name != symbol.name) {
+                bounds.push((symbol.name.clone(), symbol.max));
+            }
+        };
+        shape.iter().for_each(|extent| extent.visit_vars(&mut note));
+        Wanted { name: name.to_owned(), bounds }
+    }
+}
+
 /// A slot with its guard lies in one chunk.
 ///
 /// # Errors
@@ -69,20 +91,27 @@ pub fn fits(
     bytes: u64,
     target: &Target,
     guard: u64,
-    name: impl FnOnce() -> String,
+    value: impl FnOnce() -> Wanted,
 ) -> Result<u64, CompileError> {
     let (needed, available) = (Bytes(bytes.saturating_add(guard)), Bytes(chunk_size(target)));
     if bytes == 0 || needed <= available {
         return Ok(bytes);
     }
-    let (name, target) = (name(), target.name.clone());
-    Err(CompileError::TooLarge { name, needed, available, target })
+    let (Wanted { name, bounds }, target) = (value(), target.name.clone());
+    Err(CompileError::TooLarge { name, needed, bounds, available, target })
 }
 
 /// Refuses scratch buffers that no allocation holds.
-pub fn check_buffers(draft: &Draft, target: &Target, guard: u64) -> Result<(), CompileError> {
+pub fn check_buffers(
+    draft: &Draft,
+    symbols: &SymbolTable,
+    target: &Target,
+    guard: u64,
+) -> Result<(), CompileError> {
     for (i, b) in (0..).zip(&draft.buffers) {
-        fits(b.bytes, target, guard, || draft.name_of(BufferId(i)).to_owned())?;
+        let shape = || draft.contents.iter().find(|c| c.buffer == BufferId(i)).map(|c| &*c.ty.shape);
+        let value = || Wanted::of(draft.name_of(BufferId(i)), shape().unwrap_or(&[]), symbols);
+        fits(b.bytes, target, guard, value)?;
     }
     Ok(())
 }

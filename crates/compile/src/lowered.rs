@@ -64,7 +64,7 @@ impl Lowered {
             blocks.push(made.status);
             let mut draft = made.draft;
             let load = load::split(&mut draft);
-            layout::check_buffers(&draft, target, guard)?;
+            layout::check_buffers(&draft, graph.symbols(), target, guard)?;
             let (frame, checks, symbols) = (made.frame, made.checks, graph.symbols().clone());
             ranges.push(LoweredRange { symbols, draft, load, frame, checks });
         }

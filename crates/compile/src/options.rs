@@ -19,8 +19,9 @@ pub enum Barriers {
 #[non_exhaustive]
 pub struct Options {
     /// What products do with their factors. [`Precision::F16`] rounds them to f16 (bf16 where one is stored so) before
-    /// they are multiplied, [`Precision::Bf16`] rounds all to bf16, on every device alike; sums are f32. `Int8` is refused until there are kernels for it
-    /// ([`CompileError::Precision`](crate::CompileError::Precision)).
+    /// they are multiplied, where 65,520 and more become infinite; [`Precision::Bf16`] rounds all to bf16, which keeps
+    /// the range of f32. Both do so on every device alike; sums are f32. `Int8` is refused until there are kernels for
+    /// it ([`CompileError::Precision`](crate::CompileError::Precision)).
     pub precision: Precision,
     /// Placement of intermediates.
     pub placement: Placement,
@@ -30,8 +31,9 @@ pub struct Options {
     pub opt: OptOptions,
     /// Ranges that get plans of their own: for a symbol, the last value of every range but the last.
     /// `[("tokens", vec![1, 8, 64])]` makes 1, 2..=8, 9..=64 and 65..=max. Several symbols multiply: one end
-    /// for the first and two for the second make six runs. A symbol that the graph does not have and ends
-    /// that do not ascend are [`CompileError::Options`](crate::CompileError::Options).
+    /// for the first and two for the second make six runs. Ends outside a symbol's own range make none, so that one
+    /// list does for graphs of several bounds: of `[1, 9, 70]` a symbol of 1..=4 has 1 and 2..=4. A symbol that the
+    /// graph does not have and ends that do not ascend are [`CompileError::Options`](crate::CompileError::Options).
     pub specializations: Vec<(String, Vec<u64>)>,
     /// Names of params whose bytes stay on the device whatever reads them, so that they can be read back. A name that
     /// no param has is [`CompileError::Options`](crate::CompileError::Options).
@@ -60,7 +62,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Arithmetic.
+    /// What products do with their factors; see [`Options::precision`](struct@Options).
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
@@ -116,7 +118,8 @@ impl Options {
         self
     }
 
-    /// Adds the ranges of one symbol: the last value of every range but the last.
+    /// Adds the ranges of one symbol: the last value of every range but the last. Ends outside its own range make none;
+    /// see [`Options::specializations`](struct@Options).
     #[must_use]
     pub fn specialize(mut self, symbol: impl Into<String>, ends: impl Into<Vec<u64>>) -> Self {
         self.specializations.push((symbol.into(), ends.into()));

@@ -63,10 +63,12 @@ fn pinned(interface: &Interface, options: &Options) -> Result<BTreeSet<u32>, Com
     let numbers: BTreeMap<&str, u32> = interface.params.iter().map(|p| p.name.as_str()).zip(0..).collect();
     let mut pinned = BTreeSet::new();
     for name in &options.keep {
-        let known =
-            || interface.params.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
+        let known = || match &*interface.params {
+            [] => "the graph has none".to_owned(),
+            all => all.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", "),
+        };
         let unknown =
-            || CompileError::Options(format!("keep names `{name}`, which is no param of {}", known()));
+            || CompileError::Options(format!("keep names `{name}`, which is no param: {}", known()));
         pinned.insert(*numbers.get(name.as_str()).ok_or_else(unknown)?);
     }
     pinned.extend(interface.joined.iter().flat_map(|j| &j.params));

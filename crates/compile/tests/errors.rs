@@ -29,7 +29,7 @@ fn refusal(build: impl FnOnce(&GraphBuilder), target: &Target, options: &Options
 fn assert_too_large(build: impl FnOnce(&GraphBuilder), value: &str, bytes: u64) {
     let e = refusal(build, &small(), &Options::default());
     let text = e.to_string();
-    let CompileError::TooLarge { name, needed, available, target } = e else { panic!("{text}") };
+    let CompileError::TooLarge { name, needed, available, target, .. } = e else { panic!("{text}") };
     assert_eq!(name, value);
     assert_eq!((needed, available), (Bytes(bytes), Bytes(16 * KIB)));
     assert_eq!(target, "small");
@@ -52,6 +52,19 @@ fn a_param_larger_than_an_allocation() {
     rows(64)(&g);
     let graph = g.build().expect("the graph itself is sound");
     assert!(compile(&graph, &small(), &Options::default(), &RefEval).is_ok());
+}
+
+/// Where symbols make it so large, they are told with their upper bounds.
+#[test]
+fn an_input_larger_than_an_allocation_at_its_upper_bounds() {
+    let build = |g: &GraphBuilder| {
+        let x = g.input("x", f32([sym("b", 1..=16), 4.into(), sym("h", 3..=128)]));
+        g.output("y", g.relu(x));
+    };
+    let refused = refusal(build, &small(), &Options::default()).to_string();
+    let told = "x needs 32.0 KiB at b = 16, h = 128, the largest allocation of small is 16.0 KiB; \
+                bound its symbols lower, or split it";
+    assert_eq!(refused, told);
 }
 
 #[test]
@@ -141,6 +154,11 @@ fn cut(symbol: &str, ends: &[u64]) -> Options {
 #[test]
 fn ranges_of_a_symbol_that_is_not_there() {
     assert_options(cut("columns", &[1]), &["`columns`", "no such symbol"]);
+}
+
+#[test]
+fn a_param_to_keep_that_is_not_there() {
+    assert_options(Options::default().keep(["nope"]), &["`nope`, which is no param: the graph has none"]);
 }
 
 #[test]

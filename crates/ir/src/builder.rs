@@ -213,9 +213,9 @@ impl GraphBuilder {
     }
 
     /// The same graph under a handle that gives its name (inside the current scope) to the first node made by an op
-    /// method of the handle. Nodes made by `self` meanwhile, such as operands written inline, keep their own names. A name
-    /// that is taken gets a number, as nodes without a name do that are called by their op: `total_2`, `total_3`, and so
-    /// on. Mistakes and plans name nodes so.
+    /// method of the handle. Nodes made by `self` meanwhile, such as operands written inline, keep their own names. A
+    /// name that is taken gets a number, as nodes without a name do, which are called by their op: `total_2`,
+    /// `total_3`, … Mistakes and plans name nodes so.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};

@@ -34,8 +34,8 @@ impl Names {
         }
     }
 
-    /// Names of the results of one node, whose own name, from [`Names::unique`], is that of the first: `node`, `node.1`,
-    /// `node.2`, …, each unique.
+    /// Names of the results of one node, whose own name, from [`Names::unique`], is that of the first: `node`,
+    /// `node.1`, `node.2`, …, each unique.
     pub(crate) fn of_results(&mut self, node: Arc<str>, results: usize) -> SmallVec<[Arc<str>; 2]> {
         let mut names: SmallVec<[Arc<str>; 2]> = smallvec![node];
         for i in 1..results {

@@ -94,15 +94,15 @@ refuses! {
         g.output("y", g.input("x", f32([sym("batch", 0..=8)])));
         g.input("z", f32([sym("batch", 0..=8).multiple_of(4)]));
     }
-    symbol_of_an_empty_range: BuildError::Symbol { .. }, "`n`", "empty" => |g| {
+    symbol_of_an_empty_range: BuildError::Symbol { .. }, "`n`: its range is empty", "" => |g| {
         #[expect(clippy::reversed_empty_ranges, reason = "the mistake")]
         let n = sym("n", 4..=3);
         g.output("y", g.input("x", f32([n])));
     }
-    symbol_of_step_0: BuildError::Symbol { .. }, "`n`", "step is 0" => |g| {
+    symbol_of_step_0: BuildError::Symbol { .. }, "`n`: its step is 0", "" => |g| {
         g.output("y", g.input("x", f32([sym("n", 0..=8).multiple_of(0)])));
     }
-    symbol_that_is_too_long: BuildError::Symbol { .. }, "`n`", "2^63" => |g| {
+    symbol_that_is_too_long: BuildError::Symbol { .. }, "`n`: the end of its range is 2^63", "" => |g| {
         g.output("y", g.input("x", f32([sym("n", 0..=1 << 63)])));
     }
     symbol_without_a_name: BuildError::Symbol { .. }, "``", "needs a name" => |g| {

@@ -77,15 +77,45 @@ pub fn ranges(symbols: &SymbolTable, run: &Run) -> String {
 
 impl fmt::Display for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {} steps", self.range, self.steps())?;
+        let steps = self.steps();
+        writeln!(f, "{}: {steps} step{}", self.range, if steps == 1 { "" } else { "s" })?;
         for k in &self.kernels {
             write!(f, "{:>6}  {:>10}", k.steps, k.bytes.to_string())?;
             match k.flops {
                 0 => write!(f, "  {:>12}", "")?,
-                flops => write!(f, "  {:>6.2} GFLOP", flops as f64 / 1e9)?,
+                flops => write!(f, "  {:>12}", arithmetic(flops))?,
             }
             writeln!(f, "  {}", k.label)?;
         }
         Ok(())
+    }
+}
+
+/// Operations in the largest unit of which there is a hundredth: `1.23 GFLOP`, `40.00 MFLOP`.
+fn arithmetic(flops: u64) -> String {
+    let (unit, of) = match flops {
+        10_000_000.. => ("GFLOP", 1e9),
+        10_000.. => ("MFLOP", 1e6),
+        _ => return format!("{flops} FLOP"),
+    };
+    format!("{:.2} {unit}", flops as f64 / of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_programs_are_counted_in_small_units() {
+        let shown = [7, 9_999, 10_000, 2_345_678, 9_999_999, 10_000_000, 12_340_000_000].map(arithmetic);
+        assert_eq!(
+            shown,
+            ["7 FLOP", "9999 FLOP", "0.01 MFLOP", "2.35 MFLOP", "10.00 MFLOP", "0.01 GFLOP", "12.34 GFLOP"]
+        );
+        let one = KernelCount { label: "host".to_owned(), steps: 1, ..KernelCount::default() };
+        let mut hist = Histogram { range: "load".to_owned(), kernels: vec![one.clone()] };
+        assert!(hist.to_string().starts_with("load: 1 step\n"), "{hist}");
+        hist.kernels.push(one);
+        assert!(hist.to_string().starts_with("load: 2 steps\n"), "{hist}");
     }
 }

@@ -285,7 +285,10 @@ pub enum RuntimeError {
         value: f64,
     },
     /// Two extents stand otherwise to each other than the program needs.
-    #[error("{what}: {} {} {} in replay {replay}", extent(.left), if *.equal { "must be equal to" } else { "must be at most" }, extent(.right))]
+    #[error(
+        "{what}: {} {} {}{}{}", extent(.left), if *.equal { "must be equal to" } else { "must be at most" }, extent(.right),
+        with_values(.with), in_replay(.replay, .replays)
+    )]
     Extents {
         /// What they are of, with the node that needs it.
         what: String,
@@ -295,11 +298,16 @@ pub enum RuntimeError {
         equal: bool,
         /// The other extent.
         right: Box<(String, i64)>,
+        /// The symbols and scalars that the extents are made of, with their values, but for those that are an extent by
+        /// themselves.
+        with: Vec<(String, i64)>,
         /// Which replay of the run, counted from 0.
         replay: u32,
+        /// How many replays the run has.
+        replays: u32,
     },
     /// A condition of the program does not hold for these extents and scalars.
-    #[error("{what} is {value} in replay {replay}; it must be in {min}..={max}")]
+    #[error("{what} is {value}{}; it must be in {min}..={max}", in_replay(.replay, .replays))]
     RunCheck {
         /// What the condition is about.
         what: String,
@@ -311,6 +319,8 @@ pub enum RuntimeError {
         max: i64,
         /// Which replay of the run, counted from 0.
         replay: u32,
+        /// How many replays the run has.
+        replays: u32,
     },
     /// A word of the frame has no value.
     #[error("replay {replay}: {source}")]
@@ -387,6 +397,17 @@ impl RuntimeError {
 fn extent((expression, value): &(String, i64)) -> String {
     let value = value.to_string();
     if *expression == value { value } else { format!("{expression} = {value}") }
+}
+
+/// Values of variables for a message, if there are any.
+fn with_values(variables: &[(String, i64)]) -> String {
+    let shown: Vec<String> = variables.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if shown.is_empty() { String::new() } else { format!(", with {}", shown.join(", ")) }
+}
+
+/// The replay for a message, where there are several.
+fn in_replay(replay: &u32, replays: &u32) -> String {
+    if *replays > 1 { format!(" in replay {replay}") } else { String::new() }
 }
 
 /// Names for a message: all of them up to sixteen.

@@ -6,8 +6,8 @@ use pumice_plan::Plan;
 use pumice_types::{DType, DimExpr, Encoding};
 use std::fmt;
 
-/// One extent of a tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One extent of a tensor: prints as `784`, or `batch=1..=64`.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extent {
     /// The extent, over the symbols of the plan.
@@ -41,8 +41,11 @@ impl fmt::Display for Extent {
     }
 }
 
+// The derived ones print every term of every expression.
+pumice_types::debug_as_display!(Extent, TensorInfo);
+
 /// An input, output, param or state: prints as `x: f32[batch=1..=64, 784]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo {
     /// Its name.

@@ -45,7 +45,9 @@ impl<'a> Payload<'a> {
     ) -> Result<Payload<'a>, RuntimeError> {
         let is_float = encoding.plain().is_some_and(DType::is_float);
         let remedy = match encoding {
-            Encoding::Plain(_) => "give that dtype, or f32 for a float dtype",
+            Encoding::Plain(DType::F32) => "convert it first",
+            Encoding::Plain(_) if is_float => "convert it to that or to f32 first",
+            Encoding::Plain(_) => "convert it first",
             Encoding::Blocks(_) => "give its blocks; quantize values first",
         };
         match view.encoding() {

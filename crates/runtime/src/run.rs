@@ -16,7 +16,8 @@ use crate::span::span;
 use crate::tables::find;
 use pumice_plan::{Frame, Run, Span};
 use pumice_types::tensor::byte_count;
-use pumice_types::{DimExpr, Tensor, TensorView};
+use pumice_types::{Bindings, DimExpr, Tensor, TensorView, Var};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is timed while a run goes.
@@ -260,7 +261,7 @@ impl Session {
                 scalars::check(slot, *value, replay)?;
             }
             scalars::bind(&work.scalars, &mut work.bindings);
-            check_conditions(inner, run, work, replay)?;
+            check_conditions(inner, run, work, (replay, replays))?;
             frame_words(&run.frame, work, replay)?;
             plan.check_replay(number, &work.bindings, &work.frame)?;
             if replay > 0 && !same_words(&run.frame, &work.next_frame, &work.frame) {
@@ -475,7 +476,13 @@ fn output_shapes(inner: &Inner, work: &mut Work) -> Result<(), RuntimeError> {
     Ok(())
 }
 
-fn check_conditions(inner: &Inner, run: &Run, work: &Work, replay: u32) -> Result<(), RuntimeError> {
+/// Checks what must hold in this replay of so many.
+fn check_conditions(
+    inner: &Inner,
+    run: &Run,
+    work: &Work,
+    (replay, replays): (u32, u32),
+) -> Result<(), RuntimeError> {
     for check in &run.checks {
         let value = check.value.eval(&work.bindings).map_err(|e| {
             let what = format!("the condition `{}`", check.what);
@@ -486,16 +493,35 @@ fn check_conditions(inner: &Inner, run: &Run, work: &Work, replay: u32) -> Resul
         }
         let (what, min, max) = (check.what.to_string(), check.min, check.max);
         let Some(sides) = &check.sides else {
-            return Err(RuntimeError::RunCheck { what, value, min, max, replay });
+            return Err(RuntimeError::RunCheck { what, value, min, max, replay, replays });
         };
         let side = |d: &DimExpr| {
             // Of the difference both have a value.
             Box::new((show(&inner.plan, d), d.eval(&work.bindings).unwrap_or(value)))
         };
         let [left, right] = sides.as_ref().each_ref().map(side);
-        return Err(RuntimeError::Extents { what, left, equal: max == 0, right, replay });
+        let with = variables(inner, sides.as_ref(), &work.bindings);
+        return Err(RuntimeError::Extents { what, left, equal: max == 0, right, with, replay, replays });
     }
     Ok(())
+}
+
+/// The variables of extents with their values, each once, without those that are an extent by themselves.
+fn variables(inner: &Inner, extents: &[DimExpr], bindings: &Bindings) -> Vec<(String, i64)> {
+    let (mut seen, mut alone) = (BTreeSet::new(), BTreeSet::new());
+    for extent in extents {
+        extent.visit_vars(|v| _ = if *extent == expression(v) { alone.insert(v) } else { seen.insert(v) });
+    }
+    let named = |v: &Var| Some((show(&inner.plan, &expression(*v)), bindings.get(*v)?));
+    seen.difference(&alone).filter_map(named).collect()
+}
+
+/// A variable as an expression.
+fn expression(v: Var) -> DimExpr {
+    match v {
+        Var::Symbol(id) => DimExpr::symbol(id),
+        Var::Scalar(id) => DimExpr::scalar(id),
+    }
 }
 
 /// Computes the frame for the working bindings and the scalars bound in them.

@@ -10,7 +10,8 @@ pub enum Precision {
     /// f32 products and sums.
     #[default]
     Exact,
-    /// Operands of products rounded to f16, or to bf16 where one is stored so; f32 sums.
+    /// Operands of products rounded to f16, or to bf16 where one is stored so; f32 sums. An f16 ends at 65,504: a
+    /// factor of 65,520 or more becomes infinite, and so do sums that it is in.
     F16,
     /// Operands of products rounded to bf16, f32 sums.
     Bf16,

@@ -15,7 +15,7 @@ pub enum Weight {
     /// As it should be.
     Good,
     /// A defect of the driver that pumice works around.
-    Defect,
+    Handled,
     /// Works, with a cost.
     Costs,
     /// Does not work.
@@ -121,7 +121,7 @@ pub fn describe(report: &DeviceReport, findings: &mut Vec<Finding>) {
     }
     for quirk in crate::quirks::of(s) {
         let what = format!("{name}: {} ({}); pumice: {}", quirk.what, quirk.name, quirk.answer);
-        findings.push(finding(Weight::Defect, what, "", ""));
+        findings.push(finding(Weight::Handled, what, "", ""));
     }
     costs_of(report, &name, findings);
 }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(costs.len(), 2);
         let quirks: Vec<_> = findings.iter().filter(|f| f.what.contains("; pumice: ")).collect();
         assert!(quirks.iter().any(|f| f.what.contains("float controls")) && quirks.len() >= 3, "{quirks:?}");
-        assert!(quirks.iter().all(|f| f.weight == Weight::Defect), "defects are not good: {quirks:?}");
+        assert!(quirks.iter().all(|f| f.weight == Weight::Handled), "defects are not good: {quirks:?}");
         let limits = &findings[1];
         assert!(
             limits.weight == Weight::Good && limits.what.contains("1024 threads and 48.0 KiB"),

@@ -8,8 +8,6 @@ use rspirv::{dr, spirv};
 use spirv_tools::opt::Optimizer;
 use spirv_tools::val::{Validator, ValidatorOptions};
 
-/// An extension that passes do not know by name, and leave modules alone for; it adds types alone.
-const UNKNOWN_TO_PASSES: &str = "SPV_KHR_bfloat16";
 /// Prefixes of the functions that must survive.
 const KEPT: [&str; 3] = ["hole_", "slotload", "slotstore"];
 
@@ -72,7 +70,6 @@ impl Hints {
 fn mark(words: &[u32], hints: Hints) -> Result<Vec<u32>, BuildError> {
     let mut module = load(words)?;
     let kept = kept_functions(&module);
-    mark_extension(&mut module, hints);
     for f in &mut module.functions {
         if let Some(def) = f.def.as_mut().filter(|d| d.result_id.is_some_and(|id| kept.contains(&id))) {
             def.operands[0] = dr::Operand::FunctionControl(hints.function());
@@ -84,19 +81,6 @@ fn mark(words: &[u32], hints: Hints) -> Result<Vec<u32>, BuildError> {
         }
     }
     Ok(module.assemble())
-}
-
-/// Such modules declare the extension's capabilities, by which it is shown again.
-fn mark_extension(module: &mut dr::Module, hints: Hints) {
-    let capability = dr::Operand::Capability(spirv::Capability::BFloat16TypeKHR);
-    let extension = vec![dr::Operand::LiteralString(UNKNOWN_TO_PASSES.to_owned())];
-    match hints {
-        Hints::Hidden => module.extensions.retain(|i| i.operands != extension),
-        Hints::Shown if module.capabilities.iter().any(|i| i.operands.first() == Some(&capability)) => {
-            module.extensions.push(dr::Instruction::new(spirv::Op::Extension, None, None, extension));
-        }
-        Hints::Shown => {}
-    }
 }
 
 fn kept_functions(module: &dr::Module) -> Vec<u32> {

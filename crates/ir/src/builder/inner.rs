@@ -174,8 +174,12 @@ impl Inner {
         let known = self.graph.symbols.find(&name);
         let reason = if name.is_empty() {
             "it needs a name"
-        } else if symbol.min > symbol.max || multiple_of == 0 || symbol.max > i64::MAX as u64 {
-            "its range is empty, its step is 0, or its end passes 2^63"
+        } else if symbol.min > symbol.max {
+            "its range is empty"
+        } else if multiple_of == 0 {
+            "its step is 0"
+        } else if symbol.max > i64::MAX as u64 {
+            "the end of its range is 2^63 or more"
         } else {
             match known {
                 None => return Ok(DimExpr::symbol(self.graph.symbols.push(symbol))),

@@ -58,7 +58,7 @@ pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
 fn word(weight: Weight) -> &'static str {
     match weight {
         Weight::Good => "good",
-        Weight::Defect => "defect",
+        Weight::Handled => "handled",
         Weight::Costs => "costs",
         Weight::Broken => "broken",
     }

@@ -1,6 +1,6 @@
 //! `Conv`: a window of weights slides over one to three spatial axes.
 
-use super::windows::{Lists, expect_bias, kernel_of_weights, of_group, require_fit, spatial_rank};
+use super::windows::{Lists, decided, expect_bias, kernel_of_weights, of_group, require_fit, spatial_rank};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -15,7 +15,9 @@ crate::op! {
     /// → \[B, Cout, positions…\] with 1 to 3 spatial axes. x is 0 outside, and a tap there multiplies it: an infinite
     /// or NaN weight gives NaN. Positions are ⌊(padded − (kernel − 1)·dilation − 1)/stride⌋ + 1; a window larger than
     /// the padded extent is refused, where symbols decide when they are bound. No batch gives no result, no channel the
-    /// bias.
+    /// bias. f32, f16 or bf16, one for all operands; the kernel's extents are constants, batch, channels and the
+    /// extents of x may be symbols. Pads are numbers: what others call SAME is the caller's sum, at stride 1
+    /// (kernel − 1)·dilation in all, half of it before.
     pub struct Conv {
         /// Elements between positions, for each spatial axis; ones if empty.
         strides: Vec<u64> = Vec::new() => POSITIVE,
@@ -88,7 +90,7 @@ impl OpDef for Conv {
         of_group(cx, &w[0], self.groups, "the channels of the result")?;
         expect_bias(cx, 2, &w[0])?;
         require_fit(cx, x, &windows)?;
-        let of = |(extent, window): (_, &WindowAxis)| window.positions(extent).within(cx.symbols());
+        let of = |(extent, window): (_, &WindowAxis)| decided(window.positions(extent), cx.symbols());
         let positions = x[2..].iter().zip(&windows).map(of);
         one(dtype, [x[0].clone(), w[0].clone()].into_iter().chain(positions).collect::<Vec<_>>())
     }
@@ -100,6 +102,22 @@ impl OpDef for Conv {
 
 impl GraphBuilder {
     /// A convolution: x\[B, Cin, spatial…\], w\[Cout, Cin/groups, kernel…\], bias\[Cout\] → \[B, Cout, positions…\].
+    ///
+    /// Mistakes, told by [`GraphBuilder::build`]: an x without one to three spatial axes, operands of other ranks or
+    /// several dtypes, channels that do not go together or make no whole groups, lists of other lengths than there are
+    /// axes (pads: twice that), and windows larger than every padded extent that symbols allow. Where only some are too
+    /// small, the run that has one is refused.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32, sym};
+    /// # use pumice_ir::ops::Conv;
+    /// let g = GraphBuilder::new("g");
+    /// let x = g.input("x", f32([sym("b", 1..=8), 3.into(), sym("h", 3..=64), 32.into()]));
+    /// let op = Conv { pads: vec![1; 4], strides: vec![2, 2], ..Conv::default() };
+    /// g.output("y", g.conv(x, g.param("w", f32([16, 3, 3, 3])), None, op));
+    /// assert_eq!(g.build()?.constraints(), []);
+    /// # Ok::<(), pumice_ir::BuildErrors>(())
+    /// ```
     #[track_caller]
     pub fn conv(&self, x: Value, w: Value, bias: Option<Value>, op: Conv) -> Value {
         self.apply_all(op, &[Some(x), Some(w), bias])[0]

@@ -1,6 +1,6 @@
 //! `ConvTranspose`: every element spreads a window of weights over one to three spatial axes.
 
-use super::windows::{Lists, expect_bias, filled, kernel_of_weights, of_group, spatial_rank};
+use super::windows::{Lists, decided, expect_bias, filled, kernel_of_weights, of_group, spatial_rank};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -138,7 +138,7 @@ impl OpDef for ConvTranspose {
         for (i, (axis, x)) in (2..).zip(axes.iter().zip(&x[2..])) {
             self.expect_spread(cx, i, axis, x)?;
         }
-        let extents = axes.into_iter().map(|axis| axis.extent.within(cx.symbols()));
+        let extents = axes.into_iter().map(|axis| decided(axis.extent, cx.symbols()));
         one(dtype, [x[0].clone(), channels].into_iter().chain(extents).collect::<Vec<_>>())
     }
 

@@ -1,6 +1,6 @@
 //! What pools share: their type rule, and the macro that declares one.
 
-use super::windows::{Lists, require_fit, spatial_rank};
+use super::windows::{Lists, decided, require_fit, spatial_rank};
 use crate::attr::AttrError;
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -55,7 +55,7 @@ impl Pool {
             true => window.positions_ceil(extent),
             false => window.positions(extent),
         };
-        let positions = x[2..].iter().zip(&windows).map(|axis| of(axis).within(cx.symbols()));
+        let positions = x[2..].iter().zip(&windows).map(|axis| decided(of(axis), cx.symbols()));
         one(dtype, x[..2].iter().cloned().chain(positions).collect::<Vec<_>>())
     }
 }

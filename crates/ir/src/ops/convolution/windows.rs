@@ -4,7 +4,7 @@ use crate::attr::{AttrError, CountRange};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::shape::display_dim;
-use pumice_types::{DimExpr, WindowAxis};
+use pumice_types::{DimExpr, SymbolTable, WindowAxis};
 
 /// The lists of a window as attributes have them: one number for each spatial axis (of pads two: all begins, then all
 /// ends), or none at all.
@@ -100,6 +100,15 @@ pub(crate) fn require_fit(cx: &Infer<'_>, shape: &[DimExpr], windows: &[WindowAx
         cx.at_most(&DimExpr::from(window.reach()), &window.padded(extent), &what)?;
     }
     Ok(())
+}
+
+/// An extent without the minima and maxima that the ranges of symbols decide, where bounds stay as narrow. Those of
+/// products would not, were something taken off: they are multiplied out, and (h − 1)·(w − 1) bounded term by term may be
+/// negative, which max(0, h − 1)·max(0, w − 1) may not.
+pub(crate) fn decided(extent: DimExpr, symbols: &SymbolTable) -> DimExpr {
+    let simple = extent.within(symbols);
+    let only_adds = simple.constant_part() >= 0 && simple.terms().all(|(coefficient, _)| coefficient >= 0);
+    if only_adds && simple.bounds(symbols) == extent.bounds(symbols) { simple } else { extent }
 }
 
 /// The type rule of an optional bias, operand `i`: one number for each channel of the result.
