@@ -94,3 +94,28 @@ pub fn check_graph(plan: &Plan, graph: &Graph) -> Result<(), Error> {
         None => Err(Error::NoGraph { plan: plan.name.clone(), model: graph.name().to_owned() }),
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::{Device, GraphBuilder, Options, f32};
+    use std::process::Command;
+
+    /// The writer keeps the pipe open: who reads to its end waits.
+    #[test]
+    fn a_pipe_is_read_as_far_as_the_plan_goes() {
+        let g = GraphBuilder::new("twice");
+        let x = g.input("x", f32([4]));
+        g.output("y", g.add(x, x));
+        let graph = g.build().expect("sound");
+        let plan = crate::plan(&graph, Device::cpu().target(), &Options::default()).expect("compiles");
+        let pipe = std::env::temp_dir().join(format!("pumice-plan-pipe-{}", std::process::id()));
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+        let mut writer = File::options().read(true).write(true).open(&pipe).expect("opened");
+        let bytes = plan.to_bytes(PlanForm::Explain).expect("a file");
+        let writing = std::thread::spawn(move || writer.write_all(&bytes).map(|()| writer));
+        assert_eq!(load(&pipe).expect("a plan").into_plan(), plan.into_plan());
+        writing.join().expect("ends").expect("written");
+        std::fs::remove_file(&pipe).expect("removed");
+    }
+}

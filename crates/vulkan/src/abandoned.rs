@@ -61,9 +61,9 @@ mod tests {
         let is_there = |name: &&str| folder.join(name).exists();
         let now = SystemTime::now();
         remove(&folder, now + AGE / 2);
-        assert!(left.iter().chain(&others).all(|name| is_there(&name)), "they may be in use");
+        assert!(left.iter().chain(&others).all(is_there), "they may be in use");
         remove(&folder, now + 2 * AGE);
-        assert!(!left.iter().any(|name| is_there(&name)) && others.iter().all(|name| is_there(&name)));
+        assert!(!left.iter().any(is_there) && others.iter().all(is_there));
         assert!(folder.join(".pumice-0123456789abcdef01234567.figures.folder").is_dir());
         remove(&folder.join("gone"), now);
         fs::remove_dir_all(&folder).expect("removed");
