@@ -4,7 +4,7 @@
 //! wrong; with `--dump` all logits, which the script's `--compare` goes through.
 
 use clap::Parser;
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_tests::logits::{Agreement, Goldens, TOLERANCE, load};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -67,8 +67,8 @@ fn main() -> ExitCode {
         pumice::apart::check(dump, &[&args.model, &goldens]).unwrap_or_else(|e| panic!("{e}"));
     }
     let goldens = Goldens::open(&goldens);
-    let lab = if args.interp { Lab::interpreter() } else { Lab::vulkan() };
-    let exe = load(&lab, &args.model, None);
+    let fixture = if args.interp { Fixture::interpreter() } else { Fixture::vulkan() };
+    let exe = load(&fixture, &args.model, None);
     let mut session = exe.session().unwrap_or_else(|e| panic!("{e}"));
     let mut dump = args
         .dump
@@ -102,12 +102,12 @@ fn main() -> ExitCode {
     match args.json {
         true => println!(
             "{}",
-            serde_json::json!({ "device": lab.device.name(), "holds": holds, "worst": worst, "allowed": TOLERANCE,
+            serde_json::json!({ "device": fixture.device.name(), "holds": holds, "worst": worst, "allowed": TOLERANCE,
                 "prompts": rows })
         ),
         false => println!(
             "{}: largest difference {worst:.2e} of the range, {TOLERANCE} is allowed: {}",
-            lab.device.name(),
+            fixture.device.name(),
             if holds { "holds" } else { "WRONG" }
         ),
     }

@@ -3,7 +3,7 @@
 
 use clap::Parser;
 use pumice_tests::perplexity::{Perplexity, of_text};
-use pumice_tests::{Lab, files};
+use pumice_tests::{Fixture, files};
 use pumice_types::Precision;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,9 +36,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let path = args.text.unwrap_or_else(|| files::data().join("text/shakespeare.txt"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let lab = if args.interp { Lab::interpreter() } else { Lab::vulkan() };
+    let fixture = if args.interp { Fixture::interpreter() } else { Fixture::vulkan() };
     let measured = |precision: Precision| -> Perplexity {
-        let found = of_text(&lab, &args.model, &text, [args.tokens, args.window], precision);
+        let found = of_text(&fixture, &args.model, &text, [args.tokens, args.window], precision);
         println!("{precision}: perplexity {:.5} over {} tokens", found.perplexity, found.tokens);
         found
     };

@@ -31,7 +31,7 @@ pub fn open(options: &DeviceOptions) -> Arc<VulkanDevice> {
 }
 
 /// An instance that keeps the driver in the process while devices come and go: NVIDIA's cannot be loaded more than
-/// about 29 times, because each time takes thread-local room that is never given back.
+/// about 29 times, because each time takes thread-local memory that is never given back.
 pub fn keep_driver() -> Option<Instance> {
     Instance::new(&InstanceOptions::default()).ok()
 }

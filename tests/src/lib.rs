@@ -5,11 +5,11 @@
 pub mod device;
 pub mod draws;
 pub mod files;
+pub mod fixture;
 pub mod frame_mutants;
 pub mod graphs;
 pub mod growth;
 pub mod known;
-pub mod lab;
 pub mod logits;
 pub mod op_suite;
 pub mod perplexity;
@@ -17,4 +17,4 @@ pub mod planted;
 pub mod resnet;
 pub mod spirv;
 
-pub use lab::Lab;
+pub use fixture::Fixture;

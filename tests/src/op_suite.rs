@@ -350,7 +350,7 @@ impl Summary {
     }
 }
 
-/// Runs all cases on a runner; `heard` is told of every case before and after it ran.
+/// Runs all cases on a runner; `heard` is called for every case before and after it ran.
 pub fn run_all<'a>(
     runner: &Runner,
     cases: impl IntoIterator<Item = &'a Case>,

@@ -3,7 +3,7 @@
 //! In: a GGUF file, a text, a precision. Out: the mean of -ln p of its tokens, each given those before it in its window
 //! of the text; perplexity is e to that. Every window begins with the token that begins texts.
 
-use crate::Lab;
+use crate::Fixture;
 use pumice_compile::Options;
 use pumice_models::{LlamaFile, LlamaOptions};
 use pumice_runtime::Session;
@@ -24,7 +24,7 @@ pub struct Perplexity {
 /// # Panics
 /// If the file is no model of this architecture, or the text has too few tokens.
 pub fn of_text(
-    lab: &Lab,
+    fixture: &Fixture,
     model: &Path,
     text: &str,
     [tokens, window]: [usize; 2],
@@ -38,7 +38,7 @@ pub fn of_text(
         tokenizer.encode(text, false).expect("tokens").into_iter().map(|id| id as i32).collect();
     assert!(ids.len() >= tokens, "the text has {} tokens, {tokens} are wanted", ids.len());
     let model = file.recompute_model().unwrap_or_else(|e| panic!("{e}"));
-    let exe = lab.model(&model, &Options::default().precision(precision));
+    let exe = fixture.model(&model, &Options::default().precision(precision));
     let mut session = exe.session().expect("a session");
     let of_window = |ids: &[i32]| surprise(&mut session, first, ids);
     let sum: f64 = ids[..tokens].chunks(window).map(of_window).sum();

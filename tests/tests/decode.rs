@@ -5,7 +5,7 @@ use pumice_compile::Options;
 use pumice_models::decoder::{DecoderConfig, decoder_graph, recompute_graph, seeded};
 use pumice_models::specialize;
 use pumice_runtime::{Executable, Session};
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_types::{DType, Tensor, TensorView};
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ fn options() -> Options {
     Options::default().specializations(specialize::decoder())
 }
 
-fn scene(lab: &Lab, config: &DecoderConfig, tokens: usize) -> Scene {
+fn scene(fixture: &Fixture, config: &DecoderConfig, tokens: usize) -> Scene {
     let cached = seeded(decoder_graph("decoder", config).expect("sound"), SEED).expect("fits");
     let recompute = seeded(recompute_graph("recompute", config).expect("sound"), SEED).expect("fits");
-    let expected = continuation(&lab.model(&recompute, &options_for_recompute()), &PROMPT, tokens);
+    let expected = continuation(&fixture.model(&recompute, &options_for_recompute()), &PROMPT, tokens);
     let distinct: BTreeSet<i32> = expected.iter().copied().collect();
     assert!(distinct.len() > 3, "a continuation that proves something: {expected:?}");
-    Scene { exe: lab.model(&cached, &options()), expected }
+    Scene { exe: fixture.model(&cached, &options()), expected }
 }
 
 /// One plan for every length, so that recomputing shares no choice with decoding.
@@ -140,8 +140,8 @@ fn rewound_and_forked(scene: &Scene, tokens: usize) {
     let other = (scene.expected[0] + 1) % 256;
     let mut fresh = scene.exe.session().expect("a session");
     prefill(&mut fresh, &[PROMPT.len()]);
-    let (told, logits) = feed(&mut fresh, &[other]);
-    assert_eq!(feed(&mut forks[1], &[other]).0, told);
+    let (corrected, logits) = feed(&mut fresh, &[other]);
+    assert_eq!(feed(&mut forks[1], &[other]).0, corrected);
     assert_eq!(feed(&mut forks[1], &[-1]), feed(&mut fresh, &[-1]), "to the bit, like one that never forked");
     assert!(logits.shape() == [1, 256]);
     assert_eq!(generate(&mut forks[0], tokens, 4), scene.expected[..tokens]);
@@ -160,11 +160,11 @@ fn two_runs_are_identical(scene: &Scene, tokens: usize) {
 }
 
 /// Any cache dtype: split or whole, resident or told, the same tokens.
-fn narrow_caches(lab: &Lab, tokens: usize) {
+fn narrow_caches(fixture: &Fixture, tokens: usize) {
     for cache in [DType::F16, DType::BF16] {
         let config = DecoderConfig { cache, ..DecoderConfig::tiny() };
         let model = seeded(decoder_graph("decoder", &config).expect("sound"), SEED).expect("fits");
-        let exe = lab.model(&model, &options());
+        let exe = fixture.model(&model, &options());
         let runs = [vec![9], vec![4, 5], vec![1; 9]].map(|split| {
             let mut session = exe.session().expect("a session");
             prefill(&mut session, &split);
@@ -175,15 +175,16 @@ fn narrow_caches(lab: &Lab, tokens: usize) {
 }
 
 /// With each of the tokens as an end: greedy steps make what they make without one, up to it, and no more.
-fn an_end_ends_a_submission(lab: &Lab, tokens: usize) {
-    let expected = scene(lab, &DecoderConfig::tiny(), tokens).expected;
+fn an_end_ends_a_submission(fixture: &Fixture, tokens: usize) {
+    let expected = scene(fixture, &DecoderConfig::tiny(), tokens).expected;
     for end in expected[1..].iter().collect::<BTreeSet<_>>() {
-        let config = DecoderConfig { ends: vec![255 - *end as u32, *end as u32], ..DecoderConfig::tiny() };
+        let config =
+            DecoderConfig { end_of_sequence: vec![255 - *end as u32, *end as u32], ..DecoderConfig::tiny() };
         let model = seeded(decoder_graph("decoder", &config).expect("sound"), SEED).expect("fits");
-        let exe = lab.model(&model, &options());
+        let exe = fixture.model(&model, &options());
         let mut session = exe.session().expect("a session");
         prefill(&mut session, &[4, 5]);
-        let is_end = |id: &i32| config.ends.contains(&(*id as u32));
+        let is_end = |id: &i32| config.end_of_sequence.contains(&(*id as u32));
         let made = 1 + expected[1..].iter().position(is_end).expect("one of them") as u64;
         let input = [("ids", TensorView::i32(&[-1], [1, 1]))];
         let y = session.run_steps(&input, tokens as u32).expect("runs");
@@ -202,12 +203,12 @@ mod on_interpreter {
 
     #[test]
     fn an_end_ends_a_submission() {
-        super::an_end_ends_a_submission(&Lab::interpreter(), 12);
+        super::an_end_ends_a_submission(&Fixture::interpreter(), 12);
     }
 
     #[test]
     fn decoding_equals_recomputing() {
-        let scene = scene(&Lab::interpreter(), &DecoderConfig::tiny(), 12);
+        let scene = scene(&Fixture::interpreter(), &DecoderConfig::tiny(), 12);
         every_split(&scene, 12, &[vec![9], vec![4, 5], vec![1; 9]]);
         rewound_and_forked(&scene, 6);
         two_runs_are_identical(&scene, 4);
@@ -223,33 +224,33 @@ mod on_device {
 
     #[test]
     fn decoding_equals_recomputing_for_every_split() {
-        let scene = scene(&Lab::vulkan(), &DecoderConfig::tiny(), TOKENS);
+        let scene = scene(&Fixture::vulkan(), &DecoderConfig::tiny(), TOKENS);
         every_split(&scene, TOKENS, &splits());
         every_split(&scene, FEW, &all_splits());
     }
 
     #[test]
     fn rewinding_and_forking_change_nothing() {
-        let scene = scene(&Lab::vulkan(), &DecoderConfig::tiny(), TOKENS);
+        let scene = scene(&Fixture::vulkan(), &DecoderConfig::tiny(), TOKENS);
         rewound_and_forked(&scene, TOKENS);
         two_runs_are_identical(&scene, TOKENS);
     }
 
     #[test]
     fn an_end_ends_a_submission() {
-        super::an_end_ends_a_submission(&Lab::vulkan(), 12);
+        super::an_end_ends_a_submission(&Fixture::vulkan(), 12);
     }
 
     #[test]
     fn caches_may_be_narrower() {
-        narrow_caches(&Lab::vulkan(), 24);
+        narrow_caches(&Fixture::vulkan(), 24);
     }
 
     /// The interpreter and the device choose the same tokens.
     #[test]
     fn the_interpreter_agrees() {
         let (config, tokens) = (DecoderConfig::tiny(), 12);
-        let on_device = scene(&Lab::vulkan(), &config, tokens);
-        assert_eq!(on_device.expected, scene(&Lab::interpreter(), &config, tokens).expected);
+        let on_device = scene(&Fixture::vulkan(), &config, tokens);
+        assert_eq!(on_device.expected, scene(&Fixture::interpreter(), &config, tokens).expected);
     }
 }

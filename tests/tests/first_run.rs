@@ -119,8 +119,8 @@ fn copies(words: &[u32]) -> BTreeMap<String, u64> {
                         loops.push((*end, if unrolled { 0 } else { 1 }));
                     }
                     (Op::ULessThan, [_, Operand::IdRef(n)]) => {
-                        if let Some(turns) = loops.last_mut().filter(|l| l.1 == 0) {
-                            turns.1 = constants.get(n).copied().unwrap_or(16);
+                        if let Some(trips) = loops.last_mut().filter(|l| l.1 == 0) {
+                            trips.1 = constants.get(n).copied().unwrap_or(16);
                         }
                     }
                     (Op::FunctionCall, [Operand::IdRef(callee), ..]) => {
@@ -171,15 +171,15 @@ fn no_kernel_of_a_cpu_driver_has_many_copies_of_a_body() {
 mod on_device {
     use super::*;
     use pumice_plan::CheckedPlan;
-    use pumice_tests::Lab;
+    use pumice_tests::Fixture;
     use pumice_types::TensorView;
     use pumice_vulkan::{Call, DeviceOptions, KernelObserver};
     use std::sync::{Arc, Mutex};
 
     #[test]
     fn literals_as_words_give_the_same_numbers() {
-        let lab = Lab::vulkan();
-        let exe = lab.executable(&scaled(40), &Options::default());
+        let fixture = Fixture::vulkan();
+        let exe = fixture.executable(&scaled(40), &Options::default());
         let x: Vec<f32> = (0..1000).map(|i| i as f32 / 8.0).collect();
         let outputs =
             exe.session().expect("a session").run(&[("x", TensorView::f32(&x, [1000]))]).expect("ran");
@@ -197,21 +197,21 @@ mod on_device {
         let log = heard.clone();
         let observer: KernelObserver =
             Arc::new(move |p| log.lock().expect("not poisoned").push((p.done, p.total)));
-        let lab = Lab::vulkan_with(&DeviceOptions::default().observer(observer));
-        let exe = lab.executable(&linear_residual(), &Options::default());
-        let calls = lab.vulkan.as_ref().expect("a Vulkan device").calls().clone();
+        let fixture = Fixture::vulkan_with(&DeviceOptions::default().observer(observer));
+        let exe = fixture.executable(&linear_residual(), &Options::default());
+        let calls = fixture.vulkan.as_ref().expect("a Vulkan device").calls().clone();
         let made = || (calls.count(Call::CreateComputePipelines), calls.count(Call::CmdDispatch));
         let before = made();
         exe.prepare().expect("prepared");
         let after = made();
         let kernels = after.0 - before.0;
         assert!(kernels > 0);
-        if lab.device.target().features.cpu {
+        if fixture.device.target().features.cpu {
             assert_eq!(after.1 - before.1, kernels, "a dispatch of nothing for each kernel");
         }
-        let told = std::mem::take(&mut *heard.lock().expect("not poisoned"));
-        assert!(told.iter().all(|t| t.1 as u64 == kernels), "{told:?}");
-        assert_eq!(told.last(), Some(&(kernels as usize, kernels as usize)));
+        let reports = std::mem::take(&mut *heard.lock().expect("not poisoned"));
+        assert!(reports.iter().all(|t| t.1 as u64 == kernels), "{reports:?}");
+        assert_eq!(reports.last(), Some(&(kernels as usize, kernels as usize)));
         for (name, n) in [("linear.weight", 64 * 64), ("linear.bias", 64)] {
             exe.set_param(name, &vec![0.5; n]).expect("set");
         }
@@ -226,18 +226,18 @@ mod on_device {
     /// other.
     #[test]
     fn a_device_prepares_a_plan_that_is_not_loaded() {
-        let lab = Lab::vulkan();
-        let vulkan = lab.vulkan.as_ref().expect("a Vulkan device");
+        let fixture = Fixture::vulkan();
+        let vulkan = fixture.vulkan.as_ref().expect("a Vulkan device");
         let made = || vulkan.calls().count(Call::CreateComputePipelines);
         let graph = linear_residual();
-        let plans = [CheckedPlan::new(lab.plan(&graph, &Options::default())).expect("sound")];
+        let plans = [CheckedPlan::new(fixture.plan(&graph, &Options::default())).expect("sound")];
         let before = made();
-        lab.device.prepare(&plans).expect("prepared");
+        fixture.device.prepare(&plans).expect("prepared");
         let after = made();
         assert!(after > before);
         assert_eq!(vulkan.live_bytes(), pumice_types::Bytes::ZERO);
-        lab.device.prepare(&plans).expect("prepared again");
-        let exe = lab.executable(&graph, &Options::default());
+        fixture.device.prepare(&plans).expect("prepared again");
+        let exe = fixture.executable(&graph, &Options::default());
         exe.prepare().expect("prepared");
         assert_eq!(made(), after, "every kernel was there");
     }

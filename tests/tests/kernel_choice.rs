@@ -231,7 +231,7 @@ fn few_long_rows_get_large_groups() {
 mod on_device {
     use super::*;
     use pumice_tests::op_suite::{Case, Outcome, Runner};
-    use pumice_tests::{Lab, device};
+    use pumice_tests::{Fixture, device};
     use pumice_types::TensorView;
     use pumice_vulkan::DeviceOptions;
     use std::collections::BTreeMap;
@@ -288,7 +288,7 @@ mod on_device {
     fn large_groups_find_the_smallest() {
         const N: usize = 32_768;
         const MIN: u32 = 1;
-        let (runner, lab) = (gpu(), Lab::vulkan());
+        let (runner, fixture) = (gpu(), Fixture::vulkan());
         let ties: Vec<f32> = (0..N).map(|i| if i % 97 == 41 { -3.0 } else { (i % 29) as f32 }).collect();
         let mut with_nan = ties.clone();
         (with_nan[20_011], with_nan[31_000]) = (f32::NAN, f32::NAN);
@@ -306,7 +306,7 @@ mod on_device {
             let call = only_call(&mut plan);
             assert_eq!(call.variant, "fast");
             call.spec.iter_mut().filter(|(id, _)| *id == MIN).for_each(|(_, value)| *value = 1);
-            let exe = lab.load(plan);
+            let exe = fixture.load(plan);
             let mut session = exe.session().expect("a session");
             for row in [&ties, &with_nan, &zeros] {
                 let outputs = session.run(&[("x", TensorView::f32(row, [1, N as u64]))]).expect("runs");

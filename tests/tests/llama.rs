@@ -5,7 +5,7 @@ use pumice_compile::Options;
 use pumice_import::{GgufFile, GgufWriter, SeededWeights, WeightSource};
 use pumice_models::{LlamaFile, LlamaOptions, ModelError, specialize};
 use pumice_runtime::Executable;
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_types::{DType, Encoding, Scheme, TensorView};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -97,9 +97,9 @@ fn files(name: &str, tied: bool) -> [PathBuf; 2] {
     [stored, plain]
 }
 
-fn load(lab: &Lab, path: &PathBuf) -> Executable {
+fn load(fixture: &Fixture, path: &PathBuf) -> Executable {
     let file = LlamaFile::open(path, &LlamaOptions::default()).expect("a model");
-    lab.model(&file.model().expect("a graph"), &Options::default().specializations(specialize::decoder()))
+    fixture.model(&file.model().expect("a graph"), &Options::default().specializations(specialize::decoder()))
 }
 
 /// Logits after the prompt, and the tokens that follow.
@@ -114,9 +114,9 @@ fn run(exe: &Executable) -> (Vec<f32>, Vec<i32>) {
 }
 
 /// Blocks and their values: logits within 1e-4 of their range, the same tokens.
-fn agree(lab: &Lab, name: &str, tied: bool) {
+fn agree(fixture: &Fixture, name: &str, tied: bool) {
     let [stored, plain] = files(name, tied);
-    let (exe, twin) = (load(lab, &stored), load(lab, &plain));
+    let (exe, twin) = (load(fixture, &stored), load(fixture, &plain));
     let ((logits, ids), (expected, wanted)) = (run(&exe), run(&twin));
     let (low, high) = expected.iter().fold((f32::MAX, f32::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
     let worst = logits.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -135,7 +135,7 @@ fn weights(exe: &Executable) -> u64 {
 
 #[test]
 fn blocks_say_what_their_values_say_on_the_interpreter() {
-    agree(&Lab::interpreter(), "interpreter", false);
+    agree(&Fixture::interpreter(), "interpreter", false);
 }
 
 #[test]
@@ -178,12 +178,12 @@ mod on_device {
 
     #[test]
     fn blocks_say_what_their_values_say() {
-        agree(&Lab::vulkan(), "device", true);
+        agree(&Fixture::vulkan(), "device", true);
     }
 
     /// With the kernels that a large GPU selects.
     #[test]
     fn blocks_say_what_their_values_say_to_a_gpu() {
-        agree(&Lab::shadowed(), "shadowed", false);
+        agree(&Fixture::shadowed(), "shadowed", false);
     }
 }

@@ -1,5 +1,5 @@
 //! Plans as files (F7): every plan is loaded as it was saved and saved again the same, runs the same, and takes the
-//! room and the time that a user would expect.
+//! memory and the time that a user would expect.
 
 use pumice_compile::Options;
 use pumice_models::decoder::{DecoderConfig, decoder_graph};
@@ -115,15 +115,15 @@ mod on_interpreter {
     use super::*;
     use pumice_cpu_ref::RefHostOps;
     use pumice_runtime::{DeviceError, Executable, RuntimeError};
-    use pumice_tests::Lab;
+    use pumice_tests::Fixture;
     use std::sync::Arc;
 
     /// What steps mean is not in the run form, and the interpreter runs nothing else.
     #[test]
     fn the_run_form_is_refused_by_name() {
-        let lab = Lab::interpreter();
-        let plan = CheckedPlan::new(tiny(&lab.target).into_run_form()).expect("sound");
-        let refused = Executable::new(lab.device, plan, Arc::new(RefHostOps)).expect_err("no meanings");
+        let fixture = Fixture::interpreter();
+        let plan = CheckedPlan::new(tiny(&fixture.target).into_run_form()).expect("sound");
+        let refused = Executable::new(fixture.device, plan, Arc::new(RefHostOps)).expect_err("no meanings");
         assert!(
             matches!(&refused, RuntimeError::Device(DeviceError::NoMeanings { plan }) if plan == "tiny"),
             "{refused}"
@@ -136,16 +136,16 @@ mod on_device {
     use pumice_models::decoder::seeded;
     use pumice_plan::{Fingerprint, KernelCall};
     use pumice_runtime::{DeviceError, Executable, RuntimeError};
-    use pumice_tests::Lab;
+    use pumice_tests::Fixture;
     use pumice_types::TensorView;
     use pumice_vulkan::codegen::FloatControls;
     use pumice_vulkan::{Addressing, CheckedInKernels, DeviceOptions, KernelSource};
     use std::sync::Arc;
 
     /// Logits after a prompt, and the tokens that follow, of the plan as it is given.
-    fn tokens(lab: &Lab, plan: Plan) -> (Vec<u8>, Vec<u8>) {
+    fn tokens(fixture: &Fixture, plan: Plan) -> (Vec<u8>, Vec<u8>) {
         let model = seeded(decoder_graph("tiny", &DecoderConfig::tiny()).expect("sound"), 5).expect("fits");
-        let exe = lab.load(plan);
+        let exe = fixture.load(plan);
         for id in model.graph.params() {
             let name = &model.graph.value(id).name;
             exe.set_param_view(name, model.weights.load(name).expect("made").view()).expect("fits");
@@ -162,10 +162,10 @@ mod on_device {
     /// The file's run form computes the same bits as the plan that it was saved from.
     #[test]
     fn a_loaded_plan_computes_the_same() {
-        let lab = Lab::vulkan();
-        let plan = tiny(&lab.target);
+        let fixture = Fixture::vulkan();
+        let plan = tiny(&fixture.target);
         let loaded = Plan::load(&plan.to_bytes(PlanForm::Run).expect("saved")).expect("as it was saved");
-        assert_eq!(tokens(&lab, plan), tokens(&lab, loaded));
+        assert_eq!(tokens(&fixture, plan), tokens(&fixture, loaded));
     }
 
     /// The checked-in kernels, and another code for one of them.
@@ -190,9 +190,9 @@ mod on_device {
 
     #[test]
     fn another_code_on_the_device_is_refused_by_name() {
-        let lab = Lab::vulkan_with(&DeviceOptions::default().kernels(Arc::new(Another)));
-        let plan = CheckedPlan::new(tiny(&lab.target)).expect("sound");
-        let refused = Executable::new(lab.device, plan, Arc::new(pumice_cpu_ref::RefHostOps));
+        let fixture = Fixture::vulkan_with(&DeviceOptions::default().kernels(Arc::new(Another)));
+        let plan = CheckedPlan::new(tiny(&fixture.target)).expect("sound");
+        let refused = Executable::new(fixture.device, plan, Arc::new(pumice_cpu_ref::RefHostOps));
         let refused = refused.expect_err("another code");
         assert!(
             matches!(&refused, RuntimeError::Device(DeviceError::OtherKernel { kernel, .. }) if kernel == "rms_norm"),

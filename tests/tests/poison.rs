@@ -8,7 +8,7 @@ mod on_device {
     use pumice_models::{EncoderOptions, specialize};
     use pumice_runtime::Session;
     use pumice_tests::op_suite::{Case, Runner, largest, part_of_cases};
-    use pumice_tests::{Lab, device};
+    use pumice_tests::{Fixture, device};
     use pumice_types::{DType, Tensor, TensorView};
     use pumice_vulkan::{DeviceOptions, Poison};
 
@@ -76,7 +76,7 @@ mod on_device {
         let compile = pumice_compile::Options::default().specializations(specialize::encoder());
         let results = POISONS.map(|p| {
             let model = OfflineEncoder::new(3, &encoder).expect("sound").model;
-            let exe = Lab::vulkan_with(&options(p)).model(&model, &compile);
+            let exe = Fixture::vulkan_with(&options(p)).model(&model, &compile);
             let mut session = exe.session().expect("a session");
             let mut all = Vec::new();
             for (batch, seq, lengths) in [

@@ -63,8 +63,8 @@ fn exact_products_are_told_from_rounded_ones() {
     };
     for precision in [Precision::F16, Precision::Bf16] {
         let cases = products(precision, |op| op == "linear");
-        let told = cases.iter().filter(|case| unlike(case)).count();
-        assert!(told * 2 > cases.len(), "{precision}: {told} of {}", cases.len());
+        let distinct = cases.iter().filter(|case| unlike(case)).count();
+        assert!(distinct * 2 > cases.len(), "{precision}: {distinct} of {}", cases.len());
     }
 }
 

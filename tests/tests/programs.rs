@@ -1,12 +1,12 @@
-//! A9, the second half: ten thousand programs as careless people write them are built, compiled and run on the
+//! A9, the second half: ten thousand programs, half of them invalid, are built, compiled and run on the
 //! interpreter. Whatever is wrong with them: typed errors, no panic, no plan with faults, bounded memory.
 
 use pumice_compile::Options;
 use pumice_ir::{GraphBuilder, f32, sym};
 use pumice_runtime::{Device, RuntimeError};
-use pumice_tests::Lab;
-use pumice_tests::graphs::careless::run::{End, live, live_on};
-use pumice_tests::graphs::careless::{Catalogue, program};
+use pumice_tests::Fixture;
+use pumice_tests::graphs::invalid::run::{Outcome, live, live_on};
+use pumice_tests::graphs::invalid::{Catalogue, program};
 use pumice_types::{DimExpr, TensorView};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,45 +37,46 @@ fn in_short(why: &str) -> String {
 
 fn live_through(seeds: u64, limit: Option<Duration>, device: Option<&Arc<dyn Device>>) -> u64 {
     let (catalogue, start) = (Catalogue::new(), Instant::now());
-    let (mut ends, mut findings) = (BTreeMap::<End, u64>::new(), Vec::new());
-    let (mut reasons, mut done) = (BTreeMap::<(End, String), u64>::new(), 0);
-    // A panic is caught and told with its seed; the default message would drown it.
+    let (mut outcomes, mut findings) = (BTreeMap::<Outcome, u64>::new(), Vec::new());
+    let (mut reasons, mut done) = (BTreeMap::<(Outcome, String), u64>::new(), 0);
+    // A panic is caught and reported with its seed; the default message would drown it.
     std::panic::set_hook(Box::new(|_| {}));
     for seed in (0..seeds).take_while(|_| limit.is_none_or(|l| start.elapsed() < l)) {
         done += 1;
         match live_on(&catalogue, seed, device) {
-            Ok((end, why)) => {
-                *ends.entry(end).or_default() += 1;
-                *reasons.entry((end, in_short(&why))).or_default() += 1;
+            Ok((outcome, why)) => {
+                *outcomes.entry(outcome).or_default() += 1;
+                *reasons.entry((outcome, in_short(&why))).or_default() += 1;
             }
             Err(why) => findings.push(format!("seed {seed}: {why}")),
         }
     }
     drop(std::panic::take_hook());
     let memory = most_memory();
-    println!("{done} programs in {:.1} s, {memory:?} MiB: {ends:?}", start.elapsed().as_secs_f64());
-    let mut reasons: Vec<_> = reasons.into_iter().filter(|((end, _), _)| *end != End::Ran).collect();
+    println!("{done} programs in {:.1} s, {memory:?} MiB: {outcomes:?}", start.elapsed().as_secs_f64());
+    let mut reasons: Vec<_> =
+        reasons.into_iter().filter(|((outcome, _), _)| *outcome != Outcome::Ran).collect();
     reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    reasons.iter().take(24).for_each(|((end, why), n)| println!("{n:7} {end:?}: {why}"));
+    reasons.iter().take(24).for_each(|((outcome, why), n)| println!("{n:7} {outcome:?}: {why}"));
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
     let most = if device.is_some() { MEMORY_WITH_PIPELINES } else { MEMORY };
     assert!(memory.is_none_or(|m| m < most), "{memory:?} MiB");
-    // A careless program that never gets anywhere shows nothing.
-    for end in [End::NotBuilt, End::Ran] {
-        assert!(ends.get(&end).is_some_and(|n| 5 * n > done), "{ends:?}");
+    // A program that never gets anywhere shows nothing.
+    for outcome in [Outcome::NotBuilt, Outcome::Ran] {
+        assert!(outcomes.get(&outcome).is_some_and(|n| 5 * n > done), "{outcomes:?}");
     }
     done
 }
 
 #[test]
-fn careless_programs_are_refused_or_run() {
+fn invalid_programs_are_refused_or_run() {
     let done = live_through(10_000, Some(Duration::from_secs(60)), None);
     assert!(done >= 500, "this machine is too slow for the suite: {done}");
 }
 
 #[test]
-#[ignore = "long: two hundred thousand careless programs"]
-fn many_careless_programs_are_refused_or_run() {
+#[ignore = "long: two hundred thousand invalid programs"]
+fn many_invalid_programs_are_refused_or_run() {
     assert_eq!(live_through(MANY, None, None), MANY);
 }
 
@@ -86,7 +87,7 @@ fn values_that_a_condition_excludes_are_refused() {
     let x = g.input("x", f32([sym("n", 1..=2), 3.into()]));
     g.output("y", g.reshape_to(x, vec![DimExpr::constant(3), DimExpr::constant(2)]));
     let options = Options::default().specializations(vec![("n".into(), vec![1])]);
-    let exe = Lab::interpreter().executable(&g.build().expect("sound for n = 2"), &options);
+    let exe = Fixture::interpreter().executable(&g.build().expect("sound for n = 2"), &options);
     let mut session = exe.session().expect("a session");
     let data = [1.0f32; 6];
     let refused = session.run(&[("x", TensorView::f32(&data[..3], [1, 3]))]).expect_err("n is 1");
@@ -104,7 +105,7 @@ fn a_scale_may_say_what_a_symbol_is() {
     let g = GraphBuilder::new("norm");
     let (x, gamma) = (g.input("x", f32([2.into(), sym("n", 1..=4)])), g.param("gamma", f32([3])));
     g.output("y", g.layer_norm(x, gamma, None, 1e-5));
-    let exe = Lab::interpreter().executable(&g.build().expect("sound"), &Options::default());
+    let exe = Fixture::interpreter().executable(&g.build().expect("sound"), &Options::default());
     exe.set_param("gamma", &[1.0; 3]).expect("there");
     let mut session = exe.session().expect("a session");
     session.run(&[("x", TensorView::f32(&[0.0; 6], [2, 3]))]).expect("n is 3");
@@ -118,7 +119,7 @@ fn constants_of_symbolic_extents_are_made_in_the_run() {
     let g = GraphBuilder::new("mask");
     let x = g.input("x", f32([sym("n", 1..=3), 2.into()]));
     g.output("mask", g.dropout(x, 0.5).1);
-    let exe = Lab::interpreter().executable(&g.build().expect("sound"), &Options::default());
+    let exe = Fixture::interpreter().executable(&g.build().expect("sound"), &Options::default());
     let mut session = exe.session().expect("a session");
     let out = session.run(&[("x", TensorView::f32(&[0.0; 4], [2, 2]))]).expect("runs");
     assert_eq!(out.get("mask").expect("there").shape(), [2, 2]);
@@ -142,8 +143,8 @@ mod on_device {
 
     /// The first of them on Vulkan, whatever they give to what steers: no crash, and the same refusals and reports.
     #[test]
-    fn careless_programs_are_refused_or_run() {
-        let device = Lab::vulkan().device;
+    fn invalid_programs_are_refused_or_run() {
+        let device = Fixture::vulkan().device;
         let done = live_through(10_000, Some(Duration::from_secs(60)), Some(&device));
         assert!(done >= 40, "this machine is too slow for the suite: {done}");
     }

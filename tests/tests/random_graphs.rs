@@ -1,7 +1,7 @@
 //! Suite 4 (A4): random programs on the interpreter and on Vulkan, against the evaluator of the program as it was
 //! written; plans checked; other placement, barriers and passes, replayed and recorded anew: the same bits, or close.
 
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_tests::graphs::series::{Series, histogram};
 use pumice_tests::graphs::trial::{Rig, Trial};
 use std::time::Duration;
@@ -55,7 +55,7 @@ mod on_device {
     use pumice_types::DType;
 
     fn part(part: u64) {
-        let rig = Rig::device(Lab::vulkan().device);
+        let rig = Rig::device(Fixture::vulkan().device);
         let tally = series(&rig, 15, None).run(100 * part..100 * (part + 1), |_, _, _| {});
         tally.assert_clean();
         assert_eq!(tally.passed, 100);
@@ -80,7 +80,8 @@ mod on_device {
     fn by_levels(part: u64) {
         // A CPU driver keeps the code of every kernel as long as the device lives.
         for first in (100 * part..100 * (part + 1)).step_by(20) {
-            let (whole, levels) = (Rig::device(Lab::vulkan().device), Rig::device(Lab::by_levels().device));
+            let (whole, levels) =
+                (Rig::device(Fixture::vulkan().device), Rig::device(Fixture::by_levels().device));
             for seed in first..first + 20 {
                 let same = Trial::of_bits(seed).and_then(|trial| trial.same_on(&whole, &levels));
                 same.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -120,14 +121,14 @@ mod on_device {
         });
         let sample =
             sample.fill("x", Fill::Range(-3, 4)).fill("w", Fill::Range(-3, 4)).fill("b", Fill::Range(0, 2));
-        let runner = Runner::new(Lab::vulkan().device, 1 << 10);
+        let runner = Runner::new(Fixture::vulkan().device, 1 << 10);
         assert_eq!(runner.run(&Case::new("cast", sample)), Outcome::Passed);
     }
 
     #[test]
     #[ignore = "long: three thousand random programs"]
     fn three_thousand_random_programs() {
-        let rig = Rig::device(Lab::vulkan().device);
+        let rig = Rig::device(Fixture::vulkan().device);
         let tally = series(&rig, 15, None).run(0..3000, |_, _, _| {});
         tally.assert_clean();
         assert_eq!(tally.passed, 3000);

@@ -50,21 +50,21 @@ mod on_interpreter {
 
 mod on_device {
     use super::*;
-    use pumice_tests::Lab;
+    use pumice_tests::Fixture;
 
     #[test]
     fn random_windows() {
-        none_is_wrong(&Asked::of(Lab::vulkan().device, None), 0..120);
+        none_is_wrong(&Asked::of(Fixture::vulkan().device, None), 0..120);
     }
 
     #[test]
     fn random_windows_of_a_gpu() {
-        none_is_wrong(&Asked::of(Lab::vulkan().device, Some(&Target::h200())), 0..60);
+        none_is_wrong(&Asked::of(Fixture::vulkan().device, Some(&Target::h200())), 0..60);
     }
 
     #[test]
     #[ignore = "long: large tiles take a CPU driver seconds to build"]
     fn random_windows_of_a_small_gpu() {
-        none_is_wrong(&Asked::of(Lab::vulkan().device, Some(&small_gpu())), 0..400);
+        none_is_wrong(&Asked::of(Fixture::vulkan().device, Some(&small_gpu())), 0..400);
     }
 }

@@ -3,11 +3,11 @@
 use pumice_compile::Options;
 use pumice_ir::{GraphBuilder, f32};
 use pumice_runtime::RunOptions;
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::TensorView;
 
 /// A state that grows by x in every replay, after work that takes a while.
-fn timed_replays_do_what_untimed_ones_do(lab: &Lab) {
+fn timed_replays_do_what_untimed_ones_do(fixture: &Fixture) {
     let g = GraphBuilder::new("accumulate");
     let (s, x) = (g.state("s", f32([64, 64])), g.input("x", f32([64, 64])));
     let w = g.param("w", f32([64, 64]));
@@ -15,7 +15,7 @@ fn timed_replays_do_what_untimed_ones_do(lab: &Lab) {
     let sum = g.add(g.state_read(s), y);
     g.state_write(s, sum);
     g.output("sum", sum);
-    let exe = lab.executable(&g.build().expect("a graph"), &Options::default());
+    let exe = fixture.executable(&g.build().expect("a graph"), &Options::default());
     let w: Vec<f32> = (0..64 * 64).map(|i| if i % 65 == 0 { 1.0 } else { 0.0 }).collect();
     exe.set_param("w", &w).expect("a param");
     let values: Vec<f32> = (0..64 * 64).map(|i| (i % 7) as f32).collect();

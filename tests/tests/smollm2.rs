@@ -6,7 +6,7 @@
 
 use pumice_models::{LlamaFile, LlamaOptions, Message};
 use pumice_tests::logits::{Goldens, TOLERANCE, load};
-use pumice_tests::{Lab, files, perplexity};
+use pumice_tests::{Fixture, files, perplexity};
 use pumice_types::Precision;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -29,10 +29,10 @@ fn strings(list: &Value) -> Vec<String> {
 }
 
 /// Teacher-forced, for so many prompts and tokens after each.
-fn logits_agree(lab: &Lab, context: Option<u64>, prompts: usize, steps: usize) {
+fn logits_agree(fixture: &Fixture, context: Option<u64>, prompts: usize, steps: usize) {
     let goldens = Goldens::open(&Goldens::smollm2());
     assert!(goldens.prompts.len() >= prompts && goldens.steps() >= steps);
-    let exe = load(lab, &file(), context);
+    let exe = load(fixture, &file(), context);
     let mut session = exe.session().expect("a session");
     for prompt in 0..prompts {
         let agreement = goldens.teacher_forced(&mut session, prompt, steps, |_| {}).expect("runs");
@@ -99,7 +99,7 @@ mod on_interpreter {
         /// A prompt of five tokens and three after it: the interpreter takes seconds for each run.
         #[test]
         fn logits_agree_with_numpy() {
-            logits_agree(&Lab::interpreter(), Some(32), 1, 4);
+            logits_agree(&Fixture::interpreter(), Some(32), 1, 4);
         }
     }
 }
@@ -112,7 +112,7 @@ mod on_device {
 
         #[test]
         fn logits_of_ten_prompts_and_sixty_four_tokens_agree_with_numpy() {
-            logits_agree(&Lab::vulkan(), None, 10, 64);
+            logits_agree(&Fixture::vulkan(), None, 10, 64);
         }
 
         /// Rounding the factors of products hardly matters: 500 tokens here, 20,000 by the example `perplexity`.
@@ -121,7 +121,7 @@ mod on_device {
             let text =
                 std::fs::read_to_string(files::data().join("text/shakespeare.txt")).expect("checked in");
             let of = |precision| {
-                perplexity::of_text(&Lab::vulkan(), &file(), &text, [500, 250], precision).perplexity
+                perplexity::of_text(&Fixture::vulkan(), &file(), &text, [500, 250], precision).perplexity
             };
             let (exact, rounded) = (of(Precision::Exact), of(Precision::F16));
             println!("exact {exact}, F16 {rounded}");
@@ -133,7 +133,7 @@ mod on_device {
         #[test]
         fn long_prompts_and_greedy_tokens_agree_with_numpy() {
             let goldens = Goldens::open(&Goldens::smollm2());
-            let exe = load(&Lab::vulkan(), &file(), None);
+            let exe = load(&Fixture::vulkan(), &file(), None);
             let mut session = exe.session().expect("a session");
             for prompt in 0..goldens.prompts.len() {
                 let agreement = goldens.at_once(&mut session, prompt).expect("runs");

@@ -65,7 +65,7 @@ mod on_device {
     use super::*;
     use pumice_ir::shape::i32;
     use pumice_runtime::{Executable, RunOptions, Session};
-    use pumice_tests::Lab;
+    use pumice_tests::Fixture;
     use pumice_types::target::SUBMISSION_BOUND;
     use pumice_types::{DimExpr, TensorView};
     use pumice_vulkan::{Call, DeviceOptions};
@@ -74,18 +74,18 @@ mod on_device {
     const N: u64 = 128;
     const PRODUCTS: usize = 8;
 
-    fn lab(bound: Duration) -> (Lab, Executable) {
-        let lab = Lab::vulkan_with(&DeviceOptions::default().submission_bound(bound));
-        let exe = lab.executable(&products(PRODUCTS, N), &Options::default());
+    fn fixture(bound: Duration) -> (Fixture, Executable) {
+        let fixture = Fixture::vulkan_with(&DeviceOptions::default().submission_bound(bound));
+        let exe = fixture.executable(&products(PRODUCTS, N), &Options::default());
         let w: Vec<f32> = (0..N * N).map(|i| (i % 7) as f32 / 256.0 - 0.01).collect();
         exe.set_param("w", &w).expect("set");
-        (lab, exe)
+        (fixture, exe)
     }
 
     /// Replays so many times; the result, and how many submissions that were.
-    fn submissions(lab: &Lab, session: &mut Session, steps: u32) -> (Vec<u8>, u64) {
+    fn submissions(fixture: &Fixture, session: &mut Session, steps: u32) -> (Vec<u8>, u64) {
         let x: Vec<f32> = (0..N * N).map(|i| (i % 5) as f32 - 2.0).collect();
-        let calls = lab.vulkan.as_ref().expect("a Vulkan device").calls();
+        let calls = fixture.vulkan.as_ref().expect("a Vulkan device").calls();
         let before = calls.count(Call::QueueSubmit);
         let options = RunOptions::default().steps(steps);
         let inputs = [("x", TensorView::f32(&x, [N, N]))];
@@ -96,7 +96,7 @@ mod on_device {
     /// Drivers ended what ran longer than 2 s: a call of many replays was one submission.
     #[test]
     fn a_long_run_is_many_submissions() {
-        let (short, exe) = lab(Duration::from_millis(1));
+        let (short, exe) = fixture(Duration::from_millis(1));
         exe.prepare().expect("prepares");
         let mut session = exe.session().expect("a session");
         let (cut, count) = submissions(&short, &mut session, 100);
@@ -106,7 +106,7 @@ mod on_device {
         let (again, count) = submissions(&short, &mut session, 100);
         assert!(count >= least && again == cut, "{count} submissions");
 
-        let (whole, exe) = lab(Duration::from_secs(100));
+        let (whole, exe) = fixture(Duration::from_secs(100));
         exe.prepare().expect("prepares");
         let (bits, count) = submissions(&whole, &mut exe.session().expect("a session"), 100);
         assert!(bits == cut && count == 2, "the first list alone, then the rest: {count}");
@@ -119,13 +119,13 @@ mod on_device {
         const N: u64 = 2048;
         let x = vec![0.5f32; (N * N) as usize];
         for bound in [SUBMISSION_BOUND, Duration::from_secs(100), SUBMISSION_BOUND] {
-            let lab = Lab::vulkan_with(&DeviceOptions::default().submission_bound(bound));
-            let exe = lab.executable(&products(PRODUCTS, N), &Options::default());
+            let fixture = Fixture::vulkan_with(&DeviceOptions::default().submission_bound(bound));
+            let exe = fixture.executable(&products(PRODUCTS, N), &Options::default());
             exe.set_param("w", &x).expect("set");
             let mut session = exe.session().expect("a session");
             let inputs = [("x", TensorView::f32(&x, [N, N]))];
             session.run_with(&inputs, &RunOptions::default()).expect("runs");
-            let calls = lab.vulkan.as_ref().expect("a Vulkan device").calls();
+            let calls = fixture.vulkan.as_ref().expect("a Vulkan device").calls();
             let before = calls.count(Call::QueueSubmit);
             let us = session.time(&inputs, &RunOptions::default().steps(4000)).expect("runs");
             let count = calls.count(Call::QueueSubmit) - before;
@@ -136,22 +136,22 @@ mod on_device {
     /// What is predicted and was measured to be short is one submission.
     #[test]
     fn a_short_call_is_one_submission() {
-        let (lab, exe) = lab(Duration::from_secs(100));
+        let (fixture, exe) = fixture(Duration::from_secs(100));
         exe.prepare().expect("prepares");
         let mut session = exe.session().expect("a session");
         for steps in [1, 1, 20, 3, 1] {
-            assert_eq!(submissions(&lab, &mut session, steps).1, 1, "{steps} replays");
+            assert_eq!(submissions(&fixture, &mut session, steps).1, 1, "{steps} replays");
         }
     }
 
     #[test]
     fn a_bound_of_zero_makes_every_level_a_submission() {
-        let (lab, exe) = lab(Duration::ZERO);
+        let (fixture, exe) = fixture(Duration::ZERO);
         exe.prepare().expect("prepares");
         let levels = u64::from(exe.plan().runs[0].stats.levels);
         let mut session = exe.session().expect("a session");
         for steps in [1, 3] {
-            assert_eq!(submissions(&lab, &mut session, steps).1, u64::from(steps) * levels);
+            assert_eq!(submissions(&fixture, &mut session, steps).1, u64::from(steps) * levels);
         }
     }
 
@@ -163,12 +163,12 @@ mod on_device {
         let t = g.scalar_advancing("t", 0, 1000, 0, DimExpr::constant(1));
         g.output("enough", g.greater_or_equal(t, limit));
         g.stop("enough");
-        let lab = Lab::by_levels();
-        let exe = lab.executable(&g.build().expect("sound"), &Options::default());
+        let fixture = Fixture::by_levels();
+        let exe = fixture.executable(&g.build().expect("sound"), &Options::default());
         exe.prepare().expect("prepares");
         let levels = u64::from(exe.plan().runs[0].stats.levels);
         let mut session = exe.session().expect("a session");
-        let calls = lab.vulkan.as_ref().expect("a Vulkan device").calls();
+        let calls = fixture.vulkan.as_ref().expect("a Vulkan device").calls();
         let before = calls.count(Call::QueueSubmit);
         session.execute(&[], &RunOptions::default().steps(50)).expect("runs");
         assert_eq!((session.replays(), session.stopped()), (3, true));

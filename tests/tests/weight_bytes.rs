@@ -5,7 +5,7 @@ use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::Graph;
 use pumice_models::{EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, SentenceOverrides, specialize};
-use pumice_plan::{ContentOrigin, Plan, RegionKind};
+use pumice_plan::{Plan, RegionKind, VersionOrigin};
 use pumice_tests::files;
 use pumice_types::Target;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn check(what: &str, plans: &[Plan], tensors: u64) {
         let region = plan.region_size(RegionKind::Weights).0;
         let params: u64 = plan.params.iter().map(|p| p.span.len.0).sum();
         let derived = plan.load_programs().flat_map(|p| &p.values);
-        let derived = derived.filter(|v| v.origin == ContentOrigin::Derived).map(|v| v.span.len.0);
+        let derived = derived.filter(|v| v.origin == VersionOrigin::Derived).map(|v| v.span.len.0);
         let derived: Vec<u64> = derived.collect();
         let (copies, bytes) = (derived.len(), derived.iter().sum::<u64>());
         let ratio = region as f64 / tensors as f64;

@@ -71,7 +71,7 @@ fn a_kernel_is_at_most_six_files() {
     found.insert("shaders/convolution/lines.comp".to_owned());
     let expected = files([
         "crates/compile/src/select/convolution.rs",
-        "crates/plan/src/check/reach/convolution.rs",
+        "crates/plan/src/check/footprint/convolution.rs",
         "crates/plan/src/kernels/convolution.rs",
         "crates/types/src/table/gpu.json",
         "crates/types/src/table/h200.json",

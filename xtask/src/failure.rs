@@ -59,7 +59,7 @@ pub enum Failure {
     },
     /// Everything was said already, last of all how it ended.
     #[error("it failed; see above")]
-    Told,
+    Reported,
     /// Anything that a sentence says best.
     #[error("{0}")]
     Said(String),

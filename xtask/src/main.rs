@@ -33,7 +33,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     match commands::Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure::Failure::Told) => ExitCode::FAILURE,
+        Err(failure::Failure::Reported) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("xtask: {failure}");
             ExitCode::FAILURE

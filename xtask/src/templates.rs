@@ -82,9 +82,9 @@ pub fn kernel(name: &str, type_name: &str) -> String {
     filled(KERNEL, name, type_name)
 }
 
-/// `crates/plan/src/check/reach/<name>.rs`.
-pub fn reach(name: &str) -> String {
-    filled(REACH, name, "")
+/// `crates/plan/src/check/footprint/<name>.rs`.
+pub fn footprint(name: &str) -> String {
+    filled(FOOTPRINT, name, "")
 }
 
 /// What the author does next.
@@ -104,7 +104,7 @@ pub fn what_is_left(kind: Kind, name: &str) -> String {
         Kind::Kernel => format!(
             "`cargo xtask shaders`; then the type rule, the samples, the f64 evaluation, and the kernel, which copies \
              elements so far: shaders/{name}/{name}.comp, crates/plan/src/kernels/{name}.rs, \
-             crates/plan/src/check/reach/{name}.rs, crates/compile/src/lower/{name}.rs"
+             crates/plan/src/check/footprint/{name}.rs, crates/compile/src/lower/{name}.rs"
         ),
     };
     format!(
@@ -298,27 +298,27 @@ kernel! {
     slots 0;
     holes { epilogue: float [v] (row, col) }
     specs {}
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero }
 }
 "#;
 
-const REACH: &str = r#"//! `{name}`: which elements it touches.
+const FOOTPRINT: &str = r#"//! `{name}`: which elements it touches.
 
 use super::call::{Call, iteration};
-use super::walk::Walk;
-use super::{Reach, Rule, Wrong};
+use super::accesses::Accesses;
+use super::{Footprint, Rule, Wrong};
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[("{name}", each)];
 
 /// `{name}`.
-fn each(call: &Call<'_>) -> Result<Reach, Wrong> {
+fn each(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let [rows, n] = call.counts(["rows", "n"])?;
     let [offset, row, col] = call.strides(["x_offset", "x_row", "x_col"])?;
     let elements = iteration(&[rows, n])?;
-    let x = Walk::new(4, offset).axis(rows, row).axis(n, col);
-    Ok(Reach::new(elements.div_ceil(256), 256).operand(0, x).operand(1, Walk::dense(4, elements)))
+    let x = Accesses::new(4, offset).axis(rows, row).axis(n, col);
+    Ok(Footprint::new(elements.div_ceil(256), 256).operand(0, x).operand(1, Accesses::dense(4, elements)))
 }
 "#;
 

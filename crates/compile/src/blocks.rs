@@ -1,9 +1,9 @@
 //! Values in blocks: which kernels can read them where they lie, and the copy of their values for those that cannot.
 
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::{Home, Located};
 use crate::meaning;
 use crate::step::StepBuilder;
+use crate::unplaced::{PlacedView, StorageClass};
 use crate::views::restride;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::FloatStorage;
@@ -33,14 +33,14 @@ pub fn is_readable(cx: &LowerCx<'_>, view: &View) -> bool {
 impl LowerCx<'_> {
     /// A place as elements: the param that a view in blocks shows is decoded as a whole, once for all that want it so.
     /// Strides count elements, so the view of the values is that of the blocks.
-    pub fn decoded(&mut self, at: &Located) -> LowerResult<Located> {
+    pub fn decoded(&mut self, at: &PlacedView) -> LowerResult<PlacedView> {
         if block(&at.view).is_none() {
             return Ok(at.clone());
         }
-        let content = &self.draft.contents[at.content.0 as usize];
-        let (name, shape) = (content.name.clone(), content.ty.shape.clone());
-        let blocks = Located {
-            content: at.content,
+        let version = &self.unplaced.versions[at.version.0 as usize];
+        let (name, shape) = (version.name.clone(), version.ty.shape.clone());
+        let blocks = PlacedView {
+            version: at.version,
             part: at.part,
             view: View::dense(DType::F32, at.view.storage, &shape).into(),
         };
@@ -48,8 +48,8 @@ impl LowerCx<'_> {
             Some(values) => values,
             None => {
                 let ty = ValueType::new(DType::F32, shape);
-                let values = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
-                let first = self.draft.steps.len();
+                let values = self.alloc(name, StorageClass::Scratch, Storage::Arena, &ty)?;
+                let first = self.unplaced.steps.len();
                 dequantize(self, &blocks, &values, &ty)?;
                 self.because(first, "its reader takes elements, and it is stored in blocks");
                 self.remember_copy(&blocks, &values);
@@ -61,7 +61,7 @@ impl LowerCx<'_> {
 }
 
 /// The step that writes the values of blocks.
-fn dequantize(cx: &mut LowerCx<'_>, from: &Located, to: &Located, ty: &ValueType) -> LowerResult {
+fn dequantize(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView, ty: &ValueType) -> LowerResult {
     let count = ty.elements();
     if count.is(0) {
         return Ok(());

@@ -55,16 +55,16 @@ pub enum CompileError {
     },
     /// A kernel would loop longer than the target's driver lets it, and there is no other for the shape.
     #[error(
-        "{node}: the loops of kernel {kernel} turn up to {turns} times in one invocation; {target} ends them without a word after {limit}; shorten the axis, reduce it in parts, or use another device"
+        "{node}: the loops of kernel {kernel} make up to {turns} trips in one invocation; {target} ends them without a word after {limit}; shorten the axis, reduce it in parts, or use another device"
     )]
     LoopTurns {
         /// Names of the nodes that the step computes.
         node: String,
         /// The kernel with its variant.
         kernel: String,
-        /// Most turns at the upper bounds of the symbols.
+        /// Most trips at the upper bounds of the symbols.
         turns: u64,
-        /// Most turns the target makes.
+        /// Most trips the target makes.
         limit: u64,
         /// The target.
         target: String,

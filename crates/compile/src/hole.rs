@@ -1,9 +1,9 @@
 //! A hole of a kernel as one step fills it: what is computed there, and the slots that it reads and stores to.
 
 use crate::cx::{LowerCx, LowerResult, Refusal, node_meaning};
-use crate::draft::Located;
 use crate::fused_body::FusedBody;
 use crate::meaning::{self, StepMeaning};
+use crate::unplaced::PlacedView;
 use pumice_ir::{NodeId, ValueType};
 use pumice_plan::kernel::HoleFill;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ pub struct Filled {
     /// The fill; none is the identity.
     pub fill: Option<HoleFill>,
     /// Operands, then results that are stored besides the kernel's own.
-    pub slots: Vec<Located>,
+    pub slots: Vec<PlacedView>,
     /// How many of the slots are operands.
     pub operands: usize,
 }
 
 impl Filled {
     /// A fill that reads these slots and stores those.
-    pub fn new(fill: Option<HoleFill>, mut reads: Vec<Located>, stores: &[Located]) -> Filled {
+    pub fn new(fill: Option<HoleFill>, mut reads: Vec<PlacedView>, stores: &[PlacedView]) -> Filled {
         let operands = reads.len();
         reads.extend_from_slice(stores);
         Filled { fill, slots: reads, operands }
@@ -63,7 +63,7 @@ impl Meant {
         cx: &mut LowerCx<'_>,
         id: NodeId,
         fused: &FusedBody<'_>,
-        (first, slots): (usize, &[Located]),
+        (first, slots): (usize, &[PlacedView]),
     ) -> LowerResult<Meant> {
         let own = slots.len() - fused.extra.len();
         let shown = (first + own..).zip(fused.extra.iter().zip(&slots[own..]));

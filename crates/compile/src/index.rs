@@ -1,11 +1,11 @@
 //! Kernels count elements in 32 bits: one check for every operand of every step, before anything is placed.
 //!
-//! In: the steps of a draft, symbols and scalars at their upper bounds. Out: the first operand that a kernel could not
-//! reach the end of. Never here: bytes (`layout`), counts of one kernel's iteration (its lowering).
+//! In: the steps of an unplaced program, symbols and scalars at their upper bounds. Out: the first operand that a
+//! kernel could not reach the end of. Never here: bytes (`layout`), counts of one kernel's iteration (its lowering).
 
-use crate::draft::{Draft, DraftStep};
 use crate::error::CompileError;
 use crate::frame::scalar_ranges;
+use crate::unplaced::{UnplacedProgram, UnplacedStep};
 use pumice_ir::Graph;
 use pumice_plan::{Access, StepKind, View};
 use pumice_types::{DimExpr, ScalarId};
@@ -13,7 +13,7 @@ use pumice_types::{DimExpr, ScalarId};
 /// The largest index of an element in a kernel: an index and a step together stay below 2^31.
 pub const LARGEST: u64 = (1 << 31) - (1 << 10);
 
-/// Looks at the steps of a draft while it grows, as long as they are in the caches.
+/// Looks at the steps of an unplaced program while it grows, as long as they are in the caches.
 pub struct Counted<'g> {
     graph: &'g Graph,
     scalars: Box<dyn Fn(ScalarId) -> (i64, i64) + 'g>,
@@ -30,10 +30,10 @@ impl<'g> Counted<'g> {
     }
 
     /// Looks at the steps added since.
-    pub fn follow(&mut self, draft: &Draft) {
-        let added = &draft.steps[self.steps..];
-        self.steps = draft.steps.len();
-        let wrong = |step| check(draft, self.graph, &self.scalars, step).err();
+    pub fn follow(&mut self, unplaced: &UnplacedProgram) {
+        let added = &unplaced.steps[self.steps..];
+        self.steps = unplaced.steps.len();
+        let wrong = |step| check(unplaced, self.graph, &self.scalars, step).err();
         self.wrong = self.wrong.take().or_else(|| added.iter().find_map(wrong));
     }
 
@@ -44,23 +44,23 @@ impl<'g> Counted<'g> {
 }
 
 fn check(
-    draft: &Draft,
+    unplaced: &UnplacedProgram,
     graph: &Graph,
     scalars: &dyn Fn(ScalarId) -> (i64, i64),
-    step: &DraftStep,
+    step: &UnplacedStep,
 ) -> Result<(), CompileError> {
     if !matches!(step.kind, StepKind::Dispatch { .. }) {
         return Ok(());
     }
     let upper = |e: &DimExpr| u64::try_from(e.bounds_with(graph.symbols(), scalars).1).unwrap_or(0);
     for used in step.uses.iter().filter(|u| matches!(u.access, Access::ShaderRead | Access::ShaderWrite)) {
-        let content = &draft.contents[used.content.0 as usize];
+        let version = &unplaced.versions[used.version.0 as usize];
         // A part lies inside what it is a part of, however large its first element may be by its formula alone (a
         // place that scalars say is compared with the extent before a run).
-        let elements = content.ty.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
+        let elements = version.ty.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
         let index = largest(&used.view, &upper).min(elements.saturating_sub(1));
         if index > LARGEST {
-            let (node, operand) = (step.origin.to_string(), content.name.to_string());
+            let (node, operand) = (step.origin.to_string(), version.name.to_string());
             return Err(CompileError::Index { node, operand, index, most: LARGEST });
         }
     }

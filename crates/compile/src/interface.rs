@@ -119,10 +119,10 @@ impl Sizes<'_> {
         let graph = self.graph;
         let sizes = graph.params().into_iter().map(|v| self.fixed(v)).collect::<Result<Vec<_>, _>>()?;
         let bytes = |i: &u32| sizes[*i as usize].1;
-        let room = chunk_size(self.target).saturating_sub(self.guard);
+        let capacity = chunk_size(self.target).saturating_sub(self.guard);
         let joined = joined::sets(graph, bytes).into_iter().filter_map(|params| {
             let total: u64 = params.iter().map(bytes).sum();
-            (total <= room).then(|| JoinedParams { params, span: unplaced(total) })
+            (total <= capacity).then(|| JoinedParams { params, span: unplaced(total) })
         });
         let joined = joined.collect();
         let slot = |(v, (shape, bytes)): (ValueId, (Vec<u64>, u64))| {

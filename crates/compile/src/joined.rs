@@ -5,7 +5,7 @@
 //! different concatenation of the same param copies.
 
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::{Home, Located};
+use crate::unplaced::{PlacedView, StorageClass};
 use pumice_ir::{Graph, Node, ValueId};
 use pumice_plan::View;
 use pumice_types::slots::LOAD_BYTES;
@@ -45,8 +45,8 @@ fn params_of(graph: &Graph, node: &Node, numbers: &BTreeMap<ValueId, u32>) -> Op
 impl LowerCx<'_> {
     /// Why values that are joined are copied: of stored params, why they do not lie side by side for it.
     pub fn why_apart(&self, operands: &[ValueId], outermost: bool) -> String {
-        let param = |v: &ValueId| match self.stored(*v).map(|at| self.draft.buffer_of(at.content).home) {
-            Ok(Home::Param(i)) => Some(i),
+        let param = |v: &ValueId| match self.stored(*v).map(|at| self.unplaced.buffer_of(at.version).class) {
+            Ok(StorageClass::Param(i)) => Some(i),
             _ => None,
         };
         let Some(params) = operands.iter().map(param).collect::<Option<Vec<u32>>>() else {
@@ -71,13 +71,13 @@ impl LowerCx<'_> {
     }
 
     /// The place of a value that joins others along the outermost axis, if they lie side by side as they are stored.
-    pub fn side_by_side(&mut self, operands: &[ValueId], result: ValueId) -> LowerResult<Option<Located>> {
+    pub fn side_by_side(&mut self, operands: &[ValueId], result: ValueId) -> LowerResult<Option<PlacedView>> {
         let mut params = Vec::new();
         let mut first = None;
         for &v in operands {
             let at = self.stored(v)?;
-            match self.draft.buffer_of(at.content).home {
-                Home::Param(i) if at.view.is_dense() && at.part.is_none() => params.push(i),
+            match self.unplaced.buffer_of(at.version).class {
+                StorageClass::Param(i) if at.view.is_dense() && at.part.is_none() => params.push(i),
                 _ => return Ok(None),
             }
             first.get_or_insert(at);
@@ -85,9 +85,9 @@ impl LowerCx<'_> {
         let Some(first) = first else { return Ok(None) };
         let Some(set) = self.joined.iter().position(|j| j.params == params) else { return Ok(None) };
         let shape = self.graph.ty(result).shape.clone();
-        let content = self.joined_content(set as u32, first.content, &shape);
-        Ok(Some(Located {
-            content,
+        let version = self.joined_version(set as u32, first.version, &shape);
+        Ok(Some(PlacedView {
+            version,
             part: None,
             view: View::dense(first.view.dtype, first.view.storage, &shape).into(),
         }))

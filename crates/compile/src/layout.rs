@@ -1,9 +1,9 @@
 //! Regions and their slots: how bytes are handed out, how large a slot may be.
 
 use crate::arena::{ArenaRequest, place};
-use crate::draft::{BufferId, Draft};
 use crate::error::CompileError;
 use crate::options::Options;
+use crate::unplaced::{BufferId, UnplacedProgram};
 use pumice_plan::{Placement, Region, RegionKind, SLOT_ALIGNMENT, Span};
 use pumice_types::{Bytes, DimExpr, SymbolTable, Target, Var};
 
@@ -103,14 +103,14 @@ pub fn fits(
 
 /// Refuses scratch buffers that no allocation holds.
 pub fn check_buffers(
-    draft: &Draft,
+    unplaced: &UnplacedProgram,
     symbols: &SymbolTable,
     target: &Target,
     guard: u64,
 ) -> Result<(), CompileError> {
-    for (i, b) in (0..).zip(&draft.buffers) {
-        let shape = || draft.contents.iter().find(|c| c.buffer == BufferId(i)).map(|c| &*c.ty.shape);
-        let value = || Wanted::of(draft.name_of(BufferId(i)), shape().unwrap_or(&[]), symbols);
+    for (i, b) in (0..).zip(&unplaced.buffers) {
+        let shape = || unplaced.versions.iter().find(|c| c.buffer == BufferId(i)).map(|c| &*c.ty.shape);
+        let value = || Wanted::of(unplaced.name_of(BufferId(i)), shape().unwrap_or(&[]), symbols);
         fits(b.bytes, target, guard, value)?;
     }
     Ok(())

@@ -4,16 +4,15 @@
 //! symbols, these lowered, the load steps in groups, programs with places, the plan. Everything is deterministic to the
 //! byte: same graph, target and options, same plan. No device here.
 
-mod advice;
 pub mod arena;
 mod blocks;
+mod boundary;
 mod constants;
 mod convolution;
 mod cost;
+mod cost_model;
 pub mod cx;
-pub mod draft;
 mod elementwise;
-mod ends;
 pub mod error;
 mod frame;
 mod fused_body;
@@ -44,7 +43,8 @@ mod stats;
 mod step;
 mod stop;
 mod transposed;
-mod turns;
+mod trip_count;
+pub mod unplaced;
 mod views;
 mod weights;
 mod window;
@@ -53,7 +53,7 @@ pub use error::{CompileError, Unsupported};
 pub use options::{Barriers, Options};
 pub use pumice_opt::OptOptions;
 
-use advice::Kernels;
+use cost_model::Kernels;
 use interface::Interface;
 use lowered::Lowered;
 use placed::Placing;
@@ -122,7 +122,7 @@ struct Passes<'a> {
 impl Passes<'_> {
     fn cx<'c>(&'c self, range: Option<&'c SymbolTable>) -> PassCx<'c> {
         let (target, precision) = (self.kernels.target, self.options.precision);
-        PassCx { target, precision, fold: self.fold, advice: self.kernels, range }
+        PassCx { target, precision, fold: self.fold, cost_model: self.kernels, range }
     }
 
     /// The graph with its precision written into its products, after the passes that are the same for every range.

@@ -100,9 +100,9 @@ fn shape(call: &KernelCall) -> Option<Shape> {
 
 /// Passes these literals as words, as many as there is room for.
 fn lift(call: &mut KernelCall, varying: &[InstAt]) {
-    let room = call.check().map_or(0, |decl| call.literal_room(decl));
+    let capacity = call.check().map_or(0, |decl| call.literal_capacity(decl));
     for (hole, fill) in call.holes.iter_mut().enumerate() {
-        let here = varying.iter().take(room).filter(|p| p.0 == hole).map(|p| p.1);
+        let here = varying.iter().take(capacity).filter(|p| p.0 == hole).map(|p| p.1);
         let here: Vec<usize> = here.collect();
         let first = call.literals.len();
         if let Some((expr, words)) = lifted(&fill.expr, &here) {

@@ -3,13 +3,13 @@
 //! In: one graph for each range of the symbols, the interface. Out: for each range its run and load steps, its frame
 //! and what a binding must keep; constants and names of the status block, which ranges share.
 
-use crate::advice::Kernels;
 use crate::constants::Constants;
+use crate::cost_model::Kernels;
 use crate::cx::{Leaves, LowerCx, Refusal};
-use crate::draft::{Draft, DraftStep};
 use crate::error::CompileError;
 use crate::interface::Interface;
-use crate::{ends, index, layout, load, lower, turns};
+use crate::unplaced::{UnplacedProgram, UnplacedStep};
+use crate::{boundary, index, layout, load, lower, trip_count};
 use indexmap::IndexSet;
 use pumice_ir::Graph;
 use pumice_plan::{Frame, RunCheck};
@@ -30,9 +30,9 @@ pub struct LoweredRange {
     /// Values of the symbols.
     pub symbols: SymbolTable,
     /// Steps of the run.
-    pub draft: Draft,
+    pub unplaced: UnplacedProgram,
     /// Steps that need only what is known when loading.
-    pub load: Vec<DraftStep>,
+    pub load: Vec<UnplacedStep>,
     /// What varies.
     pub frame: Frame,
     /// What a binding must keep.
@@ -62,16 +62,16 @@ impl Lowered {
             status_ops = made.status_ops;
             hidden.push(made.hidden);
             blocks.push(made.status);
-            let mut draft = made.draft;
-            let load = load::split(&mut draft);
-            layout::check_buffers(&draft, graph.symbols(), target, guard)?;
+            let mut unplaced = made.unplaced;
+            let load = load::split(&mut unplaced);
+            layout::check_buffers(&unplaced, graph.symbols(), target, guard)?;
             let (frame, checks, symbols) = (made.frame, made.checks, graph.symbols().clone());
-            ranges.push(LoweredRange { symbols, draft, load, frame, checks });
+            ranges.push(LoweredRange { symbols, unplaced, load, frame, checks });
         }
         // Only now are all names known that a run's status is read by.
         let names = status_ops.len() as u32;
         let blocks = ranges.iter_mut().zip(blocks);
-        blocks.for_each(|(range, block)| ends::begin_replay(&mut range.draft, block, names));
+        blocks.for_each(|(range, block)| boundary::begin_replay(&mut range.unplaced, block, names));
         let constants = constants.with_hidden(hidden.iter().map(Vec::as_slice))?;
         Ok(Lowered { ranges, status_ops, constants })
     }
@@ -83,19 +83,19 @@ fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     lower_nodes(cx, &mut counted)?;
     let defect = |r: Refusal| CompileError::Defect(r.0);
     cx.begin_ends();
-    cx.draft.states = ends::final_states(cx).map_err(defect)?;
-    ends::feeds(cx).map_err(|r| CompileError::Options(r.0))?;
-    ends::outputs(cx).map_err(defect)?;
-    ends::advance(cx).map_err(defect)?;
+    cx.unplaced.states = boundary::final_states(cx).map_err(defect)?;
+    boundary::feeds(cx).map_err(|r| CompileError::Options(r.0))?;
+    boundary::outputs(cx).map_err(defect)?;
+    boundary::advance(cx).map_err(defect)?;
     let conditions = cx.graph.constraints().iter().map(|c| {
         let (min, max) = c.allowed();
         let sides = Some(Box::new([c.left.clone(), c.right.clone()]));
         RunCheck { value: c.difference(), min, max, what: c.what_and_where().into(), sides }
     });
     cx.checks.extend(conditions);
-    turns::check(&cx.draft, cx.frame.frame(), cx.graph.symbols(), cx.target)?;
-    // Told after what cannot be lowered at all.
-    counted.follow(&cx.draft);
+    trip_count::check(&cx.unplaced, cx.frame.frame(), cx.graph.symbols(), cx.target)?;
+    // Reported after what cannot be lowered at all.
+    counted.follow(&cx.unplaced);
     counted.result()
 }
 
@@ -110,7 +110,7 @@ fn lower_nodes(cx: &mut LowerCx<'_>, counted: &mut index::Counted<'_>) -> Result
         {
             refused.push(cx.unsupported(id, refusal));
         }
-        counted.follow(&cx.draft);
+        counted.follow(&cx.unplaced);
     }
     if refused.is_empty() { Ok(()) } else { Err(CompileError::Unsupported(refused)) }
 }

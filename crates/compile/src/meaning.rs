@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Whether a constant is written into kernels and meanings instead of being read from memory: one element.
-pub fn is_immediate(data: &Tensor) -> bool {
+pub fn is_literal(data: &Tensor) -> bool {
     data.shape().iter().all(|&d| d == 1)
 }
 
@@ -77,33 +77,33 @@ impl<'g> Meanings<'g> {
         &mut self,
         graph: &'g Graph,
         node: &'g Node,
-        immediates: bool,
+        literals: bool,
     ) -> Result<StepMeaning, String> {
         if node.op.body().is_some() {
-            return of_node(graph, node, immediates);
+            return of_node(graph, node, literals);
         }
-        let operand = |v: ValueId| match immediate(graph, v, immediates) {
+        let operand = |v: ValueId| match literal(graph, v, literals) {
             Some(data) => Operand::Written(data),
             None => Operand::Read(graph.ty(v)),
         };
         let operands = node.inputs.iter().map(|v| v.map(operand)).collect();
-        match self.0.entry((&node.op, operands, immediates)) {
+        match self.0.entry((&node.op, operands, literals)) {
             Entry::Occupied(known) => Ok(known.get().clone()),
-            Entry::Vacant(new) => Ok(new.insert(of_node(graph, node, immediates)?).clone()),
+            Entry::Vacant(new) => Ok(new.insert(of_node(graph, node, literals)?).clone()),
         }
     }
 }
 
 /// The data of an operand that is written into the meaning.
-fn immediate(graph: &Graph, v: ValueId, immediates: bool) -> Option<&Tensor> {
-    graph.constant_data(v).filter(|t| immediates && is_immediate(t))
+fn literal(graph: &Graph, v: ValueId, literals: bool) -> Option<&Tensor> {
+    graph.constant_data(v).filter(|t| literals && is_literal(t))
 }
 
-/// The meaning of one node: operand k becomes the input `i{k}` (with `immediates` a one-element constant stays itself),
+/// The meaning of one node: operand k becomes the input `i{k}` (with `literals` a one-element constant stays itself),
 /// its results the outputs `o0`, `o1`, …
 ///
 /// A fused node means its body.
-pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeaning, String> {
+pub fn of_node(graph: &Graph, node: &Node, literals: bool) -> Result<StepMeaning, String> {
     if let Some(body) = node.op.body() {
         return Ok(written(body, graph.symbols()));
     }
@@ -114,7 +114,7 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
         .iter()
         .enumerate()
         .map(|(i, v)| {
-            v.map(|v| match immediate(graph, v, immediates) {
+            v.map(|v| match literal(graph, v, literals) {
                 Some(data) => {
                     constants.push(operand(i));
                     g.constant(data.clone())
@@ -128,7 +128,7 @@ pub fn of_node(graph: &Graph, node: &Node, immediates: bool) -> Result<StepMeani
     Ok(StepMeaning { constants: constants.into(), ..finish(g, graph.symbols())? })
 }
 
-/// As [`of_node`] without immediates, of inputs that have other types, by their names in the meaning: batch axes of the
+/// As [`of_node`] without literals, of inputs that have other types, by their names in the meaning: batch axes of the
 /// result, say, where the node's operand is stretched. The types of the results must not depend on which of the two it
 /// is.
 pub fn of_node_taking(

@@ -10,13 +10,13 @@ use crate::load::DerivedOf;
 use crate::lowered::{Lowered, LoweredRange};
 use crate::options::Options;
 use crate::program::{self, PlaceCx, PlacedProgram};
-use crate::residence::{self, Group, LoadDraft, LoadGroups};
+use crate::residence::{self, Group, LoadGroups, UnplacedLoad};
 use crate::weights::Weights;
-use crate::{draft, hazard, stats};
+use crate::{hazard, stats, unplaced};
 use pumice_plan::kernel::status::block_words;
 use pumice_plan::{
-    ConstantSlot, ContentId, ContentOrigin, JoinedParams, ParamSlot, Program, Region, RegionKind, Run, Span,
-    Stats, Stream,
+    ConstantSlot, JoinedParams, ParamSlot, Program, Region, RegionKind, Run, Span, Stats, Stream, VersionId,
+    VersionOrigin,
 };
 use pumice_types::{Bytes, SymbolTable, Target};
 use std::collections::BTreeSet;
@@ -63,7 +63,7 @@ impl Placing<'_> {
         let (is_streamed, device) = (|p| streamed.contains(&p), (self.target, self.options.guard_bytes));
         let weights =
             Weights::place(self.interface, is_streamed, &lowered.constants, loads.derived(), device);
-        let (rest, cut) = residence::cut(loads.draft, &groups, &weights.derived);
+        let (rest, cut) = residence::cut(loads.unplaced, &groups, &weights.derived);
         let (load, scratch) = self.load_program(&weights, rest)?;
         let streams = groups.iter().zip(cut).map(|(group, load)| self.stream(&weights, group, load));
         let streams = streams.collect::<Result<Vec<_>, _>>()?;
@@ -90,15 +90,15 @@ impl Placing<'_> {
     }
 
     /// The load program, or part of it, and how much scratch it needs.
-    fn load_program(&self, weights: &Weights, load: LoadDraft) -> Result<(Program, u64), CompileError> {
+    fn load_program(&self, weights: &Weights, load: UnplacedLoad) -> Result<(Program, u64), CompileError> {
         let cx = self.cx(weights, &load.derived, [0, 4]);
-        let placed = program::place(load.draft, &mut self.interface.io.clone(), &cx)?;
+        let placed = program::place(load.unplaced, &mut self.interface.io.clone(), &cx)?;
         Ok((placed.program, placed.scratch))
     }
 
-    fn stream(&self, weights: &Weights, group: &Group, load: LoadDraft) -> Result<Stream, CompileError> {
-        let (program, room) = self.load_program(weights, load)?;
-        Ok(Stream { param: group.param, program, room: region(RegionKind::Scratch, room, self.target) })
+    fn stream(&self, weights: &Weights, group: &Group, load: UnplacedLoad) -> Result<Stream, CompileError> {
+        let (program, scratch) = self.load_program(weights, load)?;
+        Ok(Stream { param: group.param, program, room: region(RegionKind::Scratch, scratch, self.target) })
     }
 
     fn run(
@@ -112,9 +112,9 @@ impl Placing<'_> {
         let frame_bytes = 4 * range.frame.len_words().max(1);
         let cx = self.cx(weights, &derived, [frame_bytes, sizes.status]);
         let mut io = self.interface.io;
-        let ids = |list: &[draft::DraftContent]| list.iter().map(|c| ContentId(c.0)).collect();
-        let (outputs, states) = (ids(&range.draft.outputs), ids(&range.draft.states));
-        let placed = program::place(range.draft, &mut io, &cx)?;
+        let ids = |list: &[unplaced::UnplacedVersion]| list.iter().map(|c| VersionId(c.0)).collect();
+        let (outputs, states) = (ids(&range.unplaced.outputs), ids(&range.unplaced.states));
+        let placed = program::place(range.unplaced, &mut io, &cx)?;
         sizes.scratch = sizes.scratch.max(placed.scratch);
         sizes.io_in = sizes.io_in.max(io.input.end());
         sizes.io_out = sizes.io_out.max(io.output.end());
@@ -139,8 +139,8 @@ impl Placing<'_> {
         }
     }
 
-    /// Weights and states fit with the scratch of the runs, and weights with the room of each stream. The result says
-    /// where in the rooms params lie.
+    /// Weights and states fit with the scratch of the runs, and weights with the scratch of each stream. The result
+    /// says where in that scratch params lie.
     fn check_memory(
         &self,
         weights: &Weights,
@@ -150,7 +150,7 @@ impl Placing<'_> {
         self.fits(weights.bytes, self.interface.states_bytes, scratch)?;
         let passed = streams.iter().map(|stream| {
             self.fits(weights.bytes, 0, stream.room.size().0)?;
-            let origin = ContentOrigin::Param(stream.param);
+            let origin = VersionOrigin::Param(stream.param);
             let value = stream.program.values.iter().find(|v| v.origin == origin);
             value
                 .map(|v| v.span)

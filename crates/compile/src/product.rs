@@ -2,15 +2,15 @@
 
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::Located;
 use crate::hole::{Filled, Meant};
 use crate::select::matmul::SCALAR;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use crate::views::broadcast_strides;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{Bound, CallDraft, FloatStorage, Roles};
+use pumice_plan::kernel::{Bound, CallBuilder, FloatStorage, Roles};
 use pumice_plan::kernels::matmul::MatmulF32Lanes;
 use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
@@ -102,7 +102,7 @@ pub fn collapse_batch(shape: &[DimExpr], views: &[&View]) -> Option<([DimExpr; 2
 pub fn emit(
     cx: &mut LowerCx<'_>,
     space: ProductSpace,
-    [a, b, y]: [&Located; 3],
+    [a, b, y]: [&PlacedView; 3],
     epilogue: Filled,
     Meant { meaning, inputs }: Meant,
 ) -> LowerResult {
@@ -221,7 +221,7 @@ fn modes(cx: &LowerCx<'_>, space: &ProductSpace, choice: &Choice) -> [u32; 3] {
 }
 
 /// The kernel call. All product kernels take the same arguments; only constants of their own differ.
-fn call(cx: &mut LowerCx<'_>, space: &ProductSpace, choice: &Choice, [a, b, y]: [Bound; 3]) -> CallDraft {
+fn call(cx: &mut LowerCx<'_>, space: &ProductSpace, choice: &Choice, [a, b, y]: [Bound; 3]) -> CallBuilder {
     let [a_mode, b_mode, vec_y] = modes(cx, space, choice);
     let call = MatmulF32Lanes {
         variant: choice.variant.name,

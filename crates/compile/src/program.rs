@@ -1,15 +1,15 @@
 //! From steps over buffers to a program over spans: levels, lives, places, segments, barriers.
 
 use crate::arena::{self, ArenaRequest};
-use crate::draft::{BufferId, Draft, DraftContent, DraftStep, Home};
 use crate::error::CompileError;
 use crate::interface::{Interface, RunIo};
 use crate::layout::chunk_size;
 use crate::options::{Barriers, Options};
+use crate::unplaced::{BufferId, StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use crate::weights::Weights;
 use crate::{hazard, order, segment};
 use pumice_plan::{
-    ContentId, ContentOrigin, IoSlot, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use,
+    IoSlot, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use, VersionId, VersionOrigin,
 };
 use pumice_types::{Bytes, Target};
 
@@ -44,37 +44,41 @@ pub struct PlaceCx<'a> {
 }
 
 impl PlaceCx<'_> {
-    /// The fixed span of a home, where it has one. A specialization uses the front of an io slot of so many bytes,
-    /// which is sized for every binding.
-    fn span(&self, home: Home, bytes: u64) -> Option<Span> {
+    /// The fixed span of a storage class, where it has one. A specialization uses the front of an io slot of so many
+    /// bytes, which is sized for every binding.
+    fn span(&self, class: StorageClass, bytes: u64) -> Option<Span> {
         let front = |slots: &[IoSlot], i: u32| {
             let span = slots.get(i as usize)?.span;
             Some(Span { len: Bytes(span.len.0.min(bytes)), ..span })
         };
         let of = |spans: &[Span], i: u32| spans.get(i as usize).copied();
-        match home {
-            Home::Param(i) => of(&self.weights.params, i),
-            Home::Joined(i) => of(&self.weights.joined, i),
-            Home::Constant(i) => of(&self.weights.constants, i),
-            Home::State(i) => self.interface.states.get(i as usize).map(|s| s.span),
-            Home::Input(i) => front(&self.interface.inputs, i),
-            Home::Output(i) => front(&self.interface.outputs, i),
+        match class {
+            StorageClass::Param(i) => of(&self.weights.params, i),
+            StorageClass::Joined(i) => of(&self.weights.joined, i),
+            StorageClass::Constant(i) => of(&self.weights.constants, i),
+            StorageClass::State(i) => self.interface.states.get(i as usize).map(|s| s.span),
+            StorageClass::Input(i) => front(&self.interface.inputs, i),
+            StorageClass::Output(i) => front(&self.interface.outputs, i),
             _ => None,
         }
     }
 }
 
 /// Schedules and places the steps.
-pub fn place(draft: Draft, io: &mut RunIo, cx: &PlaceCx<'_>) -> Result<PlacedProgram, CompileError> {
+pub fn place(
+    unplaced: UnplacedProgram,
+    io: &mut RunIo,
+    cx: &PlaceCx<'_>,
+) -> Result<PlacedProgram, CompileError> {
     let levels =
-        order::levels(&draft).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
-    let lives = lives(&draft, &levels);
-    let fixed = fixed_spans(&draft, &lives, io, cx)?;
+        order::levels(&unplaced).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
+    let lives = lives(&unplaced, &levels);
+    let fixed = fixed_spans(&unplaced, &lives, io, cx)?;
     let (spans, scratch, scratch_lower_bound) =
-        scratch_spans(&draft, &lives, &fixed, cx.options.placement, cx);
-    let (apart, ..) = scratch_spans(&draft, &lives, &fixed, Placement::Bump, cx);
-    let buffers: Vec<u32> = draft.contents.iter().map(|c| c.buffer.0).collect();
-    let mut program = assemble(draft, &levels, &spans, &lives)?;
+        scratch_spans(&unplaced, &lives, &fixed, cx.options.placement, cx);
+    let (apart, ..) = scratch_spans(&unplaced, &lives, &fixed, Placement::Bump, cx);
+    let buffers: Vec<u32> = unplaced.versions.iter().map(|c| c.buffer.0).collect();
+    let mut program = assemble(unplaced, &levels, &spans, &lives)?;
     // With every value in its own bytes, for the number of barriers that would need.
     let apart = |u: &Use| {
         let buffer = buffers[u.content.0 as usize] as usize;
@@ -93,12 +97,12 @@ pub fn place(draft: Draft, io: &mut RunIo, cx: &PlaceCx<'_>) -> Result<PlacedPro
 }
 
 /// First and last level that touches each buffer.
-fn lives(draft: &Draft, levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
-    let mut lives: Vec<Option<(u32, u32)>> = vec![None; draft.buffers.len()];
+fn lives(unplaced: &UnplacedProgram, levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
+    let mut lives: Vec<Option<(u32, u32)>> = vec![None; unplaced.buffers.len()];
     for (level, members) in levels.iter().enumerate() {
         let level = level as u32;
-        for u in members.iter().flat_map(|&i| &draft.steps[i as usize].uses) {
-            let buffer = draft.contents[u.content.0 as usize].buffer.0 as usize;
+        for u in members.iter().flat_map(|&i| &unplaced.steps[i as usize].uses) {
+            let buffer = unplaced.versions[u.version.0 as usize].buffer.0 as usize;
             let (first, _) = lives[buffer].unwrap_or((level, level));
             lives[buffer] = Some((first, level));
         }
@@ -107,30 +111,30 @@ fn lives(draft: &Draft, levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
 }
 
 fn fixed_spans(
-    draft: &Draft,
+    unplaced: &UnplacedProgram,
     lives: &[Option<(u32, u32)>],
     io: &mut RunIo,
     cx: &PlaceCx<'_>,
 ) -> Result<Vec<Option<Span>>, CompileError> {
     let whole = |region, bytes| Span::new(region, Bytes::ZERO, Bytes(bytes));
-    let mut spans = vec![None; draft.buffers.len()];
-    for (i, b) in draft.buffers.iter().enumerate() {
-        spans[i] = match b.home {
-            Home::Scratch | Home::Streamed(_) => None,
-            Home::Frame => Some(whole(RegionKind::Frame, cx.frame_bytes)),
-            Home::Status => Some(whole(RegionKind::Status, cx.status_bytes)),
-            Home::HostOperand | Home::HostResult if lives[i].is_some() => {
-                Some(io.take(b.home == Home::HostOperand, b.bytes))
+    let mut spans = vec![None; unplaced.buffers.len()];
+    for (i, b) in unplaced.buffers.iter().enumerate() {
+        spans[i] = match b.class {
+            StorageClass::Scratch | StorageClass::Streamed(_) => None,
+            StorageClass::Frame => Some(whole(RegionKind::Frame, cx.frame_bytes)),
+            StorageClass::Status => Some(whole(RegionKind::Status, cx.status_bytes)),
+            StorageClass::HostOperand | StorageClass::HostResult if lives[i].is_some() => {
+                Some(io.take(b.class == StorageClass::HostOperand, b.bytes))
             }
-            Home::HostOperand | Home::HostResult => Some(whole(b.home.region(), 0)),
-            Home::Derived => cx.derived.get(i).copied().flatten(),
-            home => cx.span(home, b.bytes),
+            StorageClass::HostOperand | StorageClass::HostResult => Some(whole(b.class.region(), 0)),
+            StorageClass::Derived => cx.derived.get(i).copied().flatten(),
+            class => cx.span(class, b.bytes),
         };
         let placed = spans[i].is_some()
-            || b.home.region() == RegionKind::Scratch
-            || (b.home == Home::Derived && lives[i].is_none());
+            || b.class.region() == RegionKind::Scratch
+            || (b.class == StorageClass::Derived && lives[i].is_none());
         if !placed {
-            let name = draft.name_of(BufferId(i as u32));
+            let name = unplaced.name_of(BufferId(i as u32));
             return Err(CompileError::Defect(format!("buffer {name} has no place")));
         }
     }
@@ -138,19 +142,19 @@ fn fixed_spans(
 }
 
 fn scratch_spans(
-    draft: &Draft,
+    unplaced: &UnplacedProgram,
     lives: &[Option<(u32, u32)>],
     fixed: &[Option<Span>],
     policy: Placement,
     cx: &PlaceCx<'_>,
 ) -> (Vec<Option<Span>>, u64, u64) {
     let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
-    let wanted: Vec<(usize, ArenaRequest)> = (draft.buffers.iter().enumerate())
+    let wanted: Vec<(usize, ArenaRequest)> = (unplaced.buffers.iter().enumerate())
         .filter_map(|(i, b)| {
-            let (first, last) = match b.home {
-                Home::Scratch => lives[i]?,
+            let (first, last) = match b.class {
+                StorageClass::Scratch => lives[i]?,
                 // It is there before the first step.
-                Home::Streamed(_) => (0, end),
+                StorageClass::Streamed(_) => (0, end),
                 _ => return None,
             };
             Some((i, ArenaRequest { bytes: b.bytes, first, last }))
@@ -166,22 +170,22 @@ fn scratch_spans(
 }
 
 fn assemble(
-    mut draft: Draft,
+    mut unplaced: UnplacedProgram,
     levels: &order::Levels,
     spans: &[Option<Span>],
     lives: &[Option<(u32, u32)>],
 ) -> Result<Program, CompileError> {
-    let contents = (0..draft.contents.len() as u32).map(DraftContent);
-    let origins: Vec<ContentOrigin> = contents.map(|c| origin(&draft, c)).collect();
-    arrange(&mut draft.steps, levels.order());
-    let buffer = |c: DraftContent| draft.contents[c.0 as usize].buffer.0 as usize;
+    let versions = (0..unplaced.versions.len() as u32).map(UnplacedVersion);
+    let origins: Vec<VersionOrigin> = versions.map(|c| origin(&unplaced, c)).collect();
+    arrange(&mut unplaced.steps, levels.order());
+    let buffer = |c: UnplacedVersion| unplaced.versions[c.0 as usize].buffer.0 as usize;
     // Steps of both kinds are equally large, so that these stay where they are.
-    let steps = draft.steps.into_iter().map(|step| placed_step(step, |c| spans[buffer(c)]));
+    let steps = unplaced.steps.into_iter().map(|step| placed_step(step, |c| spans[buffer(c)]));
     let mut program = Program { steps: steps.collect::<Result<_, _>>()?, ..Program::default() };
     let ranges = levels.ranges().map(|steps| Level { steps, barrier: None, reason: None });
     program.levels.extend(ranges);
     program.segments = segment::segments(&program.steps, &program.levels);
-    let values = draft.contents.into_iter().zip(origins).map(|(c, origin)| {
+    let values = unplaced.versions.into_iter().zip(origins).map(|(c, origin)| {
         let buffer = c.buffer.0 as usize;
         let nowhere = Span::new(RegionKind::Scratch, Bytes::ZERO, Bytes::ZERO);
         PlanValue {
@@ -197,16 +201,19 @@ fn assemble(
     Ok(program)
 }
 
-fn placed_step(step: DraftStep, span: impl Fn(DraftContent) -> Option<Span>) -> Result<Step, CompileError> {
-    let DraftStep { kind, uses, origin, reason, meaning, cost } = step;
+fn placed_step(
+    step: UnplacedStep,
+    span: impl Fn(UnplacedVersion) -> Option<Span>,
+) -> Result<Step, CompileError> {
+    let UnplacedStep { kind, uses, origin, reason, meaning, cost } = step;
     let uses = uses.into_iter().map(|u| {
-        let whole = span(u.content)
+        let whole = span(u.version)
             .ok_or_else(|| CompileError::Defect(format!("{origin} touches bytes without a place")))?;
         let span = match u.part {
             None => whole,
             Some((start, len)) => Span { offset: whole.offset + Bytes(start), len: Bytes(len), ..whole },
         };
-        Ok(Use { span, access: u.access, content: ContentId(u.content.0), view: u.view })
+        Ok(Use { span, access: u.access, content: VersionId(u.version.0), view: u.view })
     });
     let uses = uses.collect::<Result<_, CompileError>>()?;
     Ok(Step { kind, uses, origin, reason, meaning, cost })
@@ -228,20 +235,23 @@ fn arrange<T>(items: &mut [T], order: &[u32]) {
     }
 }
 
-/// What a content's bytes come from, for the plan's list of values.
-fn origin(draft: &Draft, content: DraftContent) -> ContentOrigin {
-    let c = &draft.contents[content.0 as usize];
-    match draft.buffer_of(content).home {
-        Home::Param(i) | Home::Streamed(i) => ContentOrigin::Param(i),
-        Home::Joined(i) => ContentOrigin::Joined(i),
-        Home::Constant(i) => ContentOrigin::Constant(i),
-        Home::Derived => ContentOrigin::Derived,
-        Home::State(i) if c.replaces.is_none() => ContentOrigin::StateBefore(i),
-        Home::State(i) => ContentOrigin::StateAfter(i),
-        Home::Input(i) => ContentOrigin::Input(i),
-        Home::Frame => ContentOrigin::Frame,
-        Home::Status => ContentOrigin::Status,
-        Home::Scratch | Home::Output(_) | Home::HostOperand | Home::HostResult => ContentOrigin::Step,
+/// What a version's bytes come from, for the plan's list of values.
+fn origin(unplaced: &UnplacedProgram, version: UnplacedVersion) -> VersionOrigin {
+    let c = &unplaced.versions[version.0 as usize];
+    match unplaced.buffer_of(version).class {
+        StorageClass::Param(i) | StorageClass::Streamed(i) => VersionOrigin::Param(i),
+        StorageClass::Joined(i) => VersionOrigin::Joined(i),
+        StorageClass::Constant(i) => VersionOrigin::Constant(i),
+        StorageClass::Derived => VersionOrigin::Derived,
+        StorageClass::State(i) if c.replaces.is_none() => VersionOrigin::StateBefore(i),
+        StorageClass::State(i) => VersionOrigin::StateAfter(i),
+        StorageClass::Input(i) => VersionOrigin::Input(i),
+        StorageClass::Frame => VersionOrigin::Frame,
+        StorageClass::Status => VersionOrigin::Status,
+        StorageClass::Scratch
+        | StorageClass::Output(_)
+        | StorageClass::HostOperand
+        | StorageClass::HostResult => VersionOrigin::Step,
     }
 }
 

@@ -5,12 +5,12 @@
 //! from them, that lie beside others, that begin a state, that nothing reads, that the caller named, or that are small:
 //! a stream is a submission of its own. Never here: places.
 
-use crate::draft::{Draft, DraftContent, Home};
 use crate::error::CompileError;
 use crate::interface::Interface;
 use crate::load::Loads;
 use crate::lowered::Lowered;
 use crate::options::Options;
+use crate::unplaced::{StorageClass, UnplacedProgram, UnplacedVersion};
 use pumice_plan::{Span, StateInit};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,17 +40,17 @@ impl LoadGroups {
         interface: &Interface,
         options: &Options,
     ) -> Result<LoadGroups, CompileError> {
-        let loads = Loads::of(lowered.ranges.iter().map(|r| (&r.draft, &*r.load)));
-        let runs = lowered.ranges.iter().map(|r| &r.draft);
-        let groups = groups(&loads.draft, runs, interface, options)?;
+        let loads = Loads::of(lowered.ranges.iter().map(|r| (&r.unplaced, &*r.load)));
+        let runs = lowered.ranges.iter().map(|r| &r.unplaced);
+        let groups = groups(&loads.unplaced, runs, interface, options)?;
         Ok(LoadGroups { loads, groups })
     }
 }
 
 /// The load program or some steps of it, over buffers of its own.
-pub struct LoadDraft {
-    /// Steps, contents and buffers.
-    pub draft: Draft,
+pub struct UnplacedLoad {
+    /// Steps, versions and buffers.
+    pub unplaced: UnplacedProgram,
     /// Where derived weights are, by buffer.
     pub derived: Vec<Option<Span>>,
 }
@@ -86,8 +86,8 @@ fn pinned(interface: &Interface, options: &Options) -> Result<BTreeSet<u32>, Com
 /// # Errors
 /// A name in the options that no param has.
 fn groups<'d>(
-    draft: &Draft,
-    runs: impl Iterator<Item = &'d Draft>,
+    unplaced: &UnplacedProgram,
+    runs: impl Iterator<Item = &'d UnplacedProgram>,
     interface: &Interface,
     options: &Options,
 ) -> Result<Vec<Group>, CompileError> {
@@ -96,11 +96,11 @@ fn groups<'d>(
         return Ok(Vec::new());
     }
     runs.for_each(|run| kept.extend(read_by(run)));
-    let mut sets = met(draft);
-    let mut groups = alone(draft, &mut sets, &kept);
-    for (i, step) in draft.steps.iter().enumerate() {
-        let mut buffers = step.uses.iter().map(|u| buffer(draft, u.content));
-        let set = buffers.find(|&b| meets(draft, b)).map(|b| sets.of(b));
+    let mut sets = met(unplaced);
+    let mut groups = alone(unplaced, &mut sets, &kept);
+    for (i, step) in unplaced.steps.iter().enumerate() {
+        let mut buffers = step.uses.iter().map(|u| buffer(unplaced, u.version));
+        let set = buffers.find(|&b| meets(unplaced, b)).map(|b| sets.of(b));
         if let Some(group) = set.and_then(|set| groups.get_mut(&set)) {
             group.steps.push(i);
         }
@@ -111,10 +111,11 @@ fn groups<'d>(
 }
 
 /// Buffers that meet in a step, in sets.
-fn met(draft: &Draft) -> Sets {
-    let mut sets = Sets((0..draft.buffers.len()).collect());
-    for step in &draft.steps {
-        let mut buffers = step.uses.iter().map(|u| buffer(draft, u.content)).filter(|&b| meets(draft, b));
+fn met(unplaced: &UnplacedProgram) -> Sets {
+    let mut sets = Sets((0..unplaced.buffers.len()).collect());
+    for step in &unplaced.steps {
+        let mut buffers =
+            step.uses.iter().map(|u| buffer(unplaced, u.version)).filter(|&b| meets(unplaced, b));
         if let Some(first) = buffers.next() {
             buffers.for_each(|b| sets.join(first, b));
         }
@@ -123,37 +124,39 @@ fn met(draft: &Draft) -> Sets {
 }
 
 /// The params that meet no other and are not kept, by set, without steps as yet.
-fn alone(draft: &Draft, sets: &mut Sets, kept: &BTreeSet<u32>) -> BTreeMap<usize, Group> {
-    let mut params: BTreeMap<usize, Vec<Home>> = BTreeMap::new();
-    for (b, buffer) in draft.buffers.iter().enumerate() {
-        if matches!(buffer.home, Home::Param(_) | Home::Joined(_)) {
-            params.entry(sets.of(b)).or_default().push(buffer.home);
+fn alone(unplaced: &UnplacedProgram, sets: &mut Sets, kept: &BTreeSet<u32>) -> BTreeMap<usize, Group> {
+    let mut params: BTreeMap<usize, Vec<StorageClass>> = BTreeMap::new();
+    for (b, buffer) in unplaced.buffers.iter().enumerate() {
+        if matches!(buffer.class, StorageClass::Param(_) | StorageClass::Joined(_)) {
+            params.entry(sets.of(b)).or_default().push(buffer.class);
         }
     }
-    let of_one = |(set, homes): (usize, Vec<Home>)| match homes[..] {
-        [Home::Param(param)] if !kept.contains(&param) => Some((set, Group { param, steps: Vec::new() })),
+    let of_one = |(set, classes): (usize, Vec<StorageClass>)| match classes[..] {
+        [StorageClass::Param(param)] if !kept.contains(&param) => {
+            Some((set, Group { param, steps: Vec::new() }))
+        }
         _ => None,
     };
     params.into_iter().filter_map(of_one).collect()
 }
 
 /// Params that a run reads, puts out or ends a state with.
-fn read_by(run: &Draft) -> impl Iterator<Item = u32> {
-    let used = run.steps.iter().flat_map(|s| &s.uses).map(|u| u.content);
-    let ends = run.outputs.iter().chain(&run.states).copied();
-    used.chain(ends).filter_map(|c| match run.buffer_of(c).home {
-        Home::Param(p) => Some(p),
+fn read_by(run: &UnplacedProgram) -> impl Iterator<Item = u32> {
+    let used = run.steps.iter().flat_map(|s| &s.uses).map(|u| u.version);
+    let last = run.outputs.iter().chain(&run.states).copied();
+    used.chain(last).filter_map(|c| match run.buffer_of(c).class {
+        StorageClass::Param(p) => Some(p),
         _ => None,
     })
 }
 
-fn buffer(draft: &Draft, content: DraftContent) -> usize {
-    draft.contents[content.0 as usize].buffer.0 as usize
+fn buffer(unplaced: &UnplacedProgram, version: UnplacedVersion) -> usize {
+    unplaced.versions[version.0 as usize].buffer.0 as usize
 }
 
 /// Whether steps that touch a buffer belong together: constants are there for all.
-fn meets(draft: &Draft, buffer: usize) -> bool {
-    !matches!(draft.buffers[buffer].home, Home::Constant(_))
+fn meets(unplaced: &UnplacedProgram, buffer: usize) -> bool {
+    !matches!(unplaced.buffers[buffer].class, StorageClass::Constant(_))
 }
 
 /// Sets that grow together; each has the smallest of its members for a name.
@@ -176,42 +179,49 @@ impl Sets {
 }
 
 /// The load program cut into what is left and the groups, in their order. `derived` are the places by buffer.
-pub fn cut(draft: Draft, groups: &[Group], derived: &[Option<Span>]) -> (LoadDraft, Vec<LoadDraft>) {
+pub fn cut(
+    unplaced: UnplacedProgram,
+    groups: &[Group],
+    derived: &[Option<Span>],
+) -> (UnplacedLoad, Vec<UnplacedLoad>) {
     if groups.is_empty() {
-        return (LoadDraft { draft, derived: derived.to_vec() }, Vec::new());
+        return (UnplacedLoad { unplaced, derived: derived.to_vec() }, Vec::new());
     }
     let taken: BTreeSet<usize> = groups.iter().flat_map(|g| g.steps.iter().copied()).collect();
-    let rest: Vec<usize> = (0..draft.steps.len()).filter(|i| !taken.contains(i)).collect();
+    let rest: Vec<usize> = (0..unplaced.steps.len()).filter(|i| !taken.contains(i)).collect();
     let of_group = |g: &Group| {
-        let mut streamed = subset(&draft, &g.steps, derived);
-        for buffer in &mut streamed.draft.buffers {
-            if let Home::Param(p) = buffer.home {
-                buffer.home = Home::Streamed(p);
+        let mut streamed = subset(&unplaced, &g.steps, derived);
+        for buffer in &mut streamed.unplaced.buffers {
+            if let StorageClass::Param(p) = buffer.class {
+                buffer.class = StorageClass::Streamed(p);
             }
         }
         streamed
     };
-    (subset(&draft, &rest, derived), groups.iter().map(of_group).collect())
+    (subset(&unplaced, &rest, derived), groups.iter().map(of_group).collect())
 }
 
-/// Some steps of a draft with what they touch.
-fn subset(draft: &Draft, steps: &[usize], derived: &[Option<Span>]) -> LoadDraft {
-    let uses = || steps.iter().flat_map(|&s| &draft.steps[s].uses);
-    let contents: BTreeSet<DraftContent> = uses().map(|u| u.content).collect();
-    let buffers: BTreeSet<usize> = contents.iter().map(|&c| buffer(draft, c)).collect();
+/// Some steps of an unplaced program with what they touch.
+fn subset(unplaced: &UnplacedProgram, steps: &[usize], derived: &[Option<Span>]) -> UnplacedLoad {
+    let uses = || steps.iter().flat_map(|&s| &unplaced.steps[s].uses);
+    let versions: BTreeSet<UnplacedVersion> = uses().map(|u| u.version).collect();
+    let buffers: BTreeSet<usize> = versions.iter().map(|&c| buffer(unplaced, c)).collect();
     let buffer_of: BTreeMap<usize, u32> = buffers.iter().copied().zip(0..).collect();
-    let content_of: BTreeMap<DraftContent, u32> = contents.iter().copied().zip(0..).collect();
-    let mut some = Draft::default();
-    some.buffers.extend(buffers.iter().map(|&b| draft.buffers[b]));
-    for &c in &contents {
-        let mut content = draft.contents[c.0 as usize].clone();
-        content.buffer.0 = buffer_of[&(content.buffer.0 as usize)];
-        some.contents.push(content);
+    let version_of: BTreeMap<UnplacedVersion, u32> = versions.iter().copied().zip(0..).collect();
+    let mut some = UnplacedProgram::default();
+    some.buffers.extend(buffers.iter().map(|&b| unplaced.buffers[b]));
+    for &c in &versions {
+        let mut version = unplaced.versions[c.0 as usize].clone();
+        version.buffer.0 = buffer_of[&(version.buffer.0 as usize)];
+        some.versions.push(version);
     }
     for &s in steps {
-        let mut step = draft.steps[s].clone();
-        step.uses.iter_mut().for_each(|u| u.content = DraftContent(content_of[&u.content]));
+        let mut step = unplaced.steps[s].clone();
+        step.uses.iter_mut().for_each(|u| u.version = UnplacedVersion(version_of[&u.version]));
         some.steps.push(step);
     }
-    LoadDraft { draft: some, derived: buffers.iter().map(|&b| derived.get(b).copied().flatten()).collect() }
+    UnplacedLoad {
+        unplaced: some,
+        derived: buffers.iter().map(|&b| derived.get(b).copied().flatten()).collect(),
+    }
 }

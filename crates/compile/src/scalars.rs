@@ -41,8 +41,8 @@ enum Operand<'g> {
 impl<'g> Bodies<'g> {
     /// As [`body`], for one node of one graph, and `given` its operands.
     pub fn of_node(&mut self, graph: &'g Graph, node: &'g Node, given: &[ValueId]) -> LowerResult<Body> {
-        let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| immediate(graph, v).is_none()).collect();
-        let operand = |v: ValueId| match immediate(graph, v) {
+        let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| literal(graph, v).is_none()).collect();
+        let operand = |v: ValueId| match literal(graph, v) {
             Some(data) => Operand::Written(data),
             None => Operand::Input(inputs.iter().position(|&i| i == v), graph.ty(v).dtype()),
         };
@@ -64,13 +64,13 @@ impl<'g> Bodies<'g> {
 /// The expression of a run of elementwise nodes. `given` are values that come from outside (inputs of the body, and
 /// whatever is not computed by `nodes`), in the order the expression should take them.
 pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueId]) -> LowerResult<Body> {
-    let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| immediate(graph, v).is_none()).collect();
+    let inputs: Vec<ValueId> = given.iter().copied().filter(|&v| literal(graph, v).is_none()).collect();
     let types: Vec<RegType> = inputs.iter().map(|&v| RegType::from(graph.ty(v).dtype())).collect();
     let b = ScalarBuilder::new(&types);
     let regs = inputs.iter().copied().zip(b.inputs().iter().copied()).collect();
     let mut computed = Computed { graph, b: &b, regs, flags: None };
     for &v in given {
-        if let Some(data) = immediate(graph, v) {
+        if let Some(data) = literal(graph, v) {
             computed.constant(v, data)?;
         }
     }
@@ -121,8 +121,8 @@ impl Computed<'_> {
 }
 
 /// The data of a constant of one element.
-fn immediate(graph: &Graph, v: ValueId) -> Option<&Tensor> {
-    graph.constant_data(v).filter(|t| crate::meaning::is_immediate(t))
+fn literal(graph: &Graph, v: ValueId) -> Option<&Tensor> {
+    graph.constant_data(v).filter(|t| crate::meaning::is_literal(t))
 }
 
 fn constant(b: &ScalarBuilder, data: &Tensor) -> Option<Reg> {

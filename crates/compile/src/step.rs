@@ -1,15 +1,15 @@
 //! A step while a lowering puts it together.
 //!
-//! In: operands and results as they lie; inputs of the meaning by name, outputs in the order of the meaning's. Out: a
-//! draft step with its cost.
+//! In: operands and results as they lie; inputs of the meaning by name, outputs in the order of the meaning's. Out: an
+//! unplaced step with its cost.
 
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult, Refusal, node_meaning};
-use crate::draft::{DraftContent, DraftStep, DraftUse, Located};
 use crate::hole::Filled;
 use crate::meaning::{StepMeaning, operand};
+use crate::unplaced::{PlacedView, UnplacedStep, UnplacedUse, UnplacedVersion};
 use pumice_ir::NodeId;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, UseIndex, Words};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, UseIndex, Words};
 use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, View};
 use pumice_types::{DimExpr, Precision};
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A step under construction.
 pub struct StepBuilder {
-    uses: Vec<DraftUse>,
+    uses: Vec<UnplacedUse>,
     inputs: Vec<(Arc<str>, u16)>,
     outputs: SmallVec<[u16; 8]>,
     status: Option<u32>,
@@ -42,13 +42,13 @@ impl StepBuilder {
     }
 
     /// A use that the meaning does not mention.
-    pub fn touch(&mut self, at: &Located, access: Access) -> Bound {
-        self.uses.push(DraftUse { content: at.content, part: at.part, access, view: at.view.clone() });
+    pub fn touch(&mut self, at: &PlacedView, access: Access) -> Bound {
+        self.uses.push(UnplacedUse { version: at.version, part: at.part, access, view: at.view.clone() });
         Bound::new(UseIndex(self.uses.len() as u16 - 1), &at.view)
     }
 
     /// A use that is operand `k` of the node, by which name its meaning knows it.
-    pub fn read(&mut self, k: usize, at: &Located) -> Bound {
+    pub fn read(&mut self, k: usize, at: &PlacedView) -> Bound {
         let bound = self.touch(at, Access::ShaderRead);
         self.input(operand(k), &bound);
         bound
@@ -60,7 +60,7 @@ impl StepBuilder {
     }
 
     /// The next output of the meaning.
-    pub fn write(&mut self, at: &Located) -> Bound {
+    pub fn write(&mut self, at: &PlacedView) -> Bound {
         let bound = self.touch(at, Access::ShaderWrite);
         self.wrote(&bound);
         bound
@@ -72,7 +72,7 @@ impl StepBuilder {
     }
 
     /// The next output of the meaning, written by the host.
-    pub fn write_host(&mut self, at: &Located) {
+    pub fn write_host(&mut self, at: &PlacedView) {
         let bound = self.touch(at, Access::HostWrite);
         self.wrote(&bound);
     }
@@ -86,7 +86,7 @@ impl StepBuilder {
         &mut self,
         hole: &Filled,
         operands: &[&Bound],
-        y: &Located,
+        y: &PlacedView,
         names: &[(Arc<str>, usize)],
         along: impl Fn(usize, &View) -> LowerResult<Vec<DimExpr>>,
     ) -> LowerResult<(Bound, Vec<Bound>)> {
@@ -104,7 +104,7 @@ impl StepBuilder {
         hole: &Filled,
         along: impl Fn(usize, &View) -> LowerResult<Vec<DimExpr>>,
     ) -> LowerResult<Vec<Bound>> {
-        let bind = |(i, at): (usize, &Located)| {
+        let bind = |(i, at): (usize, &PlacedView)| {
             let access = if i < hole.operands { Access::ShaderRead } else { Access::ShaderWrite };
             Ok(self.touch(at, access).along(along(i, &at.view)?))
         };
@@ -142,7 +142,7 @@ impl StepBuilder {
         self,
         cx: &mut LowerCx<'_>,
         id: NodeId,
-        call: CallDraft,
+        call: CallBuilder,
         groups: &DimExpr,
     ) -> LowerResult {
         let grid = cx.grid(groups)?;
@@ -157,7 +157,7 @@ impl StepBuilder {
     pub fn dispatch(
         mut self,
         cx: &mut LowerCx<'_>,
-        call: CallDraft,
+        call: CallBuilder,
         grid: Grid,
         meaning: StepMeaning,
     ) -> LowerResult {
@@ -188,22 +188,22 @@ impl StepBuilder {
         let mut uses = self.uses;
         uses.shrink_to_fit();
         let origin = cx.origin();
-        cx.push(DraftStep { kind, uses, origin, reason: String::new(), meaning, cost });
+        cx.push(UnplacedStep { kind, uses, origin, reason: String::new(), meaning, cost });
         Ok(())
     }
 
     /// Unique bytes that are read, and those that are written.
     fn bytes(&self, cx: &LowerCx<'_>) -> DimExpr {
         let symbols = cx.graph.symbols();
-        let mut seen: Vec<DraftContent> = Vec::new();
+        let mut seen: Vec<UnplacedVersion> = Vec::new();
         let mut bytes = DimExpr::constant(0);
         for (at, u) in (0u16..).zip(&self.uses) {
             let counted =
                 matches!(u.access, Access::ShaderRead | Access::ShaderWrite | Access::TransferWrite);
-            if !counted || (!u.access.writes() && seen.contains(&u.content)) {
+            if !counted || (!u.access.writes() && seen.contains(&u.version)) {
                 continue;
             }
-            seen.push(u.content);
+            seen.push(u.version);
             let part = self.read_parts.iter().find(|(of, _)| *of == at).map(|(_, elements)| elements);
             let elements = part.cloned().unwrap_or_else(|| cost::product(&u.view.shape, symbols));
             let unit = u.view.storage.unit(u.view.dtype);

@@ -1,14 +1,14 @@
 //! Replays that stop: grids that the device can clear, and the word that tells it to.
 //!
-//! In: a drafted run whose graph names an output that stops. Out: every dispatch of the run with a grid in the frame,
+//! In: an unplaced run whose graph names an output that stops. Out: every dispatch of the run with a grid in the frame,
 //! all of them in one row; where the kernel that advances the frame finds the truth value. After the stop the row is
 //! zero, so that later replays have no groups: they end at once and write nothing.
 
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::{DraftUse, Home, Located};
 use crate::elementwise;
 use crate::frame::{self, Row};
 use crate::load;
+use crate::unplaced::{PlacedView, StorageClass, UnplacedUse};
 use pumice_ir::ValueType;
 use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage};
 use pumice_types::{DType, DimExpr};
@@ -16,7 +16,7 @@ use pumice_types::{DType, DimExpr};
 /// What the advance of the frame must know.
 pub struct Stop {
     /// One word: not 0 where this replay is the last.
-    pub count: Located,
+    pub count: PlacedView,
     /// The grids of all dispatches.
     pub grids: Row,
 }
@@ -30,18 +30,18 @@ pub fn prepare(cx: &mut LowerCx<'_>) -> LowerResult<Option<Stop>> {
     Ok(Some(Stop { count, grids }))
 }
 
-/// Whether a value is the first word of a content in scratch, which nothing else fills.
-fn is_word(cx: &LowerCx<'_>, at: &Located) -> bool {
-    let content = &cx.draft.contents[at.content.0 as usize];
-    let alone = pumice_ir::shape::product(&content.ty.shape).is(1) && at.part.is_none();
+/// Whether a value is the first word of a version in scratch, which nothing else fills.
+fn is_word(cx: &LowerCx<'_>, at: &PlacedView) -> bool {
+    let version = &cx.unplaced.versions[at.version.0 as usize];
+    let alone = pumice_ir::shape::product(&version.ty.shape).is(1) && at.part.is_none();
     let word = at.view.storage == Storage::Arena && at.view.offset.is(0);
-    alone && word && cx.draft.buffer_of(at.content).home == Home::Scratch
+    alone && word && cx.unplaced.buffer_of(at.version).class == StorageClass::Scratch
 }
 
 /// A copy of a truth value that lies elsewhere.
-fn word_of(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
+fn word_of(cx: &mut LowerCx<'_>, at: &PlacedView) -> LowerResult<PlacedView> {
     let ty = ValueType::new(DType::Bool, at.view.shape.clone());
-    let to = cx.alloc("stop", Home::Scratch, Storage::Arena, &ty)?;
+    let to = cx.alloc("stop", StorageClass::Scratch, Storage::Arena, &ty)?;
     elementwise::copy(cx, at, &to, "the frame's kernel reads one word of scratch")?;
     Ok(to)
 }
@@ -50,8 +50,8 @@ fn word_of(cx: &mut LowerCx<'_>, at: &Located) -> LowerResult<Located> {
 /// 1.68 with grids that are fixed; H200, driver 580.159.04, 2026-11-23): after the stop a replay ends as soon as the
 /// device has read the grids.
 fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
-    let is_load = load::load_steps(&cx.draft);
-    let steps = cx.draft.steps.iter().zip(&is_load).enumerate().filter(|(_, (_, is_load))| !**is_load);
+    let is_load = load::load_steps(&cx.unplaced);
+    let steps = cx.unplaced.steps.iter().zip(&is_load).enumerate().filter(|(_, (_, is_load))| !**is_load);
     let mut dispatches = Vec::new();
     let mut grids = Vec::new();
     for (i, (step, _)) in steps {
@@ -63,7 +63,7 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
     let (words, row) = frame::grids_in_a_row(&mut cx.frame, &grids);
     let frame = cx.frame_words();
     for (i, word) in dispatches.into_iter().zip(words) {
-        let step = &mut cx.draft.steps[i];
+        let step = &mut cx.unplaced.steps[i];
         let StepKind::Dispatch { grid, .. } = &mut step.kind else { continue };
         let upper = match grid {
             Grid::Static(groups) => *groups,
@@ -72,8 +72,8 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
         *grid = Grid::Frame { word, upper };
         if !step.uses.iter().any(|u| u.access == Access::IndirectRead) {
             let view = frame.view.clone();
-            step.uses.push(DraftUse {
-                content: frame.content,
+            step.uses.push(UnplacedUse {
+                version: frame.version,
                 part: None,
                 access: Access::IndirectRead,
                 view,

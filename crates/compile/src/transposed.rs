@@ -4,10 +4,10 @@
 //! elementwise copy does as well. Never here: elements that are stored narrow or wide, conversions of storage.
 
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::Located;
 use crate::elementwise::{collapse, slot};
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::shape::product;
 use pumice_plan::View;
 use pumice_plan::kernel::SlotKind;
@@ -30,7 +30,12 @@ struct Transposition {
 ///
 /// # Errors
 /// More elements than kernels count, more workgroups than a grid has.
-pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, meaning: &StepMeaning) -> LowerResult<bool> {
+pub fn copy(
+    cx: &mut LowerCx<'_>,
+    from: &PlacedView,
+    to: &PlacedView,
+    meaning: &StepMeaning,
+) -> LowerResult<bool> {
     let Some(m) = matrices(&from.view, &to.view)? else { return Ok(false) };
     let symbols = cx.graph.symbols();
     let (along_x, along_y) = (m.columns.upper(symbols), m.rows.upper(symbols));

@@ -1,7 +1,7 @@
 //! Views of the same bytes, and of dense buffers: those that see their bytes alike share one. Values of a model have
 //! few types, and a view of its own for each result was a tenth of what a long chain of steps took in memory.
 
-use crate::draft::Located;
+use crate::unplaced::PlacedView;
 use pumice_ir::ValueType;
 use pumice_plan::kernel::FloatStorage;
 use pumice_plan::{Storage, View, dense_strides};
@@ -54,13 +54,13 @@ pub fn broadcast_strides(view: &View, shape: &[DimExpr]) -> Vec<DimExpr> {
 }
 
 /// A view of the same bytes with other extents and strides, in elements.
-pub fn restride(at: &Located, shape: Vec<DimExpr>, strides: Vec<DimExpr>, offset: DimExpr) -> Located {
+pub fn restride(at: &PlacedView, shape: Vec<DimExpr>, strides: Vec<DimExpr>, offset: DimExpr) -> PlacedView {
     let view = View { dtype: at.view.dtype, storage: at.view.storage, shape, strides, offset };
-    Located { content: at.content, part: at.part, view: view.into() }
+    PlacedView { version: at.version, part: at.part, view: view.into() }
 }
 
 /// The same dense elements under another shape.
-pub fn reshaped(at: &Located, shape: &[DimExpr]) -> Located {
+pub fn reshaped(at: &PlacedView, shape: &[DimExpr]) -> PlacedView {
     restride(at, shape.to_vec(), dense_strides(shape), at.view.offset.clone())
 }
 

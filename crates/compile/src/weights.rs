@@ -43,7 +43,7 @@ impl Weights {
         Weights { params, joined, constants, derived, bytes: region.end() }
     }
 
-    /// The params with their places; a streamed one lies in the room of its stream, at that span.
+    /// The params with their places; a streamed one lies in the scratch of its stream, at that span.
     pub fn params(&self, interface: &Interface, streams: &[Stream], passed: &[Span]) -> Vec<ParamSlot> {
         let mut spans = self.params.clone();
         streams.iter().zip(passed).for_each(|(stream, span)| spans[stream.param as usize] = *span);

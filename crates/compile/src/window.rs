@@ -98,7 +98,7 @@ impl Window {
     }
 
     /// Where what pads the operand ends: an argument of pools alone.
-    pub fn ends(&self, cx: &mut LowerCx<'_>) -> [ArgValue; AXES] {
+    pub fn pad_ends(&self, cx: &mut LowerCx<'_>) -> [ArgValue; AXES] {
         self.0.each_ref().map(|a| cx.arg(&a.end))
     }
 

@@ -199,7 +199,7 @@ fn every_node_without_a_lowering_is_listed() {
     }
 }
 
-/// A driver that ends loops early: the node, the kernel, its turns and the limit, at the upper bound of a symbol.
+/// A driver that ends loops early: the node, the kernel, its trips and the limit, at the upper bound of a symbol.
 #[test]
 fn loops_that_the_driver_would_end() {
     let mut target = Target { name: "brief".into(), ..Target::lavapipe() };

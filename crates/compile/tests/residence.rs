@@ -6,7 +6,7 @@ use pumice_cpu_ref::RefEval;
 use pumice_ir::text::read;
 use pumice_ir::{GraphBuilder, Value, f32, sym, tensor};
 use pumice_plan::check::check;
-use pumice_plan::{CheckedPlan, ContentOrigin, Plan, RegionKind, Residence};
+use pumice_plan::{CheckedPlan, Plan, RegionKind, Residence, VersionOrigin};
 use pumice_types::{DType, Encoding, Scheme, Target};
 
 const K: u64 = 256;
@@ -179,8 +179,8 @@ fn wrong_sets_are_refused() {
     refused(|p| p.params[1].encoding = DType::I32.into());
     refused(|p| p.params[1].span.offset.0 += 16);
     refused(|p| {
-        let value = p.runs[0].program.values.iter_mut().find(|v| v.origin == ContentOrigin::Joined(0));
-        value.expect("a run reads the set").origin = ContentOrigin::Joined(1);
+        let value = p.runs[0].program.values.iter_mut().find(|v| v.origin == VersionOrigin::Joined(0));
+        value.expect("a run reads the set").origin = VersionOrigin::Joined(1);
     });
 }
 
@@ -269,10 +269,10 @@ fn residence_is_decided_for_all_runs() {
         assert_eq!(plan.runs.len(), 2);
         assert_eq!(streamed(&plan), ["only"], "{}", plan.target.name);
         let derived = |run: &pumice_plan::Run| {
-            let values = run.program.values.iter().filter(|v| v.origin == ContentOrigin::Derived);
+            let values = run.program.values.iter().filter(|v| v.origin == VersionOrigin::Derived);
             values.filter(|v| v.span.region == RegionKind::Weights).map(|v| v.span).collect::<Vec<_>>()
         };
-        let of_stream = plan.streams[0].program.values.iter().find(|v| v.origin == ContentOrigin::Derived);
+        let of_stream = plan.streams[0].program.values.iter().find(|v| v.origin == VersionOrigin::Derived);
         let span = of_stream.expect("what it leaves").span;
         assert!(plan.runs.iter().all(|run| derived(run).contains(&span)), "both read what it leaves");
     }

@@ -6,7 +6,7 @@
 
 use crate::array::{Array, Data};
 use crate::eval::{EvalCx, Status};
-use crate::shake::shake;
+use crate::perturb::perturb;
 use crate::{machine, ops};
 use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, Relation, ValueId, ValueType};
 use pumice_types::tensor::byte_count;
@@ -97,8 +97,8 @@ pub struct EvalOptions {
     /// Operands of arithmetic that are f32-subnormal count as zeros of the same sign, as OPS 1.3.4 allows a device. A
     /// comparison accepts what is close to the evaluation with or without.
     pub flush_subnormals: bool,
-    /// Move every result by what its op allows (see [`crate::shake`]), other ways for other seeds.
-    pub shake: Option<u64>,
+    /// Move every result by what its op allows (see [`crate::perturb`]), other ways for other seeds.
+    pub perturb: Option<u64>,
 }
 
 /// What an evaluation gives.
@@ -130,7 +130,7 @@ pub fn eval_graph(
     for (id, node) in graph.nodes() {
         let types =
             node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
-        check_room(graph, id, &types)?;
+        check_memory(graph, id, &types)?;
         let arrays = if node.op.is_leaf_interface() {
             vec![leaf_value(graph, node, leaves, &types[0])?]
         } else {
@@ -159,12 +159,16 @@ impl Evaluation {
 }
 
 /// That the results of a node fit, before anything of them is taken: a shape may claim more than there is.
-fn check_room(graph: &Graph, id: NodeId, types: &[(DType, Vec<u64>)]) -> Result<(), EvalError> {
+fn check_memory(graph: &Graph, id: NodeId, types: &[(DType, Vec<u64>)]) -> Result<(), EvalError> {
     // Elements are 64 bits wide here, whatever their dtype.
     let bytes = types.iter().map(|(_, shape)| byte_count(DType::I64, shape).unwrap_or(u64::MAX));
     let needed = Bytes(bytes.fold(0, u64::saturating_add));
     let name = || graph.node_name(id).to_owned();
-    machine::room_for(needed).map_err(|available| EvalError::Memory { name: name(), needed, available })
+    machine::check_available(needed).map_err(|available| EvalError::Memory {
+        name: name(),
+        needed,
+        available,
+    })
 }
 
 fn eval_node(
@@ -181,9 +185,14 @@ fn eval_node(
     let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
     let cx = EvalCx::new(&inputs, types, bindings);
     let mut arrays = ops::eval(&node.op, &cx);
-    if let (Some(seed), false) = (options.shake, node.op.moves_bits()) {
+    if let (Some(seed), false) = (options.perturb, node.op.moves_bits()) {
         // Nodes draw numbers of their own.
-        shake(&node.op, &cx, &mut arrays, seed ^ (id.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        perturb(
+            &node.op,
+            &cx,
+            &mut arrays,
+            seed ^ (id.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        );
     }
     debug_assert!(
         arrays.iter().zip(types).all(|(a, (d, s))| a.dtype == *d && a.shape == *s),

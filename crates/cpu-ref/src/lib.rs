@@ -12,10 +12,10 @@ mod lines;
 pub mod machine;
 mod meaning;
 pub mod ops;
+pub mod perturb;
 pub mod reference;
 pub mod sample;
 pub mod session;
-pub mod shake;
 pub mod tolerance;
 
 pub use array::{Array, Data};

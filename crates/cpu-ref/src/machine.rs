@@ -20,7 +20,7 @@ pub fn available_memory() -> Option<Bytes> {
 ///
 /// # Errors
 /// The bytes that are available, where they are fewer.
-pub fn room_for(needed: Bytes) -> Result<(), Bytes> {
+pub fn check_available(needed: Bytes) -> Result<(), Bytes> {
     if needed <= SMALL {
         return Ok(());
     }
@@ -52,10 +52,10 @@ mod tests {
     }
 
     #[test]
-    fn no_machine_has_room_for_everything() {
-        assert_eq!(room_for(SMALL), Ok(()));
+    fn no_machine_has_memory_for_everything() {
+        assert_eq!(check_available(SMALL), Ok(()));
         if let Some(total) = total_memory() {
-            assert!(room_for(Bytes(u64::MAX)).is_err_and(|available| available <= total));
+            assert!(check_available(Bytes(u64::MAX)).is_err_and(|available| available <= total));
         }
     }
 }

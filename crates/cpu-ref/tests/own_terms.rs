@@ -5,7 +5,7 @@ use pumice_cpu_ref::{Array, Reference, sample};
 use pumice_ir::{Fill, Graph, GraphBuilder, Sample, Value, f32};
 use pumice_types::DType;
 
-/// Terms that a loop of 65,535 turns leaves out are the last of these.
+/// Terms that a loop of 65,535 trips leaves out are the last of these.
 const TERMS: u64 = 70_000;
 const LIMIT: usize = 65_535;
 

@@ -1,4 +1,4 @@
-//! What a file is by its first bytes, so that a file of another kind is told as what it is.
+//! What a file is by its first bytes, so that a file of another kind is reported as what it is.
 
 use std::fmt;
 

@@ -14,7 +14,7 @@ fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// One of two shards, without the index, was told to be no weights at all.
+/// One of two shards, without the index, was said to be no weights at all.
 #[test]
 fn shards_without_their_index_ask_for_it() {
     let folder = scratch("shards");

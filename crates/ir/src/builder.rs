@@ -61,8 +61,8 @@ impl GraphBuilder {
         GraphBuilder { inner, next_name: RefCell::new(None) }
     }
 
-    /// Makes room for so many more nodes with one value each: a small graph then never grows, of which there may be
-    /// many.
+    /// Reserves capacity for so many more nodes with one value each: a small graph then never grows, of which there may
+    /// be many.
     pub fn reserve(&self, nodes: usize) {
         let graph = &mut self.inner.borrow_mut().graph;
         graph.nodes.reserve_exact(nodes);
@@ -309,8 +309,8 @@ impl GraphBuilder {
         self.inner.try_borrow().ok().map(|inner| inner.graph.symbols.clone())
     }
 
-    /// The extent of an axis as an expression. An axis that the value does not have is a mistake of the graph, told by
-    /// [`GraphBuilder::build`]; of a value that came out of a mistake there is nothing more to tell.
+    /// The extent of an axis as an expression. An axis that the value does not have is a mistake of the graph, reported
+    /// by [`GraphBuilder::build`]; of a value that came out of a mistake there is nothing more to tell.
     #[track_caller]
     pub fn dim_of(&self, value: Value, axis: usize) -> DimExpr {
         let Some(ty) = self.type_of(value) else {
@@ -326,7 +326,7 @@ impl GraphBuilder {
     }
 
     /// A dynamic scalar as a variable of feeds and of other scalars' advances. Any other value is a mistake of the
-    /// graph, told by [`GraphBuilder::build`], and so is the use of a scalar of a float dtype.
+    /// graph, reported by [`GraphBuilder::build`], and so is the use of a scalar of a float dtype.
     #[track_caller]
     pub fn scalar_expr(&self, scalar: Value) -> DimExpr {
         if self.type_of(scalar).is_none() {

@@ -28,7 +28,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// A value of one graph. It holds one more than its index, so that an operand which may be absent takes no more room:
+/// A value of one graph. It holds one more than its index, so that an operand which may be absent takes no more memory:
 /// every node has a list of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(NonZeroU32);

@@ -335,7 +335,7 @@ impl Graph {
         outputs
     }
 
-    /// Gives room back that growing left.
+    /// Gives back the capacity that growing left.
     pub(crate) fn shrink(&mut self) {
         self.nodes.shrink_to_fit();
         self.values.shrink_to_fit();

@@ -48,7 +48,7 @@ pub struct Sample {
     pub status: bool,
 }
 
-/// How the label of a sample begins that shows an axis longer than some drivers let a loop turn; few elements
+/// How the label of a sample begins that shows an axis longer than some drivers let a loop iterate; few elements
 /// otherwise.
 pub const LONG_AXIS: &str = "long axis";
 

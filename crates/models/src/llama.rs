@@ -155,9 +155,13 @@ impl LlamaFile {
     }
 
     /// Tokens after which an answer ends; none where the file has no vocabulary.
-    fn ends(&self) -> Result<Vec<u32>, ModelError> {
+    fn end_of_sequence(&self) -> Result<Vec<u32>, ModelError> {
         let has_tokens = self.file.metadata().get("tokenizer.ggml.tokens").is_some();
-        if has_tokens { self.with_vocabulary(|vocabulary| Ok(vocabulary.ends())) } else { Ok(Vec::new()) }
+        if has_tokens {
+            self.with_vocabulary(|vocabulary| Ok(vocabulary.end_of_sequence()))
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     fn with_vocabulary<R>(
@@ -214,7 +218,7 @@ impl LlamaFile {
     /// Tensors that are missing, of an encoding that is not read, or whose extents are not the configuration's.
     pub fn model(self) -> Result<Model, ModelError> {
         let name = self.file.metadata().str_if_any("general.name")?.unwrap_or("llama").to_owned();
-        let config = DecoderConfig { ends: self.ends()?, ..self.config.clone() };
+        let config = DecoderConfig { end_of_sequence: self.end_of_sequence()?, ..self.config.clone() };
         let graph = decoder_graph_of(&name, &config, &Encodings::of(&self)?)?;
         let model = Model { graph, weights: Box::new(self.file) };
         model.check()?;
@@ -368,7 +372,7 @@ impl Keys<'_> {
             tied: !self.file.contains("output.weight"),
             norm_eps,
             cache: DType::F32,
-            ends: Vec::new(),
+            end_of_sequence: Vec::new(),
         };
         Ok((config, trained))
     }

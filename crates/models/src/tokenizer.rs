@@ -102,7 +102,7 @@ impl SentenceTokenizer {
         }
         let max_tokens = usize::try_from(spec.max_tokens).unwrap_or(usize::MAX);
         let specials = inner.get_post_processor().map_or(0, |p| p.added_tokens(false));
-        leaves_room(file, spec, specials, max_tokens)?;
+        leaves_capacity(file, spec, specials, max_tokens)?;
         let damaged = |reason| wrong(reason, "the file is damaged or of another kind: get it again");
         let mut whole = inner.clone();
         fenced(|| whole.with_truncation(None).map(|_| ())).map_err(damaged)?;
@@ -184,7 +184,7 @@ impl SentenceTokenizer {
 }
 
 /// Special tokens leave something of a text.
-fn leaves_room(
+fn leaves_capacity(
     file: &Path,
     spec: &SentenceSpec,
     specials: usize,

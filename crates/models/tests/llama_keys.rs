@@ -101,7 +101,7 @@ fn keys_that_change_values_are_refused_and_those_that_do_not_pass() {
     }
 }
 
-/// They were told as options of ours (`kv_heads`), or by a source file of ours, without file or key.
+/// They were reported as options of ours (`kv_heads`), or by a source file of ours, without file or key.
 #[test]
 fn faults_of_a_file_name_its_key() {
     let faults: [(&str, GgufValue); 8] = [

@@ -7,12 +7,12 @@
 //!
 //! Nothing here evaluates (constants are folded through [`ConstEval`]), places or schedules.
 
-pub mod advice;
+pub mod cost_model;
 pub mod passes;
 pub mod pipeline;
 pub mod rewrite;
 
-pub use advice::{Advice, Anchor, Group, NoAdvice, Side};
+pub use cost_model::{Anchor, CostModel, Group, NoCostModel, Side};
 pub use pipeline::{
     OptError, OptOptions, PASSES, Pass, PassCx, optimize, optimize_range, optimize_whole, run_pass, unfused,
 };

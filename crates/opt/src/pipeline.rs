@@ -1,6 +1,6 @@
 //! The order of the passes, and the driver that applies and verifies them.
 
-use crate::advice::Advice;
+use crate::cost_model::CostModel;
 use crate::passes;
 use pumice_ir::{ConstEval, Form, Graph, Patch, PatchError, VerifyError, verify};
 use pumice_types::{Precision, SymbolTable, Target};
@@ -43,7 +43,7 @@ pub struct PassCx<'a> {
     /// Evaluates constants.
     pub fold: &'a dyn ConstEval,
     /// Knows the kernels.
-    pub advice: &'a dyn Advice,
+    pub cost_model: &'a dyn CostModel,
     /// The range of the symbols that is compiled for; `None`: all that the graph allows.
     pub range: Option<&'a SymbolTable>,
 }

@@ -6,7 +6,7 @@ use common::{after, assert_same, optimized, sample_of};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::ops::SumPool;
 use pumice_ir::{Graph, GraphBuilder, Op, f32};
-use pumice_opt::{NoAdvice, OptError, OptOptions, PassCx, optimize};
+use pumice_opt::{NoCostModel, OptError, OptOptions, PassCx, optimize};
 use pumice_types::{DType, Precision, Target, Tensor};
 
 fn chain(
@@ -31,7 +31,7 @@ fn unknown_passes_are_errors() {
         target: &Target::lavapipe(),
         precision: Precision::Exact,
         fold: &RefEval,
-        advice: &NoAdvice,
+        cost_model: &NoCostModel,
         range: None,
     };
     let skip = |name| optimize(&graph, &OptOptions::without(name), &cx);

@@ -30,13 +30,13 @@ pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameError, FrameSl
 pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
 pub use needs::{Lack, Limit, Needs};
 pub use plan::{
-    Barrier, ConstantSlot, ContentOrigin, Floor, Hazard, HazardKind, IoSlot, JoinedParams, Level, ParamSlot,
-    Placement, Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
+    Barrier, ConstantSlot, Floor, Hazard, HazardKind, IoSlot, JoinedParams, Level, ParamSlot, Placement,
+    Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats, VersionOrigin,
 };
 pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 pub use step::{
-    Access, ContentId, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind, Use,
+    Access, Grid, InputError, InputUse, Meaning, MeaningGraph, Step, StepId, StepKind, Use, VersionId,
 };
 pub use stream::{Residence, Stream};
 pub use view::{Storage, View, dense_strides};

@@ -38,7 +38,7 @@ pub enum Limit {
     PushConstants,
     /// Bytes of one allocation.
     Allocation,
-    /// Turns of the loops of one invocation.
+    /// Trips of the loops of one invocation.
     LoopTurns,
 }
 
@@ -67,8 +67,8 @@ impl Needs {
     pub fn of(plan: &Plan) -> Needs {
         let mut needs = Needs::of_regions(plan);
         for loops in Loops::of_plan(plan) {
-            let turns = |call: &KernelCall| call.check().map_or(0, |decl| loops.turns(decl, call));
-            loops.steps().iter().for_each(|step| needs.add(step, turns));
+            let trip_count = |call: &KernelCall| call.check().map_or(0, |decl| loops.trip_count(decl, call));
+            loops.steps().iter().for_each(|step| needs.add(step, trip_count));
         }
         needs
     }
@@ -83,8 +83,8 @@ impl Needs {
         needs
     }
 
-    /// Of a step, too. `turns` says how often the loops of a call turn.
-    pub(crate) fn add(&mut self, step: &Step, turns: impl FnOnce(&KernelCall) -> u64) {
+    /// Of a step, too. `trip_count` says the trip count of a call.
+    pub(crate) fn add(&mut self, step: &Step, trip_count: impl FnOnce(&KernelCall) -> u64) {
         if let StepKind::Dispatch { grid, .. } = &step.kind {
             let (Grid::Static(groups) | Grid::Frame { upper: groups, .. }) = grid;
             let axes = [Limit::WorkgroupsX, Limit::WorkgroupsY, Limit::WorkgroupsZ];
@@ -92,7 +92,7 @@ impl Needs {
         }
         if let StepKind::Dispatch { call, .. } | StepKind::Advance { call } = &step.kind {
             self.call(call);
-            self.limit(Limit::LoopTurns, turns(call));
+            self.limit(Limit::LoopTurns, trip_count(call));
         }
     }
 
@@ -198,7 +198,7 @@ impl fmt::Display for Limit {
             Limit::SharedMemory => "bytes of shared memory",
             Limit::PushConstants => "bytes of push constants",
             Limit::Allocation => "bytes in one allocation",
-            Limit::LoopTurns => "turns of the loops of one invocation",
+            Limit::LoopTurns => "trips of the loops of one invocation",
         })
     }
 }

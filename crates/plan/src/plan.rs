@@ -5,7 +5,7 @@ use crate::file::PlanForm;
 use crate::frame::Frame;
 use crate::kernel::Fingerprint;
 use crate::region::{Region, RegionKind, Span};
-use crate::step::{ContentId, Step, StepId};
+use crate::step::{Step, StepId, VersionId};
 use crate::stream::Stream;
 use pumice_types::{
     Bytes, DType, DimExpr, Encoding, Precision, ScalarId, SymbolId, SymbolTable, TableId, Target, Tensor,
@@ -97,7 +97,7 @@ pub struct StateSlot {
     pub shape: Vec<u64>,
     /// The axis along which only a prefix is valid.
     pub capacity_axis: Option<u32>,
-    /// Content before the first write.
+    /// What it holds before the first write.
     pub init: StateInit,
     /// Where it lives.
     pub span: Span,
@@ -112,13 +112,13 @@ pub struct IoSlot {
     pub dtype: DType,
     /// Extents, shared with the graph.
     pub shape: Arc<[DimExpr]>,
-    /// Room for the upper bounds.
+    /// Its bytes at the upper bounds.
     pub span: Span,
 }
 
-/// Why a content exists.
+/// Where a value version comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ContentOrigin {
+pub enum VersionOrigin {
     /// Bytes of a stored param (index into `params`), set by the user.
     Param(u32),
     /// Bytes of several stored params (index into `joined`).
@@ -147,7 +147,7 @@ pub struct PlanValue {
     /// Name of the graph value it is.
     pub name: Arc<str>,
     /// Where it comes from.
-    pub origin: ContentOrigin,
+    pub origin: VersionOrigin,
     /// Its type; of a param how it is stored.
     pub encoding: Encoding,
     /// Extents.
@@ -252,8 +252,8 @@ impl Program {
         range.clone().map(StepId).zip(self.steps.get(range.start as usize..range.end as usize).unwrap_or(&[]))
     }
 
-    /// The value of a content id.
-    pub fn value(&self, id: ContentId) -> Option<&PlanValue> {
+    /// The value of a version id.
+    pub fn value(&self, id: VersionId) -> Option<&PlanValue> {
         self.values.get(id.0 as usize)
     }
 }
@@ -286,10 +286,10 @@ pub struct Run {
     pub program: Program,
     /// Conditions on bindings and scalars.
     pub checks: Vec<RunCheck>,
-    /// For each output, the content its bytes hold at the end.
-    pub outputs: Vec<ContentId>,
-    /// For each state, the content its bytes hold at the end.
-    pub states: Vec<ContentId>,
+    /// For each output, the version its bytes hold at the end.
+    pub outputs: Vec<VersionId>,
+    /// For each state, the version its bytes hold at the end.
+    pub states: Vec<VersionId>,
     /// Figures.
     pub stats: Stats,
 }

@@ -4,7 +4,7 @@
 
 use crate::frame::{FrameSlot, FrameWord};
 use crate::hist::{Histogram, ranges};
-use crate::plan::{ContentOrigin, Plan, Program, Run, Segment, StateInit, Stats};
+use crate::plan::{Plan, Program, Run, Segment, StateInit, Stats, VersionOrigin};
 use crate::region::RegionKind;
 use crate::step::{Grid, Step, StepId, StepKind, Use};
 use crate::stream::Residence;
@@ -116,7 +116,7 @@ fn held_in(plan: &Plan, region: RegionKind) -> Vec<String> {
     let counts = match region {
         RegionKind::Weights => {
             let values = plan.load_programs().flat_map(|p| &p.values);
-            let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
+            let derived = values.filter(|v| v.origin == VersionOrigin::Derived).count();
             let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
             vec![(kept, "param"), (plan.constants.len(), "constant"), (derived, "derived weight")]
         }

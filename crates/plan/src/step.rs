@@ -16,10 +16,10 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct StepId(pub u32);
 
-/// Identity of a value that bytes can hold: an index into the run's list of values.
+/// Identity of a value version, which bytes can hold: an index into the run's list of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ContentId(pub u32);
+pub struct VersionId(pub u32);
 
 /// How a step touches a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct Use {
     /// How they are touched.
     pub access: Access,
     /// For a read: the value the bytes must hold. For a write: the value they hold afterwards.
-    pub content: ContentId,
+    pub content: VersionId,
     /// The tensor the bytes are. Uses that see a value alike share it.
     pub view: Arc<View>,
 }

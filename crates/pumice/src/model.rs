@@ -15,9 +15,9 @@ pub struct Loaded {
     pub exe: Executable,
 }
 
-/// How a model comes to its plan.
+/// Where the plan of a model is from.
 #[cfg(feature = "models")]
-pub(crate) struct Way<'a> {
+pub(crate) struct PlanSource<'a> {
     /// One that was made before: nothing is compiled.
     pub(crate) plan: Option<&'a CheckedPlan>,
     /// Otherwise, how it is compiled.
@@ -46,17 +46,17 @@ impl Loaded {
     /// By a plan that was given, or by compiling.
     #[cfg(feature = "models")]
     pub(crate) fn by(
-        way: Way<'_>,
+        source: PlanSource<'_>,
         model: &Model,
         device: &Device,
         progress: impl FnMut(usize, usize),
     ) -> Result<Loaded, Error> {
-        if let Some(plan) = way.plan {
+        if let Some(plan) = source.plan {
             return Loaded::with_plan(model, plan.clone(), device, progress);
         }
-        let mut compile = way.compile.clone();
+        let mut compile = source.compile.clone();
         if compile.specializations.is_empty() {
-            compile.specializations = (way.suggested)();
+            compile.specializations = (source.suggested)();
         }
         Loaded::new(model, device, &compile, progress)
     }

@@ -1,6 +1,6 @@
 //! `pumice inspect` from arguments to text: an encoder's folder, a language model's file, and what is neither.
 //!
-//! Golden texts are what is told of the files, rewritten with `UPDATE=1`; what is told of plans must add up.
+//! Golden texts are what is reported of the files, rewritten with `UPDATE=1`; what is reported of plans must add up.
 
 use clap::Parser;
 use pumice::cli::inspect::{Args, run};
@@ -87,9 +87,9 @@ fn language_model(file: &str, name: &str, extra: Option<(&str, Encoding, &[u64])
     path
 }
 
-/// What is told of the file, without its folder; and what is told of the plan, which changes when the planner plans
-/// better.
-fn told(text: &str, path: &Path) -> (String, String) {
+/// What is reported of the file, without its folder; and what is reported of the plan, which changes when the planner
+/// plans better.
+fn sections(text: &str, path: &Path) -> (String, String) {
     let text = text.replace(&format!("{}/", path.parent().expect("a folder").display()), "");
     let (file, plan) = text.split_once("\nmemory on ").expect("a memory plan");
     (file.to_owned(), plan.to_owned())
@@ -119,7 +119,7 @@ fn a_language_model_is_told_to_the_byte() {
     let path = language_model("toy.gguf", "llama", None);
     let (well, text) = inspect(&path, &["--target", "lavapipe", "--context", "32"]).expect("inspects");
     assert!(well);
-    let (file, plan) = told(&text, &path);
+    let (file, plan) = sections(&text, &path);
     check("llama.txt", &file);
     check_plan(&plan, "lavapipe, context 32: ");
     assert!(plan.contains("layer.*.k_cache") && plan.contains("blk.*.ffn_down.weight"), "{plan}");
@@ -154,8 +154,9 @@ fn a_language_model_is_told_to_the_byte() {
     );
     let regions = report["memory"]["regions"].as_array().expect("regions");
     let all: u64 = regions.iter().map(|r| r["bytes"].as_u64().expect("bytes")).sum();
-    let told = ["shared_bytes", "per_session_bytes"].map(|k| report["memory"][k].as_u64().expect("bytes"));
-    assert_eq!(all, told[0] + told[1]);
+    let sections =
+        ["shared_bytes", "per_session_bytes"].map(|k| report["memory"][k].as_u64().expect("bytes"));
+    assert_eq!(all, sections[0] + sections[1]);
 }
 
 #[test]
@@ -163,12 +164,12 @@ fn an_encoder_is_told_to_the_byte() {
     let path = here("../../tests/data/tiny/bert");
     let (well, text) = inspect(&path, &["--target", "h200", "--batch", "4"]).expect("inspects");
     assert!(well);
-    let (file, plan) = told(&text, &path);
+    let (file, plan) = sections(&text, &path);
     check("bert.txt", &file);
     check_plan(&plan, "h200: ");
 }
 
-/// A model that cannot be planned is still told, with the reason, and the exit code is 1.
+/// A model that cannot be planned is still reported, with the reason, and the exit code is 1.
 #[test]
 fn what_cannot_be_planned_says_why() {
     let path = language_model("foreign.gguf", "gemma9", None);

@@ -1,8 +1,8 @@
 //! `pumice selftest` as a program: what it leaves behind while it runs.
 
-/// A driver on the CPU compiles kernels into this process' memory, and the C library kept what devices had given back: a
-/// run of all ops grew to 3.2 GB once, and to 1 GB where devices came in batches. Products have the largest kernels, and
-/// alone took 550 to 630 MB.
+/// A driver on the CPU compiles kernels into this process' memory, and the C library kept what devices had given back:
+/// a run of all ops grew to 3.2 GB once, and to 1 GB where devices came in batches. Products have the largest kernels,
+/// and alone took 550 to 630 MB.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_of_devices_is_given_back() {

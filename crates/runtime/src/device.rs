@@ -202,7 +202,7 @@ pub trait Device: Send + Sync {
     }
 }
 
-/// Fills bytes where they belong: number of the span, first byte in it, and the room.
+/// Fills bytes where they belong: number of the span, first byte in it, and the bytes to fill.
 pub type FillWeights<'f> = dyn FnMut(usize, u64, &mut [u8]) -> Result<(), SourceError> + 'f;
 
 /// A plan on a device, with one copy of the weights.
@@ -222,11 +222,11 @@ pub trait Loaded: Send + Sync {
     fn fill_weights(&self, spans: &[Span], fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         const PIECE: u64 = 1 << 20;
         let most = spans.iter().map(|s| s.len.0).max().unwrap_or(0);
-        let mut room = vec![0; most.min(PIECE) as usize];
+        let mut buffer = vec![0; most.min(PIECE) as usize];
         for (i, span) in spans.iter().enumerate() {
             let mut done = 0;
             while done < span.len.0 {
-                let piece = &mut room[..(span.len.0 - done).min(PIECE) as usize];
+                let piece = &mut buffer[..(span.len.0 - done).min(PIECE) as usize];
                 fill(i, done, piece)?;
                 let len = Bytes(piece.len() as u64);
                 self.write_weights(Span { offset: span.offset + Bytes(done), len, ..*span }, piece)?;
@@ -235,9 +235,9 @@ pub trait Loaded: Send + Sync {
         }
         Ok(())
     }
-    /// Passes the param of a stream through: takes its room, lets `fill` give the param's bytes there, in pieces and in
-    /// order (as those of span 0), runs its steps, and gives the room back. The caller holds off every run meanwhile.
-    /// Where it fails, what is derived from the param is unknown.
+    /// Passes the param of a stream through: takes its scratch, lets `fill` give the param's bytes there, in pieces and
+    /// in order (as those of span 0), runs its steps, and gives the scratch back. The caller holds off every run
+    /// meanwhile. Where it fails, what is derived from the param is unknown.
     ///
     /// # Errors
     /// As [`Loaded::run_load`]; [`DeviceError::Source`] where `fill` fails; [`DeviceError::Unsupported`] for a stream
@@ -251,7 +251,7 @@ pub trait Loaded: Send + Sync {
     /// Runs these steps of the load program, in order. The caller holds off every run meanwhile.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`] where the steps' own room does not fit, [`DeviceError::Host`] for a host
+    /// [`DeviceError::OutOfMemory`] where the steps' own scratch does not fit, [`DeviceError::Host`] for a host
     /// step that fails, [`DeviceError::Guard`] for a kernel that wrote outside its region; else the device
     /// failed.
     fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError>;

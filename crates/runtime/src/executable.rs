@@ -219,12 +219,12 @@ impl Executable {
             &inner.tables,
             inner.loaded.as_ref(),
             &direct,
-            &mut |i, at, room| {
+            &mut |i, at, out| {
                 if at == 0 {
                     done = i;
                     progress(i, slots.len());
                 }
-                source.read_bytes(&slots[direct[i]].name, at, room)
+                source.read_bytes(&slots[direct[i]].name, at, out)
             },
         )?;
         // What is rounded on the host passes through memory, one tensor at a time.

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::tables::part;
 use crate::values::{ValueError, Window, to_f32};
 use pumice_plan::{
-    ContentId, ContentOrigin, Placement, Plan, PlanValue, Program, RegionKind, Span, StepId, Storage, View,
+    Placement, Plan, PlanValue, Program, RegionKind, Span, StepId, Storage, VersionId, VersionOrigin, View,
 };
 use pumice_types::{Encoding, Tensor};
 use std::fmt;
@@ -72,7 +72,7 @@ impl Session {
             let known = program.values.iter().map(|v| v.name.to_string()).collect();
             return Err(RuntimeError::UnknownName { kind: NameKind::Value, name: name.to_owned(), known });
         };
-        let view = view_of(program, ContentId(id as u32), value);
+        let view = view_of(program, VersionId(id as u32), value);
         let (bytes, window) = self.read_view(value.span, &view)?;
         Tensor::from_bytes(value.dtype(), window.shape(), bytes).map_err(|source| {
             let name = name.to_owned();
@@ -170,7 +170,7 @@ impl Session {
 }
 
 /// How a value's bytes are seen: as some step sees them whole, or else dense.
-fn view_of(program: &Program, id: ContentId, value: &PlanValue) -> View {
+fn view_of(program: &Program, id: VersionId, value: &PlanValue) -> View {
     let whole = |u: &&pumice_plan::Use| {
         u.content == id
             && u.span == value.span
@@ -180,7 +180,7 @@ fn view_of(program: &Program, id: ContentId, value: &PlanValue) -> View {
     let uses = program.steps.iter().flat_map(|s| &s.uses);
     uses.filter(whole).map(|u| View::clone(&u.view)).next().unwrap_or_else(|| {
         let natural = match value.origin {
-            ContentOrigin::Step => value.span.region != RegionKind::Scratch,
+            VersionOrigin::Step => value.span.region != RegionKind::Scratch,
             _ => true,
         };
         let storage = match value.encoding {

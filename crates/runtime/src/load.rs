@@ -7,7 +7,7 @@
 //! of closed sets is closed, so several params need no more than the union of theirs. Run in program order, such a set
 //! leaves what the whole program would.
 
-use pumice_plan::{ContentOrigin, Plan, Program, RegionKind, Span, StepId};
+use pumice_plan::{Plan, Program, RegionKind, Span, StepId, VersionOrigin};
 
 /// The sets, computed once.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct LoadIndex {
 }
 
 impl LoadIndex {
-    /// Of a plan whose contents are in range.
+    /// Of a plan whose versions are in range.
     pub fn new(plan: &Plan) -> LoadIndex {
         let flow = Flow::new(&plan.load);
         let of_param = (0..plan.params.len()).map(|p| flow.steps_of(plan, p as u32)).collect();
@@ -40,11 +40,11 @@ impl LoadIndex {
 
 /// Who reads and writes what.
 struct Flow {
-    /// Per content: steps that read it.
+    /// Per version: steps that read it.
     readers: Vec<Vec<u32>>,
-    /// Per content: steps that leave it.
+    /// Per version: steps that leave it.
     writers: Vec<Vec<u32>>,
-    /// Per content: whether a later step overwrites some of its bytes, or they are gone when the steps have run.
+    /// Per version: whether a later step overwrites some of its bytes, or they are gone when the steps have run.
     lost: Vec<bool>,
     /// Per step: later steps that overwrite what it writes with something else.
     overwriters: Vec<Vec<u32>>,
@@ -52,23 +52,23 @@ struct Flow {
 
 impl Flow {
     fn new(program: &Program) -> Flow {
-        let contents = program.values.len();
+        let versions = program.values.len();
         let mut flow = Flow {
-            readers: vec![Vec::new(); contents],
-            writers: vec![Vec::new(); contents],
+            readers: vec![Vec::new(); versions],
+            writers: vec![Vec::new(); versions],
             lost: program.values.iter().map(|v| v.span.region == RegionKind::Scratch).collect(),
             overwriters: vec![Vec::new(); program.steps.len()],
         };
         let mut writes = Vec::new();
         for (s, step) in program.steps.iter().enumerate() {
             for u in &step.uses {
-                let content = u.content.0 as usize;
+                let version = u.content.0 as usize;
                 let list = if u.access.writes() { &mut flow.writers } else { &mut flow.readers };
-                if let Some(list) = list.get_mut(content) {
+                if let Some(list) = list.get_mut(version) {
                     list.push(s as u32);
                 }
                 if u.access.writes() && u.span.region != RegionKind::Scratch {
-                    writes.push(Write { span: u.span, step: s as u32, content });
+                    writes.push(Write { span: u.span, step: s as u32, version });
                 }
             }
         }
@@ -82,10 +82,10 @@ impl Flow {
         let mut open: Vec<Write> = Vec::new();
         for write in writes {
             open.retain(|o| o.span.region == write.span.region && o.span.end() > write.span.offset);
-            for other in open.iter().filter(|o| o.content != write.content && o.span.overlaps(&write.span)) {
+            for other in open.iter().filter(|o| o.version != write.version && o.span.overlaps(&write.span)) {
                 let (first, second) =
                     if other.step <= write.step { (other, &write) } else { (&write, other) };
-                if let Some(lost) = self.lost.get_mut(first.content) {
+                if let Some(lost) = self.lost.get_mut(first.version) {
                     *lost = true;
                 }
                 if first.step != second.step {
@@ -100,8 +100,8 @@ impl Flow {
     fn steps_of(&self, plan: &Plan, param: u32) -> Vec<u32> {
         let program = &plan.load;
         let holds = |origin| match origin {
-            ContentOrigin::Param(p) => p == param,
-            ContentOrigin::Joined(set) => {
+            VersionOrigin::Param(p) => p == param,
+            VersionOrigin::Joined(set) => {
                 plan.joined.get(set as usize).is_some_and(|j| j.params.contains(&param))
             }
             _ => false,
@@ -109,17 +109,17 @@ impl Flow {
         let mut set = vec![false; program.steps.len()];
         let mut queue = Vec::new();
         let roots = program.values.iter().enumerate().filter(|(_, v)| holds(v.origin));
-        queue.extend(roots.flat_map(|(content, _)| self.readers[content].iter().copied()));
+        queue.extend(roots.flat_map(|(version, _)| self.readers[version].iter().copied()));
         while let Some(step) = queue.pop() {
             if std::mem::replace(&mut set[step as usize], true) {
                 continue;
             }
             queue.extend(&self.overwriters[step as usize]);
             for u in &program.steps[step as usize].uses {
-                let content = u.content.0 as usize;
+                let version = u.content.0 as usize;
                 let more = match u.access.writes() {
-                    true => self.readers.get(content),
-                    false => self.writers.get(content).filter(|_| self.lost[content]),
+                    true => self.readers.get(version),
+                    false => self.writers.get(version).filter(|_| self.lost[version]),
                 };
                 queue.extend(more.into_iter().flatten());
             }
@@ -132,5 +132,5 @@ impl Flow {
 struct Write {
     span: Span,
     step: u32,
-    content: usize,
+    version: usize,
 }

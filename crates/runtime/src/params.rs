@@ -90,15 +90,15 @@ impl<'a> Payload<'a> {
     }
 
     /// Stored bytes from byte `at` on; pieces begin and end between elements.
-    fn fill(self, dtype: DType, at: u64, room: &mut [u8]) {
+    fn fill(self, dtype: DType, at: u64, out: &mut [u8]) {
         match self {
-            Payload::Stored(bytes) => room.copy_from_slice(&bytes[at as usize..][..room.len()]),
+            Payload::Stored(bytes) => out.copy_from_slice(&bytes[at as usize..][..out.len()]),
             Payload::Floats(bytes) => {
                 // Float bytes for each stored byte: 4 bytes hold one f32 or two of 16 bits.
                 let each = Encoding::Plain(dtype).elements(4) as usize;
-                let from = &bytes[at as usize * each..][..room.len() * each];
+                let from = &bytes[at as usize * each..][..out.len() * each];
                 let put = |at: u64, piece: &[u8]| {
-                    room[at as usize..][..piece.len()].copy_from_slice(piece);
+                    out[at as usize..][..piece.len()].copy_from_slice(piece);
                     Ok::<(), std::convert::Infallible>(())
                 };
                 let Ok(()) = convert_f32(dtype, from, put);
@@ -254,8 +254,8 @@ impl Params {
             alone.change(|state| state.begin_set(tables, tied));
             let dtype = slot.encoding.dtype();
             match tables.streams[param] {
-                Some(stream) => loaded.stream(stream, &mut |_, at, room| {
-                    payload.fill(dtype, at, room);
+                Some(stream) => loaded.stream(stream, &mut |_, at, out| {
+                    payload.fill(dtype, at, out);
                     Ok(())
                 })?,
                 None => payload.write(dtype, |at, bytes| {
@@ -290,7 +290,7 @@ impl Params {
         alone.change(|state| kept.iter().for_each(|&p| state.end_set(&tables.tied[p])));
         for (i, &p) in (kept.len()..).zip(streamed) {
             let Some(stream) = tables.streams[p] else { continue };
-            loaded.stream(stream, &mut |_, at, room| fill(i, at, room)).map_err(failed)?;
+            loaded.stream(stream, &mut |_, at, out| fill(i, at, out)).map_err(failed)?;
             alone.change(|state| state.end_set(&[p]));
         }
         Ok(())

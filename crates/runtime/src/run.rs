@@ -181,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Validates a run and computes what it needs. Writes to nothing but the session's working room. Returns which
+    /// Validates a run and computes what it needs. Writes to nothing but the session's working memory. Returns which
     /// run of the plan it is.
     pub(crate) fn prepare(
         &mut self,

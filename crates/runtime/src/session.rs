@@ -76,7 +76,7 @@ pub(crate) struct FrameKey {
     pub scalars: Vec<u32>,
 }
 
-/// Room that runs use again and again.
+/// Memory that runs use again and again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     /// For each input, its position among those given.

@@ -109,7 +109,7 @@ fn names<'a>(
     Ok(set)
 }
 
-/// Checks that a span lies in the region it should and has room.
+/// Checks that a span lies in the region it should and is large enough.
 fn check_span(
     plan: &Plan,
     what: &str,
@@ -150,7 +150,7 @@ fn param_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
     plan.params.iter().map(bytes).collect()
 }
 
-/// The stream of each param, which has room for it.
+/// The stream of each param, whose scratch holds it.
 fn streams(plan: &Plan) -> Result<Vec<Option<usize>>, RuntimeError> {
     let mut streams = vec![None; plan.params.len()];
     for (i, stream) in plan.streams.iter().enumerate() {

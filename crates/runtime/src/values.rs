@@ -290,7 +290,7 @@ pub fn to_f32(dtype: DType, natural: &[u8]) -> Vec<f32> {
 }
 
 /// Little-endian f32 bytes as bytes of a float dtype, each value rounded to nearest even once. Calls `part` with the
-/// byte offset and the bytes of one piece after the other, so that a large tensor needs little room.
+/// byte offset and the bytes of one piece after the other, so that a large tensor needs little memory.
 pub(crate) fn convert_f32<E>(
     dtype: DType,
     floats: &[u8],

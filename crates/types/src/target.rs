@@ -63,16 +63,16 @@ pub struct Limits {
     pub max_storage_range: Bytes,
     /// Memory the device can give to weights, states and scratch together.
     pub memory: Bytes,
-    /// Turns that all loops of one invocation may make together before the driver ends them without a word; `None`: no
-    /// limit. A loop of n iterations makes n + 1 turns.
+    /// Trips that all loops of one invocation may make together before the driver ends them without a word; `None`: no
+    /// limit. A loop of n iterations makes n + 1 trips.
     #[serde(default)]
     pub loop_turns: Option<u64>,
 }
 
 impl Limits {
-    /// Whether loops of so many turns end by themselves.
-    pub fn lets_turn(&self, turns: u64) -> bool {
-        self.loop_turns.is_none_or(|limit| turns <= limit)
+    /// Whether loops of so many trips terminate by themselves.
+    pub fn allows_trips(&self, trip_count: u64) -> bool {
+        self.loop_turns.is_none_or(|limit| trip_count <= limit)
     }
 }
 
@@ -184,7 +184,7 @@ impl LevelTime {
     }
 }
 
-/// What llvmpipe (lavapipe) lets the loops of one invocation turn, all of them together (Mesa 22.3 and 25.0,
+/// What llvmpipe (lavapipe) lets the loops of one invocation iterate, all of them together (Mesa 22.3 and 25.0,
 /// `LP_MAX_TGSI_LOOP_ITERATIONS`).
 pub const LLVMPIPE_LOOP_TURNS: u64 = 65_535;
 

@@ -12,11 +12,11 @@ use crate::gpu::Gpu;
 use crate::kernel_source::{CheckedInKernels, KernelSource, check_code};
 use crate::loaded::VulkanLoaded;
 use crate::measure;
-use crate::patience::Patience;
 use crate::pipelines::Pipelines;
 use crate::raw::{CallLog, DeviceShared, Instance, InstanceOptions, MemoryLedger, MessageLog, Queue};
 use crate::snapshot::{DeviceKind, Snapshot};
 use crate::staging::Staging;
+use crate::wait_policy::WaitPolicy;
 use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
@@ -164,8 +164,8 @@ fn gpu(
     snapshot: &Snapshot,
     options: &DeviceOptions,
 ) -> Result<Gpu, OpenError> {
-    let patience = Patience { given: options.poll, cpu: plan.target.features.cpu };
-    let queue = Queue::new(&shared, patience.usual(), stall(options, &plan.target))?;
+    let wait_policy = WaitPolicy { given: options.poll, cpu: plan.target.features.cpu };
+    let queue = Queue::new(&shared, wait_policy.usual(), stall(options, &plan.target))?;
     Ok(Gpu {
         pipelines: Pipelines::new(&shared, options.pipelines(&plan, snapshot))?,
         staging: Mutex::new(Staging::default()),
@@ -175,7 +175,7 @@ fn gpu(
         storage_buffers: snapshot.limits.max_storage_buffers,
         storage_alignment: snapshot.limits.storage_offset_alignment.max(4),
         queue,
-        patience,
+        wait_policy,
         name: snapshot.name.clone(),
         observer: options.observer.clone(),
         shared,

@@ -2,18 +2,18 @@
 
 use crate::device_plan::DevicePlan;
 use crate::error::device_error;
-use crate::patience::Patience;
 use crate::pipelines::{PipelineRequest, Pipelines};
 use crate::progress::{KernelObserver, Work};
 use crate::raw::{Commands, DeviceShared, Masks, Queue, Recorder};
 use crate::record::call_of;
 use crate::staging::Staging;
 use crate::submit::Begin;
+use crate::wait_policy::WaitPolicy;
 use pumice_plan::Step;
 use pumice_runtime::device::DeviceError;
 use std::sync::{Arc, Mutex};
 
-/// Every hazard a recording may meet in front of itself: kernels and copies of what ran before.
+/// Every hazard a recording may meet before itself: kernels and copies of what ran before.
 pub(crate) const EVERYTHING_BEFORE: Masks =
     Masks { shader: true, shader_reads_only: false, transfer: true, indirect: false, host: false };
 
@@ -39,7 +39,7 @@ pub(crate) struct Gpu {
     pub(crate) storage_buffers: u32,
     pub(crate) storage_alignment: u64,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) patience: Patience,
+    pub(crate) wait_policy: WaitPolicy,
     /// The name people know the device by.
     pub(crate) name: String,
     /// Hears how far kernels are.
@@ -71,7 +71,7 @@ impl Gpu {
     /// list ends with [`Gpu::host_barrier`] or is the closing one. Where a call fails, what was submitted has ended
     /// when it returns.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
-        let ended = self.run_timed(lists, self.patience.usual(), Begin::AtSubmission);
+        let ended = self.run_timed(lists, self.wait_policy.usual(), Begin::AtSubmission);
         ended.map(|_| ()).map_err(device_error)
     }
 

@@ -24,7 +24,6 @@ mod host;
 mod loaded;
 mod measure;
 mod memory;
-mod patience;
 mod pipelines;
 mod profile;
 mod progress;
@@ -33,6 +32,7 @@ mod session;
 mod slot_access;
 mod staging;
 mod submit;
+mod wait_policy;
 
 pub use device::{DeviceReport, Pick, VulkanDevice, devices};
 pub use device_options::DeviceOptions;

@@ -3,7 +3,7 @@
 use crate::gpu::Gpu;
 use crate::host::HostSteps;
 use crate::kernel_source::check_code;
-use crate::memory::{Regions, check_room};
+use crate::memory::{Regions, check_available};
 use crate::record::RecordScope;
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_recorded};
 use pumice_plan::{CheckedPlan, FrameSlot, Program, RegionKind, Span, StepId, Stream};
@@ -49,7 +49,7 @@ impl VulkanLoaded {
             .map(|r| HostSteps::prepare(&plan, &r.program, host))
             .collect::<Result<_, _>>()?;
         let all: Vec<_> = RegionKind::ALL.iter().filter_map(|&kind| plan.region(kind)).collect();
-        check_room(gpu, &all)?;
+        check_available(gpu, &all)?;
         let weights: Vec<_> = plan.region(RegionKind::Weights).into_iter().collect();
         let weights = Arc::new(Regions::new(gpu, &weights)?);
         weights.poison(None)?;
@@ -74,12 +74,12 @@ impl VulkanLoaded {
     }
 
     /// How long a wait for so many replays of a program asks before it sleeps.
-    pub(crate) fn patience(&self, which: ProgramRef, replays: u32) -> Duration {
+    pub(crate) fn poll_time(&self, which: ProgramRef, replays: u32) -> Duration {
         let run = match which {
             ProgramRef::Load | ProgramRef::Stream(_) => None,
             ProgramRef::Run(i) => self.plan.runs.get(i),
         };
-        run.map_or(self.gpu.patience.usual(), |r| self.gpu.patience.of(&r.stats.floor, replays))
+        run.map_or(self.gpu.wait_policy.usual(), |r| self.gpu.wait_policy.of(&r.stats.floor, replays))
     }
 
     /// The symbols in the ranges that a program is for.

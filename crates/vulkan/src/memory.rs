@@ -48,7 +48,7 @@ impl RegionMemory {
             // A chunk ends with a whole word, so that fills and narrow tails stay inside.
             let bytes = size.align_up(16).0.max(16) + 2 * guard;
             let made = Buffer::new(&gpu.shared, usage(region.kind), bytes, types);
-            chunks.push(Arc::new(made.map_err(|e| no_room(gpu, region.kind, Bytes(bytes), e))?));
+            chunks.push(Arc::new(made.map_err(|e| region_refused(gpu, region.kind, Bytes(bytes), e))?));
         }
         Ok(RegionMemory { region: region.clone(), chunks, guard })
     }
@@ -77,12 +77,12 @@ pub(crate) struct Regions {
 impl Regions {
     /// Takes memory for regions, if all of it fits.
     pub(crate) fn new(gpu: &Arc<Gpu>, regions: &[&Region]) -> Result<Regions, DeviceError> {
-        check_room(gpu, regions)?;
+        check_available(gpu, regions)?;
         let memory =
             regions.iter().map(|region| RegionMemory::new(gpu, region)).collect::<Result<Vec<_>, _>>()?;
         let types = gpu.plan.memory_types(RegionKind::Frame);
         let spare = Buffer::new(&gpu.shared, BufferUsage::Kernel, SPARE, types)
-            .map_err(|e| no_room(gpu, RegionKind::Frame, Bytes(SPARE), e))?;
+            .map_err(|e| region_refused(gpu, RegionKind::Frame, Bytes(SPARE), e))?;
         Ok(Regions { gpu: gpu.clone(), memory, spare: Arc::new(spare) })
     }
 
@@ -101,8 +101,8 @@ impl Regions {
             return Err(DeviceError::Span(span));
         };
         let buffer = &memory.chunks[chunk];
-        let room = buffer.size() - memory.guard;
-        if offset.checked_add(span.len.0).is_none_or(|end| end > room) {
+        let size = buffer.size() - memory.guard;
+        if offset.checked_add(span.len.0).is_none_or(|end| end > size) {
             return Err(DeviceError::Span(span));
         }
         Ok(Place { buffer: buffer.clone(), offset })
@@ -122,8 +122,8 @@ impl Regions {
             let memory = self.memory.iter().find(|m| m.region.kind == span.region);
             let found = memory.and_then(|m| Some((m, m.locate(at.offset)?)));
             let (memory, (chunk, offset)) = found.ok_or(DeviceError::Span(span))?;
-            let room = memory.region.chunks[chunk].0 - (offset - memory.guard);
-            let len = room.min(span.len.0 - done);
+            let left = memory.region.chunks[chunk].0 - (offset - memory.guard);
+            let len = left.min(span.len.0 - done);
             pieces.push((Place { buffer: memory.chunks[chunk].clone(), offset }, done, len));
             done += len;
         }
@@ -156,7 +156,7 @@ impl Regions {
         for (i, span) in spans.iter().enumerate() {
             for (place, start, len) in self.pieces(*span)? {
                 if place.buffer.is_mapped() {
-                    fill_mapped(&place, len, &mut |room| fill(i, start, room))?;
+                    fill_mapped(&place, len, &mut |out| fill(i, start, out))?;
                 } else {
                     places.push((place, len));
                     parts.push((i, start));
@@ -168,9 +168,9 @@ impl Regions {
         }
         // Whoever fills may be slow, or use the device: the buffers are taken along, and nobody waits for them.
         let mut staging = std::mem::take(&mut *self.lock_staging());
-        let filled = staging.fill(&self.gpu, &places, &mut |place, at, room| {
+        let filled = staging.fill(&self.gpu, &places, &mut |place, at, out| {
             let (span, start) = parts[place];
-            fill(span, start + at, room)
+            fill(span, start + at, out)
         });
         self.lock_staging().give_back(staging);
         filled
@@ -263,11 +263,11 @@ fn fill_mapped(
     len: u64,
     fill: &mut dyn FnMut(&mut [u8]) -> Result<(), SourceError>,
 ) -> Result<(), DeviceError> {
-    Ok(place.buffer.fill(place.offset, len, |room| fill(room).map_err(Filled::Source))?)
+    Ok(place.buffer.fill(place.offset, len, |out| fill(out).map_err(Filled::Source))?)
 }
 
 /// That regions fit together into what their heaps have free.
-pub(crate) fn check_room(gpu: &Gpu, regions: &[&Region]) -> Result<(), DeviceError> {
+pub(crate) fn check_available(gpu: &Gpu, regions: &[&Region]) -> Result<(), DeviceError> {
     let mut by_heap: Vec<(u32, Bytes, Vec<RegionKind>)> = Vec::new();
     for region in regions {
         let first = gpu.plan.memory_types(region.kind).first();
@@ -302,7 +302,7 @@ fn out_of_memory(what: String, needed: Bytes, available: Bytes) -> DeviceError {
     DeviceError::OutOfMemory { what, needed, available, remedy: remedy.to_owned() }
 }
 
-fn no_room(gpu: &Gpu, kind: RegionKind, needed: Bytes, error: CallError) -> DeviceError {
+fn region_refused(gpu: &Gpu, kind: RegionKind, needed: Bytes, error: CallError) -> DeviceError {
     if !error.is_out_of_memory() {
         return device_error(error);
     }

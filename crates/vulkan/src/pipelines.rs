@@ -89,7 +89,7 @@ pub(crate) struct Pipelines {
     file: Option<CacheFile>,
     layouts: Mutex<IndexMap<(u32, u32), Arc<PipelineLayout>>>,
     known: Mutex<Known>,
-    /// Told whenever pipelines are ready, or could not be made.
+    /// Called whenever pipelines are ready, or could not be made.
     changed: Condvar,
     notes: Mutex<Vec<String>>,
 }

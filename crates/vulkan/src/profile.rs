@@ -17,7 +17,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Room for that many steps.
+    /// Capacity for that many steps.
     pub(crate) fn new(shared: &Arc<DeviceShared>, steps: usize) -> Result<Timing, DeviceError> {
         let count = u32::try_from(2 * steps).unwrap_or(u32::MAX);
         Ok(Timing { pool: Arc::new(QueryPool::new(shared, count).map_err(device_error)?), steps: Vec::new() })

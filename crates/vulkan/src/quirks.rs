@@ -86,8 +86,8 @@ pub const QUIRKS: &[Quirk] = &[
             "loops end",
             Driver::Lavapipe,
             "Mesa 22.3, 25.0",
-            "all loops of one invocation together turn at most 65,535 times, then they end without a word",
-            "kernels declare how often they turn; selection, compiler and checker keep within `Limits::loop_turns`",
+            "all loops of one invocation together make at most 65,535 trips, then they end without a word",
+            "kernels declare their trip counts; selection, compiler and checker keep within `Limits::loop_turns`",
             "tests/tests/long_axes/on_device/beyond.rs::long_rows",
         )
     },
@@ -137,7 +137,7 @@ pub const QUIRKS: &[Quirk] = &[
         "Mesa 22.3",
         "the host computes: a thread that polls takes time from the kernels, a thread that sleeps wakes late",
         "a wait polls only where levels are small",
-        "crates/vulkan/src/patience.rs::a_cpu_driver_is_asked_only_where_levels_are_small",
+        "crates/vulkan/src/wait_policy.rs::a_cpu_driver_is_asked_only_where_levels_are_small",
     ),
     quirk(
         "lane by lane",

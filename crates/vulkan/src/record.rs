@@ -216,7 +216,7 @@ impl<'a> Segment<'a> {
         self.list.dispatch(&ready.pipeline, &push.bytes, set.as_ref(), target).map_err(device_error)
     }
 
-    /// What a call is told: addresses, arguments, literals.
+    /// What a call passes: addresses, arguments, literals.
     fn argument_words(&self, ready: &Ready, call: &KernelCall, places: &[Place]) -> Vec<u32> {
         let addresses: Vec<u64> = places.iter().map(Place::address).collect();
         let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);

@@ -137,7 +137,7 @@ impl Staging {
     }
 
     /// Fills places with bytes that are made in staging, as many pieces in one submission as there is room for, and
-    /// waits once, at the end. `fill` gets the number of the place, the first byte in it, and the room.
+    /// waits once, at the end. `fill` gets the number of the place, the first byte in it, and the bytes to fill.
     pub(crate) fn fill(
         &mut self,
         gpu: &Gpu,
@@ -163,8 +163,8 @@ impl Staging {
             let mut list = half.begin(gpu)?;
             let mut used = 0;
             while let Some(piece) = pieces.next_if(|p| used + p.len <= PART as u64) {
-                half.buffer.fill(used, piece.len, |room| {
-                    fill(piece.place, piece.start, room).map_err(Filled::Source)
+                half.buffer.fill(used, piece.len, |out| {
+                    fill(piece.place, piece.start, out).map_err(Filled::Source)
                 })?;
                 let (to, start) = (&places[piece.place].0, piece.start);
                 list.copy((&half.buffer, used), (&to.buffer, to.offset + start), piece.len)

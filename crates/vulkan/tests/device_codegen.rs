@@ -10,8 +10,8 @@ use pumice_plan::CheckedPlan;
 use pumice_plan::kernel::{Bound, SlotKind};
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided, kinds};
 use pumice_plan::{
-    Access, ArgValue, ContentId, Cost, Grid, HoleFill, HoleInput, KernelCall, Level, Meaning, Plan, Program,
-    Region, RegionKind, Segment, Span, Step, StepKind, Storage, Use, UseIndex, View,
+    Access, ArgValue, Cost, Grid, HoleFill, HoleInput, KernelCall, Level, Meaning, Plan, Program, Region,
+    RegionKind, Segment, Span, Step, StepKind, Storage, Use, UseIndex, VersionId, View,
 };
 use pumice_runtime::device::Device;
 use pumice_types::scalar::{Arithmetic, Evaluator, Reg, RegType, ScalarBuilder, ScalarExpr};
@@ -335,7 +335,7 @@ fn call(case: &Case) -> KernelCall {
 
 fn plan(cases: &[Case]) -> Plan {
     let view = || View::dense(DType::F32, Storage::Arena, &[(N as u64).into()]);
-    let used = |span, access| Use { span, access, content: ContentId(0), view: view().into() };
+    let used = |span, access| Use { span, access, content: VersionId(0), view: view().into() };
     let step = |(i, case): (usize, &Case)| {
         let ins = case.expr.inputs().iter().enumerate();
         let mut uses: Vec<Use> = ins.map(|(k, &ty)| used(input(ty, k), Access::ShaderRead)).collect();

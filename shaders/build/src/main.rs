@@ -107,7 +107,7 @@ fn build(options: &Options) -> Result<usize, BuildError> {
 /// All modules of one kernel.
 fn kernel(decl: &'static KernelDecl, root: &Path) -> Result<Entry, BuildError> {
     let mut entry = Entry::new(decl);
-    let mut seen = reflect::Seen::default();
+    let mut coverage = reflect::Coverage::default();
     let mut modules = Vec::new();
     for variant in decl.variants {
         for form in Addressing::ALL {
@@ -116,12 +116,12 @@ fn kernel(decl: &'static KernelDecl, root: &Path) -> Result<Entry, BuildError> {
             }
             let (words, sources) = compile::compile(decl, variant, form, root)?;
             let words = optimize::optimize(words, variant.opt)?;
-            reflect::check(decl, variant, form, &words, &mut seen)?;
+            reflect::check(decl, variant, form, &words, &mut coverage)?;
             entry.sources.extend(sources);
             modules.push((module_file(decl.name, variant.name, form), words));
         }
     }
-    seen.complete(decl)?;
+    coverage.complete(decl)?;
     for (file, words) in modules {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         entry.modules.insert(file.clone(), manifest::hash(&bytes));

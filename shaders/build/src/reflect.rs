@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What was met in any module of a kernel.
 #[derive(Default)]
-pub struct Seen {
+pub struct Coverage {
     specs: BTreeSet<u32>,
 }
 
-impl Seen {
+impl Coverage {
     /// Every declared specialization constant is used by some module.
     pub fn complete(&self, decl: &KernelDecl) -> Result<(), BuildError> {
         let unused: Vec<&str> =
@@ -47,7 +47,7 @@ pub fn check(
     variant: &VariantDecl,
     form: Addressing,
     words: &[u32],
-    seen: &mut Seen,
+    coverage: &mut Coverage,
 ) -> Result<(), BuildError> {
     let module = load(words)?;
     let names = names(&module);
@@ -55,7 +55,7 @@ pub fn check(
     let checked = offsets(&reflected, decl, form)
         .and_then(|()| bindings(&reflected, decl, form))
         .and_then(|()| decl.holes.iter().try_for_each(|h| hole(&reflected, decl, h)))
-        .and_then(|()| specs(&reflected, decl, seen))
+        .and_then(|()| specs(&reflected, decl, coverage))
         .and_then(|()| reflect_features::check(&reflected, variant));
     checked.map_err(|what| BuildError::Mismatch { module: format!("{} {}", variant.name, form.name()), what })
 }
@@ -223,7 +223,7 @@ fn hole(r: &Reflected<'_>, decl: &KernelDecl, h: &HoleDecl) -> Result<(), String
     Ok(())
 }
 
-fn specs(r: &Reflected<'_>, decl: &KernelDecl, seen: &mut Seen) -> Result<(), String> {
+fn specs(r: &Reflected<'_>, decl: &KernelDecl, coverage: &mut Coverage) -> Result<(), String> {
     for i in &r.module.types_global_values {
         let Some(id) = i.result_id.and_then(|id| r.decorated(id, Decoration::SpecId)) else { continue };
         let value = match (i.class.opcode, i.operands.first()) {
@@ -233,7 +233,7 @@ fn specs(r: &Reflected<'_>, decl: &KernelDecl, seen: &mut Seen) -> Result<(), St
         };
         let typed = decl.operands.iter().enumerate().any(|(k, o)| o.typed && TYPED_ID + k as u32 == id);
         let declared = decl.specs.iter().find(|s| s.id == id);
-        seen.specs.insert(id);
+        coverage.specs.insert(id);
         let expected = if id == VARIES_ID {
             Some(1)
         } else if id == KEEP_ID || typed {

@@ -1,6 +1,6 @@
 //! The checks refuse what does not fit: the checked-in modules against declarations that were changed.
 
-use crate::reflect::{Seen, check};
+use crate::reflect::{Coverage, check};
 use pumice_plan::kernel::interface::{Addressing, module_file};
 use pumice_plan::kernel::{
     ArgDecl, ArgKind, Feature, HoleDecl, HoleType, KernelDecl, OperandAccess, OperandDecl, OptLevel, SpecDecl,
@@ -17,7 +17,7 @@ fn words(kernel: &str, variant: &str, form: Addressing) -> Vec<u32> {
 
 fn refusal(decl: KernelDecl, form: Addressing) -> Option<String> {
     let words = words(decl.name, "plain", form);
-    check(&decl, &decl.variants[0], form, &words, &mut Seen::default()).err().map(|e| e.to_string())
+    check(&decl, &decl.variants[0], form, &words, &mut Coverage::default()).err().map(|e| e.to_string())
 }
 
 fn leak<T>(values: Vec<T>) -> &'static [T] {
@@ -30,7 +30,7 @@ fn every_declared_module_is_checked_in_and_fits() {
         for variant in decl.variants {
             for form in Addressing::ALL.into_iter().filter(|f| variant.plain || *f == Addressing::Address) {
                 let words = words(decl.name, variant.name, form);
-                check(decl, variant, form, &words, &mut Seen::default()).expect("it fits");
+                check(decl, variant, form, &words, &mut Coverage::default()).expect("it fits");
             }
         }
     }
@@ -99,7 +99,7 @@ fn another_constant_or_feature_is_refused() {
     let wide = flat.variants.iter().find(|v| v.name == "words64").expect("it is declared");
     let claimed = pumice_plan::kernel::VariantDecl { features: &[], ..*wide };
     let words = words(flat.name, wide.name, Addressing::Address);
-    let refused = check(&flat, &claimed, Addressing::Address, &words, &mut Seen::default());
+    let refused = check(&flat, &claimed, Addressing::Address, &words, &mut Coverage::default());
     assert!(refused.is_err_and(|e| e.to_string().contains("Int64")));
 }
 
@@ -112,7 +112,7 @@ fn subgroups_that_are_not_asked_for_are_refused() {
     let words = words(split.name, variant.name, Addressing::Address);
     let refused = |features: &'static [Feature]| {
         let claimed = pumice_plan::kernel::VariantDecl { features, ..*variant };
-        let checked = check(&split, &claimed, Addressing::Address, &words, &mut Seen::default());
+        let checked = check(&split, &claimed, Addressing::Address, &words, &mut Coverage::default());
         checked.err().map(|e| e.to_string())
     };
     assert_eq!(refused(variant.features), None);
@@ -129,7 +129,7 @@ fn holes_survive_full_optimization() {
     let words = words(decl.name, "plain", Addressing::Address);
     let optimized = crate::optimize::optimize(words.clone(), OptLevel::Full).expect("it is valid");
     assert_ne!(optimized, words);
-    check(&decl, &decl.variants[0], Addressing::Address, &optimized, &mut Seen::default())
+    check(&decl, &decl.variants[0], Addressing::Address, &optimized, &mut Coverage::default())
         .expect("holes are there");
 }
 

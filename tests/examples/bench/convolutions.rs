@@ -11,7 +11,7 @@ use pumice::{Graph, GraphBuilder, Outputs, f32};
 use serde::Deserialize;
 
 /// Elements of a result that are looked at, at its beginning and at its end.
-const SEEN: usize = 128;
+const COMPARED: usize = 128;
 
 /// What D6 measures.
 const DRAWN: &str = include_str!("../../data/convolutions.json");
@@ -106,9 +106,9 @@ impl Drawn {
         };
         let n = self.results();
         let flat = g.reshape(y, &[n as i64]);
-        let seen = SEEN.min(n) as i64;
-        g.output("first", g.slice(flat, &[0], &[seen], &[0], &[1]));
-        g.output("last", g.slice(flat, &[n as i64 - seen], &[n as i64], &[0], &[1]));
+        let compared = COMPARED.min(n) as i64;
+        g.output("first", g.slice(flat, &[0], &[compared], &[0], &[1]));
+        g.output("last", g.slice(flat, &[n as i64 - compared], &[n as i64], &[0], &[1]));
         Ok(g.build()?)
     }
 
@@ -173,10 +173,10 @@ impl Drawn {
         let x = data::random(71, elements(self.operand()), -1.0, 1.0);
         let w = data::random(72, elements(self.weights()), -1.0, 1.0);
         let n = self.results();
-        let seen = SEEN.min(n);
+        let compared = COMPARED.min(n);
         let rounded = rig.rounded();
         let want: Vec<(f64, f64)> =
-            (0..seen).chain(n - seen..n).map(|place| self.expected(&x, &w, place, rounded)).collect();
+            (0..compared).chain(n - compared..n).map(|place| self.expected(&x, &w, place, rounded)).collect();
         let check = |outputs: &Outputs| {
             let got =
                 [outputs.get("first")?.to_vec::<f32>()?, outputs.get("last")?.to_vec::<f32>()?].concat();

@@ -162,8 +162,8 @@ fn measure(rig: &Rig, p: Product, bar: Bar) -> Outcome<Row> {
                 want = data::row_times(&want, &b, p.n as usize);
             }
             if p.filled {
-                let ends = bias.iter().zip(line(&residual, row, p.n));
-                let filled = want.iter().zip(ends);
+                let added = bias.iter().zip(line(&residual, row, p.n));
+                let filled = want.iter().zip(added);
                 want = filled.map(|(c, (b, r))| data::gelu(c + f64::from(*b)) + f64::from(*r)).collect();
                 // 1e-6: the function's own 16 units, and the roundings of two sums of numbers below 4.
                 allowed.iter_mut().for_each(|a| *a = STEEPEST * *a + 1e-6 + 8.0 * f64::from(f32::EPSILON));

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::rc::Rc;
 
 /// Elements of a result that are looked at, at its beginning and at its end.
-const SEEN: usize = 256;
+const COMPARED: usize = 256;
 
 /// A graph over states, and what it must give.
 trait Shape {
@@ -113,12 +113,12 @@ fn graph(shape: &dyn Shape) -> Outcome<Graph> {
     let y = shape.apply(&g, &x);
     let n = elements(&shape.result());
     // Outputs lie where the host sees them: of larger results only the looked-at elements are one.
-    if n <= 2 * SEEN {
+    if n <= 2 * COMPARED {
         g.output("y", y);
     } else {
         let flat = g.reshape(y, &[n as i64]);
-        g.output("first", g.slice(flat, &[0], &[SEEN as i64], &[0], &[1]));
-        g.output("last", g.slice(flat, &[(n - SEEN) as i64], &[n as i64], &[0], &[1]));
+        g.output("first", g.slice(flat, &[0], &[COMPARED as i64], &[0], &[1]));
+        g.output("last", g.slice(flat, &[(n - COMPARED) as i64], &[n as i64], &[0], &[1]));
     }
     Ok(g.build()?)
 }
@@ -133,10 +133,10 @@ fn measure(rig: &Rig, shape: &dyn Shape) -> Outcome<Vec<Row>> {
     let names: Vec<String> = (0..x.len()).map(|i| format!("x{i}")).collect();
     let n = elements(&shape.result());
     let places: Vec<usize> =
-        if n <= 2 * SEEN { (0..n).collect() } else { (0..SEEN).chain(n - SEEN..n).collect() };
+        if n <= 2 * COMPARED { (0..n).collect() } else { (0..COMPARED).chain(n - COMPARED..n).collect() };
     let want = shape.expected(&x, &places);
     let check = |outputs: &Outputs| {
-        let got: Vec<f32> = if n <= 2 * SEEN {
+        let got: Vec<f32> = if n <= 2 * COMPARED {
             outputs.get("y")?.to_vec::<f32>()?
         } else {
             [outputs.get("first")?.to_vec::<f32>()?, outputs.get("last")?.to_vec::<f32>()?].concat()

@@ -45,12 +45,12 @@ fn add(rig: &Rig, n: u64) -> Outcome<Row> {
     let check = |outputs: &Outputs| {
         for at in places_of_add(n) {
             let got = outputs.get(&format!("at{at}"))?.to_vec::<f32>()?;
-            let range = at as usize..(at + SEEN) as usize;
+            let range = at as usize..(at + COMPARED) as usize;
             let terms = x[range.clone()].iter().zip(&y[range]);
             let want: Vec<f64> = terms.map(|(a, b)| f64::from(a + b)).collect();
             data::worst(&got, &want, 0.0)?;
         }
-        Ok(format!("3 x {SEEN} elements: equal to f32 sums"))
+        Ok(format!("3 x {COMPARED} elements: equal to f32 sums"))
     };
     rig.measure(&Spec {
         name: format!("S1.add_{}Mi", n >> 20),
@@ -62,11 +62,11 @@ fn add(rig: &Rig, n: u64) -> Outcome<Row> {
 }
 
 /// Elements of a sum that are looked at in one place.
-const SEEN: u64 = 256;
+const COMPARED: u64 = 256;
 
 /// The first, middle and last elements.
 fn places_of_add(n: u64) -> [u64; 3] {
-    [0, n / 2 - SEEN / 2, n - SEEN]
+    [0, n / 2 - COMPARED / 2, n - COMPARED]
 }
 
 fn graph_of_add(n: u64) -> Outcome<Graph> {
@@ -74,7 +74,7 @@ fn graph_of_add(n: u64) -> Outcome<Graph> {
     let state = |name| g.state_read(g.state(name, f32([n])));
     let sum = g.add(state("x"), state("y"));
     for at in places_of_add(n) {
-        g.output(&format!("at{at}"), g.slice(sum, &[at as i64], &[(at + SEEN) as i64], &[0], &[1]));
+        g.output(&format!("at{at}"), g.slice(sum, &[at as i64], &[(at + COMPARED) as i64], &[0], &[1]));
     }
     Ok(g.build()?)
 }
@@ -94,7 +94,7 @@ fn over_rows(rig: &Rig, name: &str, op: Rows, n: u64, bar: Bar) -> Outcome<Row> 
     }
     let check = |outputs: &Outputs| {
         let mut worst = 0.0f64;
-        for row in rows_seen(n) {
+        for row in rows_compared(n) {
             let got = outputs.get(&format!("row{row}"))?.to_vec::<f32>()?;
             let line: Vec<f64> =
                 x[(row * n) as usize..((row + 1) * n) as usize].iter().map(|&v| f64::from(v)).collect();
@@ -107,14 +107,14 @@ fn over_rows(rig: &Rig, name: &str, op: Rows, n: u64, bar: Bar) -> Outcome<Row> 
 }
 
 /// First, middle, last.
-fn rows_seen(n: u64) -> [u64; 3] {
+fn rows_compared(n: u64) -> [u64; 3] {
     [0, n / 2, n - 1]
 }
 
 fn graph_of_rows(op: Rows, n: u64) -> Outcome<Graph> {
     let g = GraphBuilder::new("rows");
     let y = apply(&g, op, g.state_read(g.state("x", f32([n, n]))), n);
-    for row in rows_seen(n) {
+    for row in rows_compared(n) {
         g.output(&format!("row{row}"), g.slice(y, &[row as i64], &[row as i64 + 1], &[0], &[1]));
     }
     Ok(g.build()?)
@@ -146,9 +146,9 @@ fn expected(op: Rows, line: &[f64], gamma: &[f32], beta: &[f32]) -> Vec<f64> {
             let mean = line.iter().sum::<f64>() / n;
             let variance = line.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
             let scale = 1.0 / (variance + f64::from(EPSILON)).sqrt();
-            let ends = gamma.iter().zip(beta);
+            let affine = gamma.iter().zip(beta);
             let one = |(v, (g, b)): (&f64, (&f32, &f32))| (v - mean) * scale * f64::from(*g) + f64::from(*b);
-            line.iter().zip(ends).map(one).collect()
+            line.iter().zip(affine).map(one).collect()
         }
         Rows::Gelu => line.iter().map(|&v| data::gelu(2.0 * v + 1.0) * v).collect(),
     }

@@ -229,7 +229,7 @@ impl Weaver<'_> {
     fn skips(&mut self) -> Vec<Value> {
         let x = self.input();
         let depth = self.between(3, 4);
-        let mut ends = Vec::new();
+        let mut branches = Vec::new();
         for _ in 0..4 {
             let mut width = self.pick(&[384u64, 512, 768]);
             let mut v = self.project(x, width);
@@ -247,9 +247,9 @@ impl Weaver<'_> {
                 let both = self.g.concat(&[up, skip], -1);
                 v = self.project(both, width);
             }
-            ends.push(v);
+            branches.push(v);
         }
-        let wide = self.g.concat(&ends, -1);
+        let wide = self.g.concat(&branches, -1);
         let to = self.wide();
         vec![self.project(wide, to)]
     }
@@ -258,7 +258,7 @@ impl Weaver<'_> {
     fn dense(&mut self) -> Vec<Value> {
         let x = self.input();
         let growth = self.pick(&[32u64, 48, 64]);
-        let mut ends = Vec::new();
+        let mut branches = Vec::new();
         for _ in 0..4 {
             let first = self.project(x, 2 * growth);
             let mut all = vec![first];
@@ -267,9 +267,9 @@ impl Weaver<'_> {
                 let narrow = self.project(wide, growth);
                 all.push(self.step(narrow));
             }
-            ends.push(self.g.concat(&all, -1));
+            branches.push(self.g.concat(&all, -1));
         }
-        ends.iter().map(|&e| self.project(e, growth)).collect()
+        branches.iter().map(|&e| self.project(e, growth)).collect()
     }
 
     /// Layers of heads side by side, each with products of its own, then a gated product.

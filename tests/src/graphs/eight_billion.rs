@@ -48,7 +48,7 @@ pub fn graph() -> Graph {
         tied: false,
         norm_eps: 1e-5,
         cache: DType::F16,
-        ends: Vec::new(),
+        end_of_sequence: Vec::new(),
     };
     decoder_graph_of("eight_billion", &config, &Stored).expect("a sound graph")
 }

@@ -1,9 +1,9 @@
 //! Graphs that suites share: small ones written by hand, random ones, and the corpus of wide ones.
 
-pub mod careless;
 pub mod corpus;
 pub mod eight_billion;
 pub mod heat;
+pub mod invalid;
 pub mod random;
 pub mod series;
 pub mod trial;

@@ -41,7 +41,8 @@ pub struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// Tries the programs of these seeds; `heard` is told after each how many are done and what is wrong with it.
+    /// Tries the programs of these seeds; `heard` is called after each with how many are done and what is wrong with
+    /// it.
     pub fn run(&self, seeds: Range<u64>, heard: impl Fn(u64, u64, Option<&str>) + Sync) -> Tally {
         let (next, late, start) = (AtomicU64::new(seeds.start), AtomicBool::new(false), Instant::now());
         let tally = Mutex::new(Tally::default());

@@ -2,7 +2,7 @@
 //!
 //! In: a seed and a [`Rig`]. Out: nothing, or what is wrong, in one line. The evaluator of the unoptimized program is
 //! the truth; how far from it a device may be is measured for every element by itself, by evaluating the program a few
-//! times more with each result moved by what its op allows ([`pumice_cpu_ref::shake`]).
+//! times more with each result moved by what its op allows ([`pumice_cpu_ref::perturb`]).
 
 use super::random;
 use pumice_compile::{Barriers, OptOptions, Options};
@@ -20,12 +20,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Shaken evaluations: one alone may miss an element by chance.
-const SHAKES: u64 = 3;
+const PERTURBATIONS: u64 = 3;
 /// Further ones where an element lies outside: what moves an operand and what moves the sum that it goes into may
 /// cancel in all of the first (seed 8000155, on one device: 1 of 3,000 programs).
-const MORE_SHAKES: u64 = 13;
-/// How many times as far as the shaken evaluations an element may lie: they are draws, not the worst.
-const OF_SHAKEN: f64 = 4.0;
+const MORE_PERTURBATIONS: u64 = 13;
+/// How many times as far as the perturbed evaluations an element may lie: they are draws, not the worst.
+const OF_PERTURBED: f64 = 4.0;
 /// What is close regardless, relative to the element: 4 units in the last place.
 const RELATIVE: f64 = 4.8e-7;
 /// What is close to zero regardless: subnormal terms of a sum may each be flushed (seen: 3e-38 in sums of dozens).
@@ -62,7 +62,7 @@ pub struct Trial {
     bindings: Bindings,
     options: Options,
     want: Vec<Vec<Array>>,
-    /// How far shaking moves each element of each output of each run, at most.
+    /// How far perturbation moves each element of each output of each run, at most.
     moved: Moved,
     /// The same of more evaluations, made when an element lies outside.
     moved_more: OnceCell<Result<Moved, String>>,
@@ -147,7 +147,7 @@ impl Trial {
     /// The program of a seed, for comparing devices: nothing says how far its results may be off.
     pub fn of_bits(seed: u64) -> Result<Trial, String> {
         let (sample, options) = Trial::drawn(seed);
-        Trial::unshaken(sample, options)
+        Trial::unperturbed(sample, options)
     }
 
     fn drawn(seed: u64) -> (Sample, Options) {
@@ -164,13 +164,13 @@ impl Trial {
 
     /// A program with its data, compiled with these options.
     pub fn of(sample: Sample, options: Options) -> Result<Trial, String> {
-        let mut trial = Trial::unshaken(sample, options)?;
+        let mut trial = Trial::unperturbed(sample, options)?;
         let Trial { sample, graph, want, moved, .. } = &mut trial;
-        shake(sample, graph, want, 0..SHAKES, moved)?;
+        perturb(sample, graph, want, 0..PERTURBATIONS, moved)?;
         Ok(trial)
     }
 
-    fn unshaken(sample: Sample, options: Options) -> Result<Trial, String> {
+    fn unperturbed(sample: Sample, options: Options) -> Result<Trial, String> {
         let graph = sample.graph.clone()?;
         pumice_ir::verify::verify(&graph, Form::Source).map_err(|e| format!("verifier: {e:?}"))?;
         let plain = evaluate(&sample, &graph, None)?;
@@ -182,12 +182,12 @@ impl Trial {
         Ok(Trial { sample, graph, bindings, options, want, moved, moved_more, status })
     }
 
-    /// How far all shaken evaluations move each element.
+    /// How far all perturbed evaluations move each element.
     fn moved_more(&self) -> Result<&Moved, String> {
         let draw = || {
             let mut moved = self.moved.clone();
-            let seeds = SHAKES..SHAKES + MORE_SHAKES;
-            shake(&self.sample, &self.graph, &self.want, seeds, &mut moved)?;
+            let seeds = PERTURBATIONS..PERTURBATIONS + MORE_PERTURBATIONS;
+            perturb(&self.sample, &self.graph, &self.want, seeds, &mut moved)?;
             Ok(moved)
         };
         self.moved_more.get_or_init(draw).as_ref().map_err(Clone::clone)
@@ -308,7 +308,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Every element of every output of every run within what shaking does to it.
+    /// Every element of every output of every run within what perturbation does to it.
     pub fn compare(&self, got: &Results) -> Result<Verdict, String> {
         let mut verdict = Verdict::default();
         for (run, (want, got)) in self.want.iter().zip(got).enumerate() {
@@ -340,13 +340,13 @@ fn outputs(run: Evaluation) -> Vec<Array> {
     run.outputs.iter().map(|a| a.as_ref().clone()).collect()
 }
 
-fn evaluate(sample: &Sample, graph: &Graph, shake: Option<u64>) -> Result<Vec<Evaluation>, String> {
-    let options = EvalOptions { shake, ..EvalOptions::default() };
+fn evaluate(sample: &Sample, graph: &Graph, perturb: Option<u64>) -> Result<Vec<Evaluation>, String> {
+    let options = EvalOptions { perturb, ..EvalOptions::default() };
     data::evaluate(sample, graph, options).map_err(|e| format!("evaluator: {e}"))
 }
 
-/// Evaluates with results shaken by each of these seeds, and widens the bounds to hold what comes out.
-fn shake(
+/// Evaluates with results perturbed by each of these seeds, and widens the bounds to hold what comes out.
+fn perturb(
     sample: &Sample,
     graph: &Graph,
     want: &[Vec<Array>],
@@ -354,19 +354,19 @@ fn shake(
     moved: &mut Moved,
 ) -> Result<(), String> {
     for seed in seeds {
-        let shaken = evaluate(sample, graph, Some(seed))?.into_iter().map(outputs);
-        for ((moved, want), shaken) in moved.iter_mut().zip(want).zip(shaken) {
-            let each = moved.iter_mut().zip(want).zip(shaken);
-            each.for_each(|((moved, want), shaken)| widen(moved, want, &shaken));
+        let perturbed = evaluate(sample, graph, Some(seed))?.into_iter().map(outputs);
+        for ((moved, want), perturbed) in moved.iter_mut().zip(want).zip(perturbed) {
+            let each = moved.iter_mut().zip(want).zip(perturbed);
+            each.for_each(|((moved, want), perturbed)| widen(moved, want, &perturbed));
         }
     }
     Ok(())
 }
 
 /// How far the elements lie apart, where that is more than before; infinite where one is finite and the other not.
-fn widen(moved: &mut [f64], want: &Array, shaken: &Array) {
+fn widen(moved: &mut [f64], want: &Array, perturbed: &Array) {
     let apart = |x: f64, y: f64| if same_number(x, y) { 0.0 } else { (x - y).abs() };
-    for ((moved, x), y) in moved.iter_mut().zip(want.to_f64()).zip(shaken.to_f64()) {
+    for ((moved, x), y) in moved.iter_mut().zip(want.to_f64()).zip(perturbed.to_f64()) {
         let by = apart(x, y);
         *moved = moved.max(if by.is_nan() { f64::INFINITY } else { by });
     }
@@ -376,7 +376,7 @@ fn same_number(x: f64, y: f64) -> bool {
     x == y || (x.is_nan() && y.is_nan())
 }
 
-/// Integers equal; every float within four times what shaking moved that element by, and a little.
+/// Integers equal; every float within four times what perturbation moved that element by, and a little.
 fn close(want: &Array, got: &Array, moved: &[f64]) -> Result<Verdict, String> {
     if want.dtype != got.dtype || want.shape != got.shape {
         return Err(format!("{}{:?}, not {}{:?}", got.dtype, got.shape, want.dtype, want.shape));
@@ -392,7 +392,7 @@ fn close(want: &Array, got: &Array, moved: &[f64]) -> Result<Verdict, String> {
     for (i, ((&x, &y), &moved)) in w.iter().zip(&g).zip(moved).enumerate() {
         let apart = if same_number(x, y) { 0.0 } else { (x - y).abs() };
         let least = if x.is_finite() { x.abs() * RELATIVE } else { 0.0 } + FLUSHED;
-        let allowed = if want.dtype.is_float() { OF_SHAKEN * moved + least } else { 0.0 };
+        let allowed = if want.dtype.is_float() { OF_PERTURBED * moved + least } else { 0.0 };
         if apart.is_nan() || apart > allowed {
             return Err(format!("element {i} is {y:e}, not {x:e} (±{allowed:.1e})"));
         }
@@ -428,7 +428,7 @@ mod tests {
         };
         let bad = moved.iter().copied().fold(0.0, f64::max);
         assert!(
-            OF_SHAKEN * bad > 1e-3 * largest,
+            OF_PERTURBED * bad > 1e-3 * largest,
             "the output as a whole may be off by that: {bad:e} of {largest}"
         );
         assert!(with_error(0).is_ok(), "the bad one");

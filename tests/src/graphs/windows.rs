@@ -60,7 +60,7 @@ struct Program {
 pub struct Asked {
     /// The op alone: each sum within what its terms allow, each extremum the same bits.
     pub alone: Runner,
-    /// What may stand after it in a layer, within what shaking each result does.
+    /// What may stand after it in a layer, within what perturbing each result does.
     pub followed: Rig,
 }
 

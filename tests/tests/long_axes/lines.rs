@@ -3,7 +3,7 @@
 use pumice_compile::Options;
 use pumice_ir::GraphBuilder;
 use pumice_runtime::Executable;
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_types::{Tensor, TensorView};
 
 /// A tensor [outer, n, inner] that is computed along its middle axis.
@@ -31,10 +31,10 @@ impl Axis {
 }
 
 /// A graph on the device.
-pub fn load(lab: &Lab, build: impl FnOnce(&GraphBuilder)) -> Executable {
+pub fn load(fixture: &Fixture, build: impl FnOnce(&GraphBuilder)) -> Executable {
     let g = GraphBuilder::new("long");
     build(&g);
-    lab.executable(&g.build().expect("a graph"), &Options::default())
+    fixture.executable(&g.build().expect("a graph"), &Options::default())
 }
 
 /// Results of one run.

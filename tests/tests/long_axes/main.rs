@@ -1,5 +1,5 @@
-//! Axes longer than a driver lets a loop turn (lavapipe: 65,535 turns of one invocation, all loops of it together, then
-//! they end without a word), on the device under test.
+//! Axes longer than a driver lets a loop iterate (lavapipe: 65,535 trips of one invocation, all loops of it together,
+//! then they end without a word), on the device under test.
 //!
 //! Data is positive, so that what is left out shows; what is expected is computed here in f64, line by line, and each
 //! element is judged by its own terms. Figures before kernels kept within the limit: products of 70,000 and of

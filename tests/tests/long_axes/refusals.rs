@@ -59,7 +59,7 @@ fn plans_for_other_drivers_are_refused() {
     let mut plan = compile(&graph, &free, &Options::default(), &RefEval).expect("compiles");
     assert!(check(&plan).is_ok());
     plan.target = Target::lavapipe();
-    let faults = check(&plan).expect_err("its loops turn too often");
+    let faults = check(&plan).expect_err("its loops iterate too often");
     let turns = |f: &Fault| match f {
         Fault::LoopTurns { kernel, turns, limit: 65_535 } if kernel == "softmax_columns.plain" => {
             Some(*turns)

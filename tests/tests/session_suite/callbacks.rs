@@ -12,7 +12,7 @@ use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f16 as f16s, f32};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
 use pumice_runtime::{Executable, HostOps, HostStep, RuntimeError};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bindings, ByteSource, DType, SourceError, Stored};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -140,8 +140,8 @@ impl Slow {
     }
 }
 
-fn a_slow_source_stops_nobody_else(lab: &Lab) {
-    let (one, other) = (load(lab, &graph("one")), load(lab, &graph("other")));
+fn a_slow_source_stops_nobody_else(fixture: &Fixture) {
+    let (one, other) = (load(fixture, &graph("one")), load(fixture, &graph("other")));
     let (w, u) = (wave(N, 1), wave(N, 2));
     let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
     in_time("a slow source", || {
@@ -153,8 +153,8 @@ fn a_slow_source_stops_nobody_else(lab: &Lab) {
     assert_eq!(floats(&one.param("w").expect("set")), w);
 }
 
-fn a_slow_progress_stops_nobody_else(lab: &Lab) {
-    let (one, other) = (load(lab, &graph("one")), load(lab, &graph("other")));
+fn a_slow_progress_stops_nobody_else(fixture: &Fixture) {
+    let (one, other) = (load(fixture, &graph("one")), load(fixture, &graph("other")));
     let (w, u) = (wave(N, 1), wave(N, 2));
     let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
     in_time("a slow progress", || {
@@ -185,8 +185,8 @@ fn use_while_loading(own: &Executable, other: &Executable) {
 }
 
 /// The source is asked what it has before anything begins: then all is as it was.
-fn a_source_uses_other_models_and_its_own(lab: &Lab) {
-    let (own, other) = (load(lab, &graph("own")), load(lab, &graph("other")));
+fn a_source_uses_other_models_and_its_own(fixture: &Fixture) {
+    let (own, other) = (load(fixture, &graph("own")), load(fixture, &graph("other")));
     let (w, u) = (wave(N, 1), wave(N, 2));
     let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
     let calls = Mutex::new(0);
@@ -208,8 +208,8 @@ fn a_source_uses_other_models_and_its_own(lab: &Lab) {
     assert_close(&out(&y, "y"), &plain(&floats(&x), &w, &u), 1e-6, "afterwards");
 }
 
-fn a_progress_uses_other_models_and_its_own(lab: &Lab) {
-    let (own, other) = (load(lab, &graph("own")), load(lab, &graph("other")));
+fn a_progress_uses_other_models_and_its_own(fixture: &Fixture) {
+    let (own, other) = (load(fixture, &graph("own")), load(fixture, &graph("other")));
     let (w, u) = (wave(N, 1), wave(N, 2));
     let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
     let mut calls = 0;
@@ -224,19 +224,19 @@ fn a_progress_uses_other_models_and_its_own(lab: &Lab) {
 }
 
 /// `w` is stored as f16 and filled from f32, so that f32 is rounded on the host; `u` passes through a stream.
-fn streaming(lab: &Lab, name: &str) -> Executable {
+fn streaming(fixture: &Fixture, name: &str) -> Executable {
     let g = GraphBuilder::new(name);
     let (x, w, u) =
         (g.input("x", f32([3u64, 4])), g.param("w", f16s([3u64, 4])), g.param("u", f32([3u64, 4])));
     g.output("y", g.add(g.mul(x, g.cast(w, DType::F32)), g.tanh(u)));
-    let exe = lab.executable(&g.build().expect("sound"), &Options::default().stream_from(1));
+    let exe = fixture.executable(&g.build().expect("sound"), &Options::default().stream_from(1));
     assert_eq!(exe.plan().streams.len(), 1, "{}", exe.plan());
     exe
 }
 
 /// A stream and a param that is rounded on the way call the source elsewhere than one that is filled as it lies.
-fn a_source_of_streamed_and_widened_params_uses_models_that_stream(lab: &Lab) {
-    let (own, other) = (streaming(lab, "own"), streaming(lab, "other"));
+fn a_source_of_streamed_and_widened_params_uses_models_that_stream(fixture: &Fixture) {
+    let (own, other) = (streaming(fixture, "own"), streaming(fixture, "other"));
     let (w, u, x) = (wave(N, 1), wave(N, 2), tensor(&wave(N, 5), &[3, 4]));
     let values: [(&str, &[f32]); 2] = [("w", &w), ("u", &u)];
     let check = |exe: &Executable, what: &str| {
@@ -280,15 +280,15 @@ impl HostStep for CallingStep {
 }
 
 /// A model with a host step in its run, the param `w` set, and what the host step calls.
-fn with_host_step(lab: &Lab) -> (Executable, Call) {
+fn with_host_step(fixture: &Fixture) -> (Executable, Call) {
     let g = GraphBuilder::new("host");
     let (x, w) = (g.input("x", f32([1u64, 4, 1])), g.param("w", f32([4u64, 1])));
     g.output("y", g.fft(g.mul(x, w), Fft { onesided: true, ..Fft::default() }));
     let graph = g.build().expect("sound");
-    let plan = CheckedPlan::new(lab.plan(&graph, &Options::default())).expect("sound");
+    let plan = CheckedPlan::new(fixture.plan(&graph, &Options::default())).expect("sound");
     let call = Call::default();
     let ops = Arc::new(CallingOps(call.clone()));
-    let exe = Executable::new(lab.device.clone(), plan, ops).expect("loads");
+    let exe = Executable::new(fixture.device.clone(), plan, ops).expect("loads");
     set(&exe, &[("w", &[1.0; 4])]);
     (exe, call)
 }
@@ -300,8 +300,8 @@ fn run_spectrum(exe: &Executable, what: &str) {
     assert_close(&out(&y, "y")[..1], &[10.0], 1e-6, what);
 }
 
-fn a_slow_host_step_stops_nobody_else(lab: &Lab) {
-    let ((exe, call), other) = (with_host_step(lab), load(lab, &graph("other")));
+fn a_slow_host_step_stops_nobody_else(fixture: &Fixture) {
+    let ((exe, call), other) = (with_host_step(fixture), load(fixture, &graph("other")));
     in_time("a slow host step", || {
         let ((called, hear), (say, go_on)) = (channel(), channel());
         let stop = Slow { called, go_on: Mutex::new(go_on) };
@@ -316,8 +316,8 @@ fn a_slow_host_step_stops_nobody_else(lab: &Lab) {
     });
 }
 
-fn a_host_step_uses_other_models_and_its_own(lab: &Lab) {
-    let ((exe, call), other) = (with_host_step(lab), load(lab, &graph("other")));
+fn a_host_step_uses_other_models_and_its_own(fixture: &Fixture) {
+    let ((exe, call), other) = (with_host_step(fixture), load(fixture, &graph("other")));
     let (own, depth) = (exe.clone(), Mutex::new(0));
     let again = move || {
         let at = {
@@ -352,8 +352,8 @@ fn a_host_step_uses_other_models_and_its_own(lab: &Lab) {
 }
 
 /// A second reader waited for the writer that waited for the first.
-fn a_host_step_runs_beside_one_who_waits_to_set(lab: &Lab) {
-    let (exe, call) = with_host_step(lab);
+fn a_host_step_runs_beside_one_who_waits_to_set(fixture: &Fixture) {
+    let (exe, call) = with_host_step(fixture);
     let ((called, hear), (say, go_on)) = (channel::<()>(), channel::<()>());
     let (once, own) = (Mutex::new(Some((called, go_on))), Mutex::new(Some(exe.clone())));
     let again = move || {

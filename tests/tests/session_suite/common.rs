@@ -1,7 +1,7 @@
 //! Values, arithmetic in plain Rust, and how results and refusals are compared.
 
 use pumice_runtime::{Executable, Outputs, RuntimeError};
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_types::{Tensor, TensorView};
 
 /// The error of a call that must be refused: of this pattern, and naming these things in its text.
@@ -78,8 +78,8 @@ pub fn run(session: &mut pumice_runtime::Session, x: &Tensor) -> Result<Outputs,
 }
 
 /// An executable with default options.
-pub fn load(lab: &Lab, graph: &pumice_ir::Graph) -> Executable {
-    lab.executable(graph, &pumice_compile::Options::default())
+pub fn load(fixture: &Fixture, graph: &pumice_ir::Graph) -> Executable {
+    fixture.executable(graph, &pumice_compile::Options::default())
 }
 
 /// Sets f32 params by name.

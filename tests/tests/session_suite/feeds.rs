@@ -3,7 +3,7 @@
 use crate::common::*;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, sym};
 use pumice_runtime::{RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, DimExpr};
 
 on_every_device!(
@@ -24,14 +24,14 @@ fn state(s: &mut Session, name: &str) -> Vec<f32> {
 }
 
 /// Nothing but two reads and two feeds: whoever writes first must not be seen by the other.
-pub fn two_states_swap(lab: &Lab) {
+pub fn two_states_swap(fixture: &Fixture) {
     let g = GraphBuilder::new("swap");
     let (a, b) = (g.state("a", f32([5u64])), g.state("b", f32([5u64])));
     g.output("a", g.state_read(a));
     g.output("b", g.state_read(b));
     g.feed("a", b, FeedKind::Whole);
     g.feed("b", a, FeedKind::Whole);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let mut v = [wave(5, 1), wave(5, 2)];
     s.state("a").expect("there").write_f32(&v[0]).expect("written");
@@ -50,7 +50,7 @@ pub fn two_states_swap(lab: &Lab) {
 }
 
 /// a ← b, b ← c, c ← 2c + a, all of the values before.
-pub fn three_states_turn_and_one_reads_what_it_writes(lab: &Lab) {
+pub fn three_states_turn_and_one_reads_what_it_writes(fixture: &Fixture) {
     let g = GraphBuilder::new("turn");
     let [a, b, c] = ["a", "b", "c"].map(|n| g.state(n, f32([4u64])));
     let (ra, rb, rc) = (g.state_read(a), g.state_read(b), g.state_read(c));
@@ -60,7 +60,7 @@ pub fn three_states_turn_and_one_reads_what_it_writes(lab: &Lab) {
     g.feed("mixed", c, FeedKind::Whole);
     g.feed("b", a, FeedKind::Whole);
     g.feed("c", b, FeedKind::Whole);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let mut v = [wave(4, 1), wave(4, 2), wave(4, 3)];
     for (name, v) in ["a", "b", "c"].iter().zip(&v) {
@@ -76,7 +76,7 @@ pub fn three_states_turn_and_one_reads_what_it_writes(lab: &Lab) {
 }
 
 /// s\[0..n) = x + s\[0..1), s\[6, 2\].
-pub fn a_prefix_as_long_as_a_symbol(lab: &Lab) {
+pub fn a_prefix_as_long_as_a_symbol(fixture: &Fixture) {
     let g = GraphBuilder::new("prefix");
     let x = g.input("x", f32([sym("n", 0..=6), 2.into()]));
     let s = g.state("s", f32([6u64, 2]));
@@ -88,7 +88,7 @@ pub fn a_prefix_as_long_as_a_symbol(lab: &Lab) {
     g.output("turned", g.transpose(y, &[1, 0]));
     let half = g.dim_of(x, 0).floor_div(&DimExpr::constant(2));
     g.feed("turned", t, FeedKind::Prefix { axis: 1, len: half });
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let (mut rows, mut turned) = (wave(12, 50), vec![0f32; 12]);
     s.state("s").expect("there").write_f32(&rows).expect("written");
@@ -127,8 +127,8 @@ fn set_scalars(s: &mut Session, [src, dst, count]: [i64; 3]) {
     s.set_scalar("count", count).expect("in range");
 }
 
-pub fn rows_where_scalars_say(lab: &Lab) {
-    let exe = load(lab, &rows_graph());
+pub fn rows_where_scalars_say(fixture: &Fixture) {
+    let exe = load(fixture, &rows_graph());
     let mut s = exe.session().expect("a session");
     let mut rows = wave(24, 60);
     s.state("s").expect("there").write_f32(&rows).expect("written");
@@ -148,8 +148,8 @@ pub fn rows_where_scalars_say(lab: &Lab) {
     }
 }
 
-fn rows_out_of_range_change_nothing(lab: &Lab) {
-    let exe = load(lab, &rows_graph());
+fn rows_out_of_range_change_nothing(fixture: &Fixture) {
+    let exe = load(fixture, &rows_graph());
     let mut s = exe.session().expect("a session");
     let rows = wave(24, 60);
     s.state("s").expect("there").write_f32(&rows).expect("written");
@@ -185,13 +185,13 @@ fn ends_graph(dtype: DType, [least, most]: [i64; 2]) -> Graph {
 
 /// Row numbers and counts at the ends of their type and of what they count, each alone with the others 0: whatever
 /// does not fit is refused before anything runs.
-fn rows_at_the_ends_of_their_type(lab: &Lab) {
+fn rows_at_the_ends_of_their_type(fixture: &Fixture) {
     let (rows, x) = (wave(24, 61), tensor(&wave(15, 2), &[5, 3]));
     let y = map(&floats(&x), |v| 2.0 * v);
     for (dtype, ends) in
         [(DType::I32, [i32::MIN.into(), i32::MAX.into()]), (DType::U32, [0, u32::MAX.into()])]
     {
-        let exe = load(lab, &ends_graph(dtype, ends));
+        let exe = load(fixture, &ends_graph(dtype, ends));
         let mut s = exe.session().expect("a session");
         for (name, bound) in [("src", 5), ("dst", 8), ("count", 5), ("len", 5)] {
             for value in [ends[0], ends[0] + 1, -1, 0, bound, bound + 1, 1 << 30, ends[1] - 1, ends[1]] {
@@ -222,7 +222,7 @@ fn rows_at_the_ends_of_their_type(lab: &Lab) {
 }
 
 /// An output that is the fed state reads as it was; a part of it too.
-fn outputs_show_what_was_before(lab: &Lab) {
+fn outputs_show_what_was_before(fixture: &Fixture) {
     let g = GraphBuilder::new("before");
     let x = g.input("x", f32([4u64, 2]));
     let s = g.state("s", f32([4u64, 2]));
@@ -231,7 +231,7 @@ fn outputs_show_what_was_before(lab: &Lab) {
     g.output("row", g.narrow(old, 0, 2u64, 1u64));
     g.output("new", g.add(old, x));
     g.feed("new", s, FeedKind::Whole);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let mut sum = vec![0f32; 8];
     for seed in 0..4 {
@@ -246,7 +246,7 @@ fn outputs_show_what_was_before(lab: &Lab) {
 }
 
 /// In the order in which they were declared; the source may be the state itself.
-fn several_feeds_into_one_state(lab: &Lab) {
+fn several_feeds_into_one_state(fixture: &Fixture) {
     let g = GraphBuilder::new("several");
     let x = g.input("x", f32([6u64]));
     let s = g.state("s", f32([6u64]));
@@ -260,7 +260,7 @@ fn several_feeds_into_one_state(lab: &Lab) {
     // Overlapping rows of the state itself, moved by one: from the snapshot.
     g.feed("old", s, rows(0, 1, 3));
     g.feed("old", s, rows(5, 5, 1));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let mut now = wave(6, 9);
     s.state("s").expect("there").write_f32(&now).expect("written");
@@ -276,7 +276,7 @@ fn several_feeds_into_one_state(lab: &Lab) {
 
 /// A feed of no rows has no step, and its version of the state no writer. What followed it waited for nobody: the
 /// program's own write and the next feed shared a level, and so did the next feed and whoever read the state before.
-fn feeds_of_no_rows_keep_the_order(lab: &Lab) {
+fn feeds_of_no_rows_keep_the_order(fixture: &Fixture) {
     let zero = || DimExpr::constant(0);
     let row = || FeedKind::Row { axis: 0, src: zero(), dst: zero(), count: zero() };
     let prefix = || FeedKind::Prefix { axis: 0, len: zero() };
@@ -306,7 +306,7 @@ fn feeds_of_no_rows_keep_the_order(lab: &Lab) {
             let [src, dst, count] = [2, 0, 3].map(DimExpr::constant);
             g.feed("x", s, FeedKind::Row { axis: 0, src, dst, count });
             g.feed("x", s, empty[0].clone());
-            let exe = load(lab, &g.build().expect("sound"));
+            let exe = load(fixture, &g.build().expect("sound"));
             let mut s = exe.session().expect("a session");
             let mut now = wave(12, 3);
             s.state("s").expect("there").write_f32(&now).expect("written");
@@ -325,7 +325,7 @@ fn feeds_of_no_rows_keep_the_order(lab: &Lab) {
 }
 
 /// An f32 output into f16 and bf16 states: rounded once.
-fn narrower_states_are_fed(lab: &Lab) {
+fn narrower_states_are_fed(fixture: &Fixture) {
     let g = GraphBuilder::new("narrow");
     let x = g.input("x", f32([4u64]));
     for (name, dtype) in [("half", DType::F16), ("brain", DType::BF16)] {
@@ -335,7 +335,7 @@ fn narrower_states_are_fed(lab: &Lab) {
         g.feed(&fed, s, FeedKind::Whole);
         g.output(name, g.cast(g.state_read(s), DType::F32));
     }
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let x = [0.1f32, -3.3333, 1000.7, 1.0 + 1.0 / 512.0];
     s.run(&[("x", row(&x))]).expect("runs");

@@ -3,7 +3,7 @@
 use crate::common::*;
 use pumice_ir::{GraphBuilder, f32, sym};
 use pumice_runtime::{Executable, RuntimeError, ScalarValue, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DimExpr, Symbol, SymbolTable};
 
 on_every_device!(
@@ -14,7 +14,7 @@ on_every_device!(
 );
 
 /// s += gain·x, and at row `at` (which advances) of `log` goes s.
-fn executable(lab: &Lab) -> Executable {
+fn executable(fixture: &Fixture) -> Executable {
     let g = GraphBuilder::new("forked");
     let x = g.input("x", f32([3u64]));
     let gain = g.scalar("gain", f32::<u64>([]), -8.0, 8.0, 1.0);
@@ -25,7 +25,7 @@ fn executable(lab: &Lab) -> Executable {
     g.output("row", g.reshape(sum, &[1, 3]));
     let (zero, one, dst) = (DimExpr::constant(0), DimExpr::constant(1), g.scalar_expr(at));
     g.feed("row", log, pumice_ir::FeedKind::Row { axis: 0, src: zero, dst, count: one });
-    load(lab, &g.build().expect("sound"))
+    load(fixture, &g.build().expect("sound"))
 }
 
 /// What a session of that executable must hold.
@@ -60,8 +60,8 @@ impl Plain {
     }
 }
 
-pub fn forks_diverge(lab: &Lab) {
-    let exe = executable(lab);
+pub fn forks_diverge(fixture: &Fixture) {
+    let exe = executable(fixture);
     let (mut a, mut pa) = (exe.session().expect("a session"), Plain::new());
     a.set_scalar("gain", 0.5).expect("in range");
     pa.gain = 0.5;
@@ -88,7 +88,7 @@ pub fn forks_diverge(lab: &Lab) {
 }
 
 /// y = x + bias + table\[k\], where no input shows k.
-fn bound(lab: &Lab) -> Executable {
+fn bound(fixture: &Fixture) -> Executable {
     let mut symbols = SymbolTable::default();
     let k = symbols.push(Symbol { name: "k".into(), min: 0, max: 9, multiple_of: 1 });
     let g = GraphBuilder::with_symbols("bound", symbols);
@@ -96,11 +96,11 @@ fn bound(lab: &Lab) -> Executable {
     let bias = g.input("bias", f32([g.dim_of(x, 0)]));
     let table = g.constant(tensor(&wave(10, 3), &[10]));
     g.output("y", g.add(g.add(x, bias), g.narrow(table, 0, DimExpr::symbol(k), 1u64)));
-    load(lab, &g.build().expect("sound"))
+    load(fixture, &g.build().expect("sound"))
 }
 
-fn what_was_bound_comes_along(lab: &Lab) {
-    let exe = bound(lab);
+fn what_was_bound_comes_along(fixture: &Fixture) {
+    let exe = bound(fixture);
     let mut a = exe.session().expect("a session");
     let (bias, x) = (wave(4, 1), wave(4, 2));
     a.bind_input("bias", row(&bias)).expect("bound");
@@ -122,14 +122,14 @@ fn what_was_bound_comes_along(lab: &Lab) {
 }
 
 /// Initial values that wait for a param wait in the fork as well.
-fn a_fork_before_anything_ran(lab: &Lab) {
+fn a_fork_before_anything_ran(fixture: &Fixture) {
     let g = GraphBuilder::new("early");
     let w = g.param("w", f32([2u64]));
     let s = g.state_from("s", w);
     let next = g.add(g.state_read(s), g.state_read(s));
     g.state_write(s, next);
     g.output("y", next);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut a = exe.session().expect("a session");
     let mut b = a.fork().expect("a fork");
     refused!(b.run(&[]), RuntimeError::MissingParams { .. }, "`w`");
@@ -140,8 +140,8 @@ fn a_fork_before_anything_ran(lab: &Lab) {
     assert_eq!(out(&a.run(&[]).expect("runs"), "y"), [4.0, -12.0]);
 }
 
-fn forks_outlive_what_they_came_from(lab: &Lab) {
-    let exe = executable(lab);
+fn forks_outlive_what_they_came_from(fixture: &Fixture) {
+    let exe = executable(fixture);
     let (mut s, mut plain) = (exe.session().expect("a session"), Plain::new());
     drop(exe);
     for i in 0..10 {

@@ -5,7 +5,7 @@ use pumice_ir::ops::fft::Fft;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, Value, f32, sym};
 use pumice_plan::{Program, Segment};
 use pumice_runtime::{RunOptions, RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, DimExpr, Tensor};
 
 on_every_device!(first, in_the_middle, last, everywhere, with_states_scalars_and_feeds, several_replays);
@@ -53,8 +53,8 @@ fn around(program: &Program) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// Runs with several extents, again and again, reads in part, and compares with `plain`, which gets rows of n values.
-fn check(lab: &Lab, graph: &Graph, hosts: &[bool], plain: impl Fn(&[f32], usize) -> Vec<f32>) {
-    let exe = load(lab, graph);
+fn check(fixture: &Fixture, graph: &Graph, hosts: &[bool], plain: impl Fn(&[f32], usize) -> Vec<f32>) {
+    let exe = load(fixture, graph);
     assert_eq!(segments(&exe.plan().runs[0].program), hosts, "{}", exe.plan());
     let mut s = exe.session().expect("a session");
     for (turn, (b, n)) in [(2, N), (1, 1), (3, 7), (3, N), (1, 2)].into_iter().enumerate() {
@@ -79,18 +79,18 @@ fn check_profile(s: &mut Session, x: &Tensor, hosts: &[bool], y: &Tensor) {
 }
 
 /// Only a copy, which brings the input to where a host step reads, is before it.
-fn first(lab: &Lab) {
+fn first(fixture: &Fixture) {
     let graph = graph("first", |g, x| g.tanh(forward(g, x)));
-    let exe = load(lab, &graph);
+    let exe = load(fixture, &graph);
     let program = &exe.plan().runs[0].program;
     let host = program.steps.iter().find(|s| s.is_host()).expect("a host step");
     let (before, after) = around(program);
     assert!(before.iter().all(|o| **o == *host.origin) && before.len() <= 1, "{before:?}");
     assert_eq!(after.len(), 1, "{after:?}");
-    check(lab, &graph, &segments(program), |x, n| map(&spectrum(x, n, true), f32::tanh));
+    check(fixture, &graph, &segments(program), |x, n| map(&spectrum(x, n, true), f32::tanh));
 }
 
-fn in_the_middle(lab: &Lab) {
+fn in_the_middle(fixture: &Fixture) {
     let graph = graph("middle", |g, x| {
         let h = g.relu(g.add(x, x));
         g.square(forward(g, h))
@@ -99,30 +99,30 @@ fn in_the_middle(lab: &Lab) {
         let h = map(x, |v| (2.0 * v).max(0.0));
         map(&spectrum(&h, n, true), |v| v * v)
     };
-    check(lab, &graph, &[false, true, false], plain);
+    check(fixture, &graph, &[false, true, false], plain);
 }
 
 /// Only a copy of its result to the output is after it (`io`).
-fn last(lab: &Lab) {
+fn last(fixture: &Fixture) {
     let graph = graph("last", |g, x| forward(g, g.mul(x, g.constant_scalar(DType::F32, 3.0))));
-    let exe = load(lab, &graph);
+    let exe = load(fixture, &graph);
     let program = &exe.plan().runs[0].program;
     let (before, after) = around(program);
     assert_eq!((before, after), (vec!["mul", "fft"], vec!["io"]), "the product, and copies");
-    check(lab, &graph, &segments(program), |x, n| spectrum(&map(x, |v| v * 3.0), n, true));
+    check(fixture, &graph, &segments(program), |x, n| spectrum(&map(x, |v| v * 3.0), n, true));
 }
 
 /// There and back again, doubled in between, and there once more: three host steps with the device's between.
-pub fn everywhere(lab: &Lab) {
+pub fn everywhere(fixture: &Fixture) {
     let graph = graph("everywhere", |g, x| {
         let y = g.fft(x, Fft::default());
         let y = g.fft(g.add(y, y), Fft { inverse: true, ..Fft::default() });
         g.fft(g.neg(y), Fft::default())
     });
-    let exe = load(lab, &graph);
+    let exe = load(fixture, &graph);
     let hosts = segments(&exe.plan().runs[0].program);
     assert_eq!(hosts.iter().filter(|h| **h).count(), 3);
-    check(lab, &graph, &hosts, |x, n| map(&spectrum(x, n, false), |v| -2.0 * v));
+    check(fixture, &graph, &hosts, |x, n| map(&spectrum(x, n, false), |v| -2.0 * v));
 }
 
 /// acc += gain·x; its spectrum is logged at a row that advances.
@@ -145,8 +145,8 @@ fn read(s: &mut Session, name: &str) -> Vec<f32> {
     floats(&s.state(name).expect("there").read().expect("reads"))
 }
 
-pub fn with_states_scalars_and_feeds(lab: &Lab) {
-    let exe = load(lab, &stateful());
+pub fn with_states_scalars_and_feeds(fixture: &Fixture) {
+    let exe = load(fixture, &stateful());
     let mut s = exe.session().expect("a session");
     let (mut acc, mut log) = (vec![0f32; N], vec![0f32; 6 * 14]);
     for at in 0..6usize {
@@ -170,8 +170,8 @@ pub fn with_states_scalars_and_feeds(lab: &Lab) {
 }
 
 /// Steps of one call equal calls of one step, though each is a submission of its own.
-fn several_replays(lab: &Lab) {
-    let exe = load(lab, &stateful());
+fn several_replays(fixture: &Fixture) {
+    let exe = load(fixture, &stateful());
     let (mut one, mut many) = (exe.session().expect("a session"), exe.session().expect("a session"));
     let x = tensor(&wave(N, 1), &[1, N as u64, 1]);
     let mut last = None;

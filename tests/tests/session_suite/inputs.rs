@@ -3,7 +3,7 @@
 use crate::common::*;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
 use pumice_runtime::{NameKind, RunOptions, RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, Tensor, TensorView};
 
 on_every_device!(
@@ -28,8 +28,8 @@ fn plain([a, b, c]: [&[f32]; 3]) -> Vec<f32> {
     zip(&zip(a, b, |a, b| a * 4.0 - b), c, |ab, c| ab + c)
 }
 
-fn names_decide_not_positions(lab: &Lab) {
-    let exe = load(lab, &graph());
+fn names_decide_not_positions(fixture: &Fixture) {
+    let exe = load(fixture, &graph());
     let mut s = exe.session().expect("a session");
     let values = [wave(4, 1), wave(4, 2), wave(4, 3)];
     let [a, b, c] = values.each_ref().map(|v| row(v));
@@ -46,8 +46,8 @@ fn names_decide_not_positions(lab: &Lab) {
     );
 }
 
-fn kept_values_need_not_be_given(lab: &Lab) {
-    let exe = load(lab, &graph());
+fn kept_values_need_not_be_given(fixture: &Fixture) {
+    let exe = load(fixture, &graph());
     let mut s = exe.session().expect("a session");
     let keep = RunOptions::default().keep(true);
     let v = [wave(3, 1), wave(3, 2), wave(3, 3), wave(3, 4)];
@@ -71,8 +71,8 @@ fn kept_values_need_not_be_given(lab: &Lab) {
     assert_eq!(out(&s.run_with(&[], &keep).expect("as before"), "y"), plain([&v[0], &v[3], &v[2]]));
 }
 
-fn bound_values_stay_until_given(lab: &Lab) {
-    let exe = load(lab, &graph());
+fn bound_values_stay_until_given(fixture: &Fixture) {
+    let exe = load(fixture, &graph());
     let mut s = exe.session().expect("a session");
     let v = [wave(2, 1), wave(2, 2), wave(2, 3), wave(2, 4)];
     s.bind_input("c", row(&v[2])).expect("bound");
@@ -104,7 +104,7 @@ fn bound_values_stay_until_given(lab: &Lab) {
 }
 
 /// Every dtype in, the same bits out, beside a computation that keeps the device busy.
-fn every_dtype_passes_the_boundary(lab: &Lab) {
+fn every_dtype_passes_the_boundary(fixture: &Fixture) {
     use DType::*;
     const DTYPES: [DType; 12] = [F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64, Bool];
     let g = GraphBuilder::new("boundary");
@@ -113,7 +113,7 @@ fn every_dtype_passes_the_boundary(lab: &Lab) {
         g.output(&format!("same {d}"), x);
         g.output(&format!("turned {d}"), g.slice(x, &[-1], &[i64::MIN], &[0], &[-1]));
     }
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     for n in [9u64, 1, 0, 4] {
         let bytes = |d: DType, i: u64, b: u64| match d {
@@ -141,14 +141,14 @@ fn every_dtype_passes_the_boundary(lab: &Lab) {
     }
 }
 
-fn empty_and_rank_0_inputs(lab: &Lab) {
+fn empty_and_rank_0_inputs(fixture: &Fixture) {
     let g = GraphBuilder::new("edges");
     let x = g.input("x", f32([sym("n", 0..=3), 2.into()]));
     let (c, i) = (g.input("c", f32::<u64>([])), g.input("i", i32::<u64>([])));
     g.output("y", g.mul(x, c));
     g.output("sum", g.reduce_sum(x, &[0], false));
     g.output("i", g.add(i, i));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     for n in [2usize, 0, 3] {
         let x = wave(2 * n, n as u32);

@@ -6,7 +6,7 @@ use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f16, f32, sym};
 use pumice_plan::{Placement, RegionKind};
 use pumice_runtime::{NameKind, RunOptions, RuntimeError};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bytes, DType, TensorView};
 
 on_every_device!(
@@ -52,8 +52,8 @@ fn assert_found(found: Option<pumice_runtime::NonFinite>, want: Option<Bad<'_>>,
     }
 }
 
-fn the_first_bad_number_by_name(lab: &Lab) {
-    let exe = lab.executable(&logs(), &bump(OptOptions::none()));
+fn the_first_bad_number_by_name(fixture: &Fixture) {
+    let exe = fixture.executable(&logs(), &bump(OptOptions::none()));
     set(&exe, &[("w", &[0.5; 12])]);
     let mut s = exe.session().expect("a session");
     refused!(s.find_non_finite(), RuntimeError::NoResults, "run");
@@ -100,7 +100,7 @@ fn the_first_bad_number_by_name(lab: &Lab) {
         assert_found(found, bad, &format!("case {i}"));
         assert_found(s.find_nan().expect("searched"), nan, &format!("case {i}, NaN"));
     }
-    let packed = load(lab, &logs());
+    let packed = load(fixture, &logs());
     set(&packed, &[("w", &wave(12, 1))]);
     let mut s = packed.session().expect("a session");
     s.run(&[("x", tensor(&good, &[3, 4]).view()), ("c", row(&[1.0; 4]))]).expect("runs");
@@ -109,8 +109,8 @@ fn the_first_bad_number_by_name(lab: &Lab) {
 }
 
 /// Fused: what no longer exists is not found, what is left is.
-fn bad_numbers_in_fused_plans(lab: &Lab) {
-    let exe = lab.executable(&logs(), &bump(OptOptions::default()));
+fn bad_numbers_in_fused_plans(fixture: &Fixture) {
+    let exe = fixture.executable(&logs(), &bump(OptOptions::default()));
     set(&exe, &[("w", &[1.0; 12])]);
     let mut s = exe.session().expect("a session");
     let mut x = [1f32; 20];
@@ -131,14 +131,14 @@ fn bad_numbers_in_fused_plans(lab: &Lab) {
     }
 }
 
-fn bad_numbers_around_a_host_step(lab: &Lab) {
+fn bad_numbers_around_a_host_step(fixture: &Fixture) {
     let g = GraphBuilder::new("host");
     let x = g.input("x", f16([1u64, 6, 1]));
     let wide = g.named("wide").cast(x, DType::F32);
     let root = g.named("root").sqrt(wide);
     let spectrum = g.named("spectrum").fft(root, Fft::default());
     g.output("y", g.named("doubled").add(spectrum, spectrum));
-    let exe = lab.executable(&g.build().expect("sound"), &bump(OptOptions::none()));
+    let exe = fixture.executable(&g.build().expect("sound"), &bump(OptOptions::none()));
     let mut s = exe.session().expect("a session");
     let mut find = |at: usize, v: f32| {
         let mut x = [half::f16::ONE; 6];
@@ -151,8 +151,8 @@ fn bad_numbers_around_a_host_step(lab: &Lab) {
     assert_found(find(3, -1.0), Some(("root", vec![0, 3, 0], f32::NAN)), "before the host step");
 }
 
-fn values_by_name(lab: &Lab) {
-    let exe = lab.executable(&logs(), &bump(OptOptions::none()));
+fn values_by_name(fixture: &Fixture) {
+    let exe = fixture.executable(&logs(), &bump(OptOptions::none()));
     let w = wave(12, 1);
     set(&exe, &[("w", &w)]);
     let mut s = exe.session().expect("a session");
@@ -182,7 +182,7 @@ fn values_by_name(lab: &Lab) {
     );
 }
 
-fn the_memory_plan_adds_up(lab: &Lab) {
+fn the_memory_plan_adds_up(fixture: &Fixture) {
     let g = GraphBuilder::new("memory");
     let x = g.input("x", f32([sym("n", 1..=64), 100.into()]));
     let w = g.param("w", f32([100u64, 100]));
@@ -193,7 +193,7 @@ fn the_memory_plan_adds_up(lab: &Lab) {
     let graph = g.build().expect("sound");
     let cut = vec![("n".to_owned(), vec![8])];
     let [packed, all] = [Placement::Packed, Placement::Bump].map(|placement| {
-        lab.executable(&graph, &Options::default().placement(placement).specializations(cut.clone()))
+        fixture.executable(&graph, &Options::default().placement(placement).specializations(cut.clone()))
     });
     for exe in [&packed, &all] {
         let m = exe.memory();
@@ -234,7 +234,7 @@ fn the_memory_plan_adds_up(lab: &Lab) {
     assert_eq!(packed.memory().runs[1].lower_bound, all.memory().runs[1].lower_bound);
 }
 
-fn every_step_has_a_time(lab: &Lab) {
+fn every_step_has_a_time(fixture: &Fixture) {
     let g = GraphBuilder::new("times");
     let x = g.input("x", f32([sym("n", 1..=3), 64.into(), 1.into()]));
     let s = g.state("s", f32([1u64]));
@@ -244,7 +244,7 @@ fn every_step_has_a_time(lab: &Lab) {
     g.state_write(s, sum);
     g.output("sum", sum);
     let options = Options::default().specializations(vec![("n".to_owned(), vec![1])]);
-    let exe = lab.executable(&g.build().expect("sound"), &options);
+    let exe = fixture.executable(&g.build().expect("sound"), &options);
     let mut session = exe.session().expect("a session");
     let mut total = 0f32;
     for n in [1u64, 3, 2, 1] {

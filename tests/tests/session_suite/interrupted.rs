@@ -7,7 +7,7 @@ use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f32};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
 use pumice_runtime::{DeviceError, Executable, HostOps, HostStep, RunOptions, RuntimeError, ScalarValue};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bindings, DimExpr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -62,15 +62,18 @@ fn plain(x: &[f32], bias: &[f32]) -> f32 {
     4.0 * zip(x, bias, |x, b| (x + b) * (x + b)).iter().sum::<f32>()
 }
 
-fn tired(lab: &Lab) -> (Executable, Arc<AtomicI64>) {
+fn tired(fixture: &Fixture) -> (Executable, Arc<AtomicI64>) {
     let left = Arc::new(AtomicI64::new(0));
-    let plan = lab.plan(&graph(), &Default::default());
+    let plan = fixture.plan(&graph(), &Default::default());
     let host = Arc::new(Tired { left: Arc::clone(&left) });
-    (Executable::new(lab.device.clone(), CheckedPlan::new(plan).expect("sound"), host).expect("loads"), left)
+    (
+        Executable::new(fixture.device.clone(), CheckedPlan::new(plan).expect("sound"), host).expect("loads"),
+        left,
+    )
 }
 
-pub fn a_host_step_fails(lab: &Lab) {
-    let (exe, left) = tired(lab);
+pub fn a_host_step_fails(fixture: &Fixture) {
+    let (exe, left) = tired(fixture);
     let mut s = exe.session().expect("a session");
     let (x, bias) = (tensor(&wave(4, 1), &[1, 4, 1]), tensor(&wave(4, 2), &[4, 1]));
     s.bind_input("bias", bias.view()).expect("bound");
@@ -101,8 +104,8 @@ pub fn a_host_step_fails(lab: &Lab) {
     assert_eq!(out(&y, "sum"), map(&floats(&x), |v| 2.0 * v + 8.0));
 }
 
-fn in_the_middle_of_several_replays(lab: &Lab) {
-    let (exe, left) = tired(lab);
+fn in_the_middle_of_several_replays(fixture: &Fixture) {
+    let (exe, left) = tired(fixture);
     let mut s = exe.session().expect("a session");
     let (x, bias) = (tensor(&wave(4, 1), &[1, 4, 1]), tensor(&wave(4, 2), &[4, 1]));
     let given = [("x", x.view()), ("bias", bias.view())];
@@ -124,18 +127,18 @@ fn in_the_middle_of_several_replays(lab: &Lab) {
 }
 
 /// Nobody knows the op: loading says which, and nothing is left behind.
-fn a_host_step_that_nobody_prepares(lab: &Lab) {
+fn a_host_step_that_nobody_prepares(fixture: &Fixture) {
     struct Nobody;
     impl HostOps for Nobody {
         fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
             Err(format!("no such op among {}", meaning.graph.text.len()))
         }
     }
-    let plan = lab.plan(&graph(), &Default::default());
+    let plan = fixture.plan(&graph(), &Default::default());
     let refusal =
-        Executable::new(lab.device.clone(), CheckedPlan::new(plan).expect("sound"), Arc::new(Nobody));
+        Executable::new(fixture.device.clone(), CheckedPlan::new(plan).expect("sound"), Arc::new(Nobody));
     refused!(refusal, RuntimeError::Device(DeviceError::Host { origin, .. }) if origin == "spectrum", "no such op");
-    let (exe, left) = tired(lab);
+    let (exe, left) = tired(fixture);
     left.store(1, Ordering::Relaxed);
     let x = tensor(&wave(4, 3), &[1, 4, 1]);
     let bias = tensor(&wave(4, 4), &[4, 1]);

@@ -8,7 +8,7 @@ use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f32};
 use pumice_plan::{CheckedPlan, InputError, Plan, Step};
 use pumice_runtime::{DeviceError, Executable, RuntimeError};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::TensorView;
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ fn steps(plan: &mut Plan) -> impl Iterator<Item = &mut Step> {
     plan.runs.iter_mut().flat_map(|run| &mut run.program.steps)
 }
 
-fn load(lab: &Lab, plan: Plan) -> Result<Executable, RuntimeError> {
+fn load(fixture: &Fixture, plan: Plan) -> Result<Executable, RuntimeError> {
     let plan = CheckedPlan::new(plan).expect("the checker follows names as well");
-    Executable::new(lab.device.clone(), plan, Arc::new(RefHostOps))
+    Executable::new(fixture.device.clone(), plan, Arc::new(RefHostOps))
 }
 
 /// Gives the inputs of a step's meaning, and their uses, other names than its text has.
@@ -42,10 +42,10 @@ fn rename(step: &mut Step) {
     step.meaning.inputs.iter_mut().for_each(|i| i.name = other(&i.name));
 }
 
-fn inputs_stand_in_any_order(lab: &Lab) {
+fn inputs_stand_in_any_order(fixture: &Fixture) {
     let (a, b, c) = (wave(8, 1), wave(12, 2), wave(3, 3));
     let run = |plan: Plan| {
-        let mut session = load(lab, plan).expect("loads").session().expect("a session");
+        let mut session = load(fixture, plan).expect("loads").session().expect("a session");
         let given = [
             ("a", TensorView::f32(&a, [1, 2, 4])),
             ("b", TensorView::f32(&b, [1, 4, 3])),
@@ -53,7 +53,7 @@ fn inputs_stand_in_any_order(lab: &Lab) {
         ];
         session.run(&given).expect("runs").get("y").expect("there").bytes().to_vec()
     };
-    let plan = lab.plan(&graph(), &Options::default());
+    let plan = fixture.plan(&graph(), &Options::default());
     let mut turned = plan.clone();
     let several = steps(&mut turned).filter(|s| s.meaning.inputs.len() > 1);
     let turned_steps = several.map(|s| s.meaning.inputs.reverse()).count();
@@ -61,23 +61,23 @@ fn inputs_stand_in_any_order(lab: &Lab) {
     assert_eq!(run(turned), run(plan));
 }
 
-fn other_names_are_refused(lab: &Lab) {
-    let mut plan = lab.plan(&graph(), &Options::default());
+fn other_names_are_refused(fixture: &Fixture) {
+    let mut plan = fixture.plan(&graph(), &Options::default());
     rename(steps(&mut plan).find(|s| s.is_host()).expect("the transform"));
     refused!(
-        load(lab, plan),
+        load(fixture, plan),
         RuntimeError::Device(DeviceError::Host { origin, .. }) if origin == "spectrum",
         "has no input `i0_other`"
     );
-    if lab.is_vulkan() {
+    if fixture.is_vulkan() {
         return; // It computes what kernels do, and meanings of host steps alone.
     }
-    let mut plan = lab.plan(&graph(), &Options::default());
+    let mut plan = fixture.plan(&graph(), &Options::default());
     let product = steps(&mut plan).find(|s| s.meaning.inputs.len() > 1).expect("the product");
     rename(product);
     let (origin, name) = (product.origin.clone(), Arc::clone(&product.meaning.inputs[0].name));
     refused!(
-        load(lab, plan),
+        load(fixture, plan),
         RuntimeError::Device(DeviceError::Input { step, error: InputError::Unknown(n) })
             if **step == *origin && *n == name,
         &*origin,

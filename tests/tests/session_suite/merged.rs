@@ -4,7 +4,7 @@ use crate::common::*;
 use pumice_compile::{OptOptions, Options};
 use pumice_ir::{Graph, GraphBuilder, Value, f32, sym};
 use pumice_runtime::Executable;
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::Tensor;
 
 on_every_device!(merged_weights_follow_what_is_set_again, in_every_specialization);
@@ -67,9 +67,9 @@ fn products(exe: &Executable) -> Vec<usize> {
     exe.plan().runs.iter().map(|r| r.program.steps.iter().filter(is_product).count()).collect()
 }
 
-fn merged_weights_follow_what_is_set_again(lab: &Lab) {
-    let exe = load(lab, &graph());
-    let oracle = lab.executable(&graph(), &Options::default().opt(OptOptions::none()));
+fn merged_weights_follow_what_is_set_again(fixture: &Fixture) {
+    let exe = load(fixture, &graph());
+    let oracle = fixture.executable(&graph(), &Options::default().opt(OptOptions::none()));
     assert_eq!((products(&exe), products(&oracle)), (vec![1], vec![3]));
     let mut all = weights();
     set_all(&exe, &all);
@@ -100,12 +100,12 @@ fn merged_weights_follow_what_is_set_again(lab: &Lab) {
     check(&mut s, &x, &all, "nothing set");
 }
 
-pub fn in_every_specialization(lab: &Lab) {
+pub fn in_every_specialization(fixture: &Fixture) {
     let options = Options::default().specializations(vec![("n".to_owned(), vec![1, 3])]);
-    let exe = lab.executable(&graph(), &options);
+    let exe = fixture.executable(&graph(), &options);
     assert_eq!(products(&exe), [1, 1, 1]);
     // Merged weights are made once, however many ranges of the symbol want them.
-    let whole = lab.plan(&graph(), &Options::default());
+    let whole = fixture.plan(&graph(), &Options::default());
     assert!(!whole.load.steps.is_empty());
     assert_eq!(exe.plan().load.steps.len(), whole.load.steps.len(), "{}", exe.plan());
     let mut all = weights();

@@ -5,7 +5,7 @@
 use crate::callbacks::{LIMIT, graph, in_time, use_everything};
 use crate::common::*;
 use pumice_compile::Options;
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_tests::graphs::vit::linear_residual;
 use pumice_vulkan::{DeviceOptions, KernelObserver};
 use std::sync::mpsc::channel;
@@ -19,7 +19,7 @@ type Call = Box<dyn FnOnce() + Send>;
 
 impl Next {
     /// A device whose observer calls what is set.
-    fn lab(&self) -> Lab {
+    fn fixture(&self) -> Fixture {
         let next = self.clone();
         let observer: KernelObserver = Arc::new(move |_| {
             let call = next.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -27,7 +27,7 @@ impl Next {
                 call();
             }
         });
-        Lab::vulkan_with(&DeviceOptions::default().observer(observer))
+        Fixture::vulkan_with(&DeviceOptions::default().observer(observer))
     }
 
     fn set(&self, call: impl FnOnce() + Send + 'static) {
@@ -45,23 +45,23 @@ mod on_device {
     #[test]
     fn an_observer_uses_other_models_while_kernels_are_made() {
         let next = Next::default();
-        let lab = next.lab();
-        let own = lab.executable(&linear_residual(), &Options::default());
+        let fixture = next.fixture();
+        let own = fixture.executable(&linear_residual(), &Options::default());
         // Its kernels are made inside.
-        let other = load(&lab, &graph("other"));
+        let other = load(&fixture, &graph("other"));
         next.set(move || use_everything(&other, 20));
         in_time("an observer that uses models", || own.prepare().expect("prepared"));
         assert!(next.was_called());
         drop(own);
-        lab.gives_everything_back();
+        fixture.gives_everything_back();
     }
 
     #[test]
     fn a_slow_observer_stops_nobody_else() {
         let next = Next::default();
-        let lab = next.lab();
-        let own = lab.executable(&linear_residual(), &Options::default());
-        let other = load(&lab, &graph("other"));
+        let fixture = next.fixture();
+        let own = fixture.executable(&linear_residual(), &Options::default());
+        let other = load(&fixture, &graph("other"));
         in_time("a slow observer", || {
             let ((called, hear), (say, go_on)) = (channel(), channel::<()>());
             next.set(move || {
@@ -77,6 +77,6 @@ mod on_device {
         });
         assert!(next.was_called());
         drop((own, other));
-        lab.gives_everything_back();
+        fixture.gives_everything_back();
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::*;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, sym};
 use pumice_runtime::{Executable, NameKind, OutputBuffer, RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, Encoding, Tensor, TensorView};
 
 on_every_device!(
@@ -37,14 +37,14 @@ fn plain(x: &Tensor, count: f32) -> [Tensor; 4] {
     [twice.clone(), tensor(&sums, &[n]), twice, tensor(&[count], &[1])]
 }
 
-fn session(lab: &Lab) -> (Executable, Session) {
-    let exe = load(lab, &graph());
+fn session(fixture: &Fixture) -> (Executable, Session) {
+    let exe = load(fixture, &graph());
     let s = exe.session().expect("a session");
     (exe, s)
 }
 
-fn all_or_an_asked_subset(lab: &Lab) {
-    let (exe, mut s) = session(lab);
+fn all_or_an_asked_subset(fixture: &Fixture) {
+    let (exe, mut s) = session(fixture);
     assert_eq!(["twice", "sum", "again", "count"].map(|n| exe.output_index(n).expect("there")), [0, 1, 2, 3]);
     refused!(
         exe.output_index("none"),
@@ -78,8 +78,8 @@ fn all_or_an_asked_subset(lab: &Lab) {
     );
 }
 
-fn into_the_callers_buffers(lab: &Lab) {
-    let (_, mut s) = session(lab);
+fn into_the_callers_buffers(fixture: &Fixture) {
+    let (_, mut s) = session(fixture);
     let x = tensor(&wave(6, 2), &[2, 3]);
     let (mut sum, mut twice, mut count) = ([0f32; 2], [0f32; 6], [0u8; 4]);
     let mut buffers = [
@@ -124,8 +124,8 @@ fn into_the_callers_buffers(lab: &Lab) {
     refused!(s.read_output_into(1, &mut [0; 4]), RuntimeError::Length { .. }, "`sum`");
 }
 
-fn in_part(lab: &Lab) {
-    let (_, mut s) = session(lab);
+fn in_part(fixture: &Fixture) {
+    let (_, mut s) = session(fixture);
     refused!(s.output("sum"), RuntimeError::NoResults, "run");
     refused!(s.outputs(), RuntimeError::NoResults, "run");
     refused!(s.output_row("twice", 0), RuntimeError::NoResults, "run");
@@ -152,8 +152,8 @@ fn in_part(lab: &Lab) {
     }
 }
 
-fn they_stay_until_the_next_run(lab: &Lab) {
-    let (exe, mut s) = session(lab);
+fn they_stay_until_the_next_run(fixture: &Fixture) {
+    let (exe, mut s) = session(fixture);
     let x = tensor(&wave(9, 3), &[3, 3]);
     let want = plain(&x, 1.0);
     run(&mut s, &x).expect("runs");
@@ -178,7 +178,7 @@ fn they_stay_until_the_next_run(lab: &Lab) {
 }
 
 /// An input, a param, a constant, a state before and after, one value thrice, a cast at the boundary, a fed one.
-pub fn any_value_may_be_an_output(lab: &Lab) {
+pub fn any_value_may_be_an_output(fixture: &Fixture) {
     let g = GraphBuilder::new("any");
     let (x, h) = (g.input("x", f32([4u64])), g.input("h", f16([4u64])));
     let (w, c) = (g.param("w", f32([4u64])), g.constant(tensor(&wave(4, 9), &[4])));
@@ -198,7 +198,7 @@ pub fn any_value_may_be_an_output(lab: &Lab) {
     let fed = g.state("fed", f32([4u64]));
     g.output("fed", g.state_read(fed));
     g.feed("after", fed, FeedKind::Whole);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let w = wave(4, 5);
     set(&exe, &[("w", &w)]);
     let mut s = exe.session().expect("a session");

@@ -7,7 +7,7 @@ use pumice_cpu_ref::RefEval;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, Value, f16, f32, sym};
 use pumice_runtime::RuntimeError;
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, DimExpr, Target};
 
 on_every_device!(
@@ -24,7 +24,7 @@ fn at(g: &GraphBuilder, row: i32) -> Value {
 }
 
 /// Rows move down by one: the kernel must not read what it has written.
-pub fn a_state_is_appended_to_itself(lab: &Lab) {
+pub fn a_state_is_appended_to_itself(fixture: &Fixture) {
     const ROWS: usize = 3000;
     const WIDTH: usize = 16;
     let g = GraphBuilder::new("shift");
@@ -32,7 +32,7 @@ pub fn a_state_is_appended_to_itself(lab: &Lab) {
     let x = g.slice(g.state_read(s), &[0], &[ROWS as i64 - 1], &[0], &[1]);
     let next = g.kv_append(s, x, at(&g, 1), 0, AppendMode::Linear);
     g.output("y", g.state_read(next));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let mut want = wave(ROWS * WIDTH, 3);
     session.state("s").expect("there").write_f32(&want).expect("written");
@@ -44,18 +44,18 @@ pub fn a_state_is_appended_to_itself(lab: &Lab) {
 }
 
 /// Of three copies into one result one is unaligned, so that its bytes count as all.
-pub fn a_part_waits_for_the_whole(lab: &Lab) {
+pub fn a_part_waits_for_the_whole(fixture: &Fixture) {
     let g = GraphBuilder::new("parts");
     let (a, b, c) = (g.input("a", f32([3u64])), g.input("b", f32([5u64])), g.input("c", f32([4u64])));
     g.output("y", g.relu(g.concat(&[a, b, g.softmax(c, -1)], 0)));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let (a, b) = (wave(3, 1), wave(5, 2));
     let y = exe.session().expect("a session").run(&[("a", row(&a)), ("b", row(&b)), ("c", row(&[1.0; 4]))]);
     let want = [map(&a, |v| v.max(0.0)), map(&b, |v| v.max(0.0)), vec![0.25; 4]].concat();
     assert_eq!(out(&y.expect("runs"), "y"), want);
 }
 
-pub fn an_append_of_nothing_leaves_the_order(lab: &Lab) {
+pub fn an_append_of_nothing_leaves_the_order(fixture: &Fixture) {
     let g = GraphBuilder::new("nothing");
     let s = g.state("s", f32([4u64, 2]));
     let x = g.input("x", f32([1u64, 2]));
@@ -66,7 +66,7 @@ pub fn an_append_of_nothing_leaves_the_order(lab: &Lab) {
     g.output("after", g.state_read(two));
     let three = g.kv_append(two, x, at(&g, 3), 0, AppendMode::Linear);
     g.output("last", g.state_read(three));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let y = session.run(&[("x", tensor(&[5.0, 6.0], &[1, 2]).view())]).expect("runs");
     assert_eq!(out(&y, "before"), [0.0; 8]);
@@ -75,13 +75,13 @@ pub fn an_append_of_nothing_leaves_the_order(lab: &Lab) {
 }
 
 /// A whole feed of fewer rows would leave the rest to chance.
-pub fn feeds_of_other_extents_are_refused(lab: &Lab) {
+pub fn feeds_of_other_extents_are_refused(fixture: &Fixture) {
     let g = GraphBuilder::new("extents");
     let x = g.input("x", f32([sym("n", 1..=16)]));
     let s = g.state("s", f32([8u64]));
     g.output("y", g.relu(x));
     g.feed("y", s, FeedKind::Whole);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     for n in [3, 16] {
         let run = session.run(&[("x", row(&vec![1.0; n]))]);
@@ -105,10 +105,10 @@ fn narrow(len: u64) -> Graph {
 }
 
 /// Kernels store whole words: three halves would take a fourth with them.
-pub fn a_narrow_prefix_leaves_what_is_after_it(lab: &Lab) {
+pub fn a_narrow_prefix_leaves_what_is_after_it(fixture: &Fixture) {
     let refused = pumice_compile::compile(&narrow(3), &Target::lavapipe(), &Options::default(), &RefEval);
     refused!(refused.map(drop), CompileError::Options(_), "state s", "kv_append");
-    let exe = load(lab, &narrow(4));
+    let exe = load(fixture, &narrow(4));
     let mut session = exe.session().expect("a session");
     session.state("s").expect("there").write_f32(&[7.0; 8]).expect("written");
     session.run(&[("x", row(&[1.0; 4]))]).expect("runs");
@@ -118,13 +118,13 @@ pub fn a_narrow_prefix_leaves_what_is_after_it(lab: &Lab) {
 }
 
 /// A submission holds 4,096 lists; nothing of a replay is lost between two.
-pub fn more_replays_than_a_submission_holds(lab: &Lab) {
-    let steps = if lab.is_vulkan() { 10_000 } else { 100 };
+pub fn more_replays_than_a_submission_holds(fixture: &Fixture) {
+    let steps = if fixture.is_vulkan() { 10_000 } else { 100 };
     let g = GraphBuilder::new("count");
     let s = g.state("s", f32([4u64]));
     g.output("y", g.add(g.state_read(s), g.constant_scalar(DType::F32, 1.0)));
     g.feed("y", s, FeedKind::Whole);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let y = session.run_steps(&[], steps).expect("runs");
     assert_eq!(out(&y, "y"), [steps as f32; 4]);

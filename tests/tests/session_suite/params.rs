@@ -6,7 +6,7 @@ use pumice_compile::Options;
 use pumice_ir::{Graph, GraphBuilder, bf16 as bf16s, f16 as f16s, f32, i32, sym};
 use pumice_plan::{Plan, Span};
 use pumice_runtime::{Executable, NameKind, Outputs, RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{ByteSource, DType, Encoding, SourceError, Stored, Tensor, TensorView};
 
 on_every_device!(
@@ -41,8 +41,8 @@ fn mixed_plain(x: &[f32], w: &[f32], h: &[f32], b: &[f32], i: &[i32]) -> Vec<f32
     x.iter().enumerate().map(each).collect()
 }
 
-fn every_setter_at_any_time(lab: &Lab) {
-    let exe = load(lab, &mixed());
+fn every_setter_at_any_time(fixture: &Fixture) {
+    let exe = load(fixture, &mixed());
     let mut s = exe.session().expect("a session before any param is set");
     let (one, four) = (tensor(&wave(3, 1), &[1, 3]), tensor(&wave(12, 2), &[4, 3]));
     assert_eq!(exe.missing_params(), ["w", "h", "b", "i"]);
@@ -108,14 +108,14 @@ fn wrong_values(exe: &Executable) {
 }
 
 /// Weights made of weights: c = relu(a), d = c·b − a; y = x·dᵀ. One param is in two of them.
-pub fn what_is_computed_from_params_alone_follows(lab: &Lab) {
+pub fn what_is_computed_from_params_alone_follows(fixture: &Fixture) {
     let g = GraphBuilder::new("derived");
     let x = g.input("x", f32([2u64, 4]));
     let (a, b) = (g.param("a", f32([3u64, 4])), g.param("b", f32([4u64])));
     let c = g.relu(a);
     g.output("y", g.linear(x, g.sub(g.mul(c, b), a), None));
     g.output("z", g.linear(x, g.transpose(g.reshape(c, &[4, 3]), &[1, 0]), None));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     assert!(!exe.plan().load.steps.is_empty(), "computed when loading, not in every run");
     let x = tensor(&wave(8, 1), &[2, 4]);
     let mut s = exe.session().expect("a session");
@@ -147,12 +147,12 @@ pub fn what_is_computed_from_params_alone_follows(lab: &Lab) {
     }
 }
 
-fn several_are_set_together_or_not_at_all(lab: &Lab) {
+fn several_are_set_together_or_not_at_all(fixture: &Fixture) {
     let g = GraphBuilder::new("pair");
     let x = g.input("x", f32([3u64]));
     let (a, b) = (g.param("a", f32([3u64])), g.param("b", f32([3u64])));
     g.output("y", g.add(g.mul(x, a), b));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let (x, a, b) = (tensor(&wave(3, 1), &[3]), wave(3, 2), wave(3, 3));
     exe.set_params(&[("b", row(&b)), ("a", row(&a))]).expect("both");
@@ -187,16 +187,16 @@ fn tie(plan: &mut Plan, a: usize, b: usize) {
     plan.params[b].span = to;
 }
 
-fn tied_names_are_one_storage(lab: &Lab) {
+fn tied_names_are_one_storage(fixture: &Fixture) {
     let g = GraphBuilder::new("tied");
     let x = g.input("x", f32([2u64, 4]));
     let (a, b, c) = (g.param("a", f32([4u64, 4])), g.param("b", f32([4u64, 4])), g.param("c", f32([4u64])));
     let h = g.linear(x, g.relu(a), None);
     g.output("h", h);
     g.output("y", g.add(g.linear(h, g.neg(b), None), c));
-    let mut plan = lab.plan(&g.build().expect("sound"), &Options::default());
+    let mut plan = fixture.plan(&g.build().expect("sound"), &Options::default());
     tie(&mut plan, 0, 1);
-    let exe = lab.load(plan);
+    let exe = fixture.load(plan);
     let mut s = exe.session().expect("a session");
     let x = tensor(&wave(8, 1), &[2, 4]);
     let c = wave(4, 5);
@@ -214,14 +214,14 @@ fn tied_names_are_one_storage(lab: &Lab) {
 }
 
 /// A table that is looked up and multiplied with, as tied embeddings are.
-fn one_param_at_two_places(lab: &Lab) {
+fn one_param_at_two_places(fixture: &Fixture) {
     let g = GraphBuilder::new("table");
     let ids = g.input("ids", i32([3u64]));
     let table = g.param("table", f32([5u64, 4]));
     let rows = g.embedding(table, ids);
     g.output("rows", rows);
     g.output("logits", g.linear(rows, table, None));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     for seed in 0..3 {
         let table = wave(20, seed);
@@ -233,7 +233,7 @@ fn one_param_at_two_places(lab: &Lab) {
     }
 }
 
-fn params_are_outputs_and_initial_values(lab: &Lab) {
+fn params_are_outputs_and_initial_values(fixture: &Fixture) {
     let g = GraphBuilder::new("initial");
     let x = g.input("x", f32([3u64]));
     let w = g.param("w", f32([3u64]));
@@ -242,7 +242,7 @@ fn params_are_outputs_and_initial_values(lab: &Lab) {
     let sum = g.add(g.state_read(s), x);
     g.state_write(s, sum);
     g.output("sum", sum);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let (x, w, later) = (tensor(&wave(3, 1), &[3]), wave(3, 2), wave(3, 3));
     refused!(s.state("s").expect("there").read(), RuntimeError::MissingParams { .. }, "`w`");
@@ -261,7 +261,7 @@ fn params_are_outputs_and_initial_values(lab: &Lab) {
 
 /// h is only read as relu(h), so it passes through; so would k, which is kept by name; w is read as it is. Each product
 /// has an input of its own, so that none are merged.
-fn passing(lab: &Lab) -> Executable {
+fn passing(fixture: &Fixture) -> Executable {
     let g = GraphBuilder::new("passing");
     let product = |name: &str, w| {
         let x = g.input(&format!("x_{name}"), f32([2u64, 4]));
@@ -272,7 +272,7 @@ fn passing(lab: &Lab) -> Executable {
     product("k", g.relu(k));
     product("w", g.param("w", f32([3u64, 4])));
     let options = Options::default().stream_from(1).keep(["k"]);
-    let exe = lab.executable(&g.build().expect("sound"), &options);
+    let exe = fixture.executable(&g.build().expect("sound"), &options);
     let streamed: Vec<&str> =
         exe.plan().streams.iter().map(|s| exe.plan().params[s.param as usize].name.as_str()).collect();
     assert_eq!(streamed, ["h"], "{}", exe.plan());
@@ -291,8 +291,8 @@ fn check_passing(s: &mut Session, x: &Tensor, [h, k, w]: [&[f32]; 3], what: &str
     assert_eq!(out(&y, "w"), linear(&floats(x), w, None, 4), "{what}: w");
 }
 
-fn streamed_params_pass_through(lab: &Lab) {
-    let exe = passing(lab);
+fn streamed_params_pass_through(fixture: &Fixture) {
+    let exe = passing(fixture);
     let x = tensor(&wave(8, 1), &[2, 4]);
     let mut s = exe.session().expect("a session");
     let (mut h, k, w) = (wave(12, 2), wave(12, 3), wave(12, 4));
@@ -346,8 +346,8 @@ impl ByteSource for Source<'_> {
     }
 }
 
-fn streamed_params_are_read_from_a_source(lab: &Lab) {
-    let exe = passing(lab);
+fn streamed_params_are_read_from_a_source(fixture: &Fixture) {
+    let exe = passing(fixture);
     let x = tensor(&wave(8, 1), &[2, 4]);
     let mut s = exe.session().expect("a session");
     let (h, k, w) = (wave(12, 2), wave(12, 3), wave(12, 4));

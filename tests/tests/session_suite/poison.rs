@@ -9,7 +9,7 @@ use pumice_ir::{Graph, GraphBuilder, sym, tensor as of};
 use pumice_models::decoder::{DecoderConfig, decoder_graph, seeded};
 use pumice_models::specialize;
 use pumice_runtime::Session;
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, Tensor, TensorView};
 
 on_every_device!(attention_over_caches, the_decoder);
@@ -77,10 +77,10 @@ fn plain(q: &[f32], k: &[f32], v: &[f32]) -> Vec<f32> {
     y
 }
 
-pub fn attention_over_caches(lab: &Lab) {
+pub fn attention_over_caches(fixture: &Fixture) {
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let options = Options::default().specializations(vec![("t".to_owned(), vec![1])]);
-        let exe = lab.executable(&attention(dtype), &options);
+        let exe = fixture.executable(&attention(dtype), &options);
         let patterns = [0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
         let mut sessions = patterns.map(|_| exe.session().expect("a session"));
         let (mut keys, mut values, mut at) = (Vec::new(), Vec::new(), 0u64);
@@ -115,10 +115,10 @@ pub fn attention_over_caches(lab: &Lab) {
 }
 
 /// All states of the tiny decoder, poisoned beyond their length before every run, against one that is not.
-fn the_decoder(lab: &Lab) {
+fn the_decoder(fixture: &Fixture) {
     let model = seeded(decoder_graph("decoder", &DecoderConfig::tiny()).expect("sound"), 3).expect("fits");
     let options = Options::default().specializations(specialize::decoder());
-    let exe = lab.model(&model, &options);
+    let exe = fixture.model(&model, &options);
     let names: Vec<String> = exe.plan().states.iter().map(|s| s.name.clone()).collect();
     let (mut clean, mut poisoned) = (exe.session().expect("a session"), exe.session().expect("a session"));
     let mut at = 0;

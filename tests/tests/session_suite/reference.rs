@@ -7,7 +7,7 @@ use pumice_ir::ops::fft::Fft;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, i32, sym};
 use pumice_plan::Placement;
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bindings, DType, DimExpr, SymbolId, Tensor};
 use std::sync::Arc;
 
@@ -48,9 +48,9 @@ fn array(t: &Tensor) -> Arc<Array> {
     Arc::new(Array::from_tensor(t))
 }
 
-fn compare(lab: &Lab, options: &Options, turns: usize) {
+fn compare(fixture: &Fixture, options: &Options, turns: usize) {
     let graph = graph();
-    let exe = lab.executable(&graph, options);
+    let exe = fixture.executable(&graph, options);
     let w = tensor(&wave(16, 9), &[4, 4]);
     exe.set_param_view("w", w.view()).expect("set");
     let mut reference =
@@ -94,14 +94,14 @@ fn close(got: &Tensor, want: &Array, what: &str) {
     }
 }
 
-pub fn a_session_is_what_the_evaluator_says(lab: &Lab) {
+pub fn a_session_is_what_the_evaluator_says(fixture: &Fixture) {
     let specializations = vec![("n".to_owned(), vec![1, 4])];
-    compare(lab, &Options::default().specializations(specializations), 24);
+    compare(fixture, &Options::default().specializations(specializations), 24);
 }
 
-fn whatever_the_compiler_does(lab: &Lab) {
+fn whatever_the_compiler_does(fixture: &Fixture) {
     for placement in [Placement::Packed, Placement::Bump] {
-        compare(lab, &Options::default().placement(placement).opt(OptOptions::none()), 6);
-        compare(lab, &Options::default().placement(placement), 6);
+        compare(fixture, &Options::default().placement(placement).opt(OptOptions::none()), 6);
+        compare(fixture, &Options::default().placement(placement), 6);
     }
 }

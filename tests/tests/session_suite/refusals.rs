@@ -4,7 +4,7 @@ use crate::common::*;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
 use pumice_plan::{Lack, Limit};
 use pumice_runtime::{DeviceError, NameKind, RunOptions, RuntimeError, ScalarValue, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, DimExpr, Encoding, Target, Tensor, TensorView};
 
 on_every_device!(
@@ -40,8 +40,8 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(lab: &Lab) -> Watched {
-        let s = load(lab, &graph()).session().expect("a session");
+    fn new(fixture: &Fixture) -> Watched {
+        let s = load(fixture, &graph()).session().expect("a session");
         Watched { s, sum: vec![0.0; 3], at: 0, x: tensor(&wave(6, 1), &[2, 3]) }
     }
 
@@ -85,9 +85,9 @@ impl Watched {
     }
 }
 
-fn wrong_inputs(lab: &Lab) {
+fn wrong_inputs(fixture: &Fixture) {
     const INPUT: NameKind = NameKind::Input;
-    let mut w = Watched::new(lab);
+    let mut w = Watched::new(fixture);
     let (values, bits) = ([1f32; 16], [0i32; 16]);
     let x = TensorView::f32(&values[..6], [2, 3]);
     let ids = TensorView::i32(&bits[..2], [2]);
@@ -143,9 +143,9 @@ fn wrong_inputs(lab: &Lab) {
     }
 }
 
-fn wrong_scalars(lab: &Lab) {
+fn wrong_scalars(fixture: &Fixture) {
     const SCALAR: NameKind = NameKind::Scalar;
-    let mut w = Watched::new(lab);
+    let mut w = Watched::new(fixture);
     refused!(w.s.set_scalar("none", 1), RuntimeError::UnknownName { kind: SCALAR, .. }, "`none`", "`gain`");
     refused!(w.s.scalar("none"), RuntimeError::UnknownName { kind: SCALAR, .. }, "`none`");
     for bad in [2.5, -0.1, f64::NAN, f64::INFINITY] {
@@ -171,7 +171,7 @@ fn wrong_scalars(lab: &Lab) {
 }
 
 /// A missing param at run: named, all of them, and nothing ran.
-fn a_missing_param(lab: &Lab) {
+fn a_missing_param(fixture: &Fixture) {
     let g = GraphBuilder::new("missing");
     let x = g.input("x", f32([3u64]));
     let s = g.state("s", f32([3u64]));
@@ -179,7 +179,7 @@ fn a_missing_param(lab: &Lab) {
     let sum = g.add(g.state_read(s), g.mul(g.add(x, a), b));
     g.state_write(s, sum);
     g.output("sum", sum);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let x = wave(3, 1);
     refused!(s.run(&[("x", row(&x))]), RuntimeError::MissingParams { names } if names == &["a", "b"], "`a`", "`b`", "set_param");
@@ -194,12 +194,12 @@ fn a_missing_param(lab: &Lab) {
 }
 
 /// A graph without inputs; one without outputs to read.
-fn nothing_to_do(lab: &Lab) {
+fn nothing_to_do(fixture: &Fixture) {
     let g = GraphBuilder::new("still");
     let s = g.state("s", f32([2u64]));
     g.state_write(s, g.add(g.state_read(s), g.constant_scalar(DType::F32, 1.0)));
     g.output("empty", g.constant(tensor(&[], &[0, 3])));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     for runs in 1..4 {
         let y = s.run(&[]).expect("runs");
@@ -211,7 +211,7 @@ fn nothing_to_do(lab: &Lab) {
 }
 
 /// Refused before any memory is taken, with what would help; the device is as good as before.
-fn a_plan_larger_than_the_device(lab: &Lab) {
+fn a_plan_larger_than_the_device(fixture: &Fixture) {
     let g = GraphBuilder::new("huge");
     let x = g.input("x", f32([3u64]));
     let s = g.state("s", f32([1u64 << 28, 1 << 14]));
@@ -219,7 +219,7 @@ fn a_plan_larger_than_the_device(lab: &Lab) {
         "y",
         g.add(x, g.reshape(g.narrow(g.narrow(g.state_read(s), 0, 0u64, 1u64), 1, 0u64, 3u64), &[3])),
     );
-    let target = lab.device.target();
+    let target = fixture.device.target();
     let compiled = pumice_compile::compile(
         &g.build().expect("sound"),
         target,
@@ -232,36 +232,36 @@ fn a_plan_larger_than_the_device(lab: &Lab) {
             let host = std::sync::Arc::new(pumice_cpu_ref::RefHostOps);
             let loaded = pumice_plan::CheckedPlan::new(plan)
                 .map_err(pumice_runtime::RuntimeError::from)
-                .and_then(|plan| pumice_runtime::Executable::new(lab.device.clone(), plan, host));
+                .and_then(|plan| pumice_runtime::Executable::new(fixture.device.clone(), plan, host));
             loaded.expect_err("16 TiB").to_string()
         }
     };
     assert!(message.contains("16") || message.contains("17592"), "{message}");
-    let mut w = Watched::new(lab);
+    let mut w = Watched::new(fixture);
     w.goes_on("the device after it refused");
 }
 
 /// A plan made for another device is loaded where this one lacks nothing, whatever the names, and refused with what
-/// differs where it does: here loops that turn more often than this driver lets them.
-fn a_plan_that_uses_more_than_the_device_has(lab: &Lab) {
+/// differs where it does: here loops that iterate more often than this driver lets them.
+fn a_plan_that_uses_more_than_the_device_has(fixture: &Fixture) {
     let g = GraphBuilder::new("long");
     let (a, b) = (g.input("a", f32([4u64, 300_000])), g.input("b", f32([300_000u64, 4])));
     g.output("y", g.matmul(a, b));
     let graph = g.build().expect("sound");
-    let own = lab.device.target();
+    let own = fixture.device.target();
     let load = |target: &Target| {
         let options = pumice_compile::Options::default();
         let plan = pumice_compile::compile(&graph, target, &options, &pumice_cpu_ref::RefEval);
         let plan = pumice_plan::CheckedPlan::new(plan.expect("compiles")).expect("sound");
         let host = std::sync::Arc::new(pumice_cpu_ref::RefHostOps);
-        pumice_runtime::Executable::new(lab.device.clone(), plan, host)
+        pumice_runtime::Executable::new(fixture.device.clone(), plan, host)
     };
     load(&Target { name: "another name".into(), ..own.clone() }).expect("the same device");
     let mut endless = Target { name: "endless".into(), ..own.clone() };
     endless.limits.loop_turns = None;
     let loaded = load(&endless);
     // The interpreter has no loops that a driver ends.
-    let Some(limit) = own.limits.loop_turns.filter(|_| lab.is_vulkan()) else {
+    let Some(limit) = own.limits.loop_turns.filter(|_| fixture.is_vulkan()) else {
         loaded.expect("lacks nothing");
         return;
     };
@@ -271,7 +271,7 @@ fn a_plan_that_uses_more_than_the_device_has(lab: &Lab) {
     let [Lack::Limit { limit: Limit::LoopTurns, needed, available }] = lacks[..] else { panic!("{lacks:?}") };
     assert!(needed > limit && available == limit, "{needed} of {available}");
     let text = refused.to_string();
-    for part in ["endless", "turns of the loops", &needed.to_string(), &limit.to_string()] {
+    for part in ["endless", "trips of the loops", &needed.to_string(), &limit.to_string()] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
 }

@@ -11,7 +11,7 @@ use pumice_ir::{Graph, GraphBuilder, Value, f32, sym};
 use pumice_plan::check::{Fault, check as check_plan};
 use pumice_plan::kernel::KernelName;
 use pumice_plan::{Plan, RegionKind, Step, StepKind};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bindings, DType};
 use std::sync::Arc;
 
@@ -64,21 +64,21 @@ fn is_copy(step: &Step) -> bool {
     written.len() == 1 && read.len() == 1 && !computes
 }
 
-fn no_step_copies_a_state(lab: &Lab) {
+fn no_step_copies_a_state(fixture: &Fixture) {
     for (width, classes) in [(1, 2), (5, 3), (33, 7), (64, 8), (784, 10)] {
         let graph = regression(width, classes);
-        let plan = lab.plan(&graph, &Options::default());
+        let plan = fixture.plan(&graph, &Options::default());
         let steps: Vec<String> = plan.runs[0].program.steps.iter().map(|s| s.label()).collect();
         println!("{width} x {classes}: {} steps: {steps:?}", steps.len());
         assert_eq!(copies_of_states(&plan), Vec::<String>::new(), "{width} x {classes}: {steps:?}");
         assert!(steps.len() <= 10, "{width} x {classes}: {steps:?}");
-        compare(lab, plan, &graph, width, classes);
+        compare(fixture, plan, &graph, width, classes);
     }
 }
 
 /// Four steps, against the evaluator's; states begin alike each time.
-fn compare(lab: &Lab, plan: Plan, graph: &Graph, width: u64, classes: u64) {
-    let exe = lab.load(plan);
+fn compare(fixture: &Fixture, plan: Plan, graph: &Graph, width: u64, classes: u64) {
+    let exe = fixture.load(plan);
     let mut session = exe.session().expect("a session");
     let mut reference = RefSession::new(graph, &|_| None, EvalOptions::default()).expect("a session");
     for (turn, b) in [3u64, 32, 1, 17].into_iter().enumerate() {
@@ -120,12 +120,12 @@ fn accumulate() -> Graph {
     g.build().expect("sound")
 }
 
-fn products_and_reductions_write_states(lab: &Lab) {
-    let plan = lab.plan(&accumulate(), &Options::default());
+fn products_and_reductions_write_states(fixture: &Fixture) {
+    let plan = fixture.plan(&accumulate(), &Options::default());
     assert_eq!(writes_state(&plan, "matmul"), Some(true), "{plan}");
     assert_eq!(writes_state(&plan, "reduce"), Some(false), "{plan}");
     assert_eq!(plan.runs[0].program.steps.len(), 3, "{plan}");
-    let exe = lab.load(plan);
+    let exe = fixture.load(plan);
     let mut session = exe.session().expect("a session");
     let mut sum = vec![0.0; 54];
     for turn in 0..3 {
@@ -147,14 +147,14 @@ fn products_and_reductions_write_states(lab: &Lab) {
 }
 
 /// s' = s·s + s and t' = Σ over rows of t, as rows again: every invocation reads elements that another one would write.
-fn factors_are_read_before(lab: &Lab) {
+fn factors_are_read_before(fixture: &Fixture) {
     let g = GraphBuilder::new("factors");
     let (s, t) = (g.state("s", f32([8u64, 8])), g.state("t", f32([8u64])));
     let old = g.state_read(s);
     g.state_write(s, g.add(g.matmul(old, old), old));
     let sums = g.reduce_sum(g.expand(g.state_read(t), &[8, 8]), &[1], false);
     g.state_write(t, sums);
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let (mut a, mut b) = (map(&wave(64, 1), |v| v / 4.0), wave(8, 2));
     session.state("s").expect("there").write_f32(&a).expect("written");
@@ -173,10 +173,10 @@ fn factors_are_read_before(lab: &Lab) {
 
 /// The product that adds to a state, for a card that selects its own kernels and for CPU drivers.
 fn accumulating() -> Vec<Plan> {
-    let mut shadowed = Lab::interpreter();
+    let mut shadowed = Fixture::interpreter();
     shadowed.target = shadowed.target.selecting_as(&pumice_types::Target::h200());
-    let labs = [Lab::interpreter(), shadowed];
-    labs.iter().map(|lab| lab.plan(&accumulate(), &Options::default())).collect()
+    let labs = [Fixture::interpreter(), shadowed];
+    labs.iter().map(|fixture| fixture.plan(&accumulate(), &Options::default())).collect()
 }
 
 /// The checker takes a product's slot that is read where the result is written, and refuses an operand there: other

@@ -5,7 +5,7 @@ use pumice_compile::{Barriers, Options};
 use pumice_ir::{Graph, GraphBuilder, f32, sym};
 use pumice_plan::Placement;
 use pumice_runtime::{RunOptions, RuntimeError, ScalarValue, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, DimExpr, Tensor};
 
 on_every_device!(
@@ -42,8 +42,8 @@ fn fill(exe: &pumice_runtime::Executable) {
     }
 }
 
-fn fifty_runs_equal_a_fresh_session(lab: &Lab) {
-    let exe = load(lab, &layers());
+fn fifty_runs_equal_a_fresh_session(fixture: &Fixture) {
+    let exe = load(fixture, &layers());
     fill(&exe);
     let mut s = exe.session().expect("a session");
     let inputs = [1u64, 33, 7, 32].map(|n| tensor(&wave(16 * n as usize, n as u32), &[n, 16]));
@@ -73,8 +73,8 @@ fn recurrence() -> Graph {
     g.build().expect("sound")
 }
 
-fn steps_after_each_other(lab: &Lab) {
-    let exe = load(lab, &recurrence());
+fn steps_after_each_other(fixture: &Fixture) {
+    let exe = load(fixture, &recurrence());
     let mut session = exe.session().expect("a session");
     let x = wave(300, 1);
     let (mut s, mut t) = (vec![0f32; 300], vec![0f32; 300]);
@@ -120,8 +120,8 @@ fn products_plain(x: &[f32], w: &[f32], steps: usize) -> Vec<f32> {
 }
 
 /// 1 + 1 + 1 + 1 + 1 = 4 + 1 = 5 = 2 + 3 steps, to the bit, scalars included; and again in a session that began anew.
-pub fn several_steps_are_several_runs(lab: &Lab) {
-    let exe = load(lab, &products());
+pub fn several_steps_are_several_runs(fixture: &Fixture) {
+    let exe = load(fixture, &products());
     let (w, x) = (map(&wave(256, 3), |v| v / 8.0), tensor(&wave(64, 9), &[4, 16]));
     set(&exe, &[("w", &w)]);
     let go = |s: &mut Session, all: &[u32]| {
@@ -161,8 +161,8 @@ fn counters() -> Graph {
     g.build().expect("sound")
 }
 
-pub fn scalars_advance_between_replays(lab: &Lab) {
-    let exe = load(lab, &counters());
+pub fn scalars_advance_between_replays(fixture: &Fixture) {
+    let exe = load(fixture, &counters());
     let mut s = exe.session().expect("a session");
     let (mut i, mut j, mut gain, mut log) = (2i64, -5i64, 0.25f32, vec![0f32; 30]);
     for (turn, steps) in [1u32, 3, 2, 1].into_iter().enumerate() {
@@ -185,8 +185,8 @@ pub fn scalars_advance_between_replays(lab: &Lab) {
     }
 }
 
-fn every_replay_is_checked_before_the_first(lab: &Lab) {
-    let exe = load(lab, &counters());
+fn every_replay_is_checked_before_the_first(fixture: &Fixture) {
+    let exe = load(fixture, &counters());
     let mut s = exe.session().expect("a session");
     s.set_scalar("i", 8).expect("in range");
     // 8, 9, 10: the third would be out of range.
@@ -208,13 +208,13 @@ fn every_replay_is_checked_before_the_first(lab: &Lab) {
 }
 
 /// Packed or not, with guards between slots, barriers elided or naive, one run or 3 replays: the same bits.
-fn options_of_the_compiler_change_nothing(lab: &Lab) {
+fn options_of_the_compiler_change_nothing(fixture: &Fixture) {
     let x = tensor(&wave(16 * 9, 3), &[9, 16]);
     let mut seen: Option<Vec<Tensor>> = None;
     for (placement, guard_bytes) in [(Placement::Packed, 0), (Placement::Packed, 512), (Placement::Bump, 0)] {
         for barriers in [Barriers::Elided, Barriers::Naive] {
             let options = Options::default().placement(placement).barriers(barriers).guard_bytes(guard_bytes);
-            let exe = lab.executable(&layers(), &options);
+            let exe = fixture.executable(&layers(), &options);
             fill(&exe);
             let mut s = exe.session().expect("a session");
             for steps in [1, 3] {

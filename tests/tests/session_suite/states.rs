@@ -4,7 +4,7 @@ use crate::common::*;
 use half::{bf16, f16};
 use pumice_ir::{GraphBuilder, f32, sym, tensor as of};
 use pumice_runtime::{Executable, NameKind, RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, Encoding, Tensor, TensorView};
 
 on_every_device!(
@@ -16,11 +16,11 @@ on_every_device!(
 );
 
 /// A cache \[2, 4, 3\] with capacity axis 1, and y = all of it.
-fn cache(lab: &Lab) -> Executable {
+fn cache(fixture: &Fixture) -> Executable {
     let g = GraphBuilder::new("cache");
     let s = g.cache("s", f32([2u64, 4, 3]), 1);
     g.output("y", g.state_read(s));
-    load(lab, &g.build().expect("sound"))
+    load(fixture, &g.build().expect("sound"))
 }
 
 /// Rows `range` of axis `axis` of a \[2, 4, 3\] tensor, in plain Rust.
@@ -33,8 +33,8 @@ fn part(all: &[f32], axis: usize, range: std::ops::Range<u64>) -> Tensor {
     tensor(&values, &shape)
 }
 
-fn whole_ranges_and_rows(lab: &Lab) {
-    let exe = cache(lab);
+fn whole_ranges_and_rows(fixture: &Fixture) {
+    let exe = cache(fixture);
     let mut session = exe.session().expect("a session");
     let mut all = vec![0f32; 24];
     let mut s = session.state("s").expect("there");
@@ -87,14 +87,14 @@ fn whole_ranges_and_rows(lab: &Lab) {
     }
 }
 
-fn every_stored_dtype(lab: &Lab) {
+fn every_stored_dtype(fixture: &Fixture) {
     use DType::*;
     let dtypes = [F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64];
     let g = GraphBuilder::new("dtypes");
     for d in dtypes {
         g.output(&format!("{d}"), g.state_read(g.state(&format!("{d}"), of(d, [5u64]))));
     }
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let mut want = Vec::new();
     for d in dtypes {
@@ -131,18 +131,18 @@ fn every_stored_dtype(lab: &Lab) {
 }
 
 /// s += column sums of x\[n, 3\].
-fn accumulator(lab: &Lab) -> Executable {
+fn accumulator(fixture: &Fixture) -> Executable {
     let g = GraphBuilder::new("sum");
     let x = g.input("x", f32([sym("n", 1..=4), 3.into()]));
     let s = g.state("s", f32([3u64]));
     let sum = g.add(g.state_read(s), g.reduce_sum(x, &[0], false));
     g.state_write(s, sum);
     g.output("sum", sum);
-    load(lab, &g.build().expect("sound"))
+    load(fixture, &g.build().expect("sound"))
 }
 
-fn runs_and_handles_take_turns(lab: &Lab) {
-    let exe = accumulator(lab);
+fn runs_and_handles_take_turns(fixture: &Fixture) {
+    let exe = accumulator(fixture);
     let mut session = exe.session().expect("a session");
     let mut sum = vec![0f32; 3];
     for turn in 0..12u32 {
@@ -170,7 +170,7 @@ fn runs_and_handles_take_turns(lab: &Lab) {
 }
 
 /// Zeros, a constant and a param, each reset alone after runs changed all of them.
-fn initial_values_come_back(lab: &Lab) {
+fn initial_values_come_back(fixture: &Fixture) {
     let g = GraphBuilder::new("initial");
     let x = g.input("x", f32([3u64]));
     let (c, w) = (g.constant(tensor(&wave(3, 7), &[3])), g.param("w", f32([3u64])));
@@ -183,7 +183,7 @@ fn initial_values_come_back(lab: &Lab) {
         g.state_write(s, sum);
         g.output(name, sum);
     }
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     set(&exe, &[("w", &wave(3, 8))]);
     let initial = [vec![0f32; 3], wave(3, 7), wave(3, 8)];
     let names = ["zeros", "data", "param"];
@@ -206,9 +206,9 @@ fn initial_values_come_back(lab: &Lab) {
     assert_eq!(names.map(|n| read(&mut other, n)), initial, "with states of its own");
 }
 
-fn wrong_values_change_nothing(lab: &Lab) {
+fn wrong_values_change_nothing(fixture: &Fixture) {
     const STATE: NameKind = NameKind::State;
-    let exe = cache(lab);
+    let exe = cache(fixture);
     let mut session = exe.session().expect("a session");
     let all = wave(24, 5);
     session.state("s").expect("there").write_f32(&all).expect("written");

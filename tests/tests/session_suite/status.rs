@@ -6,7 +6,7 @@ use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
 use pumice_plan::kernel::status;
 use pumice_runtime::{OnStatus, OpReport, RunOptions, RunStatus, RuntimeError, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DimExpr, TensorView};
 
 on_every_device!(
@@ -37,8 +37,8 @@ fn rows(ids: &[i32]) -> Vec<f32> {
     ids.iter().flat_map(one).collect()
 }
 
-fn the_op_and_the_place_are_named(lab: &Lab) {
-    let exe = load(lab, &lookup());
+fn the_op_and_the_place_are_named(fixture: &Fixture) {
+    let exe = load(fixture, &lookup());
     let mut s = exe.session().expect("a session");
     let go = |s: &mut Session, ids: &[i32], by: &[i32], on_status| {
         let n = ids.len() as u64;
@@ -74,7 +74,7 @@ fn the_op_and_the_place_are_named(lab: &Lab) {
 }
 
 /// Each range of a symbol has steps of its own; they report by the same names, and a report ends with its run.
-fn specializations_share_the_names(lab: &Lab) {
+fn specializations_share_the_names(fixture: &Fixture) {
     let g = GraphBuilder::new("none_or_some");
     let table = g.constant(tensor(&wave(12, 1), &[4, 3]));
     let ids = g.input("ids", i32([sym("n", 0..=6)]));
@@ -82,7 +82,7 @@ fn specializations_share_the_names(lab: &Lab) {
     let (a, b) = (g.input("a", i32([2u64])), g.input("b", i32([2u64])));
     g.output("quotient", g.named("quotient").div(a, b));
     let options = Options::default().specializations(vec![("n".to_owned(), vec![0, 3])]);
-    let exe = lab.executable(&g.build().expect("sound"), &options);
+    let exe = fixture.executable(&g.build().expect("sound"), &options);
     let mut s = exe.session().expect("a session");
     let go = |s: &mut Session, ids: &[i32], by: &[i32]| {
         let ids = TensorView::i32(ids, [ids.len() as u64]);
@@ -112,8 +112,8 @@ fn cache() -> Graph {
     g.build().expect("sound")
 }
 
-fn states_that_are_full(lab: &Lab) {
-    let exe = load(lab, &cache());
+fn states_that_are_full(fixture: &Fixture) {
+    let exe = load(fixture, &cache());
     let mut s = exe.session().expect("a session");
     let mut want = vec![0f32; 10];
     for (turn, (at, t)) in [(0usize, 3usize), (3, 2), (5, 1), (3, 3), (2, 1)].into_iter().enumerate() {
@@ -133,14 +133,14 @@ fn states_that_are_full(lab: &Lab) {
     }
 }
 
-/// A report of any replay counts: the first one of each op is told, with its replay. Each replay used to reset what
+/// A report of any replay counts: the first one of each op is reported, with its replay. Each replay used to reset what
 /// those before it had reported.
-fn of_several_replays(lab: &Lab) {
+fn of_several_replays(fixture: &Fixture) {
     let g = GraphBuilder::new("steps");
     let at = g.scalar_advancing("at", -10, 100, 0, DimExpr::constant(1));
     let table = g.constant(tensor(&wave(4, 1), &[4]));
     g.output("y", g.named("lookup").gather(table, at, 0));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     let y = s.run_steps(&[], 4).expect("0, 1, 2 and 3 are there");
     assert_eq!(out(&y, "y"), wave(4, 1)[3..]);

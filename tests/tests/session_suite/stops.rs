@@ -10,7 +10,7 @@ use pumice_ir::{Graph, GraphBuilder, Value, f32, sym};
 use pumice_plan::check::check as check_plan;
 use pumice_plan::{AdvanceKind, FrameSlot, Grid, Plan, StepKind};
 use pumice_runtime::{RunOptions, ScalarValue, Session};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DType, DimExpr, TensorView};
 
 on_every_device!(
@@ -65,8 +65,8 @@ fn compare(session: &mut Session, x: &[f32], limit: i64, steps: u32, options: &R
     }
 }
 
-fn later_replays_do_nothing(lab: &Lab) {
-    let exe = load(lab, &counting(false));
+fn later_replays_do_nothing(fixture: &Fixture) {
+    let exe = load(fixture, &counting(false));
     let mut session = exe.session().expect("a session");
     let x = wave(6, 1);
     for limit in [0, 1, 2, 5, 12, 13, 14, 15, 99, -1] {
@@ -79,8 +79,8 @@ fn later_replays_do_nothing(lab: &Lab) {
 }
 
 /// Without setting anything in between: what stopped one submission does not stop the next but by being true again.
-fn every_submission_begins_anew(lab: &Lab) {
-    let exe = load(lab, &counting(false));
+fn every_submission_begins_anew(fixture: &Fixture) {
+    let exe = load(fixture, &counting(false));
     let mut session = exe.session().expect("a session");
     let x = [1.0; 6];
     let inputs = [("x", TensorView::f32(&x, [6, 1]))];
@@ -111,7 +111,7 @@ fn with_truth(truth: impl Fn(&GraphBuilder, Value, Value) -> Value) -> Graph {
 }
 
 /// An input, part of one, a reduction, a constant: it is found wherever it lies.
-fn truth_may_come_from_anywhere(lab: &Lab) {
+fn truth_may_come_from_anywhere(fixture: &Fixture) {
     type Truth = fn(&GraphBuilder, Value, Value) -> Value;
     let part: Truth = |g, _, flags| g.narrow(flags, 0, 1u64, 1u64);
     let turned: Truth = |g, _, flags| g.not(g.narrow(flags, 0, 2u64, 1u64));
@@ -127,7 +127,7 @@ fn truth_may_come_from_anywhere(lab: &Lab) {
         ("always", always),
         ("param", param),
     ] {
-        let exe = load(lab, &with_truth(truth));
+        let exe = load(fixture, &with_truth(truth));
         if what == "param" {
             set(&exe, &[("p", &[1.0])]);
         }
@@ -151,8 +151,8 @@ fn truth_may_come_from_anywhere(lab: &Lab) {
     }
 }
 
-fn host_steps_stop_too(lab: &Lab) {
-    let exe = load(lab, &counting(true));
+fn host_steps_stop_too(fixture: &Fixture) {
+    let exe = load(fixture, &counting(true));
     assert!(exe.plan().runs[0].program.steps.iter().any(|s| s.is_host()));
     let mut session = exe.session().expect("a session");
     for limit in [0, 5, 99] {
@@ -161,7 +161,7 @@ fn host_steps_stop_too(lab: &Lab) {
 }
 
 /// Rows are appended at t; the fifth is past the capacity.
-fn what_would_be_reported_later_is_not(lab: &Lab) {
+fn what_would_be_reported_later_is_not(fixture: &Fixture) {
     let g = GraphBuilder::new("appending");
     let x = g.input("x", f32([1u64, 3]));
     let t = g.scalar_advancing("t", 0, 1000, 0, DimExpr::constant(1));
@@ -170,7 +170,7 @@ fn what_would_be_reported_later_is_not(lab: &Lab) {
     g.kv_append(cache, x, t, 0, AppendMode::Linear);
     g.output("enough", g.greater_or_equal(t, limit));
     g.stop("enough");
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let x = [0.5, 1.0, 2.0];
     let inputs = [("x", TensorView::f32(&x, [1, 3]))];
@@ -187,7 +187,7 @@ fn what_would_be_reported_later_is_not(lab: &Lab) {
 }
 
 /// s ← s/2 + x until it is larger than 1.9; no scalar advances.
-fn a_program_without_scalars_stops(lab: &Lab) {
+fn a_program_without_scalars_stops(fixture: &Fixture) {
     let g = GraphBuilder::new("series");
     let x = g.input("x", f32([1u64]));
     let s = g.state("s", f32([1u64]));
@@ -195,7 +195,7 @@ fn a_program_without_scalars_stops(lab: &Lab) {
     g.state_write(s, next);
     g.output("enough", g.greater(next, g.constant_scalar(DType::F32, 1.9)));
     g.stop("enough");
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     for _ in 0..3 {
         session.state("s").expect("there").write_f32(&[0.0]).expect("written");
@@ -221,11 +221,11 @@ fn growing() -> Graph {
     g.build().expect("sound")
 }
 
-fn grids_that_grow_are_cleared(lab: &Lab) {
+fn grids_that_grow_are_cleared(fixture: &Fixture) {
     let options = Options::default().specializations(vec![("n".to_owned(), vec![1, 70])]);
-    let plan = lab.plan(&growing(), &options);
+    let plan = fixture.plan(&growing(), &options);
     assert_eq!(plan.runs.len(), 2, "{}", plan);
-    let exe = lab.load(plan);
+    let exe = fixture.load(plan);
     let mut session = exe.session().expect("a session");
     for (n, limit, counted) in [(1, 3, 3), (70, 140, 2), (33, 100, 4), (1, 1000, 5)] {
         let x = [1.0f32].repeat(4 * n);
@@ -242,8 +242,8 @@ fn grids_that_grow_are_cleared(lab: &Lab) {
 /// The checker refuses a plan whose later replays would do something.
 #[test]
 fn a_plan_that_goes_on_after_its_stop_is_refused() {
-    let lab = Lab::interpreter();
-    let plan = lab.plan(&counting(false), &Options::default());
+    let fixture = Fixture::interpreter();
+    let plan = fixture.plan(&counting(false), &Options::default());
     check_plan(&plan).expect("sound");
     let frame = |change: fn(&mut pumice_plan::Frame)| {
         let mut plan = plan.clone();

@@ -4,7 +4,7 @@ use crate::common::*;
 use pumice_compile::Options;
 use pumice_ir::{Graph, GraphBuilder, f32, sym};
 use pumice_runtime::{Executable, NameKind, RunOptions, RuntimeError, Session, SymbolSource};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor};
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ fn check_product(s: &mut Session, m: u64, k: u64, n: u64) {
     assert_eq!(y.get("y").expect("there"), &want, "{m}x{k}x{n}");
 }
 
-fn inputs_bind_and_must_agree(lab: &Lab) {
-    let exe = load(lab, &product());
+fn inputs_bind_and_must_agree(fixture: &Fixture) {
+    let exe = load(fixture, &product());
     let mut s = exe.session().expect("a session");
     for (m, k, n) in [(1, 3, 2), (7, 9, 5), (2, 6, 3), (7, 3, 2), (1, 9, 5)] {
         check_product(&mut s, m, k, n);
@@ -68,13 +68,13 @@ fn inputs_bind_and_must_agree(lab: &Lab) {
     check_product(&mut s, 2, 3, 2);
 }
 
-fn expressions_are_compared(lab: &Lab) {
+fn expressions_are_compared(fixture: &Fixture) {
     let g = GraphBuilder::new("expressions");
     let x = g.input("x", f32([sym("n", 1..=6)]));
     let n = g.dim_of(x, 0);
     let longer = g.input("longer", f32([n.clone() * DimExpr::constant(2) + DimExpr::constant(1)]));
     g.output("y", g.concat(&[x, longer], 0));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     for n in [1usize, 6, 3] {
         let (x, longer) = (wave(n, 1), wave(2 * n + 1, 2));
@@ -89,7 +89,7 @@ fn expressions_are_compared(lab: &Lab) {
 }
 
 /// A symbol that no input shows by itself, and one that an input shows as well.
-fn bound_by_hand(lab: &Lab) {
+fn bound_by_hand(fixture: &Fixture) {
     let mut symbols = SymbolTable::default();
     let k = symbols.push(Symbol { name: "k".into(), min: 1, max: 4, multiple_of: 1 });
     // One that can have a single value needs nobody to bind it.
@@ -101,7 +101,7 @@ fn bound_by_hand(lab: &Lab) {
     g.output("x", g.neg(x));
     let one = g.constant(tensor(&[1.5], &[1]));
     g.output("fixed", g.expand_to(one, vec![DimExpr::symbol(fixed) + DimExpr::symbol(k)]));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut s = exe.session().expect("a session");
     refused!(s.bind_symbol("j", 1), RuntimeError::UnknownName { kind: NameKind::Symbol, .. }, "`j`", "`k`");
     refused!(s.unbind_symbol("j"), RuntimeError::UnknownName { .. }, "`j`");
@@ -133,7 +133,7 @@ fn bound_by_hand(lab: &Lab) {
 }
 
 /// y\[n, 5\] = x\[n, 4\]·wᵀ, s += Σx, with plans for n = 1, 2..4, 5..12.
-fn specialized(lab: &Lab) -> Executable {
+fn specialized(fixture: &Fixture) -> Executable {
     let g = GraphBuilder::new("specialized");
     let x = g.input("x", f32([sym("n", 1..=12), 4.into()]));
     g.output("y", g.linear(x, g.param("w", f32([5u64, 4])), None));
@@ -143,11 +143,11 @@ fn specialized(lab: &Lab) -> Executable {
     g.state_write(s, sum);
     g.output("sum", sum);
     let options = Options::default().specializations(vec![("n".to_owned(), vec![1, 4])]);
-    lab.executable(&g.build().expect("sound"), &options)
+    fixture.executable(&g.build().expect("sound"), &options)
 }
 
-pub fn specializations_take_turns(lab: &Lab) {
-    let exe = specialized(lab);
+pub fn specializations_take_turns(fixture: &Fixture) {
+    let exe = specialized(fixture);
     let ranges: Vec<_> = exe.plan().runs.iter().map(|r| r.ranges[0]).collect();
     assert_eq!(ranges, [(1, 1), (2, 4), (5, 12)]);
     exe.prepare().expect("pipelines of all runs");
@@ -184,10 +184,10 @@ fn softmax(row: &[f32]) -> Vec<f32> {
     e.iter().map(|v| (v / sum) as f32).collect()
 }
 
-fn two_symbols_cut_the_runs(lab: &Lab) {
+fn two_symbols_cut_the_runs(fixture: &Fixture) {
     let cuts = vec![("m".to_owned(), vec![1]), ("n".to_owned(), vec![2, 4])];
     let options = Options::default().specializations(cuts);
-    let exe = lab.executable(&product(), &options);
+    let exe = fixture.executable(&product(), &options);
     assert_eq!(exe.plan().runs.len(), 6);
     let mut s = exe.session().expect("a session");
     for (m, n) in [(1, 2), (7, 5), (1, 3), (2, 2), (1, 5), (6, 4), (1, 2), (7, 3)] {
@@ -197,11 +197,11 @@ fn two_symbols_cut_the_runs(lab: &Lab) {
 
 /// Rows 2..5 of x\[n, 2\]: there for n from 5 on, else the run is refused with both extents, before anything runs. They
 /// were fewer rows than the type says.
-fn a_part_must_be_there_in_every_run(lab: &Lab) {
+fn a_part_must_be_there_in_every_run(fixture: &Fixture) {
     let g = GraphBuilder::new("part");
     let x = g.input("x", f32([sym("n", 1..=8), 2.into()]));
     g.output("y", g.neg(g.narrow(x, 0, 2u64, 3u64)));
-    let exe = load(lab, &g.build().expect("some n has the rows"));
+    let exe = load(fixture, &g.build().expect("some n has the rows"));
     let mut s = exe.session().expect("a session");
     for n in [1, 4, 5, 3, 8, 2] {
         let x = at(n, 2, n as u32);

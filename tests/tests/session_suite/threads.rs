@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use pumice_ir::{GraphBuilder, f32, sym};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::DType;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +13,7 @@ on_every_device!(
 );
 
 /// y = x·wᵀ, s += Σx.
-fn executable(lab: &Lab) -> pumice_runtime::Executable {
+fn executable(fixture: &Fixture) -> pumice_runtime::Executable {
     let g = GraphBuilder::new("shared");
     let x = g.input("x", f32([sym("n", 1..=8), 6.into()]));
     g.output("y", g.linear(x, g.param("w", f32([7u64, 6])), None));
@@ -21,7 +21,7 @@ fn executable(lab: &Lab) -> pumice_runtime::Executable {
     let sum = g.add(g.state_read(s), g.reduce_sum(x, &[0], false));
     g.state_write(s, sum);
     g.output("sum", sum);
-    load(lab, &g.build().expect("sound"))
+    load(fixture, &g.build().expect("sound"))
 }
 
 /// Runs one session and checks every result.
@@ -38,8 +38,8 @@ fn work(mut s: pumice_runtime::Session, w: &[f32], runs: u32, seed: u32) -> pumi
     s
 }
 
-fn two_sessions_in_two_threads(lab: &Lab) {
-    let exe = executable(lab);
+fn two_sessions_in_two_threads(fixture: &Fixture) {
+    let exe = executable(fixture);
     let w = wave(42, 1);
     set(&exe, &[("w", &w)]);
     std::thread::scope(|scope| {
@@ -56,14 +56,14 @@ fn two_sessions_in_two_threads(lab: &Lab) {
 }
 
 /// Derived from two params that are always set together: their difference is 0 in every version.
-fn a_run_sees_one_version_of_the_params(lab: &Lab) {
+fn a_run_sees_one_version_of_the_params(fixture: &Fixture) {
     let g = GraphBuilder::new("versions");
     let (a, b) = (g.param("a", f32([500u64])), g.param("b", f32([500u64])));
     let x = g.input("x", f32([500u64]));
     let zero = g.constant_scalar(DType::F32, 0.0);
     g.output("difference", g.add(g.add(g.relu(a), g.neg(g.relu(b))), g.mul(x, zero)));
     g.output("a", g.add(a, x));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let both = |v: f32| {
         let values = vec![v; 500];
         exe.set_params(&[("a", row(&values)), ("b", row(&values))]).expect("both");
@@ -105,8 +105,8 @@ fn a_run_sees_one_version_of_the_params(lab: &Lab) {
     );
 }
 
-fn sessions_move_between_threads(lab: &Lab) {
-    let exe = executable(lab);
+fn sessions_move_between_threads(fixture: &Fixture) {
+    let exe = executable(fixture);
     let w = wave(42, 3);
     set(&exe, &[("w", &w)]);
     let mut s = exe.session().expect("a session");
@@ -129,9 +129,9 @@ mod at_once {
         fn a_pipeline_that_many_threads_want_is_made_once() {
             let w = wave(42, 1);
             let live = |threads: u32| {
-                let lab = Lab::vulkan_with(&DeviceOptions::default().poll(Duration::ZERO));
+                let fixture = Fixture::vulkan_with(&DeviceOptions::default().poll(Duration::ZERO));
                 let one = |seed: u32| {
-                    let exe = executable(&lab);
+                    let exe = executable(&fixture);
                     set(&exe, &[("w", &w)]);
                     drop(work(exe.session().expect("a session"), &w, 30, 1000 * seed));
                 };
@@ -139,8 +139,8 @@ mod at_once {
                     let one = &one;
                     (0..threads).for_each(|seed| drop(scope.spawn(move || one(seed))));
                 });
-                let made = lab.vulkan.as_ref().map(|v| v.calls().count(Call::CreateComputePipelines));
-                lab.gives_everything_back();
+                let made = fixture.vulkan.as_ref().map(|v| v.calls().count(Call::CreateComputePipelines));
+                fixture.gives_everything_back();
                 made
             };
             assert_eq!(live(16), live(1));
@@ -172,13 +172,13 @@ mod at_once {
         #[test]
         fn threads_that_make_pipelines_and_run_do_not_hang() {
             const THREADS: usize = 16;
-            let lab = Lab::vulkan();
-            let each = if lab.target.features.cpu { 4 } else { 60 };
+            let fixture = Fixture::vulkan();
+            let each = if fixture.target.features.cpu { 4 } else { 60 };
             let one = |which: usize| {
                 let g = GraphBuilder::new("steps");
                 let x = g.input("x", f32([33u64]));
                 g.output("y", steps(&g, x, which));
-                let exe = load(&lab, &g.build().expect("sound"));
+                let exe = load(&fixture, &g.build().expect("sound"));
                 let x = wave(33, which as u32);
                 let y = run(&mut exe.session().expect("a session"), &tensor(&x, &[33])).expect("runs");
                 assert_eq!(out(&y, "y"), map(&x, |x| stepped(x, which)), "program {which}");
@@ -189,7 +189,7 @@ mod at_once {
                     scope.spawn(move || (0..each).for_each(|i| one(THREADS * i + t)));
                 });
             });
-            lab.gives_everything_back();
+            fixture.gives_everything_back();
         }
     }
 }

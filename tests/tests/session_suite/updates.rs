@@ -7,7 +7,7 @@ use pumice_ir::{Graph, GraphBuilder, Value, f32};
 use pumice_plan::check::{Fault, check as check_plan};
 use pumice_plan::kernel::KernelName;
 use pumice_plan::{Plan, RegionKind, StepKind};
-use pumice_tests::{Lab, on_every_device};
+use pumice_tests::{Fixture, on_every_device};
 use pumice_types::DType;
 
 on_every_device!(
@@ -32,7 +32,7 @@ fn in_place(plan: &Plan) -> bool {
 
 /// s\[n, n\] becomes `update(s, x)`, and is an output; three runs, against plain Rust.
 fn check(
-    lab: &Lab,
+    fixture: &Fixture,
     what: &str,
     n: u64,
     expected: bool,
@@ -44,9 +44,9 @@ fn check(
     let next = update(&g, g.state_read(s), x);
     g.state_write(s, next);
     g.output("next", next);
-    let plan = lab.plan(&g.build().expect("sound"), &Options::default());
+    let plan = fixture.plan(&g.build().expect("sound"), &Options::default());
     assert_eq!(in_place(&plan), expected, "{what}, {n}");
-    let exe = lab.load(plan);
+    let exe = fixture.load(plan);
     let mut session = exe.session().expect("a session");
     let mut now = wave((n * n) as usize, 70);
     session.state("s").expect("there").write_f32(&now).expect("written");
@@ -61,44 +61,44 @@ fn check(
     }
 }
 
-fn each_element_from_itself(lab: &Lab) {
+fn each_element_from_itself(fixture: &Fixture) {
     for n in [1, 5, 36] {
-        check(lab, "sum", n, true, |g, s, x| g.add(s, x), |s, x, _| zip(s, x, |s, x| s + x));
+        check(fixture, "sum", n, true, |g, s, x| g.add(s, x), |s, x, _| zip(s, x, |s, x| s + x));
         let half = |g: &GraphBuilder, v| g.mul(v, g.constant_scalar(DType::F32, 0.5));
         let decay = |g: &GraphBuilder, s, x| g.add(half(g, s), g.tanh(x));
-        check(lab, "decay", n, true, decay, |s, x, _| zip(s, x, |s, x| 0.5 * s + x.tanh()));
+        check(fixture, "decay", n, true, decay, |s, x, _| zip(s, x, |s, x| 0.5 * s + x.tanh()));
         // Whoever reads all of it does so in a step before.
         let centred = |g: &GraphBuilder, s, _| half(g, g.sub(s, g.reduce_max(s, &[0, 1], true)));
         let plain = |s: &[f32], _: &[f32], _| {
             let most = s.iter().copied().fold(f32::MIN, f32::max);
             map(s, |v| 0.5 * (v - most))
         };
-        check(lab, "less its maximum", n, true, centred, plain);
+        check(fixture, "less its maximum", n, true, centred, plain);
     }
 }
 
-fn elements_from_others_are_read_before(lab: &Lab) {
+fn elements_from_others_are_read_before(fixture: &Fixture) {
     let half = |g: &GraphBuilder, v| g.mul(v, g.constant_scalar(DType::F32, 0.5));
     for n in [5u64, 36] {
         let turned = |g: &GraphBuilder, s, _| half(g, g.sub(s, g.transpose(s, &[1, 0])));
         let plain = |s: &[f32], _: &[f32], n: usize| {
             (0..n * n).map(|i| 0.5 * (s[i] - s[i % n * n + i / n])).collect()
         };
-        check(lab, "transposed", n, false, turned, plain);
+        check(fixture, "transposed", n, false, turned, plain);
         let row = |g: &GraphBuilder, s, _| half(g, g.add(s, g.slice(s, &[1], &[2], &[0], &[1])));
         let plain =
             |s: &[f32], _: &[f32], n: usize| (0..n * n).map(|i| 0.5 * (s[i] + s[n + i % n])).collect();
-        check(lab, "its second row", n, false, row, plain);
+        check(fixture, "its second row", n, false, row, plain);
         let backwards = |g: &GraphBuilder, s, _| half(g, g.slice(s, &[-1], &[-1000], &[0], &[-1]));
         let plain = |s: &[f32], _: &[f32], n: usize| {
             (0..n * n).map(|i| 0.5 * s[(n - 1 - i / n) * n + i % n]).collect()
         };
-        check(lab, "rows backwards", n, false, backwards, plain);
+        check(fixture, "rows backwards", n, false, backwards, plain);
     }
 }
 
 /// y = −s, asked for after the update.
-fn who_reads_later_sees_what_was(lab: &Lab) {
+fn who_reads_later_sees_what_was(fixture: &Fixture) {
     let g = GraphBuilder::new("later");
     let (s, x) = (g.state("s", f32([3u64, 7])), g.input("x", f32([3u64, 7])));
     let before = g.state_read(s);
@@ -107,7 +107,7 @@ fn who_reads_later_sees_what_was(lab: &Lab) {
     g.output("was", g.exp(before));
     g.output("is", g.exp(g.state_read(after)));
     g.output("next", g.exp(next));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let mut now = vec![0.0f32; 21];
     for turn in 0..3 {
@@ -131,8 +131,8 @@ fn exchange() -> Graph {
     g.build().expect("sound")
 }
 
-fn two_states_from_each_other(lab: &Lab) {
-    let exe = load(lab, &exchange());
+fn two_states_from_each_other(fixture: &Fixture) {
+    let exe = load(fixture, &exchange());
     let mut session = exe.session().expect("a session");
     let (mut a, mut b) = (wave(16, 1), wave(16, 2));
     session.state("a").expect("there").write_f32(&a).expect("written");
@@ -166,13 +166,13 @@ fn adam(n: u64, through: bool) -> Graph {
 }
 
 /// One dispatch, no scratch, no copy; also where the new moments are read back from their states. Against plain Rust.
-fn an_optimizer_updates_three_states_in_one_step(lab: &Lab) {
+fn an_optimizer_updates_three_states_in_one_step(fixture: &Fixture) {
     for (n, through) in [(1, false), (4, true), (57, false), (57, true)] {
-        let plan = lab.plan(&adam(n, through), &Options::default());
+        let plan = fixture.plan(&adam(n, through), &Options::default());
         let steps: Vec<String> = plan.runs[0].program.steps.iter().map(|s| s.label()).collect();
         assert_eq!(steps.len(), 1, "{steps:?}");
         assert!(in_place(&plan) && plan.runs[0].stats.scratch.0 == 0, "{}", plan.runs[0].stats.scratch.0);
-        let exe = lab.load(plan);
+        let exe = fixture.load(plan);
         let mut session = exe.session().expect("a session");
         let len = 3 * n as usize;
         let mut now = [wave(len, 11), wave(len, 12), map(&wave(len, 13), f32::abs)];
@@ -197,7 +197,7 @@ fn an_optimizer_updates_three_states_in_one_step(lab: &Lab) {
 
 /// One step with two results for states. a' = a + b, b' = a' − transposed b: b is read by others and gets a copy, a is
 /// written in place; and a written twice in one step ends as the second value.
-fn states_that_meet_in_one_step(lab: &Lab) {
+fn states_that_meet_in_one_step(fixture: &Fixture) {
     let g = GraphBuilder::new("meet");
     let ty = || f32([5u64, 5]);
     let x = g.input("x", ty());
@@ -208,7 +208,7 @@ fn states_that_meet_in_one_step(lab: &Lab) {
     let a1 = g.state_write(a, sum);
     g.state_write(b, less);
     g.state_write(a1, g.mul(sum, less));
-    let exe = load(lab, &g.build().expect("sound"));
+    let exe = load(fixture, &g.build().expect("sound"));
     let mut session = exe.session().expect("a session");
     let (mut a, mut b) = (wave(25, 1), wave(25, 2));
     session.state("a").expect("there").write_f32(&a).expect("written");
@@ -229,7 +229,7 @@ fn states_that_meet_in_one_step(lab: &Lab) {
 /// The checker lets a kernel write what it reads only where its declaration says so.
 #[test]
 fn a_kernel_that_reads_what_others_write_does_not_write_in_place() {
-    let mut plan = Lab::interpreter().plan(&adam(4, false), &Options::default());
+    let mut plan = Fixture::interpreter().plan(&adam(4, false), &Options::default());
     assert!(check_plan(&plan).is_ok());
     let StepKind::Dispatch { call, .. } = &mut plan.runs[0].program.steps[0].kind else {
         panic!("a dispatch")
@@ -246,7 +246,7 @@ fn a_state_that_is_seen_otherwise_is_not_written_in_place() {
     let s = g.state("s", f32([6u64, 6]));
     let before = g.state_read(s);
     g.state_write(s, g.add(before, before));
-    let mut plan = Lab::interpreter().plan(&g.build().expect("sound"), &Options::default());
+    let mut plan = Fixture::interpreter().plan(&g.build().expect("sound"), &Options::default());
     assert!(in_place(&plan) && check_plan(&plan).is_ok());
     let step = &mut plan.runs[0].program.steps[0];
     let read = step.uses.iter_mut().find(|u| !u.access.writes()).expect("it reads the state");

@@ -6,7 +6,7 @@
 use crate::*;
 use pumice_plan::CheckedPlan;
 use pumice_runtime::{Device, DeviceError, HostOps, Loaded};
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_tests::op_suite::PlainTwins;
 use pumice_types::Target;
 use pumice_vulkan::{Addressing, DeviceOptions, HostAccess, Poison, Validation};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A test of this suite, with a name for messages.
-type Named = (&'static str, fn(&Lab));
+type Named = (&'static str, fn(&Fixture));
 
 /// What crosses replays, host steps, forks and specializations; many levels or little data each.
 const SESSIONS: [Named; 16] = [
@@ -64,21 +64,21 @@ impl Device for Plain {
 }
 
 /// The device that kernels with descriptors run on.
-fn plain(options: &DeviceOptions) -> Lab {
-    let lab = Lab::vulkan_with(options);
-    let target = PlainTwins::target(lab.device.target());
-    Lab { device: Arc::new(Plain { device: lab.device, target: target.clone() }), target, ..lab }
+fn plain(options: &DeviceOptions) -> Fixture {
+    let fixture = Fixture::vulkan_with(options);
+    let target = PlainTwins::target(fixture.device.target());
+    Fixture { device: Arc::new(Plain { device: fixture.device, target: target.clone() }), target, ..fixture }
 }
 
-fn all(lab: Lab) {
-    let log = lab.vulkan.as_ref().expect("a Vulkan device").messages().clone();
+fn all(fixture: Fixture) {
+    let log = fixture.vulkan.as_ref().expect("a Vulkan device").messages().clone();
     for (name, session) in SESSIONS {
-        session(&lab);
+        session(&fixture);
         assert_eq!(log.take(), [], "{name}");
-        let live = lab.vulkan.as_ref().map(|v| v.live_bytes());
+        let live = fixture.vulkan.as_ref().map(|v| v.live_bytes());
         assert_eq!(live, Some(pumice_types::Bytes::ZERO), "{name}");
     }
-    drop(lab);
+    drop(fixture);
     assert_eq!(log.take(), [], "closing the device");
 }
 
@@ -88,7 +88,7 @@ mod on_device {
     #[test]
     fn poison_is_not_read_and_guards_stay() {
         for word in [0x7fc0_dead, 0xff80_0000] {
-            all(Lab::vulkan_with(&DeviceOptions::default().poison(Some(Poison(word)))));
+            all(Fixture::vulkan_with(&DeviceOptions::default().poison(Some(Poison(word)))));
         }
     }
 
@@ -142,14 +142,14 @@ mod on_device {
         #[test]
         fn nothing_to_report_in_the_address_form() {
             let validation = Validation::Synchronization;
-            all(Lab::vulkan_with(&DeviceOptions::default().validation(validation)));
+            all(Fixture::vulkan_with(&DeviceOptions::default().validation(validation)));
         }
 
         /// What the layer says of flushes, invalidations and staging, poison in between.
         #[test]
         fn nothing_to_report_with_shadowed_memory() {
             let options = DeviceOptions::default().host_access(HostAccess::Shadowed);
-            all(Lab::vulkan_with(
+            all(Fixture::vulkan_with(
                 &options.validation(Validation::Synchronization).poison(Poison(0x7fc0_dead)),
             ));
         }

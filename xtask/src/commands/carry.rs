@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 /// The examples of `pumice-tests` that are tools.
-const TOOLS: [&str; 5] = ["bench", "far_ends", "ops", "random_graphs", "tune"];
+const TOOLS: [&str; 5] = ["bench", "large_operands", "ops", "random_graphs", "tune"];
 
 /// What to run, in this order. Programs write JSON beside themselves; `pumice selftest` prints it.
 const LINES: [&str; 10] = [
@@ -28,7 +28,7 @@ const LINES: [&str; 10] = [
     "./random_graphs --seed 1000000 --count 1000 --threads 4 --json random-0.json",
     "./random_graphs --seed 2000000 --count 1000 --threads 4 --json random-1.json",
     "./random_graphs --seed 3000000 --count 1000 --threads 4 --json random-2.json",
-    "./far_ends --json far-ends.json",
+    "./large_operands --json large-operands.json",
     "./bench --json bench.jsonl",
     "./tune -o table.json --json > tune.json",
 ];

@@ -27,7 +27,7 @@ pub struct Args {
     /// The host runs the op: no kernel
     #[arg(long)]
     host: bool,
-    /// The op has a kernel of its own: its declaration, the rule of its reach and its shader are made, too
+    /// The op has a kernel of its own: its declaration, the rule of its footprint and its shader are made, too
     #[arg(long, conflicts_with_all = ["elementwise", "binary", "composite", "host"])]
     kernel: bool,
     /// The op has a second operand that may be absent
@@ -51,7 +51,7 @@ const REFERENCE: &str = "crates/cpu-ref/src/ops";
 const DECLARATION: &str = "crates/ir/src/ops";
 const LOWER: &str = "crates/compile/src/lower";
 const KERNELS: &str = "crates/plan/src/kernels";
-const REACH: &str = "crates/plan/src/check/reach";
+const FOOTPRINT: &str = "crates/plan/src/check/footprint";
 
 /// One file with its new text.
 struct Change {
@@ -132,14 +132,14 @@ fn listed(
     }
 }
 
-/// A kernel that copies elements: declaration, reach, shader.
+/// A kernel that copies elements: declaration, footprint, shader.
 fn kernel(checkout: &Checkout, name: &str, type_name: &str) -> Outcome<[Change; 5]> {
     let family = |text: &str| edit::add_to_list(&edit::add_mod_line(text, name)?, "families", name);
     Ok([
         new(checkout, KERNELS, name, templates::kernel(name, type_name))?,
         edit(checkout, &format!("{KERNELS}/mod.rs"), family)?,
-        new(checkout, REACH, name, templates::reach(name))?,
-        edit(checkout, &format!("{REACH}/mod.rs"), family)?,
+        new(checkout, FOOTPRINT, name, templates::footprint(name))?,
+        edit(checkout, &format!("{FOOTPRINT}/mod.rs"), family)?,
         new_file(checkout, format!("shaders/{name}/{name}.comp"), templates::SHADER.to_owned())?,
     ])
 }

@@ -133,7 +133,7 @@ fn finish(documentation: Outcome, suites: Outcome<Summary>) -> Outcome {
     println!("{summary}");
     match documentation.is_ok() && summary.failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Told),
+        false => Err(Failure::Reported),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{output, tidy};
 /// Options of `tidy`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only this rule (the name in front of a finding); may be repeated
+    /// Only this rule (the name before a finding); may be repeated
     #[arg(long, value_name = "RULE")]
     rule: Vec<String>,
     /// Print the findings as a JSON array

@@ -21,7 +21,7 @@ pub struct Args {
 
 /// What JSON has.
 #[derive(Serialize)]
-struct Told<'a> {
+struct Report<'a> {
     #[serde(flatten)]
     count: &'a Count,
     /// Tokens in functions over [`LONG`], in thousandths of the tokens in functions.
@@ -36,7 +36,7 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let ratchets = tidy::Measured::of(&sources, &count);
     let largest = largest(&count, args.largest);
     match args.json {
-        true => output::json(&Told { count: &count, long_share: count.summary.long_share(), largest }),
+        true => output::json(&Report { count: &count, long_share: count.summary.long_share(), largest }),
         false => output::say(&format!("{}{ratchets}", table(&count, &largest))),
     }
 }

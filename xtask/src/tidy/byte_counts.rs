@@ -10,19 +10,20 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, ExprMethodCall};
 
-use super::source::{Room, Source};
+use super::source::{CodeKind, Source};
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 
 const WIDTHS: [&str; 2] = ["natural_bytes", "arena_bytes"];
-const HOMES: [&str; 2] = ["crates/types/", "crates/plan/src/view.rs"];
+const ALLOWED: [&str; 2] = ["crates/types/", "crates/plan/src/view.rs"];
 /// Methods that cut bytes into elements.
 const CUTS: [&str; 3] = ["chunks", "chunks_exact", "chunks_exact_mut"];
 
 /// Reports widths of elements that could become a number of bytes.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
-    let is_bound =
-        |s: &&Source| s.room == Room::Library && !HOMES.iter().any(|home| s.path.starts_with(home));
+    let is_bound = |s: &&Source| {
+        s.kind == CodeKind::Library && !ALLOWED.iter().any(|allowed| s.path.starts_with(allowed))
+    };
     for source in tree.sources.iter().filter(is_bound) {
         let mut widths = Widths::default();
         widths.visit_file(&source.syntax);

@@ -1,11 +1,11 @@
 //! What a pass or a lowering must know of an op is a method of `OpDef`, not a match: see ARCHITECTURE.md.
 //!
 //! Within the packages that compile and run programs no path means a variant of `pumice_ir::Op`, but for the leaves of
-//! a program; in a pass those ops may be named that its header names. Nor is an op told by its name as text, or by a
-//! downcast. Paths are resolved: another enum of that name is no matter.
+//! a program; in a pass those ops may be named that its header names. Nor is an op recognized by its name as text, or
+//! by a downcast. Paths are resolved: another enum of that name is no matter.
 
 use super::resolve::{Names, paths};
-use super::source::{Room, Source, Token};
+use super::source::{CodeKind, Source, Token};
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 use crate::op_table;
@@ -23,7 +23,7 @@ const OP: [&str; 3] = ["pumice_ir", "ops", "Op"];
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
     let ops: Vec<String> = op_table::read(tree.checkout)?.into_iter().map(|row| row.name).collect();
     let names = Names::new(&tree.sources, &[&OP]);
-    for source in tree.sources.iter().filter(|s| s.room == Room::Library && is_bound(&s.path)) {
+    for source in tree.sources.iter().filter(|s| s.kind == CodeKind::Library && is_bound(&s.path)) {
         let header = header(source);
         let named = |op: &str| source.path.starts_with("crates/opt/") && header.iter().any(|word| word == op);
         for written in paths(source) {

@@ -9,7 +9,7 @@ use proc_macro2::Span;
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree, Visibility};
 
-use super::source::{Room, Source};
+use super::source::{CodeKind, Source};
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 
@@ -32,7 +32,7 @@ const OPAQUE: [&str; 12] = [
 
 /// Reports types in signatures that have no name in the facade.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
-    let library = |s: &&Source| s.room == Room::Library && s.path.starts_with("crates/");
+    let library = |s: &&Source| s.kind == CodeKind::Library && s.path.starts_with("crates/");
     let sources: Vec<&Source> = tree.sources.iter().filter(library).collect();
     let Some(root) = sources.iter().find(|s| s.path == format!("{FACADE}lib.rs")) else { return Ok(()) };
     let mut exports = BTreeSet::new();
@@ -60,9 +60,10 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
         let own = source.path.starts_with(FACADE);
         let package = package(&source.path);
         let visible = |name: &str| own || exports.contains(&(package.clone(), name.to_owned()));
-        let mut seen = Seen { ours: &ours, shown: &shown, visible: &visible, missing: Vec::new() };
-        source.syntax.items.iter().for_each(|item| seen.item(item));
-        for (name, span) in seen.missing {
+        let mut signatures =
+            Signatures { ours: &ours, shown: &shown, visible: &visible, missing: Vec::new() };
+        source.syntax.items.iter().for_each(|item| signatures.item(item));
+        for (name, span) in signatures.missing {
             let line = span.start().line;
             findings.at(
                 &source.path,
@@ -109,7 +110,7 @@ fn public_type(item: &Item) -> Option<String> {
     is_public(visibility).then(|| name.to_string())
 }
 
-struct Seen<'a> {
+struct Signatures<'a> {
     ours: &'a BTreeSet<String>,
     shown: &'a BTreeSet<String>,
     /// Whether the facade shows the item of that name of this file.
@@ -117,7 +118,7 @@ struct Seen<'a> {
     missing: Vec<(String, Span)>,
 }
 
-impl Seen<'_> {
+impl Signatures<'_> {
     /// Looks at an item where a user of the facade sees it.
     fn item(&mut self, item: &Item) {
         let visible = self.visible;
@@ -158,7 +159,7 @@ impl Seen<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Seen<'_> {
+impl<'ast> Visit<'ast> for Signatures<'_> {
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if let Some(last) = path.segments.last() {
             let name = last.ident.to_string();

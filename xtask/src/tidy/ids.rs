@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Expr, FnArg, GenericArgument, Pat, PathArguments, ReturnType, Type};
 
-use super::source::{Room, Source, Token};
+use super::source::{CodeKind, Source, Token};
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 
@@ -22,7 +22,7 @@ const PACKAGES: [&str; 7] = ["types", "ir", "opt", "plan", "compile", "runtime",
 
 /// Reports ids with a default, and what turns a missing one into another.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
-    let sources = || tree.sources.iter().filter(|s| s.room == Room::Library);
+    let sources = || tree.sources.iter().filter(|s| s.kind == CodeKind::Library);
     let with_ids = |s: &&Source| PACKAGES.iter().any(|p| s.path.starts_with(&format!("crates/{p}/")));
     let made = made(sources().filter(with_ids));
     for source in sources() {

@@ -92,7 +92,7 @@ impl Findings {
 
 type Rule = fn(&Tree<'_>, &mut Findings) -> Outcome;
 
-/// The rules by name. A name is what `--rule` takes and what stands in front of a finding.
+/// The rules by name. A name is what `--rule` takes and what stands before a finding.
 const RULES: [(&str, Rule); 22] = [
     ("bytes", byte_counts::check),
     ("coverage", coverage::check),

@@ -144,11 +144,11 @@ fn every_rule_finds_what_was_planted() {
         report.findings.iter().map(|f| format!("{} {} {}", f.path, f.rule, f.line)).collect();
     wanted.sort();
     found.sort();
-    let mut spoken = found.clone();
-    spoken.dedup();
+    let mut rules = found.clone();
+    rules.dedup();
     let mut distinct = wanted.clone();
     distinct.dedup();
-    assert_eq!(spoken, distinct, "{:#?}", report.findings);
+    assert_eq!(rules, distinct, "{:#?}", report.findings);
     let rules: std::collections::BTreeSet<_> = report.findings.iter().map(|f| f.rule).collect();
     assert_eq!(rules.len(), report.rules, "a rule found nothing: {rules:?}");
 }

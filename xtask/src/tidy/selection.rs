@@ -12,7 +12,7 @@
 //! variant, or matches on a choice. Names of tables are looked up in one place (`select/read.rs`).
 
 use super::resolve::{Names, paths};
-use super::source::{Room, Source};
+use super::source::{CodeKind, Source};
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 
@@ -31,7 +31,8 @@ pub const STILL: &[&str] = &[];
 /// Reports figures and choices among kernel declarations.
 pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
     let names = Names::new(&tree.sources, &[]);
-    let families = || tree.sources.iter().filter(|s| s.room == Room::Library && s.path.starts_with(FAMILIES));
+    let families =
+        || tree.sources.iter().filter(|s| s.kind == CodeKind::Library && s.path.starts_with(FAMILIES));
     for source in families() {
         let found = choices(&names, source);
         match (STILL.contains(&source.path.as_str()), found.is_empty()) {
@@ -49,7 +50,7 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
         }
     }
     let reads = |s: &&Source| s.path.starts_with(COMPILER) && !READERS.iter().any(|r| s.path.starts_with(r));
-    for source in tree.sources.iter().filter(|s| s.room == Room::Library).filter(reads) {
+    for source in tree.sources.iter().filter(|s| s.kind == CodeKind::Library).filter(reads) {
         for (line, what) in figures(&names, source) {
             findings.at(
                 &source.path,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
 
-use super::source::{Room, Source};
+use super::source::{CodeKind, Source};
 use super::{Findings, Tree};
 use crate::failure::Outcome;
 
@@ -65,7 +65,7 @@ fn most(source: &Source, function: &Function) -> usize {
     let listed = LONGER.iter().find(|(path, name, _)| *path == source.path && *name == function.name);
     match listed {
         Some((.., lines)) => *lines,
-        None if function.in_test || source.room == Room::Test => TEST_FUNCTION_LINES,
+        None if function.in_test || source.kind == CodeKind::Test => TEST_FUNCTION_LINES,
         None => FUNCTION_LINES,
     }
 }
@@ -84,21 +84,21 @@ pub struct Lengths {
     pub longest: usize,
 }
 
-/// Lengths of functions by package: told, without a law.
+/// Lengths of functions by package: shown, without a law.
 pub fn lengths(sources: &[Source]) -> Vec<Lengths> {
     let mut by_package: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for source in sources.iter().filter(|s| s.room != Room::Test && !s.is_generated()) {
+    for source in sources.iter().filter(|s| s.kind != CodeKind::Test && !s.is_generated()) {
         let package = source.path.split("/src/").next().unwrap_or("").to_owned();
         let shipped = functions(source).into_iter().filter(|f| !f.in_test);
         by_package.entry(package).or_default().extend(shipped.map(|f| f.lines));
     }
     by_package.retain(|_, lines| !lines.is_empty());
-    let told = by_package.into_iter().map(|(package, mut lines)| {
+    let lengths = by_package.into_iter().map(|(package, mut lines)| {
         lines.sort_unstable();
         let at = |tenth: usize| lines[(lines.len() - 1) * tenth / 10];
         Lengths { package, count: lines.len(), median: at(5), p90: at(9), longest: at(10) }
     });
-    told.collect()
+    lengths.collect()
 }
 
 struct Function {
@@ -171,8 +171,8 @@ mod tests {
     fn lengths_count_from_signature_to_brace() {
         let text = "/// Doc.\nfn a() {\n    1;\n}\nimpl X {\n    fn b() {}\n}\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\n";
         let found = functions(&source(text));
-        let told: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines, f.in_test)).collect();
-        assert_eq!(told, [("a", 2, 3, false), ("b", 6, 1, false), ("c", 10, 1, true)]);
+        let lengths: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines, f.in_test)).collect();
+        assert_eq!(lengths, [("a", 2, 3, false), ("b", 6, 1, false), ("c", 10, 1, true)]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 
 /// Who may do what: the rules for libraries are stricter than those for programs and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum CodeKind {
     /// Shipped code that others call.
     Library,
     /// Shipped command-line programs.
@@ -57,7 +57,7 @@ pub struct Source {
     /// Flattened tokens, comments excluded.
     pub tokens: Vec<Token>,
     /// Where it stands.
-    pub room: Room,
+    pub kind: CodeKind,
 }
 
 impl Source {
@@ -72,12 +72,12 @@ impl Source {
         let stream: TokenStream = text.parse().map_err(|e: proc_macro2::LexError| form(e.into()))?;
         let mut tokens = Vec::new();
         flatten(stream, 0, false, &mut tokens);
-        Ok(Source { path: path.to_owned(), text, syntax, tokens, room: room(path) })
+        Ok(Source { path: path.to_owned(), text, syntax, tokens, kind: kind(path) })
     }
 
     /// Tokens of shipped library code; empty for programs, tools and tests.
     pub fn library_tokens(&self) -> Vec<&Token> {
-        if self.room != Room::Library {
+        if self.kind != CodeKind::Library {
             return Vec::new();
         }
         self.tokens.iter().filter(|token| !token.in_test).collect()
@@ -85,7 +85,7 @@ impl Source {
 
     /// Whether all of it is test code.
     pub fn is_test(&self) -> bool {
-        self.room == Room::Test
+        self.kind == CodeKind::Test
     }
 
     /// Whether the file says that a program wrote it.
@@ -131,18 +131,18 @@ pub fn is_crate_root(path: &str) -> bool {
     }
 }
 
-fn room(path: &str) -> Room {
+fn kind(path: &str) -> CodeKind {
     let parts: Vec<&str> = path.split('/').collect();
     let in_src = parts.iter().position(|part| *part == "src");
     let test_folder = parts.iter().position(|part| matches!(*part, "tests" | "examples" | "benches"));
     match (in_src, test_folder) {
-        (_, Some(test)) if in_src.is_none_or(|src| test < src) => Room::Test,
-        _ if path.starts_with("xtask/") || path.starts_with("shaders/build/") => Room::Tool,
+        (_, Some(test)) if in_src.is_none_or(|src| test < src) => CodeKind::Test,
+        _ if path.starts_with("xtask/") || path.starts_with("shaders/build/") => CodeKind::Tool,
         (Some(src), _) => match parts.get(src + 1) {
-            Some(&"bin" | &"main.rs" | &"cli") => Room::Program,
-            _ => Room::Library,
+            Some(&"bin" | &"main.rs" | &"cli") => CodeKind::Program,
+            _ => CodeKind::Library,
         },
-        _ => Room::Tool,
+        _ => CodeKind::Tool,
     }
 }
 
@@ -162,7 +162,7 @@ pub fn mark_test_modules(sources: &mut [Source]) {
         }
     }
     for source in sources.iter_mut().filter(|source| test_files.contains(&source.path)) {
-        source.room = Room::Test;
+        source.kind = CodeKind::Test;
     }
 }
 
@@ -237,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn rooms() {
-        assert_eq!(room("crates/ir/src/ops/add.rs"), Room::Library);
-        assert_eq!(room("crates/pumice/src/bin/pumice.rs"), Room::Program);
-        assert_eq!(room("crates/ir/tests/x.rs"), Room::Test);
-        assert_eq!(room("tests/src/lib.rs"), Room::Test);
-        assert_eq!(room("crates/pumice/examples/mlp.rs"), Room::Test);
-        assert_eq!(room("xtask/src/main.rs"), Room::Tool);
+    fn kinds() {
+        assert_eq!(kind("crates/ir/src/ops/add.rs"), CodeKind::Library);
+        assert_eq!(kind("crates/pumice/src/bin/pumice.rs"), CodeKind::Program);
+        assert_eq!(kind("crates/ir/tests/x.rs"), CodeKind::Test);
+        assert_eq!(kind("tests/src/lib.rs"), CodeKind::Test);
+        assert_eq!(kind("crates/pumice/examples/mlp.rs"), CodeKind::Test);
+        assert_eq!(kind("xtask/src/main.rs"), CodeKind::Tool);
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
             parse("crates/ir/src/shape.rs", "fn s() {}"),
         ];
         mark_test_modules(&mut sources);
-        assert_eq!(sources[1].room, Room::Test);
-        assert_eq!(sources[2].room, Room::Library);
+        assert_eq!(sources[1].kind, CodeKind::Test);
+        assert_eq!(sources[2].kind, CodeKind::Library);
     }
 }

@@ -6,7 +6,7 @@ use crate::product;
 use crate::select::Choice;
 use crate::window::{Window, Words, by_quads, spatial_strides};
 use pumice_plan::View;
-use pumice_plan::kernel::{CallDraft, Roles};
+use pumice_plan::kernel::{CallBuilder, Roles};
 use pumice_plan::kernels::convolution::ConvDirect;
 use pumice_types::DimExpr;
 
@@ -23,7 +23,7 @@ impl Kernel for Direct {
         c: &Convolution,
         Operands { x, w, y, .. }: Operands,
         [from, view]: [&View; 2],
-    ) -> (CallDraft, DimExpr) {
+    ) -> (CallBuilder, DimExpr) {
         let Words { extent, kernel, out, step, dilation, begin } = self.window.words(cx);
         let lines = self.lines(cx, from);
         let by_lines = self.choice.roles.by_lines;

@@ -7,19 +7,19 @@ mod tile;
 
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::hole::{Filled, Meant};
 use crate::phases::Phases;
 use crate::select::convolution::{Extents, PRODUCT, TILE};
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use crate::unplaced::{PlacedView, StorageClass};
 use crate::views::{broadcast_strides, has_aligned_quads, restride};
 use crate::window::{Window, joint_stride, spatial_strides};
 use pumice_ir::ValueType;
 use pumice_ir::ops::Rounding;
 use pumice_ir::shape::product as elements;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder};
 use pumice_plan::{Access, Storage, View};
 use pumice_types::{DimExpr, Precision, SymbolTable};
 use smallvec::SmallVec;
@@ -93,7 +93,7 @@ impl Over {
 /// A kernel that was chosen for a convolution.
 trait Kernel {
     /// The weights as it reads them.
-    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
+    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &PlacedView) -> LowerResult<Weights> {
         c.weights(cx, w)
     }
 
@@ -109,7 +109,7 @@ trait Kernel {
         c: &Convolution,
         bound: Operands,
         views: [&View; 2],
-    ) -> (CallDraft, DimExpr);
+    ) -> (CallBuilder, DimExpr);
 }
 
 /// What a call binds.
@@ -131,7 +131,7 @@ pub struct Epilogue {
 
 /// Weights as a kernel sees them.
 struct Weights {
-    at: Located,
+    at: PlacedView,
     strides: Vec<DimExpr>,
 }
 
@@ -142,7 +142,7 @@ struct Weights {
 pub fn emit(
     cx: &mut LowerCx<'_>,
     conv: &Convolution,
-    [x, w, y]: [&Located; 3],
+    [x, w, y]: [&PlacedView; 3],
     epilogue: Epilogue,
     meant: Meant,
 ) -> LowerResult {
@@ -156,11 +156,11 @@ pub fn emit(
     let able = [space.as_ref().map(|_| PRODUCT), tile.as_ref().map(|_| TILE)];
     let able: SmallVec<[&str; 2]> = able.into_iter().flatten().collect();
     let extents = conv.extents(cx.graph.symbols());
-    let way = cx.selection.convolution.way(&extents, &able, cx.target);
-    if let Some(space) = space.filter(|_| way == PRODUCT) {
+    let method = cx.selection.convolution.method(&extents, &able, cx.target);
+    if let Some(space) = space.filter(|_| method == PRODUCT) {
         return conv.multiply(cx, space, [x, w, y], epilogue, meant);
     }
-    let kernel = match tile.filter(|_| way == TILE) {
+    let kernel = match tile.filter(|_| method == TILE) {
         Some(tile) => tile,
         None => conv.direct(cx.selection.convolution.direct(&extents, cx.target).ok_or(NO_KERNEL)?),
     };
@@ -168,14 +168,14 @@ pub fn emit(
 }
 
 /// An operand of an epilogue as words whose spatial axes are walked as one, over a result of that shape.
-pub fn slot(cx: &mut LowerCx<'_>, at: &Located, shape: &[DimExpr]) -> LowerResult<Located> {
+pub fn slot(cx: &mut LowerCx<'_>, at: &PlacedView, shape: &[DimExpr]) -> LowerResult<PlacedView> {
     let at = cx.words_at(at, "epilogue")?;
     let strides = broadcast_strides(&at.view, shape);
     if joint_stride(&shape[2..], &strides[2..]).is_some() {
         return Ok(at);
     }
     let ty = ValueType::new(at.view.dtype, shape.to_vec());
-    let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
+    let to = cx.alloc("broadcast", StorageClass::Scratch, Storage::Arena, &ty)?;
     elementwise::copy_broadcast(
         cx,
         &at,
@@ -223,7 +223,7 @@ impl Convolution {
 
     /// The tile that takes it as a product; none where the target has no tiles, or what a tile reads in place of what
     /// is outside may not be there.
-    fn tile(&self, cx: &LowerCx<'_>, w: &Located) -> Option<Box<dyn Kernel>> {
+    fn tile(&self, cx: &LowerCx<'_>, w: &PlacedView) -> Option<Box<dyn Kernel>> {
         let symbols = cx.graph.symbols();
         if self.channels.lower(symbols) == 0 || !self.over.has_elements(symbols) {
             return None;
@@ -271,7 +271,7 @@ impl Convolution {
         &self,
         cx: &mut LowerCx<'_>,
         kernel: &dyn Kernel,
-        [x, w, y]: [&Located; 3],
+        [x, w, y]: [&PlacedView; 3],
         Epilogue { hole, bias }: Epilogue,
         Meant { meaning, inputs }: Meant,
     ) -> LowerResult {
@@ -293,7 +293,7 @@ impl Convolution {
     }
 
     /// The weights over groups, outputs, channels and taps, which are walked as one axis; in words or 16-bit floats.
-    fn weights(&self, cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Weights> {
+    fn weights(&self, cx: &mut LowerCx<'_>, w: &PlacedView) -> LowerResult<Weights> {
         let at = cx.decoded(w)?;
         let taps = joint_stride(&at.view.shape[2..], &at.view.strides[2..]);
         let (at, tap) = match taps {
@@ -304,7 +304,7 @@ impl Convolution {
     }
 
     /// Weights whose taps lie so far apart.
-    fn weights_at(&self, at: Located, tap: DimExpr) -> Weights {
+    fn weights_at(&self, at: PlacedView, tap: DimExpr) -> Weights {
         let [first, second] = [0, 1].map(|d| at.view.strides[d].clone());
         let strides = match &self.over {
             Over::Window(_) => [&first * &self.outputs, first, second, tap],
@@ -334,10 +334,10 @@ impl Convolution {
 /// has them; `undo` is its inverse.
 fn repacked(
     cx: &mut LowerCx<'_>,
-    w: &Located,
+    w: &PlacedView,
     permute: fn(&mut [DimExpr]),
     undo: fn(&mut [DimExpr]),
-) -> LowerResult<Located> {
+) -> LowerResult<PlacedView> {
     let at = cx.decoded(w)?;
     let (mut shape, mut strides) = (at.view.shape.to_vec(), at.view.strides.to_vec());
     permute(&mut shape);

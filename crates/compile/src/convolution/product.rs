@@ -2,9 +2,9 @@
 
 use super::{Convolution, Epilogue, Over};
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::Located;
 use crate::hole::Meant;
 use crate::product::{self, Matrices, ProductSpace};
+use crate::unplaced::PlacedView;
 use crate::window::{Axis, joint_stride};
 use pumice_plan::View;
 use pumice_types::DimExpr;
@@ -47,7 +47,7 @@ impl Convolution {
         &self,
         cx: &mut LowerCx<'_>,
         mut space: ProductSpace,
-        [x, w, y]: [&Located; 3],
+        [x, w, y]: [&PlacedView; 3],
         Epilogue { hole, bias }: Epilogue,
         Meant { meaning, mut inputs }: Meant,
     ) -> LowerResult {

@@ -2,13 +2,13 @@
 
 use super::{Convolution, Kernel, Operands, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::Located;
 use crate::phases::{Phases, Words};
 use crate::product;
 use crate::select::Choice;
+use crate::unplaced::PlacedView;
 use crate::window::joint_stride;
 use pumice_plan::View;
-use pumice_plan::kernel::{Bound, CallDraft};
+use pumice_plan::kernel::{Bound, CallBuilder};
 use pumice_plan::kernels::convolution::{ConvSpread, ConvSpreadTile};
 use pumice_types::{DimExpr, Precision};
 
@@ -19,7 +19,7 @@ fn call(
     phases: &Phases,
     choice: &Choice,
     [x, w, y]: [Bound; 3],
-) -> CallDraft {
+) -> CallBuilder {
     let Words { extent, kernel, out, begin, up, gap, hop, inverse } = phases.words(cx);
     let [batches, groups, channels, outputs] = c.numbers(cx);
     let call = ConvSpread {
@@ -66,7 +66,7 @@ impl Kernel for Tile {
     }
 
     /// All weights of a tap side by side: the terms of a step of the tile have one tap.
-    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
+    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &PlacedView) -> LowerResult<Weights> {
         let at = repacked(cx, w, |axes| axes.rotate_left(2), |axes| axes.rotate_right(2))?;
         let tap = joint_stride(&at.view.shape[2..], &at.view.strides[2..]).ok_or("taps lie apart")?;
         Ok(c.weights_at(at, tap))
@@ -78,7 +78,7 @@ impl Kernel for Tile {
         c: &Convolution,
         Operands { x, w, y, weights }: Operands,
         _: [&View; 2],
-    ) -> (CallDraft, DimExpr) {
+    ) -> (CallBuilder, DimExpr) {
         let (choice, roles) = (&self.choice, &self.choice.roles);
         // Columns of a phase are counted in the kernel: rows alone may end inside a tile.
         let [k_tail, edge] = product::tails(cx, roles, [&c.outputs, &roles.columns.into(), &c.channels]);
@@ -102,7 +102,7 @@ impl Kernel for Direct {
         c: &Convolution,
         Operands { x, w, y, .. }: Operands,
         _: [&View; 2],
-    ) -> (CallDraft, DimExpr) {
+    ) -> (CallBuilder, DimExpr) {
         let quads = self.phases.most().ceil_div(&DimExpr::constant(4));
         let groups = c.groups_of_threads(cx, &self.choice.roles, quads);
         (call(cx, c, &self.phases, &self.choice, [x, w, y]), groups)

@@ -3,13 +3,13 @@
 
 use super::{Convolution, Kernel, Operands, Over, Weights, repacked};
 use crate::cx::{LowerCx, LowerResult};
-use crate::draft::Located;
 use crate::product::{self, Matrices};
 use crate::select::Choice;
+use crate::unplaced::PlacedView;
 use crate::views::has_aligned_quads;
 use crate::window::{Window, Words, by_quads, joint_stride};
 use pumice_plan::View;
-use pumice_plan::kernel::{CallDraft, KernelDecl, Roles};
+use pumice_plan::kernel::{CallBuilder, KernelDecl, Roles};
 use pumice_plan::kernels::convolution::ConvTile;
 use pumice_types::{DimExpr, EncodingClass, Precision, ProductExtents};
 
@@ -70,10 +70,10 @@ pub(super) struct Tile {
 
 impl Tile {
     /// The tile for a convolution whose window meets elements.
-    pub(super) fn of(cx: &LowerCx<'_>, c: &Convolution, window: &Window, w: &Located) -> Option<Tile> {
+    pub(super) fn of(cx: &LowerCx<'_>, c: &Convolution, window: &Window, w: &PlacedView) -> Option<Tile> {
         let choice = c.fastest_tile(cx, &ConvTile::DECL)?;
         // Weights that are there before the program runs are repacked once.
-        let known = cx.draft.buffer_of(w.content).home.is_load_time();
+        let known = cx.unplaced.buffer_of(w.version).class.is_load_time();
         let whole_stages = c.channels.divisor(cx.graph.symbols()).is_multiple_of(choice.roles.least_k);
         Some(Tile { tap_major: known && window.taps() > 1 && whole_stages, choice, window: window.clone() })
     }
@@ -85,7 +85,7 @@ impl Kernel for Tile {
     }
 
     /// The weights over groups, outputs and k.
-    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &Located) -> LowerResult<Weights> {
+    fn weights(&self, cx: &mut LowerCx<'_>, c: &Convolution, w: &PlacedView) -> LowerResult<Weights> {
         let at = if self.tap_major { by_taps(cx, w)? } else { cx.decoded(w)? };
         let (shape, strides) = (&at.view.shape, &at.view.strides);
         let k = match self.tap_major {
@@ -106,7 +106,7 @@ impl Kernel for Tile {
         c: &Convolution,
         Operands { x, w, y, weights }: Operands,
         [_, view]: [&View; 2],
-    ) -> (CallDraft, DimExpr) {
+    ) -> (CallBuilder, DimExpr) {
         let (choice, positions) = (&self.choice, self.window.positions());
         let Words { extent, kernel: _, out, step, dilation, begin } = self.window.words(cx);
         let (k, columns) = (&c.channels * self.window.taps(), &c.batches * &positions);
@@ -145,6 +145,6 @@ impl Kernel for Tile {
 }
 
 /// A copy of the weights in which the channels of a tap lie side by side.
-fn by_taps(cx: &mut LowerCx<'_>, w: &Located) -> LowerResult<Located> {
+fn by_taps(cx: &mut LowerCx<'_>, w: &PlacedView) -> LowerResult<PlacedView> {
     repacked(cx, w, |axes| axes[1..].rotate_left(1), |axes| axes[1..].rotate_right(1))
 }

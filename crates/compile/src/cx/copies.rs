@@ -1,44 +1,44 @@
 //! Copies of values for readers that cannot take them as they lie: dense, as words, as elements. Each is made once.
 
 use super::{LowerCx, LowerResult};
-use crate::draft::{DraftContent, Home, Located};
+use crate::unplaced::{PlacedView, StorageClass, UnplacedVersion};
 use crate::{blocks, elementwise};
 use pumice_ir::{ValueId, ValueType};
 use pumice_plan::Storage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The dense copies so far, by the content that was copied.
+/// The dense copies so far, by the version that was copied.
 #[derive(Default)]
-pub(super) struct Copies(BTreeMap<DraftContent, Vec<(Located, Located)>>);
+pub(super) struct Copies(BTreeMap<UnplacedVersion, Vec<(PlacedView, PlacedView)>>);
 
 impl LowerCx<'_> {
     /// Where a value is, as elements.
-    pub fn at(&mut self, value: ValueId) -> LowerResult<Located> {
+    pub fn at(&mut self, value: ValueId) -> LowerResult<PlacedView> {
         let at = self.stored(value)?;
         self.decoded(&at)
     }
 
     /// The value as dense arena words, copied there if it is not.
-    pub fn dense(&mut self, value: ValueId) -> LowerResult<Located> {
+    pub fn dense(&mut self, value: ValueId) -> LowerResult<PlacedView> {
         let at = self.at(value)?;
         self.dense_at(&at, self.graph.value(value).name.clone())
     }
 
     /// As [`LowerCx::dense`], but 16-bit floats may stay as they are stored in params and states.
-    pub fn dense_typed(&mut self, value: ValueId) -> LowerResult<Located> {
+    pub fn dense_typed(&mut self, value: ValueId) -> LowerResult<PlacedView> {
         let at = self.at(value)?;
         self.dense_typed_at(value, at)
     }
 
     /// As [`LowerCx::dense_typed`], and blocks may stay as well.
-    pub fn dense_stored(&mut self, value: ValueId) -> LowerResult<Located> {
+    pub fn dense_stored(&mut self, value: ValueId) -> LowerResult<PlacedView> {
         let at = self.stored(value)?;
         let at = if blocks::is_readable(self, &at.view) { at } else { self.decoded(&at)? };
         self.dense_typed_at(value, at)
     }
 
-    fn dense_typed_at(&mut self, value: ValueId, at: Located) -> LowerResult<Located> {
+    fn dense_typed_at(&mut self, value: ValueId, at: PlacedView) -> LowerResult<PlacedView> {
         if at.view.dtype.is_float() && at.view.is_dense() {
             return Ok(at);
         }
@@ -46,18 +46,18 @@ impl LowerCx<'_> {
     }
 
     /// The value as arena words with any strides, copied where it is stored otherwise.
-    pub fn words(&mut self, value: ValueId) -> LowerResult<Located> {
+    pub fn words(&mut self, value: ValueId) -> LowerResult<PlacedView> {
         let at = self.at(value)?;
         self.words_at(&at, self.graph.value(value).name.clone())
     }
 
     /// As [`LowerCx::words`], of a located value.
-    pub fn words_at(&mut self, at: &Located, name: impl Into<Arc<str>>) -> LowerResult<Located> {
+    pub fn words_at(&mut self, at: &PlacedView, name: impl Into<Arc<str>>) -> LowerResult<PlacedView> {
         if at.view.is_words() { Ok(at.clone()) } else { self.dense_at(at, name) }
     }
 
     /// A located value as dense arena words.
-    pub fn dense_at(&mut self, at: &Located, name: impl Into<Arc<str>>) -> LowerResult<Located> {
+    pub fn dense_at(&mut self, at: &PlacedView, name: impl Into<Arc<str>>) -> LowerResult<PlacedView> {
         if at.view.is_words() && at.view.is_dense() {
             return Ok(at.clone());
         }
@@ -65,7 +65,7 @@ impl LowerCx<'_> {
             return Ok(copy);
         }
         let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
-        let to = self.alloc(name, Home::Scratch, Storage::Arena, &ty)?;
+        let to = self.alloc(name, StorageClass::Scratch, Storage::Arena, &ty)?;
         let why = if at.view.is_words() {
             "its reader takes dense values, and these lie apart or in another order"
         } else {
@@ -78,18 +78,18 @@ impl LowerCx<'_> {
 
     /// Notes why the steps from `first` on are there, where they do not say it yet.
     pub fn because(&mut self, first: usize, why: &str) {
-        let silent = self.draft.steps[first..].iter_mut().filter(|step| step.reason.is_empty());
+        let silent = self.unplaced.steps[first..].iter_mut().filter(|step| step.reason.is_empty());
         silent.for_each(|step| why.clone_into(&mut step.reason));
     }
 
     /// The dense copy that was made of a place.
-    pub fn copy_of(&self, at: &Located) -> Option<Located> {
-        let copies = self.copies.0.get(&at.content);
+    pub fn copy_of(&self, at: &PlacedView) -> Option<PlacedView> {
+        let copies = self.copies.0.get(&at.version);
         copies.into_iter().flatten().find(|(from, _)| from == at).map(|(_, copy)| copy.clone())
     }
 
     /// From now on that copy of a place serves whoever wants one.
-    pub fn remember_copy(&mut self, at: &Located, copy: &Located) {
-        self.copies.0.entry(at.content).or_default().push((at.clone(), copy.clone()));
+    pub fn remember_copy(&mut self, at: &PlacedView, copy: &PlacedView) {
+        self.copies.0.entry(at.version).or_default().push((at.clone(), copy.clone()));
     }
 }

@@ -5,11 +5,11 @@ mod args;
 mod copies;
 mod values;
 
-use crate::draft::{Draft, DraftContent, DraftStep, Home, Located};
 use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
 use crate::scalars::Bodies;
 use crate::select::Selection;
+use crate::unplaced::{PlacedView, StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use copies::Copies;
 use indexmap::IndexSet;
 use pumice_ir::{Graph, NodeId, ValueId, ValueType};
@@ -42,7 +42,7 @@ pub struct Leaves<'g> {
     pub joined: &'g [JoinedParams],
 }
 
-/// How often steps read and write a content.
+/// How often steps read and write a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Uses that read.
@@ -54,11 +54,11 @@ pub struct Touched {
 /// What lowering made for one range of the symbols.
 pub struct Made {
     /// Steps and buffers.
-    pub draft: Draft,
+    pub unplaced: UnplacedProgram,
     /// The frame.
     pub frame: Frame,
     /// Where the status block is.
-    pub status: Located,
+    pub status: PlacedView,
     /// Names of the ops in the status block.
     pub status_ops: IndexSet<String>,
     /// Conditions of bindings.
@@ -76,7 +76,7 @@ pub struct LowerCx<'g> {
     /// Which kernels are best on it.
     pub selection: &'g Selection,
     /// Steps and buffers so far.
-    pub draft: Draft,
+    pub unplaced: UnplacedProgram,
     /// The frame so far.
     pub frame: FrameBuilder,
     /// Names of the ops in the status block.
@@ -87,10 +87,10 @@ pub struct LowerCx<'g> {
     pub joined: &'g [JoinedParams],
     values: Values,
     copies: Copies,
-    /// By content, of the steps so far.
+    /// By version, of the steps so far.
     touched: Vec<Touched>,
-    frame_content: DraftContent,
-    status_content: DraftContent,
+    frame_version: UnplacedVersion,
+    status_version: UnplacedVersion,
     meanings: Meanings<'g>,
     /// The expressions of elementwise nodes.
     pub bodies: Bodies<'g>,
@@ -107,16 +107,16 @@ impl<'g> LowerCx<'g> {
         leaves: Leaves<'g>,
         status_ops: IndexSet<String>,
     ) -> LowerCx<'g> {
-        let mut draft = Draft::default();
+        let mut unplaced = UnplacedProgram::default();
         // Sizes of frame and status are known at the end; spans are fixed then.
         let word = ValueType::fixed(DType::U32, &[]);
-        let frame_content = draft.add("frame", Home::Frame, &word, 0);
-        let status_content = draft.add("status", Home::Status, &word, 0);
+        let frame_version = unplaced.add("frame", StorageClass::Frame, &word, 0);
+        let status_version = unplaced.add("status", StorageClass::Status, &word, 0);
         LowerCx {
             graph,
             target,
             selection,
-            draft,
+            unplaced,
             frame: FrameBuilder::new(),
             status_ops,
             checks: Vec::new(),
@@ -124,8 +124,8 @@ impl<'g> LowerCx<'g> {
             values: Values::of(graph, leaves),
             copies: Copies::default(),
             touched: Vec::new(),
-            frame_content,
-            status_content,
+            frame_version,
+            status_version,
             meanings: Meanings::default(),
             bodies: Bodies::default(),
             node: None,
@@ -136,7 +136,7 @@ impl<'g> LowerCx<'g> {
     pub fn finish(self) -> Made {
         Made {
             status: self.status(),
-            draft: self.draft,
+            unplaced: self.unplaced,
             frame: self.frame.build(),
             status_ops: self.status_ops,
             checks: self.checks,
@@ -180,34 +180,34 @@ impl<'g> LowerCx<'g> {
     }
 
     /// Where the status block is.
-    pub fn status(&self) -> Located {
+    pub fn status(&self) -> PlacedView {
         let shape = [DimExpr::constant(1)];
-        Located {
-            content: self.status_content,
+        PlacedView {
+            version: self.status_version,
             part: None,
             view: View::dense(DType::U32, Storage::Arena, &shape).into(),
         }
     }
 
     /// Where the frame is, for steps that read or write words of it.
-    pub fn frame_words(&self) -> Located {
+    pub fn frame_words(&self) -> PlacedView {
         let view = View::dense(DType::U32, Storage::Arena, &[]);
-        Located { content: self.frame_content, part: None, view: view.into() }
+        PlacedView { version: self.frame_version, part: None, view: view.into() }
     }
 
     /// Adds a finished step.
-    pub fn push(&mut self, step: DraftStep) {
-        self.touched.resize(self.draft.contents.len(), Touched::default());
+    pub fn push(&mut self, step: UnplacedStep) {
+        self.touched.resize(self.unplaced.versions.len(), Touched::default());
         for u in &step.uses {
-            let touched = &mut self.touched[u.content.0 as usize];
+            let touched = &mut self.touched[u.version.0 as usize];
             *(if u.access.writes() { &mut touched.writes } else { &mut touched.reads }) += 1;
         }
-        self.draft.steps.push(step);
+        self.unplaced.steps.push(step);
     }
 
-    /// How often the steps so far read and write a content.
-    pub fn touched(&self, content: DraftContent) -> Touched {
-        self.touched.get(content.0 as usize).copied().unwrap_or_default()
+    /// How often the steps so far read and write a version.
+    pub fn touched(&self, version: UnplacedVersion) -> Touched {
+        self.touched.get(version.0 as usize).copied().unwrap_or_default()
     }
 }
 
@@ -217,12 +217,12 @@ pub fn node_meaning(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning
 }
 
 /// Meaning of a node whose step reads no constant of one element.
-pub fn meaning_with_immediates(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
+pub fn meaning_with_literals(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<StepMeaning> {
     meaning_of(cx, id, true)
 }
 
-fn meaning_of(cx: &mut LowerCx<'_>, id: NodeId, immediates: bool) -> LowerResult<StepMeaning> {
+fn meaning_of(cx: &mut LowerCx<'_>, id: NodeId, literals: bool) -> LowerResult<StepMeaning> {
     cx.meanings
-        .of_node(cx.graph, cx.graph.node(id), immediates)
+        .of_node(cx.graph, cx.graph.node(id), literals)
         .map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }

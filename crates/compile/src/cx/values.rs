@@ -1,7 +1,7 @@
 //! Values while they are lowered: where each is, in what view; buffers for those that have no place yet.
 
 use super::{Leaves, LowerCx, LowerResult, Refusal};
-use crate::draft::{DraftContent, Home, Located};
+use crate::unplaced::{PlacedView, StorageClass, UnplacedVersion};
 use crate::views::DenseViews;
 use pumice_ir::{Graph, NodeId, Op, ValueId, ValueType};
 use pumice_plan::{FrameSlot, Storage, View};
@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// What is known of values.
 pub(super) struct Values {
     users: Vec<SmallVec<[NodeId; 2]>>,
-    places: Vec<Option<Located>>,
-    /// By content, the values that were ever placed in it.
+    places: Vec<Option<PlacedView>>,
+    /// By version, the values that were ever placed in it.
     placed: Vec<SmallVec<[ValueId; 4]>>,
     /// For each leaf, its number among those of its kind.
     leaves: BTreeMap<ValueId, u32>,
     /// Expressions of the frame that values are.
     scalars: BTreeMap<ValueId, DimExpr>,
     dense_views: DenseViews,
-    joined_contents: BTreeMap<u32, DraftContent>,
+    joined_versions: BTreeMap<u32, UnplacedVersion>,
     constants: Vec<u32>,
     hidden_from: u32,
     /// Constants that lowerings made.
@@ -38,7 +38,7 @@ impl Values {
             leaves: leaf_numbers(graph),
             scalars: BTreeMap::new(),
             dense_views: DenseViews::default(),
-            joined_contents: BTreeMap::new(),
+            joined_versions: BTreeMap::new(),
             constants: leaves.constants,
             hidden_from: leaves.hidden,
             hidden: Vec::new(),
@@ -47,39 +47,39 @@ impl Values {
 }
 
 impl LowerCx<'_> {
-    /// The content that params side by side are together. `one` is the content of one of them.
-    pub fn joined_content(&mut self, set: u32, one: DraftContent, shape: &[DimExpr]) -> DraftContent {
-        if let Some(&known) = self.values.joined_contents.get(&set) {
+    /// The version that params side by side are together. `one` is the version of one of them.
+    pub fn joined_version(&mut self, set: u32, one: UnplacedVersion, shape: &[DimExpr]) -> UnplacedVersion {
+        if let Some(&known) = self.values.joined_versions.get(&set) {
             return known;
         }
-        let one = &self.draft.contents[one.0 as usize];
+        let one = &self.unplaced.versions[one.0 as usize];
         let (name, ty) = (format!("{} and others", one.name), ValueType::new(one.ty.encoding, shape));
         let bytes = self.joined[set as usize].span.len.0;
-        let content = self.draft.add(name, Home::Joined(set), &ty, bytes);
-        self.values.joined_contents.insert(set, content);
-        content
+        let version = self.unplaced.add(name, StorageClass::Joined(set), &ty, bytes);
+        self.values.joined_versions.insert(set, version);
+        version
     }
 
     /// Where the graph's constant of that index among its leaves lies.
-    pub fn constant_home(&self, index: u32) -> LowerResult<Home> {
+    pub fn constant_class(&self, index: u32) -> LowerResult<StorageClass> {
         let slot = self.values.constants.get(index as usize);
-        slot.map(|&s| Home::Constant(s)).ok_or_else(|| "it has no place among the constants".into())
+        slot.map(|&s| StorageClass::Constant(s)).ok_or_else(|| "it has no place among the constants".into())
     }
 
     /// Where a value is, as it is stored: its elements may lie in blocks.
-    pub fn stored(&self, value: ValueId) -> LowerResult<Located> {
+    pub fn stored(&self, value: ValueId) -> LowerResult<PlacedView> {
         self.values.places[value.index()]
             .clone()
             .ok_or_else(|| format!("operand {} has no place", self.graph.value(value).name).into())
     }
 
     /// Says where a value is.
-    pub fn place(&mut self, value: ValueId, at: Located) {
-        let content = at.content.0 as usize;
-        if self.values.placed.len() <= content {
-            self.values.placed.resize_with(self.draft.contents.len(), SmallVec::new);
+    pub fn place(&mut self, value: ValueId, at: PlacedView) {
+        let version = at.version.0 as usize;
+        if self.values.placed.len() <= version {
+            self.values.placed.resize_with(self.unplaced.versions.len(), SmallVec::new);
         }
-        self.values.placed[content].push(value);
+        self.values.placed[version].push(value);
         self.values.places[value.index()] = Some(at);
     }
 
@@ -88,10 +88,10 @@ impl LowerCx<'_> {
         &self.values.users[value.index()]
     }
 
-    /// Values whose place is in that content.
-    pub fn placed_in(&self, content: DraftContent) -> SmallVec<[ValueId; 4]> {
-        let mut values = self.values.placed.get(content.0 as usize).cloned().unwrap_or_default();
-        values.retain(|v| self.values.places[v.index()].as_ref().is_some_and(|at| at.content == content));
+    /// Values whose place is in that version.
+    pub fn placed_in(&self, version: UnplacedVersion) -> SmallVec<[ValueId; 4]> {
+        let mut values = self.values.placed.get(version.0 as usize).cloned().unwrap_or_default();
+        values.retain(|v| self.values.places[v.index()].as_ref().is_some_and(|at| at.version == version));
         values.sort_unstable();
         values.dedup();
         values
@@ -116,31 +116,31 @@ impl LowerCx<'_> {
     pub fn alloc(
         &mut self,
         name: impl Into<Arc<str>>,
-        home: Home,
+        class: StorageClass,
         storage: Storage,
         ty: &ValueType,
-    ) -> LowerResult<Located> {
+    ) -> LowerResult<PlacedView> {
         let bytes = self.upper_bytes(ty.dtype(), storage, &ty.shape)?;
-        let content = self.draft.add(name, home, ty, bytes);
+        let version = self.unplaced.add(name, class, ty, bytes);
         let view = self.values.dense_views.of(storage, ty);
-        Ok(Located { content, part: None, view })
+        Ok(PlacedView { version, part: None, view })
     }
 
     /// A new arena buffer for a value of the graph, which is placed there.
-    pub fn result(&mut self, value: ValueId) -> LowerResult<Located> {
+    pub fn result(&mut self, value: ValueId) -> LowerResult<PlacedView> {
         let info = self.graph.value(value);
-        let at = self.alloc(info.name.clone(), Home::Scratch, Storage::Arena, &info.ty)?;
+        let at = self.alloc(info.name.clone(), StorageClass::Scratch, Storage::Arena, &info.ty)?;
         self.place(value, at.clone());
         Ok(at)
     }
 
     /// The version of a state that replaces this one.
-    pub fn next_version(&mut self, state: ValueId, previous: DraftContent) -> Located {
+    pub fn next_version(&mut self, state: ValueId, previous: UnplacedVersion) -> PlacedView {
         let info = self.graph.value(state);
-        let buffer = self.draft.contents[previous.0 as usize].buffer;
-        let content = self.draft.add_content(info.name.clone(), buffer, &info.ty, Some(previous));
+        let buffer = self.unplaced.versions[previous.0 as usize].buffer;
+        let version = self.unplaced.add_version(info.name.clone(), buffer, &info.ty, Some(previous));
         let view = View::dense(info.ty.dtype(), Storage::Natural, &info.ty.shape);
-        Located { content, part: None, view: view.into() }
+        PlacedView { version, part: None, view: view.into() }
     }
 
     /// A rank-0 value that lives in the frame.
@@ -153,7 +153,7 @@ impl LowerCx<'_> {
             strides: Vec::new(),
             offset: DimExpr::constant(i64::from(word.0)),
         };
-        self.place(value, Located { content: self.frame_content, part: None, view: view.into() });
+        self.place(value, PlacedView { version: self.frame_version, part: None, view: view.into() });
         if let Some(expr) = expr {
             self.values.scalars.insert(value, expr);
         }
@@ -187,7 +187,7 @@ impl LowerCx<'_> {
     }
 
     /// Data that a lowering needs and the graph does not name; it lies with the graph's constants.
-    pub fn hidden_constant(&mut self, name: &str, data: Tensor) -> LowerResult<Located> {
+    pub fn hidden_constant(&mut self, name: &str, data: Tensor) -> LowerResult<PlacedView> {
         let index = match self.values.hidden.iter().position(|t| *t == data) {
             Some(i) => i,
             None => {
@@ -195,9 +195,9 @@ impl LowerCx<'_> {
                 self.values.hidden.len() - 1
             }
         };
-        let home = Home::Constant(self.values.hidden_from + index as u32);
+        let class = StorageClass::Constant(self.values.hidden_from + index as u32);
         let ty = ValueType::fixed(data.dtype(), data.shape());
-        self.alloc(name, home, Storage::Natural, &ty)
+        self.alloc(name, class, Storage::Natural, &ty)
     }
 }
 

@@ -6,14 +6,14 @@
 mod strides;
 
 use crate::cx::{LowerCx, LowerResult, Refusal};
-use crate::draft::{Home, Located};
 use crate::meaning::{self, StepMeaning};
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use crate::transposed;
+use crate::unplaced::{PlacedView, StorageClass};
 use crate::views::broadcast_strides;
 use pumice_ir::ValueType;
-use pumice_plan::kernel::{Bound, CallDraft, HoleFill, HoleInput, SlotKind};
+use pumice_plan::kernel::{Bound, CallBuilder, HoleFill, HoleInput, SlotKind};
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, FLAT_ELEMENTS, kinds};
 use pumice_plan::{Grid, Storage, View, dense_strides};
 use pumice_types::scalar::{RegType, ScalarExpr};
@@ -38,9 +38,9 @@ pub struct Elementwise<'a> {
     /// What is computed.
     pub expr: ScalarExpr,
     /// Operands, one for each input of `expr`.
-    pub inputs: &'a [Located],
+    pub inputs: &'a [PlacedView],
     /// Results, one for each output of `expr`.
-    pub outputs: &'a [Located],
+    pub outputs: &'a [PlacedView],
     /// Inputs of the meaning by name, each with the index in `inputs` of what it is.
     pub meaning_inputs: &'a [(Arc<str>, usize)],
     /// The meaning.
@@ -54,7 +54,7 @@ pub fn elementwise(cx: &mut LowerCx<'_>, e: Elementwise<'_>) -> LowerResult {
     if e.shape.iter().any(|d| d.is(0)) {
         return Ok(()); // A statically empty step is omitted.
     }
-    let all: Vec<&Located> = e.inputs.iter().chain(e.outputs).collect();
+    let all: Vec<&PlacedView> = e.inputs.iter().chain(e.outputs).collect();
     if all.len() + usize::from(e.raises) > slots::ELEMENTWISE {
         return Err(format!(
             "{} operands and results, an elementwise kernel has {}",
@@ -102,21 +102,21 @@ fn fill(expr: ScalarExpr, inputs: usize, slots: usize) -> HoleFill {
 }
 
 /// Copies a value from one place to another of the same extents, converting the storage. The plan says why.
-pub fn copy(cx: &mut LowerCx<'_>, from: &Located, to: &Located, why: &str) -> LowerResult {
-    let first = cx.draft.steps.len();
+pub fn copy(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView, why: &str) -> LowerResult {
+    let first = cx.unplaced.steps.len();
     copy_steps(cx, from, to)?;
     cx.because(first, why);
     Ok(())
 }
 
-fn copy_steps(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult {
+fn copy_steps(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView) -> LowerResult {
     let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
     let meaning = meaning::of_copy(cx.graph, &ty).map_err(Refusal)?;
     let expr = ScalarExpr::identity(RegType::from(ty.dtype()));
     let narrow_store = !to.view.is_words();
     // Narrow stores write whole words, four elements at a time: only a dense source can feed them.
     let from = if narrow_store && !from.view.is_dense() {
-        let dense = cx.alloc("copy", Home::Scratch, Storage::Arena, &ty)?;
+        let dense = cx.alloc("copy", StorageClass::Scratch, Storage::Arena, &ty)?;
         copy_steps(cx, from, &dense)?;
         dense
     } else {
@@ -135,7 +135,7 @@ fn copy_steps(cx: &mut LowerCx<'_>, from: &Located, to: &Located) -> LowerResult
 }
 
 /// Copies a value into a dense place it broadcasts to. The plan says why.
-pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &Located, to: &Located, why: &str) -> LowerResult {
+pub fn copy_broadcast(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView, why: &str) -> LowerResult {
     let Slot { strides, offset, .. } = slot(&from.view, &to.view.shape)?;
     let wide = crate::views::restride(from, to.view.shape.clone(), strides, offset);
     copy(cx, &wide, to, why)
@@ -242,7 +242,7 @@ fn bits(set: impl Iterator<Item = usize>) -> u32 {
 }
 
 /// The call and the grid of the best kernel.
-fn choose(cx: &mut LowerCx<'_>, shape: &[DimExpr], body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
+fn choose(cx: &mut LowerCx<'_>, shape: &[DimExpr], body: Body<'_>) -> LowerResult<(CallBuilder, Grid)> {
     let space = collapse(shape, body.slots);
     let n = pumice_ir::shape::product(&space.shape);
     cx.fits_u32(&n, "the result")?;
@@ -257,7 +257,7 @@ fn choose(cx: &mut LowerCx<'_>, shape: &[DimExpr], body: Body<'_>) -> LowerResul
 }
 
 /// `elementwise_flat`.
-fn flat(cx: &mut LowerCx<'_>, n: &DimExpr, scalars: u32, body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
+fn flat(cx: &mut LowerCx<'_>, n: &DimExpr, scalars: u32, body: Body<'_>) -> LowerResult<(CallBuilder, Grid)> {
     let symbols = cx.graph.symbols();
     let choice = cx.selection.elementwise.flat(n.upper(symbols), cx.target).ok_or(NO_KERNEL)?;
     let per = choice.number("per");

@@ -4,7 +4,7 @@ use super::{Body, IterationSpace, bits};
 use crate::cx::{LowerCx, LowerResult};
 use crate::select::{Choice, NO_KERNEL};
 use pumice_plan::Grid;
-use pumice_plan::kernel::{ArgValue, CallDraft, SlotKind};
+use pumice_plan::kernel::{ArgValue, CallBuilder, SlotKind};
 use pumice_plan::kernels::elementwise::{ElementwiseStrided, MAX_RANK, THREADS, TILED_SLOTS};
 use pumice_types::{DimExpr, slots};
 
@@ -15,7 +15,7 @@ pub(super) fn choose(
     n: &DimExpr,
     wide: bool,
     body: Body<'_>,
-) -> LowerResult<(CallDraft, Grid)> {
+) -> LowerResult<(CallBuilder, Grid)> {
     let stored = [SlotKind::Word, SlotKind::Wide, SlotKind::Status];
     if body.slots[body.inputs..].iter().any(|s| !stored.contains(&s.kind)) {
         return Err("a narrow result must be stored densely".into());
@@ -36,7 +36,7 @@ fn over_strides(
     space: &IterationSpace,
     choice: &Choice,
     body: Body<'_>,
-) -> LowerResult<(CallDraft, Grid)> {
+) -> LowerResult<(CallBuilder, Grid)> {
     let (wide, used) = (choice.roles.columns > 1, body.slots.len() as u32);
     let scalars = if wide { innermost_scalars(space) } else { body.scalars(space) };
     let last = space.shape.len() - 1;
@@ -95,7 +95,7 @@ fn crossed(cx: &LowerCx<'_>, space: &IterationSpace, body: &Body<'_>) -> Option<
 }
 
 /// `elementwise_tiles`.
-fn tiles(cx: &mut LowerCx<'_>, crossed: Crossed, body: Body<'_>) -> LowerResult<(CallDraft, Grid)> {
+fn tiles(cx: &mut LowerCx<'_>, crossed: Crossed, body: Body<'_>) -> LowerResult<(CallBuilder, Grid)> {
     let Crossed { space, slots, choice } = crossed;
     let mut groups = space.shape.clone();
     let outer = groups.len() - 2;
@@ -105,7 +105,7 @@ fn tiles(cx: &mut LowerCx<'_>, crossed: Crossed, body: Body<'_>) -> LowerResult<
     Ok((choice.call(call).constant("crossed", slots), grid))
 }
 
-/// What all these kernels are told of the extents that they walk and of their slots, as a call of
+/// What all these kernels take as arguments, of the extents that they iterate over and of their slots, as a call of
 /// `elementwise_strided`; and the grid of so many groups.
 fn call(
     cx: &mut LowerCx<'_>,
@@ -113,7 +113,7 @@ fn call(
     shape: &[DimExpr],
     groups: DimExpr,
     body: Body<'_>,
-) -> LowerResult<(CallDraft, Grid)> {
+) -> LowerResult<(CallBuilder, Grid)> {
     let n = pumice_ir::shape::product(shape);
     let (kinds0, kinds1) = body.kinds();
     let size = cx.args(shape)?;

@@ -5,7 +5,7 @@
 
 use crate::fused_body::is_whole;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
-use pumice_opt::rewrite::fuse::{escaping, is_immediate, operands};
+use pumice_opt::rewrite::fuse::{escaping, is_literal, operands};
 use pumice_opt::rewrite::{Facts, cost};
 use pumice_opt::{Anchor, Group, Side};
 use pumice_types::DType;
@@ -69,7 +69,7 @@ pub fn takes(group: &Group<'_>, id: NodeId) -> bool {
         && facts.is_load_time(id) == facts.is_load_time(anchor)
         && stays
         && node.operands().all(operand);
-    fits && cost::instructions(graph, id).is_some_and(|more| has_room(group, &hole, more))
+    fits && cost::instructions(graph, id).is_some_and(|more| has_capacity(group, &hole, more))
 }
 
 /// Whether a value is read in the group alone.
@@ -79,7 +79,7 @@ fn stays_in(group: &Group<'_>, v: ValueId) -> bool {
 }
 
 /// Whether the hole may have so many instructions more.
-fn has_room(group: &Group<'_>, hole: &Hole, more: usize) -> bool {
+fn has_capacity(group: &Group<'_>, hole: &Hole, more: usize) -> bool {
     let others = group.nodes.iter().filter(|&&n| n != group.anchor);
     let before = others.filter_map(|&n| cost::instructions(group.graph, n)).sum::<usize>();
     more <= hole.instructions && before + more <= INSTRUCTIONS
@@ -93,7 +93,7 @@ pub fn accepts(group: &Group<'_>) -> bool {
     let of_anchor = kept_operands(&hole, at);
     // What is written into a body is no operand of the node, and the anchor's kernel reads operands, not the hole's
     // values.
-    let is_read = |v: &ValueId| !is_immediate(graph, *v) && !nodes.contains(&graph.value(*v).def.0);
+    let is_read = |v: &ValueId| !is_literal(graph, *v) && !nodes.contains(&graph.value(*v).def.0);
     of_anchor.iter().all(is_read) && bound(group, &hole).is_some_and(|n| n <= hole.slots)
 }
 

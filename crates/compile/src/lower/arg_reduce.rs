@@ -2,10 +2,10 @@
 
 use super::LowerResult;
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::rows::Rows;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::kernels::reduce::ArgReduce;
@@ -44,7 +44,7 @@ struct Extremum {
 }
 
 impl Extremum {
-    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located) -> LowerResult {
+    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &PlacedView, y: &PlacedView) -> LowerResult {
         let (symbols, space) = (cx.graph.symbols(), &self.space);
         let quads = space.inner.is(1) && self.kind < 3 && cx.by_four(&space.n);
         let outputs = &space.outer * &space.inner;

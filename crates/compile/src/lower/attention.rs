@@ -1,15 +1,15 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
 use super::{Lower, LowerResult};
-use crate::cx::{LowerCx, meaning_with_immediates};
-use crate::draft::Located;
+use crate::cx::{LowerCx, meaning_with_literals};
 use crate::select::attention::Extents;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use crate::{cost, product};
 use pumice_ir::ops::{Attention, AttentionParts, attention::AttentionLayout};
 use pumice_ir::{NodeId, ValueId};
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage, Roles};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, FloatStorage, Roles};
 use pumice_plan::kernels::attention::{Attention as Kernel, UNBOUNDED, length, mask};
 use pumice_types::{DType, DimExpr};
 
@@ -47,7 +47,7 @@ fn attend(cx: &mut LowerCx<'_>, id: NodeId, op: &Attention, parts: Option<u32>) 
 
 /// An operand seen as batches of heads of rows; the elements of a row are neighbours.
 struct Heads {
-    at: Located,
+    at: PlacedView,
     /// Extents of batch, heads, rows, width.
     extents: [DimExpr; 4],
     /// Strides of batch, heads, rows.
@@ -55,7 +55,7 @@ struct Heads {
 }
 
 impl Heads {
-    fn of(at: &Located, layout: AttentionLayout) -> Heads {
+    fn of(at: &PlacedView, layout: AttentionLayout) -> Heads {
         let axes = layout.axes();
         let strides = [axes[0], axes[1], axes[2]].map(|a| at.view.strides[a].clone());
         Heads { extents: axes.map(|a| at.view.shape[a].clone()), strides, at: at.clone() }
@@ -80,7 +80,7 @@ fn heads(cx: &mut LowerCx<'_>, v: ValueId, layout: AttentionLayout, typed: bool)
 
 /// A mask as words over batch, heads, queries and keys.
 struct Mask {
-    at: Located,
+    at: PlacedView,
     kind: u32,
     /// Strides over batch, heads, queries, keys.
     strides: [DimExpr; 4],
@@ -102,7 +102,7 @@ fn mask_words(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Mask> {
 
 /// The length: where it is, and its expression if the frame knows it.
 struct Length {
-    at: Located,
+    at: PlacedView,
     expr: Option<DimExpr>,
     per_batch: bool,
 }
@@ -116,7 +116,7 @@ fn kv_length(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Length> {
 
 struct Problem<'a> {
     op: &'a Attention,
-    /// Into how many parts the keys are dealt; the result is then one part of each row.
+    /// Into how many parts the keys are split; the result is then one part of each row.
     parts: Option<u32>,
     q: Heads,
     k: Heads,
@@ -148,7 +148,7 @@ impl Problem<'_> {
         step.flops(self.flops(cx), choice.roles.precision);
         let grid = cx.grid(&self.groups(&choice.roles)?)?;
         let call = self.call(cx, &choice, operands)?;
-        let meaning = meaning_with_immediates(cx, id)?;
+        let meaning = meaning_with_literals(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
     }
 
@@ -177,7 +177,7 @@ impl Problem<'_> {
         };
         let rows = (self.group()? * &self.y.extents[2]).upper(cx.graph.symbols());
         let width = extents.d.max(extents.dv);
-        let choice = cx.selection.few_queries.choose(cx.target, rows, width);
+        let choice = cx.selection.split_attention.choose(cx.target, rows, width);
         choice.map(|choice| choice.with("parts", parts)).map_err(|widest| {
             format!("parts of attention have rows of at most {widest} elements, these have {width}").into()
         })
@@ -232,7 +232,7 @@ impl Problem<'_> {
         }
     }
 
-    fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallDraft> {
+    fn call(&self, cx: &mut LowerCx<'_>, choice: &Choice, operands: Operands) -> LowerResult<CallBuilder> {
         let Operands { q, k, v, mask, lens, y } = operands;
         let [batch, heads, rows, width] = &self.q.extents;
         let (group, widths) = (self.group()?, [width, &self.v.extents[3]]);

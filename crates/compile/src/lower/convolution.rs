@@ -5,10 +5,10 @@ use super::in_place::{self, Reads};
 use super::{Lower, LowerResult, host};
 use crate::convolution::{self, Convolution, Epilogue, Over};
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
 use crate::phases::Phases;
+use crate::unplaced::PlacedView;
 use crate::window::{Axis, Window};
 use pumice_ir::ops::{Conv, ConvTranspose};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
@@ -54,7 +54,7 @@ fn lower(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, described: Des
     let w = cx.stored(w)?;
     let slots = slots_of(cx, bias, fused)?;
     let (of_bias, own) = slots.split_at(usize::from(bias.is_some()));
-    let shared: Vec<&Located> = [&x, &w].into_iter().chain(of_bias).collect();
+    let shared: Vec<&PlacedView> = [&x, &w].into_iter().chain(of_bias).collect();
     let places = in_place::results(cx, id, Reads { own, shared: &shared })?;
     let meant = Meant::over_slots(cx, id, fused, (2, &slots))?;
     let hole = Filled::new(fused.epilogue(bias.is_some())?, slots, &places[1..]);
@@ -63,7 +63,11 @@ fn lower(cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>, described: Des
 }
 
 /// The bias, then what the epilogue reads.
-fn slots_of(cx: &mut LowerCx<'_>, bias: Option<ValueId>, fused: &FusedBody<'_>) -> LowerResult<Vec<Located>> {
+fn slots_of(
+    cx: &mut LowerCx<'_>,
+    bias: Option<ValueId>,
+    fused: &FusedBody<'_>,
+) -> LowerResult<Vec<PlacedView>> {
     let mut slots = Vec::new();
     if let Some(bias) = bias {
         let at = cx.at(bias)?;

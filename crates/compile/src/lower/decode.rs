@@ -3,7 +3,7 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::Located;
+use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::ops::Dequantize;
 use pumice_plan::{Storage, View};
@@ -28,7 +28,7 @@ pub fn place(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<bool> {
         return Ok(false);
     }
     let at = cx.stored(x)?;
-    let stays = cx.draft.buffer_of(at.content).home.is_load_time();
+    let stays = cx.unplaced.buffer_of(at.version).class.is_load_time();
     if !stays || at.view.storage != Storage::Natural {
         return Ok(false);
     }
@@ -37,7 +37,7 @@ pub fn place(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult<bool> {
     Ok(true)
 }
 
-fn seen_as(at: &Located, encoding: Encoding, dtype: pumice_types::DType) -> Located {
+fn seen_as(at: &PlacedView, encoding: Encoding, dtype: pumice_types::DType) -> PlacedView {
     let view = View { dtype, storage: Storage::Encoded(encoding), ..View::clone(&at.view) };
-    Located { content: at.content, part: at.part, view: view.into() }
+    PlacedView { version: at.version, part: at.part, view: view.into() }
 }

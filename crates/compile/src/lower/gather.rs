@@ -2,13 +2,13 @@
 
 use super::LowerResult;
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::shape::product;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder};
 use pumice_plan::kernels::gather::{Gather, GatherWords};
 use pumice_types::DimExpr;
 
@@ -45,7 +45,7 @@ struct Picked {
 }
 
 impl Picked {
-    fn of(cx: &mut LowerCx<'_>, table: &Located, idx: &Located, axis: i64) -> LowerResult<Picked> {
+    fn of(cx: &mut LowerCx<'_>, table: &PlacedView, idx: &PlacedView, axis: i64) -> LowerResult<Picked> {
         let axis = normalize_axis(axis, table.view.shape.len()).map_err(|e| e.to_string())?;
         let space = Rows::of(&table.view.shape, axis..axis + 1);
         let words = if table.view.dtype.arena_bytes() == 8 { 2u64 } else { 1 };
@@ -60,7 +60,7 @@ impl Picked {
     }
 
     /// The call for rows of floats, as they are stored, and the threads of a row.
-    fn floats(&self, cx: &mut LowerCx<'_>, operands: [Bound; 4]) -> (CallDraft, DimExpr) {
+    fn floats(&self, cx: &mut LowerCx<'_>, operands: [Bound; 4]) -> (CallBuilder, DimExpr) {
         let vec = cx.by_four(&self.inner);
         let (call, _) = self.words(cx, operands);
         let call = call.of(&Gather::DECL, Gather::plain).constant("vec", vec.into()).constant("slot_cols", 0);
@@ -68,7 +68,7 @@ impl Picked {
     }
 
     /// The call for rows of words, and the threads of a row.
-    fn words(&self, cx: &mut LowerCx<'_>, [table, idx, y, status]: [Bound; 4]) -> (CallDraft, DimExpr) {
+    fn words(&self, cx: &mut LowerCx<'_>, [table, idx, y, status]: [Bound; 4]) -> (CallBuilder, DimExpr) {
         let call = GatherWords {
             variant: GatherWords::plain,
             wide: u32::from(self.wide),

@@ -14,20 +14,20 @@
 use super::LowerResult;
 use super::leaf::next_version;
 use crate::cx::LowerCx;
-use crate::draft::{BufferId, Located};
+use crate::unplaced::{BufferId, PlacedView};
 use pumice_ir::{NodeId, ValueId};
 
 /// What a step reads.
 #[derive(Clone, Copy, Default)]
 pub struct Reads<'a> {
     /// Each invocation the elements that it stores to, before it stores any: slots of kernels that say so.
-    pub own: &'a [Located],
+    pub own: &'a [PlacedView],
     /// Invocations read each other's elements.
-    pub shared: &'a [&'a Located],
+    pub shared: &'a [&'a PlacedView],
 }
 
 /// Where the results of a node are written.
-pub fn results(cx: &mut LowerCx<'_>, id: NodeId, reads: Reads<'_>) -> LowerResult<Vec<Located>> {
+pub fn results(cx: &mut LowerCx<'_>, id: NodeId, reads: Reads<'_>) -> LowerResult<Vec<PlacedView>> {
     let mut places = Vec::new();
     for &result in &cx.graph.node(id).outputs {
         let at = match state(cx, id, result, reads, &places)? {
@@ -45,8 +45,8 @@ fn state(
     id: NodeId,
     result: ValueId,
     reads: Reads<'_>,
-    places: &[Located],
-) -> LowerResult<Option<Located>> {
+    places: &[PlacedView],
+) -> LowerResult<Option<PlacedView>> {
     let Some((write, state)) = written(cx, result) else { return Ok(None) };
     let before = cx.at(state)?;
     if !before.view.is_words()
@@ -80,18 +80,18 @@ fn written(cx: &LowerCx<'_>, value: ValueId) -> Option<(NodeId, ValueId)> {
 }
 
 /// Whether no node after this one reads the version, but for the write itself.
-fn is_last_reader(cx: &LowerCx<'_>, id: NodeId, write: NodeId, before: &Located) -> bool {
-    let values = cx.placed_in(before.content);
+fn is_last_reader(cx: &LowerCx<'_>, id: NodeId, write: NodeId, before: &PlacedView) -> bool {
+    let values = cx.placed_in(before.version);
     let mut readers = values.iter().flat_map(|&v| cx.users(v));
     readers.all(|&user| user <= id || user == write)
 }
 
 /// Whether the operands that lie in the state's buffer are the version itself, element by element.
-fn reads_as_it_lies(cx: &LowerCx<'_>, inputs: &[Located], before: &Located) -> bool {
+fn reads_as_it_lies(cx: &LowerCx<'_>, inputs: &[PlacedView], before: &PlacedView) -> bool {
     let mut in_state = inputs.iter().filter(|at| buffer(cx, at) == buffer(cx, before));
-    in_state.all(|at| at.content == before.content && at.part.is_none() && at.view == before.view)
+    in_state.all(|at| at.version == before.version && at.part.is_none() && at.view == before.view)
 }
 
-fn buffer(cx: &LowerCx<'_>, at: &Located) -> BufferId {
-    cx.draft.contents[at.content.0 as usize].buffer
+fn buffer(cx: &LowerCx<'_>, at: &PlacedView) -> BufferId {
+    cx.unplaced.versions[at.version.0 as usize].buffer
 }

@@ -3,13 +3,13 @@
 use super::leaf::{apart, next_version};
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::rows::Rows;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{KvAppend, kv_append::AppendMode};
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, FloatStorage};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, FloatStorage};
 use pumice_plan::kernels::kv::KvAppend as Kernel;
 use pumice_types::{DType, DimExpr};
 
@@ -37,14 +37,14 @@ impl Lower for KvAppend {
 
 /// The rows, with the two outer strides the kernel can walk.
 struct Source {
-    at: Located,
+    at: PlacedView,
     rows: DimExpr,
     outer0: DimExpr,
     strides: [DimExpr; 3],
 }
 
 /// Finds x as [outer1, outer0, rows, inner] with inner contiguous, as it lies or in a dense copy.
-fn source(cx: &mut LowerCx<'_>, at: Located, axis: usize) -> LowerResult<Source> {
+fn source(cx: &mut LowerCx<'_>, at: PlacedView, axis: usize) -> LowerResult<Source> {
     let inner_dense = {
         let dense = pumice_plan::dense_strides(&at.view.shape[axis + 1..]);
         at.view.strides[axis + 1..]
@@ -93,8 +93,8 @@ fn emit(
     cx: &mut LowerCx<'_>,
     id: NodeId,
     x: &Source,
-    before: &Located,
-    after: &Located,
+    before: &PlacedView,
+    after: &PlacedView,
     axis: usize,
 ) -> LowerResult {
     let pos = cx.graph.node(id).input(2).ok_or("it has no position")?;
@@ -134,7 +134,7 @@ fn groups(space: &Rows, x: &Source, storage: FloatStorage, split: bool) -> DimEx
 }
 
 impl Append {
-    fn call(&self, op: &KvAppend, cx: &mut LowerCx<'_>, from: &Source, operands: [Bound; 4]) -> CallDraft {
+    fn call(&self, op: &KvAppend, cx: &mut LowerCx<'_>, from: &Source, operands: [Bound; 4]) -> CallBuilder {
         let [x, positions, state, status] = operands;
         let call = Kernel {
             variant: Kernel::plain,

@@ -2,21 +2,21 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::{Home, Located};
+use crate::unplaced::{PlacedView, StorageClass};
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Constant, Extent, Input, Param, Scalar, State, StateRead, StateWrite};
 use pumice_plan::{FrameSlot, Storage, View};
 use pumice_types::{DimExpr, Encoding};
 use std::sync::Arc;
 
-fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
+fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, class: StorageClass) -> LowerResult {
     let value = cx.graph.node(id).output();
     let info = cx.graph.value(value);
     let storage = match info.ty.encoding {
         Encoding::Plain(_) => Storage::Natural,
         blocks @ Encoding::Blocks(_) => Storage::Encoded(blocks),
     };
-    let at = cx.alloc(info.name.clone(), home, storage, &info.ty)?;
+    let at = cx.alloc(info.name.clone(), class, storage, &info.ty)?;
     cx.place(value, at);
     Ok(())
 }
@@ -24,28 +24,28 @@ fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, home: Home) -> LowerResult {
 impl Lower for Input {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let index = cx.leaf_number(id)?;
-        place_natural(cx, id, Home::Input(index))
+        place_natural(cx, id, StorageClass::Input(index))
     }
 }
 
 impl Lower for Param {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let index = cx.leaf_number(id)?;
-        place_natural(cx, id, Home::Param(index))
+        place_natural(cx, id, StorageClass::Param(index))
     }
 }
 
 impl Lower for Constant {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let home = cx.constant_home(cx.leaf_number(id)?)?;
-        place_natural(cx, id, home)
+        let class = cx.constant_class(cx.leaf_number(id)?)?;
+        place_natural(cx, id, class)
     }
 }
 
 impl Lower for State {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let index = cx.leaf_number(id)?;
-        place_natural(cx, id, Home::State(index))
+        place_natural(cx, id, StorageClass::State(index))
     }
 }
 
@@ -84,14 +84,14 @@ impl Lower for StateRead {
 
 /// Nodes after a write that still read the version it replaces read a copy: otherwise one that also reads the new
 /// version, or two states that take each other's place, would have to come before and after the write.
-fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult {
-    let mut late = cx.placed_in(previous.content);
+fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &PlacedView) -> LowerResult {
+    let mut late = cx.placed_in(previous.version);
     late.retain(|v| cx.users(*v).iter().any(|&user| user > id));
     if late.is_empty() || previous.view.shape.iter().any(|d| d.is(0)) {
         return Ok(());
     }
     let ty = pumice_ir::ValueType::new(previous.view.dtype, previous.view.shape.clone());
-    let copy = cx.alloc("state_before", Home::Scratch, Storage::Arena, &ty)?;
+    let copy = cx.alloc("state_before", StorageClass::Scratch, Storage::Arena, &ty)?;
     crate::elementwise::copy(cx, previous, &copy, "later nodes read the version that is replaced")?;
     for v in late {
         let View { shape, strides, offset, .. } = Arc::unwrap_or_clone(cx.at(v)?.view);
@@ -102,25 +102,25 @@ fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> Lower
 
 /// A value that a step writes to a state: a copy where it is the state itself under a view, which would be overwritten
 /// while it is read.
-pub fn apart(cx: &mut LowerCx<'_>, x: Located, state: &Located) -> LowerResult<Located> {
-    let buffer = |at: &Located| cx.draft.contents[at.content.0 as usize].buffer;
+pub fn apart(cx: &mut LowerCx<'_>, x: PlacedView, state: &PlacedView) -> LowerResult<PlacedView> {
+    let buffer = |at: &PlacedView| cx.unplaced.versions[at.version.0 as usize].buffer;
     if buffer(&x) != buffer(state) {
         return Ok(x);
     }
     let ty = pumice_ir::ValueType::new(x.view.dtype, x.view.shape.clone());
-    let to = cx.alloc("state_copy", Home::Scratch, Storage::Arena, &ty)?;
+    let to = cx.alloc("state_copy", StorageClass::Scratch, Storage::Arena, &ty)?;
     crate::elementwise::copy(cx, &x, &to, "it lies in the state that it is written to")?;
     Ok(to)
 }
 
-/// The next content of a state's buffer, placed as the result of a writing node.
-pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &Located) -> LowerResult<Located> {
-    if !matches!(cx.draft.buffer_of(previous.content).home, Home::State(_)) {
+/// The next version of a state's buffer, placed as the result of a writing node.
+pub fn next_version(cx: &mut LowerCx<'_>, id: NodeId, previous: &PlacedView) -> LowerResult<PlacedView> {
+    if !matches!(cx.unplaced.buffer_of(previous.version).class, StorageClass::State(_)) {
         return Err("it writes a value that is not a state; make it one with `state` or `cache`".into());
     }
     keep_for_later(cx, id, previous)?;
     let value = cx.graph.node(id).output();
-    let at = cx.next_version(value, previous.content);
+    let at = cx.next_version(value, previous.version);
     cx.place(value, at.clone());
     Ok(at)
 }

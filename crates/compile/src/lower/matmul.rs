@@ -4,10 +4,10 @@ use super::anchor::Hole;
 use super::in_place::{self, Reads};
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::{Home, Located};
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
 use crate::product::{self, Matrices, ProductSpace};
+use crate::unplaced::{PlacedView, StorageClass};
 use crate::views::{has_aligned_quads, restride};
 use crate::{blocks, elementwise};
 use pumice_ir::ops::{MatMul, Rounding};
@@ -57,7 +57,7 @@ fn is_dense(graph: &Graph, v: ValueId) -> bool {
 fn multiply(
     cx: &mut LowerCx<'_>,
     (id, op): (NodeId, &MatMul),
-    [a, b, y]: [&Located; 3],
+    [a, b, y]: [&PlacedView; 3],
     fused: &FusedBody<'_>,
     hole: Filled,
 ) -> LowerResult {
@@ -83,12 +83,12 @@ fn multiply(
     product::emit(cx, space, [&a.shown, &b.shown, y], hole, meant)
 }
 
-fn is_vector(factor: &Located) -> bool {
+fn is_vector(factor: &PlacedView) -> bool {
     factor.view.shape.len() == 1
 }
 
 /// The shape of a product with the axes that promotion of vectors added.
-fn with_promoted(shape: &[DimExpr], [a, b]: [&Located; 2]) -> Vec<DimExpr> {
+fn with_promoted(shape: &[DimExpr], [a, b]: [&PlacedView; 2]) -> Vec<DimExpr> {
     let mut full = shape.to_vec();
     if is_vector(a) {
         full.insert(full.len() - usize::from(!is_vector(b)), DimExpr::constant(1));
@@ -101,7 +101,7 @@ fn with_promoted(shape: &[DimExpr], [a, b]: [&Located; 2]) -> Vec<DimExpr> {
 
 /// A factor as its step shows it, which is as the graph has it, and how the kernel's matrices come from that.
 struct Factor {
-    shown: Located,
+    shown: PlacedView,
     /// Where a vector gets the axis that makes it a matrix.
     axis: Option<usize>,
     /// The last two axes of a matrix are swapped.
@@ -109,7 +109,7 @@ struct Factor {
 }
 
 impl Factor {
-    fn matrices(&self) -> Located {
+    fn matrices(&self) -> PlacedView {
         match self.axis {
             Some(axis) => insert_axis(&self.shown, axis),
             None => swapped(&self.shown, self.trans),
@@ -158,7 +158,7 @@ fn has_batch(view: &View) -> bool {
     view.shape[..batch].iter().any(|extent| !extent.is(1))
 }
 
-fn type_of(at: &Located) -> ValueType {
+fn type_of(at: &PlacedView) -> ValueType {
     ValueType::new(at.view.dtype, at.view.shape.clone())
 }
 
@@ -184,7 +184,7 @@ fn space(
 }
 
 /// The right operand as it is stored; 16-bit floats are read as such, and blocks where they lie along k.
-fn typed_operand(cx: &mut LowerCx<'_>, at: &Located, k_last: bool) -> LowerResult<Located> {
+fn typed_operand(cx: &mut LowerCx<'_>, at: &PlacedView, k_last: bool) -> LowerResult<PlacedView> {
     let strides = &at.view.strides;
     let k = if k_last || strides.len() < 2 { strides.len() - 1 } else { strides.len() - 2 };
     match FloatStorage::of(&at.view) {
@@ -196,14 +196,14 @@ fn typed_operand(cx: &mut LowerCx<'_>, at: &Located, k_last: bool) -> LowerResul
     }
 }
 
-fn insert_axis(at: &Located, axis: usize) -> Located {
+fn insert_axis(at: &PlacedView, axis: usize) -> PlacedView {
     let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
     shape.insert(axis, DimExpr::constant(1));
     strides.insert(axis, DimExpr::constant(0));
     restride(at, shape, strides, at.view.offset.clone())
 }
 
-fn swapped(at: &Located, swap: bool) -> Located {
+fn swapped(at: &PlacedView, swap: bool) -> PlacedView {
     let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
     let r = shape.len();
     if swap {
@@ -214,13 +214,13 @@ fn swapped(at: &Located, swap: bool) -> Located {
 }
 
 /// A dense copy with the batch axes of the result.
-fn broadcast(cx: &mut LowerCx<'_>, at: &Located, full: &[DimExpr]) -> LowerResult<Located> {
+fn broadcast(cx: &mut LowerCx<'_>, at: &PlacedView, full: &[DimExpr]) -> LowerResult<PlacedView> {
     let at = &cx.decoded(at)?;
     let (r, rank) = (at.view.shape.len(), full.len());
     let mut shape = full[..rank - 2].to_vec();
     shape.extend_from_slice(&at.view.shape[r - 2..]);
     let ty = ValueType::new(at.view.dtype, shape);
-    let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
+    let to = cx.alloc("broadcast", StorageClass::Scratch, Storage::Arena, &ty)?;
     elementwise::copy_broadcast(cx, at, &to, "a product walks two batch axes, and these are more")?;
     Ok(to)
 }

@@ -2,14 +2,14 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::Located;
+use crate::unplaced::PlacedView;
 use crate::views::{reshaped, restride};
 use pumice_ir::NodeId;
 use pumice_ir::ops::{Identity, Reshape, Transpose};
 use pumice_types::DimExpr;
 
 /// The only operand of a node, as it is stored: blocks under other extents are blocks.
-pub fn operand(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<Located> {
+pub fn operand(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<PlacedView> {
     let v = cx.graph.node(id).input(0).ok_or("it has no operand")?;
     cx.stored(v)
 }

@@ -3,20 +3,20 @@
 use super::LowerResult;
 use super::anchor::{self, Hole};
 use crate::cx::{LowerCx, node_meaning};
-use crate::draft::{Home, Located};
 use crate::elementwise;
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
 use crate::rows::{Rows, rounding};
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
+use crate::unplaced::{PlacedView, StorageClass};
 use crate::views::reshaped;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_ir::{Graph, Node, NodeId, ValueId, ValueType};
-use pumice_opt::rewrite::fuse::is_immediate;
+use pumice_opt::rewrite::fuse::is_literal;
 use pumice_opt::{Anchor, Side};
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, HoleFill};
 use pumice_plan::kernels::norm::{LayerNorm as LayerKernel, RmsNorm as RmsKernel};
 use pumice_plan::{Access, Storage, View};
 use pumice_types::{DimExpr, slots};
@@ -51,7 +51,7 @@ pub fn hole(graph: &Graph, node: &Node, axis: i64) -> Option<Hole> {
 
 fn walks(graph: &Graph, norm: &Node, v: ValueId) -> bool {
     let whole = || norm.input(0).is_some_and(|x| graph.ty(v).shape == graph.ty(x).shape);
-    is_immediate(graph, v) || graph.ty(v).dtype().is_float() && (whole() || is_row(graph, v, norm))
+    is_literal(graph, v) || graph.ty(v).dtype().is_float() && (whole() || is_row(graph, v, norm))
 }
 
 /// Whether a value varies along the last axis of what is normalised alone.
@@ -83,10 +83,10 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, fused: &FusedBody<'_
 
 /// What a norm reads and writes.
 struct Places<'a> {
-    x: Located,
+    x: PlacedView,
     /// Scale and shift; none is 1 and 0.
-    scales: [Option<Located>; 2],
-    y: &'a Located,
+    scales: [Option<PlacedView>; 2],
+    y: &'a PlacedView,
 }
 
 /// Adds the step of a norm from an axis on.
@@ -131,7 +131,7 @@ fn call(
     BoundOperands { x, g, b, y }: BoundOperands,
     slots: Vec<Bound>,
     holes: Vec<HoleFill>,
-) -> LowerResult<(CallDraft, DimExpr)> {
+) -> LowerResult<(CallBuilder, DimExpr)> {
     let (decl, one_plus) = match norm.kind {
         Kind::Layer => (&LayerKernel::DECL, None),
         Kind::Rms(offset) => (&RmsKernel::DECL, Some(one_plus(offset)?)),
@@ -178,7 +178,7 @@ fn row_stride(view: &View, rank: usize, axis: usize, n: &DimExpr) -> DimExpr {
 }
 
 /// A scale or shift as one dense row of the normalised extents, broadcast in memory where it is smaller.
-fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerResult<Located> {
+fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerResult<PlacedView> {
     let at = cx.dense_typed(v)?;
     let own: Vec<DimExpr> = at.view.shape.iter().skip_while(|d| d.is(1)).cloned().collect();
     let full: Vec<DimExpr> = normalised.iter().skip_while(|d| d.is(1)).cloned().collect();
@@ -189,13 +189,13 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
         return Err("its scale or shift varies outside the normalised axes".into());
     }
     let ty = ValueType::new(at.view.dtype, normalised.to_vec());
-    let to = cx.alloc("broadcast", Home::Scratch, Storage::Arena, &ty)?;
+    let to = cx.alloc("broadcast", StorageClass::Scratch, Storage::Arena, &ty)?;
     elementwise::copy_broadcast(cx, &at, &to, "a norm takes its scale and shift in full")?;
     Ok(to)
 }
 
 /// An addend as contiguous arena words, wherever they start.
-fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Located> {
+fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<PlacedView> {
     let at = cx.at(v)?;
     if at.view.is_words() && at.view.is_contiguous() { Ok(at) } else { cx.dense(v) }
 }

@@ -2,11 +2,11 @@
 
 use super::LowerResult;
 use super::in_place::Reads;
-use crate::cx::{LowerCx, meaning_with_immediates};
-use crate::draft::Located;
+use crate::cx::{LowerCx, meaning_with_literals};
 use crate::elementwise::{Elementwise, elementwise};
 use crate::meaning::operand;
 use crate::scalars::{self, Body};
+use crate::unplaced::PlacedView;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::FrameSlot;
 use pumice_types::scalar::Opcode;
@@ -32,7 +32,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         }
     });
     let body = cx.bodies.of_node(graph, node, &given)?;
-    let inputs = body.inputs.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
+    let inputs = body.inputs.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<PlacedView>>>()?;
     // Every operand that is not folded in, repeats included.
     let at = |v: &Option<ValueId>| v.and_then(|v| body.inputs.iter().position(|&i| i == v));
     let operands = node.inputs.iter().enumerate();
@@ -49,7 +49,7 @@ pub fn lower_body(cx: &mut LowerCx<'_>, id: NodeId, body_graph: &Graph) -> Lower
     let results: Vec<ValueId> = body_graph.outputs().iter().map(|o| o.value).collect();
     let body = scalars::body(body_graph, &nodes, &given, &results)?;
     let outer: Vec<ValueId> = node.operands().collect();
-    let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<Located>>>()?;
+    let inputs = outer.iter().map(|&v| cx.at(v)).collect::<LowerResult<Vec<PlacedView>>>()?;
     let names = given.iter().map(|&v| body_graph.value(v).name.clone());
     let meaning_inputs: Vec<(Arc<str>, usize)> = names.zip(0..).collect();
     step(cx, id, body, &inputs, &meaning_inputs)
@@ -60,7 +60,7 @@ fn step(
     cx: &mut LowerCx<'_>,
     id: NodeId,
     body: Body,
-    inputs: &[Located],
+    inputs: &[PlacedView],
     meaning_inputs: &[(Arc<str>, usize)],
 ) -> LowerResult {
     let graph = cx.graph;
@@ -77,7 +77,7 @@ fn step(
         return super::host::lower(cx, id);
     }
     let outputs = super::in_place::results(cx, id, Reads { own: inputs, shared: &[] })?;
-    let meaning = meaning_with_immediates(cx, id)?;
+    let meaning = meaning_with_literals(cx, id)?;
     let Body { expr, raises, .. } = body;
     elementwise(cx, Elementwise { shape, expr, inputs, outputs: &outputs, meaning_inputs, meaning, raises })
 }

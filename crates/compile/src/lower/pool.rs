@@ -6,14 +6,14 @@ use super::{Lower, LowerResult, host};
 use crate::convolution::{self, strides_over};
 use crate::cost;
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::fused_body::FusedBody;
 use crate::hole::{Filled, Meant};
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use crate::window::{Axis, Window, by_quads, spatial_strides};
 use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
 use pumice_ir::{Graph, Node, NodeId};
-use pumice_plan::kernel::{Bound, CallDraft};
+use pumice_plan::kernel::{Bound, CallBuilder};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
 use pumice_plan::kernels::reduce::op;
 use pumice_plan::{Access, View};
@@ -94,12 +94,12 @@ fn window_of(windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Wind
 }
 
 /// The window as kernels take it; none where it has more taps than they count in 32 bits, in loops that some drivers
-/// end after a number of turns.
+/// end after a number of trips.
 fn counted(cx: &LowerCx<'_>, windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
     let window = window_of(windows, [from, to])?;
     let taps = window.taps();
-    let turns = taps.saturating_add(taps / 32 + 32);
-    (taps <= u64::from(u32::MAX >> 2) && cx.target.limits.lets_turn(turns)).then_some(window)
+    let trip_count = taps.saturating_add(taps / 32 + 32);
+    (taps <= u64::from(u32::MAX >> 2) && cx.target.limits.allows_trips(trip_count)).then_some(window)
 }
 
 impl Pool {
@@ -107,7 +107,7 @@ impl Pool {
     fn step(
         &self,
         cx: &mut LowerCx<'_>,
-        [x, y]: [&Located; 2],
+        [x, y]: [&PlacedView; 2],
         hole: Filled,
         Meant { meaning, inputs }: Meant,
     ) -> LowerResult {
@@ -118,7 +118,7 @@ impl Pool {
         cx.fits_u32(&pumice_ir::shape::product(&self.shape), "the result")?;
         let mut step = StepBuilder::new();
         let [d, h, w] = spatial_strides(&x.view, 2);
-        let strides = |at: &Located| [0, 1].map(|axis| at.view.strides[axis].clone());
+        let strides = |at: &PlacedView| [0, 1].map(|axis| at.view.strides[axis].clone());
         let [n, c] = strides(x);
         let x_bound = step.touch(x, Access::ShaderRead).along([n, c, d, h, w]);
         let along = |_: usize, view: &View| Ok(strides_over(view, &self.shape)?.into());
@@ -136,7 +136,7 @@ impl Pool {
     }
 
     /// The call without its holes, and its threads.
-    fn call(&self, cx: &mut LowerCx<'_>, bound: [Bound; 2], y: &Located) -> (CallDraft, DimExpr) {
+    fn call(&self, cx: &mut LowerCx<'_>, bound: [Bound; 2], y: &PlacedView) -> (CallBuilder, DimExpr) {
         match self.dtype.is_float() {
             true => self.floats(cx, bound, y),
             false => self.integers(cx, bound),
@@ -144,7 +144,7 @@ impl Pool {
     }
 
     /// The call for floats and its threads.
-    fn floats(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2], at: &Located) -> (CallDraft, DimExpr) {
+    fn floats(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2], at: &PlacedView) -> (CallBuilder, DimExpr) {
         let positions = self.window.positions();
         let vec_y = u32::from(by_quads(cx, &positions, &at.view));
         let words = self.window.words(cx);
@@ -161,7 +161,7 @@ impl Pool {
             step: words.step,
             dilation: words.dilation,
             begin: words.begin,
-            end: self.window.ends(cx),
+            end: self.window.pad_ends(cx),
             x,
             y,
             slots: Vec::new(),
@@ -171,7 +171,7 @@ impl Pool {
     }
 
     /// The call for integers and its threads.
-    fn integers(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> (CallDraft, DimExpr) {
+    fn integers(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> (CallBuilder, DimExpr) {
         let words = self.window.words(cx);
         let call = PoolInt {
             variant: PoolInt::plain,
@@ -186,7 +186,7 @@ impl Pool {
             step: words.step,
             dilation: words.dilation,
             begin: words.begin,
-            end: self.window.ends(cx),
+            end: self.window.pad_ends(cx),
             x,
             y,
             slots: Vec::new(),

@@ -3,12 +3,12 @@
 use super::LowerResult;
 use super::in_place::{self, Reads};
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::shape::product;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder};
 use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided};
 use pumice_plan::{HoleFill, dense_strides};
 use pumice_types::{DType, DimExpr};
@@ -65,8 +65,8 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> Low
 /// A reduction that is not empty.
 struct Reduction {
     id: NodeId,
-    x: Located,
-    y: Located,
+    x: PlacedView,
+    y: PlacedView,
     groups: Groups,
     /// One of `kernels::reduce::op`.
     kind: u32,
@@ -75,7 +75,7 @@ struct Reduction {
 }
 
 /// A filled call and how many groups it takes.
-type Filled = (CallDraft, DimExpr);
+type Filled = (CallBuilder, DimExpr);
 
 impl Reduction {
     fn emit(&self, cx: &mut LowerCx<'_>) -> LowerResult {

@@ -2,17 +2,17 @@
 
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::ops::{Rotary, attention::AttentionLayout};
 use pumice_ir::{Node, NodeId, ValueId};
 use pumice_plan::Access;
-use pumice_plan::kernel::{ArgValue, Bound, CallDraft, HoleFill};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, HoleFill};
 use pumice_plan::kernels::rotary::{Rotary as Kernel, position, source};
 use pumice_types::DimExpr;
 
 /// Batch, sequence, heads of a view in that layout, as (extent, stride).
-fn axes(at: &Located, layout: AttentionLayout) -> [(DimExpr, DimExpr); 3] {
+fn axes(at: &PlacedView, layout: AttentionLayout) -> [(DimExpr, DimExpr); 3] {
     let axis = |i: usize| (at.view.shape[i].clone(), at.view.strides[i].clone());
     match layout {
         AttentionLayout::Bhsd => [axis(0), axis(2), axis(1)],
@@ -46,16 +46,16 @@ enum Positions {
     /// There are none: row s is at position s.
     Rows,
     /// The frame knows the first; a use of the frame says so to the meaning.
-    Told(DimExpr, Located),
+    FromFrame(DimExpr, PlacedView),
     /// Memory: one for each row, or the first of each batch.
-    Stored(Located),
+    Stored(PlacedView),
 }
 
 impl Positions {
     fn of(cx: &mut LowerCx<'_>, value: Option<ValueId>) -> LowerResult<Positions> {
         let Some(value) = value else { return Ok(Positions::Rows) };
         match cx.scalar_value(value) {
-            Some(first) => Ok(Positions::Told(first, cx.at(value)?)),
+            Some(first) => Ok(Positions::FromFrame(first, cx.at(value)?)),
             None => Ok(Positions::Stored(cx.dense(value)?)),
         }
     }
@@ -72,14 +72,14 @@ impl Positions {
 
     /// The first, if the frame knows it.
     fn first(&self) -> Option<&DimExpr> {
-        if let Positions::Told(first, _) = self { Some(first) } else { None }
+        if let Positions::FromFrame(first, _) = self { Some(first) } else { None }
     }
 
     /// The kernel's operand; one that is not read is `x` again.
     fn bind(&self, step: &mut StepBuilder, x: &Bound) -> Bound {
         match self {
             Positions::Rows => x.unread(),
-            Positions::Told(_, at) => {
+            Positions::FromFrame(_, at) => {
                 step.read(1, at);
                 x.unread()
             }
@@ -91,9 +91,9 @@ impl Positions {
 /// Where cos and sin come from.
 enum Angles {
     /// Tables of them, the rows picked by positions or in their order.
-    Tables { cos: Located, sin: Located, by_position: bool },
+    Tables { cos: PlacedView, sin: PlacedView, by_position: bool },
     /// Computed from turns.
-    Turns(Located),
+    Turns(PlacedView),
 }
 
 impl Angles {
@@ -159,7 +159,7 @@ struct Operands {
 }
 
 impl Rotation<'_> {
-    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &Located, y: &Located) -> LowerResult {
+    fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, x: &PlacedView, y: &PlacedView) -> LowerResult {
         let mut step = StepBuilder::new();
         let operands = self.bind(cx, &mut step, x, y);
         let holes = crate::rows::rounding(y.view.dtype, "epilogue")?;
@@ -167,7 +167,7 @@ impl Rotation<'_> {
         step.dispatch_node(cx, id, call, &self.groups())
     }
 
-    fn bind(&self, cx: &LowerCx<'_>, step: &mut StepBuilder, x: &Located, y: &Located) -> Operands {
+    fn bind(&self, cx: &LowerCx<'_>, step: &mut StepBuilder, x: &PlacedView, y: &PlacedView) -> Operands {
         let strides = |at| axes(at, self.op.layout).map(|axis| axis.1);
         let bound = step.read(0, x).along(strides(x));
         let positions = self.positions.bind(step, &bound);
@@ -178,7 +178,7 @@ impl Rotation<'_> {
         Operands { x: bound, cos, sin, positions, y, status }
     }
 
-    fn call(&self, cx: &mut LowerCx<'_>, operands: Operands, holes: Vec<HoleFill>) -> CallDraft {
+    fn call(&self, cx: &mut LowerCx<'_>, operands: Operands, holes: Vec<HoleFill>) -> CallBuilder {
         let [batch, seq, heads] = &self.extents;
         let per_row = self.positions.per_row();
         let pos_batch = if per_row { seq.clone() } else { DimExpr::constant(0) };
@@ -220,7 +220,7 @@ impl Rotation<'_> {
 }
 
 /// round(2⁶⁴ · θ^(−2i/n_rot) · freq_scale / 2π) mod 2⁶⁴ for every pair, low word first.
-fn turns_table(cx: &mut LowerCx<'_>, op: &Rotary, n_rot: u64) -> LowerResult<Located> {
+fn turns_table(cx: &mut LowerCx<'_>, op: &Rotary, n_rot: u64) -> LowerResult<PlacedView> {
     let words: Vec<u32> = (0..n_rot / 2)
         .flat_map(|i| {
             let exponent = -2.0 * i as f64 / n_rot as f64;

@@ -9,7 +9,7 @@ use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::Softmax;
 use pumice_plan::HoleFill;
-use pumice_plan::kernel::{Bound, CallDraft};
+use pumice_plan::kernel::{Bound, CallBuilder};
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_types::DimExpr;
 
@@ -44,7 +44,7 @@ fn rows(
     log: bool,
     [x, y]: [Bound; 2],
     holes: Vec<HoleFill>,
-) -> LowerResult<(CallDraft, DimExpr)> {
+) -> LowerResult<(CallBuilder, DimExpr)> {
     let symbols = cx.graph.symbols();
     let (rows, n) = (space.outer.upper(symbols), space.n.upper(symbols));
     let choice = cx.selection.softmax_rows.choose(rows, n, &cx.selection.rows, cx.target).ok_or(NO_KERNEL)?;
@@ -73,7 +73,7 @@ fn columns(
     log: bool,
     [x, y]: [Bound; 2],
     holes: Vec<HoleFill>,
-) -> LowerResult<(CallDraft, DimExpr)> {
+) -> LowerResult<(CallBuilder, DimExpr)> {
     let symbols = cx.graph.symbols();
     let all = &space.outer * &space.inner;
     let (upper, n) = (all.upper(symbols), space.n.upper(symbols));

@@ -3,8 +3,8 @@
 use super::movement::operand;
 use super::{Lower, LowerResult};
 use crate::cx::LowerCx;
-use crate::draft::Located;
 use crate::elementwise;
+use crate::unplaced::PlacedView;
 use crate::views::restride;
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
@@ -96,11 +96,11 @@ impl Lower for Concat {
 
 /// A dense part of a dense value as bytes of its own, where they are the same for every binding and a kernel can begin
 /// there (16 bytes).
-fn as_part(y: &Located, part: &Located) -> Option<Located> {
+fn as_part(y: &PlacedView, part: &PlacedView) -> Option<PlacedView> {
     let unit = y.view.storage.unit(y.view.dtype);
     let start = unit.bytes_of(part.view.offset.as_extent()?)?;
     let len = unit.bytes_of(pumice_ir::shape::product(&part.view.shape).as_extent()?)?;
     let zero = DimExpr::constant(0);
     let at = restride(part, part.view.shape.clone(), part.view.strides.clone(), zero);
-    start.is_multiple_of(16).then_some(Located { part: Some((start, len)), ..at })
+    start.is_multiple_of(16).then_some(PlacedView { part: Some((start, len)), ..at })
 }

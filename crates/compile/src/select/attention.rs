@@ -122,7 +122,7 @@ mod tests {
             let e = Extents { d, dv: d, keys, masked, ..ONE };
             let c = choose(&Target::lavapipe(), &e);
             let loops = [("sk", keys), ("d", d), ("mask_kind", masked.into())];
-            (c.decl.name, c.variant.name, c.ends(&Target::lavapipe(), &loops))
+            (c.decl.name, c.variant.name, c.terminates(&Target::lavapipe(), &loops))
         };
         assert_eq!(of(64, 219_000, false), (LANES, AttentionLanes::shuffle_w64_row, true));
         assert_eq!(of(66, 8_000, false).0, TILE);

@@ -1,6 +1,6 @@
 //! A kernel that was chosen: its declaration, a variant, what a row sets of it, and the roles that follow.
 
-use pumice_plan::kernel::{CallDraft, KernelDecl, Roles, VariantDecl};
+use pumice_plan::kernel::{CallBuilder, KernelDecl, Roles, VariantDecl};
 use pumice_types::Target;
 
 /// A kernel with one of its variants and what is set of it.
@@ -12,7 +12,7 @@ pub struct Choice {
     pub variant: &'static VariantDecl,
     /// What the declaration says of the variant with these numbers.
     pub roles: Roles,
-    /// Constants and arguments of the kernel's own, and what else lowering is told of the choice.
+    /// Constants and arguments of the kernel's own, and what else lowering must know of the choice.
     numbers: Vec<(&'static str, u32)>,
 }
 
@@ -47,15 +47,15 @@ impl Choice {
         self.decl.specs.iter().any(|s| s.name == constant)
     }
 
-    /// Whether its loops end by themselves on the target, for arguments and constants by name.
-    pub fn ends(&self, target: &Target, numbers: &[(&str, u64)]) -> bool {
+    /// Whether its loops terminate by themselves on the target, for arguments and constants by name.
+    pub fn terminates(&self, target: &Target, numbers: &[(&str, u64)]) -> bool {
         let set = self.numbers.iter().filter(|n| self.has(n.0)).map(|&(name, n)| (name, u64::from(n)));
         let all: Vec<(&str, u64)> = numbers.iter().copied().chain(set).collect();
-        target.limits.lets_turn(self.decl.turns_of(self.variant.name, &all))
+        target.limits.allows_trips(self.decl.trip_count_of(self.variant.name, &all))
     }
 
     /// A call of a kernel with the same arguments and operands as one of this kernel, with the constants that were set.
-    pub fn call(&self, call: CallDraft) -> CallDraft {
+    pub fn call(&self, call: CallBuilder) -> CallBuilder {
         let set = self.numbers.iter().filter(|n| self.has(n.0));
         set.fold(call.of(self.decl, self.variant.name), |call, &(name, n)| call.constant(name, n))
     }

@@ -31,7 +31,7 @@ pub const THREADS: u64 = 256;
 #[derive(Clone, Debug)]
 pub struct Narrower(pub(super) Family);
 
-/// Columns to be dealt to groups.
+/// Columns to be divided among groups.
 pub struct Columns<'a> {
     /// Columns of a group to begin with: a power of two.
     pub widest: u64,
@@ -39,15 +39,15 @@ pub struct Columns<'a> {
     pub n: u64,
     /// Groups where each takes so many columns.
     pub groups: &'a dyn Fn(u64) -> u64,
-    /// Whether the loops of a group of so many columns end by themselves.
-    pub ends: &'a dyn Fn(u64) -> bool,
+    /// Whether the loops of a group of so many columns terminate by themselves.
+    pub terminates: &'a dyn Fn(u64) -> bool,
 }
 
 impl Narrower {
     /// Columns of a group.
     pub fn columns(&self, of: &Columns<'_>, target: &Target) -> u32 {
         let mut columns = of.widest;
-        while columns > 1 && (self.starved(of, columns, target) || !(of.ends)(columns)) {
+        while columns > 1 && (self.starved(of, columns, target) || !(of.terminates)(columns)) {
             columns /= 2;
         }
         columns as u32
@@ -73,11 +73,11 @@ impl SoftmaxRules {
     /// `columns` of `softmax_columns` for so many columns of `n` elements.
     pub fn columns(&self, all: u64, n: u64, target: &Target) -> u32 {
         let groups = |columns: u64| all.div_ceil(columns);
-        let ends = |columns: u64| {
+        let terminates = |columns: u64| {
             let numbers = [("n", n), ("columns", columns)];
-            target.limits.lets_turn(SoftmaxColumns::DECL.turns_of(SoftmaxColumns::plain, &numbers))
+            target.limits.allows_trips(SoftmaxColumns::DECL.trip_count_of(SoftmaxColumns::plain, &numbers))
         };
-        self.0.columns(&Columns { widest: THREADS, n, groups: &groups, ends: &ends }, target)
+        self.0.columns(&Columns { widest: THREADS, n, groups: &groups, terminates: &terminates }, target)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a convolution is made, and by which kernel where it is no product.
 //!
-//! In: extents and the target. Out: a way, or a [`Choice`]. A row of `convolution` says `product` (of the matrix of
+//! In: extents and the target. Out: a method, or a [`Choice`]. A row of `convolution` says `product` (of the matrix of
 //! weights and each batch), `tile` (a product whose right operand is read through the window, by the tile that
 //! `matmul.tile` gives) or `direct`. Rows that say what an op cannot be are passed over.
 
@@ -33,8 +33,8 @@ const MEASURES: &[&str] = &[
     "line",
 ];
 
-/// Which way.
-pub const WAY: &FamilyDecl = &FamilyDecl {
+/// By which method: as a product, by tiles, directly.
+pub const METHOD: &FamilyDecl = &FamilyDecl {
     rules: &[(PRODUCT, &[]), (TILE, &[]), (DIRECT, &[])],
     ..FamilyDecl::new("convolution", MEASURES)
 };
@@ -76,19 +76,19 @@ pub struct Extents {
 /// Rules of convolutions.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    pub(super) way: Family,
+    pub(super) method: Family,
     pub(super) windows: Family,
     pub(super) phases: Family,
 }
 
 impl Rules {
-    /// The way of the first row that holds, among these and `direct`.
-    pub fn way(&self, e: &Extents, able: &[&str], target: &Target) -> &'static str {
+    /// The method of the first row that holds, among these and `direct`.
+    pub fn method(&self, e: &Extents, able: &[&str], target: &Target) -> &'static str {
         let shape = shape(e, target);
-        let said = |rule: &str| self.way.holding(&shape).position(|row| row.says(rule));
-        let ways = [PRODUCT, TILE].into_iter().filter(|way| able.contains(way)).chain([DIRECT]);
-        let first = ways.filter_map(|way| Some((said(way)?, way))).min();
-        first.map_or(DIRECT, |(_, way)| way)
+        let said = |rule: &str| self.method.holding(&shape).position(|row| row.says(rule));
+        let methods = [PRODUCT, TILE].into_iter().filter(|method| able.contains(method)).chain([DIRECT]);
+        let first = methods.filter_map(|method| Some((said(method)?, method))).min();
+        first.map_or(DIRECT, |(_, method)| method)
     }
 
     /// The kernel for a convolution that is made directly.
@@ -122,8 +122,8 @@ mod tests {
         last: [3, 1, 1],
     };
 
-    fn way(e: Extents, able: &[&str], target: &Target) -> &'static str {
-        Selection::exact(target).convolution.way(&e, able, target)
+    fn method(e: Extents, able: &[&str], target: &Target) -> &'static str {
+        Selection::exact(target).convolution.method(&e, able, target)
     }
 
     fn direct(e: Extents, target: &Target) -> &'static str {
@@ -134,21 +134,21 @@ mod tests {
     fn a_gpu_shares_tiles_among_batches_of_few_positions() {
         let gpu = Target::h200();
         let both = [PRODUCT, TILE];
-        assert_eq!(way(CONV, &both, &gpu), TILE);
-        assert_eq!(way(Extents { batches: 1, ..CONV }, &both, &gpu), PRODUCT);
-        assert_eq!(way(Extents { positions: 512, ..CONV }, &both, &gpu), PRODUCT);
-        assert_eq!(way(CONV, &both, &Target::lavapipe()), PRODUCT);
+        assert_eq!(method(CONV, &both, &gpu), TILE);
+        assert_eq!(method(Extents { batches: 1, ..CONV }, &both, &gpu), PRODUCT);
+        assert_eq!(method(Extents { positions: 512, ..CONV }, &both, &gpu), PRODUCT);
+        assert_eq!(method(CONV, &both, &Target::lavapipe()), PRODUCT);
     }
 
     #[test]
     fn groups_of_few_outputs_and_what_no_tile_takes_are_made_directly() {
         let gpu = Target::h200();
-        assert_eq!(way(Extents { groups: 2, outputs: 8, ..CONV }, &[TILE], &gpu), TILE);
-        assert_eq!(way(Extents { groups: 2, outputs: 7, ..CONV }, &[TILE], &gpu), DIRECT);
-        assert_eq!(way(Extents { outputs: 7, ..CONV }, &[TILE], &gpu), TILE);
-        assert_eq!(way(Extents { outputs: 7, transposed: true, ..CONV }, &[TILE], &gpu), DIRECT);
-        assert_eq!(way(CONV, &[], &gpu), DIRECT);
-        assert_eq!(way(CONV, &[TILE], &Target::lavapipe()), DIRECT);
+        assert_eq!(method(Extents { groups: 2, outputs: 8, ..CONV }, &[TILE], &gpu), TILE);
+        assert_eq!(method(Extents { groups: 2, outputs: 7, ..CONV }, &[TILE], &gpu), DIRECT);
+        assert_eq!(method(Extents { outputs: 7, ..CONV }, &[TILE], &gpu), TILE);
+        assert_eq!(method(Extents { outputs: 7, transposed: true, ..CONV }, &[TILE], &gpu), DIRECT);
+        assert_eq!(method(CONV, &[], &gpu), DIRECT);
+        assert_eq!(method(CONV, &[TILE], &Target::lavapipe()), DIRECT);
     }
 
     /// Lines that do not fit the registers of a thread, and taps that are no neighbours, are left to the kernel that

@@ -158,11 +158,11 @@ impl Family {
         let able = |row: &Row| of(row).filter(|choice| self.takes(choice, shape));
         let last = || self.last.iter().filter_map(able);
         let best = self.holding(shape).find_map(able).or_else(|| last().last())?;
-        let ends = |choice: &Choice| choice.ends(shape.target, &shape.loops);
-        if ends(&best) {
+        let terminates = |choice: &Choice| choice.terminates(shape.target, &shape.loops);
+        if terminates(&best) {
             return Some(best);
         }
-        last().find(ends).or(Some(best))
+        last().find(terminates).or(Some(best))
     }
 
     /// What a row that names a kernel takes for a shape.

@@ -65,7 +65,7 @@ pub const SCALAR: &str = "scalar";
 /// Rules of products.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    pub(super) take: Family,
+    pub(super) product: Family,
     pub(super) tiles: Family,
     pub(super) parts: Family,
 }
@@ -74,7 +74,7 @@ impl Rules {
     /// The same, if a row that compares tiles has tiles to compare.
     pub fn sound(self) -> Result<Rules, String> {
         let compares = |family: &Family, rule| family.says(rule).then_some(rule);
-        let compared = compares(&self.take, CHEAPEST).or(compares(&self.parts, FASTER.0));
+        let compared = compares(&self.product, CHEAPEST).or(compares(&self.parts, FASTER.0));
         match compared {
             Some(rule) if self.tiles.is_empty() => Err(format!("{rule}: there is no row of matmul.tile")),
             _ => Ok(self),
@@ -86,11 +86,11 @@ impl Rules {
     pub fn choose(&self, product: &ProductExtents, target: &Target) -> Option<Choice> {
         let p = at_least_one(product);
         let shape = shape(&p, false, target);
-        self.take.choose_by(&shape, |row| {
+        self.product.choose_by(&shape, |row| {
             if row.says(CHEAPEST) {
                 return self.cheapest(&p, target, |tile| Some((p.k, tile))).map(|(_, tile)| tile);
             }
-            self.take.choice(row, &shape)
+            self.product.choice(row, &shape)
         })
     }
 

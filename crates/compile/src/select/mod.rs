@@ -13,12 +13,12 @@ pub mod columns;
 pub mod convolution;
 pub mod elementwise;
 pub mod family;
-pub mod few_queries;
 pub mod lanes;
 pub mod matmul;
 mod read;
 pub mod reduce;
 pub mod softmax;
+pub mod split_attention;
 
 use crate::error::CompileError;
 use pumice_types::{Precision, Target};
@@ -34,12 +34,12 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     matmul::PRODUCT,
     matmul::TILE,
     matmul::PARTS,
-    convolution::WAY,
+    convolution::METHOD,
     convolution::WINDOWS,
     convolution::PHASES,
     attention::ATTENTION,
-    few_queries::PARTS,
-    few_queries::DEAL,
+    split_attention::PARTS,
+    split_attention::SPLIT,
     reduce::ROWS,
     reduce::COLUMNS,
     reduce::ONE_BY_ONE,
@@ -66,7 +66,7 @@ pub struct Selection {
     /// Attention.
     pub attention: attention::Rules,
     /// Attention of few queries over many keys.
-    pub few_queries: few_queries::Rules,
+    pub split_attention: split_attention::Rules,
     /// Reductions.
     pub reduce: reduce::Rules,
     /// Reductions over axes that are no neighbours.
@@ -106,20 +106,20 @@ impl Selection {
         let read = |decl| reader.family(decl);
         let product = matmul::Rules {
             tiles: read(matmul::TILE)?,
-            take: read(matmul::PRODUCT)?,
+            product: read(matmul::PRODUCT)?,
             parts: read(matmul::PARTS)?,
         };
         Ok(Selection {
             matmul: product.sound()?,
             convolution: convolution::Rules {
-                way: read(convolution::WAY)?,
+                method: read(convolution::METHOD)?,
                 windows: read(convolution::WINDOWS)?,
                 phases: read(convolution::PHASES)?,
             },
             attention: attention::Rules(read(attention::ATTENTION)?),
-            few_queries: few_queries::Rules {
-                parts: read(few_queries::PARTS)?,
-                deal: read(few_queries::DEAL)?,
+            split_attention: split_attention::Rules {
+                parts: read(split_attention::PARTS)?,
+                split: read(split_attention::SPLIT)?,
             },
             reduce: reduce::Rules {
                 rows: read(reduce::ROWS)?,

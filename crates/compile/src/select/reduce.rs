@@ -77,10 +77,11 @@ impl Rules {
         let choice = self.columns.choose(&Shape::new(target, [inner]))?;
         let groups = |columns: u64| outer.saturating_mul(inner.div_ceil(4 * columns));
         let of = |columns: u64| choice.clone().with("columns", columns as u32);
-        let ends = |columns: u64| of(columns).ends(target, &[("red", red)]);
+        let terminates = |columns: u64| of(columns).terminates(target, &[("red", red)]);
         let widest = choice.number("columns").into();
-        let columns =
-            self.narrower.columns(&Columns { widest, n: red, groups: &groups, ends: &ends }, target);
+        let columns = self
+            .narrower
+            .columns(&Columns { widest, n: red, groups: &groups, terminates: &terminates }, target);
         Some(of(columns.into()))
     }
 
@@ -187,7 +188,8 @@ mod tests {
         ] {
             let of = |reduced| ReductionExtents { outer: 1, reduced, inner, one_by_one };
             let least = |reduced| least_parts(&of(reduced), &target);
-            let iterations = |n| decl.turns_of("plain", &[(length, n), threads, ("op", op::MEAN.into())]);
+            let iterations =
+                |n| decl.trip_count_of("plain", &[(length, n), threads, ("op", op::MEAN.into())]);
             let longest =
                 (1u64..1 << 40).step_by(1 << 16).take_while(|n| least(*n) == 1).last().expect("some");
             // Of what is read one by one, integers iterate most often.
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_become_narrow_and_groups_large_where_threads_would_turn_too_often() {
+    fn columns_become_narrow_and_groups_large_where_threads_would_iterate_too_often() {
         let (cpu, gpu) = (Target::lavapipe(), Target::h200());
         let columns = |red, inner, target: &Target| {
             rules(target).columns([132, red, inner], target).expect("a kernel").number("columns")

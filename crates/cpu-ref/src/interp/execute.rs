@@ -19,9 +19,9 @@ use std::sync::Arc;
 const BYTES_READ: u64 = 24;
 
 /// That a view's elements fit before any is read: a view that broadcasts may have more of them than there are bytes.
-fn room_for_reading(shape: &[u64]) -> Result<(), DeviceError> {
+fn check_readable(shape: &[u64]) -> Result<(), DeviceError> {
     let needed = Bytes(shape.iter().fold(BYTES_READ, |n, extent| n.saturating_mul(*extent)));
-    machine::room_for(needed).map_err(|available| DeviceError::OutOfMemory {
+    machine::check_available(needed).map_err(|available| DeviceError::OutOfMemory {
         what: "an operand of a step".into(),
         needed,
         available,
@@ -132,7 +132,7 @@ impl Machine<'_> {
         if u.access.writes() {
             return Err(defect(step, format!("its meaning reads use {index}, which is {}", u.access.name())));
         }
-        room_for_reading(window.shape())?;
+        check_readable(window.shape())?;
         let bytes =
             window.read(self.bytes(u.span)?, 0).map_err(|e| defect(step, format!("use {index}: {e}")))?;
         Ok((window, bytes))
@@ -227,9 +227,9 @@ impl Machine<'_> {
         let mut outputs = Vec::with_capacity(step.meaning.outputs.len());
         for &index in &step.meaning.outputs {
             let bytes = Bytes(self.use_of(step, index)?.1.dense_bytes());
-            let room = bytes.to_usize().filter(|_| bytes <= step.uses[usize::from(index)].span.len);
-            let room = room.ok_or_else(|| defect(step, format!("use {index} has no room for {bytes}")))?;
-            outputs.push(vec![0; room]);
+            let len = bytes.to_usize().filter(|_| bytes <= step.uses[usize::from(index)].span.len);
+            let len = len.ok_or_else(|| defect(step, format!("use {index} has no room for {bytes}")))?;
+            outputs.push(vec![0; len]);
         }
         Ok([inputs, outputs])
     }

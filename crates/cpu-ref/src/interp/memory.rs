@@ -1,6 +1,6 @@
 //! Regions as bytes, one vector per chunk.
 
-use crate::machine::room_for;
+use crate::machine::check_available;
 use pumice_plan::{Plan, Region, RegionKind, Span};
 use pumice_runtime::device::DeviceError;
 use pumice_types::Bytes;
@@ -95,9 +95,10 @@ fn fresh(kind: RegionKind, size: Bytes, pattern: Option<u32>) -> Result<Vec<u8>,
         available,
         remedy: "lower the symbols' upper bounds, or use a device with more memory".to_owned(),
     };
-    room_for(size).map_err(refused)?;
-    let room = size.to_usize().ok_or(()).and_then(|n| bytes.try_reserve_exact(n).map(|()| n).map_err(|_| ()));
-    let n = room.map_err(|()| refused(Bytes::ZERO))?;
+    check_available(size).map_err(refused)?;
+    let reserved =
+        size.to_usize().ok_or(()).and_then(|n| bytes.try_reserve_exact(n).map(|()| n).map_err(|_| ()));
+    let n = reserved.map_err(|()| refused(Bytes::ZERO))?;
     bytes.resize(n, 0);
     if let Some(pattern) = pattern {
         fill(&mut bytes, pattern);

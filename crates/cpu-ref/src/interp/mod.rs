@@ -55,7 +55,7 @@ impl Interpreter {
     }
 
     /// An interpreter that takes what this machine has: lavapipe's limits but for the memory, which is the machine's,
-    /// and turns of loops, which nothing ends. A single tensor is still limited to lavapipe's largest allocation,
+    /// and trips of loops, which nothing ends. A single tensor is still limited to lavapipe's largest allocation,
     /// because plans count its elements in 32 bits.
     pub fn of_machine() -> Interpreter {
         let mut target = Target { name: "interpreter".to_owned(), ..Target::lavapipe() };

@@ -57,12 +57,12 @@ impl Interpreted {
         &self,
         program: &Program,
         prepared: &Prepared,
-        room: &mut RegionBytes,
+        scratch: &mut RegionBytes,
         wanted: impl Fn(StepId) -> bool,
     ) -> Result<(), DeviceError> {
         let (weights, bindings) = (&self.weights, Bindings::new());
         let mut runner =
-            Runner { weights, loads: true, session: room, frame: FrameOf(None), bindings: &bindings };
+            Runner { weights, loads: true, session: scratch, frame: FrameOf(None), bindings: &bindings };
         for id in order(program, self.options.seed, wanted) {
             let i = id.0 as usize;
             runner.run(&program.steps[i], &prepared.work[i])?;
@@ -95,17 +95,17 @@ impl Loaded for Interpreted {
     fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError> {
         let program = &self.plan.load;
         let wanted: BTreeSet<StepId> = steps.iter().copied().collect();
-        let mut room = RegionBytes::new(&self.plan, &OF_SESSION[1..], self.options.poison)?;
-        self.run_once(program, &self.load, &mut room, |s| wanted.contains(&s))
+        let mut scratch = RegionBytes::new(&self.plan, &OF_SESSION[1..], self.options.poison)?;
+        self.run_once(program, &self.load, &mut scratch, |s| wanted.contains(&s))
     }
 
     fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         let none = || DeviceError::Unsupported(format!("stream {stream} of {}", self.plan.streams.len()));
         let of = self.plan.streams.get(stream).ok_or_else(none)?;
         let span = self.plan.params.get(of.param as usize).ok_or_else(none)?.span;
-        let mut room = RegionBytes::of([&of.room], self.options.poison)?;
-        fill(0, 0, room.bytes_mut(span)?)?;
-        self.run_once(&of.program, &self.streams[stream], &mut room, |_| true)
+        let mut scratch = RegionBytes::of([&of.room], self.options.poison)?;
+        fill(0, 0, scratch.bytes_mut(span)?)?;
+        self.run_once(&of.program, &self.streams[stream], &mut scratch, |_| true)
     }
 
     fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {

@@ -58,7 +58,7 @@ fn failed(path: &Path, source: std::io::Error) -> ImportError {
     ImportError::Io { path: path.to_owned(), action: "reading the header", source }
 }
 
-/// The first bytes of the file, by which other kinds of files are told.
+/// The first bytes of the file, by which other kinds of files are recognized.
 fn first_bytes(path: &Path, reader: &mut impl Read, len: u64) -> Result<Vec<u8>, ImportError> {
     let mut begin = vec![0; len.min(LOOKED_AT as u64) as usize];
     reader.read_exact(&mut begin).map_err(|e| failed(path, e))?;

@@ -443,7 +443,7 @@ impl Op {
 mod tests {
     use crate::{Node, Op};
 
-    /// Every node of every graph takes the room of the largest op: one with more attributes is `boxed` in the list.
+    /// Every node of every graph takes the memory of the largest op: one with more attributes is `boxed` in the list.
     #[test]
     fn ops_and_nodes_are_small() {
         assert!(size_of::<Op>() <= 48, "{}", size_of::<Op>());

@@ -4,8 +4,8 @@
 //! that became unused, sorts what is out of order, and infers the types of every new node. A patch that would change
 //! the type of a value it replaces is a defect of the pass and is refused.
 
-mod draft;
 mod order;
+mod patched;
 mod rebuild;
 mod redirect;
 
@@ -14,7 +14,7 @@ use crate::entity::ValueId;
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::ops::Op;
-use draft::Draft;
+use patched::Patched;
 use std::sync::Arc;
 
 /// A value in a patch: of the graph, or of one of the patch's nodes.
@@ -133,12 +133,12 @@ impl Graph {
 
     /// As [`Graph::apply`]: what stays is moved, not copied.
     pub fn applied(self, patches: &[Patch]) -> Result<Graph, PatchError> {
-        let draft = Draft::new(&self, patches)?;
-        let order = draft.order(&self)?;
+        let patched = Patched::new(&self, patches)?;
+        let order = patched.order(&self)?;
         if patches.is_empty() && order.iter().copied().eq(0..self.nodes.len()) {
             return Ok(self);
         }
-        draft.rebuild(self, &order)
+        patched.rebuild(self, &order)
     }
 
     /// The graph without nodes whose values nothing needs. Leaves stay: they are the program's interface.

@@ -1,17 +1,17 @@
 //! The order of a patched graph: nodes that are needed, operands first, otherwise as they stood.
 
 use super::PatchError;
-use super::draft::Draft;
+use super::patched::Patched;
 use crate::graph::Graph;
 
-impl Draft<'_> {
+impl Patched<'_> {
     /// Nodes that are needed, operands first, otherwise as they stood.
     pub(super) fn order(&self, graph: &Graph) -> Result<Vec<usize>, PatchError> {
         let live = self.live(graph);
         let mut by_position: Vec<usize> = (0..self.nodes.len()).filter(|&i| live[i]).collect();
         by_position.sort_by_key(|&i| (self.nodes[i].position, i));
         let mut order = Order {
-            draft: self,
+            patched: self,
             marks: vec![Mark::New; self.nodes.len()],
             next_leaf: 0,
             nodes: Vec::with_capacity(by_position.len()),
@@ -51,7 +51,7 @@ enum Mark {
 
 /// Depth-first, so that a node comes as soon after its operands as the old order allows. Iterative: graphs are deep.
 struct Order<'d, 'p> {
-    draft: &'d Draft<'p>,
+    patched: &'d Patched<'p>,
     marks: Vec<Mark>,
     /// Leaves of the interface before this node are in the order.
     next_leaf: usize,
@@ -81,7 +81,7 @@ impl Order<'_, '_> {
     /// What the node needs comes before it.
     fn open(&mut self, i: usize) -> Result<(), usize> {
         self.marks[i] = Mark::Open;
-        for j in self.draft.nodes_before(i) {
+        for j in self.patched.nodes_before(i) {
             match self.marks[j] {
                 Mark::New => self.stack.push(j),
                 Mark::Open => return Err(j),
@@ -94,11 +94,11 @@ impl Order<'_, '_> {
     /// The leaves of the interface keep their order, by which scalars are numbered in extents, and params, inputs and
     /// states in a plan: where one comes earlier than it did, those before it do too.
     fn close(&mut self, i: usize) {
-        let draft = self.draft;
-        if draft.nodes[i].is_interface() {
-            for leaf in (self.next_leaf..i).filter(|&leaf| draft.nodes[leaf].is_interface()) {
+        let patched = self.patched;
+        if patched.nodes[i].is_interface() {
+            for leaf in (self.next_leaf..i).filter(|&leaf| patched.nodes[leaf].is_interface()) {
                 // A state begins as a constant, which is no leaf of the interface.
-                for node in draft.nodes_before(leaf).chain([leaf]) {
+                for node in patched.nodes_before(leaf).chain([leaf]) {
                     if self.marks[node] != Mark::Done {
                         self.push(node);
                     }

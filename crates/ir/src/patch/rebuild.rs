@@ -1,8 +1,8 @@
-//! The new graph from a draft and an order: old nodes and values are moved, new ones inferred, and what replaces a
-//! value has its type.
+//! The new graph from a patched graph and an order: old nodes and values are moved, new ones inferred, and what
+//! replaces a value has its type.
 
 use super::PatchError;
-use super::draft::{Draft, DraftRef, NewNode, Origin};
+use super::patched::{NewNode, Origin, Patched, PatchedRef};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
 use crate::graph::{Constraint, Graph, Node, ValueInfo};
@@ -20,14 +20,14 @@ struct Remains {
     nodes: Vec<Option<Node>>,
     values: Vec<Option<ValueInfo>>,
     /// The node and output that each value was.
-    refs: Vec<DraftRef>,
+    refs: Vec<PatchedRef>,
 }
 
 impl Remains {
     /// Takes nodes and values out of a graph; what stays is a graph without nodes.
     fn take(graph: &mut Graph) -> Remains {
         Remains {
-            refs: graph.values.iter().map(|v| DraftRef::of(v.def)).collect(),
+            refs: graph.values.iter().map(|v| PatchedRef::of(v.def)).collect(),
             nodes: std::mem::take(&mut graph.nodes).into_iter().map(Some).collect(),
             values: std::mem::take(&mut graph.values).into_iter().map(Some).collect(),
         }
@@ -40,12 +40,12 @@ struct Rebuilt {
     names: Names,
     /// Of the new graph; made when the first node brings one.
     conditions: Option<Conditions>,
-    /// The values in the new graph of each draft node that is in it.
+    /// The values in the new graph of each patched node that is in it.
     place: Vec<Outputs>,
 }
 
 impl Rebuilt {
-    fn value(&self, r: DraftRef) -> ValueId {
+    fn value(&self, r: PatchedRef) -> ValueId {
         self.place[r.node()][r.output as usize]
     }
 
@@ -73,7 +73,7 @@ impl Rebuilt {
     }
 }
 
-impl Draft<'_> {
+impl Patched<'_> {
     /// The new graph. Old nodes and values are moved into it.
     pub(super) fn rebuild(&self, old: Graph, order: &[usize]) -> Result<Graph, PatchError> {
         let any_new = order.iter().any(|&i| self.nodes[i].patch().is_some());
@@ -103,7 +103,7 @@ impl Draft<'_> {
     }
 
     /// The graph whose outputs and feeds are the values that took the place of the old ones.
-    fn with_interface(&self, rebuilt: Rebuilt, refs: &[DraftRef]) -> Graph {
+    fn with_interface(&self, rebuilt: Rebuilt, refs: &[PatchedRef]) -> Graph {
         let Rebuilt { mut graph, place, .. } = rebuilt;
         let at = |v: ValueId| {
             let r = self.target(v, refs[v.index()]);
@@ -140,7 +140,7 @@ impl Draft<'_> {
     /// What replaces a value has its type. An old value that stays is in the new graph by now, and no more in `old`.
     fn check_types(&self, old: &Remains, new: &Rebuilt) -> Result<(), PatchError> {
         let graph = &new.graph;
-        let value = |r: DraftRef| new.place[r.node()].get(r.output as usize).map(|&v| graph.value(v));
+        let value = |r: PatchedRef| new.place[r.node()].get(r.output as usize).map(|&v| graph.value(v));
         for patch in self.patches {
             for &(v, _) in &patch.replace {
                 let was = old.refs[v.index()];

@@ -51,7 +51,7 @@ pub struct DecoderConfig {
     /// Dtype of the caches: f32, f16 or bf16.
     pub cache: DType,
     /// Tokens after which later replays of a submission do nothing, each below `vocab`.
-    pub ends: Vec<u32>,
+    pub end_of_sequence: Vec<u32>,
 }
 
 impl DecoderConfig {
@@ -73,7 +73,7 @@ impl DecoderConfig {
             tied: false,
             norm_eps: 1e-5,
             cache: DType::F32,
-            ends: Vec::new(),
+            end_of_sequence: Vec::new(),
         }
     }
 
@@ -88,7 +88,7 @@ impl DecoderConfig {
         if self.max_new == 0 || self.max_new > self.capacity {
             return wrong("max_new", "must be from 1 to capacity");
         }
-        if self.ends.iter().any(|&end| u64::from(end) >= self.vocab || end > i32::MAX as u32) {
+        if self.end_of_sequence.iter().any(|&end| u64::from(end) >= self.vocab || end > i32::MAX as u32) {
             return wrong("ends", "must be tokens of the vocabulary");
         }
         if !FloatRange::NOT_NEGATIVE.holds(f64::from(self.norm_eps)) {
@@ -170,7 +170,7 @@ fn outputs(g: &GraphBuilder, config: &DecoderConfig, logits: Value, next: Value)
 /// Whether a token is one after which the text ends; nothing where there is none.
 fn ended(g: &GraphBuilder, config: &DecoderConfig, token: Value) -> Option<Value> {
     let is = |&end: &u32| g.equal(token, g.constant_scalar(DType::I32, f64::from(end)));
-    config.ends.iter().map(is).reduce(|a, b| g.or(a, b))
+    config.end_of_sequence.iter().map(is).reduce(|a, b| g.or(a, b))
 }
 
 /// The model without states: `ids` i32[1, t] → `logits` f32[t, vocab] of every token and `next` i32[t, 1].

@@ -28,7 +28,7 @@ pub struct TextTokenizer {
     defined: Specials,
     /// Control tokens alone.
     control: Specials,
-    ends: Vec<u32>,
+    end_of_sequence: Vec<u32>,
     bos: Option<u32>,
     eos: Option<u32>,
     add_bos: bool,
@@ -51,7 +51,7 @@ impl TextTokenizer {
             defined: Specials::new(tokens, &checked.kinds, &[TokenKind::UserDefined])?,
             control: Specials::new(tokens, &checked.kinds, &[TokenKind::Control])?,
             kinds: checked.kinds,
-            ends: vocabulary.ends(),
+            end_of_sequence: vocabulary.end_of_sequence(),
             bos: vocabulary.bos_token_id,
             eos: vocabulary.eos_token_id,
             add_bos: vocabulary.add_bos_token,
@@ -139,7 +139,7 @@ impl TextTokenizer {
 
     /// Whether this token ends an answer: the file's own, or a control token known to do so.
     pub fn is_end(&self, id: u32) -> bool {
-        self.ends.contains(&id)
+        self.end_of_sequence.contains(&id)
     }
 
     /// Whether this token is structure and no text.

@@ -8,7 +8,7 @@ const MODELS: &[&str] = &["gpt2"];
 const MOST_TOKENS: usize = 1 << 24;
 
 /// Control tokens that end an answer in the formats of conversations in use; a file names only one of its own.
-const ENDS: [&str; 9] = [
+const END_OF_SEQUENCE: [&str; 9] = [
     "<|im_end|>",
     "<|endoftext|>",
     "<|eot_id|>",
@@ -89,16 +89,17 @@ pub(super) struct Checked<'a> {
 
 impl<'a> Vocabulary<'a> {
     /// Tokens that end an answer, in order: the file's own, and control tokens known to do so.
-    pub fn ends(&self) -> Vec<u32> {
+    pub fn end_of_sequence(&self) -> Vec<u32> {
         let is_end = |(token, kind): &(&&str, &i32)| {
-            TokenKind::from_number(**kind) == Some(TokenKind::Control) && ENDS.contains(*token)
+            TokenKind::from_number(**kind) == Some(TokenKind::Control) && END_OF_SEQUENCE.contains(*token)
         };
         let of_kind = (0u32..).zip(self.tokens.iter().zip(self.token_type));
-        let mut ends: Vec<u32> = of_kind.filter(|(_, token)| is_end(token)).map(|(id, _)| id).collect();
-        ends.extend(self.eos_token_id);
-        ends.sort_unstable();
-        ends.dedup();
-        ends
+        let mut end_of_sequence: Vec<u32> =
+            of_kind.filter(|(_, token)| is_end(token)).map(|(id, _)| id).collect();
+        end_of_sequence.extend(self.eos_token_id);
+        end_of_sequence.sort_unstable();
+        end_of_sequence.dedup();
+        end_of_sequence
     }
 
     /// Finds what does not fit together.

@@ -1,7 +1,7 @@
-//! Evaluates nodes whose operands are all constants (OPS F18), up to a size and to what evaluating costs. Leaves states,
-//! statuses, large results and long sums alone, and expansions (`Expand`): a number that is broadcast is written into kernels, a filled tensor would be read
-//! from memory. Dtype and rounding are those of the run-time path, because the evaluator is the same. After: no node
-//! but those has constants alone for operands.
+//! Evaluates nodes whose operands are all constants (OPS F18), up to a size and to what evaluating costs. Leaves
+//! states, statuses, large results and long sums alone, and expansions (`Expand`): a number that is broadcast is
+//! written into kernels, a filled tensor would be read from memory. Dtype and rounding are those of the run-time path,
+//! because the evaluator is the same. After: no node but those has constants alone for operands.
 
 use crate::pipeline::PassCx;
 use pumice_ir::ops::{Constant, Op};

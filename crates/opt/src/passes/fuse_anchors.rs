@@ -3,18 +3,18 @@
 //! its scales and casts. After them: bias, activation, residual, scale, cast, a gate's multiplication. All in the order
 //! in which the graph has them.
 //!
-//! What an anchor takes in is the compiler's to say ([`Advice::anchor`](crate::Advice::anchor),
-//! [`Advice::takes`](crate::Advice::takes), [`Advice::accepts`](crate::Advice::accepts)): here groups grow and are kept
-//! apart. A value in between that is used elsewhere (or is a result of the program) is a further result. Where two
-//! anchors are followed by one node, the one that is ready later takes it: the other way round the earlier one would
-//! wait. What lies between two anchors is taken by the later one, whose hole is before: it waits for memory anyway
-//! (MiniLM, 32 x 128 tokens, H200, 2026-11-22, sums between products and norms: 3390 us, in the products' epilogues
-//! 3488).
+//! What an anchor takes in is the compiler's to say ([`CostModel::anchor`](crate::CostModel::anchor),
+//! [`CostModel::takes`](crate::CostModel::takes), [`CostModel::accepts`](crate::CostModel::accepts)): here groups grow
+//! and are kept apart. A value in between that is used elsewhere (or is a result of the program) is a further result.
+//! Where two anchors are followed by one node, the one that is ready later takes it: the other way round the earlier
+//! one would wait. What lies between two anchors is taken by the later one, whose hole is before: it waits for memory
+//! anyway (MiniLM, 32 x 128 tokens, H200, 2026-11-22, sums between products and norms: 3390 us, in the products'
+//! epilogues 3488).
 //!
 //! Left alone: whatever would make the node wait for itself. Values are those of the graph to the bit: the body rounds
 //! where the graph rounds.
 
-use crate::advice::{Group, Side};
+use crate::cost_model::{Group, Side};
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{fuse, results};
 use crate::rewrite::{Facts, Groups};
@@ -34,7 +34,7 @@ pub fn fuse_epilogues(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
 fn fuse_anchors(graph: &Graph, cx: &PassCx<'_>, side: Side) -> Vec<Patch> {
     let facts = Facts::new(graph);
     let mut groups = Groups::new(graph, &facts);
-    let anchor_of = |id: NodeId| cx.advice.anchor(graph, id).filter(|a| a.side == side);
+    let anchor_of = |id: NodeId| cx.cost_model.anchor(graph, id).filter(|a| a.side == side);
     let mut anchors: Vec<NodeId> =
         graph.nodes().map(|(id, _)| id).filter(|&id| anchor_of(id).is_some()).collect();
     if side == Side::After {
@@ -44,7 +44,7 @@ fn fuse_anchors(graph: &Graph, cx: &PassCx<'_>, side: Side) -> Vec<Patch> {
     for anchor in anchors {
         let grown = Growth { graph, facts: &facts, cx, anchor, side }.grow(&mut groups);
         let accepted =
-            |nodes: &Vec<NodeId>| cx.advice.accepts(&Group { graph, facts: &facts, anchor, nodes });
+            |nodes: &Vec<NodeId>| cx.cost_model.accepts(&Group { graph, facts: &facts, anchor, nodes });
         if let Some(nodes) = grown.into_iter().rev().find(accepted) {
             groups.claim(nodes);
         }
@@ -85,7 +85,10 @@ impl Growth<'_> {
         let mut next: BTreeSet<NodeId> = self.beside(anchor).collect();
         while let Some(id) = self.nearest(&mut next) {
             let group = Group { graph, facts, anchor, nodes: &nodes };
-            if groups.holds(id) || !self.cx.advice.takes(&group, id) || !self.may_unite(groups, id, &nodes) {
+            if groups.holds(id)
+                || !self.cx.cost_model.takes(&group, id)
+                || !self.may_unite(groups, id, &nodes)
+            {
                 continue;
             }
             nodes.insert(nodes.partition_point(|n| *n < id), id);

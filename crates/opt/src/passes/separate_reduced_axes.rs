@@ -6,7 +6,7 @@
 //!
 //! Integers wrap in their own width in either order; their mean truncates and is left alone, as are 16-bit floats (the
 //! parts would be rounded), and everything that a kernel takes in one step and about as fast
-//! ([`Advice`](crate::Advice)). Integers are separated only where they must be: no kernel for rows takes them.
+//! ([`CostModel`](crate::CostModel)). Integers are separated only where they must be: no kernel for rows takes them.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::upper;
@@ -34,9 +34,9 @@ fn separate(graph: &Graph, cx: &PassCx<'_>, id: NodeId, node: &Node) -> Option<P
     let length = |run: &Vec<usize>| upper(run.iter().map(|&a| &ty.shape[a]), symbols);
     let reduced = runs.iter().map(length).fold(1, u64::saturating_mul);
     let extents = ReductionExtents { outer: 1, reduced, inner: 1, one_by_one: true };
-    let must = cx.advice.least_reduction_parts(&extents) > 1;
+    let must = cx.cost_model.least_reduction_parts(&extents) > 1;
     let outputs = upper(&*graph.ty(node.output()).shape, symbols);
-    if !must && (ty.dtype() != DType::F32 || !cx.advice.reduces_apart(outputs, reduced)) {
+    if !must && (ty.dtype() != DType::F32 || !cx.cost_model.reduces_apart(outputs, reduced)) {
         return None;
     }
     runs.sort_by_key(|run| std::cmp::Reverse(length(run)));

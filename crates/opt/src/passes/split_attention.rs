@@ -2,12 +2,12 @@
 //! results one.
 //!
 //! attention(q, k, v) == merge(attention of each part): with m_p the largest score of part p and m the largest of all,
-//! Σ_j e^(s_j − m)·v_j == Σ_p e^(m_p − m) Σ_{j of p} e^(s_j − m_p)·v_j, and the same without v_j. Keys are dealt in
+//! Σ_j e^(s_j − m)·v_j == Σ_p e^(m_p − m) Σ_{j of p} e^(s_j − m_p)·v_j, and the same without v_j. Keys are split in
 //! blocks, so that parts are alike long whatever the length turns out to be. The order of summation changes, so values
 //! agree within the tolerance of Attention; a sum of very many keys becomes shorter ones.
 //!
 //! Left alone: queries that are rounded to 16 bits (parts are f32), widths that are not multiples of four, what is
-//! known when loading, and whatever [`Advice`](crate::Advice) finds fast enough.
+//! known when loading, and whatever [`CostModel`](crate::CostModel) finds fast enough.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;
@@ -21,7 +21,7 @@ pub fn split_attention(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let split = |(id, node): (NodeId, &Node)| match &node.op {
         Op::Attention(op) if !facts.is_load_time(id) => {
             let extents = extents(graph, cx, node, op)?;
-            let parts = cx.advice.attention_parts(&extents);
+            let parts = cx.cost_model.attention_parts(&extents);
             (parts > 1).then(|| patch(graph, id, node, op, parts))
         }
         _ => None,

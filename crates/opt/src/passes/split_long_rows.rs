@@ -10,7 +10,7 @@
 //!   RMS norm(x) == x / √(mean x² + ε) · (o + γ) + β.
 //! All of it in f32, rounded to the op's dtype once, at the end. No leaf is added.
 //!
-//! Left alone: every row that a kernel takes as fast ([`Advice`](crate::Advice)), which are most.
+//! Left alone: every row that a kernel takes as fast ([`CostModel`](crate::CostModel)), which are most.
 
 use super::split_reductions::cuts_rows;
 use crate::pipeline::PassCx;
@@ -59,7 +59,7 @@ impl<'g> Rows<'g> {
         let axes = (first..end).map(|a| a as i64).collect();
         // What is not cut would be the same few groups, three times.
         let is_cut = || shape[first].as_extent().is_some_and(|n| cuts_rows(cx, row.rows, n));
-        let apart = !cx.advice.row_in_one(&row) || (cx.advice.rows_apart(&row) && is_cut());
+        let apart = !cx.cost_model.row_in_one(&row) || (cx.cost_model.rows_apart(&row) && is_cut());
         apart.then_some(Rows { graph, id, node, x, axes })
     }
 

@@ -10,8 +10,8 @@
 //!
 //! Left alone: products of fewer than 64 terms a part, of a k that varies, short ones (below 4096) whose k has no such
 //! divisor, with results that are rounded (each part would be), with vector operands, or known when loading; and
-//! whatever [`Advice`](crate::Advice) finds fast enough. Of a `Dequantize` the blocks count, because kernels read them.
-//! The order of summation changes, so values agree within the tolerance of MatMul.
+//! whatever [`CostModel`](crate::CostModel) finds fast enough. Of a `Dequantize` the blocks count, because kernels read
+//! them. The order of summation changes, so values agree within the tolerance of MatMul.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, Parts, range_of, stored};
@@ -73,18 +73,18 @@ impl<'g> Product<'g> {
 
     /// How many parts pay; `None` for one.
     fn parts(&self, graph: &Graph, facts: &Facts, cx: &PassCx<'_>) -> Option<Parts> {
-        let room = cx.advice.addends(graph, facts, self.y);
-        let most = room.map_or(u64::MAX, |slots| slots as u64);
+        let capacity = cx.cost_model.addends(graph, facts, self.y);
+        let most = capacity.map_or(u64::MAX, |slots| slots as u64);
         let step = self.b_stored.block().0.max(4);
         let step = if step.is_multiple_of(4) { step } else { 4 * step };
         let part = |count: u64| Parts { count, len: self.k / count / step * step };
         let whole = |s: u64| part(s).elements() == self.k;
         // Terms that remain cost a product more.
         let divides = PARTS.into_iter().any(|s| s > MOST && whole(s));
-        let may_leave = room.is_none() && self.k >= LONG && !divides;
+        let may_leave = capacity.is_none() && self.k >= LONG && !divides;
         let fits = |s: &u64| *s <= most && part(*s).len >= TERMS && (whole(*s) || may_leave);
         let allowed: Vec<u64> = std::iter::once(1).chain(PARTS.into_iter().filter(fits)).collect();
-        let parts = cx.advice.product_parts(&self.extents(graph, cx), &allowed, room.is_some());
+        let parts = cx.cost_model.product_parts(&self.extents(graph, cx), &allowed, capacity.is_some());
         (parts > 1 && allowed.contains(&parts)).then(|| part(parts))
     }
 

@@ -14,7 +14,7 @@
 //! What is known when loading, and integers, are cut only where no kernel takes them in one step. Left alone: 16-bit
 //! floats and means of integers (each part would be rounded), reduced axes with others between them, extents that vary
 //! among the reduced ones, no elements, and several rows that no number divides (their first parts are not dense, and
-//! kernels want them so). How many parts pay or must be, kernels know ([`Advice`](crate::Advice)).
+//! kernels want them so). How many parts pay or must be, kernels know ([`CostModel`](crate::CostModel)).
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
@@ -71,9 +71,9 @@ impl<'g> Cut<'g> {
         }
         let one_by_one = ty.dtype() != DType::F32;
         let extents = ReductionExtents { outer, reduced, inner, one_by_one };
-        let least = cx.advice.least_reduction_parts(&extents);
+        let least = cx.cost_model.least_reduction_parts(&extents);
         let wanted =
-            if loading || one_by_one { least } else { least.max(cx.advice.reduction_parts(&extents)) };
+            if loading || one_by_one { least } else { least.max(cx.cost_model.reduction_parts(&extents)) };
         let parts = parts(reduced, wanted, inner == 1)?;
         let divided = parts.elements() == reduced;
         let single = shape[..first].iter().all(|d| d.is(1));
@@ -157,7 +157,7 @@ impl<'g> Cut<'g> {
 /// Whether the last axis of so many f32 rows of `n` elements is cut without a rest, or the rest is one row's.
 pub(super) fn cuts_rows(cx: &PassCx<'_>, rows: u64, n: u64) -> bool {
     let extents = ReductionExtents { outer: rows, reduced: n, inner: 1, one_by_one: false };
-    let parts = parts(n, cx.advice.reduction_parts(&extents), true);
+    let parts = parts(n, cx.cost_model.reduction_parts(&extents), true);
     parts.is_some_and(|p| rows == 1 || p.count * p.len == n)
 }
 

@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Whether a value is a constant of one element, which is written into the body instead of being an operand.
-pub fn is_immediate(graph: &Graph, v: ValueId) -> bool {
+pub fn is_literal(graph: &Graph, v: ValueId) -> bool {
     graph.constant_data(v).is_some_and(|data| data.shape().iter().all(|&d| d == 1))
 }
 
-/// Values that the nodes take from outside, in the order of their first use; immediates are not among them.
+/// Values that the nodes take from outside, in the order of their first use; literals are not among them.
 pub fn operands(graph: &Graph, nodes: &[NodeId]) -> Vec<ValueId> {
     let mut found = Vec::new();
     for v in nodes.iter().flat_map(|&n| graph.node(n).operands()) {
         let inside = nodes.binary_search(&graph.value(v).def.0).is_ok();
-        if !inside && !is_immediate(graph, v) && !found.contains(&v) {
+        if !inside && !is_literal(graph, v) && !found.contains(&v) {
             found.push(v);
         }
     }
@@ -45,7 +45,7 @@ pub fn fuse(graph: &Graph, kind: &str, nodes: &[NodeId], results: &[ValueId]) ->
 fn body(graph: &Graph, nodes: &[NodeId], outside: &[ValueId], results: &[ValueId]) -> Option<Graph> {
     let g = GraphBuilder::with_symbols("body", graph.symbols().clone());
     let used = nodes.iter().flat_map(|&id| graph.node(id).operands());
-    g.reserve(outside.len() + nodes.len() + used.filter(|&v| is_immediate(graph, v)).count());
+    g.reserve(outside.len() + nodes.len() + used.filter(|&v| is_literal(graph, v)).count());
     let mut made: BTreeMap<ValueId, Value> = BTreeMap::new();
     for &v in outside {
         made.insert(v, g.input(&graph.value(v).name, graph.ty(v).clone()));

@@ -8,7 +8,7 @@ use pumice_ir::{Form, Graph, NodeId, Op, Sample, ValueId, verify};
 use pumice_opt::rewrite::Facts;
 use pumice_opt::rewrite::fuse::operands;
 use pumice_opt::{
-    Advice, Anchor, Group, OptOptions, PASSES, Pass, PassCx, Side, optimize, run_pass, unfused,
+    Anchor, CostModel, Group, OptOptions, PASSES, Pass, PassCx, Side, optimize, run_pass, unfused,
 };
 use pumice_types::{
     AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target, slots,
@@ -23,7 +23,7 @@ pub struct FixedParts {
     pub least: u64,
 }
 
-impl Advice for FixedParts {
+impl CostModel for FixedParts {
     fn product_parts(&self, _: &ProductExtents, parts: &[u64], _: bool) -> u64 {
         parts.iter().copied().filter(|p| *p <= self.products).max().unwrap_or(1)
     }
@@ -115,13 +115,13 @@ pub const WHOLE: FixedParts = FixedParts { products: 1, reductions: 1, least: 1 
 
 /// The graph after the passes of these names, in that order, verified.
 pub fn after(graph: &Graph, names: &[&str]) -> Graph {
-    after_advice(graph, names, &WHOLE)
+    after_asking(graph, names, &WHOLE)
 }
 
-/// As [`after`], asking `advice`.
-pub fn after_advice(graph: &Graph, names: &[&str], advice: &dyn Advice) -> Graph {
+/// As [`after`], asking `cost_model`.
+pub fn after_asking(graph: &Graph, names: &[&str], cost_model: &dyn CostModel) -> Graph {
     let target = Target::lavapipe();
-    let cx = PassCx { target: &target, precision: Precision::Exact, fold: &RefEval, advice, range: None };
+    let cx = PassCx { target: &target, precision: Precision::Exact, fold: &RefEval, cost_model, range: None };
     names.iter().fold(graph.clone(), |g, name| run_pass(g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -135,7 +135,7 @@ pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
         target: &Target::lavapipe(),
         precision: Precision::Exact,
         fold: &RefEval,
-        advice: &WHOLE,
+        cost_model: &WHOLE,
         range: None,
     };
     optimize(graph, options, &cx).unwrap_or_else(|e| panic!("{e}"))

@@ -14,10 +14,10 @@ use super::bounds::{self, Corners};
 use super::coverage::{Coverage, UseAt, filled};
 use super::error::{CheckError, Fault, ProgramRef};
 use super::expressions::view_names_scalar;
-use super::reach::{Sample, Samples, Steered, Subject};
+use super::footprint::{Sample, Samples, Steered, Subject};
 use crate::plan::{Plan, Run};
 use crate::region::Span;
-use crate::step::{ContentId, Step, StepId, Use};
+use crate::step::{Step, StepId, Use, VersionId};
 use crate::view::View;
 use indexmap::IndexSet;
 use pumice_types::{Bindings, DimExpr, ScalarId, SymbolId, Var};
@@ -86,7 +86,7 @@ struct Group {
     /// Views, each with the shortest span that it is of.
     views: Vec<(UseAt, Arc<View>, Span)>,
     /// Values that are written in parts.
-    parts: Vec<(ContentId, Vec<UseAt>)>,
+    parts: Vec<(VersionId, Vec<UseAt>)>,
 }
 
 impl BindingLaws {
@@ -178,9 +178,9 @@ impl Laws {
         laws.views(scope);
         let mut coverage = Coverage::new(scope);
         scope.steps().for_each(|(_, step)| coverage.add(scope, step));
-        for (content, uses) in coverage.parts(scope) {
+        for (version, uses) in coverage.parts(scope) {
             let by_scalars = uses.iter().any(|at| view_names_scalar(&at.of(scope.program).view));
-            laws.group(by_scalars).parts.push((content, uses));
+            laws.group(by_scalars).parts.push((version, uses));
         }
         if !laws.by_scalars.is_empty() {
             laws.scalars = (0..scope.plan.scalars.len() as u32).map(ScalarId).collect();
@@ -202,7 +202,7 @@ impl Laws {
                 continue;
             }
             let by_scalars =
-                subject.seen_by_scalars(&run.frame.words) || samples.steered_by_scalars(&subject);
+                subject.shown_by_scalars(&run.frame.words) || samples.steered_by_scalars(&subject);
             self.group(by_scalars).dispatches.push(id);
             seen.push(subject);
         }
@@ -248,11 +248,11 @@ impl Group {
             let step = &scope.program.steps[id.0 as usize];
             Some((Some(*id), dispatch_fault(run, step, sample, steered)?))
         };
-        let parts = |(content, uses): &(ContentId, Vec<UseAt>)| {
-            let value = &scope.program.values[content.0 as usize];
+        let parts = |(version, uses): &(VersionId, Vec<UseAt>)| {
+            let value = &scope.program.values[version.0 as usize];
             let uses: Vec<&Use> = uses.iter().map(|at| at.of(scope.program)).collect();
             let why = filled(value, &uses, sample.bindings).err()?;
-            Some((None, Fault::Coverage { name: scope.name(*content), why }))
+            Some((None, Fault::Coverage { name: scope.name(*version), why }))
         };
         views
             .or_else(|| self.dispatches.iter().find_map(dispatch))

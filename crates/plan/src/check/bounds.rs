@@ -8,7 +8,7 @@
 use super::Scope;
 use super::error::{Fault, Findings};
 use super::expressions::symbols_of;
-use super::reach::Seen;
+use super::footprint::ViewElements;
 use super::scalars::integers;
 use crate::frame::FrameSlot;
 use crate::plan::{IoSlot, Plan, PlanValue, Run};
@@ -143,7 +143,7 @@ fn view(index: usize, u: &Use, corners: &Corners) -> Option<Fault> {
 
 /// A view that leaves its span at some bindings.
 pub(super) fn view_at(index: usize, view: &View, span: Span, bindings: &Bindings) -> Option<Fault> {
-    match Seen::of(view, bindings).map(|s| s.covered()) {
+    match ViewElements::of(view, bindings).map(|s| s.covered()) {
         Ok((start, end)) if start >= 0 && end <= i128::from(span.len.0) => None,
         Ok((start, end)) => Some(Fault::View { index, start, end, span }),
         Err(why) => {
@@ -207,7 +207,7 @@ mod tests {
         let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();
         let (shape, strides, offset) = (dims(shape), dims(strides), DimExpr::constant(3));
         let view = View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset };
-        Seen::of(&view, &Bindings::new()).map(|s| s.covered())
+        ViewElements::of(&view, &Bindings::new()).map(|s| s.covered())
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
-use crate::plan::{ContentOrigin, PlanValue, Program};
-use crate::step::{Access, ContentId, Step, StepId, Use};
+use crate::plan::{PlanValue, Program, VersionOrigin};
+use crate::step::{Access, Step, StepId, Use, VersionId};
 use crate::view::View;
 use pumice_types::{Bindings, DimExpr};
 use std::collections::BTreeMap;
@@ -54,8 +54,8 @@ impl Coverage {
     }
 
     /// Values that are written in parts, with the uses that write them.
-    pub fn parts(&self, scope: &Scope<'_>) -> BTreeMap<ContentId, Vec<UseAt>> {
-        let mut parts: BTreeMap<ContentId, Vec<UseAt>> = BTreeMap::new();
+    pub fn parts(&self, scope: &Scope<'_>) -> BTreeMap<VersionId, Vec<UseAt>> {
+        let mut parts: BTreeMap<VersionId, Vec<UseAt>> = BTreeMap::new();
         if !self.written.contains(&Written::InParts) {
             return parts;
         }
@@ -88,7 +88,7 @@ impl UseAt {
 fn makes<'p>(program: &'p Program, u: &Use) -> Option<&'p PlanValue> {
     let writes = matches!(u.access, Access::ShaderWrite | Access::HostWrite);
     let value = &program.values[u.content.0 as usize];
-    (writes && matches!(value.origin, ContentOrigin::Step | ContentOrigin::Derived)).then_some(value)
+    (writes && matches!(value.origin, VersionOrigin::Step | VersionOrigin::Derived)).then_some(value)
 }
 
 /// The uses by which a step writes values that steps make.
@@ -193,11 +193,11 @@ mod tests {
         let span = Span::new(RegionKind::Scratch, Bytes(0), Bytes(64));
         let used = |shape: &[i64]| {
             let view = Arc::new(View::dense(DType::F32, Storage::Arena, &dims(shape)));
-            Use { span, access: Access::ShaderWrite, content: ContentId(0), view }
+            Use { span, access: Access::ShaderWrite, content: VersionId(0), view }
         };
         let value = PlanValue {
             name: "y".into(),
-            origin: ContentOrigin::Step,
+            origin: VersionOrigin::Step,
             encoding: DType::F32.into(),
             shape: dims(&[16]).into(),
             span,

@@ -134,14 +134,14 @@ pub enum Fault {
     },
     /// Loops that the target's driver would end before they are over.
     #[error(
-        "the loops of {kernel} turn up to {turns} times in one invocation, the target ends them after {limit}"
+        "the loops of {kernel} make up to {turns} trips in one invocation, the target ends them after {limit}"
     )]
     LoopTurns {
         /// The kernel with its variant.
         kernel: String,
-        /// Most turns, by its declaration.
+        /// Most trips, by its declaration.
         turns: u64,
-        /// Most turns the target makes.
+        /// Most trips the target makes.
         limit: u64,
     },
     /// A grid that leaves groups out, or launches some that nothing is there for.
@@ -160,7 +160,7 @@ pub enum Fault {
     },
     /// A kernel whose arguments lead elsewhere than the view of its use.
     #[error("{operand}: {why}")]
-    Reach {
+    Footprint {
         /// Name of the operand, or `slot 3`.
         operand: String,
         /// Where they lead.
@@ -240,20 +240,20 @@ pub enum Fault {
         writer: StepId,
     },
     /// A write that leaves what no step may leave.
-    #[error("use {index} writes {content}, which comes from outside the program")]
+    #[error("use {index} writes {version}, which comes from outside the program")]
     WritesOutside {
         /// Which use.
         index: usize,
         /// The value.
-        content: String,
+        version: String,
     },
     /// A state written over something that is not its previous version.
-    #[error("use {index} writes {content} at {at} over {found}, which is not its previous version")]
+    #[error("use {index} writes {version} at {at} over {found}, which is not its previous version")]
     StateVersion {
         /// Which use.
         index: usize,
         /// The version it leaves.
-        content: String,
+        version: String,
         /// What is there.
         found: String,
         /// The first bytes that are wrong.

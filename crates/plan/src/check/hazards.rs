@@ -12,7 +12,7 @@ use super::structure::levels_of;
 use super::{ProgramReport, Scope};
 use crate::kernel::{OperandAccess, UseIndex};
 use crate::kernels::find;
-use crate::plan::{Barrier, ContentOrigin, Hazard, HazardKind, Program, Segment};
+use crate::plan::{Barrier, Hazard, HazardKind, Program, Segment, VersionOrigin};
 use crate::step::{Access, Step, StepId, StepKind, Use};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -256,10 +256,10 @@ fn may_alias(step: &Step, write: usize, read: usize) -> bool {
 
 fn in_place(scope: &Scope<'_>, write: &Use, read: &Use) -> bool {
     let origin = |u: &Use| scope.program.value(u.content).map(|v| v.origin);
-    let (Some(ContentOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else {
+    let (Some(VersionOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else {
         return false;
     };
-    let (Some(ContentOrigin::StateBefore(b)) | Some(ContentOrigin::StateAfter(b))) = origin(read) else {
+    let (Some(VersionOrigin::StateBefore(b)) | Some(VersionOrigin::StateAfter(b))) = origin(read) else {
         return false;
     };
     a == b && write.span == read.span && write.view == read.view

@@ -5,7 +5,7 @@ use super::error::{Fault, Findings};
 use super::joined;
 use super::touches::Touches;
 use crate::kernel::status::block_words;
-use crate::plan::{ContentOrigin, Placement, Plan, PlanValue};
+use crate::plan::{Placement, Plan, PlanValue, VersionOrigin};
 use crate::region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};
 use crate::stream::Residence;
 use pumice_types::tensor::byte_count;
@@ -55,7 +55,7 @@ fn weights(plan: &Plan, findings: &mut Findings) {
     stored.sort_by_key(|(_, s)| *s);
     stored.dedup_by_key(|(_, s)| *s);
     let values = plan.load_programs().flat_map(|p| &p.values);
-    let derived = values.filter(|v| v.origin == ContentOrigin::Derived);
+    let derived = values.filter(|v| v.origin == VersionOrigin::Derived);
     stored.extend(derived.map(|v| (format!("derived weight {}", v.name), v.span)));
     disjoint(stored, findings);
 }
@@ -206,7 +206,7 @@ pub(super) fn check_values(scope: &Scope<'_>, touches: &Touches, findings: &mut 
         if let Some(why) = value_fault(scope, v) {
             findings.add(Fault::Slot { what: what(), span: v.span, why });
         }
-        let temporary = matches!(v.origin, ContentOrigin::Step) && v.span.len.0 > 0;
+        let temporary = matches!(v.origin, VersionOrigin::Step) && v.span.len.0 > 0;
         if let Some(live) = v.live.filter(|_| temporary && touched) {
             slots.push((v, live));
         }
@@ -217,7 +217,7 @@ pub(super) fn check_values(scope: &Scope<'_>, touches: &Touches, findings: &mut 
 fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
     // Where a param begins is its slot's concern.
     let aligned =
-        matches!(v.origin, ContentOrigin::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
+        matches!(v.origin, VersionOrigin::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
     apart_from_its_slot(scope.plan, v)
         .or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT)))
         .or_else(|| misplaced(scope.region(v.span.region), v.span))
@@ -225,7 +225,7 @@ fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
 
 /// Why a value is not where its origin says, if it is not.
 fn apart_from_its_slot(plan: &Plan, v: &PlanValue) -> Option<&'static str> {
-    use ContentOrigin as O;
+    use VersionOrigin as O;
     let same = |span: Option<Span>| (span != Some(v.span)).then_some("it is not where its slot is");
     let front = |span: Option<Span>| {
         let inside = span.is_some_and(|s| s.contains(&v.span) && s.offset == v.span.offset);
@@ -246,8 +246,8 @@ fn apart_from_its_slot(plan: &Plan, v: &PlanValue) -> Option<&'static str> {
 }
 
 /// The slot of the interface that holds a value; nothing for what has none, or where the plan has no such slot.
-fn own_slot(plan: &Plan, origin: ContentOrigin) -> Option<Span> {
-    use ContentOrigin as O;
+fn own_slot(plan: &Plan, origin: VersionOrigin) -> Option<Span> {
+    use VersionOrigin as O;
     let at = |i: u32| i as usize;
     match origin {
         O::Param(i) => plan.params.get(at(i)).map(|p| p.span),

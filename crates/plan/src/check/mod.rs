@@ -3,7 +3,7 @@
 //! In: a [`Plan`]. Out: figures, or every fault with its step. The load program is followed first, then every stream
 //! alone with its own scratch, then every run, each twice in a row, because a recording may be replayed directly after
 //! itself:
-//! - symbolic contents per byte range: every read finds the value it expects in every byte of its span, and no step
+//! - symbolic versions per byte range: every read finds the value it expects in every byte of its span, and no step
 //!   has yet to write to that value; inputs, params and frame persist, a state at the end of one replay is the state
 //!   at the beginning of the next;
 //! - every RAW, WAR and WAW pair is cut by a barrier whose flags cover both accesses, by a segment border or by the
@@ -12,21 +12,21 @@
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
 //!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow;
 //! - after a stop no step writes what outlives its replay, and no scalar goes on;
-//! - no kernel's loops turn more often than the target lets them;
+//! - no kernel's loops iterate more often than the target lets them;
 //! - bytes of a streamed param are read by its own stream and nowhere else.
 //!
 //! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
-//! one before it. Contents of the load program and of the runs meet by their spans.
+//! one before it. Versions of the load program and of the runs meet by their spans.
 //!
 //! Never here: anything of the planner, an op, a device.
 
 mod advance;
 mod bindings;
 mod bounds;
-mod contents;
 mod coverage;
 mod error;
 mod expressions;
+mod footprint;
 mod frame;
 mod hazards;
 mod interface;
@@ -35,34 +35,34 @@ mod joined;
 pub mod judge;
 pub mod mutate;
 mod ranges;
-mod reach;
 mod scalars;
 mod step;
 mod stop;
 mod streams;
 mod structure;
 mod touches;
-mod turns;
+mod trip_count;
+mod versions;
 pub mod words;
 
 pub(crate) use bindings::BindingLaws;
 pub use bindings::{BindingError, MOST_EVALUATIONS, REMEMBERED};
 pub use error::{CheckError, Fault, ProgramRef};
-pub use reach::LARGEST_INDEX;
-pub(crate) use turns::Loops;
+pub use footprint::LARGEST_INDEX;
+pub(crate) use trip_count::Loops;
 
 use crate::needs::Needs;
 use crate::plan::{Plan, Program, Run};
 use crate::region::{Region, RegionKind, Span};
-use crate::step::{ContentId, Step, StepId, Use};
+use crate::step::{Step, StepId, Use, VersionId};
 use crate::stream::Stream;
 use bounds::Corners;
-use contents::Contents;
 use coverage::Coverage;
 use error::Findings;
+use footprint::Samples;
 use hazards::Hazards;
-use reach::Samples;
 use std::collections::BTreeSet;
+use versions::Versions;
 
 /// What was counted while a plan was checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,11 +208,11 @@ impl<'p> Scope<'p> {
         step.uses.iter().enumerate().filter(move |(_, u)| u.access.writes() == writes)
     }
 
-    /// The name of a content, for faults.
-    fn name(&self, id: ContentId) -> String {
+    /// The name of a version, for faults.
+    fn name(&self, id: VersionId) -> String {
         match self.program.value(id) {
             Some(v) => format!("{} ({})", v.name, id.0),
-            None => format!("content {}", id.0),
+            None => format!("version {}", id.0),
         }
     }
 }
@@ -235,20 +235,20 @@ fn check_program(
     let corners = Corners::of_program(scope);
     let (samples, loops) = (Samples::of(scope, &corners), Loops::of(*scope));
     let (mut coverage, mut hazards) = (Coverage::new(scope), Hazards::new(scope));
-    let mut contents = Contents::new(scope, touches, derived, findings);
+    let mut versions = Versions::new(scope, touches, derived, findings);
     for (level, step) in scope.by_level() {
         if let Some(decl) = step::check(scope, level, step, findings) {
             samples.check(scope, decl, step, findings);
-            needs.add(step.1, |call| turns::check(&loops, (decl, call), step, findings));
+            needs.add(step.1, |call| trip_count::check(&loops, (decl, call), step, findings));
         }
         streams::check_uses(scope, step, findings);
         bounds::check(scope, &corners, step, findings);
         coverage.add(scope, step.1);
         hazards.check(scope, level, step, findings);
-        contents.follow(scope, step, findings);
+        versions.follow(scope, step, findings);
     }
     coverage.check(scope, &corners, findings);
     bounds::check_outputs(scope, &corners, findings);
     hazards.count(figures);
-    contents.finish(scope, findings)
+    versions.finish(scope, findings)
 }

@@ -4,9 +4,9 @@
 //! In: a plan. Out: changes, each small, each applied to a copy. For tests alone.
 
 use super::error::ProgramRef;
-use crate::plan::{Barrier, ContentOrigin, Plan, Program, Segment};
+use crate::plan::{Barrier, Plan, Program, Segment, VersionOrigin};
 use crate::region::Span;
-use crate::step::{Access, ContentId, StepId};
+use crate::step::{Access, StepId, VersionId};
 use pumice_types::Bytes;
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub enum Change {
     /// A value and all its uses lie elsewhere.
     MoveValue {
         /// The value.
-        content: ContentId,
+        version: VersionId,
         /// Bytes towards the end of the region.
         by: i64,
     },
@@ -69,13 +69,13 @@ pub enum Change {
         to: Access,
     },
     /// A use names another value.
-    WrongContent {
+    WrongVersion {
         /// The step.
         step: StepId,
         /// The use.
         index: usize,
         /// The other value.
-        to: ContentId,
+        to: VersionId,
     },
     /// Two steps stand in each other's place.
     SwapSteps {
@@ -87,9 +87,9 @@ pub enum Change {
     /// A value and all its uses lie where another value begins.
     OverlapValues {
         /// The value that is moved.
-        moved: ContentId,
+        moved: VersionId,
         /// The value it is moved to.
-        onto: ContentId,
+        onto: VersionId,
     },
     /// A step is gone; its level too, if it was alone there.
     DropStep {
@@ -101,7 +101,7 @@ pub enum Change {
         /// The output.
         output: usize,
         /// The other value.
-        to: ContentId,
+        to: VersionId,
     },
 }
 
@@ -122,7 +122,7 @@ pub fn mutations(plan: &Plan) -> Vec<Mutation> {
         all.extend(of_program(plan, program, &run.program));
         for output in 0..run.outputs.len() {
             let others =
-                (0..run.program.values.len() as u32).map(ContentId).filter(|c| *c != run.outputs[output]);
+                (0..run.program.values.len() as u32).map(VersionId).filter(|c| *c != run.outputs[output]);
             let wrong = others.map(|to| Mutation { program, change: Change::WrongOutput { output, to } });
             all.extend(wrong);
         }
@@ -177,7 +177,7 @@ fn uses(program: &Program, changes: &mut Vec<Change>) {
             changes.extend(flips(u.access).iter().map(|&to| Change::FlipAccess { step, index, to }));
             let near = [u.content.0.wrapping_sub(1), u.content.0 + 1];
             let near = near.into_iter().filter(|c| (*c as usize) < program.values.len());
-            changes.extend(near.map(|c| Change::WrongContent { step, index, to: ContentId(c) }));
+            changes.extend(near.map(|c| Change::WrongVersion { step, index, to: VersionId(c) }));
         }
     }
 }
@@ -209,20 +209,20 @@ fn order(program: &Program, changes: &mut Vec<Change>) {
 
 /// Values are moved by a word, and temporary ones onto others that live at the same time.
 fn places(plan: &Plan, program: &Program, changes: &mut Vec<Change>) {
-    let touched = |c: ContentId| program.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == c);
-    let ids = (0..program.values.len() as u32).map(ContentId);
-    let ids: Vec<ContentId> =
+    let touched = |c: VersionId| program.steps.iter().flat_map(|s| &s.uses).any(|u| u.content == c);
+    let ids = (0..program.values.len() as u32).map(VersionId);
+    let ids: Vec<VersionId> =
         ids.filter(|&c| touched(c) && program.value(c).is_some_and(|v| v.span.len.0 > 0)).collect();
-    for &content in &ids {
-        changes.push(Change::MoveValue { content, by: 4 });
-        changes.push(Change::MoveValue { content, by: 256 });
+    for &version in &ids {
+        changes.push(Change::MoveValue { version, by: 4 });
+        changes.push(Change::MoveValue { version, by: 256 });
     }
     for &moved in &ids {
         for &onto in ids.iter().filter(|&&o| o != moved) {
             let (Some(a), Some(b)) = (program.value(moved), program.value(onto)) else { continue };
-            let temporary = a.origin == ContentOrigin::Step && a.span.region == b.span.region;
-            let room = b.span.offset.0 + a.span.len.0 <= plan.region_size(a.span.region).0;
-            if temporary && room && a.span.offset != b.span.offset {
+            let temporary = a.origin == VersionOrigin::Step && a.span.region == b.span.region;
+            let fits = b.span.offset.0 + a.span.len.0 <= plan.region_size(a.span.region).0;
+            if temporary && fits && a.span.offset != b.span.offset {
                 changes.push(Change::OverlapValues { moved, onto });
             }
         }
@@ -259,7 +259,7 @@ impl Mutation {
 
 impl Change {
     fn apply(self, program: &mut Program) {
-        let value = |program: &Program, c: ContentId| program.values[c.0 as usize].span;
+        let value = |program: &Program, c: VersionId| program.values[c.0 as usize].span;
         match self {
             Change::DeleteBarrier { level } => program.levels[level as usize].barrier = None,
             Change::WeakenBarrier { level, flag } => {
@@ -276,12 +276,12 @@ impl Change {
                 span.len = span.len - Bytes(by);
             }
             Change::FlipAccess { step, index, to } => program.steps[step.0 as usize].uses[index].access = to,
-            Change::WrongContent { step, index, to } => {
+            Change::WrongVersion { step, index, to } => {
                 program.steps[step.0 as usize].uses[index].content = to
             }
-            Change::MoveValue { content, by } => {
-                let to = moved(value(program, content), by);
-                relocate(program, content, to);
+            Change::MoveValue { version, by } => {
+                let to = moved(value(program, version), by);
+                relocate(program, version, to);
             }
             Change::OverlapValues { moved, onto } => {
                 let to = Span { offset: value(program, onto).offset, ..value(program, moved) };
@@ -300,10 +300,10 @@ fn moved(span: Span, by: i64) -> Span {
 }
 
 /// Puts a value and everything that touches it somewhere else.
-fn relocate(program: &mut Program, content: ContentId, to: Span) {
-    let from = program.values[content.0 as usize].span;
-    program.values[content.0 as usize].span = to;
-    for u in program.steps.iter_mut().flat_map(|s| &mut s.uses).filter(|u| u.content == content) {
+fn relocate(program: &mut Program, version: VersionId, to: Span) {
+    let from = program.values[version.0 as usize].span;
+    program.values[version.0 as usize].span = to;
+    for u in program.steps.iter_mut().flat_map(|s| &mut s.uses).filter(|u| u.content == version) {
         u.span.offset = Bytes(u.span.offset.0 - from.offset.0 + to.offset.0);
     }
 }

@@ -253,7 +253,7 @@ fn frame_words(
     }
     let words = scope.run.map_or(&[][..], |r| &r.frame.words);
     if words.iter().skip(word as usize).take(count as usize).any(|w| *w == FrameSlot::Temporary) {
-        faults.push(Fault::Frame(format!("word {word} is room of the advance program, not a value")));
+        faults.push(Fault::Frame(format!("word {word} is a temporary of the advance program, not a value")));
     }
     let (offset, len) = (Bytes(4 * u64::from(word)), Bytes(4 * u64::from(count)));
     let needed = Span::new(RegionKind::Frame, offset, len);
@@ -286,7 +286,10 @@ fn advance(scope: &Scope<'_>, step: &Step, call: &KernelCall, faults: &mut Vec<F
     let at = ArgValue::U32(run.frame.words.len() as u32);
     let count = ArgValue::U32(run.frame.advance.len() as u32);
     if call.args != [at, count] {
-        faults.push(Fault::Frame(format!("the advance is told {:?}, not {at:?} and {count:?}", call.args)));
+        faults.push(Fault::Frame(format!(
+            "the advance has the arguments {:?}, not {at:?} and {count:?}",
+            call.args
+        )));
     }
     let len = Bytes(4 * run.frame.len_words());
     let whole = Span::new(RegionKind::Frame, Bytes::ZERO, len);
@@ -378,7 +381,7 @@ fn names(m: &Meaning) -> Result<(), InputError> {
 fn live(scope: &Scope<'_>, level: u32, step: &Step, faults: &mut Vec<Fault>) {
     for u in &step.uses {
         let Some(value) = scope.program.value(u.content) else { continue };
-        let temporary = matches!(value.origin, crate::plan::ContentOrigin::Step);
+        let temporary = matches!(value.origin, crate::plan::VersionOrigin::Step);
         let inside = value.live.is_some_and(|(first, last)| (first..=last).contains(&level));
         if temporary && !inside {
             faults.push(Fault::Live { name: value.name.to_string(), level, live: value.live });

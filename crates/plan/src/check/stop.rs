@@ -1,4 +1,4 @@
-//! Replays that stop: once the stop of a submission was true, a replay changes nothing but its own room.
+//! Replays that stop: once the stop of a submission was true, a replay changes nothing but its own scratch.
 //!
 //! In: a run. Laws, where its frame says that it stops:
 //! - the words of the stop are there once, one word of a kernel's is counted up to 1, one instruction clears words;

@@ -4,7 +4,7 @@
 use super::Scope;
 use super::error::{Fault, Findings};
 use super::interface::{chunks, misplaced};
-use crate::plan::{ContentOrigin, ParamSlot, Plan, StateInit};
+use crate::plan::{ParamSlot, Plan, StateInit, VersionOrigin};
 use crate::region::{RegionKind, SLOT_ALIGNMENT};
 use crate::step::{Step, StepId, StepKind};
 use crate::stream::{Residence, Stream};
@@ -85,8 +85,8 @@ fn why_not(scope: &Scope<'_>, param: u32) -> Option<&'static str> {
 pub(super) fn check_uses(scope: &Scope<'_>, (id, step): (StepId, &Step), findings: &mut Findings) {
     for (index, u) in step.uses.iter().enumerate() {
         let missing = match scope.program.values[u.content.0 as usize].origin {
-            ContentOrigin::Param(p) => why_not(scope, p).map(|why| (p, why)),
-            ContentOrigin::Joined(set) if scope.stream.is_some() => {
+            VersionOrigin::Param(p) => why_not(scope, p).map(|why| (p, why)),
+            VersionOrigin::Joined(set) if scope.stream.is_some() => {
                 let first = scope.plan.joined.get(set as usize).and_then(|j| j.params.first());
                 first.map(|&p| (p, "which may be set when this stream does not run"))
             }

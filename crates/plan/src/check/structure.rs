@@ -10,14 +10,14 @@ use crate::plan::Segment;
 use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
 
-/// Checks the structure of a program. `Some` says that indices of levels, steps and contents are in range, and what
+/// Checks the structure of a program. `Some` says that indices of levels, steps and versions are in range, and what
 /// steps do to each value.
 pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) -> Option<Touches> {
     let before = findings.len();
     levels(scope, findings);
     if findings.len() == before {
         segments(scope, findings);
-        ends(scope, findings);
+        outputs_and_states(scope, findings);
     }
     if findings.len() > before {
         return None;
@@ -83,8 +83,8 @@ pub(super) fn levels_of(segment: &Segment) -> Range<u32> {
     }
 }
 
-/// The contents at the end of a run are there.
-fn ends(scope: &Scope<'_>, findings: &mut Findings) {
+/// The versions at the end of a run are there.
+fn outputs_and_states(scope: &Scope<'_>, findings: &mut Findings) {
     let values = scope.program.values.len();
     let Some(run) = scope.run else { return };
     for (what, ids, slots) in [
@@ -93,14 +93,14 @@ fn ends(scope: &Scope<'_>, findings: &mut Findings) {
     ] {
         if ids.len() != slots || ids.iter().any(|c| c.0 as usize >= values) {
             let what = format!(
-                "the contents of its {what} are {ids:?}, there are {slots} {what} and {values} values"
+                "the versions of its {what} are {ids:?}, there are {slots} {what} and {values} values"
             );
             findings.add(Fault::Structure(what));
         }
     }
 }
 
-/// The contents of all uses are there; host steps have levels of their own; copies and fills stand at the border of a
+/// The versions of all uses are there; host steps have levels of their own; copies and fills stand at the border of a
 /// segment; the frame advances at the end.
 fn steps(scope: &Scope<'_>, findings: &mut Findings) -> Touches {
     let mut touches = Touches::none(scope.program.values.len());
@@ -115,7 +115,7 @@ fn steps(scope: &Scope<'_>, findings: &mut Findings) -> Touches {
             }
             let border = i == levels.start || i + 1 == levels.end;
             for (id, step) in scope.program.steps_of(level) {
-                contents(scope, (id, step), &mut touches, findings);
+                versions(scope, (id, step), &mut touches, findings);
                 let late = advance_fault(scope, id, step);
                 advances |= matches!(step.kind, StepKind::Advance { .. });
                 for why in kind_fault(step, host_segment, border).into_iter().chain(late) {
@@ -134,11 +134,11 @@ fn steps(scope: &Scope<'_>, findings: &mut Findings) -> Touches {
     touches
 }
 
-fn contents(scope: &Scope<'_>, (id, step): (StepId, &Step), touches: &mut Touches, findings: &mut Findings) {
+fn versions(scope: &Scope<'_>, (id, step): (StepId, &Step), touches: &mut Touches, findings: &mut Findings) {
     let values = scope.program.values.len();
     for (i, u) in step.uses.iter().enumerate() {
         if u.content.0 as usize >= values {
-            let why = format!("it has content {} of {values}", u.content.0);
+            let why = format!("it has version {} of {values}", u.content.0);
             findings.at(id, &step.origin, Fault::Use { index: i, access: u.access, span: u.span, why });
         } else {
             touches.add(id, u);

@@ -2,7 +2,7 @@
 
 use crate::step::{Access, StepId, Use};
 
-/// By content.
+/// By version.
 pub(super) struct Touches {
     /// Whether a step has a use of it.
     pub touched: Vec<bool>,
@@ -18,10 +18,10 @@ impl Touches {
 
     /// A use of a step; steps come in their order.
     pub fn add(&mut self, step: StepId, u: &Use) {
-        let content = u.content.0 as usize;
-        self.touched[content] = true;
+        let version = u.content.0 as usize;
+        self.touched[version] = true;
         if u.access.writes() && u.access != Access::StatusAtomic {
-            self.last_writer[content] = Some(step);
+            self.last_writer[version] = Some(step);
         }
     }
 }

@@ -7,9 +7,9 @@
 use super::PlanForm;
 use crate::frame::AdvanceOp;
 use crate::kernel::{ArgValue, Fingerprint, HoleInput, UseIndex};
-use crate::plan::{ContentOrigin, JoinedParams, Level, Placement, Segment, Stats};
+use crate::plan::{JoinedParams, Level, Placement, Segment, Stats, VersionOrigin};
 use crate::region::{Region, Span};
-use crate::step::{Access, ContentId, Grid};
+use crate::step::{Access, Grid, VersionId};
 use crate::view::Storage;
 use pumice_types::scalar::{Opcode, RegType};
 use pumice_types::{DType, Encoding, Precision, SymbolId, SymbolTable, TableId, Target};
@@ -245,14 +245,14 @@ pub enum KindRow {
 pub struct UseRow {
     pub span: Id,
     pub access: Access,
-    pub content: ContentId,
+    pub content: VersionId,
     pub view: Id,
 }
 
 #[derive(Serialize, Deserialize)]
 pub struct ValueRow {
     pub name: Id,
-    pub origin: ContentOrigin,
+    pub origin: VersionOrigin,
     pub encoding: Encoding,
     pub shape: Vec<Id>,
     pub span: Id,
@@ -266,8 +266,8 @@ pub struct RunRow {
     pub advance: Vec<AdvanceOp>,
     pub program: ProgramRow,
     pub checks: Vec<CheckRow>,
-    pub outputs: Vec<ContentId>,
-    pub states: Vec<ContentId>,
+    pub outputs: Vec<VersionId>,
+    pub states: Vec<VersionId>,
     pub stats: Stats,
 }
 

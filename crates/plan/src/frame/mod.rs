@@ -25,7 +25,7 @@ pub enum FrameSlot {
     Scalar(ScalarId),
     /// An integer expression of both, as i32 or u32 (two's complement).
     Expr(DimExpr),
-    /// Room for `frame_advance`; 0 when the host writes the frame.
+    /// A temporary of `frame_advance`; 0 when the host writes the frame.
     Temporary,
     /// 1 once the program's stop was true after a replay of this submission; 0 when the host writes the frame.
     Stopped,
@@ -132,7 +132,7 @@ impl Frame {
         Ok(out)
     }
 
-    /// As `evaluate`, into room that is used again and again.
+    /// As `evaluate`, into memory that is used again and again.
     pub fn evaluate_into(
         &self,
         bindings: &Bindings,

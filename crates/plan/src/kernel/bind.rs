@@ -6,7 +6,7 @@
 //! dense from its beginning. What is not set, set twice or not declared is an error, and so is a view that its group
 //! cannot say.
 //!
-//! Never here: the checker's derivation of the same words (`check/reach`), which shares nothing with this one.
+//! Never here: the checker's derivation of the same words (`check/footprint`), which shares nothing with this one.
 
 use super::call::{ArgValue, CallError, FloatStorage, HoleFill, IntoArgs, KernelCall, KernelName, UseIndex};
 use super::{ArgDecl, KernelDecl, SLOTS, TYPED_ID, VARIES_ID, ViewArg};
@@ -35,11 +35,11 @@ impl Words for Fixed {
 pub struct Bound {
     at: UseIndex,
     storage: FloatStorage,
-    seen: Seen,
+    view: BoundView,
 }
 
 #[derive(Clone, Debug)]
-enum Seen {
+enum BoundView {
     /// The kernel does not read it in this form: words about it are 0.
     Unread,
     /// First element and strides in elements, as the group of the operand names its axes.
@@ -50,12 +50,12 @@ impl Bound {
     /// A use seen through a view, whose axes are those of the operand's group.
     pub fn new(at: UseIndex, view: &View) -> Bound {
         let (offset, strides, dense) = (view.offset.clone(), view.strides.clone(), view.is_dense());
-        Bound { at, storage: FloatStorage::of(view), seen: Seen::Strided { offset, strides, dense } }
+        Bound { at, storage: FloatStorage::of(view), view: BoundView::Strided { offset, strides, dense } }
     }
 
     /// The same use with these strides, in elements: axes of the view split, merged, broadcast or in another order.
     pub fn along(mut self, axes: impl IntoIterator<Item = DimExpr>) -> Bound {
-        if let Seen::Strided { strides, .. } = &mut self.seen {
+        if let BoundView::Strided { strides, .. } = &mut self.view {
             *strides = axes.into_iter().collect();
         }
         self
@@ -63,7 +63,7 @@ impl Bound {
 
     /// The same use for an operand that the kernel does not read.
     pub fn unread(&self) -> Bound {
-        Bound { at: self.at, storage: FloatStorage::F32, seen: Seen::Unread }
+        Bound { at: self.at, storage: FloatStorage::F32, view: BoundView::Unread }
     }
 
     /// The use.
@@ -80,14 +80,14 @@ impl Bound {
 /// A dense use of 32-bit words.
 impl From<UseIndex> for Bound {
     fn from(at: UseIndex) -> Bound {
-        let seen = Seen::Strided { offset: DimExpr::constant(0), strides: Vec::new(), dense: true };
-        Bound { at, storage: FloatStorage::F32, seen }
+        let view = BoundView::Strided { offset: DimExpr::constant(0), strides: Vec::new(), dense: true };
+        Bound { at, storage: FloatStorage::F32, view }
     }
 }
 
 /// A call that is being filled.
 #[derive(Clone, Debug)]
-pub struct CallDraft {
+pub struct CallBuilder {
     decl: &'static KernelDecl,
     variant: &'static str,
     constants: Vec<(&'static str, u32)>,
@@ -97,26 +97,26 @@ pub struct CallDraft {
     holes: Vec<HoleFill>,
 }
 
-impl CallDraft {
+impl CallBuilder {
     /// Nothing bound yet.
-    pub fn new(decl: &'static KernelDecl, variant: &'static str) -> CallDraft {
+    pub fn new(decl: &'static KernelDecl, variant: &'static str) -> CallBuilder {
         let (constants, own, operands) = (Vec::new(), Vec::new(), Vec::new());
-        CallDraft { decl, variant, constants, own, operands, slots: Vec::new(), holes: Vec::new() }
+        CallBuilder { decl, variant, constants, own, operands, slots: Vec::new(), holes: Vec::new() }
     }
 
     /// The same for another kernel, which takes the same arguments and operands.
-    pub fn of(self, decl: &'static KernelDecl, variant: &'static str) -> CallDraft {
-        CallDraft { decl, variant, ..self }
+    pub fn of(self, decl: &'static KernelDecl, variant: &'static str) -> CallBuilder {
+        CallBuilder { decl, variant, ..self }
     }
 
     /// Sets a specialization constant.
-    pub fn constant(mut self, name: &'static str, value: u32) -> CallDraft {
+    pub fn constant(mut self, name: &'static str, value: u32) -> CallBuilder {
         self.constants.push((name, value));
         self
     }
 
     /// Sets an argument of the kernel's own.
-    pub fn own(mut self, name: &'static str, value: impl IntoArgs) -> CallDraft {
+    pub fn own(mut self, name: &'static str, value: impl IntoArgs) -> CallBuilder {
         let mut words = SmallVec::new();
         value.append(&mut words);
         self.own.push((name, words));
@@ -124,13 +124,13 @@ impl CallDraft {
     }
 
     /// Binds an operand.
-    pub fn operand(mut self, name: &'static str, bound: Bound) -> CallDraft {
+    pub fn operand(mut self, name: &'static str, bound: Bound) -> CallBuilder {
         self.operands.push((name, bound));
         self
     }
 
     /// Binds the slots and fills the holes.
-    pub fn holes(mut self, slots: Vec<Bound>, holes: Vec<HoleFill>) -> CallDraft {
+    pub fn holes(mut self, slots: Vec<Bound>, holes: Vec<HoleFill>) -> CallBuilder {
         (self.slots, self.holes) = (slots, holes);
         self
     }
@@ -217,7 +217,7 @@ impl CallDraft {
         words: &mut dyn Words,
     ) -> Result<ArgValue, CallError> {
         let wrong = |why| CallError::View { kernel: self.name(), operand, why };
-        let Seen::Strided { offset, strides, .. } = &bound.seen else { return Ok(ArgValue::ZERO) };
+        let BoundView::Strided { offset, strides, .. } = &bound.view else { return Ok(ArgValue::ZERO) };
         if strides.len() != axis.strides {
             return Err(wrong("its view has another number of axes than its group of arguments"));
         }
@@ -232,7 +232,7 @@ impl CallDraft {
     fn bound(&self, name: &'static str) -> Result<&Bound, CallError> {
         let bound = self.one(&self.operands, name)?;
         let grouped = self.decl.args.iter().any(|a| a.view.is_some_and(|v| v.of == name));
-        let dense = matches!(bound.seen, Seen::Unread | Seen::Strided { dense: true, .. });
+        let dense = matches!(bound.view, BoundView::Unread | BoundView::Strided { dense: true, .. });
         if grouped || dense {
             return Ok(bound);
         }

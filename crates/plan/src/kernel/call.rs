@@ -272,7 +272,7 @@ impl KernelCall {
     }
 
     /// Literals that fit beside the addresses of the slots; none where arguments lie in a block.
-    pub fn literal_room(&self, decl: &KernelDecl) -> usize {
+    pub fn literal_capacity(&self, decl: &KernelDecl) -> usize {
         if decl.layout().block { 0 } else { 2 * (decl.slots as usize).saturating_sub(self.slots.len()) }
     }
 
@@ -310,8 +310,8 @@ impl KernelCall {
         if self.slots.len() > decl.slots as usize {
             count("slots at most", decl.slots as usize, self.slots.len())?;
         }
-        if self.literals.len() > self.literal_room(decl) {
-            count("literals at most", self.literal_room(decl), self.literals.len())?;
+        if self.literals.len() > self.literal_capacity(decl) {
+            count("literals at most", self.literal_capacity(decl), self.literals.len())?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@
 ///     slots 4;
 ///     holes { epilogue: vec4 [v] (i) stores }
 ///     specs { wide = 0: 1 }
-///     turns |c| each(c.n, 4);
+///     trip_count |c| each(c.n, 4);
 ///     roles |c| group(256).lanes("lanes", 1, 256);
 ///     variants { plain: zero; fast: full needs [SubgroupArithmetic] { "LANES": "32" } }
 /// }
@@ -29,14 +29,14 @@
 /// before it stores any. Operands that are read are no slots: what the kernel stores may not lie there. A `readwrite`
 /// operand says the same of itself.
 ///
-/// `turns` says how often all loops of one invocation turn at most (see [`turns`](super::turns)): `c` has the arguments
-/// and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel without loops says
-/// 0. `roles`, of kernels between which a table chooses, says what choosing needs (see [`roles`](super::roles)); of `c`
-/// there are macros and specialization constants. Operand words are `read`, `write`, `readwrite`, `status`, then what
-/// its elements may be beside words: `typed` 16-bit floats, `typed blocks` those and every block scheme (one such
-/// operand a kernel); last `factor` where the kernel rounds them by `rounded_x` as its constant `round` says; hole
-/// types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain` or beginning with `plain_`
-/// is a plain twin and may need nothing. Every other section must be there, possibly empty.
+/// `trip_count` says the largest trip count of all loops of one invocation (see [`trip_count`](super::trip_count)): `c`
+/// has the arguments and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel
+/// without loops says 0. `roles`, of kernels between which a table chooses, says what choosing needs (see
+/// [`roles`](super::roles)); of `c` there are macros and specialization constants. Operand words are `read`, `write`,
+/// `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit floats, `typed blocks` those and
+/// every block scheme (one such operand a kernel); last `factor` where the kernel rounds them by `rounded_x` as its
+/// constant `round` says; hole types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain`
+/// or beginning with `plain_` is a plain twin and may need nothing. Every other section must be there, possibly empty.
 #[macro_export]
 macro_rules! kernel {
     (
@@ -52,7 +52,7 @@ macro_rules! kernel {
         slots $slots:literal $($in_place:ident)?;
         holes { $($hole:ident : $hty:ident [$($value:ident),*] ($($coord:ident),*) $($stores:ident)?),* $(,)? }
         specs { $($spec:ident = $id:literal : $default:literal),* $(,)? }
-        turns |$c:pat_param| $turns:expr;
+        trip_count |$c:pat_param| $trip_count:expr;
         $(roles |$r:pat_param| $roles:expr;)?
         variants { $($variant:ident : $opt:ident $(needs [$($feature:ident $(($limit:literal))?),* $(,)?])? $({ $($define:literal : $to:literal),* })?);* $(;)? }
     ) => {
@@ -78,7 +78,7 @@ macro_rules! kernel {
                 #[allow(unused_imports)]
                 use $crate::kernel::roles::{Roles, group, tile};
                 #[allow(unused_imports)]
-                use $crate::kernel::turns::{Of, Upper, after, each, halving, inside, only, pairs, quotient};
+                use $crate::kernel::trip_count::{Of, Upper, after, each, halving, inside, only, pairs, quotient};
                 /// Arguments and constants as numbers.
                 #[allow(dead_code)]
                 struct Numbers<'a> {
@@ -116,9 +116,9 @@ macro_rules! kernel {
                         variant: upper,
                     }
                 }
-                fn turns(upper: &Upper<'_>) -> u64 {
+                fn trip_count(upper: &Upper<'_>) -> u64 {
                     let $c = &numbers(upper);
-                    $turns
+                    $trip_count
                 }
                 #[allow(unused_variables)]
                 fn roles(upper: &Upper<'_>) -> Roles {
@@ -171,7 +171,7 @@ macro_rules! kernel {
                         stores: $crate::__kernel_word!(flag $($stores)?),
                     }),*],
                     specs: &[$($crate::kernel::SpecDecl { name: stringify!($spec), id: $id, default: $default }),*],
-                    turns: Of(turns),
+                    trip_count: Of(trip_count),
                     roles: Of(roles),
                     variants: &[$($crate::kernel::VariantDecl {
                         name: stringify!($variant),
@@ -184,8 +184,8 @@ macro_rules! kernel {
             };
 
             /// The call, with everything that was set by name.
-            pub fn into_call(self) -> $crate::kernel::CallDraft {
-                $crate::kernel::CallDraft::new(&Self::DECL, self.variant)
+            pub fn into_call(self) -> $crate::kernel::CallBuilder {
+                $crate::kernel::CallBuilder::new(&Self::DECL, self.variant)
                     $(.constant(stringify!($spec), self.$spec))*
                     $($(.own(stringify!($arg), $crate::__kernel_word!(field $kind self $arg)))?)*
                     $(.operand(stringify!($operand), self.$operand))*

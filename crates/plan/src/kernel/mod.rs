@@ -13,15 +13,15 @@ pub mod registry;
 pub mod roles;
 #[cfg(test)]
 mod tests;
-pub mod turns;
+pub mod trip_count;
 
-pub use bind::{Bound, CallDraft, Fixed, Words};
+pub use bind::{Bound, CallBuilder, Fixed, Words};
 pub use call::{ArgValue, FloatStorage, HoleFill, HoleInput, IntoArgs, KernelCall, KernelName, UseIndex};
 pub use declare::{have_slots, have_slots_in_place};
 pub use layout::{Layout, MAX_PUSH_CONSTANTS};
 pub use registry::{Fingerprint, Kernels, RegisterError};
 pub use roles::{Roles, RolesOf, Setting};
-pub use turns::Turns;
+pub use trip_count::TripCount;
 
 /// Specialization constant of the branch that keeps hole functions alive; false in every pipeline.
 pub const KEEP_ID: u32 = 99;
@@ -333,8 +333,8 @@ pub struct KernelDecl {
     pub holes: &'static [HoleDecl],
     /// Specialization constants.
     pub specs: &'static [SpecDecl],
-    /// How often the loops of one invocation turn at most.
-    pub turns: Turns,
+    /// Largest trip count of all loops of one invocation.
+    pub trip_count: TripCount,
     /// What choosing it needs to know of a variant.
     pub roles: RolesOf,
     /// Compiled forms.

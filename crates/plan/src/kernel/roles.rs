@@ -6,7 +6,7 @@
 //! faster.
 
 use super::{KernelDecl, VariantDecl};
-use crate::kernel::turns::{Of, Upper};
+use crate::kernel::trip_count::{Of, Upper};
 use pumice_types::{Bounds, Precision};
 
 /// The roles of a variant.

@@ -18,7 +18,7 @@ fn strided(at: u16, offset: i64) -> Bound {
     Bound::new(UseIndex(at), &View { offset: DimExpr::constant(offset), ..dense })
 }
 
-fn transpose_draft() -> CallDraft {
+fn transpose_call() -> CallBuilder {
     let word = |n: u32| ArgValue::U32(n);
     let two = |axes: [i64; 2]| axes.map(DimExpr::constant);
     Transpose {
@@ -35,7 +35,7 @@ fn transpose_draft() -> CallDraft {
 }
 
 fn transpose() -> KernelCall {
-    transpose_draft().fixed().expect("no view of it varies")
+    transpose_call().fixed().expect("no view of it varies")
 }
 
 /// Words about views come from the bound views, in the order of the declaration; everything else by name, once.
@@ -43,19 +43,19 @@ fn transpose() -> KernelCall {
 fn views_become_words_and_every_name_is_set_once() {
     assert_eq!(transpose().args[3..], [6, 0, 3, 0, 2].map(ArgValue::U32));
     use call::CallError::{Unknown, Unset, View};
-    let with = |edit: fn(CallDraft) -> CallDraft| edit(transpose_draft()).fixed().err();
+    let with = |edit: fn(CallBuilder) -> CallBuilder| edit(transpose_call()).fixed().err();
     assert_eq!(with(|c| c), None);
     assert!(matches!(with(|c| c.own("rows", ArgValue::ZERO)), Some(Unset { name: "rows", .. })));
     assert!(matches!(with(|c| c.own("x_row", ArgValue::ZERO)), Some(Unknown { name: "x_row", .. })));
     assert!(matches!(with(|c| c.constant("vec", 1)), Some(Unknown { name: "vec", .. })));
     assert!(matches!(with(|c| c.operand("x", strided(0, 0))), Some(Unset { name: "x", .. })));
-    let other = |c: CallDraft| c.of(&LayerNorm::DECL, LayerNorm::plain);
+    let other = |c: CallBuilder| c.of(&LayerNorm::DECL, LayerNorm::plain);
     assert!(matches!(with(other), Some(Unknown { name: "batch", .. })));
-    let slot = |c: CallDraft| c.holes(vec![strided(0, 0)], Vec::new());
+    let slot = |c: CallBuilder| c.holes(vec![strided(0, 0)], Vec::new());
     assert!(matches!(with(slot), Some(call::CallError::Count { expected: 0, given: 1, .. })));
     let bound = |x: Bound, y: Bound| {
-        let draft = CallDraft::new(&Transpose::DECL, Transpose::plain).operand("x", x).operand("y", y);
-        ["batch", "rows", "cols"].into_iter().fold(draft, |d, n| d.own(n, ArgValue::ZERO)).fixed().err()
+        let builder = CallBuilder::new(&Transpose::DECL, Transpose::plain).operand("x", x).operand("y", y);
+        ["batch", "rows", "cols"].into_iter().fold(builder, |d, n| d.own(n, ArgValue::ZERO)).fixed().err()
     };
     let two = |b: Bound| b.along([0, 3].map(DimExpr::constant));
     assert_eq!(bound(two(strided(0, 6)), two(strided(1, 0))), None);
@@ -73,9 +73,9 @@ fn views_become_words_and_every_name_is_set_once() {
 fn operands_without_a_group_are_dense() {
     use crate::kernels::copy::Fill;
     let fill = |y: Bound| {
-        let draft = CallDraft::new(&Fill::DECL, Fill::plain).constant("kind", 0).operand("y", y);
+        let builder = CallBuilder::new(&Fill::DECL, Fill::plain).constant("kind", 0).operand("y", y);
         let words = ["n", "start_lo", "start_hi", "delta_lo", "delta_hi"];
-        words.into_iter().fold(draft, |d, n| d.own(n, ArgValue::ZERO)).fixed()
+        words.into_iter().fold(builder, |d, n| d.own(n, ArgValue::ZERO)).fixed()
     };
     assert!(fill(strided(0, 0)).is_ok());
     assert!(matches!(fill(strided(0, 6)), Err(call::CallError::View { operand: "y", .. })));
@@ -243,7 +243,7 @@ fn interfaces_have_what_was_declared() {
 fn every_bound_is_a_number() {
     for d in kernels::all() {
         for v in d.variants {
-            // A kernel with a window turns for each tap, and a window of three axes has as many as their product.
+            // A kernel with a window iterates over each tap, and a window of three axes has as many as their product.
             let number = if d.args.iter().any(|a| a.name == "kernel") { 3 } else { 64 };
             let call = KernelCall {
                 kernel: KernelName(d.name.into()),
@@ -255,12 +255,12 @@ fn every_bound_is_a_number() {
                 holes: Vec::new(),
                 literals: Vec::new(),
             };
-            let turns = d.turns(&call, &|_| 0);
-            assert!(turns < 10_000, "{}.{}: {turns}", d.name, v.name);
+            let trip_count = d.trip_count(&call, &|_| 0);
+            assert!(trip_count < 10_000, "{}.{}: {trip_count}", d.name, v.name);
             let zeros = KernelCall { spec: d.specs.iter().map(|s| (s.id, 0)).collect(), ..call.clone() };
-            d.turns(&zeros, &|_| 0);
+            d.trip_count(&zeros, &|_| 0);
             let unknown = KernelCall { variant: "nothing".into(), ..call };
-            assert_eq!(d.turns(&unknown, &|_| 0), u64::MAX);
+            assert_eq!(d.trip_count(&unknown, &|_| 0), u64::MAX);
         }
     }
 }
@@ -271,7 +271,7 @@ fn bounds_are_those_of_the_shaders() {
     use crate::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
     use crate::kernels::reduce::{ArgReduce, ReduceColumns, ReduceInt, ReduceRows};
     use crate::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
-    let turns = |d: KernelDecl, variant: &'static str, arg: &str, n: u32, spec: &[(u32, u32)]| {
+    let trip_count = |d: KernelDecl, variant: &'static str, arg: &str, n: u32, spec: &[(u32, u32)]| {
         let before = d.args.iter().take_while(|a| a.name != arg);
         let at = before.map(|a| a.words() as usize).sum::<usize>();
         let mut args = vec![ArgValue::ZERO; d.arg_words() as usize];
@@ -286,31 +286,34 @@ fn bounds_are_those_of_the_shaders() {
             holes: Vec::new(),
             literals: Vec::new(),
         };
-        d.turns(&call, &|word| if word == 7 { i64::from(n) } else { 0 })
+        d.trip_count(&call, &|word| if word == 7 { i64::from(n) } else { 0 })
     };
-    // A chain of a sum takes a turn of two loops, and three of `carry`; a counter of L levels is joined in L + 1.
+    // A chain of a sum takes a trip of two loops, and three of `carry`; a counter of L levels is joined in L + 1.
     let chained = |chains: u64, levels: u64| 5 * chains + chains / 64 + levels + 1;
-    let rows = turns(ReduceRows::DECL, "plain", "n", 1 << 28, &[(1, 256)]);
+    let rows = trip_count(ReduceRows::DECL, "plain", "n", 1 << 28, &[(1, 256)]);
     assert_eq!(rows, 65_536 + 1 + 9 + chained(513, 18));
-    let columns = turns(ReduceColumns::DECL, "plain", "red", 1 << 20, &[(1, 64)]);
+    let columns = trip_count(ReduceColumns::DECL, "plain", "red", 1 << 20, &[(1, 64)]);
     assert_eq!(columns, 65_536 + 1 + 3 + chained(2049, 20));
-    assert_eq!(turns(ReduceInt::DECL, "plain", "n", 1 << 24, &[(0, 1), (1, 256)]), 65_536 + 1 + 9 + 65);
-    assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256)]), 65_536 + 1 + 9);
-    assert_eq!(turns(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256), (5, 1)]), 16_384 + 1 + 9);
-    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 8193 + 1 + chained(129, 20));
-    assert_eq!(turns(SoftmaxColumns::DECL, "plain", "n", 32_768, &[(1, 8)]), 2 * 257 + 6 + chained(5, 20));
-    let rows = turns(SoftmaxRows::DECL, "plain", "n", 1 << 24, &[(0, 256)]);
+    assert_eq!(trip_count(ReduceInt::DECL, "plain", "n", 1 << 24, &[(0, 1), (1, 256)]), 65_536 + 1 + 9 + 65);
+    assert_eq!(trip_count(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256)]), 65_536 + 1 + 9);
+    assert_eq!(trip_count(ArgReduce::DECL, "plain", "n", 1 << 26, &[(4, 256), (5, 1)]), 16_384 + 1 + 9);
+    assert_eq!(trip_count(SoftmaxColumns::DECL, "plain", "n", 32_768, &[]), 2 * 8193 + 1 + chained(129, 20));
+    assert_eq!(
+        trip_count(SoftmaxColumns::DECL, "plain", "n", 32_768, &[(1, 8)]),
+        2 * 257 + 6 + chained(5, 20)
+    );
+    let rows = trip_count(SoftmaxRows::DECL, "plain", "n", 1 << 24, &[(0, 256)]);
     assert_eq!(rows, 2 * 16_385 + 9 + chained(257, 20));
-    assert_eq!(turns(SoftmaxRows::DECL, "fast16", "n", 1 << 14, &[(0, 256)]), 18);
-    let norm = turns(LayerNorm::DECL, "plain", "n", 1 << 24, &[(0, 256)]);
+    assert_eq!(trip_count(SoftmaxRows::DECL, "fast16", "n", 1 << 14, &[(0, 256)]), 18);
+    let norm = trip_count(LayerNorm::DECL, "plain", "n", 1 << 24, &[(0, 256)]);
     assert_eq!(norm, 3 * 16_385 + 18 + 2 * chained(257, 20));
-    let lanes = turns(MatmulF32Lanes::DECL, "plain", "k", 60_000, &[]);
+    let lanes = trip_count(MatmulF32Lanes::DECL, "plain", "k", 60_000, &[]);
     assert_eq!(lanes, 60_001 + 65 + 3 * 939 + 3 * 31);
     // At the end one output a thread, of 128 partial sums eight by eight.
-    let columns = turns(MatmulF32Columns::DECL, "plain", "k", 1 << 20, &[(3, 1)]);
+    let columns = trip_count(MatmulF32Columns::DECL, "plain", "k", 1 << 20, &[(3, 1)]);
     assert_eq!(columns, 1025 + 9 + chained(129, 16) + 2 * (17 * (9 + 1) + 1));
-    let dot = turns(MatmulF32Dot::DECL, "plain", "k", 1 << 20, &[]);
+    let dot = trip_count(MatmulF32Dot::DECL, "plain", "k", 1 << 20, &[]);
     assert_eq!(dot, 8193 + 4 * 33 + 129 + chained(129, 16));
     // 16 terms and a loop over four pieces of them a step; at the end one piece of the tile, four quads a thread.
-    assert_eq!(turns(MatmulF32::DECL, "plain", "k", 1 << 16, &[]), 4097 * 6 + 2 * 6 + chained(513, 8));
+    assert_eq!(trip_count(MatmulF32::DECL, "plain", "k", 1 << 16, &[]), 4097 * 6 + 2 * 6 + chained(513, 8));
 }

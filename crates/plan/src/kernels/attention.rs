@@ -45,7 +45,7 @@ macro_rules! attention {
         grid $grid:literal;
         holes { $($holes:tt)* }
         specs { $($spec:ident = $id:literal : $default:literal),* }
-        turns |$c:ident| $turns:expr;
+        trip_count |$c:ident| $trip_count:expr;
         roles |$r:ident| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
@@ -63,7 +63,7 @@ macro_rules! attention {
             slots 0;
             holes { $($holes)* }
             specs { vec = 0: 0, mask_kind = 1: 0, length = 2: 0, capped = 3: 0, round = 5: 0 $(, $spec = $id: $default)* }
-            turns |$c| $turns;
+            trip_count |$c| $trip_count;
             roles |$r| $roles;
             variants { $($variants)* }
         }
@@ -85,7 +85,7 @@ attention! {
     grid "ceil(sq / BQ) * ceil(dv / DP) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
     specs {}
-    turns |c| {
+    trip_count |c| {
         let (bq, bk, ch, cv) = (c.define("BQ"), c.define("BK"), c.define("CH"), c.define("CV"));
         let threads = c.define("TX").saturating_mul(c.define("TY"));
         let staged = |rows: u64, width: u64| each(quotient(rows.saturating_mul(width), 4), threads);
@@ -116,13 +116,13 @@ attention! {
 }
 
 attention! {
-    /// As `attention`, by matrix units: factors and weights rounded to f16, or with `BF16` to bf16 (T3); keys and values
-    /// at most W wide.
+    /// As `attention`, by matrix units: factors and weights rounded to f16, or with `BF16` to bf16 (T3); keys and
+    /// values at most W wide.
     pub struct AttentionUnits = "attention_units" in "attention/units.comp";
     grid "ceil(sq / 64) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
     specs {}
-    turns |c| {
+    trip_count |c| {
         let fragments = quotient(c.define("W"), 16);
         let odd = inside(fragments, each(64, 1));
         let step = after(inside(each(c.sk, 64), odd), each(c.sk, 64).saturating_mul(fragments.saturating_mul(4)));
@@ -158,7 +158,7 @@ attention! {
     grid "ceil(sq / (8 * ROWS)) * ceil(dv / W) * hq * batches groups, folded";
     holes { epilogue: vec4 [v] () }
     specs {}
-    turns |c| {
+    trip_count |c| {
         let searched = only(c.mask_kind != 0, c.define("ROWS").saturating_mul(each(c.sk, 1)));
         let chains = after(each(c.sk, 64).saturating_mul(3), each(c.sk, 64 * 64).saturating_mul(3));
         after(after(each(c.sk, c.define("KEYS")), chains), searched)
@@ -195,7 +195,7 @@ attention! {
     grid "ceil(sq / BQ) * hq * batches groups, folded; BQ = 32 / LANES * ROWS";
     holes { epilogue: vec4 [v] () }
     specs {}
-    turns |c| {
+    trip_count |c| {
         let (bk, teams, keys) = (c.define("BK"), c.define("TEAMS"), c.define("KEYS"));
         let (lanes, rows) = (c.define("LANES"), c.define("ROWS"));
         // Doubling is not unrolled everywhere.
@@ -237,7 +237,7 @@ attention! {
     grid "parts * ceil(group * sq / ROWS) * hq / group * batches groups, folded; parts fastest";
     holes {}
     specs { parts = 4: 1 }
-    turns |c| {
+    trip_count |c| {
         let blocks = each(c.sk, 64u64.saturating_mul(c.parts));
         let teams = quotient(c.define("THREADS"), c.define("LANES"));
         let of_block = each(64, teams.saturating_mul(c.define("KEYS")));
@@ -277,7 +277,7 @@ kernel! {
     slots 0;
     holes {}
     specs { quads = 0: 16 }
-    turns |c| {
+    trip_count |c| {
         let slices = quotient(256, c.quads);
         after(each(c.parts, slices.saturating_mul(4)), halving(slices))
     };

@@ -6,10 +6,10 @@
 //! part, from a first one on, and from tap to tap of these the operand is `hop` elements on: with s what `up` and
 //! dilation have in common, `gap` is up / s, `hop` is -dilation / s, and `inverse` · dilation / s is 1 modulo `gap`.
 
-use super::tiles::{tile_roles, tile_turns, tiles};
+use super::tiles::{tile_roles, tile_trip_count, tiles};
 use crate::kernel;
 use crate::kernel::KernelDecl;
-use crate::kernel::turns::{after, each, pairs};
+use crate::kernel::trip_count::{after, each, pairs};
 use pumice_types::slots;
 
 /// The declarations of this family.
@@ -22,12 +22,12 @@ pub const LARGEST_UP: u64 = 1 << 15;
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 const _: () = crate::kernel::have_slots_in_place(DECLS);
 
-/// Turns of a thread (`shaders/convolution/sums.glsl`) that adds so many terms for each of `rows` outputs, `unrolled`
-/// of them in a turn.
-fn direct_turns(terms: u64, rows: u64, unrolled: u64) -> u64 {
+/// Trips of a thread (`shaders/convolution/sums.glsl`) that adds so many terms for each of `rows` outputs, `unrolled`
+/// of them in a trip.
+fn direct_trip_count(terms: u64, rows: u64, unrolled: u64) -> u64 {
     let chains = each(terms, 128);
-    let turns = after(each(terms, unrolled), chains.saturating_mul(2));
-    after(after(turns, pairs(chains, 12)), each(rows, 1))
+    let trip_count = after(each(terms, unrolled), chains.saturating_mul(2));
+    after(after(trip_count, pairs(chains, 12)), each(rows, 1))
 }
 
 /// Of a phase, the most taps.
@@ -42,7 +42,7 @@ macro_rules! direct {
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
         specs { $($spec:ident = $id:literal : $default:literal),* }
-        turns |$c:ident| $turns:expr;
+        trip_count |$c:ident| $trip_count:expr;
         roles |$r:ident| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
@@ -60,7 +60,7 @@ macro_rules! direct {
             slots 4 in_place;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { vec_y = 0: 0, round = 5: 0 $(, $spec = $id: $default)* }
-            turns |$c| $turns;
+            trip_count |$c| $trip_count;
             roles |$r| $roles;
             variants { $($variants)* }
         }
@@ -77,9 +77,9 @@ direct! {
     pub struct ConvDirect = "conv_direct" in "convolution/direct.comp";
     grid "ceil(batches * groups * ceil(outputs / MR) * ceil(positions / 4) / 64) groups of 64 threads, folded";
     specs {}
-    turns |c| {
+    trip_count |c| {
         let terms = c.channels.saturating_mul(c.kernel.iter().fold(1, |n, k| n.saturating_mul(*k)));
-        direct_turns(terms, c.define("MR"), c.define("UK"))
+        direct_trip_count(terms, c.define("MR"), c.define("UK"))
     };
     roles |c| tile(c.define("MR"), 4);
     variants {
@@ -99,12 +99,12 @@ direct! {
     pub struct ConvLines = "conv_lines" in "convolution/lines.comp";
     grid "ceil(batches * groups * ceil(outputs / MR) * out0 * out1 * ceil(out2 / 4) / 64) groups of 64 threads, folded";
     specs { vec_x = 1: 0, taps_w = 2: 1, step_w = 3: 1, shift = 4: 0 }
-    turns |c| {
+    trip_count |c| {
         let lines = c.channels.saturating_mul(c.kernel[0]).saturating_mul(c.kernel[1]);
         // Whether a driver unrolls what it is told to is its own.
         let of_line = after(each(4 * c.define("SQ"), 1).saturating_mul(c.define("MR") + 1), c.define("SQ") * 6);
-        let turns = inside(each(lines, 1), of_line);
-        after(after(turns, pairs(lines, 12)), each(c.define("MR"), 1))
+        let trip_count = inside(each(lines, 1), of_line);
+        after(after(trip_count, pairs(lines, 12)), each(c.define("MR"), 1))
     };
     roles |c| tile(c.define("MR"), 4).by_lines().only("dilation_w", 0, 1).only("line", 0, 4 * c.define("SQ") - 3);
     variants {
@@ -134,9 +134,9 @@ tiles! { sliced kernel {
     slots 4 in_place;
     holes { epilogue: vec4 [v] (batch, row, col) stores }
     specs { a_mode = 0: 0, vec_y = 1: 0, quads = 2: 0, k_tail = 3: 1, edge = 4: 1, tap_major = 5: 0, kd = 6: 1, kh = 7: 1, kw = 8: 1, round = 9: 0 }
-    turns |c| {
+    trip_count |c| {
         let taps = c.kd.saturating_mul(c.kh).saturating_mul(c.kw);
-        tile_turns(c.variant, c.channels.saturating_mul(taps))
+        tile_trip_count(c.variant, c.channels.saturating_mul(taps))
     };
     roles |c| tile_roles(c.variant);
 } }
@@ -148,7 +148,7 @@ macro_rules! spread {
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
         specs { $($spec:ident = $id:literal : $default:literal),* }
-        turns |$c:ident| $turns:expr;
+        trip_count |$c:ident| $trip_count:expr;
         roles |$r:ident| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
@@ -167,7 +167,7 @@ macro_rules! spread {
             slots 4 in_place;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { round = 5: 0 $(, $spec = $id: $default)* }
-            turns |$c| $turns;
+            trip_count |$c| $trip_count;
             roles |$r| $roles;
             variants { $($variants)* }
         }
@@ -184,9 +184,9 @@ spread! {
     pub struct ConvSpread = "conv_spread" in "convolution/spread.comp";
     grid "ceil(batches * groups * ceil(outputs / MR) * phases * ceil(positions of the largest phase / 4) / 64) groups of 64 threads, folded";
     specs {}
-    turns |c| {
+    trip_count |c| {
         let terms = c.channels.saturating_mul(taps_of_a_phase(c.kernel, c.gap));
-        direct_turns(terms, c.define("MR"), c.define("UK"))
+        direct_trip_count(terms, c.define("MR"), c.define("UK"))
     };
     roles |c| tile(c.define("MR"), 4);
     variants {
@@ -204,9 +204,9 @@ tiles! { whole spread {
     pub struct ConvSpreadTile = "conv_spread_tile" in "convolution/spread_tile.comp";
     grid "ceil(outputs / BM) * ceil(batches * positions of the largest phase / BN) * groups * phases groups, folded";
     specs { a_mode = 0: 0, k_tail = 1: 1, edge = 2: 1 }
-    turns |c| {
+    trip_count |c| {
         let channels = c.channels.div_ceil(c.define("BK")).saturating_mul(c.define("BK"));
-        tile_turns(c.variant, channels.saturating_mul(taps_of_a_phase(c.kernel, c.gap)))
+        tile_trip_count(c.variant, channels.saturating_mul(taps_of_a_phase(c.kernel, c.gap)))
     };
     roles |c| tile_roles(c.variant);
 } }

@@ -20,7 +20,7 @@ kernel! {
     slots 0;
     holes {}
     specs {}
-    turns |_| 0;
+    trip_count |_| 0;
     roles |_| tile(TILE, TILE);
     variants { plain: zero }
 }
@@ -37,7 +37,7 @@ kernel! {
     slots 0;
     holes {}
     specs { kind = 0: 0 }
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero }
 }
 
@@ -51,7 +51,7 @@ kernel! {
     slots 0;
     holes {}
     specs {}
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero }
 }
 
@@ -64,6 +64,6 @@ kernel! {
     slots 0;
     holes {}
     specs {}
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero { "BLOCKS": "1" } }
 }

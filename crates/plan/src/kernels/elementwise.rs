@@ -56,13 +56,13 @@ kernel! {
     slots 12 in_place;
     holes { body: void4 [] (g) stores }
     specs { kinds0 = 0: 0, kinds1 = 1: 0, scalars = 2: 0, per = 3: 1, tail = 4: 1 }
-    turns |c| each(c.per, 1);
+    trip_count |c| each(c.per, 1);
     roles |_| tile(1, 4).figure("groups_per_thread", "per", u32::MAX as u64);
     variants { plain: zero; words64: zero needs [Int64] { "WORDS64": "1" } }
 }
 
 /// A kernel over strides: what all of them have stands here, once. Of its own it has arguments, the hole's width and
-/// coordinate, specialization constants, turns and variants.
+/// coordinate, specialization constants, trip counts and variants.
 macro_rules! over_strides {
     (
         $(#[doc = $doc:literal])+
@@ -71,7 +71,7 @@ macro_rules! over_strides {
         args { $($arg:ident),* }
         body $width:ident ($coord:ident);
         specs { $($specs:tt)* }
-        turns |$c:pat_param| $turns:expr;
+        trip_count |$c:pat_param| $trip_count:expr;
         roles |$r:pat_param| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
@@ -84,7 +84,7 @@ macro_rules! over_strides {
             slots 12 in_place;
             holes { body: $width [] ($coord) stores }
             specs { kinds0 = 0: 0, kinds1 = 1: 0, $($specs)* }
-            turns |$c| $turns;
+            trip_count |$c| $trip_count;
             roles |$r| $roles;
             variants { $($variants)* }
         }
@@ -101,7 +101,7 @@ over_strides! {
     args {}
     body void1 (i);
     specs { rank = 2: 1 }
-    turns |_| 0;
+    trip_count |_| 0;
     roles |_| tile(1, 1).only("by_four", 0, 0);
     variants { plain: zero { "WIDTH": "1" } }
 }
@@ -117,7 +117,7 @@ over_strides! {
     args {}
     body void4 (g);
     specs { rank = 2: 1, scalars = 3: 0 }
-    turns |_| 0;
+    trip_count |_| 0;
     roles |_| tile(1, 4).only("by_four", 1, 1);
     variants { plain: zero { "WIDTH": "4" } }
 }
@@ -131,7 +131,7 @@ over_strides! {
     args {}
     body void4 (g);
     specs { rank = 2: 1, scalars = 3: 0 }
-    turns |_| 0;
+    trip_count |_| 0;
     roles |_| tile(4, 1).only("by_four", 0, 0).only("wide", 0, 0);
     variants { plain: zero }
 }
@@ -147,7 +147,7 @@ over_strides! {
     args {}
     body void1 (i);
     specs { rank = 2: 2, crossed = 3: 0 }
-    turns |_| 2 * each(32, 8);
+    trip_count |_| 2 * each(32, 8);
     roles |_| tile(TILE, TILE);
     variants { plain: zero }
 }
@@ -164,7 +164,7 @@ over_strides! {
     args { width, run }
     body void1 (i);
     specs { rank = 2: 1, used = 3: 12 }
-    turns |c| each(c.run, 1);
+    trip_count |c| each(c.run, 1);
     roles |_| tile(1, 1).only("by_four", 0, 0).power("most_run", "run", 256);
     variants { plain: zero { "WIDTH": "1", "KEPT_SLOTS": "1" } }
 }
@@ -177,7 +177,7 @@ over_strides! {
     args { width, run }
     body void4 (g);
     specs { rank = 2: 1, used = 3: 12, scalars = 4: 0 }
-    turns |c| each(c.run, 1);
+    trip_count |c| each(c.run, 1);
     roles |_| tile(1, 4).only("by_four", 1, 1).power("most_run", "run", 256);
     variants {
         plain: zero { "WIDTH": "4", "KEPT_SLOTS": "1" };

@@ -17,7 +17,7 @@ kernel! {
     slots 0;
     holes {}
     specs {}
-    turns |c| each(c.count, 1);
+    trip_count |c| each(c.count, 1);
     variants { plain: zero }
 }
 
@@ -30,7 +30,7 @@ kernel! {
     slots 0;
     holes {}
     specs {}
-    turns |c| after(each(c.count, 1), each(c.at, 1));
+    trip_count |c| after(each(c.count, 1), each(c.at, 1));
     variants { plain: zero { "COUNTS": "1" } }
 }
 

@@ -21,7 +21,7 @@ kernel! {
     slots 2;
     holes { epilogue: vec4 [v] (outer, row, col) }
     specs { wide = 0: 0, vec = 1: 1, slot_cols = 2: 3 }
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero { "BLOCKS": "1" } }
 }
 
@@ -35,6 +35,6 @@ kernel! {
     slots 0;
     holes {}
     specs { wide = 0: 0 }
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero }
 }

@@ -25,6 +25,6 @@ kernel! {
     slots 0;
     holes {}
     specs { mode = 0: 0, source = 1: 0, split = 2: 0 }
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero }
 }

@@ -1,6 +1,6 @@
 //! Matmul kernels. Which of them a product takes is the compiler's to say (`compile/src/select/matmul.rs`).
 
-use super::tiles::{tile_roles, tile_turns, tiles};
+use super::tiles::{tile_roles, tile_trip_count, tiles};
 use crate::kernel;
 use crate::kernel::KernelDecl;
 use pumice_types::slots;
@@ -20,7 +20,7 @@ macro_rules! product {
         pub struct $Call:ident = $name:literal in $file:literal;
         grid $grid:literal;
         specs { $($spec:ident = $id:literal : $default:literal),* }
-        turns |$c:ident| $turns:expr;
+        trip_count |$c:ident| $trip_count:expr;
         roles |$r:ident| $roles:expr;
         variants { $($variants:tt)* }
     ) => {
@@ -37,7 +37,7 @@ macro_rules! product {
             slots 4 in_place;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { a_mode = 0: 0, b_mode = 1: 0, vec_y = 2: 0, round = 5: 0 $(, $spec = $id: $default)* }
-            turns |$c| $turns;
+            trip_count |$c| $trip_count;
             roles |$r| $roles;
             variants { $($variants)* }
         }
@@ -62,7 +62,7 @@ tiles! { stored product {
     pub struct MatmulF32 = "matmul_f32" in "matmul/tile.comp";
     grid "ceil(m / BM) * ceil(n / BN) * batches groups, folded; BM x BN is the variant's tile";
     specs { k_tail = 3: 1, edge = 4: 1 }
-    turns |c| tile_turns(c.variant, c.k);
+    trip_count |c| tile_trip_count(c.variant, c.k);
     roles |c| tile_roles(c.variant);
 } }
 
@@ -73,7 +73,7 @@ product! {
     pub struct MatmulF32Lanes = "matmul_f32_lanes" in "matmul/lanes.comp";
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
-    turns |c| {
+    trip_count |c| {
         let terms = if c.defines("SHUFFLE") { inside(each(c.k, 8), each(8, 1)) } else { each(c.k, 1) };
         let (chains, sums) = (each(c.k, 64), each(c.k, 64 * 32));
         let terms = after(terms, after(chains.saturating_mul(3), sums.saturating_mul(3)));
@@ -95,7 +95,7 @@ product! {
     pub struct MatmulF32Dot = "matmul_f32_dot" in "matmul/dot.comp";
     grid "ceil(m / MM) * ceil(n / (4 * NQ)) * batches groups, folded";
     specs {}
-    turns |c| {
+    trip_count |c| {
         let quads = c.a_mode == 1 && c.b_mode == 1;
         // Steps of a chain: a quad is four terms of one output, or one of each of four chains.
         let chain = if quads && c.define("MM") == 1 { 64 * 4 * 128 } else { 64 * 128 };
@@ -123,7 +123,7 @@ product! {
     pub struct MatmulF32Columns = "matmul_f32_columns" in "matmul/columns.comp";
     grid "ceil(m / MM) * ceil(n / (4 * quads)) * batches groups, folded";
     specs { quads = 3: 8 }
-    turns |c| {
+    trip_count |c| {
         let (rows, ahead, lanes) = (c.define("MM"), c.define("AHEAD"), quotient(128, c.quads));
         let chains = each(c.k, lanes.saturating_mul(64));
         let terms = after(each(c.k, ahead.saturating_mul(lanes)), each(ahead, 1));

@@ -32,7 +32,7 @@ macro_rules! norm {
             slots 8;
             holes { load: vec4 [v] (row, col) stores, epilogue: vec4 [v] (row, col) stores }
             specs { lanes = 0: 256, vec = 1: 0, gamma = 2: 1, beta = 3: $beta, slot_cols = 4: 255 $(, $spec = $id: $default)* }
-            turns |c| {
+            trip_count |c| {
                 let chains = each(c.n, 64 * 4 * c.lanes);
                 let sum = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
                 let passes = after(sum.saturating_mul($sums), each(c.n, 4 * c.lanes));

@@ -26,7 +26,7 @@ kernel! {
     slots 4 in_place;
     holes { epilogue: vec4 [v] (batch, row, col) stores }
     specs { op = 0: 2, padded = 1: 0, vec_y = 2: 0 }
-    turns |c| {
+    trip_count |c| {
         let taps = c.kernel.iter().fold(1u64, |n, k| n.saturating_mul(*k));
         let chains = each(taps, 128);
         after(each(taps, 1), after(chains.saturating_mul(2), pairs(chains, 12)))
@@ -47,6 +47,6 @@ kernel! {
     slots 0;
     holes {}
     specs { op = 0: 2, signed = 1: 1, bits = 2: 32 }
-    turns |c| each(c.kernel.iter().fold(1u64, |n, k| n.saturating_mul(*k)), 1);
+    trip_count |c| each(c.kernel.iter().fold(1u64, |n, k| n.saturating_mul(*k)), 1);
     variants { plain: zero }
 }

@@ -39,7 +39,7 @@ kernel! {
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256, vec = 2: 0, slot_cols = 3: 15 }
-    turns |c| {
+    trip_count |c| {
         let chains = each(c.n, 128 * 16 * c.lanes);
         let terms = after(each(c.n, 16 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 18)));
         after(terms, halving(c.lanes))
@@ -63,7 +63,7 @@ kernel! {
     slots 2;
     holes { load: vec4 [v] (outer, row, col), epilogue: vec4 [v] (outer, col) stores }
     specs { op = 0: 0, columns = 1: 32, vec = 2: 0, slot_cols = 3: 3 }
-    turns |c| {
+    trip_count |c| {
         let lanes = quotient(256, c.columns);
         let chains = each(c.red, lanes.saturating_mul(128));
         let terms = after(each(c.red, lanes.saturating_mul(4)), after(chains.saturating_mul(2), pairs(chains, 20)));
@@ -87,7 +87,7 @@ kernel! {
     slots 4;
     holes { load: float [v] (row, col), epilogue: float [v] (row) stores }
     specs { op = 0: 0, lanes = 1: 256 }
-    turns |c| {
+    trip_count |c| {
         let chains = each(c.n, 128 * c.lanes);
         let terms = after(each(c.n, 4 * c.lanes), after(chains.saturating_mul(2), pairs(chains, 20)));
         after(terms, halving(c.lanes))
@@ -107,7 +107,7 @@ kernel! {
     slots 0;
     holes {}
     specs { op = 0: 0, lanes = 1: 256, kind = 2: 0, bits = 3: 32 }
-    turns |c| {
+    trip_count |c| {
         // The quotient of a mean is found bit by bit.
         let divided = only(c.op == u64::from(op::MEAN), each(64, 1));
         after(after(each(c.n, c.lanes), halving(c.lanes)), divided)
@@ -128,7 +128,7 @@ kernel! {
     slots 0;
     holes {}
     specs { kind = 0: 0, min = 1: 0, last = 2: 0, wide = 3: 1, lanes = 4: 256, vec = 5: 0 }
-    turns |c| after(each(c.n, if c.vec == 1 { 16 * c.lanes } else { 4 * c.lanes }), halving(c.lanes));
+    trip_count |c| after(each(c.n, if c.vec == 1 { 16 * c.lanes } else { 4 * c.lanes }), halving(c.lanes));
     roles |c| {
         let threads = c.define_or("THREADS", 256);
         group(threads).lanes("lanes", 1, threads)

@@ -42,6 +42,6 @@ kernel! {
     slots 0;
     holes { epilogue: float [v] (batch, row, head, col) }
     specs { interleaved = 0: 0, source = 1: 0, position = 2: 0, dim = 3: 64, n_rot = 4: 64, per_row = 5: 1 }
-    turns |_| 0;
+    trip_count |_| 0;
     variants { plain: zero }
 }

@@ -23,7 +23,7 @@ kernel! {
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, log = 2: 0, slot_cols = 3: 15 }
-    turns |c| match c.defines("KEEP_ROW") {
+    trip_count |c| match c.defines("KEEP_ROW") {
         true => 2 * halving(c.lanes),
         false => {
             let chains = each(c.n, 64 * 4 * c.lanes);
@@ -56,7 +56,7 @@ kernel! {
     slots 2;
     holes { load: float [v] (outer, row, col), epilogue: float [v] (outer, row, col) stores }
     specs { log = 0: 0, columns = 1: 256 }
-    turns |c| {
+    trip_count |c| {
         let lanes = quotient(256, c.columns);
         let chains = each(c.n, lanes.saturating_mul(64 * 4));
         let pass = each(c.n, lanes.saturating_mul(4));

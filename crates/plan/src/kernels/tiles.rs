@@ -6,13 +6,13 @@
 //! operands.
 
 use crate::kernel::roles::{Roles, tile};
-use crate::kernel::turns::{Upper, after, each, inside, pairs, quotient};
+use crate::kernel::trip_count::{Upper, after, each, inside, pairs, quotient};
 use pumice_types::Precision;
 
-/// Turns of a tile over `k` terms (`shaders/include/tile.glsl`, `units.glsl`), by the macros of its variant.
-pub(super) fn tile_turns(c: &Upper<'_>, k: u64) -> u64 {
+/// Trips of a tile over `k` terms (`shaders/include/tile.glsl`, `units.glsl`), by the macros of its variant.
+pub(super) fn tile_trip_count(c: &Upper<'_>, k: u64) -> u64 {
     if c.defines("UNITS") {
-        return units_turns(c, k);
+        return units_trip_count(c, k);
     }
     let [bm, bn, bk, tm, tn] = ["BM", "BN", "BK", "TM", "TN"].map(|name| c.define(name));
     let slices = c.define("SK");
@@ -24,7 +24,7 @@ pub(super) fn tile_turns(c: &Upper<'_>, k: u64) -> u64 {
     after(steps, inside(each(pieces, 1), each(threads.saturating_mul(4), threads.saturating_mul(slices))))
 }
 
-fn units_turns(c: &Upper<'_>, k: u64) -> u64 {
+fn units_trip_count(c: &Upper<'_>, k: u64) -> u64 {
     let [bk, wm, wn, slices] = ["BK", "WM", "WN", "SK"].map(|name| c.define(name));
     let fragments = quotient(wm, 16).saturating_mul(quotient(wn, 16));
     after(each(k, bk), inside(each(fragments, 1), each(64, slices.saturating_mul(32))))

@@ -284,7 +284,7 @@ fn a_large_plan_is_checked_quickly() {
     assert!(took.as_millis() < 500, "{took:?}");
 }
 
-/// A kernel's loops stay within what the target's driver lets them turn.
+/// A kernel's loops stay within what the target's driver lets them iterate.
 #[test]
 fn loops_that_the_driver_would_end_are_refused() {
     const PER: u32 = 3;

@@ -20,11 +20,11 @@ pub fn everything() -> Plan {
         default: 0.0,
         advance: Some(n(1)),
     });
-    let w = k.room(RegionKind::Weights, &whole);
+    let w = k.alloc(RegionKind::Weights, &whole);
     k.plan.params.push(ParamSlot { name: "w".into(), encoding: DType::F32.into(), shape: vec![16], span: w });
-    let derived = k.room(RegionKind::Weights, &whole);
-    let passed = k.room(RegionKind::Weights, &whole);
-    let s = k.room(RegionKind::States, &whole);
+    let derived = k.alloc(RegionKind::Weights, &whole);
+    let passed = k.alloc(RegionKind::Weights, &whole);
+    let s = k.alloc(RegionKind::States, &whole);
     let state = StateSlot {
         name: "s".into(),
         dtype: DType::F32,
@@ -34,8 +34,8 @@ pub fn everything() -> Plan {
         span: s,
     };
     k.plan.states.push(state);
-    let x = k.room(RegionKind::IoIn, &shape);
-    let index = k.room(RegionKind::IoIn, &whole);
+    let x = k.alloc(RegionKind::IoIn, &shape);
+    let index = k.alloc(RegionKind::IoIn, &whole);
     let io = |name: &str, dtype, shape: &[DimExpr], span| IoSlot {
         name: name.into(),
         dtype,
@@ -44,7 +44,7 @@ pub fn everything() -> Plan {
     };
     k.plan.inputs.push(io("x", DType::F32, &shape, x));
     k.plan.inputs.push(io("index", DType::I32, &whole, index));
-    let y = k.room(RegionKind::IoOut, &whole);
+    let y = k.alloc(RegionKind::IoOut, &whole);
     k.plan.outputs.push(io("y", DType::F32, &whole, y));
     k.plan.status_ops.push("gather".into());
     load(&mut k, w, derived);
@@ -56,21 +56,21 @@ pub fn everything() -> Plan {
 fn load(k: &mut Sketch, w: Span, derived: Span) {
     let whole = [n(16)];
     let mut p = Program::default();
-    let w = Sketch::value(&mut p, "w", ContentOrigin::Param(0), w, DType::F32, &whole);
-    let d = Sketch::value(&mut p, "wd", ContentOrigin::Derived, derived, DType::F32, &whole);
+    let w = Sketch::value(&mut p, "w", VersionOrigin::Param(0), w, DType::F32, &whole);
+    let d = Sketch::value(&mut p, "wd", VersionOrigin::Derived, derived, DType::F32, &whole);
     sum(&mut p, &[&w], &d, None);
     level(&mut p);
     k.plan.load = p;
 }
 
-/// derived = (t + t) + t, in a room of two slots.
+/// derived = (t + t) + t, in scratch of two slots.
 fn stream(k: &mut Sketch, derived: Span) {
     let whole = [n(16)];
     let at = |offset: u64| Span::new(RegionKind::Scratch, offset.into_bytes(), 64u64.into_bytes());
     let mut p = Program::default();
-    let t = Sketch::value(&mut p, "t", ContentOrigin::Param(1), at(256), DType::F32, &whole);
-    let twice = Sketch::value(&mut p, "twice", ContentOrigin::Step, at(0), DType::F32, &whole);
-    let d = Sketch::value(&mut p, "td", ContentOrigin::Derived, derived, DType::F32, &whole);
+    let t = Sketch::value(&mut p, "t", VersionOrigin::Param(1), at(256), DType::F32, &whole);
+    let twice = Sketch::value(&mut p, "twice", VersionOrigin::Step, at(0), DType::F32, &whole);
+    let d = Sketch::value(&mut p, "td", VersionOrigin::Derived, derived, DType::F32, &whole);
     sum(&mut p, &[&t, &t], &twice, None);
     level(&mut p);
     sum(&mut p, &[&twice, &t], &d, None);
@@ -82,7 +82,7 @@ fn stream(k: &mut Sketch, derived: Span) {
 }
 
 fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, passed, s, x, index, y]: [Span; 7]) {
-    use ContentOrigin as O;
+    use VersionOrigin as O;
     let whole = [n(16)];
     let (f32, p) = (DType::F32, &mut Program::default());
     let mut frame = FrameBuilder::new();
@@ -108,11 +108,11 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, passed, s, x, index, y]: 
     let x = Sketch::value(p, "x", O::Input(0), x, f32, shape);
     let index = Sketch::value(p, "index", O::Input(1), index, DType::I32, &whole);
     let (ra, rb, rc) = (
-        k.room(RegionKind::Scratch, shape),
-        k.room(RegionKind::Scratch, shape),
-        k.room(RegionKind::Scratch, shape),
+        k.alloc(RegionKind::Scratch, shape),
+        k.alloc(RegionKind::Scratch, shape),
+        k.alloc(RegionKind::Scratch, shape),
     );
-    let (ro, ri) = (k.room(RegionKind::IoOut, shape), k.room(RegionKind::IoIn, shape));
+    let (ro, ri) = (k.alloc(RegionKind::IoOut, shape), k.alloc(RegionKind::IoIn, shape));
     let a = Sketch::value(p, "a", O::Step, ra, f32, shape);
     let b = Sketch::value(p, "b", O::Step, rb, f32, shape);
     let c = Sketch::value(p, "c", O::Step, rc, f32, shape);
@@ -172,16 +172,16 @@ pub fn chain(steps: usize) -> Plan {
 
 /// The same, over 4 n elements for n in 1..=max.
 pub fn chain_of(steps: usize, max: u64) -> Plan {
-    use ContentOrigin as O;
+    use VersionOrigin as O;
     let mut k = Sketch::new();
     let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max, multiple_of: 1 });
     let shape = [DimExpr::symbol(symbol) * n(4)];
-    let (x, y) = (k.room(RegionKind::IoIn, &shape), k.room(RegionKind::IoOut, &shape));
+    let (x, y) = (k.alloc(RegionKind::IoIn, &shape), k.alloc(RegionKind::IoOut, &shape));
     let slot =
         |name: &str, span| IoSlot { name: name.into(), dtype: DType::F32, shape: shape.clone().into(), span };
     k.plan.inputs.push(slot("x", x));
     k.plan.outputs.push(slot("y", y));
-    let rooms = [k.room(RegionKind::Scratch, &shape), k.room(RegionKind::Scratch, &shape)];
+    let buffers = [k.alloc(RegionKind::Scratch, &shape), k.alloc(RegionKind::Scratch, &shape)];
     let (f32, p) = (DType::F32, &mut Program::default());
     let mut frame = FrameBuilder::new();
     let count = frame.intern(FrameSlot::Expr(shape[0].clone())).0;
@@ -191,7 +191,7 @@ pub fn chain_of(steps: usize, max: u64) -> Plan {
     let fr = Sketch::value(p, "frame", O::Frame, words, DType::U32, &[]);
     let mut last = Sketch::value(p, "x", O::Input(0), x, f32, &shape);
     for i in 0..steps {
-        let span = if i + 1 == steps { y } else { rooms[i % 2] };
+        let span = if i + 1 == steps { y } else { buffers[i % 2] };
         let next = Sketch::value(p, "t", O::Step, span, f32, &shape);
         sum(p, &[&last, &last], &next, Some((count, grid, &fr)));
         level(p);

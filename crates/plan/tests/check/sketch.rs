@@ -15,10 +15,10 @@ pub struct Sketch {
     used: [u64; 7],
 }
 
-/// A content with its shape.
+/// A version with its shape.
 #[derive(Clone)]
 pub struct At {
-    pub content: ContentId,
+    pub content: VersionId,
     pub span: Span,
     pub view: View,
 }
@@ -42,7 +42,7 @@ impl Sketch {
     }
 
     /// f32 bytes for a shape at the upper bounds.
-    pub fn room(&mut self, region: RegionKind, shape: &[DimExpr]) -> Span {
+    pub fn alloc(&mut self, region: RegionKind, shape: &[DimExpr]) -> Span {
         let upper: u64 = shape.iter().map(|d| d.upper(&self.plan.symbols)).product();
         self.take(region, 4 * upper)
     }
@@ -51,7 +51,7 @@ impl Sketch {
     pub fn value(
         program: &mut Program,
         name: &str,
-        origin: ContentOrigin,
+        origin: VersionOrigin,
         span: Span,
         dtype: DType,
         shape: &[DimExpr],
@@ -66,7 +66,7 @@ impl Sketch {
         };
         program.values.push(value);
         let view = View::dense(dtype, Storage::Natural, shape);
-        At { content: ContentId(program.values.len() as u32 - 1), span, view }
+        At { content: VersionId(program.values.len() as u32 - 1), span, view }
     }
 
     /// Regions from what was taken; lives and figures from the steps.

@@ -174,9 +174,9 @@ fn the_frame_is_advanced_by_its_own_kernel_from_its_first_word_on() {
 
     let mut later = everything();
     let mut step = advance(&later);
-    let mut behind = step.uses[0].clone();
-    (behind.span.offset.0, behind.span.len.0) = (16, 4);
-    step.uses.push(behind);
+    let mut after = step.uses[0].clone();
+    (after.span.offset.0, after.span.len.0) = (16, 4);
+    step.uses.push(after);
     let StepKind::Advance { call } = &mut step.kind else { panic!("no advance") };
     call.operands[0] = UseIndex(1);
     last(&mut later, step);

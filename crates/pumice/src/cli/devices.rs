@@ -101,7 +101,7 @@ pub(super) fn rows(cache: Option<&Path>) -> Result<Vec<Row>, OpenError> {
 /// Lists the devices. All is well if one of them can be used.
 ///
 /// # Errors
-/// Where the output cannot be written. A machine without a loader or driver has no devices, which is told.
+/// Where the output cannot be written. A machine without a loader or driver has no devices, which is printed.
 pub fn run(args: &Args, cache: Option<&Path>, out: &mut dyn Write) -> Outcome {
     let (rows, problem) = match rows(cache) {
         Ok(rows) => (rows, None),

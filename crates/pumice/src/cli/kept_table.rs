@@ -1,8 +1,8 @@
 //! The table that `pumice tune` keeps for a device in the program's cache folder: where it lies, and that commands
 //! compile with it.
 //!
-//! In: a folder, a device. Out: the table, or why it is not used; a file that cannot be read is left aside, and told.
-//! Libraries are given a table by their program.
+//! In: a folder, a device. Out: the table, or why it is not used; a file that cannot be read is left aside, and
+//! reported. Libraries are given a table by their program.
 
 use crate::device::DeviceChoice;
 use pumice_compile::select::Selection;

@@ -160,8 +160,8 @@ mod tests {
     #[test]
     fn a_terminals_line_follows() {
         let mut schedule = Schedule::new(true);
-        let told = [0.9, 1.1, 1.2].map(|seconds| at(&mut schedule, seconds, 2).is_some());
-        assert_eq!(told, [false, true, true]);
+        let reported = [0.9, 1.1, 1.2].map(|seconds| at(&mut schedule, seconds, 2).is_some());
+        assert_eq!(reported, [false, true, true]);
     }
 
     /// Kernels that were compiled while a text was written put their lines into the middle of it.

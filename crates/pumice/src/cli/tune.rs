@@ -87,15 +87,15 @@ fn measure(
     log: &mut dyn Write,
 ) -> Result<Report, CommandError> {
     let bar = ProgressBar::new(0).with_style(style());
-    let mut told = Ok(());
+    let mut printed = Ok(());
     let mut last = String::new();
     let mut observe = |step: &Step| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
         bar.set_message(step.row.clone());
-        if bar.is_hidden() && told.is_ok() && last != step.row {
+        if bar.is_hidden() && printed.is_ok() && last != step.row {
             last.clone_from(&step.row);
-            told = writeln!(log, "{} of {}: {}", step.done, step.total, step.row);
+            printed = writeln!(log, "{} of {}: {}", step.done, step.total, step.row);
         }
     };
     let scope = if device.kind() == DeviceKind::Gpu { Scope::Brief } else { Scope::Quick };
@@ -103,7 +103,7 @@ fn measure(
     let report =
         Tuner { device, scope, only: args.only.clone(), time, observe: &mut observe }.run(class, measured);
     bar.finish_and_clear();
-    told?;
+    printed?;
     Ok(report?)
 }
 

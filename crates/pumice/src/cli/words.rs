@@ -8,8 +8,8 @@ pub(crate) fn count(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
-/// A whole number of an argument. A sign or a word is told what is wanted, where the standard library says "invalid
-/// digit".
+/// A whole number of an argument. For a sign or a word the message says what is wanted, where the standard library says
+/// "invalid digit".
 pub(crate) fn whole<T: FromStr + Bounded + Display>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("a whole number from 0 to {} is wanted", T::LARGEST))
 }

@@ -18,7 +18,7 @@ pub use similarity::similarity_table;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::model::{Loaded, Way};
+use crate::model::{Loaded, PlanSource};
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::offline::OfflineEncoder;
@@ -71,8 +71,8 @@ impl EmbedOptions {
         self
     }
 
-    fn way(&self) -> Way<'_> {
-        Way { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::encoder }
+    fn plan_source(&self) -> PlanSource<'_> {
+        PlanSource { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::encoder }
     }
 
     /// Shape of the graph; with a plan, the plan's.
@@ -174,7 +174,7 @@ impl Embedder {
         options: &EmbedOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Embedder, Error> {
-        let exe = Loaded::by(options.way(), model, device, progress)?.exe;
+        let exe = Loaded::by(options.plan_source(), model, device, progress)?.exe;
         let session = exe.session()?;
         let max_batch = usize::try_from(options.shape().max_batch).unwrap_or(usize::MAX);
         // The configuration bounds the width far below 2³².

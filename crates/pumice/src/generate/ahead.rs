@@ -26,7 +26,7 @@ impl Ahead {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                // What fails here fails again when the run is met, and is told there.
+                // What fails here fails again when the run is met, and is reported there.
                 let _ = exe.prepare_runs(&[run]);
             }
         };

@@ -16,7 +16,7 @@ use self::ahead::Ahead;
 use self::answer::Chooser;
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
-use crate::model::{Loaded, Way};
+use crate::model::{Loaded, PlanSource};
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::{ChatTemplate, LlamaFile, ModelError, Note, Sampler, TextTokenizer, specialize};
@@ -71,8 +71,8 @@ impl GenerateOptions {
         self
     }
 
-    fn way(&self) -> Way<'_> {
-        Way { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::decoder }
+    fn plan_source(&self) -> PlanSource<'_> {
+        PlanSource { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::decoder }
     }
 
     /// The model's choices; those that nobody made are the plan's.
@@ -217,7 +217,7 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let exe = Loaded::by(options.way(), model, device, progress)?.exe;
+        let exe = Loaded::by(options.plan_source(), model, device, progress)?.exe;
         let (logits, next) = (exe.output_index("logits")?, exe.output_index("next")?);
         // On a CPU a submission costs nothing beside a token, and text should come as soon as it is there.
         let per_submission = if device.kind() == DeviceKind::Gpu { 8 } else { 1 };

@@ -137,7 +137,7 @@ pub struct Tuner<'a> {
     pub only: Vec<String>,
     /// How long it may last; none: as long as it takes.
     pub time: Option<Duration>,
-    /// Told before each row.
+    /// Called before each row.
     pub observe: &'a mut dyn FnMut(&Progress),
 }
 

@@ -55,7 +55,7 @@ fn restore(families: &[&str], before: &Table, table: &mut Table) {
 
 /// Whether a shape that the families decide is slower by the table; also where the time is over before that is known.
 fn is_slower(tuner: &Tuner<'_>, group: &[&str], before: &Table, table: &Table, until: Until) -> Tuned<bool> {
-    // Nothing else differs, so that what another group does is not told of this one.
+    // Nothing else differs, so that what another group does is not blamed on this one.
     let mut only = before.clone();
     restore(group, table, &mut only);
     let (old, new) = (tuner.with(before), tuner.with(&only));

@@ -14,7 +14,7 @@ fn generate(more: &[&str]) -> (String, String) {
 fn one_short_line_stands_before_an_answer() {
     let (_, log) = generate(&["--prompt", "Hello", "-n", "2"]);
     let lines: Vec<&str> = log.lines().collect();
-    let sums = lines.iter().position(|l| l.contains("prompt tokens")).expect("they are told");
+    let sums = lines.iter().position(|l| l.contains("prompt tokens")).expect("they are printed");
     assert_eq!(sums, 1, "{log}");
     assert!(lines[0].starts_with("device: ") && lines[0].len() <= 80, "{log}");
     assert!(log.contains("note: ") && log.contains("precision: exact"), "nothing is lost: {log}");

@@ -127,10 +127,10 @@ impl Loaded for FakeLoaded {
     fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
         self.log.call(Some(Call::Stream(stream)))?;
         let of = &self.plan.streams[stream];
-        let mut room = vec![0xa5; of.room.size().0 as usize];
-        fill(0, 0, &mut room[range(self.plan.params[of.param as usize].span)])?;
+        let mut scratch = vec![0xa5; of.room.size().0 as usize];
+        fill(0, 0, &mut scratch[range(self.plan.params[of.param as usize].span)])?;
         let mut regions: Vec<Vec<u8>> = vec![vec![]; 7];
-        regions[index(RegionKind::Scratch)] = room;
+        regions[index(RegionKind::Scratch)] = scratch;
         std::mem::swap(&mut regions[0], &mut self.weights.lock().expect("no panic while held"));
         let steps = 0..of.program.steps.len() as u32;
         let done = steps.into_iter().try_for_each(|s| step(&of.program, s, &mut regions, &Bindings::new()));

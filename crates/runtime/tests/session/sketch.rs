@@ -1,10 +1,10 @@
 //! Hand-made plans: slots laid end to end, steps that say what they do in a word (see `fake::compute`).
 
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ConstantSlot, ContentId, ContentOrigin, Cost, Frame, FrameBuilder,
-    FrameSlot, FrameWord, Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Plan,
-    PlanValue, Program, Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step,
-    StepKind, Storage, Stream, Use, View,
+    Access, AdvanceKind, AdvanceOp, ConstantSlot, Cost, Frame, FrameBuilder, FrameSlot, FrameWord, Grid,
+    InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Plan, PlanValue, Program, Region,
+    RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step, StepKind, Storage, Stream, Use,
+    VersionId, VersionOrigin, View,
 };
 use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, Target, Tensor};
 
@@ -16,7 +16,7 @@ pub struct Place {
     pub dtype: DType,
     pub storage: Storage,
     pub shape: Vec<DimExpr>,
-    pub origin: ContentOrigin,
+    pub origin: VersionOrigin,
 }
 
 /// A plan under construction. Steps go to the load program until the first `run`.
@@ -49,7 +49,7 @@ impl Sketch {
         region: RegionKind,
         dtype: DType,
         shape: &[DimExpr],
-        origin: ContentOrigin,
+        origin: VersionOrigin,
     ) -> Place {
         let storage = if region == RegionKind::Scratch { Storage::Arena } else { Storage::Natural };
         let upper: u64 = shape.iter().map(|d| d.upper(&self.plan.symbols)).product();
@@ -70,7 +70,7 @@ impl Sketch {
 
     pub fn param(&mut self, name: &str, dtype: DType, shape: &[u64]) -> Place {
         let dims: Vec<DimExpr> = shape.iter().map(|&d| d.into()).collect();
-        let origin = ContentOrigin::Param(self.plan.params.len() as u32);
+        let origin = VersionOrigin::Param(self.plan.params.len() as u32);
         let place = self.place(name, RegionKind::Weights, dtype, &dims, origin);
         self.plan.params.push(ParamSlot {
             name: name.into(),
@@ -83,7 +83,7 @@ impl Sketch {
 
     pub fn constant(&mut self, data: Tensor) -> Place {
         let dims: Vec<DimExpr> = data.shape().iter().map(|&d| d.into()).collect();
-        let origin = ContentOrigin::Constant(self.plan.constants.len() as u32);
+        let origin = VersionOrigin::Constant(self.plan.constants.len() as u32);
         let place = self.place("constant", RegionKind::Weights, data.dtype(), &dims, origin);
         self.plan.constants.push(ConstantSlot { data, span: place.span });
         place
@@ -95,7 +95,7 @@ impl Sketch {
         let bytes = Bytes(shape.iter().product::<u64>() * Storage::Natural.unit(dtype).bytes);
         let span = Span::new(RegionKind::Scratch, Bytes::ZERO, bytes);
         let param = self.plan.params.len() as u32;
-        let origin = ContentOrigin::Param(param);
+        let origin = VersionOrigin::Param(param);
         let place = Place { name: name.into(), span, dtype, storage: Storage::Natural, shape: dims, origin };
         let (name, encoding, shape) = (name.to_owned(), dtype.into(), shape.to_vec());
         let left = self.derived(&format!("{name}'"), dtype, &shape);
@@ -112,7 +112,7 @@ impl Sketch {
 
     pub fn derived(&mut self, name: &str, dtype: DType, shape: &[u64]) -> Place {
         let dims: Vec<DimExpr> = shape.iter().map(|&d| d.into()).collect();
-        self.place(name, RegionKind::Weights, dtype, &dims, ContentOrigin::Derived)
+        self.place(name, RegionKind::Weights, dtype, &dims, VersionOrigin::Derived)
     }
 
     pub fn state(
@@ -124,7 +124,7 @@ impl Sketch {
         init: StateInit,
     ) -> Place {
         let dims: Vec<DimExpr> = shape.iter().map(|&d| d.into()).collect();
-        let origin = ContentOrigin::StateBefore(self.plan.states.len() as u32);
+        let origin = VersionOrigin::StateBefore(self.plan.states.len() as u32);
         let place = self.place(name, RegionKind::States, dtype, &dims, origin);
         let (shape, span) = (shape.to_vec(), place.span);
         self.plan.states.push(StateSlot { name: name.into(), dtype, shape, capacity_axis: axis, init, span });
@@ -132,20 +132,20 @@ impl Sketch {
     }
 
     pub fn input(&mut self, name: &str, dtype: DType, shape: &[DimExpr]) -> Place {
-        let origin = ContentOrigin::Input(self.plan.inputs.len() as u32);
+        let origin = VersionOrigin::Input(self.plan.inputs.len() as u32);
         let place = self.place(name, RegionKind::IoIn, dtype, shape, origin);
         self.plan.inputs.push(IoSlot { name: name.into(), dtype, shape: shape.into(), span: place.span });
         place
     }
 
     pub fn output(&mut self, name: &str, dtype: DType, shape: &[DimExpr]) -> Place {
-        let place = self.place(name, RegionKind::IoOut, dtype, shape, ContentOrigin::Step);
+        let place = self.place(name, RegionKind::IoOut, dtype, shape, VersionOrigin::Step);
         self.plan.outputs.push(IoSlot { name: name.into(), dtype, shape: shape.into(), span: place.span });
         place
     }
 
     pub fn scratch(&mut self, name: &str, dtype: DType, shape: &[DimExpr]) -> Place {
-        self.place(name, RegionKind::Scratch, dtype, shape, ContentOrigin::Step)
+        self.place(name, RegionKind::Scratch, dtype, shape, VersionOrigin::Step)
     }
 
     /// The status block of these ops.
@@ -156,7 +156,7 @@ impl Sketch {
             RegionKind::Status,
             DType::U32,
             &[n(1 + 3 * ops.len() as u64)],
-            ContentOrigin::Status,
+            VersionOrigin::Status,
         )
     }
 
@@ -182,10 +182,10 @@ impl Sketch {
 
     /// Word 0 of the last run's frame is this scalar, which the device advances by `by`.
     pub fn advancing_word(&mut self, scalar: ScalarId, by: u32) {
-        let (word, room) = (self.word(FrameSlot::Scalar(scalar)), self.word(FrameSlot::Temporary));
+        let (word, temporary) = (self.word(FrameSlot::Scalar(scalar)), self.word(FrameSlot::Temporary));
         let frame = &mut self.plan.runs.last_mut().expect("a run was begun").frame;
-        frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: room, a: by, b: 0 });
-        frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: word, a: word.0, b: room.0 });
+        frame.advance.push(AdvanceOp { op: AdvanceKind::Const, dst: temporary, a: by, b: 0 });
+        frame.advance.push(AdvanceOp { op: AdvanceKind::Add, dst: word, a: word.0, b: temporary.0 });
     }
 
     /// Puts a word into the last run's frame.
@@ -225,7 +225,7 @@ impl Sketch {
         let mut uses = Vec::new();
         for place in reads {
             let found = program.values.iter().rposition(|v| v.span == place.span);
-            let content = found.map_or_else(|| value(program, place, place.origin), |i| ContentId(i as u32));
+            let content = found.map_or_else(|| value(program, place, place.origin), |i| VersionId(i as u32));
             uses.push(use_of(place, Access::ShaderRead, content));
         }
         let names: Vec<String> = (0..reads.len()).map(|i| format!("i{i}")).collect();
@@ -233,7 +233,7 @@ impl Sketch {
         let inputs = names.iter().zip(0..).map(|(n, at)| InputUse { name: n.as_str().into(), at }).collect();
         let outputs = (reads.len()..reads.len() + writes.len()).map(|i| i as u16).collect();
         for place in writes {
-            let content = value(program, place, ContentOrigin::Step);
+            let content = value(program, place, VersionOrigin::Step);
             uses.push(use_of(place, Access::ShaderWrite, content));
         }
         let step = program.steps.len() as u32;
@@ -261,7 +261,7 @@ impl Sketch {
     }
 }
 
-fn value(program: &mut Program, place: &Place, origin: ContentOrigin) -> ContentId {
+fn value(program: &mut Program, place: &Place, origin: VersionOrigin) -> VersionId {
     program.values.push(PlanValue {
         name: place.name.as_str().into(),
         origin,
@@ -270,10 +270,10 @@ fn value(program: &mut Program, place: &Place, origin: ContentOrigin) -> Content
         span: place.span,
         live: None,
     });
-    ContentId(program.values.len() as u32 - 1)
+    VersionId(program.values.len() as u32 - 1)
 }
 
-fn use_of(place: &Place, access: Access, content: ContentId) -> Use {
+fn use_of(place: &Place, access: Access, content: VersionId) -> Use {
     Use {
         span: place.span,
         access,

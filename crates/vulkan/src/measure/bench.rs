@@ -34,7 +34,7 @@ pub(super) struct Work {
 /// A dispatch: a call, its operands and slots, how many groups along x and y.
 type Dispatch<'k> = (&'k Kernel, KernelCall, Vec<Place>, [u32; 2]);
 
-/// A device with room to work in.
+/// A device with memory to work in.
 pub(super) struct Bench<'a> {
     gpu: &'a Gpu,
     kernels: &'a Kernels,
@@ -48,8 +48,8 @@ impl<'a> Bench<'a> {
     /// Takes memory and fills it.
     pub(super) fn new(gpu: &'a Gpu, kernels: &'a Kernels) -> Result<Bench<'a>, DeviceError> {
         let limits = &gpu.plan.target.limits;
-        let room = (limits.memory.0 / SHARE).min(limits.max_allocation.0).min(BYTES);
-        let bytes = (room / UNIT).max(1) * UNIT;
+        let capacity = (limits.memory.0 / SHARE).min(limits.max_allocation.0).min(BYTES);
+        let bytes = (capacity / UNIT).max(1) * UNIT;
         let types = gpu.plan.memory_types(RegionKind::Scratch);
         let buffer = || Buffer::new(&gpu.shared, BufferUsage::Kernel, bytes, types).map(Arc::new);
         let (from, to) = (buffer().map_err(device_error)?, buffer().map_err(device_error)?);
@@ -154,7 +154,7 @@ impl<'a> Bench<'a> {
         let mut lists = vec![&self.bracket.open];
         lists.extend(std::iter::repeat_n(&work.list, times));
         lists.push(&self.bracket.close);
-        let poll = self.gpu.patience.usual();
+        let poll = self.gpu.wait_policy.usual();
         self.gpu.run_timed(&lists, poll, Begin::AtSubmission).map_err(device_error)?;
         self.bracket.us(self.gpu)
     }

@@ -2,7 +2,7 @@
 
 use crate::gpu::Gpu;
 use crate::pipelines::{PipelineRequest, Ready};
-use pumice_plan::kernel::{Bound, CallDraft};
+use pumice_plan::kernel::{Bound, CallBuilder};
 use pumice_plan::kernels::copy::Fill;
 use pumice_plan::kernels::elementwise::ElementwiseFlat;
 use pumice_plan::kernels::matmul::MatmulF32;
@@ -119,7 +119,7 @@ pub(super) fn product(variant: &'static str, [m, n, k]: [u32; 3]) -> Result<Kern
     let number = |n: u32| DimExpr::constant(n.into());
     let along =
         |at: u16, strides: &[u32]| Bound::from(UseIndex(at)).along(strides.iter().map(|&s| number(s)));
-    let draft = CallDraft::new(&MatmulF32::DECL, variant)
+    let builder = CallBuilder::new(&MatmulF32::DECL, variant)
         .constant("a_mode", 0)
         .constant("b_mode", 2)
         .constant("vec_y", 1)
@@ -127,9 +127,10 @@ pub(super) fn product(variant: &'static str, [m, n, k]: [u32; 3]) -> Result<Kern
         .constant("edge", 0)
         .constant("round", 0);
     let own = [("m", m), ("n", n), ("k", k), ("batches", 1), ("inner", 1)];
-    let draft = own.into_iter().fold(draft, |draft, (name, value)| draft.own(name, ArgValue::U32(value)));
-    let draft = draft.operand("a", along(0, &[0, 0, k, 1])).operand("b", along(1, &[0, 0, n, 1]));
-    draft.operand("y", along(2, &[0, 0, n])).fixed().map_err(defect)
+    let builder =
+        own.into_iter().fold(builder, |builder, (name, value)| builder.own(name, ArgValue::U32(value)));
+    let builder = builder.operand("a", along(0, &[0, 0, k, 1])).operand("b", along(1, &[0, 0, n, 1]));
+    builder.operand("y", along(2, &[0, 0, n])).fixed().map_err(defect)
 }
 
 #[cfg(test)]

@@ -88,7 +88,8 @@ fn median(mut samples: Vec<f64>) -> f64 {
 /// Time of a submission of nothing, as the host sees it.
 fn submission(gpu: &Gpu) -> Result<f64, DeviceError> {
     let nothing = gpu.closing_list()?;
-    let one = || gpu.run_timed(&[&nothing], gpu.patience.usual(), Begin::AtSubmission).map_err(device_error);
+    let one =
+        || gpu.run_timed(&[&nothing], gpu.wait_policy.usual(), Begin::AtSubmission).map_err(device_error);
     one()?;
     let samples = (0..2 * SAMPLES).map(|_| one()).collect::<Result<Vec<_>, _>>()?;
     Ok(median(samples))

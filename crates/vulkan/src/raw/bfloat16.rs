@@ -49,8 +49,8 @@ impl Bfloat16Features {
     }
 }
 
-// SAFETY: the structure begins with `sType` and `pNext`, and the specification lets both chains have it where the device
-// has the extension.
+// SAFETY: the structure begins with `sType` and `pNext`, and the specification lets both chains have it where the
+// device has the extension.
 unsafe impl vk::ExtendsPhysicalDeviceFeatures2 for Bfloat16Features {}
 // SAFETY: as above.
 unsafe impl vk::ExtendsDeviceCreateInfo for Bfloat16Features {}

@@ -243,9 +243,9 @@ impl Recorder {
         set: Option<&Arc<DescriptorSet>>,
         target: &DispatchTarget,
     ) -> Result<(), CallError> {
-        let room = u64::from(pipeline.layout().push_bytes());
-        if push.len() as u64 > room || !push.len().is_multiple_of(4) {
-            return Err(CallError::Range { offset: 0, len: push.len() as u64, size: room });
+        let capacity = u64::from(pipeline.layout().push_bytes());
+        if push.len() as u64 > capacity || !push.len().is_multiple_of(4) {
+            return Err(CallError::Range { offset: 0, len: push.len() as u64, size: capacity });
         }
         self.bind(pipeline);
         self.commands.shows.after = true;

@@ -57,7 +57,7 @@ impl MemoryLedger {
         self.heaps.get(heap).map_or(0, |h| h.load(Ordering::Relaxed))
     }
 
-    /// Room for one more allocation, before the driver is asked.
+    /// A claim to one more allocation, before the driver is asked.
     pub(super) fn claim(&self) -> Result<(), CallError> {
         let most = self.most_allocations;
         let below = |n: u32| (n < most).then_some(n + 1);

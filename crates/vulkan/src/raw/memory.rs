@@ -117,7 +117,7 @@ impl Memory {
             return Ok(());
         };
         self.complete_atoms(&mut mapping, &range)?;
-        mapping.room(range.start as usize, bytes.len()).copy_from_slice(bytes);
+        mapping.bytes_at(range.start as usize, bytes.len()).copy_from_slice(bytes);
         if self.coherent { Ok(()) } else { self.flush(&mut mapping, &atoms) }
     }
 
@@ -246,7 +246,7 @@ impl Mapping {
         }
     }
 
-    fn room(&mut self, start: usize, len: usize) -> &mut [u8] {
+    fn bytes_at(&mut self, start: usize, len: usize) -> &mut [u8] {
         match &mut self.shadow {
             Some(shadow) => &mut shadow[start..start + len],
             // SAFETY: the range lies inside the mapping, which lives as long as the memory; the lock, held through
@@ -259,7 +259,7 @@ impl Mapping {
     fn get(&self, start: usize, bytes: &mut [u8]) {
         match &self.shadow {
             Some(shadow) => bytes.copy_from_slice(&shadow[start..start + bytes.len()]),
-            // SAFETY: as in `room`; the other side is a live slice elsewhere.
+            // SAFETY: as in `bytes_at`; the other side is a live slice elsewhere.
             None => unsafe {
                 std::ptr::copy_nonoverlapping(self.at.0.add(start), bytes.as_mut_ptr(), bytes.len());
             },
@@ -270,7 +270,7 @@ impl Mapping {
     fn write_back(&mut self, atoms: &Range<u64>) {
         let Some(shadow) = &self.shadow else { return };
         let from = &shadow[atoms.start as usize..atoms.end as usize];
-        // SAFETY: as in `room`; the other side is a live slice elsewhere.
+        // SAFETY: as in `bytes_at`; the other side is a live slice elsewhere.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), self.at.0.add(atoms.start as usize), from.len())
         };
@@ -280,7 +280,7 @@ impl Mapping {
     fn fetch(&mut self, atoms: &Range<u64>) {
         let Some(shadow) = &mut self.shadow else { return };
         let to = &mut shadow[atoms.start as usize..atoms.end as usize];
-        // SAFETY: as in `room`; the other side is a live slice elsewhere.
+        // SAFETY: as in `bytes_at`; the other side is a live slice elsewhere.
         unsafe {
             std::ptr::copy_nonoverlapping(self.at.0.add(atoms.start as usize), to.as_mut_ptr(), to.len())
         };

@@ -13,7 +13,7 @@ pub(crate) struct QueryPool {
 }
 
 impl QueryPool {
-    /// Room for `count` timestamps.
+    /// Capacity for `count` timestamps.
     pub(crate) fn new(shared: &Arc<DeviceShared>, count: u32) -> Result<QueryPool, CallError> {
         let info =
             vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(count.max(1));

@@ -174,12 +174,12 @@ impl Queue {
 
     /// As [`Queue::wait_for_driver`]; asks every few milliseconds and calls `tell` about so often.
     pub(crate) fn wait_telling(&self, point: u64, every: Duration, tell: &dyn Fn()) -> Result<(), CallError> {
-        let (mut told, mut pause) = (Instant::now(), Duration::from_micros(100));
+        let (mut reported, mut pause) = (Instant::now(), Duration::from_micros(100));
         while !self.polled(point, Duration::from_nanos(1))? {
             std::thread::sleep(pause);
             pause = (2 * pause).min(Duration::from_millis(10));
-            if told.elapsed() >= every {
-                told = Instant::now();
+            if reported.elapsed() >= every {
+                reported = Instant::now();
                 tell();
             }
         }

@@ -9,10 +9,10 @@
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided};
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, ContentId, Cost, Frame, FrameBuilder,
-    FrameSlot, FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan,
-    Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
-    UseIndex, View,
+    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, Cost, Frame, FrameBuilder, FrameSlot,
+    FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan, Program,
+    Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
+    UseIndex, VersionId, View,
 };
 use pumice_runtime::device::{Device, DeviceError, DeviceSession, HostOps, HostStep, Loaded};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
@@ -30,7 +30,7 @@ pub fn span(region: RegionKind, slot: u64) -> Span {
 
 fn used(span: Span, access: Access, storage: Storage) -> Use {
     let view = View::dense(DType::F32, storage, &[(N as u64).into()]);
-    Use { span, access, content: ContentId(0), view: view.into() }
+    Use { span, access, content: VersionId(0), view: view.into() }
 }
 
 fn read(span: Span) -> Use {

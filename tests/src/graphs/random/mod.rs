@@ -5,8 +5,8 @@
 //! (comparisons, rounding, casts to integers) is fed with exact values alone: integers small enough that every device
 //! computes the same. Everything else is continuous, so that a device's last digits stay last digits.
 //!
-//! How far last digits may go is measured and not guessed, by evaluations whose results are shaken (see
-//! [`super::trial`]): sums of exact values have few bits, so that shaking leaves them alone.
+//! How far last digits may go is measured and not guessed, by evaluations whose results are perturbed (see
+//! [`super::trial`]): sums of exact values have few bits, so that perturbation leaves them alone.
 
 mod attention;
 mod data;

@@ -1,5 +1,5 @@
-//! Products in random programs whose factors are rounded to f16 or bf16: of leaves and of exact values alone, since the last
-//! digit of a computed factor may decide to which side it is rounded.
+//! Products in random programs whose factors are rounded to f16 or bf16: of leaves and of exact values alone, since the
+//! last digit of a computed factor may decide to which side it is rounded.
 
 use super::{Garden, Item};
 use pumice_ir::Value;

@@ -4,7 +4,7 @@ use crate::lines::{Axis, close, load, run, uniform};
 use pumice_cpu_ref::Tolerance;
 use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_ir::tensor;
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_types::{DType, TensorView};
 
 /// Every axis of 60,000, 70,000 and 300,000 elements; one of 2^24, where lines are cheapest.
@@ -37,9 +37,9 @@ fn factors(axis: Axis) -> Vec<f32> {
 
 #[test]
 fn reductions_are_right() {
-    let lab = Lab::vulkan();
+    let fixture = Fixture::vulkan();
     for axis in axes() {
-        let exe = load(&lab, |g| {
+        let exe = load(&fixture, |g| {
             let (x, p) = (
                 g.input("x", tensor(DType::F32, axis.shape())),
                 g.input("p", tensor(DType::F32, axis.shape())),
@@ -82,9 +82,9 @@ fn reductions_are_right() {
 
 #[test]
 fn softmaxes_are_right() {
-    let lab = Lab::vulkan();
+    let fixture = Fixture::vulkan();
     for axis in axes() {
-        let exe = load(&lab, |g| {
+        let exe = load(&fixture, |g| {
             let x = g.input("x", tensor(DType::F32, axis.shape()));
             g.output("y", g.softmax(x, 1));
             g.output("log", g.log_softmax(x, 1));
@@ -108,10 +108,10 @@ fn softmaxes_are_right() {
 /// Norms of the last axes: a row is the whole of [n, inner].
 #[test]
 fn norms_are_right() {
-    let lab = Lab::vulkan();
+    let fixture = Fixture::vulkan();
     for axis in axes() {
         let row = [axis.n as u64, axis.inner as u64];
-        let exe = load(&lab, |g| {
+        let exe = load(&fixture, |g| {
             let (x, gamma) =
                 (g.input("x", tensor(DType::F32, axis.shape())), g.input("gamma", tensor(DType::F32, row)));
             let beta = g.input("beta", tensor(DType::F32, row));

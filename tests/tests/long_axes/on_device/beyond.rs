@@ -1,11 +1,11 @@
-//! For every kernel with a loop, the cheapest shape that its threads alone would turn too long for: each was wrong on
-//! lavapipe before, and is now shared among more threads, cut, or made of other kernels.
+//! For every kernel with a loop, the cheapest shape that its threads alone would iterate too long for: each was wrong
+//! on lavapipe before, and is now shared among more threads, cut, or made of other kernels.
 
 use crate::lines::{close, load, run, uniform};
 use pumice_cpu_ref::Tolerance;
 use pumice_ir::ops::{Attention, RmsNorm};
 use pumice_ir::{GraphBuilder, tensor};
-use pumice_tests::Lab;
+use pumice_tests::Fixture;
 use pumice_types::{DType, DimExpr, TensorView};
 
 fn sum(values: &[f32]) -> f64 {
@@ -16,7 +16,7 @@ fn sum(values: &[f32]) -> f64 {
 #[test]
 fn axes_apart() {
     let shape = [4099u64, 2, 4100];
-    let exe = load(&Lab::vulkan(), |g| {
+    let exe = load(&Fixture::vulkan(), |g| {
         let x = g.input("x", tensor(DType::F32, shape));
         g.output("mean", g.reduce_mean(x, &[0, 2], false));
     });
@@ -33,9 +33,9 @@ fn axes_apart() {
 #[test]
 fn integers_and_places() {
     const N: usize = (1 << 24) + 12_345;
-    let lab = Lab::vulkan();
+    let fixture = Fixture::vulkan();
     let values: Vec<i32> = (0..N).map(|i| (i % 1000) as i32 - 400).collect();
-    let exe = load(&lab, |g| {
+    let exe = load(&fixture, |g| {
         let (x, w) =
             (g.input("x", tensor(DType::I32, [N as u64])), g.param("w", tensor(DType::I32, [N as u64])));
         g.output("sum", g.reduce_sum(x, &[], false));
@@ -49,7 +49,7 @@ fn integers_and_places() {
     assert_eq!(got, [want, 599, want]);
 
     const LONG: usize = 67_108_865;
-    let exe = load(&lab, |g| {
+    let exe = load(&fixture, |g| {
         let x = g.input("x", tensor(DType::F32, [LONG as u64]));
         g.output("place", g.arg_max(x, 0, false));
     });
@@ -64,7 +64,7 @@ fn integers_and_places() {
 fn long_rows() {
     const N: usize = 33_600_000;
     let shape = [1, N as u64];
-    let exe = load(&Lab::vulkan(), |g| {
+    let exe = load(&Fixture::vulkan(), |g| {
         let x = g.input("x", tensor(DType::F32, shape));
         let one = g.reduce_max(x, &[1], true);
         g.output("log", g.slice_last(g.log_softmax(x, 1)));
@@ -107,7 +107,7 @@ impl LastThousand for GraphBuilder {
 fn many_keys() {
     const KEYS: usize = 264_000;
     let (one, all) = ([1u64, 1, 1, 4], [1u64, 1, KEYS as u64, 4]);
-    let exe = load(&Lab::vulkan(), |g| {
+    let exe = load(&Fixture::vulkan(), |g| {
         let q = g.input("q", tensor(DType::F32, one));
         let (k, v) = (g.input("k", tensor(DType::F32, all)), g.input("v", tensor(DType::F32, all)));
         g.output("y", g.attention(q, k, v, None, None, Attention::default()));
@@ -127,7 +127,7 @@ fn many_keys() {
 #[ignore = "long: a param of 1 GiB"]
 fn long_params() {
     const N: usize = 1 << 28;
-    let exe = load(&Lab::vulkan(), |g| {
+    let exe = load(&Fixture::vulkan(), |g| {
         let w = g.param("w", tensor(DType::F32, [N as u64]));
         g.output("sum", g.reduce_sum(w, &[], false));
         g.output("mean", g.reduce_mean(w, &[], false));

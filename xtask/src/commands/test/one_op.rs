@@ -65,5 +65,5 @@ pub fn run(op: &str, device: bool, layer: bool, checkout: &Checkout) -> Outcome 
         true => println!("{op}: all samples pass; {seconds:.0} s"),
         false => println!("{op}: FAILED on {}; {seconds:.0} s", wrong.join(", ")),
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::Told) }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Reported) }
 }

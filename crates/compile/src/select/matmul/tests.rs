@@ -82,7 +82,7 @@ fn long_k_is_shared() {
     let kernel = |m, k, b_along_k| {
         let p = ProductExtents { b_along_k, ..product(m, 40, k) };
         let c = choose(&p, &cpu);
-        assert!(c.ends(&cpu, &[("k", k)]) || k > 1 << 26, "{c:?}");
+        assert!(c.terminates(&cpu, &[("k", k)]) || k > 1 << 26, "{c:?}");
         (c.decl.name, c.number("quads"))
     };
     // One thread takes a whole k up to where its terms and the sums of its chains are loops that the driver would end.

@@ -1,6 +1,6 @@
 //! `AveragePool`.
 
-use super::pool::seen;
+use super::pool::covered;
 use super::walk::{Volume, taps_before, windows};
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
@@ -29,9 +29,9 @@ fn means(op: &AveragePool, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64> 
     let x = cx.arg(0).as_floats();
     let counts: Vec<usize> = match op.count_include_pad {
         true => padded_counts(cx, &axes),
-        false => seen(cx, &axes).map(Iterator::count).collect(),
+        false => covered(cx, &axes).map(Iterator::count).collect(),
     };
-    let sums = seen(cx, &axes).map(|at| at.map(|i| f(x[i])).sum::<f64>());
+    let sums = covered(cx, &axes).map(|at| at.map(|i| f(x[i])).sum::<f64>());
     sums.zip(counts).map(|(sum, n)| sum / n as f64).collect()
 }
 

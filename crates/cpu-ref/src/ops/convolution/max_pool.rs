@@ -1,6 +1,6 @@
 //! `MaxPool`.
 
-use super::pool::{ends, folded};
+use super::pool::{extremes, folded};
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::ops::elementwise::{int_lt, max};
@@ -12,7 +12,7 @@ impl Eval for MaxPool {
         let (dtype, shape) = cx.out();
         let windows = self.windows(shape.len() - 2).expect("inference has accepted the lists");
         let int = |a, x| if int_lt(dtype, a, x) { x } else { a };
-        folded(cx, &windows, (f64::NEG_INFINITY, max), (ends(dtype).0, int))
+        folded(cx, &windows, (f64::NEG_INFINITY, max), (extremes(dtype).0, int))
     }
 
     /// Exact but for the sign of zero.

@@ -1,6 +1,6 @@
 //! `MinPool`.
 
-use super::pool::{ends, folded};
+use super::pool::{extremes, folded};
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::ops::elementwise::{int_lt, min};
@@ -12,7 +12,7 @@ impl Eval for MinPool {
         let (dtype, shape) = cx.out();
         let windows = self.windows(shape.len() - 2).expect("inference has accepted the lists");
         let int = |a, x| if int_lt(dtype, x, a) { x } else { a };
-        folded(cx, &windows, (f64::INFINITY, min), (ends(dtype).1, int))
+        folded(cx, &windows, (f64::INFINITY, min), (extremes(dtype).1, int))
     }
 
     /// Exact but for the sign of zero.

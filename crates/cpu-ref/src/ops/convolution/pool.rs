@@ -7,7 +7,7 @@ use pumice_types::{DType, WindowAxis};
 
 /// Offsets of the elements under each window, pads left out, in the order of the results. Nothing is collected: the
 /// offsets of all windows may be many times the elements.
-pub fn seen(
+pub fn covered(
     cx: &EvalCx<'_>,
     axes: &[WindowAxis],
 ) -> impl Iterator<Item = impl Iterator<Item = usize> + use<>> + use<> {
@@ -27,21 +27,21 @@ pub fn folded(
     (int_start, int): (i64, impl Fn(i64, i64) -> i64),
 ) -> Vec<Array> {
     let (dtype, shape) = cx.out();
-    let seen = seen(cx, axes);
+    let covered = covered(cx, axes);
     vec![match &cx.arg(0).data {
         Data::Float(v) => {
-            let folds = seen.map(|at| at.fold(float_start, |acc, i| float(acc, v[i])));
+            let folds = covered.map(|at| at.fold(float_start, |acc, i| float(acc, v[i])));
             Array::floats(dtype, shape, folds.collect())
         }
         Data::Int(v) => {
-            let folds = seen.map(|at| at.fold(int_start, |acc, i| int(acc, v[i])));
+            let folds = covered.map(|at| at.fold(int_start, |acc, i| int(acc, v[i])));
             Array::ints(dtype, shape, folds.collect())
         }
     }]
 }
 
 /// The lowest and the highest value of an integer dtype; U64 by its bits.
-pub fn ends(dtype: DType) -> (i64, i64) {
+pub fn extremes(dtype: DType) -> (i64, i64) {
     match dtype {
         DType::U64 => (0, -1),
         d if d.is_signed() => (i64::MIN >> (64 - d.bits()), i64::MAX >> (64 - d.bits())),

@@ -1,6 +1,6 @@
 //! `SumPool`.
 
-use super::pool::seen;
+use super::pool::covered;
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::tolerance::Tolerance;
@@ -25,5 +25,5 @@ impl Eval for SumPool {
 fn sums(op: &SumPool, cx: &EvalCx<'_>, f: impl Fn(f64) -> f64) -> Vec<f64> {
     let windows = op.windows(cx.out().1.len() - 2).expect("inference has accepted the lists");
     let x = cx.arg(0).as_floats();
-    seen(cx, &windows).map(|at| at.map(|i| f(x[i])).sum()).collect()
+    covered(cx, &windows).map(|at| at.map(|i| f(x[i])).sum()).collect()
 }

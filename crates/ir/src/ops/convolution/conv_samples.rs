@@ -48,7 +48,7 @@ fn narrow() -> Vec<Case> {
     add(&[2, 4, 36], &[8, 1, 28], &[9, 3], &[3]);
     add(&[1, 4, 6, 16, 16], &[20, 2, 3, 5, 11], &[1, 2, 5, 1, 2, 5], &[]);
     add(&[1, 8, 5, 9], &[12, 4, 3, 2], &[0, 2, 0, 1], &[1, 4]);
-    // More terms than some drivers let a loop turn.
+    // More terms than some drivers let a loop iterate.
     add(&[1, 25_400, 1], &[2, 12_700, 5], &[2, 2], &[]);
     let dilations = vec![1, 2];
     cases.push((

@@ -98,7 +98,7 @@ fn tiles() -> Vec<Case> {
         &[16, 256, 3, 4],
         ConvTranspose { strides: vec![1, 2], pads: vec![1; 4], ..plain() },
     );
-    // More terms than some drivers let a loop turn.
+    // More terms than some drivers let a loop iterate.
     add(&[1, 12_700, 1], &[12_700, 1, 5], ConvTranspose { pads: vec![2, 2], ..plain() });
     cases
 }
@@ -112,8 +112,8 @@ fn cut() -> Vec<Case> {
         ..ConvTranspose::default()
     };
     let shapes: [&[u64]; 5] = [&[9, 12], &[8, 11], &[6, 9], &[7, 10], &[0, 1]];
-    let ends = shapes.iter().flat_map(|shape| [of(shape, false), of(shape, true)]);
-    ends.map(|op| (vec![1, 2, 4, 4], vec![2, 3, 3, 3], op)).collect()
+    let ops = shapes.iter().flat_map(|shape| [of(shape, false), of(shape, true)]);
+    ops.map(|op| (vec![1, 2, 4, 4], vec![2, 3, 3, 3], op)).collect()
 }
 
 fn case(d: DType, x: &[u64], w: &[u64], bias: bool, op: &ConvTranspose) -> Sample {

@@ -103,8 +103,8 @@ pub(crate) fn require_fit(cx: &Infer<'_>, shape: &[DimExpr], windows: &[WindowAx
 }
 
 /// An extent without the minima and maxima that the ranges of symbols decide, where bounds stay as narrow. Those of
-/// products would not, were something taken off: they are multiplied out, and (h − 1)·(w − 1) bounded term by term may be
-/// negative, which max(0, h − 1)·max(0, w − 1) may not.
+/// products would not, were something taken off: they are multiplied out, and (h − 1)·(w − 1) bounded term by term may
+/// be negative, which max(0, h − 1)·max(0, w − 1) may not.
 pub(crate) fn decided(extent: DimExpr, symbols: &SymbolTable) -> DimExpr {
     let simple = extent.within(symbols);
     let only_adds = simple.constant_part() >= 0 && simple.terms().all(|(coefficient, _)| coefficient >= 0);

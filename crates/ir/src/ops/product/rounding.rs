@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(roundings(Precision::Bf16, build), [Rounding::Bf16; 2]);
     }
 
-    /// Behind casts and moves too; what was bf16 for a moment only has its range as well.
+    /// After casts and moves too; what was bf16 for a moment only has its range as well.
     #[test]
     fn factors_stored_as_bf16_round_all_to_bf16() {
         let build = |g: &GraphBuilder| {

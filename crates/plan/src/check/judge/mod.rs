@@ -9,16 +9,16 @@
 //! barriers between stages; a byte that is read and does not hold the value expected; an output or state that does
 //! not hold its value. Views are enumerated element by element where the symbols are smallest and largest.
 
-mod contents;
 mod declared;
 mod order;
+mod versions;
 
-use self::contents::{follow, stands_for};
 use self::declared::declared;
 use self::order::{ordered, structure};
-use crate::plan::{ContentOrigin, Plan, Program, Run};
+use self::versions::{follow, stands_for};
+use crate::plan::{Plan, Program, Run, VersionOrigin};
 use crate::region::{RegionKind, Span};
-use crate::step::ContentId;
+use crate::step::VersionId;
 use crate::stream::Stream;
 use pumice_types::{Bindings, DType, ScalarId, SymbolId};
 
@@ -59,15 +59,15 @@ fn is_there(plan: &Plan, param: u32) -> bool {
     plan.streams.iter().all(|s| s.param != param)
 }
 
-/// What every byte of every region holds: a content, or nothing.
-struct Bytes(Vec<Vec<Option<ContentId>>>);
+/// What every byte of every region holds: a version, or nothing.
+struct Bytes(Vec<Vec<Option<VersionId>>>);
 
 impl Bytes {
     fn new(plan: &Plan) -> Bytes {
         Bytes(RegionKind::ALL.iter().map(|&k| vec![None; plan.region_size(k).0 as usize]).collect())
     }
 
-    fn at(&mut self, span: Span) -> &mut [Option<ContentId>] {
+    fn at(&mut self, span: Span) -> &mut [Option<VersionId>] {
         let region = RegionKind::ALL.iter().position(|&k| k == span.region).expect("ALL lists every kind");
         let all = &mut self.0[region];
         let start = (span.offset.0 as usize).min(all.len());
@@ -78,13 +78,13 @@ impl Bytes {
 
 /// The run's derived weights that a program left where the run expects them.
 fn inherit(program: &Program, load: &mut Bytes, run: &Run, bytes: &mut Bytes) {
-    for (c, v) in run.program.values.iter().enumerate().filter(|(_, v)| v.origin == ContentOrigin::Derived) {
+    for (c, v) in run.program.values.iter().enumerate().filter(|(_, v)| v.origin == VersionOrigin::Derived) {
         let there = program.values.iter().enumerate().any(|(l, w)| {
-            let left = load.at(v.span).iter().all(|b| *b == Some(ContentId(l as u32)));
-            w.origin == ContentOrigin::Derived && w.span == v.span && left
+            let left = load.at(v.span).iter().all(|b| *b == Some(VersionId(l as u32)));
+            w.origin == VersionOrigin::Derived && w.span == v.span && left
         });
         if there {
-            bytes.at(v.span).fill(Some(stands_for(&run.program, true, ContentId(c as u32))));
+            bytes.at(v.span).fill(Some(stands_for(&run.program, true, VersionId(c as u32))));
         }
     }
 }

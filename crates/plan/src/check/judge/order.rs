@@ -1,7 +1,7 @@
 //! Whether conflicting uses are ordered: every pair, through chains of barriers between stages, and the segments that
 //! hold them.
 
-use crate::plan::{ContentOrigin, Level, Program, Segment};
+use crate::plan::{Level, Program, Segment, VersionOrigin};
 use crate::region::Span;
 use crate::step::{Access, StepKind, Use};
 
@@ -67,7 +67,7 @@ fn pair_is_ordered(program: &Program, a: (usize, &Use), b: (usize, &Use), place:
     if i == j {
         // One kernel may read a state where it writes its next version.
         let state = |u: &Use| match program.values[u.content.0 as usize].origin {
-            ContentOrigin::StateBefore(s) | ContentOrigin::StateAfter(s) => Some(s),
+            VersionOrigin::StateBefore(s) | VersionOrigin::StateAfter(s) => Some(s),
             _ => None,
         };
         return u.span == v.span

@@ -104,10 +104,10 @@ fn gguf_facts(file: &GgufFile) -> Map<String, Value> {
         Some(GgufValue::String(name)) => format!("{name}."),
         _ => "general.".to_owned(),
     };
-    let told = |key: &str| {
+    let is_shown = |key: &str| {
         key.starts_with("general.") || key.starts_with(&architecture) || key.starts_with("tokenizer.")
     };
-    let facts = file.metadata().iter().filter(|(key, _)| told(key));
+    let facts = file.metadata().iter().filter(|(key, _)| is_shown(key));
     facts.map(|(key, value)| (key.to_owned(), gguf_fact(value))).collect()
 }
 

@@ -1,12 +1,12 @@
 //! Where the bytes of a plan go: regions, runs, and for every param whether it stays and who reads it.
 //!
-//! Told from the checked plan alone: what a step reads and writes is written on it.
+//! Made from the checked plan alone: what a step reads and writes is written on it.
 
 use super::file::Planned;
 use crate::error::Error;
 use pumice_compile::Options;
 use pumice_plan::{
-    ContentId, ContentOrigin, ParamSlot, Plan, PlanValue, Program, RegionKind, Residence, Step, StepKind,
+    ParamSlot, Plan, PlanValue, Program, RegionKind, Residence, Step, StepKind, VersionId, VersionOrigin,
 };
 use pumice_types::{DimExpr, Target};
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub(super) struct MemoryPlan {
     pub shared_bytes: u64,
     /// Bytes of each session.
     pub per_session_bytes: u64,
-    /// Most room of its own that a streamed param needs, while it is set.
+    /// Most scratch of its own that a streamed param needs, while it is set.
     pub stream_bytes: u64,
     pub runs: Vec<RunRow>,
     pub params: Vec<ParamRow>,
@@ -131,7 +131,7 @@ fn region(plan: &Plan, kind: RegionKind) -> Region {
 /// What the region of weights holds.
 fn weights(plan: &Plan) -> String {
     let values = plan.load_programs().flat_map(|p| &p.values);
-    let derived = values.filter(|v| v.origin == ContentOrigin::Derived).count();
+    let derived = values.filter(|v| v.origin == VersionOrigin::Derived).count();
     let kept = plan.params.iter().filter(|p| p.residence() == Residence::Kept).count();
     let all = [(kept, "param"), (plan.constants.len(), "constant"), (derived, "derived weight")];
     let some = all.into_iter().filter(|(n, _)| *n > 0);
@@ -244,7 +244,7 @@ fn meeting(load: &Program) -> BTreeSet<u32> {
     // Of each value, the params that are in it.
     let mut in_value: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for (i, value) in (0..).zip(&load.values) {
-        if let ContentOrigin::Param(p) = value.origin {
+        if let VersionOrigin::Param(p) = value.origin {
             in_value.insert(i, [p].into());
         }
     }
@@ -261,8 +261,8 @@ fn readers(plan: &Plan, program: &Program, found: &mut BTreeMap<u32, BTreeSet<St
     for step in &program.steps {
         for value in values(program, step, false) {
             let params = match value.origin {
-                ContentOrigin::Param(param) => vec![param],
-                ContentOrigin::Joined(set) => plan.joined[set as usize].params.clone(),
+                VersionOrigin::Param(param) => vec![param],
+                VersionOrigin::Joined(set) => plan.joined[set as usize].params.clone(),
                 _ => Vec::new(),
             };
             params.into_iter().for_each(|p| {
@@ -287,7 +287,7 @@ fn kernel(step: &Step) -> String {
 }
 
 fn derived(load: &Program) -> Vec<DerivedRow> {
-    let mut all: BTreeMap<ContentId, Made<'_>> = BTreeMap::new();
+    let mut all: BTreeMap<VersionId, Made<'_>> = BTreeMap::new();
     for step in &load.steps {
         for used in step.uses.iter().filter(|u| u.access.writes()) {
             all.entry(used.content).or_default().add(load, step);
@@ -309,14 +309,14 @@ impl<'p> Made<'p> {
     fn add(&mut self, load: &'p Program, step: &'p Step) {
         self.by.insert(kernel(step));
         let sources = values(load, step, false);
-        let told = sources.filter(|v| !matches!(v.origin, ContentOrigin::Frame | ContentOrigin::Status));
-        self.from.extend(told.map(|v| &*v.name));
+        let named = sources.filter(|v| !matches!(v.origin, VersionOrigin::Frame | VersionOrigin::Status));
+        self.from.extend(named.map(|v| &*v.name));
         self.why.extend(Some(step.reason.as_str()).filter(|r| !r.is_empty()));
     }
 
     /// The row of a derived weight; nothing for other values.
-    fn row(&self, load: &Program, id: ContentId) -> Option<DerivedRow> {
-        let value = load.value(id).filter(|v| v.origin == ContentOrigin::Derived)?;
+    fn row(&self, load: &Program, id: VersionId) -> Option<DerivedRow> {
+        let value = load.value(id).filter(|v| v.origin == VersionOrigin::Derived)?;
         Some(DerivedRow {
             name: value.name.to_string(),
             encoding: value.encoding.to_string(),

@@ -39,7 +39,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Everything that is told, and the form of `--json`.
+/// Everything that is reported, and the form of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Inspection {
     path: String,

@@ -57,7 +57,7 @@ fn tensors(i: &Inspection) -> String {
 fn plan(m: &MemoryPlan) -> String {
     let passing = match m.stream_bytes {
         0 => String::new(),
-        room => format!(", up to {} while params are set", bytes(room)),
+        most => format!(", up to {} while params are set", bytes(most)),
     };
     let context = m.context.map_or_else(String::new, |n| format!(", context {n}"));
     format!(

@@ -1,4 +1,4 @@
-//! Aligned columns, and rows that differ in a layer's number told as one.
+//! Aligned columns, and rows that differ in a layer's number shown as one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

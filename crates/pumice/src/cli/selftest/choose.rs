@@ -44,7 +44,7 @@ pub fn selections(own: Target) -> Vec<Target> {
     let of_kind = |cpu: bool| if cpu { Target::lavapipe().table } else { Target::h200().table };
     let mut other = own.clone().with_table(of_kind(!own.features.cpu));
     if !own.features.cpu {
-        // Sums of more terms in one loop than a CPU driver lets turn are not what its kernels are made for.
+        // Sums of more terms in one loop than a CPU driver lets iterate are not what its kernels are made for.
         other.limits.loop_turns = own.limits.loop_turns.or(Target::lavapipe().limits.loop_turns);
     }
     let mut few = own.clone().with_table(of_kind(false));

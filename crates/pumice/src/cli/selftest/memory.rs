@@ -14,8 +14,8 @@ fn is_set() -> bool {
     SETTINGS.iter().any(|(name, _)| std::env::var_os(name).is_some())
 }
 
-/// Runs this program with its arguments again, in one heap that shrinks, and says with which status it ended; none where
-/// it runs so already.
+/// Runs this program with its arguments again, in one heap that shrinks, and says with which status it ended; none
+/// where it runs so already.
 ///
 /// # Errors
 /// The program cannot be started.

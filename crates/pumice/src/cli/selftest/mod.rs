@@ -4,8 +4,8 @@
 //! the order of the ops, results come as soon as those before them are there (`threads`). How far it is, says `left`.
 //!
 //! A device keeps every kernel that it ever made. On CPU drivers, whose kernels are memory of this process, samples
-//! come in batches, each with a device of its own, so that what a batch took is given back: by the device at once, by the
-//! C library where `memory` sees to it.
+//! come in batches, each with a device of its own, so that what a batch took is given back: by the device at once, by
+//! the C library where `memory` sees to it.
 
 mod choose;
 mod left;
@@ -36,7 +36,7 @@ const GPU_ELEMENTS: u64 = 1 << 20;
 /// Mesa 22.3, two threads, 2026-11-24), with 256 it took 642.
 const BATCH: usize = 64;
 /// The longest sample takes seconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// Arguments of `pumice selftest`.
 #[derive(clap::Args, Clone, Debug)]
@@ -154,8 +154,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(report.failed.is_empty())
 }
 
-/// Where samples run on a CPU driver, runs this program again so that memory is given back, and says with which status it
-/// ended; none where this process can do it. For the `pumice` program alone, before [`run`].
+/// Where samples run on a CPU driver, runs this program again so that memory is given back, and says with which status
+/// it ended; none where this process can do it. For the `pumice` program alone, before [`run`].
 ///
 /// # Errors
 /// A device that cannot be opened, a program that cannot be started.
@@ -273,7 +273,7 @@ fn run_batch(
     }
     let test = |i: usize| runner.test(i, &choices[i], &samples[i].1);
     let mut written = Ok(());
-    threads::in_order(samples.len(), PATIENCE, test, |heard| {
+    threads::in_order(samples.len(), SILENCE, test, |heard| {
         let (i, found) = match heard {
             Heard::Result(i, found) => (i, found),
             Heard::Silence(time, running) => return tell_silence(time, &running, samples),

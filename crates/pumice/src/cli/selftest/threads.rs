@@ -16,10 +16,10 @@ pub enum Heard<R> {
 
 /// Gives f of each number below `n` to `take`, in their order, each as soon as it and all before it are there; on as
 /// many threads as the machine runs. `take` runs on the caller's thread, and hears as well when nothing ends for
-/// `patience`.
+/// `silence`.
 pub fn in_order<R: Send>(
     n: usize,
-    patience: Duration,
+    silence: Duration,
     f: impl Fn(usize) -> R + Sync,
     mut take: impl FnMut(Heard<R>),
 ) {
@@ -34,10 +34,10 @@ pub fn in_order<R: Send>(
         drop(send);
         let (mut waiting, mut at) = (BTreeMap::new(), 0);
         loop {
-            match results.recv_timeout(patience) {
+            match results.recv_timeout(silence) {
                 Ok((i, result)) => drop(waiting.insert(i, result)),
                 Err(RecvTimeoutError::Timeout) => {
-                    take(Heard::Silence(patience, work.running().iter().copied().collect()));
+                    take(Heard::Silence(silence, work.running().iter().copied().collect()));
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn what_takes_long_is_told() {
-        let (mut told, mut taken) = (Vec::new(), 0);
+        let (mut reported, mut taken) = (Vec::new(), 0);
         let slow = |i: usize| std::thread::sleep(Duration::from_millis(if i == 1 { 400 } else { 0 }));
         in_order(3, Duration::from_millis(50), slow, |heard| match heard {
             Heard::Result(..) => taken += 1,
-            Heard::Silence(_, running) => told.push(running),
+            Heard::Silence(_, running) => reported.push(running),
         });
-        assert!(taken == 3 && told.contains(&vec![1]), "{taken} {told:?}");
+        assert!(taken == 3 && reported.contains(&vec![1]), "{taken} {reported:?}");
     }
 }

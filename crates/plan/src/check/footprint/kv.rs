@@ -1,0 +1,72 @@
+//! Rows appended to a state. Positions are data: kernels compare them with `capacity`.
+
+use super::accesses::Accesses;
+use super::call::{Call, iteration, law};
+use super::{Footprint, Rule, Wrong};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("kv_append", append)];
+
+/// Extents of the rows and of the state.
+struct Extents {
+    outer: u64,
+    /// Outer rows that lie `x_outer0` apart.
+    outer0: u64,
+    rows: u64,
+    inner: u64,
+    capacity: u64,
+    /// Outer rows of one position.
+    pos_div: u64,
+}
+
+impl Extents {
+    fn of(call: &Call<'_>) -> Result<Extents, Wrong> {
+        let [outer, outer0, rows, inner, capacity, pos_div] =
+            call.counts(["outer", "outer0", "rows", "inner", "capacity", "pos_div"])?;
+        law(outer == 0 || outer0 > 0 && outer % outer0 == 0, || {
+            format!("{outer} outer rows in groups of {outer0}")
+        })?;
+        law(outer == 0 || pos_div > 0 && outer % pos_div == 0, || {
+            format!("{outer} outer rows, {pos_div} a position")
+        })?;
+        law(capacity > 0 || outer * inner == 0, || "a state without rows".to_owned())?;
+        Ok(Extents { outer, outer0, rows, inner, capacity, pos_div })
+    }
+}
+
+/// `kv_append`.
+fn append(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let e = Extents::of(call)?;
+    let [x_outer1, x_outer0, x_row] = call.strides(["x_outer1", "x_outer0", "x_row"])?;
+    call.flag("mode")?;
+    let split = call.flag("split")?;
+    let unit = call.typed_unit(2).bytes;
+    law(split || unit == 4 || e.inner % 2 == 0, || format!("pairs of 16 bits in rows of {}", e.inner))?;
+    law(!split || unit == 2, || "`split` is for states of 16 bits".to_owned())?;
+    let state = iteration(&[e.outer, e.capacity, e.inner])?;
+    let written = iteration(&[e.outer, e.rows, e.inner])?;
+    let words = match (unit, split) {
+        (4, _) => written,
+        (_, false) => written.div_ceil(2),
+        (_, true) => state.div_ceil(2),
+    };
+    let outer1 = e.outer.checked_div(e.outer0).unwrap_or(0);
+    let x = Accesses::words().axis(outer1, x_outer1).axis(e.outer0, x_outer0);
+    let footprint = Footprint::new(words.div_ceil(256), 256)
+        .operand(0, x.axis(e.rows, x_row).axis(e.inner, 1))
+        .operand(2, Accesses::dense(unit, state));
+    positions(call, &e, footprint)
+}
+
+/// Adds the positions, where they are an operand.
+fn positions(call: &Call<'_>, e: &Extents, footprint: Footprint) -> Result<Footprint, Wrong> {
+    let source = call.choice("source", 3)?;
+    if source == 0 {
+        call.bound_again(1, 0)?;
+        return Ok(footprint.by_argument());
+    }
+    let wide = call.is_wide(1);
+    law(wide == (source == 2), || format!("`source` is {source}, its positions are not"))?;
+    let positions = e.outer.checked_div(e.pos_div).unwrap_or(0);
+    Ok(footprint.operand(1, Accesses::dense(if wide { 8 } else { 4 }, positions)))
+}

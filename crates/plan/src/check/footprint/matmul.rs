@@ -1,0 +1,141 @@
+//! Matrix products. All kernels take the same arguments; tiles, modes and tails differ.
+
+use super::accesses::Accesses;
+use super::call::{Call, by_four, iteration, law, product};
+use super::order::Order;
+use super::{Footprint, Port, Rule, Together, Wrong, fill_touches};
+use crate::view::Unit;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("matmul_f32", tile),
+    ("matmul_f32_lanes", lanes),
+    ("matmul_f32_dot", dot),
+    ("matmul_f32_columns", columns),
+];
+
+/// A product at some bindings.
+struct Product {
+    m: u64,
+    n: u64,
+    k: u64,
+    batch: [u64; 2],
+}
+
+/// `matmul_f32`.
+fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let p = read(call)?;
+    tails(call, p.k, [p.m, p.n])?;
+    footprint(call, &p, call.defined("BM")?, call.defined("BN")?)
+}
+
+/// What a tile says of what is left over: `k_tail` and `edge`. A step of matrix units counts its slices.
+pub(super) fn tails(call: &Call<'_>, k: u64, [m, n]: [u64; 2]) -> Result<(), Wrong> {
+    let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
+    let step = if call.define("UNITS").is_some() { bk } else { bk * call.defined("SK")? };
+    match call.choice("k_tail", 3)? {
+        0 => law(k.is_multiple_of(step), || format!("`k_tail` is 0 for k = {k}"))?,
+        2 => law(k >= bk, || format!("`k_tail` is 2 for k = {k}"))?,
+        _ => {}
+    }
+    let whole = m.is_multiple_of(bm) && n.is_multiple_of(bn);
+    law(call.flag("edge")? || whole, || format!("`edge` is 0 for {m} x {n}"))
+}
+
+/// `matmul_f32_lanes`.
+fn lanes(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let p = read(call)?;
+    footprint(call, &p, call.defined("MR")?, 32 * call.defined("NQ")?)
+}
+
+/// `matmul_f32_dot`.
+fn dot(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let p = read(call)?;
+    footprint(call, &p, call.defined("MM")?, 4 * call.defined("NQ")?)
+}
+
+/// `matmul_f32_columns`.
+fn columns(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let p = read(call)?;
+    footprint(call, &p, call.defined("MM")?, 4 * call.power_of_two("quads", 128)?)
+}
+
+fn read(call: &Call<'_>) -> Result<Product, Wrong> {
+    let [m, n, k, batches, inner] = call.counts(["m", "n", "k", "batches", "inner"])?;
+    law(batches == 0 || inner > 0 && batches % inner == 0, || {
+        format!("{batches} batches in groups of {inner}")
+    })?;
+    Ok(Product { m, n, k, batch: [batches.checked_div(inner).unwrap_or(0), inner] })
+}
+
+impl Product {
+    /// A matrix for every batch, from an element on.
+    fn accesses(
+        &self,
+        (unit, at): (impl Into<Unit>, i64),
+        batch: [i64; 2],
+        rows: (u64, i64),
+        cols: (u64, i64),
+    ) -> Accesses {
+        let accesses = Accesses::new(unit, at).axis(self.batch[0], batch[0]).axis(self.batch[1], batch[1]);
+        accesses.axis(rows.0, rows.1).axis(cols.0, cols.1)
+    }
+}
+
+fn footprint(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Footprint, Wrong> {
+    let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
+    let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
+    mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
+    let a = p.accesses((4, at), [b0, b1], (p.m, row), (p.k, col)).ordered(Order::LastTwo);
+    let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
+    mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
+    let b = p.accesses((call.typed_unit(1), at), [b0, b1], (p.k, row), (p.n, col)).ordered(Order::LastTwo);
+    let footprint = Footprint { together: Together::Slots(2), ..Footprint::new(groups, 1) };
+    let footprint = footprint.operand(0, a).operand(1, b).operand(2, stored(call, p)?);
+    slots(call, p, footprint)
+}
+
+/// The result.
+fn stored(call: &Call<'_>, p: &Product) -> Result<Accesses, Wrong> {
+    let [at, b0, b1, row] = call.strides(["y_at", "y_b0", "y_b1", "y_row"])?;
+    if call.flag("vec_y")? {
+        by_four("`vec_y`", &[p.n as i64, at, moved(p.batch[0], b0), moved(p.batch[1], b1), moved(p.m, row)])?;
+    }
+    Ok(p.accesses((4, at), [b0, b1], (p.m, row), (p.n, 1)))
+}
+
+/// Adds the slots that the epilogue touches.
+fn slots(call: &Call<'_>, p: &Product, mut footprint: Footprint) -> Result<Footprint, Wrong> {
+    for slot in 0..call.call.slots.len() {
+        if call.call.holes.iter().any(|h| fill_touches(h, slot)) {
+            let at = |array| call.stride_at(array, slot);
+            let batch = [at("slot_b0")?, at("slot_b1")?];
+            let matrix =
+                p.accesses((4, at("slot_at")?), batch, (p.m, at("slot_row")?), (p.n, at("slot_col")?));
+            footprint.accesses.push((Port::Slot(slot), matrix));
+        }
+    }
+    Ok(footprint)
+}
+
+/// A stride that nothing moves along is no stride.
+fn moved(extent: u64, stride: i64) -> i64 {
+    if extent > 1 { stride } else { 0 }
+}
+
+/// Modes 1 and 3 read four elements at once, along k and along the free axis.
+pub(super) fn mode(
+    call: &Call<'_>,
+    name: &str,
+    [at, b0, b1]: [i64; 3],
+    (along_k, k): (i64, u64),
+    (along_free, free): (i64, u64),
+) -> Result<(), Wrong> {
+    let (stride, other, extent) = match call.choice(name, 4)? {
+        1 => (along_k, along_free, k),
+        3 => (along_free, along_k, free),
+        _ => return Ok(()),
+    };
+    law(stride == 1, || format!("`{name}` reads four elements at once that are {stride} apart"))?;
+    by_four(&format!("`{name}`"), &[at, b0, b1, other, extent as i64])
+}

@@ -1,0 +1,75 @@
+//! Rotary position embedding. Positions are data: kernels compare them with `table`.
+
+use super::accesses::Accesses;
+use super::call::{Call, iteration, law};
+use super::order::Order;
+use super::{Footprint, Rule, Wrong};
+use crate::kernels::rotary::{position, source};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("rotary", rotary)];
+
+/// `rotary`.
+fn rotary(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [batch, seq, heads, table] = call.counts(["batch", "seq", "heads", "table"])?;
+    let (dim, rotated) = (call.spec("dim")?, call.spec("n_rot")?);
+    law(rotated % 2 == 0 && rotated <= dim && dim > 0, || {
+        format!("{rotated} of {dim} elements are rotated")
+    })?;
+    call.flag("interleaved")?;
+    let half = rotated / 2;
+    let groups = iteration(&[batch, seq, heads, dim - half])?.div_ceil(256);
+    let [offset] = call.strides(["x_offset"])?;
+    let x = call.strides(["x_batch", "x_seq", "x_head"])?;
+    let y = call.strides(["y_batch", "y_seq", "y_head"])?;
+    let rows = |accesses: Accesses, [b, s, h]: [i64; 3]| {
+        accesses.axis(batch, b).axis(seq, s).axis(heads, h).axis(dim, 1).ordered(Order::HeadsAndRows)
+    };
+    let footprint = Footprint::new(groups, 256)
+        .operand(0, rows(Accesses::new(4, offset), x))
+        .operand(4, rows(Accesses::words(), y));
+    let footprint = angles(call, footprint, Table { batch, seq, rows: table, half })?;
+    positions(call, footprint, batch, seq)
+}
+
+/// What angles are read by.
+struct Table {
+    batch: u64,
+    seq: u64,
+    rows: u64,
+    /// Pairs that rotate, each of which has an angle.
+    half: u64,
+}
+
+/// Adds frequencies, or sines and cosines.
+fn angles(call: &Call<'_>, footprint: Footprint, table: Table) -> Result<Footprint, Wrong> {
+    let Table { batch, seq, rows, half } = table;
+    let pairs = half as i64;
+    let from = call.choice("source", 3)? as u32;
+    if from == source::COMPUTED {
+        // Two words each.
+        call.bound_again(2, 0)?;
+        return Ok(footprint.operand(1, Accesses::dense(8, half)));
+    }
+    let accesses = || match from {
+        source::TABLE_BY_POSITION => Accesses::words().axis(rows, pairs).axis(half, 1),
+        _ => {
+            let accesses = Accesses::words().axis(batch, (rows as i64).saturating_mul(pairs));
+            accesses.axis(seq, pairs).axis(half, 1)
+        }
+    };
+    Ok(footprint.operand(1, accesses()).operand(2, accesses()))
+}
+
+/// Adds positions, where they are an operand.
+fn positions(call: &Call<'_>, footprint: Footprint, batch: u64, seq: u64) -> Result<Footprint, Wrong> {
+    let [pos_batch] = call.strides(["pos_batch"])?;
+    let places = call.choice("position", 2)? as u32;
+    let per_row = call.flag("per_row")?;
+    if places == position::BASE {
+        call.bound_again(3, 0)?;
+        return Ok(footprint.by_argument());
+    }
+    law(!call.is_wide(3), || "its positions are 64-bit".to_owned())?;
+    Ok(footprint.operand(3, Accesses::words().axis(batch, pos_batch).axis(seq, i64::from(per_row))))
+}
