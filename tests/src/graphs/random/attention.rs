@@ -28,7 +28,9 @@ impl Garden<'_> {
         let v = if self.below(2) == 0 { k } else { self.g.neg(k) };
         let mask = self.mask(&shape[0]);
         let op = self.settings(layout);
-        let y = if self.width(v).is_multiple_of(4) && self.below(3) == 0 {
+        // Parts are refused where they are wider than their kernels.
+        let has_parts = self.width(v).is_multiple_of(4) && self.width(v) <= 128;
+        let y = if has_parts && self.below(3) == 0 {
             let parts = 1 + self.below(3) as u64;
             let of_parts = self.g.attention_parts(q, k, v, mask, None, AttentionParts::of(&op, parts));
             self.g.attention_merge(of_parts, AttentionMerge { layout })
