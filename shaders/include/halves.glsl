@@ -1,11 +1,9 @@
 // Four factors as halves, and the halves of some of them.
 
-// The device's own conversion: what a device makes of it, its test says before it gets these kernels.
-// The compiler of GLSL takes Float16 for what converts to bf16, too.
+// To f16 by the device's own conversion: what a device makes of it, its test says before it gets these kernels. To bf16 by
+// whole numbers: NVIDIA's conversion does not round to nearest even (driver 580.159.04, 2026-11-25).
 #ifdef BF16
-uvec2 halves(vec4 v) {
-    return join_halves(uvec4(bfloat16BitsToUintEXT(bf16vec4(v))));
-}
+uvec2 halves(vec4 v) { return join_halves(f32_to_bf16(v)); }
 #else
 uvec2 halves(vec4 v) { return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw)); }
 #endif

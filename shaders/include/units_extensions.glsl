@@ -5,7 +5,6 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #ifdef BF16
 #extension GL_EXT_bfloat16 : require
-#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 #define ELEMENT bfloat16_t
 #else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

@@ -85,7 +85,7 @@ pub struct Enable {
     pub storage8: bool,
     /// Cooperative matrices, and the memory model that they are written in.
     pub matrices: bool,
-    /// Cooperative matrices of bf16, and 16-bit integers to pack them.
+    /// Cooperative matrices of bf16.
     pub bfloat16: bool,
 }
 

@@ -40,7 +40,7 @@ fn asks_for(capability: Capability, feature: &Feature) -> bool {
         Capability::CooperativeMatrixKHR | Capability::VulkanMemoryModel => {
             matches!(feature, Feature::CooperativeMatrix | Feature::CooperativeMatrixBf16)
         }
-        Capability::BFloat16TypeKHR | Capability::BFloat16CooperativeMatrixKHR | Capability::Int16 => {
+        Capability::BFloat16TypeKHR | Capability::BFloat16CooperativeMatrixKHR => {
             *feature == Feature::CooperativeMatrixBf16
         }
         Capability::StorageBuffer16BitAccess => *feature == Feature::Storage16,

@@ -286,7 +286,7 @@ pub enum Feature {
     DotProduct,
     /// Cooperative matrices of 16 x 16 x 16 that a subgroup of exactly 32 threads holds: f16 factors, f32 sums.
     CooperativeMatrix,
-    /// The same of bf16 factors (`VK_KHR_shader_bfloat16`), with 16-bit integers to pack them.
+    /// The same of bf16 factors (`VK_KHR_shader_bfloat16`).
     CooperativeMatrixBf16,
     /// More shared memory than the plain 32 KiB.
     SharedMemory(u32),

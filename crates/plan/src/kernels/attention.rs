@@ -137,13 +137,13 @@ attention! {
         f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
             "W": "128", "NATIVE_EXP": "1"
         };
-        bf16_w32: full needs [CooperativeMatrixBf16, Float16, SubgroupShuffle, SubgroupSize(32)] {
+        bf16_w32: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32)] {
             "BF16": "1", "W": "32", "NATIVE_EXP": "1"
         };
-        bf16_w64: full needs [CooperativeMatrixBf16, Float16, SubgroupShuffle, SubgroupSize(32)] {
+        bf16_w64: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32)] {
             "BF16": "1", "W": "64", "NATIVE_EXP": "1"
         };
-        bf16_w128: full needs [CooperativeMatrixBf16, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
+        bf16_w128: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
             "BF16": "1", "W": "128", "NATIVE_EXP": "1"
         }
     }

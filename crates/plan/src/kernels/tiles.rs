@@ -106,16 +106,16 @@ macro_rules! tiles {
                 f16_t128x256: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
                     "UNITS": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
                 };
-                bf16_t32: full needs [CooperativeMatrixBf16, Float16, SubgroupSize(32)] {
+                bf16_t32: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
                     "UNITS": "1", "BF16": "1", "BM": "32", "BN": "32", "BK": "128", "WM": "32", "WN": "32", "SK": "4" $($small)*
                 };
-                bf16_t64: full needs [CooperativeMatrixBf16, Float16, SubgroupSize(32)] {
+                bf16_t64: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
                     "UNITS": "1", "BF16": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1"
                 };
-                bf16_t128: full needs [CooperativeMatrixBf16, Float16, SubgroupSize(32)] {
+                bf16_t128: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
                     "UNITS": "1", "BF16": "1", "BM": "128", "BN": "128", "BK": "32", "WM": "64", "WN": "32", "SK": "1"
                 };
-                bf16_t128x256: full needs [CooperativeMatrixBf16, Float16, SubgroupSize(32)] {
+                bf16_t128x256: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
                     "UNITS": "1", "BF16": "1", "BM": "128", "BN": "256", "BK": "32", "WM": "64", "WN": "64", "SK": "1"
                 }
                 $($last)*

@@ -157,7 +157,7 @@ fn create(
     let names: Vec<CString> = plan.extensions.iter().filter_map(|n| CString::new(n.as_str()).ok()).collect();
     let names: Vec<_> = names.iter().map(|n| n.as_ptr()).collect();
     let enable = &plan.enable;
-    let base = vk::PhysicalDeviceFeatures::default().shader_int64(enable.int64).shader_int16(enable.bfloat16);
+    let base = vk::PhysicalDeviceFeatures::default().shader_int64(enable.int64);
     let mut f11 = vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(enable.storage16);
     let mut f12 = vk::PhysicalDeviceVulkan12Features::default()
         .buffer_device_address(true)

@@ -123,8 +123,7 @@ fn has_bfloat16_matrices(table: &InstanceTable, device: vk::PhysicalDevice) -> b
     let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut offered);
     // SAFETY: `device` is of this instance and has the extension of the chained struct.
     unsafe { table.instance.get_physical_device_features2(device, &mut features) };
-    // Kernels pack them as 16-bit integers.
-    features.features.shader_int16 == vk::TRUE && offered.has_matrices()
+    offered.has_matrices()
 }
 
 fn shape(p: &vk::CooperativeMatrixPropertiesKHR<'_>) -> MatrixShape {
