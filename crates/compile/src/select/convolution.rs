@@ -143,10 +143,16 @@ mod tests {
     #[test]
     fn groups_of_few_outputs_and_what_no_tile_takes_are_made_directly() {
         let gpu = Target::h200();
-        assert_eq!(method(Extents { groups: 2, outputs: 8, ..CONV }, &[TILE], &gpu), TILE);
-        assert_eq!(method(Extents { groups: 2, outputs: 7, ..CONV }, &[TILE], &gpu), DIRECT);
-        assert_eq!(method(Extents { outputs: 7, ..CONV }, &[TILE], &gpu), TILE);
-        assert_eq!(method(Extents { outputs: 7, transposed: true, ..CONV }, &[TILE], &gpu), DIRECT);
+        let few = Extents { channels: 31, outputs: 7, ..CONV };
+        assert_eq!(method(Extents { groups: 2, outputs: 8, ..few }, &[TILE], &gpu), TILE);
+        assert_eq!(method(Extents { groups: 2, ..few }, &[TILE], &gpu), DIRECT);
+        assert_eq!(method(few, &[TILE], &gpu), TILE);
+        assert_eq!(method(Extents { transposed: true, ..few }, &[TILE], &gpu), DIRECT);
+        // Long sums of few outputs would keep few threads busy.
+        for (groups, transposed) in [(2, false), (1, true)] {
+            let long = Extents { channels: 32, outputs: 1, groups, transposed, ..CONV };
+            assert_eq!(method(long, &[TILE], &gpu), TILE);
+        }
         assert_eq!(method(CONV, &[], &gpu), DIRECT);
         assert_eq!(method(CONV, &[TILE], &Target::lavapipe()), DIRECT);
     }

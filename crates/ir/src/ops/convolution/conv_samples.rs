@@ -88,6 +88,8 @@ fn cases() -> Vec<Case> {
     add(&[1, 2, 20, 32], &[192, 2, 3, 3], Conv { pads: vec![1; 4], ..plain() });
     add(&[1, 5, 12, 16], &[192, 5, 3, 3], Conv { pads: vec![1; 4], ..plain() });
     add(&[1, 64, 19, 27], &[31, 64, 3, 3], Conv { pads: vec![1; 4], ..plain() });
+    // Long sums of few outputs in a group.
+    add(&[2, 70, 7, 9], &[6, 35, 3, 3], Conv { groups: 2, strides: vec![3, 3], pads: vec![1; 4], ..plain() });
     // One tap: a product, unless strides, pads or groups say otherwise.
     add(&[2, 37, 5, 9], &[19, 37, 1, 1], plain());
     add(&[3, 16, 33], &[16, 16, 1], plain());

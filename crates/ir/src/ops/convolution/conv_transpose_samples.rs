@@ -98,6 +98,9 @@ fn tiles() -> Vec<Case> {
         &[16, 256, 3, 4],
         ConvTranspose { strides: vec![1, 2], pads: vec![1; 4], ..plain() },
     );
+    // Long sums of few outputs.
+    add(&[1, 44, 7, 4, 5], &[44, 5, 3, 2, 1], plain());
+    add(&[2, 66, 9], &[66, 1, 7], ConvTranspose { strides: vec![3], groups: 2, ..plain() });
     // More terms than some drivers let a loop iterate.
     add(&[1, 12_700, 1], &[12_700, 1, 5], ConvTranspose { pads: vec![2, 2], ..plain() });
     cases
