@@ -69,6 +69,7 @@ fn merge(call: &Call<'_>) -> Result<Footprint, Wrong> {
     by_four("`attention_merge`", &[dv as i64, b, h, row])?;
     let groups = iteration(&[batches, hq, sq])?;
     let x = Accesses::dense(4, iteration(&[groups, parts, dv + BESIDE])?);
+    let x = x.shaped([batches, hq], [sq, parts, dv + BESIDE]);
     let y = Accesses::words().axis(batches, b).axis(hq, h).axis(sq, row).axis(dv, 1);
     Ok(Footprint::new(groups, 1).operand(0, x).operand(1, y.ordered(Order::HeadsAndRows)))
 }

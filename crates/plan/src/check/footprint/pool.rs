@@ -21,7 +21,8 @@ fn operands(call: &Call<'_>, window: &Window) -> Result<[Accesses; 2], Wrong> {
     )?;
     let [at, n, c] = call.strides(["y_at", "y_n", "y_c"])?;
     let y = Accesses::new(4, at).axis(batches, n).axis(channels, c).axis(window.positions, 1);
-    Ok([x, y.shaped([batches, channels], window::counts(call, "out")?)])
+    let outer = [batches, channels];
+    Ok([x.shaped(outer, window.extent), y.shaped(outer, window::counts(call, "out")?)])
 }
 
 /// `pool`.
