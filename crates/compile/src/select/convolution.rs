@@ -18,7 +18,7 @@ pub const DIRECT: &str = "direct";
 
 /// Batches; groups; channels and outputs of a group; positions of a batch; taps that a position meets at most; whether
 /// it is a transposed one (1 or 0); of the last axis: taps, step and dilation of the window, and elements
-/// that the windows of four neighbouring positions span.
+/// that the windows of four neighbouring positions span; elements of the result.
 const MEASURES: &[&str] = &[
     "batches",
     "groups",
@@ -31,6 +31,7 @@ const MEASURES: &[&str] = &[
     "step_w",
     "dilation_w",
     "line",
+    "results",
 ];
 
 /// By which method: as a product, by tiles, directly.
@@ -103,7 +104,8 @@ fn shape<'a>(e: &Extents, target: &'a Target) -> Shape<'a> {
     let [taps_w, step_w, dilation_w] = e.last;
     let line = step_w.saturating_mul(3).saturating_add(taps_w);
     let all = [e.batches, e.groups, e.channels, e.outputs, e.positions, e.taps, e.transposed.into()];
-    Shape::new(target, all.into_iter().chain([taps_w, step_w, dilation_w, line]))
+    let results = [e.groups, e.outputs, e.positions].into_iter().fold(e.batches, u64::saturating_mul);
+    Shape::new(target, all.into_iter().chain([taps_w, step_w, dilation_w, line, results]))
 }
 
 #[cfg(test)]
@@ -143,16 +145,21 @@ mod tests {
     #[test]
     fn groups_of_few_outputs_and_what_no_tile_takes_are_made_directly() {
         let gpu = Target::h200();
-        let few = Extents { channels: 31, outputs: 7, ..CONV };
+        let few = Extents { channels: 15, outputs: 7, ..CONV };
         assert_eq!(method(Extents { groups: 2, outputs: 8, ..few }, &[TILE], &gpu), TILE);
         assert_eq!(method(Extents { groups: 2, ..few }, &[TILE], &gpu), DIRECT);
         assert_eq!(method(few, &[TILE], &gpu), TILE);
         assert_eq!(method(Extents { transposed: true, ..few }, &[TILE], &gpu), DIRECT);
-        // Long sums of few outputs would keep few threads busy.
+        // Long sums of few results keep few threads busy, where each thread makes a result.
         for (groups, transposed) in [(2, false), (1, true)] {
             let long = Extents { channels: 32, outputs: 1, groups, transposed, ..CONV };
             assert_eq!(method(long, &[TILE], &gpu), TILE);
+            assert_eq!(method(Extents { positions: 1 << 16, ..long }, &[TILE], &gpu), DIRECT);
+            assert_eq!(method(Extents { positions: 1 << 16, outputs: 3, ..long }, &[TILE], &gpu), TILE);
         }
+        let short = Extents { channels: 7, transposed: true, ..CONV };
+        assert_eq!(method(short, &[TILE], &gpu), DIRECT);
+        assert_eq!(method(Extents { channels: 8, ..short }, &[TILE], &gpu), TILE);
         assert_eq!(method(CONV, &[], &gpu), DIRECT);
         assert_eq!(method(CONV, &[TILE], &Target::lavapipe()), DIRECT);
     }
