@@ -15,6 +15,7 @@ mod heartbeat;
 #[cfg(feature = "libraries")]
 mod model;
 mod native;
+mod op_names;
 mod op_table;
 mod output;
 #[cfg(feature = "libraries")]

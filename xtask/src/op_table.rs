@@ -29,6 +29,8 @@ const COMPOSITE: &str = "composite";
 pub struct Row {
     /// Type name, as in `Op::Name`.
     pub name: String,
+    /// Name in `.ir` text.
+    pub text: String,
     /// File name without `.rs`.
     pub file: String,
     /// Heading of its group in the list.
@@ -130,6 +132,7 @@ fn listed(text: &str) -> Vec<Row> {
         {
             rows.push(Row {
                 name: name.to_owned(),
+                text: text.trim_matches('"').to_owned(),
                 file: file.trim_start_matches("r#").to_owned(),
                 section: section.clone(),
                 folder: folder.clone(),

@@ -95,9 +95,9 @@ fn without_local_names(words: &[u32]) -> Result<Vec<u32>, BuildError> {
         parameters.chain(body).filter_map(|i| i.result_id).collect()
     };
     let local: BTreeSet<u32> = module.functions.iter().flat_map(inside).collect();
-    module.debug_names.retain(|name| {
-        !matches!(name.operands.first(), Some(dr::Operand::IdRef(id)) if local.contains(id))
-    });
+    module
+        .debug_names
+        .retain(|name| !matches!(name.operands.first(), Some(dr::Operand::IdRef(id)) if local.contains(id)));
     Ok(module.assemble())
 }
 

@@ -1,9 +1,9 @@
-//! `cargo xtask ops`: the op x duty table. In: the checkout. Out: a table or JSON; a hole is a failure. Never
-//! here: how a duty is recognized (`op_table`).
+//! `cargo xtask ops`: the op x duty table, or the table of names. In: the checkout. Out: a table or JSON; a hole is a
+//! failure. Never here: how a duty is recognized (`op_table`), what a name stands for (`op_names`).
 
 use crate::checkout::Checkout;
 use crate::failure::{Failure, Outcome};
-use crate::{op_table, output};
+use crate::{op_names, op_table, output};
 
 /// Options of `ops`.
 #[derive(clap::Args)]
@@ -11,10 +11,16 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print what became of every name that an op has (docs/op-names.md), instead
+    #[arg(long)]
+    table: bool,
 }
 
 /// Prints the table; fails if a duty is missing.
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
+    if args.table {
+        return names(args, checkout);
+    }
     let rows = op_table::read(checkout)?;
     if args.json {
         output::json(&rows)?;
@@ -27,4 +33,22 @@ pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
         eprintln!("{}: no {duty}: {how}", row.name);
     }
     if holes.is_empty() { Ok(()) } else { Err(Failure::Findings { count: holes.len(), what: "holes" }) }
+}
+
+/// Prints the table of names; fails if it is not what the sources have.
+fn names(args: &Args, checkout: &Checkout) -> Outcome {
+    let (rows, mistakes) = op_names::read(checkout)?;
+    if args.json {
+        output::json(&rows)?;
+    } else {
+        output::say(&op_names::table(&rows))?;
+    }
+    for (line, mistake) in &mistakes {
+        eprintln!("{}:{line}: {mistake}", op_names::TABLE);
+    }
+    if mistakes.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Findings { count: mistakes.len(), what: "mistakes" })
+    }
 }
