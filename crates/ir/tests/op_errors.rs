@@ -79,6 +79,14 @@ refuses! {
     } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 },
     reduced_twice: |g| g.reduce_sum(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
     sum_of_booleans: |g| g.reduce_sum(g.input("x", bool_([2])), &[], false) => OpError::DType { .. },
+    l1_twice: |g| g.reduce_l1(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
+    l2_of_integers: |g| g.reduce_l2(g.input("x", i32([2, 3])), &[], false) => OpError::DType { operand: "x", .. },
+    any_of_floats: |g| g.reduce_any(g.input("x", f32([2, 3])), &[], false) => OpError::DType { operand: "x", .. },
+    exponentials_beyond_the_rank: |g| g.reduce_log_sum_exp(g.input("x", f32([2])), &[1], false)
+        => OpError::AxisOutOfRange { axis: 1, rank: 1 },
+    correction_of_two: |g| g.variance(g.input("x", f32([2])), &[], 2, false) => OpError::Attr(_),
+    arg_min_of_booleans: |g| g.arg_min(g.input("x", bool_([2])), 0, false) => OpError::DType { .. },
+    arg_min_of_nothing: |g| g.arg_min(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_perhaps_nothing: |g| g.arg_max(g.input("x", f32([sym("n", 0..=4)])), 0, false) => OpError::Invalid(_),
     inner_extents: |g| g.linear(g.input("x", f32([2, 3])), g.input("w", f32([4, 5])), None)
@@ -418,4 +426,35 @@ mod windows {
             assert!(read(&text.replace(from, to)).is_err(), "{to}");
         }
     }
+}
+
+/// Parts of a composition are called after it, its last node and its mistakes as the method, or as the user says.
+#[test]
+fn compositions_go_by_their_own_name() {
+    let g = GraphBuilder::new("g");
+    let refused = g.check(g.named("spread").std_dev(g.input("x", f32([2])), &[], 3, false));
+    let refused = refused.expect_err("no such correction").to_string();
+    let wanted = "spread (std_dev): attribute `correction`: it is 3, and must be 0 or 1, at ";
+    assert!(refused.starts_with(wanted) && refused.contains("op_errors.rs"), "{refused}");
+    let g = GraphBuilder::new("g");
+    let x = g.input("x", f32([sym("n", 0..=4), 3.into()]));
+    g.output("l2", g.reduce_l2(x, &[0], true));
+    g.scoped("layer", |g| g.output("spread", g.named("spread").variance(x, &[0], 1, false)));
+    g.output("after", g.neg(x));
+    let graph = g.build().expect("sound");
+    let parts = ["reduce_l2", "reduce_l2.square", "layer.spread", "layer.spread.div", "neg"];
+    let absent: Vec<_> = parts.iter().filter(|name| graph.find(name).is_none()).collect();
+    assert!(absent.is_empty(), "{absent:?} of {graph:?}");
+}
+
+#[test]
+fn a_composition_passes_mistakes_on_and_reports_foreign_values() {
+    let g = GraphBuilder::new("g");
+    let wrong = g.add(g.input("a", f32([2])), g.input("b", f32([3])));
+    g.output("y", g.reduce_log_sum_exp(wrong, &[], false));
+    assert_eq!(g.mistakes().len(), 1);
+    let other = GraphBuilder::new("other");
+    let foreign = g.reduce_l1(other.input("x", f32([2])), &[], false);
+    let mistake = g.check(foreign).expect_err("it is of another graph");
+    assert!(matches!(mistake.error, BuildError::ForeignValue { operand: 0, .. }), "{mistake}");
 }
