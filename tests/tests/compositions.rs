@@ -33,8 +33,8 @@ fn all_pass(runner: &Runner, method: &'static str, samples: Vec<Sample>) {
     assert!(told.is_empty(), "{} of {count}:\n{}", told.len(), told.join("\n"));
 }
 
-/// Every sample is near to the evaluator: within `share` of a value, of 1 for smaller ones. For sums of logarithms, whose
-/// parts are rounded before they are added: an error that each class allows may turn the last rounding.
+/// Every sample is near to the evaluator: within `share` of a value, of 1 for smaller ones. For sums of logarithms:
+/// parts are rounded before they are added, and an error that each class allows may turn the last rounding.
 fn all_near(runner: &Runner, method: &'static str, share: f64, samples: Vec<Sample>) {
     for sample in samples {
         let graph = sample.graph.clone().expect("a graph");

@@ -146,7 +146,7 @@ fn of_events() {
     let (x, t) = ([100.0, -100.0, 100.0, -100.0, 0.0, -10.0, NAN], [1.0, 1.0, 0.0, 0.0, 0.3, 0.0, 0.0]);
     let small = (-10f64).exp().ln_1p();
     close(&terms(of_logits, &x, &t), &[0.0, 100.0, 100.0, 0.0, 2f64.ln(), small, NAN]);
-    close(&terms(of_logits, &[INF, -INF, INF], &[0.5, 0.5, 1.0]), &[INF, INF, NAN]);
+    close(&terms(of_logits, &[INF, -INF, -INF], &[0.5, 0.5, 0.0]), &[NAN, INF, NAN]);
 }
 
 /// Events that happen count w times, others once; weights stretch, and the divisor stays the number of terms.

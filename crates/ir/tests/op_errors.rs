@@ -1,8 +1,14 @@
 //! What each op refuses, and by which error.
 
 use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::binary_cross_entropy_with_logits::BinaryCrossEntropyWithLogits;
+use pumice_ir::ops::cross_entropy_dense::CrossEntropyDense;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
+use pumice_ir::ops::huber::Huber;
+use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
+use pumice_ir::ops::l1::L1;
+use pumice_ir::ops::mse::Mse;
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor};
@@ -85,6 +91,26 @@ refuses! {
     exponentials_beyond_the_rank: |g| g.reduce_log_sum_exp(g.input("x", f32([2])), &[1], false)
         => OpError::AxisOutOfRange { axis: 1, rank: 1 },
     correction_of_two: |g| g.variance(g.input("x", f32([2])), &[], 2, false) => OpError::Attr(_),
+    losses_do_not_broadcast: |g| g.mse(g.input("y", f32([2, 3])), g.input("t", f32([2, 1])), Mse::default()).0
+        => OpError::ExtentMismatch { .. },
+    losses_of_other_ranks: |g| g.l1(g.input("y", f32([2, 3])), g.input("t", f32([3])), L1::default()).0
+        => OpError::Rank { operand: "target", rank: 1, .. },
+    loss_of_integers: |g| g.kl_div(g.input("y", i32([2])), g.input("t", i32([2])), KlDiv::default()).0
+        => OpError::DType { operand: "prediction", .. },
+    loss_of_two_dtypes: |g| g.mse(g.input("y", f32([2])), g.input("t", f16([2])), Mse::default()).1
+        => OpError::DTypeMismatch { .. },
+    delta_of_nothing: |g| {
+        let op = Huber { delta: 0.0, ..Huber::default() };
+        g.huber(g.input("y", f32([2])), g.input("t", f32([2])), op).0
+    } => OpError::Attr(_),
+    classes_without_rows: |g| {
+        let op = CrossEntropyDense::default();
+        g.cross_entropy_dense(g.input("y", f32([3])), g.input("t", f32([3])), op).0
+    } => OpError::Rank { operand: "logits", rank: 1, .. },
+    weights_that_do_not_fit: |g| {
+        let (y, t, w) = (g.input("y", f32([2, 3])), g.input("t", f32([2, 3])), g.input("w", f32([2])));
+        g.binary_cross_entropy_with_logits(y, t, Some(w), BinaryCrossEntropyWithLogits::default()).0
+    } => OpError::BroadcastMismatch { .. },
     arg_min_of_booleans: |g| g.arg_min(g.input("x", bool_([2])), 0, false) => OpError::DType { .. },
     arg_min_of_nothing: |g| g.arg_min(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),

@@ -23,7 +23,7 @@ impl GraphBuilder {
     ///
     /// With `pos_weight` w, which broadcasts to x, events that happen count w times: w·t·ln(1 + e^(−x)) +
     /// (1 − t)·ln(1 + e^x). A mean divides by the number of terms all the same. Nothing overflows, whatever finite x;
-    /// an infinite x beside an exact target is NaN, as 0·∞ is. NaN propagates; a mean over no terms is NaN. 16-bit
+    /// an infinite x is NaN where the formula has ∞ − ∞ or 0·∞. NaN propagates; a mean over no terms is NaN. 16-bit
     /// floats are computed in f32 and rounded once.
     ///
     /// ```
