@@ -180,6 +180,10 @@ fn reductions() {
     close(&on(&|g, x| g.reduce_max(x, &[0], false)), &[4.0, NAN, 6.0]);
     close(&on(&|g, x| g.arg_max(x, 1, false)), &[2.0, 1.0]);
     close(&on(&|g, x| g.arg_max(x, 0, false)), &[1.0, 1.0, 1.0]);
+    let least = |values: &[i32]| run(|g| g.arg_min(ints(g, values, &[values.len() as u64]), 0, false)).1;
+    close(&least(&[5, i32::MIN, i32::MAX, i32::MIN]), &[1.0]);
+    close(&unary(&[2.0, -0.0, 0.0], |g, x| g.arg_min(x, 0, false)), &[1.0]);
+    close(&unary(&[-INF, 1.0, NAN, NAN], |g, x| g.arg_min(x, 0, true)), &[2.0]);
     let last = ArgMax { axis: 0, keepdims: false, select_last_index: true, index_dtype: DType::I32 };
     close(&run(|g| g.apply(last, &[f(g, &[1.0, 7.0, 7.0], &[3])])).1, &[2.0]);
     let empty = |op: &dyn Fn(&GraphBuilder, Value) -> Value| run(|g| op(g, f(g, &[], &[1, 0]))).1;

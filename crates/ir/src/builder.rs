@@ -1,8 +1,10 @@
 //! The builder: methods take `&self` and collect mistakes; [`GraphBuilder::build`] returns all of them at once.
 
+mod composition;
 mod inner;
 mod mistake;
 
+pub(crate) use composition::{Composition, in_range};
 pub use mistake::{BuildErrors, CallSite, Mistake};
 
 use crate::entity::ValueId;

@@ -1,8 +1,14 @@
 //! What each op refuses, and by which error.
 
 use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::binary_cross_entropy_with_logits::BinaryCrossEntropyWithLogits;
+use pumice_ir::ops::cross_entropy_dense::CrossEntropyDense;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
+use pumice_ir::ops::huber::Huber;
+use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
+use pumice_ir::ops::l1::L1;
+use pumice_ir::ops::mse::Mse;
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor};
@@ -79,6 +85,34 @@ refuses! {
     } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 },
     reduced_twice: |g| g.reduce_sum(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
     sum_of_booleans: |g| g.reduce_sum(g.input("x", bool_([2])), &[], false) => OpError::DType { .. },
+    l1_twice: |g| g.reduce_l1(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
+    l2_of_integers: |g| g.reduce_l2(g.input("x", i32([2, 3])), &[], false) => OpError::DType { operand: "x", .. },
+    any_of_floats: |g| g.reduce_any(g.input("x", f32([2, 3])), &[], false) => OpError::DType { operand: "x", .. },
+    exponentials_beyond_the_rank: |g| g.reduce_log_sum_exp(g.input("x", f32([2])), &[1], false)
+        => OpError::AxisOutOfRange { axis: 1, rank: 1 },
+    correction_of_two: |g| g.variance(g.input("x", f32([2])), &[], 2, false) => OpError::Attr(_),
+    losses_do_not_broadcast: |g| g.mse(g.input("y", f32([2, 3])), g.input("t", f32([2, 1])), Mse::default()).0
+        => OpError::ExtentMismatch { .. },
+    losses_of_other_ranks: |g| g.l1(g.input("y", f32([2, 3])), g.input("t", f32([3])), L1::default()).0
+        => OpError::Rank { operand: "target", rank: 1, .. },
+    loss_of_integers: |g| g.kl_div(g.input("y", i32([2])), g.input("t", i32([2])), KlDiv::default()).0
+        => OpError::DType { operand: "prediction", .. },
+    loss_of_two_dtypes: |g| g.mse(g.input("y", f32([2])), g.input("t", f16([2])), Mse::default()).1
+        => OpError::DTypeMismatch { .. },
+    delta_of_nothing: |g| {
+        let op = Huber { delta: 0.0, ..Huber::default() };
+        g.huber(g.input("y", f32([2])), g.input("t", f32([2])), op).0
+    } => OpError::Attr(_),
+    classes_without_rows: |g| {
+        let op = CrossEntropyDense::default();
+        g.cross_entropy_dense(g.input("y", f32([3])), g.input("t", f32([3])), op).0
+    } => OpError::Rank { operand: "logits", rank: 1, .. },
+    weights_that_do_not_fit: |g| {
+        let (y, t, w) = (g.input("y", f32([2, 3])), g.input("t", f32([2, 3])), g.input("w", f32([2])));
+        g.binary_cross_entropy_with_logits(y, t, Some(w), BinaryCrossEntropyWithLogits::default()).0
+    } => OpError::BroadcastMismatch { .. },
+    arg_min_of_booleans: |g| g.arg_min(g.input("x", bool_([2])), 0, false) => OpError::DType { .. },
+    arg_min_of_nothing: |g| g.arg_min(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_perhaps_nothing: |g| g.arg_max(g.input("x", f32([sym("n", 0..=4)])), 0, false) => OpError::Invalid(_),
     inner_extents: |g| g.linear(g.input("x", f32([2, 3])), g.input("w", f32([4, 5])), None)
@@ -418,4 +452,35 @@ mod windows {
             assert!(read(&text.replace(from, to)).is_err(), "{to}");
         }
     }
+}
+
+/// Parts of a composition are called after it, its last node and its mistakes as the method, or as the user says.
+#[test]
+fn compositions_go_by_their_own_name() {
+    let g = GraphBuilder::new("g");
+    let refused = g.check(g.named("spread").std_dev(g.input("x", f32([2])), &[], 3, false));
+    let refused = refused.expect_err("no such correction").to_string();
+    let wanted = "spread (std_dev): attribute `correction`: it is 3, and must be 0 or 1, at ";
+    assert!(refused.starts_with(wanted) && refused.contains("op_errors.rs"), "{refused}");
+    let g = GraphBuilder::new("g");
+    let x = g.input("x", f32([sym("n", 0..=4), 3.into()]));
+    g.output("l2", g.reduce_l2(x, &[0], true));
+    g.scoped("layer", |g| g.output("spread", g.named("spread").variance(x, &[0], 1, false)));
+    g.output("after", g.neg(x));
+    let graph = g.build().expect("sound");
+    let parts = ["reduce_l2", "reduce_l2.square", "layer.spread", "layer.spread.div", "neg"];
+    let absent: Vec<_> = parts.iter().filter(|name| graph.find(name).is_none()).collect();
+    assert!(absent.is_empty(), "{absent:?} of {graph:?}");
+}
+
+#[test]
+fn a_composition_passes_mistakes_on_and_reports_foreign_values() {
+    let g = GraphBuilder::new("g");
+    let wrong = g.add(g.input("a", f32([2])), g.input("b", f32([3])));
+    g.output("y", g.reduce_log_sum_exp(wrong, &[], false));
+    assert_eq!(g.mistakes().len(), 1);
+    let other = GraphBuilder::new("other");
+    let foreign = g.reduce_l1(other.input("x", f32([2])), &[], false);
+    let mistake = g.check(foreign).expect_err("it is of another graph");
+    assert!(matches!(mistake.error, BuildError::ForeignValue { operand: 0, .. }), "{mistake}");
 }

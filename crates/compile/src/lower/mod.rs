@@ -96,6 +96,12 @@ impl Lower for pumice_ir::ops::ArgMax {
     }
 }
 
+impl Lower for pumice_ir::ops::ArgMin {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        arg_reduce::lower(cx, id, self.axis, self.select_last_index, true)
+    }
+}
+
 impl Lower for pumice_ir::ops::Gather {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         gather::lower(cx, id, self.axis)

@@ -15,6 +15,10 @@ use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
 use crate::{NodeId, ValueId};
+pub use loss::reduced::LossReduction;
+pub use loss::{
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
+};
 pub use product::rounding::{self, Rounding, round_products};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
@@ -39,6 +43,7 @@ macro_rules! for_each_op {
                 scalar Scalar "scalar" leaf boxed;
                 extent Extent "extent" lowered;
                 identity Identity "identity" lowered;
+                stop_gradient StopGradient "stop_gradient" composite;
                 fused Fused "fused" lowered;
                 state_read StateRead "state_read" lowered;
                 state_write StateWrite "state_write" lowered;
@@ -155,6 +160,7 @@ macro_rules! for_each_op {
                 reduce_min ReduceMin "reduce_min" lowered;
                 reduce_prod ReduceProd "reduce_prod" lowered;
                 arg_max ArgMax "arg_max" lowered;
+                arg_min ArgMin "arg_min" lowered;
             }
             // 3.4 Matrix products
             product {
@@ -197,6 +203,7 @@ pub mod control;
 pub mod convolution;
 mod def;
 pub mod elementwise;
+pub mod loss;
 pub mod movement;
 pub mod norm;
 pub mod product;

@@ -26,6 +26,7 @@ const SMOOTH: &[Unary] = &[
     |g, x| g.gelu_tanh(x),
     |g, x| g.silu(x),
     |g, x| g.identity(x),
+    |g, x| g.stop_gradient(x),
 ];
 
 /// Functions with a domain or growth of their own, on operands brought there first: t is in (−1, 1), p at least 1.

@@ -24,16 +24,18 @@ impl Garden<'_> {
         Some(self.about(value, size))
     }
 
-    /// Of integers, which wrap, and the place of the largest.
+    /// Of integers, which wrap, and the places of the largest and the smallest.
     fn reduced_exactly(&mut self) -> Option<Item> {
         let g = self.g;
         let number = |t: DType| t != DType::Bool;
         let x = self.find(|s, i| i.exact && s.ty(i.value).rank() > 0 && number(s.ty(i.value).dtype()))?;
         let dtype = self.ty(x.value).dtype();
-        let value = match self.below(4) {
+        let value = match self.below(6) {
             0 => g.arg_max(x.value, -1, true),
             1 => g.arg_max_i32(x.value, -1, true),
-            2 => g.reduce_max(x.value, &[-1], true),
+            2 => g.arg_min(x.value, -1, true),
+            3 => g.arg_min_i32(x.value, -1, true),
+            4 => g.reduce_max(x.value, &[-1], true),
             _ if dtype.is_float() => g.reduce_min(x.value, &[-1], true),
             _ => g.reduce_sum(x.value, &[-1], true),
         };

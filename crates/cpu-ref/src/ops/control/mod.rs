@@ -7,3 +7,4 @@ pub mod kv_append;
 pub mod leaf;
 pub mod state_read;
 pub mod state_write;
+pub mod stop_gradient;

@@ -1,6 +1,8 @@
 //! Evaluation: reductions over axes (OPS 3.3).
 
+pub mod arg;
 pub mod arg_max;
+pub mod arg_min;
 pub mod reduce;
 pub mod reduce_max;
 pub mod reduce_mean;

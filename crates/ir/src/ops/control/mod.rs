@@ -11,3 +11,4 @@ pub mod scalar;
 pub mod state;
 pub mod state_read;
 pub mod state_write;
+pub mod stop_gradient;

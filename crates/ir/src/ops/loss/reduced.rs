@@ -1,0 +1,89 @@
+//! What losses share: the check of their operands, the reduction of their terms, the weight.
+
+use crate::builder::{Composition, GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::Infer;
+use crate::ops::elementwise::FLOATS;
+use crate::ops::{Op, ReduceMean, ReduceSum};
+use crate::shape::ValueType;
+use pumice_types::{DType, DimExpr};
+
+/// What becomes of the terms of a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LossReduction {
+    /// They stay as they are.
+    None,
+    /// They are added; 0 where there is none.
+    Sum,
+    /// They are added and divided by their number, which is the weight; NaN where there is none.
+    #[default]
+    Mean,
+}
+
+impl GraphBuilder {
+    /// The type of operands that have one float dtype and one shape; else the value that came out of the mistake.
+    #[track_caller]
+    pub(super) fn alike(
+        &self,
+        method: &'static str,
+        names: &'static [&'static str],
+        operands: &[Value],
+    ) -> Result<ValueType, Value> {
+        let types = self.checked_operands(method, names, operands, |cx| {
+            cx.expect_dtype(0, FLOATS)?;
+            (1..cx.len()).try_for_each(|i| {
+                cx.same_dtype(0, i)?;
+                same_shape(cx, 0, i)
+            })
+        })?;
+        Ok(types[0].clone())
+    }
+}
+
+/// Errors unless two operands have one shape: terms belong to pairs of elements, and nothing is stretched.
+pub(super) fn same_shape(cx: &Infer<'_>, a: usize, b: usize) -> Result<(), OpError> {
+    let (x, y) = (cx.ty(a)?, cx.ty(b)?);
+    if x.rank() != y.rank() {
+        let expected = format!("expected {}, the rank of `{}`", x.rank(), cx.name(a));
+        return Err(OpError::Rank { operand: cx.name(b), rank: y.rank(), expected });
+    }
+    for (axis, (n, m)) in x.shape.iter().zip(y.shape.iter()).enumerate() {
+        cx.equal(n, m, &format!("axis {axis} of `{}` and of `{}`", cx.name(a), cx.name(b)))?;
+        if n.is(1) != m.is(1) {
+            let what = format!("axis {axis} of `{}` and of `{}`", cx.name(a), cx.name(b));
+            let show = |d: &DimExpr| cx.show(std::slice::from_ref(d));
+            return Err(OpError::ExtentMismatch { what, a: show(n), b: show(m) });
+        }
+    }
+    Ok(())
+}
+
+impl Composition {
+    /// The end of a loss whose terms this op makes in f32 of these operands: value and weight. `counted` is a value
+    /// whose axes, as many as terms have, have the extents of the terms; `dtype` is that of the loss.
+    #[track_caller]
+    pub(super) fn loss(
+        self,
+        reduction: LossReduction,
+        terms: (Op, &[Value]),
+        (counted, extents): (Value, &[DimExpr]),
+        dtype: DType,
+    ) -> (Value, Value) {
+        let weight = match reduction {
+            LossReduction::Mean => {
+                let axes: Vec<usize> = (0..extents.len()).collect();
+                self.count_of(counted, extents, &axes)
+            }
+            _ => self.constant_scalar(DType::F32, 1.0),
+        };
+        let (op, operands) = terms;
+        let (axes, keepdims, noop_with_empty_axes) = (Vec::new(), false, false);
+        let whole: Op = match reduction {
+            LossReduction::None => return (self.finish(op, operands, dtype, &[]), weight),
+            LossReduction::Sum => ReduceSum { axes, keepdims, noop_with_empty_axes }.into(),
+            LossReduction::Mean => ReduceMean { axes, keepdims, noop_with_empty_axes }.into(),
+        };
+        let terms = self.apply(op, operands);
+        (self.finish(whole, &[terms], dtype, &[]), weight)
+    }
+}
