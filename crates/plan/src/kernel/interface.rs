@@ -310,8 +310,7 @@ fn loads(out: &mut String, o: &OperandDecl, w: &Words) {
 /// The smallest `T_x` of a block scheme.
 const FIRST_SCHEME: u32 = 16;
 
-/// The numbers of the schemes, then the functions that decode the blocks of this operand: a file of each scheme, and
-/// the one that chooses among them.
+/// The numbers of the schemes, then the functions that decode the blocks of this operand.
 fn blocks(out: &mut String, operand: &str) {
     out.push_str("#ifdef BLOCKS\n");
     for scheme in Scheme::ALL {
@@ -326,19 +325,7 @@ fn blocks(out: &mut String, operand: &str) {
             .collect();
         let _ = writeln!(out, "const uint BLOCK_{name} = {cases}1u;");
     }
-    out.push_str("#include \"blocks.glsl\"\n");
-    let mut cases = String::new();
-    for scheme in Scheme::ALL {
-        let name = scheme.info().name;
-        let _ = writeln!(out, "#include \"blocks/{name}.glsl\"");
-        let upper = name.to_uppercase();
-        let _ = writeln!(cases, "    if (SCHEME == SCHEME_{upper}) {name}_quads(at, r, count, v);");
-    }
-    let _ = writeln!(
-        out,
-        "void block_quads(uint i, uint count, out vec4 v[8]) {{\n    uint at = i / BLOCK_ELEMENTS * BLOCK_BYTES, r = i % \
-         BLOCK_ELEMENTS;\n{cases}}}\n#endif"
-    );
+    out.push_str("#include \"blocks.glsl\"\n#endif\n");
 }
 
 /// A typed operand has no single-element store: 16-bit elements are stored in pairs (`store2_`) or fours (`store4_`).
