@@ -2,12 +2,12 @@
 //! interpreter. Whatever is wrong with them: typed errors, no panic, no plan with faults, bounded memory.
 
 use pumice_compile::Options;
-use pumice_ir::{GraphBuilder, f32, sym};
+use pumice_ir::{GraphBuilder, f32, sym, tensor};
 use pumice_runtime::{Device, RuntimeError};
 use pumice_tests::Fixture;
 use pumice_tests::graphs::invalid::run::{Outcome, live, live_on};
 use pumice_tests::graphs::invalid::{Catalogue, program};
-use pumice_types::{DimExpr, TensorView};
+use pumice_types::{DType, DimExpr, TensorView};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,6 +123,23 @@ fn constants_of_symbolic_extents_are_made_in_the_run() {
     let mut session = exe.session().expect("a session");
     let out = session.run(&[("x", TensorView::f32(&[0.0; 4], [2, 2]))]).expect("runs");
     assert_eq!(out.get("mask").expect("there").shape(), [2, 2]);
+}
+
+/// A slice that is empty for the one value of its symbol that has a schedule of its own was once copied from a view of
+/// other extents than its result's.
+#[test]
+fn a_slice_may_be_empty_in_one_specialization() {
+    let g = GraphBuilder::new("slice");
+    let x = g.input("x", tensor(DType::I8, [2.into(), sym("n", 1..=9)]));
+    g.output("y", g.slice(x, &[8], &[0], &[1], &[-3]));
+    let options = Options::default().specializations(vec![("n".into(), vec![1])]);
+    let exe = Fixture::interpreter().executable(&g.build().expect("sound"), &options);
+    let mut session = exe.session().expect("a session");
+    for (n, taken) in [(1, 0), (2, 1), (9, 3)] {
+        let data = vec![7i8; 2 * n];
+        let out = session.run(&[("x", TensorView::i8(&data, [2, n as u64]))]).expect("runs");
+        assert_eq!(out.get("y").expect("there").shape(), [2, taken]);
+    }
 }
 
 /// The program of `SEED`, what the builder says of it, and how far it comes.

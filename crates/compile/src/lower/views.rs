@@ -33,18 +33,20 @@ impl Lower for Slice {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let at = operand(cx, id)?;
         let ranges = self.ranges(&at.view.shape, cx.graph.symbols()).map_err(|e| e.to_string())?;
-        let (mut shape, mut strides) = (at.view.shape.clone(), at.view.strides.clone());
-        let mut offset = at.view.offset.clone();
+        let (mut strides, mut offset) = (at.view.strides.clone(), at.view.offset.clone());
+        let is_empty = at.view.shape.iter().chain(ranges.iter().map(|r| &r.len)).any(|d| d.is(0));
         for r in ranges {
             offset = offset + &strides[r.axis] * r.start;
             strides[r.axis] = &strides[r.axis] * DimExpr::constant(r.step);
-            shape[r.axis] = r.len;
         }
-        if shape.iter().any(|d| d.is(0)) {
+        if is_empty {
             offset = at.view.offset.clone();
         }
-        let view = restride(&at, shape, strides, offset);
-        cx.place(cx.graph.node(id).output(), view);
+        // The type's extents: where symbols are bound more narrowly than when it was inferred, a length of the ranges
+        // may be the same number in another form.
+        let output = cx.graph.node(id).output();
+        let view = restride(&at, cx.graph.ty(output).shape.to_vec(), strides, offset);
+        cx.place(output, view);
         Ok(())
     }
 }
