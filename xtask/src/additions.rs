@@ -47,7 +47,7 @@ fn an_encoding_is_three_files_and_its_golden() {
         "crates/import/src/gguf/ggml_type.rs",
         "crates/types/src/encoding/decode.rs",
         "crates/types/src/encoding/scheme.rs",
-        "shaders/include/blocks.glsl",
+        "shaders/include/blocks/iq4_xs.glsl",
     ]);
     assert_eq!(naming(&["IQ4_XS", "iq4_xs", "SCHEME_IQ4_XS"]), expected);
 }

@@ -1,6 +1,8 @@
 //! spirv-opt's performance passes, with the functions that codegen looks for kept as functions and loops as loops:
 //! what a driver unrolls, it unrolls again from a quarter of the bytes.
 
+use std::collections::BTreeSet;
+
 use crate::error::BuildError;
 use pumice_plan::kernel::OptLevel;
 use rspirv::binary::Assemble;
@@ -27,6 +29,7 @@ pub fn optimize(words: Vec<u32>, level: OptLevel) -> Result<Vec<u32>, BuildError
             mark(optimized.as_words(), Hints::Shown)?
         }
     };
+    let words = without_local_names(&words)?;
     let validator = spirv_tools::val::create(Some(spirv_tools::TargetEnv::Vulkan_1_2));
     let options = ValidatorOptions::default();
     validator.validate(&words, Some(options)).map_err(|e| BuildError::Spirv(e.to_string()))?;
@@ -80,6 +83,21 @@ fn mark(words: &[u32], hints: Hints) -> Result<Vec<u32>, BuildError> {
             }
         }
     }
+    Ok(module.assemble())
+}
+
+/// The module without the names of what functions define inside: nobody asks for them, and they were a seventh of it.
+fn without_local_names(words: &[u32]) -> Result<Vec<u32>, BuildError> {
+    let mut module = load(words)?;
+    let inside = |f: &dr::Function| -> Vec<u32> {
+        let parameters = f.parameters.iter();
+        let body = f.blocks.iter().flat_map(|b| b.label.iter().chain(&b.instructions));
+        parameters.chain(body).filter_map(|i| i.result_id).collect()
+    };
+    let local: BTreeSet<u32> = module.functions.iter().flat_map(inside).collect();
+    module
+        .debug_names
+        .retain(|name| !matches!(name.operands.first(), Some(dr::Operand::IdRef(id)) if local.contains(id)));
     Ok(module.assemble())
 }
 

@@ -310,20 +310,36 @@ fn loads(out: &mut String, o: &OperandDecl, w: &Words) {
 /// The smallest `T_x` of a block scheme.
 const FIRST_SCHEME: u32 = 16;
 
-/// The numbers of the schemes, then the functions that decode the blocks of this operand.
+/// The numbers of the schemes, a file of each, what chooses among their functions, and the functions that decode the
+/// blocks of this operand by them.
 fn blocks(out: &mut String, operand: &str) {
+    let names = Scheme::ALL.map(|s| s.info().name);
+    let number = |name: &str| format!("SCHEME_{}", name.to_uppercase());
+    let constant = |name: &str, of: fn(Scheme) -> String| {
+        let cases = Scheme::ALL.map(|s| format!("SCHEME == {} ? {} : ", number(s.info().name), of(s)));
+        format!("const uint BLOCK_{name} = {}1u;\n", cases.concat())
+    };
     out.push_str("#ifdef BLOCKS\n");
     for scheme in Scheme::ALL {
-        let (name, code) = (scheme.info().name.to_uppercase(), FloatStorage::Blocks(scheme).code());
-        let _ = writeln!(out, "const uint SCHEME_{name} = {code}u;");
+        let code = FloatStorage::Blocks(scheme).code();
+        let _ = writeln!(out, "const uint {} = {code}u;", number(scheme.info().name));
     }
     let _ = writeln!(out, "#define SCHEME T_{operand}\n#define block_word(i) loadu_{operand}(i)");
-    for (name, of) in [("ELEMENTS", Scheme::elements as fn(Scheme) -> u64), ("BYTES", Scheme::bytes)] {
-        let cases: String = Scheme::ALL
-            .into_iter()
-            .map(|s| format!("SCHEME == SCHEME_{} ? {}u : ", s.info().name.to_uppercase(), of(s)))
-            .collect();
-        let _ = writeln!(out, "const uint BLOCK_{name} = {cases}1u;");
+    out.push_str(&constant("ELEMENTS", |s| format!("{}u", s.elements())));
+    out.push_str(&constant("BYTES", |s| format!("{}u", s.bytes())));
+    out.push_str("#include \"blocks/shared.glsl\"\n");
+    for name in names {
+        let _ = writeln!(out, "#include \"blocks/{name}.glsl\"");
+    }
+    out.push_str(&constant("SHARING", |s| format!("{}_SHARING", s.info().name)));
+    for (result, name, parameters, arguments, none) in [
+        ("Shared", "shared", "uint at, uint r", "at, r", "Shared(0.0, 0.0, 0u)"),
+        ("uint", "place", "uint r", "r", "0u"),
+        ("vec4", "values", "uint at, uint r, uint word, Shared s", "at, r, word, s", "vec4(0.0)"),
+    ] {
+        let case = |x: &str| format!("    if (SCHEME == {}) return {x}_{name}({arguments});\n", number(x));
+        let cases = names.map(case).concat();
+        let _ = writeln!(out, "{result} block_{name}({parameters}) {{\n{cases}    return {none};\n}}");
     }
     out.push_str("#include \"blocks.glsl\"\n#endif\n");
 }
