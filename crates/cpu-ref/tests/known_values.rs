@@ -1,34 +1,21 @@
 //! Values known without the evaluator: from the formula by hand, from tables, or from a property.
 
-use pumice_cpu_ref::{Array, RefEval};
+mod known;
+
+use known::{floats as f, run};
 use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::bit_shift::ShiftDirection;
 use pumice_ir::ops::fft::FftNorm;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
 use pumice_ir::ops::{ArgMax, Attention, Fft, Glu, Mod, RmsNorm, Rotary};
-use pumice_ir::{ConstEval, GraphBuilder, Value};
+use pumice_ir::{GraphBuilder, Value};
 use pumice_types::{DType, Tensor};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 
-fn f(g: &GraphBuilder, values: &[f64], shape: &[u64]) -> Value {
-    let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
-    g.constant(Tensor::new(&values, shape).expect("lengths agree"))
-}
-
 fn ints(g: &GraphBuilder, values: &[i32], shape: &[u64]) -> Value {
     g.constant(Tensor::new(values, shape).expect("lengths agree"))
-}
-
-fn run(build: impl FnOnce(&GraphBuilder) -> Value) -> (Vec<u64>, Vec<f64>) {
-    let g = GraphBuilder::new("known");
-    let y = build(&g);
-    g.output("y", y);
-    let graph = g.build().expect("the graph is right");
-    let results = RefEval.eval(&graph).expect("it has a value");
-    let y = Array::from_tensor(&results[0]);
-    (y.shape.clone(), y.to_f64())
 }
 
 #[track_caller]

@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::graph::{Constraint, Graph, Relation};
 use crate::ops::Op;
 use crate::place::Place;
-use crate::shape::{ValueType, display_dim};
+use crate::shape::{MAX_RANK, ValueType, display_dim};
 use pumice_types::{DType, DimExpr, Encoding, SymbolTable, Var};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -289,7 +289,7 @@ fn allowed_results(
     constraints: &[Constraint],
     symbols: &SymbolTable,
 ) -> Result<(), OpError> {
-    if let Some(t) = types.iter().find(|t| t.rank() > 8) {
+    if let Some(t) = types.iter().find(|t| t.rank() > MAX_RANK) {
         return Err(OpError::RankTooHigh(t.rank()));
     }
     types.iter().try_for_each(|t| limited_extents(&t.shape))?;

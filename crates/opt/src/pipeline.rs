@@ -90,6 +90,7 @@ const fn ranged(name: &'static str, find: fn(&Graph, &PassCx<'_>) -> Vec<Patch>)
 /// All passes, in order: those for the whole graph, then those for a range of its symbols. A pass that stands here
 /// twice is skipped twice by its name.
 pub const PASSES: &[Pass] = &[
+    once("fold_pads", passes::fold_pads::fold_pads),
     Pass {
         name: "decompose",
         required: true,

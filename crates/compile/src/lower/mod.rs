@@ -21,6 +21,7 @@ mod movement;
 mod norm;
 mod pointwise;
 mod pool;
+mod range;
 mod reduce;
 mod rotary;
 mod softmax;

@@ -151,6 +151,8 @@ macro_rules! for_each_op {
                 split Split "split" lowered boxed;
                 concat Concat "concat" lowered;
                 gather Gather "gather" lowered;
+                range Range "range" lowered boxed;
+                pad Pad "pad" composite boxed;
             }
             // 3.3 Reductions
             reduction {

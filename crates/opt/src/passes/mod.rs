@@ -4,6 +4,7 @@ pub mod decompose;
 pub mod eliminate_common_subexpressions;
 pub mod eliminate_identities;
 pub mod fold_constants;
+pub mod fold_pads;
 pub mod fold_transposes;
 pub mod fuse_anchors;
 pub mod fuse_elementwise;

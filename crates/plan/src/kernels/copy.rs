@@ -6,6 +6,19 @@ use crate::kernel::KernelDecl;
 /// Edge of a tile of `transpose`.
 pub const TILE: u64 = 32;
 
+/// Elements of a group of `fill`.
+pub const FILLED: u64 = 256;
+
+/// `kind` of [`Fill`]: what is counted.
+pub mod filled {
+    /// 32-bit integers.
+    pub const WORDS: u32 = 0;
+    /// 64-bit integers.
+    pub const WIDE: u32 = 1;
+    /// f32.
+    pub const FLOATS: u32 = 2;
+}
+
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[Dequantize::DECL, Transpose::DECL, Fill::DECL, StatusBegin::DECL];
 

@@ -3,7 +3,7 @@
 use crate::gpu::Gpu;
 use crate::pipelines::{PipelineRequest, Ready};
 use pumice_plan::kernel::{Bound, CallBuilder};
-use pumice_plan::kernels::copy::Fill;
+use pumice_plan::kernels::copy::{Fill, filled};
 use pumice_plan::kernels::elementwise::ElementwiseFlat;
 use pumice_plan::kernels::matmul::MatmulF32;
 use pumice_plan::{ArgValue, HoleFill, HoleInput, KernelCall, UseIndex};
@@ -99,7 +99,7 @@ pub(super) fn copy(n: u32) -> Result<KernelCall, DeviceError> {
 pub(super) fn fill(n: u32) -> Result<KernelCall, DeviceError> {
     Fill {
         variant: Fill::plain,
-        kind: 2,
+        kind: filled::FLOATS,
         n: n.into(),
         start_lo: ArgValue::f32(0.5),
         start_hi: ArgValue::ZERO,

@@ -1,6 +1,8 @@
 //! Nodes of random programs that move elements.
 
 use super::{Garden, Item};
+use pumice_ir::Value;
+use pumice_ir::ops::pad::{Pad, PadMode};
 use pumice_types::DimExpr;
 
 impl Garden<'_> {
@@ -10,7 +12,7 @@ impl Garden<'_> {
         let x = self.find(|s, i| s.ty(i.value).rank() > 0)?;
         let (v, ty) = (x.value, self.ty(x.value));
         let (rank, c) = (ty.rank() as i64, self.width(x.value));
-        let value = match self.below(10) {
+        let value = match self.below(16) {
             // Out and back, with something between that sees the strides.
             0 if rank >= 2 && ty.dtype().is_float() => {
                 let mut perm: Vec<i64> = (0..rank).collect();
@@ -49,9 +51,27 @@ impl Garden<'_> {
                 let parts = g.split(v, -1, &sizes);
                 parts[self.below(2)]
             }
+            10 => g.reverse(v, &[-1]),
+            11 if c <= 16 && c > 1 => self.padded(v),
+            12 if c <= 16 => {
+                let mut repeats = vec![1; rank as usize];
+                *repeats.last_mut()? = 2;
+                g.tile(v, &repeats)
+            }
+            13 if c <= 16 => g.repeat_interleave(v, 2, -1),
+            14 if rank >= 2 => g.trilu(v, self.below(3) as i64 - 1, self.below(2) == 0),
+            15 if rank < 4 => g.stack(&[v, v], 0),
             _ => g.identity(v),
         };
         Some(Item { value, ..x })
+    }
+
+    /// One element or two on each side of the last axis, in any mode.
+    fn padded(&mut self, v: Value) -> Value {
+        let modes = [PadMode::Constant, PadMode::Reflect, PadMode::Edge, PadMode::Wrap];
+        let mode = modes[self.below(4)];
+        let pads = vec![1, self.below(2) as i64];
+        self.g.pad(v, None, Pad { mode, pads, axes: vec![-1] })
     }
 
     /// Several values as one.

@@ -4,6 +4,8 @@ pub mod concat;
 pub mod expand;
 pub mod flatten;
 pub mod gather;
+pub mod pad;
+pub mod range;
 pub mod reshape;
 pub mod slice;
 pub mod split;

@@ -1,5 +1,8 @@
 //! Methods of the builder that are made of ops: their graphs on the interpreter and on a device, against the evaluator.
 
+mod movement;
+
+use movement::{extents, fills, one_hots, reversals, stacks, tiles, triangles};
 use pumice_cpu_ref::{Array, Reference};
 use pumice_ir::ops::LossReduction;
 use pumice_ir::ops::binary_cross_entropy::BinaryCrossEntropy;
@@ -265,4 +268,19 @@ macro_rules! on_both {
         )*}
     };
 }
-on_both!(norms, logarithms, truth, variances, differences, distributions, binary);
+on_both!(
+    norms,
+    logarithms,
+    truth,
+    variances,
+    differences,
+    distributions,
+    binary,
+    stacks,
+    tiles,
+    reversals,
+    fills,
+    extents,
+    one_hots,
+    triangles,
+);

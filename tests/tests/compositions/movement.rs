@@ -1,0 +1,204 @@
+//! Ops that move elements, as compositions: `stack`, `tile`, `repeat_interleave`, `reverse`, `fill`, `shape`, `size`,
+//! `one_hot`, `trilu`.
+
+use super::all_pass;
+use pumice_ir::sample::Fill;
+use pumice_ir::{GraphBuilder, Sample, Value, sym, tensor};
+use pumice_tests::op_suite::Runner;
+use pumice_types::{DType, DimExpr};
+
+/// One operand of that dtype and shape, any bits.
+fn of_one(d: DType, shape: &[u64], what: &str, build: impl Fn(&GraphBuilder, Value) -> Value) -> Sample {
+    let sample = Sample::graph(&format!("{d} {shape:?}, {what}"), |g| {
+        let x = g.input("x", tensor(d, shape.iter().copied()));
+        g.output("y", build(g, x));
+    });
+    sample.fill("x", Fill::Any)
+}
+
+/// Several results of one operand whose first axis is a symbol of 0 to 70.
+fn symbolic(build: impl Fn(&GraphBuilder, Value) -> Vec<Value>) -> Vec<Sample> {
+    let sample = |n: u64| {
+        let sample = Sample::graph(&format!("symbolic, {n} of 70"), |g| {
+            let x = g.input("x", tensor(DType::F32, [sym("n", 0..=70), 5.into()]));
+            for (i, y) in build(g, x).into_iter().enumerate() {
+                g.output(&format!("y{i}"), y);
+            }
+        });
+        sample.bind("n", n)
+    };
+    [0, 1, 33, 70].map(sample).into()
+}
+
+pub fn stacks(runner: &Runner) {
+    let case = |d: DType, shape: &[u64], count: usize, axis: i64| {
+        let sample = Sample::graph(&format!("{d} {shape:?}, {count} along {axis}"), |g| {
+            let input = |i: usize| g.input(&format!("x{i}"), tensor(d, shape.iter().copied()));
+            g.output("y", g.stack(&(0..count).map(input).collect::<Vec<_>>(), axis));
+        });
+        (0..count).fold(sample, |s, i| s.fill(&format!("x{i}"), Fill::Any))
+    };
+    let f = DType::F32;
+    let mut samples = vec![
+        case(f, &[], 3, 0),
+        case(f, &[], 1, -1),
+        case(f, &[5], 2, 0),
+        case(f, &[5], 2, -1),
+        case(f, &[3, 0], 2, 1),
+        case(f, &[2, 3, 33], 11, -2),
+        case(f, &[1, 2, 1, 3, 1, 2, 2], 2, 4),
+    ];
+    samples.extend(DType::ALL.map(|d| case(d, &[3, 4], 2, 1)));
+    samples.extend(symbolic(|g, x| vec![g.stack(&[x, g.neg(x)], 0), g.stack(&[x, x, x], -1)]));
+    all_pass(runner, "stack", samples);
+}
+
+pub fn tiles(runner: &Runner) {
+    let case = |d: DType, shape: &[u64], repeats: &[u64]| {
+        of_one(d, shape, &format!("{repeats:?} times"), |g, x| g.tile(x, repeats))
+    };
+    let f = DType::F32;
+    let mut samples = vec![
+        case(f, &[], &[]),
+        case(f, &[5], &[1]),
+        case(f, &[5], &[3]),
+        case(f, &[5], &[0]),
+        case(f, &[0], &[3]),
+        case(f, &[2, 3], &[2, 1]),
+        case(f, &[2, 3], &[1, 400]),
+        case(f, &[2, 3, 5], &[2, 3, 4]),
+        case(f, &[2, 3, 5, 2], &[2, 3, 1, 4]),
+        case(f, &[1, 33, 1], &[64, 1, 65]),
+        case(f, &[2; 8], &[2, 1, 1, 1, 1, 1, 1, 3]),
+        case(f, &[2, 1, 2, 1, 2, 1, 2, 1], &[2, 3, 1, 2, 2, 1, 2, 3]),
+    ];
+    samples.extend(DType::ALL.map(|d| case(d, &[3, 4], &[2, 3])));
+    samples.extend(symbolic(|g, x| vec![g.tile(x, &[2, 1]), g.tile(x, &[1, 3]), g.tile(x, &[3, 2])]));
+    all_pass(runner, "tile", samples);
+
+    let case = |d: DType, shape: &[u64], repeats: u64, axis: i64| {
+        of_one(d, shape, &format!("{repeats} of each along {axis}"), |g, x| {
+            g.repeat_interleave(x, repeats, axis)
+        })
+    };
+    let mut samples = vec![
+        case(f, &[5], 1, 0),
+        case(f, &[5], 3, 0),
+        case(f, &[5], 0, 0),
+        case(f, &[3, 0], 2, 1),
+        case(f, &[2, 3, 65], 4, -2),
+        case(f, &[2, 3], 300, -1),
+        case(f, &[2; 8], 3, 5),
+    ];
+    samples.extend(DType::ALL.map(|d| case(d, &[3, 4], 2, 0)));
+    samples.extend(symbolic(|g, x| vec![g.repeat_interleave(x, 3, 0), g.repeat_interleave(x, 2, 1)]));
+    all_pass(runner, "repeat_interleave", samples);
+}
+
+pub fn reversals(runner: &Runner) {
+    let case = |d: DType, shape: &[u64], axes: &[i64]| {
+        of_one(d, shape, &format!("axes {axes:?}"), |g, x| g.reverse(x, axes))
+    };
+    let f = DType::F32;
+    let mut samples = vec![
+        case(f, &[], &[]),
+        case(f, &[5], &[]),
+        case(f, &[5], &[0]),
+        case(f, &[0, 3], &[0, 1]),
+        case(f, &[2, 3, 65], &[-1, 0]),
+        case(f, &[1, 1025], &[1]),
+        case(f, &[2; 8], &[0, 1, 2, 3, 4, 5, 6, 7]),
+    ];
+    samples.extend(DType::ALL.map(|d| case(d, &[3, 5], &[1])));
+    samples.extend(symbolic(|g, x| vec![g.reverse(x, &[0]), g.reverse(g.exp(x), &[0, 1])]));
+    all_pass(runner, "reverse", samples);
+}
+
+pub fn fills(runner: &Runner) {
+    let case = |d: DType, shape: &[u64]| {
+        of_one(d, &[], &format!("to {shape:?}"), |g, x| g.fill(x, shape.iter().map(|&n| n.into()).collect()))
+    };
+    let mut samples: Vec<Sample> = DType::ALL.map(|d| case(d, &[3, 5])).into();
+    samples.extend([&[][..], &[0], &[70_001], &[2, 1, 3]].map(|shape| case(DType::F32, shape)));
+    samples.extend(symbolic(|g, x| {
+        vec![g.fill(g.constant_scalar(DType::F32, -1.5), vec![g.dim_of(x, 0) * 2, DimExpr::constant(3)])]
+    }));
+    all_pass(runner, "fill", samples);
+}
+
+pub fn extents(runner: &Runner) {
+    let mut samples = symbolic(|g, x| {
+        let y = g.unsqueeze(x, &[1]);
+        vec![g.shape(x, 0, None), g.shape(y, 1, None), g.shape(y, -3, Some(-1)), g.size(x), g.size(y)]
+    });
+    samples.push(of_one(DType::F32, &[3, 4], "its extents", |g, x| g.shape(x, 0, None)));
+    samples.push(of_one(DType::F32, &[3, 4], "none of its extents", |g, x| g.shape(x, 2, Some(1))));
+    samples.push(of_one(DType::F32, &[3, 4], "beyond its rank", |g, x| g.shape(x, -9, Some(9))));
+    samples.push(of_one(DType::I8, &[3, 0], "its size", |g, x| g.size(x)));
+    samples.push(of_one(DType::Bool, &[], "its size", |g, x| g.size(x)));
+    all_pass(runner, "shape", samples);
+}
+
+pub fn one_hots(runner: &Runner) {
+    let case = |d: DType, shape: &[u64], depth: u64, axis: i64| {
+        let sample = Sample::graph(&format!("{d} {shape:?}, {depth} along {axis}"), |g| {
+            let indices = g.input("indices", tensor(d, shape.iter().copied()));
+            g.output("y", g.one_hot(indices, depth, None, axis));
+        });
+        let least = if matches!(d, DType::U8 | DType::U16 | DType::U32) { 0 } else { -(depth as i64) - 2 };
+        sample.fill("indices", Fill::Range(least, depth as i64 + 2))
+    };
+    let i = DType::I32;
+    let mut samples = vec![
+        case(i, &[], 5, 0),
+        case(i, &[7], 1, -1),
+        case(i, &[7], 0, 0),
+        case(i, &[0], 3, 0),
+        case(i, &[7], 5, 0),
+        case(i, &[2, 3], 33, 1),
+        case(i, &[2, 3], 300, -1),
+        case(i, &[1, 2, 1, 3, 1, 2, 2], 4, 3),
+    ];
+    let dtypes = [DType::I8, DType::U8, DType::I16, DType::U16, DType::U32, DType::I64];
+    samples.extend(dtypes.map(|d| case(d, &[9], 6, -1)));
+    samples.extend(DType::ALL.map(|d| {
+        let sample = Sample::graph(&format!("values of {d}"), |g| {
+            let indices = g.input("indices", tensor(i, [11]));
+            g.output("y", g.one_hot(indices, 4, Some(g.input("values", tensor(d, [2]))), 0));
+        });
+        sample.fill("indices", Fill::Range(-5, 5)).fill("values", Fill::Any)
+    }));
+    let extremes = vec![i64::MIN, -(1 << 32) - 1, 1 << 32, (1 << 32) + 2, i64::MAX, -1, 2];
+    let wide = Sample::graph("i64 whose low words are inside", |g| {
+        g.output("y", g.one_hot(g.input("indices", tensor(DType::I64, [7])), 4, None, -1));
+    });
+    samples.push(wide.fill("indices", Fill::Ints(extremes)));
+    samples.extend(symbolic(|g, x| {
+        let n = g.dim_of(x, 0);
+        let places = g.range(0, n.clone(), 1, DType::I32);
+        vec![g.one_hot(places, n, None, -1), g.one_hot(places, 7, None, 0)]
+    }));
+    all_pass(runner, "one_hot", samples);
+}
+
+pub fn triangles(runner: &Runner) {
+    let case = |d: DType, shape: &[u64], k: i64, upper: bool| {
+        of_one(d, shape, &format!("k {k}, upper {upper}"), |g, x| g.trilu(x, k, upper))
+    };
+    let mut samples = Vec::new();
+    for upper in [false, true] {
+        for k in [0, 1, -1, 2, -3, 5, -7, i64::MIN, i64::MAX] {
+            samples.push(case(DType::F32, &[4, 5], k, upper));
+        }
+        for shape in [&[5, 4][..], &[0, 3], &[3, 0], &[2, 3, 65, 33], &[1, 1]] {
+            samples.push(case(DType::F32, shape, 0, upper));
+        }
+        samples.extend(DType::ALL.map(|d| case(d, &[3, 3], 0, upper)));
+    }
+    let special = of_one(DType::F32, &[33, 33], "NaN in both parts", |g, x| g.trilu(x, 0, false));
+    samples.push(special.fill("x", Fill::Special));
+    samples.extend(symbolic(|g, x| {
+        vec![g.trilu(x, 0, false), g.trilu(x, 1, true), g.trilu(g.exp(x), -2, true)]
+    }));
+    all_pass(runner, "trilu", samples);
+}
