@@ -112,6 +112,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "frame_count", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/frame_count.plain.descriptor.spv") },
     Entry { kernel: "gather", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/gather.plain.address.spv") },
     Entry { kernel: "gather", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/gather.plain.descriptor.spv") },
+    Entry { kernel: "gather_tuples", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/gather_tuples.plain.address.spv") },
+    Entry { kernel: "gather_tuples", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/gather_tuples.plain.descriptor.spv") },
     Entry { kernel: "gather_words", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/gather_words.plain.address.spv") },
     Entry { kernel: "gather_words", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/gather_words.plain.descriptor.spv") },
     Entry { kernel: "kv_append", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/kv_append.plain.address.spv") },

@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 16] = [
+    const CHOOSE: [&str; 17] = [
         "attention",
         "attention_lanes",
         "attention_merge",
@@ -39,6 +39,7 @@ mod on_device {
         "conv_spread_tile",
         "conv_tile",
         "gather",
+        "gather_tuples",
         "gather_words",
         "kv_append",
         "pool",

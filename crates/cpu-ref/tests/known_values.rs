@@ -167,6 +167,9 @@ fn movement() {
     assert_eq!(on(&|g, x| g.split_equal(x, 1, 2)[1]), (vec![2, 1], vec![3.0, 6.0]));
     assert_eq!(on(&|g, x| g.gather(x, ints(g, &[-1, 0], &[2]), 1)).1, [3.0, 1.0, 6.0, 4.0]);
     assert_eq!(on(&|g, x| g.gather(x, ints(g, &[1], &[]), 0)), (vec![3], vec![4.0, 5.0, 6.0]));
+    assert_eq!(on(&|g, x| g.gather_elements(x, ints(g, &[2, -3], &[2, 1]), 1)), (vec![2, 1], vec![3.0, 4.0]));
+    assert_eq!(on(&|g, x| g.gather_nd(x, ints(g, &[1, 2, 0, -2], &[2, 2]), 0)), (vec![2], vec![6.0, 2.0]));
+    assert_eq!(on(&|g, x| g.gather_nd(x, ints(g, &[2, -3], &[2, 1]), 1)), (vec![2], vec![3.0, 4.0]));
     assert_eq!(on(&|g, x| g.expand(g.slice(x, &[0], &[1], &[1], &[]), &[2, 2])).1, [1.0, 1.0, 4.0, 4.0]);
     assert_eq!(on(&|g, x| g.flatten(x, 0)).0, [1, 6]);
     assert_eq!(on(&|g, x| g.squeeze(g.unsqueeze(x, &[0, -1]), &[])).0, [2, 3]);

@@ -83,6 +83,34 @@ refuses! {
         let i = g.constant(Tensor::new(&[0i32, -3], &[2]).expect("two"));
         g.gather(g.input("x", f32([2])), i, 0)
     } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 },
+    float_indices_of_elements: |g| g.gather_elements(g.input("x", f32([2])), g.input("i", f32([2])), 0)
+        => OpError::IndexDType(DType::F32),
+    indices_of_another_rank: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2])), 0)
+        => OpError::Rank { operand: "indices", rank: 1, .. },
+    more_indices_off_the_axis: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 4])), 0)
+        => OpError::ExtentExceeds { .. },
+    elements_of_no_axis: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 3])), 2)
+        => OpError::AxisOutOfRange { axis: 2, rank: 2 },
+    constant_index_of_elements_outside: |g| {
+        let i = g.constant(Tensor::new(&[0i32, 2], &[2]).expect("two"));
+        g.gather_elements(g.input("x", f32([2])), i, 0)
+    } => OpError::IndexOutOfRange { position: 1, value: 2, size: 2 },
+    tuples_of_too_many: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 3])), 0) => OpError::Invalid(_),
+    tuples_of_none: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 0])), 0) => OpError::Invalid(_),
+    tuples_of_every_axis_and_batches: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([2, 2])), 1)
+        => OpError::Invalid(_),
+    tuples_without_an_axis: |g| g.gather_nd(g.input("x", f32([2])), g.input("i", i32::<u64>([])), 0)
+        => OpError::Rank { operand: "indices", rank: 0, .. },
+    more_batches_than_axes: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([1])), 1)
+        => OpError::Rank { operand: "indices", rank: 1, .. },
+    more_batches_than_anyone_has: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([1])), u64::MAX)
+        => OpError::Attr(_),
+    batches_of_two_extents: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 1])), 1)
+        => OpError::ExtentMismatch { .. },
+    constant_tuple_outside: |g| {
+        let i = g.constant(Tensor::new(&[1i32, 2, 1, -4], &[2, 2]).expect("two tuples"));
+        g.gather_nd(g.input("x", f32([2, 3])), i, 0)
+    } => OpError::IndexOutOfRange { position: 3, value: -4, size: 3 },
     reduced_twice: |g| g.reduce_sum(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
     sum_of_booleans: |g| g.reduce_sum(g.input("x", bool_([2])), &[], false) => OpError::DType { .. },
     l1_twice: |g| g.reduce_l1(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),

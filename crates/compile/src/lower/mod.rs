@@ -12,6 +12,8 @@ mod convolution;
 mod decode;
 mod fused;
 mod gather;
+mod gather_elements;
+mod gather_nd;
 mod host;
 mod in_place;
 mod kv_append;

@@ -151,6 +151,8 @@ macro_rules! for_each_op {
                 split Split "split" lowered boxed;
                 concat Concat "concat" lowered;
                 gather Gather "gather" lowered;
+                gather_elements GatherElements "gather_elements" lowered;
+                gather_nd GatherNd "gather_nd" lowered;
             }
             // 3.3 Reductions
             reduction {

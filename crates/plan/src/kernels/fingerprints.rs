@@ -133,6 +133,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "gather", declaration: Fingerprint::hex("1815a0b5ea8e449acfd6eb168fbf76bd2c51c115d139af5abede0e8b7def27b5"), code: &[
         ("plain", Fingerprint::hex("bc4c81805578f895f31b42ca9cb4e16c3df50d381e0c5ff1b82e53bb56bfabc7")),
     ] },
+    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("b8e6e11e41826a939be7f749fd663dcc2591d435667fe7dcee013d5affe68bc6"), code: &[
+        ("plain", Fingerprint::hex("a710bb92b36066763fdbcfd2fa29e835e5bc31c3e8db59491f839325ba21c00d")),
+    ] },
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("935bd9a1ef65309b05120d33bb01e25269ddc2ec98607cdc87235df07feb7299"), code: &[
         ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
     ] },

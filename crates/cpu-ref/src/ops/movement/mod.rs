@@ -4,6 +4,8 @@ pub mod concat;
 pub mod expand;
 pub mod flatten;
 pub mod gather;
+pub mod gather_elements;
+pub mod gather_nd;
 pub mod reshape;
 pub mod slice;
 pub mod split;

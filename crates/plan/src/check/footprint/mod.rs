@@ -36,6 +36,7 @@ mod reduce;
 mod rotary;
 mod slots;
 mod softmax;
+mod tuple;
 mod unread;
 mod window;
 
