@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 17] = [
+    const CHOOSE: [&str; 19] = [
         "attention",
         "attention_lanes",
         "attention_merge",
@@ -45,6 +45,8 @@ mod on_device {
         "pool",
         "pool_int",
         "rotary",
+        "scatter_floats",
+        "scatter_words",
     ];
 
     /// An input or a param: its data, and the bytes that it has on the device.

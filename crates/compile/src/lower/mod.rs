@@ -25,6 +25,9 @@ mod pointwise;
 mod pool;
 mod reduce;
 mod rotary;
+mod scatter;
+mod scatter_elements;
+mod scatter_nd;
 mod softmax;
 mod views;
 

@@ -219,6 +219,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "rotary", declaration: Fingerprint::hex("32aa7b6075e62cc93de9226fc8e5ef7cfa4d1f188a21e8add3baeb09f3e539b8"), code: &[
         ("plain", Fingerprint::hex("5d049489499b76b7efad2f8fb0616f71179048313fd75b675164858d60d5388f")),
     ] },
+    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("b242f7ebdb6fb809c7914d1813ff4d1aa64d4f2809b378f35b61a7ce1746ae5a"), code: &[
+        ("plain", Fingerprint::hex("ab2ab3f55e45a7c68566acb66d46dfe14c9e34bae760390e79e3a575bbb6c99c")),
+    ] },
+    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("1804ca7e11f9f44dcebc6653a2c75467a8abdd69d45875d8b304b1f48c103bd6"), code: &[
+        ("plain", Fingerprint::hex("56023f3ea5865305d175612aa9d8bd9de8bac56ec9b7a14e152d12d823a10f1c")),
+    ] },
     Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("ee18977d3ca6f6e3e4783cb0c42009e8f3417a83aa1bdbdd1183849df623e0ab"), code: &[
         ("plain", Fingerprint::hex("388a5c93f48be580212dc8a510e013daa61a272ab5d01a78607afc7595912eaa")),
     ] },

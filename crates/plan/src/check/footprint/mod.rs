@@ -34,6 +34,7 @@ mod order;
 mod pool;
 mod reduce;
 mod rotary;
+mod scatter;
 mod slots;
 mod softmax;
 mod tuple;
@@ -75,7 +76,7 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise gather kv matmul norm pool reduce rotary softmax
+    attention convolution copy elementwise gather kv matmul norm pool reduce rotary scatter softmax
 }
 
 /// The rule of a kernel.
