@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 16] = [
+    const CHOOSE: [&str; 19] = [
         "attention",
         "attention_lanes",
         "attention_merge",
@@ -39,11 +39,14 @@ mod on_device {
         "conv_spread_tile",
         "conv_tile",
         "gather",
+        "gather_tuples",
         "gather_words",
         "kv_append",
         "pool",
         "pool_int",
         "rotary",
+        "scatter_floats",
+        "scatter_words",
     ];
 
     /// An input or a param: its data, and the bytes that it has on the device.

@@ -13,7 +13,7 @@ use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::mse::Mse;
 use pumice_ir::{GraphBuilder, Value};
-use pumice_types::{DType, Tensor};
+use pumice_types::DType;
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;

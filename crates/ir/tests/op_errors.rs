@@ -9,9 +9,12 @@ use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::mse::Mse;
+use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor};
+
+const SET: ScatterReduction = ScatterReduction::Set;
 
 /// The one mistake of a graph.
 fn mistake(build: impl FnOnce(&GraphBuilder) -> Value) -> OpError {
@@ -83,6 +86,59 @@ refuses! {
         let i = g.constant(Tensor::new(&[0i32, -3], &[2]).expect("two"));
         g.gather(g.input("x", f32([2])), i, 0)
     } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 },
+    float_indices_of_elements: |g| g.gather_elements(g.input("x", f32([2])), g.input("i", f32([2])), 0)
+        => OpError::IndexDType(DType::F32),
+    indices_of_another_rank: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2])), 0)
+        => OpError::Rank { operand: "indices", rank: 1, .. },
+    more_indices_off_the_axis: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 4])), 0)
+        => OpError::ExtentExceeds { .. },
+    elements_of_no_axis: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 3])), 2)
+        => OpError::AxisOutOfRange { axis: 2, rank: 2 },
+    constant_index_of_elements_outside: |g| {
+        let i = g.constant(Tensor::new(&[0i32, 2], &[2]).expect("two"));
+        g.gather_elements(g.input("x", f32([2])), i, 0)
+    } => OpError::IndexOutOfRange { position: 1, value: 2, size: 2 },
+    tuples_of_too_many: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 3])), 0) => OpError::Invalid(_),
+    tuples_of_none: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 0])), 0) => OpError::Invalid(_),
+    tuples_of_every_axis_and_batches: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([2, 2])), 1)
+        => OpError::Invalid(_),
+    tuples_without_an_axis: |g| g.gather_nd(g.input("x", f32([2])), g.input("i", i32::<u64>([])), 0)
+        => OpError::Rank { operand: "indices", rank: 0, .. },
+    more_batches_than_axes: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([1])), 1)
+        => OpError::Rank { operand: "indices", rank: 1, .. },
+    more_batches_than_anyone_has: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([1])), u64::MAX)
+        => OpError::Attr(_),
+    batches_of_two_extents: |g| g.gather_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 1])), 1)
+        => OpError::ExtentMismatch { .. },
+    constant_tuple_outside: |g| {
+        let i = g.constant(Tensor::new(&[1i32, 2, 1, -4], &[2, 2]).expect("two tuples"));
+        g.gather_nd(g.input("x", f32([2, 3])), i, 0)
+    } => OpError::IndexOutOfRange { position: 3, value: -4, size: 3 },
+    scattered_dtypes: |g| g.scatter_nd(g.input("x", f32([2])), g.input("i", i32([1, 1])), g.input("u", i32([1])), SET)
+        => OpError::DTypeMismatch { .. },
+    sum_of_scattered_booleans: |g| {
+        let (x, u) = (g.input("x", bool_([2])), g.input("u", bool_([1])));
+        g.scatter_elements(x, g.input("i", i32([1])), u, 0, ScatterReduction::Add)
+    } => OpError::DType { operand: "data", .. },
+    updates_of_another_shape: |g| {
+        g.scatter_nd(g.input("x", f32([2, 3])), g.input("i", i32([4, 1])), g.input("u", f32([4, 2])), SET)
+    } => OpError::ExtentMismatch { .. },
+    updates_of_another_rank: |g| g.scatter_nd(g.input("x", f32([2])), g.input("i", i32([4, 1])), g.input("u", f32([4, 1])), SET)
+        => OpError::Rank { operand: "updates", rank: 2, .. },
+    scattered_tuples_of_too_many: |g| g.scatter_nd(g.input("x", f32([2])), g.input("i", i32([2])), g.input("u", f32([1])), SET)
+        => OpError::Invalid(_),
+    scattered_float_indices: |g| g.scatter_nd(g.input("x", f32([2])), g.input("i", f32([1])), g.input("u", f32([1])), SET)
+        => OpError::IndexDType(DType::F32),
+    updates_and_indices_differ: |g| {
+        g.scatter_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 1])), g.input("u", f32([2, 2])), 1, SET)
+    } => OpError::ExtentMismatch { .. },
+    more_updates_off_the_axis: |g| {
+        g.scatter_elements(g.input("x", f32([2, 3])), g.input("i", i32([3, 1])), g.input("u", f32([3, 1])), 1, SET)
+    } => OpError::ExtentExceeds { .. },
+    constant_place_outside: |g| {
+        let i = g.constant(Tensor::new(&[1i32, 2], &[2]).expect("two"));
+        g.scatter_elements(g.input("x", f32([2])), i, g.input("u", f32([2])), 0, SET)
+    } => OpError::IndexOutOfRange { position: 1, value: 2, size: 2 },
     reduced_twice: |g| g.reduce_sum(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),
     sum_of_booleans: |g| g.reduce_sum(g.input("x", bool_([2])), &[], false) => OpError::DType { .. },
     l1_twice: |g| g.reduce_l1(g.input("x", f32([2, 3])), &[1, -1], false) => OpError::DuplicateAxis(-1),

@@ -13,8 +13,13 @@ fn operand_name(op: &Op, i: usize) -> &'static str {
     op.operand_names().get(i).map_or("", |n| n.trim_end_matches(['?', '*']))
 }
 
-/// What a sample feeds a value, if that is an input of integers or a scalar: which of the two, and the values.
+/// What a sample feeds a value, if that is an input of integers or a scalar, as it is or moved: which of the two, and
+/// the values.
 fn fed(sample: &Sample, graph: &Graph, v: ValueId) -> Option<(usize, Vec<i64>)> {
+    let def = graph.def(v);
+    if let (true, [Some(moved)]) = (def.op.is_movement(), &def.inputs[..]) {
+        return fed(sample, graph, *moved);
+    }
     let name = &graph.value(v).name;
     match &graph.def(v).op {
         Op::Input(_) => match sample.fill_of(name) {

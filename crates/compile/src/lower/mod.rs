@@ -12,6 +12,8 @@ mod convolution;
 mod decode;
 mod fused;
 mod gather;
+mod gather_elements;
+mod gather_nd;
 mod host;
 mod in_place;
 mod kv_append;
@@ -24,6 +26,9 @@ mod pool;
 mod range;
 mod reduce;
 mod rotary;
+mod scatter;
+mod scatter_elements;
+mod scatter_nd;
 mod softmax;
 mod views;
 

@@ -19,6 +19,7 @@ pub use loss::reduced::LossReduction;
 pub use loss::{
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
 };
+pub use movement::scatter;
 pub use product::rounding::{self, Rounding, round_products};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
@@ -151,6 +152,10 @@ macro_rules! for_each_op {
                 split Split "split" lowered boxed;
                 concat Concat "concat" lowered;
                 gather Gather "gather" lowered;
+                gather_elements GatherElements "gather_elements" lowered;
+                gather_nd GatherNd "gather_nd" lowered;
+                scatter_elements ScatterElements "scatter_elements" lowered;
+                scatter_nd ScatterNd "scatter_nd" lowered;
                 range Range "range" lowered boxed;
                 pad Pad "pad" composite boxed;
             }

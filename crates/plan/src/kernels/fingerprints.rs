@@ -133,6 +133,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "gather", declaration: Fingerprint::hex("1815a0b5ea8e449acfd6eb168fbf76bd2c51c115d139af5abede0e8b7def27b5"), code: &[
         ("plain", Fingerprint::hex("bc4c81805578f895f31b42ca9cb4e16c3df50d381e0c5ff1b82e53bb56bfabc7")),
     ] },
+    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("b8e6e11e41826a939be7f749fd663dcc2591d435667fe7dcee013d5affe68bc6"), code: &[
+        ("plain", Fingerprint::hex("a710bb92b36066763fdbcfd2fa29e835e5bc31c3e8db59491f839325ba21c00d")),
+    ] },
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("935bd9a1ef65309b05120d33bb01e25269ddc2ec98607cdc87235df07feb7299"), code: &[
         ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
     ] },
@@ -215,6 +218,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
     ] },
     Compiled { kernel: "rotary", declaration: Fingerprint::hex("32aa7b6075e62cc93de9226fc8e5ef7cfa4d1f188a21e8add3baeb09f3e539b8"), code: &[
         ("plain", Fingerprint::hex("5d049489499b76b7efad2f8fb0616f71179048313fd75b675164858d60d5388f")),
+    ] },
+    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("b242f7ebdb6fb809c7914d1813ff4d1aa64d4f2809b378f35b61a7ce1746ae5a"), code: &[
+        ("plain", Fingerprint::hex("ab2ab3f55e45a7c68566acb66d46dfe14c9e34bae760390e79e3a575bbb6c99c")),
+    ] },
+    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("1804ca7e11f9f44dcebc6653a2c75467a8abdd69d45875d8b304b1f48c103bd6"), code: &[
+        ("plain", Fingerprint::hex("56023f3ea5865305d175612aa9d8bd9de8bac56ec9b7a14e152d12d823a10f1c")),
     ] },
     Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("ee18977d3ca6f6e3e4783cb0c42009e8f3417a83aa1bdbdd1183849df623e0ab"), code: &[
         ("plain", Fingerprint::hex("388a5c93f48be580212dc8a510e013daa61a272ab5d01a78607afc7595912eaa")),

@@ -1,10 +1,10 @@
-//! Gather along one axis (embedding).
+//! Gather along one axis (embedding), and by tuples of indices over several.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Gather::DECL, GatherWords::DECL];
+pub const DECLS: &[KernelDecl] = &[Gather::DECL, GatherWords::DECL, GatherTuples::DECL];
 
 kernel! {
     /// y[o, j, c] = table[o, idx[j], c]; o < outer, j < count, c < inner; idx in -axis..axis.
@@ -36,5 +36,23 @@ kernel! {
     holes {}
     specs { wide = 0: 0 }
     trip_count |_| 0;
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[o, j, c] = table[o, p, c]; o < outer, j < count, c < inner; p is row-major over dims[0..parts], at the `parts`
+    /// indices of the tuple idx[o, j], each in -dims[i]..dims[i]. Elements are moved as they are.
+    ///
+    /// `elements` 1: every element has an index of its own, idx[o, j, c], and `parts` is 1. A tuple with an index
+    /// outside gives zeros and raises INDEX_OUT_OF_RANGE at the position of that index for op `op`. `wide` 1: idx is
+    /// 64-bit; `pair` 1: elements are. Table positions stay below 2^31 elements. dims after the first `parts` are 0.
+    pub struct GatherTuples = "gather_tuples" in "gather/tuples.comp";
+    grid "ceil(outer * count * inner / 256) groups of 256 threads, folded";
+    args { outer: u32, count: u32, inner: u32, parts: u32, dims[8]: u32, op: u32 }
+    operands { table: read, idx: read, y: write, status: status }
+    slots 0;
+    holes {}
+    specs { wide = 0: 0, elements = 1: 0, pair = 2: 0 }
+    trip_count |c| each(c.parts, 1);
     variants { plain: zero }
 }

@@ -16,6 +16,7 @@ pub mod norm;
 pub mod pool;
 pub mod reduce;
 pub mod rotary;
+pub mod scatter;
 pub mod softmax;
 mod tiles;
 
@@ -25,7 +26,7 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary softmax
+    attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary scatter softmax
 }
 
 /// All declarations.

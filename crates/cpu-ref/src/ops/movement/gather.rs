@@ -28,7 +28,7 @@ impl Eval for Gather {
 }
 
 /// The row an index means; a negative one counts from the end.
-fn row(index: i64, n: usize) -> Option<usize> {
+pub(super) fn row(index: i64, n: usize) -> Option<usize> {
     let from_start = if index < 0 { index.checked_add(n as i64)? } else { index };
     usize::try_from(from_start).ok().filter(|&r| r < n)
 }

@@ -1,5 +1,6 @@
 //! `Gather`: slices of a tensor picked by index; an embedding.
 
+use super::indices::{check_constant, expect_indices};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -24,14 +25,9 @@ impl OpDef for Gather {
     const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        let (data, indices) = (cx.ty(0)?, cx.ty(1)?);
-        if !matches!(indices.dtype(), DType::I32 | DType::I64) {
-            return Err(OpError::IndexDType(indices.dtype()));
-        }
+        let (data, indices) = (cx.ty(0)?, expect_indices(cx, 1)?);
         let axis = cx.axis(self.axis, data.rank())?;
-        if let (Some(constant), Some(size)) = (cx.constant(1), data.shape[axis].as_extent()) {
-            check_indices(constant, size)?;
-        }
+        check_constant(cx, 1, &data.shape[axis..=axis])?;
         let mut shape = data.shape[..axis].to_vec();
         shape.extend(indices.shape.iter().chain(&data.shape[axis + 1..]).cloned());
         one(data.dtype(), shape)
@@ -118,18 +114,6 @@ fn extreme_indices() -> Vec<Sample> {
         .expect_status(),
     );
     samples
-}
-
-fn check_indices(indices: &Tensor, size: u64) -> Result<(), OpError> {
-    let values: Vec<i64> = match indices.dtype() {
-        DType::I32 => indices.to_vec::<i32>().unwrap_or_default().into_iter().map(i64::from).collect(),
-        _ => indices.to_vec::<i64>().unwrap_or_default(),
-    };
-    let end = i64::try_from(size).unwrap_or(i64::MAX);
-    match values.iter().position(|v| !(-end..end).contains(v)) {
-        Some(p) => Err(OpError::IndexOutOfRange { position: p as u64, value: values[p], size }),
-        None => Ok(()),
-    }
 }
 
 impl GraphBuilder {

@@ -140,8 +140,8 @@ impl GraphBuilder {
     /// Elements added before and after axes: x\[…, n, …\], value\[\] → \[…, before + n + after, …\]. In constant mode
     /// the value is 0 where none is given; other modes take none.
     ///
-    /// Mistakes: lists of other lengths, axes named twice, negative numbers in another mode than constant, more elements
-    /// reflected than there are beside the border. Where symbols decide, the run that has too few is refused.
+    /// Mistakes: lists of other lengths, axes named twice, negative numbers in another mode than constant, more
+    /// elements reflected than there are beside the border. Where symbols decide, the run that has too few is refused.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32, sym};

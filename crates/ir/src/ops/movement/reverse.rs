@@ -5,8 +5,8 @@ use crate::ops::Slice;
 use pumice_types::DimExpr;
 
 impl GraphBuilder {
-    /// The elements of these axes backward (NumPy flip): x\[…\] → the same type, y\[…, i, …\] = x\[…, n − 1 − i, …\]. No
-    /// axes leave x as it is. Any dtype.
+    /// The elements of these axes backward (NumPy flip): x\[…\] → the same type, y\[…, i, …\] = x\[…, n − 1 − i, …\].
+    /// No axes leave x as it is. Any dtype.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};

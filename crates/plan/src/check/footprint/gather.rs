@@ -3,10 +3,12 @@
 use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law};
 use super::slots::{self, Coords};
+use super::tuple::Tuple;
 use super::{Footprint, Rule, Wrong};
 
 /// The rules of this family.
-pub(super) const RULES: &[(&str, Rule)] = &[("gather", rows), ("gather_words", words)];
+pub(super) const RULES: &[(&str, Rule)] =
+    &[("gather", rows), ("gather_words", words), ("gather_tuples", tuples)];
 
 struct Rows {
     /// Elements of the table before its axis, along it and after it.
@@ -66,4 +68,21 @@ fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
         .operand(0, Accesses::dense(4, r.table))
         .operand(1, indices(call, &r))
         .operand(2, Accesses::dense(4, r.result)))
+}
+
+/// `gather_tuples`.
+fn tuples(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [outer, count, inner] = call.counts(["outer", "count", "inner"])?;
+    let (tuple, elements) = (Tuple::of(call, 1)?, call.flag("elements")?);
+    law(!elements || tuple.parts == 1, || format!("an element has {} indices", tuple.parts))?;
+    let pair = call.flag("pair")?;
+    law(pair == call.is_wide(0), || format!("`pair` is {pair}, its elements are not"))?;
+    let (table, result) = (iteration(&[outer, tuple.places, inner])?, iteration(&[outer, count, inner])?);
+    let tuples = if elements { result } else { outer * count };
+    let unit = if pair { 8 } else { 4 };
+    let footprint = Footprint::new(result.div_ceil(256), 256)
+        .operand(0, Accesses::dense(unit, table))
+        .operand(1, tuple.indices(tuples)?)
+        .operand(2, Accesses::dense(unit, result));
+    Ok(Footprint { axis: Some([outer, tuple.places, inner]), ..footprint })
 }

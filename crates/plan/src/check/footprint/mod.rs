@@ -34,8 +34,10 @@ mod order;
 mod pool;
 mod reduce;
 mod rotary;
+mod scatter;
 mod slots;
 mod softmax;
+mod tuple;
 mod unread;
 mod window;
 
@@ -74,7 +76,7 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise gather kv matmul norm pool reduce rotary softmax
+    attention convolution copy elementwise gather kv matmul norm pool reduce rotary scatter softmax
 }
 
 /// The rule of a kernel.

@@ -1,0 +1,106 @@
+//! Scatters: which kernel reduces updates of which dtype.
+
+use crate::cx::{LowerCx, LowerResult};
+use crate::rows::rounding;
+use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
+use pumice_ir::NodeId;
+use pumice_ir::ops::scatter::ScatterReduction;
+use pumice_ir::shape::product;
+use pumice_plan::kernel::{ArgValue, CallBuilder};
+use pumice_plan::kernels::scatter::{ScatterFloats, ScatterWords, mode};
+use pumice_types::{DType, DimExpr};
+
+/// Operands of a scatter, dense, and its result.
+pub(super) struct Scatter {
+    pub data: PlacedView,
+    pub idx: PlacedView,
+    pub updates: PlacedView,
+    pub y: PlacedView,
+    pub reduction: ScatterReduction,
+}
+
+/// How indices mean places; see the kernel.
+pub(super) struct Indexed {
+    pub elements: bool,
+    pub along: u32,
+    pub parts: u32,
+    pub inner: DimExpr,
+    pub count: DimExpr,
+    pub dims: Vec<DimExpr>,
+    pub taken: Vec<DimExpr>,
+}
+
+impl Scatter {
+    /// Operands and result of a node.
+    pub fn of(cx: &mut LowerCx<'_>, id: NodeId, reduction: ScatterReduction) -> LowerResult<Scatter> {
+        let node = cx.graph.node(id);
+        let data = cx.dense(node.input(0).ok_or("it has no data")?)?;
+        let idx = cx.dense(node.input(1).ok_or("it has no indices")?)?;
+        let updates = cx.dense(node.input(2).ok_or("it has no updates")?)?;
+        let y = cx.result(node.output())?;
+        Ok(Scatter { data, idx, updates, y, reduction })
+    }
+
+    /// The step, where there is something to write.
+    pub fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, indexed: &Indexed) -> LowerResult {
+        let elements = product(&self.y.view.shape);
+        if self.y.view.shape.iter().any(|d| d.is(0)) {
+            return Ok(());
+        }
+        let indices = product(&self.idx.view.shape);
+        cx.fits_u32(&elements, "the result")?;
+        cx.fits_u32(&indices, "the index tensor")?;
+        cx.fits_u32(&product(&self.updates.view.shape), "the updates")?;
+        let number = cx.status_number();
+        let mut step = StepBuilder::new();
+        let call = ScatterFloats {
+            variant: ScatterFloats::plain,
+            mode: mode_of(self.reduction),
+            wide: u32::from(self.idx.view.dtype.arena_bytes() == 8),
+            elements: u32::from(indexed.elements),
+            n: cx.arg(&elements),
+            indices: cx.arg(&indices),
+            count: cx.arg(&indexed.count),
+            inner: cx.arg(&indexed.inner),
+            parts: ArgValue::U32(indexed.parts),
+            along: ArgValue::U32(indexed.along),
+            dims: cx.args(&indexed.dims)?,
+            taken: cx.args(&indexed.taken)?,
+            op: ArgValue::U32(number),
+            data: step.read(0, &self.data),
+            idx: step.read(1, &self.idx),
+            updates: step.read(2, &self.updates),
+            y: step.write(&self.y),
+            status: step.status(cx, number),
+            slots: Vec::new(),
+            holes: if self.adds_floats() { rounding(self.data.view.dtype, "epilogue")? } else { Vec::new() },
+        };
+        let call = if self.adds_floats() { call.into_call() } else { self.of_words(call.into_call()) };
+        step.dispatch_node(cx, id, call, &elements.max_with(&indices).ceil_div(&DimExpr::constant(256)))
+    }
+
+    fn adds_floats(&self) -> bool {
+        self.data.view.dtype.is_float() && self.reduction != ScatterReduction::Set
+    }
+
+    /// The same call of the kernel for what is moved as it is, and for integers.
+    fn of_words(&self, call: CallBuilder) -> CallBuilder {
+        let dtype = self.data.view.dtype;
+        let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+        call.of(&ScatterWords::DECL, ScatterWords::plain)
+            .constant("pair", u32::from(dtype.arena_bytes() == 8))
+            .constant("signed", u32::from(signed))
+            .constant("bits", dtype.bits().min(32))
+    }
+}
+
+fn mode_of(reduction: ScatterReduction) -> u32 {
+    match reduction {
+        ScatterReduction::Set => mode::SET,
+        ScatterReduction::Add => mode::ADD,
+        ScatterReduction::Mul => mode::MUL,
+        ScatterReduction::Max => mode::MAX,
+        ScatterReduction::Min => mode::MIN,
+    }
+}

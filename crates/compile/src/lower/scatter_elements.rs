@@ -1,0 +1,35 @@
+//! Scatter of elements along one axis, each by an index of its own.
+
+use super::Lower;
+use super::scatter::{Indexed, Scatter};
+use crate::cx::{LowerCx, LowerResult};
+use pumice_ir::NodeId;
+use pumice_ir::infer::normalize_axis;
+use pumice_ir::ops::ScatterElements;
+use pumice_types::DimExpr;
+
+/// Axes that the kernel takes elements apart by.
+const AXES: usize = 8;
+
+impl Lower for ScatterElements {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let scatter = Scatter::of(cx, id, self.reduction)?;
+        let (shape, idx) = (&scatter.data.view.shape, &scatter.idx.view.shape);
+        let axis = normalize_axis(self.axis, shape.len()).map_err(|e| e.to_string())?;
+        let missing = AXES.checked_sub(shape.len()).ok_or("it has more axes than kernels take")?;
+        let eight = |own: &[DimExpr]| {
+            let leading = std::iter::repeat_n(DimExpr::constant(1), missing);
+            leading.chain(own.iter().cloned()).collect::<Vec<DimExpr>>()
+        };
+        let indexed = Indexed {
+            elements: true,
+            along: (missing + axis) as u32,
+            parts: 1,
+            inner: DimExpr::constant(1),
+            count: idx[axis].clone(),
+            dims: eight(shape),
+            taken: eight(idx),
+        };
+        scatter.emit(cx, id, &indexed)
+    }
+}
