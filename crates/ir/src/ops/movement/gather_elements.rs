@@ -161,13 +161,14 @@ impl GraphBuilder {
     /// \[a'…, j, c'…\] with a' ≤ a and c' ≤ c → \[a'…, j, c'…\].
     ///
     /// ```
-    /// # use pumice_ir::{GraphBuilder, f32, i32};
+    /// # use pumice_ir::{GraphBuilder, ValueType, f32, i32};
+    /// # use pumice_types::DType;
     /// let g = GraphBuilder::new("g");
     /// // The probability of each row's label.
     /// let (rows, labels) = (g.input("rows", f32([8, 10])), g.input("labels", i32([8, 1])));
     /// g.output("y", g.gather_elements(rows, labels, 1));
     /// let graph = g.build()?;
-    /// assert_eq!(graph.ty(graph.outputs()[0].value), &f32([8, 1]));
+    /// assert_eq!(graph.ty(graph.outputs()[0].value), &ValueType::fixed(DType::F32, &[8, 1]));
     /// # Ok::<(), pumice_ir::BuildErrors>(())
     /// ```
     #[track_caller]

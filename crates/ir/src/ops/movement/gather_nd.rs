@@ -176,13 +176,14 @@ impl GraphBuilder {
     /// \[b…, j…, k\] → \[b…, j…, c…\], with `batch_dims` axes b.
     ///
     /// ```
-    /// # use pumice_ir::{GraphBuilder, f32, i32};
+    /// # use pumice_ir::{GraphBuilder, ValueType, f32, i32};
+    /// # use pumice_types::DType;
     /// let g = GraphBuilder::new("g");
     /// // Pixels of an image by row and column.
     /// let (image, places) = (g.input("image", f32([32, 32, 3])), g.input("places", i32([100, 2])));
     /// g.output("y", g.gather_nd(image, places, 0));
     /// let graph = g.build()?;
-    /// assert_eq!(graph.ty(graph.outputs()[0].value), &f32([100, 3]));
+    /// assert_eq!(graph.ty(graph.outputs()[0].value), &ValueType::fixed(DType::F32, &[100, 3]));
     /// # Ok::<(), pumice_ir::BuildErrors>(())
     /// ```
     #[track_caller]

@@ -158,7 +158,8 @@ impl GraphBuilder {
     /// i32 or i64 and updates \[a'…, j, c'…\] with a' ≤ a and c' ≤ c → data's type.
     ///
     /// ```
-    /// # use pumice_ir::{GraphBuilder, f32, i32};
+    /// # use pumice_ir::{GraphBuilder, ValueType, f32, i32};
+    /// # use pumice_types::DType;
     /// # use pumice_ir::ops::scatter::ScatterReduction;
     /// let g = GraphBuilder::new("g");
     /// // Logits of tokens that were used are lowered.
@@ -166,7 +167,7 @@ impl GraphBuilder {
     /// let penalties = g.input("penalties", f32([2, 7]));
     /// g.output("y", g.scatter_elements(logits, used, penalties, 1, ScatterReduction::Add));
     /// let graph = g.build()?;
-    /// assert_eq!(graph.ty(graph.outputs()[0].value), &f32([2, 100]));
+    /// assert_eq!(graph.ty(graph.outputs()[0].value), &ValueType::fixed(DType::F32, &[2, 100]));
     /// # Ok::<(), pumice_ir::BuildErrors>(())
     /// ```
     #[track_caller]

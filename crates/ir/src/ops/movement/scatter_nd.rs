@@ -148,14 +148,15 @@ impl GraphBuilder {
     /// i64 \[j…, k\], updates \[j…, c…\] → data's type.
     ///
     /// ```
-    /// # use pumice_ir::{GraphBuilder, f32, i32};
+    /// # use pumice_ir::{GraphBuilder, ValueType, f32, i32};
+    /// # use pumice_types::DType;
     /// # use pumice_ir::ops::scatter::ScatterReduction;
     /// let g = GraphBuilder::new("g");
     /// // Votes for cells of a grid, each with a weight.
     /// let (grid, cells) = (g.input("grid", f32([32, 32])), g.input("cells", i32([100, 2])));
     /// g.output("y", g.scatter_nd(grid, cells, g.input("weights", f32([100])), ScatterReduction::Add));
     /// let graph = g.build()?;
-    /// assert_eq!(graph.ty(graph.outputs()[0].value), &f32([32, 32]));
+    /// assert_eq!(graph.ty(graph.outputs()[0].value), &ValueType::fixed(DType::F32, &[32, 32]));
     /// # Ok::<(), pumice_ir::BuildErrors>(())
     /// ```
     #[track_caller]

@@ -24,12 +24,21 @@ pub(super) struct Accesses {
     order: Order,
     /// The extents of its view, where the last axis of the accesses is all of its spatial ones.
     shape: Option<([u64; 2], [u64; 3])>,
+    /// Extents of neighbouring axes of its view, with the elements before and after them.
+    within: Option<(u64, Axes, u64)>,
 }
 
 impl Accesses {
     /// Elements of such a unit, the first of them at this index.
     pub fn new(unit: impl Into<Unit>, first: i64) -> Accesses {
-        Accesses { unit: unit.into(), first, axes: Axes::new(), order: Order::Listed, shape: None }
+        Accesses {
+            unit: unit.into(),
+            first,
+            axes: Axes::new(),
+            order: Order::Listed,
+            shape: None,
+            within: None,
+        }
     }
 
     /// The same, with what its view says of the order of its axes.
@@ -43,8 +52,22 @@ impl Accesses {
         Accesses { shape: Some((outer, spatial)), ..self }
     }
 
+    /// The same, of a view that has neighbouring axes of these extents, so many elements before them and after them:
+    /// the kernel makes a place of coordinates along these.
+    pub fn within(self, before: u64, extents: &[u64], after: u64) -> Accesses {
+        let extents = extents.iter().map(|&n| (n, 0)).collect();
+        Accesses { within: Some((before, extents, after)), ..self }
+    }
+
     /// How the extents of its view differ from those that the kernel takes places apart by.
     pub fn differs_in_shape(&self, view: &ViewElements) -> Option<String> {
+        let within = self.within.as_ref().filter(|_| !view.is_empty());
+        if let Some((before, extents, after)) = within.filter(|w| !view.has_axes(w.0, &w.1, w.2)) {
+            let extents: Vec<u64> = extents.iter().map(|axis| axis.0).collect();
+            return Some(format!(
+                "no axes of it have {extents:?} elements, {before} before them and {after} after"
+            ));
+        }
         let (outer, spatial) = self.shape.filter(|_| !view.is_empty())?;
         let differs = !view.has_shape(outer, spatial);
         differs.then(|| format!("the kernel takes extents {outer:?} and {spatial:?}, its view has others"))
@@ -183,6 +206,18 @@ impl ViewElements {
         runs.any(is) || (all.is_empty() && [outer, extent, inner] == [1; 3])
     }
 
+    /// Whether neighbouring axes have exactly these extents, and so many elements before them and after them.
+    fn has_axes(&self, before: u64, extents: &[(u64, i64)], after: u64) -> bool {
+        let elements = |axes: &[(u64, i64)]| axes.iter().fold(1, |all: u64, a| all.saturating_mul(a.0));
+        let starts = 0..(self.axes.len() + 1).saturating_sub(extents.len());
+        starts.into_iter().any(|from| {
+            let (outer, rest) = self.axes.split_at(from);
+            let (own, inner) = rest.split_at(extents.len());
+            own.iter().map(|a| a.0).eq(extents.iter().map(|a| a.0))
+                && (elements(outer), elements(inner)) == (before, after)
+        })
+    }
+
     /// How many elements it shows.
     pub fn elements(&self) -> u64 {
         self.axes.iter().fold(1, |all, a| all.saturating_mul(a.0))
@@ -266,6 +301,19 @@ mod tests {
         let square = view(&[6, 4]);
         assert!(square.has_axis([1, 6, 4]) && !square.has_axis([6, 1, 4]));
         assert!(view(&[]).has_axis([1, 1, 1]));
+    }
+
+    /// A place in \[5, 7\] is none in \[7, 5\], also where one of the axes has one element.
+    #[test]
+    fn neighbouring_axes_have_an_order() {
+        let places = |extents: &[u64]| Accesses::words().within(2, extents, 3);
+        let x = view(&[2, 5, 7, 3]);
+        assert_eq!(places(&[5, 7]).differs_in_shape(&x), None);
+        assert!(places(&[7, 5]).differs_in_shape(&x).is_some());
+        let thin = view(&[2, 5, 1, 3]);
+        assert_eq!(places(&[5, 1]).differs_in_shape(&thin), None);
+        assert!(places(&[1, 5]).differs_in_shape(&thin).is_some());
+        assert!(places(&[2, 5, 1, 3, 1]).differs_in_shape(&thin).is_some());
     }
 
     /// Twenty positions of 4 x 5 are none of 5 x 4, nor of 4 x 1 x 5.

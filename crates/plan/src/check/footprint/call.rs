@@ -137,6 +137,12 @@ impl Call<'_> {
         })
     }
 
+    /// How many axes the view of an operand has.
+    pub fn rank(&self, operand: usize) -> usize {
+        let at = self.call.operands.get(operand).and_then(|at| self.step.uses.get(usize::from(at.0)));
+        at.map_or(0, |u| u.view.shape.len())
+    }
+
     /// Whether the use of an operand is of a type as wide as two words.
     pub fn is_wide(&self, operand: usize) -> bool {
         let at = self.call.operands.get(operand).and_then(|at| self.step.uses.get(usize::from(at.0)));

@@ -77,12 +77,11 @@ fn tuples(call: &Call<'_>) -> Result<Footprint, Wrong> {
     law(!elements || tuple.parts == 1, || format!("an element has {} indices", tuple.parts))?;
     let pair = call.flag("pair")?;
     law(pair == call.is_wide(0), || format!("`pair` is {pair}, its elements are not"))?;
-    let (table, result) = (iteration(&[outer, tuple.places, inner])?, iteration(&[outer, count, inner])?);
+    let result = iteration(&[outer, count, inner])?;
     let tuples = if elements { result } else { outer * count };
     let unit = if pair { 8 } else { 4 };
-    let footprint = Footprint::new(result.div_ceil(256), 256)
-        .operand(0, Accesses::dense(unit, table))
+    Ok(Footprint::new(result.div_ceil(256), 256)
+        .operand(0, tuple.table(unit, outer, inner)?)
         .operand(1, tuple.indices(tuples)?)
-        .operand(2, Accesses::dense(unit, result));
-    Ok(Footprint { axis: Some([outer, tuple.places, inner]), ..footprint })
+        .operand(2, Accesses::dense(unit, result)))
 }

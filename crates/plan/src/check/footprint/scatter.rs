@@ -11,40 +11,39 @@ pub(super) const RULES: &[(&str, Rule)] = &[("scatter_floats", floats), ("scatte
 /// Axes of data whose elements have indices of their own.
 const AXES: usize = 8;
 
-/// What is counted of a call.
+/// What a call touches besides its result.
 struct Updates {
-    /// Elements of data before, along and after what indices index.
-    axis: [u64; 3],
+    /// The elements that there are.
+    data: Accesses,
     /// Index tensor.
     indices: Accesses,
-    /// How many indices there are.
-    count: u64,
-    /// Elements of the updates.
-    updates: u64,
+    /// How many elements and indices there are.
+    counts: [u64; 2],
+    updates: Accesses,
 }
 
 impl Updates {
-    fn of(call: &Call<'_>) -> Result<Updates, Wrong> {
-        if call.flag("elements")? { Updates::of_elements(call) } else { Updates::of_rows(call) }
+    /// Of elements of this width.
+    fn of(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
+        if call.flag("elements")? { Updates::of_elements(call, unit) } else { Updates::of_rows(call, unit) }
     }
 
-    fn of_rows(call: &Call<'_>) -> Result<Updates, Wrong> {
+    fn of_rows(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
         let [count, inner, along] = call.counts(["count", "inner", "along"])?;
         law(along == 0, || format!("rows along axis {along}"))?;
         for i in 0..AXES {
             law(call.count_at("taken", i)? == 0, || "rows that are taken apart".to_owned())?;
         }
         let tuple = Tuple::of(call, 1)?;
-        let (axis, updates) = ([1, tuple.places, inner], iteration(&[count, inner])?);
         Ok(Updates {
-            axis,
+            data: tuple.table(unit, 1, inner)?,
             indices: tuple.indices(count)?,
-            count: iteration(&[count, tuple.parts])?,
-            updates,
+            counts: [iteration(&[tuple.places, inner])?, iteration(&[count, tuple.parts])?],
+            updates: Accesses::dense(unit, iteration(&[count, inner])?),
         })
     }
 
-    fn of_elements(call: &Call<'_>) -> Result<Updates, Wrong> {
+    fn of_elements(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
         let [count, inner, parts, along] = call.counts(["count", "inner", "parts", "along"])?;
         law((inner, parts) == (1, 1), || format!("elements in rows of {inner}, with {parts} indices each"))?;
         let wide = call.flag("wide")?;
@@ -55,29 +54,37 @@ impl Updates {
             let fits = taken[i] <= dims[i] || i as u64 == along;
             law(fits, || format!("{} indices on an axis of {}", taken[i], dims[i]))?;
         }
-        let along =
-            usize::try_from(along).ok().filter(|a| *a < AXES).ok_or_else(|| format!("axis {along}"))?;
-        law(count == taken[along], || format!("{count} updates of a line, {} indices", taken[along]))?;
-        let (all, before, after) =
-            (iteration(&taken)?, iteration(&dims[..along])?, iteration(&dims[along + 1..])?);
-        let indices = Accesses::dense(if wide { 8 } else { 4 }, all);
-        Ok(Updates { axis: [before, dims[along], after], indices, count: all, updates: all })
+        let unused = AXES.saturating_sub(call.rank(0));
+        law(along >= unused as u64 && along < AXES as u64, || format!("axis {along}"))?;
+        let of_line = taken[along as usize];
+        law(count == of_line, || format!("{count} updates of a line, {of_line} indices"))?;
+        let ones = dims[..unused].iter().chain(&taken[..unused]).all(|&n| n == 1);
+        law(ones, || format!("{dims:?} and {taken:?} where there are {} axes", AXES - unused))?;
+        let (all, elements) = (iteration(&taken)?, iteration(&dims)?);
+        let of = |unit: u64, extents: &[u64; AXES], elements: u64| {
+            Accesses::dense(unit, elements).within(1, &extents[unused..], 1)
+        };
+        Ok(Updates {
+            data: of(unit, &dims, elements),
+            indices: of(if wide { 8 } else { 4 }, &taken, all),
+            counts: [elements, all],
+            updates: of(unit, &taken, all),
+        })
     }
 }
 
 /// Of elements of this width.
 fn scatter(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
     let [n, indices] = call.counts(["n", "indices"])?;
-    let of = Updates::of(call)?;
-    let elements = iteration(&of.axis)?;
-    law(n == elements, || format!("`n` is {n}, data have {elements} elements"))?;
-    law(indices == of.count, || format!("`indices` is {indices}, there are {}", of.count))?;
-    let footprint = Footprint::new(n.max(indices).div_ceil(256), 256)
-        .operand(0, Accesses::dense(unit, n))
+    let of = Updates::of(call, unit)?;
+    law([n, indices] == of.counts, || {
+        format!("{n} elements and {indices} indices, there are {:?}", of.counts)
+    })?;
+    Ok(Footprint::new(n.max(indices).div_ceil(256), 256)
+        .operand(0, of.data)
         .operand(1, of.indices)
-        .operand(2, Accesses::dense(unit, of.updates))
-        .operand(3, Accesses::dense(unit, n));
-    Ok(Footprint { axis: Some(of.axis), ..footprint })
+        .operand(2, of.updates)
+        .operand(3, Accesses::dense(unit, n)))
 }
 
 /// `scatter_floats`.

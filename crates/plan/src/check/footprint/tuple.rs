@@ -14,6 +14,8 @@ pub(super) struct Tuple {
     pub parts: u64,
     /// Places that tuples mean: elements of the axes.
     pub places: u64,
+    /// Extents of the axes.
+    dims: Vec<u64>,
     /// Whether indices have 64 bits.
     wide: bool,
 }
@@ -31,7 +33,14 @@ impl Tuple {
             law(i < parts || extent == 0, || format!("tuples of {parts} indices and an extent of axis {i}"))?;
             dims.push(extent);
         }
-        Ok(Tuple { parts, places: iteration(&dims[..parts as usize])?, wide })
+        dims.truncate(parts as usize);
+        Ok(Tuple { parts, places: iteration(&dims)?, dims, wide })
+    }
+
+    /// Elements in \[outer, the axes, inner\].
+    pub fn table(&self, unit: u64, outer: u64, inner: u64) -> Result<Accesses, Wrong> {
+        let elements = iteration(&[outer, self.places, inner])?;
+        Ok(Accesses::dense(unit, elements).within(outer, &self.dims, inner))
     }
 
     /// The indices of so many tuples.
