@@ -70,6 +70,11 @@ struct Uncompared {
 /// Words that no plan tells apart from each other.
 const UNKNOWN: &[Uncompared] = &[
     Uncompared {
+        kernels: "fill",
+        words: &["start_lo", "start_hi", "delta_lo", "delta_hi"],
+        why: "numbers of a range: values, of which no place depends",
+    },
+    Uncompared {
         kernels: "matmul_",
         words: &["a_b0", "a_b1", "a_row", "a_col"],
         why: "of equal extents: whether a factor is transposed, and which of its axes is one of stretched batches",

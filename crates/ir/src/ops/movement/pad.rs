@@ -7,6 +7,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::sample::Sample;
+use crate::shape::display_dim;
 use crate::{Graph, NodeId, Patch};
 use pumice_types::DimExpr;
 
@@ -90,7 +91,17 @@ impl Pad {
         let AxisPad { axis, before, after } = side;
         let (most, crops) = (before.max(after), before.min(0) + after.min(0));
         let at_least = |count: i64, what: &str| {
-            cx.at_most(&DimExpr::constant(count), n, &format!("{what} of axis {axis} of `x`"))
+            if n.as_const().is_some() {
+                return cx.at_most(&DimExpr::constant(count), n, &format!("{what} of axis {axis} of `x`"));
+            }
+            if n.bounds(cx.symbols()).0 >= count {
+                return Ok(());
+            }
+            let n = display_dim(n, cx.symbols());
+            let range = "give its symbols a range that has them";
+            Err(OpError::Invalid(format!(
+                "{what} of axis {axis} of `x` are {count}, {n} may be fewer; {range}"
+            )))
         };
         match self.mode {
             PadMode::Constant if crops < 0 => at_least(-crops, "the elements cropped"),
@@ -102,7 +113,7 @@ impl Pad {
             _ if most == 0 => Ok(()),
             PadMode::Reflect => at_least(most + 1, "the border and the elements reflected"),
             PadMode::Wrap if n.as_const().is_none() => at_least(most, "the elements wrapped"),
-            PadMode::Edge | PadMode::Wrap => at_least(1, "an element"),
+            PadMode::Edge | PadMode::Wrap => at_least(1, "the elements needed"),
         }
     }
 }
@@ -141,7 +152,8 @@ impl GraphBuilder {
     /// the value is 0 where none is given; other modes take none.
     ///
     /// Mistakes: lists of other lengths, axes named twice, negative numbers in another mode than constant, more
-    /// elements reflected than there are beside the border. Where symbols decide, the run that has too few is refused.
+    /// elements reflected than there are beside the border. An axis that symbols decide has, by their range, what is
+    /// read or cropped.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32, sym};
