@@ -38,27 +38,33 @@ impl GraphBuilder {
             Ok(types) => types,
             Err(mistake) => return mistake,
         };
-        let axis = match normalize_axis(axis, types[0].rank() + 1) {
-            Ok(axis) => axis,
+        let rank = types[0].rank();
+        let axis = match normalize_axis(axis, rank + 1) {
+            Ok(axis) => axis as i64,
             Err(e) => return self.wrong_call("one_hot", e),
         };
         let wide = matches!(types[0].dtype(), DType::I64 | DType::U32);
         let counted = if wide { DType::I64 } else { DType::I32 };
         let g = self.composition("one_hot");
-        let places = g.range(0, depth, 1, counted);
-        let bound = g.cast(g.extent(places, 0), counted);
-        let after = (types[0].rank() - axis) as i64;
-        let column: Vec<i64> = (1..=after).collect();
-        let places = if after == 0 { places } else { g.unsqueeze(places, &column) };
         let index = g.cast(indices, counted);
-        let zero = g.constant_scalar(counted, 0.0);
-        let wrapped = g.select(g.less(index, zero), g.add(index, bound), index);
-        let hit = g.equal(g.unsqueeze(wrapped, &[axis as i64]), places);
+        let hit = g.hits(index, counted, depth, axis, rank as i64 - axis);
         let [off, on] = match values {
             Some(v) => [0, 1].map(|i| g.squeeze(g.narrow(v, 0, i, 1), &[0])),
             None => [0.0, 1.0].map(|v| g.constant_scalar(DType::F32, v)),
         };
         g.last().apply(Where {}, &[hit, on, off])
+    }
+
+    /// Whether each place of a new axis, which has `after` axes behind it, is the index's; negative ones wrap once.
+    #[track_caller]
+    fn hits(&self, index: Value, counted: DType, depth: DimExpr, axis: i64, after: i64) -> Value {
+        let places = self.range(0, depth, 1, counted);
+        let bound = self.cast(self.extent(places, 0), counted);
+        let column: Vec<i64> = (1..=after).collect();
+        let places = if after == 0 { places } else { self.unsqueeze(places, &column) };
+        let negative = self.less(index, self.constant_scalar(counted, 0.0));
+        let wrapped = self.select(negative, self.add(index, bound), index);
+        self.equal(self.unsqueeze(wrapped, &[axis]), places)
     }
 }
 

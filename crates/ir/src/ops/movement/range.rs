@@ -92,8 +92,8 @@ fn float_case(start: f64, limit: f64, delta: f64, dtype: DType) -> Sample {
 
 impl GraphBuilder {
     /// start, start + delta, … before `limit` (ONNX Range, NumPy arange): → \[max(⌈(limit − start)/delta⌉, 0)\],
-    /// counted, never accumulated. Start and limit are numbers or expressions of extents. Any numeric dtype: others than I64
-    /// count in I32 and are cast, wrapping as `cast` does.
+    /// counted, never accumulated. Start and limit are numbers or expressions of extents. Any numeric dtype: others
+    /// than I64 count in I32 and are cast, wrapping as `cast` does.
     ///
     /// Mistakes, told by [`GraphBuilder::build`]: a delta of 0 or of the smallest integer, a first number that symbols
     /// may make negative.

@@ -28,13 +28,17 @@ impl GraphBuilder {
         let [rows, columns] = [2, 1].map(|from_end| ty.shape[ty.rank() - from_end].clone());
         let g = self.composition("trilu");
         let i = g.unsqueeze(g.range(0, rows, 1, DType::I32), &[1]);
-        let j = g.range(0, columns, 1, DType::I32);
-        // j − i lies between ±(2^31 − 1), so a k beyond is as good as the next number.
-        let k = k.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-        let (distance, k) = (g.sub(j, i), g.constant_scalar(DType::I32, k as f64));
-        let stays = if upper { g.greater_or_equal(distance, k) } else { g.less_or_equal(distance, k) };
+        let stays = g.side_of_diagonal(g.sub(g.range(0, columns, 1, DType::I32), i), k, upper);
         let zero = g.constant_scalar(ty.dtype(), 0.0);
         g.last().apply(Where {}, &[stays, x, zero])
+    }
+
+    /// Whether j − i is at least k, or at most. It lies between ±(2^31 − 1), so a k beyond is as good as the next
+    /// number.
+    #[track_caller]
+    fn side_of_diagonal(&self, distance: Value, k: i64, upper: bool) -> Value {
+        let k = self.constant_scalar(DType::I32, k.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as f64);
+        if upper { self.greater_or_equal(distance, k) } else { self.less_or_equal(distance, k) }
     }
 }
 
