@@ -9,8 +9,28 @@ use pumice_vulkan::{Addressing, DeviceOptions, Validation};
 use std::sync::Arc;
 use std::time::Instant;
 
+const USAGE: &str = "ops [--op NAME | --only PART-OF-NAME] [--label PART-OF-LABEL] [--descriptor [--validate]] [--interp] [--as \
+                     h200|lavapipe] [--max ELEMENTS] [--precision f16|bf16] [--json FILE]";
+
+/// The first word that is no option and no option's value.
+fn unknown(args: &[String]) -> Option<&String> {
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.as_str() {
+            "--descriptor" | "--validate" | "--interp" => {}
+            "--op" | "--only" | "--label" | "--as" | "--max" | "--precision" | "--json" => drop(rest.next()),
+            _ => return Some(arg),
+        }
+    }
+    None
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(word) = unknown(&args) {
+        eprintln!("`{word}` is no option; usage: {USAGE}");
+        std::process::exit(2);
+    }
     let has = |name: &str| args.iter().any(|a| a == name);
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let max = value("--max").and_then(|v| v.parse().ok());

@@ -6,6 +6,9 @@
 //   x_shared(at, r)        what the elements around r share, of the block that begins at byte `at`
 //   x_place(r)             where the four bytes lie that have the low bits of codes r to r + 3, from the block's begin
 //   x_values(at, r, w, s)  elements r to r + 3, of those four bytes and what is shared
+//
+// Runs of 32 rely on: blocks of 32 elements share one scale, their low bits lie together from x_place(0) on, and they are shorter
+// than 32 bytes exactly where those are nibbles. Blocks of 256 share by 32 or by 16.
 
 // Scale and minimum; of a scheme that has one word of fifth bits, that word.
 struct Shared { float d, m; uint fifths; };

@@ -2,7 +2,7 @@
 
 mod movement;
 
-use movement::{extents, fills, one_hots, reversals, stacks, tiles, triangles};
+use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
 use pumice_cpu_ref::{Array, Reference};
 use pumice_ir::ops::LossReduction;
 use pumice_ir::ops::binary_cross_entropy::BinaryCrossEntropy;
@@ -283,4 +283,5 @@ on_both!(
     extents,
     one_hots,
     triangles,
+    padded_convolutions,
 );

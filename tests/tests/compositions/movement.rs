@@ -2,6 +2,8 @@
 //! `one_hot`, `trilu`.
 
 use super::all_pass;
+use pumice_ir::ops::conv::Conv;
+use pumice_ir::ops::pad::Pad;
 use pumice_ir::sample::Fill;
 use pumice_ir::{GraphBuilder, Sample, Value, sym, tensor};
 use pumice_tests::op_suite::Runner;
@@ -112,6 +114,41 @@ pub fn reversals(runner: &Runner) {
     samples.extend(DType::ALL.map(|d| case(d, &[3, 5], &[1])));
     samples.extend(symbolic(|g, x| vec![g.reverse(x, &[0]), g.reverse(g.exp(x), &[0, 1])]));
     all_pass(runner, "reverse", samples);
+}
+
+/// Zeros around an image, which the window takes in, of every dtype, with bias, strides and groups, where weights are
+/// infinite at the border, beside a use of the padded image itself.
+pub fn padded_convolutions(runner: &Runner) {
+    let case = |d: DType, image: &[u64], weights: &[u64], pads: &[i64], op: Conv| {
+        let axes: Vec<i64> = (2..image.len() as i64).collect();
+        let label = format!("{d} {image:?} by {weights:?}, {pads:?} and {op:?}");
+        Sample::graph(&label, |g| {
+            let x = g.input("x", tensor(d, image.iter().copied()));
+            let w = g.input("w", tensor(d, weights.iter().copied()));
+            let bias = g.input("bias", tensor(d, [weights[0]]));
+            let padded = g.pad(x, None, Pad { pads: pads.to_vec(), axes: axes.clone(), ..Pad::default() });
+            g.output("y", g.conv(padded, w, Some(bias), op.clone()));
+            if pads[0] == 2 {
+                g.output("padded", padded);
+            }
+        })
+    };
+    let strided = || Conv { strides: vec![2, 1], pads: vec![1, 0, 0, 2], ..Conv::default() };
+    let mut samples: Vec<Sample> = [DType::F32, DType::F16, DType::BF16]
+        .into_iter()
+        .flat_map(|d| {
+            [
+                case(d, &[1, 3, 9, 8], &[5, 3, 3, 3], &[1, 1, 1, 1], Conv::default()),
+                case(d, &[2, 4, 7, 6], &[6, 2, 3, 2], &[2, 0, 1, 3], Conv { groups: 2, ..strided() }),
+                case(d, &[1, 2, 33], &[4, 2, 5], &[2, 2], Conv { dilations: vec![3], ..Conv::default() }),
+                case(d, &[1, 2, 3, 4, 5], &[3, 2, 1, 2, 3], &[0, 1, 1, 0, 0, 1], Conv::default()),
+                case(d, &[1, 2, 0, 4], &[3, 2, 1, 1], &[1, 1, 1, 1], Conv::default()),
+            ]
+        })
+        .collect();
+    let infinite = case(DType::F32, &[1, 1, 3, 3], &[1, 1, 3, 3], &[1, 1, 1, 1], Conv::default());
+    samples.push(infinite.fill("w", Fill::Floats(vec![1.0, f64::INFINITY, 2.0])));
+    all_pass(runner, "conv of pad", samples);
 }
 
 pub fn fills(runner: &Runner) {

@@ -83,7 +83,8 @@ impl GraphBuilder {
         Ok(types)
     }
 
-    /// Types of operands that the rule accepts; the rule sees them by these names.
+    /// Types of operands that the rule accepts; the rule sees them by these names. What it leaves to symbols is not
+    /// kept: a part must require it again.
     #[track_caller]
     pub(crate) fn checked_operands(
         &self,

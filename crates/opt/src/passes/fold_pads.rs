@@ -1,13 +1,17 @@
 //! Zeros that `pad` puts around an image become the window's own, so that nobody copies the image.
 //!
 //! Of `Conv` alone: x is 0 outside, and a tap there multiplies it, as one on a padded element does. Left alone: pads of
-//! batch and channels, values other than 0, other modes, negative numbers, images that are versions of a state. Values
-//! are the same to the bit.
+//! batch and channels, values other than 0, other modes, negative numbers, images that show a state, windows with more
+//! pads than kernels take. The evaluator's values are the same to the bit; a device may have another kernel for the
+//! window.
 
 use crate::pipeline::PassCx;
 use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::pad::{AxisPad, PadMode};
 use pumice_ir::{Graph, NodeId, Op, Patch, PatchRef, ValueId};
+
+/// Most zeros on a side: kernels count places of an axis in 30 bits.
+const MOST: u64 = 1 << 28;
 
 /// One patch for every convolution of a padded image.
 pub fn fold_pads(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
@@ -36,7 +40,7 @@ fn zeros_around(graph: &Graph, padded: ValueId) -> Option<(ValueId, Vec<AxisPad>
     let zero = graph.constant_data(value)?.bytes().iter().all(|&b| b == 0);
     let sides = op.sides(graph.ty(image).rank()).ok()?;
     let spatial = |s: &AxisPad| s.axis >= 2 && s.before >= 0 && s.after >= 0 || s.before == 0 && s.after == 0;
-    (zero && op.mode == PadMode::Constant && sides.iter().all(spatial) && !graph.is_state_version(image))
+    (zero && op.mode == PadMode::Constant && sides.iter().all(spatial) && !graph.shows_state(image))
         .then_some((image, sides))
 }
 
@@ -46,7 +50,7 @@ fn widened(pads: &[u64], spatial: usize, sides: &[AxisPad]) -> Option<Vec<u64>> 
     for side in sides.iter().filter(|s| s.axis >= 2) {
         for (at, more) in [(side.axis - 2, side.before), (spatial + side.axis - 2, side.after)] {
             let pad = pads.get_mut(at)?;
-            *pad = pad.checked_add(u64::try_from(more).ok()?)?;
+            *pad = pad.checked_add(u64::try_from(more).ok()?).filter(|&pad| pad <= MOST)?;
         }
     }
     Some(pads)

@@ -39,10 +39,10 @@ kernel! {
 }
 
 kernel! {
-    /// Fills `n` elements of `words` (1 or 2) 32-bit words: element i is `start + i * delta`.
+    /// Fills `n` elements: element i is `start + i * delta`. A constant has delta 0.
     ///
-    /// `kind` 0: 32-bit integers, `start_lo`, `delta_lo`; 1: 64-bit integers; 2: f32, `start_lo`, `delta_lo` are bits
-    /// and the element is start + f32(i) * delta. A constant has delta 0.
+    /// `kind` is of [`filled`]: integers of 32 bits (`start_lo`, `delta_lo`) or of 64, or f32, where `start_lo` and
+    /// `delta_lo` are bits and the element is start + f32(i) * delta.
     pub struct Fill = "fill" in "copy/fill.comp";
     grid "ceil(n / 256) groups of 256 threads, folded";
     args { n: u32, start_lo: u32, start_hi: u32, delta_lo: u32, delta_hi: u32 }

@@ -66,7 +66,7 @@ impl Garden<'_> {
         Some(Item { value, ..x })
     }
 
-    /// One element or two on each side of the last axis, in any mode.
+    /// One element before the last axis and none or one after it, in any mode.
     fn padded(&mut self, v: Value) -> Value {
         let modes = [PadMode::Constant, PadMode::Reflect, PadMode::Edge, PadMode::Wrap];
         let mode = modes[self.below(4)];

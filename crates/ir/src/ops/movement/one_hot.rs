@@ -1,5 +1,6 @@
 //! Rows that are one value but in one place, as a composition.
 
+use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, normalize_axis};
@@ -38,6 +39,11 @@ impl GraphBuilder {
             Ok(types) => types,
             Err(mistake) => return mistake,
         };
+        let (least, most) = depth.bounds(&self.symbols().unwrap_or_default());
+        if most < 0 || least > i64::from(i32::MAX) {
+            let reason = "a depth is an extent: neither negative nor beyond 2^31 - 1".into();
+            return self.wrong_call("one_hot", AttrError::Value { name: "depth", reason }.into());
+        }
         let rank = types[0].rank();
         let axis = match normalize_axis(axis, rank + 1) {
             Ok(axis) => axis as i64,
@@ -77,7 +83,13 @@ fn rule(cx: &Infer<'_>) -> Result<(), OpError> {
     match cx.opt(1) {
         Some(values) => {
             cx.expect_rank(1, 1)?;
-            cx.equal(&values.shape[0], &2.into(), "the two elements of `values`")
+            if !values.shape[0].is(2) {
+                let shape = cx.show(&values.shape);
+                return Err(OpError::Invalid(format!(
+                    "`values` is {shape}; expected two elements, off and on"
+                )));
+            }
+            Ok(())
         }
         None => Ok(()),
     }

@@ -141,6 +141,10 @@ impl OpDef for Pad {
         pad_samples::samples()
     }
 
+    fn moves_bits(&self) -> bool {
+        true
+    }
+
     /// Axis by axis: the parts before, x, the parts after, joined.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         super::pad_parts::expand(self, graph, id)

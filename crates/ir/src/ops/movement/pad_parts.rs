@@ -2,7 +2,7 @@
 
 use super::pad::{AxisPad, Pad, PadMode};
 use crate::ops::def::expansion;
-use crate::ops::{Concat, Expand, Identity, Reshape, Slice};
+use crate::ops::{Concat, Expand, Reshape, Slice};
 use crate::shape::product;
 use crate::{Graph, NodeId, Op, Patch, PatchRef};
 use pumice_types::DimExpr;
@@ -27,7 +27,9 @@ pub(super) fn expand(op: &Pad, graph: &Graph, id: NodeId) -> Option<Patch> {
         };
         made.join(side.axis, before, after);
     }
-    let y = made.patch.add(Identity {}, name, &[made.at]);
+    // Where a symbol has one value, slices say extents as numbers, and the type may not.
+    let shape = graph.ty(node.output()).shape.to_vec();
+    let y = made.patch.add(Reshape { shape }, name, &[made.at]);
     let mut patch = made.patch;
     patch.replace(node.output(), y);
     Some(patch)

@@ -23,6 +23,25 @@ fn valued(d: DType) -> Sample {
     sample.fill("x", Fill::Any).fill("value", Fill::Any)
 }
 
+/// A result of a function, padded: its bound moves with its elements.
+fn of_a_function(mode: PadMode) -> Sample {
+    Sample::graph(&format!("{mode:?} of exp"), |g| {
+        let x = g.exp(g.input("x", tensor(DType::F32, [4, 33])));
+        g.output("y", g.pad(x, None, Pad { mode, pads: vec![1, 2], axes: vec![1] }));
+    })
+}
+
+/// A symbol of one value: slices know it as a number.
+fn one_value() -> Sample {
+    let sample = Sample::graph("a symbol that is 5", |g| {
+        let x = g.input("x", tensor(DType::F32, [sym("n", 5..=5)]));
+        g.output("cropped", g.pad(x, None, Pad { pads: vec![-2, 1], ..Pad::default() }));
+        g.output("mirror", g.pad(x, None, Pad { mode: PadMode::Reflect, pads: vec![2, 4], axes: vec![] }));
+        g.output("ring", g.pad(x, None, Pad { mode: PadMode::Wrap, pads: vec![5, 5], axes: vec![] }));
+    });
+    sample.bind("n", 5)
+}
+
 fn symbolic(mode: PadMode, pads: &[i64], n: u64) -> Sample {
     let sample = Sample::graph(&format!("symbolic, {mode:?} {pads:?}, {n} of 9"), |g| {
         let x = g.input("x", tensor(DType::F32, [3.into(), sym("n", 3..=9), 2.into()]));
@@ -68,5 +87,7 @@ pub(super) fn samples() -> Vec<Sample> {
     }
     samples.extend([3, 9].map(|n| symbolic(Constant, &[-2, 1, -1, 2], n)));
     samples.extend(DType::ALL.map(valued));
+    samples.extend([Constant, Reflect, Edge, Wrap].map(of_a_function));
+    samples.push(one_value());
     samples
 }

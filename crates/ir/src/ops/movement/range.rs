@@ -62,6 +62,13 @@ impl OpDef for Range {
             case(i64::MIN, i64::MIN + (5 << 33), 1 << 33, l),
         ];
         samples.extend(NUMERIC.iter().map(|&d| case(0, 100, 7, d)));
+        samples.extend([
+            case(0, 1 << 40, 1 << 33, DType::U64),
+            case(3_000_000_000, 3_000_000_009, 4, DType::U32),
+            case(3_000_000_000, 3_000_000_900, 256, DType::F32),
+            case(-5, 300, 100, DType::U8),
+            case((1 << 40) + 5, (1 << 40) + 90, (1 << 35) + 7, i),
+        ]);
         samples.extend([i, l].into_iter().flat_map(|dtype| {
             [0, 1, 5, 70].map(|n| {
                 let sample = Sample::graph(&format!("{dtype}, symbolic, {n} of 70"), |g| {
@@ -92,11 +99,11 @@ fn float_case(start: f64, limit: f64, delta: f64, dtype: DType) -> Sample {
 
 impl GraphBuilder {
     /// start, start + delta, … before `limit` (ONNX Range, NumPy arange): → \[max(⌈(limit − start)/delta⌉, 0)\],
-    /// counted, never accumulated. Start and limit are numbers or expressions of extents. Any numeric dtype: others
-    /// than I64 count in I32 and are cast, wrapping as `cast` does.
+    /// counted, never accumulated. Start and limit are numbers or expressions of extents. Any numeric dtype:
+    /// integers wrap, floats are rounded from I64.
     ///
     /// Mistakes, told by [`GraphBuilder::build`]: a delta of 0 or of the smallest integer, a first number that symbols
-    /// may make negative.
+    /// may make negative, more than 2^31 − 1 numbers, bool.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32, sym};
@@ -126,7 +133,7 @@ impl GraphBuilder {
         let Some(len) = count(&start, &limit, delta, &self.symbols().unwrap_or_default()) else {
             return self.wrong_call("range", OpError::Invalid("it has more than 2^31 - 1 numbers".into()));
         };
-        let counted = if dtype == DType::I64 { DType::I64 } else { DType::I32 };
+        let counted = if wraps_in_32_bits(dtype) { DType::I32 } else { DType::I64 };
         let op = Range { start, delta, len, dtype: counted };
         if dtype == counted {
             return self.apply_as("range", op, &[]);
@@ -151,7 +158,7 @@ impl GraphBuilder {
     /// ```
     #[track_caller]
     pub fn range_of_floats(&self, start: f64, limit: f64, delta: f64, dtype: DType) -> Value {
-        let wrong = |reason: &str| self.wrong_call("range", OpError::Invalid(reason.into()));
+        let wrong = |reason: &str| self.wrong_call("range_of_floats", OpError::Invalid(reason.into()));
         if !FLOATS.contains(&dtype) {
             return wrong("a range of floats has a float dtype");
         }
@@ -162,13 +169,18 @@ impl GraphBuilder {
         if n > f64::from(1 << 24) {
             return wrong("it has more than 2^24 numbers");
         }
-        let g = self.composition("range");
+        let g = self.composition("range_of_floats");
         let op = Range { start: 0.into(), delta: 1, len: (n as u64).into(), dtype: DType::I32 };
         let places = g.cast(g.apply(op, &[]), DType::F32);
         let scaled = g.mul(places, g.constant_scalar(DType::F32, delta));
         let moved = g.add(scaled, g.constant_scalar(DType::F32, start));
         g.last().cast(moved, dtype)
     }
+}
+
+/// Whether numbers of the dtype are the low bits of those counted in I32.
+fn wraps_in_32_bits(dtype: DType) -> bool {
+    matches!(dtype, DType::I8 | DType::U8 | DType::I16 | DType::U16 | DType::I32 | DType::U32)
 }
 
 /// How many numbers a range has; `None`: more than an axis.

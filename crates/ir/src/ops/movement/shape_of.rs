@@ -1,4 +1,4 @@
-//! Extents as values: `shape`, `size`, and the value of an expression.
+//! Extents as values: `shape`, `size`.
 
 use crate::builder::{GraphBuilder, Value};
 use crate::ops::{Concat, Constant, Identity};
@@ -53,13 +53,17 @@ impl GraphBuilder {
             Ok(types) => types[0].shape.to_vec(),
             Err(mistake) => return mistake,
         };
-        if let Some(n) = crate::shape::product(&shape).as_const() {
-            return self.numbers("size", &[n], &[]);
+        let Some(known) = known_product(&shape) else {
+            let reason = "it has more than 2^63 - 1 elements".into();
+            return self.wrong_call("size", crate::OpError::Invalid(reason));
+        };
+        let symbolic: Vec<usize> =
+            (0..shape.len()).filter(|&axis| shape[axis].as_const().is_none()).collect();
+        if symbolic.is_empty() || known == 0 {
+            return self.numbers("size", &[known], &[]);
         }
         let g = self.composition("size");
-        let known: i64 = shape.iter().filter_map(DimExpr::as_const).product();
-        let symbolic = (0..shape.len()).filter(|&axis| shape[axis].as_const().is_none());
-        let factors = symbolic.map(|axis| g.wide_extent(x, axis));
+        let factors = symbolic.into_iter().map(|axis| g.wide_extent(x, axis));
         let n = factors.fold(g.numbers("known", &[known], &[]), |n, factor| g.mul(n, factor));
         g.last().apply(Identity {}, &[n])
     }
@@ -78,4 +82,13 @@ impl GraphBuilder {
             Err(e) => self.wrong_call(method, crate::OpError::Invalid(e.to_string())),
         }
     }
+}
+
+/// The product of the extents that are numbers; `None` beyond i64.
+fn known_product(shape: &[DimExpr]) -> Option<i64> {
+    let mut known = shape.iter().filter_map(DimExpr::as_const);
+    if known.clone().any(|n| n == 0) {
+        return Some(0);
+    }
+    known.try_fold(1i64, i64::checked_mul)
 }
