@@ -146,6 +146,6 @@ fn mistakes_are_told_by_the_method() {
         ["pad"; 8].into_iter().chain(["tile", "tile", "repeat_interleave", "reverse"]).chain(["stack"; 3]);
     let methods = methods.chain(["range"; 5]).chain(["fill", "one_hot", "one_hot", "one_hot", "trilu"]);
     for (text, method) in told.iter().zip(methods) {
-        assert!(text.starts_with(&format!("{method}")), "{method}: {text}");
+        assert!(text.starts_with(method), "{method}: {text}");
     }
 }
