@@ -3,7 +3,8 @@
 use super::{Garden, Item};
 use pumice_ir::Value;
 use pumice_ir::ops::pad::{Pad, PadMode};
-use pumice_types::DimExpr;
+use pumice_ir::ops::scatter::ScatterReduction;
+use pumice_types::{DType, DimExpr, Tensor};
 
 impl Garden<'_> {
     /// One value, seen otherwise.
@@ -12,7 +13,7 @@ impl Garden<'_> {
         let x = self.find(|s, i| s.ty(i.value).rank() > 0)?;
         let (v, ty) = (x.value, self.ty(x.value));
         let (rank, c) = (ty.rank() as i64, self.width(x.value));
-        let value = match self.below(16) {
+        let value = match self.below(19) {
             // Out and back, with something between that sees the strides.
             0 if rank >= 2 && ty.dtype().is_float() => {
                 let mut perm: Vec<i64> = (0..rank).collect();
@@ -61,9 +62,40 @@ impl Garden<'_> {
             13 if c <= 16 => g.repeat_interleave(v, 2, -1),
             14 if rank >= 2 => g.trilu(v, self.below(3) as i64 - 1, self.below(2) == 0),
             15 if rank < 4 => g.stack(&[v, v], 0),
+            16..=18 if (1..=32).contains(&c) => self.indexed(v)?,
             _ => g.identity(v),
         };
         Some(Item { value, ..x })
+    }
+
+    /// Elements by indices of the last axis, or of the first, in reach.
+    fn indexed(&mut self, v: Value) -> Option<Value> {
+        let (g, ty, c) = (self.g, self.ty(v), self.width(v) as i32);
+        let drawn: Vec<i32> = (0..3).map(|_| self.below(2 * c as usize) as i32 - c).collect();
+        let with_last = |last: u64| {
+            let mut shape = ty.shape.to_vec();
+            *shape.last_mut()? = last.into();
+            Some(shape)
+        };
+        let list = |values: &[i32], shape: &[u64]| Some(g.constant(Tensor::new(values, shape).ok()?));
+        let row = g.expand_to(list(&drawn, &[3])?, with_last(3)?);
+        let number = ty.dtype() != DType::Bool;
+        let reduction = ScatterReduction::ALL[if number { [0, 3, 4][self.below(3)] } else { 0 }];
+        Some(match self.below(4) {
+            0 => g.gather_elements(v, row, -1),
+            1 => {
+                let one = g.expand_to(list(&drawn[..1], &[1])?, with_last(1)?);
+                g.unsqueeze(g.gather_nd(v, one, ty.rank() as u64 - 1), &[-1])
+            }
+            2 => g.scatter_elements(v, row, g.gather_elements(v, row, -1), -1, reduction),
+            _ if ty.shape[0].as_const().is_some_and(|n| n > 0) => g.scatter_nd(
+                v,
+                list(&[0, -1], &[2, 1])?,
+                g.tile(g.narrow(v, 0, 0, 1), &repeats(ty.rank())),
+                reduction,
+            ),
+            _ => g.identity(v),
+        })
     }
 
     /// One element before the last axis and none or one after it, in any mode.
@@ -90,4 +122,9 @@ impl Garden<'_> {
         let value = self.g.concat(&parts, if along_rows { rank - 2 } else { -1 });
         Some(Item { value, size: x.size.max(y.size), exact: x.exact && y.exact })
     }
+}
+
+/// The first axis twice.
+fn repeats(rank: usize) -> Vec<u64> {
+    (0..rank).map(|axis| if axis == 0 { 2 } else { 1 }).collect()
 }

@@ -43,7 +43,7 @@ impl GraphBuilder {
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32, sym};
     /// let g = GraphBuilder::new("g");
-    /// let heads = g.input("heads", f32([4, sym("n", 1..=64), 16.into()].map(pumice_ir::DimSpec::from)));
+    /// let heads = g.input("heads", f32([4.into(), sym("n", 1..=64), 16.into()]));
     /// g.output("grouped", g.repeat_interleave(heads, 3, 0));
     /// assert_eq!(g.build()?.outputs().len(), 1);
     /// # Ok::<(), pumice_ir::BuildErrors>(())
