@@ -459,6 +459,11 @@ macro_rules! attr_enum {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name { $($(#[$vdoc])* $variant),* }
 
+        impl $name {
+            /// Every one of them, in declaration order.
+            pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
+        }
+
         impl $crate::attr::AttrType for $name {
             const EXPECTED: &'static str = concat!("one of" $(, " ", $word)*);
             type Range = ();

@@ -52,9 +52,6 @@ impl ValueType {
     }
 }
 
-/// The most axes that a value has.
-pub const MAX_RANK: usize = 8;
-
 /// Product of extents; 1 for none.
 pub fn product(shape: &[DimExpr]) -> DimExpr {
     shape.iter().fold(DimExpr::constant(1), |a, b| a * b)

@@ -36,5 +36,5 @@ pub use source::{ByteSource, SourceError, Stored};
 pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
 pub use table::{Bounds, EncodingClass, Table, TableError, TableId, TableRow};
 pub use target::Target;
-pub use tensor::{Element, Tensor, TensorError, TensorView};
+pub use tensor::{Element, MAX_RANK, Tensor, TensorError, TensorView};
 pub use window::WindowAxis;

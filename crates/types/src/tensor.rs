@@ -7,6 +7,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
+/// The most axes that a value has.
+pub const MAX_RANK: usize = 8;
+
 /// A tensor that does not add up.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {

@@ -5,8 +5,8 @@ use crate::cx::{LowerCx, LowerResult};
 use crate::select::{Choice, NO_KERNEL};
 use pumice_plan::Grid;
 use pumice_plan::kernel::{ArgValue, CallBuilder, SlotKind};
-use pumice_plan::kernels::elementwise::{ElementwiseStrided, MAX_RANK, THREADS, TILED_SLOTS};
-use pumice_types::{DimExpr, slots};
+use pumice_plan::kernels::elementwise::{ElementwiseStrided, THREADS, TILED_SLOTS};
+use pumice_types::{DimExpr, MAX_RANK, slots};
 
 /// The call and the grid of the best kernel for `n` elements; `wide`: some have 64 bits.
 pub(super) fn choose(

@@ -6,17 +6,14 @@ use crate::cx::{LowerCx, LowerResult};
 use pumice_ir::NodeId;
 use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::ScatterElements;
-use pumice_types::DimExpr;
-
-/// Axes that the kernel takes elements apart by.
-const AXES: usize = 8;
+use pumice_types::{DimExpr, MAX_RANK};
 
 impl Lower for ScatterElements {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let scatter = Scatter::of(cx, id, self.reduction)?;
         let (shape, idx) = (&scatter.data.view.shape, &scatter.idx.view.shape);
         let axis = normalize_axis(self.axis, shape.len()).map_err(|e| e.to_string())?;
-        let missing = AXES.checked_sub(shape.len()).ok_or("it has more axes than kernels take")?;
+        let missing = MAX_RANK.checked_sub(shape.len()).ok_or("it has more axes than kernels take")?;
         let eight = |own: &[DimExpr]| {
             let leading = std::iter::repeat_n(DimExpr::constant(1), missing);
             leading.chain(own.iter().cloned()).collect::<Vec<DimExpr>>()

@@ -9,11 +9,12 @@ use pumice_ir::shape::product;
 
 impl Lower for ScatterNd {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let (data, idx) = (node.input(0).ok_or("it has no data")?, node.input(1).ok_or("it has no indices")?);
+        let parts = self.tuple(cx.graph.ty(data), cx.graph.ty(idx)).map_err(|e| e.to_string())?;
         let scatter = Scatter::of(cx, id, self.reduction)?;
         let (shape, idx) = (&scatter.data.view.shape, &scatter.idx.view.shape);
-        let (last, places) = idx.split_last().ok_or("its indices have no axis")?;
-        let parts = last.as_extent().and_then(|k| usize::try_from(k).ok()).filter(|k| *k <= shape.len());
-        let parts = parts.ok_or("its tuples have no constant length")?;
+        let places = &idx[..idx.len() - 1];
         let indexed = Indexed {
             elements: false,
             along: 0,

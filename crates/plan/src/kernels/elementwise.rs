@@ -12,8 +12,6 @@ use crate::kernel;
 use crate::kernel::{KernelDecl, SlotKind};
 use pumice_types::slots;
 
-/// Axes of a strided elementwise kernel, after collapsing.
-pub const MAX_RANK: usize = 8;
 /// Threads of a group.
 pub const THREADS: u32 = 256;
 /// Elements that a group of `elementwise_flat` takes with `per` 1.

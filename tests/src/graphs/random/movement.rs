@@ -54,11 +54,7 @@ impl Garden<'_> {
             }
             10 => g.reverse(v, &[-1]),
             11 if c <= 16 && c > 1 => self.padded(v),
-            12 if c <= 16 => {
-                let mut repeats = vec![1; rank as usize];
-                *repeats.last_mut()? = 2;
-                g.tile(v, &repeats)
-            }
+            12 if c <= 16 => g.tile(v, &twice(ty.rank(), ty.rank() - 1)),
             13 if c <= 16 => g.repeat_interleave(v, 2, -1),
             14 if rank >= 2 => g.trilu(v, self.below(3) as i64 - 1, self.below(2) == 0),
             15 if rank < 4 => g.stack(&[v, v], 0),
@@ -91,7 +87,7 @@ impl Garden<'_> {
             _ if ty.shape[0].as_const().is_some_and(|n| n > 0) => g.scatter_nd(
                 v,
                 list(&[0, -1], &[2, 1])?,
-                g.tile(g.narrow(v, 0, 0, 1), &repeats(ty.rank())),
+                g.tile(g.narrow(v, 0, 0, 1), &twice(ty.rank(), 0)),
                 reduction,
             ),
             _ => g.identity(v),
@@ -100,8 +96,7 @@ impl Garden<'_> {
 
     /// One element before the last axis and none or one after it, in any mode.
     fn padded(&mut self, v: Value) -> Value {
-        let modes = [PadMode::Constant, PadMode::Reflect, PadMode::Edge, PadMode::Wrap];
-        let mode = modes[self.below(4)];
+        let mode = PadMode::ALL[self.below(4)];
         let pads = vec![1, self.below(2) as i64];
         self.g.pad(v, None, Pad { mode, pads, axes: vec![-1] })
     }
@@ -124,7 +119,7 @@ impl Garden<'_> {
     }
 }
 
-/// The first axis twice.
-fn repeats(rank: usize) -> Vec<u64> {
-    (0..rank).map(|axis| if axis == 0 { 2 } else { 1 }).collect()
+/// One axis twice, the others once.
+fn twice(rank: usize, axis: usize) -> Vec<u64> {
+    (0..rank).map(|a| if a == axis { 2 } else { 1 }).collect()
 }

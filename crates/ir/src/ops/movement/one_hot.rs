@@ -5,8 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, normalize_axis};
 use crate::ops::Where;
-use crate::shape::MAX_RANK;
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, MAX_RANK};
 
 /// What counts places.
 const INDICES: &[DType] = &[DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32, DType::I64];

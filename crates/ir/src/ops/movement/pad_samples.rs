@@ -80,14 +80,14 @@ pub(super) fn samples() -> Vec<Sample> {
         case(f, &[1, 2], Wrap, &[9, 1, 0, 5], &[]),
         case(f, &[2, 3, 5], Wrap, &[3, 1, 12, 0, 7, 1], &[]),
     ];
-    for mode in [Constant, Reflect, Edge, Wrap] {
+    for mode in PadMode::ALL {
         samples.push(case(f, &[2; 8], mode, &[1; 16], &[]));
         samples.extend(DType::ALL.map(|d| case(d, &[3, 4], mode, &[1, 2, 2, 1], &[])));
         samples.extend([3, 6, 9].map(|n| symbolic(mode, &[2, 1, 1, 2], n)));
     }
     samples.extend([3, 9].map(|n| symbolic(Constant, &[-2, 1, -1, 2], n)));
     samples.extend(DType::ALL.map(valued));
-    samples.extend([Constant, Reflect, Edge, Wrap].map(of_a_function));
+    samples.extend(PadMode::ALL.map(of_a_function));
     samples.push(one_value());
     samples
 }

@@ -1,5 +1,6 @@
 //! `Range`: numbers at equal distances.
 
+use super::slice::expect_step;
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -123,9 +124,8 @@ impl GraphBuilder {
         dtype: DType,
     ) -> Value {
         let (start, limit) = (start.into(), limit.into());
-        if delta == 0 || delta == i64::MIN {
-            let reason = "a step is neither 0 nor the smallest integer".into();
-            return self.wrong_call("range", AttrError::Value { name: "delta", reason }.into());
+        if let Err(e) = expect_step("delta", delta) {
+            return self.wrong_call("range", e);
         }
         if dtype == DType::Bool {
             return self.wrong_call("range", OpError::Invalid("a range is of numbers, not of bool".into()));

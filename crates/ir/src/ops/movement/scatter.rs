@@ -21,15 +21,6 @@ crate::attr_enum! {
 }
 
 impl ScatterReduction {
-    /// All of them.
-    pub const ALL: [ScatterReduction; 5] = [
-        ScatterReduction::Set,
-        ScatterReduction::Add,
-        ScatterReduction::Mul,
-        ScatterReduction::Max,
-        ScatterReduction::Min,
-    ];
-
     /// The dtype of data (operand 0) and updates (operand 2), which is one; Bool is only replaced.
     pub(super) fn expect_dtype(self, cx: &Infer<'_>) -> Result<DType, OpError> {
         let dtype = cx.same_dtype(0, 2)?;

@@ -2,7 +2,7 @@
 
 use super::indices::{check_constant, expect_indices};
 use super::scatter::ScatterReduction;
-use super::scatter_samples::{numbers, reductions_of};
+use super::scatter_samples::{Shapes, of_operands, reductions_of};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -109,14 +109,10 @@ fn case(
     fill: Fill,
 ) -> Sample {
     let label = format!("{d} {data:?} by {index} {idx:?} along {axis} {reduction:?} {fill:?}");
-    Sample::graph(&label, |g| {
-        let x = g.param("data", tensor(d, data.iter().copied()));
-        let i = g.input("indices", tensor(index, idx.iter().copied()));
-        let u = g.input("updates", tensor(d, idx.iter().copied()));
-        g.output("y", g.scatter_elements(x, i, u, axis, reduction));
+    let shapes = Shapes { data, indices: idx, updates: idx };
+    of_operands(&label, (d, index), shapes, reduction, |g, x, i, u| {
+        g.scatter_elements(x, i, u, axis, reduction)
     })
-    .fill("data", numbers(d, reduction))
-    .fill("updates", numbers(d, reduction))
     .fill("indices", fill)
 }
 

@@ -1,16 +1,16 @@
 //! `ScatterNd`: slices of a tensor replaced, or reduced with, at tuples of indices.
 
-use super::gather_nd::{GatherNd, TupleAxes};
+use super::gather_nd::GatherNd;
 use super::indices::{check_constant, expect_indices};
 use super::scatter::ScatterReduction;
-use super::scatter_samples::{numbers, reductions_of};
+use super::scatter_samples::{Shapes, of_operands, reductions_of};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
-use crate::shape::{sym, tensor};
+use crate::shape::{ValueType, sym, tensor};
 use pumice_types::DType;
 
 crate::op! {
@@ -28,7 +28,13 @@ crate::op! {
 }
 
 impl ScatterNd {
-    const TUPLES: GatherNd = GatherNd { batch_dims: 0 };
+    /// How many axes of data a tuple indexes, for operands of these types.
+    ///
+    /// # Errors
+    /// As [`GatherNd::axes`] without batch axes, which reads what this writes.
+    pub fn tuple(&self, data: &ValueType, indices: &ValueType) -> Result<usize, OpError> {
+        Ok(GatherNd { batch_dims: 0 }.axes(data, indices)?.tuple)
+    }
 }
 
 impl OpDef for ScatterNd {
@@ -38,7 +44,7 @@ impl OpDef for ScatterNd {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (data, indices, updates) = (cx.ty(0)?, expect_indices(cx, 1)?, cx.ty(2)?);
         let dtype = self.reduction.expect_dtype(cx)?;
-        let TupleAxes { tuple, .. } = ScatterNd::TUPLES.axes(data, indices)?;
+        let tuple = self.tuple(data, indices)?;
         let places = &indices.shape[..indices.rank() - 1];
         cx.expect_rank(2, places.len() + data.rank() - tuple)?;
         let expected = places.iter().chain(&data.shape[tuple..]);
@@ -97,15 +103,9 @@ fn case(
     let label = format!("{d} {data:?} by {index} {idx:?} {reduction:?} {fill:?}");
     let (tuple, places) = idx.split_last().expect("a last axis");
     let updates: Vec<u64> = places.iter().chain(&data[*tuple as usize..]).copied().collect();
-    Sample::graph(&label, |g| {
-        let x = g.param("data", tensor(d, data.iter().copied()));
-        let i = g.input("indices", tensor(index, idx.iter().copied()));
-        let u = g.input("updates", tensor(d, updates));
-        g.output("y", g.scatter_nd(x, i, u, reduction));
-    })
-    .fill("data", numbers(d, reduction))
-    .fill("updates", numbers(d, reduction))
-    .fill("indices", fill)
+    let shapes = Shapes { data, indices: idx, updates: &updates };
+    of_operands(&label, (d, index), shapes, reduction, |g, x, i, u| g.scatter_nd(x, i, u, reduction))
+        .fill("indices", fill)
 }
 
 /// Tuples of symbolic number, of an axis of symbolic extent.

@@ -73,10 +73,7 @@ impl Slice {
         symbols: &SymbolTable,
     ) -> Result<AxisRange, OpError> {
         let step = self.steps.get(i).copied().unwrap_or(1);
-        if step == 0 || step == i64::MIN {
-            let reason = "a step is neither 0 nor the smallest integer".into();
-            return Err(AttrError::Value { name: "steps", reason }.into());
-        }
+        expect_step("steps", step)?;
         if self.exact && (step != 1 || self.is_inside(i, extent, symbols) == Some(false)) {
             let [start, end, extent] =
                 [&self.starts[i], &self.ends[i], extent].map(|e| display_dim(e, symbols));
@@ -104,6 +101,15 @@ impl Slice {
             _ => None,
         }
     }
+}
+
+/// Errors unless a walk by this step comes to an end.
+pub(super) fn expect_step(name: &'static str, step: i64) -> Result<(), OpError> {
+    if step == 0 || step == i64::MIN {
+        let reason = "a step is neither 0 nor the smallest integer".into();
+        return Err(AttrError::Value { name, reason }.into());
+    }
+    Ok(())
 }
 
 /// A length of one value is that number.

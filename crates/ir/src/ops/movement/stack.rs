@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, normalize_axis};
 use crate::ops::Concat;
-use crate::shape::MAX_RANK;
+use pumice_types::MAX_RANK;
 
 impl GraphBuilder {
     /// Tensors one after the other along a new axis (PyTorch stack; ONNX ConcatFromSequence with new_axis 1): each

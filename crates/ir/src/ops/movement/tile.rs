@@ -5,8 +5,8 @@ use crate::builder::{Composition, GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::normalize_axis;
 use crate::ops::{Identity, Reshape};
-use crate::shape::{MAX_RANK, product};
-use pumice_types::DimExpr;
+use crate::shape::product;
+use pumice_types::{DimExpr, MAX_RANK};
 
 impl GraphBuilder {
     /// The whole tensor again and again along its axes (ONNX Tile): x\[…, n, …\] → \[…, repeats·n, …\],

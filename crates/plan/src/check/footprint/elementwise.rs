@@ -5,10 +5,9 @@ use super::call::{Call, by_four, iteration, law};
 use super::order::Order;
 use super::{Footprint, Port, Rule, Together, Wrong, fill_touches};
 use crate::kernel::{HoleFill, HoleInput, SlotKind};
-use crate::kernels::elementwise::MAX_RANK;
 use crate::step::{Access, Use};
 use crate::view::Storage;
-use pumice_types::{DType, Encoding};
+use pumice_types::{DType, Encoding, MAX_RANK};
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[

@@ -4,12 +4,10 @@ use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
 use super::tuple::Tuple;
 use super::{Footprint, Rule, Wrong};
+use pumice_types::MAX_RANK;
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[("scatter_floats", floats), ("scatter_words", words)];
-
-/// Axes of data whose elements have indices of their own.
-const AXES: usize = 8;
 
 /// What a call touches besides its result.
 struct Updates {
@@ -31,7 +29,7 @@ impl Updates {
     fn of_rows(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
         let [count, inner, along] = call.counts(["count", "inner", "along"])?;
         law(along == 0, || format!("rows along axis {along}"))?;
-        for i in 0..AXES {
+        for i in 0..MAX_RANK {
             law(call.count_at("taken", i)? == 0, || "rows that are taken apart".to_owned())?;
         }
         let tuple = Tuple::of(call, 1)?;
@@ -48,20 +46,20 @@ impl Updates {
         law((inner, parts) == (1, 1), || format!("elements in rows of {inner}, with {parts} indices each"))?;
         let wide = call.flag("wide")?;
         law(wide == call.is_wide(1), || format!("`wide` is {wide}, its indices are not"))?;
-        let (mut dims, mut taken) = ([0; AXES], [0; AXES]);
-        for i in 0..AXES {
+        let (mut dims, mut taken) = ([0; MAX_RANK], [0; MAX_RANK]);
+        for i in 0..MAX_RANK {
             (dims[i], taken[i]) = (call.count_at("dims", i)?, call.count_at("taken", i)?);
             let fits = taken[i] <= dims[i] || i as u64 == along;
             law(fits, || format!("{} indices on an axis of {}", taken[i], dims[i]))?;
         }
-        let unused = AXES.saturating_sub(call.rank(0));
-        law(along >= unused as u64 && along < AXES as u64, || format!("axis {along}"))?;
+        let unused = MAX_RANK.saturating_sub(call.rank(0));
+        law(along >= unused as u64 && along < MAX_RANK as u64, || format!("axis {along}"))?;
         let of_line = taken[along as usize];
         law(count == of_line, || format!("{count} updates of a line, {of_line} indices"))?;
         let ones = dims[..unused].iter().chain(&taken[..unused]).all(|&n| n == 1);
-        law(ones, || format!("{dims:?} and {taken:?} where there are {} axes", AXES - unused))?;
+        law(ones, || format!("{dims:?} and {taken:?} where there are {} axes", MAX_RANK - unused))?;
         let (all, elements) = (iteration(&taken)?, iteration(&dims)?);
-        let of = |unit: u64, extents: &[u64; AXES], elements: u64| {
+        let of = |unit: u64, extents: &[u64; MAX_RANK], elements: u64| {
             Accesses::dense(unit, elements).within(1, &extents[unused..], 1)
         };
         Ok(Updates {

@@ -4,9 +4,7 @@
 use super::Wrong;
 use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
-
-/// Axes that a tuple can index.
-const AXES: u64 = 8;
+use pumice_types::MAX_RANK;
 
 /// What a tuple indexes.
 pub(super) struct Tuple {
@@ -24,13 +22,15 @@ impl Tuple {
     /// Of a call whose indices are that operand. Extents after those of the axes are not read, and 0.
     pub fn of(call: &Call<'_>, indices: usize) -> Result<Tuple, Wrong> {
         let [parts] = call.counts(["parts"])?;
-        law((1..=AXES).contains(&parts), || format!("tuples of {parts} indices"))?;
+        law((1..=MAX_RANK as u64).contains(&parts), || format!("tuples of {parts} indices"))?;
         let wide = call.flag("wide")?;
         law(wide == call.is_wide(indices), || format!("`wide` is {wide}, its indices are not"))?;
         let mut dims = Vec::new();
-        for i in 0..AXES {
-            let extent = call.count_at("dims", i as usize)?;
-            law(i < parts || extent == 0, || format!("tuples of {parts} indices and an extent of axis {i}"))?;
+        for i in 0..MAX_RANK {
+            let extent = call.count_at("dims", i)?;
+            law((i as u64) < parts || extent == 0, || {
+                format!("tuples of {parts} indices and an extent of axis {i}")
+            })?;
             dims.push(extent);
         }
         dims.truncate(parts as usize);

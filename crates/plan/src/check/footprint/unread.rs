@@ -4,14 +4,12 @@
 use super::Wrong;
 use super::call::law;
 use crate::kernel::{ArgValue, KernelCall, KernelDecl};
-
-/// Axes of an elementwise kernel's arrays of strides.
-const AXES: usize = 8;
+use pumice_types::MAX_RANK;
 
 /// Checks the words of slots and axes that are not there.
 pub(super) fn check(call: &KernelCall, decl: &KernelDecl) -> Result<(), Wrong> {
     let slots = call.slots.len();
-    let rank = spec(call, decl, "rank").map_or(AXES, |r| r as usize);
+    let rank = spec(call, decl, "rank").map_or(MAX_RANK, |r| r as usize);
     let mut at = 0;
     for arg in decl.args {
         let words = &call.args[at..at + arg.words() as usize];
@@ -19,7 +17,7 @@ pub(super) fn check(call: &KernelCall, decl: &KernelDecl) -> Result<(), Wrong> {
         let read = |i: usize| match arg.name {
             "offset" => i < slots,
             "size" => i < rank,
-            "stride" => i / AXES < slots && i % AXES < rank,
+            "stride" => i / MAX_RANK < slots && i % MAX_RANK < rank,
             name if name.starts_with("slot_") => i < slots,
             _ => true,
         };
