@@ -12,8 +12,10 @@ use pumice_ir::ops::huber::Huber;
 use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::mse::Mse;
+use pumice_ir::ops::nll_loss::NllLoss;
+use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
 use pumice_ir::{GraphBuilder, Value};
-use pumice_types::DType;
+use pumice_types::{DType, Tensor};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -193,5 +195,92 @@ fn narrow_floats_are_computed_wide() {
         assert_eq!((mean.dtype, n), (dtype, 4.0));
         let got = mean.to_f64()[0];
         assert!((got - 22500.75).abs() <= 22500.75 / 256.0, "{got}");
+    }
+}
+
+/// Scores \[2, 3, 2\] and classes \[2, 2\], with what they make by hand.
+const SCORES: [f64; 12] = [0.5, -1.0, 2.0, 0.25, -0.5, 3.0, 1.0, 1.0, 1.0, 0.0, 100.0, -7.0];
+
+/// -score of the class of each place: scores\[n, class, d\].
+fn picked(classes: &[i64; 4]) -> Vec<f64> {
+    (0..4).map(|i| -SCORES[i / 2 * 6 + classes[i] as usize * 2 + i % 2]).collect()
+}
+
+#[test]
+fn of_classes_by_index() {
+    let classes = |g: &GraphBuilder, c: &[i64; 4]| g.constant(Tensor::new(c, &[2, 2]).expect("four"));
+    let of = |c: [i64; 4], w: Option<[f64; 3]>, op: NllLoss| {
+        run(|g| {
+            let weights = w.map(|w| floats(g, &w, &[3]));
+            g.nll_loss(floats(g, &SCORES, &[2, 3, 2]), classes(g, &c), weights, op)
+        })
+    };
+    let c = [2, 0, 1, 2];
+    let want = picked(&c);
+    assert_eq!(want, [0.5, 1.0, -1.0, 7.0]);
+    let op = |reduction| NllLoss { reduction, ignore_index: None };
+    let (each, one) = of(c, None, op(LossReduction::None));
+    assert_eq!((&each.shape[..], one), (&[2u64, 2][..], 1.0));
+    close(&each.to_f64(), &want);
+    let (mean, n) = of(c, None, op(LossReduction::Mean));
+    close(&mean.to_f64(), &[7.5 / 4.0]);
+    assert_eq!(n, 4.0);
+    // Weighted: a mean divides by the weights of the classes that there are.
+    let w = [2.0, 0.5, 3.0];
+    let (mean, weight) = of(c, Some(w), op(LossReduction::Mean));
+    close(&mean.to_f64(), &[(3.0 * 0.5 + 2.0 * 1.0 - 0.5 + 3.0 * 7.0) / 8.5]);
+    assert_eq!(weight, 8.5);
+    let (sum, one) = of(c, Some(w), op(LossReduction::Sum));
+    close(&sum.to_f64(), &[24.0]);
+    assert_eq!(one, 1.0);
+}
+
+#[test]
+fn ignored_classes_count_for_nothing() {
+    let of = |c: [i64; 4], ignore_index, reduction| {
+        run(|g| {
+            let classes = g.constant(Tensor::new(&c, &[2, 2]).expect("four"));
+            let op = NllLoss { reduction, ignore_index };
+            g.nll_loss(floats(g, &SCORES, &[2, 3, 2]), classes, None, op)
+        })
+    };
+    // One that is no class, and one that is.
+    for (ignored, class) in [(Some(-100), -100), (Some(1), 1), (Some(i64::MIN), i64::MIN)] {
+        let c = [2, class, class, 2];
+        close(&of(c, ignored, LossReduction::None).0.to_f64(), &[0.5, 0.0, 0.0, 7.0]);
+        let (mean, n) = of(c, ignored, LossReduction::Mean);
+        close(&mean.to_f64(), &[3.75]);
+        assert_eq!(n, 2.0);
+    }
+    let (mean, n) = of([7; 4], Some(7), LossReduction::Mean);
+    assert!(mean.to_f64()[0].is_nan() && n == 0.0);
+    close(&of([7; 4], Some(7), LossReduction::Sum).0.to_f64(), &[0.0]);
+    // A score that is ignored may be infinite or NaN.
+    let (sum, _) = run(|g| {
+        let classes = g.constant(Tensor::new(&[0i32, 1], &[2]).expect("two"));
+        let op = NllLoss { reduction: LossReduction::Sum, ignore_index: Some(1) };
+        g.nll_loss(floats(g, &[-2.0, NAN, INF, -INF], &[2, 2]), classes, None, op)
+    });
+    close(&sum.to_f64(), &[2.0]);
+}
+
+/// The same as a dense target of one-hot rows; by hand for scores of hundreds.
+#[test]
+fn of_scores_and_classes() {
+    let log_sum = |v: [f64; 3]| {
+        let most = v.into_iter().fold(-INF, f64::max);
+        most + v.iter().map(|x| (x - most).exp()).sum::<f64>().ln()
+    };
+    let c = [2, 0, 1, 2];
+    let want: Vec<f64> = (0..4)
+        .map(|i| picked(&c)[i] + log_sum([0, 2, 4].map(|k| SCORES[i / 2 * 6 + k + i % 2])))
+        .collect();
+    for dtype in [DType::I32, DType::I64] {
+        let (each, _) = run(|g| {
+            let classes = g.cast(g.constant(Tensor::new(&c, &[2, 2]).expect("four")), dtype);
+            let op = SoftmaxCrossEntropy { reduction: LossReduction::None, ..Default::default() };
+            g.softmax_cross_entropy(floats(g, &SCORES, &[2, 3, 2]), classes, None, op)
+        });
+        close(&each.to_f64(), &want);
     }
 }

@@ -9,6 +9,8 @@ use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::mse::Mse;
+use pumice_ir::ops::nll_loss::NllLoss;
+use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
@@ -167,6 +169,22 @@ refuses! {
         let (y, t, w) = (g.input("y", f32([2, 3])), g.input("t", f32([2, 3])), g.input("w", f32([2])));
         g.binary_cross_entropy_with_logits(y, t, Some(w), BinaryCrossEntropyWithLogits::default()).0
     } => OpError::BroadcastMismatch { .. },
+    classes_of_floats: |g| {
+        let (y, t) = (g.input("y", f32([2, 3])), g.input("t", f32([2])));
+        g.nll_loss(y, t, None, NllLoss::default()).0
+    } => OpError::DType { operand: "target", .. },
+    classes_without_cases: |g| {
+        let (y, t) = (g.input("y", f32([3])), g.input("t", i32::<u64>([])));
+        g.softmax_cross_entropy(y, t, None, SoftmaxCrossEntropy::default()).1
+    } => OpError::Rank { operand: "scores", rank: 1, .. },
+    classes_of_other_cases: |g| {
+        let (y, t) = (g.input("y", f32([2, 3, 4])), g.input("t", i32([2, 3])));
+        g.softmax_cross_entropy(y, t, None, SoftmaxCrossEntropy::default()).0
+    } => OpError::ExtentMismatch { .. },
+    weights_of_other_classes: |g| {
+        let (y, t, w) = (g.input("y", f32([2, 3])), g.input("t", i32([2])), g.input("w", f32([2])));
+        g.nll_loss(y, t, Some(w), NllLoss::default()).0
+    } => OpError::ExtentMismatch { .. },
     arg_min_of_booleans: |g| g.arg_min(g.input("x", bool_([2])), 0, false) => OpError::DType { .. },
     arg_min_of_nothing: |g| g.arg_min(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),

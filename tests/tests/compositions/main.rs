@@ -12,6 +12,8 @@ use pumice_ir::ops::huber::Huber;
 use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::mse::Mse;
+use pumice_ir::ops::nll_loss::NllLoss;
+use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
 use pumice_ir::sample::Fill;
 use pumice_ir::{GraphBuilder, Sample, Value, bool_, sym, tensor};
 use pumice_tests::op_suite::{Case, Outcome, Runner};
@@ -250,6 +252,59 @@ fn binary(runner: &Runner) {
     all_near(runner, "binary_cross_entropy_with_logits", SUMS, losses(of_logits, true, &fills));
 }
 
+/// Losses of scores [4 or so, classes, d…] and classes given by index, with and without weights of the classes.
+fn classes_by_index(runner: &Runner) {
+    let ignored = [None, Some(-100), Some(1)];
+    let all = [LossReduction::None, LossReduction::Sum, LossReduction::Mean];
+    let build = |g: &GraphBuilder, scores: Value, target: Value, weights: Option<Value>| {
+        for (ignore_index, reduction) in ignored.iter().flat_map(|&i| all.map(|r| (i, r))) {
+            let op = SoftmaxCrossEntropy { reduction, ignore_index };
+            let (loss, weight) = g.softmax_cross_entropy(scores, target, weights, op);
+            let (of_logits, _) = g.nll_loss(scores, target, weights, NllLoss { reduction, ignore_index });
+            for (name, value) in [("loss", loss), ("weight", weight), ("of logarithms", of_logits)] {
+                g.output(&format!("{name} {reduction:?} {ignore_index:?}"), value);
+            }
+        }
+    };
+    let case = |(dtype, index): (DType, DType), shape: &[u64], weighted: bool| {
+        let label = format!("{dtype} {shape:?} by {index}, weighted {weighted}");
+        let sample = Sample::graph(&label, |g| {
+            let cases = shape.iter().enumerate().filter(|&(axis, _)| axis != 1).map(|(_, &n)| n);
+            let scores = g.input("scores", tensor(dtype, shape.iter().copied()));
+            let target = g.input("target", tensor(index, cases));
+            let weights = weighted.then(|| g.input("weights", tensor(dtype, [shape[1]])));
+            build(g, scores, target, weights);
+        });
+        sample.fill("target", Fill::Range(0, shape[1] as i64)).fill("weights", Fill::Uniform(0.25, 2.0))
+    };
+    let (f, i32, i64) = (DType::F32, DType::I32, DType::I64);
+    let mut samples = vec![
+        case((f, i64), &[5, 7], false),
+        case((f, i32), &[5, 7], true),
+        case((f, i32), &[2, 3, 4, 5], true),
+        case((f, i64), &[2, 3, 2, 3, 2], false),
+        case((f, i32), &[1, 1], true),
+        case((f, i32), &[0, 4], true),
+        case((f, i64), &[3, 5000], false),
+        case((f, i32), &[700, 3], true),
+        case((DType::F16, i32), &[9, 33], true),
+        case((DType::BF16, i64), &[9, 33], false),
+    ];
+    // Classes that are none: ignored by some, told by the others.
+    let outside = case((f, i32), &[6, 4], true).fill("target", Fill::Ints(vec![0, -100, 3, -1, 4, i64::from(i32::MIN)]));
+    samples.push(outside.expect_status());
+    samples.extend([0, 1, 9].map(|n| {
+        let sample = Sample::graph(&format!("symbolic, {n} of 9"), |g| {
+            let scores = g.input("scores", tensor(f, [sym("n", 0..=9), sym("c", 2..=5)]));
+            let target = g.input("target", tensor(i64, [sym("n", 0..=9)]));
+            build(g, scores, target, Some(g.input("weights", tensor(f, [sym("c", 2..=5)]))));
+        });
+        let sample = sample.fill("target", Fill::Range(0, 3)).fill("weights", Fill::Uniform(0.25, 2.0));
+        sample.bind("n", n).bind("c", 3)
+    }));
+    all_near(runner, "softmax_cross_entropy", SUMS, samples);
+}
+
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {
         mod on_interpreter {$(
@@ -276,6 +331,7 @@ on_both!(
     differences,
     distributions,
     binary,
+    classes_by_index,
     stacks,
     tiles,
     reversals,

@@ -17,7 +17,8 @@ use crate::sample::Sample;
 use crate::{NodeId, ValueId};
 pub use loss::reduced::LossReduction;
 pub use loss::{
-    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse, nll_loss,
+    softmax_cross_entropy,
 };
 pub use movement::scatter;
 pub use product::rounding::{self, Rounding, round_products};

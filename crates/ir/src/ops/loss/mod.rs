@@ -10,4 +10,6 @@ pub mod huber;
 pub mod kl_div;
 pub mod l1;
 pub mod mse;
+pub mod nll_loss;
 pub mod reduced;
+pub mod softmax_cross_entropy;

@@ -4,7 +4,7 @@ use crate::builder::{Composition, GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Op, ReduceMean, ReduceSum};
+use crate::ops::{Div, Op, ReduceMean, ReduceSum};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
 
@@ -85,5 +85,22 @@ impl Composition {
         };
         let terms = self.apply(op, operands);
         (self.finish(whole, &[terms], dtype, &[]), weight)
+    }
+
+    /// As [`Composition::loss`], where a mean divides by the sum of the weights that were applied to the terms.
+    #[track_caller]
+    pub(super) fn weighted_loss(
+        self,
+        reduction: LossReduction,
+        (op, operands): (Op, &[Value]),
+        applied: Value,
+        dtype: DType,
+    ) -> (Value, Value) {
+        if reduction != LossReduction::Mean {
+            return self.loss(reduction, (op, operands), (applied, &[]), dtype);
+        }
+        let terms = self.apply(op, operands);
+        let (sum, weight) = (self.reduce_sum(terms, &[], false), self.reduce_sum(applied, &[], false));
+        (self.finish(Div {}, &[sum, weight], dtype, &[]), weight)
     }
 }
