@@ -31,13 +31,19 @@ fn perturb_one(op: &Op, cx: &EvalCx<'_>, result: &mut Array, seed: u64) {
         Tolerance::Ulp { .. } => Vec::new(),
         Tolerance::Sum { .. } => ops::magnitude(op, cx),
     };
+    // Beside terms of few bits a tiny one is lost in f64, and not in another order (seed 910135).
+    let is_exact = |x: &&Array| match &x.data {
+        Data::Float(v) => v.iter().all(|&v| has_few_bits(v)),
+        Data::Int(_) => true,
+    };
+    let is_exact_sum = !magnitudes.is_empty() && cx.present().iter().all(is_exact);
     for (i, v) in values.iter_mut().enumerate() {
         let magnitude = magnitudes.get(i).copied().unwrap_or(0.0);
         let bound = match tolerance.is_one_rounding() {
             _ if !v.is_finite() || !magnitude.is_finite() => continue,
             // Every device rounds alike, but may leave out the rounding where it joins two ops (a·b + c).
             true if has_few_bits(*v) => continue,
-            false if !magnitudes.is_empty() && has_few_bits(*v) && has_few_bits(magnitude) => continue,
+            false if is_exact_sum && has_few_bits(*v) && has_few_bits(magnitude) => continue,
             true => crate::tolerance::ulp(dtype, *v),
             false => tolerance.allowance(dtype, *v, magnitude),
         };
@@ -85,6 +91,7 @@ mod tests {
         }
         // Small integers and halves are exact on every device, other sums are not.
         assert_eq!(moved(sums(), &[1.0, -3.5, 2.0])[0].0, 0.0);
+        assert!(moved(sums(), &[3.0, -3.0, -7.9e-32])[0].0 > 0.0);
         let sums: Vec<bool> =
             moved(Op::Add(Add {}), &[2.0, 0.1, f64::NAN]).into_iter().map(|(by, _)| by > 0.0).collect();
         assert_eq!(sums, [false, true, false]);
