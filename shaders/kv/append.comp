@@ -5,30 +5,12 @@
 #include "interface.glsl"
 #include "divide.glsl"
 layout(local_size_x = 256) in;
-
-uint rows, inner, capacity;
-
-// Position of batch entry o; false where it is no 32-bit number.
-bool position(uint o, out int pos) {
-    pos = arg_pos();
-    if (SOURCE == 1u) pos = int(loadu_positions(o / arg_pos_div()));
-    if (SOURCE != 2u) return true;
-    uvec2 w = loadu2_positions(o / arg_pos_div());
-    pos = int(w.x);
-    return w.y == uint(pos >> 31);
-}
+#include "rows.glsl"
 
 float fetch(uint o, uint t, uint c) {
     uint outer0 = arg_outer0(), o1 = o / outer0;
     return load_x(o1 * arg_x_outer1() + (o - o1 * outer0) * arg_x_outer0() + t * arg_x_row() + c);
 }
-
-// v modulo capacity, not negative; % on a negative number is undefined.
-uint wrapped(int v) {
-    return v >= 0 ? uint(v) % capacity : capacity - 1u - uint(-1 - v) % capacity;
-}
-
-void overflow(uint o, uint t) { status_raise(STATUS_STATE_OVERFLOW, arg_op(), o * rows + t); }
 
 // Row of the state that row t goes to; false where it is dropped, or written by a later t.
 bool target(uint o, uint t, uint c, out uint r) {
@@ -54,29 +36,6 @@ void append_pairs(uint i) {
     uint at = (o * capacity + r) * inner + c;
     if (T_state == 0u) storeu_state(at, floatBitsToUint(fetch(o, t, c)));
     else storeu_state(at >> 1u, half_bits(fetch(o, t, c)) | half_bits(fetch(o, t, c + 1u)) << 16u);
-}
-
-// The row t that ends up in row r of entry o, if there is one.
-bool source_row(uint o, uint r, out uint t) {
-    int pos;
-    if (!position(o, pos)) return false;
-    if (MODE == 1u) {
-        t = wrapped(int(r) - int(wrapped(pos)));
-        if (t >= rows) return false;
-        t += capacity * ((rows - 1u - t) / capacity);
-        return true;
-    }
-    t = r - uint(pos);
-    return t < rows;
-}
-
-// The first element of each entry reports what linear mode drops.
-void report(uint o) {
-    int pos;
-    bool known = position(o, pos);
-    if (rows == 0u || (MODE == 1u && known)) return;
-    if (!known || pos < 0 || uint(pos) >= capacity) overflow(o, 0u);
-    else if (uint(pos) + rows > capacity) overflow(o, capacity - uint(pos));
 }
 
 void append_split(uint w) {

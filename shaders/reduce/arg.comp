@@ -4,6 +4,7 @@
 // r = l, l + LANES, ..., four in flight; with VEC the quads l, l + LANES, ... of a contiguous row.
 #include "interface.glsl"
 #include "divide.glsl"
+#include "ordered.glsl"
 #ifndef THREADS
 #define THREADS 256
 #endif
@@ -20,8 +21,7 @@ uint best;
 uvec2 key_of(uint w) {
     if (KIND == 0u) {
         if ((w & 0x7fffffffu) > 0x7f800000u) return uvec2(0u, 1u);
-        if (w == TOP) w = 0u;
-        w = (w & TOP) != 0u ? ~w : w | TOP;
+        w = ordered_float(w);
     }
     if (KIND == 1u) w ^= TOP;
     return uvec2(MIN == 1u ? ~w : w, 0u);

@@ -3,22 +3,11 @@
 // element, which looks at every update that may hit it, 128 to a chain, then pairs (pairs.glsl).
 #include "interface.glsl"
 #include "updates.glsl"
+#include "floats.glsl"
 #include "pairs.glsl"
 layout(local_size_x = 256) in;
 
 float hole_epilogue(float v, uint e) { return v; }
-
-// What changes nothing; -0 is what 0 is to a sum of zeros.
-float identity() {
-    return MODE == 1u ? uintBitsToFloat(0x80000000u) : MODE == 2u ? 1.0
-         : MODE == 3u ? uintBitsToFloat(0xff800000u) : uintBitsToFloat(0x7f800000u);
-}
-
-float combine(float a, float b) {
-    if (MODE == 3u) return max_nan(a, b);
-    if (MODE == 4u) return min_nan(a, b);
-    return MODE == 2u ? a * b : a + b;
-}
 
 float sum[1];
 PAIRS(float, 1, 20u, sum, combine, identity())

@@ -4,25 +4,11 @@
 // that may hit it, the last one first.
 #include "interface.glsl"
 #include "updates.glsl"
-#include "wide.glsl"
+#include "words.glsl"
 layout(local_size_x = 256) in;
-
-uvec2 widened(uint w) { return SIGNED == 1u ? wide_of(int(w)) : uvec2(w, 0u); }
 
 uvec2 data_at(uint i) { return PAIR == 1u ? loadu2_data(i) : widened(loadu_data(i)); }
 uvec2 update_at(uint i) { return PAIR == 1u ? loadu2_updates(i) : widened(loadu_updates(i)); }
-
-uvec2 combine(uvec2 a, uvec2 b) {
-    if (MODE == 1u) return wide_add(a, b);
-    if (MODE == 2u) return wide_mul(a, b);
-    if (MODE == 3u) return wide_less(a, b, SIGNED == 1u) ? b : a;
-    return wide_less(b, a, SIGNED == 1u) ? b : a;
-}
-
-uint wrapped(uint w) {
-    if (MODE == 0u) return w;
-    return SIGNED == 1u ? uint(bitfieldExtract(int(w), 0, int(BITS))) : bitfieldExtract(w, 0, int(BITS));
-}
 
 void main() {
     uint e = linear_group() * 256u + gl_LocalInvocationID.x, n = arg_n();
@@ -35,7 +21,7 @@ void main() {
         if (!hits(left - 1u)) continue;
         uvec2 update = update_at(first_update + (left - 1u) * between);
         replaced = MODE == 0u;
-        v = replaced ? update : combine(v, update);
+        v = combine(v, update);
     }
     if (PAIR == 1u) storeu2_y(e, v);
     else storeu_y(e, wrapped(v.x));

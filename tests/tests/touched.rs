@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 19] = [
+    const CHOOSE: [&str; 24] = [
         "attention",
         "attention_lanes",
         "attention_merge",
@@ -46,7 +46,12 @@ mod on_device {
         "pool_int",
         "rotary",
         "scatter_floats",
+        "scatter_partial_floats",
+        "scatter_partial_words",
+        "scatter_sorted_floats",
+        "scatter_sorted_words",
         "scatter_words",
+        "tensor_scatter",
     ];
 
     /// An input or a param: its data, and the bytes that it has on the device.

@@ -1,6 +1,7 @@
 //! What lowering makes: an unplaced program, steps over buffers that have no place yet.
 
 use pumice_ir::ValueType;
+use pumice_ir::infer::normalize_axis;
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
 use std::sync::Arc;
 
@@ -103,6 +104,23 @@ pub struct PlacedView {
     pub part: Option<(u64, u64)>,
     /// How they are seen.
     pub view: Arc<View>,
+}
+
+impl PlacedView {
+    /// Whether it has no element, whatever symbols are.
+    pub fn is_empty(&self) -> bool {
+        self.view.shape.iter().any(|d| d.is(0))
+    }
+
+    /// 32-bit words of an element in the arena.
+    pub fn words_of_element(&self) -> u64 {
+        if self.view.dtype.arena_bytes() == 8 { 2 } else { 1 }
+    }
+
+    /// An axis of it as an index.
+    pub fn axis(&self, axis: i64) -> Result<usize, String> {
+        normalize_axis(axis, self.view.shape.len()).map_err(|e| e.to_string())
+    }
 }
 
 /// A use of a step.

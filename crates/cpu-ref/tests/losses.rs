@@ -272,9 +272,8 @@ fn of_scores_and_classes() {
         most + v.iter().map(|x| (x - most).exp()).sum::<f64>().ln()
     };
     let c = [2, 0, 1, 2];
-    let want: Vec<f64> = (0..4)
-        .map(|i| picked(&c)[i] + log_sum([0, 2, 4].map(|k| SCORES[i / 2 * 6 + k + i % 2])))
-        .collect();
+    let want: Vec<f64> =
+        (0..4).map(|i| picked(&c)[i] + log_sum([0, 2, 4].map(|k| SCORES[i / 2 * 6 + k + i % 2]))).collect();
     for dtype in [DType::I32, DType::I64] {
         let (each, _) = run(|g| {
             let classes = g.cast(g.constant(Tensor::new(&c, &[2, 2]).expect("four")), dtype);

@@ -1,8 +1,10 @@
 //! Methods of the builder that are made of ops: their graphs on the interpreter and on a device, against the evaluator.
 
 mod movement;
+mod order;
 
 use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
+use order::{distances, neighbours, rows_by_index, sorts};
 use pumice_cpu_ref::{Array, Reference};
 use pumice_ir::ops::LossReduction;
 use pumice_ir::ops::binary_cross_entropy::BinaryCrossEntropy;
@@ -291,7 +293,8 @@ fn classes_by_index(runner: &Runner) {
         case((DType::BF16, i64), &[9, 33], false),
     ];
     // Classes that are none: ignored by some, told by the others.
-    let outside = case((f, i32), &[6, 4], true).fill("target", Fill::Ints(vec![0, -100, 3, -1, 4, i64::from(i32::MIN)]));
+    let outside = case((f, i32), &[6, 4], true)
+        .fill("target", Fill::Ints(vec![0, -100, 3, -1, 4, i64::from(i32::MIN)]));
     samples.push(outside.expect_status());
     samples.extend([0, 1, 9].map(|n| {
         let sample = Sample::graph(&format!("symbolic, {n} of 9"), |g| {
@@ -340,4 +343,8 @@ on_both!(
     one_hots,
     triangles,
     padded_convolutions,
+    sorts,
+    distances,
+    neighbours,
+    rows_by_index,
 );

@@ -7,7 +7,6 @@ use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
-use pumice_ir::infer::normalize_axis;
 use pumice_plan::kernels::reduce::ArgReduce;
 use pumice_types::DType;
 
@@ -15,17 +14,17 @@ use pumice_types::DType;
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, last: bool, min: bool) -> LowerResult {
     let node = cx.graph.node(id);
     let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
-    let axis = normalize_axis(axis, x.view.shape.len()).map_err(|e| e.to_string())?;
+    let axis = x.axis(axis)?;
     let y = cx.result(node.output())?;
-    if y.view.shape.iter().any(|d| d.is(0)) {
+    if y.is_empty() {
         return Ok(());
     }
     let space = Rows::of(&x.view.shape, axis..axis + 1);
-    Extremum { kind: kind(x.view.dtype), min, last, space }.emit(cx, id, &x, &y)
+    Extremum { kind: key_kind(x.view.dtype), min, last, space }.emit(cx, id, &x, &y)
 }
 
-/// How the kernel compares elements.
-fn kind(dtype: DType) -> u32 {
+/// How kernels compare elements.
+pub(super) fn key_kind(dtype: DType) -> u32 {
     match dtype {
         DType::F32 | DType::F16 | DType::BF16 => 0,
         DType::I8 | DType::I16 | DType::I32 => 1,

@@ -6,7 +6,6 @@ use crate::rows::Rows;
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
-use pumice_ir::infer::normalize_axis;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{ArgValue, Bound, CallBuilder};
 use pumice_plan::kernels::gather::{Gather, GatherWords};
@@ -20,7 +19,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let table = if float { cx.dense_stored(data)? } else { cx.dense(data)? };
     let idx = cx.dense(idx)?;
     let y = cx.result(node.output())?;
-    if y.view.shape.iter().any(|d| d.is(0)) {
+    if y.is_empty() {
         return Ok(());
     }
     cx.fits_u32(&product(&table.view.shape), "the table")?;
@@ -46,9 +45,9 @@ struct Picked {
 
 impl Picked {
     fn of(cx: &mut LowerCx<'_>, table: &PlacedView, idx: &PlacedView, axis: i64) -> LowerResult<Picked> {
-        let axis = normalize_axis(axis, table.view.shape.len()).map_err(|e| e.to_string())?;
+        let axis = table.axis(axis)?;
         let space = Rows::of(&table.view.shape, axis..axis + 1);
-        let words = if table.view.dtype.arena_bytes() == 8 { 2u64 } else { 1 };
+        let words = table.words_of_element();
         Ok(Picked {
             outer: space.outer,
             axis: space.n,

@@ -52,7 +52,7 @@ impl Picked {
         [table, idx, y]: [&PlacedView; 3],
         meaning: StepMeaning,
     ) -> LowerResult {
-        if y.view.shape.iter().any(|d| d.is(0)) {
+        if y.is_empty() {
             return Ok(());
         }
         let results = &self.outer * &self.count * &self.inner;

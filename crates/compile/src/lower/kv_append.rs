@@ -7,7 +7,6 @@ use crate::rows::Rows;
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
-use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{KvAppend, kv_append::AppendMode};
 use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, FloatStorage};
 use pumice_plan::kernels::kv::KvAppend as Kernel;
@@ -21,7 +20,7 @@ impl Lower for KvAppend {
         if !(dtype.is_float() || matches!(dtype, DType::I32 | DType::U32)) {
             return Err(format!("rows of {dtype} cannot be appended").into());
         }
-        let axis = normalize_axis(self.axis, state.view.shape.len()).map_err(|e| e.to_string())?;
+        let axis = state.axis(self.axis)?;
         let x = cx.at(node.input(1).ok_or("it has no rows")?)?;
         if state.view.shape.iter().chain(&x.view.shape).any(|d| d.is(0)) {
             // Nobody would write a next version: what follows would not wait for those who write this one.

@@ -87,7 +87,7 @@ impl Lower for StateRead {
 fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &PlacedView) -> LowerResult {
     let mut late = cx.placed_in(previous.version);
     late.retain(|v| cx.users(*v).iter().any(|&user| user > id));
-    if late.is_empty() || previous.view.shape.iter().any(|d| d.is(0)) {
+    if late.is_empty() || previous.is_empty() {
         return Ok(());
     }
     let ty = pumice_ir::ValueType::new(previous.view.dtype, previous.view.shape.clone());

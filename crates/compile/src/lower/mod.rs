@@ -6,6 +6,7 @@ use pumice_ir::{Graph, Node, NodeId, Op, ops};
 
 mod anchor;
 mod arg_reduce;
+mod arg_sort_runs;
 mod attention;
 mod attention_merge;
 mod convolution;
@@ -26,10 +27,15 @@ mod pool;
 mod range;
 mod reduce;
 mod rotary;
+mod scan_runs;
 mod scatter;
 mod scatter_elements;
 mod scatter_nd;
+mod scatter_partials;
+mod scatter_places;
+mod scatter_sorted;
 mod softmax;
+mod tensor_scatter;
 mod views;
 
 use anchor::Hole;

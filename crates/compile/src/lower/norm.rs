@@ -71,7 +71,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, fused: &FusedBody<'_
     let hole = Filled::new(fused.prologue(), reads, &results[1..]);
     let rank = x.view.shape.len();
     let axis = normalize_axis(norm.axis, rank).map_err(|e| e.to_string())?;
-    if x.view.shape.iter().any(|d| d.is(0)) {
+    if x.is_empty() {
         return Ok(());
     }
     let normalised = x.view.shape[axis..].to_vec();

@@ -45,7 +45,7 @@ impl Scatter {
     /// The step, where there is something to write.
     pub fn emit(&self, cx: &mut LowerCx<'_>, id: NodeId, indexed: &Indexed) -> LowerResult {
         let elements = product(&self.y.view.shape);
-        if self.y.view.shape.iter().any(|d| d.is(0)) {
+        if self.y.is_empty() {
             return Ok(());
         }
         let indices = product(&self.idx.view.shape);
@@ -76,26 +76,36 @@ impl Scatter {
             slots: Vec::new(),
             holes: if self.adds_floats() { rounding(self.data.view.dtype, "epilogue")? } else { Vec::new() },
         };
-        let call = if self.adds_floats() { call.into_call() } else { self.of_words(call.into_call()) };
+        let call = self.of_dtype(call.into_call());
         step.dispatch_node(cx, id, call, &elements.max_with(&indices).ceil_div(&DimExpr::constant(256)))
     }
 
-    fn adds_floats(&self) -> bool {
-        self.data.view.dtype.is_float() && self.reduction != ScatterReduction::Set
+    fn of_dtype(&self, call: CallBuilder) -> CallBuilder {
+        match self.adds_floats() {
+            true => call,
+            false => of_words(call.of(&ScatterWords::DECL, ScatterWords::plain), self.data.view.dtype),
+        }
     }
 
-    /// The same call of the kernel for what is moved as it is, and for integers.
-    fn of_words(&self, call: CallBuilder) -> CallBuilder {
-        let dtype = self.data.view.dtype;
-        let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-        call.of(&ScatterWords::DECL, ScatterWords::plain)
-            .constant("pair", u32::from(dtype.arena_bytes() == 8))
-            .constant("signed", u32::from(signed))
-            .constant("bits", dtype.bits().min(32))
+    fn adds_floats(&self) -> bool {
+        reduces_floats(self.data.view.dtype, self.reduction)
     }
 }
 
-fn mode_of(reduction: ScatterReduction) -> u32 {
+/// Whether floats are computed with; what is moved, and integers, are words.
+pub(super) fn reduces_floats(dtype: DType, reduction: ScatterReduction) -> bool {
+    dtype.is_float() && reduction != ScatterReduction::Set
+}
+
+/// The constants of a kernel of words.
+pub(super) fn of_words(call: CallBuilder, dtype: DType) -> CallBuilder {
+    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    call.constant("pair", u32::from(dtype.arena_bytes() == 8))
+        .constant("signed", u32::from(signed))
+        .constant("bits", dtype.bits().min(32))
+}
+
+pub(super) fn mode_of(reduction: ScatterReduction) -> u32 {
     match reduction {
         ScatterReduction::Set => mode::SET,
         ScatterReduction::Add => mode::ADD,

@@ -6,7 +6,6 @@ use crate::rows::Rows;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use pumice_ir::NodeId;
-use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::Softmax;
 use pumice_plan::HoleFill;
 use pumice_plan::kernel::{Bound, CallBuilder};
@@ -23,9 +22,9 @@ impl Lower for Softmax {
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64, log: bool) -> LowerResult {
     let node = cx.graph.node(id);
     let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
-    let axis = normalize_axis(axis, x.view.shape.len()).map_err(|e| e.to_string())?;
+    let axis = x.axis(axis)?;
     let y = cx.result(node.output())?;
-    if x.view.shape.iter().any(|d| d.is(0)) {
+    if x.is_empty() {
         return Ok(());
     }
     let space = Rows::of(&x.view.shape, axis..axis + 1);

@@ -7,7 +7,6 @@ use crate::elementwise;
 use crate::unplaced::PlacedView;
 use crate::views::restride;
 use pumice_ir::NodeId;
-use pumice_ir::infer::normalize_axis;
 use pumice_ir::ops::{Concat, Expand, Slice, Split};
 use pumice_types::DimExpr;
 
@@ -54,7 +53,7 @@ impl Lower for Slice {
 impl Lower for Split {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let at = operand(cx, id)?;
-        let axis = normalize_axis(self.axis, at.view.shape.len()).map_err(|e| e.to_string())?;
+        let axis = at.axis(self.axis)?;
         let mut start = DimExpr::constant(0);
         let node = cx.graph.node(id);
         for &v in &node.outputs {
@@ -81,7 +80,7 @@ impl Lower for Concat {
         }
         let why = cx.why_apart(&operands, outermost);
         let y = cx.result(node.output())?;
-        let axis = normalize_axis(self.axis, y.view.shape.len()).map_err(|e| e.to_string())?;
+        let axis = y.axis(self.axis)?;
         let mut start = DimExpr::constant(0);
         for v in operands {
             let from = cx.at(v)?;

@@ -17,13 +17,14 @@ use crate::sample::Sample;
 use crate::{NodeId, ValueId};
 pub use loss::reduced::LossReduction;
 pub use loss::{
-    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse, nll_loss,
-    softmax_cross_entropy,
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
+    nll_loss, softmax_cross_entropy,
 };
 pub use movement::scatter;
 pub use product::rounding::{self, Rounding, round_products};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
+pub use reduction::distances;
 pub use reduction::reduce;
 use reduction::reduce::Reduction;
 use std::sync::Arc;
@@ -157,8 +158,12 @@ macro_rules! for_each_op {
                 gather_nd GatherNd "gather_nd" lowered;
                 scatter_elements ScatterElements "scatter_elements" lowered;
                 scatter_nd ScatterNd "scatter_nd" lowered;
+                scatter_places ScatterPlaces "scatter_places" lowered boxed;
+                scatter_partials ScatterPartials "scatter_partials" lowered;
+                scatter_sorted ScatterSorted "scatter_sorted" lowered;
                 range Range "range" lowered boxed;
                 pad Pad "pad" composite boxed;
+                tensor_scatter TensorScatter "tensor_scatter" lowered;
             }
             // 3.3 Reductions
             reduction {
@@ -169,6 +174,11 @@ macro_rules! for_each_op {
                 reduce_prod ReduceProd "reduce_prod" lowered;
                 arg_max ArgMax "arg_max" lowered;
                 arg_min ArgMin "arg_min" lowered;
+                arg_top_k ArgTopK "arg_top_k" composite;
+                arg_sort_runs ArgSortRuns "arg_sort_runs" lowered;
+                cum_sum CumSum "cum_sum" composite;
+                cum_prod CumProd "cum_prod" composite;
+                scan_runs ScanRuns "scan_runs" lowered;
             }
             // 3.4 Matrix products
             product {

@@ -65,6 +65,10 @@ const VALUE_SPECS: &[&str] = &[
     "signed",
     "bits",
     "round",
+    "down",
+    "product",
+    "exclusive",
+    "reverse",
 ];
 
 /// Every mutation of a word there is, in a fixed order.

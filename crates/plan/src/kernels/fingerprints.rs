@@ -7,8 +7,8 @@ use crate::kernel::registry::{Compiled, Fingerprint};
 #[rustfmt::skip]
 pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("b37c135eeb879f1c1e83d6af45112ac2d88f3b3bccff18350d603d7c6cfb56f8"), code: &[
-        ("fast", Fingerprint::hex("9a05349a1874791723af631580f7bb84d77ea3901ce56b5e9339b126a3adbbba")),
-        ("plain", Fingerprint::hex("30df42f853b4e2fd7ec0e8f827cc2e32a0c024d7cc41b740daad9c6115340149")),
+        ("fast", Fingerprint::hex("a084e3dd4c4aa159b1499af7e2a6b5abec3d2714786c4f5a75ead58f5528c537")),
+        ("plain", Fingerprint::hex("38205719c2bc544a960608d20220032bd5229dc7e9cddd40d9821cf82339e03c")),
     ] },
     Compiled { kernel: "attention", declaration: Fingerprint::hex("ce7b262ed2d0d47bd0773577ba70a91a1827fe6d0ecd3dff5da2eb5918c9cd84"), code: &[
         ("plain", Fingerprint::hex("ea2da53378698ca6f9930bec8aeb3f71b1257b5e82f494b255ecb1ed6a178a6e")),
@@ -140,7 +140,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
     ] },
     Compiled { kernel: "kv_append", declaration: Fingerprint::hex("39dcc5dc1c0abfc79bee8d36ef33fd627b603e1422e4bdd0333deb084b926ff7"), code: &[
-        ("plain", Fingerprint::hex("b54d6e117754eca58760c283fc269bceeb7e0eb67f3bdc2ce763b0c4b4c855e7")),
+        ("plain", Fingerprint::hex("23091e3d086d47233ec523732d38e1b02bc9009f753bad1fd956d85a8eaecaa1")),
     ] },
     Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("b61f0b8c4dc371cca327d4fe54e45b37af43bd4c5cb16232695c622ddab2def0"), code: &[
         ("fast1", Fingerprint::hex("a0cf4ac243a42ed0cbd83c23f2ec2afcc9894846071d84c8906ce6099942972e")),
@@ -219,11 +219,32 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "rotary", declaration: Fingerprint::hex("32aa7b6075e62cc93de9226fc8e5ef7cfa4d1f188a21e8add3baeb09f3e539b8"), code: &[
         ("plain", Fingerprint::hex("5d049489499b76b7efad2f8fb0616f71179048313fd75b675164858d60d5388f")),
     ] },
+    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("cffe27574c54abbbcc39d051e9f01d87bb6fb8a507497252cbb8d2d83d48c1e5"), code: &[
+        ("plain", Fingerprint::hex("3b00eb53c7fb42745a68d6216319ec431931b1bacadc4beef1b3cc71b1b3948f")),
+    ] },
+    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("4a376a63c8bf96b1265edee433c9bb5901f1dc29ca7a3a8b0147aaea6660f294"), code: &[
+        ("plain", Fingerprint::hex("9ded0cb509ad4407ed5e6730492678b7f124568af17e5fb0c850958cc4e6bb59")),
+    ] },
     Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("b242f7ebdb6fb809c7914d1813ff4d1aa64d4f2809b378f35b61a7ce1746ae5a"), code: &[
-        ("plain", Fingerprint::hex("ab2ab3f55e45a7c68566acb66d46dfe14c9e34bae760390e79e3a575bbb6c99c")),
+        ("plain", Fingerprint::hex("1ad03840f006884c6e5e72ab6cec15e30cb5b309e7af6b139e2e4a9f1a505027")),
+    ] },
+    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("2ef316a7c58cd7a0dbe3dd1e806cd8872f4b4d88c3dec263c663db42a35f1a70"), code: &[
+        ("plain", Fingerprint::hex("b5a2f2406c4ded7aa1134e93247e494cabf0d5f7fdd1176fadefec182c2674d1")),
+    ] },
+    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("45ded2913a6958ed97e0ea0dd97967b0ab7709380608ffca61bcf7d677a25f8b"), code: &[
+        ("plain", Fingerprint::hex("627104b27879781cc9a3f825f8708b969d68e748f0603611119cdcf428cf0b6e")),
+    ] },
+    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("1ea8e031854f9bb3f6eb2b0de1c40e31c8b7841cd1dec441a211661301685795"), code: &[
+        ("plain", Fingerprint::hex("bc7b0e205a28050796d1a10c81f38dc6a2165bcb5be7d43cc7abc2a3ccd3ce0a")),
+    ] },
+    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("7691692660a32cf9bbbe52478c934768da49ff237059aa6d3807b2ba4134a424"), code: &[
+        ("plain", Fingerprint::hex("112e21120ed7f901bedafe14f3560901add342a76a155b677ec9fe12d191de6d")),
+    ] },
+    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("5c22cb8466073a8dbe76a12f9c6eea636ec7d2469b5615c0cf3ee444ca36937b"), code: &[
+        ("plain", Fingerprint::hex("b04a6d0da634e7bd2ff517478e89beaa614deed89adc53eb3fcbfb677374beb9")),
     ] },
     Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("1804ca7e11f9f44dcebc6653a2c75467a8abdd69d45875d8b304b1f48c103bd6"), code: &[
-        ("plain", Fingerprint::hex("56023f3ea5865305d175612aa9d8bd9de8bac56ec9b7a14e152d12d823a10f1c")),
+        ("plain", Fingerprint::hex("4c7f542a15c35b227bc8c031602f269d7c36300e1b1e226a99fdd01b38ffd53f")),
     ] },
     Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("ee18977d3ca6f6e3e4783cb0c42009e8f3417a83aa1bdbdd1183849df623e0ab"), code: &[
         ("plain", Fingerprint::hex("388a5c93f48be580212dc8a510e013daa61a272ab5d01a78607afc7595912eaa")),
@@ -239,8 +260,17 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("wide4", Fingerprint::hex("08d69f3eb6ef02fff4f5d41bf71bec5aa63b36461613ec36531c5e0591dd0c8e")),
         ("wide8", Fingerprint::hex("63dd1bcadc38b79cdc6cbe80a281817e2f18c86c3aa324e7c915f8d07d210ea1")),
     ] },
+    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("ec1e2c8751a5e91a148ce7f1c843da033ba590a3036d780950277757c92fe60e"), code: &[
+        ("plain", Fingerprint::hex("09f87ae2c3d2eb2578f9a3a2f54a287ed67d870b57cb307e3dd3ef968d30adb1")),
+    ] },
+    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("a8c0fcfc2ebfc021f43db02f41bae7cbe7ac941615f59a09a22d3b60b1458c6b"), code: &[
+        ("plain", Fingerprint::hex("44e2dc386dfa875b56853a91330182647bbbb0f2500bb0eb86399bdeeb097af6")),
+    ] },
     Compiled { kernel: "status_begin", declaration: Fingerprint::hex("bd7ee7bdd8075a602ee4ad0f3cee490227cb96dc98e958e43e5d8855680298dc"), code: &[
         ("plain", Fingerprint::hex("336146e206582fb11d29214d5d10217c4e8285cb4ed1fedb9acf2fd9f9703457")),
+    ] },
+    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("7458c0c57c69bd387222162beab3494a7e2091a6b91562605c6cb9bbbfd7d589"), code: &[
+        ("plain", Fingerprint::hex("55431209f6719693b442afe58b04787d84a60b9c8c1e3bbd912446e14322fa5b")),
     ] },
     Compiled { kernel: "transpose", declaration: Fingerprint::hex("a7c56fca6b05d8dee0ff922bec9410ea824a5ff3f1f05a68713957d80b62bee3"), code: &[
         ("plain", Fingerprint::hex("f4e70e4973b55bced7b2b4308c53aba933f4188fdeca1b979ce1217eba31d082")),

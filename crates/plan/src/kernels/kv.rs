@@ -1,10 +1,10 @@
-//! Rows appended to a state in place.
+//! Rows appended to a state in place, and a tensor with rows put into it.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[KvAppend::DECL];
+pub const DECLS: &[KernelDecl] = &[KvAppend::DECL, TensorScatter::DECL];
 
 kernel! {
     /// state[o, pos + t, c] = x[o, t, c]; o < outer, t < rows, c < inner; the state has `capacity` rows per o.
@@ -25,6 +25,20 @@ kernel! {
     slots 0;
     holes {}
     specs { mode = 0: 0, source = 1: 0, split = 2: 0 }
+    trip_count |_| 0;
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[o, r, c] = x[o, t, c] where row t goes to place r, else data[o, r, c]; o < outer, r < capacity, c < inner
+    /// words. Positions, `mode` and what is dropped as in `kv_append`; all operands are dense.
+    pub struct TensorScatter = "tensor_scatter" in "kv/tensor_scatter.comp";
+    grid "ceil(outer * capacity * inner / 256) groups of 256 threads, folded";
+    args { outer: u32, rows: u32, inner: u32, capacity: u32, pos: i32, pos_div: u32, op: u32 }
+    operands { data: read, x: read, positions: read, y: write, status: status }
+    slots 0;
+    holes {}
+    specs { mode = 0: 0, source = 1: 0 }
     trip_count |_| 0;
     variants { plain: zero }
 }

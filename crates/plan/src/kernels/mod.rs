@@ -16,8 +16,10 @@ pub mod norm;
 pub mod pool;
 pub mod reduce;
 pub mod rotary;
+pub mod scan;
 pub mod scatter;
 pub mod softmax;
+pub mod sort;
 mod tiles;
 
 /// Lists the families, in the order of the manifest.
@@ -26,7 +28,7 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary scatter softmax
+    attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary scan scatter softmax sort
 }
 
 /// All declarations.

@@ -1,13 +1,26 @@
 //! Scatter: elements replaced, or reduced with, where indices say.
 //!
-//! Every element of the result looks at the updates that may go to it, so that no two threads write one word and sums
-//! have an order: its cost is elements times updates that may meet one.
+//! Every element of the result finds its updates, so that no two threads write one word and sums have an order. Few
+//! updates are all looked at; many are sorted by their places first (`scatter_places`, the family `sort`), and an
+//! element finds its own by bisection.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
+use crate::kernel::trip_count::{after, each, pairs};
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[ScatterFloats::DECL, ScatterWords::DECL];
+pub const DECLS: &[KernelDecl] = &[
+    ScatterFloats::DECL,
+    ScatterWords::DECL,
+    ScatterPlaces::DECL,
+    ScatterPartialFloats::DECL,
+    ScatterPartialWords::DECL,
+    ScatterSortedFloats::DECL,
+    ScatterSortedWords::DECL,
+];
+
+/// Rows that a partial reduction makes one.
+pub const CHUNK: u64 = 128;
 
 /// `mode` of the kernels: what becomes of an element and its updates.
 pub mod mode {
@@ -60,4 +73,96 @@ kernel! {
     specs { mode = 0: 0, wide = 1: 0, elements = 2: 0, pair = 3: 0, signed = 4: 0, bits = 5: 32 }
     trip_count |c| after(inside(each(c.count, 1), each(c.parts, 1)), each(8, 1));
     variants { plain: zero }
+}
+
+kernel! {
+    /// y[j] = the place of update j < count, 2^31 - 1 where an index of it is outside, which raises
+    /// INDEX_OUT_OF_RANGE at the index's position for op `op` if there are elements, `n` > 0. Indices as in
+    /// `scatter_floats`: tuples of `parts` into dims[0..parts], or with `elements` 1 those along axis `along` of
+    /// taken[0..8], whose places are elements of dims[0..8].
+    pub struct ScatterPlaces = "scatter_places" in "scatter/places.comp";
+    grid "ceil(count / 256) groups of 256 threads, folded";
+    args { n: u32, count: u32, parts: u32, along: u32, dims[8]: u32, taken[8]: u32, op: u32 }
+    operands { idx: read, y: write, status: status }
+    slots 0;
+    holes {}
+    specs { wide = 1: 0, elements = 2: 0 }
+    trip_count |c| after(each(c.parts, 1), each(8, 1));
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[r, c] = the reduction of rows[j, c], 128 r <= j < min(128 r + 128, count), if the places of all of them, each
+    /// `span` of places[0..n], are one, else 0. With `given` 1 row j is rows[order[j]], left out where there is none;
+    /// else bind `rows` again. `mode` as in `scatter_floats`.
+    pub struct ScatterPartialFloats = "scatter_partial_floats" in "scatter/partial_floats.comp";
+    grid "ceil(ceil(count / 128) * inner / 256) groups of 256 threads, folded";
+    args { n: u32, count: u32, inner: u32, span: u32 }
+    operands { places: read, rows: read, order: read, y: write }
+    slots 0;
+    holes {}
+    specs { mode = 0: 1, given = 1: 0 }
+    trip_count |_| each(128, 1);
+    variants { plain: zero }
+}
+
+kernel! {
+    /// As `scatter_partial_floats` for integers: `pair`, `signed` and `bits` as in `scatter_words`.
+    pub struct ScatterPartialWords = "scatter_partial_words" in "scatter/partial_words.comp";
+    grid "ceil(ceil(count / 128) * inner / 256) groups of 256 threads, folded";
+    args { n: u32, count: u32, inner: u32, span: u32 }
+    operands { places: read, rows: read, order: read, y: write }
+    slots 0;
+    holes {}
+    specs { mode = 0: 1, given = 1: 0, pair = 3: 0, signed = 4: 0, bits = 5: 32 }
+    trip_count |_| each(128, 1);
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[p, c] = epilogue(data[p, c] and updates[order[i], c] of each i < count with places[i] = p, reduced by `mode`),
+    /// p < n / inner. places are in order. `partials` 1: `first` has the reductions of 128 neighbouring ones of one
+    /// place, 2: `second` those of 128 of `first`; what is not there is `updates` bound again.
+    pub struct ScatterSortedFloats = "scatter_sorted_floats" in "scatter/sorted_floats.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded";
+    args { n: u32, count: u32, inner: u32 }
+    operands { data: read, places: read, order: read, updates: read, first: read, second: read, y: write }
+    slots 0;
+    holes { epilogue: float [v] (e) }
+    specs { mode = 0: 1, partials = 1: 0 }
+    trip_count |c| sorted(c.count, c.partials);
+    variants { plain: zero }
+}
+
+kernel! {
+    /// As `scatter_sorted_floats` for words that are moved as they are (`mode` 0: the last update takes the element's
+    /// place), and for integers: `pair`, `signed` and `bits` as in `scatter_words`.
+    pub struct ScatterSortedWords = "scatter_sorted_words" in "scatter/sorted_words.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded";
+    args { n: u32, count: u32, inner: u32 }
+    operands { data: read, places: read, order: read, updates: read, first: read, second: read, y: write }
+    slots 0;
+    holes {}
+    specs { mode = 0: 1, partials = 1: 0, pair = 3: 0, signed = 4: 0, bits = 5: 32 }
+    trip_count |c| sorted(c.count, c.partials);
+    variants { plain: zero }
+}
+
+/// Loops of an element that finds its updates among `count`: three bisections; the rows that no partial reduction has
+/// taken, the first partial reductions that no second one has, and the second ones, in chains of 128.
+const fn sorted(count: u64, partials: u64) -> u64 {
+    let (first, second) = (count / CHUNK, count / (CHUNK * CHUNK));
+    let few = 2 * CHUNK;
+    let rows = match partials {
+        0 => chained(count),
+        1 => after(chained(few), chained(first)),
+        _ => after(after(chained(few), chained(few)), chained(second)),
+    };
+    after(each(32, 1).saturating_mul(4), after(rows, pairs(1, 20)))
+}
+
+/// The loops over so many rows in chains of 128, with what chains are added to.
+const fn chained(rows: u64) -> u64 {
+    let chains = each(rows, CHUNK);
+    after(after(rows, chains.saturating_mul(2)), pairs(chains, 20))
 }

@@ -13,6 +13,7 @@ mod data;
 mod histogram;
 mod movement;
 mod numbers;
+mod order;
 mod products;
 mod rounded;
 mod states;
@@ -246,7 +247,7 @@ impl Garden<'_> {
 
     /// One more node, or a few that belong together.
     fn node(&mut self) {
-        let family = self.below(24);
+        let family = self.below(25);
         let made = match family {
             0..=2 => self.unary(),
             3..=5 => self.binary(),
@@ -267,6 +268,7 @@ impl Garden<'_> {
             21 => self.counted(),
             22 if self.stateful => self.state(),
             22 => self.host(),
+            23 => self.ordered(),
             _ if self.below(2) == 0 => self.windowed(),
             _ => self.residual(),
         };

@@ -7,10 +7,17 @@ use crate::ops::elementwise::exact;
 use pumice_ir::ops::KvAppend;
 use pumice_ir::ops::kv_append::AppendMode;
 
-impl Eval for KvAppend {
-    /// Rows in ascending order, so that of two rows on one place the later one stays.
-    fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
-        let (state, x, pos) = (cx.arg(0), cx.arg(1), cx.arg(2).as_ints());
+/// Rows that are written from positions on, one for all or one for each batch entry.
+pub(in crate::ops) struct Rows<'a> {
+    pub axis: i64,
+    pub mode: AppendMode,
+    pub pos: &'a [i64],
+}
+
+impl Rows<'_> {
+    /// Operand 0 with the rows of operand 1, in ascending order, so that of two rows on one place the later one stays.
+    pub fn written(&self, cx: &EvalCx<'_>) -> Array {
+        let (state, x, pos) = (cx.arg(0), cx.arg(1), self.pos);
         let axis = axis_of(self.axis, state.shape.len());
         let (outer, capacity, inner) = around(&state.shape, axis);
         let rows = x.shape[axis] as usize;
@@ -19,24 +26,34 @@ impl Eval for KvAppend {
         for o in 0..outer {
             let b = (o / per_position).min(pos.len() - 1);
             for t in 0..rows {
-                let at = pos[b].saturating_add(t as i64);
-                let place = match self.mode {
-                    AppendMode::Circular => at.rem_euclid((capacity as i64).max(1)),
-                    AppendMode::Linear => at,
-                };
-                if place < 0 || place >= capacity as i64 {
-                    cx.raise(Status::StateOverflow((o * rows + t) as u64));
-                    continue;
-                }
-                for i in 0..inner {
-                    to.push((o * capacity + place as usize) * inner + i);
-                    from.push((o * rows + t) * inner + i);
+                match self.place(pos[b], t, capacity) {
+                    None => cx.raise(Status::StateOverflow((o * rows + t) as u64)),
+                    Some(place) => {
+                        to.extend((0..inner).map(|i| (o * capacity + place) * inner + i));
+                        from.extend((0..inner).map(|i| (o * rows + t) * inner + i));
+                    }
                 }
             }
         }
         let mut next = state.clone();
         next.scatter(&to, x, &from);
-        vec![next]
+        next
+    }
+
+    /// Where row t goes; a position of more than 32 bits is past the end.
+    fn place(&self, pos: i64, t: usize, capacity: usize) -> Option<usize> {
+        let at = i64::from(i32::try_from(pos).ok()?) + t as i64;
+        let at = match self.mode {
+            AppendMode::Circular => at.rem_euclid((capacity as i64).max(1)),
+            AppendMode::Linear => at,
+        };
+        usize::try_from(at).ok().filter(|&at| at < capacity)
+    }
+}
+
+impl Eval for KvAppend {
+    fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
+        vec![Rows { axis: self.axis, mode: self.mode, pos: cx.arg(2).as_ints() }.written(cx)]
     }
     exact!();
 }

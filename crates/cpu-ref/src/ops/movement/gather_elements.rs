@@ -9,17 +9,16 @@ use pumice_ir::ops::GatherElements;
 
 impl Eval for GatherElements {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
-        vec![picked_or_zero(cx.arg(0), &places(cx, self.axis), cx.out().1)]
+        vec![picked_or_zero(cx.arg(0), &places(cx, (&cx.arg(0).shape, self.axis), cx.arg(1)), cx.out().1)]
     }
     exact!();
 }
 
-/// The element of data (operand 0) that each index (operand 1) means along an axis; one that is outside is reported.
-pub(super) fn places(cx: &EvalCx<'_>, axis: i64) -> Vec<Option<usize>> {
-    let (data, indices) = (cx.arg(0), cx.arg(1));
-    let axis = axis_of(axis, data.shape.len());
-    let n = data.shape[axis] as usize;
-    let (mut walk, step) = (strides(&data.shape), strides(&data.shape)[axis] as usize);
+/// The element of data of that shape that each index means along an axis; one that is outside is reported.
+pub(super) fn places(cx: &EvalCx<'_>, (shape, axis): (&[u64], i64), indices: &Array) -> Vec<Option<usize>> {
+    let axis = axis_of(axis, shape.len());
+    let n = shape[axis] as usize;
+    let (mut walk, step) = (strides(shape), strides(shape)[axis] as usize);
     walk[axis] = 0;
     // The first element of data along the axis, then the one that is meant.
     let firsts = offsets(&indices.shape, &walk, 0);

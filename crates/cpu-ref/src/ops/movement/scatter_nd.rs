@@ -1,7 +1,7 @@
 //! `ScatterNd`.
 
 use super::gather_nd::linear;
-use super::scatter::{self, Places};
+use super::scatter::{Places, Scattered};
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::index::count;
@@ -10,15 +10,15 @@ use pumice_ir::ops::ScatterNd;
 
 impl Eval for ScatterNd {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
-        scatter::scatter(cx, self.reduction, &places(cx))
+        Scattered::new(cx, self.reduction, places(cx)).eval(cx)
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        scatter::tolerance(cx, self.reduction, &places(cx))
+        Scattered::new(cx, self.reduction, places(cx)).tolerance(cx)
     }
 
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
-        scatter::magnitude(cx, self.reduction, &places(cx))
+        Scattered::new(cx, self.reduction, places(cx)).magnitude()
     }
 }
 

@@ -76,7 +76,13 @@ pub(super) fn classes_by_index(cx: &Infer<'_>) -> Result<(), OpError> {
     for ((axis, n), m) in cases.zip(cx.ty(1)?.shape.iter()) {
         cx.equal(n, m, &format!("axis {axis} of `scores` and of `target`"))?;
     }
+    weights_of_classes(cx)
+}
+
+/// A weight for each class, or none.
+fn weights_of_classes(cx: &Infer<'_>) -> Result<(), OpError> {
     let Some(weights) = cx.opt(2) else { return Ok(()) };
+    let scores = cx.ty(0)?;
     cx.same_dtype(0, 2)?;
     cx.expect_rank(2, 1)?;
     cx.equal(&scores.shape[1], &weights.shape[0], "classes of `scores` and of `class_weight`")
@@ -93,10 +99,8 @@ impl Composition {
         op: NllLoss,
     ) -> (Value, Value) {
         let (dtype, counted) = (types[0].dtype(), types[1].dtype());
-        let ignored = op.ignore_index.and_then(|i| index_constant(counted, i)).map(|i| {
-            let ignored = self.constant(i);
-            self.equal(target, ignored)
-        });
+        let ignored = op.ignore_index.and_then(|i| index_constant(counted, i));
+        let ignored = ignored.map(|i| self.equal(target, self.constant(i)));
         let class = self.class_read(target, counted, ignored);
         let column = self.unsqueeze(class, &[1]);
         let picked = self.squeeze(self.gather_elements(logp, column, 1), &[1]);
@@ -109,11 +113,23 @@ impl Composition {
                 None => self.loss(op.reduction, terms, (target, &types[1].shape), dtype),
             };
         };
-        let zero = self.constant_scalar(DType::F32, 0.0);
         let applied = of_class.unwrap_or_else(|| self.constant_scalar(DType::F32, 1.0));
+        self.ignoring(ignored, (weighted, applied), op.reduction, dtype)
+    }
+
+    /// The loss of negated terms that leaves these out, with the weights that were applied.
+    #[track_caller]
+    fn ignoring(
+        self,
+        ignored: Value,
+        (terms, applied): (Value, Value),
+        reduction: LossReduction,
+        dtype: DType,
+    ) -> (Value, Value) {
+        let zero = self.constant_scalar(DType::F32, 0.0);
         let applied = self.select(ignored, zero, applied);
-        let negated = self.neg(weighted);
-        self.weighted_loss(op.reduction, (Where {}.into(), &[ignored, zero, negated]), applied, dtype)
+        let negated = self.neg(terms);
+        self.weighted_loss(reduction, (Where {}.into(), &[ignored, zero, negated]), applied, dtype)
     }
 
     /// The class that each target reads: 0 where it is ignored; a negative one must not count from the end, so that it

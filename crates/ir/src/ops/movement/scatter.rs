@@ -21,9 +21,9 @@ crate::attr_enum! {
 }
 
 impl ScatterReduction {
-    /// The dtype of data (operand 0) and updates (operand 2), which is one; Bool is only replaced.
-    pub(super) fn expect_dtype(self, cx: &Infer<'_>) -> Result<DType, OpError> {
-        let dtype = cx.same_dtype(0, 2)?;
+    /// The dtype of these operands, data and updates, which is one; Bool is only replaced.
+    pub(super) fn expect_dtype(self, cx: &Infer<'_>, [data, updates]: [usize; 2]) -> Result<DType, OpError> {
+        let dtype = cx.same_dtype(data, updates)?;
         if dtype == DType::Bool && self != ScatterReduction::Set {
             let expected = "expected numbers: bool is only replaced (reduction none)".to_owned();
             return Err(OpError::DType { operand: "data", dtype, expected });

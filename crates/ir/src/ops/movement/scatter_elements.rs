@@ -2,6 +2,7 @@
 
 use super::indices::{check_constant, expect_indices};
 use super::scatter::ScatterReduction;
+use super::scatter_places::ScatterPlaces;
 use super::scatter_samples::{Shapes, of_operands, reductions_of};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -9,7 +10,8 @@ use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
-use crate::shape::{sym, tensor};
+use crate::shape::{product, sym, tensor};
+use crate::{Graph, NodeId, Patch};
 use pumice_types::DType;
 
 crate::op! {
@@ -18,9 +20,6 @@ crate::op! {
     /// the axis are data's or less. Several updates of one element: with `none` the last in row-major order wins; sums
     /// are made in an order that is the same in every run. A negative index counts from the end; one that is still
     /// outside is dropped and reports INDEX_OUT_OF_RANGE at run time, or is an error where the index is a constant.
-    ///
-    /// Every element of data looks at the indices of its line along the axis: that many are read, and a driver that
-    /// ends long loops refuses many thousand of them when compiling.
     pub struct ScatterElements {
         /// The axis of data.
         axis: i64 = 0,
@@ -35,7 +34,7 @@ impl OpDef for ScatterElements {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (data, indices, updates) = (cx.ty(0)?, expect_indices(cx, 1)?, cx.ty(2)?);
-        let dtype = self.reduction.expect_dtype(cx)?;
+        let dtype = self.reduction.expect_dtype(cx, [0, 2])?;
         let axis = cx.axis(self.axis, data.rank())?;
         cx.expect_rank(1, data.rank())?;
         cx.expect_rank(2, data.rank())?;
@@ -97,6 +96,14 @@ impl OpDef for ScatterElements {
 
     fn moves_bits(&self) -> bool {
         self.reduction == ScatterReduction::Set
+    }
+
+    /// Many updates are sorted first.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let extents = graph.ty(graph.node(id).input(0)?).shape.to_vec();
+        let all = product(&extents);
+        let op = ScatterPlaces { extents, elements: true, axis: self.axis };
+        super::scatter_sorted::expand(op, self.reduction, [all, 1.into()], graph, id)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::gather_nd::GatherNd;
 use super::indices::{check_constant, expect_indices};
 use super::scatter::ScatterReduction;
+use super::scatter_places::ScatterPlaces;
 use super::scatter_samples::{Shapes, of_operands, reductions_of};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -10,7 +11,8 @@ use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
-use crate::shape::{ValueType, sym, tensor};
+use crate::shape::{ValueType, product, sym, tensor};
+use crate::{Graph, NodeId, Patch};
 use pumice_types::DType;
 
 crate::op! {
@@ -18,9 +20,6 @@ crate::op! {
     /// being the reduction. Several updates of one slice: with `none` the last j in row-major order wins; sums are made
     /// in an order that is the same in every run. A negative index counts from the end; a tuple with one that is still
     /// outside is dropped and reports INDEX_OUT_OF_RANGE at run time, or is an error where the index is a constant.
-    ///
-    /// Every element of data looks at every tuple: that many indices are read, and a driver that ends long loops
-    /// refuses many thousand of them when compiling.
     pub struct ScatterNd {
         /// What becomes of an element and its updates.
         reduction: ScatterReduction = ScatterReduction::Set,
@@ -43,7 +42,7 @@ impl OpDef for ScatterNd {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (data, indices, updates) = (cx.ty(0)?, expect_indices(cx, 1)?, cx.ty(2)?);
-        let dtype = self.reduction.expect_dtype(cx)?;
+        let dtype = self.reduction.expect_dtype(cx, [0, 2])?;
         let tuple = self.tuple(data, indices)?;
         let places = &indices.shape[..indices.rank() - 1];
         cx.expect_rank(2, places.len() + data.rank() - tuple)?;
@@ -89,6 +88,16 @@ impl OpDef for ScatterNd {
 
     fn moves_bits(&self) -> bool {
         self.reduction == ScatterReduction::Set
+    }
+
+    /// Many updates are sorted first.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let node = graph.node(id);
+        let data = graph.ty(node.input(0)?);
+        let tuple = self.tuple(data, graph.ty(node.input(1)?)).ok()?;
+        let op = ScatterPlaces { extents: data.shape.to_vec(), elements: false, axis: 0 };
+        let (all, inner) = data.shape.split_at(tuple);
+        super::scatter_sorted::expand(op, self.reduction, [product(all), product(inner)], graph, id)
     }
 }
 

@@ -34,9 +34,11 @@ mod order;
 mod pool;
 mod reduce;
 mod rotary;
+mod scan;
 mod scatter;
 mod slots;
 mod softmax;
+mod sort;
 mod tuple;
 mod unread;
 mod window;
@@ -76,7 +78,7 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise gather kv matmul norm pool reduce rotary scatter softmax
+    attention convolution copy elementwise gather kv matmul norm pool reduce rotary scan scatter softmax sort
 }
 
 /// The rule of a kernel.

@@ -123,7 +123,7 @@ fn arg(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let [outputs, n, inner] = call.counts(["outputs", "n", "inner"])?;
     let threads = call.define("THREADS").unwrap_or(256);
     let lanes = call.power_of_two("lanes", threads)?;
-    let kind = arg_kind(call)?;
+    let kind = key_kind(call)?;
     law(n > 0 || outputs == 0, || "there is no extremum of nothing".to_owned())?;
     law(outputs == 0 || inner > 0 && outputs % inner == 0, || {
         format!("{outputs} outputs, {inner} side by side")
@@ -143,8 +143,8 @@ fn arg(call: &Call<'_>) -> Result<Footprint, Wrong> {
     Ok(footprint.operand(0, Accesses::dense(unit, all)).operand(1, Accesses::dense(wide, outputs)))
 }
 
-/// `kind` of `arg_reduce`, which is that of its operand; from 3 on two words an element.
-fn arg_kind(call: &Call<'_>) -> Result<u64, Wrong> {
+/// `kind` of kernels that compare elements, which is that of operand 0; from 3 on two words an element.
+pub(super) fn key_kind(call: &Call<'_>) -> Result<u64, Wrong> {
     let kind = match operand(call, 0)?.view.dtype {
         DType::F32 | DType::F16 | DType::BF16 => 0,
         DType::I8 | DType::I16 | DType::I32 => 1,

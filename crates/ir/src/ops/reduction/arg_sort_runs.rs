@@ -1,0 +1,203 @@
+//! `ArgSortRuns`: the places of an axis in order, run by run. What sorts are made of.
+
+use super::arg_top_k::expect_index_dtype;
+use crate::attr::AttrError;
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::ops::OpDef;
+use crate::ops::elementwise::NUMERIC;
+use crate::ops::steering_samples::steering_list;
+use crate::sample::{Fill, Sample};
+use crate::shape::{sym, tensor};
+use pumice_types::{DType, DimExpr};
+
+/// Places of a run that one step sorts by itself.
+pub const RUN: u64 = 1024;
+
+crate::op! {
+    /// Of x and of places along one of its axes, all of them or `order`: each run of `run` neighbouring ones is put in
+    /// the order of x's elements there. `keep` of a run stay, −1 where it has fewer: \[…, ⌈m / run⌉·keep, …\]; without
+    /// `keep` all stay: \[…, m, …\]. With `whole` one run has them all, m ≤ `run`: \[…, keep, …\].
+    ///
+    /// NaN is above infinity, −0 equals 0, and of equal elements the smaller place is first whichever way is asked. A
+    /// place of `order` that is outside the axis is none; it comes after all others and becomes −1.
+    ///
+    /// With `sorted` each run of so many places of `order` is in order already, and `run` is twice that: the runs are
+    /// merged. Where they are not in order the result is some places of the run.
+    pub struct ArgSortRuns {
+        /// The axis.
+        axis: i64 = -1,
+        /// Places that are put in order together: a power of two, at most 1024 where they are not merged.
+        run: i64,
+        /// How many are in order already; 0: none.
+        sorted: i64 = 0,
+        /// How many of a run stay: at most `run`.
+        keep: Option<DimExpr> = None,
+        /// Whether there is one run.
+        whole: bool = false,
+        /// Whether the largest come first.
+        largest: bool = false,
+        /// I64 or I32.
+        index_dtype: DType = DType::I32,
+    }
+}
+
+impl OpDef for ArgSortRuns {
+    const OPERANDS: &'static [&'static str] = &["x", "order?"];
+    const STEERS: &'static [&'static str] = &["order"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        cx.expect_dtype(0, NUMERIC)?;
+        expect_index_dtype(self.index_dtype)?;
+        let x = cx.ty(0)?;
+        let axis = cx.axis(self.axis, x.rank())?;
+        self.expect_runs(cx)?;
+        let mut shape = x.shape.to_vec();
+        if let Some(order) = cx.opt(1) {
+            expect_order(cx, axis)?;
+            shape = order.shape.to_vec();
+        }
+        shape[axis] = self.extent(cx, &shape[axis])?;
+        one(self.index_dtype, shape)
+    }
+
+    fn samples() -> Vec<Sample> {
+        let (f, run) = (DType::F32, RUN as i64);
+        let mut samples: Vec<Sample> =
+            NUMERIC.iter().map(|&d| case(d, &[3, 37], of(64), Fill::Special)).collect();
+        samples.extend(
+            NUMERIC
+                .iter()
+                .map(|&d| case(d, &[5, 2500], ArgSortRuns { largest: true, ..of(run) }, Fill::Range(0, 9))),
+        );
+        samples.extend([
+            case(f, &[7], of(1), Fill::Any),
+            case(f, &[0], of(64), Fill::Any),
+            case(f, &[4, 0, 3], of(64), Fill::Any),
+            case(f, &[300, 3], of(4), Fill::Any),
+            case(f, &[5, 70, 3], ArgSortRuns { axis: 1, ..of(32) }, Fill::Special),
+            case(f, &[1100, 2], ArgSortRuns { axis: 0, ..of(run) }, Fill::Any),
+            case(f, &[2, 100], ArgSortRuns { keep: Some(3.into()), ..of(16) }, Fill::Any),
+            case(
+                f,
+                &[2, 100],
+                ArgSortRuns { keep: Some(16.into()), index_dtype: DType::I64, ..of(16) },
+                Fill::Any,
+            ),
+            case(f, &[2, 5000], ArgSortRuns { keep: Some(50.into()), largest: true, ..of(run) }, Fill::Any),
+            case(f, &[2, 100], ArgSortRuns { keep: Some(0.into()), ..of(16) }, Fill::Any),
+            case(f, &[2, 10], ArgSortRuns { keep: Some(60.into()), whole: true, ..of(64) }, Fill::Any),
+            case(f, &[2, 0], ArgSortRuns { keep: Some(3.into()), whole: true, ..of(64) }, Fill::Any),
+        ]);
+        for (d, largest) in [(f, true), (DType::I64, false)] {
+            let op = ArgSortRuns { largest, ..of(8) };
+            samples.push(steering_list("places of an order", DType::I32, 5, &[1, 7], move |g, order| {
+                let x = g.param("x", tensor(d, [1, 5]));
+                g.output("y", g.arg_sort_runs(x, Some(order), op.clone()));
+            }));
+        }
+        samples
+            .extend([3000, 4096, 4097, 5000].into_iter().flat_map(|n| [f, DType::U64].map(|d| merged(d, n))));
+        samples.extend([0, 1, 33, 1024, 1025, 3000].map(|n| {
+            let sample = Sample::graph(&format!("symbolic, {n} of 3000"), |g| {
+                let x = g.input("x", tensor(f, [2.into(), sym("n", 0..=3000), sym("c", 1..=3)]));
+                let op = |keep| ArgSortRuns { axis: 1, keep, ..of(run) };
+                let kept = g.arg_sort_runs(x, None, op(Some(20.into())));
+                let whole = ArgSortRuns { whole: true, ..op(Some(20.into())) };
+                g.output("kept", g.arg_sort_runs(x, Some(kept), whole));
+                let sorted = g.arg_sort_runs(x, None, op(None));
+                g.output("merged", g.arg_sort_runs(x, Some(sorted), ArgSortRuns { axis: 1, ..merging(run) }));
+            });
+            sample.bind("n", n).bind("c", 2)
+        }));
+        samples
+    }
+}
+
+impl ArgSortRuns {
+    fn expect_runs(&self, cx: &Infer<'_>) -> Result<(), OpError> {
+        let wrong = |name, reason: &str| Err(AttrError::Value { name, reason: reason.to_owned() }.into());
+        if self.run < 1 || self.run > 1 << 31 || !(self.run as u64).is_power_of_two() {
+            return wrong("run", "a run is a power of two, at most 2^31");
+        }
+        if self.sorted == 0 && self.run > RUN as i64 {
+            return wrong("run", "a run that is not merged has at most 1024 places");
+        }
+        if self.sorted != 0 && (self.sorted.checked_mul(2) != Some(self.run) || self.sorted < RUN as i64) {
+            return wrong("sorted", "two runs of at least 1024 places are merged into one");
+        }
+        if self.sorted != 0 && cx.opt(1).is_none() {
+            return Err(OpError::Invalid("nothing is in order without `order`".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The extent that an axis of so many places becomes.
+    fn extent(&self, cx: &Infer<'_>, m: &DimExpr) -> Result<DimExpr, OpError> {
+        let run = DimExpr::constant(self.run);
+        if self.whole {
+            cx.at_most(m, &run, "places of one run")?;
+        }
+        let Some(keep) = &self.keep else { return Ok(m.clone()) };
+        if keep.bounds(cx.symbols()).0 < 0 {
+            return Err(AttrError::Value { name: "keep", reason: "it may be negative".into() }.into());
+        }
+        cx.at_most(keep, &run, "places kept of a run")?;
+        Ok(if self.whole { keep.clone() } else { m.ceil_div(&run) * keep })
+    }
+}
+
+/// Places of x, for each of its rows as many.
+fn expect_order(cx: &Infer<'_>, axis: usize) -> Result<(), OpError> {
+    let (x, order) = (cx.ty(0)?, cx.ty(1)?);
+    cx.expect_dtype(1, &[DType::I32])?;
+    cx.expect_rank(1, x.rank())?;
+    for (a, (own, of_x)) in order.shape.iter().zip(x.shape.iter()).enumerate() {
+        if a != axis {
+            cx.equal(own, of_x, "extents of x and of its places off the axis")?;
+        }
+    }
+    Ok(())
+}
+
+fn of(run: i64) -> ArgSortRuns {
+    let (axis, sorted, keep, whole, largest, index_dtype) = (-1, 0, None, false, false, DType::I32);
+    ArgSortRuns { axis, run, sorted, keep, whole, largest, index_dtype }
+}
+
+fn merging(sorted: i64) -> ArgSortRuns {
+    ArgSortRuns { sorted, ..of(2 * sorted) }
+}
+
+fn case(d: DType, shape: &[u64], op: ArgSortRuns, fill: Fill) -> Sample {
+    let label = format!("{d} {shape:?} by {} {:?} {fill:?}", op.run, op.keep);
+    let sample = Sample::graph(&label, |g| {
+        g.output("y", g.arg_sort_runs(g.input("x", tensor(d, shape.iter().copied())), None, op.clone()));
+    });
+    sample.fill("x", fill)
+}
+
+/// Runs of 1024, of 2048 and of 4096, of which some stay.
+fn merged(d: DType, n: u64) -> Sample {
+    Sample::graph(&format!("{d}, runs of {n} merged"), |g| {
+        let x = g.input("x", tensor(d, [2, n]));
+        let first = g.arg_sort_runs(x, None, of(RUN as i64));
+        let second = g.arg_sort_runs(x, Some(first), merging(1024));
+        g.output("second", second);
+        let last = ArgSortRuns { index_dtype: DType::I64, ..merging(2048) };
+        g.output("third", g.arg_sort_runs(x, Some(second), last.clone()));
+        let some = ArgSortRuns { keep: Some(1500.into()), whole: n <= 4096, ..last };
+        g.output("some", g.arg_sort_runs(x, Some(second), some));
+    })
+    .fill("x", Fill::Range(0, 100))
+}
+
+impl GraphBuilder {
+    /// Places in order, run by run: x\[…, n, …\], places i32\[…, m, …\] or all → \[…, m, …\], or as many as `keep`
+    /// says. For sorts see [`sort`](crate::GraphBuilder::sort) and [`top_k`](crate::GraphBuilder::top_k).
+    #[track_caller]
+    pub fn arg_sort_runs(&self, x: Value, order: Option<Value>, op: ArgSortRuns) -> Value {
+        self.apply_all(op, &[Some(x), order])[0]
+    }
+}

@@ -1,0 +1,51 @@
+//! Scans: every element of whole axes, run by run.
+
+use super::accesses::Accesses;
+use super::call::{Call, iteration, law};
+use super::{Footprint, Rule, Wrong};
+use crate::kernels::scan::TILE;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("scan_floats", floats), ("scan_words", words)];
+
+/// Of elements of this width.
+fn scan(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
+    let [rows, n, inner, runs] = call.counts(["rows", "n", "inner", "runs"])?;
+    for flag in ["product", "exclusive", "reverse"] {
+        call.flag(flag)?;
+    }
+    let size = 1 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
+    law(rows == 0 || inner > 0 && rows % inner == 0, || format!("{rows} rows, {inner} side by side"))?;
+    law(runs == n.div_ceil(size), || format!("{runs} runs of {size} for {n} elements"))?;
+    let groups = groups(call, [rows, runs, size])?;
+    let (all, of_runs) = (iteration(&[rows, n])?, iteration(&[rows, runs])?);
+    let y = if call.flag("totals")? { of_runs } else { all };
+    let axis = Some([rows.checked_div(inner).unwrap_or(0), n, inner]);
+    let footprint = Footprint { axis, ..Footprint::new(groups, TILE) };
+    let footprint = footprint.operand(0, Accesses::dense(unit, all)).operand(2, Accesses::dense(unit, y));
+    if call.flag("given")? {
+        return Ok(footprint.operand(1, Accesses::dense(unit, of_runs)));
+    }
+    call.bound_again(1, 0)?;
+    Ok(footprint)
+}
+
+/// Groups of TILE elements: of rows side by side, or of runs one after the other.
+fn groups(call: &Call<'_>, [rows, runs, size]: [u64; 3]) -> Result<u64, Wrong> {
+    match call.flag("across")? {
+        true => iteration(&[runs, iteration(&[rows, size])?.div_ceil(TILE)]),
+        false => Ok(iteration(&[rows, runs, size])?.div_ceil(TILE)),
+    }
+}
+
+/// `scan_floats`.
+fn floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    scan(call, 4)
+}
+
+/// `scan_words`.
+fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let pair = call.flag("pair")?;
+    law(pair == call.is_wide(0), || format!("`pair` is {pair}, its elements are not"))?;
+    scan(call, if pair { 8 } else { 4 })
+}

@@ -1,0 +1,81 @@
+//! Sorts. Places are data: kernels compare each with the axis, and write all of a result whatever they are.
+
+use super::accesses::Accesses;
+use super::call::{Call, iteration, law};
+use super::reduce::key_kind;
+use super::{Footprint, Rule, Wrong};
+use crate::kernels::sort::TILE;
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("sort_runs", runs), ("sort_merge", merge)];
+
+/// Extents of what is put in order.
+struct Extents {
+    rows: u64,
+    n: u64,
+    /// Places of a row.
+    m: u64,
+    inner: u64,
+    runs: u64,
+    /// Places that stay of a run.
+    keep: u64,
+    /// Places of a row of the result.
+    len: u64,
+}
+
+impl Extents {
+    /// Of runs of `run` places.
+    fn of(call: &Call<'_>, run: u64) -> Result<Extents, Wrong> {
+        let [rows, n, m, inner, runs, keep, len] =
+            call.counts(["rows", "n", "m", "inner", "runs", "keep", "len"])?;
+        law(rows == 0 || inner > 0 && rows % inner == 0, || format!("{rows} rows, {inner} side by side"))?;
+        let all = m.div_ceil(run.max(1));
+        law(runs == all || all == 0 && runs == 1, || format!("{runs} runs of {run} for {m} places"))?;
+        law(keep <= run, || format!("{keep} places kept of {run}"))?;
+        let whole = len == m && keep == run;
+        law(whole || len == runs.saturating_mul(keep), || {
+            format!("{len} places where {runs} runs keep {keep}")
+        })?;
+        Ok(Extents { rows, n, m, inner, runs, keep, len })
+    }
+
+    /// What both kernels touch, beside the places; `groups` work.
+    fn footprint(&self, call: &Call<'_>, groups: u64, stride: u64) -> Result<Footprint, Wrong> {
+        let unit = if key_kind(call)? >= 3 { 8 } else { 4 };
+        call.flag("down")?;
+        let wide = if call.flag("wide")? { 8 } else { 4 };
+        let outer = self.rows.checked_div(self.inner).unwrap_or(0);
+        let axis = Some([outer, self.n, self.inner]);
+        let footprint = Footprint { axis, ..Footprint::new(groups, stride) };
+        Ok(footprint
+            .operand(0, Accesses::dense(unit, iteration(&[self.rows, self.n])?))
+            .operand(2, Accesses::dense(wide, iteration(&[self.rows, self.len])?)))
+    }
+
+    fn places(&self) -> Result<Accesses, Wrong> {
+        Ok(Accesses::dense(4, iteration(&[self.rows, self.m])?))
+    }
+}
+
+/// `sort_runs`.
+fn runs(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let size = 1 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
+    let e = Extents::of(call, size)?;
+    let groups = iteration(&[e.rows, e.runs, size])?.div_ceil(TILE);
+    let footprint = e.footprint(call, groups, TILE)?;
+    if call.flag("given")? {
+        return Ok(footprint.operand(1, e.places()?));
+    }
+    call.bound_again(1, 0)?;
+    law(e.m == e.n, || format!("{} places of an axis of {}", e.m, e.n))?;
+    Ok(footprint)
+}
+
+/// `sort_merge`.
+fn merge(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [sorted] = call.counts(["sorted"])?;
+    law(sorted > 0 && sorted % TILE == 0, || format!("runs of {sorted} places"))?;
+    let e = Extents::of(call, sorted.saturating_mul(2))?;
+    let groups = iteration(&[e.rows, e.runs, e.keep.div_ceil(TILE)])?;
+    Ok(e.footprint(call, groups, 1)?.operand(1, e.places()?))
+}

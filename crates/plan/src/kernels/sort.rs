@@ -1,0 +1,45 @@
+//! Sorts: places of an axis in the order of the elements there.
+
+use crate::kernel;
+use crate::kernel::KernelDecl;
+
+/// The declarations of this family.
+pub const DECLS: &[KernelDecl] = &[SortRuns::DECL, SortMerge::DECL];
+
+/// Places that one group puts in order, or writes of a merge.
+pub const TILE: u64 = 1024;
+
+kernel! {
+    /// Runs of 2^`levels` places put in order: y\[o, r * keep + j, c\], j < keep, is the j-th of run r < runs of row
+    /// (o, c), -1 where it has fewer; what is at `len` or beyond is not written.
+    ///
+    /// x is dense \[rows / inner, n, inner\]; the places of a row are 0..m, m = n, or with `given` 1 those of order
+    /// \[rows / inner, m, inner\], i32, of which one outside 0..n is none. They are ordered by (x there, place); `down`
+    /// 1: the largest first. `kind` 0 f32, NaN above infinity and -0 as 0, 1 i32, 2 u32, 3 i64, 4 u64. `wide` 1: y is
+    /// I64, else I32. Without places given bind `x` again.
+    pub struct SortRuns = "sort_runs" in "sort/runs.comp";
+    grid "ceil(rows * runs * 2^levels / 1024) groups of 256 threads, folded";
+    args { rows: u32, n: u32, m: u32, inner: u32, runs: u32, keep: u32, len: u32 }
+    operands { x: read, order: read, y: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0, down = 1: 0, wide = 2: 0, given = 3: 0, levels = 4: 10 }
+    trip_count |c| inside(each(c.levels, 1), each(c.levels, 1));
+    variants { plain: zero }
+}
+
+kernel! {
+    /// Two runs of `sorted` places of order that are in order, merged: y as in `sort_runs`, of runs of 2 * sorted.
+    ///
+    /// Each group writes 1024 places of a run, of which it finds the parts of both runs by bisection (merge path:
+    /// Odeh et al., 2012).
+    pub struct SortMerge = "sort_merge" in "sort/merge.comp";
+    grid "rows * runs * ceil(keep / 1024) groups of 256 threads, folded";
+    args { rows: u32, n: u32, m: u32, inner: u32, runs: u32, keep: u32, len: u32, sorted: u32 }
+    operands { x: read, order: read, y: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0, down = 1: 0, wide = 2: 0 }
+    trip_count |_| after(each(32, 1), each(12, 1).saturating_mul(4));
+    variants { plain: zero }
+}

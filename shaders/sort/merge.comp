@@ -1,0 +1,68 @@
+#version 460
+// y = two runs of SORTED places merged. A group writes 1024 places of a run: a and b of them from either half, found by
+// bisection; each is put behind those of the other half that are before it. What is read stays inside whatever `order`
+// holds.
+#include "interface.glsl"
+#include "sorted.glsl"
+layout(local_size_x = 256) in;
+
+shared uint cuts[2];
+uint row, begin, first, middle, end;
+
+Item item_of(uint i) {
+    uint place = loadu_order(row_begin(row, arg_m()) + min(i, end - 1u) * arg_inner());
+    return item_at(begin, place);
+}
+
+// How many of the first d places are of the first half.
+uint cut(uint d) {
+    uint a = middle - first, b = end - middle, low = d > b ? d - b : 0u, high = min(d, a);
+    for (uint step = 0u; step < 32u && low < high; step++) {
+        uint half_way = (low + high) / 2u;
+        if (less(item_of(middle + d - 1u - half_way), item_of(first + half_way))) high = half_way;
+        else low = half_way + 1u;
+    }
+    return low;
+}
+
+// How many of the items held from `from` to `to` are before the item; equal ones of the first half are.
+uint before(Item item, uint from, uint to, bool is_of_first) {
+    uint low = from, high = to;
+    for (uint step = 0u; step < 11u && low < high; step++) {
+        uint half_way = (low + high) / 2u;
+        Item other = held(half_way);
+        if (is_of_first ? less(other, item) : !less(item, other)) low = half_way + 1u;
+        else high = half_way;
+    }
+    return low - from;
+}
+
+void main() {
+    uint t = gl_LocalInvocationID.x, blocks = (arg_keep() + 1023u) / 1024u, block, r;
+    uint run = divide(linear_group(), blocks, block), d = 1024u * block, size = 2u * arg_sorted();
+    row = divide(run, arg_runs(), r);
+    first = min(r * size, arg_m());
+    middle = min(first + arg_sorted(), arg_m());
+    end = min(first + size, arg_m());
+    begin = row_begin(row, arg_n());
+    uint all = end - first, count = row < arg_rows() && d < all ? min(1024u, all - d) : 0u;
+    if (t < 2u && count > 0u) cuts[t] = cut(d + t * count);
+    barrier();
+    // Halves that are not in order may be cut the wrong way round.
+    uint a = count > 0u ? min(max(cuts[1], cuts[0]) - cuts[0], count) : 0u, b = count - a;
+    [[unroll]] for (uint u = 0u; u < 4u; u++) {
+        uint i = t + 256u * u;
+        if (i < count) hold(i, item_of(i < a ? first + cuts[0] + i : middle + d - cuts[0] + i - a));
+    }
+    barrier();
+    [[unroll]] for (uint u = 0u; u < 4u; u++) {
+        uint i = t + 256u * u;
+        bool is_of_first = i < a;
+        if (i < count) {
+            uint others = before(held(i), is_of_first ? a : 0u, is_of_first ? count : a, is_of_first);
+            write_place(row, r, d + others + (is_of_first ? i : i - a), places[i]);
+        } else if (row < arg_rows()) {
+            write_place(row, r, d + i, 0xffffffffu);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Nodes of random programs that sort, cumulate, and scatter what is sorted.
+
+use super::{Garden, Item};
+use pumice_ir::ops::arg_sort_runs::ArgSortRuns;
+use pumice_ir::ops::cum_prod::CumProd;
+use pumice_ir::ops::cum_sum::CumSum;
+use pumice_ir::ops::distances::Metric;
+use pumice_ir::ops::kv_append::AppendMode;
+use pumice_ir::ops::scan_runs::ScanRuns;
+use pumice_ir::ops::scatter::ScatterReduction;
+use pumice_ir::ops::scatter_places::ScatterPlaces;
+use pumice_ir::ops::tensor_scatter::TensorScatter;
+use pumice_types::{DType, Tensor};
+
+impl Garden<'_> {
+    pub(super) fn ordered(&mut self) -> Option<Item> {
+        match self.below(4) {
+            0 => self.sorted(),
+            1 => self.cumulated(),
+            2 => self.scattered_rows(),
+            _ => self.placed_rows(),
+        }
+    }
+
+    /// Of exact values, where they are in order; of others the values alone, which do not jump where two are alike.
+    fn sorted(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.find(|s, i| s.ty(i.value).rank() > 0 && s.ty(i.value).dtype() != DType::Bool)?;
+        let c = self.width(x.value);
+        let (k, largest) = (1 + self.below(c as usize) as u64, self.below(2) == 0);
+        if !x.exact {
+            let (values, _) = if self.below(2) == 0 {
+                g.sort(x.value, -1, largest)
+            } else {
+                g.top_k(x.value, k, -1, largest)
+            };
+            return Some(Item { value: values, ..x });
+        }
+        let value = match self.below(4) {
+            0 => g.arg_sort(x.value, -1, largest),
+            1 => g.arg_top_k(x.value, k, -1, largest),
+            2 => g.top_k(x.value, k, -1, largest).0,
+            _ => {
+                let (sorted, keep) = (0, None);
+                let op = ArgSortRuns {
+                    axis: -1,
+                    run: 4,
+                    sorted,
+                    keep,
+                    whole: false,
+                    largest,
+                    index_dtype: DType::I32,
+                };
+                g.arg_sort_runs(x.value, None, op)
+            }
+        };
+        Some(self.exact(value, x.size.max(c as f64)))
+    }
+
+    fn cumulated(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.real();
+        let (exclusive, reverse) = (self.below(2) == 0, self.below(2) == 0);
+        let axis = if self.ty(x.value).rank() > 1 && self.below(2) == 0 { -2 } else { -1 };
+        let (value, size) = match self.below(4) {
+            0 | 1 => (g.cum_sum(x.value, CumSum { axis, exclusive, reverse }), 8.0 * x.size),
+            2 => (g.cum_prod(g.tanh(x.value), CumProd { axis, exclusive, reverse }), 1.0),
+            _ => {
+                let op = ScanRuns { axis, run: 2, product: false, exclusive, reverse, totals: false };
+                (g.scan_runs(x.value, None, op), 2.0 * x.size)
+            }
+        };
+        Some(self.about(value, size))
+    }
+
+    /// Rows of a matrix added where indices say, as one op and by its parts.
+    fn scattered_rows(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.find(|s, i| {
+            let ty = s.ty(i.value);
+            ty.dtype() == DType::F32 && ty.rank() == 2 && ty.shape[0].as_const() == Some(3)
+        })?;
+        let x = self.calm(x);
+        let rows: Vec<i32> = (0..3).map(|_| self.below(4) as i32).collect();
+        let indices = g.constant(Tensor::new(&rows, &[3]).ok()?);
+        if self.below(2) == 0 {
+            return Some(self.about(g.scatter_add(x.value, indices, 4), 3.0 * x.size));
+        }
+        let zeros = g.scatter_add(x.value, indices, 4);
+        let tuples = g.unsqueeze(indices, &[1]);
+        let extents = self.ty(zeros).shape.to_vec();
+        let places = g.scatter_places(tuples, ScatterPlaces { extents, elements: false, axis: 0 });
+        let order = g.cast(g.arg_sort(places, 0, false), DType::I32);
+        let places = g.gather_elements(places, order, 0);
+        let add = ScatterReduction::Add;
+        let first = g.scatter_partials(places, x.value, Some(order), add, 1);
+        let value = g.scatter_sorted([zeros, places, order, x.value], [Some(first), None], add);
+        Some(self.about(value, 6.0 * x.size))
+    }
+
+    /// The last two columns put where a position says; distances of rows.
+    fn placed_rows(&mut self) -> Option<Item> {
+        let g = self.g;
+        let x = self.real();
+        let c = self.width(x.value);
+        if self.below(2) == 0 && self.ty(x.value).rank() == 2 && c <= 16 {
+            let metric = [Metric::SquaredEuclidean, Metric::Manhattan][self.below(2)];
+            let p = self.param(&[4, c]);
+            return Some(self.about(g.pairwise_distance(x.value, p, metric), 8.0 * x.size.max(3.0)));
+        }
+        let rows = g.narrow(x.value, -1, 0u64, c.min(2));
+        let pos = g.constant_scalar(DType::I32, self.below(9) as f64);
+        let op = TensorScatter { axis: -1, mode: AppendMode::Circular };
+        Some(Item { value: g.tensor_scatter(x.value, rows, Some(pos), op), ..x })
+    }
+}
