@@ -8,7 +8,7 @@ layout(local_size_x = 256) in;
 const uint NOWHERE = 0x7fffffffu;
 
 void raise(uint i) {
-    if (arg_n() > 0u) status_raise(STATUS_INDEX_OUT_OF_RANGE, arg_op(), i);
+    if (arg_raises() > 0u) status_raise(STATUS_INDEX_OUT_OF_RANGE, arg_op(), i);
 }
 
 // The place of a tuple of indices.
@@ -16,7 +16,7 @@ uint place_of_tuple(uint j) {
     uint parts = arg_parts(), at = 0u;
     bool inside = true;
     for (uint i = 0u; i < parts; i++) {
-        uint extent = arg_dims(i), part;
+        uint extent = arg_extent(i), part;
         if (!index_at(j * parts + i, extent, part)) {
             raise(j * parts + i);
             inside = false;
@@ -33,9 +33,9 @@ uint place_of_element(uint j) {
     for (uint i = 8u; i > 0u; i--) {
         uint axis = i - 1u, coord;
         rest = divide(rest, arg_taken(axis), coord);
-        if (axis == arg_along()) inside = index_at(j, arg_dims(axis), coord);
+        if (axis == arg_index_axis()) inside = index_at(j, arg_extent(axis), coord);
         at += coord * step;
-        step *= arg_dims(axis);
+        step *= arg_extent(axis);
     }
     if (!inside) raise(j);
     return inside ? at : NOWHERE;

@@ -10,7 +10,19 @@ use pumice_opt::OptOptions;
 const MAX_ELEMENTS: u64 = 20_000;
 
 /// Ops whose decomposition rounds more often than the op.
-const ROUNDING: [&str; 7] = ["sum", "mean", "fma", "linear", "layer_norm", "rms_norm", "batch_norm"];
+const ROUNDING: [&str; 11] = [
+    "sum",
+    "mean",
+    "fma",
+    "linear",
+    "layer_norm",
+    "rms_norm",
+    "batch_norm",
+    "cum_sum",
+    "cum_prod",
+    "scatter_elements",
+    "scatter_nd",
+];
 
 fn is_small(graph: &Graph) -> bool {
     let elements = |v: &pumice_ir::ValueInfo| -> u64 {

@@ -245,7 +245,7 @@ fn outputs(
 }
 
 /// Whether an error says no before any harm is done. Of a defect it may be, where it says that the plan was changed.
-fn is_refusal(why: &str) -> bool {
+pub fn is_refusal(why: &str) -> bool {
     let harm = ["of the guard", "device was lost", "outside its region"].iter().any(|w| why.contains(w));
     let defect = why.contains("defect") && !why.contains("it was changed after it was made");
     !harm && !defect

@@ -87,7 +87,7 @@ pub fn neighbours(runner: &Runner) {
         case(2, 1, Fill::Normal),
         case(9, 8, Fill::Range(0, 3)),
         case(65, 5, Fill::Special),
-        case(1100, 3, Fill::Range(0, 50)),
+        case(500, 3, Fill::Range(0, 50)),
     ];
     samples.push(
         Sample::graph("symbolic", |g| {

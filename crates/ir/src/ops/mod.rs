@@ -174,8 +174,8 @@ macro_rules! for_each_op {
                 reduce_prod ReduceProd "reduce_prod" lowered;
                 arg_max ArgMax "arg_max" lowered;
                 arg_min ArgMin "arg_min" lowered;
-                arg_top_k ArgTopK "arg_top_k" composite;
-                arg_sort_runs ArgSortRuns "arg_sort_runs" lowered;
+                arg_top_k ArgTopK "arg_top_k" composite boxed;
+                arg_sort_runs ArgSortRuns "arg_sort_runs" lowered boxed;
                 cum_sum CumSum "cum_sum" composite;
                 cum_prod CumProd "cum_prod" composite;
                 scan_runs ScanRuns "scan_runs" lowered;

@@ -45,8 +45,27 @@ impl fmt::Display for WordMutation {
 
 /// Arguments that are values: what a kernel computes with, not where.
 const VALUE_ARGS: &[&str] = &[
-    "start_lo", "start_hi", "delta_lo", "delta_hi", "left", "right", "kv_len", "pos", "base", "kernel",
-    "step", "dilation", "begin", "end", "up", "gap", "hop", "inverse",
+    "start_lo",
+    "start_hi",
+    "delta_lo",
+    "delta_hi",
+    "left",
+    "right",
+    "kv_len",
+    "pos",
+    "base",
+    "kernel",
+    "step",
+    "dilation",
+    "begin",
+    "end",
+    "up",
+    "gap",
+    "hop",
+    "inverse",
+    "extent",
+    "raises",
+    "index_axis",
 ];
 
 /// Constants that choose what is computed of the same bytes.

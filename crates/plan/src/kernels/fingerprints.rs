@@ -234,8 +234,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("45ded2913a6958ed97e0ea0dd97967b0ab7709380608ffca61bcf7d677a25f8b"), code: &[
         ("plain", Fingerprint::hex("627104b27879781cc9a3f825f8708b969d68e748f0603611119cdcf428cf0b6e")),
     ] },
-    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("1ea8e031854f9bb3f6eb2b0de1c40e31c8b7841cd1dec441a211661301685795"), code: &[
-        ("plain", Fingerprint::hex("bc7b0e205a28050796d1a10c81f38dc6a2165bcb5be7d43cc7abc2a3ccd3ce0a")),
+    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("1c0af527a6f3a20d926f9baf249713e22c280a7a3425d8ede4080fed0db0296b"), code: &[
+        ("plain", Fingerprint::hex("ca2b7522b2901ffb88e222206e44e63be6294f9ab6e935baf303aa4df0f05df5")),
     ] },
     Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("7691692660a32cf9bbbe52478c934768da49ff237059aa6d3807b2ba4134a424"), code: &[
         ("plain", Fingerprint::hex("112e21120ed7f901bedafe14f3560901add342a76a155b677ec9fe12d191de6d")),

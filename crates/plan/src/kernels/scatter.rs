@@ -77,12 +77,12 @@ kernel! {
 
 kernel! {
     /// y[j] = the place of update j < count, 2^31 - 1 where an index of it is outside, which raises
-    /// INDEX_OUT_OF_RANGE at the index's position for op `op` if there are elements, `n` > 0. Indices as in
-    /// `scatter_floats`: tuples of `parts` into dims[0..parts], or with `elements` 1 those along axis `along` of
-    /// taken[0..8], whose places are elements of dims[0..8].
+    /// INDEX_OUT_OF_RANGE at the index's position for op `op` if `raises` > 0, elements that there are. Indices as in
+    /// `scatter_floats`: tuples of `parts` into extent[0..parts], or with `elements` 1 those along `index_axis` of
+    /// taken[0..8], whose places are elements of extent[0..8]. No operand has these extents: they are numbers.
     pub struct ScatterPlaces = "scatter_places" in "scatter/places.comp";
     grid "ceil(count / 256) groups of 256 threads, folded";
-    args { n: u32, count: u32, parts: u32, along: u32, dims[8]: u32, taken[8]: u32, op: u32 }
+    args { raises: u32, count: u32, parts: u32, index_axis: u32, extent[8]: u32, taken[8]: u32, op: u32 }
     operands { idx: read, y: write, status: status }
     slots 0;
     holes {}

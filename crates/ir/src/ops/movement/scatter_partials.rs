@@ -2,7 +2,7 @@
 //! updates.
 
 use super::scatter::ScatterReduction;
-use super::scatter_sorted::sorted_samples;
+use super::scatter_sorted::{sorted_samples, steered_samples};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -53,13 +53,17 @@ impl OpDef for ScatterPartials {
     }
 
     fn samples() -> Vec<Sample> {
-        sorted_samples(|g, [_, places, order, rows], reduction| {
+        let mut samples = sorted_samples(|g, [_, places, order, rows], reduction| {
             (reduction != ScatterReduction::Set).then(|| {
                 let partials = g.scatter_partials(places, rows, Some(order), reduction, 1);
                 g.output("partials", partials);
                 g.scatter_partials(places, partials, None, reduction, CHUNK as i64)
             })
-        })
+        });
+        samples.extend(steered_samples(|g, [_, places, order, rows]| {
+            g.scatter_partials(places, rows, Some(order), ScatterReduction::Add, 1)
+        }));
+        samples
     }
 }
 

@@ -94,10 +94,16 @@ impl OpDef for ScatterPlaces {
             };
             let (one, seven): (&[i64], &[i64]) =
                 if axis.is_some() { (&[1], &[7]) } else { (&[1, 1], &[7, 1]) };
-            samples.extend(steering_samples("a place", 5, outside, |g, i| build(g, i, one)));
+            samples.extend(steering_samples(&format!("a place along {axis:?}"), 5, outside, |g, i| {
+                build(g, i, one)
+            }));
             for index in [i32, i64] {
-                samples
-                    .push(steering_list("places", index, 5, &[7], |g, i| build(g, i, seven)).expect_status());
+                samples.push(
+                    steering_list(&format!("places along {axis:?}"), index, 5, &[7], |g, i| {
+                        build(g, i, seven)
+                    })
+                    .expect_status(),
+                );
             }
         }
         samples.extend([0, 1, 9].map(|m| {

@@ -8,7 +8,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::def::expansion;
-use crate::ops::steering_samples::{extremes, steering_list};
+use crate::ops::steering_samples::{extremes, steering_list, steering_samples};
 use crate::ops::{ArgTopK, GatherElements, Op, OpDef, Reshape};
 use crate::sample::{Fill, Sample};
 use crate::shape::{product, tensor};
@@ -61,18 +61,8 @@ impl OpDef for ScatterSorted {
             );
             Some(g.scatter_sorted([data, places, order, updates], [Some(first), Some(second)], reduction))
         });
-        samples.extend([2, 5].map(|bound| {
-            let numbers = |g: &GraphBuilder| {
-                let numbers: Vec<i32> = (0..7).collect();
-                g.constant(Tensor::new(&numbers, &[7]).expect("seven"))
-            };
-            let build = move |g: &GraphBuilder, places: Value| {
-                let data = g.param("data", tensor(DType::F32, [bound, 3]));
-                let updates = g.input("updates", tensor(DType::F32, [7, 3]));
-                let add = ScatterReduction::Add;
-                g.output("y", g.scatter_sorted([data, places, numbers(g), updates], [None, None], add));
-            };
-            steering_list("places in order", DType::I32, bound as i64, &[7], build)
+        samples.extend(steered_samples(|g, [data, places, order, updates]| {
+            g.scatter_sorted([data, places, order, updates], [None, None], ScatterReduction::Add)
         }));
         samples
     }
@@ -99,6 +89,27 @@ impl ScatterSorted {
         }
         Ok(())
     }
+}
+
+/// Samples of places, which are in order, and of an order at their extremes; `build` gives a result.
+pub(super) fn steered_samples(build: impl Fn(&GraphBuilder, [Value; 4]) -> Value) -> Vec<Sample> {
+    let graph = |g: &GraphBuilder, steer: Value, count: i32, steers_order: bool| {
+        let numbers: Vec<i32> = (0..count).collect();
+        let numbers = g.constant(Tensor::new(&numbers, &[count as u64]).expect("one each"));
+        let steer = g.reshape(steer, &[i64::from(count)]);
+        let [places, order] = if steers_order { [numbers, steer] } else { [steer, numbers] };
+        let data = g.param("data", tensor(DType::F32, [5, 3]));
+        let updates = g.input("updates", tensor(DType::F32, [count as u64, 3]));
+        g.output("y", build(g, [data, places, order, updates]));
+    };
+    let mut samples = Vec::new();
+    for (steers_order, what) in [(false, "places in order"), (true, "an order")] {
+        let one = |g: &GraphBuilder, steer| graph(g, steer, 1, steers_order);
+        samples.extend(steering_samples(what, 5, |_| false, one));
+        let list = |g: &GraphBuilder, steer| graph(g, steer, 7, steers_order);
+        samples.push(steering_list(what, DType::I32, 5, &[7], list));
+    }
+    samples
 }
 
 /// Samples of data, places that are in order, an order and updates; `build` gives a result.

@@ -7,7 +7,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::elementwise::NUMERIC;
-use crate::ops::steering_samples::steering_list;
+use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -90,13 +90,7 @@ impl OpDef for ArgSortRuns {
             case(f, &[2, 10], ArgSortRuns { keep: Some(60.into()), whole: true, ..of(64) }, Fill::Any),
             case(f, &[2, 0], ArgSortRuns { keep: Some(3.into()), whole: true, ..of(64) }, Fill::Any),
         ]);
-        for (d, largest) in [(f, true), (DType::I64, false)] {
-            let op = ArgSortRuns { largest, ..of(8) };
-            samples.push(steering_list("places of an order", DType::I32, 5, &[1, 7], move |g, order| {
-                let x = g.param("x", tensor(d, [1, 5]));
-                g.output("y", g.arg_sort_runs(x, Some(order), op.clone()));
-            }));
-        }
+        samples.extend(extreme_places());
         samples
             .extend([3000, 4096, 4097, 5000].into_iter().flat_map(|n| [f, DType::U64].map(|d| merged(d, n))));
         samples.extend([0, 1, 33, 1024, 1025, 3000].map(|n| {
@@ -176,6 +170,21 @@ fn case(d: DType, shape: &[u64], op: ArgSortRuns, fill: Fill) -> Sample {
         g.output("y", g.arg_sort_runs(g.input("x", tensor(d, shape.iter().copied())), None, op.clone()));
     });
     sample.fill("x", fill)
+}
+
+/// Orders that name places at their extremes.
+fn extreme_places() -> Vec<Sample> {
+    let build = |g: &GraphBuilder, d: DType, order: Value, largest: bool| {
+        let x = g.param("x", tensor(d, [1, 5]));
+        g.output("y", g.arg_sort_runs(x, Some(order), ArgSortRuns { largest, ..of(8) }));
+    };
+    let one = |g: &GraphBuilder, order| build(g, DType::F32, g.reshape(order, &[1, 1]), false);
+    let mut samples = steering_samples("a place of an order", 5, |_| false, one);
+    samples.extend([(DType::F32, true), (DType::I64, false)].map(|(d, largest)| {
+        let list = |g: &GraphBuilder, order| build(g, d, order, largest);
+        steering_list(&format!("places of an order of {d}"), DType::I32, 5, &[1, 7], list)
+    }));
+    samples
 }
 
 /// Runs of 1024, of 2048 and of 4096, of which some stay.

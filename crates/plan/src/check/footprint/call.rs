@@ -137,6 +137,18 @@ impl Call<'_> {
         })
     }
 
+    /// An operand that the kernel reads in this form, and then is of its own, or is bound again.
+    pub fn own_or_again(&self, reads: bool, operand: usize, to: usize) -> Result<(), Wrong> {
+        if !reads {
+            return self.bound_again(operand, to);
+        }
+        let at = |i: usize| self.call.operands.get(i).map(|a| a.0);
+        law(at(operand) != at(to), || {
+            let name = self.decl.operands.get(operand).map_or("?", |o| o.name);
+            format!("`{name}` is read and bound to what another operand is bound to")
+        })
+    }
+
     /// How many axes the view of an operand has.
     pub fn rank(&self, operand: usize) -> usize {
         let at = self.call.operands.get(operand).and_then(|at| self.step.uses.get(usize::from(at.0)));

@@ -19,15 +19,14 @@ fn scan(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
     law(runs == n.div_ceil(size), || format!("{runs} runs of {size} for {n} elements"))?;
     let groups = groups(call, [rows, runs, size])?;
     let (all, of_runs) = (iteration(&[rows, n])?, iteration(&[rows, runs])?);
-    let y = if call.flag("totals")? { of_runs } else { all };
+    let [totals, given] = [call.flag("totals")?, call.flag("given")?];
+    let y = if totals { of_runs } else { all };
+    law(!totals || !given && !call.flag("exclusive")?, || "wholes of what is not whole".to_owned())?;
+    call.own_or_again(given, 1, 0)?;
     let axis = Some([rows.checked_div(inner).unwrap_or(0), n, inner]);
     let footprint = Footprint { axis, ..Footprint::new(groups, TILE) };
     let footprint = footprint.operand(0, Accesses::dense(unit, all)).operand(2, Accesses::dense(unit, y));
-    if call.flag("given")? {
-        return Ok(footprint.operand(1, Accesses::dense(unit, of_runs)));
-    }
-    call.bound_again(1, 0)?;
-    Ok(footprint)
+    Ok(if given { footprint.operand(1, Accesses::dense(unit, of_runs)) } else { footprint })
 }
 
 /// Groups of TILE elements: of rows side by side, or of runs one after the other.

@@ -37,7 +37,7 @@ impl Updates {
 
     fn of_rows(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
         let [count, inner] = call.counts(["count", "inner"])?;
-        are_tuples(call)?;
+        are_tuples(call, "along")?;
         let tuple = Tuple::of(call, 1)?;
         Ok(Updates {
             data: tuple.table(unit, 1, inner)?,
@@ -50,11 +50,11 @@ impl Updates {
     fn of_elements(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
         let [count, inner] = call.counts(["count", "inner"])?;
         law(inner == 1, || format!("elements in rows of {inner}"))?;
-        let line = Line::of(call, 1)?;
+        let line = Line::of(call, 1, "along", Some("dims"))?;
         law(count == line.count, || format!("{count} updates of a line, {} indices", line.count))?;
         Ok(Updates {
             data: line.accesses(unit, &line.dims)?,
-            indices: line.accesses(if line.wide { 8 } else { 4 }, &line.taken)?,
+            indices: line.accesses(line.unit, &line.taken)?,
             counts: [iteration(&line.dims)?, iteration(&line.taken)?],
             updates: line.accesses(unit, &line.taken)?,
         })
@@ -62,8 +62,8 @@ impl Updates {
 }
 
 /// Nothing is said of lines along an axis.
-fn are_tuples(call: &Call<'_>) -> Result<(), Wrong> {
-    let [along] = call.counts(["along"])?;
+fn are_tuples(call: &Call<'_>, along: &'static str) -> Result<(), Wrong> {
+    let [along] = call.counts([along])?;
     law(along == 0, || format!("tuples along axis {along}"))?;
     for i in 0..MAX_RANK {
         law(call.count_at("taken", i)? == 0, || "tuples that are taken apart".to_owned())?;
@@ -72,6 +72,7 @@ fn are_tuples(call: &Call<'_>) -> Result<(), Wrong> {
 }
 
 /// Lines along one axis, in which every index is one of its own.
+#[derive(Debug)]
 struct Line {
     /// Of data, and of the indices; leading axes that are not there are 1.
     dims: [u64; MAX_RANK],
@@ -79,28 +80,31 @@ struct Line {
     unused: usize,
     /// Indices of a line.
     count: u64,
-    /// Whether indices have 64 bits.
-    wide: bool,
+    /// Bytes of an index.
+    unit: u64,
 }
 
 impl Line {
-    /// Of indices that are that operand.
-    fn of(call: &Call<'_>, indices: usize) -> Result<Line, Wrong> {
-        let [parts, along] = call.counts(["parts", "along"])?;
+    /// Of indices that are that operand, into data of these extents, if they are known.
+    fn of(call: &Call<'_>, indices: usize, along: &'static str, dims: Option<&str>) -> Result<Line, Wrong> {
+        let [parts, along] = call.counts(["parts", along])?;
         law(parts == 1, || format!("an element has {parts} indices"))?;
-        let wide = call.flag("wide")?;
-        law(wide == call.is_wide(indices), || format!("`wide` is {wide}, its indices are not"))?;
-        let (mut dims, mut taken) = ([0; MAX_RANK], [0; MAX_RANK]);
-        for i in 0..MAX_RANK {
-            (dims[i], taken[i]) = (call.count_at("dims", i)?, call.count_at("taken", i)?);
-            let fits = taken[i] <= dims[i] || i as u64 == along;
-            law(fits, || format!("{} indices on an axis of {}", taken[i], dims[i]))?;
+        let unit = index_unit(call, indices)?;
+        let mut taken = [0; MAX_RANK];
+        for (i, extent) in taken.iter_mut().enumerate() {
+            *extent = call.count_at("taken", i)?;
         }
         let unused = MAX_RANK.saturating_sub(call.rank(indices));
         law(along >= unused as u64 && along < MAX_RANK as u64, || format!("axis {along}"))?;
-        let ones = dims[..unused].iter().chain(&taken[..unused]).all(|&n| n == 1);
-        law(ones, || format!("{dims:?} and {taken:?} where there are {} axes", MAX_RANK - unused))?;
-        Ok(Line { dims, taken, unused, count: taken[along as usize], wide })
+        let mut line = Line { dims: taken, taken, unused, count: taken[along as usize], unit };
+        for i in 0..dims.map_or(0, |_| MAX_RANK) {
+            line.dims[i] = call.count_at(dims.unwrap_or_default(), i)?;
+            let fits = taken[i] <= line.dims[i] || i as u64 == along;
+            law(fits, || format!("{} indices on an axis of {}", taken[i], line.dims[i]))?;
+        }
+        let ones = line.dims[..unused].iter().chain(&taken[..unused]).all(|&n| n == 1);
+        law(ones, || format!("{line:?} where there are {} axes", MAX_RANK - unused))?;
+        Ok(line)
     }
 
     fn accesses(&self, unit: u64, extents: &[u64; MAX_RANK]) -> Result<Accesses, Wrong> {
@@ -141,20 +145,26 @@ fn of_words(call: &Call<'_>, operand: usize) -> Result<u64, Wrong> {
     Ok(if pair { 8 } else { 4 })
 }
 
-/// `scatter_places`.
+/// `scatter_places`. Extents of what is indexed are values.
 fn places(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [n, count] = call.counts(["n", "count"])?;
-    let (indices, all) = if call.flag("elements")? {
-        let line = Line::of(call, 0)?;
-        let all = iteration(&line.taken)?;
-        law(n == iteration(&line.dims)?, || format!("{n} elements of {:?}", line.dims))?;
-        (line.accesses(if line.wide { 8 } else { 4 }, &line.taken)?, all)
+    let [count, parts] = call.counts(["count", "parts"])?;
+    law((1..=MAX_RANK as u64).contains(&parts), || format!("tuples of {parts} indices"))?;
+    let indices = if call.flag("elements")? {
+        let line = Line::of(call, 0, "index_axis", None)?;
+        law(count == iteration(&line.taken)?, || format!("{count} updates, indices of {:?}", line.taken))?;
+        line.accesses(line.unit, &line.taken)?
     } else {
-        are_tuples(call)?;
-        (Tuple::of(call, 0)?.indices(count)?, count)
+        are_tuples(call, "index_axis")?;
+        Accesses::dense(index_unit(call, 0)?, iteration(&[count, parts])?)
     };
-    law(count == all, || format!("{count} updates, {all} indices"))?;
     Ok(Footprint::new(count.div_ceil(256), 256).operand(0, indices).operand(1, Accesses::dense(4, count)))
+}
+
+/// Bytes of the indices that are that operand.
+fn index_unit(call: &Call<'_>, indices: usize) -> Result<u64, Wrong> {
+    let wide = call.flag("wide")?;
+    law(wide == call.is_wide(indices), || format!("`wide` is {wide}, its indices are not"))?;
+    Ok(if wide { 8 } else { 4 })
 }
 
 /// Of rows of this width whose reductions have `unit` bytes, too.
@@ -166,11 +176,9 @@ fn partial(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
         .operand(0, Accesses::dense(4, n))
         .operand(1, Accesses::dense(unit, iteration(&[count, inner])?))
         .operand(3, Accesses::dense(unit, elements));
-    if call.flag("given")? {
-        return Ok(footprint.operand(2, Accesses::dense(4, count)));
-    }
-    call.bound_again(2, 1)?;
-    Ok(footprint)
+    let given = call.flag("given")?;
+    call.own_or_again(given, 2, 1)?;
+    Ok(if given { footprint.operand(2, Accesses::dense(4, count)) } else { footprint })
 }
 
 /// `scatter_partial_floats`.
@@ -207,10 +215,9 @@ fn partials_of(
     for level in 0..2 {
         let operand = 4 + level as usize;
         rows = rows.div_ceil(CHUNK);
+        call.own_or_again(level < partials, operand, 3)?;
         if level < partials {
             footprint = footprint.operand(operand, dense(rows)?);
-        } else {
-            call.bound_again(operand, 3)?;
         }
     }
     Ok(footprint)

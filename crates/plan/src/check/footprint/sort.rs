@@ -63,10 +63,11 @@ fn runs(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let e = Extents::of(call, size)?;
     let groups = iteration(&[e.rows, e.runs, size])?.div_ceil(TILE);
     let footprint = e.footprint(call, groups, TILE)?;
-    if call.flag("given")? {
+    let given = call.flag("given")?;
+    call.own_or_again(given, 1, 0)?;
+    if given {
         return Ok(footprint.operand(1, e.places()?));
     }
-    call.bound_again(1, 0)?;
     law(e.m == e.n, || format!("{} places of an axis of {}", e.m, e.n))?;
     Ok(footprint)
 }
