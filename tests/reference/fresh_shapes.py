@@ -87,6 +87,22 @@ def product(draw):
     return [m, k, n] if fits([[m, k], [k, n], [m, n]], 2 * m * k * n) else None
 
 
+def lines(draw):
+    """Lines along an axis: rows mostly, columns of a matrix else."""
+    shape = [extent(draw, 1, 4096), extent(draw, 2, 1 << 20), extent(draw, 2, 256) if draw.random() < 0.3 else 1]
+    return shape if fits([shape] * 16) else None
+
+
+def largest(draw):
+    shape = [extent(draw, 1, 1024), extent(draw, 16, 1 << 18)]
+    return [*shape, min(shape[1], draw.choice([1, 5, 40, 64, 200, 1000]))] if fits([shape] * 16) else None
+
+
+def added(draw):
+    rows, width, updates = extent(draw, 1, 1 << 17), extent(draw, 1, 1024), extent(draw, 16, 1 << 17)
+    return [rows, width, updates] if fits([[rows, width], [updates, width]] * 4) else None
+
+
 def drawn(draw, make, count):
     cases = []
     while len(cases) < count:
@@ -99,7 +115,8 @@ def drawn(draw, make, count):
 def main():
     draw = random.Random(int(sys.argv[1]))
     kinds = {"convolutions": (convolution, 40), "softmax": (softmax, 12), "sums": (total, 12), "transposed": (transposed, 10),
-             "attention": (attention, 12), "products": (product, 16)}
+             "attention": (attention, 12), "products": (product, 16), "sorts": (lines, 10), "largest": (largest, 10),
+             "cumulated": (lines, 10), "added": (added, 10)}
     cases = {kind: drawn(draw, make, count) for kind, (make, count) in kinds.items()}
     json.dump(cases | {"odd": []}, sys.stdout, indent=1)
 

@@ -187,6 +187,26 @@ def shapes():
             case(f"F8.{what}_{m}x{k}x{n}{'_t' if along_k else ''}", multiply, over=4, warm=0.3)
 
 
+    ordered()
+
+
+def ordered():
+    """Kinds that only fresh lists have."""
+    for shape in SHAPES.get("sorts", []):
+        shape_case(f"sort_{joined(shape)}", shape, lambda x: torch.sort(x, 1))
+    for rows, n, k in SHAPES.get("largest", []):
+        shape_case(f"top_{k}_of_{rows}x{n}", [rows, n], lambda x, k=k: torch.topk(x, k, 1))
+    for shape in SHAPES.get("cumulated", []):
+        shape_case(f"cumulated_{joined(shape)}", shape, lambda x: torch.cumsum(x, 1))
+    for rows, width, updates in SHAPES.get("added", []):
+
+        def add(rows=rows, width=width, updates=updates):
+            x, index = normal(updates, width), torch.randint(rows, (updates,), device=DEVICE)
+            return lambda: torch.zeros(rows, width, device=DEVICE).index_add_(0, index, x)
+
+        case(f"F8.added_{updates}_rows_of_{width}_to_{rows}", add, over=4, warm=0.3)
+
+
 def shape_case(name, shape, work):
     def make():
         x = normal(*shape)

@@ -11,6 +11,7 @@ mod convolutions;
 mod cpu_driver;
 mod data;
 mod encoder;
+mod ordered;
 mod pin;
 mod products;
 mod reference;

@@ -2,6 +2,7 @@
 //! one query over many keys, long k, few rows. Several sizes each; PyTorch beside them is the bar.
 
 use crate::data;
+use crate::ordered::{Added, Cumulated, Largest, Sorted};
 use crate::rig::{Rig, Spec};
 use crate::row::{Bar, Outcome, Rate, Row};
 use crate::{Case, Spelled};
@@ -14,7 +15,7 @@ use std::rc::Rc;
 const COMPARED: usize = 256;
 
 /// A graph over states, and what it must give.
-trait Shape {
+pub trait Shape {
     /// The part of the name after `F8.`.
     fn name(&self) -> String;
     /// Extents of the operands.
@@ -70,6 +71,14 @@ pub struct Lists {
     attention: Vec<[u64; 6]>,
     /// m, k, n.
     products: Vec<[u64; 3]>,
+    /// Outer, sorted axis, inner.
+    sorts: Vec<[u64; 3]>,
+    /// Rows, n, k.
+    largest: Vec<[u64; 3]>,
+    /// Outer, cumulated axis, inner.
+    cumulated: Vec<[u64; 3]>,
+    /// Rows, width, updates.
+    added: Vec<[u64; 3]>,
 }
 
 /// The committed lists: full sizes are for GPUs, the same kinds in small elsewhere.
@@ -99,6 +108,11 @@ impl Lists {
         for along_k in [false, true] {
             all.extend(self.products.iter().map(|&[m, k, n]| Rc::new(Product { m, k, n, along_k }) as _));
         }
+        all.extend(self.sorts.into_iter().map(|shape| Rc::new(Sorted(shape)) as _));
+        all.extend(self.largest.into_iter().map(|[rows, n, k]| Rc::new(Largest { rows, n, k }) as _));
+        all.extend(self.cumulated.into_iter().map(|shape| Rc::new(Cumulated(shape)) as _));
+        let added = self.added.into_iter();
+        all.extend(added.map(|[rows, width, updates]| Rc::new(Added { rows, width, updates }) as _));
         all
     }
 }
@@ -158,7 +172,7 @@ fn measure(rig: &Rig, shape: &dyn Shape) -> Outcome<Vec<Row>> {
     Ok(vec![row])
 }
 
-fn joined(extents: &[u64]) -> String {
+pub fn joined(extents: &[u64]) -> String {
     extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }
 
