@@ -20,11 +20,9 @@ PAIRS(float, 1, 20u, sum, combine, identity())
 
 void main() {
     keep_holes();
-    uint begin = linear_group() * 256u, e = begin + gl_LocalInvocationID.x, n = arg_n(), c, unused;
-    uint first = divide(min(begin, n - 1u), arg_inner(), unused), last = divide(min(begin + 255u, n - 1u), arg_inner(), unused);
-    uint place = divide(min(e, n - 1u), arg_inner(), c);
-    uvec2 found = positions(place, first, last);
-    if (e >= n) return;
+    uint e = linear_group() * 256u + gl_LocalInvocationID.x, c;
+    uvec2 found = positions(e, c);
+    if (e >= arg_n()) return;
     float v = load_data(e);
     if (found.x < found.y) {
         sum[0] = identity();

@@ -19,11 +19,9 @@ uvec2 second_at(uint i) { return PAIR == 1u ? loadu2_second(i) : widened(loadu_s
 #include "sorted.glsl"
 
 void main() {
-    uint begin = linear_group() * 256u, e = begin + gl_LocalInvocationID.x, n = arg_n(), c, unused;
-    uint first = divide(min(begin, n - 1u), arg_inner(), unused), last = divide(min(begin + 255u, n - 1u), arg_inner(), unused);
-    uint place = divide(min(e, n - 1u), arg_inner(), c);
-    uvec2 found = positions(place, first, last);
-    if (e >= n) return;
+    uint e = linear_group() * 256u + gl_LocalInvocationID.x, c;
+    uvec2 found = positions(e, c);
+    if (e >= arg_n()) return;
     v = PAIR == 1u ? loadu2_data(e) : widened(loadu_data(e));
     if (MODE > 0u) take(found.x, found.y, c);
     else if (found.x < found.y) take_rows(found.y - 1u, found.y, c);

@@ -1,7 +1,7 @@
 #version 460
 // y = two runs of SORTED places merged. A group writes 1024 places of a run: a and b of them from either half, found by
-// bisection; each is put behind those of the other half that are before it. What is read stays inside whatever `order`
-// holds.
+// bisection; each comes after those of the other half that are before it. Whatever `order` holds, what is read stays
+// inside, and every place is written.
 #include "interface.glsl"
 #include "sorted.glsl"
 layout(local_size_x = 256) in;
@@ -55,14 +55,21 @@ void main() {
         if (i < count) hold(i, item_of(i < a ? first + cuts[0] + i : middle + d - cuts[0] + i - a));
     }
     barrier();
+    uint at[4], place[4];
     [[unroll]] for (uint u = 0u; u < 4u; u++) {
         uint i = t + 256u * u;
         bool is_of_first = i < a;
-        if (i < count) {
-            uint others = before(held(i), is_of_first ? a : 0u, is_of_first ? count : a, is_of_first);
-            write_place(row, r, d + others + (is_of_first ? i : i - a), places[i]);
-        } else if (row < arg_rows()) {
-            write_place(row, r, d + i, 0xffffffffu);
-        }
+        place[u] = places[i];
+        if (i < count) at[u] = before(held(i), is_of_first ? a : 0u, is_of_first ? count : a, is_of_first);
+        at[u] += is_of_first ? i : i - a;
     }
+    barrier();
+    [[unroll]] for (uint u = 0u; u < 4u; u++) places[t + 256u * u] = 0xffffffffu;
+    barrier();
+    // Of halves that are not in order two may meet at one place, and another has none: the smaller stays.
+    [[unroll]] for (uint u = 0u; u < 4u; u++)
+        if (t + 256u * u < count) atomicMin(places[at[u]], place[u]);
+    barrier();
+    [[unroll]] for (uint u = 0u; u < 4u; u++)
+        if (row < arg_rows()) write_place(row, r, d + t + 256u * u, places[t + 256u * u]);
 }

@@ -129,9 +129,9 @@ fn rows_are_added_by_index() {
     same(&y, &[3.0, 4.0, 0.0, 0.0, 1.0 + 5.0, 2.0 + 6.0, 0.0, 0.0]);
 }
 
-/// Many updates of few places, as the op says and as sorted ones: the last wins, and every reduction.
+/// Many updates of few places, one after the other: the last wins, and every reduction.
 #[test]
-fn many_updates_as_few() {
+fn many_updates_of_few_places() {
     let n = 300i64;
     let places: Vec<i64> = (0..n).map(|i| i * 7 % 4).collect();
     let updates: Vec<f64> = (0..n).map(|i| ((i * 13) % 11) as f64 - 5.0).collect();

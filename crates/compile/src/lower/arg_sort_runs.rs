@@ -56,7 +56,7 @@ impl Sort {
         let m = order.map_or_else(|| space.n.clone(), |order| order.view.shape[axis].clone());
         let upper = |d: &DimExpr| d.upper(cx.graph.symbols());
         let run = places_of_run(op, upper(&m).max(op.keep.as_ref().map_or(0, upper)));
-        let one_run = op.whole || upper(&m) <= run;
+        let one_run = op.whole || op.keep.is_none() && upper(&m) <= run;
         let runs = if one_run { DimExpr::constant(1) } else { m.ceil_div(&run.into()) };
         let keep = op.keep.clone().unwrap_or_else(|| run.into());
         let rows = &space.outer * &space.inner;

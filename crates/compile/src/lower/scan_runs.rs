@@ -22,12 +22,7 @@ impl Lower for ScanRuns {
         }
         let space = Rows::of(&x.view.shape, axis..axis + 1);
         let runs = space.n.ceil_div(&DimExpr::constant(self.run));
-        Scan { rows: &space.outer * &space.inner, runs, space }.emit(
-            self,
-            cx,
-            id,
-            [Some(&x), before.as_ref(), Some(&y)],
-        )
+        Scan { rows: &space.outer * &space.inner, runs, space }.emit(self, cx, id, (&x, before.as_ref(), &y))
     }
 }
 
@@ -60,9 +55,8 @@ impl Scan {
         op: &ScanRuns,
         cx: &mut LowerCx<'_>,
         id: NodeId,
-        [x, before, y]: [Option<&PlacedView>; 3],
+        (x, before, y): (&PlacedView, Option<&PlacedView>, &PlacedView),
     ) -> LowerResult {
-        let (x, y) = (x.ok_or("it has no operand")?, y.ok_or("it has no result")?);
         let groups = self.groups(op);
         cx.fits_u32(&(&groups * &DimExpr::from(TILE)), "the operand with what fills runs up")?;
         let mut step = StepBuilder::new();

@@ -23,21 +23,19 @@ impl Lower for ScatterPartials {
         }
         cx.fits_u32(&product(&rows.view.shape), "the rows")?;
         let mut step = StepBuilder::new();
-        let call = call(self, cx, &mut step, [Some(&places), Some(&rows), order.as_ref(), Some(&y)])?;
+        let call = call(self, cx, &mut step, [&places, &rows, &y], order.as_ref())?;
         step.dispatch_node(cx, id, call, &product(&y.view.shape).ceil_div(&256.into()))
     }
 }
 
-/// The call for places, rows, their order and y.
+/// The call for places, rows and y, and the order of the rows.
 fn call(
     op: &ScatterPartials,
     cx: &mut LowerCx<'_>,
     step: &mut StepBuilder,
-    [places, rows, order, y]: [Option<&PlacedView>; 4],
+    [places, rows, y]: [&PlacedView; 3],
+    order: Option<&PlacedView>,
 ) -> LowerResult<CallBuilder> {
-    let (Some(places), Some(rows), Some(y)) = (places, rows, y) else {
-        return Err("an operand is missing".into());
-    };
     let span = u32::try_from(op.span).map_err(|_| "its rows have more than 2^32 places")?;
     let rows_bound = step.read(1, rows);
     let call = ScatterPartialFloats {

@@ -46,7 +46,12 @@ impl Put {
         cx.fits_u32(&(&space.outer * &self.rows * inner), "the words of the rows")?;
         let mut step = StepBuilder::new();
         let x = step.read(1, update);
-        let positions = Positions::of(cx, &mut step, cx.graph.node(id).input(2), (&x, &space.outer))?;
+        let positions = Positions::of(
+            cx,
+            &mut step,
+            cx.graph.node(id).input(2),
+            (&x, &space.outer, &cache.view.shape[0]),
+        )?;
         let number = cx.status_number();
         let call = Kernel {
             variant: Kernel::plain,
@@ -88,21 +93,23 @@ impl Positions {
         cx: &mut LowerCx<'_>,
         step: &mut StepBuilder,
         pos: Option<ValueId>,
-        (instead, outer): (&Bound, &DimExpr),
+        (instead, outer, batch): (&Bound, &DimExpr, &DimExpr),
     ) -> LowerResult<Positions> {
         let (mut source, mut bound) = (0, instead.unread());
         let Some(pos) = pos else {
             let known = Some(DimExpr::constant(0));
             return Ok(Positions { known, source, bound, rows_of_one: outer.clone() });
         };
-        let known = cx.scalar_value(pos);
+        // A constant of more than 32 bits is read, and found to be past the end.
+        let fits = |e: &DimExpr| e.as_const().is_none_or(|pos| i32::try_from(pos).is_ok());
+        let known = cx.scalar_value(pos).filter(fits);
         let at = if known.is_some() { cx.at(pos)? } else { cx.dense(pos)? };
         let read = step.read(2, &at);
         if known.is_none() {
             source = if at.view.dtype.arena_bytes() == 8 { 2 } else { 1 };
             bound = read;
         }
-        let batch = at.view.shape.first().cloned().unwrap_or_else(|| 1.into());
+        let batch = if at.view.shape.is_empty() { 1.into() } else { batch.clone() };
         let rows_of_one = outer.exact_quotient(&batch).ok_or("positions do not divide the batch")?;
         Ok(Positions { known, source, bound, rows_of_one })
     }

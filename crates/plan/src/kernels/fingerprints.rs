@@ -238,10 +238,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("ca2b7522b2901ffb88e222206e44e63be6294f9ab6e935baf303aa4df0f05df5")),
     ] },
     Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("7691692660a32cf9bbbe52478c934768da49ff237059aa6d3807b2ba4134a424"), code: &[
-        ("plain", Fingerprint::hex("112e21120ed7f901bedafe14f3560901add342a76a155b677ec9fe12d191de6d")),
+        ("plain", Fingerprint::hex("2c542eeafdaaf70c7109cf6725111a11fcc34f5b40b36fbff4a81ff969323205")),
     ] },
     Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("5c22cb8466073a8dbe76a12f9c6eea636ec7d2469b5615c0cf3ee444ca36937b"), code: &[
-        ("plain", Fingerprint::hex("b04a6d0da634e7bd2ff517478e89beaa614deed89adc53eb3fcbfb677374beb9")),
+        ("plain", Fingerprint::hex("6c63a3f84ff72a79b7db78d9356738e4c39d7ec68770131c4e84a29faa890301")),
     ] },
     Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("1804ca7e11f9f44dcebc6653a2c75467a8abdd69d45875d8b304b1f48c103bd6"), code: &[
         ("plain", Fingerprint::hex("4c7f542a15c35b227bc8c031602f269d7c36300e1b1e226a99fdd01b38ffd53f")),
@@ -261,7 +261,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("wide8", Fingerprint::hex("63dd1bcadc38b79cdc6cbe80a281817e2f18c86c3aa324e7c915f8d07d210ea1")),
     ] },
     Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("ec1e2c8751a5e91a148ce7f1c843da033ba590a3036d780950277757c92fe60e"), code: &[
-        ("plain", Fingerprint::hex("09f87ae2c3d2eb2578f9a3a2f54a287ed67d870b57cb307e3dd3ef968d30adb1")),
+        ("plain", Fingerprint::hex("369a8fef9d457b255b0ba2049c8cd9061181a763d55647b4aabf5b535a7f8b7a")),
     ] },
     Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("a8c0fcfc2ebfc021f43db02f41bae7cbe7ac941615f59a09a22d3b60b1458c6b"), code: &[
         ("plain", Fingerprint::hex("44e2dc386dfa875b56853a91330182647bbbb0f2500bb0eb86399bdeeb097af6")),

@@ -144,7 +144,7 @@ kernel! {
     slots 0;
     holes {}
     specs { mode = 0: 1, partials = 1: 0, pair = 3: 0, signed = 4: 0, bits = 5: 32 }
-    trip_count |c| sorted(c.count, c.partials);
+    trip_count |c| sorted(if c.mode == u64::from(mode::SET) { 1 } else { c.count }, c.partials);
     variants { plain: zero }
 }
 

@@ -27,6 +27,8 @@ impl Rows<'_> {
             let b = (o / per_position).min(pos.len() - 1);
             for t in 0..rows {
                 match self.place(pos[b], t, capacity) {
+                    // Rows of no elements lose none.
+                    None if inner == 0 => {}
                     None => cx.raise(Status::StateOverflow((o * rows + t) as u64)),
                     Some(place) => {
                         to.extend((0..inner).map(|i| (o * capacity + place) * inner + i));

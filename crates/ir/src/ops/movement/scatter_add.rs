@@ -13,7 +13,7 @@ impl GraphBuilder {
     /// Rows added up where indices say, beginning from zeros (PyTorch `index_add`; the gradient of an embedding):
     /// updates \[u, …\], indices i32 or i64 \[u\] → \[rows, …\]. Sums are made in a tree of fixed form; integers
     /// wrap. A negative index counts from the end; a row whose index is still outside is dropped and reports
-    /// INDEX_OUT_OF_RANGE. Its cost is that of sorting the indices, whatever `rows` is.
+    /// INDEX_OUT_OF_RANGE. Its cost is that of sorting the indices and of writing the result.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32, i32};

@@ -6,7 +6,7 @@ use super::scatter_partials::{CHUNK, ScatterPartials};
 use super::scatter_places::ScatterPlaces;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
-use crate::infer::{Infer, Types, one};
+use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::ops::def::expansion;
 use crate::ops::steering_samples::{extremes, steering_list, steering_samples};
 use crate::ops::{ArgTopK, GatherElements, Op, OpDef, Reshape};
@@ -15,13 +15,17 @@ use crate::shape::{product, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
 use pumice_types::{DType, DimExpr, Tensor};
 
-/// The most updates that every element of data looks at.
+/// The most updates that every element of data looks at, and how often that may be done.
 const FEW: u64 = 128;
+const LOOKS: u64 = 1 << 24;
+/// So few are looked at however often.
+const FEWEST: u64 = 8;
 
 crate::op! {
     /// y = data, then y\[places\[i\], c\] ∘= updates\[order\[i\], c\] for each i, ∘ being the reduction; places are in
-    /// order. A place that is outside and an order that names no update are left out. Where there are partial
-    /// reductions of 128 and of 128² updates of one place, they are taken instead of them.
+    /// order. A place that is outside and an order that names no update are left out. Partial reductions, of 128 and of
+    /// 128² updates of one place, are those of `ScatterPartials` over the same operands, whose order then names every
+    /// update once; they are taken instead of these.
     pub struct ScatterSorted {
         /// What becomes of an element and its updates.
         reduction: ScatterReduction = ScatterReduction::Set,
@@ -176,8 +180,13 @@ pub(super) fn expand(
     let (shape, indexed) = (graph.ty(data).shape.to_vec(), graph.ty(indices).shape.to_vec());
     let tuple = if op.elements { indexed.len() } else { indexed.len() - 1 };
     let count = product(&indexed[..tuple]);
-    let many = count.upper(graph.symbols());
-    if many <= FEW || shape.iter().any(|d| d.is(0)) {
+    let upper = |d: &DimExpr| d.upper(graph.symbols());
+    let many = upper(&count);
+    let line = if op.elements { upper(&indexed[normalize_axis(op.axis, indexed.len()).ok()?]) } else { many };
+    let looks = line.saturating_mul(upper(&product(&shape)));
+    let plain = line <= FEWEST || line <= FEW && looks <= LOOKS;
+    // What has more than kernels count is refused as it is.
+    if plain || many > 1 << 31 || shape.iter().any(|d| d.is(0)) {
         return None;
     }
     let mut scatter = Scatter { patch: expansion(graph, id), name: graph.node_name(id), reduction };

@@ -9,7 +9,7 @@ use crate::ops::kv_append::AppendMode;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
-use pumice_types::DType;
+use pumice_types::{DType, Tensor};
 
 crate::op! {
     /// y = cache, then y\[b, …, pos_b + t, …\] = update\[b, …, t, …\] (ONNX TensorScatter); without positions 0. What
@@ -90,6 +90,15 @@ impl OpDef for TensorScatter {
             })
             .fill("pos", Fill::Ints(vec![4])),
         ]);
+        samples.extend(AppendMode::ALL.map(|mode| {
+            let sample = Sample::graph(&format!("at a constant of 33 bits, {mode:?}"), |g| {
+                let cache = g.input("cache", tensor(f, [1, 4, 2]));
+                let update = g.input("update", tensor(f, [1, 1, 2]));
+                let pos = g.constant(Tensor::new(&[1i64 << 32], &[]).expect("one"));
+                g.output("y", g.tensor_scatter(cache, update, Some(pos), TensorScatter { axis: 1, mode }));
+            });
+            sample.expect_status()
+        }));
         samples.extend([0, 1, 9].map(|rows| {
             let sample = Sample::graph(&format!("symbolic, {rows} rows"), |g| {
                 let cache = g.input("cache", tensor(f, [sym("b", 1..=3), sym("c", 1..=20), 4.into()]));

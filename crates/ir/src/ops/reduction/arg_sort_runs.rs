@@ -100,10 +100,13 @@ impl OpDef for ArgSortRuns {
                 let kept = g.arg_sort_runs(x, None, op(Some(20.into())));
                 let whole = ArgSortRuns { whole: true, ..op(Some(20.into())) };
                 g.output("kept", g.arg_sort_runs(x, Some(kept), whole));
+                let short = g.input("short", tensor(f, [sym("m", 0..=1000)]));
+                let few = ArgSortRuns { axis: 0, ..op(Some(3.into())) };
+                g.output("few", g.arg_sort_runs(short, None, few));
                 let sorted = g.arg_sort_runs(x, None, op(None));
                 g.output("merged", g.arg_sort_runs(x, Some(sorted), ArgSortRuns { axis: 1, ..merging(run) }));
             });
-            sample.bind("n", n).bind("c", 2)
+            sample.bind("n", n).bind("c", 2).bind("m", n.min(1000))
         }));
         samples
     }
@@ -180,6 +183,13 @@ fn extreme_places() -> Vec<Sample> {
     };
     let one = |g: &GraphBuilder, order| build(g, DType::F32, g.reshape(order, &[1, 1]), false);
     let mut samples = steering_samples("a place of an order", 5, |_| false, one);
+    // Merged though nothing is in order: some places of the run, whatever they are, and no poison.
+    samples.push(Sample::graph("runs that are not in order", |g| {
+        let x = g.input("x", tensor(DType::F32, [2, 2048]));
+        let order = g.input("order", tensor(DType::I32, [2, 2048]));
+        let y = g.arg_sort_runs(x, Some(order), merging(1024));
+        g.output("inside", g.reduce_all(g.less(y, g.constant_scalar(DType::I32, 2048.0)), &[0, 1], false));
+    }));
     samples.extend([(DType::F32, true), (DType::I64, false)].map(|(d, largest)| {
         let list = |g: &GraphBuilder, order| build(g, d, order, largest);
         steering_list(&format!("places of an order of {d}"), DType::I32, 5, &[1, 7], list)

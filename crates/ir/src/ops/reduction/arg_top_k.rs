@@ -15,6 +15,8 @@ use pumice_types::{DType, DimExpr};
 
 /// The largest number of places of which each run gives some, again and again; more are merged.
 const FEW: u64 = RUN / 4;
+/// The most elements of an axis.
+const MOST: u64 = 1 << 31;
 
 crate::op! {
     /// The places of the k largest (or smallest) elements along an axis, in their order (the indices of ONNX TopK):
@@ -53,6 +55,11 @@ impl OpDef for ArgTopK {
             return Err(AttrError::Value { name: "k", reason }.into());
         }
         cx.at_most(&self.k, &shape[axis], "k and the axis")?;
+        if shape[axis].upper(cx.symbols()) > MOST {
+            let (what, extent) =
+                ("a sorted axis of more than 2^31 elements".into(), cx.show(&shape[axis..=axis]));
+            return Err(OpError::ExtentUnsupported { what, extent });
+        }
         shape[axis] = self.k.clone();
         one(self.index_dtype, shape)
     }
@@ -101,7 +108,7 @@ impl OpDef for ArgTopK {
         let mut sort = Sort { patch: expansion(graph, id), name: graph.node_name(id), x, at: None };
         let k = upper(&self.k);
         let n = upper(&shape[axis]);
-        let last = if k <= FEW { sort.few(&runs, &self.k, n, k) } else { sort.all(&runs, n) };
+        let last = if k <= FEW { sort.keep_first(&runs, &self.k, n, k) } else { sort.merge_all(&runs, n) };
         let keep = (self.k != shape[axis]).then(|| self.k.clone());
         let last = ArgSortRuns { index_dtype: self.index_dtype, keep, whole: true, ..last };
         let y = sort.patch.add_opt(last, sort.name, vec![Some(PatchRef::Old(x)), sort.at]);
@@ -126,7 +133,7 @@ impl Sort<'_> {
     }
 
     /// Of every run its first k, until there is one run; the op of the last one.
-    fn few(&mut self, runs: &ArgSortRuns, k: &DimExpr, mut places: u64, most: u64) -> ArgSortRuns {
+    fn keep_first(&mut self, runs: &ArgSortRuns, k: &DimExpr, mut places: u64, most: u64) -> ArgSortRuns {
         while places > RUN {
             self.step(ArgSortRuns { keep: Some(k.clone()), ..runs.clone() });
             places = places.div_ceil(RUN) * most;
@@ -135,7 +142,7 @@ impl Sort<'_> {
     }
 
     /// All runs in order, and two of them merged until there is one; the op of the last one.
-    fn all(&mut self, runs: &ArgSortRuns, places: u64) -> ArgSortRuns {
+    fn merge_all(&mut self, runs: &ArgSortRuns, places: u64) -> ArgSortRuns {
         let mut op = runs.clone();
         while (op.run as u64) < places {
             self.step(op.clone());

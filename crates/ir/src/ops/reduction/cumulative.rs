@@ -49,7 +49,7 @@ impl Cumulation {
         let narrow = matches!(ty.dtype(), DType::F16 | DType::BF16);
         let x = PatchRef::Old(x);
         let x = if narrow { scan.cast(x, DType::F32) } else { x };
-        let y = scan.all(x, upper(&ty.shape[axis]), self);
+        let y = scan.cumulate(x, upper(&ty.shape[axis]), self);
         let y = if narrow { scan.cast(y, ty.dtype()) } else { y };
         scan.patch.replace(node.output(), y);
         Some(scan.patch)
@@ -74,14 +74,14 @@ impl Scan<'_> {
         self.patch.add(Cast { to }, format!("{}.cast", self.name), &[x])
     }
 
-    fn all(&mut self, x: PatchRef, n: u64, op: Cumulation) -> PatchRef {
+    fn cumulate(&mut self, x: PatchRef, n: u64, op: Cumulation) -> PatchRef {
         let Cumulation { product, exclusive, reverse, .. } = op;
         let (axis, run) = (self.axis, self.run as i64);
         let runs = ScanRuns { axis, run, product, exclusive, reverse, totals: false };
         let before = (n > self.run).then(|| {
             let totals = ScanRuns { exclusive: false, totals: true, ..runs.clone() };
             let totals = self.patch.add_opt(totals, format!("{}.totals", self.name), vec![Some(x), None]);
-            self.all(totals, n.div_ceil(self.run), Cumulation { exclusive: true, reverse: false, ..op })
+            self.cumulate(totals, n.div_ceil(self.run), Cumulation { exclusive: true, reverse: false, ..op })
         });
         self.patch.add_opt(runs, format!("{}.runs", self.name), vec![Some(x), before])
     }

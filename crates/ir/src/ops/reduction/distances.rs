@@ -95,7 +95,7 @@ impl GraphBuilder {
 }
 
 impl Composition {
-    /// For each of n rows the others, i32\[n, n − 1\]: the row itself is taken out, and what is behind it moves up.
+    /// For each of n rows the others, i32\[n, n − 1\]: the row itself is taken out, and what comes after it moves up.
     #[track_caller]
     fn others(&self, n: &DimExpr) -> Value {
         let one = DimExpr::constant(1);
