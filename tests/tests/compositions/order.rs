@@ -91,7 +91,7 @@ pub fn neighbours(runner: &Runner) {
     ];
     samples.push(
         Sample::graph("symbolic", |g| {
-            let d = g.input("d", tensor(DType::F32, [sym("n", 4..=90), sym("n", 4..=90)]));
+            let d = g.input("d", tensor(DType::F32, [sym("n", 4..=300), sym("n", 4..=300)]));
             let (rows, apart) = g.knn_from_pairwise(d, 3);
             g.output("rows", rows);
             g.output("apart", apart);
@@ -122,6 +122,13 @@ pub fn rows_by_index(runner: &Runner) {
         case(DType::I64, &[300, 4], 9, i32, Fill::Range(0, 9)),
         case(DType::U8, &[1000, 4], 3, i32, Fill::Range(0, 3)),
         case(f, &[5, 3], 4, i32, Fill::Ints(vec![0, 4, -5, 3, -4])).expect_status(),
+        // A constant that folds to an index outside is told by the run.
+        Sample::graph("a constant outside", |g| {
+            let outside = g.constant_scalar(i32, 3.0);
+            let indices = g.reshape(g.add(outside, outside), &[1]);
+            g.output("y", g.scatter_add(g.input("updates", tensor(f, [1, 2])), indices, 3));
+        })
+        .expect_status(),
     ];
     samples.extend([0, 1, 900].map(|n| {
         let sample = Sample::graph(&format!("symbolic, {n} of 900"), |g| {

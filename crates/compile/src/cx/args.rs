@@ -43,6 +43,11 @@ impl LowerCx<'_> {
     pub fn grid(&mut self, groups: &DimExpr) -> LowerResult<Grid> {
         let [x, y, z] = self.target.limits.max_workgroup_count.map(|n| u64::from(n.clamp(1, MAX_GROUPS)));
         let upper = groups.upper(self.graph.symbols());
+        // Of n·(n − 1) the bounds are those of its terms.
+        let groups = match groups.bounds(self.graph.symbols()).0 < 0 {
+            true => &groups.max_with(&DimExpr::constant(0)),
+            false => groups,
+        };
         if upper > x * y * z {
             return Err("it needs more workgroups than a grid can have".into());
         }

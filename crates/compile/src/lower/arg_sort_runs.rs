@@ -58,7 +58,8 @@ impl Sort {
         let run = places_of_run(op, upper(&m).max(op.keep.as_ref().map_or(0, upper)));
         let one_run = op.whole || op.keep.is_none() && upper(&m) <= run;
         let runs = if one_run { DimExpr::constant(1) } else { m.ceil_div(&run.into()) };
-        let keep = op.keep.clone().unwrap_or_else(|| run.into());
+        // Of one run no more than there is: short axes of wide symbols take few groups.
+        let keep = op.keep.clone().unwrap_or_else(|| m.min_with(&run.into()));
         let rows = &space.outer * &space.inner;
         Sort { rows, m, len: y.view.shape[axis].clone(), run, runs, keep, space }
     }

@@ -4,8 +4,9 @@
 //! because the evaluator is the same. After: no node but those has constants alone for operands.
 
 use crate::pipeline::PassCx;
+use pumice_ir::infer::Infer;
 use pumice_ir::ops::{Constant, Op};
-use pumice_ir::{Graph, GraphBuilder, Node, Patch, ValueId};
+use pumice_ir::{Graph, GraphBuilder, Node, Patch, ValueId, ValueType};
 use pumice_types::Tensor;
 use std::sync::Arc;
 
@@ -39,16 +40,29 @@ pub fn fold_constants(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     folded.into_iter().filter_map(|node| patch(graph, node, &known, &needed)).collect()
 }
 
-/// For every value, whether a node that stays, or the program, uses it.
+/// For every value, whether a node that stays, or the program, uses it as a constant. What a node would refuse as one,
+/// an index outside, stays computed: the run reports it.
 fn needed(graph: &Graph, known: &Known) -> Vec<bool> {
     let mut needed = vec![false; graph.value_count()];
     graph.outputs().iter().for_each(|o| needed[o.value.index()] = true);
-    for (_, node) in graph.nodes() {
-        if known[node.output().index()].is_none() {
-            node.operands().for_each(|v| needed[v.index()] = true);
-        }
-    }
+    let staying =
+        || graph.nodes().map(|(_, node)| node).filter(|node| known[node.output().index()].is_none());
+    staying().flat_map(Node::operands).for_each(|v| needed[v.index()] = true);
+    staying()
+        .filter(|node| refuses(graph, node, known))
+        .flat_map(Node::operands)
+        .for_each(|v| needed[v.index()] = false);
     needed
+}
+
+/// Whether an op that constants steer is wrong with those that are known.
+fn refuses(graph: &Graph, node: &Node, known: &Known) -> bool {
+    if node.op.steering_operands().is_empty() {
+        return false;
+    }
+    let types: Vec<Option<&ValueType>> = node.inputs.iter().map(|v| v.map(|v| graph.ty(v))).collect();
+    let constants = |i: usize| node.input(i).and_then(|v| known[v.index()].as_deref());
+    node.op.infer(&Infer::new(graph.symbols(), node.op.operand_names(), &types, &constants)).is_err()
 }
 
 fn patch(graph: &Graph, node: &Node, known: &Known, needed: &[bool]) -> Option<Patch> {

@@ -12,6 +12,7 @@ pub const TILE: u64 = 1024;
 kernel! {
     /// Runs of 2^`levels` places put in order: y\[o, r * keep + j, c\], j < keep, is the j-th of run r < runs of row
     /// (o, c), -1 where it has fewer; what is at `len` or beyond is not written.
+    /// Where all of a run stay, `keep` is its length, or the axis's if that is less.
     ///
     /// x is dense \[rows / inner, n, inner\]; the places of a row are 0..m, m = n, or with `given` 1 those of order
     /// \[rows / inner, m, inner\], i32, of which one outside 0..n is none. They are ordered by (x there, place); `down`

@@ -15,10 +15,10 @@ pub struct SoftmaxCrossEntropy {
 
 impl GraphBuilder {
     /// [`GraphBuilder::nll_loss`](crate::GraphBuilder::nll_loss) of logsoftmax(scores) over axis 1 (ONNX
-    /// SoftmaxCrossEntropyLoss, PyTorch `cross_entropy` without label smoothing): scores \[N, C, d…\], targets of i32 or i64 \[N, d…\], weights
-    /// of the classes \[C\] or 1 each → the loss in the scores' dtype, \[N, d…\] where terms stay, else of rank 0, and
-    /// its weight, an f32 of rank 0: what a mean was divided by, else 1. For the logarithms themselves take
-    /// `g.log_softmax(scores, 1)` beside it: one step computes both.
+    /// SoftmaxCrossEntropyLoss, PyTorch `cross_entropy` without label smoothing): scores \[N, C, d…\], targets of
+    /// i32 or i64 \[N, d…\], weights of the classes \[C\] or 1 each → the loss in the scores' dtype, \[N, d…\]
+    /// where terms stay, else of rank 0, and its weight, an f32 of rank 0: what a mean was divided by, else 1. For
+    /// the logarithms themselves take `g.log_softmax(scores, 1)` beside it: one step computes both.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32, i32, sym};

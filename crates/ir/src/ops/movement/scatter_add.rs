@@ -2,6 +2,7 @@
 
 use super::indices::expect_indices;
 use super::scatter::ScatterReduction;
+use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
@@ -30,9 +31,14 @@ impl GraphBuilder {
                 Ok(types) => types,
                 Err(mistake) => return mistake,
             };
+        let rows = rows.into();
+        if rows.bounds(&self.symbols().unwrap_or_default()).0 < 0 {
+            let reason = "a number of rows may not be negative".into();
+            return self.wrong_call("scatter_add", AttrError::Value { name: "rows", reason }.into());
+        }
         let g = self.composition("scatter_add");
         let mut shape = types[0].shape.to_vec();
-        shape[0] = rows.into();
+        shape[0] = rows;
         let zeros = g.fill(g.constant_scalar(types[0].dtype(), 0.0), shape);
         let tuples = g.unsqueeze(indices, &[1]);
         g.last().apply(ScatterNd { reduction: ScatterReduction::Add }, &[zeros, tuples, updates])

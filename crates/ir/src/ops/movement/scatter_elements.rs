@@ -17,9 +17,10 @@ use pumice_types::DType;
 crate::op! {
     /// y = data, then y\[i₀, …, indices\[i₀, …, iₐ, …\], …\] ∘= updates\[i₀, …, iₐ, …\] along one axis (ONNX
     /// ScatterElements), ∘ being the reduction. Indices and updates have one shape, of data's rank, whose extents off
-    /// the axis are data's or less. Several updates of one element: with `none` the last in row-major order wins; sums
+    /// the axis are data's or less. Several updates of one element: with `Set` the last in row-major order wins; sums
     /// are made in an order that is the same in every run. A negative index counts from the end; one that is still
-    /// outside is dropped and reports INDEX_OUT_OF_RANGE at run time, or is an error where the index is a constant.
+    /// outside is dropped and reports INDEX_OUT_OF_RANGE at run time, or is an error where the index is a
+    /// constant. Into data of no elements nothing is written or reported.
     pub struct ScatterElements {
         /// The axis of data.
         axis: i64 = 0,

@@ -17,9 +17,10 @@ use pumice_types::DType;
 
 crate::op! {
     /// y = data, then y\[t₀, …, tₖ₋₁, c…\] ∘= updates\[j…, c…\] with the tuple t = indices\[j…, :\] (ONNX ScatterND), ∘
-    /// being the reduction. Several updates of one slice: with `none` the last j in row-major order wins; sums are made
+    /// being the reduction. Several updates of one slice: with `Set` the last j in row-major order wins; sums are made
     /// in an order that is the same in every run. A negative index counts from the end; a tuple with one that is still
-    /// outside is dropped and reports INDEX_OUT_OF_RANGE at run time, or is an error where the index is a constant.
+    /// outside is dropped and reports INDEX_OUT_OF_RANGE at run time, or is an error where the index is a
+    /// constant. Into data of no elements nothing is written or reported.
     pub struct ScatterNd {
         /// What becomes of an element and its updates.
         reduction: ScatterReduction = ScatterReduction::Set,

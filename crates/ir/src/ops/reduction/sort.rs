@@ -9,7 +9,7 @@ use pumice_types::{DType, DimExpr};
 impl GraphBuilder {
     /// The elements of an axis in order, and where they were: x\[…, n, …\] → x's type and i64\[…, n, …\]. The sort is
     /// stable: of equal elements the one that was first stays first, in descending order, too. NaN is above infinity,
-    /// −0 equals 0 (PyTorch `sort(stable=True)`). A result that nobody takes costs nothing.
+    /// −0 equals 0 (PyTorch `sort(stable=True)`). Any numbers, not booleans. A result that nobody takes costs nothing.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};

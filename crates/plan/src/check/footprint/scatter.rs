@@ -97,10 +97,11 @@ impl Line {
         let unused = MAX_RANK.saturating_sub(call.rank(indices));
         law(along >= unused as u64 && along < MAX_RANK as u64, || format!("axis {along}"))?;
         let mut line = Line { dims: taken, taken, unused, count: taken[along as usize], unit };
-        for i in 0..dims.map_or(0, |_| MAX_RANK) {
-            line.dims[i] = call.count_at(dims.unwrap_or_default(), i)?;
-            let fits = taken[i] <= line.dims[i] || i as u64 == along;
-            law(fits, || format!("{} indices on an axis of {}", taken[i], line.dims[i]))?;
+        for (i, (extent, &taken)) in line.dims.iter_mut().zip(&taken).enumerate() {
+            let Some(dims) = dims else { continue };
+            *extent = call.count_at(dims, i)?;
+            let fits = taken <= *extent || i as u64 == along;
+            law(fits, || format!("{taken} indices on an axis of {extent}"))?;
         }
         let ones = line.dims[..unused].iter().chain(&taken[..unused]).all(|&n| n == 1);
         law(ones, || format!("{line:?} where there are {} axes", MAX_RANK - unused))?;

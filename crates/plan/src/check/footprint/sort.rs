@@ -32,7 +32,7 @@ impl Extents {
         let all = m.div_ceil(run.max(1));
         law(runs == all || all == 0 && runs == 1, || format!("{runs} runs of {run} for {m} places"))?;
         law(keep <= run, || format!("{keep} places kept of {run}"))?;
-        let whole = len == m && keep == run;
+        let whole = len == m && keep == run.min(m);
         law(whole || len == runs.saturating_mul(keep), || {
             format!("{len} places where {runs} runs keep {keep}")
         })?;
