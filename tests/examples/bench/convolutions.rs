@@ -1,5 +1,5 @@
-//! D6: convolutions drawn from models before any kernel was tuned for them (tests/reference/conv_shapes.py), and two
-//! pools. PyTorch beside them is the bar.
+//! D6: convolutions drawn from models before any kernel was tuned for them (tests/reference/conv_shapes.py).
+//! PyTorch beside them is the bar.
 
 use crate::Case;
 use crate::data;

@@ -13,6 +13,7 @@ mod data;
 mod encoder;
 mod ordered;
 mod pin;
+mod pools;
 mod products;
 mod reference;
 mod report;
@@ -210,6 +211,7 @@ fn cases(rig: &Rig, fresh: Option<&Path>) -> Outcome<Vec<Case>> {
     }
     let mut cases = of_kernels(rig.judges_gpu())?;
     cases.extend(convolutions::cases(rig)?);
+    cases.extend(pools::cases(rig));
     cases.extend(resnet::cases(rig));
     cases.extend(encoder::cases());
     if rig.is_cpu_driver() {
