@@ -69,8 +69,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, fused: &FusedBody<'_
     let outputs = cx.graph.node(id).outputs.iter();
     let results = outputs.map(|&v| cx.result(v)).collect::<LowerResult<Vec<_>>>()?;
     let hole = Filled::new(fused.prologue(), reads, &results[1..]);
-    let rank = x.view.shape.len();
-    let axis = normalize_axis(norm.axis, rank).map_err(|e| e.to_string())?;
+    let axis = x.axis(norm.axis)?;
     if x.is_empty() {
         return Ok(());
     }
