@@ -190,6 +190,11 @@ def rows():
             add("pairwise_distance", {"metric": metric}, [x, y], [z.astype(np.float32)])
 
 
-for make in (scatters, gathers, rows_and_pads, order, losses, rows):
-    make()
-json.dump({"onnx": onnx.__version__, "numpy": np.__version__, "cases": CASES}, sys.stdout, separators=(",", ":"))
+def write():
+    json.dump({"onnx": onnx.__version__, "numpy": np.__version__, "cases": CASES}, sys.stdout, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    for make in (scatters, gathers, rows_and_pads, order, losses, rows):
+        make()
+    write()

@@ -8,10 +8,13 @@ use pumice_ir::ops::huber::Huber;
 use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::l1::L1;
+use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress};
+use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
 use pumice_ir::ops::mse::Mse;
 use pumice_ir::ops::nll_loss::NllLoss;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
+use pumice_ir::ops::welch::{WelchPeaks, WelchPsd};
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor};
@@ -226,6 +229,37 @@ refuses! {
     transform_of_the_parts: |g| g.fft(g.input("x", f32([4, 2])), Fft { axis: -1, ..Fft::default() }) => OpError::Invalid(_),
     one_side_of_complex_values: |g| g.fft(g.input("x", f32([4, 2])), Fft { onesided: true, ..Fft::default() })
         => OpError::Invalid(_),
+    window_of_integers: |g| g.hann_window(8, true, DType::I32) => OpError::Attr(_),
+    window_beyond_memory: |g| g.blackman_window(1 << 40, true, DType::F32) => OpError::Invalid(_),
+    mels_of_no_rate: |g| g.mel_weight_matrix(MelWeightMatrix { sample_rate: 0, ..MelWeightMatrix::default() })
+        => OpError::Attr(_),
+    mels_above_half_the_rate: |g| g.mel_weight_matrix(MelWeightMatrix { upper_edge_hertz: 8001.0, ..MelWeightMatrix::default() })
+        => OpError::Attr(_),
+    mels_from_above: |g| g.mel_weight_matrix(MelWeightMatrix { lower_edge_hertz: 8000.0, upper_edge_hertz: 4000.0, ..MelWeightMatrix::default() })
+        => OpError::Attr(_),
+    mels_from_nowhere: |g| g.mel_weight_matrix(MelWeightMatrix { lower_edge_hertz: f64::NAN, ..MelWeightMatrix::default() })
+        => OpError::Attr(_),
+    mels_beyond_memory: |g| g.mel_weight_matrix(MelWeightMatrix { num_mel_bins: u64::MAX, ..MelWeightMatrix::default() })
+        => OpError::Invalid(_),
+    filters_of_more_frequencies: |g| g.log_mel(g.input("x", f32([4, 9, 2])), g.input("f", f32([3, 10])), LogMel::default())
+        => OpError::ExtentExceeds { .. },
+    filters_of_real_values: |g| g.log_mel(g.input("x", f32([4, 9, 1])), g.input("f", f32([3, 9])), LogMel::default())
+        => OpError::Invalid(_),
+    logarithm_of_nothing: |g| g.log_mel(g.input("x", f32([4, 9, 2])), g.input("f", f32([3, 9])), LogMel { eps: 0.0, ..LogMel::default() })
+        => OpError::Attr(_),
+    natural_whisper: |g| g.log_mel(g.input("x", f32([4, 9, 2])), g.input("f", f32([3, 9])), LogMel { compress: LogMelCompress::Whisper, ..LogMel::default() })
+        => OpError::Attr(_),
+    power_of_nothing: |g| g.log_mel(g.input("x", f32([4, 9, 2])), g.input("f", f32([3, 9])), LogMel { power: -1.0, log: LogBase::Log10, ..LogMel::default() })
+        => OpError::Attr(_),
+    average_of_no_frequency: |g| g.welch_psd(g.input("x", f32([4, 9, 0, 2])), WelchPsd::default())
+        => OpError::ExtentExceeds { .. },
+    average_of_real_values: |g| g.welch_psd(g.input("x", f32([4, 9, 8, 1])), WelchPsd::default()) => OpError::Invalid(_),
+    peaks_of_a_symbol: |g| g.welch_peaks(g.input("x", f32([4.into(), 9.into(), sym("n", 1..=9), 2.into()])), WelchPeaks::default())
+        => OpError::ExtentUnsupported { .. },
+    peaks_of_other_segments: |g| g.welch_peaks(g.input("x", f32([4, 9, 8, 2])), WelchPeaks { n_segments: Some(3), ..WelchPeaks::default() })
+        => OpError::Attr(_),
+    more_peaks_than_memory: |g| g.welch_peaks(g.input("x", f32([4, 9, 8, 2])), WelchPeaks { k: 1 << 40, ..WelchPeaks::default() })
+        => OpError::Attr(_),
     sign_of_a_start_is_open: |g| {
         let x = g.input("x", f32([sym("n", 1..=9)]));
         let start = g.dim_of(x, 0) - DimExpr::constant(5);

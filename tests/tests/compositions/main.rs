@@ -2,6 +2,7 @@
 
 mod movement;
 mod order;
+mod signals;
 
 use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
 use order::{distances, neighbours, rows_by_index, sorts};
@@ -20,6 +21,7 @@ use pumice_ir::sample::Fill;
 use pumice_ir::{GraphBuilder, Sample, Value, bool_, sym, tensor};
 use pumice_tests::op_suite::{Case, Outcome, Runner};
 use pumice_types::DType;
+use signals::{averages, log_mels, mels, peaks, windows};
 
 const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
@@ -347,4 +349,9 @@ on_both!(
     distances,
     neighbours,
     rows_by_index,
+    windows,
+    mels,
+    log_mels,
+    averages,
+    peaks,
 );

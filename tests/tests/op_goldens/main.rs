@@ -1,5 +1,8 @@
-//! Values of ops by others' code (`tests/reference/op_goldens.py`: the onnx package's evaluator, and NumPy), on the
-//! evaluator, the interpreter and the device: what evaluator and kernels share, one hand, may be wrong in both.
+//! Values of ops by others' code (`tests/reference/op_goldens.py` and `goldens_*.py`: the onnx package's evaluator,
+//! NumPy, SciPy), on the evaluator, the interpreter and the device: what evaluator and kernels share, one hand, may be
+//! wrong in both.
+
+mod signal;
 
 use pumice_cpu_ref::{Array, RefEval};
 use pumice_ir::ops::LossReduction;
@@ -19,7 +22,8 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-const GOLDENS: &str = include_str!("../data/op_goldens.json");
+const GOLDENS: [&str; 2] =
+    [include_str!("../../data/op_goldens.json"), include_str!("../../data/op_goldens_signal.json")];
 /// Cases of an op at least, and values of each of its attributes.
 const CASES: usize = 8;
 
@@ -110,7 +114,7 @@ impl Golden {
     fn data(&self) -> usize {
         match self.op.as_str() {
             "Pad" | "Tile" | "Trilu" | "CumSum" | "OneHot" => 1,
-            _ => self.operands.len(),
+            other => signal::data(other).unwrap_or(self.operands.len()),
         }
     }
 
@@ -170,7 +174,10 @@ impl Golden {
                 };
                 vec![g.pairwise_distance(x[0], x[1], metric)]
             }
-            other => panic!("no builder for {other}"),
+            other => match signal::build(self, g, x) {
+                Some(y) => vec![y],
+                None => panic!("no builder for {other}"),
+            },
         }
     }
 
@@ -212,7 +219,8 @@ fn pair((a, b): (Value, Value)) -> Vec<Value> {
 }
 
 fn goldens() -> Vec<Golden> {
-    serde_json::from_str::<Goldens>(GOLDENS).expect("the committed form").cases
+    let cases = |text: &str| serde_json::from_str::<Goldens>(text).expect("the committed form").cases;
+    GOLDENS.into_iter().flat_map(cases).collect()
 }
 
 /// Panics with every case that differs.
