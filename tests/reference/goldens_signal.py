@@ -4,7 +4,7 @@ usage: goldens_signal.py > tests/data/op_goldens_signal.json       (needs onnx 1
 """
 import numpy as np
 import scipy.signal
-from op_goldens import DRAW, add, by_onnx, floats, write
+from op_goldens import CASES, DRAW, add, by_onnx, floats, write
 
 
 def number(v, dtype=np.int64):
@@ -64,6 +64,28 @@ def averages():
                 add("welch_peaks", {"k": k, "kind": kind}, [pairs], [peaks])
 
 
-for make in (tables, log_mels, averages):
+def transforms():
+    for axis, shape in [(1, (2, 8, 1)), (0, (5, 3, 2)), (1, (2, 3, 7, 2)), (-2, (1, 34, 1)), (2, (2, 1, 12, 2))]:
+        for length in [None, 6, 11]:
+            for inverse, onesided in [(0, 0), (1, 0), (0, 1), (1, 1)]:
+                if onesided and shape[-1] != 1 + inverse:
+                    continue
+                x = floats(*shape) / 4
+                by_onnx("DFT", {"inverse": inverse, "onesided": onesided}, x, None if length is None else number(length),
+                        number(axis), opset=20)
+                CASES[-1]["operands"] = CASES[-1]["operands"][:1]
+                CASES[-1]["attributes"] |= {"axis": axis} | ({} if length is None else {"length": length})
+    pair = lambda y: np.stack([y.real, y.imag], -1).astype(np.float32)
+    for norm in ["backward", "ortho", "forward"]:
+        for n in [4, 9, 17, 30]:
+            x = floats(2, n, 2) / 4
+            z = x[..., 0] + 1j * x[..., 1].astype(np.float64)
+            for inverse, y in [(0, np.fft.fft(z, norm=norm)), (1, np.fft.ifft(z, norm=norm))]:
+                add("fft", {"norm": norm, "inverse": inverse, "onesided": 0}, [x], [pair(y)])
+            y = np.fft.irfft(z, n, norm=norm).astype(np.float32)[..., None]
+            add("fft", {"norm": norm, "inverse": 1, "onesided": 1, "length": n}, [x], [y])
+
+
+for make in (tables, log_mels, averages, transforms):
     make()
 write()

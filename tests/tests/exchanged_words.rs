@@ -125,6 +125,8 @@ const VALUES: &[Uncompared] = &[
         words: &["extent", "raises", "index_axis"],
         why: "extents of what is indexed",
     },
+    Uncompared { kernels: "fft_pass", words: &["done"], why: "how much of a line is transformed already" },
+    Uncompared { kernels: "fft_chirp", words: &["period"], why: "the length that is transformed" },
     Uncompared { kernels: "tensor_scatter", words: &["pos"], why: "where rows are put" },
     Uncompared { kernels: "rotary", words: &["base"], why: "the position of the first row" },
 ];

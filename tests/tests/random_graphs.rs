@@ -21,8 +21,9 @@ fn every_op_occurs() {
     assert_eq!(histogram.absent(), Vec::<&str>::new());
     let (fewest, most) = histogram.inner();
     assert!(fewest >= 5 && most <= 60, "{fewest} to {most} nodes");
+    // The host has the transforms along axes that symbols decide.
     for (kind, least) in
-        [("(programs with symbols)", 200), ("(programs with states)", 180), ("(programs with host ops)", 150)]
+        [("(programs with symbols)", 200), ("(programs with states)", 180), ("(programs with host ops)", 75)]
     {
         assert!(histogram.count(kind) >= least, "{kind}: {}", histogram.count(kind));
     }

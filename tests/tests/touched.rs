@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 24] = [
+    const CHOOSE: [&str; 25] = [
         "attention",
         "attention_lanes",
         "attention_merge",
@@ -38,6 +38,7 @@ mod on_device {
         "conv_spread",
         "conv_spread_tile",
         "conv_tile",
+        "fft_pass",
         "gather",
         "gather_tuples",
         "gather_words",

@@ -51,6 +51,13 @@ impl Tolerance {
         if dtype.is_float() { Tolerance::Sum { k, more: 0.0 } } else { Tolerance::Exact }
     }
 
+    /// That of transforms of `n` values: 8·log₂n·2⁻²⁴ of ‖x‖₂, so many `times`; none for one value, which stays as it
+    /// is.
+    pub fn transform(n: u64, times: f64) -> Tolerance {
+        let share = 8.0 * (n as f64).log2() * times * EPS32;
+        if n == 1 { Tolerance::Exact } else { Tolerance::Sum { k: 1, more: share - Tolerance::of_sum(1) } }
+    }
+
     /// T3 for a product whose factors are rounded: T2 on what was rounded, plus ⌈K/16⌉·2⁻²³, since the accumulator of a
     /// matrix unit is one chain that may truncate; of three factors (attention) 2⁻¹⁰ besides, in bf16 2⁻⁷, since
     /// probabilities are rounded relative to a running maximum.

@@ -10,7 +10,7 @@ use pumice_opt::OptOptions;
 const MAX_ELEMENTS: u64 = 20_000;
 
 /// Ops whose decomposition rounds more often than the op.
-const ROUNDING: [&str; 11] = [
+const ROUNDING: [&str; 12] = [
     "sum",
     "mean",
     "fma",
@@ -20,6 +20,7 @@ const ROUNDING: [&str; 11] = [
     "batch_norm",
     "cum_sum",
     "cum_prod",
+    "fft",
     "scatter_elements",
     "scatter_nd",
 ];

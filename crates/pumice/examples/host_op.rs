@@ -1,26 +1,31 @@
-//! An op without a kernel in the middle of a program: the Fourier transform runs on the host, all else on the device.
-//! The plan is cut into segments there; a session runs them in turn.
+//! An op without a kernel in the middle of a program: the Fourier transform of a symbolic length runs on the host, all
+//! else on the device. The plan is cut into segments there; a session runs them in turn.
 //!
 //! A low-pass filter: y = gain · F⁻¹(mask · F(x)), where x is a slow wave with a fast one on top.
 
 use pumice::ops::fft::Fft;
-use pumice::{Device, GraphBuilder, Options, TensorView, f32};
+use pumice::{DType, Device, GraphBuilder, Options, TensorView, f32, sym};
 use std::error::Error;
 use std::f32::consts::TAU;
 
 const N: usize = 60;
-const BINS: usize = N / 2 + 1;
 const SLOW: f32 = 3.0;
 const FAST: f32 = 20.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let g = GraphBuilder::new("low_pass");
-    let x = g.input("x", f32([N as u64, 1]));
-    let spectrum = g.fft(x, Fft { onesided: true, ..Fft::default() });
-    let kept = g.mul(spectrum, g.param("mask", f32([BINS as u64, 1])));
-    let back = Fft { onesided: true, inverse: true, dft_length: Some(N as i64), ..Fft::default() };
+    let x = g.input("x", f32([sym("n", 2..=1000), 1.into()]));
+    let spectrum = g.fft(x, Fft::default());
+    // Frequency k and its negative, n − k, pass below the cutoff.
+    let n = g.dim_of(x, 0);
+    let up = g.unsqueeze(g.range(0, n.clone(), 1, DType::F32), &[1]);
+    let down = g.sub(g.cast(g.extent(x, 0), DType::F32), up);
+    let passes = g.less(g.min(&[up, down]), g.param("cutoff", f32([1u64])));
+    let kept = g.select(passes, spectrum, g.constant_scalar(DType::F32, 0.0));
+    let back = Fft { inverse: true, ..Fft::default() };
     let gain = g.scalar("gain", f32([0u64; 0]), 0.0, 10.0, 1.0);
-    g.output("y", g.mul(g.fft(kept, back), gain));
+    let y = g.narrow(g.fft(kept, back), 1, 0, 1);
+    g.output("y", g.mul(y, gain));
     let graph = g.build()?;
 
     let device = Device::best();
@@ -29,8 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let host = steps.iter().filter(|s| s.is_host()).count();
     println!("device: {}; {} steps, {host} of them on the host", device.name(), steps.len());
     assert_eq!(host, 2);
-    let mask: Vec<f32> = (0..BINS).map(|k| if k < 10 { 1.0 } else { 0.0 }).collect();
-    exe.set_param("mask", &mask)?;
+    exe.set_param("cutoff", &[10.0])?;
 
     let wave = |cycles: f32, i: usize| (TAU * cycles * i as f32 / N as f32).sin();
     let x: Vec<f32> = (0..N).map(|i| wave(SLOW, i) + 0.5 * wave(FAST, i)).collect();

@@ -198,10 +198,11 @@ impl Golden {
                     got.dtype, got.shape, want.dtype, want.shape
                 ));
             }
-            let near = |a: f64, b: f64| {
-                a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 2e-6 * b.abs().max(0.5)
-            };
             let (got, want) = (got.to_f64(), want.floats());
+            let floor = signal::floor(&self.op, &want);
+            let near = |a: f64, b: f64| {
+                a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 2e-6 * b.abs().max(floor)
+            };
             let at = got.iter().zip(&want).position(|(&a, &b)| !near(a, b))?;
             Some(format!("element {at} of result {i} is {}, not {}", got[at], want[at]))
         };

@@ -1,6 +1,7 @@
 //! How cases about signals are built.
 
 use super::Golden;
+use pumice_ir::ops::fft::{Fft, FftNorm};
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress, LogMelOver};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
 use pumice_ir::ops::welch::{WelchPeakKind, WelchPeaks, WelchPsd, WelchScaling};
@@ -22,6 +23,7 @@ pub fn build(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Value> {
         "HammingWindow" => g.hamming_window(size(), periodic, DType::F32),
         "BlackmanWindow" => g.blackman_window(size(), periodic, DType::F32),
         "MelWeightMatrix" => g.mel_weight_matrix(mel(case)),
+        "DFT" | "fft" => g.fft(x[0], fft(case)),
         "log_mel" => g.log_mel(x[0], x[1], log_mel(case)),
         "welch_psd" => {
             let density = case.word("scaling") == "density";
@@ -36,6 +38,26 @@ pub fn build(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Value> {
         }
         _ => return None,
     })
+}
+
+/// The smallest number of which a result may be off by its share: of a transform the largest of its results.
+pub fn floor(op: &str, results: &[f64]) -> f64 {
+    let largest = || results.iter().fold(0.5, |most: f64, v| most.max(v.abs()));
+    if ["DFT", "fft"].contains(&op) { largest() } else { 0.5 }
+}
+
+fn fft(case: &Golden) -> Fft {
+    Fft {
+        axis: case.attributes.get("axis").map_or(-2, |_| case.int("axis")),
+        inverse: case.flag("inverse"),
+        onesided: case.flag("onesided"),
+        dft_length: case.attributes.get("length").map(|_| case.int("length")),
+        norm: match case.word("norm") {
+            "ortho" => FftNorm::Ortho,
+            "forward" => FftNorm::Forward,
+            _ => FftNorm::Backward,
+        },
+    }
 }
 
 fn mel(case: &Golden) -> MelWeightMatrix {

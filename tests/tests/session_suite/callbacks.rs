@@ -9,7 +9,7 @@ use crate::common::*;
 use pumice_compile::Options;
 use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
-use pumice_ir::{Graph, GraphBuilder, f16 as f16s, f32};
+use pumice_ir::{Graph, GraphBuilder, f16 as f16s, f32, sym};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
 use pumice_runtime::{Executable, HostOps, HostStep, RuntimeError};
 use pumice_tests::{Fixture, on_every_device};
@@ -282,8 +282,9 @@ impl HostStep for CallingStep {
 /// A model with a host step in its run, the param `w` set, and what the host step calls.
 fn with_host_step(fixture: &Fixture) -> (Executable, Call) {
     let g = GraphBuilder::new("host");
-    let (x, w) = (g.input("x", f32([1u64, 4, 1])), g.param("w", f32([4u64, 1])));
-    g.output("y", g.fft(g.mul(x, w), Fft { onesided: true, ..Fft::default() }));
+    let (x, w) = (g.input("x", f32([1.into(), sym("n", 2..=4), 1.into()])), g.param("w", f32([4u64, 1])));
+    let product = g.narrow(g.mul(x, w), 1, 0, g.dim_of(x, 1));
+    g.output("y", g.fft(product, Fft { onesided: true, ..Fft::default() }));
     let graph = g.build().expect("sound");
     let plan = CheckedPlan::new(fixture.plan(&graph, &Options::default())).expect("sound");
     let call = Call::default();

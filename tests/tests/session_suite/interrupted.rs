@@ -4,7 +4,7 @@
 use crate::common::*;
 use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
-use pumice_ir::{Graph, GraphBuilder, f32};
+use pumice_ir::{Graph, GraphBuilder, f32, sym};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
 use pumice_runtime::{DeviceError, Executable, HostOps, HostStep, RunOptions, RuntimeError, ScalarValue};
 use pumice_tests::{Fixture, on_every_device};
@@ -43,10 +43,11 @@ impl HostStep for TiredStep {
 /// y = |spectrum of (x + bias)|² added up, which is Σ(x + bias)²·4; a scalar counts runs, a state adds x up.
 fn graph() -> Graph {
     let g = GraphBuilder::new("tired");
-    let (x, bias) = (g.input("x", f32([1u64, 4, 1])), g.input("bias", f32([4u64, 1])));
+    let (x, bias) =
+        (g.input("x", f32([1.into(), sym("n", 2..=4), 1.into()])), g.input("bias", f32([4u64, 1])));
     let at = g.scalar_advancing("at", 0, 100, 0, DimExpr::constant(1));
     let moved = g.add(x, bias);
-    let spectrum = g.named("spectrum").fft(moved, Fft::default());
+    let spectrum = g.named("spectrum").fft(g.narrow(moved, 1, 0, g.dim_of(x, 1)), Fft::default());
     let power = g.reduce_sum(g.square(spectrum), &[0, 1, 2], false);
     g.output("y", power);
     g.output("at", g.add(at, at));

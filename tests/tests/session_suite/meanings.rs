@@ -5,7 +5,7 @@ use crate::common::*;
 use pumice_compile::Options;
 use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
-use pumice_ir::{Graph, GraphBuilder, f32};
+use pumice_ir::{Graph, GraphBuilder, f32, sym};
 use pumice_plan::{CheckedPlan, InputError, Plan, Step};
 use pumice_runtime::{DeviceError, Executable, RuntimeError};
 use pumice_tests::{Fixture, on_every_device};
@@ -17,11 +17,14 @@ on_every_device!(inputs_stand_in_any_order, other_names_are_refused);
 /// Nothing here may be exchanged: spectrum of (a·b − c).
 fn graph() -> Graph {
     let g = GraphBuilder::new("named");
-    let (a, b, c) =
-        (g.input("a", f32([1u64, 2, 4])), g.input("b", f32([1u64, 4, 3])), g.input("c", f32([3u64])));
+    let (a, b, c) = (
+        g.input("a", f32([1u64, 2, 4])),
+        g.input("b", f32([1u64, 4, 3])),
+        g.input("c", f32([sym("n", 2..=3)])),
+    );
     let product = g.named("product").matmul(a, b);
     let pairs = g.named("pairs").reshape(g.sub(product, c), &[1, 6, 1]);
-    g.output("y", g.named("spectrum").fft(pairs, Fft::default()));
+    g.output("y", g.named("spectrum").fft(g.narrow(pairs, 1, 0, g.dim_of(c, 0) * 2), Fft::default()));
     g.build().expect("sound")
 }
 

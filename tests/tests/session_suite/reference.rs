@@ -24,7 +24,7 @@ fn graph() -> Graph {
     let cache = g.cache("cache", f16([16u64, 4]), 0);
     let cached = g.state_read(g.kv_append(cache, g.cast(rows, DType::F16), at, 0, AppendMode::Circular));
     let column = g.reshape_to(rows, vec![n.clone(), DimExpr::constant(4), DimExpr::constant(1)]);
-    let spectrum = g.fft(column, Fft { onesided: true, ..Fft::default() });
+    let spectrum = g.fft(column, Fft { axis: 0, ..Fft::default() });
     let power = g.reduce_sum(g.square(spectrum), &[1, 2], false);
     let mean = g.state("mean", f32([4u64]));
     let old = g.state_read(mean);

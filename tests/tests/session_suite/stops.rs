@@ -5,7 +5,7 @@ use crate::common::*;
 use pumice_compile::Options;
 use pumice_ir::ops::fft::Fft;
 use pumice_ir::ops::kv_append::AppendMode;
-use pumice_ir::shape::{bool_, i32, tensor as typed};
+use pumice_ir::shape::{DimSpec, bool_, i32, tensor as typed};
 use pumice_ir::{Graph, GraphBuilder, Value, f32, sym};
 use pumice_plan::check::check as check_plan;
 use pumice_plan::{AdvanceKind, FrameSlot, Grid, Plan, StepKind};
@@ -26,7 +26,8 @@ on_every_device!(
 /// s ← s + x, `seen` ← t, which counts up by 2; stops where t reaches `limit`. All rows of `log` up to t + 2 hold t.
 fn counting(with_host: bool) -> Graph {
     let g = GraphBuilder::new("counting");
-    let x = g.input("x", f32([6u64, 1]));
+    let rows: DimSpec = if with_host { sym("n", 2..=6) } else { 6.into() };
+    let x = g.input("x", f32([rows, 1.into()]));
     let limit = g.scalar("limit", i32::<u64>([]), -1.0, 1e6, 0.0);
     let t = g.scalar_advancing("t", 0, 1000, 0, DimExpr::constant(2));
     let s = g.state("s", f32([6u64, 1]));
@@ -34,7 +35,11 @@ fn counting(with_host: bool) -> Graph {
     let next = g.add(g.state_read(s), x);
     g.state_write(s, next);
     g.state_write(seen, g.reshape(t, &[1]));
-    let next = if with_host { g.fft(next, Fft { axis: 0, ..Fft::default() }) } else { next };
+    let next = if with_host {
+        g.fft(g.narrow(next, 0, 0, g.dim_of(x, 0)), Fft { axis: 0, ..Fft::default() })
+    } else {
+        next
+    };
     g.output("next", next);
     g.output("enough", g.greater_or_equal(t, limit));
     g.stop("enough");

@@ -11,6 +11,8 @@ mod attention;
 mod attention_merge;
 mod convolution;
 mod decode;
+mod fft_chirp;
+mod fft_pass;
 mod fused;
 mod gather;
 mod gather_elements;

@@ -125,7 +125,7 @@ impl Garden<'_> {
                 g.reshape_to(g.attention(q, k, q, None, None, op), shape)
             }
             1 => {
-                let z = g.fft(g.unsqueeze(g.tanh(x), &[-1]), Fft::default());
+                let z = g.fft(g.unsqueeze(g.tanh(x), &[-1]), Fft { axis: 0, ..Fft::default() });
                 let halves = g.split(z, -1, &[1, 1]);
                 let back = g.add(halves[0], halves[1]);
                 g.tanh(g.reshape_to(back, shape))

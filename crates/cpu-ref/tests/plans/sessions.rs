@@ -109,9 +109,9 @@ fn derived_weights_follow_their_params() {
 fn host_steps_stand_anywhere() {
     let g = GraphBuilder::new("host");
     let x = g.input("x", f32([sym("n", 1..=3), 6.into(), 1.into()]));
-    let once = g.fft(x, Fft::default());
+    let once = g.fft(x, Fft { axis: 0, ..Fft::default() });
     let between = g.neg(once);
-    let back = g.fft(between, Fft { inverse: true, ..Fft::default() });
+    let back = g.fft(between, Fft { axis: 0, inverse: true, ..Fft::default() });
     g.output("y", back);
     let graph = g.build().expect("a graph");
     for placement in [Placement::Packed, Placement::Bump] {

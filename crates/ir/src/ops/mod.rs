@@ -213,6 +213,8 @@ macro_rules! for_each_op {
             // 3.9 Signal
             signal {
                 fft Fft "fft" host;
+                fft_pass FftPass "fft_pass" lowered boxed;
+                fft_chirp FftChirp "fft_chirp" lowered;
             }
         }
     };

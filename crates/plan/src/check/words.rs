@@ -66,6 +66,9 @@ const VALUE_ARGS: &[&str] = &[
     "extent",
     "raises",
     "index_axis",
+    "done",
+    "period",
+    "factor",
 ];
 
 /// Constants that choose what is computed of the same bytes.
@@ -88,6 +91,9 @@ const VALUE_SPECS: &[&str] = &[
     "product",
     "exclusive",
     "reverse",
+    "inverse",
+    "mirrored",
+    "wrapped",
 ];
 
 /// Every mutation of a word there is, in a fixed order.

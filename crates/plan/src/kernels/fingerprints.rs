@@ -121,6 +121,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("9bacf8c4d758dce881587d8aa17360d9b1df1c238081073d83692978387afc47"), code: &[
         ("plain", Fingerprint::hex("7079661aa04bd865a77be340be61f8bfef4c29d7e3ec21b4c269471002081c05")),
     ] },
+    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("7bb8fe6b6cdc3d7a8df83294b4bd1804a73576d09d0d18e5ecd2dadf231bb3fa"), code: &[
+        ("plain", Fingerprint::hex("344d0f5526d6d69be6a7a6ceef0a5e0299f59032527575f489e98f4b57aa4fbb")),
+    ] },
+    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("fb2291fdf95a7f711e3861e123603041f3b91b71b2bd1f1c0391687addc9606c"), code: &[
+        ("plain", Fingerprint::hex("47db8ec8664b02b813e37d96528daf8fea29951768201df372820d16b8cf57d6")),
+    ] },
     Compiled { kernel: "fill", declaration: Fingerprint::hex("fbdccf9b08556aeffe8d0689ff33f6a746b59bc2457ddf9771ae1f652da46cce"), code: &[
         ("plain", Fingerprint::hex("9652e14fd801e9117403504a3f0fcd6da7b491205c41b3fe164c74779d6e379d")),
     ] },

@@ -21,6 +21,7 @@ pub mod scatter;
 pub mod softmax;
 pub mod sort;
 mod tiles;
+pub mod transform;
 
 /// Lists the families, in the order of the manifest.
 macro_rules! families {
@@ -29,6 +30,7 @@ macro_rules! families {
 
 families! {
     attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary scan scatter softmax sort
+    transform
 }
 
 /// All declarations.

@@ -1,6 +1,9 @@
-//! Nodes of random programs that change dtypes, pick rows, count, and run on the host.
+//! Nodes of random programs that change dtypes, pick rows, count, and transform.
 
 use super::{Garden, Item};
+use pumice_ir::ops::fft::Fft;
+use pumice_ir::ops::fft_chirp::FftChirp;
+use pumice_ir::ops::fft_pass::FftPass;
 use pumice_ir::{Fill, i32};
 use pumice_types::DType;
 
@@ -70,11 +73,21 @@ impl Garden<'_> {
         Some(Item { value: y, size: x.size + 5.0, exact: false })
     }
 
-    /// The host's transform, and back to real numbers.
-    pub(super) fn host(&mut self) -> Option<Item> {
+    /// A transform, along an axis of symbolic extent the host's, and back to real numbers.
+    pub(super) fn transformed(&mut self) -> Option<Item> {
         let x = self.real();
         let (g, shape) = (self.g, self.ty(x.value).shape);
-        let z = g.fft(g.unsqueeze(g.tanh(x.value), &[-1]), pumice_ir::ops::Fft::default());
+        let pairs = g.unsqueeze(g.tanh(x.value), &[-1]);
+        let open = shape.iter().position(|d| d.as_const().is_none());
+        let axis = open.unwrap_or(shape.len().saturating_sub(1));
+        let z = match shape[axis].as_const() {
+            Some(n) if self.below(2) == 0 => {
+                let chirp = FftChirp { length: n, extent: n, inverse: false, wrapped: self.below(2) == 0 };
+                let op = FftPass { axis: axis as i64, radix: 1, ..FftPass::of(n) };
+                g.fft_pass(pairs, Some(g.fft_chirp(chirp)), op)
+            }
+            _ => g.fft(pairs, Fft { axis: axis as i64, ..Fft::default() }),
+        };
         let parts = g.split_equal(z, -1, 2);
         Some(self.about(g.tanh(g.reshape_to(g.add(parts[0], parts[1]), shape.to_vec())), 1.0))
     }

@@ -267,7 +267,7 @@ impl Garden<'_> {
             20 => self.composite(),
             21 => self.counted(),
             22 if self.stateful => self.state(),
-            22 => self.host(),
+            22 => self.transformed(),
             23 => self.ordered(),
             _ if self.below(2) == 0 => self.windowed(),
             _ => self.residual(),

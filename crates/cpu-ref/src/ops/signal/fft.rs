@@ -8,15 +8,17 @@ use crate::tolerance::Tolerance;
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::fft::FftNorm;
 use pumice_types::DimExpr;
-use std::f64::consts::TAU;
+use std::f64::consts::FRAC_PI_2;
 
 /// A complex number.
-type Complex = (f64, f64);
+pub(super) type Complex = (f64, f64);
+
+/// Primes of whose lengths a device makes passes; others are convolutions.
+const PRIMES: [usize; 6] = [2, 3, 5, 7, 11, 13];
 
 impl Eval for Fft {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
         let (dtype, shape) = cx.out();
-        let all_finite = |line: &[Complex]| line.iter().all(|z| z.0.is_finite() && z.1.is_finite());
         let result = transformed(self, cx, |line, n| match all_finite(line) {
             true => transform(line, n, self.inverse),
             false => vec![(f64::NAN, f64::NAN); n],
@@ -25,16 +27,47 @@ impl Eval for Fft {
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::sum(cx.out().0, length(self, cx) as u64)
+        let n = length(self, cx).max(1);
+        let left = PRIMES.iter().fold(n, |n, p| without(n, *p));
+        Tolerance::transform(n as u64, if left > 1 { 4.0 } else { 1.0 })
     }
 
-    /// Σ|x| of the line, times the norm's factor, for every result.
+    /// ‖x‖₂ of the line, times the norm's factor, for every result.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
         transformed(self, cx, |line, n| {
-            let sum: f64 = line.iter().map(|x| x.0.abs() + x.1.abs()).sum();
-            vec![(sum, sum); n]
+            let length = line.iter().map(|z| z.0 * z.0 + z.1 * z.1).sum::<f64>().sqrt();
+            vec![(length, length); n]
         })
     }
+}
+
+/// What is left of n without the factors p.
+fn without(mut n: usize, p: usize) -> usize {
+    while n.is_multiple_of(p) {
+        n /= p;
+    }
+    n
+}
+
+pub(super) fn all_finite(line: &[Complex]) -> bool {
+    line.iter().all(|z| z.0.is_finite() && z.1.is_finite())
+}
+
+pub(super) fn times(a: Complex, b: Complex) -> Complex {
+    (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
+}
+
+/// e^(∓2πim/n), m < n: exact at quarter turns.
+pub(super) fn root(m: u64, n: u64, inverse: bool) -> Complex {
+    let (quarter, left) = (4 * m / n, 4 * m % n);
+    let (s, c) = (FRAC_PI_2 * left as f64 / n as f64).sin_cos();
+    let (c, s) = match quarter % 4 {
+        0 => (c, s),
+        1 => (-s, c),
+        2 => (-c, -s),
+        _ => (s, -c),
+    };
+    (c, if inverse { s } else { -s })
 }
 
 fn length(op: &Fft, cx: &EvalCx<'_>) -> usize {
@@ -67,7 +100,7 @@ fn transformed(op: &Fft, cx: &EvalCx<'_>, f: impl Fn(&[Complex], usize) -> Vec<C
 
 /// The other half of a spectrum of real values: X_{N−k} is the conjugate of X_k; the parts that cannot be imaginary
 /// are not.
-fn mirror(line: &mut [Complex], given: usize) {
+pub(super) fn mirror(line: &mut [Complex], given: usize) {
     let n = line.len();
     for k in 0..n {
         if k > n / 2 {
@@ -92,12 +125,11 @@ fn scale(op: &Fft, n: usize) -> f64 {
 
 /// X_k = Σ x_j e^(∓2πijk/n). With n = p·m, p the smallest prime factor, X_k = Σ_r w^{rk}·F_r(k mod m), F_r the
 /// transform of every p-th value from r on: n·(sum of the prime factors) operations.
-fn transform(x: &[Complex], n: usize, inverse: bool) -> Vec<Complex> {
+pub(super) fn transform(x: &[Complex], n: usize, inverse: bool) -> Vec<Complex> {
     let p = smallest_factor(n);
     if n == 1 {
         return x.to_vec();
     }
-    let sign = if inverse { 1.0 } else { -1.0 };
     let m = n / p;
     let parts: Vec<Vec<Complex>> = (0..p)
         .map(|r| {
@@ -105,13 +137,12 @@ fn transform(x: &[Complex], n: usize, inverse: bool) -> Vec<Complex> {
             if m == 1 { every } else { transform(&every, m, inverse) }
         })
         .collect();
-    let roots: Vec<Complex> =
-        (0..n).map(|k| (sign * TAU * k as f64 / n as f64).sin_cos()).map(|(s, c)| (c, s)).collect();
+    let roots: Vec<Complex> = (0..n as u64).map(|k| root(k, n as u64, inverse)).collect();
     let mut y = vec![(0.0, 0.0); n];
     for (k, y) in y.iter_mut().enumerate() {
         for (r, part) in parts.iter().enumerate() {
-            let (w, z) = (roots[r * k % n], part[k % m]);
-            *y = (y.0 + w.0 * z.0 - w.1 * z.1, y.1 + w.0 * z.1 + w.1 * z.0);
+            let z = times(roots[r * k % n], part[k % m]);
+            *y = (y.0 + z.0, y.1 + z.1);
         }
     }
     y

@@ -8,6 +8,7 @@ use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
+use crate::{Graph, NodeId, Patch};
 use pumice_types::{DType, DimExpr};
 
 crate::attr_enum! {
@@ -27,6 +28,9 @@ crate::op! {
     /// that of the result complex ones. `dft_length` cuts x or adds zeros. `onesided` keeps the first ⌊N/2⌋ + 1 results
     /// of a real x; with `inverse` it takes those ⌊N/2⌋ + 1 values and gives N real ones (N is `dft_length`, or 2(n −
     /// 1)). All results of a line with a NaN or an infinity among the values it takes are NaN.
+    ///
+    /// The device transforms lines of 1 to 2^22 values whose number is known when the graph is built; the host what is
+    /// longer, and lines whose length symbols decide.
     pub struct Fft {
         /// The axis; not the last one.
         axis: i64 = -2,
@@ -105,6 +109,11 @@ impl OpDef for Fft {
         one(dtype, shape)
     }
 
+    /// Its parts, where the device transforms it.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        super::fft_parts::expand(self, graph, id)
+    }
+
     fn samples() -> Vec<Sample> {
         let mut samples = Vec::new();
         let base = Fft::default();
@@ -143,6 +152,8 @@ impl OpDef for Fft {
             case(DType::F32, &[0, 8, 2], base.clone()),
             case(DType::F32, &[1 << 20, 1], Fft { axis: 0, onesided: true, ..base.clone() }),
             case(DType::F32, &[4097, 2], base.clone()),
+            case(DType::F32, &[2, 2187, 3, 2], Fft { axis: 1, ..base.clone() }),
+            case(DType::F32, &[2, 4400, 1], Fft { dft_length: Some(6000), onesided: true, ..base.clone() }),
             case(DType::F16, &[2, 24, 1], base.clone()),
             case(DType::BF16, &[2, 24, 2], base.clone()),
         ]);

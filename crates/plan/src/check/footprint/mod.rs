@@ -39,6 +39,7 @@ mod scatter;
 mod slots;
 mod softmax;
 mod sort;
+mod transform;
 mod tuple;
 mod unread;
 mod window;
@@ -79,6 +80,7 @@ macro_rules! families {
 
 families! {
     attention convolution copy elementwise gather kv matmul norm pool reduce rotary scan scatter softmax sort
+    transform
 }
 
 /// The rule of a kernel.

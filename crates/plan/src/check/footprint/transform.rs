@@ -1,0 +1,67 @@
+//! Transforms: whole lines, pass by pass, and chirps.
+
+use super::accesses::Accesses;
+use super::call::{Call, iteration, law};
+use super::{Footprint, Rule, Wrong};
+use crate::kernels::transform::{CHIRPS, TILE};
+
+/// The rules of this family.
+pub(super) const RULES: &[(&str, Rule)] = &[("fft_pass", pass), ("fft_chirp", chirp)];
+
+/// Values that kernels count roots of: 8m + n of a root e^(2 pi i m/n) has fewer than 31 bits.
+const MOST_ROOTS: u64 = 1 << 23;
+
+/// What a pass transforms at once.
+fn radix(call: &Call<'_>) -> Result<u64, Wrong> {
+    let [radix, radices] = call.counts(["radix", "radices"])?;
+    law((1..=TILE).contains(&radix), || format!("a pass of {radix}"))?;
+    let factors: Vec<u64> =
+        (0..7).map(|i| radices >> (4 * i) & 15).take_while(|&factor| factor != 0).collect();
+    let all = radices >> (4 * factors.len()) == 0 && factors.iter().all(|&factor| factor > 1);
+    law(all && factors.iter().product::<u64>() == radix, || {
+        format!("{radix} is not the product of {factors:?}")
+    })?;
+    Ok(radix)
+}
+
+/// `fft_pass`.
+fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [lines, length, given, kept] = call.counts(["lines", "length", "given", "kept"])?;
+    let [inner, done] = call.counts(["inner", "done"])?;
+    let radix = radix(call)?;
+    let whole =
+        length <= MOST_ROOTS && done > 0 && length > 0 && length.is_multiple_of(done.saturating_mul(radix));
+    law(whole, || format!("{done} times {radix} of {length}"))?;
+    let [parts, made] = [1 + u64::from(call.flag("complex")?), 1 + u64::from(call.flag("pairs")?)];
+    let mirrored = call.flag("mirrored")?;
+    let most = if mirrored { length / 2 + 1 } else { length };
+    law(given <= most && kept <= length && !(mirrored && parts == 1), || {
+        format!("{given} to {kept} of {length}")
+    })?;
+    for flag in ["inverse", "across", "back"] {
+        call.flag(flag)?;
+    }
+    let of_line = iteration(&[length / radix, inner])?;
+    law(of_line > 0 && lines.is_multiple_of(of_line), || format!("{lines} lines, {of_line} of each"))?;
+    let outer = lines / of_line;
+    iteration(&[outer, length, inner, 2])?;
+    let weighted = call.flag("weighted")?;
+    call.own_or_again(weighted, 1, 0)?;
+    let at_once = TILE / radix;
+    let axis = Some([outer, given, inner * parts]);
+    let footprint = Footprint { axis, ..Footprint::new(lines.div_ceil(at_once), at_once) };
+    let x = Accesses::dense(4, iteration(&[outer, given, inner, parts])?);
+    let y = Accesses::dense(4, iteration(&[outer, kept, inner, made])?);
+    let footprint = footprint.operand(0, x).operand(2, y);
+    Ok(if weighted { footprint.operand(1, Accesses::dense(4, 2 * length)) } else { footprint })
+}
+
+/// `fft_chirp`.
+fn chirp(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [n, period] = call.counts(["n", "period"])?;
+    for flag in ["inverse", "wrapped"] {
+        call.flag(flag)?;
+    }
+    law((1..=MOST_ROOTS / 2).contains(&period), || format!("a chirp of {period}"))?;
+    Ok(Footprint::new(n.div_ceil(CHIRPS), CHIRPS).operand(0, Accesses::dense(4, iteration(&[n, 2])?)))
+}
