@@ -86,6 +86,15 @@ def transforms():
             add("fft", {"norm": norm, "inverse": 1, "onesided": 1, "length": n}, [x], [y])
 
 
-for make in (tables, log_mels, averages, transforms):
+def frames():
+    for step, n, windowed in [(1, 4, 1), (3, 5, 1), (4, 4, 0), (8, 16, 1), (5, 32, 0)]:
+        for parts, onesided in [(1, 1), (1, 0), (2, 0)]:
+            x, window = floats(2, 32, parts) / 4, DRAW.random(n).astype(np.float32) if windowed else None
+            by_onnx("STFT", {"onesided": onesided}, x if parts == 2 else x, number(step), window, number(n), opset=17)
+            CASES[-1]["operands"] = [o for o in (CASES[-1]["operands"][0], CASES[-1]["operands"][2]) if o is not None]
+            CASES[-1]["attributes"] |= {"step": step, "length": n}
+
+
+for make in (tables, log_mels, averages, transforms, frames):
     make()
 write()

@@ -14,6 +14,7 @@ use pumice_ir::ops::mse::Mse;
 use pumice_ir::ops::nll_loss::NllLoss;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
+use pumice_ir::ops::stft::Stft;
 use pumice_ir::ops::welch::{WelchPeaks, WelchPsd};
 use pumice_ir::ops::{Attention, BitCast, Dropout, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
@@ -260,6 +261,21 @@ refuses! {
         => OpError::Attr(_),
     more_peaks_than_memory: |g| g.welch_peaks(g.input("x", f32([4, 9, 8, 2])), WelchPeaks { k: 1 << 40, ..WelchPeaks::default() })
         => OpError::Attr(_),
+    frames_beyond_the_signal: |g| g.stft(g.input("x", f32([1, 9, 1])), None, Stft { frame_length: Some(10), ..Stft::default() })
+        => OpError::Attr(_),
+    frames_that_may_be_beyond: |g| {
+        let x = g.input("x", f32([1.into(), sym("n", 9..=99), 1.into()]));
+        g.stft(x, None, Stft { frame_length: Some(10), ..Stft::default() })
+    } => OpError::Attr(_),
+    frames_on_the_spot: |g| g.stft(g.input("x", f32([1, 9, 1])), None, Stft { frame_step: 0, ..Stft::default() })
+        => OpError::Attr(_),
+    frames_of_nothing: |g| g.stft(g.input("x", f32([1, 9, 1])), None, Stft { frame_length: Some(0), ..Stft::default() })
+        => OpError::Attr(_),
+    one_side_of_complex_frames: |g| g.stft(g.input("x", f32([1, 9, 2])), None, Stft::default()) => OpError::Invalid(_),
+    window_of_another_length: |g| {
+        let op = Stft { frame_length: Some(5), ..Stft::default() };
+        g.stft(g.input("x", f32([1, 9, 1])), Some(g.input("w", f32([4]))), op)
+    } => OpError::Invalid(_),
     sign_of_a_start_is_open: |g| {
         let x = g.input("x", f32([sym("n", 1..=9)]));
         let start = g.dim_of(x, 0) - DimExpr::constant(5);

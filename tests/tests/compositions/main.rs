@@ -21,7 +21,7 @@ use pumice_ir::sample::Fill;
 use pumice_ir::{GraphBuilder, Sample, Value, bool_, sym, tensor};
 use pumice_tests::op_suite::{Case, Outcome, Runner};
 use pumice_types::DType;
-use signals::{averages, log_mels, mels, peaks, windows};
+use signals::{averages, frames, log_mels, mels, peaks, whisper, windows};
 
 const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
@@ -354,4 +354,6 @@ on_both!(
     log_mels,
     averages,
     peaks,
+    frames,
+    whisper,
 );

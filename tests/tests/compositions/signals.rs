@@ -4,10 +4,12 @@ use super::{FLOATS, all_near, all_pass};
 use pumice_ir::Sample;
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress, LogMelOver};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
+use pumice_ir::ops::pad::{Pad, PadMode};
+use pumice_ir::ops::stft::Stft;
 use pumice_ir::ops::welch::{WelchPeakKind, WelchPeaks, WelchPsd, WelchScaling};
 use pumice_ir::sample::Fill;
 use pumice_ir::{sym, tensor};
-use pumice_tests::op_suite::Runner;
+use pumice_tests::op_suite::{Case, Runner};
 use pumice_types::DType;
 
 pub fn windows(runner: &Runner) {
@@ -149,4 +151,85 @@ pub fn peaks(runner: &Runner) {
         case(f, [2, 1, 9, 2], Fill::Floats(vec![1.0, 2.0, f64::NAN, 0.0, 3.0])),
     ]);
     all_near(runner, "welch_peaks", 2e-6, samples);
+}
+
+pub fn frames(runner: &Runner) {
+    let case = |d: DType, shape: [u64; 3], n: u64, frame_step: u64| {
+        let sample = Sample::graph(&format!("{d} {shape:?}, frames of {n} by {frame_step}"), |g| {
+            let (x, w) = (g.input("x", tensor(d, shape)), g.input("w", tensor(d, [n])));
+            let op = Stft { frame_step, frame_length: Some(n), onesided: false };
+            g.output("windowed", g.stft(x, Some(w), op));
+            g.output("plain", g.stft(x, None, op));
+            if shape[2] == 1 {
+                g.output("side", g.stft(x, Some(w), Stft { onesided: true, frame_length: None, ..op }));
+            }
+        });
+        sample.fill("x", Fill::Normal).fill("w", Fill::Uniform(0.0, 1.0))
+    };
+    let f = DType::F32;
+    let mut samples: Vec<Sample> = FLOATS.iter().map(|&d| case(d, [2, 50, 1], 16, 5)).collect();
+    samples.extend([
+        case(f, [1, 9, 1], 9, 1),
+        case(f, [3, 9, 2], 1, 2),
+        case(f, [2, 40, 2], 7, 7),
+        case(f, [0, 40, 1], 8, 3),
+        case(f, [1, 3000, 1], 400, 160),
+        case(f, [2, 300, 1], 17, 1),
+    ]);
+    samples.extend([40, 41, 300].map(|n| {
+        let sample = Sample::graph(&format!("symbolic, {n} of 300"), |g| {
+            let x = g.input("x", tensor(f, [sym("b", 1..=3), sym("n", 40..=300), 1.into()]));
+            let op = Stft { frame_step: 7, frame_length: Some(40), onesided: true };
+            g.output("y", g.stft(x, Some(g.hann_window(40, true, f)), op));
+        });
+        sample.bind("b", 2).bind("n", n)
+    }));
+    all_pass(runner, "stft", samples);
+}
+
+/// Features of two seconds by transformers (`tests/reference/whisper_features.py`), within 1e-4.
+pub fn whisper(runner: &Runner) {
+    #[derive(serde::Deserialize)]
+    struct Features {
+        frames: Vec<usize>,
+        features: Vec<Vec<f64>>,
+        filters: Vec<(usize, usize, f64)>,
+    }
+    let text = include_str!("../../data/whisper_features.json");
+    let known: Features = serde_json::from_str(text).expect("the committed form");
+    let mut filters = vec![0.0; 80 * 201];
+    known.filters.iter().for_each(|&(band, bin, v)| filters[band * 201 + bin] = v);
+    let sample = Sample::graph("whisper", |g| {
+        let sound = g.input("sound", tensor(DType::F32, [1, 32_000, 1]));
+        let half_a_minute = Pad { pads: vec![0, 448_000], axes: vec![1], ..Pad::default() };
+        let reflect = Pad { mode: PadMode::Reflect, pads: vec![200, 200], axes: vec![1] };
+        let padded = g.pad(g.pad(sound, None, half_a_minute), None, reflect);
+        let window = g.hann_window(400, true, DType::F32);
+        let spectra = g.stft(padded, Some(window), Stft { frame_step: 160, ..Stft::default() });
+        let filters = g.input("filters", tensor(DType::F32, [80, 201]));
+        let op = LogMel { log: LogBase::Log10, compress: LogMelCompress::Whisper, ..LogMel::default() };
+        g.output("y", g.log_mel(g.narrow(spectra, 1, 0, 3000), filters, op));
+    });
+    let sample = sample.fill("sound", Fill::Floats(sound())).fill("filters", Fill::Floats(filters));
+    let plan = runner.plan(sample.graph.as_ref().expect("a graph")).expect("a plan");
+    let made = runner.outputs(&Case::new("stft", sample), plan).expect("it runs");
+    let made = made[0].to_vec::<f32>().expect("floats");
+    for (&frame, want) in known.frames.iter().zip(&known.features) {
+        for (band, want) in want.iter().enumerate() {
+            let got = f64::from(made[frame * 80 + band]);
+            assert!((got - want).abs() <= 1e-4, "frame {frame}, band {band}: {got}, not {want}");
+        }
+    }
+}
+
+/// The sound of that script.
+fn sound() -> Vec<f64> {
+    let mut state = 1u32;
+    let sample = |i: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (t, noise) = (f64::from(i) / 16_000.0, f64::from(state) / f64::from(1u32 << 31) - 1.0);
+        let tone = 0.3 * (std::f64::consts::TAU * (200.0 + 600.0 * t) * t).sin();
+        f64::from((tone + 0.01 * noise) as f32)
+    };
+    (0..32_000).map(sample).collect()
 }

@@ -4,6 +4,7 @@ use super::Golden;
 use pumice_ir::ops::fft::{Fft, FftNorm};
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress, LogMelOver};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
+use pumice_ir::ops::stft::Stft;
 use pumice_ir::ops::welch::{WelchPeakKind, WelchPeaks, WelchPsd, WelchScaling};
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::DType;
@@ -24,6 +25,11 @@ pub fn build(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Value> {
         "BlackmanWindow" => g.blackman_window(size(), periodic, DType::F32),
         "MelWeightMatrix" => g.mel_weight_matrix(mel(case)),
         "DFT" | "fft" => g.fft(x[0], fft(case)),
+        "STFT" => {
+            let (frame_step, frame_length) = (case.int("step") as u64, Some(case.int("length") as u64));
+            let op = Stft { frame_step, frame_length, onesided: case.flag("onesided") };
+            g.stft(x[0], x.get(1).copied(), op)
+        }
         "log_mel" => g.log_mel(x[0], x[1], log_mel(case)),
         "welch_psd" => {
             let density = case.word("scaling") == "density";
@@ -43,7 +49,7 @@ pub fn build(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Value> {
 /// The smallest number of which a result may be off by its share: of a transform the largest of its results.
 pub fn floor(op: &str, results: &[f64]) -> f64 {
     let largest = || results.iter().fold(0.5, |most: f64, v| most.max(v.abs()));
-    if ["DFT", "fft"].contains(&op) { largest() } else { 0.5 }
+    if ["DFT", "fft", "STFT"].contains(&op) { largest() } else { 0.5 }
 }
 
 fn fft(case: &Golden) -> Fft {

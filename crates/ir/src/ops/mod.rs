@@ -27,7 +27,7 @@ use pumice_types::{DimExpr, Encoding};
 pub use reduction::distances;
 pub use reduction::reduce;
 use reduction::reduce::Reduction;
-pub use signal::{log_mel, mel_weight_matrix, welch};
+pub use signal::{log_mel, mel_weight_matrix, stft, welch};
 use std::sync::Arc;
 
 /// Calls `$m!` with every op: `file Type "name" kind`, grouped as in OPS, each group in the folder of that name. The

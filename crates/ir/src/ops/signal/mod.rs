@@ -7,5 +7,6 @@ pub mod fft_pass;
 mod folded;
 pub mod log_mel;
 pub mod mel_weight_matrix;
+pub mod stft;
 pub mod welch;
 mod windows;
