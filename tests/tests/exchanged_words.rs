@@ -105,6 +105,11 @@ const UNKNOWN: &[Uncompared] = &[
         words: &["rows", "n"],
         why: "where the other axes have one element: which axis is normalized",
     },
+    Uncompared {
+        kernels: "layer_norm",
+        words: &["rows", "n"],
+        why: "without scales, of one row or rows of one element: which of the two",
+    },
 ];
 
 /// Words that are numbers of the op itself. A plan says them once, so that an exchange with whatever word changes a

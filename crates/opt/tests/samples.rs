@@ -10,7 +10,7 @@ use pumice_opt::OptOptions;
 const MAX_ELEMENTS: u64 = 20_000;
 
 /// Ops whose decomposition rounds more often than the op.
-const ROUNDING: [&str; 12] = [
+const ROUNDING: [&str; 15] = [
     "sum",
     "mean",
     "fma",
@@ -18,6 +18,9 @@ const ROUNDING: [&str; 12] = [
     "layer_norm",
     "rms_norm",
     "batch_norm",
+    "batch_norm_training",
+    "group_norm",
+    "instance_norm",
     "cum_sum",
     "cum_prod",
     "fft",

@@ -2,6 +2,7 @@
 //! NumPy, SciPy), on the evaluator, the interpreter and the device: what evaluator and kernels share, one hand, may be
 //! wrong in both.
 
+mod images;
 mod signal;
 
 use pumice_cpu_ref::{Array, RefEval};
@@ -22,8 +23,11 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-const GOLDENS: [&str; 2] =
-    [include_str!("../../data/op_goldens.json"), include_str!("../../data/op_goldens_signal.json")];
+const GOLDENS: [&str; 3] = [
+    include_str!("../../data/op_goldens.json"),
+    include_str!("../../data/op_goldens_images.json"),
+    include_str!("../../data/op_goldens_signal.json"),
+];
 /// Cases of an op at least, and values of each of its attributes.
 const CASES: usize = 8;
 
@@ -114,7 +118,7 @@ impl Golden {
     fn data(&self) -> usize {
         match self.op.as_str() {
             "Pad" | "Tile" | "Trilu" | "CumSum" | "OneHot" => 1,
-            other => signal::data(other).unwrap_or(self.operands.len()),
+            other => signal::data(other).or_else(|| images::data(other)).unwrap_or(self.operands.len()),
         }
     }
 
@@ -174,8 +178,8 @@ impl Golden {
                 };
                 vec![g.pairwise_distance(x[0], x[1], metric)]
             }
-            other => match signal::build(self, g, x) {
-                Some(y) => vec![y],
+            other => match signal::build(self, g, x).map(|y| vec![y]).or_else(|| images::build(self, g, x)) {
+                Some(y) => y,
                 None => panic!("no builder for {other}"),
             },
         }

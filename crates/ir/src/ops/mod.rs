@@ -200,6 +200,9 @@ macro_rules! for_each_op {
                 layer_norm LayerNorm "layer_norm" lowered;
                 rms_norm RmsNorm "rms_norm" lowered;
                 batch_norm BatchNorm "batch_norm" composite;
+                group_norm GroupNorm "group_norm" composite;
+                instance_norm InstanceNorm "instance_norm" composite;
+                batch_norm_training BatchNormTraining "batch_norm_training" composite;
             }
             // 3.7 Softmax, attention, position
             transformer {

@@ -4,8 +4,11 @@
 use super::{Garden, Item};
 use pumice_ir::Value;
 use pumice_ir::ops::average_pool::AveragePool;
+use pumice_ir::ops::batch_norm_training::BatchNormTraining;
 use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::conv_transpose::ConvTranspose;
+use pumice_ir::ops::group_norm::GroupNorm;
+use pumice_ir::ops::instance_norm::InstanceNorm;
 use pumice_ir::ops::max_pool::MaxPool;
 use pumice_ir::ops::min_pool::MinPool;
 use pumice_ir::ops::sum_pool::SumPool;
@@ -35,7 +38,7 @@ impl Garden<'_> {
     fn under_window(&mut self, x: Value) -> Value {
         let g = self.g;
         let (kernel, strides) = (vec![2], vec![1 + self.below(2) as u64]);
-        match self.below(8) {
+        match self.below(10) {
             0 | 1 => self.convolved(x),
             2 => {
                 let w = self.param(&[2, 2, 3]);
@@ -56,10 +59,31 @@ impl Garden<'_> {
                 };
                 g.average_pool(x, op)
             }
-            _ => {
+            7 => {
                 let [gamma, beta, mean] = [(); 3].map(|()| self.param(&[2]));
                 let variance = g.square(self.param(&[2]));
                 g.batch_norm(x, gamma, beta, mean, variance, 0.1)
+            }
+            _ => self.normalized(x),
+        }
+    }
+
+    /// x\[rows, 2, n\] by its own statistics, or those of the batch; an ε that keeps what was rounded from growing.
+    fn normalized(&mut self, x: Value) -> Value {
+        let g = self.g;
+        let [gamma, beta] = [(); 2].map(|()| self.param(&[2]));
+        match self.below(4) {
+            0 => g.group_norm(x, gamma, beta, GroupNorm { num_groups: self.pick(&[1, 2]), epsilon: 0.1 }),
+            1 => g.instance_norm(x, gamma, beta, InstanceNorm { epsilon: 0.1 }),
+            2 => g.layer_norm2d(x, gamma, beta, 0.1),
+            _ => {
+                let unbiased_running = self.below(2) == 0;
+                let op = BatchNormTraining { epsilon: 0.1, momentum: 0.5, unbiased_running };
+                let [mean, variance] = [(); 2].map(|()| {
+                    let name = self.name("s");
+                    g.state(&name, pumice_ir::f32([2]))
+                });
+                g.batch_norm_training(x, gamma, beta, mean, variance, op)
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::eval::{Eval, EvalCx};
 use crate::index::{axis_of, count, expand};
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::LayerNorm;
+use std::borrow::Cow;
 
 impl Eval for LayerNorm {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
@@ -46,6 +47,20 @@ pub struct Stats {
     pub mean_abs: f64,
 }
 
+impl Stats {
+    /// Of n elements.
+    pub fn of(n: usize, row: impl Iterator<Item = f64> + Clone) -> Stats {
+        let mean_of = |g: &dyn Fn(f64) -> f64| row.clone().map(g).sum::<f64>() / n as f64;
+        let mean = mean_of(&|x| x);
+        Stats {
+            mean,
+            variance: mean_of(&|x| (x - mean) * (x - mean)),
+            mean_square: mean_of(&|x| x * x),
+            mean_abs: mean_of(&f64::abs),
+        }
+    }
+}
+
 /// The class of sums over a row.
 pub fn row_tolerance(cx: &EvalCx<'_>, axis: i64) -> Tolerance {
     let x = cx.arg(0);
@@ -62,22 +77,14 @@ pub fn normalized(cx: &EvalCx<'_>, axis: i64, f: impl Fn(&Stats, f64, f64, f64) 
 pub fn magnitudes(cx: &EvalCx<'_>, axis: i64, f: impl Fn(&Stats, f64, f64, f64) -> f64) -> Vec<f64> {
     let x = cx.arg(0);
     let n = count(&x.shape[axis_of(axis, x.shape.len())..]).max(1);
-    let gamma = expand(cx.arg(1), &x.shape);
-    let beta = cx.opt(2).map(|b| expand(b, &x.shape));
+    let [gamma, beta] = [1, 2].map(|i| cx.opt(i).map(|scale| expand(scale, &x.shape)));
     let mut y = Vec::with_capacity(x.len());
     for (r, row) in x.as_floats().chunks(n).enumerate() {
-        let mean_of = |g: &dyn Fn(f64) -> f64| row.iter().map(|&x| g(x)).sum::<f64>() / n as f64;
-        let mean = mean_of(&|x| x);
-        let stats = Stats {
-            mean,
-            variance: mean_of(&|x| (x - mean) * (x - mean)),
-            mean_square: mean_of(&|x| x * x),
-            mean_abs: mean_of(&f64::abs),
-        };
+        let stats = Stats::of(n, row.iter().copied());
         for (c, &x) in row.iter().enumerate() {
             let i = r * n + c;
-            let beta = beta.as_ref().map_or(0.0, |b| b.as_floats()[i]);
-            y.push(f(&stats, x, gamma.as_floats()[i], beta));
+            let at = |scale: &Option<Cow<'_, Array>>, none| scale.as_ref().map_or(none, |s| s.as_floats()[i]);
+            y.push(f(&stats, x, at(&gamma, 1.0), at(&beta, 0.0)));
         }
     }
     y

@@ -1,15 +1,15 @@
 //! `BatchNorm`: channels shifted and scaled by statistics that are known.
 
+use super::channels::{Steps, expect_channels};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Add, Affine, Cast, Mul, OpDef, Reshape, Rsqrt, Sub};
+use crate::ops::{Affine, Mul, OpDef, Rsqrt, Sub};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
-use crate::{Graph, NodeId, Patch, PatchRef};
-use pumice_types::{DType, DimExpr};
+use crate::{Graph, NodeId, Patch};
+use pumice_types::DType;
 
 crate::op! {
     /// y = x·s + (β − μ·s) with s = γ/√(σ² + ε), for each channel c, axis 1 (ONNX BatchNormalization of inference):
@@ -25,19 +25,8 @@ impl OpDef for BatchNorm {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta", "mean", "variance"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        let dtype = cx.expect_dtype(0, FLOATS)?;
-        let x = cx.ty(0)?;
-        if x.rank() < 2 {
-            let expected = "expected 2 or more: batch and channels first".to_owned();
-            return Err(OpError::Rank { operand: "x", rank: x.rank(), expected });
-        }
-        for i in 1..5 {
-            cx.same_dtype(0, i)?;
-            cx.expect_rank(i, 1)?;
-            let what = format!("`{}` and the channels of `x`", cx.name(i));
-            cx.equal(&cx.ty(i)?.shape[0], &x.shape[1], &what)?;
-        }
-        one(dtype, x.shape.clone())
+        let x = expect_channels(cx, 1..5)?;
+        one(x.dtype(), x.shape.clone())
     }
 
     fn samples() -> Vec<Sample> {
@@ -75,11 +64,11 @@ impl OpDef for BatchNorm {
 
     /// BatchNorm(x) == Add(Mul(x, s), Sub(β, Mul(μ, s))), s == Mul(γ, Rsqrt(σ² + ε)), with casts to f32 and back.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
-        let (node, name) = (graph.node(id), graph.node_name(id));
+        let node = graph.node(id);
         let ty = graph.ty(node.output());
         let [x, gamma, beta, mean, variance] =
             [node.input(0)?, node.input(1)?, node.input(2)?, node.input(3)?, node.input(4)?];
-        let mut steps = Steps { patch: expansion(graph, id), name, dtype: ty.dtype() };
+        let mut steps = Steps::new(graph, id);
         let [x, gamma, beta, mean, variance] = [x, gamma, beta, mean, variance].map(|v| steps.widened(v));
         let raised = steps.add("raised", Affine { mul: 1.0, add: self.epsilon }, &[variance]);
         let root = steps.add("root", Rsqrt {}, &[raised]);
@@ -92,43 +81,6 @@ impl OpDef for BatchNorm {
         let mut patch = steps.patch;
         patch.replace(node.output(), y);
         Some(patch)
-    }
-}
-
-/// The patch while it grows: names of nodes begin with the op's.
-struct Steps<'g> {
-    patch: Patch,
-    name: &'g str,
-    dtype: DType,
-}
-
-impl Steps<'_> {
-    fn add(&mut self, what: &str, op: impl Into<crate::Op>, operands: &[PatchRef]) -> PatchRef {
-        self.patch.add(op, format!("{}.{what}", self.name), operands)
-    }
-
-    /// An operand in f32.
-    fn widened(&mut self, v: crate::ValueId) -> PatchRef {
-        match self.dtype {
-            DType::F32 => PatchRef::Old(v),
-            _ => self.add("wide", Cast { to: DType::F32 }, &[PatchRef::Old(v)]),
-        }
-    }
-
-    /// The sum under the op's name, in the operands' dtype.
-    fn result(&mut self, terms: &[PatchRef]) -> PatchRef {
-        if self.dtype == DType::F32 {
-            return self.patch.add(Add {}, self.name, terms);
-        }
-        let wide = self.add("shifted", Add {}, terms);
-        self.patch.add(Cast { to: self.dtype }, self.name, &[wide])
-    }
-
-    /// Numbers of channels as they stretch over x: \[C, 1…\].
-    fn column(&mut self, v: PatchRef, x: &[DimExpr]) -> PatchRef {
-        let ones = x[2..].iter().map(|_| DimExpr::constant(1));
-        let shape: Vec<DimExpr> = std::iter::once(x[1].clone()).chain(ones).collect();
-        if shape.len() == 1 { v } else { self.add("column", Reshape { shape }, &[v]) }
     }
 }
 

@@ -12,7 +12,8 @@ use pumice_types::DType;
 
 crate::op! {
     /// y = (x − μ)/√(σ² + ε)·γ + β over axes `axis`…r−1 (ONNX LayerNormalization, first result); σ² is biased. γ and β
-    /// broadcast to x. Statistics are f32, the variance from differences to the mean.
+    /// broadcast to x; without them they are 1 and 0, and β comes with γ alone. Statistics are f32, the variance from
+    /// differences to the mean.
     pub struct LayerNorm {
         /// First normalized axis.
         axis: i64 = -1,
@@ -38,9 +39,12 @@ pub(crate) fn infer_norm(cx: &Infer<'_>, axis: i64) -> Result<Types, OpError> {
 }
 
 impl OpDef for LayerNorm {
-    const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta?"];
+    const OPERANDS: &'static [&'static str] = &["x", "gamma?", "beta?"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        if cx.opt(2).is_some() {
+            cx.ty(1)?;
+        }
         infer_norm(cx, self.axis)
     }
 
@@ -64,6 +68,12 @@ impl OpDef for LayerNorm {
             Fill::Uniform(9999.0, 10_001.0),
             1e-5,
         ));
+        samples.extend(FLOATS.iter().map(|&d| {
+            Sample::graph(&format!("{d} without scales"), |g| {
+                let x = g.input("x", tensor(d, [3u64, 2, 37]));
+                g.output("y", g.apply(LayerNorm { axis: 1, epsilon: 1e-3 }, &[x]));
+            })
+        }));
         samples.push(offset("equal values", DType::F32, Fill::Constant(1e4), 1e-12));
         samples.push(offset("f16 near its largest value", DType::F16, Fill::Uniform(5e4, 6.5e4), 1e-5));
         samples

@@ -1,6 +1,11 @@
 //! Normalisation (OPS 3.6).
 
 pub mod batch_norm;
+pub mod batch_norm_training;
+pub(crate) mod channels;
+pub mod group_norm;
+pub mod instance_norm;
 pub mod layer_norm;
+mod layer_norm_2d;
 pub mod rms_norm;
 pub(crate) mod scales;
