@@ -11,8 +11,8 @@ const bool SUMS = OP < 2u;
 uint slot_columns, slot_base[4], slot_step[4];
 vec4 acc[1];
 
-vec4 identity() { return vec4(SUMS ? 0.0 : OP == 2u ? uintBitsToFloat(0xff800000u) : uintBitsToFloat(0x7f800000u)); }
-float join(float a, float b) { return SUMS ? a + b : OP == 2u ? max_nan(a, b) : min_nan(a, b); }
+vec4 identity() { return vec4(SUMS ? 0.0 : OP == 4u ? 1.0 : OP == 2u ? uintBitsToFloat(0xff800000u) : uintBitsToFloat(0x7f800000u)); }
+float join(float a, float b) { return SUMS ? a + b : OP == 4u ? a * b : OP == 2u ? max_nan(a, b) : min_nan(a, b); }
 vec4 join(vec4 a, vec4 b) { return vec4(join(a.x, b.x), join(a.y, b.y), join(a.z, b.z), join(a.w, b.w)); }
 PAIRS(vec4, 1, 12u, acc, join, identity())
 

@@ -1,9 +1,11 @@
 //! Methods of the builder that are made of ops: their graphs on the interpreter and on a device, against the evaluator.
 
+mod images;
 mod movement;
 mod order;
 mod signals;
 
+use images::{matrices_of_windows, places_of_largest, resamplings, shared_pools};
 use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
 use order::{distances, neighbours, rows_by_index, sorts};
 use pumice_cpu_ref::{Array, Reference};
@@ -337,6 +339,10 @@ on_both!(
     distributions,
     binary,
     classes_by_index,
+    places_of_largest,
+    shared_pools,
+    matrices_of_windows,
+    resamplings,
     stacks,
     tiles,
     reversals,

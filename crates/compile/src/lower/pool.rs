@@ -11,7 +11,7 @@ use crate::hole::{Filled, Meant};
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use crate::window::{Axis, Window, by_quads, spatial_strides};
-use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
+use pumice_ir::ops::{AveragePool, MaxPool, MinPool, ProdPool, SumPool};
 use pumice_ir::{Graph, Node, NodeId};
 use pumice_plan::kernel::{Bound, CallBuilder};
 use pumice_plan::kernels::pool::{Pool as PoolKernel, PoolInt};
@@ -38,7 +38,7 @@ macro_rules! pools {
         }
     )*};
 }
-pools! { MaxPool MAX |_| false, MinPool MIN |_| false, SumPool SUM |_| false, AveragePool MEAN |p| p.count_include_pad }
+pools! { MaxPool MAX |_| false, MinPool MIN |_| false, SumPool SUM |_| false, ProdPool PROD |_| false, AveragePool MEAN |p| p.count_include_pad }
 
 /// A pool that is not empty.
 struct Pool {

@@ -15,6 +15,7 @@ use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
 use crate::{NodeId, ValueId};
+pub use convolution::{im2col, lp_pool, resize};
 pub use loss::reduced::LossReduction;
 pub use loss::{
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
@@ -194,6 +195,7 @@ macro_rules! for_each_op {
                 min_pool MinPool "min_pool" lowered boxed;
                 average_pool AveragePool "average_pool" lowered boxed;
                 sum_pool SumPool "sum_pool" lowered boxed;
+                prod_pool ProdPool "prod_pool" lowered boxed;
             }
             // 3.6 Normalisation
             norm {

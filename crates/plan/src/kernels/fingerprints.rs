@@ -197,7 +197,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle_small", Fingerprint::hex("c564c39d45b42f8f1fa0d582d9e087ddee7b84d34b286e3a4a8e76e122d444af")),
     ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
-        ("plain", Fingerprint::hex("432d838fd7b906d4a0953913d3903761d8317b305cb5e4688d2f4e1d8bd27a70")),
+        ("plain", Fingerprint::hex("8776970ed8971ff5eb10836d3bb8733bf9a6141f3cfc043b87bbd2f1e09607f0")),
     ] },
     Compiled { kernel: "pool_int", declaration: Fingerprint::hex("ac8fb8171e60408f19bbb01bd0c264f8f597ef16c2eeff20bb919584b9195996"), code: &[
         ("plain", Fingerprint::hex("15a9aa293fea79d9ec70c0c70613f9bf1073dc0f9c4e3eea9b66b93ce62dbb24")),

@@ -7,12 +7,12 @@ use crate::kernel::KernelDecl;
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[Pool::DECL, PoolInt::DECL];
 
-const _: () = assert!(op::SUM == 0 && op::MEAN == 1 && op::MAX == 2 && op::MIN == 3);
+const _: () = assert!(op::SUM == 0 && op::MEAN == 1 && op::MAX == 2 && op::MIN == 3 && op::PROD == 4);
 
 kernel! {
     /// y[n, c, p] = epilogue(reduce over taps t of x[n, c, window(p, t)]); elements outside x take no part.
     ///
-    /// `op` is one of `reduce::op`, but the product. A mean divides by the elements that take part; with `padded` 1 by
+    /// `op` is one of `reduce::op`. A mean divides by the elements that take part; with `padded` 1 by
     /// the taps that lie before `end`, counted from x's first element (x and what pads it). Hole coordinates are (n, c,
     /// p).
     pub struct Pool = "pool" in "pool/pool.comp";

@@ -11,6 +11,7 @@ use pumice_ir::ops::group_norm::GroupNorm;
 use pumice_ir::ops::instance_norm::InstanceNorm;
 use pumice_ir::ops::max_pool::MaxPool;
 use pumice_ir::ops::min_pool::MinPool;
+use pumice_ir::ops::prod_pool::ProdPool;
 use pumice_ir::ops::sum_pool::SumPool;
 use pumice_types::DimExpr;
 
@@ -47,6 +48,7 @@ impl Garden<'_> {
             }
             3 => g.max_pool(x, MaxPool { kernel, strides, pads: vec![1, 0], ..MaxPool::default() }),
             4 => g.min_pool(x, MinPool { kernel, strides, ..MinPool::default() }),
+            5 if self.below(2) == 0 => g.prod_pool(x, ProdPool { kernel, strides, ..ProdPool::default() }),
             5 => g.sum_pool(x, SumPool { kernel, strides, ceil_mode: true, ..SumPool::default() }),
             6 => {
                 let count_include_pad = self.below(2) == 0;

@@ -6,5 +6,6 @@ pub mod conv_transpose;
 pub mod max_pool;
 pub mod min_pool;
 mod pool;
+pub mod prod_pool;
 pub mod sum_pool;
 mod walk;

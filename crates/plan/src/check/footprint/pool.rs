@@ -29,7 +29,7 @@ fn operands(call: &Call<'_>, window: &Window) -> Result<[Accesses; 2], Wrong> {
 fn floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let window = Window::of(call)?;
     let [batches, channels] = call.counts(["batches", "channels"])?;
-    call.choice("op", u64::from(op::PROD))?;
+    call.choice("op", u64::from(op::PROD) + 1)?;
     call.flag("padded")?;
     if call.flag("vec_y")? {
         let [at, n, c] = call.strides(["y_at", "y_n", "y_c"])?;
