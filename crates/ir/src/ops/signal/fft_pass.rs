@@ -142,7 +142,12 @@ impl OpDef for FftPass {
         let later = |length, done, radix| FftPass { done, radix, ..whole(length) };
         let mut samples: Vec<Sample> = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 33, 60, 64, 65, 1024, 1029, 1458]
             .into_iter()
-            .flat_map(|n| [case(&[2, n, 2], whole(n as i64)), case(&[3, n, 1], whole(n as i64))])
+            .flat_map(|n| {
+                [
+                    case(&[2 + u64::from(n == 2), n, 2], whole(n as i64)),
+                    case(&[3 + u64::from(n == 3), n, 1], whole(n as i64)),
+                ]
+            })
             .collect();
         samples.extend([2048, 2002].map(|n| case(&[1, n, 2], FftPass { inverse: true, ..whole(n as i64) })));
         samples.extend([
