@@ -93,7 +93,8 @@ fn changes(args: &Args, checkout: &Checkout, name: &str, type_name: &str) -> Out
     let word = if args.boxed { format!("{} boxed", kind.word()) } else { kind.word().to_owned() };
     let list = |text: &str| edit::add_op_line(text, section, name, type_name, &word);
     let with_group = |text: &str| match &args.title {
-        Some(title) => list(&edit::add_group(text, section, title)?),
+        // The file that has the list has the sections' `mod` lines, too.
+        Some(title) => list(&edit::add_mod_line(&edit::add_group(text, section, title)?, section)?),
         None => list(text),
     };
     let mut all = vec![edit(checkout, OP_LIST, with_group)?];
@@ -125,10 +126,14 @@ fn listed(
     let path = format!("{folder}/{section}/mod.rs");
     match title {
         None => Ok(vec![edit(checkout, &path, |text| edit::add_mod_line(text, name))?]),
-        Some(title) => Ok(vec![
-            new_file(checkout, path, format!("//! {title}.\n\npub mod {name};\n"))?,
-            edit(checkout, &format!("{folder}/mod.rs"), |text| edit::add_mod_line(text, section))?,
-        ]),
+        Some(title) => {
+            let section_file = new_file(checkout, path, format!("//! {title}.\n\npub mod {name};\n"))?;
+            let sections = format!("{folder}/mod.rs");
+            let has_its_line = sections == OP_LIST;
+            let edited =
+                (!has_its_line).then(|| edit(checkout, &sections, |text| edit::add_mod_line(text, section)));
+            Ok(std::iter::once(section_file).chain(edited.transpose()?).collect())
+        }
     }
 }
 
@@ -203,13 +208,16 @@ mod tests {
         for (flag, new, edited) in kinds.into_iter().chain([("--section=signal", 3, 4), ("--kernel", 6, 6)]) {
             counted(&checkout, &[flag], (new, edited));
         }
-        counted(&checkout, &["--host", "--section=new_section", "--title=3.5 New"], (4, 3));
+        counted(&checkout, &["--host", "--section=new_section", "--title=3.5 New"], (4, 2));
     }
 
     fn counted(checkout: &Checkout, flags: &[&str], expected: (usize, usize)) {
         let words: Vec<&str> = ["new_thing"].iter().chain(flags).copied().collect();
         let changes =
             changes(&arguments(&words), checkout, "new_thing", "NewThing").expect("nothing is in the way");
+        let mut paths: Vec<&str> = changes.iter().map(|c| c.path.as_str()).collect();
+        paths.sort_unstable();
+        assert!(paths.windows(2).all(|p| p[0] != p[1]), "{flags:?}: a file is written twice");
         let created = changes.iter().filter(|c| c.is_new).count();
         println!("{flags:?}: {created} files created, {} edited", changes.len() - created);
         assert_eq!((created, changes.len() - created), expected, "{flags:?}");
