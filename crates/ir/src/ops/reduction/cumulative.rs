@@ -76,7 +76,8 @@ impl Scan<'_> {
 
     fn cumulate(&mut self, x: PatchRef, n: u64, op: Cumulation) -> PatchRef {
         let Cumulation { product, exclusive, reverse, .. } = op;
-        let (axis, run) = (self.axis, self.run as i64);
+        // Of a short axis several rows make one group's run.
+        let (axis, run) = (self.axis, self.run.min(n.max(1).next_power_of_two()) as i64);
         let runs = ScanRuns { axis, run, product, exclusive, reverse, totals: false };
         let before = (n > self.run).then(|| {
             let totals = ScanRuns { exclusive: false, totals: true, ..runs.clone() };
@@ -121,6 +122,7 @@ pub fn cumulative_samples(of: impl Fn(i64, bool, bool) -> Op, is_product: bool) 
         case(f, &[130, 33], 0, near_one.clone()),
         case(f, &[5000, 9], 0, near_one.clone()),
         case(f, &[1, 70_001], 1, Fill::Constant(1.0)),
+        case(f, &[70_000, 2], 1, Fill::Range(-2, 3)),
         case(f, &[1, 2, 3, 1, 4, 2, 1, 5], 4, near_one),
         case(DType::I64, &[2, 2500], 1, Fill::Any),
         case(DType::BF16, &[2500, 2], 0, Fill::Uniform(0.5, 1.0)),
