@@ -36,7 +36,7 @@ pub struct Sample {
     pub label: String,
     /// The program, or what is wrong with it: a defect that the suite reports.
     pub graph: Result<Graph, String>,
-    /// How inputs and params are filled, by name; the others are `Normal`.
+    /// How inputs and params are filled, by name, of two the later; the others are `Normal`.
     pub fills: Vec<(String, Fill)>,
     /// Values of symbols, by name; the others are at their maximum.
     pub bindings: Vec<(String, u64)>,
@@ -105,7 +105,7 @@ impl Sample {
 
     /// The fill of an input or param.
     pub fn fill_of(&self, name: &str) -> Fill {
-        self.fills.iter().find(|(n, _)| n == name).map_or(Fill::Normal, |(_, f)| f.clone())
+        self.fills.iter().rfind(|(n, _)| n == name).map_or(Fill::Normal, |(_, f)| f.clone())
     }
 }
 
