@@ -101,6 +101,11 @@ const UNKNOWN: &[Uncompared] = &[
         why: "of equal extents: which axis is reduced",
     },
     Uncompared {
+        kernels: "gather_tuples",
+        words: &["outer", "inner"],
+        why: "of equal extents: along which axis places are taken",
+    },
+    Uncompared {
         kernels: "softmax_rows",
         words: &["rows", "n"],
         why: "where the other axes have one element: which axis is normalized",

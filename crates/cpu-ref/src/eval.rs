@@ -14,6 +14,8 @@ pub enum Status {
     StateOverflow(u64),
     /// An integer divided by zero, at this linear position of the result.
     IntDivZero(u64),
+    /// A row, or its options, from which nothing can be drawn.
+    BadDistribution(u64),
 }
 
 /// Operands of one evaluation.

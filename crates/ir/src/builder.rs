@@ -10,6 +10,7 @@ pub use mistake::{BuildErrors, CallSite, Mistake};
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
 use crate::graph::{Graph, Output};
+use crate::ops::source::{RandomSource, stream_of};
 use crate::ops::{Constant, Input, Op, Param, Scalar, State};
 use crate::place::Place;
 use crate::shape::{TypeSpec, ValueType};
@@ -246,6 +247,38 @@ impl GraphBuilder {
         let op = op.into();
         let name = self.next_node(op.name());
         self.inner.borrow_mut().add(op, name, inputs, Location::caller())
+    }
+
+    /// A node that draws random numbers from `stream`, or from one that its final name gives.
+    #[track_caller]
+    pub(crate) fn apply_streamed(
+        &self,
+        name: &str,
+        stream: Option<u32>,
+        op: impl FnOnce(u64) -> Op,
+        inputs: &[Option<Value>],
+    ) -> Vec<Value> {
+        let name = self.next_node(name);
+        let name = self.inner.borrow_mut().names.unique(name.into());
+        // The op may ask the builder something.
+        let op = op(stream.map_or_else(|| stream_of(&name), u64::from));
+        self.inner.borrow_mut().add_named(op, name, inputs, Location::caller())
+    }
+
+    /// A u32 scalar of all words, 0 until it is set.
+    #[track_caller]
+    pub(crate) fn word_scalar(&self, name: &str, advance: Option<DimExpr>) -> Value {
+        let ty = ValueType::new(DType::U32, []);
+        self.leaf(name, Scalar { ty, min: 0.0, max: f64::from(u32::MAX), default: 0.0, advance }.into(), &[])
+    }
+
+    /// The graph's own source of random numbers, once it is declared.
+    pub(crate) fn own_source(&self) -> Option<RandomSource> {
+        self.inner.borrow().source
+    }
+
+    pub(crate) fn keep_source(&self, source: RandomSource) {
+        self.inner.borrow_mut().source = Some(source);
     }
 
     /// As [`GraphBuilder::apply`], of a method whose op has another name: the node is called as the method.

@@ -283,6 +283,18 @@ pub enum BuildError {
         /// What is wrong.
         reason: String,
     },
+    /// Two nodes would draw the same random numbers.
+    #[error(
+        "{node}: it takes stream {stream} of the seed that {other} takes it of; give one of them another stream"
+    )]
+    Stream {
+        /// The later node.
+        node: String,
+        /// The earlier one.
+        other: String,
+        /// The stream.
+        stream: u64,
+    },
     /// A dynamic scalar is declared against its rules.
     #[error("scalar `{name}`: {reason}")]
     Scalar {

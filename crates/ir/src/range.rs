@@ -68,6 +68,9 @@ impl CountRange {
     /// 1 or more, 2³¹ − 1 at most.
     pub const POSITIVE: CountRange = CountRange { min: 1, words: "1 to 2147483647", ..CountRange::ANY };
 
+    /// A word of 32 bits.
+    pub const WORD: CountRange = CountRange { min: 0, max: u32::MAX as u64, words: "0 to 4294967295" };
+
     /// Whether a count is in it.
     pub fn holds(&self, count: u64) -> bool {
         (self.min..=self.max).contains(&count)

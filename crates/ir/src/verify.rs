@@ -9,7 +9,7 @@ use crate::infer::{infer_types, normalize_axis};
 use crate::ops::Op;
 use crate::shape::ValueType;
 use crate::state::Feed;
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use pumice_types::{DType, DimExpr, Encoding, Var};
 use std::collections::BTreeSet;
 
@@ -128,6 +128,7 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     errors.extend(feed_rules(graph));
     errors.extend(stop_rule(graph));
     errors.extend(scalar_rules(graph));
+    errors.extend(stream_rule(graph));
     errors
 }
 
@@ -276,6 +277,24 @@ fn stop_rule(graph: &Graph) -> Option<BuildError> {
         output: output.name.clone(),
         reason: format!("it is {}, not one bool", ty.display(&graph.symbols)),
     })
+}
+
+/// Two unlike nodes that take one source's stream would have the same numbers.
+fn stream_rule(graph: &Graph) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    let mut taken: IndexMap<(u64, [Option<ValueId>; 2]), NodeId> = IndexMap::new();
+    for (id, node) in graph.nodes() {
+        let Some(stream) = node.op.stream() else { continue };
+        let source = node.inputs.len().saturating_sub(3);
+        let seed = [node.input(source), node.input(source + 1)];
+        let first = *taken.entry((stream, seed)).or_insert(id);
+        let other = graph.node(first);
+        if node.op != other.op || node.inputs != other.inputs {
+            let [node, other] = [id, first].map(|n| graph.node_name(n).to_owned());
+            errors.push(BuildError::Stream { node, other, stream });
+        }
+    }
+    errors
 }
 
 fn scalar_rules(graph: &Graph) -> Vec<BuildError> {

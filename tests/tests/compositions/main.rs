@@ -1,10 +1,12 @@
 //! Methods of the builder that are made of ops: their graphs on the interpreter and on a device, against the evaluator.
 
+mod chance;
 mod images;
 mod movement;
 mod order;
 mod signals;
 
+use chance::{draws, numbers, penalties, routers};
 use images::{matrices_of_windows, places_of_largest, resamplings, shared_pools};
 use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
 use order::{distances, neighbours, rows_by_index, sorts};
@@ -362,4 +364,8 @@ on_both!(
     peaks,
     frames,
     whisper,
+    numbers,
+    draws,
+    penalties,
+    routers,
 );

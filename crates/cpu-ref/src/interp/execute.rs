@@ -206,6 +206,7 @@ impl Machine<'_> {
                 Status::IndexOutOfRange(at) => (status::INDEX_OUT_OF_RANGE, at),
                 Status::StateOverflow(at) => (status::STATE_OVERFLOW, at),
                 Status::IntDivZero(at) => (status::INT_DIV_ZERO, at),
+                Status::BadDistribution(at) => (status::BAD_DISTRIBUTION, at),
             };
             let position = u32::try_from(position).unwrap_or(u32::MAX - 1);
             let at = 1 + number as usize;

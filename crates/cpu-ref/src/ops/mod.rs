@@ -11,6 +11,7 @@ pub mod elementwise;
 pub mod movement;
 pub mod norm;
 pub mod product;
+pub mod random;
 pub mod reduction;
 pub mod signal;
 pub mod transformer;

@@ -93,9 +93,25 @@ impl GraphBuilder {
         operands: &[Value],
         rule: impl FnOnce(&Infer<'_>) -> Result<(), OpError>,
     ) -> Result<Vec<ValueType>, Value> {
-        let types = self.operand_types(method, operands)?;
+        let operands: Vec<Option<Value>> = operands.iter().map(|&v| Some(v)).collect();
+        self.checked_optional(method, names, &operands, rule)
+    }
+
+    /// As [`GraphBuilder::checked_operands`], of operands that may be absent; the types of those that are there.
+    #[track_caller]
+    pub(crate) fn checked_optional(
+        &self,
+        method: &'static str,
+        names: &'static [&'static str],
+        operands: &[Option<Value>],
+        rule: impl FnOnce(&Infer<'_>) -> Result<(), OpError>,
+    ) -> Result<Vec<ValueType>, Value> {
+        let present: Vec<Value> = operands.iter().copied().flatten().collect();
+        let types = self.operand_types(method, &present)?;
         let verdict = {
-            let given: Vec<Option<&ValueType>> = types.iter().map(Some).collect();
+            let mut left = types.iter();
+            let given: Vec<Option<&ValueType>> =
+                operands.iter().map(|v| v.and_then(|_| left.next())).collect();
             let symbols = self.symbols().unwrap_or_default();
             let cx = Infer::new(&symbols, names, &given, &|_| None);
             no_blocks(method, &cx).and_then(|()| rule(&cx))

@@ -8,11 +8,13 @@ use crate::graph::{Constraint, Graph, Relation};
 use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
+use crate::ops::source::RandomSource;
 use crate::place::Place;
 use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
 use pumice_types::{DimExpr, Symbol, SymbolTable};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A graph that is being built.
 pub(super) struct Inner {
@@ -32,6 +34,8 @@ pub(super) struct Inner {
     /// Where each feed was made, with the name of its output.
     pub(super) fed: Vec<(String, CallSite)>,
     pub(super) stops: Option<CallSite>,
+    /// The graph's own source of random numbers.
+    pub(super) source: Option<RandomSource>,
 }
 
 impl Inner {
@@ -48,6 +52,7 @@ impl Inner {
             made: BTreeMap::new(),
             fed: Vec::new(),
             stops: None,
+            source: None,
         }
     }
 
@@ -70,6 +75,7 @@ impl Inner {
             BuildError::Feed { output, .. } => self.fed.iter().find(|(o, _)| o == output).map(|(_, p)| *p),
             BuildError::State { state: name, .. }
             | BuildError::Scalar { name, .. }
+            | BuildError::Stream { node: name, .. }
             | BuildError::DuplicateName(name) => made(name),
             _ => None,
         }
@@ -89,6 +95,17 @@ impl Inner {
         site: CallSite,
     ) -> Vec<Value> {
         let name = self.names.unique(name.into());
+        self.add_named(op, name, inputs, site)
+    }
+
+    /// Adds a node under a name that is its own already.
+    pub(super) fn add_named(
+        &mut self,
+        op: Op,
+        name: Arc<str>,
+        inputs: &[Option<Value>],
+        site: CallSite,
+    ) -> Vec<Value> {
         for (operand, v) in inputs.iter().enumerate() {
             match v {
                 Some(v) if self.is_foreign(*v) => {

@@ -137,6 +137,12 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         false
     }
 
+    /// For an op that draws random numbers from the source of its last three operands, the stream that it takes them
+    /// from. No two nodes of a program take one source's stream, but nodes that are equal.
+    fn stream(&self) -> Option<u64> {
+        None
+    }
+
     /// For an op that writes a state in place, the operand that is the version it consumes.
     fn state_operand(&self) -> Option<usize> {
         None

@@ -25,6 +25,7 @@ pub use movement::scatter;
 pub use product::rounding::{self, Rounding, round_products};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
+pub use random::{random_normal, random_uniform, sample, source};
 pub use reduction::distances;
 pub use reduction::reduce;
 use reduction::reduce::Reduction;
@@ -221,6 +222,12 @@ macro_rules! for_each_op {
                 fft_pass FftPass "fft_pass" lowered boxed;
                 fft_chirp FftChirp "fft_chirp" lowered;
             }
+            // 3.10 Random numbers and choice
+            random {
+                random_numbers RandomNumbers "random_numbers" lowered boxed;
+                sample_sorted SampleSorted "sample_sorted" lowered;
+                top_k_moe_router TopKMoeRouter "top_k_moe_router" lowered boxed;
+            }
         }
     };
 }
@@ -233,6 +240,7 @@ pub mod loss;
 pub mod movement;
 pub mod norm;
 pub mod product;
+pub mod random;
 pub mod reduction;
 pub mod signal;
 mod simplify;
@@ -400,6 +408,11 @@ macro_rules! define_op {
             /// Whether it decodes the elements of an operand that is stored so, one for one.
             pub fn is_decoding(&self, operand: Encoding) -> bool {
                 match self { $($(Op::$Name(op) => op.is_decoding(operand),)*)* }
+            }
+
+            /// The stream of random numbers that it takes, if it draws some.
+            pub fn stream(&self) -> Option<u64> {
+                match self { $($(Op::$Name(op) => op.stream(),)*)* }
             }
 
             /// The operand that is the state version it consumes.

@@ -373,6 +373,7 @@ fn status_consts(out: &mut String) {
         ("INDEX_OUT_OF_RANGE", status::INDEX_OUT_OF_RANGE),
         ("STATE_OVERFLOW", status::STATE_OVERFLOW),
         ("INT_DIV_ZERO", status::INT_DIV_ZERO),
+        ("BAD_DISTRIBUTION", status::BAD_DISTRIBUTION),
     ] {
         let _ = writeln!(out, "const uint STATUS_{name} = {mask}u;");
     }

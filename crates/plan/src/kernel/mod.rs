@@ -77,6 +77,8 @@ pub mod status {
     pub const STATE_OVERFLOW: u32 = 2;
     /// An integer divided by zero.
     pub const INT_DIV_ZERO: u32 = 4;
+    /// Numbers of a row, or options, from which nothing can be drawn.
+    pub const BAD_DISTRIBUTION: u32 = 8;
 }
 
 /// How a slot of a hole or of an elementwise kernel is stored; the numbers are what kernels see.

@@ -6,157 +6,157 @@ use crate::kernel::registry::{Compiled, Fingerprint};
 /// Every kernel, sorted.
 #[rustfmt::skip]
 pub(crate) const COMPILED: &[Compiled] = &[
-    Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("b37c135eeb879f1c1e83d6af45112ac2d88f3b3bccff18350d603d7c6cfb56f8"), code: &[
-        ("fast", Fingerprint::hex("a084e3dd4c4aa159b1499af7e2a6b5abec3d2714786c4f5a75ead58f5528c537")),
-        ("plain", Fingerprint::hex("38205719c2bc544a960608d20220032bd5229dc7e9cddd40d9821cf82339e03c")),
+    Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("4bb7a434f619fb5f2eef5de56607f008cc46b0a6407158ea64bce893fc888b06"), code: &[
+        ("fast", Fingerprint::hex("cc3035c8e348aeaa2cd9c0f2cc61b2acf0deee598ac609887f4e9024555c5cb3")),
+        ("plain", Fingerprint::hex("209f87f71a274e1e6884a2faaa1d73b99abc4c53e4b6b2349c55ea6cfe196727")),
     ] },
-    Compiled { kernel: "attention", declaration: Fingerprint::hex("ce7b262ed2d0d47bd0773577ba70a91a1827fe6d0ecd3dff5da2eb5918c9cd84"), code: &[
-        ("plain", Fingerprint::hex("ea2da53378698ca6f9930bec8aeb3f71b1257b5e82f494b255ecb1ed6a178a6e")),
-        ("plain_w128", Fingerprint::hex("b439ecd0f1d02760f38c0a46e53a3b50703980eb7bac00eb5e088a431e8ccb43")),
-        ("plain_w64", Fingerprint::hex("fd786b3f803947fd27323ec8c8141c8d322604f1aa61c9b8a5afb182c0b2aa10")),
-        ("q32_w128", Fingerprint::hex("fcf3a4707459e499fde153914103cfa263510ec1a62e87891549475c1fbdf33f")),
-        ("q64_w128", Fingerprint::hex("5a3e1d08afb36c24fdef7bd07299004b69dc890670e2b49a4ca7341e580cb2c3")),
-        ("q64_w64", Fingerprint::hex("1024ecdfbe640efffa9c0ecb6969fed2d3f5db6ac7edf980f67ff55408fe31ef")),
+    Compiled { kernel: "attention", declaration: Fingerprint::hex("ddefc1c7b9f8bb6122152e722bf79e46d9013775d7ab9246d57744ec93edc53b"), code: &[
+        ("plain", Fingerprint::hex("fa645393f8f79a83c2af38c1d7f90cba985c686c35e4792a2d91f2a357d8920c")),
+        ("plain_w128", Fingerprint::hex("2e1cd321496c95b7ca03db3b5e5e2b4c9b3062ec1b9603d0d6034693329ae6e3")),
+        ("plain_w64", Fingerprint::hex("fb5ef5582dd741ba8735d259d09d5cc7cd9de944c2ecbc2173e363022662552d")),
+        ("q32_w128", Fingerprint::hex("ccbb173812f43b52a664cdf43783d7efb35b3a07174d92389a49180580325699")),
+        ("q64_w128", Fingerprint::hex("8add5c76ccc38fa0b800acddb1b10e88ad81890b0c64ab24a97b39ad869a1e38")),
+        ("q64_w64", Fingerprint::hex("0d4e28ff0ec96735bb8fee42d83ba451e03ebe41d6a4d5780919a12a3deea85b")),
     ] },
-    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("40bca19fd080e74780ca5e3c3327b9a9e8831e59e184010f85585ebd8a6387bf"), code: &[
-        ("shuffle_w128", Fingerprint::hex("160cadc7264363a0a7a6ee0baae0adc62d2139967efce95692dbca03cf2cc832")),
-        ("shuffle_w128_row", Fingerprint::hex("c963c1671b1990715307fcd8fdd16753476fa269700af9701a3514e7683df6c9")),
-        ("shuffle_w32", Fingerprint::hex("c119e319d102bd5d87bb404bf29b7f5b46a4e7ab77524d75c8e7227b91d5a9fe")),
-        ("shuffle_w32_row", Fingerprint::hex("e66bf3fd92fef317939b2231051039a8aca4aa840b0aa74b7008aa0319362826")),
-        ("shuffle_w64", Fingerprint::hex("c139445e1ccb4e5d3891f16973ad23728994d5102cdcc998207030dda8f820de")),
-        ("shuffle_w64_row", Fingerprint::hex("12f403ccbf52954afa026c8857b4c323b0dc9a7943c6de3c7dd54e41fd6c96eb")),
-        ("w128", Fingerprint::hex("ab34a23c2d0dadde3527caa1c8aa1bb272fc38197c0f732a97ed5495debc0232")),
-        ("w32", Fingerprint::hex("5fc88d3a569158b5e509e3ec453cd949395bc8cd8262f1f6c9c0f4509065639b")),
-        ("w64", Fingerprint::hex("6e7fc5c4797cc67ea0485c8c9b415680a39e07352ec7584c6e13fbd709c9d220")),
+    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("3cc2d8e72c9d52a13ed4222db4ff8440dbc81790a31299c7f46a19c363a17e00"), code: &[
+        ("shuffle_w128", Fingerprint::hex("726fe3df4a2f2c7b7a80e38e6a78073b3ecfe6cda848daf6b133200006f02058")),
+        ("shuffle_w128_row", Fingerprint::hex("e20780173b24ae1de0d646bf9f05848aeae47de59c7e5c0560130de569d2a12f")),
+        ("shuffle_w32", Fingerprint::hex("552c468f4e224c618d28b8e39d957217ab769d1ad2b6de72726f09db2b535bed")),
+        ("shuffle_w32_row", Fingerprint::hex("d3b419ba4d08e048f0a46ac49f1ba9eaee5a97d03945d5825c18fe4952802a18")),
+        ("shuffle_w64", Fingerprint::hex("d14e7922468c0b971f20933cced0aaa3303ebf6fb8403ed429e7efe53499d530")),
+        ("shuffle_w64_row", Fingerprint::hex("a88aac6cd676de3527b5f538cb0015d1c9d2b3ac8bcfc80c0dbae81a465e897c")),
+        ("w128", Fingerprint::hex("5ab45549f918853858dab71b4e9d02b50fe410aaf58d7ceded068b9e41daa7d5")),
+        ("w32", Fingerprint::hex("612ef4184967bdb06f6ebfcd561c3c650b0a8fcd53cf11ad83791c160702680d")),
+        ("w64", Fingerprint::hex("766e789105c43fd6e9d2cd304db2d57f8961ebe8095d69c6c925c9cc46302948")),
     ] },
-    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("34031fd30b17efc01d16d2cae28a5c83fa14340c87ed610973b331d8479cf33d"), code: &[
-        ("plain", Fingerprint::hex("70a72ce910eef8bdb2bbe20dd5d1a75ce119fb78ebc5cf65b1681f51f14c4f8c")),
+    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("68d6a78a0f7e50183f03bc039add84417e8d708b8ed1e4589611046ce45884ce"), code: &[
+        ("plain", Fingerprint::hex("6b93a4c9cb5dc1d0be998efaa99a96eb6228d1bce835d5eb546c16c333ebfd1a")),
     ] },
-    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("137972501b207ab72ab04b2dbe4c70181566262ce859e64c878350f68bf8c1b8"), code: &[
-        ("plain", Fingerprint::hex("ab01306fbdcbe568541bb83124302887d8f83855d532ec86462029de0a75b4d5")),
-        ("w128", Fingerprint::hex("31266a623e3001680ebd1267426433f91f8eb266a86a1b153898b607b43eceb5")),
-        ("w128_r4", Fingerprint::hex("88dbb3d2ed7fd604d97b722e230c18e29a50199662a5dc30323f14d3d5a330b5")),
-        ("w64", Fingerprint::hex("39ac7fd18152126876d4e3cf77e2a56975f8ad68de1aeaad45cb908ac6f645a3")),
-        ("w64_r4", Fingerprint::hex("ec8232b336b0c98259308d7d7b779c118729fdfccd763b8565151f9d595b810d")),
+    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("4e5f7638f0be03c54d0cae846a7d9df60ec9d66cf7cbefe795dfae6cc385447f"), code: &[
+        ("plain", Fingerprint::hex("59383939149d2a42bc5e4e71c93eb0af0e030eeaa9d7ba2f805587dd93817d3a")),
+        ("w128", Fingerprint::hex("c5986e8d368858f3baf28798dfb2e37826bc7748403e96d97c12264ce5d29c1d")),
+        ("w128_r4", Fingerprint::hex("5ed8587d2a0a1b7861b768960be5e2872ace377518d2060990d2c536b75f6737")),
+        ("w64", Fingerprint::hex("73e422934fea34588ec208958d526806f69600cd286cd717a824f3671fa4f1fc")),
+        ("w64_r4", Fingerprint::hex("d24f0a92955d9e020b2fc6168f27060cd395896483eb8b4c7d150f4de95fc189")),
     ] },
-    Compiled { kernel: "attention_split", declaration: Fingerprint::hex("365ae4b1e52996cbfed245134c8f7c4e8399312d9d9dbe2af7703103aece6e75"), code: &[
-        ("plain", Fingerprint::hex("d5a338e2fbdb3f53992872d17b14d0c0b7a1ec464b0f7448748c3db465c20e00")),
-        ("w32", Fingerprint::hex("6a1983b262da7830a3431673864feeb349d37dfaeaf5d51a58370b62a3bd1686")),
-        ("w64", Fingerprint::hex("a4fe41746e6581be3fc9e7e5be27feb5d7e72a62ce3c4c6ac9df5c0a38c6a44a")),
+    Compiled { kernel: "attention_split", declaration: Fingerprint::hex("e99327ec3584d4f8a79edb1c6e8cd2613a06ba771de9aef7aca1ee052e0246fc"), code: &[
+        ("plain", Fingerprint::hex("4bf78820e7f25585b890a4d2859f22699f91212c661034027f56da566206daac")),
+        ("w32", Fingerprint::hex("99d9c3097121a6a902c21f9507f3cfcfba52bcd0bd3cabea5736c5048dd33515")),
+        ("w64", Fingerprint::hex("4e16b5f5fd995bf65c3dd76e977886b8201bfbf37237707f16a9174701b08792")),
     ] },
-    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("0f91dc330d3c53d461049a5245fe134d5398510d7605d5faf00ae84a16a77f58"), code: &[
-        ("bf16_w128", Fingerprint::hex("cafe81a41f40ac9d7aceac2b49d01abb09222aed33e4f1ae19245f014367bd67")),
-        ("bf16_w32", Fingerprint::hex("d1d45aaa6e803a3bbc21574b140226d3a97b8385878ad86f11cab0fc34ae10ff")),
-        ("bf16_w64", Fingerprint::hex("769d0c70aee5e7601f59828c955107892b1cac1e2e8205867a993782c5b08ec5")),
-        ("f16_w128", Fingerprint::hex("9a145476a7a4edb385ab73229c39a521e99134ce97c88441e0348d5569465965")),
-        ("f16_w32", Fingerprint::hex("a5727f8f553d2cfed8443f7c5348306668ef59fd4d3d23043afe950ce6fd1782")),
-        ("f16_w64", Fingerprint::hex("4d4059e3d5523865482a04c89855465ed2f96df9e9a19ba018c1759c881e41e6")),
+    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("839ca33bdc388b7afc811849a76ca65e9f99ee8dd780e93eb3a3339ce63b91ba"), code: &[
+        ("bf16_w128", Fingerprint::hex("94f0aad7741773fc3ae30da5f24619e1f2115743abb5b49c753807c43b0dc519")),
+        ("bf16_w32", Fingerprint::hex("45a353448c9cf7aeef4d623824d8f2e0230b4d47e0ffe9a62715346a96cea0c8")),
+        ("bf16_w64", Fingerprint::hex("bd93b890cd22afcda1148795e223867dc46f6854ea74f361217d4d7c26f56ec2")),
+        ("f16_w128", Fingerprint::hex("8577c5c586a241bfb6bfed169b3e61d98c6ece9922b6f809ee02598a1673c186")),
+        ("f16_w32", Fingerprint::hex("6c671796ba329ed309556e09b40316f4bef8565560f687a72632b4eed2ad9079")),
+        ("f16_w64", Fingerprint::hex("b0a3924ec98e0ae0f646f52cf7ff56467b41afe8678baf47b67095f18daab6f9")),
     ] },
-    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("79c81d13df1297cd7e30cfdfef11c9e17979393bdee7db68353ec11b2b1da393"), code: &[
-        ("plain", Fingerprint::hex("d9e5b8fdf661864d743eeebe4506fa949bd5b480d576e341d386ec81bf1217fe")),
-        ("plain_one", Fingerprint::hex("348c435f5dc82ec51160bdaf57f07691b92eb17dbcb3ca6b5144c207e71034e1")),
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("a3c65efbeeaed514685470a96adc02916cd6826f338e4edb7637501141db1fa3"), code: &[
+        ("plain", Fingerprint::hex("3d24ee34c6f31e78cb646630edd0827371f3a8d80faad01dfec04bf108149f01")),
+        ("plain_one", Fingerprint::hex("65f6222ebd84d6650db5921cc86d2968264f394ae70a9ee504e311c8fdc4ec7b")),
     ] },
-    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("7bdd70158434b05b0e8065e0bcf0320d443646872e52edd6f108c602fe65df47"), code: &[
-        ("plain", Fingerprint::hex("dbaa1e01907c585421406aeb6290d1450fca9b5c8098e7fb0ca55b79303aafb1")),
-        ("plain_one", Fingerprint::hex("301f9e04a5fb58a924d8b7ef1e905c8ae71f98b34711e2ea12b97013541e945c")),
-        ("plain_two", Fingerprint::hex("98984ef4b02b8f0198e8cb880fff558308f036429f1dc4c2a16a25a52dbd34bc")),
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("3399a1a824d97d585658d731ea5e29f71a8dc779937e7f3909c3abd4f0e062fe"), code: &[
+        ("plain", Fingerprint::hex("20038e5d55dd35a6bda5e6df94f7fa78e90d5ff47d78c05c7076be760c0c1b0c")),
+        ("plain_one", Fingerprint::hex("acd975ab83bcb1c07c8372d82ab62db81d92c37be9c8a1fc85a2e2a011c475c6")),
+        ("plain_two", Fingerprint::hex("64beb1dac7568d7959d7673a6e1c02ad017add5c37435a0e885665eb84169a9d")),
     ] },
-    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("2b1df5ec42a64f0ed517c0582981b6c8ee48c18c45306dfa703a89d4f469d59b"), code: &[
-        ("plain", Fingerprint::hex("f186345b5fbc91cd0ac1ec0a8e017d0ece7ae62d4443979b42c62c4a7d753173")),
-        ("plain_one", Fingerprint::hex("e164c5db85d4a6d9d85b0242a63aad480238e091bb4af74edb073936480a2d65")),
+    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("1c39e09da4fb20a50a5a74dda5b4411d289e5f01fa9f27ce2458459a12ba36c3"), code: &[
+        ("plain", Fingerprint::hex("795ca3b2b10bddfa93bdf3f28f8e305c4c677a1214b26e7df5475a271a1ccc7c")),
+        ("plain_one", Fingerprint::hex("a339fb9bee32a59ebf80ccc312049432ae662ba316d1fe4d70895f7b0d346706")),
     ] },
-    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("c233a19671685fd1152fd9392d2284ee753dc3e6b3cc8dcd8b5c8704744148f8"), code: &[
-        ("bf16_t128", Fingerprint::hex("803fcbfc10e41c36331d30f4be778046dfe72a43aea7012265bebdbe2fdc6caf")),
-        ("bf16_t128x256", Fingerprint::hex("b8f98786e450a5ae101daf962970bf44a81b8736bc5d65c4b8a1e958d1c7be78")),
-        ("bf16_t32", Fingerprint::hex("a0d3ce5f77aedddd4d21c2466081c4c23a66aced84f339bd30a643e05a92f229")),
-        ("bf16_t64", Fingerprint::hex("c2a91ec540c75b731afa3de81575a27dceddb23eb90cc8b517fd680ff74c0456")),
-        ("f16_t128", Fingerprint::hex("c666dd325c05a504e654f6d90b74ba1faabe7a0bd32e23b67827732ca206bd73")),
-        ("f16_t128x256", Fingerprint::hex("ec5cbcf3c52224456e0faa38306dcc0065db3b1ba2e311c50457d5c7a243a2b9")),
-        ("f16_t32", Fingerprint::hex("5dae48a36e70d7dd8abddd0825a043b09783cd935b4cd9c77441af330d4f52d0")),
-        ("f16_t64", Fingerprint::hex("739318eb8087a9015078109c2a0b5bf0b61042fd4f4813c8f9154f3751350894")),
-        ("plain", Fingerprint::hex("bee20ff5585ccae724c219cf64ef939f6be0e907decb441e0c0a70a20afc1a62")),
-        ("t128", Fingerprint::hex("cc6b6da4938ac16168a674d4b5205b9cabcb9877d3aaa9807debaf96bc9b674a")),
-        ("t64", Fingerprint::hex("67fc417c23f392889f7412e0ef305d995b917906155729a43f44d7cdd790c46e")),
-        ("t64x128", Fingerprint::hex("884ba83e62625668a0f46d4699b2ca3532a849b9357a42a20037d0fed1753b00")),
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("00ec5f9a2510325944ee5b6357dfcc70ff64f67afa87867b1351e42f192f2f18"), code: &[
+        ("bf16_t128", Fingerprint::hex("89fdc3fc369b459965d983fff7cdb2f4a3ca204a6267176d9aef13a77a009c53")),
+        ("bf16_t128x256", Fingerprint::hex("acaad7898ec8f50b03cc369273db196d0aef5158e16ccecdce889954032c4f41")),
+        ("bf16_t32", Fingerprint::hex("e05b5ccfdb25010d21263474cf60e784b50aa781d8c0263dff3a95768dc83d6d")),
+        ("bf16_t64", Fingerprint::hex("b35f07ef0a4494772f3732e2a648bd6fe93db2d95cc52e84e212d557aa45bc11")),
+        ("f16_t128", Fingerprint::hex("ce56810d0b6bef8fa12f37e69e12bdd1accbaecfa66503ef4dffed439df7395b")),
+        ("f16_t128x256", Fingerprint::hex("5d4448937a977710ff25701506821324935cc86fb918613d7ae35a4741ae8b1b")),
+        ("f16_t32", Fingerprint::hex("e8783e4ac23b11c4a03e8098268311ed4636c58edfd78225771672a575f05d70")),
+        ("f16_t64", Fingerprint::hex("57851cf1d9c10152590d72cca85e6b7d6550891be67ed033ee2ce57c8190bf6b")),
+        ("plain", Fingerprint::hex("7ffd5eb11e3788771a96857fc0bf14bf0384e8e0aeceeacd925fe422d5987d9e")),
+        ("t128", Fingerprint::hex("a466311b9567a92f16e0c17d9dbca2287ff9b4aefcca4e91a37b21c2734ebc15")),
+        ("t64", Fingerprint::hex("fa84b6ea9145825b2aa2aadecfc60602fb6c55465e85d80a80cc1ce1b1f75c5d")),
+        ("t64x128", Fingerprint::hex("107201ce08624aa99eb46e4f8106845e7a27d385fe559646b2c46014f9a1f02c")),
     ] },
-    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("5184ef997794e715601da237b18450b7b92c189ebfe7a65c9b1060d0cbed0745"), code: &[
-        ("bf16_t128", Fingerprint::hex("ff8b1779f088492ae00e412aa1ac2fcf3d922ffce94cedb34853adade4c0420b")),
-        ("bf16_t128x256", Fingerprint::hex("ef2780ac7fec71983e6f5b31b22f813729821d5c0d603bd4c27f674f589983b2")),
-        ("bf16_t32", Fingerprint::hex("3b0d32e3acf673d3ba36c16983557449f0c3ee0af5024970fb09d2940570bc24")),
-        ("bf16_t64", Fingerprint::hex("51b9aaae8ff6440792951d1188ca70cf271029cd2f105a0f4dac9d39d1b56a0d")),
-        ("f16_t128", Fingerprint::hex("7221637d8166e45de46aaf0b2a61954a1e53767d1772622684859e247fa46906")),
-        ("f16_t128x256", Fingerprint::hex("0ac63bc72ad68bd56832cfb87592840c1f45466be40dd5d8c93a943a491a33b2")),
-        ("f16_t32", Fingerprint::hex("394364f7e3a271e79ff8d1293135b9c9932aa847295281a92f8fd7b073a0433d")),
-        ("f16_t64", Fingerprint::hex("f09d89c9ccbb2abf1bc6dbcf1ae7945580bec70db789c9c5cf2f82347a1e3efe")),
-        ("plain", Fingerprint::hex("0dd2c61672a480ef6abf2e584f9b220a047a97ab1422aa142fc719dd3318dc1b")),
-        ("t128", Fingerprint::hex("c2bc016734beff08d4c3f3a912b9765f531ab50ea2b254b453088c7b0fc0f729")),
-        ("t32k4", Fingerprint::hex("907724eb35aba36d0888cc577f95d11512f62bbfb7095531d411b6bd78fcee2d")),
-        ("t32x128", Fingerprint::hex("b068ec20e499ee17e593195c736c43314c7a2846c2eed56fb93cdf938d7edbed")),
-        ("t64", Fingerprint::hex("60bf7dfde4e908bd224b6017274377aa05217d5defa3f405266d6e1c748f44ef")),
-        ("t64x128", Fingerprint::hex("b8e4bb4043e12e2353f4d5a4ffbf859ca40e210b3a7545e4cc1828add7730004")),
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("2f37155208a8b649b108e9eb9b652cc4038be70f5f058318070613b4fdac967b"), code: &[
+        ("bf16_t128", Fingerprint::hex("777e87a8b3c7f7c4efb8e084ce6fd5e791c81d60fe8ac7458dfa0a34522eef56")),
+        ("bf16_t128x256", Fingerprint::hex("ebd899ad81de3d266100dd9b4312503558328e2cc2b7a54278761b6a77803f5d")),
+        ("bf16_t32", Fingerprint::hex("5be9f1ec5e41246cdb266e34e3ab8778ac42628eb07e1d8c99373ce3dddfe542")),
+        ("bf16_t64", Fingerprint::hex("840c9df68e0a98d3f4378de829d7ab43e18972ea3eb31ee0150d5ee20eaa4360")),
+        ("f16_t128", Fingerprint::hex("a03034b3473ba2895493d5edbc789511d3fd1cb9fb03a9b250652d71f49d7d40")),
+        ("f16_t128x256", Fingerprint::hex("ad14e8aac7a7da6c5361c3b4a59c8cd03029dacb4bbaf434d92e90a7890cea6e")),
+        ("f16_t32", Fingerprint::hex("06395fb9b1b9ee072ec7e94ee1e327c28cc8da72165dde23346678767b2055eb")),
+        ("f16_t64", Fingerprint::hex("1702dfb788d4797aea9f18cd41f223fc9ae44da7d15c939bbf4ef2257357bb7a")),
+        ("plain", Fingerprint::hex("fc82cd35810016136719634bb9fd9b848493e282519e47765843af1556bd3205")),
+        ("t128", Fingerprint::hex("9c0239acdcede2e79fb79b1517e015f8631f1a4ba55979ad5087cc775b266f2f")),
+        ("t32k4", Fingerprint::hex("3c5124434a40e4f4fb13e3ad1e19e1c70d4ae0df0df99f0f1fadba2239cabd21")),
+        ("t32x128", Fingerprint::hex("72947793a5eecce7dd3e6b6567ff04da4e828efe3c4049c5e7d52e23b6c0a377")),
+        ("t64", Fingerprint::hex("9ba643c9d067191c5445cd92f7ba03c05326c9ab73a04e4a7cc462e7d8f16e62")),
+        ("t64x128", Fingerprint::hex("5bb54900ef4a57de145a74a87eec44bb15e213529066818264ff8caa107064c0")),
     ] },
-    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("1737bc264dd2bba77ae7f69fe66ee72d7212330cc9fe4053552c4971b9f3d41c"), code: &[
+    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("486540c5606cb23e5ad57b0df30c8b59d55ecbc771765bc1d39bf9b2a227d1e8"), code: &[
         ("plain", Fingerprint::hex("c8f9e4cd9906a223c1985bc61652fc570bc27d9754927c1cb9434b4b074c2311")),
     ] },
-    Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("6ce8ca5f9b012ae0f57cb86f4b1801309f74e9c625278ee7fdad80084ecb2a1b"), code: &[
-        ("plain", Fingerprint::hex("29327546ee91791b02c8567e5704c99393b3705e32bd54499e871707d1480858")),
-        ("words64", Fingerprint::hex("75671617ea2d9b5c4f8e489dc4f982bbe9b2e63286ac830aa1df3c8af84f9e6a")),
+    Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("8172e65e58caaa68bbe1af77b7f5b5de1ecd5fc62f2a541b100d28548f6e7bd2"), code: &[
+        ("plain", Fingerprint::hex("dce036432b778c2a39b5d49f385df03b616dd7aeb51a670d4c887be14998f00f")),
+        ("words64", Fingerprint::hex("a433df6e73937f29de70bcd42206b09538431c710dca5cb8573ef01f6d590287")),
     ] },
-    Compiled { kernel: "elementwise_runs", declaration: Fingerprint::hex("82c982e7f61f3946510fa635885d05e1aac06b87ec82715014f2710ed101f8b8"), code: &[
-        ("plain", Fingerprint::hex("21f2bc9380707631b68aab6957dd250f3d0721568b558d8384ee421e4bdaa3d2")),
+    Compiled { kernel: "elementwise_runs", declaration: Fingerprint::hex("9d03ee029517860fae51b882af6b4270199aab87cc8c51d7681dd8d3d0a11456"), code: &[
+        ("plain", Fingerprint::hex("b9d75c7dc856e973941543ea283847617b859f7302911bce11019a588bb773e5")),
     ] },
-    Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("c58bf97145fb34ab2c584245b525fabe83d76e18a513c01479ca85fc666ceee2"), code: &[
-        ("plain", Fingerprint::hex("ad830b530f4cc7d4c63624d5dec75d03b1e414a9540f5d13c0d225926f067a3f")),
-        ("words64", Fingerprint::hex("7be4f01d30be448f7f665800db702805a41c99ea484d186c2670131d5f01bc01")),
+    Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("7c12ec1ff210d291174a076e018c29bb854998a216be7fc27fc1fbc4f0d8c0ec"), code: &[
+        ("plain", Fingerprint::hex("5fbbe73c9e08f8ea4e562b02ed8598bb4fb8972f2350e93fda64b5f2817d8c32")),
+        ("words64", Fingerprint::hex("aecc43d3c4a4e30c9ee91b2811678cf699783bf6b61ffe139b51a6e17eea4d77")),
     ] },
-    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("ff2d7b07b279eb9659a7ef3b2fc759f2aa40d5868949a4dff82191e279f32401"), code: &[
-        ("plain", Fingerprint::hex("c02f89f2c1d5a48788df93e249424031870787813399a374f067bd1d3b3047bf")),
+    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("24e2c42330b28ee9c38ba3282d0ecac60aa23fd8e2f79591be0a648a35437221"), code: &[
+        ("plain", Fingerprint::hex("7418ca2ec1a1a16c8a23d1f41059eb9eff9384982244db4dae7cd4ee7f39bf6b")),
     ] },
-    Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("b631f84e549af3c9b47518ce14838b762daeb302473b5449d03a77a5c6e31442"), code: &[
-        ("plain", Fingerprint::hex("a81e05463527d39cc7609dd6fa4789181dca5064810323d12a59226aa572fd39")),
+    Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("874d96518f266d75749941a99cfbad7e7a9a06425e3693a1cfc42264aa8c60fe"), code: &[
+        ("plain", Fingerprint::hex("ed29be7bc6dd24a0a1183eb66edb7258a1088a5d77b2a7621f0de970a2e54936")),
     ] },
-    Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("2b63c96dfb36f89b957c7a1e23d81bb227d91c9a5ad2a073315d4a8f2c4431cf"), code: &[
-        ("plain", Fingerprint::hex("0fc77f46d87c8422f948599da65f947b732292925cce938e7dc2061ab5976879")),
+    Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("39d084c3a11883951812d950bd0e0022efb825a7c00cb37c761d0d217298624d"), code: &[
+        ("plain", Fingerprint::hex("79e697884655c21c7b8f84dacc01ab257cba2e765f9e68d45a426ef3fd504fe0")),
     ] },
-    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("9bacf8c4d758dce881587d8aa17360d9b1df1c238081073d83692978387afc47"), code: &[
-        ("plain", Fingerprint::hex("7079661aa04bd865a77be340be61f8bfef4c29d7e3ec21b4c269471002081c05")),
+    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("4b93a8f45a2f949bb5dba340aef16cce236066ce67d287fef939b8de49a02bc6"), code: &[
+        ("plain", Fingerprint::hex("e0155ac17925c74e1f3305f4b9a4e90c68146302123ee0c2bc5d78de7bfbad54")),
     ] },
-    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("7bb8fe6b6cdc3d7a8df83294b4bd1804a73576d09d0d18e5ecd2dadf231bb3fa"), code: &[
+    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("cb71cf92b891628bc58f5e10bb56b73d8bec9f2b05167ccff32aff9c025e5e96"), code: &[
         ("plain", Fingerprint::hex("344d0f5526d6d69be6a7a6ceef0a5e0299f59032527575f489e98f4b57aa4fbb")),
     ] },
-    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("fb2291fdf95a7f711e3861e123603041f3b91b71b2bd1f1c0391687addc9606c"), code: &[
+    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("a04e9f5835c80c6f6777796d415011ee0efb52bc3df21368bb404d41fcab7744"), code: &[
         ("plain", Fingerprint::hex("47db8ec8664b02b813e37d96528daf8fea29951768201df372820d16b8cf57d6")),
     ] },
-    Compiled { kernel: "fill", declaration: Fingerprint::hex("fbdccf9b08556aeffe8d0689ff33f6a746b59bc2457ddf9771ae1f652da46cce"), code: &[
-        ("plain", Fingerprint::hex("9652e14fd801e9117403504a3f0fcd6da7b491205c41b3fe164c74779d6e379d")),
+    Compiled { kernel: "fill", declaration: Fingerprint::hex("8ad0a0836be3fd8bc3f47d3c666a0eedb6a04d07496d59238d319d4eeb93c52e"), code: &[
+        ("plain", Fingerprint::hex("ff6d992d634bdf7c5be5dddbcb579eeb6b87bc6fa02efc8996746da7fc9fe75a")),
     ] },
-    Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("e6f1ee83b94adddc51b25658d9da3e60e7f28582c9956974881817dd35195308"), code: &[
-        ("plain", Fingerprint::hex("26bf8216cb3e918e305b116c106819b020e2ad57c5dd625bac6a6be11a807486")),
+    Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("a59edb1cf25fa3a739e6b030647d03b1d12f5d23e976dd140eb21bfba877b56e"), code: &[
+        ("plain", Fingerprint::hex("bbd3db794d134acf3de0edab032fba453d6c0570d11e207582134dd80011c735")),
     ] },
-    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("b65c0dae49f3076bff58416131b081d367ab43b3ed2a22511b83e08448e4b15b"), code: &[
-        ("plain", Fingerprint::hex("6912bcf13b5e3f3844998cc33afd9e98d3db980096208e3a49994ecc034d37ee")),
+    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("f43d43c97a17269316b98abfb9284b4452894e7b8fc784d775813807d4ffd1d9"), code: &[
+        ("plain", Fingerprint::hex("aa9ec5e7fa3b9d777c799c5d878ee851a5c4121f536cc8be0a0bb3208c71590f")),
     ] },
-    Compiled { kernel: "gather", declaration: Fingerprint::hex("1815a0b5ea8e449acfd6eb168fbf76bd2c51c115d139af5abede0e8b7def27b5"), code: &[
+    Compiled { kernel: "gather", declaration: Fingerprint::hex("f1b53c84c45d61b5e01b1b4ef4cd3a689dc46791c43015724896c465bd90fdcf"), code: &[
         ("plain", Fingerprint::hex("bc4c81805578f895f31b42ca9cb4e16c3df50d381e0c5ff1b82e53bb56bfabc7")),
     ] },
-    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("b8e6e11e41826a939be7f749fd663dcc2591d435667fe7dcee013d5affe68bc6"), code: &[
-        ("plain", Fingerprint::hex("a710bb92b36066763fdbcfd2fa29e835e5bc31c3e8db59491f839325ba21c00d")),
+    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("dbcff5794c30f166fd00536d5df1c6856ee9ecaedb72375d69ffce3241edcef2"), code: &[
+        ("plain", Fingerprint::hex("de37dd2735d24b1c6368822aac80d4091663fd210ee7f3ac736acb4f59f29cdf")),
     ] },
-    Compiled { kernel: "gather_words", declaration: Fingerprint::hex("935bd9a1ef65309b05120d33bb01e25269ddc2ec98607cdc87235df07feb7299"), code: &[
-        ("plain", Fingerprint::hex("969aaad991c5a2f9243e540d3f0a49daaa97fcfb5c7c8e5fc406e20938655fab")),
+    Compiled { kernel: "gather_words", declaration: Fingerprint::hex("d6357c681f6ee04719eaed6b1686247b5319a638585565499f0773e18b3e6b7e"), code: &[
+        ("plain", Fingerprint::hex("f8eb3c39bc0dcd2cbd45e0c50a01c11d5016dc20906eb240df79af64030a67ca")),
     ] },
-    Compiled { kernel: "kv_append", declaration: Fingerprint::hex("39dcc5dc1c0abfc79bee8d36ef33fd627b603e1422e4bdd0333deb084b926ff7"), code: &[
+    Compiled { kernel: "kv_append", declaration: Fingerprint::hex("dd2e5df85d06a055b522ead2ef7028e33265e05d70457bc38b8571c652f0b7f3"), code: &[
         ("plain", Fingerprint::hex("23091e3d086d47233ec523732d38e1b02bc9009f753bad1fd956d85a8eaecaa1")),
     ] },
-    Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("b61f0b8c4dc371cca327d4fe54e45b37af43bd4c5cb16232695c622ddab2def0"), code: &[
-        ("fast1", Fingerprint::hex("a0cf4ac243a42ed0cbd83c23f2ec2afcc9894846071d84c8906ce6099942972e")),
-        ("fast16", Fingerprint::hex("2879e372b8eb6e45b4794ca03f449534b3bc623b18f02787f3cd6ee3cd9ce980")),
-        ("fast2", Fingerprint::hex("d886fc16b2157c2c2f9600701ddfe8477f547ccea22bfab0bf1d94dd61885f36")),
-        ("fast4", Fingerprint::hex("d7f20b67bba513bcd8834ebd4bf72a2428da6825d02b653d25d2a8d44e1bb133")),
-        ("fast8", Fingerprint::hex("af75b04fd2c6d6b5c097de9447d18c8d6b6d54a0db865398e8d0fe6c3d750cca")),
-        ("plain", Fingerprint::hex("b2a14788fa4d1106300b525f243197ac93ce7311e9cc12a8facf19c528184a53")),
+    Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("d8a0f170fdf4ba5eea29e2cca84c66abefeea657d4b399650f3e380c789d64a3"), code: &[
+        ("fast1", Fingerprint::hex("351f74016fa166e6f215641197b1d7ffef1ae75fec6e76e723cacef6328fd523")),
+        ("fast16", Fingerprint::hex("32f8b9f44fe58b12762a3963597aab8ef666a75e41546082e9bf0e9f060050a4")),
+        ("fast2", Fingerprint::hex("94eaa5d4aa4441e9689ad0d04c5249fbefd25480003460cb6f9b6046832872b3")),
+        ("fast4", Fingerprint::hex("59990746691a2c20ec850eda8dec25410d6b04754ccaad97857a5464fa8af091")),
+        ("fast8", Fingerprint::hex("4fc9d831a276333c13f30186fe39ae69aea7548b64c4e50cc4377176f0a2212d")),
+        ("plain", Fingerprint::hex("12539d241c5d92cba33ef9a66735bf55943ce79de118ec157af5cc418f18896c")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("2a1746c38e704997acf57fff8d4763fa408b5370383108257bc58439a903aca0"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("66b0c8cdb784c910c027e7bd8d18097ca8e7ea942b0c9c87f3f2c833f846eaa1"), code: &[
         ("bf16_t128", Fingerprint::hex("4832c62ebadd03981952a3f5b68fc6ab3b498dd32ee85e61f028105d82eec9b7")),
         ("bf16_t128x256", Fingerprint::hex("da051db75a3cf44783dae4e71a8f18a9abf4d9d277e4965ab2959c5fd1ea1394")),
         ("bf16_t32", Fingerprint::hex("84b26ab6fda27164742b168fddc1574980b2b83b8b51115fd18ae1e41e495768")),
@@ -175,12 +175,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("3030f21b8137ef1d3d6712bc4cfa28a0885cd5b5cb8c92ef71fdda7774e107cd")),
         ("t64x128", Fingerprint::hex("4da27159790464436f6c95f83676016ca1d9b8a9beb1550fb01ea7fc185d7c4a")),
     ] },
-    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("a6b5559cee946f2cc8d4dad8aeee7054ad504fbdd42aae5a11f9cb0f2cca0f26"), code: &[
+    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("b50992e1d5e56b0f7fb48b94ff098aa1728355b3f5012ad1c0ba8c5677e4685d"), code: &[
         ("plain", Fingerprint::hex("41cb04c94d325c9a101e5262e036b70568234620684a1e8c3a86fc8c0a32ef79")),
         ("plain_m4", Fingerprint::hex("7392eff6e46b215312ffc2b37fd4ef56752bb4ecc9bcc0c6a18c41d23c5e20ac")),
         ("plain_m8", Fingerprint::hex("a1ad4be66fc728dde356b5576fee9cd6f4f5ef29c9009056e952adbdcbdd039b")),
     ] },
-    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("10ece782223822a680b6008d9cb798dbc90a6eb13d952c1c3a8ab5c354c1b83c"), code: &[
+    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("cb362504a68642849786175ae5fff605b4d8b5b973ecd4041f6d3eea13d6e52a"), code: &[
         ("native", Fingerprint::hex("198364fb4419c66e9e12a8e3df543bcf471e76be31e6d84e530b42b7b60234b7")),
         ("native_m4", Fingerprint::hex("21951fcb720dbce18813444c3e5f28082191cd2f0068d83378d7df3d89971a07")),
         ("native_m8", Fingerprint::hex("a950308fceb777254285dbc070fede24a7c07fbb240b1088af7f41efdeb4861b")),
@@ -188,7 +188,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain_m4", Fingerprint::hex("ef0d1b9dc7c09f0b3b606db5ddb824dc7c748d0f36b0fba0b22812586392844a")),
         ("plain_m8", Fingerprint::hex("28f2e455ef9220a54144b89a83c64ddac9295c2650ebf3d1d7d430eb17adab81")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("ecaada7e967ca4e25af5a4be4d3981a800795d42767d6b889d94504e6a063c94"), code: &[
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("4a010ba5d38453443b82e51f9227a8d7013529e2fa1677c1696f1c1d961246fd"), code: &[
         ("plain", Fingerprint::hex("c21eecbd7b732c24e3330352bef70f56d64d78a7029d1757d91711e8bf7f2971")),
         ("plain_row", Fingerprint::hex("261a01353e3c544e57c7ae3cc42b693077504359e1a267b63ff0d9184e52a813")),
         ("plain_small", Fingerprint::hex("1f3e97948788324706381d2c80d6c28cd1eb1ad6d30c1a11dbca34926186e819")),
@@ -196,89 +196,98 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle_row", Fingerprint::hex("9cd2f2d6c7384e5f7bd8100ed62529ebe5a8d546c06c6dd41f7759464fbc10e5")),
         ("shuffle_small", Fingerprint::hex("c564c39d45b42f8f1fa0d582d9e087ddee7b84d34b286e3a4a8e76e122d444af")),
     ] },
-    Compiled { kernel: "pool", declaration: Fingerprint::hex("ca62b9cba6bb23dbcf766c288ec988d9897603c8e48ee18a39b65b225d53026a"), code: &[
+    Compiled { kernel: "moe_router", declaration: Fingerprint::hex("ea532d681dad0f1994e6c76c07d4b57087d35bab8c71d27cf4d570ca7266517b"), code: &[
+        ("plain", Fingerprint::hex("f9ab80f1b6c8ca53452b495edf3800a777c7ca477c372812888a6dad9725f260")),
+    ] },
+    Compiled { kernel: "pool", declaration: Fingerprint::hex("a802d51074e237c74d3ce5c82d2cc487e606f725b81a8d16345c58ef6eadc69d"), code: &[
         ("plain", Fingerprint::hex("8776970ed8971ff5eb10836d3bb8733bf9a6141f3cfc043b87bbd2f1e09607f0")),
     ] },
-    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("ac8fb8171e60408f19bbb01bd0c264f8f597ef16c2eeff20bb919584b9195996"), code: &[
-        ("plain", Fingerprint::hex("15a9aa293fea79d9ec70c0c70613f9bf1073dc0f9c4e3eea9b66b93ce62dbb24")),
+    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("6be71f233a5e2bbd9c558be8973ccf1b0fe8a90f76648e6ed8dbb04523367d10"), code: &[
+        ("plain", Fingerprint::hex("d780387e4e89bb8845a4a387344f85d4716259826f0af6fe29213102d6f0c774")),
     ] },
-    Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("25cbc47fef2ea3c02edf85ef58534564cc6a939d2894edf1192e7abb577bf848"), code: &[
-        ("plain", Fingerprint::hex("48b07361ec0deea2d451838a065cf1f21a7819854300c0b701e54651da5ccf95")),
+    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("659edd8609287003d24209091f29d3247ab88037a1630a432e0a35d5fae2d865"), code: &[
+        ("plain", Fingerprint::hex("259a0305ec0c40aa692e23a73b6bac469c85d998d44212645227390a1f896e37")),
     ] },
-    Compiled { kernel: "reduce_int", declaration: Fingerprint::hex("4b6e529c545119509e11284a7d2223f0f39c51996ed63f0e6dce6e37201f0203"), code: &[
-        ("plain", Fingerprint::hex("9d16f25a9bcdbd07bcbe2594dd9edc9febcef11bbd9ecd3234ee6d3b0e91cf6c")),
+    Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("5b8605b9e475a8fe4896ddf4a7cd718d7ec60a5b9672e382f27488ca008de58e"), code: &[
+        ("plain", Fingerprint::hex("d66861f5dc71e6c5ddd31e748fabbe8557166f44b0bc284eaa38c5c4a4c9dc9b")),
     ] },
-    Compiled { kernel: "reduce_rows", declaration: Fingerprint::hex("901708f3acbba5a3d1c0c8641f9c1526461c1312b2c3b086c5a76580cd87341c"), code: &[
-        ("plain", Fingerprint::hex("91f65960e63834d33fc754d1279c8de5d92e91e823e7f367266720b6e80e9916")),
+    Compiled { kernel: "reduce_int", declaration: Fingerprint::hex("b0326fb3c81956a1259fe1112b0cc4b53b03b6e231b1de0ff0171a2bf4e23072"), code: &[
+        ("plain", Fingerprint::hex("2f2c820f92a751eeeb9ce2b777116723f231c92d489d9ba605ce9be26b265fc9")),
     ] },
-    Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("f375aeb5ea1e8c8f7aea0b591149e385b03c1c717786dc80434eefe010587ca8"), code: &[
-        ("plain", Fingerprint::hex("f9ff5da4398485fe2bd5a71e2fab381d1a43bb072877ecd90636b70af2cdc5df")),
+    Compiled { kernel: "reduce_rows", declaration: Fingerprint::hex("ffadf87b98cde8d07f538823a5a4d6af7b08e8a02c84a96455623ad1c4d454d7"), code: &[
+        ("plain", Fingerprint::hex("4cf752a2418fb830e8a8a698c6e9b53a2c32cb0e20dc6f192bf286f191512a71")),
     ] },
-    Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("d1fe3668d960427d69aa194095b5444b80d55a64d3a96881012193d81144c378"), code: &[
-        ("fast1", Fingerprint::hex("84cc071b8af0c671cb31bb76596ba8b53f859d7eef66b3d6596c8cc3c4cfcda1")),
-        ("fast16", Fingerprint::hex("2c434bcc45829e590547fd78dbb2e776eeeeb1b0e0260cf0739994d5d160653c")),
-        ("fast2", Fingerprint::hex("ace4dc00244e818c7d28c402741eafdf604515864d66edee13b28c0d74db4390")),
-        ("fast4", Fingerprint::hex("67fb762f87004b7b7f0f85d5f01835acdf629b364d43e384f3c9947dfdc08b00")),
-        ("fast8", Fingerprint::hex("0584e8883e3f6c6700331896ab5eafea2ac7e31306b8b6f337d412a167c055c2")),
-        ("plain", Fingerprint::hex("416369b1c71039b755d0c8f61e6245d75095702c7981e8176ac46a00bfd4f775")),
+    Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("2fcd8321b221d0c9dd6209f110a5a1c00606bb45f462349647a9983eeb7a499a"), code: &[
+        ("plain", Fingerprint::hex("d135e17981a84a2f5e79d8eb40454ddae92e158b305ca013d4da43935fa8af38")),
     ] },
-    Compiled { kernel: "rotary", declaration: Fingerprint::hex("32aa7b6075e62cc93de9226fc8e5ef7cfa4d1f188a21e8add3baeb09f3e539b8"), code: &[
-        ("plain", Fingerprint::hex("5d049489499b76b7efad2f8fb0616f71179048313fd75b675164858d60d5388f")),
+    Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("f46a0c1cfb4d5ddc2de7fabd181ef17b1b9d88da0b47d54746ea81139a5cd982"), code: &[
+        ("fast1", Fingerprint::hex("8b0afd394127ab46835eaa3ebc847737dcf7b43e30538e715e311374358ed0a4")),
+        ("fast16", Fingerprint::hex("e6ff4cbb144d78d3f701f2aff9c0e9b8376f78e195076b316c4574998a014ae7")),
+        ("fast2", Fingerprint::hex("9c4714f11196f5936e441c970bc4fb5414e76809b10f780474ad0abda98b4ed7")),
+        ("fast4", Fingerprint::hex("d6bf6290e9565e687863278f3f6b5681648941dae088d747dde6a6db67f47d7d")),
+        ("fast8", Fingerprint::hex("2c61c4c2e2cadcabad2a676cab6ff4910e4045e4354e33e7071cd4705773a5be")),
+        ("plain", Fingerprint::hex("80918281d6230d4f34ce619e05a12cc39a6ffdfb9d62f2c7e7dd6d772721fb77")),
     ] },
-    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("cffe27574c54abbbcc39d051e9f01d87bb6fb8a507497252cbb8d2d83d48c1e5"), code: &[
-        ("plain", Fingerprint::hex("3b00eb53c7fb42745a68d6216319ec431931b1bacadc4beef1b3cc71b1b3948f")),
+    Compiled { kernel: "rotary", declaration: Fingerprint::hex("2cb89bceccb1f589d983256c3edad7d3322a0e8b1b1b7cab7552e18fbc018f99"), code: &[
+        ("plain", Fingerprint::hex("33a0381ac5120a190db20664fd0aba17f71aecac95cab8acdcd9a01b810caf46")),
     ] },
-    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("4a376a63c8bf96b1265edee433c9bb5901f1dc29ca7a3a8b0147aaea6660f294"), code: &[
-        ("plain", Fingerprint::hex("9ded0cb509ad4407ed5e6730492678b7f124568af17e5fb0c850958cc4e6bb59")),
+    Compiled { kernel: "sample_sorted", declaration: Fingerprint::hex("77bc6063c4a7c2c9a1dcd881e8d59f0fa5f89d9854ec34cf66d4418f7cd564cc"), code: &[
+        ("plain", Fingerprint::hex("1dd7cb3fa29e6efa1a90036f09d75ebc4801f3efe57095a9a6440a608e5e046c")),
     ] },
-    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("b242f7ebdb6fb809c7914d1813ff4d1aa64d4f2809b378f35b61a7ce1746ae5a"), code: &[
+    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("b89b17acd6a0d4cdd6763966e5c340f3c414b0594ab95cec0e28c85eb5a60da1"), code: &[
+        ("plain", Fingerprint::hex("709ee5a0304f4a62974338965c571c49e40543d2c64b5d36f697e8f915b3d9ee")),
+    ] },
+    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("7086460a9f0748d88e89f1d593d5353bd2cfbc5b5fb41ea2496d7def4795f152"), code: &[
+        ("plain", Fingerprint::hex("f0deb2a2bf6868c7dd57eeadc2f5ce222d98fad46e82cd776fb61ce7d9a75220")),
+    ] },
+    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("5434f7982666a8918e33eb329d7e73f57b5df7968b2270ee12f3bdd43c7edfe6"), code: &[
         ("plain", Fingerprint::hex("1ad03840f006884c6e5e72ab6cec15e30cb5b309e7af6b139e2e4a9f1a505027")),
     ] },
-    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("2ef316a7c58cd7a0dbe3dd1e806cd8872f4b4d88c3dec263c663db42a35f1a70"), code: &[
-        ("plain", Fingerprint::hex("b5a2f2406c4ded7aa1134e93247e494cabf0d5f7fdd1176fadefec182c2674d1")),
+    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("7d6f8a613b4ba792a8969362163ef9d80c818db5351301ac7d15972f41670e02"), code: &[
+        ("plain", Fingerprint::hex("3a47898aaa60e5a04ad8048590d5d2cb8bfa41624009be1913796cf8356561ab")),
     ] },
-    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("45ded2913a6958ed97e0ea0dd97967b0ab7709380608ffca61bcf7d677a25f8b"), code: &[
-        ("plain", Fingerprint::hex("627104b27879781cc9a3f825f8708b969d68e748f0603611119cdcf428cf0b6e")),
+    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("5f89b9fa1a241ec5439adbfb96b4bb684de5438e6a02ba2d256e56f40078ee96"), code: &[
+        ("plain", Fingerprint::hex("e947cbe3ff8a58132b0e2c08a423d258efcca9d805de8819ea96f02d19f1d925")),
     ] },
-    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("1c0af527a6f3a20d926f9baf249713e22c280a7a3425d8ede4080fed0db0296b"), code: &[
+    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("79b08bd483e83cf15dde6ca507d0577f5b3434b384acbb7a5f4c63a08947f8ec"), code: &[
         ("plain", Fingerprint::hex("ca2b7522b2901ffb88e222206e44e63be6294f9ab6e935baf303aa4df0f05df5")),
     ] },
-    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("7691692660a32cf9bbbe52478c934768da49ff237059aa6d3807b2ba4134a424"), code: &[
-        ("plain", Fingerprint::hex("2c542eeafdaaf70c7109cf6725111a11fcc34f5b40b36fbff4a81ff969323205")),
+    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("6a2b6b2a46d174ec2e4df8c7980bd5371e18acd48a8b4c768e05dade5f2f0fd0"), code: &[
+        ("plain", Fingerprint::hex("6fc0078ac7978ef5d6c9c4298bb0e41827ffbe93ef03b7fba74bc78eee8ae77e")),
     ] },
-    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("5c22cb8466073a8dbe76a12f9c6eea636ec7d2469b5615c0cf3ee444ca36937b"), code: &[
-        ("plain", Fingerprint::hex("6c63a3f84ff72a79b7db78d9356738e4c39d7ec68770131c4e84a29faa890301")),
+    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("ce14567f590179aeb446bde5018c29256539d6b9b93dcfc2122fcd0ca022bcf7"), code: &[
+        ("plain", Fingerprint::hex("5711b12a60b1b120c941d30740822faf7ba00aa5a3b4a23e1723cd9623c23e6c")),
     ] },
-    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("1804ca7e11f9f44dcebc6653a2c75467a8abdd69d45875d8b304b1f48c103bd6"), code: &[
+    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("18c14e7b2e3cc69326b94bcd8f527cde62fb07605e1a076cbcc312c198d309b5"), code: &[
         ("plain", Fingerprint::hex("4c7f542a15c35b227bc8c031602f269d7c36300e1b1e226a99fdd01b38ffd53f")),
     ] },
-    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("ee18977d3ca6f6e3e4783cb0c42009e8f3417a83aa1bdbdd1183849df623e0ab"), code: &[
-        ("plain", Fingerprint::hex("388a5c93f48be580212dc8a510e013daa61a272ab5d01a78607afc7595912eaa")),
+    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("efbe862ef9f083179fff3014d55bd398b5423ab652bd669f5eafd62d450bb97d"), code: &[
+        ("plain", Fingerprint::hex("494b83fff321462ee386d8ebc61f1dba79239dd86eb00c8c1fcfc9742fd08485")),
     ] },
-    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("b83259b05dbcfead148506662d4778f3de19589328e485be184b6181b3501383"), code: &[
-        ("fast1", Fingerprint::hex("138be85380eec9aa0578f0cfe0c2c0c46ae945f45c1e18ac1306bfd1544e8ddf")),
-        ("fast16", Fingerprint::hex("9f0346217bc4f3f3c763ed3dd05a0e3a33dbde7f0c171bbb7d4c5c3c9ba3f1e4")),
-        ("fast2", Fingerprint::hex("32a0be2b6c7fcdcb6872c1d14ae2b7613d333016b47cfc5a479e147f422f1a38")),
-        ("fast4", Fingerprint::hex("9b0906733e677e59bc5374f10715bb6dbe5a037690a5420c171e524f58e3d297")),
-        ("fast8", Fingerprint::hex("e21459ea9715b16badf614f0cde296d08e787cf9698c28458c0c7256fa3d2444")),
-        ("plain", Fingerprint::hex("de7005065f07cbe52f932e9d20f06b2c6eb80eecb496216c648f886e9fc3eb0e")),
-        ("wide", Fingerprint::hex("62be14fed083d719783d81df9873537b012375530f634a68d32c7f90df223f5c")),
-        ("wide4", Fingerprint::hex("08d69f3eb6ef02fff4f5d41bf71bec5aa63b36461613ec36531c5e0591dd0c8e")),
-        ("wide8", Fingerprint::hex("63dd1bcadc38b79cdc6cbe80a281817e2f18c86c3aa324e7c915f8d07d210ea1")),
+    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("837e870e1af03422cd5f31370b7699f520b46d8c6c453a0a07f5aae99880c03c"), code: &[
+        ("fast1", Fingerprint::hex("817e0e2952be7151a8bb153e4a275e91d09bea4e14c867219c0659a838e2d283")),
+        ("fast16", Fingerprint::hex("dc0b2c20fc4c73765b8de6f11266b1268736db0625c5ab66bb836afd840a7970")),
+        ("fast2", Fingerprint::hex("e4e1945a2cb806c7f9cc644bf1792a753ae7839dcd471e15dd670813031bee7b")),
+        ("fast4", Fingerprint::hex("86e7da4bba426f8336fe259987a3e59006f7f8b3fab89eb4544cf66cc47cccec")),
+        ("fast8", Fingerprint::hex("fe14e0eb3af10494dd218ddf75e4c8a09172087f0f4f88a28137866e367df2fe")),
+        ("plain", Fingerprint::hex("7a954b2c961dad8b99dff2977b2345c0424db63fdf31fc7e86fa7f42cd08dcfe")),
+        ("wide", Fingerprint::hex("2867b0e50de9aa045e2a9d6c3783ae5fdaea3fa1564d39fcebdd08ab65dbfc5b")),
+        ("wide4", Fingerprint::hex("3d4bd540a526a34ee79d69e220202f9d4808c10c2caef5d201869244f5994afa")),
+        ("wide8", Fingerprint::hex("e7fba2b679622b0431ea14317a49ae3813df6084da10f49e816bca564d2bbf9f")),
     ] },
-    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("ec1e2c8751a5e91a148ce7f1c843da033ba590a3036d780950277757c92fe60e"), code: &[
+    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("9857074d3e1bdcbdfd5abfbc083f6cd6e4c8f08c9bd49070bbae7b66cc22c40b"), code: &[
         ("plain", Fingerprint::hex("369a8fef9d457b255b0ba2049c8cd9061181a763d55647b4aabf5b535a7f8b7a")),
     ] },
-    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("a8c0fcfc2ebfc021f43db02f41bae7cbe7ac941615f59a09a22d3b60b1458c6b"), code: &[
-        ("plain", Fingerprint::hex("44e2dc386dfa875b56853a91330182647bbbb0f2500bb0eb86399bdeeb097af6")),
+    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("374f62e4f27cff0295441f1371715380a0ca0ca16df61baea56922f9b4227795"), code: &[
+        ("plain", Fingerprint::hex("55323c423e05b6983c3597077310186773920595c1904f6674e168327bb4d062")),
     ] },
-    Compiled { kernel: "status_begin", declaration: Fingerprint::hex("bd7ee7bdd8075a602ee4ad0f3cee490227cb96dc98e958e43e5d8855680298dc"), code: &[
-        ("plain", Fingerprint::hex("336146e206582fb11d29214d5d10217c4e8285cb4ed1fedb9acf2fd9f9703457")),
+    Compiled { kernel: "status_begin", declaration: Fingerprint::hex("64ebd305c8117193be06422590fbd86bc39ef3db8184465c00d611f48387b6fa"), code: &[
+        ("plain", Fingerprint::hex("9a0e595e1c728d01ebbd234661ef155ad692f8f7664aabb588f1d078214c4a0c")),
     ] },
-    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("7458c0c57c69bd387222162beab3494a7e2091a6b91562605c6cb9bbbfd7d589"), code: &[
-        ("plain", Fingerprint::hex("55431209f6719693b442afe58b04787d84a60b9c8c1e3bbd912446e14322fa5b")),
+    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("ec6f715e14c396fdd3d92af2e9361982f10931d8b49ce9998d91ea851a7013a4"), code: &[
+        ("plain", Fingerprint::hex("baddac6b9ec79b466ed182fea8e22cfdc3767ce97e2414972a55108c03c0070d")),
     ] },
-    Compiled { kernel: "transpose", declaration: Fingerprint::hex("a7c56fca6b05d8dee0ff922bec9410ea824a5ff3f1f05a68713957d80b62bee3"), code: &[
-        ("plain", Fingerprint::hex("f4e70e4973b55bced7b2b4308c53aba933f4188fdeca1b979ce1217eba31d082")),
+    Compiled { kernel: "transpose", declaration: Fingerprint::hex("69d3db9edd68fd8a5ad63c37f682311002b36ca7aefb10c3829da2ba7e85b6fa"), code: &[
+        ("plain", Fingerprint::hex("9e87610824104da025a9abfa5fe62976d682d4f47be8c311108926a0aaf0085d")),
     ] },
 ];

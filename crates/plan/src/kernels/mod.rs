@@ -4,6 +4,7 @@
 use crate::kernel::KernelDecl;
 
 pub mod attention;
+pub mod choice;
 pub mod convolution;
 pub mod copy;
 pub mod elementwise;
@@ -14,6 +15,7 @@ pub mod kv;
 pub mod matmul;
 pub mod norm;
 pub mod pool;
+pub mod random;
 pub mod reduce;
 pub mod rotary;
 pub mod scan;
@@ -29,8 +31,8 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise frame gather kv matmul norm pool reduce rotary scan scatter softmax sort
-    transform
+    attention choice convolution copy elementwise frame gather kv matmul norm pool random reduce rotary scan
+    scatter softmax sort transform
 }
 
 /// All declarations.

@@ -9,6 +9,7 @@
 //! [`super::trial`]): sums of exact values have few bits, so that perturbation leaves them alone.
 
 mod attention;
+mod chance;
 mod data;
 mod histogram;
 mod movement;
@@ -247,7 +248,7 @@ impl Garden<'_> {
 
     /// One more node, or a few that belong together.
     fn node(&mut self) {
-        let family = self.below(25);
+        let family = self.below(26);
         let made = match family {
             0..=2 => self.unary(),
             3..=5 => self.binary(),
@@ -269,6 +270,7 @@ impl Garden<'_> {
             22 if self.stateful => self.state(),
             22 => self.transformed(),
             23 => self.ordered(),
+            24 => self.chance(),
             _ if self.below(2) == 0 => self.windowed(),
             _ => self.residual(),
         };

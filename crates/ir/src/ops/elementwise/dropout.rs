@@ -1,6 +1,5 @@
-//! `Dropout`: the identity of inference.
+//! `Dropout`: elements dropped at random in training, the identity in inference.
 
-use crate::attr::AttrError;
 use crate::builder::scalar_tensor;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -8,33 +7,40 @@ use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Constant, Expand};
+use crate::ops::random_numbers::RandomKind;
+use crate::ops::source::{RandomSource, expect_source};
+use crate::ops::{Affine, Constant, Expand, GreaterOrEqual, RandomNumbers, Where};
 use crate::sample::{Fill, Sample};
-use crate::shape::{ValueType, tensor};
+use crate::shape::{ValueType, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
 use pumice_types::DType;
 use std::sync::Arc;
 
 crate::op! {
-    /// (y, mask) = (x, all true) (ONNX Dropout in inference). The training form is refused.
+    /// In inference (y, mask) = (x, all true); in training mask = u ≥ `ratio`, y = x / (1 − `ratio`) where the mask is
+    /// true, else 0 (ONNX Dropout). u is uniform in \[0, 1), of [`RandomNumbers`](crate::ops::RandomNumbers) in x's
+    /// shape. A ratio of 1 gives zeros.
     pub struct Dropout {
         /// Share of elements that training drops.
         ratio: f32 = 0.5 => SHARE,
-        /// Must be false.
+        /// Whether elements are dropped; then there is a source.
         training: bool = false,
+        /// The stream of its numbers.
+        stream: u64 = 0 => WORD,
     }
 }
 
 impl OpDef for Dropout {
-    const OPERANDS: &'static [&'static str] = &["x"];
+    const OPERANDS: &'static [&'static str] = &["x", "seed_low?", "seed_high?", "step?"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
-        if self.training {
-            let reason = "the training form draws random numbers, which is not supported".into();
-            return Err(AttrError::Value { name: "training", reason }.into());
-        }
         let x = cx.ty(0)?;
+        if self.training {
+            expect_source(cx, 1, &x.shape)?;
+        } else if (1..4).any(|k| cx.opt(k).is_some()) {
+            return Err(OpError::Invalid("it draws no numbers in inference, but has a source".into()));
+        }
         Ok(smallvec::smallvec![x.clone(), ValueType::new(DType::Bool, x.shape.clone())])
     }
 
@@ -51,16 +57,33 @@ impl OpDef for Dropout {
         let mut samples: Vec<Sample> = FLOATS.iter().map(|&d| case(d, &[3, 37], 0.5)).collect();
         let f = DType::F32;
         samples.extend([case(f, &[], 0.5), case(f, &[0, 4], 0.5), case(f, &[65], 0.0), case(f, &[65], 1.0)]);
+        samples.extend(FLOATS.iter().map(|&d| training(d, &[3, 37], 0.25)));
+        samples.extend([training(f, &[], 0.5), training(f, &[0, 4], 0.5), training(f, &[2, 3, 64], 0.1)]);
+        samples.extend([training(f, &[65], 0.0), training(f, &[65], 1.0)]);
+        samples.push(Sample::graph("training by rows, symbolic", |g| {
+            let x = g.input("x", tensor(f, [3.into(), sym("n", 0..=40)]));
+            let steps = g.input("steps", tensor(DType::U32, [3]));
+            let RandomSource { seed_low, seed_high, .. } = g.random_source();
+            let op = Dropout { ratio: 0.5, training: true, stream: 5 };
+            g.output("y", g.apply(op, &[x, seed_low, seed_high, steps]));
+        }));
         samples
     }
 
     fn moves_bits(&self) -> bool {
-        true
+        !self.training
+    }
+
+    fn stream(&self) -> Option<u64> {
+        self.training.then_some(self.stream)
     }
 
     /// In inference: y == x, mask == true everywhere.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (node, name) = (graph.node(id), graph.node_name(id));
+        if self.training {
+            return self.dropping(graph, id);
+        }
         let mut patch = expansion(graph, id);
         patch.replace(node.output(), PatchRef::Old(node.input(0)?));
         if let Some(&mask) = node.outputs.get(1) {
@@ -76,11 +99,81 @@ impl OpDef for Dropout {
     }
 }
 
+impl Dropout {
+    /// u, u ≥ ratio, and what that keeps.
+    fn dropping(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let (node, name) = (graph.node(id), graph.node_name(id));
+        let mut patch = expansion(graph, id);
+        let mask = self.mask(&mut patch, graph, id)?;
+        let mul = if self.ratio < 1.0 { 1.0 / (1.0 - self.ratio) } else { 1.0 };
+        let x = PatchRef::Old(node.input(0)?);
+        let scaled = patch.add(Affine { mul, add: 0.0 }, format!("{name}.scaled"), &[x]);
+        let zero = scalar(graph.ty(node.output()).dtype(), 0.0);
+        let zero = patch.add(zero, format!("{name}.zero"), &[]);
+        let y = patch.add(Where {}, name, &[mask, scaled, zero]);
+        patch.replace(node.output(), y);
+        if let Some(&of_mask) = node.outputs.get(1) {
+            patch.replace(of_mask, mask);
+        }
+        Some(patch)
+    }
+
+    /// u ≥ ratio.
+    fn mask(&self, patch: &mut Patch, graph: &Graph, id: NodeId) -> Option<PatchRef> {
+        let (node, name) = (graph.node(id), graph.node_name(id));
+        let shape = graph.ty(node.output()).shape.to_vec();
+        let source = [node.input(1)?, node.input(2)?, node.input(3)?].map(PatchRef::Old);
+        let draw = RandomNumbers { shape, stream: self.stream, kind: RandomKind::Uniform };
+        let u = patch.add(draw, format!("{name}.numbers"), &source);
+        let ratio = patch.add(scalar(DType::F32, self.ratio), format!("{name}.ratio"), &[]);
+        Some(patch.add(GreaterOrEqual {}, format!("{name}.mask"), &[u, ratio]))
+    }
+}
+
+fn scalar(dtype: DType, value: f32) -> Constant {
+    Constant { data: Arc::new(scalar_tensor(dtype, value.into())) }
+}
+
+/// Two runs, which drop unlike elements.
+fn training(d: DType, shape: &[u64], ratio: f32) -> Sample {
+    Sample::graph(&format!("training {d} {shape:?} ratio {ratio}"), |g| {
+        let x = g.input("x", tensor(d, shape.iter().copied()));
+        let (y, mask) = g.dropout_training(x, ratio);
+        g.output("y", y);
+        g.output("mask", mask);
+    })
+    .fill("x", Fill::Special)
+    .scalar("seed_high", 12.0)
+    .runs(2)
+}
+
 impl GraphBuilder {
     /// The identity, and a mask that is all true: x\[…\] → (x, bool\[…\]).
     #[track_caller]
     pub fn dropout(&self, x: Value, ratio: f32) -> (Value, Value) {
-        let results = self.apply_all(Dropout { ratio, training: false }, &[Some(x)]);
+        let results = self.apply_all(Dropout { ratio, training: false, stream: 0 }, &[Some(x)]);
+        (results[0], *results.last().unwrap_or(&results[0]))
+    }
+
+    /// Elements dropped at random, those that stay divided by 1 − `ratio`, and which stay: x\[…\] → (x, bool\[…\]).
+    /// The numbers are of the graph's source ([`random_source`](crate::GraphBuilder::random_source)), so that every
+    /// run drops others; for another one apply [`Dropout`](crate::ops::Dropout) itself.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// let g = GraphBuilder::new("g");
+    /// let (y, mask) = g.dropout_training(g.input("x", f32([8, 64])), 0.1);
+    /// g.output("y", y);
+    /// g.output("mask", mask);
+    /// assert_eq!(g.build()?.outputs().len(), 2);
+    /// # Ok::<(), pumice_ir::BuildErrors>(())
+    /// ```
+    #[track_caller]
+    pub fn dropout_training(&self, x: Value, ratio: f32) -> (Value, Value) {
+        let [seed_low, seed_high, step] = self.random_source().operands();
+        let inputs = [x, seed_low, seed_high, step].map(Some);
+        let op = |stream| Dropout { ratio, training: true, stream }.into();
+        let results = self.apply_streamed("dropout", None, op, &inputs);
         (results[0], *results.last().unwrap_or(&results[0]))
     }
 }

@@ -22,6 +22,7 @@
 mod accesses;
 mod attention;
 mod call;
+mod choice;
 mod convolution;
 mod copy;
 mod elementwise;
@@ -32,6 +33,7 @@ mod matmul;
 mod norm;
 mod order;
 mod pool;
+mod random;
 mod reduce;
 mod rotary;
 mod scan;
@@ -79,8 +81,8 @@ macro_rules! families {
 }
 
 families! {
-    attention convolution copy elementwise gather kv matmul norm pool reduce rotary scan scatter softmax sort
-    transform
+    attention choice convolution copy elementwise gather kv matmul norm pool random reduce rotary scan
+    scatter softmax sort transform
 }
 
 /// The rule of a kernel.
