@@ -138,6 +138,7 @@ const VALUES: &[Uncompared] = &[
     Uncompared { kernels: "fft_pass", words: &["done"], why: "how much of a line is transformed already" },
     Uncompared { kernels: "fft_chirp", words: &["period"], why: "the length that is transformed" },
     Uncompared { kernels: "tensor_scatter", words: &["pos"], why: "where rows are put" },
+    Uncompared { kernels: "recurrent_layer", words: &["from"], why: "which step of the whole is the first" },
     Uncompared { kernels: "rotary", words: &["base"], why: "the position of the first row" },
 ];
 

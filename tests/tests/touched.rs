@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 25] = [
+    const CHOOSE: [&str; 27] = [
         "attention",
         "attention_lanes",
         "attention_merge",
@@ -43,8 +43,10 @@ mod on_device {
         "gather_tuples",
         "gather_words",
         "kv_append",
+        "linear_recurrence",
         "pool",
         "pool_int",
+        "recurrent_layer",
         "rotary",
         "scatter_floats",
         "scatter_partial_floats",

@@ -27,6 +27,8 @@ const ROUNDING: &[&str] = &[
     "fft",
     "scatter_elements",
     "scatter_nd",
+    "linear_recurrence",
+    "recurrent_layer",
 ];
 
 fn is_small(graph: &Graph) -> bool {

@@ -40,4 +40,4 @@ macro_rules! examples {
         }
     };
 }
-examples! { cnn host_op knn_graph log_mel mlp resident_accumulator sampler symbolic_batch tiny_decoder }
+examples! { cnn host_op knn_graph log_mel mamba_block mlp resident_accumulator sampler symbolic_batch tagger tiny_decoder }

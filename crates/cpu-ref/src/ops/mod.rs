@@ -12,6 +12,7 @@ pub mod movement;
 pub mod norm;
 pub mod product;
 pub mod random;
+pub mod recurrence;
 pub mod reduction;
 pub mod signal;
 pub mod transformer;

@@ -15,6 +15,7 @@ use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
 use crate::{NodeId, ValueId};
+pub use convolution::causal_conv_with_state;
 pub use convolution::{im2col, lp_pool, resize};
 pub use loss::reduced::LossReduction;
 pub use loss::{
@@ -26,6 +27,7 @@ pub use product::rounding::{self, Rounding, round_products};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
 pub use random::{random_normal, random_uniform, sample, source};
+pub use recurrence::{gated_delta_net, mamba2, networks, selective_scan};
 pub use reduction::distances;
 pub use reduction::reduce;
 use reduction::reduce::Reduction;
@@ -216,6 +218,11 @@ macro_rules! for_each_op {
                 attention_merge AttentionMerge "attention_merge" lowered;
                 rotary Rotary "rotary" lowered;
             }
+            // 3.8 Recurrences
+            recurrence {
+                linear_recurrence LinearRecurrence "linear_recurrence" lowered;
+                recurrent_layer RecurrentLayer "recurrent_layer" lowered boxed;
+            }
             // 3.9 Signal
             signal {
                 fft Fft "fft" host;
@@ -241,6 +248,7 @@ pub mod movement;
 pub mod norm;
 pub mod product;
 pub mod random;
+pub mod recurrence;
 pub mod reduction;
 pub mod signal;
 mod simplify;

@@ -69,6 +69,7 @@ const VALUE_ARGS: &[&str] = &[
     "done",
     "period",
     "factor",
+    "from",
 ];
 
 /// Constants that choose what is computed of the same bytes.
@@ -94,6 +95,14 @@ const VALUE_SPECS: &[&str] = &[
     "inverse",
     "mirrored",
     "wrapped",
+    "delta",
+    "by_value",
+    "after",
+    "coupled",
+    "act_f",
+    "act_g",
+    "act_h",
+    "clips",
 ];
 
 /// Every mutation of a word there is, in a fixed order.

@@ -156,6 +156,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("4fc9d831a276333c13f30186fe39ae69aea7548b64c4e50cc4377176f0a2212d")),
         ("plain", Fingerprint::hex("12539d241c5d92cba33ef9a66735bf55943ce79de118ec157af5cc418f18896c")),
     ] },
+    Compiled { kernel: "linear_recurrence", declaration: Fingerprint::hex("cbce76f3f74196ff4b7b56e478c07e991fbcf4cabd1e9b4082981cfcbecf9082"), code: &[
+        ("plain", Fingerprint::hex("c6eb82d96266c97797a3ee8b472592bc57a0de710a9006b3fdd2242fdba74c8c")),
+        ("plain_16", Fingerprint::hex("bf2cb01d450705d9e53f3a6fce228d9bec6079ccbc7794b9c2e351665f2a5745")),
+    ] },
     Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("66b0c8cdb784c910c027e7bd8d18097ca8e7ea942b0c9c87f3f2c833f846eaa1"), code: &[
         ("bf16_t128", Fingerprint::hex("4832c62ebadd03981952a3f5b68fc6ab3b498dd32ee85e61f028105d82eec9b7")),
         ("bf16_t128x256", Fingerprint::hex("da051db75a3cf44783dae4e71a8f18a9abf4d9d277e4965ab2959c5fd1ea1394")),
@@ -207,6 +211,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     ] },
     Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("659edd8609287003d24209091f29d3247ab88037a1630a432e0a35d5fae2d865"), code: &[
         ("plain", Fingerprint::hex("259a0305ec0c40aa692e23a73b6bac469c85d998d44212645227390a1f896e37")),
+    ] },
+    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("795546d5b5c5c8ddd27816084705af79e0f1da66b67365725c70755ef168a9b1"), code: &[
+        ("plain", Fingerprint::hex("7795630ad3b2b0d0373b54d1b7f3778ff5e12e59e20c7632af5d602ec82eeded")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("5b8605b9e475a8fe4896ddf4a7cd718d7ec60a5b9672e382f27488ca008de58e"), code: &[
         ("plain", Fingerprint::hex("d66861f5dc71e6c5ddd31e748fabbe8557166f44b0bc284eaa38c5c4a4c9dc9b")),

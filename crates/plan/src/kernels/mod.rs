@@ -16,6 +16,7 @@ pub mod matmul;
 pub mod norm;
 pub mod pool;
 pub mod random;
+pub mod recurrence;
 pub mod reduce;
 pub mod rotary;
 pub mod scan;
@@ -31,8 +32,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy elementwise frame gather kv matmul norm pool random reduce rotary scan
-    scatter softmax sort transform
+    attention choice convolution copy elementwise frame gather kv matmul norm pool random recurrence reduce
+    rotary scan scatter softmax sort transform
 }
 
 /// All declarations.

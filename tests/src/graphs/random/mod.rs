@@ -16,6 +16,7 @@ mod movement;
 mod numbers;
 mod order;
 mod products;
+mod recurrent;
 mod rounded;
 mod states;
 mod windows;

@@ -14,10 +14,11 @@ use pumice_types::{DType, Tensor};
 
 impl Garden<'_> {
     pub(super) fn ordered(&mut self) -> Option<Item> {
-        match self.below(4) {
+        match self.below(5) {
             0 => self.sorted(),
             1 => self.cumulated(),
             2 => self.scattered_rows(),
+            3 => self.recurrent(),
             _ => self.placed_rows(),
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod adaptive_average_pool;
 pub mod average_pool;
+pub mod causal_conv_with_state;
 pub mod conv;
 mod conv_samples;
 pub mod conv_transpose;

@@ -34,6 +34,7 @@ mod norm;
 mod order;
 mod pool;
 mod random;
+mod recurrence;
 mod reduce;
 mod rotary;
 mod scan;
@@ -81,8 +82,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy elementwise gather kv matmul norm pool random reduce rotary scan
-    scatter softmax sort transform
+    attention choice convolution copy elementwise gather kv matmul norm pool random recurrence reduce
+    rotary scan scatter softmax sort transform
 }
 
 /// The rule of a kernel.
