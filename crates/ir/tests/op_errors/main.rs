@@ -694,8 +694,7 @@ fn a_composition_passes_mistakes_on_and_reports_foreign_values() {
     let wrong = g.add(g.input("a", f32([2])), g.input("b", f32([3])));
     g.output("y", g.reduce_log_sum_exp(wrong, &[], false));
     assert_eq!(g.mistakes().len(), 1);
-    let other = GraphBuilder::new("other");
-    let foreign = g.reduce_l1(other.input("x", f32([2])), &[], false);
-    let mistake = g.check(foreign).expect_err("it is of another graph");
+    let other = GraphBuilder::new("other").input("x", f32([2]));
+    let mistake = g.check(g.reduce_l1(other, &[], false)).expect_err("it is of another graph");
     assert!(matches!(mistake.error, BuildError::ForeignValue { operand: 0, .. }), "{mistake}");
 }

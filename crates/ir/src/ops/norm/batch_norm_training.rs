@@ -84,7 +84,7 @@ impl OpDef for BatchNormTraining {
             .bind("b", b)
             .bind("n", n)
         }));
-        samples.push(written(&op));
+        samples.push(written(&BatchNormTraining { momentum: 0.5, ..op }));
         samples.push(written(&unbiased));
         samples
     }
@@ -220,15 +220,21 @@ fn all(g: &GraphBuilder, x: Value, [d, m, v]: [DType; 3], channels: u64, op: &Ba
     }
 }
 
-/// Over states that runs write.
+/// Over states that runs write. Elements are whole, 16 a channel, so that statistics are exact, and so are states that
+/// keep half of themselves: later runs read them to the bit.
 fn written(op: &BatchNormTraining) -> Sample {
+    let elements = (0..48).map(|i| f64::from(i * 7 % 11 - 4)).collect();
     Sample::graph(&format!("states of {op:?}"), |g| {
-        let x = g.input("x", tensor(DType::F32, [4u64, 3, 5]));
+        let x = g.input("x", tensor(DType::F32, [4u64, 3, 4]));
         let [gamma, beta] = ["gamma", "beta"].map(|name| g.param(name, tensor(DType::F32, [3u64])));
         let [mean, variance] = ["mean", "variance"].map(|name| g.state(name, tensor(DType::F32, [3u64])));
         g.output("y", g.batch_norm_training(x, gamma, beta, mean, variance, op.clone()));
-        g.output("before", g.state_read(variance));
+        if op.momentum == 0.5 {
+            g.output("mean before", g.state_read(mean));
+            g.output("variance before", g.state_read(variance));
+        }
     })
+    .fill("x", Fill::Floats(elements))
     .runs(3)
 }
 
