@@ -1,6 +1,6 @@
 #version 460
 // y[r, i] = word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (i / 4, 0, stream, step) under the key (seed
-// low, seed high), KIND 0: as it is, 1: u = its upper 24 bits / 2^24, 2: normal by pairs (Box and Muller, 1958). One
+// low, seed high), DISTRIBUTION 0: as it is, 1: u = its upper 24 bits / 2^24, 2: normal by pairs (Box and Muller, 1958). One
 // thread a block of four.
 #include "interface.glsl"
 #include "divide.glsl"
@@ -37,9 +37,9 @@ vec2 normal_pair(uint w0, float u) {
 }
 
 uvec4 numbers(uvec4 w) {
-    if (KIND == 0u) return w;
+    if (DISTRIBUTION == 0u) return w;
     vec4 u = unit(w);
-    if (KIND == 2u) u = vec4(normal_pair(w.x, u.y), normal_pair(w.z, u.w));
+    if (DISTRIBUTION == 2u) u = vec4(normal_pair(w.x, u.y), normal_pair(w.z, u.w));
     return floatBitsToUint(u);
 }
 

@@ -119,10 +119,11 @@ void main() {
         cells[n] = (GIVEN & 2u) != 0u ? load_c0(own + u) : 0.0;
     }
     barrier();
-    int length = LENGTHS == 1u ? int(loadu_lens(batch)) : int(steps);
+    // Steps are counted from the first of the whole sequence, of which `from` come before.
+    int from = int(arg_from()), length = LENGTHS == 1u ? int(loadu_lens(batch)) : from + int(steps);
     for (uint i = 0u; i < steps; i++) {
         uint at = REVERSE == 1u ? steps - 1u - i : i;
-        bool counts = int(at) < length;
+        bool counts = from + int(at) < length;
         row = at * arg_batches() + batch;
         if (counts) advance();
         EACH_UNIT store_y(row * n_units + u, counts ? held[u] : 0.0);

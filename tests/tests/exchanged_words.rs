@@ -139,6 +139,9 @@ const VALUES: &[Uncompared] = &[
     Uncompared { kernels: "fft_chirp", words: &["period"], why: "the length that is transformed" },
     Uncompared { kernels: "tensor_scatter", words: &["pos"], why: "where rows are put" },
     Uncompared { kernels: "recurrent_layer", words: &["from"], why: "which step of the whole is the first" },
+    Uncompared { kernels: "random_numbers", words: &["stream"], why: "the stream of numbers" },
+    Uncompared { kernels: "moe_router", words: &["groups", "groups_kept"], why: "which experts compete" },
+    Uncompared { kernels: "recurrent_layer", words: &["from"], why: "which step is the first" },
     Uncompared { kernels: "rotary", words: &["base"], why: "the position of the first row" },
 ];
 

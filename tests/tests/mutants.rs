@@ -253,6 +253,8 @@ mod on_device {
         let judge = |case: &Case, base: &[Tensor], got: &Result<Vec<Tensor>, String>| match got {
             Ok(got) if same(base, got) || close(case, got) => None,
             Ok(_) => Some("other results".to_owned()),
+            // Rules are evaluated again at a binding that the checker did not sample.
+            Err(e) if e.contains("the plan is wrong for these extents") => None,
             Err(e) => Some(e.clone()),
         };
         let (refused, accepted, wrong) = mutants(amount, |m| m.steers, judge);

@@ -9,7 +9,7 @@ use pumice_ir::ops::RandomNumbers;
 use pumice_ir::ops::random_numbers::RandomKind;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::ArgValue;
-use pumice_plan::kernels::random::{BLOCK, RandomNumbers as Kernel, kind};
+use pumice_plan::kernels::random::{BLOCK, RandomNumbers as Kernel, distribution};
 use pumice_types::DimExpr;
 
 impl Lower for RandomNumbers {
@@ -37,11 +37,11 @@ fn rows(shape: &[DimExpr], by_row: u32) -> (DimExpr, DimExpr) {
     }
 }
 
-fn kind_of(kind: RandomKind) -> u32 {
+fn distribution_of(kind: RandomKind) -> u32 {
     match kind {
-        RandomKind::Words => kind::WORDS,
-        RandomKind::Uniform => kind::UNIFORM,
-        RandomKind::Normal => kind::NORMAL,
+        RandomKind::Words => distribution::WORDS,
+        RandomKind::Uniform => distribution::UNIFORM,
+        RandomKind::Normal => distribution::NORMAL,
     }
 }
 
@@ -59,7 +59,7 @@ fn emit(
     let [seed_low, seed_high, of_step] = [0, 1, 2].map(|k| step.read(k, &source[k]));
     let call = Kernel {
         variant: Kernel::plain,
-        kind: kind_of(op.kind),
+        distribution: distribution_of(op.kind),
         by_row,
         vec: u32::from(cx.by_four(&n)),
         rows: cx.arg(&rows),

@@ -70,6 +70,9 @@ const VALUE_ARGS: &[&str] = &[
     "period",
     "factor",
     "from",
+    "stream",
+    "groups",
+    "groups_kept",
 ];
 
 /// Constants that choose what is computed of the same bytes.
@@ -103,6 +106,9 @@ const VALUE_SPECS: &[&str] = &[
     "act_g",
     "act_h",
     "clips",
+    "distribution",
+    "gate",
+    "normed",
 ];
 
 /// Every mutation of a word there is, in a fixed order.

@@ -209,11 +209,11 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "pool_int", declaration: Fingerprint::hex("6be71f233a5e2bbd9c558be8973ccf1b0fe8a90f76648e6ed8dbb04523367d10"), code: &[
         ("plain", Fingerprint::hex("d780387e4e89bb8845a4a387344f85d4716259826f0af6fe29213102d6f0c774")),
     ] },
-    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("659edd8609287003d24209091f29d3247ab88037a1630a432e0a35d5fae2d865"), code: &[
-        ("plain", Fingerprint::hex("259a0305ec0c40aa692e23a73b6bac469c85d998d44212645227390a1f896e37")),
+    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("734407832d152598e45d7040b3ebf3cd4f5fa971b1805cd42124af77ea5f71dd"), code: &[
+        ("plain", Fingerprint::hex("7076c2ff20a8259e491b7270e1a6a7859f1d8e8f0db97a0e9da376955c72e12c")),
     ] },
     Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("795546d5b5c5c8ddd27816084705af79e0f1da66b67365725c70755ef168a9b1"), code: &[
-        ("plain", Fingerprint::hex("7795630ad3b2b0d0373b54d1b7f3778ff5e12e59e20c7632af5d602ec82eeded")),
+        ("plain", Fingerprint::hex("8eb613ac47fb136647fd6d9e9d218e6b08754a404d4f3860207e56397429ec7c")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("5b8605b9e475a8fe4896ddf4a7cd718d7ec60a5b9672e382f27488ca008de58e"), code: &[
         ("plain", Fingerprint::hex("d66861f5dc71e6c5ddd31e748fabbe8557166f44b0bc284eaa38c5c4a4c9dc9b")),

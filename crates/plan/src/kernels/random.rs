@@ -9,8 +9,8 @@ pub const DECLS: &[KernelDecl] = &[RandomNumbers::DECL];
 /// Numbers that one thread makes: a block of the generator.
 pub const BLOCK: u64 = 4;
 
-/// `kind` of the kernel: what becomes of a word.
-pub mod kind {
+/// `distribution` of the kernel: what becomes of a word.
+pub mod distribution {
     /// It stays a word.
     pub const WORDS: u32 = 0;
     /// Its upper 24 bits as a part of 1.
@@ -29,7 +29,7 @@ kernel! {
     operands { seed_low: read, seed_high: read, step: read, y: write }
     slots 0;
     holes {}
-    specs { kind = 0: 0, by_row = 1: 0, vec = 2: 0 }
+    specs { distribution = 0: 0, by_row = 1: 0, vec = 2: 0 }
     trip_count |_| 0;
     variants { plain: zero }
 }

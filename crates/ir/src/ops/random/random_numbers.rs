@@ -65,12 +65,18 @@ impl OpDef for RandomNumbers {
             samples.extend(shapes.map(case));
             samples.extend([by_rows(kind, 5), by_rows(kind, 8), symbolic(kind, 0), symbolic(kind, 33)]);
         }
-        samples.push(Sample::graph("more than 65,535 groups", |g| {
-            let op =
-                |stream| RandomNumbers { shape: vec![67_200_004.into()], stream, kind: RandomKind::Words };
-            let words = g.draw("y", None, Some(u32::MAX), op);
-            g.output("y", g.narrow(words, 0, 67_199_990u64, 14u64));
-        }));
+        let many = Sample::graph("more than 65,535 groups", |g| {
+            let RandomSource { seed_low, seed_high, .. } = g.random_source();
+            let steps = g.input("steps", tensor(DType::U32, [16_800_000]));
+            let op = RandomNumbers {
+                shape: vec![16_800_000.into(), 1.into()],
+                stream: 3,
+                kind: RandomKind::Words,
+            };
+            let words = g.apply(op, &[seed_low, seed_high, steps]);
+            g.output("y", g.narrow(words, 0, 16_799_990u64, 10u64));
+        });
+        samples.push(many.fill("steps", Fill::Range(0, 1 << 30)));
         samples
     }
 

@@ -141,6 +141,7 @@ impl Default for RecurrentLayer {
 
 impl OpDef for RecurrentLayer {
     const OPERANDS: &'static [&'static str] = &["xw", "r", "rb?", "p?", "lens?", "h0?", "c0?"];
+    const STEERS: &'static [&'static str] = &["lens"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         self.check_operands(cx)?;

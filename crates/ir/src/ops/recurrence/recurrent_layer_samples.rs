@@ -2,6 +2,7 @@
 
 use super::recurrent_layer::{Cell, CellActivation, RecurrentLayer};
 use crate::builder::{GraphBuilder, Value};
+use crate::ops::steering_samples::steering_samples;
 use crate::sample::{Fill, Sample};
 use crate::shape::{DimSpec, f32, i32, sym};
 
@@ -106,7 +107,22 @@ pub fn samples() -> Vec<Sample> {
             beta_h: 0.3,
             ..lstm
         };
-        case([4, 2, 5], ALL, &op)
+        // What has no bound grows by squares where peepholes are large.
+        let sample = case([4, 2, 5], ALL, &op).fill("p", Fill::Uniform(-0.1, 0.1));
+        ["xw", "h0", "c0"].iter().fold(sample, |s, name| s.fill(name, Fill::Uniform(-1.0, 1.0)))
     }));
+    let gru = of_cells()[1].clone();
+    samples.extend(steering_samples(
+        "of five steps, a length",
+        5,
+        |_| false,
+        |g, length| {
+            let (xw, r) = (g.param("xw", f32([5, 1, 6])), g.param("r", f32([2, 6])));
+            let lens = Some(g.unsqueeze(length, &[0]));
+            let [y, h, _] = g.recurrent_layer([xw, r], [None, None, lens, None, None], gru.clone());
+            g.output("y", y);
+            g.output("h", h);
+        },
+    ));
     samples
 }

@@ -14,7 +14,7 @@ fn numbers(call: &Call<'_>) -> Result<Footprint, Wrong> {
     if call.flag("vec")? {
         by_four("`vec`", &[n as i64])?;
     }
-    call.choice("kind", 3)?;
+    call.choice("distribution", 3)?;
     let by_row = call.choice("by_row", 8)?;
     law(by_row != 0 || rows <= 1, || format!("{rows} rows, of one source"))?;
     let groups = iteration(&[rows, n.div_ceil(BLOCK)])?.div_ceil(256);
