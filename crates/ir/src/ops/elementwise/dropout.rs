@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 crate::op! {
     /// In inference (y, mask) = (x, all true); in training mask = u ≥ `ratio`, y = x / (1 − `ratio`) where the mask is
-    /// true, else 0 (ONNX Dropout). u is uniform in \[0, 1), of [`RandomNumbers`](crate::ops::RandomNumbers) in x's
+    /// true, else 0 (ONNX Dropout). u is uniform in \[0, 1), of [`RandomNumbers`] in x's
     /// shape. A ratio of 1 gives zeros.
     pub struct Dropout {
         /// Share of elements that training drops.
@@ -157,7 +157,7 @@ impl GraphBuilder {
 
     /// Elements dropped at random, those that stay divided by 1 − `ratio`, and which stay: x\[…\] → (x, bool\[…\]).
     /// The numbers are of the graph's source ([`random_source`](crate::GraphBuilder::random_source)), so that every
-    /// run drops others; for another one apply [`Dropout`](crate::ops::Dropout) itself.
+    /// run drops others; for another one apply [`Dropout`] itself.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};

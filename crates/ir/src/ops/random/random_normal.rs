@@ -39,7 +39,7 @@ impl RandomNormal {
 
 impl GraphBuilder {
     /// Normally distributed random numbers (ONNX RandomNormal): `mean` + `scale`·z in every element of a shape, z of
-    /// [`RandomNumbers`](crate::ops::RandomNumbers). Without a source that of the graph
+    /// [`RandomNumbers`]. Without a source that of the graph
     /// ([`random_source`](crate::GraphBuilder::random_source)): another run has other numbers. 16-bit floats are
     /// computed in f32 and rounded once. |z| is at most 5.77.
     ///

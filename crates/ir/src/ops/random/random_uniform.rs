@@ -83,7 +83,7 @@ fn lower(bits: u16) -> u16 {
 
 impl GraphBuilder {
     /// Uniform random numbers (ONNX RandomUniform): `low` + (`high` − `low`)·u in every element of a shape, u of
-    /// [`RandomNumbers`](crate::ops::RandomNumbers) in \[0, 1), and never `high`. Without a source that of the graph
+    /// [`RandomNumbers`] in \[0, 1), and never `high`. Without a source that of the graph
     /// ([`random_source`](crate::GraphBuilder::random_source)): another run has other numbers. 16-bit floats are
     /// computed in f32 and rounded once.
     ///
