@@ -342,8 +342,14 @@ impl Sets {
         self.spare_next += SPARE_BYTES;
         let unbound = ready.decl.slots as usize - call.slots.len().min(ready.decl.slots as usize);
         let frame = bound.frame.unwrap_or_else(|| spare.clone());
+        // An operand without elements lies where others lie; as no range is empty, it would show bytes of theirs.
+        let operands: Vec<_> = bound
+            .operands
+            .into_iter()
+            .map(|(place, bytes)| if bytes == 0 { spare.clone() } else { (place, bytes) })
+            .collect();
         let slots = std::iter::repeat_n(spare, unbound);
-        let all = bound.operands.into_iter().chain(slots).chain([frame]).chain(bound.block);
+        let all = operands.into_iter().chain(slots).chain([frame]).chain(bound.block);
         let ranges =
             all.map(|(place, bytes)| range(gpu, call, place, bytes)).collect::<Result<Vec<_>, _>>()?;
         DescriptorSet::new(&gpu.shared, &layout, &ranges).map(Arc::new).map_err(device_error)
