@@ -185,14 +185,15 @@ fn persists(scope: &Scope<'_>, origin: VersionOrigin) -> bool {
     }
 }
 
-/// Derived weights that the run reads are left by the load program, each at its place: no two at one.
+/// Derived weights that the run reads are left by the load program, each at its place: of two names none at one.
 fn expect_derived(scope: &Scope<'_>, touches: &Touches, derived: &BTreeSet<Span>, findings: &mut Findings) {
-    let mut taken = BTreeSet::new();
+    let mut taken = BTreeMap::new();
     for (v, _) in scope.program.values.iter().zip(&touches.touched).filter(|(_, touched)| **touched) {
         if v.origin != VersionOrigin::Derived || v.span.len.0 == 0 {
             continue;
         }
-        if !derived.contains(&v.span) || !taken.insert(v.span) {
+        let first = *taken.entry(v.span).or_insert(&v.name);
+        if !derived.contains(&v.span) || *first != v.name {
             findings.add(Fault::Derived { name: v.name.to_string(), span: v.span });
         }
     }
