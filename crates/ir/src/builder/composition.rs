@@ -122,7 +122,7 @@ impl GraphBuilder {
         }
     }
 
-    /// As [`GraphBuilder::checked_operands`], of operands of which some may be absent.
+    /// As [`GraphBuilder::checked_optional`], with a type, or none, in the place of each operand.
     #[track_caller]
     pub(crate) fn checked_options(
         &self,
@@ -131,14 +131,8 @@ impl GraphBuilder {
         operands: &[Option<Value>],
         rule: impl FnOnce(&Infer<'_>) -> Result<(), OpError>,
     ) -> Result<Vec<Option<ValueType>>, Value> {
-        let present: Vec<Value> = operands.iter().flatten().copied().collect();
-        let mut types = self.operand_types(method, &present)?.into_iter();
-        let types: Vec<Option<ValueType>> = operands.iter().map(|v| v.and_then(|_| types.next())).collect();
-        let given: Vec<Option<&ValueType>> = types.iter().map(Option::as_ref).collect();
-        let symbols = self.symbols().unwrap_or_default();
-        let cx = Infer::new(&symbols, names, &given, &|_| None);
-        let verdict = no_blocks(method, &cx).and_then(|()| rule(&cx));
-        verdict.map_or_else(|e| Err(self.wrong_call(method, e)), |()| Ok(types.clone()))
+        let mut types = self.checked_optional(method, names, operands, rule)?.into_iter();
+        Ok(operands.iter().map(|v| v.and_then(|_| types.next())).collect())
     }
 
     /// Elements in which sums are made: 16-bit floats as f32.
