@@ -14,6 +14,7 @@ pub mod gguf;
 pub mod kind;
 pub mod memory;
 pub mod model;
+pub mod onnx;
 pub mod renamed;
 pub mod safetensors;
 pub mod seeded;

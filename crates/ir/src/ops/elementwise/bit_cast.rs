@@ -49,6 +49,7 @@ impl OpDef for BitCast {
             }
         }
         samples.extend(there_and_back());
+        samples.extend(truth());
         samples
     }
 
@@ -77,6 +78,16 @@ impl OpDef for BitCast {
     fn moves_bits(&self) -> bool {
         true
     }
+}
+
+/// Bool and 8-bit integers, which casts are.
+fn truth() -> [Sample; 2] {
+    let (to_byte, to_bool) =
+        (|g: &GraphBuilder, x| g.bit_cast(x, DType::U8), |g: &GraphBuilder, x| g.bit_cast(x, DType::Bool));
+    [
+        unary_case("bool to u8", DType::Bool, &[37], &Fill::Any, &to_byte),
+        unary_case("i8 to bool", DType::I8, &[256], &Fill::Patterns, &to_bool),
+    ]
 }
 
 /// u32 to f32 and back, compared as integers: the payload of a quiet NaN stays, at once and through an f32 tensor.
@@ -139,9 +150,26 @@ fn f16_value(b: &ScalarBuilder, bits: Reg) -> Reg {
 }
 
 impl GraphBuilder {
-    /// The bits as another dtype of the same width: x\[…\] → to\[…\].
+    /// The bits as another dtype of the same width (ONNX BitCast): x\[…\] → to\[…\]. Bool is 0 or 1 as an 8-bit
+    /// integer, and of an 8-bit integer whether it is not 0.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// # use pumice_types::DType;
+    /// let g = GraphBuilder::new("g");
+    /// let x = g.input("x", f32([8]));
+    /// g.output("bits", g.bit_cast(x, DType::U32));
+    /// assert_eq!(g.build()?.outputs().len(), 1);
+    /// # Ok::<(), pumice_ir::BuildErrors>(())
+    /// ```
     #[track_caller]
     pub fn bit_cast(&self, x: Value, to: DType) -> Value {
-        self.apply(BitCast { to }, &[x])
+        let byte = |dtype| matches!(dtype, DType::I8 | DType::U8);
+        match self.type_of(x).map(|ty| ty.dtype()) {
+            Some(from) if from == DType::Bool && byte(to) || byte(from) && to == DType::Bool => {
+                self.cast(x, to)
+            }
+            _ => self.apply(BitCast { to }, &[x]),
+        }
     }
 }

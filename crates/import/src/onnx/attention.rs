@@ -1,0 +1,76 @@
+//! Attention and positions.
+
+use super::call::{Call, one};
+use super::{OnnxError, Results, Rule, rule};
+use pumice_ir::Value;
+use pumice_ir::ops::attention::{Attention, AttentionLayout};
+use pumice_ir::ops::rotary::Rotary;
+use pumice_types::DType;
+
+pub(super) const RULES: &[Rule] = &[rule("Attention", 23, attention), rule("RotaryEmbedding", 23, rotary)];
+
+/// Places as I32; what is beyond them stays outside of every axis.
+fn places(c: &Call<'_>, x: Value) -> Value {
+    c.g.cast(c.g.clip(x, Some(f64::from(i32::MIN)), Some(f64::from(i32::MAX))), DType::I32)
+}
+
+/// x\[B, S, heads·width\] → \[B, heads, S, width\].
+fn heads_first(c: &Call<'_>, x: Value, heads: i64) -> Result<Value, OnnxError> {
+    Ok(c.g.transpose(c.heads_apart(x, heads)?, &[0, 2, 1, 3]))
+}
+
+/// Heads of rank-3 operands are packed; a past is put before the keys and values, which then are results, too.
+fn attention(c: &mut Call<'_>) -> Results {
+    let (q, k, v, mask, kv_len) = (c.x(0)?, c.x(1)?, c.x(2)?, c.opt(3), c.opt(6));
+    let (past_k, past_v) = (c.opt(4), c.opt(5));
+    let kv_len = kv_len.map(|n| places(c, n));
+    // A mask of one axis is one of keys.
+    let flat = mask.map(|m| c.ty(m)).transpose()?.is_some_and(|ty| ty.rank() == 1);
+    let mask = mask.map(|m| if flat { c.g.unsqueeze(m, &[0]) } else { m });
+    c.int("softmax_precision", 1)?;
+    c.int("qk_matmul_output_mode", 0)?;
+    if c.wants(3) {
+        return Err(c.unsupported("the scores as a result"));
+    }
+    let (heads, kv_heads) = (c.int("q_num_heads", 0)?, c.int("kv_num_heads", 0)?);
+    let packed = c.ty(q)?.rank() == 3;
+    let query = q;
+    let [q, mut k, mut v] = match packed {
+        true => [heads_first(c, q, heads)?, heads_first(c, k, kv_heads)?, heads_first(c, v, kv_heads)?],
+        false => [q, k, v],
+    };
+    if let (Some(past_k), Some(past_v)) = (past_k, past_v) {
+        (k, v) = (c.g.concat(&[past_k, k], 2), c.g.concat(&[past_v, v], 2));
+    }
+    let op = Attention {
+        layout: AttentionLayout::Bhsd,
+        scale: c.opt_float("scale")?,
+        causal: c.flag("is_causal", false)?,
+        left: c.int("left_window_size", -1)?,
+        right: c.int("right_window_size", -1)?,
+        softcap: c.float("softcap", 0.0)?,
+        ..Attention::default()
+    };
+    let y = c.g.attention(q, k, v, mask, kv_len, op);
+    let y = if packed { c.heads_packed(c.g.transpose(y, &[0, 2, 1, 3]), query)? } else { y };
+    Ok(vec![y, k, v])
+}
+
+fn rotary(c: &mut Call<'_>) -> Results {
+    let (x, cos, sin, pos) = (c.x(0)?, c.x(1)?, c.x(2)?, c.opt(3));
+    let pos = pos.map(|p| places(c, p));
+    let (interleaved, heads) = (c.flag("interleaved", false)?, c.opt_int_of("num_heads")?);
+    let n_rot = match c.int("rotary_embedding_dim", 0)? {
+        0 => None,
+        n => Some(n),
+    };
+    let packed = c.ty(x)?.rank() == 3;
+    let layout = if packed { AttentionLayout::Bshd } else { AttentionLayout::Bhsd };
+    let op = Rotary { layout, interleaved, n_rot, ..Rotary::default() };
+    if !packed {
+        return one(c.g.rotary_tables(x, cos, sin, pos, op));
+    }
+    let heads = heads.ok_or_else(|| -> OnnxError { c.wrong("num_heads", "is missing, x has three axes") })?;
+    let y = c.g.rotary_tables(c.heads_apart(x, heads)?, cos, sin, pos, op);
+    one(c.heads_packed(y, x)?)
+}

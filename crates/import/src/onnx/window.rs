@@ -1,0 +1,202 @@
+//! Convolutions and pools: windows over spatial axes.
+
+use super::call::{Call, one};
+use super::{OnnxError, Results, Rule, rule};
+use pumice_ir::Value;
+use pumice_ir::ops::average_pool::AveragePool;
+use pumice_ir::ops::causal_conv_with_state::{CausalConvWithState, ConvActivation};
+use pumice_ir::ops::conv::Conv;
+use pumice_ir::ops::conv_transpose::ConvTranspose;
+use pumice_ir::ops::im2col::{Im2Col, Im2ColLayout};
+use pumice_ir::ops::lp_pool::LpPool;
+use pumice_ir::ops::max_pool::MaxPool;
+
+pub(super) const RULES: &[Rule] = &[
+    rule("Conv", 1, conv),
+    rule("ConvTranspose", 1, conv_transpose),
+    rule("AveragePool", 7, average_pool),
+    rule("MaxPool", 1, max_pool),
+    rule("LpPool", 2, lp_pool),
+    rule("GlobalAveragePool", 1, |c| {
+        let x = c.x(0)?;
+        one(c.g.global_average_pool(x))
+    }),
+    rule("GlobalMaxPool", 1, |c| {
+        let x = c.x(0)?;
+        one(c.g.global_max_pool(x))
+    }),
+    rule("GlobalLpPool", 2, |c| {
+        let (x, p) = (c.x(0)?, c.whole("p", 2)?);
+        one(c.g.global_lp_pool(x, p))
+    }),
+    rule("Col2Im", 18, col2im),
+    rule("CausalConvWithState", 27, causal_conv),
+];
+
+/// How pads follow from the extents.
+#[derive(Clone, Copy, PartialEq)]
+enum AutoPad {
+    /// They are given.
+    NotSet,
+    /// There are none.
+    Valid,
+    /// Results of ⌈extent/stride⌉; of an odd number of pads the end has one more.
+    Upper,
+    /// The beginning has one more.
+    Lower,
+}
+
+const AUTO_PADS: [(&str, AutoPad); 4] = [
+    ("NOTSET", AutoPad::NotSet),
+    ("VALID", AutoPad::Valid),
+    ("SAME_UPPER", AutoPad::Upper),
+    ("SAME_LOWER", AutoPad::Lower),
+];
+
+/// What every window op says.
+struct Window {
+    kernel: Vec<u64>,
+    strides: Vec<u64>,
+    pads: Vec<u64>,
+    dilations: Vec<u64>,
+}
+
+impl Window {
+    /// The window of a convolution whose taps are the weight's, or of a pool, which names them.
+    fn read(c: &mut Call<'_>, x: Value, weight: Option<Value>) -> Result<Window, OnnxError> {
+        let mut kernel = c.wholes("kernel_shape")?;
+        if let Some(weight) = weight {
+            let taps = c.extents(weight)?.split_off(2.min(c.ty(weight)?.rank()));
+            if !kernel.is_empty() && kernel != taps {
+                return Err(c.wrong("kernel_shape", format!("is {kernel:?}, the weight has {taps:?}")));
+            }
+            kernel = taps;
+        }
+        let (strides, dilations) = (c.wholes("strides")?, c.wholes("dilations")?);
+        let (pads, auto) = (c.wholes("pads")?, c.choice("auto_pad", "NOTSET", &AUTO_PADS)?);
+        let mut window = Window { kernel, strides, pads, dilations };
+        match auto {
+            AutoPad::NotSet => {}
+            AutoPad::Valid => window.pads = Vec::new(),
+            same => window.pads = window.same(&c.extents(x)?, same),
+        }
+        Ok(window)
+    }
+
+    /// Pads that make ⌈extent/stride⌉ of every extent.
+    fn same(&self, x: &[u64], auto: AutoPad) -> Vec<u64> {
+        let of = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(1);
+        let pads = x.iter().skip(2).enumerate().take(self.kernel.len()).map(|(i, &n)| {
+            let stride = of(&self.strides, i).max(1);
+            let reach = (self.kernel[i].max(1) - 1).saturating_mul(of(&self.dilations, i)).saturating_add(1);
+            let total = ((n.div_ceil(stride).max(1) - 1) * stride).saturating_add(reach).saturating_sub(n);
+            if auto == AutoPad::Upper {
+                (total / 2, total.div_ceil(2))
+            } else {
+                (total.div_ceil(2), total / 2)
+            }
+        });
+        let (begin, end): (Vec<u64>, Vec<u64>) = pads.unzip();
+        [begin, end].concat()
+    }
+}
+
+impl Window {
+    /// Output padding of a transposed convolution that reaches extents which are given.
+    fn padding_up_to(&self, given: &[u64], x: &[u64], padding: Vec<u64>) -> Vec<u64> {
+        let of = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(1);
+        let more = x.iter().skip(2).zip(given).enumerate().map(|(i, (&n, &wanted))| {
+            let reach =
+                (of(&self.kernel, i).max(1) - 1).saturating_mul(of(&self.dilations, i)).saturating_add(1);
+            let filled = (n.max(1) - 1).saturating_mul(of(&self.strides, i)).saturating_add(reach);
+            padding.get(i).copied().unwrap_or(0).max(wanted.saturating_sub(filled))
+        });
+        more.collect()
+    }
+}
+
+fn conv(c: &mut Call<'_>) -> Results {
+    let (x, w, bias, groups) = (c.x(0)?, c.x(1)?, c.opt(2), c.whole("group", 1)?);
+    let Window { strides, pads, dilations, .. } = Window::read(c, x, Some(w))?;
+    one(c.g.conv(x, w, bias, Conv { strides, pads, dilations, groups, ..Conv::default() }))
+}
+
+/// Where pads follow from the extents, the result's are stride times the operand's. Extents that are given may be more
+/// than windows fill: what is beyond them is as output padding.
+fn conv_transpose(c: &mut Call<'_>) -> Results {
+    let (x, w, bias, groups) = (c.x(0)?, c.x(1)?, c.opt(2), c.whole("group", 1)?);
+    let auto = c.choice("auto_pad", "NOTSET", &AUTO_PADS)?;
+    let (mut output_padding, mut output_shape) = (c.wholes("output_padding")?, c.wholes("output_shape")?);
+    let window = Window::read(c, x, Some(w))?;
+    let same = matches!(auto, AutoPad::Upper | AutoPad::Lower);
+    if same && output_shape.is_empty() {
+        let spatial = c.extents(x)?.split_off(2);
+        let stride = |i: usize| window.strides.get(i).copied().unwrap_or(1);
+        output_shape = spatial.into_iter().enumerate().map(|(i, n)| n.saturating_mul(stride(i))).collect();
+    }
+    if !output_shape.is_empty() {
+        output_padding = window.padding_up_to(&output_shape, &c.extents(x)?, output_padding);
+    }
+    let Window { strides, mut pads, dilations, .. } = window;
+    if !output_shape.is_empty() {
+        pads = Vec::new();
+    }
+    let cut_end = auto == AutoPad::Upper;
+    let op = ConvTranspose {
+        strides,
+        pads,
+        dilations,
+        groups,
+        output_padding,
+        output_shape,
+        cut_end,
+        ..ConvTranspose::default()
+    };
+    one(c.g.conv_transpose(x, w, bias, op))
+}
+
+fn average_pool(c: &mut Call<'_>) -> Results {
+    let x = c.x(0)?;
+    let Window { kernel, strides, pads, dilations } = Window::read(c, x, None)?;
+    let (ceil_mode, count_include_pad) = (c.flag("ceil_mode", false)?, c.flag("count_include_pad", false)?);
+    one(c.g.average_pool(x, AveragePool { kernel, strides, pads, dilations, ceil_mode, count_include_pad }))
+}
+
+fn max_pool(c: &mut Call<'_>) -> Results {
+    let x = c.x(0)?;
+    let Window { kernel, strides, pads, dilations } = Window::read(c, x, None)?;
+    let (ceil_mode, storage_order) = (c.flag("ceil_mode", false)?, c.whole("storage_order", 0)?);
+    let op = MaxPool { kernel, strides, pads, dilations, ceil_mode };
+    if !c.wants(1) {
+        return one(c.g.max_pool(x, op));
+    }
+    let (y, indices) = c.g.max_pool_with_indices(x, op, storage_order);
+    Ok(vec![y, indices])
+}
+
+fn lp_pool(c: &mut Call<'_>) -> Results {
+    let (x, p, ceil_mode) = (c.x(0)?, c.whole("p", 2)?, c.flag("ceil_mode", false)?);
+    let Window { kernel, strides, pads, dilations } = Window::read(c, x, None)?;
+    one(c.g.lp_pool(x, LpPool { kernel, strides, pads, dilations, ceil_mode, p }))
+}
+
+fn col2im(c: &mut Call<'_>) -> Results {
+    let x = c.x(0)?;
+    let mut counts = |place: usize| {
+        let wrong = OnnxError::NotConstant { op: c.op, input: place, expected: "counts" };
+        let list: Result<Vec<u64>, _> = c.known_ints(place)?.into_iter().map(u64::try_from).collect();
+        list.map_err(|_| wrong)
+    };
+    let (image, kernel) = (counts(1)?, counts(2)?);
+    let (strides, pads, dilations) = (c.wholes("strides")?, c.wholes("pads")?, c.wholes("dilations")?);
+    one(c.g.col2im(x, &image, Im2Col { kernel, strides, pads, dilations, layout: Im2ColLayout::Columns }))
+}
+
+fn causal_conv(c: &mut Call<'_>) -> Results {
+    let words =
+        [("none", ConvActivation::None), ("silu", ConvActivation::Silu), ("swish", ConvActivation::Silu)];
+    let (x, w, bias, past) = (c.x(0)?, c.x(1)?, c.opt(2), c.opt(3));
+    let activation = c.choice("activation", "none", &words)?;
+    let (y, present) = c.g.causal_conv_with_state(x, w, bias, past, CausalConvWithState { activation });
+    Ok(vec![y, present])
+}

@@ -1,0 +1,94 @@
+"""The node cases of the onnx package (pin 1.23.2) whose op pumice has, as one table and one file of elements.
+
+usage: onnx_nodes.py tests/data/onnx_nodes       (writes .json and .bin; needs onnx 1.23.2 and numpy 2)
+
+A case is taken when it is one node of the default domain without subgraphs, all its inputs and outputs are tensors of
+ordinary types (f32, f16, bf16, the integers of 8 to 64 bits, bool), and its op is not in LATER.
+
+The table: name, op, opset, attributes (by kind: i, f, s, is, fs, t), inputs and outputs by place (null where the node
+leaves one out): dtype, shape, and where the elements begin in the file (little endian; equal tensors lie there once).
+"""
+import json
+import sys
+import warnings
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+warnings.filterwarnings("ignore")
+NAMES = {
+    "FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT8": "i8", "UINT8": "u8", "INT16": "i16", "UINT16": "u16",
+    "INT32": "i32", "UINT32": "u32", "INT64": "i64", "UINT64": "u64", "BOOL": "bool"}
+# Ops that other work brings ("Found while running", "Every op, second half"), and kinds that are no op of a network.
+LATER = set(
+    "AffineGrid Bernoulli CenterCropPad Compress ConvInteger DeformConv DepthToSpace Det DynamicQuantizeLinear Einsum "
+    "EyeLike GridSample Hardmax ImageDecoder LRN LpNormalization MatMulInteger MaxUnpool MeanVarianceNormalization "
+    "NonMaxSuppression NonZero OptionalGetElement OptionalHasElement QLinearConv QLinearMatMul QuantizeLinear "
+    "ReverseSequence RoiAlign SpaceToDepth TfIdfVectorizer Unique".split())
+ELEMENTS = bytearray()
+PLACES = {}
+
+
+def tensor(array, dtype):
+    array = np.asarray(array)
+    data = array.tobytes()
+    if data not in PLACES:
+        ELEMENTS.extend(b"\0" * (-len(ELEMENTS) % 8))
+        PLACES[data] = len(ELEMENTS)
+        ELEMENTS.extend(data)
+    return {"dtype": dtype, "shape": list(array.shape), "at": PLACES[data]}
+
+
+def from_proto(proto):
+    return tensor(numpy_helper.to_array(proto), NAMES[TensorProto.DataType.Name(proto.data_type)])
+
+
+def attribute(a):
+    kinds = {a.INT: ("i", a.i), a.FLOAT: ("f", a.f), a.STRING: ("s", a.s.decode()), a.INTS: ("is", list(a.ints)),
+             a.FLOATS: ("fs", list(a.floats)), a.STRINGS: ("ss", [s.decode() for s in a.strings])}
+    kind, value = kinds[a.type] if a.type in kinds else ("t", from_proto(a.t))
+    return {kind: value}
+
+
+def element_type(info):
+    if not info.type.HasField("tensor_type"):
+        return None
+    return NAMES.get(TensorProto.DataType.Name(info.type.tensor_type.elem_type))
+
+
+def taken(model):
+    graph = model.graph
+    node = graph.node[0]
+    return (len(graph.node) == 1 and node.domain in ("", "ai.onnx") and node.op_type not in LATER
+            and not any(a.type in (a.GRAPH, a.GRAPHS) for a in node.attribute)
+            and all(element_type(info) for info in [*graph.input, *graph.output]))
+
+
+def by_place(names, infos, values):
+    known = {}
+    for info, value in zip(infos, values):
+        value = numpy_helper.to_array(value) if isinstance(value, TensorProto) else value
+        known[info.name] = tensor(value, element_type(info))
+    return [known[name] if name else None for name in names]
+
+
+cases = []
+for case in collect_testcases(None):
+    if not taken(case.model):
+        continue
+    graph, (inputs, outputs) = case.model.graph, case.data_sets[0]
+    node = graph.node[0]
+    cases.append({
+        "name": case.name, "op": node.op_type, "opset": case.model.opset_import[0].version,
+        "attributes": {a.name: attribute(a) for a in node.attribute},
+        "inputs": by_place(node.input, graph.input, inputs), "outputs": by_place(node.output, graph.output, outputs)})
+
+with open(sys.argv[1] + ".bin", "wb") as f:
+    f.write(ELEMENTS)
+with open(sys.argv[1] + ".json", "w") as f:
+    f.write('{"onnx": "%s", "cases": [\n' % onnx.__version__)
+    f.write(",\n".join(json.dumps(c, separators=(",", ":")) for c in cases))
+    f.write("\n]}\n")
+print(len(cases), "cases")
