@@ -21,28 +21,51 @@ fn heads_first(c: &Call<'_>, x: Value, heads: i64) -> Result<Value, OnnxError> {
 
 /// Heads of rank-3 operands are packed; a past is put before the keys and values, which then are results, too.
 fn attention(c: &mut Call<'_>) -> Results {
-    let (q, k, v, mask, kv_len) = (c.x(0)?, c.x(1)?, c.x(2)?, c.opt(3), c.opt(6));
-    let (past_k, past_v) = (c.opt(4), c.opt(5));
+    let (query, mask, kv_len) = (c.x(0)?, mask(c)?, c.opt(6));
     let kv_len = kv_len.map(|n| places(c, n));
-    // A mask of one axis is one of keys.
-    let flat = mask.map(|m| c.ty(m)).transpose()?.is_some_and(|ty| ty.rank() == 1);
-    let mask = mask.map(|m| if flat { c.g.unsqueeze(m, &[0]) } else { m });
-    c.int("softmax_precision", 1)?;
-    c.int("qk_matmul_output_mode", 0)?;
     if c.wants(3) {
         return Err(c.unsupported("the scores as a result"));
     }
+    let ([q, k, v], packed) = heads(c)?;
+    let [k, v] = after_past(c, [k, v])?;
+    let y = c.g.attention(q, k, v, mask, kv_len, attributes(c)?);
+    let y = if packed { c.heads_packed(c.g.transpose(y, &[0, 2, 1, 3]), query)? } else { y };
+    Ok(vec![y, k, v])
+}
+
+/// A mask of one axis is one of keys.
+fn mask(c: &mut Call<'_>) -> Result<Option<Value>, OnnxError> {
+    let Some(mask) = c.opt(3) else { return Ok(None) };
+    Ok(Some(if c.ty(mask)?.rank() == 1 { c.g.unsqueeze(mask, &[0]) } else { mask }))
+}
+
+/// q, k and v as \[B, heads, S, width\], and whether their heads were packed.
+fn heads(c: &mut Call<'_>) -> Result<([Value; 3], bool), OnnxError> {
+    let (q, k, v) = (c.x(0)?, c.x(1)?, c.x(2)?);
     let (heads, kv_heads) = (c.int("q_num_heads", 0)?, c.int("kv_num_heads", 0)?);
-    let packed = c.ty(q)?.rank() == 3;
-    let query = q;
-    let [q, mut k, mut v] = match packed {
-        true => [heads_first(c, q, heads)?, heads_first(c, k, kv_heads)?, heads_first(c, v, kv_heads)?],
-        false => [q, k, v],
-    };
-    if let (Some(past_k), Some(past_v)) = (past_k, past_v) {
-        (k, v) = (c.g.concat(&[past_k, k], 2), c.g.concat(&[past_v, v], 2));
+    if c.ty(q)?.rank() != 3 {
+        return Ok(([q, k, v], false));
     }
-    let op = Attention {
+    Ok(([heads_first(c, q, heads)?, heads_first(c, k, kv_heads)?, heads_first(c, v, kv_heads)?], true))
+}
+
+fn after_past(c: &mut Call<'_>, [k, v]: [Value; 2]) -> Result<[Value; 2], OnnxError> {
+    match (c.opt(4), c.opt(5)) {
+        (None, None) => Ok([k, v]),
+        (Some(past_k), Some(past_v)) => Ok([c.g.concat(&[past_k, k], 2), c.g.concat(&[past_v, v], 2)]),
+        _ => Err(c.unsupported("a past of keys or of values alone")),
+    }
+}
+
+/// Soft-max is computed in f32, whatever 16-bit type `softmax_precision` names.
+fn attributes(c: &mut Call<'_>) -> Result<Attention, OnnxError> {
+    let softmax = c.opt_dtype("softmax_precision")?;
+    if softmax.is_some_and(|dtype| !dtype.is_float()) {
+        return Err(c.wrong("softmax_precision", "is no float"));
+    }
+    // It says what the scores are, which are no result.
+    c.int("qk_matmul_output_mode", 0)?;
+    Ok(Attention {
         layout: AttentionLayout::Bhsd,
         scale: c.opt_float("scale")?,
         causal: c.flag("is_causal", false)?,
@@ -50,10 +73,7 @@ fn attention(c: &mut Call<'_>) -> Results {
         right: c.int("right_window_size", -1)?,
         softcap: c.float("softcap", 0.0)?,
         ..Attention::default()
-    };
-    let y = c.g.attention(q, k, v, mask, kv_len, op);
-    let y = if packed { c.heads_packed(c.g.transpose(y, &[0, 2, 1, 3]), query)? } else { y };
-    Ok(vec![y, k, v])
+    })
 }
 
 fn rotary(c: &mut Call<'_>) -> Results {

@@ -1,7 +1,7 @@
 //! What can be wrong with a node.
 
 /// Why a node could not be built.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum OnnxError {
     /// An op that has no rule.
     #[error("ONNX op `{op}` is not supported")]
@@ -72,3 +72,5 @@ pub enum OnnxError {
         made: usize,
     },
 }
+
+pumice_types::debug_as_display!(OnnxError);
