@@ -1,6 +1,7 @@
 """Shapes that nobody tuned for, drawn by a seed: for `bench --fresh FILE` and `torch_bench.py OUT "" FILE`.
 
-usage: fresh_shapes.py SEED > FILE
+usage: fresh_shapes.py SEED [forward] > FILE       (forward: 80 shapes of sorts, sums, movement, norms, images, spectra,
+recurrent networks and random numbers, instead of convolutions, soft-max, attention and products)
 
 Extents are drawn evenly by their logarithm, so that small, odd and large ones meet; what would take more than 2 GiB of
 operands or some 50 ms of arithmetic is drawn again.
@@ -103,6 +104,56 @@ def added(draw):
     return [rows, width, updates] if fits([[rows, width], [updates, width]] * 4) else None
 
 
+def resized(draw):
+    shape = [draw.choice([1, 2, 8]), extent(draw, 1, 256), extent(draw, 4, 512), extent(draw, 4, 512)]
+    to = [extent(draw, 4, 1024), extent(draw, 4, 1024)]
+    case = {"shape": shape, "to": to, "mode": draw.choice(["nearest", "linear", "cubic"])}
+    return case if fits([shape, shape[:2] + to] * 8) else None
+
+
+def spectrum(draw):
+    """Powers of two, products of small primes, any number."""
+    n = draw.choice([1 << draw.randint(6, 20), 2 ** draw.randint(2, 6) * 3 ** draw.randint(0, 4) * 5 ** draw.randint(0, 3),
+                     extent(draw, 16, 1 << 16)])
+    shape = [extent(draw, 1, 4096), n]
+    return shape if fits([shape] * 32) and math.prod(shape) * n.bit_length() < 1 << 32 else None
+
+
+def frames(draw):
+    length = draw.choice([256, 400, 512, 1024, extent(draw, 64, 2048)])
+    shape = [draw.choice([1, 4, 16]), extent(draw, 4000, 480000), length, draw.choice([length // 4, length // 2, 160])]
+    return shape if fits([[shape[0], shape[1], 2 * length // shape[3] + 1]] * 8) else None
+
+
+def network(draw):
+    extents = [extent(draw, 8, 512), draw.choice([1, 4, 16, 64]), extent(draw, 16, 512), extent(draw, 16, 1024)]
+    case = {"lstm": draw.random() < 0.5, "extents": extents}
+    return case if 8 * math.prod(extents[:2]) * extents[3] * sum(extents[2:]) < 1 << 38 else None
+
+
+def normed(draw):
+    if draw.random() < 0.5:
+        shape = [extent(draw, 1, 16384), extent(draw, 8, 16384)]
+        return {"shape": shape, "groups": 0} if fits([shape] * 4) else None
+    groups = draw.choice([1, 4, 8, 32])
+    shape = [draw.choice([1, 2, 8]), groups * extent(draw, 1, 32), extent(draw, 4, 256), extent(draw, 4, 256)]
+    return {"shape": shape, "groups": groups} if fits([shape] * 4) else None
+
+
+def gathered(draw):
+    rows, n, k = extent(draw, 1, 8192), extent(draw, 2, 1 << 16), extent(draw, 1, 4096)
+    return [rows, n, k] if fits([[rows, n], [rows, k]] * 4) else None
+
+
+def mirrored(draw):
+    shape = [extent(draw, 1, 512), extent(draw, 16, 512), extent(draw, 16, 512), draw.randint(1, 8)]
+    return shape if fits([shape[:3]] * 4) else None
+
+
+def numbers(draw):
+    return {"n": extent(draw, 1000, 1 << 26), "normal": draw.random() < 0.5}
+
+
 def drawn(draw, make, count):
     cases = []
     while len(cases) < count:
@@ -112,11 +163,17 @@ def drawn(draw, make, count):
     return cases
 
 
+KINDS = {"convolutions": (convolution, 40), "softmax": (softmax, 12), "sums": (total, 12), "transposed": (transposed, 10),
+         "attention": (attention, 12), "products": (product, 16), "sorts": (lines, 10), "largest": (largest, 10),
+         "cumulated": (lines, 10), "added": (added, 10)}
+FORWARD = {"sorts": (lines, 7), "largest": (largest, 7), "cumulated": (lines, 7), "added": (added, 6), "gathered": (gathered, 6),
+           "transposed": (transposed, 5), "mirrored": (mirrored, 4), "sums": (total, 6), "normed": (normed, 6),
+           "resized": (resized, 8), "spectra": (spectrum, 6), "frames": (frames, 4), "networks": (network, 5), "numbers": (numbers, 3)}
+
+
 def main():
     draw = random.Random(int(sys.argv[1]))
-    kinds = {"convolutions": (convolution, 40), "softmax": (softmax, 12), "sums": (total, 12), "transposed": (transposed, 10),
-             "attention": (attention, 12), "products": (product, 16), "sorts": (lines, 10), "largest": (largest, 10),
-             "cumulated": (lines, 10), "added": (added, 10)}
+    kinds = FORWARD if sys.argv[2:] == ["forward"] else KINDS
     cases = {kind: drawn(draw, make, count) for kind, (make, count) in kinds.items()}
     json.dump(cases | {"odd": []}, sys.stdout, indent=1)
 

@@ -149,13 +149,13 @@ def attend(batch, heads, key_heads, queries, keys, width):
 
 
 def shapes():
-    for shape in SHAPES["softmax"]:
+    for shape in SHAPES.get("softmax", []):
         name = f"rows_{joined(shape[:2])}" if shape[2] == 1 else f"inner_{joined(shape)}"
         shape_case(f"softmax_{name}", shape, lambda x: torch.softmax(x, 1))
-    for shape, axes in SHAPES["sums"]:
+    for shape, axes in SHAPES.get("sums", []):
         over = "_".join(str(a) for a in axes)
         shape_case(f"sum_{joined(shape)}_over_{over}", shape, lambda x, axes=axes: torch.sum(x, axes))
-    for shape, perm in SHAPES["transposed"]:
+    for shape, perm in SHAPES.get("transposed", []):
         name = f"F8.add_{joined(shape)}_as_{''.join(str(a) for a in perm)}"
 
         def transposed(shape=shape, perm=perm):
@@ -165,19 +165,19 @@ def shapes():
             return lambda: torch.add(x.permute(perm), y, out=z)
 
         case(name, transposed, over=4, warm=0.3)
-    for n in SHAPES["odd"]:
+    for n in SHAPES.get("odd", []):
 
         def odd(n=n):
             x, y, z = normal(n), normal(n), torch.empty(n - 1, device=DEVICE)
             return lambda: torch.add(x[1:], y[:-1], out=z)
 
         case(f"F8.odd_offset_{n}", odd, over=4, warm=0.3)
-    for shape in SHAPES["attention"]:
+    for shape in SHAPES.get("attention", []):
         batch, heads, key_heads, queries, keys, width = shape
         name = f"F8.attention_{batch}x{heads}of{key_heads}_{queries}x{keys}x{width}"
         case(name, attend(*shape), over=4, warm=0.3)
     for along_k in (False, True):
-        for m, k, n in SHAPES["products"]:
+        for m, k, n in SHAPES.get("products", []):
 
             def multiply(m=m, k=k, n=n, along_k=along_k):
                 a, b = normal(m, k), normal(n, k).t() if along_k else normal(k, n)
@@ -186,8 +186,9 @@ def shapes():
             what = "long_k" if k >= 16384 else "skinny"
             case(f"F8.{what}_{m}x{k}x{n}{'_t' if along_k else ''}", multiply, over=4, warm=0.3)
 
-
     ordered()
+    images()
+    signals()
 
 
 def ordered():
@@ -207,6 +208,76 @@ def ordered():
         case(f"F8.added_{updates}_rows_of_{width}_to_{rows}", add, over=4, warm=0.3)
 
 
+def images():
+    """Resized, mirrored and normalised ones, elements by index."""
+    functional = torch.nn.functional
+    for c in SHAPES.get("resized", []):
+        mode, to = c["mode"], c["to"]
+        how = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}[mode]
+        more = {} if mode == "nearest" else {"align_corners": False}
+
+        def work(x, to=to, how=how, more=more):
+            return functional.interpolate(x, size=to, mode=how, **more)
+
+        shape_case(f"resized_{mode}_{joined(c['shape'])}_to_{joined(to)}", c["shape"], work)
+    for *shape, border in SHAPES.get("mirrored", []):
+
+        def mirror(x, border=border):
+            return functional.pad(x, (border,) * 4, mode="reflect")
+
+        shape_case(f"mirrored_{joined(shape)}_by_{border}", shape, mirror)
+    for c in SHAPES.get("normed", []):
+        shape, groups = c["shape"], c["groups"]
+        gamma, beta = (normal(shape[1] if groups else shape[-1]) for _ in range(2))
+        if groups:
+            work = lambda x, g=groups, a=gamma, b=beta: functional.group_norm(x, g, a, b)
+            shape_case(f"group_norm_{joined(shape)}_by_{groups}", shape, work)
+        else:
+            work = lambda x, n=shape[-1], a=gamma, b=beta: functional.layer_norm(x, (n,), a, b)
+            shape_case(f"layer_norm_{joined(shape)}", shape, work)
+    for rows, n, k in SHAPES.get("gathered", []):
+
+        def gather(rows=rows, n=n, k=k):
+            x, index = normal(rows, n), torch.randint(n, (rows, k), device=DEVICE)
+            return lambda: torch.gather(x, 1, index)
+
+        case(f"F8.gathered_{k}_of_{rows}x{n}", gather, over=4, warm=0.3)
+
+
+def signals():
+    """Spectra, recurrent networks (cuDNN), random numbers."""
+    for rows, n in SHAPES.get("spectra", []):
+
+        def transform(rows=rows, n=n):
+            x = torch.view_as_complex(normal(rows, n, 2))
+            return lambda: torch.fft.fft(x)
+
+        case(f"F8.fft_{rows}x{n}", transform, over=4, warm=0.3)
+    for batch, samples, length, step in SHAPES.get("frames", []):
+
+        def frames(batch=batch, samples=samples, length=length, step=step):
+            x, window = normal(batch, samples), normal(length)
+            return lambda: torch.stft(x, length, step, window=window, center=False, return_complex=True)
+
+        case(f"F8.stft_{joined((batch, samples, length, step))}", frames, over=4, warm=0.3)
+    for c in SHAPES.get("networks", []):
+        steps, batch, width, hidden = c["extents"]
+
+        def network(lstm=c["lstm"], steps=steps, batch=batch, width=width, hidden=hidden):
+            layer = (torch.nn.LSTM if lstm else torch.nn.GRU)(width, hidden, bias=False, device=DEVICE)
+            x = normal(steps, batch, width)
+            return lambda: layer(x)
+
+        case(f"F8.{'lstm' if c['lstm'] else 'gru'}_{joined(c['extents'])}", network, warm=0.3)
+    for c in SHAPES.get("numbers", []):
+
+        def numbers(n=c["n"], normally=c["normal"]):
+            draw = torch.randn if normally else torch.rand
+            return lambda: draw(n, device=DEVICE)
+
+        case(f"F8.random_{'normal' if c['normal'] else 'uniform'}_{c['n']}", numbers, over=4, warm=0.3)
+
+
 def shape_case(name, shape, work):
     def make():
         x = normal(*shape)
@@ -217,7 +288,7 @@ def shape_case(name, shape, work):
 
 def convolutions():
     """The D6 cases, and pools beside them."""
-    drawn = FRESH["convolutions"] if FRESH else data("convolutions.json")
+    drawn = FRESH.get("convolutions", []) if FRESH else data("convolutions.json")
     kinds = {
         False: [torch.nn.functional.conv1d, torch.nn.functional.conv2d, torch.nn.functional.conv3d],
         True: [torch.nn.functional.conv_transpose1d, torch.nn.functional.conv_transpose2d, torch.nn.functional.conv_transpose3d],

@@ -11,6 +11,7 @@ mod convolutions;
 mod cpu_driver;
 mod data;
 mod encoder;
+mod forward;
 mod ordered;
 mod pin;
 mod pools;
@@ -191,6 +192,7 @@ fn of_kernels(full: bool) -> Outcome<Vec<Case>> {
 /// Shapes that nobody tuned for, as `tests/reference/fresh_shapes.py` draws them.
 #[derive(Deserialize)]
 struct Fresh {
+    #[serde(default)]
     convolutions: Vec<convolutions::Drawn>,
     #[serde(flatten)]
     shapes: shapes::Lists,

@@ -2,6 +2,7 @@
 //! one query over many keys, long k, few rows. Several sizes each; PyTorch beside them is the bar.
 
 use crate::data;
+use crate::forward;
 use crate::ordered::{Added, Cumulated, Largest, Sorted};
 use crate::rig::{Rig, Spec};
 use crate::row::{Bar, Outcome, Rate, Row};
@@ -79,6 +80,8 @@ pub struct Lists {
     cumulated: Vec<[u64; 3]>,
     /// Rows, width, updates.
     added: Vec<[u64; 3]>,
+    #[serde(flatten)]
+    forward: forward::Lists,
 }
 
 /// The committed lists: full sizes are for GPUs, the same kinds in small elsewhere.
@@ -113,6 +116,7 @@ impl Lists {
         all.extend(self.cumulated.into_iter().map(|shape| Rc::new(Cumulated(shape)) as _));
         let added = self.added.into_iter();
         all.extend(added.map(|[rows, width, updates]| Rc::new(Added { rows, width, updates }) as _));
+        all.extend(self.forward.shapes());
         all
     }
 }
