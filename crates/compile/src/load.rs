@@ -1,8 +1,9 @@
-//! The load program: steps that depend on params and constants alone. They are taken out of the runs, once for all
+//! The load program: steps that depend on params and constants alone, or on nothing. They are taken out of the runs, once for all
 //! specializations that want the same bytes. What runs read of their results lies among the weights; the rest lives in
 //! scratch while the load program runs.
 
 use crate::unplaced::{StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
+use pumice_plan::kernel::ArgValue;
 use pumice_plan::{Access, StepKind};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -23,13 +24,14 @@ pub fn split(unplaced: &mut UnplacedProgram) -> Vec<UnplacedStep> {
 pub fn load_steps(unplaced: &UnplacedProgram) -> Vec<bool> {
     let steps = &unplaced.steps;
     let mut touching: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); unplaced.buffers.len()];
-    let mut is_written = vec![false; unplaced.buffers.len()];
+    let mut made =
+        Made { written: vec![false; unplaced.buffers.len()], counted: vec![false; unplaced.buffers.len()] };
     let mut is_load = Vec::with_capacity(steps.len());
     for (i, step) in steps.iter().enumerate() {
         step.uses.iter().for_each(|u| touching[buffer(unplaced, u.version)].push(i));
         // Steps come after those that write what they read.
-        is_load.push(may_load(unplaced, step, &is_written));
-        written(unplaced, step).for_each(|b| is_written[b] = true);
+        is_load.push(made.may_load(unplaced, step));
+        made.follow(unplaced, step);
     }
     let mut left: Vec<usize> = (0..steps.len()).filter(|&i| !is_load[i]).collect();
     while let Some(step) = left.pop() {
@@ -55,23 +57,59 @@ fn written<'a>(unplaced: &'a UnplacedProgram, step: &'a UnplacedStep) -> impl It
     step.uses.iter().filter(|u| u.access.writes()).map(|u| buffer(unplaced, u.version))
 }
 
-/// Whether a step can run when weights are loaded, if whoever writes what it reads can.
-fn may_load(unplaced: &UnplacedProgram, step: &UnplacedStep, is_written: &[bool]) -> bool {
-    let reads = step.uses.iter().any(|u| u.access == Access::ShaderRead);
-    let dispatch = matches!(step.kind, StepKind::Dispatch { .. });
-    // No symbol is bound when weights are loaded.
-    let fixed = step.uses.iter().all(|u| u.view.is_static());
-    let known = |version: UnplacedVersion, access: Access| {
-        let b = buffer(unplaced, version);
-        let class = unplaced.buffers[b].class;
-        match access {
-            Access::ShaderRead => class.is_load_time() || class == StorageClass::Scratch && is_written[b],
-            Access::ShaderWrite => class == StorageClass::Scratch,
-            // Bound because the kernel has the operand, but never raised by what is known when loading.
-            _ => false,
+/// Bytes of a table that follows from no param and still lies among the weights.
+const TABLE: u64 = 8 * pumice_opt::rewrite::TABLE;
+
+/// Buffers that steps so far wrote.
+struct Made {
+    written: Vec<bool>,
+    /// Those that follow from no param, but from counting.
+    counted: Vec<bool>,
+}
+
+impl Made {
+    /// Whether a step can run when weights are loaded, if whoever writes what it reads can.
+    fn may_load(&self, unplaced: &UnplacedProgram, step: &UnplacedStep) -> bool {
+        let StepKind::Dispatch { call, .. } = &step.kind else { return false };
+        let counts = self.counts(unplaced, step);
+        let small = || written(unplaced, step).all(|b| unplaced.buffers[b].bytes <= TABLE);
+        // No symbol is bound when weights are loaded.
+        let fixed = step.uses.iter().all(|u| u.view.is_static())
+            && (reads(step) || call.args.iter().all(|arg| !matches!(arg, ArgValue::Frame(_))));
+        let known = |version: UnplacedVersion, access: Access| {
+            let b = buffer(unplaced, version);
+            let class = unplaced.buffers[b].class;
+            match access {
+                Access::ShaderRead => {
+                    class.is_load_time() || class == StorageClass::Scratch && self.written[b]
+                }
+                Access::ShaderWrite => class == StorageClass::Scratch,
+                // Bound because the kernel has the operand, but never raised by what is known when loading.
+                _ => false,
+            }
+        };
+        fixed && (!counts || small()) && step.uses.iter().all(|u| known(u.version, u.access))
+    }
+
+    /// Whether what a step writes follows from no param, but from counting: it reads nothing, or such and constants.
+    fn counts(&self, unplaced: &UnplacedProgram, step: &UnplacedStep) -> bool {
+        let from = || {
+            step.uses.iter().filter(|u| u.access == Access::ShaderRead).map(|u| buffer(unplaced, u.version))
+        };
+        let constant = |b: usize| matches!(unplaced.buffers[b].class, StorageClass::Constant(_));
+        !reads(step) || from().any(|b| self.counted[b]) && from().all(|b| self.counted[b] || constant(b))
+    }
+
+    fn follow(&mut self, unplaced: &UnplacedProgram, step: &UnplacedStep) {
+        let counts = self.counts(unplaced, step);
+        for b in written(unplaced, step) {
+            (self.written[b], self.counted[b]) = (true, counts);
         }
-    };
-    dispatch && reads && fixed && step.uses.iter().all(|u| known(u.version, u.access))
+    }
+}
+
+fn reads(step: &UnplacedStep) -> bool {
+    step.uses.iter().any(|u| u.access == Access::ShaderRead)
 }
 
 /// The load program of all runs together: each step once, over buffers of its own.

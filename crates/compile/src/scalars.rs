@@ -78,6 +78,8 @@ pub fn body(graph: &Graph, nodes: &[&Node], given: &[ValueId], outputs: &[ValueI
     let Computed { regs, flags, .. } = computed;
     let results: Option<Vec<Reg>> = outputs.iter().map(|v| regs.get(v).copied()).collect();
     let mut results = results.ok_or_else(|| Refusal("a result is not computed".into()))?;
+    // A division by a constant other than 0 raises nothing.
+    let flags = flags.filter(|&f| b.constant_bits(f) != Some(0));
     results.extend(flags);
     let expr = b.finish(&results).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
     Ok(Body { expr, inputs, raises: flags.is_some() })
@@ -94,7 +96,7 @@ struct Computed<'a> {
 
 impl Computed<'_> {
     fn constant(&mut self, v: ValueId, data: &Tensor) -> LowerResult {
-        let reg = constant(self.b, data).ok_or_else(|| Refusal("a constant cannot be read".into()))?;
+        let reg = self.b.literal(data).ok_or_else(|| Refusal("a constant cannot be read".into()))?;
         self.regs.insert(v, reg);
         Ok(())
     }
@@ -123,22 +125,4 @@ impl Computed<'_> {
 /// The data of a constant of one element.
 fn literal(graph: &Graph, v: ValueId) -> Option<&Tensor> {
     graph.constant_data(v).filter(|t| crate::meaning::is_literal(t))
-}
-
-fn constant(b: &ScalarBuilder, data: &Tensor) -> Option<Reg> {
-    let bytes = data.bytes();
-    Some(match data.dtype() {
-        DType::F32 => b.f32(*data.to_vec::<f32>().ok()?.first()?),
-        DType::F16 => b.f32(data.to_vec::<half::f16>().ok()?.first()?.to_f32()),
-        DType::BF16 => b.f32(data.to_vec::<half::bf16>().ok()?.first()?.to_f32()),
-        DType::I8 => b.i32(i32::from(*data.to_vec::<i8>().ok()?.first()?)),
-        DType::I16 => b.i32(i32::from(*data.to_vec::<i16>().ok()?.first()?)),
-        DType::I32 => b.i32(*data.to_vec::<i32>().ok()?.first()?),
-        DType::U8 => b.u32(u32::from(*bytes.first()?)),
-        DType::U16 => b.u32(u32::from(*data.to_vec::<u16>().ok()?.first()?)),
-        DType::U32 => b.u32(*data.to_vec::<u32>().ok()?.first()?),
-        DType::I64 => b.i64(*data.to_vec::<i64>().ok()?.first()?),
-        DType::U64 => b.u64(*data.to_vec::<u64>().ok()?.first()?),
-        DType::Bool => b.bool(*bytes.first()? != 0),
-    })
 }

@@ -3,6 +3,9 @@
 
 use pumice_compile::{CompileError, OptOptions, Options, Unsupported, compile};
 use pumice_cpu_ref::RefEval;
+use pumice_ir::ops::linear_recurrence::{LinearRecurrence, RecurrenceOptions};
+use pumice_ir::ops::recurrent_layer::RecurrentLayer;
+use pumice_ir::shape::DimSpec;
 use pumice_ir::{GraphBuilder, f32, i64, sym};
 use pumice_types::{Bytes, Target};
 
@@ -197,6 +200,41 @@ fn every_node_without_a_lowering_is_listed() {
         assert_eq!((*op, types.as_str()), ("div", "(i64[4], i64[4]) -> i64[4]"));
         assert!(!reason.is_empty() && text.contains(&format!("{node} (div {types}): {reason}")), "{text}");
     }
+}
+
+/// Recurrences whose state no group holds are no host steps: they are refused with the number and what is held.
+#[test]
+fn states_that_no_group_holds() {
+    let refused = |build: &dyn Fn(&GraphBuilder), expected: &str| {
+        let e = refusal(build, &Target::lavapipe(), &Options::default());
+        let text = e.to_string();
+        let CompileError::Unsupported(nodes) = e else { panic!("{text}") };
+        assert!(nodes.len() == 1 && nodes[0].reason.contains(expected), "{text}");
+    };
+    let layer = |steps: DimSpec, units: u64| {
+        move |g: &GraphBuilder| {
+            let (xw, r) = (
+                g.input("xw", f32([steps.clone(), 1.into(), units.into()])),
+                g.param("r", f32([units, units])),
+            );
+            g.output("y", g.recurrent_layer([xw, r], [None; 5], RecurrentLayer::default())[0]);
+        }
+    };
+    refused(&layer(sym("t", 1..=9), 2049), "2049 hidden units over symbolic steps: one group holds 2048");
+    let keys = |g: &GraphBuilder| {
+        let [q, k] = ["q", "k"].map(|name| g.input(name, f32([1, 1, 1, 4097])));
+        let v = g.input("v", f32([1, 1, 1, 2]));
+        g.output(
+            "o",
+            g.linear_recurrence([q, k, v], RecurrenceOptions::default(), LinearRecurrence::default()).0,
+        );
+    };
+    refused(&keys, "4097 keys of a state: one group holds 4096");
+    // A constant number of steps is a level each, of any width.
+    let g = GraphBuilder::new("g");
+    layer(2.into(), 2049)(&g);
+    let graph = g.build().expect("the graph itself is sound");
+    assert!(compile(&graph, &Target::lavapipe(), &Options::default(), &RefEval).is_ok());
 }
 
 /// A driver that ends loops early: the node, the kernel, its trips and the limit, at the upper bound of a symbol.

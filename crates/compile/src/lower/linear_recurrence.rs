@@ -1,6 +1,6 @@
 //! States that are taken from step to step: one dispatch for all steps.
 
-use super::{Lower, host};
+use super::Lower;
 use crate::cx::{LowerCx, LowerResult};
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
@@ -20,7 +20,7 @@ impl Lower for LinearRecurrence {
         let q = node.input(0).ok_or("it has no operand")?;
         let keys = cx.graph.ty(q).shape[3].as_extent().ok_or("its keys are symbolic")?;
         if keys > MOST_KEYS {
-            return host::lower(cx, id);
+            return Err(format!("{keys} keys of a state: one group holds {MOST_KEYS}").into());
         }
         let operands = optional_operands(cx, id, 7)?;
         let results = [cx.result(node.outputs[0])?, cx.result(node.outputs[1])?];

@@ -9,7 +9,6 @@ use crate::scalars::{self, Body};
 use crate::unplaced::PlacedView;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_plan::FrameSlot;
-use pumice_types::scalar::Opcode;
 use pumice_types::{DType, DimExpr};
 use std::sync::Arc;
 
@@ -67,7 +66,7 @@ fn step(
     let node = graph.node(id);
     let shape = &graph.ty(node.output()).shape;
     if body.expr.computes_int64() && !cx.target.features.int64 && !shape.iter().any(|d| d.is(0)) {
-        if may_report(&body) {
+        if body.raises {
             return Err(
                 "it divides 64-bit integers, which this target leaves to the host, and host steps cannot \
                         report a division by zero"
@@ -80,15 +79,6 @@ fn step(
     let meaning = meaning_with_literals(cx, id)?;
     let Body { expr, raises, .. } = body;
     elementwise(cx, Elementwise { shape, expr, inputs, outputs: &outputs, meaning_inputs, meaning, raises })
-}
-
-/// Whether the flags for the status block can be other than 0; a division by a constant other than 0 has none.
-fn may_report(body: &Body) -> bool {
-    let expr = &body.expr;
-    let flags = expr.outputs().last().filter(|_| body.raises);
-    let inst =
-        flags.map(|r| (r.0 as usize).checked_sub(expr.inputs().len()).and_then(|i| expr.insts().get(i)));
-    inst.is_some_and(|i| i.is_none_or(|i| i.op != Opcode::Const(0)))
 }
 
 /// A rank-0 i32 sum, difference, product or extremum of extents, integer scalars and constants: it costs no step, the

@@ -1,7 +1,7 @@
 //! Cells that are taken from step to step: one dispatch for all steps.
 
+use super::Lower;
 use super::linear_recurrence::{bind_operands, optional_operands};
-use super::{Lower, host};
 use crate::cx::{LowerCx, LowerResult};
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
@@ -18,7 +18,9 @@ impl Lower for RecurrentLayer {
         let r = node.input(1).ok_or("it has no weights")?;
         let hidden = cx.graph.ty(r).shape[0].as_extent().ok_or("its hidden units are symbolic")?;
         if hidden > MOST_HIDDEN {
-            return host::lower(cx, id);
+            return Err(
+                format!("{hidden} hidden units over symbolic steps: one group holds {MOST_HIDDEN}").into()
+            );
         }
         let operands = optional_operands(cx, id, 7)?;
         let mut results = Vec::with_capacity(3);

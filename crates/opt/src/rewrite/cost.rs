@@ -1,12 +1,12 @@
 //! How much an elementwise node adds to the body of a kernel.
 
 use pumice_ir::ops::ScalarCx;
-use pumice_ir::{Graph, NodeId};
+use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 
 /// Instructions of one element of the node's scalar form; `None` where it has none, so that it must stay alone. So must
-/// an integer division: what it reports when the divisor is zero is reported under its own name.
+/// an integer division unless its divisor is a constant other than 0: what it reports is reported under its own name.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     if !node.op.is_elementwise() || node.outputs.len() != 1 {
@@ -17,10 +17,13 @@ pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let types: Vec<RegType> = dtypes.iter().map(|&d| RegType::from(d)).collect();
     let b = ScalarBuilder::new(&types);
     let present = node.inputs.iter().zip(b.inputs());
-    let args: Vec<Option<Reg>> = present.map(|(v, &reg)| v.map(|_| reg)).collect();
+    let literal = |v: ValueId| graph.constant_data(v).filter(|t| t.shape().iter().all(|&d| d == 1));
+    let arg =
+        |(v, &reg): (&Option<ValueId>, &Reg)| v.map(|v| literal(v).and_then(|t| b.literal(t)).unwrap_or(reg));
+    let args: Vec<Option<Reg>> = present.map(arg).collect();
     let cx = ScalarCx { b: &b, args: &args, dtypes: &dtypes, out };
     let reg = node.op.scalar(&cx)?;
-    if node.op.zero_divisor(&cx).is_some() {
+    if node.op.zero_divisor(&cx).is_some_and(|zero| b.constant_bits(zero) != Some(0)) {
         return None;
     }
     let reg = b.narrow(reg, out);

@@ -45,7 +45,7 @@ impl Facts {
         }
     }
 
-    /// Whether a node depends on params and constants alone, so that its steps go into the load program.
+    /// Whether a node depends on params and constants alone, or on nothing, so that its steps go into the load program.
     pub fn is_load_time(&self, id: NodeId) -> bool {
         self.load_time[id.index()]
     }
@@ -62,22 +62,55 @@ impl Facts {
     }
 }
 
+/// Elements at most of a table that follows from no param, but from counting (positions, indices, windows), and is made
+/// when loading all the same: a larger one costs more as bytes of a weight than when every run makes it again.
+pub const TABLE: u64 = 1 << 20;
+
+/// How a value comes about.
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    /// By what a run is given.
+    Run,
+    Constant,
+    /// By counting, and constants.
+    Counted,
+    Param,
+}
+
 fn load_time(graph: &Graph) -> Vec<bool> {
-    let mut known = vec![false; graph.nodes().len()];
-    for (id, node) in graph.nodes() {
-        known[id.index()] = match node.op {
-            Op::Param(_) | Op::Constant(_) => true,
-            Op::Input(_) | Op::State(_) | Op::Scalar(_) | Op::Extent(_) => false,
-            _ => {
-                // An extent that varies is known in the run only.
-                let fixed = |v: &ValueId| graph.ty(*v).static_shape().is_some();
-                node.operands().count() > 0
-                    && node.operands().all(|v| known[graph.value(v).def.0.index()])
-                    && node.outputs.iter().all(fixed)
-            }
-        };
+    let mut sources: Vec<Source> = Vec::with_capacity(graph.nodes().len());
+    for (_, node) in graph.nodes() {
+        sources.push(source(graph, node, &sources));
     }
-    known
+    sources.into_iter().map(|source| source != Source::Run).collect()
+}
+
+fn source(graph: &Graph, node: &Node, of: &[Source]) -> Source {
+    match node.op {
+        Op::Param(_) => return Source::Param,
+        Op::Constant(_) => return Source::Constant,
+        Op::Input(_) | Op::State(_) | Op::Scalar(_) | Op::Extent(_) => return Source::Run,
+        _ => {}
+    }
+    // What varies with a symbol is known in the run only.
+    let elements = |v: &ValueId| {
+        graph.ty(*v).static_shape().map(|shape| shape.iter().fold(1, |n: u64, &d| n.saturating_mul(d)))
+    };
+    let mut varies = node.outputs.iter().any(|v| elements(v).is_none());
+    node.op.visit_dims(&mut |d| varies |= d.as_const().is_none());
+    let from = |wanted: Source| node.operands().any(|v| of[graph.value(v).def.0.index()] == wanted);
+    if varies || from(Source::Run) {
+        return Source::Run;
+    }
+    if from(Source::Param) {
+        return Source::Param;
+    }
+    let counts = from(Source::Counted) || node.operands().next().is_none();
+    match counts {
+        true if node.outputs.iter().any(|v| elements(v).is_none_or(|n| n > TABLE)) => Source::Run,
+        true => Source::Counted,
+        false => Source::Constant,
+    }
 }
 
 /// For every value, the state version whose bytes it is; views and copies by name included.

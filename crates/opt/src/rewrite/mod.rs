@@ -8,7 +8,7 @@ pub mod parts;
 pub mod retype;
 pub mod stored;
 
-pub use facts::Facts;
+pub use facts::{Facts, TABLE};
 pub use groups::Groups;
 pub use parts::{Parts, range_of, upper};
 pub use stored::{decoded, stored};

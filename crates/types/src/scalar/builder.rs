@@ -117,6 +117,11 @@ impl ScalarBuilder {
         ScalarExpr::from_parts(inputs, insts, outputs)
     }
 
+    /// The bits of a register that is a constant.
+    pub fn constant_bits(&self, reg: Reg) -> Option<u64> {
+        self.constant_of(reg.id)
+    }
+
     /// Appends an instruction, or returns the register that already holds its result.
     pub(super) fn emit(&self, op: Opcode, ty: RegType, args: &[Reg]) -> Reg {
         let types: SmallVec<[RegType; 3]> = args.iter().map(|r| r.ty).collect();

@@ -20,6 +20,7 @@ mod builder;
 mod cast;
 mod eval;
 mod expr;
+mod literal;
 mod math;
 mod opcode;
 mod round;

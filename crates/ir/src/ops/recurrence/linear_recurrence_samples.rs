@@ -112,7 +112,6 @@ pub fn samples() -> Vec<Sample> {
         case([2, 0, 2, 2, 2, 3, 3], ALL, &delta),
         case([2, 0, 2, 2, 2, 3, 3], Form { state: false, ..ALL }, &plain),
         case([1, 300, 2, 2, 2, 8, 8], ALL, &delta),
-        case([1, 2, 1, 1, 1, 4097, 2], ALL, &both),
         case([1, 2100, 1, 1, 1, 600, 1], ALL, &plain),
         case([1, 3, 1, 1, 1, 4096, 1], ALL, &delta),
         case([70, 1, 1, 1, 1000, 2, 5], Form { beta: 0, decay: 1, state: false }, &plain),

@@ -10,3 +10,4 @@ pub mod recurrent_layer;
 mod recurrent_layer_samples;
 pub mod selective_scan;
 mod sequence;
+mod unrolled;

@@ -157,6 +157,9 @@ impl OpDef for RecurrentLayer {
     }
 
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        if let Some(steps) = super::unrolled::expand(self, graph, id) {
+            return Some(steps);
+        }
         let node = graph.node(id);
         let hidden = graph.ty(node.input(1)?).shape[0].as_extent()?;
         let units = hidden.div_ceil(256) + 1;

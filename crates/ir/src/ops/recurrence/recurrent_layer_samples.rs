@@ -81,6 +81,9 @@ pub fn samples() -> Vec<Sample> {
         samples.push(case([4, 2, 16], With { states: false, ..ALL }, &back));
         samples.push(case([1, 1, 1], ALL, &op));
         samples.push(case([3, 2, 257], ALL, &op));
+        // Of so many units each step is a node.
+        samples.push(case([3, 2, 90], ALL, &clipped));
+        samples.push(case([4, 3, 86], NONE, &back));
         samples.push(case([0, 2, 3], ALL, &op));
         samples.push(case([3, 0, 3], ALL, &op));
         samples.push(case([30, 1, 33], With { lens: false, ..ALL }, &back));
@@ -95,22 +98,11 @@ pub fn samples() -> Vec<Sample> {
     samples.push(case([2, 1, 2048], ALL, &of_cells()[2]));
     samples.push(case([2, 1, 2049], ALL, &of_cells()[0]));
     samples.push(case([1, 70_000, 1], ALL, &of_cells()[0]));
-    samples.extend(CellActivation::ALL.map(|act| {
-        let lstm = RecurrentLayer { cell: Cell::Lstm, f: act, g: act, h: act, ..RecurrentLayer::default() };
-        let [a, b] = [(0.5, 0.1), (0.75, 0.2)];
-        let op = RecurrentLayer {
-            alpha_f: a.0,
-            beta_f: a.1,
-            alpha_g: b.0,
-            beta_g: b.1,
-            alpha_h: 0.25,
-            beta_h: 0.3,
-            ..lstm
-        };
-        // What has no bound grows by squares where peepholes are large.
-        let sample = case([4, 2, 5], ALL, &op).fill("p", Fill::Uniform(-0.1, 0.1));
-        ["xw", "h0", "c0"].iter().fold(sample, |s, name| s.fill(name, Fill::Uniform(-1.0, 1.0)))
-    }));
+    let wide = Sample::graph("a symbolic batch of 2, each step a node", |g| {
+        layer(g, [3.into(), sym("b", 0..=3)], 64, ALL, &of_cells()[2]);
+    });
+    samples.push(filled(wide.bind("b", 2), 64, 3));
+    samples.extend([5, 70].into_iter().flat_map(activations));
     let gru = of_cells()[1].clone();
     samples.extend(steering_samples(
         "of five steps, a length",
@@ -125,4 +117,24 @@ pub fn samples() -> Vec<Sample> {
         },
     ));
     samples
+}
+
+/// An LSTM of so many units with each activation in all places.
+fn activations(units: u64) -> [Sample; 11] {
+    CellActivation::ALL.map(|act| {
+        let lstm = RecurrentLayer { cell: Cell::Lstm, f: act, g: act, h: act, ..RecurrentLayer::default() };
+        let [a, b] = [(0.5, 0.1), (0.75, 0.2)];
+        let op = RecurrentLayer {
+            alpha_f: a.0,
+            beta_f: a.1,
+            alpha_g: b.0,
+            beta_g: b.1,
+            alpha_h: 0.25,
+            beta_h: 0.3,
+            ..lstm
+        };
+        // What has no bound grows by squares where peepholes are large.
+        let sample = case([4, 2, units], ALL, &op).fill("p", Fill::Uniform(-0.1, 0.1));
+        ["xw", "h0", "c0"].iter().fold(sample, |s, name| s.fill(name, Fill::Uniform(-1.0, 1.0)))
+    })
 }

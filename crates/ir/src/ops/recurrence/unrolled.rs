@@ -1,0 +1,279 @@
+//! A recurrent layer of few steps as nodes of their own: a product and the cell for each. Products of a step take the
+//! whole device; one kernel for all steps takes a group for each batch.
+
+use super::recurrent_layer::{Cell, CellActivation, RecurrentLayer};
+use crate::ops::def::expansion;
+use crate::ops::{
+    Add, Affine, Clip, Concat, Constant, Elu, HardSigmoid, LeakyRelu, Less, MatMul, Mul, Op, Relu, Reshape,
+    Sigmoid, Slice, Softplus, Softsign, Sub, Tanh, ThresholdedRelu, Where,
+};
+use crate::{Graph, NodeId, Patch, PatchRef};
+use pumice_types::{DimExpr, Tensor};
+use std::sync::Arc;
+
+/// The most steps that become nodes of their own.
+const MOST_STEPS: u64 = 512;
+
+/// Units of all gates from which on they do: a group that computes fewer for each step is as fast as two levels are.
+const LEAST_UNITS: u64 = 256;
+
+/// Units that one group holds.
+const MOST_HELD: u64 = 2048;
+
+/// The steps of a layer, one by one; `None` where one kernel takes them all.
+pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<Patch> {
+    let node = graph.node(id);
+    let (of_xw, of_r) = (graph.ty(node.input(0)?), graph.ty(node.input(1)?));
+    let hidden = of_r.shape[0].as_extent()?;
+    let steps = of_xw.shape[0].as_extent()?;
+    let few = steps <= MOST_STEPS && hidden * op.cell.gates() >= LEAST_UNITS;
+    if steps == 0 || !(few || hidden > MOST_HELD) {
+        return None;
+    }
+    let operands = (0..7).map(|i| node.input(i).map(PatchRef::Old)).collect();
+    let batch = of_xw.shape[1].clone();
+    let name = graph.node_name(id);
+    let unrolled = Unrolled { op, patch: expansion(graph, id), name, operands, batch, hidden, steps };
+    Some(unrolled.replaced(graph, id))
+}
+
+struct Unrolled<'a> {
+    op: &'a RecurrentLayer,
+    patch: Patch,
+    name: &'a str,
+    operands: Vec<Option<PatchRef>>,
+    batch: DimExpr,
+    hidden: u64,
+    steps: u64,
+}
+
+/// What goes from step to step.
+#[derive(Clone, Copy)]
+struct State {
+    h: PatchRef,
+    /// Of an LSTM alone.
+    c: Option<PatchRef>,
+}
+
+impl Unrolled<'_> {
+    fn add(&mut self, op: impl Into<Op>, inputs: &[PatchRef]) -> PatchRef {
+        let name = format!("{}.step", self.name);
+        self.patch.add(op, name, inputs)
+    }
+
+    fn constant(&mut self, data: Option<Tensor>) -> Option<PatchRef> {
+        let data = Arc::new(data?);
+        Some(self.add(Constant { data }, &[]))
+    }
+
+    fn number(&mut self, v: f32) -> Option<PatchRef> {
+        self.constant(Tensor::new(&[v], &[]).ok())
+    }
+
+    /// `count` units of the last axis from `from` on.
+    fn units(&mut self, x: PatchRef, from: u64, count: u64) -> PatchRef {
+        let [starts, ends] = [from, from + count].map(|at| vec![DimExpr::from(at)]);
+        self.add(Slice { starts, ends, axes: vec![-1], steps: Vec::new(), exact: true }, &[x])
+    }
+
+    /// One gate of what lies for all of them side by side.
+    fn gate(&mut self, x: PatchRef, gate: u64) -> PatchRef {
+        if self.op.cell.gates() == 1 { x } else { self.units(x, gate * self.hidden, self.hidden) }
+    }
+
+    /// Row `t` of x\[T, B, width\], as \[B, width\].
+    fn at(&mut self, x: PatchRef, t: u64, width: u64) -> PatchRef {
+        let [starts, ends] = [t, t + 1].map(|at| vec![DimExpr::from(at)]);
+        let row = self.add(Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: true }, &[x]);
+        let shape = vec![self.batch.clone(), width.into()];
+        self.add(Reshape { shape }, &[row])
+    }
+
+    fn matmul(&mut self, a: PatchRef, b: PatchRef) -> PatchRef {
+        self.add(MatMul::default(), &[a, b])
+    }
+
+    /// One of the cell's three activations: of gates, of what is new, of c.
+    fn activated(&mut self, which: usize, x: PatchRef) -> Option<PatchRef> {
+        let op = self.op;
+        let kind = [op.f, op.g, op.h][which];
+        let (alpha, beta) =
+            [(op.alpha_f, op.beta_f), (op.alpha_g, op.beta_g), (op.alpha_h, op.beta_h)][which];
+        let x = match op.clip {
+            Some(clip) => {
+                let bounds = [self.number(-clip)?, self.number(clip)?];
+                self.add(Clip {}, &[x, bounds[0], bounds[1]])
+            }
+            None => x,
+        };
+        let scaled = |mul| Affine { mul, add: 0.0 };
+        Some(match kind {
+            CellActivation::Relu => self.add(Relu {}, &[x]),
+            CellActivation::Tanh => self.add(Tanh {}, &[x]),
+            CellActivation::Sigmoid => self.add(Sigmoid {}, &[x]),
+            CellActivation::Softsign => self.add(Softsign {}, &[x]),
+            CellActivation::Softplus => self.add(Softplus {}, &[x]),
+            CellActivation::Affine => self.add(Affine { mul: alpha, add: beta }, &[x]),
+            CellActivation::LeakyRelu => self.add(LeakyRelu { alpha }, &[x]),
+            CellActivation::ThresholdedRelu => self.add(ThresholdedRelu { alpha }, &[x]),
+            CellActivation::HardSigmoid => self.add(HardSigmoid { alpha, beta }, &[x]),
+            CellActivation::Elu => self.add(Elu { alpha }, &[x]),
+            CellActivation::ScaledTanh => {
+                let inner = self.add(scaled(beta), &[x]);
+                let tanh = self.add(Tanh {}, &[inner]);
+                self.add(scaled(alpha), &[tanh])
+            }
+        })
+    }
+
+    /// The state after a step of which `xw` is the input's part.
+    fn step(&mut self, xw: PatchRef, state: State) -> Option<State> {
+        match self.op.cell {
+            Cell::Rnn => {
+                let (r, h) = (self.operands[1]?, state.h);
+                let by_h = self.matmul(h, r);
+                let sum = self.add(Add {}, &[xw, by_h]);
+                Some(State { h: self.activated(0, sum)?, c: None })
+            }
+            Cell::Gru => Some(State { h: self.gru(xw, state.h)?, c: None }),
+            Cell::Lstm => self.lstm(xw, state),
+        }
+    }
+
+    /// (1 − z)⊙n + z⊙h.
+    fn gru(&mut self, xw: PatchRef, h: PatchRef) -> Option<PatchRef> {
+        let (r, units) = (self.operands[1]?, self.hidden);
+        let (z, n) = if self.op.linear_before_reset {
+            let by_h = self.matmul(h, r);
+            let gates = [0, 1].map(|gate| (self.gate(xw, gate), self.gate(by_h, gate)));
+            let [z, reset] = self.gates_of(gates)?;
+            let mut fresh = self.gate(by_h, 2);
+            if let Some(rb) = self.operands[2] {
+                fresh = self.add(Add {}, &[fresh, rb]);
+            }
+            let kept = self.add(Mul {}, &[reset, fresh]);
+            let last = self.gate(xw, 2);
+            (z, self.add(Add {}, &[last, kept]))
+        } else {
+            let [first, last] = [(0, 2 * units), (2 * units, units)].map(|(from, n)| self.units(r, from, n));
+            let by_h = self.matmul(h, first);
+            let gates = [0, 1].map(|gate| (self.gate(xw, gate), self.units(by_h, gate * units, units)));
+            let [z, reset] = self.gates_of(gates)?;
+            let kept = self.add(Mul {}, &[reset, h]);
+            let fresh = self.matmul(kept, last);
+            let part = self.gate(xw, 2);
+            (z, self.add(Add {}, &[part, fresh]))
+        };
+        let n = self.activated(1, n)?;
+        let one = self.number(1.0)?;
+        let rest = self.add(Sub {}, &[one, z]);
+        let [new, old] = [self.add(Mul {}, &[rest, n]), self.add(Mul {}, &[z, h])];
+        Some(self.add(Add {}, &[new, old]))
+    }
+
+    /// Gates of their two parts.
+    fn gates_of(&mut self, parts: [(PatchRef, PatchRef); 2]) -> Option<[PatchRef; 2]> {
+        let sums = parts.map(|(a, b)| self.add(Add {}, &[a, b]));
+        Some([self.activated(0, sums[0])?, self.activated(0, sums[1])?])
+    }
+
+    fn lstm(&mut self, xw: PatchRef, State { h, c }: State) -> Option<State> {
+        let (r, c) = (self.operands[1]?, c?);
+        let by_h = self.matmul(h, r);
+        let all = self.add(Add {}, &[xw, by_h]);
+        let i = self.gate(all, 0);
+        let i = self.peeped(i, 0, c);
+        let i = self.activated(0, i)?;
+        let forget = if self.op.input_forget {
+            let one = self.number(1.0)?;
+            self.add(Sub {}, &[one, i])
+        } else {
+            let forget = self.gate(all, 2);
+            let forget = self.peeped(forget, 2, c);
+            self.activated(0, forget)?
+        };
+        let new = self.gate(all, 3);
+        let new = self.activated(1, new)?;
+        let [kept, new] = [self.add(Mul {}, &[forget, c]), self.add(Mul {}, &[i, new])];
+        let c = self.add(Add {}, &[kept, new]);
+        let o = self.gate(all, 1);
+        let o = self.peeped(o, 1, c);
+        let o = self.activated(0, o)?;
+        let out = self.activated(2, c)?;
+        Some(State { h: self.add(Mul {}, &[o, out]), c: Some(c) })
+    }
+
+    /// A gate with its peephole to c, if there is one.
+    fn peeped(&mut self, gate: PatchRef, which: u64, c: PatchRef) -> PatchRef {
+        let Some(p) = self.operands[3] else { return gate };
+        let [starts, ends] = [which, which + 1].map(|at| vec![DimExpr::from(at)]);
+        let p = self.add(Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: true }, &[p]);
+        let seen = self.add(Mul {}, &[p, c]);
+        self.add(Add {}, &[gate, seen])
+    }
+
+    /// For every step and batch, whether the step counts: \[T, B, 1\].
+    fn counted(&mut self) -> Option<PatchRef> {
+        let lens = self.operands[4]?;
+        let from = self.op.from;
+        let steps: Vec<i32> = (0..self.steps as i64).map(|t| (from + t) as i32).collect();
+        let steps = self.constant(Tensor::new(&steps, &[self.steps, 1, 1]).ok())?;
+        let lens = self.add(Reshape { shape: vec![1.into(), self.batch.clone(), 1.into()] }, &[lens]);
+        Some(self.add(Less {}, &[steps, lens]))
+    }
+
+    /// A state that is not given: zeros, as many as the batch.
+    fn zeros(&mut self) -> Option<PatchRef> {
+        let zero = self.number(0.0)?;
+        let shape = vec![self.batch.clone(), self.hidden.into()];
+        Some(self.add(crate::ops::Expand { shape }, &[zero]))
+    }
+
+    /// Every step, results at their places, and the state after the last one.
+    fn all_steps(&mut self) -> Option<(Vec<PatchRef>, State)> {
+        let counted = self.counted();
+        let h = self.operands[5].or_else(|| self.zeros())?;
+        let lstm = self.op.cell == Cell::Lstm;
+        let c = if lstm { Some(self.operands[6].or_else(|| self.zeros())?) } else { None };
+        let (mut state, mut rows) = (State { h, c }, vec![None; self.steps as usize]);
+        for i in 0..self.steps {
+            let t = if self.op.reverse { self.steps - 1 - i } else { i };
+            let xw = self.at(self.operands[0]?, t, self.hidden * self.op.cell.gates());
+            let next = self.step(xw, state)?;
+            let (next, row) = match counted {
+                Some(all) => self.where_counted(all, t, (next, state))?,
+                None => (next, next.h),
+            };
+            (state, rows[t as usize]) = (next, Some(row));
+        }
+        Some((rows.into_iter().collect::<Option<Vec<_>>>()?, state))
+    }
+
+    /// A step that does not count leaves the state, and its result is 0.
+    fn where_counted(
+        &mut self,
+        counted: PatchRef,
+        t: u64,
+        (next, before): (State, State),
+    ) -> Option<(State, PatchRef)> {
+        let counts = self.at(counted, t, 1);
+        let h = self.add(Where {}, &[counts, next.h, before.h]);
+        let c = next.c.zip(before.c).map(|(new, old)| self.add(Where {}, &[counts, new, old]));
+        let zero = self.number(0.0)?;
+        Some((State { h, c }, self.add(Where {}, &[counts, next.h, zero])))
+    }
+
+    fn replaced(mut self, graph: &Graph, id: NodeId) -> Patch {
+        let node = graph.node(id);
+        let Some((rows, state)) = self.all_steps() else { return expansion(graph, id) };
+        let (batch, hidden) = (self.batch.clone(), DimExpr::from(self.hidden));
+        let row = vec![DimExpr::constant(1), batch, hidden];
+        let rows: Vec<PatchRef> =
+            rows.into_iter().map(|y| self.add(Reshape { shape: row.clone() }, &[y])).collect();
+        let y = if rows.len() == 1 { rows[0] } else { self.add(Concat { axis: 0 }, &rows) };
+        self.patch.replace(node.outputs[0], y);
+        self.patch.replace(node.outputs[1], state.h);
+        self.patch.replace(node.outputs[2], state.c.unwrap_or(state.h));
+        self.patch
+    }
+}
