@@ -1,14 +1,15 @@
 #version 460
-// One pass of a Fourier transform (Stockham): 2048 / radix lines of `radix` values a group, in shared memory, eight
-// values a thread. Within a line it is passes again, by the factors of the radix: after factors of the product p, with
-// q the next one, y[h p q + m] = sum over r < q of x[r radix / q + h p + m % p] w^r, m < p q, by Horner's rule, where w
-// is the root of m of p q, turned on by the line's own k of `done`.
+// One pass of a Fourier transform (Stockham): `at_once` lines of `radix` values a group, in shared memory, up to eight
+// values a thread. A value is turned by the line's own k of `done` when it is loaded. Then a line is passes again, by the
+// factors of the radix: after factors of the product p, with q the next one, y[h p q + m] = sum over r < q of
+// x[r radix / q + h p + m % p] w^r, m < p q, by Horner's rule, where w is the root of m of p q, from a table of the roots
+// of the radix.
 #include "interface.glsl"
 #include "roots.glsl"
 layout(local_size_x = 256) in;
 
 const uint EACH = 8u;
-shared vec2 held[2048];
+shared vec2 held[2048], roots[2048];
 
 // Values of a line in the pass, and lines of the group.
 uint radix, lines;
@@ -47,18 +48,21 @@ vec2 given_value(Line l, uint t) {
 
 // A value of the pass: all sums with one that is not finite are NaN.
 vec2 value(Line l, uint r) {
-    uint t = r * (arg_length() / radix) + l.j;
+    uint t = r * (arg_length() / radix) + l.j, k;
     vec2 z = given_value(l, t);
     if (WEIGHTED == 1u) z = times(z, vec2(load_by(2u * t), load_by(2u * t + 1u)));
-    return is_finite(z.x) && is_finite(z.y) ? z : vec2(uintBitsToFloat(0x7fc00000u));
+    if (!is_finite(z.x) || !is_finite(z.y)) return vec2(uintBitsToFloat(0x7fc00000u));
+    if (arg_done() == 1u) return z;
+    divide(l.j, arg_done(), k);
+    return times(z, root(r * k, radix * arg_done()));
 }
 
 // The sum of q values of the line that begins at `first`, for its place; p is what was transformed before.
-vec2 joined(uint first, uint place, uint k, uint p, uint q) {
+vec2 joined(uint first, uint place, uint p, uint q) {
     uint m, h = divide(place, p * q, m), low;
     divide(m, p, low);
-    vec2 w = root(m * arg_done() + k, p * q * arg_done());
     uint apart = radix / q, at = first + h * p + low + (q - 1u) * apart;
+    vec2 w = roots[m * (apart / p)];
     vec2 sum = held[at];
     for (uint r = 1u; r < q; r++) {
         at -= apart;
@@ -78,13 +82,15 @@ void store(Line l, uint s, vec2 z) {
 
 void main() {
     radix = arg_radix();
-    lines = 2048u / radix;
-    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines, g, k[EACH], place[EACH];
+    lines = arg_at_once();
+    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines, g, place[EACH];
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
-        uint r = place_of(t + 256u * u, ACROSS, g);
-        if (r < radix && g < lines && begin + g < arg_lines()) held[g * radix + r] = value(line_of(begin + g), r);
-        place[u] = place_of(t + 256u * u, 0u, g);
-        divide(line_of(begin + g).j, arg_done(), k[u]);
+        uint e = t + 256u * u;
+        if (e < radix) roots[e] = root(e, radix);
+        if (e >= lines * radix) continue;
+        uint r = place_of(e, ACROSS, g);
+        if (begin + g < arg_lines()) held[g * radix + r] = value(line_of(begin + g), r);
+        place[u] = place_of(e, 0u, g);
     }
     barrier();
     uint p = 1u;
@@ -93,7 +99,7 @@ void main() {
         vec2 y[EACH];
         [[unroll]] for (uint u = 0u; u < EACH; u++) {
             uint e = t + 256u * u;
-            if (e < lines * radix) y[u] = joined(e - place[u], place[u], k[u], p, q);
+            if (e < lines * radix) y[u] = joined(e - place[u], place[u], p, q);
         }
         barrier();
         [[unroll]] for (uint u = 0u; u < EACH; u++) if (t + 256u * u < lines * radix) held[t + 256u * u] = y[u];
@@ -101,7 +107,8 @@ void main() {
         p *= q;
     }
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
+        if (t + 256u * u >= lines * radix) break;
         uint s = place_of(t + 256u * u, BACK, g);
-        if (s < radix && g < lines && begin + g < arg_lines()) store(line_of(begin + g), s, held[g * radix + s]);
+        if (begin + g < arg_lines()) store(line_of(begin + g), s, held[g * radix + s]);
     }
 }

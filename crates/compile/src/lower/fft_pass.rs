@@ -46,6 +46,17 @@ fn form(op: &FftPass, inner: &DimExpr) -> [u32; 5] {
     [op.inverse, op.mirrored, !op.real, beside(op.length / op.radix), beside(op.done)].map(u32::from)
 }
 
+/// Lines of a group: as many as it holds, or fewer where the device would have less than two groups a unit; not of lines
+/// that lie side by side, which are loaded and stored together.
+fn at_once(cx: &LowerCx<'_>, op: &FftPass, lines: &DimExpr, beside: bool) -> u64 {
+    let held = TILE / op.radix as u64;
+    if beside {
+        return held;
+    }
+    let wanted = 2 * u64::from(cx.target.tuning.compute_units);
+    (lines.upper(cx.graph.symbols()) / wanted).clamp(1, held)
+}
+
 /// The step of x, what multiplies it, and y.
 fn emit(
     op: &FftPass,
@@ -64,6 +75,7 @@ fn emit(
     let [length, kept, done, radix] =
         [op.length, op.kept, op.done, op.radix].map(|n| ArgValue::U32(n as u32));
     let [inverse, mirrored, pairs, across, back] = form(op, &space.inner);
+    let at_once = at_once(cx, op, &lines, across + back > 0);
     let call = Pass {
         variant: Pass::plain,
         inverse,
@@ -81,6 +93,7 @@ fn emit(
         done,
         radix,
         radices: ArgValue::U32(radices(op.radix as u64)),
+        at_once: ArgValue::U32(at_once as u32),
         factor: ArgValue::f32(op.factor),
         by: by.map_or_else(|| bound.unread(), |by| step.read(1, by)),
         x: bound,
@@ -88,7 +101,7 @@ fn emit(
         slots: Vec::new(),
         holes: Vec::new(),
     };
-    step.dispatch_node(cx, id, call.into_call(), &lines.ceil_div(&DimExpr::from(TILE / op.radix as u64)))
+    step.dispatch_node(cx, id, call.into_call(), &lines.ceil_div(&DimExpr::from(at_once)))
 }
 #[cfg(test)]
 mod tests {

@@ -124,8 +124,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("cb71cf92b891628bc58f5e10bb56b73d8bec9f2b05167ccff32aff9c025e5e96"), code: &[
         ("plain", Fingerprint::hex("344d0f5526d6d69be6a7a6ceef0a5e0299f59032527575f489e98f4b57aa4fbb")),
     ] },
-    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("a04e9f5835c80c6f6777796d415011ee0efb52bc3df21368bb404d41fcab7744"), code: &[
-        ("plain", Fingerprint::hex("47db8ec8664b02b813e37d96528daf8fea29951768201df372820d16b8cf57d6")),
+    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("61bc11f35612df1ad7bf2be149b3966d8be18b515568353000699302229defa7"), code: &[
+        ("plain", Fingerprint::hex("e4cb5c7eeb68a51189fb4de0b451132872b45fe80b6c065deffccc21cbbdf6bd")),
     ] },
     Compiled { kernel: "fill", declaration: Fingerprint::hex("8ad0a0836be3fd8bc3f47d3c666a0eedb6a04d07496d59238d319d4eeb93c52e"), code: &[
         ("plain", Fingerprint::hex("ff6d992d634bdf7c5be5dddbcb579eeb6b87bc6fa02efc8996746da7fc9fe75a")),

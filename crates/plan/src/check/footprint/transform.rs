@@ -47,7 +47,8 @@ fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
     iteration(&[outer, length, inner, 2])?;
     let weighted = call.flag("weighted")?;
     call.own_or_again(weighted, 1, 0)?;
-    let at_once = TILE / radix;
+    let [at_once] = call.counts(["at_once"])?;
+    law((1..=TILE / radix).contains(&at_once), || format!("{at_once} lines of {radix} at once"))?;
     let axis = Some([outer, given, inner * parts]);
     let footprint = Footprint { axis, ..Footprint::new(lines.div_ceil(at_once), at_once) };
     let x = Accesses::dense(4, iteration(&[outer, given, inner, parts])?);
