@@ -57,6 +57,8 @@ vec2 value(Line l, uint r) {
     return times(z, root(r * k, radix * arg_done()));
 }
 
+#include "butterflies.glsl"
+
 // The sum of q values of the line that begins at `first`, for its place; p is what was transformed before.
 vec2 joined(uint first, uint place, uint p, uint q) {
     uint m, h = divide(place, p * q, m), low;
@@ -95,16 +97,20 @@ void main() {
     barrier();
     uint p = 1u;
     for (uint left = arg_radices(); left != 0u; left >>= 4u) {
-        uint q = left & 15u;
+        uint q = left & 15u, before = p;
+        p *= q;
+        if (q == 8u) eights(t, before);
+        else if (q == 4u) fours(t, before);
+        else if (q == 2u) twos(t, before);
+        if (q == 8u || q == 4u || q == 2u) continue;
         vec2 y[EACH];
         [[unroll]] for (uint u = 0u; u < EACH; u++) {
             uint e = t + 256u * u;
-            if (e < lines * radix) y[u] = joined(e - place[u], place[u], p, q);
+            if (e < lines * radix) y[u] = joined(e - place[u], place[u], before, q);
         }
         barrier();
         [[unroll]] for (uint u = 0u; u < EACH; u++) if (t + 256u * u < lines * radix) held[t + 256u * u] = y[u];
         barrier();
-        p *= q;
     }
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
         if (t + 256u * u >= lines * radix) break;
