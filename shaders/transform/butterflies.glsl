@@ -39,9 +39,9 @@ void NAME(uint t, uint p) { \
     uint apart = radix / Q, all = lines * apart, at[EACH / Q]; \
     vec2 z[EACH]; \
     [[unroll]] for (uint u = 0u; u < EACH / Q; u++) { \
-        uint b = t + 256u * u, rest, low, first = divide(b, apart, rest) * radix; \
+        uint b = t + 256u * u, rest, low, first = parted(b, apart, rest) * radix; \
         if (b >= all) continue; \
-        at[u] = first + divide(rest, p, low) * p * Q + low; \
+        at[u] = first + parted(rest, p, low) * p * Q + low; \
         [[unroll]] for (uint r = 0u; r < Q; r++) { \
             z[u * Q + r] = held[first + r * apart + rest]; \
             if (r > 0u && p > 1u) z[u * Q + r] = times(roots[r * low * (apart / p)], z[u * Q + r]); \

@@ -14,21 +14,28 @@ shared vec2 held[2048], roots[2048];
 // Values of a line in the pass, and lines of the group.
 uint radix, lines;
 
+// n / d, a shift where d is a power of two.
+uint parted(uint n, uint d, out uint rest) {
+    if ((d & (d - 1u)) != 0u) return divide(n, d, rest);
+    rest = n & (d - 1u);
+    return n >> findMSB(d);
+}
+
 struct Line {
     uint o, j, i;
 };
 
 Line line_of(uint line) {
     Line l;
-    l.o = divide(divide(line, arg_inner(), l.i), arg_length() / radix, l.j);
+    l.o = parted(parted(line, arg_inner(), l.i), arg_length() / radix, l.j);
     return l;
 }
 
 // Element e of the group: line g and place r, which lie side by side in memory along the one or the other.
 uint place_of(uint e, uint across, out uint g) {
     uint r;
-    if (across == 1u) r = divide(e, lines, g);
-    else g = divide(e, radix, r);
+    if (across == 1u) r = parted(e, lines, g);
+    else g = parted(e, radix, r);
     return r;
 }
 
@@ -53,7 +60,7 @@ vec2 value(Line l, uint r) {
     if (WEIGHTED == 1u) z = times(z, vec2(load_by(2u * t), load_by(2u * t + 1u)));
     if (!is_finite(z.x) || !is_finite(z.y)) return vec2(uintBitsToFloat(0x7fc00000u));
     if (arg_done() == 1u) return z;
-    divide(l.j, arg_done(), k);
+    parted(l.j, arg_done(), k);
     return times(z, root(r * k, radix * arg_done()));
 }
 
@@ -61,8 +68,8 @@ vec2 value(Line l, uint r) {
 
 // The sum of q values of the line that begins at `first`, for its place; p is what was transformed before.
 vec2 joined(uint first, uint place, uint p, uint q) {
-    uint m, h = divide(place, p * q, m), low;
-    divide(m, p, low);
+    uint m, h = parted(place, p * q, m), low;
+    parted(m, p, low);
     uint apart = radix / q, at = first + h * p + low + (q - 1u) * apart;
     vec2 w = roots[m * (apart / p)];
     vec2 sum = held[at];
@@ -74,7 +81,7 @@ vec2 joined(uint first, uint place, uint p, uint q) {
 }
 
 void store(Line l, uint s, vec2 z) {
-    uint done = arg_done(), k, a = divide(l.j, done, k), at = a * done * radix + k + s * done;
+    uint done = arg_done(), k, a = parted(l.j, done, k), at = a * done * radix + k + s * done;
     if (at >= arg_kept()) return;
     at = (l.o * arg_kept() + at) * arg_inner() + l.i;
     z *= arg_factor();
@@ -85,14 +92,13 @@ void store(Line l, uint s, vec2 z) {
 void main() {
     radix = arg_radix();
     lines = arg_at_once();
-    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines, g, place[EACH];
+    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines, g;
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
         uint e = t + 256u * u;
         if (e < radix) roots[e] = root(e, radix);
         if (e >= lines * radix) continue;
         uint r = place_of(e, ACROSS, g);
         if (begin + g < arg_lines()) held[g * radix + r] = value(line_of(begin + g), r);
-        place[u] = place_of(e, 0u, g);
     }
     barrier();
     uint p = 1u;
@@ -105,8 +111,8 @@ void main() {
         if (q == 8u || q == 4u || q == 2u) continue;
         vec2 y[EACH];
         [[unroll]] for (uint u = 0u; u < EACH; u++) {
-            uint e = t + 256u * u;
-            if (e < lines * radix) y[u] = joined(e - place[u], place[u], before, q);
+            uint e = t + 256u * u, place = place_of(e, 0u, g);
+            if (e < lines * radix) y[u] = joined(e - place, place, before, q);
         }
         barrier();
         [[unroll]] for (uint u = 0u; u < EACH; u++) if (t + 256u * u < lines * radix) held[t + 256u * u] = y[u];

@@ -125,7 +125,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("344d0f5526d6d69be6a7a6ceef0a5e0299f59032527575f489e98f4b57aa4fbb")),
     ] },
     Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("61bc11f35612df1ad7bf2be149b3966d8be18b515568353000699302229defa7"), code: &[
-        ("plain", Fingerprint::hex("2810c63eb09f04f85e88da2ac34a4805b0a248678ee46e79cc0378d693eb5d8a")),
+        ("plain", Fingerprint::hex("fd462139dcbcabaf6c69988d59f98bd67e24e08514274e1da3f2a111c1434538")),
     ] },
     Compiled { kernel: "fill", declaration: Fingerprint::hex("8ad0a0836be3fd8bc3f47d3c666a0eedb6a04d07496d59238d319d4eeb93c52e"), code: &[
         ("plain", Fingerprint::hex("ff6d992d634bdf7c5be5dddbcb579eeb6b87bc6fa02efc8996746da7fc9fe75a")),
