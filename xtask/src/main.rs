@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod additions;
+mod builder_methods;
 mod checkout;
 mod child;
 mod commands;

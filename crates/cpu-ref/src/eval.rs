@@ -1,7 +1,9 @@
 //! What an op's evaluation is: slow and obvious, f64 inside, rounded once at the op's end.
 
 use crate::array::Array;
+use crate::custom::CustomOps;
 use crate::tolerance::Tolerance;
+use pumice_runtime::CustomError;
 use pumice_types::{Bindings, DType};
 use std::cell::RefCell;
 
@@ -30,6 +32,10 @@ pub struct EvalCx<'a> {
     pub result: usize,
     /// Status events; the first of each kind counts.
     pub status: RefCell<Vec<Status>>,
+    /// Ops of users, where some are registered.
+    pub custom: Option<&'a CustomOps>,
+    /// Why there are no results, where the op is one of a user and failed.
+    pub failure: RefCell<Option<CustomError>>,
 }
 
 impl<'a> EvalCx<'a> {
@@ -39,7 +45,8 @@ impl<'a> EvalCx<'a> {
         outputs: &'a [(DType, Vec<u64>)],
         bindings: &'a Bindings,
     ) -> EvalCx<'a> {
-        EvalCx { inputs, outputs, bindings, result: 0, status: RefCell::default() }
+        let (status, failure) = (RefCell::default(), RefCell::default());
+        EvalCx { inputs, outputs, bindings, result: 0, status, custom: None, failure }
     }
 
     /// The same operands, asking about another result.
@@ -69,6 +76,11 @@ impl<'a> EvalCx<'a> {
     pub fn out(&self) -> (DType, &'a [u64]) {
         let (dtype, shape) = &self.outputs[self.result];
         (*dtype, shape)
+    }
+
+    /// Says why there are no results.
+    pub fn fail(&self, error: CustomError) {
+        self.failure.replace(Some(error));
     }
 
     /// Reports a status event.

@@ -5,10 +5,12 @@
 //! arena, fusion.
 
 use crate::array::{Array, Data};
+use crate::custom::CustomOps;
 use crate::eval::{EvalCx, Status};
 use crate::perturb::perturb;
 use crate::{machine, ops};
 use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, Relation, ValueId, ValueType};
+use pumice_runtime::CustomError;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, Bytes, DType, DimExpr, Tensor, dim};
 use std::sync::Arc;
@@ -61,6 +63,14 @@ pub enum EvalError {
         needed: Bytes,
         /// Bytes that can be taken.
         available: Bytes,
+    },
+    /// An op of a user failed, or is not registered.
+    #[error("`{name}`: {error}")]
+    Custom {
+        /// The node.
+        name: String,
+        /// What happened.
+        error: CustomError,
     },
     /// A feed outside its state or its output.
     #[error("feed of output `{output}` into state `{state}`: rows {from}..{to} are outside {size}")]
@@ -117,12 +127,23 @@ pub struct Evaluation {
 /// Values of leaves: inputs, params, states (version 0) and scalars.
 pub type Leaves<'a> = &'a dyn Fn(ValueId) -> Option<Arc<Array>>;
 
-/// Evaluates a verified graph.
+/// Evaluates a verified graph without ops of users.
 pub fn eval_graph(
     graph: &Graph,
     leaves: Leaves<'_>,
     bindings: &Bindings,
     options: EvalOptions,
+) -> Result<Evaluation, EvalError> {
+    eval_graph_with(graph, leaves, bindings, options, &CustomOps::new())
+}
+
+/// Evaluates a verified graph with these ops of users, by their references.
+pub fn eval_graph_with(
+    graph: &Graph,
+    leaves: Leaves<'_>,
+    bindings: &Bindings,
+    options: EvalOptions,
+    custom: &CustomOps,
 ) -> Result<Evaluation, EvalError> {
     check_constraints(graph, bindings)?;
     let last_use = last_uses(graph, options.keep_all);
@@ -134,7 +155,8 @@ pub fn eval_graph(
         let arrays = if node.op.is_leaf_interface() {
             vec![leaf_value(graph, node, leaves, &types[0])?]
         } else {
-            eval_node(graph, (id, node), &types, bindings, options, &mut result)
+            let how = How { bindings, options, custom };
+            eval_node(graph, (id, node), &types, how, &mut result)?
         };
         for (&v, array) in node.outputs.iter().zip(arrays) {
             result.values[v.index()] = Some(array);
@@ -171,20 +193,30 @@ fn check_memory(graph: &Graph, id: NodeId, types: &[(DType, Vec<u64>)]) -> Resul
     })
 }
 
+/// How nodes are evaluated.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    bindings: &'a Bindings,
+    options: EvalOptions,
+    custom: &'a CustomOps,
+}
+
 fn eval_node(
     graph: &Graph,
     (id, node): (NodeId, &Node),
     types: &[(DType, Vec<u64>)],
-    bindings: &Bindings,
-    options: EvalOptions,
+    How { bindings, options, custom }: How<'_>,
     result: &mut Evaluation,
-) -> Vec<Arc<Array>> {
+) -> Result<Vec<Arc<Array>>, EvalError> {
     let flush = options.flush_subnormals && flushes(&node.op);
     let operand = |v: ValueId| result.values[v.index()].clone().map(|a| if flush { flushed(a) } else { a });
     let operands: Vec<Option<Arc<Array>>> = node.inputs.iter().map(|v| v.and_then(operand)).collect();
     let inputs: Vec<Option<&Array>> = operands.iter().map(Option::as_deref).collect();
-    let cx = EvalCx::new(&inputs, types, bindings);
+    let cx = EvalCx { custom: Some(custom), ..EvalCx::new(&inputs, types, bindings) };
     let mut arrays = ops::eval(&node.op, &cx);
+    if let Some(error) = cx.failure.take() {
+        return Err(EvalError::Custom { name: graph.node_name(id).to_owned(), error });
+    }
     if let (Some(seed), false) = (options.perturb, node.op.moves_bits()) {
         // Nodes draw numbers of their own.
         perturb(
@@ -202,7 +234,7 @@ fn eval_node(
     let name = graph.node_name(id);
     let events = cx.status.into_inner();
     result.status.extend(events.into_iter().map(|status| StatusEvent { node: name.to_owned(), status }));
-    arrays.into_iter().map(Arc::new).collect()
+    Ok(arrays.into_iter().map(Arc::new).collect())
 }
 
 /// Whether the op does arithmetic on its operands; what only moves bits keeps subnormals.

@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod bounds;
+pub mod custom;
 pub mod eval;
 pub mod functions;
 pub mod graph;
@@ -19,8 +20,9 @@ pub mod session;
 pub mod tolerance;
 
 pub use array::{Array, Data};
+pub use custom::{CustomCall, CustomFailure, CustomOp, CustomOps, CustomTypes};
 pub use eval::{Eval, EvalCx, Status};
-pub use graph::{EvalError, EvalOptions, Evaluation, RefEval, StatusEvent, eval_graph};
+pub use graph::{EvalError, EvalOptions, Evaluation, RefEval, StatusEvent, eval_graph, eval_graph_with};
 pub use host_ops::RefHostOps;
 pub use interp::Interpreter;
 pub use reference::{Difference, Reference};

@@ -28,6 +28,8 @@ pub enum AttrValue {
     DType(DType),
     /// A type, written before the `=` of a node.
     Type(ValueType),
+    /// The types of all results, written there.
+    Types(Vec<ValueType>),
     /// Constant data.
     Data(Arc<Tensor>),
     /// A nested graph.
@@ -263,6 +265,25 @@ impl AttrType for ValueType {
     }
 }
 
+impl AttrType for Vec<ValueType> {
+    const EXPECTED: &'static str = "the types of all results";
+    type Range = ();
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Types(self.clone()))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        match value {
+            AttrValue::Type(ty) => Some(vec![ty]),
+            AttrValue::Types(types) => Some(types),
+            _ => None,
+        }
+    }
+    same_as_equal!();
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        self.iter().flat_map(|ty| ty.shape.iter()).for_each(visit);
+    }
+}
+
 impl AttrType for DimExpr {
     const EXPECTED: &'static str = "an integer expression";
     type Range = ();
@@ -335,6 +356,8 @@ impl<T: AttrType> AttrType for Option<T> {
 
 /// Attributes of an op, made by [`op!`](crate::op).
 pub trait Attrs: Sized {
+    /// Their names, in declaration order.
+    const NAMES: &'static [&'static str];
     /// Every attribute that is not at its default, in declaration order.
     fn write(&self) -> Vec<(&'static str, AttrValue)>;
     /// Shows the integer expressions in them.
@@ -420,6 +443,7 @@ macro_rules! op {
         }
 
         impl $crate::attr::Attrs for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
             #[allow(unused_mut)]
             fn write(&self) -> Vec<(&'static str, $crate::attr::AttrValue)> {
                 let mut out = Vec::new();

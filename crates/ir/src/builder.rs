@@ -288,6 +288,32 @@ impl GraphBuilder {
         self.apply(op, inputs)
     }
 
+    /// A node whose op states the types of its results; without a name of its own it has this one.
+    #[track_caller]
+    pub(crate) fn apply_typed(
+        &self,
+        name: &str,
+        results: Vec<TypeSpec>,
+        op: impl FnOnce(Vec<ValueType>) -> Op,
+        inputs: &[Value],
+    ) -> Vec<Value> {
+        let (site, count) = (Location::caller(), results.len().max(1));
+        self.next_name.borrow_mut().get_or_insert_with(|| name.to_owned());
+        // Every wrong symbol is a mistake of its own; the first stands for the values.
+        let types: Vec<_> = results.into_iter().map(|ty| self.inner.borrow_mut().resolve(ty, site)).collect();
+        let mut values = match types.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(types) => {
+                let inputs: Vec<Option<Value>> = inputs.iter().map(|&v| Some(v)).collect();
+                self.apply_all(op(types), &inputs)
+            }
+            Err(mistake) => vec![Value { id: Err(mistake), graph: self.inner.borrow().id }],
+        };
+        // A mistake yields one invalid value; callers take the results apart by number.
+        let first = values[0];
+        values.resize(count, first);
+        values
+    }
+
     /// A mistake in a call of a method; the value that came out of it.
     #[track_caller]
     pub(crate) fn wrong_call(&self, method: &'static str, source: OpError) -> Value {

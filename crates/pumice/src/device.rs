@@ -3,8 +3,8 @@
 use crate::error::Error;
 #[cfg(feature = "vulkan")]
 use crate::matrix_test;
-use pumice_cpu_ref::host_ops::RefHostOps;
 use pumice_cpu_ref::interp::Interpreter;
+use pumice_cpu_ref::{CustomOps, RefHostOps};
 use pumice_plan::CheckedPlan;
 use pumice_runtime::{HostOps, RuntimeError};
 use pumice_types::{Table, Target};
@@ -66,6 +66,7 @@ impl fmt::Display for MatrixUnits {
 pub struct Device {
     inner: Arc<dyn pumice_runtime::Device>,
     host: Arc<dyn HostOps>,
+    custom: CustomOps,
     kind: DeviceKind,
     target: Target,
     matrix_units: MatrixUnits,
@@ -199,6 +200,7 @@ impl Device {
         Device {
             inner,
             host: Arc::new(RefHostOps),
+            custom: CustomOps::new(),
             kind,
             target,
             matrix_units: MatrixUnits::Absent,
@@ -209,8 +211,21 @@ impl Device {
         }
     }
 
+    /// The same device with ops of yours: graphs that are compiled for it, and plans that are loaded on it, may have
+    /// them. Every host step is run by [`CustomOps`] from then on.
+    #[must_use]
+    pub fn with_custom_ops(self, custom: CustomOps) -> Device {
+        Device { host: Arc::new(custom.clone()), custom, ..self }
+    }
+
+    /// The ops of users that it has.
+    pub fn custom_ops(&self) -> &CustomOps {
+        &self.custom
+    }
+
     /// Replaces what runs host steps. `host` must prepare every host step of a plan; delegate to
-    /// [`RefHostOps`] for those that it does not handle itself.
+    /// [`RefHostOps`], or to the [`CustomOps`] that the device was given before, for those that it does not handle
+    /// itself.
     pub fn with_host_ops(self, host: Arc<dyn HostOps>) -> Device {
         Device { host, ..self }
     }

@@ -5,7 +5,7 @@ use pumice_import::ImportError;
 #[cfg(feature = "models")]
 use pumice_models::ModelError;
 use pumice_plan::{PlanFileError, Unsound};
-use pumice_runtime::RuntimeError;
+use pumice_runtime::{CustomError, RuntimeError};
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::OpenError;
 use std::path::PathBuf;
@@ -21,6 +21,12 @@ pub enum Error {
     /// The graph does not become a plan.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// Ops of users that are not registered, or whose types are not what their rules give.
+    #[error("{}", told(mistakes))]
+    Custom {
+        /// Each with the name of its node.
+        mistakes: Vec<(String, CustomError)>,
+    },
     /// The checker found the plan wrong: a defect of pumice, or a plan that was changed.
     #[error(transparent)]
     Unsound(#[from] Unsound),
@@ -69,3 +75,9 @@ pub enum Error {
 }
 
 pumice_types::debug_as_display!(Error);
+
+/// A line for each.
+fn told(mistakes: &[(String, CustomError)]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(|(node, error)| format!("{node}: {error}")).collect();
+    lines.join("\n")
+}

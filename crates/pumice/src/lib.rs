@@ -34,6 +34,7 @@
 pub mod apart;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod custom;
 pub mod device;
 #[cfg(feature = "models")]
 pub mod embed;
@@ -48,6 +49,7 @@ pub mod save;
 #[cfg(feature = "tune")]
 pub mod tune;
 
+pub use custom::{CustomCall, CustomFailure, CustomOp, CustomOps, CustomTypes};
 pub use device::{Device, DeviceChoice, DeviceKind, MatrixUnits};
 pub use error::Error;
 pub use model::{Loaded, load, load_weights};
@@ -76,10 +78,10 @@ pub use pumice_plan::{
     RegionKind, ScalarSlot, Span, StepId, Unsound, Use,
 };
 pub use pumice_runtime::{
-    DeviceError, DeviceSession, Executable, Extent, FillWeights, HistogramRow, HostOps, HostStep,
-    Loaded as LoadedPlan, MemorySummary, NameKind, NonFinite, OnStatus, OpReport, OutputBuffer, Outputs,
-    Profile, RegionSummary, RunOptions, RunStatus, RuntimeError, ScalarValue, ScratchSummary, Session,
-    StateHandle, StepProfile, StepTime, SymbolSource, TensorInfo,
+    CustomError, DeviceError, DeviceSession, Executable, Extent, FillWeights, HistogramRow, HostError,
+    HostOps, HostStep, Loaded as LoadedPlan, MemorySummary, NameKind, NonFinite, OnStatus, OpReport,
+    OutputBuffer, Outputs, Profile, RegionSummary, RunOptions, RunStatus, RuntimeError, ScalarValue,
+    ScratchSummary, Session, StateHandle, StepProfile, StepTime, SymbolSource, TensorInfo,
 };
 pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, FieldKind, SchemeInfo};
@@ -115,13 +117,15 @@ pub mod parts {
     pub use pumice_vulkan as vulkan;
 }
 
-/// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops.
+/// Compiles a graph for a device and makes it ready to take params. Host steps are run by the CPU reference's host ops,
+/// ops of users by those that the device was given ([`Device::with_custom_ops`]).
 ///
 /// # Errors
-/// [`Error::Compile`] for a graph that the device cannot run, with every unsupported node; [`Error::Unsound`] if the
-/// independent checker finds the plan wrong (a defect of pumice); [`Error::Runtime`] where the device fails.
+/// [`Error::Custom`] for ops of users that the device was not given; [`Error::Compile`] for a graph that the device
+/// cannot run, with every unsupported node; [`Error::Unsound`] if the independent checker finds the plan wrong (a
+/// defect of pumice); [`Error::Runtime`] where the device fails.
 pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Executable, Error> {
-    let plan = plan(graph, device.target(), options)?;
+    let plan = plan_with(graph, device.target(), options, device.custom_ops())?;
     Ok(Executable::new(device.shared(), plan, device.host_ops())?)
 }
 
@@ -129,8 +133,25 @@ pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Exec
 /// loads is a checked plan, in every build.
 ///
 /// # Errors
-/// As [`compile`], without those of a device.
+/// As [`compile`], without those of a device; every op of a user is unknown here.
 pub fn plan(graph: &Graph, target: &Target, options: &Options) -> Result<CheckedPlan, Error> {
+    plan_with(graph, target, options, &CustomOps::new())
+}
+
+/// As [`plan`], of a graph that may have these ops of users: their rules of types are asked.
+///
+/// # Errors
+/// As [`compile`], without those of a device.
+pub fn plan_with(
+    graph: &Graph,
+    target: &Target,
+    options: &Options,
+    custom: &CustomOps,
+) -> Result<CheckedPlan, Error> {
+    let mistakes = custom.mistakes(graph);
+    if !mistakes.is_empty() {
+        return Err(Error::Custom { mistakes });
+    }
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!(target: "pumice", "compile", graph = graph.name()).entered();
     let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;

@@ -1,6 +1,7 @@
 //! What a device must do for sessions: hold regions, run load steps, replay runs. Vulkan and the interpreter both
 //! implement it, so a test of one is a test of the other. Nothing here knows an op.
 
+use crate::custom::{CustomError, HostError};
 use pumice_plan::{CheckedPlan, InputError, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, SourceError, Target};
 use std::sync::Arc;
@@ -93,6 +94,22 @@ pub enum DeviceError {
         /// Why.
         message: String,
     },
+    /// A host step calls an op of a user, which failed.
+    #[error("host step {origin}: {error}")]
+    Custom {
+        /// The step's origin.
+        origin: String,
+        /// What happened.
+        error: CustomError,
+    },
+    /// Host steps of the plan call ops of users that are not registered.
+    #[error("plan `{plan}`: {}", CustomError::Unknown { names: names.clone() })]
+    UnknownOps {
+        /// The plan.
+        plan: String,
+        /// Each name, once.
+        names: Vec<String>,
+    },
     /// A step does not bind the inputs of what it means.
     #[error("step {step}: its meaning: {error}")]
     Input {
@@ -127,6 +144,17 @@ pub enum DeviceError {
 }
 
 pumice_types::debug_as_display!(DeviceError);
+
+impl DeviceError {
+    /// What a host step of that origin failed by.
+    pub fn of_host(origin: &str, error: HostError) -> DeviceError {
+        let origin = origin.to_owned();
+        match error {
+            HostError::Failed(message) => DeviceError::Host { origin, message },
+            HostError::Custom(error) => DeviceError::Custom { origin, error },
+        }
+    }
+}
 
 fn of_levels(plan: &str, levels: Option<(u32, u32)>) -> String {
     match levels {
@@ -163,8 +191,8 @@ pub trait HostStep: Send + Sync {
     /// `Meaning::inputs` and `Meaning::outputs`. What an input is says its name there, and its place does not.
     ///
     /// # Errors
-    /// Why it failed, in words; it becomes [`DeviceError::Host`].
-    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String>;
+    /// Why it failed; it becomes [`DeviceError::Host`] or [`DeviceError::Custom`].
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), HostError>;
 }
 
 /// Prepares host steps from their meaning when a plan is loaded. cpu-ref implements it for every op.
@@ -172,8 +200,14 @@ pub trait HostOps: Send + Sync {
     /// Prepares the step, or says why it cannot.
     ///
     /// # Errors
-    /// Why it cannot, in words; it becomes [`DeviceError::Host`] of [`Device::load`].
-    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, String>;
+    /// Why it cannot; it becomes [`DeviceError::Host`] or [`DeviceError::Custom`] of [`Device::load`].
+    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, HostError>;
+
+    /// Names of the ops of users that the plan calls and that nobody registered, each once: all of them are told before
+    /// anything is loaded. What is not told here is refused by `prepare`.
+    fn missing(&self, _plan: &Plan) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Something plans run on.

@@ -45,13 +45,18 @@ impl Executable {
     ///
     /// # Errors
     /// [`RuntimeError::Plan`] for a plan that contradicts itself; [`RuntimeError::Device`] where the weights
-    /// and one session do not fit, a host step cannot be prepared, or the device fails.
+    /// and one session do not fit, a host step cannot be prepared, an op of a user is not registered
+    /// ([`DeviceError::UnknownOps`]), or the device fails.
     pub fn new(
         device: Arc<dyn Device>,
         plan: CheckedPlan,
         host: Arc<dyn HostOps>,
     ) -> Result<Executable, RuntimeError> {
         span!("load", plan = plan.name.as_str(), device = device.name());
+        let names = host.missing(&plan);
+        if !names.is_empty() {
+            return Err(DeviceError::UnknownOps { plan: plan.name.clone(), names }.into());
+        }
         let tables = Tables::new(&plan)?;
         check_memory(&plan, device.as_ref())?;
         let loaded = device.load(plan.clone(), host)?;

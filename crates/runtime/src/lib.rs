@@ -8,6 +8,7 @@
 //! Nothing here knows an op or a GPU API, and nothing here is unsafe.
 
 mod bind;
+mod custom;
 pub mod device;
 mod error;
 mod executable;
@@ -31,6 +32,7 @@ pub mod submissions;
 mod tables;
 pub mod values;
 
+pub use custom::{CustomError, HostError};
 pub use device::{Device, DeviceError, DeviceSession, FillWeights, HostOps, HostStep, Loaded, StepTime};
 pub use error::{NameKind, RuntimeError, SymbolSource};
 pub use executable::Executable;

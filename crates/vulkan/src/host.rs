@@ -2,6 +2,7 @@
 
 use crate::memory::Regions;
 use pumice_plan::{Plan, Program, Span, Step, StepId, Use};
+use pumice_runtime::HostError;
 use pumice_runtime::device::{DeviceError, HostOps, HostStep};
 use pumice_types::{Bindings, Bytes};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ impl HostSteps {
         let mut steps = BTreeMap::new();
         for (id, step) in (0u32..).map(StepId).zip(&program.steps).filter(|(_, s)| s.is_host()) {
             let prepared =
-                host.prepare(plan, &step.meaning, &step.uses).map_err(|message| failed(step, message))?;
+                host.prepare(plan, &step.meaning, &step.uses).map_err(|error| failed(step, error))?;
             steps.insert(id, prepared);
         }
         Ok(HostSteps(steps))
@@ -34,8 +35,8 @@ impl HostSteps {
         bindings: &Bindings,
         regions: &Regions,
     ) -> Result<(), DeviceError> {
-        let failed = |message: String| failed(step, message);
-        let prepared = self.0.get(&id).ok_or_else(|| failed("it was not prepared".to_owned()))?;
+        let failed = |error: HostError| failed(step, error);
+        let prepared = self.0.get(&id).ok_or_else(|| failed("it was not prepared".into()))?;
         let mut inputs = Vec::new();
         for input in &step.meaning.inputs {
             let span = actual_span(step, input.at, bindings)?;
@@ -59,8 +60,8 @@ impl HostSteps {
     }
 }
 
-fn failed(step: &Step, message: String) -> DeviceError {
-    DeviceError::Host { origin: step.origin.to_string(), message }
+fn failed(step: &Step, error: impl Into<HostError>) -> DeviceError {
+    DeviceError::of_host(&step.origin, error.into())
 }
 
 /// Where use `i` of a step lies at the actual extents.

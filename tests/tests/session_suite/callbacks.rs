@@ -11,7 +11,7 @@ use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f16 as f16s, f32, sym};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
-use pumice_runtime::{Executable, HostOps, HostStep, RuntimeError};
+use pumice_runtime::{Executable, HostError, HostOps, HostStep, RuntimeError};
 use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bindings, ByteSource, DType, SourceError, Stored};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -265,13 +265,13 @@ struct CallingOps(Call);
 struct CallingStep(Box<dyn HostStep>, Call);
 
 impl HostOps for CallingOps {
-    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, String> {
+    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, HostError> {
         Ok(Box::new(CallingStep(RefHostOps.prepare(plan, meaning, uses)?, self.0.clone())))
     }
 }
 
 impl HostStep for CallingStep {
-    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), HostError> {
         if let Some(call) = self.1.get() {
             call();
         }

@@ -6,7 +6,9 @@ use pumice_cpu_ref::RefHostOps;
 use pumice_ir::ops::fft::Fft;
 use pumice_ir::{Graph, GraphBuilder, f32, sym};
 use pumice_plan::{CheckedPlan, Meaning, Plan, Use};
-use pumice_runtime::{DeviceError, Executable, HostOps, HostStep, RunOptions, RuntimeError, ScalarValue};
+use pumice_runtime::{
+    DeviceError, Executable, HostError, HostOps, HostStep, RunOptions, RuntimeError, ScalarValue,
+};
 use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{Bindings, DimExpr};
 use std::sync::Arc;
@@ -25,17 +27,17 @@ struct TiredStep {
 }
 
 impl HostOps for Tired {
-    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, String> {
+    fn prepare(&self, plan: &Plan, meaning: &Meaning, uses: &[Use]) -> Result<Box<dyn HostStep>, HostError> {
         let step = RefHostOps.prepare(plan, meaning, uses)?;
         Ok(Box::new(TiredStep { step, left: Arc::clone(&self.left) }))
     }
 }
 
 impl HostStep for TiredStep {
-    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), HostError> {
         match self.left.fetch_sub(1, Ordering::Relaxed) {
             1.. => self.step.run(bindings, inputs, outputs),
-            _ => Err("out of breath".to_owned()),
+            _ => Err("out of breath".into()),
         }
     }
 }
@@ -131,8 +133,8 @@ fn in_the_middle_of_several_replays(fixture: &Fixture) {
 fn a_host_step_that_nobody_prepares(fixture: &Fixture) {
     struct Nobody;
     impl HostOps for Nobody {
-        fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
-            Err(format!("no such op among {}", meaning.graph.text.len()))
+        fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, HostError> {
+            Err(format!("no such op among {}", meaning.graph.text.len()).into())
         }
     }
     let plan = fixture.plan(&graph(), &Default::default());

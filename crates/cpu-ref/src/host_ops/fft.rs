@@ -9,6 +9,7 @@ use crate::meaning::ReadMeaning;
 use pumice_ir::ops::Fft;
 use pumice_ir::ops::fft::FftNorm;
 use pumice_ir::{Graph, Op, ValueId};
+use pumice_runtime::HostError;
 use pumice_runtime::device::HostStep;
 use pumice_types::{Bindings, DimExpr};
 use rustfft::num_complex::Complex;
@@ -82,7 +83,7 @@ fn one_fft(graph: &Graph) -> Option<(Fft, ValueId)> {
 }
 
 impl HostStep for FastFft {
-    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), HostError> {
         let (graph, bindings) = (&self.meaning.graph, &self.meaning.bindings(bindings));
         let x = arrays(graph, bindings, inputs)?.into_iter().next().ok_or("it has no operand")?;
         let result = crate::graph::actual_type(graph, self.result, bindings);
@@ -92,7 +93,7 @@ impl HostStep for FastFft {
             .map_err(|e| e.to_string())?;
         match outputs {
             [out] if out.len() == y.bytes().len() => out.copy_from_slice(y.bytes()),
-            _ => return Err(format!("one result of {} bytes, other room given", y.bytes().len())),
+            _ => return Err(format!("one result of {} bytes, other room given", y.bytes().len()).into()),
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ impl Prepared {
 fn prepare(plan: &Plan, step: &Step, host: &dyn HostOps, known: &mut Known) -> Result<Work, DeviceError> {
     match &step.kind {
         StepKind::Host => {
-            let failed = |message| DeviceError::Host { origin: step.origin.to_string(), message };
+            let failed = |error| DeviceError::of_host(&step.origin, error);
             host.prepare(plan, &step.meaning, &step.uses).map(Work::Host).map_err(failed)
         }
         StepKind::Advance { .. } => Ok(Work::Advance),

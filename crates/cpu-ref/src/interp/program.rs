@@ -47,7 +47,7 @@ impl Runner<'_> {
         let [inputs, mut outputs] = self.on_bytes(|machine| machine.host_operands(step))?;
         let given: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let mut made: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-        let failed = |message| DeviceError::Host { origin: step.origin.to_string(), message };
+        let failed = |error| DeviceError::of_host(&step.origin, error);
         host.run(self.bindings, &given, &mut made).map_err(failed)?;
         self.on_bytes(|machine| machine.write_host_results(step, &outputs))
     }

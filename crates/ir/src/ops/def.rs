@@ -163,6 +163,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// For an op of a user, the name under which its functions are registered.
+    fn user_name(&self) -> Option<&str> {
+        None
+    }
+
     /// For an op whose meaning is a graph of its own, that graph: its inputs are the operands, its outputs the results.
     fn body(&self) -> Option<&Arc<Graph>> {
         None

@@ -56,6 +56,7 @@ macro_rules! for_each_op {
                 state_read StateRead "state_read" lowered;
                 state_write StateWrite "state_write" lowered;
                 kv_append KvAppend "kv_append" lowered;
+                custom Custom "custom" host boxed;
             }
             // 3.1 Elementwise
             elementwise {
@@ -310,6 +311,11 @@ macro_rules! define_op {
                 match name { $($($text => <$Name as OpDef>::TYPED,)*)* _ => false }
             }
 
+            /// Names of the attributes of the op of that name; none where there is no such op.
+            pub fn attribute_names(name: &str) -> &'static [&'static str] {
+                match name { $($($text => <$Name as Attrs>::NAMES,)*)* _ => &[] }
+            }
+
             /// Names of its operands.
             pub fn operand_names(&self) -> &'static [&'static str] {
                 match self { $($(Op::$Name(_) => <$Name as OpDef>::OPERANDS,)*)* }
@@ -441,6 +447,11 @@ macro_rules! define_op {
             /// As a reduction, if it is one.
             pub fn as_reduction(&self) -> Option<&dyn Reduction> {
                 match self { $($(Op::$Name(op) => op.as_reduction(),)*)* }
+            }
+
+            /// The name under which a user registers its functions, if it is an op of a user.
+            pub fn user_name(&self) -> Option<&str> {
+                match self { $($(Op::$Name(op) => op.user_name(),)*)* }
             }
 
             /// The graph that it means, if it holds one.

@@ -113,8 +113,8 @@ impl Printer {
             let _ = write!(self.out, "{comma}{}", v.map_or("_".into(), |v| name(&g.value(v).name)));
         }
         self.out.push(')');
-        let attrs: Vec<_> =
-            node.op.attrs().into_iter().filter(|(_, v)| !matches!(v, AttrValue::Type(_))).collect();
+        let stands_before = |v: &AttrValue| matches!(v, AttrValue::Type(_) | AttrValue::Types(_));
+        let attrs: Vec<_> = node.op.attrs().into_iter().filter(|(_, v)| !stands_before(v)).collect();
         if !attrs.is_empty() {
             self.attrs(g, &attrs);
         }
@@ -141,6 +141,7 @@ impl Printer {
             AttrValue::Dims(v) => list(v.iter().map(|d| expr(g, d))),
             AttrValue::DType(d) => d.name().to_owned(),
             AttrValue::Type(t) => return self.ty(g, t),
+            AttrValue::Types(types) => return types.iter().for_each(|t| self.ty(g, t)),
             AttrValue::Data(t) => data(t),
             AttrValue::Graph(body) => return self.graph(body, &all_symbols(body)),
         };

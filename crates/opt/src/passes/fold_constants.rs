@@ -1,7 +1,7 @@
 //! Evaluates nodes whose operands are all constants (OPS F18), up to a size and to what evaluating costs. Leaves
-//! states, statuses, large results and long sums alone, and expansions (`Expand`): a number that is broadcast is
-//! written into kernels, a filled tensor would be read from memory. Dtype and rounding are those of the run-time path,
-//! because the evaluator is the same. After: no node but those has constants alone for operands.
+//! states, statuses, large results, long sums and ops of users alone, and expansions (`Expand`): a number that is
+//! broadcast is written into kernels, a filled tensor would be read from memory. Dtype and rounding are those of the
+//! run-time path, because the evaluator is the same. After: no node but those has constants alone for operands.
 
 use crate::pipeline::PassCx;
 use pumice_ir::infer::Infer;
@@ -96,7 +96,12 @@ fn fold(graph: &Graph, node: &Node, known: &Known, left: &mut u64, cx: &PassCx<'
     let small = |&v: &ValueId| elements(v).is_some_and(|n| n <= MAX_ELEMENTS);
     let grows = matches!(node.op, Op::Expand(_)) && elements(node.output()) != elements(node.input(0)?);
     let is_state = matches!(node.op, Op::State(_)) || node.op.state_operand().is_some();
-    if grows || is_state || node.operands().next().is_none() || !node.outputs.iter().all(small) {
+    if grows
+        || is_state
+        || node.op.user_name().is_some()
+        || node.operands().next().is_none()
+        || !node.outputs.iter().all(small)
+    {
         return None;
     }
     let operands = node.inputs.iter().map(|v| match v {

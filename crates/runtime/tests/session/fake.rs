@@ -5,7 +5,8 @@ use pumice_plan::{CheckedPlan, Meaning, Plan, Program, RegionKind, Span, StepId,
 use pumice_runtime::device::FillWeights;
 use pumice_runtime::values::Window;
 use pumice_runtime::{
-    Device, DeviceError, DeviceSession, Executable, HostOps, HostStep, Loaded, RuntimeError, StepTime,
+    Device, DeviceError, DeviceSession, Executable, HostError, HostOps, HostStep, Loaded, RuntimeError,
+    StepTime,
 };
 use pumice_types::{Bindings, Target};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -63,7 +64,7 @@ pub struct Fake {
 pub struct NoHost;
 
 impl HostOps for NoHost {
-    fn prepare(&self, _: &Plan, _: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
+    fn prepare(&self, _: &Plan, _: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, HostError> {
         Err("the fake device runs host steps itself".into())
     }
 }

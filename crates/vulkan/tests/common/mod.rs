@@ -14,6 +14,7 @@ use pumice_plan::{
     Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
     UseIndex, VersionId, View,
 };
+use pumice_runtime::HostError;
 use pumice_runtime::device::{Device, DeviceError, DeviceSession, HostOps, HostStep, Loaded};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{Bindings, Bytes, DType, DimExpr, ScalarId, Target, Var};
@@ -246,16 +247,16 @@ pub struct Host;
 struct Negate;
 
 impl HostOps for Host {
-    fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, String> {
+    fn prepare(&self, _: &Plan, meaning: &Meaning, _: &[Use]) -> Result<Box<dyn HostStep>, HostError> {
         match &*meaning.graph.text {
             "negate" => Ok(Box::new(Negate)),
-            other => Err(format!("no host op {other}")),
+            other => Err(format!("no host op {other}").into()),
         }
     }
 }
 
 impl HostStep for Negate {
-    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), String> {
+    fn run(&self, bindings: &Bindings, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), HostError> {
         let p = bindings.get(Var::Scalar(ScalarId(0))).ok_or("p is not bound")? as f32;
         let values: Vec<f32> = floats(inputs[0]).iter().map(|v| p - v).collect();
         outputs[0].copy_from_slice(&bytes(&values));

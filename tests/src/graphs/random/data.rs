@@ -1,10 +1,11 @@
 //! Nodes of random programs that change dtypes, pick rows, count, and transform.
 
 use super::{Garden, Item};
+use pumice_ir::ops::custom::WEAVE;
 use pumice_ir::ops::fft::Fft;
 use pumice_ir::ops::fft_chirp::FftChirp;
 use pumice_ir::ops::fft_pass::FftPass;
-use pumice_ir::{Fill, i32};
+use pumice_ir::{Fill, ValueType, i32};
 use pumice_types::DType;
 
 impl Garden<'_> {
@@ -44,6 +45,19 @@ impl Garden<'_> {
             _ => g.sign(halves),
         };
         self.exact(value, size)
+    }
+
+    /// The op of a user that samples have.
+    pub(super) fn woven(&mut self) -> Option<Item> {
+        let g = self.g;
+        let (x, y) = (self.real(), self.real());
+        let ty = self.ty(x.value);
+        let results = [ty.clone(), ValueType::fixed(DType::F32, &[3])];
+        let made = g.custom(WEAVE, self.pick(&["", "-0.5", "0.25"]), &[x.value, y.value], results);
+        let size = x.size + y.size;
+        let value =
+            if self.below(3) == 0 { g.add(made[0], g.reduce_max(made[1], &[0], false)) } else { made[0] };
+        Some(Item { value, size: 2.0 * size, exact: false })
     }
 
     /// Rows of a table by ids, or of a value by constant ones.

@@ -266,6 +266,7 @@ impl Garden<'_> {
             17 | 18 if self.below(4) == 0 => self.rounded_product(),
             17 | 18 => self.product(),
             19 => self.attention(),
+            20 if self.below(3) == 0 => self.woven(),
             20 => self.composite(),
             21 => self.counted(),
             22 if self.stateful => self.state(),

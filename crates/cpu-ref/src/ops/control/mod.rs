@@ -1,6 +1,7 @@
 //! Evaluation: leaves of a program, states, and what stands for other nodes (OPS 2).
 
-pub mod extent;
+mod custom;
+mod extent;
 pub mod fused;
 pub mod identity;
 pub mod kv_append;

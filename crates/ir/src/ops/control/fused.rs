@@ -33,6 +33,11 @@ impl OpDef for Fused {
                 cx.len()
             )));
         }
+        if let Some(name) = self.body.nodes().find_map(|(_, node)| node.op.user_name()) {
+            return Err(OpError::Invalid(format!(
+                "body has the op `{name}` of a user, which no kernel computes"
+            )));
+        }
         for (i, &v) in inputs.iter().enumerate() {
             let (given, declared) = (cx.ty(i)?, self.body.ty(v));
             if given != declared {

@@ -1,6 +1,7 @@
 //! Leaves of a program, states, and what stands for other nodes (OPS 2).
 
 pub mod constant;
+pub mod custom;
 pub mod extent;
 pub mod fused;
 pub mod identity;

@@ -89,14 +89,20 @@ struct Stated {
 }
 
 impl Stated {
-    /// Its op, with the attributes and, where the op is typed, the type of the first result.
+    /// The types that a typed op states: of its only result, or of all.
+    fn stated_types(&self) -> Result<AttrValue, String> {
+        if let Some(untyped) = self.types.iter().position(Option::is_none) {
+            return Err(format!("{} `{}` needs a type", self.op, self.names[untyped]));
+        }
+        let mut types: Vec<ValueType> = self.types.iter().flatten().cloned().collect();
+        Ok(if types.len() == 1 { AttrValue::Type(types.remove(0)) } else { AttrValue::Types(types) })
+    }
+
+    /// Its op, with the attributes and, where the op is typed, the types of its results.
     fn op(&mut self) -> Result<Op, String> {
         let (name, mut attrs) = (&self.op, std::mem::take(&mut self.attrs));
         if Op::is_typed(name) {
-            let Some(ty) = self.types.first().cloned().flatten() else {
-                return Err(format!("{name} `{}` needs a type", self.names[0]));
-            };
-            attrs.push(("ty".to_owned(), AttrValue::Type(ty)));
+            attrs.push(("ty".to_owned(), self.stated_types()?));
         }
         match Op::read(name, AttrReader::new(attrs)) {
             Some(Ok(op)) => Ok(op),
