@@ -4,6 +4,9 @@
 // every so manyth part, four in flight, in one chain, of 128 for 128 * 256 / QUADS parts; then what they have is added in
 // pairs.
 #include "interface.glsl"
+#ifdef EXTENDED
+#include "explog.glsl"
+#endif
 layout(local_size_x = 256) in;
 
 const uint SLICES = 256u / QUADS;
@@ -19,6 +22,9 @@ float weight(float s, float m) {
 // (maximum, sum, sum of the parts whose maximum is -Inf) and result of more parts.
 void take(inout vec4 run, inout vec4 acc, vec4 more, vec4 o) {
     if (more.x < LOWEST) {
+#ifdef EXTENDED
+        if (WITH_SINKS == 1u && run.x < LOWEST) acc += o;
+#endif
         run.z += more.y + more.z;
         return;
     }
@@ -55,6 +61,20 @@ void main() {
         barrier();
     }
     if (slice != 0u || !live) return;
+#ifdef EXTENDED
+    uint head = row / queries % heads;
+    if (WITH_SINKS == 1u) {
+        float sink = load_sinks(head);
+        if (!(sink < LOWEST)) {
+            float top = max(run.x, sink), shrink = weight(run.x, top);
+            acc = run.x < LOWEST ? acc : acc * shrink;
+            run.xyz = vec3(top, run.y * shrink + weight(sink, top), 0.0);
+        }
+    }
+    float total = run.x < LOWEST ? run.z : run.y;
+    if (WITH_LSE == 1u && quad == 0u)
+        store_lse(row, is_nan(total) ? total : total == 0.0 ? uintBitsToFloat(0xff800000u) : run.x + log_own(total));
+#endif
     float sum = run.x < LOWEST ? run.z : run.y;
     vec4 y = sum == 0.0 ? vec4(0.0) : is_nan(sum) ? vec4(sum) : acc / sum;
     uint i = row % queries, h = row / queries % heads, b = row / queries / heads;

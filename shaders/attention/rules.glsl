@@ -2,7 +2,7 @@
 //
 // With total = the length given, or all keys, and offset = length - queries, or 0: query i sees the keys of
 // [first_key(i), end_key(i)) that the mask allows. A key that is not seen scores -Inf and weighs 0, as one that is seen
-// may: where a value times 0 is not 0, a kernel asks `sees`.
+// may: where a value times 0 is not 0, a kernel asks `sees`. EXTENDED: extended.glsl.
 #include "explog.glsl"
 
 const float LOWEST = -3.40282347e38;
@@ -14,7 +14,15 @@ int total, first0, end0;
 uint mask_base, mask_row, mask_col;
 float scale, softcap;
 
+#ifndef EXTENDED
+#define ADDS (MASK_KIND != 0u)
+#endif
+
 float minus_inf() { return uintBitsToFloat(0xff800000u); }
+
+#ifdef EXTENDED
+#include "extended.glsl"
+#endif
 
 // Sets what belongs to one batch entry and query head. Arguments are read here once: each read is one of memory.
 // Lengths and windows may be any i32: no sum is formed before its terms are held to where they make a difference, which
@@ -30,8 +38,12 @@ void place_keys(uint b, uint h) {
         total = min(length, total);
     }
     if (MASK_KIND != 0u) total = min(total, int(arg_mask_len()));
+#ifdef EXTENDED
+    place_window(b, h, offset, right);
+#else
     first0 = min(offset - int(min(uint(arg_left()), uint(length))), total);
     end0 = right < 0 || right >= total - offset ? total : offset + right + 1;
+#endif
     mask_base = arg_mask_at() + b * arg_mask_b() + h * arg_mask_h();
     mask_row = arg_mask_row();
     mask_col = arg_mask_col();
@@ -55,8 +67,11 @@ float score(float product) {
     return CAPPED == 1u ? softcap * tanh_own(s / softcap) : s;
 }
 
-// Whether the mask allows a key; query and key lie in their ranges. What it adds goes onto the score.
+// Whether the mask allows a key; query and key lie in their ranges. What is added goes onto the score.
 bool allows(uint i, uint key, inout float s) {
+#ifdef EXTENDED
+    s += alibi_of(i, key);
+#endif
     if (MASK_KIND == 0u) return true;
     uint m = loadu_mask(mask_base + i * mask_row + key * mask_col);
     if (MASK_KIND == MASK_BOOL) return m != 0u;

@@ -43,11 +43,20 @@ void store_rows(uint b, uint h) {
         if (row >= SQ) continue;
         float sum = 0.0;
         [[unroll]] for (uint t = 0u; t < TX; t++) sum += part[t * BQ + row - row0];
+#ifdef EXTENDED
+        float m = row_max[row - row0], shrink = take_sink(h, m, sum);
         bool seen = sum == 0.0 && sees_any(row);
+        if (WITH_LSE == 1u && tx == 0u && col0 == 0u) store_lse((b * arg_hq() + h) * SQ + row, log_sum(m, sum, seen));
+#else
+        bool seen = sum == 0.0 && sees_any(row);
+#endif
         [[unroll]] for (uint j = 0u; j < ON; j++) {
             uint col = col0 + 4u * (tx + TX * j);
             if (col >= DV) continue;
             vec4 v = acc[i * ON + j];
+#ifdef EXTENDED
+            v *= shrink;
+#endif
             [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = divided(v[e], sum, seen);
             v = hole_epilogue(v);
             uint at = base + row * pitch + col;
@@ -96,6 +105,9 @@ void main() {
     keep_holes();
     SQ = arg_sq(); D = arg_d(); DV = arg_dv();
     uint tiles = (SQ + BQ - 1u) / BQ, parts = (DV + DP - 1u) / DP, heads = arg_hq(), g = linear_group();
+#ifdef EXTENDED
+    parts = max(parts, 1u); // Of values without a width there are sums.
+#endif
     // The last tiles of a causal head have the most keys: they come first.
     uint tile = tiles - 1u - g % tiles, rest = g / tiles;
     col0 = rest % parts * DP;

@@ -8,9 +8,9 @@ void finish_scores(inout float s[RQ * 4 * SN * 4], int key0, bool inside) {
         [[unroll]] for (uint j = 0u; j < SN * 4u; j++) {
             int key = key0 + int(key_of(j));
             float x = score(s[i * SN * 4u + j]);
-            if (MASK_KIND != 0u || !inside) {
+            if (ADDS || !inside) {
                 bool seen = key >= first && key < end;
-                if (MASK_KIND != 0u && seen) seen = allows(row, uint(key), x);
+                if (ADDS && seen) seen = allows(row, uint(key), x);
                 x = seen ? x : minus_inf();
             }
             s[i * SN * 4u + j] = x;

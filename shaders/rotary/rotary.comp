@@ -5,6 +5,8 @@
 #include "divide.glsl"
 layout(local_size_x = 256) in;
 
+#include "factors.glsl"
+
 float hole_epilogue(float v, uint batch, uint row, uint head, uint col) { return v; }
 
 // cos and sin of 2 pi turns / 2^32, by quadrant and Taylor polynomials on [-pi/4, pi/4].
@@ -30,8 +32,7 @@ bool position_of(uint b, uint s, out uint size) {
 }
 
 // Fraction of position * turns as 32 bits: turns are 64-bit fixed point, so the product is exact modulo one turn.
-uint turn(uint b, uint s, uint i) {
-    uvec2 f = loadu2_cos(i);
+uint turn(uint b, uint s, uvec2 f) {
     uint p, high, low;
     bool negative = position_of(b, s, p);
     umulExtended(f.x, p, high, low);
@@ -44,7 +45,12 @@ uint turn(uint b, uint s, uint i) {
 // (cos, sin) of pair i.
 vec2 angle(uint b, uint s, uint h, uint i) {
     uint half_rot = N_ROT / 2u, line;
-    if (SOURCE == 2u) return arg_attn() * circle(turn(b, s, i));
+    if (SOURCE == 2u) return arg_attn() * circle(turn(b, s, loadu2_cos(i)));
+    if (SOURCE == 3u) {
+        uvec2 f;
+        if (!over_factor(i, f)) return vec2(uintBitsToFloat(0x7fc00000u));
+        return arg_attn() * circle(turn(b, s, f));
+    }
     if (SOURCE == 1u) {
         line = b * arg_table() + s;
     } else {
@@ -53,7 +59,7 @@ vec2 angle(uint b, uint s, uint h, uint i) {
             return vec2(0.0);
         }
     }
-    return vec2(load_cos(line * half_rot + i), load_sin(line * half_rot + i));
+    return arg_attn() * vec2(load_cos(line * half_rot + i), load_sin(line * half_rot + i));
 }
 
 void main() {

@@ -122,6 +122,7 @@ const UNKNOWN: &[Uncompared] = &[
 const VALUES: &[Uncompared] = &[
     Uncompared { kernels: "attention", words: &["left", "right"], why: "how far a query sees" },
     Uncompared { kernels: "attention", words: &["kv_len"], why: "how many keys there are in this run" },
+    Uncompared { kernels: "attention", words: &["first_place"], why: "where the first query is" },
     Uncompared { kernels: "conv_", words: &["step", "dilation", "begin"], why: "the window" },
     Uncompared {
         kernels: "conv_spread",

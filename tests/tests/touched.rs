@@ -27,10 +27,12 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 27] = [
+    const CHOOSE: [&str; 29] = [
         "attention",
+        "attention_extended",
         "attention_lanes",
         "attention_merge",
+        "attention_merge_extended",
         "attention_parts",
         "attention_split",
         "conv_direct",

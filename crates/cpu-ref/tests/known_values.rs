@@ -207,7 +207,7 @@ fn products_and_norms() {
     let norm =
         run(|g| g.layer_norm(f(g, &[1.0, 3.0], &[2]), f(g, &[2.0], &[1]), Some(f(g, &[0.5], &[1])), 0.0)).1;
     close(&norm, &[-1.5, 2.5]);
-    let rms = RmsNorm { axis: -1, epsilon: 0.0, weight_offset: 1.0 };
+    let rms = RmsNorm { epsilon: 0.0, weight_offset: 1.0, ..RmsNorm::default() };
     close(&run(|g| g.apply(rms, &[f(g, &[3.0, -3.0], &[2]), f(g, &[0.0, 1.0], &[2])])).1, &[1.0, -2.0]);
     close(&unary(&[0.0, 3f64.ln()], |g, x| g.softmax(x, 0)), &[0.25, 0.75]);
     close(&unary(&[0.0, 3f64.ln()], |g, x| g.log_softmax(x, 0)), &[0.25f64.ln(), 0.75f64.ln()]);

@@ -51,6 +51,11 @@ pub struct GraphBuilder {
     next_name: RefCell<Option<String>>,
 }
 
+/// The results of a node that has so many, or its one mistake for each.
+pub(crate) fn all_or_mistake<const N: usize>(results: &[Value]) -> [Value; N] {
+    std::array::from_fn(|i| results.get(i).copied().unwrap_or(results[0]))
+}
+
 impl GraphBuilder {
     /// An empty graph of that name.
     pub fn new(name: &str) -> GraphBuilder {

@@ -259,6 +259,11 @@ impl Graph {
         users
     }
 
+    /// Whether a node reads a value, or it is an output.
+    pub fn is_read(&self, value: ValueId) -> bool {
+        self.is_output(value) || self.nodes().any(|(_, node)| node.operands().any(|v| v == value))
+    }
+
     /// Whether a value is an output.
     pub fn is_output(&self, value: ValueId) -> bool {
         self.outputs.iter().any(|o| o.value == value)

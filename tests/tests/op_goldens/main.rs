@@ -4,6 +4,7 @@
 
 mod images;
 mod signal;
+mod transformer;
 
 use pumice_cpu_ref::{Array, RefEval};
 use pumice_ir::ops::LossReduction;
@@ -23,10 +24,11 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-const GOLDENS: [&str; 3] = [
+const GOLDENS: [&str; 4] = [
     include_str!("../../data/op_goldens.json"),
     include_str!("../../data/op_goldens_images.json"),
     include_str!("../../data/op_goldens_signal.json"),
+    include_str!("../../data/op_goldens_transformer.json"),
 ];
 /// Cases of an op at least, and values of each of its attributes.
 const CASES: usize = 8;
@@ -178,10 +180,11 @@ impl Golden {
                 };
                 vec![g.pairwise_distance(x[0], x[1], metric)]
             }
-            other => match signal::build(self, g, x).map(|y| vec![y]).or_else(|| images::build(self, g, x)) {
-                Some(y) => y,
-                None => panic!("no builder for {other}"),
-            },
+            other => {
+                let built = signal::build(self, g, x).map(|y| vec![y]).or_else(|| images::build(self, g, x));
+                let built = built.or_else(|| transformer::build(self, g, x));
+                built.unwrap_or_else(|| panic!("no builder for {other}"))
+            }
         }
     }
 
@@ -203,7 +206,8 @@ impl Golden {
                 ));
             }
             let (got, want) = (got.to_f64(), want.floats());
-            let floor = images::floor(&self.op).unwrap_or_else(|| signal::floor(&self.op, &want));
+            let floor = images::floor(&self.op).or_else(|| transformer::floor(&self.op));
+            let floor = floor.unwrap_or_else(|| signal::floor(&self.op, &want));
             let near = |a: f64, b: f64| {
                 a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 2e-6 * b.abs().max(floor)
             };

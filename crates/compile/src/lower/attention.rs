@@ -1,5 +1,6 @@
 //! Attention: operands as strided batches of heads, the length from the frame or from memory, the kernel for the shape.
 
+use super::attention_extended::Extension;
 use super::{Lower, LowerResult};
 use crate::cx::{LowerCx, meaning_with_literals};
 use crate::select::attention::Extents;
@@ -30,7 +31,8 @@ impl Lower for AttentionParts {
 fn attend(cx: &mut LowerCx<'_>, id: NodeId, op: &Attention, parts: Option<u32>) -> LowerResult {
     let node = cx.graph.node(id);
     let y = cx.result(node.output())?;
-    if y.is_empty() {
+    let extension = Extension::of(cx, node, op)?;
+    if y.is_empty() && extension.as_ref().is_none_or(Extension::makes_nothing) {
         return Ok(());
     }
     let operand = |i: usize| node.input(i).ok_or("it lacks an operand");
@@ -41,8 +43,11 @@ fn attend(cx: &mut LowerCx<'_>, id: NodeId, op: &Attention, parts: Option<u32>) 
     let mut y = Heads::of(&y, if parts.is_some() { AttentionLayout::Bhsd } else { op.layout });
     y.extents[3] = v.extents[3].clone();
     let mask = node.input(3).map(|v| mask_words(cx, v)).transpose()?;
-    let length = node.input(4).map(|v| kv_length(cx, v)).transpose()?;
-    Problem { op, parts, q, k, v, y, mask, length }.emit(cx, id)
+    let length = node.input(4).map(|v| count(cx, v)).transpose()?;
+    if parts.is_some() && extension.is_some() {
+        return Err("parts of an attention have neither sinks nor slopes, places or sums".into());
+    }
+    Problem { op, parts, q, k, v, y, mask, length, extension }.emit(cx, id)
 }
 
 /// An operand seen as batches of heads of rows; the elements of a row are neighbours.
@@ -100,18 +105,18 @@ fn mask_words(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Mask> {
     Ok(Mask { kind, strides, keys, at })
 }
 
-/// The length: where it is, and its expression if the frame knows it.
-struct Length {
-    at: PlacedView,
-    expr: Option<DimExpr>,
-    per_batch: bool,
+/// A length or a place: where it is, and its expression if the frame knows it.
+pub(super) struct Count {
+    pub(super) at: PlacedView,
+    pub(super) expr: Option<DimExpr>,
+    pub(super) per_batch: bool,
 }
 
-fn kv_length(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Length> {
+pub(super) fn count(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Count> {
     let expr = cx.scalar_value(v);
     let per_batch = cx.graph.ty(v).rank() == 1;
     let at = if expr.is_some() { cx.at(v)? } else { cx.dense(v)? };
-    Ok(Length { at, expr, per_batch })
+    Ok(Count { at, expr, per_batch })
 }
 
 struct Problem<'a> {
@@ -123,7 +128,8 @@ struct Problem<'a> {
     v: Heads,
     y: Heads,
     mask: Option<Mask>,
-    length: Option<Length>,
+    length: Option<Count>,
+    extension: Option<Extension>,
 }
 
 /// The kernel's operands.
@@ -143,11 +149,15 @@ impl Problem<'_> {
         }
         let mut step = StepBuilder::new();
         let operands = self.bind(&mut step);
+        let more = self.extension.as_ref().map(|e| e.bind(&mut step, &operands.q, &operands.y));
         self.reads(cx, &mut step, &operands);
         let choice = self.choose(cx)?;
         step.flops(self.flops(cx), choice.roles.precision);
         let grid = cx.grid(&self.groups(&choice.roles)?)?;
-        let call = self.call(cx, &choice, operands)?;
+        let mut call = self.call(cx, &choice, operands)?;
+        if let Some((extension, bound)) = self.extension.as_ref().zip(more) {
+            call = extension.call(cx, call, bound);
+        }
         let meaning = meaning_with_literals(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
     }
@@ -189,7 +199,11 @@ impl Problem<'_> {
             let tiles = (self.group()? * rows).ceil_div(&roles.rows.into());
             return Ok(tiles * u64::from(parts) * &self.k.extents[1] * batch);
         }
-        let tiles = rows.ceil_div(&roles.rows.into()) * width.ceil_div(&roles.columns.into());
+        let mut columns = width.ceil_div(&roles.columns.into());
+        if self.extension.is_some() {
+            columns = columns.max_with(&DimExpr::constant(1));
+        }
+        let tiles = rows.ceil_div(&roles.rows.into()) * columns;
         Ok(tiles * heads * batch)
     }
 
@@ -205,6 +219,7 @@ impl Problem<'_> {
             keys: up(&self.k.extents[2]),
             masked: self.mask.is_some(),
             precision: self.op.rounding.precision(),
+            extended: self.extension.is_some(),
         }
     }
 
@@ -277,7 +292,7 @@ impl Problem<'_> {
 
     /// Where the kernel finds the length, whether each batch has its own, and what the frame knows of it.
     fn length(&self, cx: &mut LowerCx<'_>) -> (u32, ArgValue, ArgValue) {
-        let Some(Length { expr, per_batch, .. }) = &self.length else {
+        let Some(Count { expr, per_batch, .. }) = &self.length else {
             return (length::NONE, ArgValue::ZERO, ArgValue::ZERO);
         };
         let source = if expr.is_some() { length::ARG } else { length::OPERAND };
@@ -288,7 +303,12 @@ impl Problem<'_> {
     /// How many keys before and after a query count.
     fn window(&self) -> [ArgValue; 2] {
         let op = self.op;
-        [window(op.left), if op.causal { 0 } else { window(op.right) }].map(ArgValue::i32)
+        // Beside a place of its own, a window beyond i32 is none: its sum with a place at the end of i32 is no i32.
+        let bound = |n: i64| match i32::try_from(n) {
+            Err(_) if self.extension.is_some() => UNBOUNDED,
+            _ => window(n),
+        };
+        [bound(op.left), if op.causal { 0 } else { bound(op.right) }].map(ArgValue::i32)
     }
 
     /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.

@@ -8,6 +8,7 @@ mod anchor;
 mod arg_reduce;
 mod arg_sort_runs;
 mod attention;
+mod attention_extended;
 mod attention_merge;
 mod convolution;
 mod decode;
@@ -141,7 +142,7 @@ macro_rules! norms {
             }
 
             fn hole(&self, graph: &Graph, node: &Node) -> Option<Hole> {
-                norm::hole(graph, node, self.axis)
+                if self.statistics { None } else { norm::hole(graph, node, self.axis) }
             }
 
             fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>) -> LowerResult {

@@ -38,6 +38,8 @@ pub struct Norm {
     pub axis: i64,
     /// Added under the root.
     pub eps: f64,
+    /// Whether statistics are results, too; its expansion takes them apart.
+    pub statistics: bool,
 }
 
 /// What goes into a norm over the last axis: what its kernel walks row by row, or has one row of for all.
@@ -64,6 +66,9 @@ fn is_row(graph: &Graph, v: ValueId, norm: &Node) -> bool {
 /// Lowers a norm with what its kernel takes in while it loads: that is computed there, and stored where anyone else
 /// needs it.
 pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, norm: &Norm, fused: &FusedBody<'_>) -> LowerResult {
+    if norm.statistics {
+        return Err("its statistics have not become steps of their own".into());
+    }
     let x = cx.dense(fused.operand(0)?)?;
     let reads = fused.extra.iter().map(|&v| contiguous(cx, v)).collect::<LowerResult<Vec<_>>>()?;
     let outputs = cx.graph.node(id).outputs.iter();
@@ -201,12 +206,17 @@ fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<PlacedView> {
 
 impl From<&LayerNorm> for Norm {
     fn from(n: &LayerNorm) -> Norm {
-        Norm { kind: Kind::Layer, axis: n.axis, eps: f64::from(n.epsilon) }
+        Norm { kind: Kind::Layer, axis: n.axis, eps: f64::from(n.epsilon), statistics: n.statistics }
     }
 }
 
 impl From<&RmsNorm> for Norm {
     fn from(n: &RmsNorm) -> Norm {
-        Norm { kind: Kind::Rms(n.weight_offset), axis: n.axis, eps: f64::from(n.epsilon) }
+        Norm {
+            kind: Kind::Rms(n.weight_offset),
+            axis: n.axis,
+            eps: f64::from(n.epsilon),
+            statistics: n.statistics,
+        }
     }
 }

@@ -92,8 +92,10 @@ impl Positions {
 enum Angles {
     /// Tables of them, the rows picked by positions or in their order.
     Tables { cos: PlacedView, sin: PlacedView, by_position: bool },
-    /// Computed from turns.
-    Turns(PlacedView),
+    /// Computed from turns; factors that they are over already.
+    Turns(PlacedView, Option<PlacedView>),
+    /// Computed from turns over factors.
+    OverFactors(PlacedView, PlacedView),
 }
 
 impl Angles {
@@ -103,15 +105,32 @@ impl Angles {
                 let by_position = node.input(1).is_some();
                 Ok(Angles::Tables { cos: cx.dense(cos)?, sin: cx.dense(sin)?, by_position })
             }
-            _ => Ok(Angles::Turns(turns_table(cx, op, n_rot)?)),
+            _ => Angles::computed(op, cx, node.input(4), n_rot),
         }
+    }
+
+    fn computed(
+        op: &Rotary,
+        cx: &mut LowerCx<'_>,
+        factors: Option<ValueId>,
+        n_rot: u64,
+    ) -> LowerResult<Angles> {
+        let Some(factors) = factors else { return Ok(Angles::Turns(turns_table(cx, op, n_rot, &[])?, None)) };
+        let data = cx.graph.constant_data(factors).and_then(|data| data.to_vec::<f32>().ok());
+        // Others make NaN, which no table of turns holds.
+        if let Some(all) = data.filter(|all| all.iter().all(|f| f.is_normal())) {
+            let table = turns_table(cx, op, n_rot, &all)?;
+            return Ok(Angles::Turns(table, Some(cx.dense(factors)?)));
+        }
+        Ok(Angles::OverFactors(bases_table(cx, op, n_rot)?, cx.dense(factors)?))
     }
 
     fn source(&self) -> u32 {
         match self {
             Angles::Tables { by_position: true, .. } => source::TABLE_BY_POSITION,
             Angles::Tables { .. } => source::TABLE_BY_ROW,
-            Angles::Turns(_) => source::COMPUTED,
+            Angles::Turns(..) => source::COMPUTED,
+            Angles::OverFactors(..) => source::COMPUTED_OVER_FACTORS,
         }
     }
 
@@ -129,7 +148,13 @@ impl Angles {
     fn bind(&self, step: &mut StepBuilder, x: &Bound) -> [Bound; 2] {
         match self {
             Angles::Tables { cos, sin, .. } => [step.read(2, cos), step.read(3, sin)],
-            Angles::Turns(turns) => [step.touch(turns, Access::ShaderRead), x.unread()],
+            Angles::Turns(turns, factors) => {
+                let turns = step.touch(turns, Access::ShaderRead);
+                [turns, factors.as_ref().map_or(x.unread(), |at| step.read(4, at))]
+            }
+            Angles::OverFactors(bases, factors) => {
+                [step.touch(bases, Access::ShaderRead), step.read(4, factors)]
+            }
         }
     }
 }
@@ -197,7 +222,7 @@ impl Rotation<'_> {
             heads: cx.arg(heads),
             pos_batch: cx.arg(&pos_batch),
             table: cx.arg(&self.angles.table()),
-            attn: ArgValue::f32(1.0),
+            attn: ArgValue::f32(self.op.magnitude),
             op: ArgValue::U32(self.number),
             x,
             cos,
@@ -219,18 +244,41 @@ impl Rotation<'_> {
     }
 }
 
-/// round(2⁶⁴ · θ^(−2i/n_rot) · freq_scale / 2π) mod 2⁶⁴ for every pair, low word first.
-fn turns_table(cx: &mut LowerCx<'_>, op: &Rotary, n_rot: u64) -> LowerResult<PlacedView> {
-    let words: Vec<u32> = (0..n_rot / 2)
-        .flat_map(|i| {
-            let exponent = -2.0 * i as f64 / n_rot as f64;
-            let turns = f64::from(op.theta).powf(exponent) * f64::from(op.freq_scale) / std::f64::consts::TAU;
-            let fraction = turns - turns.floor();
-            // 2⁶⁴ · fraction in two halves: an f64 has 53 bits, the rest are zeros.
-            let bits = (fraction * 2f64.powi(64)) as u64;
-            [bits as u32, (bits >> 32) as u32]
-        })
-        .collect();
+/// θ^(−2i/n_rot) · freq_scale / 2π: how often pair i turns from one position to the next.
+fn turns(op: &Rotary, n_rot: u64, i: u64) -> f64 {
+    let exponent = -2.0 * i as f64 / n_rot as f64;
+    f64::from(op.theta).powf(exponent) * f64::from(op.freq_scale) / std::f64::consts::TAU
+}
+
+/// round(2⁶⁴ · turns / factor) mod 2⁶⁴ for every pair, low word first.
+fn turns_table(cx: &mut LowerCx<'_>, op: &Rotary, n_rot: u64, factors: &[f32]) -> LowerResult<PlacedView> {
+    let words = (0..n_rot / 2).flat_map(|i| {
+        let turns = turns(op, n_rot, i) / factors.get(i as usize).map_or(1.0, |f| f64::from(*f));
+        let fraction = turns - turns.floor();
+        // 2⁶⁴ · fraction in two halves: an f64 has 53 bits, the rest are zeros.
+        let bits = (fraction * 2f64.powi(64)) as u64;
+        [bits as u32, (bits >> 32) as u32]
+    });
+    table(cx, "rotary_turns", words.collect())
+}
+
+/// The turns of every pair in four words: 64 bits with the highest set, low word first, the exponent of the two that
+/// they are multiplied by, and 1 where they are negative.
+fn bases_table(cx: &mut LowerCx<'_>, op: &Rotary, n_rot: u64) -> LowerResult<PlacedView> {
+    let words = (0..n_rot / 2).flat_map(|i| {
+        let turns = turns(op, n_rot, i);
+        let (bits, size) = (turns.to_bits(), turns.abs());
+        if !size.is_normal() {
+            return [0; 4];
+        }
+        let mantissa = (bits << 11) | 1 << 63;
+        let exponent = (bits >> 52 & 0x7ff) as i32 - 1086;
+        [mantissa as u32, (mantissa >> 32) as u32, exponent as u32, u32::from(turns < 0.0)]
+    });
+    table(cx, "rotary_bases", words.collect())
+}
+
+fn table(cx: &mut LowerCx<'_>, name: &str, words: Vec<u32>) -> LowerResult<PlacedView> {
     let data = pumice_types::Tensor::new(&words, &[words.len() as u64]).map_err(|e| e.to_string())?;
-    cx.hidden_constant("rotary_turns", data)
+    cx.hidden_constant(name, data)
 }

@@ -1,8 +1,10 @@
 //! Which attention kernel. In: upper bounds of extents. Out: a [`Choice`]. Operands, strides and masks are lowering's.
 
 use super::choice::Choice;
-use super::family::{Family, FamilyDecl, Shape};
-use pumice_plan::kernels::attention::{Attention, AttentionLanes, AttentionSplit, AttentionUnits};
+use super::family::{Family, FamilyDecl, Row, Shape};
+use pumice_plan::kernels::attention::{
+    Attention, AttentionExtended, AttentionLanes, AttentionSplit, AttentionUnits,
+};
 use pumice_types::{Precision, Target};
 
 /// Widths of queries and values, the larger of them; queries and keys of a head; query heads of all batches; whether
@@ -41,6 +43,8 @@ pub struct Extents {
     pub masked: bool,
     /// To what the factors of both products are rounded.
     pub precision: Precision,
+    /// Whether it has what only `attention_extended` takes.
+    pub extended: bool,
 }
 
 impl Extents {
@@ -68,11 +72,19 @@ pub struct Rules(pub(super) Family);
 
 impl Rules {
     /// The kernel for extents on a target: the fastest, or one whose loops end by themselves where those of the
-    /// fastest would be ended by the driver.
+    /// fastest would be ended by the driver. An extended one takes what rows say of `attention`.
     pub fn choose(&self, target: &Target, e: &Extents) -> Option<Choice> {
         let measures = e.measures(target);
         let loops = [("sk", e.keys), ("d", e.d), ("mask_kind", e.masked.into())];
-        self.0.choose(&Shape::new(target, measures).multiplied(e.precision).looping(loops))
+        let shape = Shape::new(target, measures).multiplied(e.precision).looping(loops);
+        if e.extended {
+            // A row for what no other kernel took may mean a tile that is far too wide.
+            let widest = e.d.max(e.dv).max(64).next_power_of_two();
+            let fits = |choice: &Choice| choice.roles.columns <= widest;
+            let twin = |row: &Row| self.0.choice(row, &shape)?.twin(&AttentionExtended::DECL).filter(fits);
+            return self.0.choose_by(&shape, twin);
+        }
+        self.0.choose(&shape)
     }
 }
 
@@ -82,8 +94,16 @@ mod tests {
     use crate::select::Selection;
 
     /// One query of one head.
-    const ONE: Extents =
-        Extents { d: 1, dv: 1, queries: 1, heads: 1, keys: 1, masked: false, precision: Precision::Exact };
+    const ONE: Extents = Extents {
+        d: 1,
+        dv: 1,
+        queries: 1,
+        heads: 1,
+        keys: 1,
+        masked: false,
+        precision: Precision::Exact,
+        extended: false,
+    };
     const TILE: &str = Attention::DECL.name;
     const LANES: &str = AttentionLanes::DECL.name;
     const SPLIT: &str = AttentionSplit::DECL.name;
@@ -113,6 +133,22 @@ mod tests {
         floor.features.subgroup_shuffle = false;
         assert_eq!(of(&floor, 32, 1, 1), (SPLIT, AttentionSplit::plain, 32, 32));
         assert_eq!(of(&floor, 64, 1, 1), (TILE, Attention::plain_w64, 16, 64));
+    }
+
+    /// What has sinks, slopes, places or sums takes the tile that a row gives to what has none.
+    #[test]
+    fn extended_ones_have_the_tiles_of_rows() {
+        let of = |target: &Target, d, queries, heads| {
+            let e = Extents { d, dv: d, queries, heads, keys: queries, extended: true, ..ONE };
+            let c = choose(target, &e);
+            (c.decl.name, c.variant.name)
+        };
+        let (gpu, cpu, name) = (Target::h200(), Target::lavapipe(), AttentionExtended::DECL.name);
+        assert_eq!(of(&gpu, 128, 1024, 64), (name, AttentionExtended::q64_w128));
+        assert_eq!(of(&gpu, 64, 1, 1), (name, AttentionExtended::plain_w64));
+        assert_eq!(of(&gpu, 32, 128, 12), (name, AttentionExtended::plain_w64));
+        assert_eq!(of(&cpu, 64, 8, 9), (name, AttentionExtended::plain_w64));
+        assert_eq!(of(&cpu, 300, 8, 9), (name, AttentionExtended::plain));
     }
 
     /// Many keys: the form of fewest iterations a key, or none.

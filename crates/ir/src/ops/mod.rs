@@ -33,6 +33,7 @@ pub use reduction::reduce;
 use reduction::reduce::Reduction;
 pub use signal::{log_mel, mel_weight_matrix, stft, welch};
 use std::sync::Arc;
+pub use transformer::{attention_operands, rotary_scaling};
 
 /// Calls `$m!` with every op: `file Type "name" kind`, grouped as in OPS, each group in the folder of that name. The
 /// kind is what the op is to lowering ([`OpKind`](crate::ops::OpKind)); what follows from it is written in no other

@@ -26,6 +26,17 @@ pub enum PatchRef {
     New(u32, u16),
 }
 
+impl PatchRef {
+    /// Another output of the new node; of an old value none.
+    #[must_use]
+    pub fn result(self, output: u16) -> Option<PatchRef> {
+        match self {
+            PatchRef::Old(_) => None,
+            PatchRef::New(node, _) => Some(PatchRef::New(node, output)),
+        }
+    }
+}
+
 /// A new node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatchNode {

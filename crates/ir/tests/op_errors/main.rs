@@ -7,7 +7,6 @@ use pumice_ir::ops::glu::{GluAct, GluPacking};
 use pumice_ir::ops::huber::Huber;
 use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
-use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
 use pumice_ir::ops::mse::Mse;
@@ -46,6 +45,7 @@ macro_rules! refuses {
 }
 
 mod chance;
+mod transformer;
 
 refuses! {
     element_count_is_not_compatibility: |g| g.add(g.input("a", f32([2, 3])), g.input("b", f32([3, 2])))
@@ -156,7 +156,7 @@ refuses! {
     correction_of_two: |g| g.variance(g.input("x", f32([2])), &[], 2, false) => OpError::Attr(_),
     losses_do_not_broadcast: |g| g.mse(g.input("y", f32([2, 3])), g.input("t", f32([2, 1])), Mse::default()).0
         => OpError::ExtentMismatch { .. },
-    losses_of_other_ranks: |g| g.l1(g.input("y", f32([2, 3])), g.input("t", f32([3])), L1::default()).0
+    losses_of_other_ranks: |g| g.l1(g.input("y", f32([2, 3])), g.input("t", f32([3])), Default::default()).0
         => OpError::Rank { operand: "target", rank: 1, .. },
     loss_of_integers: |g| g.kl_div(g.input("y", i32([2])), g.input("t", i32([2])), KlDiv::default()).0
         => OpError::DType { operand: "prediction", .. },
@@ -306,11 +306,11 @@ mod floats {
         for value in NOT_NUMBERS.into_iter().chain([-1e-6, -f32::MIN_POSITIVE]) {
             refused("epsilon", value, |g, x| g.layer_norm(x, g.param("w", f32([4])), None, value));
             refused("epsilon", value, |g, x| g.rms_norm(x, g.param("w", f32([4])), value));
-            let op = |axis| LayerNorm { axis, epsilon: value };
+            let op = |axis| LayerNorm { axis, epsilon: value, ..LayerNorm::default() };
             refused("epsilon", value, |g, x| g.apply(op(0), &[x, g.param("w", f32([3, 4]))]));
         }
         for weight_offset in NOT_NUMBERS {
-            let op = RmsNorm { weight_offset, axis: -1, epsilon: 0.0 };
+            let op = RmsNorm { weight_offset, epsilon: 0.0, ..RmsNorm::default() };
             refused("weight_offset", weight_offset, |g, x| g.apply(op, &[x, g.param("w", f32([4]))]));
         }
     }
@@ -610,7 +610,7 @@ mod images {
         } => OpError::ExtentMismatch { .. },
         a_shift_without_a_scale: |g| {
             let (x, beta) = (image(g), g.param("beta", f32([4])));
-            g.apply_all(pumice_ir::ops::LayerNorm { axis: -1, epsilon: 1e-5 }, &[Some(x), None, Some(beta)])[0]
+            g.apply_all(pumice_ir::ops::LayerNorm::default(), &[Some(x), None, Some(beta)])[0]
         } => OpError::MissingOperand("gamma"),
         a_power_of_0: |g| g.lp_pool(image(g), LpPool { kernel: vec![2, 2], p: 0, ..LpPool::default() })
             => OpError::Attr(_),

@@ -6,11 +6,15 @@
 //! blocks, so that parts are alike long whatever the length turns out to be. The order of summation changes, so values
 //! agree within the tolerance of Attention; a sum of very many keys becomes shorter ones.
 //!
-//! Left alone: queries that are rounded to 16 bits (parts are f32), widths that are not multiples of four, what is
-//! known when loading, and whatever [`CostModel`](crate::CostModel) finds fast enough.
+//! A sink is one part more, and the logarithm of a sum follows from the parts: both are the merge's.
+//!
+//! Left alone: queries that are rounded to 16 bits (parts are f32), widths that are not multiples of four, places of
+//! the first query and ALiBi, which parts do not take, what is known when loading, and whatever
+//! [`CostModel`](crate::CostModel) finds fast enough.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::Facts;
+use pumice_ir::ops::attention::{ALIBI, OFFSET, SINKS};
 use pumice_ir::ops::{Attention, AttentionMerge, AttentionParts};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef};
 use pumice_types::{AttentionExtents, DType, DimExpr};
@@ -37,7 +41,8 @@ fn extents(graph: &Graph, cx: &PassCx<'_>, node: &Node, op: &Attention) -> Optio
     let up = |d: &DimExpr| d.upper(symbols);
     let width = |d: &DimExpr| d.as_extent().filter(|n| *n > 0 && n.is_multiple_of(4));
     let ([batch, heads, queries, d], [_, key_heads, keys, _], [.., dv]) = (of(0)?, of(1)?, of(2)?);
-    (graph.ty(node.output()).dtype() == DType::F32).then_some(())?;
+    let taken = [OFFSET, ALIBI].iter().all(|&i| node.input(i).is_none());
+    (taken && graph.ty(node.output()).dtype() == DType::F32).then_some(())?;
     Some(AttentionExtents {
         batches: up(&batch),
         heads: up(&heads),
@@ -54,7 +59,13 @@ fn patch(graph: &Graph, id: NodeId, node: &Node, op: &Attention, parts: u64) -> 
     let mut patch = Patch::new(format!("make {name} in {parts} parts of its keys"));
     let inputs = (0..5).map(|i| node.input(i).map(PatchRef::Old)).collect();
     let of_parts = patch.add_opt(AttentionParts::of(op, parts), format!("{name}.parts"), inputs);
-    let y = patch.add(AttentionMerge { layout: op.layout }, name, &[of_parts]);
+    let sinks = node.input(SINKS).map(|v| Some(PatchRef::Old(v)));
+    let inputs = std::iter::once(Some(of_parts)).chain(sinks).collect();
+    let merge = AttentionMerge { layout: op.layout, lse: op.lse };
+    let y = patch.add_opt(merge, name, inputs);
     patch.replace(node.output(), y);
+    if let Some((&lse, sums)) = node.outputs.get(1).zip(y.result(1)) {
+        patch.replace(lse, sums);
+    }
     patch
 }

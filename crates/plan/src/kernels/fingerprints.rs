@@ -18,6 +18,14 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("q64_w128", Fingerprint::hex("8add5c76ccc38fa0b800acddb1b10e88ad81890b0c64ab24a97b39ad869a1e38")),
         ("q64_w64", Fingerprint::hex("0d4e28ff0ec96735bb8fee42d83ba451e03ebe41d6a4d5780919a12a3deea85b")),
     ] },
+    Compiled { kernel: "attention_extended", declaration: Fingerprint::hex("18a74ba1c32cb9660187b915817d40dbc55b44d2b774194868a4489ab1f49ba5"), code: &[
+        ("plain", Fingerprint::hex("e92f46ab6c22b36e5570ef36823fb4590cbf1d22acaff4ba1de10173cb740c4b")),
+        ("plain_w128", Fingerprint::hex("316675aa667e28a605c1e6dbb56075e6a5158a7fe568e679a17b7be6aad0da29")),
+        ("plain_w64", Fingerprint::hex("0516e7a0e203b5ed03e9ef7f872171a5ff5ce682e43e4bbda8f1920935ad4d01")),
+        ("q32_w128", Fingerprint::hex("c44309868394a5851bd5b19ee7c4c99b424a8b74efe0c6f43e72c047c6d7490a")),
+        ("q64_w128", Fingerprint::hex("25a8b577b6f98ee833732c35ec484f68ae403f7cea781a2ed50fb01d795b85f8")),
+        ("q64_w64", Fingerprint::hex("2c3a1d4a6233f2aed98e9060de7f81ecb60e4e0f7ac48e81214708a9b9e70f0e")),
+    ] },
     Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("3cc2d8e72c9d52a13ed4222db4ff8440dbc81790a31299c7f46a19c363a17e00"), code: &[
         ("shuffle_w128", Fingerprint::hex("726fe3df4a2f2c7b7a80e38e6a78073b3ecfe6cda848daf6b133200006f02058")),
         ("shuffle_w128_row", Fingerprint::hex("e20780173b24ae1de0d646bf9f05848aeae47de59c7e5c0560130de569d2a12f")),
@@ -31,6 +39,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     ] },
     Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("68d6a78a0f7e50183f03bc039add84417e8d708b8ed1e4589611046ce45884ce"), code: &[
         ("plain", Fingerprint::hex("6b93a4c9cb5dc1d0be998efaa99a96eb6228d1bce835d5eb546c16c333ebfd1a")),
+    ] },
+    Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("d30c9bf2d4a89e89a4e411f540c08b64d07c75393a95dca438acae42d250bb0f"), code: &[
+        ("plain", Fingerprint::hex("83c3ab388159f505dfbeb2031e481a9f70ed0e1ce12e8bdb32ea9e78ee0ce9fb")),
     ] },
     Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("4e5f7638f0be03c54d0cae846a7d9df60ec9d66cf7cbefe795dfae6cc385447f"), code: &[
         ("plain", Fingerprint::hex("59383939149d2a42bc5e4e71c93eb0af0e030eeaa9d7ba2f805587dd93817d3a")),
@@ -236,7 +247,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("80918281d6230d4f34ce619e05a12cc39a6ffdfb9d62f2c7e7dd6d772721fb77")),
     ] },
     Compiled { kernel: "rotary", declaration: Fingerprint::hex("2cb89bceccb1f589d983256c3edad7d3322a0e8b1b1b7cab7552e18fbc018f99"), code: &[
-        ("plain", Fingerprint::hex("33a0381ac5120a190db20664fd0aba17f71aecac95cab8acdcd9a01b810caf46")),
+        ("plain", Fingerprint::hex("e7e1b57ed847fc65417d04a563ed135cc473afcb8110e96326d5db6afb03e2c0")),
     ] },
     Compiled { kernel: "sample_sorted", declaration: Fingerprint::hex("77bc6063c4a7c2c9a1dcd881e8d59f0fa5f89d9854ec34cf66d4418f7cd564cc"), code: &[
         ("plain", Fingerprint::hex("1dd7cb3fa29e6efa1a90036f09d75ebc4801f3efe57095a9a6440a608e5e046c")),

@@ -15,6 +15,8 @@ pub mod source {
     /// Computed: the angle of pair i at integer position p is the fraction of `p * turns[i]`, turns as 64-bit fixed
     /// point.
     pub const COMPUTED: u32 = 2;
+    /// The same, of turns over the factor of the pair, which is divided by when running.
+    pub const COMPUTED_OVER_FACTORS: u32 = 3;
 }
 
 /// `position` of [`Rotary`]: where positions come from.
@@ -28,11 +30,13 @@ pub mod position {
 kernel! {
     /// y of [batch, seq, heads, dim], its first `n_rot` elements rotated by pairs, the rest copied.
     ///
-    /// y1 = c x1 - s x2, y2 = s x1 + c x2; pair i is (i, i + n_rot/2), or (2i, 2i + 1) where `interleaved` is 1. x lies
-    /// at `x_offset + b * x_batch + s * x_seq + h * x_head + d`, y at `b * y_batch + s * y_seq + h * y_head + d`.
-    /// `source` and `position`: see the modules of those names. cos and sin have n_rot/2 columns; where computed, `cos`
-    /// is the table of turns (two words each, low first: round(2^64 * theta^(-2i/n_rot) * scale / 2pi) mod 2^64, with
-    /// `attn` a factor on cos and sin) and `sin` any operand. Without positions bind `x` again. Results go through
+    /// y1 = c x1 - s x2, y2 = s x1 + c x2; pair i is (i, i + n_rot/2), or (2i, 2i + 1) where `interleaved` is 1. x
+    /// lies at `x_offset + b * x_batch + s * x_seq + h * x_head + d`, y at `b * y_batch + s * y_seq + h * y_head +
+    /// d`. `source` and `position`: see the modules of those names. cos and sin have n_rot/2 columns; where computed,
+    /// `cos` is the table of turns (two words each, low first: round(2^64 * theta^(-2i/n_rot) * scale / 2pi) mod
+    /// 2^64) and `sin` x again, or the factors that they are over already; over factors when running `cos` has four
+    /// words a pair (64 bits with the highest set, low word first, an exponent of two, 1 where negative) and `sin`
+    /// the factors. `attn` is a factor of cos and sin. Without positions bind `x` again. Results go through
     /// `epilogue`, one element each.
     pub struct Rotary = "rotary" in "rotary/rotary.comp";
     grid "ceil(batch * seq * heads * (dim - n_rot / 2) / 256) groups of 256 threads, folded";

@@ -3,6 +3,7 @@
 use super::{Garden, Item};
 use pumice_ir::ops::Rounding;
 use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::{Attention, AttentionMerge, AttentionParts, Rotary};
 use pumice_ir::shape::DimSpec;
 use pumice_ir::{Fill, Value, tensor};
@@ -33,12 +34,38 @@ impl Garden<'_> {
         let y = if has_parts && self.below(3) == 0 {
             let parts = 1 + self.below(3) as u64;
             let of_parts = self.g.attention_parts(q, k, v, mask, None, AttentionParts::of(&op, parts));
-            self.g.attention_merge(of_parts, AttentionMerge { layout })
-        } else {
+            self.g.attention_merge(of_parts, AttentionMerge { layout, lse: false })
+        } else if self.below(2) == 0 {
             self.g.attention(q, k, v, mask, None, op)
+        } else {
+            return Some(self.extended_attention([q, k, v], mask, op, x.size, &shape));
         };
         let y = self.joined_heads(y, layout, shape.to_vec());
         Some(self.about(y, x.size))
+    }
+
+    /// With a place, sinks, slopes, and the logarithms of sums as factors of the rows.
+    fn extended_attention(
+        &mut self,
+        qkv: [Value; 3],
+        mask: Option<Value>,
+        op: Attention,
+        size: f64,
+        shape: &[DimExpr],
+    ) -> Item {
+        let (g, layout) = (self.g, op.layout);
+        let mut of_heads = || (self.below(2) == 0).then(|| self.param(&[2]));
+        let (sinks, alibi) = (of_heads(), of_heads());
+        let offset = (self.below(2) == 0).then_some(self.position);
+        let operands = AttentionOperands { mask, kv_len: None, offset, sinks, alibi };
+        let (y, lse) = g.attention_with(qkv, operands, op);
+        let y = self.joined_heads(y, layout, shape.to_vec());
+        if self.below(2) == 0 {
+            return self.about(y, size);
+        }
+        let factors = g.reduce_max(g.sigmoid(lse), &[0, 1], false);
+        let factors = g.reshape_to(factors, vec![shape[0].clone(), DimExpr::constant(1)]);
+        self.about(g.mul(y, factors), size)
     }
 
     /// A value of \[rows, c\] whose rows are two heads of an even width.
@@ -75,8 +102,16 @@ impl Garden<'_> {
         let width = self.width(q);
         let n_rot = if self.below(3) == 0 { Some(width as i64 / 2 / 2 * 2) } else { None };
         let interleaved = self.below(2) == 0;
-        let op = Rotary { layout, interleaved, n_rot, ..Rotary::default() };
-        self.g.rotary(q, self.position, op)
+        let magnitude = [1.0, 0.75][self.below(2)];
+        let op = Rotary { layout, interleaved, n_rot, magnitude, ..Rotary::default() };
+        if self.below(3) > 0 {
+            return self.g.rotary(q, self.position, op);
+        }
+        let name = self.name("factors");
+        self.fill(&name, Fill::Uniform(0.5, 4.0));
+        let pairs = n_rot.map_or(width, |n| n as u64) / 2;
+        let factors = self.g.param(&name, tensor(DType::F32, [pairs]));
+        self.g.rotary_by_factors(q, self.position, factors, op)
     }
 
     fn settings(&mut self, layout: AttentionLayout) -> Attention {
@@ -88,6 +123,7 @@ impl Garden<'_> {
             left: [-1, -1, 1][self.below(3)],
             right: [-1, -1, 0, 2][self.below(4)],
             rounding: Rounding::None,
+            lse: false,
         }
     }
 

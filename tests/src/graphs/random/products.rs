@@ -2,6 +2,7 @@
 
 use super::{Garden, Item};
 use pumice_ir::ops::glu::{GluAct, GluPacking};
+use pumice_ir::ops::{LayerNorm, RmsNorm};
 use pumice_types::DType;
 
 impl Garden<'_> {
@@ -141,7 +142,19 @@ impl Garden<'_> {
             return None;
         }
         let gamma = self.param(&[c]);
-        Some(self.about(g.rms_norm(y, gamma, 1e-5), 3.0))
+        let normal = match self.below(3) {
+            0 => {
+                let (normal, inverse) = g.rms_norm_with_statistics(y, gamma, None, RmsNorm::default());
+                g.mul(normal, g.tanh(inverse))
+            }
+            1 => {
+                let op = LayerNorm { epsilon: 0.5, ..LayerNorm::default() };
+                let (normal, mean, inverse) = g.layer_norm_with_statistics(y, Some(gamma), None, op);
+                g.add(normal, g.mul(g.tanh(mean), inverse))
+            }
+            _ => g.rms_norm(y, gamma, 1e-5),
+        };
+        Some(self.about(normal, 3.0))
     }
 
     pub(super) fn composite(&mut self) -> Option<Item> {

@@ -9,9 +9,10 @@ use std::borrow::Cow;
 
 impl Eval for LayerNorm {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
-        normalized(cx, self.axis, |row, x, gamma, beta| {
+        let y = normalized(cx, self.axis, |row, x, gamma, beta| {
             (x - row.mean) * inverse(row.variance, self.epsilon) * gamma + beta
-        })
+        });
+        with_statistics(y, cx, self.axis, &[&|row| row.mean, &|row| inverse(row.variance, self.epsilon)])
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
@@ -22,7 +23,19 @@ impl Eval for LayerNorm {
     /// most, and moves every difference by δ; the variance is taken about that mean, so its own relative error is that
     /// of a sum of squares plus δ²/σ², of second order; the root halves it. Where |μ| ≫ σ the first term dominates: x −
     /// μ has lost those digits in f32, whatever the kernel.
+    /// The inverse deviation is off by the share that σ² + ε is off by.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
+        match cx.result {
+            0 => {}
+            1 => return of_rows(cx, self.axis, |row| row.mean_abs),
+            _ => {
+                let share = Tolerance::of_sum(row_length(cx, self.axis) as u64);
+                return of_rows(cx, self.axis, |row| {
+                    let spread = row.variance + (row.mean_abs * share).powi(2);
+                    inverse_size(row.variance, spread, self.epsilon)
+                });
+            }
+        }
         magnitudes(cx, self.axis, |row, x, gamma, beta| {
             gamma.abs() * inverse(row.variance, self.epsilon) * (row.mean_abs + (x - row.mean).abs())
                 + beta.abs()
@@ -33,6 +46,11 @@ impl Eval for LayerNorm {
 /// 1/√(v + ε).
 pub fn inverse(v: f64, epsilon: f32) -> f64 {
     1.0 / (v + f64::from(epsilon)).sqrt()
+}
+
+/// The size of 1/√(v + ε) where v is a sum of terms of that size.
+pub fn inverse_size(v: f64, size: f64, epsilon: f32) -> f64 {
+    inverse(v, epsilon) * (1.0 + size / (v + f64::from(epsilon)))
 }
 
 /// Statistics of a row.
@@ -63,8 +81,33 @@ impl Stats {
 
 /// The class of sums over a row.
 pub fn row_tolerance(cx: &EvalCx<'_>, axis: i64) -> Tolerance {
-    let x = cx.arg(0);
-    Tolerance::sum(x.dtype, count(&x.shape[axis_of(axis, x.shape.len())..]) as u64)
+    Tolerance::sum(cx.out().0, row_length(cx, axis) as u64)
+}
+
+/// How many elements a row has.
+pub fn row_length(cx: &EvalCx<'_>, axis: i64) -> usize {
+    let shape = &cx.arg(0).shape;
+    count(&shape[axis_of(axis, shape.len())..])
+}
+
+/// One value for each row.
+pub fn of_rows(cx: &EvalCx<'_>, axis: i64, f: impl Fn(&Stats) -> f64) -> Vec<f64> {
+    let (x, n) = (cx.arg(0), row_length(cx, axis));
+    let rows = count(&x.shape[..axis_of(axis, x.shape.len())]);
+    let values = x.as_floats();
+    (0..rows).map(|r| f(&Stats::of(n, values[r * n..][..n].iter().copied()))).collect()
+}
+
+/// The norm's result, and its statistics where the node has them.
+pub fn with_statistics(
+    y: Vec<Array>,
+    cx: &EvalCx<'_>,
+    axis: i64,
+    statistics: &[&dyn Fn(&Stats) -> f64],
+) -> Vec<Array> {
+    let more = cx.outputs.iter().skip(1).zip(statistics);
+    let more = more.map(|((dtype, shape), f)| Array::floats(*dtype, shape, of_rows(cx, axis, f)));
+    y.into_iter().chain(more).collect()
 }
 
 /// One value per element from its row's statistics, the element, γ and β.

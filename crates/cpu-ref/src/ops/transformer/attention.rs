@@ -5,11 +5,15 @@ use crate::eval::{Eval, EvalCx};
 use crate::index::{broadcast_strides, strides};
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::Attention;
+use pumice_ir::ops::attention::{ALIBI, OFFSET, SINKS};
 
 impl Eval for Attention {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
-        let (dtype, shape) = cx.out();
-        vec![Array::floats(dtype, shape, Problem::new(self, cx).results(|p, _, v| p * v))]
+        let problem = Problem::new(self, cx);
+        let y = problem.results(|p, _, v| p * v);
+        let sums = self.lse.then(|| problem.rows().map(|row| row.log_sum()).collect());
+        let results = std::iter::once(y).chain(sums).zip(cx.outputs);
+        results.map(|(values, (dtype, shape))| Array::floats(*dtype, shape, values)).collect()
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
@@ -20,8 +24,11 @@ impl Eval for Attention {
     /// Σ p|v|·(1 + 2S), S the largest Σ|q·k|·scale + |mask| over the query's allowed keys. Every score is a sum of D
     /// terms, off by 4(⌈log₂D⌉ + 4)·2⁻²⁴·S at most (softcap's slope is at most 1, its tanh's 8 ULP are of |s| ≤ S). The
     /// exponential makes that a relative error of p, the division by Σp doubles it, and the sum over keys is one more
-    /// sum of Σp|v|.
+    /// sum of Σp|v|. What the sum's logarithm is off by is the relative error of the sum, and the rounding of a score.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
+        if cx.result == 1 {
+            return Problem::new(self, cx).rows().map(|row| 1.0 + 2.0 * row.largest).collect();
+        }
         Problem::new(self, cx).results(|p, largest, v| p * v.abs() * (1.0 + 2.0 * largest))
     }
 }
@@ -37,6 +44,9 @@ pub struct Problem<'a> {
     pub v: Operand<'a>,
     mask: Option<Mask<'a>>,
     kv_len: Option<&'a [i64]>,
+    offset: Option<&'a [i64]>,
+    sinks: Option<&'a [f64]>,
+    alibi: Option<&'a [f64]>,
     scale: f64,
 }
 
@@ -101,7 +111,16 @@ impl<'a> Problem<'a> {
             Mask { array, strides: broadcast_strides(&array.shape, &full), keys: keys as usize }
         });
         let scale = op.scale.map_or_else(|| 1.0 / (width as f64).sqrt(), f64::from);
-        Problem { op, q, k, v, mask, kv_len: cx.opt(4).map(Array::as_ints), scale }
+        let ints = |i| cx.opt(i).map(Array::as_ints);
+        let floats = |i| cx.opt(i).map(Array::as_floats);
+        let (kv_len, offset) = (ints(4), ints(OFFSET));
+        Problem { op, q, k, v, mask, kv_len, offset, sinks: floats(SINKS), alibi: floats(ALIBI), scale }
+    }
+
+    /// The rows of all queries: batch entries, heads, then queries.
+    fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let [batch, heads, rows, _] = self.q.extents;
+        (0..batch * heads * rows).map(move |row| self.row(row / rows / heads, row / rows % heads, row % rows))
     }
 
     /// Σ term(pⱼ, S, vⱼ) for every element of the result, in its layout.
@@ -116,24 +135,25 @@ impl<'a> Problem<'a> {
         for row in 0..batch * heads * rows {
             let (b, h, i) = (row / rows / heads, row / rows % heads, row % rows);
             let key_head = h * self.k.extents[1] / heads;
-            let (weights, largest) = self.weights(b, h, key_head, i);
+            let row = self.row(b, h, i);
+            let (weights, undefined) = (row.weights(), row.sum().1.is_nan());
             for d in 0..width {
                 let at = [b, h, i, d].iter().zip(axes).map(|(&x, a)| x * walk[a] as usize).sum::<usize>();
                 let value = |j| self.v.at(b, key_head, j, d);
-                y[at] = weights.iter().map(|&(j, p)| term(p, largest, value(j))).sum();
+                let terms = weights.iter().map(|&(j, p)| term(p, row.largest, value(j)));
+                y[at] = if undefined { f64::NAN } else { terms.sum() };
             }
         }
         y
     }
 
-    /// The allowed keys of a query with their probabilities, and the largest size of a score.
-    fn weights(&self, b: usize, h: usize, key_head: usize, i: usize) -> (Vec<(usize, f64)>, f64) {
-        let (mut scores, largest) = self.scores(b, h, key_head, i);
-        let max = scores.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
-        scores.iter_mut().for_each(|s| s.1 = (s.1 - max).exp());
-        let sum: f64 = scores.iter().map(|s| s.1).sum();
-        scores.iter_mut().for_each(|s| s.1 /= sum);
-        (scores, largest)
+    /// The scores of a query.
+    fn row(&self, b: usize, h: usize, i: usize) -> Row {
+        let (scores, largest) = self.scores(b, h, h * self.k.extents[1] / self.q.extents[1], i);
+        // A sink of −Inf is none.
+        let sink = self.sinks.map(|of| of[h]).filter(|s| *s != f64::NEG_INFINITY);
+        let largest = largest.max(sink.map_or(0.0, f64::abs));
+        Row { scores, sink, largest }
     }
 
     /// The allowed keys of a query with their scores, and the largest size of one.
@@ -141,7 +161,9 @@ impl<'a> Problem<'a> {
         let keys = self.k.extents[2];
         let length = self.kv_len.map(|l| l[b.min(l.len() - 1)]);
         let total = length.map_or(keys as i64, |l| l.min(keys as i64));
-        let place = i as i64 + length.map_or(0, |l| l - self.q.extents[2] as i64);
+        let given = self.offset.map(|o| o[b.min(o.len() - 1)]);
+        let implied = || length.map_or(0, |l| l - self.q.extents[2] as i64);
+        let place = i as i64 + given.unwrap_or_else(implied);
         let mut largest = 0f64;
         let mut scores = Vec::new();
         for j in 0..keys.min(usize::try_from(total).unwrap_or(0)) {
@@ -151,10 +173,11 @@ impl<'a> Problem<'a> {
                 None => Some(0.0),
             };
             let Some(added) = added else { continue };
+            let bias = self.alibi.map_or(0.0, |slopes| slopes[h] * (j as i64 - place) as f64);
             let terms = (0..self.q.extents[3]).map(|d| self.q.at(b, h, i, d) * self.k.at(b, key_head, j, d));
             let (sum, size) = terms.fold((0.0, 0.0), |(s, a), t| (s + t, a + t.abs()));
-            largest = largest.max(size * self.scale.abs() + added.abs());
-            scores.push((j, self.capped(sum * self.scale) + added));
+            largest = largest.max(size * self.scale.abs() + added.abs() + bias.abs());
+            scores.push((j, self.capped(sum * self.scale) + added + bias));
         }
         (scores, largest)
     }
@@ -170,5 +193,39 @@ impl<'a> Problem<'a> {
         (!op.causal || j <= place)
             && (op.left < 0 || j >= place.saturating_sub(op.left))
             && (op.right < 0 || j <= place.saturating_add(op.right))
+    }
+}
+
+/// What a query sees.
+struct Row {
+    /// Keys with their scores.
+    scores: Vec<(usize, f64)>,
+    /// One more score.
+    sink: Option<f64>,
+    /// The largest size of a score.
+    largest: f64,
+}
+
+impl Row {
+    fn all(&self) -> impl Iterator<Item = f64> + '_ {
+        self.scores.iter().map(|s| s.1).chain(self.sink)
+    }
+
+    /// The largest score, and the sum of e^(s − that).
+    fn sum(&self) -> (f64, f64) {
+        let max = self.all().fold(f64::NEG_INFINITY, f64::max);
+        (max, self.all().map(|s| (s - max).exp()).sum())
+    }
+
+    /// Keys with their probabilities.
+    fn weights(&self) -> Vec<(usize, f64)> {
+        let (max, sum) = self.sum();
+        self.scores.iter().map(|&(j, s)| (j, (s - max).exp() / sum)).collect()
+    }
+
+    /// ln Σ e^s; −Inf of nothing.
+    fn log_sum(&self) -> f64 {
+        let (max, sum) = self.sum();
+        if self.all().next().is_none() { f64::NEG_INFINITY } else { max + sum.ln() }
     }
 }

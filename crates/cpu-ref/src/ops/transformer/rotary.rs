@@ -21,7 +21,11 @@ impl Eval for Rotary {
     }
 
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
-        rotated(self, cx, |_, _, x1, x2| (x1.abs() + x2.abs(), x1.abs() + x2.abs()))
+        let size = f64::from(self.magnitude).abs();
+        rotated(self, cx, |_, _, x1, x2| {
+            let both = size * (x1.abs() + x2.abs());
+            (both, both)
+        })
     }
 }
 
@@ -40,7 +44,8 @@ fn angle(
     let Some((cos, sin)) = cx.opt(2).zip(cx.opt(3)) else {
         let exponent = -2.0 * i as f64 / (2 * pairs) as f64;
         let turn = f64::from(op.theta).powf(exponent) * f64::from(op.freq_scale);
-        let angle = position.unwrap_or(0) as f64 * turn;
+        let factor = cx.opt(4).map_or(1.0, |factors| factors.as_floats()[i]);
+        let angle = position.unwrap_or(0) as f64 * (turn / factor);
         return (angle.cos(), angle.sin());
     };
     let row = match position {
@@ -80,7 +85,8 @@ fn rotated(op: &Rotary, cx: &EvalCx<'_>, turn: impl Fn(f64, f64, f64, f64) -> (f
     for b in 0..batch {
         for s in 0..rows {
             for i in 0..pairs {
-                let (c, sin) = angle(op, cx, (b, s, rows), i, pairs);
+                let (cos, sin) = angle(op, cx, (b, s, rows), i, pairs);
+                let (c, sin) = (f64::from(op.magnitude) * cos, f64::from(op.magnitude) * sin);
                 for h in 0..heads {
                     let head = b * walk[0] + h * walk[1] + s * walk[2];
                     let (i1, i2) = if op.interleaved { (2 * i, 2 * i + 1) } else { (i, i + pairs) };

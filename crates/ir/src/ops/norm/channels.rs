@@ -94,7 +94,7 @@ pub(super) fn of_groups(
     let mut steps = Steps::new(graph, id);
     let wide = steps.widened(x);
     let rows = steps.add("rows", Reshape { shape: rows }, &[wide]);
-    let normal = steps.add("normal", LayerNorm { axis: -1, epsilon }, &[rows]);
+    let normal = steps.add("normal", LayerNorm { epsilon, ..LayerNorm::default() }, &[rows]);
     let normal = steps.add("shaped", Reshape { shape: shape.to_vec() }, &[normal]);
     let [gamma, beta] = [node.input(1)?, node.input(2)?].map(|v| {
         let wide = steps.widened(v);

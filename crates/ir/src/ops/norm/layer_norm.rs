@@ -1,10 +1,12 @@
 //! `LayerNorm`: rows brought to mean 0 and deviation 1.
 
+use crate::builder::all_or_mistake;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::norm::statistics::{statistics_samples, with_statistics};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -13,12 +15,21 @@ use pumice_types::DType;
 crate::op! {
     /// y = (x − μ)/√(σ² + ε)·γ + β over axes `axis`…r−1 (ONNX LayerNormalization, first result); σ² is biased. γ and β
     /// broadcast to x; without them they are 1 and 0, and β comes with γ alone. Statistics are f32, the variance from
-    /// differences to the mean.
+    /// differences to the mean. With `statistics`, μ and 1/√(σ² + ε) are results, too: f32, with extent 1 on the
+    /// normalized axes; of rows without elements they are NaN. What nobody reads of them is not computed.
     pub struct LayerNorm {
         /// First normalized axis.
         axis: i64 = -1,
         /// ε.
         epsilon: f32 = 1e-5 => NOT_NEGATIVE,
+        /// Whether mean and inverse deviation are results, too.
+        statistics: bool = false,
+    }
+}
+
+impl Default for LayerNorm {
+    fn default() -> LayerNorm {
+        LayerNorm { axis: -1, epsilon: 1e-5, statistics: false }
     }
 }
 
@@ -45,12 +56,13 @@ impl OpDef for LayerNorm {
         if cx.opt(2).is_some() {
             cx.ty(1)?;
         }
-        infer_norm(cx, self.axis)
+        let types = infer_norm(cx, self.axis)?;
+        if self.statistics { with_statistics(types, self.axis, 2) } else { Ok(types) }
     }
 
     fn samples() -> Vec<Sample> {
         let mut samples = norm_samples(|g, x, gamma, beta, axis| {
-            let op = LayerNorm { axis, epsilon: 1e-5 };
+            let op = LayerNorm { axis, ..LayerNorm::default() };
             g.apply_all(op, &[Some(x), Some(gamma), beta])[0]
         });
         let offset = |label: &str, d: DType, fill: Fill, epsilon: f32| {
@@ -71,16 +83,23 @@ impl OpDef for LayerNorm {
         samples.extend(FLOATS.iter().map(|&d| {
             Sample::graph(&format!("{d} without scales"), |g| {
                 let x = g.input("x", tensor(d, [3u64, 2, 37]));
-                g.output("y", g.apply(LayerNorm { axis: 1, epsilon: 1e-3 }, &[x]));
+                g.output("y", g.apply(LayerNorm { axis: 1, epsilon: 1e-3, ..LayerNorm::default() }, &[x]));
             })
         }));
         samples.push(offset("equal values", DType::F32, Fill::Constant(1e4), 1e-12));
         samples.push(offset("f16 near its largest value", DType::F16, Fill::Uniform(5e4, 6.5e4), 1e-5));
+        samples.extend(statistics_samples(|axis| {
+            LayerNorm { axis, statistics: true, ..LayerNorm::default() }.into()
+        }));
         samples
     }
 
-    /// γ and β over exactly the normalized axes, which is what kernels read.
+    /// γ and β over exactly the normalized axes, which is what kernels read; statistics apart.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        if self.statistics {
+            let plain = LayerNorm { statistics: false, ..self.clone() };
+            return super::statistics::apart(graph, id, plain.into(), self.axis, self.epsilon);
+        }
         super::scales::legalize(graph, id, self.axis, 0.0, self.clone().into())
     }
 }
@@ -155,6 +174,35 @@ impl GraphBuilder {
     /// Rows of the last axis brought to mean 0 and deviation 1: x\[…, D\], γ and β of \[D\] → x's type.
     #[track_caller]
     pub fn layer_norm(&self, x: Value, gamma: Value, beta: Option<Value>, epsilon: f32) -> Value {
-        self.apply_all(LayerNorm { axis: -1, epsilon }, &[Some(x), Some(gamma), beta])[0]
+        let op = LayerNorm { epsilon, ..LayerNorm::default() };
+        self.apply_all(op, &[Some(x), Some(gamma), beta])[0]
+    }
+
+    /// A norm from any axis on with its mean and inverse deviation (ONNX LayerNormalization, all three results): x, γ
+    /// and β that broadcast to it → x's type, and twice f32 with extent 1 on the normalized axes. Errors as of
+    /// [`LayerNorm`].
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// # use pumice_ir::ops::LayerNorm;
+    /// let g = GraphBuilder::new("g");
+    /// let (x, gamma) = (g.input("x", f32([8, 64])), g.param("gamma", f32([64])));
+    /// let (y, mean, inverse) = g.layer_norm_with_statistics(x, Some(gamma), None, LayerNorm::default());
+    /// for (name, v) in [("y", y), ("mean", mean), ("inverse", inverse)] {
+    ///     g.output(name, v);
+    /// }
+    /// # assert!(g.build().is_ok());
+    /// ```
+    #[track_caller]
+    pub fn layer_norm_with_statistics(
+        &self,
+        x: Value,
+        gamma: Option<Value>,
+        beta: Option<Value>,
+        op: LayerNorm,
+    ) -> (Value, Value, Value) {
+        let results = self.apply_all(LayerNorm { statistics: true, ..op }, &[Some(x), gamma, beta]);
+        let [y, mean, inverse] = all_or_mistake(&results);
+        (y, mean, inverse)
     }
 }

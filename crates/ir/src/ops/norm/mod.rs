@@ -9,3 +9,4 @@ pub mod layer_norm;
 mod layer_norm_2d;
 pub mod rms_norm;
 pub(crate) mod scales;
+mod statistics;

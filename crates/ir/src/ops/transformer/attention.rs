@@ -1,12 +1,14 @@
 //! `Attention`: softmax of scaled products over the allowed keys, times the values.
 
-use crate::ValueId;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
+use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
 use crate::ops::{NodeCx, OpDef, Rounding, Transpose, Untransposed};
 use crate::sample::Sample;
+use crate::shape::ValueType;
+use crate::{Graph, NodeId, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr};
 
 crate::attr_enum! {
@@ -40,15 +42,21 @@ impl AttentionLayout {
 crate::op! {
     /// y = softmax(s)·v over the allowed keys (ONNX Attention). Key head of query head h: ⌊h·Hkv/Hq⌋.
     ///
-    /// With total = `kv_len` (or Sk) and offset = `kv_len` − Sq (or 0), key j is allowed for query i where j < total,
-    /// and `causal` → j ≤ i + offset, `left` ≥ 0 → j ≥ i + offset − left, `right` ≥ 0 → j ≤ i + offset + right, and the
-    /// mask is true (Bool) or above −Inf (float). s = scale·⟨q, k⟩, then softcap·tanh(s/softcap) if softcap > 0, then
-    /// plus the float mask. A query without any allowed key gives zeros. What is not allowed is not read as a value:
-    /// NaN there has no effect.
+    /// With total = `kv_len` (or Sk) and offset = `offset`, or `kv_len` − Sq, or 0, key j is allowed for query i
+    /// where j < total, and `causal` → j ≤ i + offset, `left` ≥ 0 → j ≥ i + offset − left, `right` ≥ 0 → j ≤ i +
+    /// offset + right, and the mask is true (Bool) or above −Inf (float). s = scale·⟨q, k⟩, then
+    /// softcap·tanh(s/softcap) if softcap > 0, then plus the float mask, plus `alibi`\[h\]·(j − (i + offset)).
+    /// `sinks`\[h\] is one more score of every query of head h, which takes part in the softmax and has no value; NaN
+    /// or +Inf there makes NaN. A query without any allowed key gives zeros. What is not allowed is not read as a
+    /// value: NaN there has no effect.
     ///
     /// The mask has rank 2 to 4 and broadcasts to \[B, Hq, Sq, ·\]; its last axis may be shorter than Sk, the keys
-    /// beyond it are then not allowed. `kv_len` is i32, rank 0 or \[B\]. Keys and values may be versions of a state in
-    /// another float dtype than the queries.
+    /// beyond it are then not allowed. `kv_len` and `offset` are i32, rank 0 or \[B\], `sinks` and `alibi` floats of
+    /// \[Hq\]. Keys and values may be versions of a state in another float dtype than the queries.
+    ///
+    /// With `lse`, a second result is the logarithm of each query's sum, ln Σ e^s with the sink among the scores: f32
+    /// \[B, Hq, Sq\] in either layout, −Inf where there is neither a key nor a sink. If nobody reads it, it is not
+    /// made.
     pub struct Attention {
         /// Order of the axes.
         layout: AttentionLayout = AttentionLayout::Bhsd,
@@ -64,6 +72,8 @@ crate::op! {
         softcap: f32 = 0.0 => NOT_NEGATIVE,
         /// To what the factors are rounded first.
         rounding: Rounding = Rounding::None,
+        /// Whether the logarithms of the sums are a result, too.
+        lse: bool = false,
     }
 }
 
@@ -78,14 +88,16 @@ impl Default for Attention {
             right: -1,
             softcap: 0.0,
             rounding: Rounding::None,
+            lse: false,
         }
     }
 }
 
 impl OpDef for Attention {
-    const OPERANDS: &'static [&'static str] = &["q", "k", "v", "mask?", "kv_len?"];
+    const OPERANDS: &'static [&'static str] =
+        &["q", "k", "v", "mask?", "kv_len?", "offset?", "sinks?", "alibi?"];
     crate::rounds_factors!(3);
-    const STEERS: &'static [&'static str] = &["kv_len"];
+    const STEERS: &'static [&'static str] = &["kv_len", "offset"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;
@@ -108,11 +120,14 @@ impl OpDef for Attention {
             )));
         }
         self.check_mask(cx, [b, hq, sq, sk])?;
-        self.check_length(cx, b)?;
+        [LENGTH, OFFSET].into_iter().try_for_each(|i| check_count(cx, i, b))?;
+        [SINKS, ALIBI].into_iter().try_for_each(|i| check_heads(cx, i, hq))?;
         let [_, _, _, width] = self.layout.axes();
         let mut shape = cx.ty(0)?.shape.to_vec();
         shape[width] = dv.clone();
-        one(dtype, shape)
+        let mut types = one(dtype, shape)?;
+        types.extend(self.lse.then(|| ValueType::new(DType::F32, [b.clone(), hq.clone(), sq.clone()])));
+        Ok(types)
     }
 
     fn samples() -> Vec<Sample> {
@@ -131,12 +146,29 @@ impl OpDef for Attention {
     }
 
     /// With P the exchange of heads and sequence: attention(P(q), P(k), P(v), layout) == P(attention(q, k, v, other
-    /// layout)); mask and lengths do not change.
+    /// layout)); whatever else there is does not change. One with two results stays as it is.
     fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
+        if self.lse {
+            return None;
+        }
         let of = |i| Some((i, cx.exchanged(i, 1, 2)?));
         let operands = [of(0)?, of(1)?, of(2)?].into_iter().collect();
         let op = Attention { layout: self.layout.other(), ..self.clone() };
         Some(Untransposed { op: op.into(), operands, after: Some(Transpose { perm: vec![0, 2, 1, 3] }) })
+    }
+
+    /// The same without logarithms that nobody reads.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let node = graph.node(id);
+        let unread = self.lse && node.outputs.get(1).is_some_and(|&lse| !graph.is_read(lse));
+        unread.then(|| {
+            let mut patch = expansion(graph, id);
+            let inputs = node.inputs.iter().map(|v| v.map(PatchRef::Old)).collect();
+            let op = Attention { lse: false, ..self.clone() };
+            let y = patch.add_opt(op, graph.node_name(id), inputs);
+            patch.replace(node.output(), y);
+            patch
+        })
     }
 }
 
@@ -157,19 +189,37 @@ impl Attention {
         cx.broadcast_to(leading, &[b.clone(), hq.clone(), sq.clone()])?;
         cx.at_most(keys, sk, "keys of the mask and of `k`")
     }
+}
 
-    fn check_length(&self, cx: &Infer<'_>, b: &DimExpr) -> Result<(), OpError> {
-        let Some(length) = cx.opt(4) else { return Ok(()) };
-        cx.expect_dtype(4, &[DType::I32])?;
-        match &*length.shape {
-            [] => Ok(()),
-            [n] => cx.equal(n, b, "entries of `kv_len` and batch"),
-            shape => {
-                let expected = "expected 0, or 1 with one length per batch entry".into();
-                Err(OpError::Rank { operand: "kv_len", rank: shape.len(), expected })
-            }
+/// Operands by their numbers.
+const LENGTH: usize = 4;
+/// The first queries' places.
+pub const OFFSET: usize = 5;
+/// One more score a head.
+pub const SINKS: usize = 6;
+/// Slopes of heads.
+pub const ALIBI: usize = 7;
+
+/// An optional count is one for all, or one for each batch entry.
+fn check_count(cx: &Infer<'_>, i: usize, b: &DimExpr) -> Result<(), OpError> {
+    let Some(count) = cx.opt(i) else { return Ok(()) };
+    cx.expect_dtype(i, &[DType::I32])?;
+    match &*count.shape {
+        [] => Ok(()),
+        [n] => cx.equal(n, b, &format!("entries of `{}` and batch", cx.name(i))),
+        shape => {
+            let expected = "expected 0, or 1 with one for each batch entry".into();
+            Err(OpError::Rank { operand: cx.name(i), rank: shape.len(), expected })
         }
     }
+}
+
+/// An optional operand has a float for each query head.
+fn check_heads(cx: &Infer<'_>, i: usize, heads: &DimExpr) -> Result<(), OpError> {
+    let Some(of_heads) = cx.opt(i) else { return Ok(()) };
+    cx.expect_dtype(i, FLOATS)?;
+    cx.expect_rank(i, 1)?;
+    cx.equal(&of_heads.shape[0], heads, &format!("entries of `{}` and query heads", cx.name(i)))
 }
 
 impl GraphBuilder {
@@ -185,6 +235,7 @@ impl GraphBuilder {
         kv_len: Option<Value>,
         op: Attention,
     ) -> Value {
+        let op = Attention { lse: false, ..op };
         self.apply_all(op, &[Some(q), Some(k), Some(v), mask, kv_len])[0]
     }
 }

@@ -1,10 +1,14 @@
 //! Softmax, attention, position (OPS 3.7).
 
 pub mod attention;
+mod attention_extended_samples;
 pub mod attention_merge;
+pub mod attention_operands;
 pub mod attention_parts;
 pub(crate) mod attention_samples;
 pub mod log_softmax;
 pub mod rotary;
 pub(crate) mod rotary_samples;
+pub mod rotary_scaling;
+mod rotary_scaling_samples;
 pub mod softmax;

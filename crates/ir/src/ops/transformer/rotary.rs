@@ -16,10 +16,12 @@ crate::op! {
     /// The first `n_rot` elements of every head rotated in pairs, the rest copied (ONNX RotaryEmbedding):
     /// y₁ = c·x₁ − s·x₂, y₂ = s·x₁ + c·x₂. Pair i is (i, i + n_rot/2), or (2i, 2i + 1) where `interleaved`.
     ///
-    /// Tables: cos and sin of \[S, n_rot/2\] or \[B, S, n_rot/2\]; or of \[P, n_rot/2\] with `pos` of \[B, S\] or rank
-    /// 0, whose rows are picked by position (one that is outside gives 0 and reports INDEX_OUT_OF_RANGE). Without
-    /// tables, c and s are cosine and sine of position·θ^(−2i/n_rot)·freq_scale. A `pos` of rank 0 is the position of
-    /// the first row: row s has pos + s.
+    /// Tables: cos and sin of \[S, n_rot/2\] or \[B, S, n_rot/2\]; or of \[P, n_rot/2\] with `pos` of \[B, S\] or
+    /// rank 0, whose rows are picked by position (one that is outside gives 0 and reports INDEX_OUT_OF_RANGE).
+    /// Without tables, c and s are cosine and sine of position·θ^(−2i/n_rot)·freq_scale, over `freq_factors`\[i\]
+    /// (f32 \[n_rot/2\]) where they are given: within 2⁻²¹ of those of the exact angle for every angle below 2²⁴. A
+    /// factor of 0 or NaN makes NaN. Both are multiplied by `magnitude`, those of tables, too. A `pos` of rank 0 is
+    /// the position of the first row: row s has pos + s.
     pub struct Rotary {
         /// Order of x's four axes.
         layout: AttentionLayout = AttentionLayout::Bhsd,
@@ -31,13 +33,15 @@ crate::op! {
         theta: f32 = 10_000.0 => POSITIVE,
         /// Factor of every angle.
         freq_scale: f32 = 1.0 => FINITE,
+        /// Factor of cosines and sines.
+        magnitude: f32 = 1.0 => FINITE,
     }
 }
 
 impl Default for Rotary {
     fn default() -> Rotary {
         let layout = AttentionLayout::Bhsd;
-        Rotary { layout, interleaved: false, n_rot: None, theta: 10_000.0, freq_scale: 1.0 }
+        Rotary { layout, interleaved: false, n_rot: None, theta: 10_000.0, freq_scale: 1.0, magnitude: 1.0 }
     }
 }
 
@@ -97,8 +101,19 @@ fn check_positions(cx: &Infer<'_>, batch: &DimExpr, sequence: &DimExpr) -> Resul
     }
 }
 
+/// Factors, if there are any, are one for each pair, and angles are computed.
+fn check_factors(cx: &Infer<'_>, half: u64) -> Result<(), OpError> {
+    let Some(factors) = cx.opt(4) else { return Ok(()) };
+    if cx.opt(2).is_some() {
+        return Err(OpError::Invalid("`freq_factors` are of computed angles; tables have their own".into()));
+    }
+    cx.expect_dtype(4, &[DType::F32])?;
+    cx.expect_rank(4, 1)?;
+    cx.equal(&factors.shape[0], &DimExpr::from(half), "entries of `freq_factors` and pairs of a head")
+}
+
 impl OpDef for Rotary {
-    const OPERANDS: &'static [&'static str] = &["x", "pos?", "cos?", "sin?"];
+    const OPERANDS: &'static [&'static str] = &["x", "pos?", "cos?", "sin?", "freq_factors?"];
     const STEERS: &'static [&'static str] = &["pos"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
@@ -114,6 +129,7 @@ impl OpDef for Rotary {
             (Some(_), None) if cx.opt(3).is_some() => return Err(OpError::MissingOperand("cos")),
             (Some(_), None) => {}
         }
+        check_factors(cx, half)?;
         let finite = self.theta.is_finite() && self.theta > 0.0 && self.freq_scale.is_finite();
         if !finite {
             let reason = "it must be a finite number above 0, and freq_scale finite".into();
@@ -143,6 +159,23 @@ impl GraphBuilder {
     #[track_caller]
     pub fn rotary(&self, x: Value, pos: Value, op: Rotary) -> Value {
         self.apply(op, &[x, pos])
+    }
+
+    /// Rotation by computed angles, each over a factor of its pair (Llama 3's, Phi 3's): as [`GraphBuilder::rotary`],
+    /// with f32 \[n_rot/2\], a constant, a param or any other value.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32, i32};
+    /// # use pumice_ir::ops::Rotary;
+    /// let g = GraphBuilder::new("g");
+    /// let (x, pos) = (g.input("x", f32([1, 4, 9, 16])), g.input("pos", i32::<u64>([])));
+    /// let factors = g.param("rope_freqs", f32([8]));
+    /// g.output("y", g.rotary_by_factors(x, pos, factors, Rotary { magnitude: 1.2, ..Rotary::default() }));
+    /// # assert!(g.build().is_ok());
+    /// ```
+    #[track_caller]
+    pub fn rotary_by_factors(&self, x: Value, pos: Value, freq_factors: Value, op: Rotary) -> Value {
+        self.apply_all(op, &[Some(x), Some(pos), None, None, Some(freq_factors)])[0]
     }
 
     /// Rotation by tables: cos and sin of \[S, n_rot/2\], \[B, S, n_rot/2\], or \[P, n_rot/2\] picked by pos → x's

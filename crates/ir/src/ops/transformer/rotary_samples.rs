@@ -88,6 +88,7 @@ pub fn samples() -> Vec<Sample> {
         tables(base, op, F32, &[8], Some((&[], Fill::Constant(6.0)))).expect_status(),
     ]);
     samples.extend([1, 6, 20].map(by_scalar));
+    samples.extend(super::rotary_scaling_samples::samples());
     samples.extend(extreme_positions());
     samples
 }

@@ -4,7 +4,7 @@ use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law};
 use super::order::Order;
 use super::{Footprint, Port, Rule, Wrong};
-use crate::kernels::attention::{length, mask};
+use crate::kernels::attention::{length, mask, place};
 use pumice_types::DType;
 
 /// The rules of this family.
@@ -15,12 +15,62 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("attention_split", split),
     ("attention_parts", parts),
     ("attention_merge", merge),
+    ("attention_extended", extended),
+    ("attention_merge_extended", merge_extended),
 ];
 
 /// `attention`.
 fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
     attend(call, rows, columns, None)
+}
+
+/// `attention_extended`: the tile, and its further operands; of values without a width there is one piece.
+fn extended(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
+    let e = Extents::of(call, None)?;
+    let footprint = attend(call, rows, columns, None)?;
+    let pieces = e.dv.div_ceil(columns).max(1);
+    let groups = iteration(&[e.sq.div_ceil(rows), pieces, e.hq, e.batches])?;
+    let mut footprint = Footprint { groups, ..footprint };
+    let by_operand = call.choice("place", 3)? as u32 == place::OPERAND;
+    call.own_or_again(by_operand, 6, 0)?;
+    if by_operand {
+        let [of_batch] = call.strides(["first_place_b"])?;
+        footprint = footprint.operand(6, Accesses::words().axis(e.batches, of_batch));
+    }
+    let sloped = call.flag("with_alibi")?;
+    call.own_or_again(sloped, 8, 0)?;
+    if sloped {
+        footprint = footprint.operand(8, Accesses::dense(4, e.hq));
+    }
+    sums(call, footprint, [7, 9, 5], [e.batches, e.hq, e.sq])
+}
+
+/// Sinks, and the logarithms of the sums of all rows: operands of these numbers, the last is that of the result.
+fn sums(
+    call: &Call<'_>,
+    footprint: Footprint,
+    [sinks, lse, y]: [usize; 3],
+    [batches, hq, sq]: [u64; 3],
+) -> Result<Footprint, Wrong> {
+    let mut footprint = footprint;
+    let [sunk, summed] = [call.flag("with_sinks")?, call.flag("with_lse")?];
+    call.own_or_again(sunk, sinks, 0)?;
+    call.own_or_again(summed, lse, y)?;
+    if sunk {
+        footprint = footprint.operand(sinks, Accesses::dense(4, hq));
+    }
+    if summed {
+        footprint = footprint.operand(lse, Accesses::dense(4, iteration(&[batches, hq, sq])?));
+    }
+    Ok(footprint)
+}
+
+/// `attention_merge_extended`.
+fn merge_extended(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [batches, hq, sq] = call.counts(["batches", "hq", "sq"])?;
+    sums(call, merge(call)?, [2, 3, 1], [batches, hq, sq])
 }
 
 /// `attention_units`: a group has 64 queries, and all of the width of keys and values.

@@ -45,11 +45,17 @@ struct Table {
 fn angles(call: &Call<'_>, footprint: Footprint, table: Table) -> Result<Footprint, Wrong> {
     let Table { batch, seq, rows, half } = table;
     let pairs = half as i64;
-    let from = call.choice("source", 3)? as u32;
+    let from = call.choice("source", 4)? as u32;
+    if from == source::COMPUTED_OVER_FACTORS {
+        call.own_or_again(true, 2, 0)?;
+        let footprint = footprint.operand(1, Accesses::dense(16, half));
+        return Ok(footprint.operand(2, Accesses::dense(4, half)));
+    }
     if from == source::COMPUTED {
-        // Two words each.
-        call.bound_again(2, 0)?;
-        return Ok(footprint.operand(1, Accesses::dense(8, half)));
+        // Two words each; factors that they are over already stand beside them.
+        let footprint = footprint.operand(1, Accesses::dense(8, half));
+        let over = call.bound_again(2, 0).is_err();
+        return Ok(if over { footprint.operand(2, Accesses::dense(4, half)) } else { footprint });
     }
     let accesses = || match from {
         source::TABLE_BY_POSITION => Accesses::words().axis(rows, pairs).axis(half, 1),

@@ -1,0 +1,86 @@
+//! What is refused of attention's further operands, of rotation's factors, of norms with statistics.
+
+use super::mistake;
+use pumice_ir::ops::attention_operands::AttentionOperands;
+use pumice_ir::ops::rotary_scaling::{RotaryScaling, Yarn};
+use pumice_ir::ops::{Attention, AttentionMerge, LayerNorm, Rotary};
+use pumice_ir::{GraphBuilder, OpError, Value, f32, i32};
+
+/// Two batch entries, four heads over two, three queries, five keys.
+fn attend(g: &GraphBuilder, operands: AttentionOperands) -> Value {
+    let q = g.input("q", f32([2, 4, 3, 8]));
+    let [k, v] = ["k", "v"].map(|name| g.input(name, f32([2, 2, 5, 8])));
+    g.attention_with([q, k, v], operands, Attention::default()).0
+}
+
+fn packed(g: &GraphBuilder, width: u64, heads: [u64; 2]) -> Value {
+    let qkv = ["q", "k", "v"].map(|name| g.input(name, f32([2, 3, width])));
+    g.attention_packed(qkv, heads, AttentionOperands::default(), Attention::default()).0
+}
+
+fn turn(g: &GraphBuilder, factors: Value) -> Value {
+    g.rotary_by_factors(
+        g.input("x", f32([1, 2, 3, 8])),
+        g.input("p", i32::<u64>([])),
+        factors,
+        Rotary::default(),
+    )
+}
+
+fn scale(g: &GraphBuilder, scaling: RotaryScaling, op: Rotary) -> Value {
+    g.rotary_scaled(g.input("x", f32([1, 2, 3, 8])), g.input("p", i32::<u64>([])), None, scaling, op)
+}
+
+fn yarn(yarn: Yarn) -> RotaryScaling {
+    RotaryScaling { yarn: Some(yarn), ..RotaryScaling::default() }
+}
+
+refuses! {
+    sinks_of_key_heads: |g| attend(g, AttentionOperands { sinks: Some(g.input("s", f32([2]))), ..Default::default() })
+        => OpError::ExtentMismatch { .. },
+    sinks_of_integers: |g| attend(g, AttentionOperands { sinks: Some(g.input("s", i32([4]))), ..Default::default() })
+        => OpError::DType { .. },
+    slopes_of_two_axes: |g| attend(g, AttentionOperands { alibi: Some(g.input("a", f32([4, 1]))), ..Default::default() })
+        => OpError::Rank { .. },
+    slopes_of_other_heads: |g| attend(g, AttentionOperands { alibi: Some(g.input("a", f32([3]))), ..Default::default() })
+        => OpError::ExtentMismatch { .. },
+    a_place_that_is_a_float: |g| attend(g, AttentionOperands { offset: Some(g.input("o", f32([2]))), ..Default::default() })
+        => OpError::DType { .. },
+    places_of_another_batch: |g| attend(g, AttentionOperands { offset: Some(g.input("o", i32([3]))), ..Default::default() })
+        => OpError::ExtentMismatch { .. },
+    places_of_two_axes: |g| attend(g, AttentionOperands { offset: Some(g.input("o", i32([2, 3]))), ..Default::default() })
+        => OpError::Rank { .. },
+    packed_heads_that_do_not_fill_a_row: |g| packed(g, 10, [4, 4]) => OpError::Invalid(_),
+    packed_rows_without_heads: |g| packed(g, 8, [4, 0]) => OpError::Invalid(_),
+    packed_heads_of_four_axes: |g| {
+        let x = g.input("x", f32([1, 2, 3, 4]));
+        g.attention_packed([x, x, x], [2, 2], AttentionOperands::default(), Attention::default()).0
+    } => OpError::Rank { .. },
+    sums_of_parts_without_values: |g| {
+        g.apply_all(AttentionMerge { lse: true, ..AttentionMerge::default() }, &[Some(g.input("x", f32([1, 2, 1, 3, 4])))])[0]
+    } => OpError::Invalid(_),
+    sinks_of_other_parts: |g| {
+        let (x, sinks) = (g.input("x", f32([1, 2, 1, 3, 8])), g.input("s", f32([3])));
+        g.apply(AttentionMerge::default(), &[x, sinks])
+    } => OpError::ExtentMismatch { .. },
+    factors_of_other_pairs: |g| turn(g, g.param("f", f32([8]))) => OpError::ExtentMismatch { .. },
+    factors_of_integers: |g| turn(g, g.param("f", i32([4]))) => OpError::DType { .. },
+    factors_of_tables: |g| {
+        let (x, t) = (g.input("x", f32([1, 2, 3, 8])), g.param("t", f32([3, 4])));
+        g.apply_all(Rotary::default(), &[Some(x), None, Some(t), Some(t), Some(g.param("f", f32([4])))])[0]
+    } => OpError::Invalid(_),
+    a_magnitude_that_is_no_number: |g| g.rotary(g.input("x", f32([1, 2, 3, 8])), g.input("p", i32::<u64>([])), Rotary { magnitude: f32::NAN, ..Rotary::default() })
+        => OpError::Attr(_),
+    sections: |g| scale(g, RotaryScaling { sections: vec![2, 1, 1], ..RotaryScaling::default() }, Rotary::default())
+        => OpError::Attr(_),
+    a_ramp_without_end: |g| scale(g, yarn(Yarn { beta_slow: 0.0, ..Yarn::default() }), Rotary::default())
+        => OpError::Attr(_),
+    no_original_context: |g| scale(g, yarn(Yarn { original_context: 0, ..Yarn::default() }), Rotary::default())
+        => OpError::Attr(_),
+    an_extent_that_is_no_number: |g| scale(g, yarn(Yarn { ext: f32::NAN, ..Yarn::default() }), Rotary::default())
+        => OpError::Attr(_),
+    frequencies_scaled_by_nothing: |g| scale(g, yarn(Yarn::default()), Rotary { freq_scale: 0.0, ..Rotary::default() })
+        => OpError::Attr(_),
+    statistics_from_beyond_the_axes: |g| g.layer_norm_with_statistics(g.input("x", f32([2, 3])), None, None, LayerNorm { axis: 2, ..LayerNorm::default() }).1
+        => OpError::AxisOutOfRange { .. },
+}
