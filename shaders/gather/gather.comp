@@ -1,7 +1,7 @@
 #version 460
 // y[o, j, c] = epilogue(table[o, idx[j], c]); an index outside gives zeros and raises the status.
 // One thread a quad of c, quads of a row side by side.
-#include "interface.glsl"
+#include "table_interface.glsl"
 #include "quads.glsl"
 #include "index.glsl"
 #include "divide.glsl"

@@ -5,7 +5,7 @@
 // on, AHEAD loads of b in flight. A thread's chains have 64 terms, then pairs (pairs.glsl); its
 // sums are added in shared memory in the order of their first k, eight by eight: 24 additions at most.
 // B_MODE 3 reads b sixteen bytes at once, any other one element at a time.
-#include "interface.glsl"
+#include "product_interface.glsl"
 #include "matrix_slots.glsl"
 #include "pairs.glsl"
 

@@ -5,7 +5,7 @@
 // and step if A_MODE and B_MODE are 1, one element otherwise, with all loads of a step independent. The partial sums meet in shared memory,
 // in an order fixed by the shape. A thread's chains have 64 terms, then pairs (pairs.glsl); the sums over the threads,
 // which follow, are chains of OUT and GROUP, 36 together at most.
-#include "interface.glsl"
+#include "product_interface.glsl"
 #include "matrix_slots.glsl"
 #include "pairs.glsl"
 

@@ -13,7 +13,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-#include "interface.glsl"
+#include "product_interface.glsl"
 #include "matrix_slots.glsl"
 
 layout(local_size_x = 8) in;

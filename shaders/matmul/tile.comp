@@ -4,7 +4,7 @@
 #ifdef UNITS
 #include "units_extensions.glsl"
 #endif
-#include "interface.glsl"
+#include "product_interface.glsl"
 #include "matrix_slots.glsl"
 #include "product.glsl"
 

@@ -117,9 +117,16 @@ const UNKNOWN: &[Uncompared] = &[
     },
 ];
 
+/// Of codes, the words that say which scale each has.
+const SCALE_PLACES: &[&str] =
+    &["code_inner", "code_extent", "code_block", "code_outer", "code_axis", "code_along"];
+
 /// Words that are numbers of the op itself. A plan says them once, so that an exchange with whatever word changes a
 /// value, as another number there would.
 const VALUES: &[Uncompared] = &[
+    Uncompared { kernels: "matmul_codes", words: SCALE_PLACES, why: "which scale a code has" },
+    Uncompared { kernels: "dequantize_linear", words: SCALE_PLACES, why: "which scale a code has" },
+    Uncompared { kernels: "gather_codes", words: SCALE_PLACES, why: "which scale a code has" },
     Uncompared { kernels: "attention", words: &["left", "right"], why: "how far a query sees" },
     Uncompared { kernels: "attention", words: &["kv_len"], why: "how many keys there are in this run" },
     Uncompared { kernels: "attention", words: &["first_place"], why: "where the first query is" },

@@ -1,5 +1,6 @@
 //! Values in blocks: which kernels can read them where they lie, and the copy of their values for those that cannot.
 
+use crate::codes::is_coded;
 use crate::cx::{LowerCx, LowerResult};
 use crate::meaning;
 use crate::step::StepBuilder;
@@ -22,7 +23,7 @@ fn block(view: &View) -> Option<u64> {
 /// Whether a view shows elements that no block holds, or whole blocks along an axis of stride 1: what kernels that read
 /// blocks take.
 pub fn is_readable(cx: &LowerCx<'_>, view: &View) -> bool {
-    let Some(elements) = block(view) else { return true };
+    let Some(elements) = block(view) else { return !is_coded(view) };
     let whole = |e: &DimExpr| e.is(0) || e.divisor(cx.graph.symbols()).is_multiple_of(elements);
     let axes: Vec<_> = view.shape.iter().zip(&view.strides).filter(|(n, _)| !n.is(1)).collect();
     let along = axes.iter().filter(|(_, stride)| stride.is(1)).count();
@@ -34,6 +35,9 @@ impl LowerCx<'_> {
     /// A place as elements: the param that a view in blocks shows is decoded as a whole, once for all that want it so.
     /// Strides count elements, so the view of the values is that of the blocks.
     pub fn decoded(&mut self, at: &PlacedView) -> LowerResult<PlacedView> {
+        if is_coded(&at.view) {
+            return self.decoded_codes(at);
+        }
         if block(&at.view).is_none() {
             return Ok(at.clone());
         }

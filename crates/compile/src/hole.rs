@@ -4,7 +4,7 @@ use crate::cx::{LowerCx, LowerResult, Refusal, node_meaning};
 use crate::fused_body::FusedBody;
 use crate::meaning::{self, StepMeaning};
 use crate::unplaced::PlacedView;
-use pumice_ir::{NodeId, ValueType};
+use pumice_ir::{GraphBuilder, NodeId, Value, ValueType};
 use pumice_plan::kernel::HoleFill;
 use std::sync::Arc;
 
@@ -57,6 +57,28 @@ impl Meant {
         Ok(Meant { meaning, inputs: inputs.to_vec() })
     }
 
+    /// As [`Meant::of_copies`], of a product whose right operand, input 1, is seen as it is stored: as codes, beside
+    /// which scales stand.
+    pub fn over_codes(
+        cx: &mut LowerCx<'_>,
+        id: NodeId,
+        inputs: &[(Arc<str>, usize)],
+        copied: &[(usize, ValueType)],
+        codes: &PlacedView,
+    ) -> LowerResult<Meant> {
+        let Some(scales) = cx.scales_of(codes) else { return Meant::of_copies(cx, id, inputs, copied) };
+        let number = |name: &str| inputs.iter().find(|(n, _)| **n == *name).map(|(_, i)| *i);
+        let copy = |i: usize| copied.iter().find(|c| c.0 == i).map(|c| c.1.clone());
+        let value = |g: &GraphBuilder, name: &str, own: &ValueType| -> Value {
+            match number(name) {
+                Some(1) => scales.meant(g, name, &codes.view),
+                Some(i) => g.input(name, copy(i).unwrap_or_else(|| own.clone())),
+                None => g.input(name, own.clone()),
+            }
+        };
+        Ok(Meant { meaning: meaning_over(cx, id, &value)?, inputs: inputs.to_vec() })
+    }
+
     /// As [`Meant::of_copies`], of a step whose hole reads `extra`, shown by the last of these slots; the first slot is
     /// input `first`.
     pub fn over_slots(
@@ -72,4 +94,17 @@ impl Meant {
         let copied: Vec<(usize, ValueType)> = copied.collect();
         Meant::of_copies(cx, id, &fused.names, &copied)
     }
+}
+
+/// What a node's step computes of values that this makes of an input's name and own type.
+///
+/// # Errors
+/// A meaning that is no graph.
+pub fn meaning_over(
+    cx: &LowerCx<'_>,
+    id: NodeId,
+    value: &dyn Fn(&GraphBuilder, &str, &ValueType) -> Value,
+) -> LowerResult<StepMeaning> {
+    let meaning = meaning::of_node_over(cx.graph, cx.graph.node(id), value);
+    meaning.map_err(|e| Refusal(format!("its meaning is not a graph: {e}")))
 }

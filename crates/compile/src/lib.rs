@@ -7,6 +7,7 @@
 pub mod arena;
 mod blocks;
 mod boundary;
+mod codes;
 mod constants;
 mod convolution;
 mod cost;

@@ -139,29 +139,45 @@ pub fn of_node_taking(
     let type_of = |name: &str, own: &ValueType| {
         types.iter().find(|t| *t.0 == *name).map_or_else(|| own.clone(), |t| t.1.clone())
     };
+    of_node_over(graph, node, &|g, name, own| g.input(name, type_of(name, own)))
+}
+
+/// As [`of_node`] without literals, of values that this makes of an input's name and own type.
+pub fn of_node_over(
+    graph: &Graph,
+    node: &Node,
+    value: &dyn Fn(&GraphBuilder, &str, &ValueType) -> Value,
+) -> Result<StepMeaning, String> {
     let g = builder(graph.symbols());
     let Some(body) = node.op.body() else {
         let operand = |(i, v): (usize, &Option<ValueId>)| {
             let (name, v) = (operand(i), (*v)?);
-            Some(g.input(&name, type_of(&name, graph.ty(v))))
+            Some(value(&g, &name, graph.ty(v)))
         };
         let inputs: Vec<_> = node.inputs.iter().enumerate().map(operand).collect();
         let outputs = g.apply_all(node.op.clone(), &inputs);
         outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
         return finish(g, graph.symbols());
     };
-    again(&g, body, &type_of);
+    again(&g, body, value);
     finish(g, graph.symbols())
 }
 
-/// A body built again over inputs of these types, by their names and own types.
-fn again(g: &GraphBuilder, body: &Graph, type_of: &dyn Fn(&str, &ValueType) -> ValueType) {
+/// The meaning that this builds.
+pub fn made(graph: &Graph, build: impl FnOnce(&GraphBuilder)) -> Result<StepMeaning, String> {
+    let g = builder(graph.symbols());
+    build(&g);
+    finish(g, graph.symbols())
+}
+
+/// A body built again over these values of its inputs' names and own types.
+fn again(g: &GraphBuilder, body: &Graph, value: &dyn Fn(&GraphBuilder, &str, &ValueType) -> Value) {
     let mut made: IndexMap<ValueId, Value> = IndexMap::new();
     for (_, inner) in body.nodes() {
         let results = if inner.op.is_leaf_interface() {
             let v = inner.output();
             let name = &body.value(v).name;
-            vec![g.input(name, type_of(name, body.ty(v)))]
+            vec![value(g, name, body.ty(v))]
         } else {
             let operands: Vec<_> = inner.inputs.iter().map(|v| made.get(&(*v)?).copied()).collect();
             g.apply_all(inner.op.clone(), &operands)

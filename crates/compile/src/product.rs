@@ -1,5 +1,6 @@
 //! Matrix products: operands as strided batches of matrices, the kernel and its tile, split-K, the epilogue.
 
+use crate::codes::Scales;
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult};
 use crate::hole::{Filled, Meant};
@@ -14,6 +15,7 @@ use pumice_plan::kernel::{Bound, CallBuilder, FloatStorage, Roles};
 use pumice_plan::kernels::matmul::MatmulF32Lanes;
 use pumice_plan::{Access, View};
 use pumice_types::{DimExpr, ProductExtents};
+use std::sync::Arc;
 
 /// A batch of matrices: two batch axes, rows, columns; strides in elements.
 #[derive(Clone, Debug)]
@@ -115,17 +117,37 @@ pub fn emit(
         return Err("a product is stored along its rows".into());
     }
     let choice = choose(cx, &space, &b.view).ok_or(NO_KERNEL)?;
+    let coded = Coded::of(cx, b, &inputs);
     let mut step = StepBuilder::new();
     let a = step.touch(a, Access::ShaderRead).along(space.a.strides());
     let b = step.touch(b, Access::ShaderRead).along(space.b.strides());
     let along = |i: usize, _: &View| Ok(space.slots[i].strides().into());
     let (y, slots) = step.through(&epilogue, &[&a, &b], y, &inputs, along)?;
     let [b0, b1, row, _] = space.y.strides();
-    let call = call(cx, &space, &choice, [a, b, y.along([b0, b1, row])])
+    let call = call(cx, &space, &choice, [a, b.clone(), y.along([b0, b1, row])])
         .holes(slots, epilogue.fill.into_iter().collect());
+    let call = coded.call(&mut step, call, &b);
     let grid = cx.grid(&groups(&space, &choice))?;
     step.flops(flops(cx, &space), choice.roles.precision);
     step.dispatch(cx, call, grid, meaning)
+}
+
+/// A right operand that may be codes: what makes its values, its name in the meaning, and its view.
+struct Coded(Option<(Scales, Arc<str>, Arc<View>)>);
+
+impl Coded {
+    fn of(cx: &LowerCx<'_>, b: &PlacedView, inputs: &[(Arc<str>, usize)]) -> Coded {
+        let name = inputs.iter().find(|(_, i)| *i == 1).map(|(name, _)| Arc::clone(name));
+        Coded(cx.scales_of(b).zip(name).map(|(scales, name)| (scales, name, b.view.clone())))
+    }
+
+    /// The call with what stands beside the codes.
+    fn call(&self, step: &mut StepBuilder, call: CallBuilder, b: &Bound) -> CallBuilder {
+        match &self.0 {
+            Some((scales, name, view)) => scales.of_product(step, call, name, (b, view)),
+            None => call,
+        }
+    }
 }
 
 /// One product of many rows instead of many products with one right operand: batch · M rows, where every operand that

@@ -39,7 +39,7 @@ fn weight(g: &GraphBuilder, name: &str, encoding: impl Into<Encoding>, rows: u64
     match encoding {
         Encoding::Plain(DType::F32) => stored,
         Encoding::Plain(_) => g.cast(stored, DType::F32),
-        Encoding::Blocks(_) => g.dequantize(stored),
+        Encoding::Blocks(_) | Encoding::Codes(_) => g.dequantize(stored),
     }
 }
 

@@ -117,10 +117,15 @@ impl Array {
         }
     }
 
-    /// From natural bytes; of blocks the values that they stand for.
+    /// From natural bytes; of blocks and codes the values that they stand for.
     pub fn from_tensor(t: &Tensor) -> Array {
-        match t.encoding().scheme().and_then(|_| t.encoding().decode(t.bytes())) {
-            Some(values) => Array::floats(DType::F32, t.shape(), values.into_iter().map(f64::from).collect()),
+        let stored = t.encoding().plain().is_none();
+        match stored.then(|| t.encoding().decode(t.bytes())).flatten() {
+            // What fills the last byte of codes is no element.
+            Some(mut values) => {
+                values.truncate(element_count(t.shape()).unwrap_or(0) as usize);
+                Array::floats(DType::F32, t.shape(), values.into_iter().map(f64::from).collect())
+            }
             None => Array::from_natural(t.dtype(), t.shape(), t.bytes()),
         }
     }

@@ -74,6 +74,10 @@ impl Model {
 
 /// A param has the type that the file has; ops widen it, at no cost, where they read it.
 fn stored_otherwise(encoding: Encoding) -> String {
-    let widened = if encoding.scheme().is_some() { "dequantize it" } else { "cast it" };
+    let widened = match encoding {
+        Encoding::Blocks(_) => "dequantize it",
+        Encoding::Codes(_) => "take its values by dequantize_linear with its scales",
+        Encoding::Plain(_) => "cast it",
+    };
     format!("declare the param as {encoding}, as the file has it, and {widened} in the graph")
 }

@@ -28,7 +28,7 @@ pub enum OpError {
         expected: String,
     },
     /// A value in blocks where the op computes with elements.
-    #[error("{value} is {encoding}, which {op} does not take; take its values with dequantize")]
+    #[error("{value} is {encoding}, which {op} does not take; take its values with {}", .encoding.decoder())]
     Blocks {
         /// The operand or result.
         value: String,
@@ -258,7 +258,7 @@ pub enum BuildError {
         reason: String,
     },
     /// An output in blocks.
-    #[error("output `{output}` is {encoding}; outputs are elements: take its values with dequantize")]
+    #[error("output `{output}` is {encoding}; outputs are elements: take its values with {}", .encoding.decoder())]
     BlocksOutput {
         /// The output.
         output: String,

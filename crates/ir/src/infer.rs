@@ -6,7 +6,7 @@ use crate::graph::{Constraint, Graph, Relation};
 use crate::ops::Op;
 use crate::place::Place;
 use crate::shape::{ValueType, display_dim};
-use pumice_types::{DType, DimExpr, Encoding, MAX_RANK, SymbolTable, Var};
+use pumice_types::{DType, DimExpr, MAX_RANK, Scheme, SymbolTable, Var};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -304,7 +304,7 @@ fn allowed_results(
 /// Only ops that say so see blocks; to all others values are elements.
 fn no_blocks(op: &Op, ty: Option<&ValueType>, value: impl Fn() -> String) -> Result<(), OpError> {
     match ty.map(|t| t.encoding) {
-        Some(encoding @ Encoding::Blocks(_)) => {
+        Some(encoding) if encoding.plain().is_none() => {
             Err(OpError::Blocks { value: value().replace(['?', '*'], ""), encoding, op: op.name() })
         }
         _ => Ok(()),
@@ -313,7 +313,7 @@ fn no_blocks(op: &Op, ty: Option<&ValueType>, value: impl Fn() -> String) -> Res
 
 /// Blocks lie along the last axis, and no row ends inside one.
 fn whole_blocks(ty: &ValueType) -> Result<(), OpError> {
-    let (elements, _) = ty.encoding.block();
+    let Some(elements) = ty.encoding.scheme().map(Scheme::elements) else { return Ok(()) };
     let axis = ty.rank().saturating_sub(1);
     let extent = ty.shape.last().map_or(Some(1), DimExpr::as_extent).unwrap_or(1);
     if extent.is_multiple_of(elements) {

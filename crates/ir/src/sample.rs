@@ -3,7 +3,7 @@
 use crate::builder::GraphBuilder;
 use crate::graph::Graph;
 use pumice_types::encoding::FieldKind;
-use pumice_types::{DType, Encoding, Scheme, Tensor};
+use pumice_types::{Code, DType, Encoding, Scheme, Tensor};
 
 /// How a tensor is filled. Every fill is a pure function of dtype, shape and seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +134,11 @@ impl Fill {
             let bytes = usize::try_from(encoding.bytes(shape).ok()?.0).ok()?;
             return Tensor::from_bytes(encoding, shape, blocks(scheme, bytes, self, seed)).ok();
         }
-        let (n, dtype) = (pumice_types::tensor::element_count(shape).ok()?, encoding.dtype());
+        let n = pumice_types::tensor::element_count(shape).ok()?;
+        if let Encoding::Codes(code) = encoding {
+            return Tensor::from_bytes(encoding, shape, codes(code, n, self, seed)).ok();
+        }
+        let dtype = encoding.dtype();
         let mut bytes = Vec::with_capacity(usize::try_from(encoding.bytes(shape).ok()?.0).ok()?);
         for i in 0..n {
             push(&mut bytes, dtype, self.element(dtype, seed, i));
@@ -216,6 +220,31 @@ fn scales(kind: FieldKind, field: &mut [u8], seed: u64, any: bool) {
                 number[0] = if any { EDGES[(r >> 32) as usize % EDGES.len()] } else { ordinary as u8 };
             }
         }
+    }
+}
+
+/// Codes at random. Those of floats are neither large nor small, unless the fill is [`Fill::Special`]: then they are
+/// any. [`Fill::Patterns`] are all in order, [`Fill::Ints`] the bits themselves.
+fn codes(code: Code, n: u64, fill: &Fill, seed: u64) -> Vec<u8> {
+    let one = |i: u64| code_of(code, i, fill, random(seed, i));
+    if code.bits() == 8 {
+        return (0..n).map(one).collect();
+    }
+    let high = |i: u64| if i < n { one(i) << 4 } else { 0 };
+    (0..n.div_ceil(2)).map(|i| one(2 * i) & 15 | high(2 * i + 1)).collect()
+}
+
+/// Code i, of these random bits.
+fn code_of(code: Code, i: u64, fill: &Fill, r: u64) -> u8 {
+    let any = (r >> 24) as u8;
+    match (code, fill) {
+        (_, Fill::Patterns) => i as u8,
+        (_, Fill::Ints(bits)) => nth(bits, i) as u8,
+        (_, Fill::Special) => any,
+        (Code::F8E4M3Fn, _) => any & 0x87 | ((4 + (r >> 40) % 5) as u8) << 3,
+        (Code::F8E5M2, _) => any & 0x83 | ((12 + (r >> 40) % 5) as u8) << 2,
+        (Code::F8E8M0, _) => 119 + ((r >> 40) % 4) as u8,
+        _ => any,
     }
 }
 

@@ -120,7 +120,8 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
         errors.push(BuildError::NoOutput);
     }
     for output in &graph.outputs {
-        if let encoding @ Encoding::Blocks(_) = graph.ty(output.value).encoding {
+        let encoding = graph.ty(output.value).encoding;
+        if encoding.plain().is_none() {
             errors.push(BuildError::BlocksOutput { output: output.name.clone(), encoding });
         }
     }

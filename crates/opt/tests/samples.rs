@@ -16,6 +16,7 @@ const ROUNDING: &[&str] = &[
     "mean",
     "fma",
     "linear",
+    "dequantize_linear",
     "layer_norm",
     "rms_norm",
     "batch_norm",

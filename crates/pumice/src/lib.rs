@@ -87,7 +87,7 @@ pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, FieldKind, SchemeInfo};
 pub use pumice_types::target::{FigureError, Figures, LevelTime, Tuning};
 pub use pumice_types::{
-    Bindings, Bounds, ByteSource, Bytes, DType, DimExpr, Element, Encoding, EncodingClass, EvalError,
+    Bindings, Bounds, ByteSource, Bytes, Code, DType, DimExpr, Element, Encoding, EncodingClass, EvalError,
     ScalarId, Scheme, SourceError, Stored, Symbol, SymbolId, SymbolTable, Table, TableError, TableId,
     TableRow, Target, Tensor, TensorError, TensorView, Var, WindowAxis,
 };

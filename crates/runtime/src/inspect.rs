@@ -184,7 +184,7 @@ fn view_of(program: &Program, id: VersionId, value: &PlanValue) -> View {
             _ => true,
         };
         let storage = match value.encoding {
-            encoding @ Encoding::Blocks(_) => Storage::Encoded(encoding),
+            encoding @ (Encoding::Blocks(_) | Encoding::Codes(_)) => Storage::Encoded(encoding),
             Encoding::Plain(_) if natural => Storage::Natural,
             Encoding::Plain(_) => Storage::Arena,
         };

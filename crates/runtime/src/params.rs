@@ -49,6 +49,7 @@ impl<'a> Payload<'a> {
             Encoding::Plain(_) if is_float => "convert it to that or to f32 first",
             Encoding::Plain(_) => "convert it first",
             Encoding::Blocks(_) => "give its blocks; quantize values first",
+            Encoding::Codes(_) => "give its codes; quantize values first",
         };
         match view.encoding() {
             given if given == encoding => Ok(Payload::Stored(view.bytes())),

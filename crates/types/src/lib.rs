@@ -28,7 +28,7 @@ pub use bindings::Bindings;
 pub use bytes::{Bytes, Elems};
 pub use dim::{DimExpr, EvalError};
 pub use dtype::DType;
-pub use encoding::{Encoding, Scheme};
+pub use encoding::{Code, Encoding, Scheme};
 pub use escaped::Escaped;
 pub use extents::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind};
 pub use precision::Precision;

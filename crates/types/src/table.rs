@@ -62,6 +62,8 @@ pub enum EncodingClass {
     Half,
     /// Blocks that share scales.
     Blocks,
+    /// Codes beside scales.
+    Codes,
 }
 
 impl EncodingClass {
@@ -71,6 +73,7 @@ impl EncodingClass {
             Encoding::Plain(DType::F16 | DType::BF16) => EncodingClass::Half,
             Encoding::Plain(_) => EncodingClass::F32,
             Encoding::Blocks(_) => EncodingClass::Blocks,
+            Encoding::Codes(_) => EncodingClass::Codes,
         }
     }
 }

@@ -5,6 +5,7 @@ mod args;
 mod copies;
 mod values;
 
+use crate::codes::Scales;
 use crate::error::Unsupported;
 use crate::meaning::{Meanings, StepMeaning};
 use crate::scalars::Bodies;
@@ -15,6 +16,7 @@ use indexmap::IndexSet;
 use pumice_ir::{Graph, NodeId, ValueId, ValueType};
 use pumice_plan::{Frame, FrameBuilder, JoinedParams, Storage, View};
 use pumice_types::{DType, DimExpr, Target};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use values::Values;
 
@@ -92,6 +94,8 @@ pub struct LowerCx<'g> {
     frame_version: UnplacedVersion,
     status_version: UnplacedVersion,
     meanings: Meanings<'g>,
+    /// What makes values of params of codes, by the version of the codes.
+    pub scales: BTreeMap<UnplacedVersion, Scales>,
     /// The expressions of elementwise nodes.
     pub bodies: Bodies<'g>,
     node: Option<NodeId>,
@@ -118,6 +122,7 @@ impl<'g> LowerCx<'g> {
             selection,
             unplaced,
             frame: FrameBuilder::new(),
+            scales: BTreeMap::new(),
             status_ops,
             checks: Vec::new(),
             joined: leaves.joined,

@@ -14,7 +14,7 @@ fn place_natural(cx: &mut LowerCx<'_>, id: NodeId, class: StorageClass) -> Lower
     let info = cx.graph.value(value);
     let storage = match info.ty.encoding {
         Encoding::Plain(_) => Storage::Natural,
-        blocks @ Encoding::Blocks(_) => Storage::Encoded(blocks),
+        encoding @ (Encoding::Blocks(_) | Encoding::Codes(_)) => Storage::Encoded(encoding),
     };
     let at = cx.alloc(info.name.clone(), class, storage, &info.ty)?;
     cx.place(value, at);

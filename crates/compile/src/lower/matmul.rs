@@ -9,7 +9,7 @@ use crate::hole::{Filled, Meant};
 use crate::product::{self, Matrices, ProductSpace};
 use crate::unplaced::{PlacedView, StorageClass};
 use crate::views::{has_aligned_quads, restride};
-use crate::{blocks, elementwise};
+use crate::{blocks, codes, elementwise};
 use pumice_ir::ops::{MatMul, Rounding};
 use pumice_ir::{Graph, Node, NodeId, Op, ValueId, ValueType};
 use pumice_plan::kernel::FloatStorage;
@@ -66,6 +66,9 @@ fn multiply(
     if hole.slots.iter().any(|s| promoted || s.view.shape.len() > full.len()) {
         return Err("a product of rank 1 takes no epilogue".into());
     }
+    // Scales are named after their codes, so these have a name of their own.
+    let named = fused.names.iter().any(|(_, i)| *i == 1);
+    let b = &if named { b.clone() } else { cx.decoded(b)? };
     let (shown_a, shown_b) = (cx.words_at(a, "a")?, typed_operand(cx, b, op.trans_b)?);
     let a = Factor { shown: shown_a, axis: is_vector(a).then_some(0), trans: op.trans_a };
     let b = Factor { shown: shown_b, axis: is_vector(b).then_some(1), trans: op.trans_b };
@@ -78,7 +81,7 @@ fn multiply(
             product.space(&full, &y_full.view).ok_or("its batches do not collapse to two axes")?
         }
     };
-    let meant = Meant::of_copies(cx, id, &fused.names, &product.copied)?;
+    let meant = Meant::over_codes(cx, id, &fused.names, &product.copied, &product.factors[1].shown)?;
     let Shown { factors: [a, b], hole, .. } = product;
     product::emit(cx, space, [&a.shown, &b.shown, y], hole, meant)
 }
@@ -183,12 +186,14 @@ fn space(
     Some(ProductSpace { batch, m, n, k, a: own(a, a_over), b: own(b, b_over), y, slots, rounding })
 }
 
-/// The right operand as it is stored; 16-bit floats are read as such, and blocks where they lie along k.
+/// The right operand as it is stored; 16-bit floats are read as such, blocks where they lie along k, and codes.
 fn typed_operand(cx: &mut LowerCx<'_>, at: &PlacedView, k_last: bool) -> LowerResult<PlacedView> {
     let strides = &at.view.strides;
     let k = if k_last || strides.len() < 2 { strides.len() - 1 } else { strides.len() - 2 };
     match FloatStorage::of(&at.view) {
         FloatStorage::F32 => Ok(at.clone()),
+        FloatStorage::Codes if cx.is_all_codes(at) => Ok(codes::seen(at)),
+        FloatStorage::Codes => cx.decoded(at),
         FloatStorage::Blocks(_) if strides[k].is(1) && blocks::is_readable(cx, &at.view) => Ok(at.clone()),
         FloatStorage::Blocks(_) => cx.decoded(at),
         _ if has_aligned_quads(&at.view) => Ok(at.clone()),

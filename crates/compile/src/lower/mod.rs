@@ -12,6 +12,7 @@ mod attention_extended;
 mod attention_merge;
 mod convolution;
 mod decode;
+mod dequantize_linear;
 mod fft_chirp;
 mod fft_pass;
 mod fused;

@@ -202,7 +202,8 @@ impl Family {
     /// Whether the kernel takes such shapes on the target at all.
     pub fn takes(&self, choice: &Choice, shape: &Shape<'_>) -> bool {
         let within = |(measure, bounds): &(&str, Bounds)| bounds.holds(self.measure(shape, measure));
-        let reads = shape.encoding != EncodingClass::Blocks || choice.variant.reads_blocks();
+        let blocks = shape.encoding != EncodingClass::Blocks || choice.variant.reads_blocks();
+        let reads = blocks && choice.variant.reads_codes() == (shape.encoding == EncodingClass::Codes);
         let computes = choice.roles.precision.is_exact() || choice.roles.precision == shape.precision;
         reads && computes && choice.roles.takes.iter().all(within) && choice.variant.runs_on(shape.target)
     }

@@ -42,6 +42,7 @@ pub const PRODUCT: &FamilyDecl = &FamilyDecl {
         ("matmul_f32_columns", &[2.0]),
         ("matmul_f32_columns", &[1.0]),
         ("matmul_f32.plain", &[]),
+        ("matmul_codes.plain", &[]),
     ],
     fits: Some(("m", |roles| roles.rows)),
     ..FamilyDecl::new("matmul", MEASURES)

@@ -57,6 +57,7 @@ impl GgmlType {
         match encoding {
             Encoding::Plain(dtype) => PLAIN.into_iter().find(|(_, d)| *d == dtype).map(|(n, _)| GgmlType(n)),
             Encoding::Blocks(scheme) => scheme.info().gguf.map(GgmlType),
+            Encoding::Codes(_) => None,
         }
     }
 

@@ -104,17 +104,13 @@ impl<R: Read + Seek + Send> WeightSource for Reader<R> {
 
     fn describe(&self, name: &str) -> Result<WeightInfo, ImportError> {
         let entry = self.entry(name)?;
-        let dtype = entry.dtype.dtype.ok_or_else(|| ImportError::UnsupportedDType {
+        let encoding = entry.dtype.encoding.ok_or_else(|| ImportError::UnsupportedDType {
             origin: self.origin(),
             tensor: name.to_owned(),
             dtype: entry.dtype.name.to_owned(),
             remedy: "convert it to F32, F16 or BF16".to_owned(),
         })?;
-        Ok(WeightInfo {
-            encoding: dtype.into(),
-            shape: entry.shape.clone(),
-            bytes: Bytes(entry.end - entry.begin),
-        })
+        Ok(WeightInfo { encoding, shape: entry.shape.clone(), bytes: Bytes(entry.end - entry.begin) })
     }
 
     fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ImportError> {

@@ -1,6 +1,6 @@
 //! Element types as the format names them: their width, and which of them pumice computes with.
 
-use pumice_types::DType;
+use pumice_types::{Code, DType, Encoding};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::borrow::Cow;
 
@@ -12,15 +12,19 @@ pub struct FileType {
     /// Bits of an element.
     pub bits: u64,
     /// The same type in pumice, where pumice has it.
-    pub dtype: Option<DType>,
+    pub encoding: Option<Encoding>,
 }
 
 const fn known(name: &'static str, bits: u64, dtype: DType) -> FileType {
-    FileType { name, bits, dtype: Some(dtype) }
+    FileType { name, bits, encoding: Some(Encoding::Plain(dtype)) }
+}
+
+const fn codes(name: &'static str, bits: u64, code: Code) -> FileType {
+    FileType { name, bits, encoding: Some(Encoding::Codes(code)) }
 }
 
 const fn foreign(name: &'static str, bits: u64) -> FileType {
-    FileType { name, bits, dtype: None }
+    FileType { name, bits, encoding: None }
 }
 
 /// Every type that the format has, version 0.8 of its reference implementation.
@@ -39,12 +43,12 @@ const TYPES: [FileType; 22] = [
     known("F32", 32, DType::F32),
     foreign("F64", 64),
     foreign("C64", 64),
-    foreign("F4", 4),
+    codes("F4", 4, Code::F4E2M1),
     foreign("F6_E2M3", 6),
     foreign("F6_E3M2", 6),
-    foreign("F8_E4M3", 8),
-    foreign("F8_E5M2", 8),
-    foreign("F8_E8M0", 8),
+    codes("F8_E4M3", 8, Code::F8E4M3Fn),
+    codes("F8_E5M2", 8, Code::F8E5M2),
+    codes("F8_E8M0", 8, Code::F8E8M0),
     foreign("F8_E4M3FNUZ", 8),
     foreign("F8_E5M2FNUZ", 8),
 ];
@@ -71,9 +75,10 @@ mod tests {
     fn widths_are_those_of_the_dtypes() {
         for t in TYPES {
             assert_eq!(FileType::find(t.name), Some(t), "each name once");
-            assert!(t.dtype.is_none_or(|d| d.natural_bytes() * 8 == t.bits), "{}", t.name);
+            let bits = t.encoding.map(Encoding::block).map(|(elements, bytes)| bytes * 8 / elements);
+            assert!(bits.is_none_or(|bits| bits == t.bits), "{}", t.name);
         }
-        assert_eq!(TYPES.iter().filter(|t| t.dtype.is_some()).count(), 12);
+        assert_eq!(TYPES.iter().filter(|t| t.encoding.is_some()).count(), 16);
         assert_eq!(FileType::find("f32"), None);
     }
 }

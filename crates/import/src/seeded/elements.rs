@@ -20,7 +20,7 @@ pub(super) fn fill(seed: u64, name: &str, info: &WeightInfo, first: u64, out: &m
         Encoding::Plain(DType::BF16) => {
             units(unit, first, out, |i, b| b.copy_from_slice(&half::bf16::from_f32(value(i)).to_le_bytes()));
         }
-        Encoding::Plain(_) => out.fill(0),
+        Encoding::Plain(_) | Encoding::Codes(_) => out.fill(0),
         Encoding::Blocks(scheme) => units(unit, first, out, |i, b| block(scheme, key, i, b)),
     }
 }

@@ -7,7 +7,7 @@ use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::{Identity, Op};
 use crate::shape::ValueType;
-use pumice_types::{DType, DimExpr, Encoding};
+use pumice_types::{DType, DimExpr};
 use std::ops::Deref;
 
 /// A composition while it is made: a handle whose nodes are called `name.op`, until [`Composition::last`]. The name is
@@ -170,7 +170,7 @@ fn is_narrow(dtype: DType) -> bool {
 /// Compositions compute with elements.
 fn no_blocks(method: &'static str, cx: &Infer<'_>) -> Result<(), OpError> {
     let stored = (0..cx.len()).filter_map(|i| Some((i, cx.opt(i)?.encoding)));
-    match stored.into_iter().find(|(_, encoding)| matches!(encoding, Encoding::Blocks(_))) {
+    match stored.into_iter().find(|(_, encoding)| encoding.plain().is_none()) {
         Some((i, encoding)) => {
             let value = format!("operand `{}`", cx.name(i));
             Err(OpError::Blocks { value, encoding, op: method })

@@ -137,6 +137,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         false
     }
 
+    /// Whether the result is codes under scales, which products of it read where they lie.
+    fn is_scaling(&self) -> bool {
+        false
+    }
+
     /// For an op that draws random numbers from the source of its last three operands, the stream that it takes them
     /// from. No two nodes of a program take one source's stream, but nodes that are equal.
     fn stream(&self) -> Option<u64> {

@@ -191,6 +191,7 @@ macro_rules! for_each_op {
             product {
                 matmul MatMul "matmul" lowered;
                 linear Linear "linear" composite;
+                dequantize_linear DequantizeLinear "dequantize_linear" lowered;
             }
             // 3.5 Convolution and pooling
             convolution {
@@ -330,6 +331,11 @@ macro_rules! define_op {
             /// How many of its first operands are factors of products.
             pub fn factors(&self) -> usize {
                 match self { $($(Op::$Name(_) => <$Name as OpDef>::FACTORS,)*)* }
+            }
+
+            /// Whether its result is codes under scales, which products of it read where they lie.
+            pub fn is_scaling(&self) -> bool {
+                match self { $($(Op::$Name(op) => op.is_scaling(),)*)* }
             }
 
             /// How its factors are rounded first.

@@ -82,6 +82,7 @@ pub(super) fn weight(
     match encoding {
         Encoding::Plain(DType::F32) => stored,
         Encoding::Plain(_) => g.cast(stored, DType::F32),
-        Encoding::Blocks(_) => g.dequantize(stored),
+        // Codes have scales of their own, which a role does not name: the graph says so where it is built.
+        Encoding::Blocks(_) | Encoding::Codes(_) => g.dequantize(stored),
     }
 }

@@ -84,6 +84,9 @@ fn member(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<
 
 /// Whether blocks can stay as they are beside others: whole rows of a param that nothing else wants.
 fn may_lie_beside(graph: &Graph, facts: &Facts, op: &MatMul, weight: ValueId) -> bool {
+    if graph.def(weight).op.is_scaling() {
+        return false; // Codes are read where they lie.
+    }
     if stored(graph, weight).scheme().is_none() {
         return true;
     }

@@ -63,7 +63,8 @@ struct Product<'g> {
 impl<'g> Product<'g> {
     fn of(graph: &Graph, node: &Node, op: &'g MatMul) -> Option<Product<'g>> {
         let (a, b, y) = (node.input(0)?, node.input(1)?, node.output());
-        if graph.ty(y).dtype() != DType::F32 {
+        // Codes are read where they lie, as a whole.
+        if graph.ty(y).dtype() != DType::F32 || graph.def(b).op.is_scaling() {
             return None;
         }
         let k = extent(graph, a, op.trans_a)?;

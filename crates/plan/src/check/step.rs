@@ -195,6 +195,8 @@ fn typed(declared: &OperandDecl, call: &KernelCall, operand: u32, view: &View, f
             FloatStorage::BF16
         }
         (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
+        (Storage::Encoded(Encoding::Codes(_)), _) => FloatStorage::Codes,
+        (Storage::Encoded(Encoding::Plain(dtype)), _) if !dtype.is_float() => FloatStorage::Codes,
         _ => FloatStorage::F32,
     }
     .code();

@@ -45,6 +45,12 @@ impl fmt::Display for WordMutation {
 
 /// Arguments that are values: what a kernel computes with, not where.
 const VALUE_ARGS: &[&str] = &[
+    "code_inner",
+    "code_extent",
+    "code_block",
+    "code_outer",
+    "code_axis",
+    "code_along",
     "start_lo",
     "start_hi",
     "delta_lo",
@@ -78,6 +84,14 @@ const VALUE_ARGS: &[&str] = &[
 
 /// Constants that choose what is computed of the same bytes.
 const VALUE_SPECS: &[&str] = &[
+    "code_inner",
+    "code_extent",
+    "code_block",
+    "code_outer",
+    "code_axis",
+    "code_along",
+    "code_round",
+    "code_shared",
     "op",
     "log",
     "min",

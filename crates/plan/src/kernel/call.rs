@@ -99,6 +99,8 @@ pub enum FloatStorage {
     BF16,
     /// Blocks, whose values are f32.
     Blocks(Scheme),
+    /// Codes, whose scales are another operand: no typed operand is.
+    Codes,
 }
 
 impl FloatStorage {
@@ -112,6 +114,8 @@ impl FloatStorage {
                 FloatStorage::BF16
             }
             (Storage::Encoded(Encoding::Blocks(scheme)), _) => FloatStorage::Blocks(scheme),
+            (Storage::Encoded(Encoding::Codes(_)), _) => FloatStorage::Codes,
+            (Storage::Encoded(Encoding::Plain(dtype)), _) if !dtype.is_float() => FloatStorage::Codes,
             _ => FloatStorage::F32,
         }
     }
@@ -122,6 +126,7 @@ impl FloatStorage {
             FloatStorage::F32 => EncodingClass::F32,
             FloatStorage::F16 | FloatStorage::BF16 => EncodingClass::Half,
             FloatStorage::Blocks(_) => EncodingClass::Blocks,
+            FloatStorage::Codes => EncodingClass::Codes,
         }
     }
 
@@ -129,6 +134,7 @@ impl FloatStorage {
     pub const fn code(self) -> u32 {
         match self {
             FloatStorage::F32 => 0,
+            FloatStorage::Codes => 15,
             FloatStorage::F16 => 1,
             FloatStorage::BF16 => 2,
             FloatStorage::Blocks(scheme) => 16 + scheme.info().id,

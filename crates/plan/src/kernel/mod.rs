@@ -6,6 +6,7 @@
 
 pub mod bind;
 pub mod call;
+pub mod codes;
 pub mod declare;
 pub mod interface;
 pub mod layout;
@@ -348,6 +349,13 @@ impl VariantDecl {
     /// tiles lost 7 % to code that no call took (H200, 2026-11-22).
     pub fn reads_blocks(&self) -> bool {
         self.defines.iter().any(|(name, _)| *name == "BLOCKS")
+    }
+}
+
+impl VariantDecl {
+    /// Whether it is compiled with what reads codes beside scales, and reads nothing else.
+    pub fn reads_codes(&self) -> bool {
+        self.defines.iter().any(|(name, _)| *name == "CODES")
     }
 }
 

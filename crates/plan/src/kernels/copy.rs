@@ -20,7 +20,8 @@ pub mod filled {
 }
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Dequantize::DECL, Transpose::DECL, Fill::DECL, StatusBegin::DECL];
+pub const DECLS: &[KernelDecl] =
+    &[Dequantize::DECL, DequantizeLinear::DECL, Transpose::DECL, Fill::DECL, StatusBegin::DECL];
 
 kernel! {
     /// y[b, c, r] = x[b, r, c] for 32-bit words, through a 32 x 32 tile.
@@ -79,4 +80,24 @@ kernel! {
     specs {}
     trip_count |_| 0;
     variants { plain: zero { "BLOCKS": "1" } }
+}
+
+kernel! {
+    /// y[i] = (q[i] − z[j]) · s[j] for i < n: with i = (o · `code_extent` + p) · `code_inner` + c, j is o ·
+    /// `code_outer` + p / `code_block` · `code_axis` + c · `code_along`. There are `scales` of them.
+    ///
+    /// Kinds are those of [`crate::kernel::codes`]; without zero points z is bound to the codes. `code_round`: 1 the
+    /// values are f16, 2 bf16.
+    pub struct DequantizeLinear = "dequantize_linear" in "copy/dequantize_linear.comp";
+    grid "ceil(n / 1024) groups of 256 threads, folded";
+    args {
+        n: u32, scales: u32, code_inner: u32, code_extent: u32, code_block: u32, code_outer: u32, code_axis: u32,
+        code_along: u32
+    }
+    operands { q: read, s: read, z: read, y: write }
+    slots 0;
+    holes {}
+    specs { code_kind = 0: 1, scale_kind = 1: 11, zero_kind = 2: 15, code_round = 3: 0 }
+    trip_count |_| 0;
+    variants { plain: zero }
 }

@@ -109,6 +109,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "dequantize", declaration: Fingerprint::hex("486540c5606cb23e5ad57b0df30c8b59d55ecbc771765bc1d39bf9b2a227d1e8"), code: &[
         ("plain", Fingerprint::hex("c8f9e4cd9906a223c1985bc61652fc570bc27d9754927c1cb9434b4b074c2311")),
     ] },
+    Compiled { kernel: "dequantize_linear", declaration: Fingerprint::hex("1d0bf85b0fb46cae6929eb443efe34e81d76e8423b94bcf170332dd56d839a86"), code: &[
+        ("plain", Fingerprint::hex("36c153422ecff8fa37c37ab11baa74adbf4d3100343a5c5e64a0e68faf024ba0")),
+    ] },
     Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("8172e65e58caaa68bbe1af77b7f5b5de1ecd5fc62f2a541b100d28548f6e7bd2"), code: &[
         ("plain", Fingerprint::hex("dce036432b778c2a39b5d49f385df03b616dd7aeb51a670d4c887be14998f00f")),
         ("words64", Fingerprint::hex("a433df6e73937f29de70bcd42206b09538431c710dca5cb8573ef01f6d590287")),
@@ -150,6 +153,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "gather", declaration: Fingerprint::hex("f1b53c84c45d61b5e01b1b4ef4cd3a689dc46791c43015724896c465bd90fdcf"), code: &[
         ("plain", Fingerprint::hex("bc4c81805578f895f31b42ca9cb4e16c3df50d381e0c5ff1b82e53bb56bfabc7")),
     ] },
+    Compiled { kernel: "gather_codes", declaration: Fingerprint::hex("17d4a2557e866ddf0a45150740a70dd496a955053402a3c064d8cc3963f75308"), code: &[
+        ("plain", Fingerprint::hex("3827eacb0f135d01636b60c0a85eaced894db3d024494c13c049d99bb8043a27")),
+    ] },
     Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("dbcff5794c30f166fd00536d5df1c6856ee9ecaedb72375d69ffce3241edcef2"), code: &[
         ("plain", Fingerprint::hex("de37dd2735d24b1c6368822aac80d4091663fd210ee7f3ac736acb4f59f29cdf")),
     ] },
@@ -170,6 +176,19 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "linear_recurrence", declaration: Fingerprint::hex("cbce76f3f74196ff4b7b56e478c07e991fbcf4cabd1e9b4082981cfcbecf9082"), code: &[
         ("plain", Fingerprint::hex("c6eb82d96266c97797a3ee8b472592bc57a0de710a9006b3fdd2242fdba74c8c")),
         ("plain_16", Fingerprint::hex("bf2cb01d450705d9e53f3a6fce228d9bec6079ccbc7794b9c2e351665f2a5745")),
+    ] },
+    Compiled { kernel: "matmul_codes", declaration: Fingerprint::hex("f3e94fe9b47b5099284a9695f7b5ca65f408bcb4ed0f63feaa3c4aef72b0ba7c"), code: &[
+        ("plain", Fingerprint::hex("bf0d45607f425d76634d2248316d2b66fe41ee2080413bc58b54b44d1f4bd64f")),
+        ("t64", Fingerprint::hex("110e86666b900fd34f60f18d087ea2b203bd036a53f9375d01d1e6b2e57aa31a")),
+    ] },
+    Compiled { kernel: "matmul_codes_dot", declaration: Fingerprint::hex("1174d1c8d997e79b8f0a7e3782c8fa50f9337215e45995b3a1d1630534f989e4"), code: &[
+        ("plain", Fingerprint::hex("18bc30bdd93e1605ef94aa118c0042f46ff91f048340ec57397f8decf107bf71")),
+        ("plain_m4", Fingerprint::hex("8e80c68261a10da5aa3b876593764e037e43489d013eef67ecc0544ba93b4969")),
+        ("plain_m8", Fingerprint::hex("3d9d0e09a9c6fc55b43d0889fbd4876fc20b9a980e07cf36dc49d191c2cf05f0")),
+    ] },
+    Compiled { kernel: "matmul_codes_lanes", declaration: Fingerprint::hex("2009cc0d917c00e1d97685ab69d661840a4067c17f239d1a2bf26a1cc9f6afb2"), code: &[
+        ("plain_row", Fingerprint::hex("8a6383506bb95c2d26be98f497d733107abb271c74ab2f0140b9054364dfd5cd")),
+        ("plain_small", Fingerprint::hex("24f8d4d749794f29f03f1088cafe3b7611aa76491ea7e776f907330f6f1afb19")),
     ] },
     Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("66b0c8cdb784c910c027e7bd8d18097ca8e7ea942b0c9c87f3f2c833f846eaa1"), code: &[
         ("bf16_t128", Fingerprint::hex("4832c62ebadd03981952a3f5b68fc6ab3b498dd32ee85e61f028105d82eec9b7")),

@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Gather::DECL, GatherWords::DECL, GatherTuples::DECL];
+pub const DECLS: &[KernelDecl] = &[Gather::DECL, GatherCodes::DECL, GatherWords::DECL, GatherTuples::DECL];
 
 kernel! {
     /// y[o, j, c] = table[o, idx[j], c]; o < outer, j < count, c < inner; idx in -axis..axis.
@@ -23,6 +23,27 @@ kernel! {
     specs { wide = 0: 0, vec = 1: 1, slot_cols = 2: 3 }
     trip_count |_| 0;
     variants { plain: zero { "BLOCKS": "1" } }
+}
+
+kernel! {
+    /// As `gather` for a table of codes: its element i is (code i − zero j) · scale j, j as `dequantize_linear` says.
+    /// There are `scales` of them.
+    pub struct GatherCodes = "gather_codes" in "gather/gather.comp";
+    grid "ceil(outer * count * ceil(inner / 4) / 256) groups of 256 threads, folded";
+    args {
+        outer: u32, axis: u32, inner: u32, count: u32, op: u32, slot(offset, outer, row: i32; 2),
+        scales: u32, code_inner: u32, code_extent: u32, code_block: u32, code_outer: u32, code_axis: u32,
+        code_along: u32
+    }
+    operands { table: read, idx: read, s: read, z: read, y: write, status: status }
+    slots 2;
+    holes { epilogue: vec4 [v] (outer, row, col) }
+    specs {
+        wide = 0: 0, vec = 1: 1, slot_cols = 2: 3, code_kind = 3: 1, scale_kind = 4: 11, zero_kind = 5: 15,
+        code_round = 6: 0
+    }
+    trip_count |_| 0;
+    variants { plain: zero { "CODES": "1" } }
 }
 
 kernel! {

@@ -1,13 +1,21 @@
 //! Matmul kernels. Which of them a product takes is the compiler's to say (`compile/src/select/matmul.rs`).
 
+use super::matmul_codes::{MatmulCodes, MatmulCodesDot, MatmulCodesLanes};
 use super::tiles::{tile_roles, tile_trip_count, tiles};
 use crate::kernel;
 use crate::kernel::KernelDecl;
 use pumice_types::slots;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] =
-    &[MatmulF32::DECL, MatmulF32Lanes::DECL, MatmulF32Dot::DECL, MatmulF32Columns::DECL];
+pub const DECLS: &[KernelDecl] = &[
+    MatmulF32::DECL,
+    MatmulF32Lanes::DECL,
+    MatmulF32Dot::DECL,
+    MatmulF32Columns::DECL,
+    MatmulCodes::DECL,
+    MatmulCodesLanes::DECL,
+    MatmulCodesDot::DECL,
+];
 
 const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
 // Lowering writes results into states before it knows which of these a product takes.

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod gather;
 pub mod kv;
 pub mod matmul;
+pub mod matmul_codes;
 pub mod norm;
 pub mod pool;
 pub mod random;

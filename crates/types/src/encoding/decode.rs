@@ -6,8 +6,8 @@ use crate::dtype::DType;
 use half::{bf16, f16};
 
 impl Encoding {
-    /// The values of whole elements or blocks, as f32; a part of one at the end is left out. `None` for integers and
-    /// Bool, whose values f32 does not hold.
+    /// The values of whole elements or blocks, as f32; a part of one at the end is left out, and what fills a last byte
+    /// of codes is taken as one. `None` for Bool and wide integers, whose values f32 does not hold.
     pub fn decode(self, bytes: &[u8]) -> Option<Vec<f32>> {
         let two = |c: &[u8]| u16::from_le_bytes([c[0], c[1]]);
         match self {
@@ -20,7 +20,8 @@ impl Encoding {
             Encoding::Plain(DType::BF16) => {
                 Some(bytes.chunks_exact(2).map(|c| bf16::from_bits(two(c)).to_f32()).collect())
             }
-            Encoding::Plain(_) => None,
+            Encoding::Plain(dtype) => integers(dtype, bytes),
+            Encoding::Codes(code) => Some(code.decode(bytes)),
             Encoding::Blocks(scheme) => {
                 let blocks = bytes.chunks_exact(scheme.bytes() as usize);
                 let mut out = Vec::with_capacity(blocks.len() * scheme.elements() as usize);
@@ -28,6 +29,18 @@ impl Encoding {
                 Some(out)
             }
         }
+    }
+}
+
+/// Integers of 8 bits, and signed ones of 16.
+fn integers(dtype: DType, bytes: &[u8]) -> Option<Vec<f32>> {
+    match dtype {
+        DType::I8 => Some(bytes.iter().map(|&b| f32::from(b as i8)).collect()),
+        DType::U8 => Some(bytes.iter().map(|&b| f32::from(b)).collect()),
+        DType::I16 => {
+            Some(bytes.chunks_exact(2).map(|c| f32::from(i16::from_le_bytes([c[0], c[1]]))).collect())
+        }
+        _ => None,
     }
 }
 

@@ -1,11 +1,14 @@
-//! How the elements of a tensor lie in bytes: plain, one dtype after the other, or in blocks that share scales.
+//! How the elements of a tensor lie in bytes: plain, one dtype after the other; in blocks that share scales; or as
+//! codes whose scales are another tensor.
 //!
 //! In: a dtype or a scheme, and extents. Out: bytes. [`Encoding::bytes`] is the one place where extents become bytes as
 //! files and users see them. [`Encoding::decode`] says what bytes stand for: what kernels are compared with.
 
+mod code;
 mod decode;
 mod scheme;
 
+pub use code::Code;
 pub use scheme::{Field, FieldKind, Scheme, SchemeInfo};
 
 use crate::bytes::Bytes;
@@ -23,44 +26,69 @@ pub enum Encoding {
     Plain(DType),
     /// Rows of whole blocks. What the elements stand for is f32.
     Blocks(Scheme),
+    /// Codes, one after the other, whose scales are another tensor. What a code stands for f32 holds exactly.
+    Codes(Code),
 }
 
 impl Encoding {
     /// Every encoding.
     pub fn all() -> impl Iterator<Item = Encoding> {
-        DType::ALL.into_iter().map(Encoding::Plain).chain(Scheme::ALL.into_iter().map(Encoding::Blocks))
+        let blocks = Scheme::ALL.into_iter().map(Encoding::Blocks);
+        DType::ALL
+            .into_iter()
+            .map(Encoding::Plain)
+            .chain(blocks)
+            .chain(Code::ALL.into_iter().map(Encoding::Codes))
     }
 
-    /// The dtype of the elements; of blocks, that of the values that they stand for: f32.
+    /// The dtype of the elements; of blocks and codes, that of the values that they stand for: f32.
     pub const fn dtype(self) -> DType {
         match self {
             Encoding::Plain(dtype) => dtype,
-            Encoding::Blocks(_) => DType::F32,
+            Encoding::Blocks(_) | Encoding::Codes(_) => DType::F32,
         }
     }
 
-    /// The dtype, where elements are not in blocks.
+    /// The dtype, where elements are neither in blocks nor codes.
     pub const fn plain(self) -> Option<DType> {
         match self {
             Encoding::Plain(dtype) => Some(dtype),
-            Encoding::Blocks(_) => None,
+            Encoding::Blocks(_) | Encoding::Codes(_) => None,
         }
     }
 
     /// The scheme, where elements are in blocks.
     pub const fn scheme(self) -> Option<Scheme> {
         match self {
-            Encoding::Plain(_) => None,
+            Encoding::Plain(_) | Encoding::Codes(_) => None,
             Encoding::Blocks(scheme) => Some(scheme),
         }
     }
 
-    /// Neighbouring elements along the last axis that share bytes, and how many bytes those are: (1, 4) of f32, (32,
-    /// 18) of Q4_0.
+    /// The type of the codes, where elements are codes.
+    pub const fn codes(self) -> Option<Code> {
+        match self {
+            Encoding::Codes(code) => Some(code),
+            Encoding::Plain(_) | Encoding::Blocks(_) => None,
+        }
+    }
+
+    /// The op that takes the values of what is not plain.
+    pub const fn decoder(self) -> &'static str {
+        match self {
+            Encoding::Codes(_) => "dequantize_linear",
+            Encoding::Plain(_) | Encoding::Blocks(_) => "dequantize",
+        }
+    }
+
+    /// Neighbouring elements that share bytes, and how many bytes those are: (1, 4) of f32, (32, 18) of Q4_0, (2, 1) of
+    /// codes of four bits. Those of blocks lie along the last axis, a row being whole blocks; those of codes go on from
+    /// row to row.
     pub const fn block(self) -> (u64, u64) {
         match self {
             Encoding::Plain(dtype) => (1, dtype.natural_bytes()),
             Encoding::Blocks(scheme) => (scheme.elements(), scheme.bytes()),
+            Encoding::Codes(code) => (8 / code.bits() as u64, 1),
         }
     }
 
@@ -69,6 +97,7 @@ impl Encoding {
         match self {
             Encoding::Plain(dtype) => dtype.name(),
             Encoding::Blocks(scheme) => scheme.info().name,
+            Encoding::Codes(code) => code.name(),
         }
     }
 
@@ -85,6 +114,9 @@ impl Encoding {
     /// whole number of blocks.
     pub fn bytes(self, shape: &[u64]) -> Result<Bytes, TensorError> {
         let (elements, bytes) = self.block();
+        if let Encoding::Codes(_) = self {
+            return Ok(Bytes(element_count(shape)?.div_ceil(elements) * bytes));
+        }
         // Of blocks the last axis says whether rows are whole; a tensor without axes has no row.
         let row = shape.last().copied().unwrap_or(1);
         if !row.is_multiple_of(elements) {
@@ -104,6 +136,12 @@ impl From<DType> for Encoding {
 impl From<Scheme> for Encoding {
     fn from(scheme: Scheme) -> Encoding {
         Encoding::Blocks(scheme)
+    }
+}
+
+impl From<Code> for Encoding {
+    fn from(code: Code) -> Encoding {
+        Encoding::Codes(code)
     }
 }
 
@@ -175,6 +213,8 @@ mod tests {
         assert!(matches!(q4.bytes(&[64, 3]), Err(TensorError::CutBlock { .. })));
         assert!(matches!(q4.bytes(&[]), Err(TensorError::CutBlock { .. })));
         assert_eq!(Encoding::Plain(DType::F16).bytes(&[3, 5]), Ok(Bytes(30)));
+        assert_eq!(Encoding::Codes(Code::I4).bytes(&[3, 5]), Ok(Bytes(8)));
+        assert_eq!(Encoding::Codes(Code::F8E5M2).bytes(&[3, 5]), Ok(Bytes(15)));
         assert!(matches!(q4.bytes(&[u64::MAX, 64]), Err(TensorError::TooLarge { .. })));
     }
 }

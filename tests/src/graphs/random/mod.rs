@@ -23,10 +23,11 @@ mod windows;
 
 pub use histogram::Histogram;
 
+use pumice_ir::ops::DequantizeLinear;
 use pumice_ir::sample::random as draw;
 use pumice_ir::shape::{DimSpec, tensor};
 use pumice_ir::{Fill, Graph, GraphBuilder, Sample, Value, ValueType, bool_, f32, i32, sym};
-use pumice_types::{DType, Scheme};
+use pumice_types::{Code, DType, Encoding, Scheme};
 
 /// Nodes besides leaves that a program has at most.
 const MOST: usize = 60;
@@ -201,14 +202,33 @@ impl Garden<'_> {
         self.g.param(&name, f32(shape.iter().copied()))
     }
 
-    /// A weight whose rows are whole blocks lies in blocks, any other is f32.
+    /// A weight whose rows are whole blocks lies in blocks, any other is f32 or codes beside scales.
     pub fn weight(&mut self, shape: &[u64]) -> Value {
         let scheme = if shape[0].is_multiple_of(2) { Scheme::Q4_0 } else { Scheme::Q4_1 };
         if shape.last().is_none_or(|n| !n.is_multiple_of(scheme.elements())) {
-            return self.param(shape);
+            return if self.below(3) == 0 { self.codes(shape) } else { self.param(shape) };
         }
         let name = self.name("w");
         self.g.dequantize(self.g.param(&name, tensor(scheme, shape.iter().copied())))
+    }
+
+    /// A weight that is codes, each pair along the last axis under one scale; some with zero points.
+    fn codes(&mut self, shape: &[u64]) -> Value {
+        let code = self.pick(&[Encoding::Codes(Code::I4), Encoding::Codes(Code::F4E2M1), DType::I8.into()]);
+        let [q, scale, zero] = ["q", "scale", "zero"].map(|what| self.name(what));
+        let mut scales = shape.to_vec();
+        if let Some(last) = scales.last_mut() {
+            *last = last.div_ceil(2);
+        }
+        let size = if code == DType::I8 { 0.01 } else { 0.1 };
+        self.fill(&scale, Fill::Uniform(-size, size));
+        let param =
+            |name: &str, ty: Encoding, shape: &[u64]| self.g.param(name, tensor(ty, shape.iter().copied()));
+        let (q, scale) = (param(&q, code, shape), param(&scale, DType::F32.into(), &scales));
+        let has_zero = code == Encoding::Codes(Code::I4) && self.seed.is_multiple_of(2);
+        let zero = has_zero.then(|| param(&zero, code, &scales));
+        let op = DequantizeLinear { axis: -1, block_size: 2, ..DequantizeLinear::default() };
+        self.g.dequantize_linear(q, scale, zero, op)
     }
 
     /// The constant innermost extent of a value with at least one axis.

@@ -122,6 +122,8 @@ fn choices_take_what_they_are_chosen_for() {
                     (5, false, EncodingClass::F32),
                     (4096, true, EncodingClass::Half),
                     (4096, true, EncodingClass::Blocks),
+                    (4096, true, EncodingClass::Codes),
+                    (30, false, EncodingClass::Codes),
                 ] {
                     let p = ProductExtents {
                         m,
@@ -134,7 +136,8 @@ fn choices_take_what_they_are_chosen_for() {
                     };
                     let c = choose(&p, &target);
                     let reads = b_stored != EncodingClass::Blocks || c.variant.reads_blocks();
-                    assert!(reads, "{p:?} by {}", c.variant.name);
+                    let codes = (b_stored == EncodingClass::Codes) == c.variant.reads_codes();
+                    assert!(reads && codes, "{p:?} by {}", c.variant.name);
                     assert!(c.roles.rows > 0 && c.roles.columns > 0 && c.roles.step > 0, "{c:?}");
                 }
             }

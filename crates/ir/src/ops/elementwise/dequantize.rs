@@ -25,6 +25,11 @@ impl OpDef for Dequantize {
         let x = cx.ty(0)?;
         match x.encoding {
             Encoding::Blocks(_) => one(DType::F32, x.shape.clone()),
+            Encoding::Codes(_) => Err(OpError::Blocks {
+                value: format!("operand `{}`", cx.name(0)),
+                encoding: x.encoding,
+                op: "dequantize",
+            }),
             Encoding::Plain(dtype) => Err(OpError::DType {
                 operand: cx.name(0),
                 dtype,

@@ -153,6 +153,10 @@ impl OpDef for Slice {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
+        if x.encoding.codes().is_some() {
+            let value = format!("operand `{}`", cx.name(0));
+            return Err(OpError::Blocks { value, encoding: x.encoding, op: "slice" });
+        }
         let mut shape = x.shape.to_vec();
         for (i, range) in self.ranges(&x.shape, cx.symbols())?.into_iter().enumerate() {
             if self.exact && self.is_inside(i, &x.shape[range.axis], cx.symbols()).is_none() {

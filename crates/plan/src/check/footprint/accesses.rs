@@ -247,6 +247,9 @@ fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Cow<'_, Axe
         return Some((first, Cow::Borrowed(axes)));
     }
     let by = i64::try_from(elements).ok()?;
+    if let Some(count) = neighbours(axes).filter(|_| elements == CODES_OF_A_BYTE && first % by == 0) {
+        return Some((first / by, Cow::Owned(Axes::from_slice(&[(count.div_ceil(elements), 1)]))));
+    }
     let along = axes.iter().position(|&(n, stride)| stride == 1 && n > 1 && n.is_multiple_of(elements))?;
     let from_block_to_block = |&(n, stride): &(u64, i64)| n == 1 || stride % by == 0;
     let others = axes.iter().enumerate().filter(|(i, _)| *i != along);
@@ -257,6 +260,24 @@ fn in_blocks(elements: u64, first: i64, axes: &Axes) -> Option<(i64, Cow<'_, Axe
         others.map(|(_, &(n, stride))| (n, if n == 1 { 0 } else { stride / by })).collect();
     blocks.push((axes[along].0 / elements, 1));
     Some((first / by, Cow::Owned(blocks)))
+}
+
+/// Codes of four bits that share a byte. They go on from row to row, and what fills the last byte is of no use to
+/// others.
+const CODES_OF_A_BYTE: u64 = 2;
+
+/// How many elements these are, where each is the next one's neighbour.
+fn neighbours(axes: &Axes) -> Option<u64> {
+    let mut sorted: Axes = axes.iter().copied().filter(|axis| axis.0 != 1).collect();
+    sorted.sort_unstable_by_key(|axis| axis.1);
+    let mut count = 1u64;
+    for (extent, stride) in sorted {
+        if stride < 0 || stride as u64 != count {
+            return None;
+        }
+        count = count.checked_mul(extent)?;
+    }
+    Some(count)
 }
 
 /// The first byte and the axes, in bytes; `None` where a block is cut.

@@ -2,13 +2,19 @@
 
 use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law};
+use super::codes::{self, Operands};
 use super::order::Order;
 use super::{Footprint, Rule, Together, Wrong};
 use crate::kernel::status::block_words;
 
 /// The rules of this family.
-pub(super) const RULES: &[(&str, Rule)] =
-    &[("transpose", transpose), ("dequantize", dequantize), ("fill", fill), ("status_begin", status_begin)];
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("transpose", transpose),
+    ("dequantize", dequantize),
+    ("dequantize_linear", dequantize_linear),
+    ("fill", fill),
+    ("status_begin", status_begin),
+];
 
 /// Edge of a tile of `transpose`.
 const TILE: u64 = 32;
@@ -31,6 +37,14 @@ fn dequantize(call: &Call<'_>) -> Result<Footprint, Wrong> {
     by_four("`dequantize`", &[n as i64])?;
     let x = Accesses::dense(call.typed_unit(0), n);
     Ok(Footprint::new(n.div_ceil(1024), 256).operand(0, x).operand(1, Accesses::dense(4, n)))
+}
+
+/// `dequantize_linear`.
+fn dequantize_linear(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [n] = call.counts(["n"])?;
+    let at = Operands { codes: 0, scales: 1, zeros: 2 };
+    let (footprint, unit) = codes::with_places(call, Footprint::new(n.div_ceil(1024), 256), &at, n)?;
+    Ok(footprint.operand(0, Accesses::dense(unit, n)).operand(3, Accesses::dense(4, n)))
 }
 
 /// `fill`: its numbers are values.

@@ -2,13 +2,14 @@
 
 use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law};
+use super::codes::{self, Operands};
 use super::slots::{self, Coords};
 use super::tuple::Tuple;
 use super::{Footprint, Rule, Wrong};
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] =
-    &[("gather", rows), ("gather_words", words), ("gather_tuples", tuples)];
+    &[("gather", rows), ("gather_codes", coded), ("gather_words", words), ("gather_tuples", tuples)];
 
 struct Rows {
     /// Elements of the table before its axis, along it and after it.
@@ -46,16 +47,37 @@ impl Rows {
 /// `gather`.
 fn rows(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let r = read(call)?;
+    let footprint = vectors(call, &r)?
+        .operand(0, Accesses::dense(call.typed_unit(0), r.table))
+        .operand(1, indices(call, &r))
+        .operand(2, Accesses::dense(4, r.result));
+    through(call, &r, footprint)
+}
+
+/// `gather_codes`.
+fn coded(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let r = read(call)?;
+    let at = Operands { codes: 0, scales: 2, zeros: 3 };
+    let (footprint, unit) = codes::with_places(call, vectors(call, &r)?, &at, r.table)?;
+    let footprint = footprint
+        .operand(0, Accesses::dense(unit, r.table))
+        .operand(1, indices(call, &r))
+        .operand(4, Accesses::dense(4, r.result));
+    through(call, &r, footprint)
+}
+
+/// Threads that take four elements each.
+fn vectors(call: &Call<'_>, r: &Rows) -> Result<Footprint, Wrong> {
     if call.flag("vec")? {
         by_four("`vec`", &[r.inner as i64])?;
         slots::aligned(call, &["slot_offset", "slot_outer", "slot_row"])?;
     }
     let groups = iteration(&[r.outer, r.count, r.inner.div_ceil(4)])?.div_ceil(256);
-    let footprint = r
-        .footprint(groups, 256)
-        .operand(0, Accesses::dense(call.typed_unit(0), r.table))
-        .operand(1, indices(call, &r))
-        .operand(2, Accesses::dense(4, r.result));
+    Ok(r.footprint(groups, 256))
+}
+
+/// Adds the slots of the hole.
+fn through(call: &Call<'_>, r: &Rows, footprint: Footprint) -> Result<Footprint, Wrong> {
     let strided = [(r.outer, "slot_outer"), (r.count, "slot_row")];
     let epilogue = Coords { hole: "epilogue", strided: &strided, columns: Some(r.inner) };
     slots::add(call, footprint, "slot_offset", &epilogue)

@@ -2,6 +2,7 @@
 
 use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law, product};
+use super::codes::{self, Operands, Places};
 use super::order::Order;
 use super::{Footprint, Port, Rule, Together, Wrong, fill_touches};
 use crate::view::Unit;
@@ -12,6 +13,9 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("matmul_f32_lanes", lanes),
     ("matmul_f32_dot", dot),
     ("matmul_f32_columns", columns),
+    ("matmul_codes", tile),
+    ("matmul_codes_lanes", lanes),
+    ("matmul_codes_dot", dot),
 ];
 
 /// A product at some bindings.
@@ -89,10 +93,26 @@ fn footprint(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Fo
     let a = p.accesses((4, at), [b0, b1], (p.m, row), (p.k, col)).ordered(Order::LastTwo);
     let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
     mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
-    let b = p.accesses((call.typed_unit(1), at), [b0, b1], (p.k, row), (p.n, col)).ordered(Order::LastTwo);
-    let footprint = Footprint { together: Together::Slots(2), ..Footprint::new(groups, 1) };
-    let footprint = footprint.operand(0, a).operand(1, b).operand(2, stored(call, p)?);
+    let b = |unit: Unit| p.accesses((unit, at), [b0, b1], (p.k, row), (p.n, col)).ordered(Order::LastTwo);
+    let result = call.decl.operands.len() - 1;
+    let footprint = Footprint { together: Together::Slots(result), ..Footprint::new(groups, 1) };
+    let (footprint, unit) = match result {
+        2 => (footprint, call.typed_unit(1)),
+        _ => coded(call, footprint, b(Unit::of_bytes(1)).largest_index())?,
+    };
+    let footprint = footprint.operand(0, a).operand(1, b(unit)).operand(result, stored(call, p)?);
     slots(call, p, footprint)
+}
+
+/// Scales and zero points of a right operand that is codes, of which the last one read is known.
+fn coded(call: &Call<'_>, footprint: Footprint, last: Option<u64>) -> Result<(Footprint, Unit), Wrong> {
+    let [scales] = call.counts(["scales"])?;
+    let [inner, extent, block] = ["code_inner", "code_extent", "code_block"].map(|name| call.spec(name));
+    let [outer, axis, along] = ["code_outer", "code_axis", "code_along"].map(|name| call.spec(name));
+    let places = Places { inner: inner?, extent: extent?, block: block?, steps: [outer?, axis?, along?] };
+    call.flag("code_shared")?;
+    let at = Operands { codes: 1, scales: 2, zeros: 3 };
+    codes::beside(call, footprint, &at, (last.map_or(0, |last| last.saturating_add(1)), scales), &places)
 }
 
 /// The result.

@@ -23,6 +23,7 @@ mod accesses;
 mod attention;
 mod call;
 mod choice;
+mod codes;
 mod convolution;
 mod copy;
 mod elementwise;

@@ -141,10 +141,10 @@ fn safetensors(path: &Path) -> Result<Opened, CommandError> {
 fn entries(file: &SafetensorsFile) -> Vec<TensorRow> {
     let row = |(name, entry): (&String, &Entry)| TensorRow {
         name: name.clone(),
-        encoding: entry.dtype.dtype.map_or_else(|| entry.dtype.name.to_owned(), |d| d.to_string()),
+        encoding: entry.dtype.encoding.map_or_else(|| entry.dtype.name.to_owned(), |d| d.to_string()),
         shape: entry.shape.clone(),
         bytes: entry.end - entry.begin,
-        read: entry.dtype.dtype.is_some(),
+        read: entry.dtype.encoding.is_some(),
     };
     file.header().entries.iter().map(row).collect()
 }
