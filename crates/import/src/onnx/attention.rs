@@ -4,6 +4,7 @@ use super::call::{Call, one};
 use super::{OnnxError, Results, Rule, rule};
 use pumice_ir::Value;
 use pumice_ir::ops::attention::{Attention, AttentionLayout};
+use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::rotary::Rotary;
 use pumice_types::DType;
 
@@ -21,14 +22,17 @@ fn heads_first(c: &Call<'_>, x: Value, heads: i64) -> Result<Value, OnnxError> {
 
 /// Heads of rank-3 operands are packed; a past is put before the keys and values, which then are results, too.
 fn attention(c: &mut Call<'_>) -> Results {
-    let (query, mask, kv_len) = (c.x(0)?, mask(c)?, c.opt(6));
+    let (query, mask, past, kv_len) = (c.x(0)?, mask(c)?, c.opt(4), c.opt(6));
     let kv_len = kv_len.map(|n| places(c, n));
+    // Queries come after the past.
+    let offset = past.map(|past| c.g.extent(past, 2));
     if c.wants(3) {
         return Err(c.unsupported("the scores as a result"));
     }
     let ([q, k, v], packed) = heads(c)?;
     let [k, v] = after_past(c, [k, v])?;
-    let y = c.g.attention(q, k, v, mask, kv_len, attributes(c)?);
+    let operands = AttentionOperands { mask, kv_len, offset, ..AttentionOperands::default() };
+    let (y, _) = c.g.attention_with([q, k, v], operands, attributes(c)?);
     let y = if packed { c.heads_packed(c.g.transpose(y, &[0, 2, 1, 3]), query)? } else { y };
     Ok(vec![y, k, v])
 }

@@ -53,12 +53,14 @@ fn layer_norm(c: &mut Call<'_>) -> Results {
     let (x, gamma, beta) = (c.x(0)?, c.x(1)?, c.opt(2));
     let (axis, epsilon) = (c.int("axis", -1)?, c.float("epsilon", 1e-5)?);
     c.int("stash_type", 1)?;
-    Ok(c.g.apply_all(LayerNorm { axis, epsilon }, &[Some(x), Some(gamma), beta]))
+    let (y, mean, inverse) =
+        c.g.layer_norm_with_statistics(x, Some(gamma), beta, LayerNorm { axis, epsilon, ..LayerNorm::default() });
+    Ok(vec![y, mean, inverse])
 }
 
 fn rms_norm(c: &mut Call<'_>) -> Results {
     let (x, gamma) = (c.x(0)?, c.x(1)?);
     let (axis, epsilon) = (c.int("axis", -1)?, c.float("epsilon", 1e-5)?);
     c.int("stash_type", 1)?;
-    one(c.g.apply(RmsNorm { axis, epsilon, weight_offset: 0.0 }, &[x, gamma]))
+    one(c.g.apply(RmsNorm { axis, epsilon, ..RmsNorm::default() }, &[x, gamma]))
 }
