@@ -86,6 +86,11 @@ const UNKNOWN: &[Uncompared] = &[
         why: "as of the other factor",
     },
     Uncompared {
+        kernels: "grouped_matmul",
+        words: &["b_row", "b_col"],
+        why: "of equal extents: whether experts are transposed",
+    },
+    Uncompared {
         kernels: "conv_",
         words: &["slot_b0", "slot_b1", "slot_row", "slot_col"],
         why: "of equal extents: along which axis of the result a vector lies",

@@ -109,6 +109,7 @@ fn the_table_is_what_samples_show() {
 /// runs every sample; a cache is declared by `GraphBuilder::cache`.
 const NOT_SET: &[(&str, &str)] = &[
     ("matmul", "rounding"),
+    ("grouped_matmul", "rounding"),
     ("linear", "rounding"),
     ("conv", "rounding"),
     ("conv_transpose", "rounding"),

@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 29] = [
+    const CHOOSE: [&str; 33] = [
         "attention",
         "attention_extended",
         "attention_lanes",
@@ -46,6 +46,8 @@ mod on_device {
         "gather_codes",
         "gather_tuples",
         "gather_words",
+        "grouped_matmul",
+        "grouped_matmul_tile",
         "kv_append",
         "linear_recurrence",
         "pool",

@@ -1,6 +1,6 @@
-//! The load program: steps that depend on params and constants alone, or on nothing. They are taken out of the runs, once for all
-//! specializations that want the same bytes. What runs read of their results lies among the weights; the rest lives in
-//! scratch while the load program runs.
+//! The load program: steps that depend on params and constants alone, or on nothing. They are taken out of the runs,
+//! once for all specializations that want the same bytes. What runs read of their results lies among the weights; the
+//! rest lives in scratch while the load program runs.
 
 use crate::unplaced::{StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use pumice_plan::kernel::ArgValue;

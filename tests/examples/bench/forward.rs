@@ -291,7 +291,8 @@ impl Shape for Normed {
     }
     fn expected(&self, x: &[Vec<f32>], places: &[usize]) -> Vec<(f64, f64)> {
         let after: u64 = if self.groups > 0 { self.shape[2..].iter().product() } else { 1 };
-        let line = if self.groups > 0 { self.width() / self.groups * after } else { self.width() } as usize;
+        let of_group = self.width().checked_div(self.groups).map(|channels| channels * after);
+        let line = of_group.unwrap_or(self.width()) as usize;
         let one = |&i: &usize| {
             let row = x[0][i / line * line..][..line].iter().map(|&v| f64::from(v));
             let mean = row.clone().sum::<f64>() / line as f64;

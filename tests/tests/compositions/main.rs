@@ -4,12 +4,14 @@ mod chance;
 mod images;
 mod movement;
 mod order;
+mod products;
 mod signals;
 
 use chance::{draws, numbers, penalties, routers};
 use images::{matrices_of_windows, places_of_largest, resamplings, shared_pools};
 use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
 use order::{distances, neighbours, rows_by_index, sorts};
+use products::{adapters, products_over_axes, scaled_products};
 use pumice_cpu_ref::{Array, Reference};
 use pumice_ir::ops::LossReduction;
 use pumice_ir::ops::binary_cross_entropy::BinaryCrossEntropy;
@@ -368,4 +370,7 @@ on_both!(
     draws,
     penalties,
     routers,
+    scaled_products,
+    products_over_axes,
+    adapters,
 );

@@ -3,6 +3,7 @@
 //! wrong in both.
 
 mod images;
+mod products;
 mod signal;
 mod transformer;
 
@@ -24,9 +25,10 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-const GOLDENS: [&str; 4] = [
+const GOLDENS: [&str; 5] = [
     include_str!("../../data/op_goldens.json"),
     include_str!("../../data/op_goldens_images.json"),
+    include_str!("../../data/op_goldens_products.json"),
     include_str!("../../data/op_goldens_signal.json"),
     include_str!("../../data/op_goldens_transformer.json"),
 ];
@@ -181,7 +183,8 @@ impl Golden {
                 vec![g.pairwise_distance(x[0], x[1], metric)]
             }
             other => {
-                let built = signal::build(self, g, x).map(|y| vec![y]).or_else(|| images::build(self, g, x));
+                let one = signal::build(self, g, x).or_else(|| products::build(self, g, x));
+                let built = one.map(|y| vec![y]).or_else(|| images::build(self, g, x));
                 let built = built.or_else(|| transformer::build(self, g, x));
                 built.unwrap_or_else(|| panic!("no builder for {other}"))
             }
@@ -206,7 +209,8 @@ impl Golden {
                 ));
             }
             let (got, want) = (got.to_f64(), want.floats());
-            let floor = images::floor(&self.op).or_else(|| transformer::floor(&self.op));
+            let floor = images::floor(&self.op).or_else(|| products::floor(&self.op));
+            let floor = floor.or_else(|| transformer::floor(&self.op));
             let floor = floor.unwrap_or_else(|| signal::floor(&self.op, &want));
             let near = |a: f64, b: f64| {
                 a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 2e-6 * b.abs().max(floor)

@@ -46,15 +46,14 @@ fn form(op: &FftPass, inner: &DimExpr) -> [u32; 5] {
     [op.inverse, op.mirrored, !op.real, beside(op.length / op.radix), beside(op.done)].map(u32::from)
 }
 
-/// Lines of a group: as many as it holds, or fewer where the device would have less than two groups a unit; not of lines
-/// that lie side by side, which are loaded and stored together.
+/// Groups that few lines are shared by.
+const GROUPS: u64 = 256;
+
+/// Lines of a group: as many as it holds, fewer where there are few; not of lines that lie side by side, which are
+/// loaded and stored together.
 fn at_once(cx: &LowerCx<'_>, op: &FftPass, lines: &DimExpr, beside: bool) -> u64 {
     let held = TILE / op.radix as u64;
-    if beside {
-        return held;
-    }
-    let wanted = 2 * u64::from(cx.target.tuning.compute_units);
-    (lines.upper(cx.graph.symbols()) / wanted).clamp(1, held)
+    if beside { held } else { (lines.upper(cx.graph.symbols()) / GROUPS).clamp(1, held) }
 }
 
 /// The step of x, what multiplies it, and y.

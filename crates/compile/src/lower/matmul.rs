@@ -187,7 +187,7 @@ fn space(
 }
 
 /// The right operand as it is stored; 16-bit floats are read as such, blocks where they lie along k, and codes.
-fn typed_operand(cx: &mut LowerCx<'_>, at: &PlacedView, k_last: bool) -> LowerResult<PlacedView> {
+pub(super) fn typed_operand(cx: &mut LowerCx<'_>, at: &PlacedView, k_last: bool) -> LowerResult<PlacedView> {
     let strides = &at.view.strides;
     let k = if k_last || strides.len() < 2 { strides.len() - 1 } else { strides.len() - 2 };
     match FloatStorage::of(&at.view) {

@@ -12,6 +12,7 @@ pub mod choice;
 pub mod columns;
 pub mod convolution;
 pub mod elementwise;
+pub mod experts;
 pub mod family;
 pub mod lanes;
 pub mod matmul;
@@ -34,6 +35,7 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     matmul::PRODUCT,
     matmul::TILE,
     matmul::PARTS,
+    experts::TILE,
     convolution::METHOD,
     convolution::WINDOWS,
     convolution::PHASES,
@@ -61,6 +63,8 @@ pub const FAMILIES: &[&FamilyDecl] = &[
 pub struct Selection {
     /// Matrix products.
     pub matmul: matmul::Rules,
+    /// Products by experts.
+    pub experts: experts::Rules,
     /// Convolutions.
     pub convolution: convolution::Rules,
     /// Attention.
@@ -111,6 +115,7 @@ impl Selection {
         };
         Ok(Selection {
             matmul: product.sound()?,
+            experts: experts::Rules(read(experts::TILE)?),
             convolution: convolution::Rules {
                 method: read(convolution::METHOD)?,
                 windows: read(convolution::WINDOWS)?,

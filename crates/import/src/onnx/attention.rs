@@ -80,21 +80,22 @@ fn attributes(c: &mut Call<'_>) -> Result<Attention, OnnxError> {
     })
 }
 
+/// x\[B, heads, S, width\], or with packed heads as \[B, S, heads·width\].
 fn rotary(c: &mut Call<'_>) -> Results {
     let (x, cos, sin, pos) = (c.x(0)?, c.x(1)?, c.x(2)?, c.opt(3));
     let pos = pos.map(|p| places(c, p));
-    let (interleaved, heads) = (c.flag("interleaved", false)?, c.opt_int_of("num_heads")?);
-    let n_rot = match c.int("rotary_embedding_dim", 0)? {
-        0 => None,
-        n => Some(n),
-    };
-    let packed = c.ty(x)?.rank() == 3;
-    let layout = if packed { AttentionLayout::Bshd } else { AttentionLayout::Bhsd };
-    let op = Rotary { layout, interleaved, n_rot, ..Rotary::default() };
-    if !packed {
+    let heads = c.opt_int_of("num_heads")?;
+    let op = Rotary { layout: AttentionLayout::Bhsd, ..turns(c)? };
+    if c.ty(x)?.rank() != 3 {
         return one(c.g.rotary_tables(x, cos, sin, pos, op));
     }
-    let heads = heads.ok_or_else(|| -> OnnxError { c.wrong("num_heads", "is missing, x has three axes") })?;
+    let heads = heads.ok_or_else(|| c.wrong("num_heads", "is missing, x has three axes"))?;
+    let op = Rotary { layout: AttentionLayout::Bshd, ..op };
     let y = c.g.rotary_tables(c.heads_apart(x, heads)?, cos, sin, pos, op);
     one(c.heads_packed(y, x)?)
+}
+
+fn turns(c: &mut Call<'_>) -> Result<Rotary, OnnxError> {
+    let (interleaved, n_rot) = (c.flag("interleaved", false)?, c.int("rotary_embedding_dim", 0)?);
+    Ok(Rotary { interleaved, n_rot: (n_rot != 0).then_some(n_rot), ..Rotary::default() })
 }

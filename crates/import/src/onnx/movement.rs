@@ -50,17 +50,22 @@ pub(super) fn ints_or_attribute(
 }
 
 fn constant(c: &mut Call<'_>) -> Results {
+    let tensor = match numbers(c)? {
+        Some(made) => made,
+        None => c.tensor("value")?.ok_or_else(|| c.wrong("value", "is missing"))?,
+    };
+    one(c.g.constant(tensor))
+}
+
+/// A constant that is written as numbers.
+fn numbers(c: &mut Call<'_>) -> Result<Option<Tensor>, OnnxError> {
     let whole = c.opt_int_of("value_int")?.map(|i| Tensor::new(&[i], &[]));
     let wholes = c.opt_ints_of("value_ints")?.map(|v| Tensor::new(&v, &[v.len() as u64]));
     let float = c.opt_float("value_float")?.map(|f| Tensor::new(&[f], &[]));
     let floats = c.says("value_floats").then(|| c.floats("value_floats")).transpose()?;
     let floats = floats.map(|v| Tensor::new(&v, &[v.len() as u64]));
-    let made = [whole, wholes, float, floats].into_iter().flatten().next();
-    let tensor = match made {
-        Some(made) => made.map_err(|e| c.wrong("value", e.to_string()))?,
-        None => c.tensor("value")?.ok_or_else(|| c.wrong("value", "is missing"))?,
-    };
-    one(c.g.constant(tensor))
+    let made = [whole, wholes, float, floats].into_iter().flatten().next().transpose();
+    made.map_err(|e| c.wrong("value", e.to_string()))
 }
 
 fn constant_of_shape(c: &mut Call<'_>) -> Results {
@@ -186,15 +191,16 @@ fn range(c: &mut Call<'_>) -> Results {
         let [start, limit] = [start, limit].map(DimExpr::constant);
         return one(c.g.range(start, limit, delta, dtype));
     }
-    let mut number = |place: usize| {
-        let wrong = OnnxError::NotConstant { op: c.op, input: place, expected: "one number" };
-        match c.opt_floats(place)?.as_deref() {
-            Some([one]) => Ok(f64::from(*one)),
-            _ => Err(wrong),
-        }
-    };
-    let (start, limit, delta) = (number(0)?, number(1)?, number(2)?);
+    let (start, limit, delta) = (known_float(c, 0)?, known_float(c, 1)?, known_float(c, 2)?);
     one(c.g.range_of_floats(start, limit, delta, dtype))
+}
+
+fn known_float(c: &mut Call<'_>, place: usize) -> Result<f64, OnnxError> {
+    let wrong = OnnxError::NotConstant { op: c.op, input: place, expected: "one number" };
+    match c.opt_floats(place)?.as_deref() {
+        Some([one]) => Ok(f64::from(*one)),
+        _ => Err(wrong),
+    }
 }
 
 /// Depths and indices may be floats that are whole.

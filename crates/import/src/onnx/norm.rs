@@ -53,8 +53,12 @@ fn layer_norm(c: &mut Call<'_>) -> Results {
     let (x, gamma, beta) = (c.x(0)?, c.x(1)?, c.opt(2));
     let (axis, epsilon) = (c.int("axis", -1)?, c.float("epsilon", 1e-5)?);
     c.int("stash_type", 1)?;
-    let (y, mean, inverse) =
-        c.g.layer_norm_with_statistics(x, Some(gamma), beta, LayerNorm { axis, epsilon, ..LayerNorm::default() });
+    let (y, mean, inverse) = c.g.layer_norm_with_statistics(
+        x,
+        Some(gamma),
+        beta,
+        LayerNorm { axis, epsilon, ..LayerNorm::default() },
+    );
     Ok(vec![y, mean, inverse])
 }
 

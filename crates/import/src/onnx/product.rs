@@ -32,6 +32,7 @@ fn dequantize_linear(c: &mut Call<'_>) -> Results {
     let (codes, scale, zero_point) = (c.x(0)?, c.x(1)?, c.opt(2));
     // 0 in TensorProto's numbers is no type: the result's is that of the scales.
     let output_dtype = if c.int("output_dtype", 0)? == 0 { None } else { c.opt_dtype("output_dtype")? };
-    let op = DequantizeLinear { axis: c.int("axis", 1)?, block_size: c.whole("block_size", 0)?, output_dtype };
+    let op =
+        DequantizeLinear { axis: c.int("axis", 1)?, block_size: c.whole("block_size", 0)?, output_dtype };
     one(c.g.dequantize_linear(codes, scale, zero_point, op))
 }

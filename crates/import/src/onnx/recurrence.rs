@@ -107,25 +107,32 @@ fn lstm(c: &mut Call<'_>) -> Results {
 
 /// Heads are packed into the last axis of every operand but the state; `chunk_size` is a hint.
 fn linear_attention(c: &mut Call<'_>) -> Results {
+    let ([q, k, v], heads, kv_heads) = (main(c)?, c.int("q_num_heads", 0)?, c.int("kv_num_heads", 0)?);
+    let (state, beta) = (c.opt(3), c.opt(5));
+    let decay = decay(c, k, kv_heads)?;
+    let op = rule_of_updates(c)?;
+    let given = [c.heads_apart(q, heads)?, c.heads_apart(k, kv_heads)?, c.heads_apart(v, kv_heads)?];
+    let (y, present) = c.g.gated_delta_net(given, DeltaOperands { decay, beta, state }, op);
+    Ok(vec![c.heads_packed(y, q)?, present])
+}
+
+fn rule_of_updates(c: &mut Call<'_>) -> Result<GatedDeltaNet, OnnxError> {
     let rules = [
         ("linear", UpdateRule::Linear),
         ("gated", UpdateRule::Gated),
         ("delta", UpdateRule::Delta),
         ("gated_delta", UpdateRule::GatedDelta),
     ];
-    let ([q, k, v], heads, kv_heads) = (main(c)?, c.int("q_num_heads", 0)?, c.int("kv_num_heads", 0)?);
     c.int("chunk_size", 64)?;
     let (rule, scale) = (c.choice("update_rule", "gated_delta", &rules)?, c.float("scale", 0.0)?);
-    let (state, decay, beta) = (c.opt(3), c.opt(4), c.opt(5));
-    let keys = *c.extents(k)?.last().unwrap_or(&0);
-    let decay = match decay {
-        Some(d) if c.extents(d)?.last() == Some(&keys) && keys != kv_heads as u64 => {
-            Some(c.heads_apart(d, kv_heads)?)
-        }
-        other => other,
-    };
-    let op = GatedDeltaNet { rule, scale: (scale != 0.0).then_some(scale), ..GatedDeltaNet::default() };
-    let given = [c.heads_apart(q, heads)?, c.heads_apart(k, kv_heads)?, c.heads_apart(v, kv_heads)?];
-    let (y, present) = c.g.gated_delta_net(given, DeltaOperands { decay, beta, state }, op);
-    Ok(vec![c.heads_packed(y, q)?, present])
+    Ok(GatedDeltaNet { rule, scale: (scale != 0.0).then_some(scale), ..GatedDeltaNet::default() })
+}
+
+/// Decays of each key where there are as many as keys, else of each head.
+fn decay(c: &mut Call<'_>, k: Value, heads: i64) -> Result<Option<Value>, OnnxError> {
+    let Some(decay) = c.opt(4) else { return Ok(None) };
+    let last = |v: Value| Ok(c.extents(v)?.last().copied().unwrap_or(0));
+    let (keys, decays): (u64, u64) = (last(k)?, last(decay)?);
+    let of_keys = decays == keys && keys != heads as u64;
+    Ok(Some(if of_keys { c.heads_apart(decay, heads)? } else { decay }))
 }

@@ -125,34 +125,28 @@ fn conv(c: &mut Call<'_>) -> Results {
 /// than windows fill: what is beyond them is as output padding.
 fn conv_transpose(c: &mut Call<'_>) -> Results {
     let (x, w, bias, groups) = (c.x(0)?, c.x(1)?, c.opt(2), c.whole("group", 1)?);
-    let auto = c.choice("auto_pad", "NOTSET", &AUTO_PADS)?;
-    let (mut output_padding, mut output_shape) = (c.wholes("output_padding")?, c.wholes("output_shape")?);
+    let cut_end = c.choice("auto_pad", "NOTSET", &AUTO_PADS)? == AutoPad::Upper;
     let window = Window::read(c, x, Some(w))?;
-    let same = matches!(auto, AutoPad::Upper | AutoPad::Lower);
-    if same && output_shape.is_empty() {
+    let (output_shape, output_padding) = spread(c, x, &window)?;
+    let Window { strides, pads, dilations, .. } = window;
+    // Pads do not count where extents are given.
+    let pads = if output_shape.is_empty() { pads } else { Vec::new() };
+    let more = ConvTranspose { output_padding, output_shape, cut_end, ..ConvTranspose::default() };
+    one(c.g.conv_transpose(x, w, bias, ConvTranspose { strides, pads, dilations, groups, ..more }))
+}
+
+/// Extents of the result, where they do not follow from the pads, and its output padding.
+fn spread(c: &mut Call<'_>, x: Value, window: &Window) -> Result<(Vec<u64>, Vec<u64>), OnnxError> {
+    let (padding, mut shape) = (c.wholes("output_padding")?, c.wholes("output_shape")?);
+    let same = matches!(c.choice("auto_pad", "NOTSET", &AUTO_PADS)?, AutoPad::Upper | AutoPad::Lower);
+    if same && shape.is_empty() {
         let spatial = c.extents(x)?.split_off(2);
         let stride = |i: usize| window.strides.get(i).copied().unwrap_or(1);
-        output_shape = spatial.into_iter().enumerate().map(|(i, n)| n.saturating_mul(stride(i))).collect();
+        shape = spatial.into_iter().enumerate().map(|(i, n)| n.saturating_mul(stride(i))).collect();
     }
-    if !output_shape.is_empty() {
-        output_padding = window.padding_up_to(&output_shape, &c.extents(x)?, output_padding);
-    }
-    let Window { strides, mut pads, dilations, .. } = window;
-    if !output_shape.is_empty() {
-        pads = Vec::new();
-    }
-    let cut_end = auto == AutoPad::Upper;
-    let op = ConvTranspose {
-        strides,
-        pads,
-        dilations,
-        groups,
-        output_padding,
-        output_shape,
-        cut_end,
-        ..ConvTranspose::default()
-    };
-    one(c.g.conv_transpose(x, w, bias, op))
+    let padding =
+        if shape.is_empty() { padding } else { window.padding_up_to(&shape, &c.extents(x)?, padding) };
+    Ok((shape, padding))
 }
 
 fn average_pool(c: &mut Call<'_>) -> Results {

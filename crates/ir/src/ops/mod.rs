@@ -24,6 +24,7 @@ pub use loss::{
 };
 pub use movement::scatter;
 pub use product::rounding::{self, Rounding, round_products};
+pub use product::{dot_general, gemm, lora_matmul};
 use pumice_types::scalar::Reg;
 use pumice_types::{DimExpr, Encoding};
 pub use random::{random_normal, random_uniform, sample, source};
@@ -192,6 +193,8 @@ macro_rules! for_each_op {
                 matmul MatMul "matmul" lowered;
                 linear Linear "linear" composite;
                 dequantize_linear DequantizeLinear "dequantize_linear" lowered;
+                grouped_matmul GroupedMatMul "grouped_matmul" lowered;
+                expert_rows ExpertRows "expert_rows" lowered;
             }
             // 3.5 Convolution and pooling
             convolution {

@@ -4,18 +4,16 @@ use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::binary_cross_entropy_with_logits::BinaryCrossEntropyWithLogits;
 use pumice_ir::ops::cross_entropy_dense::CrossEntropyDense;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
-use pumice_ir::ops::huber::Huber;
-use pumice_ir::ops::kl_div::KlDiv;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
-use pumice_ir::ops::mse::Mse;
 use pumice_ir::ops::nll_loss::NllLoss;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
 use pumice_ir::ops::stft::Stft;
 use pumice_ir::ops::welch::{WelchPeaks, WelchPsd};
 use pumice_ir::ops::{Attention, BitCast, Fft, Flatten, Rotary, Slice, Split};
+use pumice_ir::ops::{huber::Huber, kl_div::KlDiv, mse::Mse};
 use pumice_ir::{BuildError, GraphBuilder, OpError, Value, bool_, f16, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor};
 
@@ -45,6 +43,7 @@ macro_rules! refuses {
 }
 
 mod chance;
+mod products;
 mod transformer;
 
 refuses! {

@@ -135,6 +135,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("4b93a8f45a2f949bb5dba340aef16cce236066ce67d287fef939b8de49a02bc6"), code: &[
         ("plain", Fingerprint::hex("e0155ac17925c74e1f3305f4b9a4e90c68146302123ee0c2bc5d78de7bfbad54")),
     ] },
+    Compiled { kernel: "expert_rows", declaration: Fingerprint::hex("4757df7005ebf7151b47896202ef1c3c88071e51e7dfb1b839d5a72bb0b61687"), code: &[
+        ("plain", Fingerprint::hex("f3ca478047e2ce2897a3e1a9c9b4aa236a1efb62e7ac387199dc3d3cf3ade89b")),
+    ] },
     Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("cb71cf92b891628bc58f5e10bb56b73d8bec9f2b05167ccff32aff9c025e5e96"), code: &[
         ("plain", Fingerprint::hex("344d0f5526d6d69be6a7a6ceef0a5e0299f59032527575f489e98f4b57aa4fbb")),
     ] },
@@ -161,6 +164,18 @@ pub(crate) const COMPILED: &[Compiled] = &[
     ] },
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("d6357c681f6ee04719eaed6b1686247b5319a638585565499f0773e18b3e6b7e"), code: &[
         ("plain", Fingerprint::hex("f8eb3c39bc0dcd2cbd45e0c50a01c11d5016dc20906eb240df79af64030a67ca")),
+    ] },
+    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("ec33fcd05e54a7006880b15fbfdb2fb7e7630a3d44264470e012eaa230716f4a"), code: &[
+        ("plain", Fingerprint::hex("a081f2199bf7ac13fcc923387c3eb74d3578de1780e6666f9b77bb8a0b7b4f23")),
+    ] },
+    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("45ec6ee5c567618ed6bba1b20ce1a0e4df0e629a6319b2c427d2fef64ad5066c"), code: &[
+        ("bf16_t32x128", Fingerprint::hex("e67ed85558c2fff84278b35ce707b474adbef1526c3e666187aa92dc2b9defba")),
+        ("bf16_t64", Fingerprint::hex("bb834dcae691ae0c09b4247681661f5d935c2685a3fa7973589dd2a0a1f402c4")),
+        ("f16_t32x128", Fingerprint::hex("baf19e2f79b9f6e2d5373c8eed05fd138ba2c7e37056a8ee6991fa75070773b3")),
+        ("f16_t64", Fingerprint::hex("8beda89a460d73e70efbff16f56f362c0a19de89eb4b74111d51ab046408fa3c")),
+        ("plain", Fingerprint::hex("eaaafd3bf7d434cd48039e581346226c28da3f8eb6fbccfebd6691f2ffa8e430")),
+        ("t32x128", Fingerprint::hex("9cc76e39bf2de82cb6347bd7f264fafa35e7bafc0da8959a1251183e7f853af8")),
+        ("t64", Fingerprint::hex("474fc56b21fac0637e9ac9e28068566e8b4f5cdef9177337d7316f0a54f6be81")),
     ] },
     Compiled { kernel: "kv_append", declaration: Fingerprint::hex("dd2e5df85d06a055b522ead2ef7028e33265e05d70457bc38b8571c652f0b7f3"), code: &[
         ("plain", Fingerprint::hex("23091e3d086d47233ec523732d38e1b02bc9009f753bad1fd956d85a8eaecaa1")),

@@ -8,6 +8,7 @@ pub mod choice;
 pub mod convolution;
 pub mod copy;
 pub mod elementwise;
+pub mod experts;
 pub(crate) mod fingerprints;
 pub mod frame;
 pub mod gather;
@@ -33,8 +34,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy elementwise frame gather kv matmul norm pool random recurrence reduce
-    rotary scan scatter softmax sort transform
+    attention choice convolution copy elementwise experts frame gather kv matmul norm pool random recurrence
+    reduce rotary scan scatter softmax sort transform
 }
 
 /// All declarations.

@@ -20,8 +20,8 @@ kernel! {
     /// x is dense [lines / (length / radix * inner), given, inner, 1 + `complex`], 0 past `given`; y as dense
     /// [.., kept, inner, 1 + `pairs`]; by [length, 2], without `weighted` bind `x` again, then it is 1. `inverse` 1:
     /// the exponent is positive. `mirrored` 1: x[length - t] is the conjugate of x[t], x[0] and x[length / 2] are real.
-    /// A group takes `at_once` lines, of 2048 values at most. `radices`: the factors of `radix` in the order they are taken, 4 bits each, the first in the lowest. `across`:
-    /// which threads load, `back` which store what; no more.
+    /// A group takes `at_once` lines, of 2048 values at most. `radices`: the factors of `radix` in the order they are
+    /// taken, 4 bits each, the first in the lowest. `across`: which threads load, `back` which store what; no more.
     pub struct FftPass = "fft_pass" in "transform/pass.comp";
     grid "ceil(lines / at_once) groups of 256 threads, folded";
     args { lines: u32, length: u32, given: u32, kept: u32, inner: u32, done: u32, radix: u32, radices: u32,

@@ -1,12 +1,13 @@
 //! Nodes of random programs that draw numbers, choose among logits, and route rows to experts.
 
 use super::{Garden, Item};
-use pumice_ir::ops::TopKMoeRouter;
+use pumice_ir::Value;
 use pumice_ir::ops::random_normal::RandomNormal;
 use pumice_ir::ops::random_numbers::{RandomKind, RandomNumbers};
 use pumice_ir::ops::random_uniform::RandomUniform;
 use pumice_ir::ops::sample::SampleOptions;
 use pumice_ir::ops::top_k_moe_router::RouterGate;
+use pumice_ir::ops::{GroupedMatMul, TopKMoeRouter};
 use pumice_types::{DType, Tensor};
 
 impl Garden<'_> {
@@ -74,10 +75,21 @@ impl Garden<'_> {
         let op = TopKMoeRouter { k, gate, norm: self.below(2) == 0, ..TopKMoeRouter::default() };
         let logits = g.clip(x.value, Some(-8.0), Some(8.0));
         let (weights, ids) = g.top_k_moe_router(logits, None, op);
-        match self.below(2) {
+        match self.below(4) {
             0 => Some(self.about(weights, 8.0)),
-            _ => Some(self.exact(g.cast(ids, DType::F32), experts as f64)),
+            1 => Some(self.exact(g.cast(ids, DType::F32), experts as f64)),
+            2 => Some(self.exact(g.cast(g.expert_rows(ids, experts), DType::F32), 1e3)),
+            _ => self.by_experts(x, ids),
         }
+    }
+
+    /// Each row by the matrices of its experts, of which there are as many as columns.
+    fn by_experts(&mut self, x: Item, ids: Value) -> Option<Item> {
+        let g = self.g;
+        let (c, n, trans) = (self.width(x.value), self.pick(&[1, 4, 6]), self.below(2) == 0);
+        let w = self.param(&if trans { [c, n, c] } else { [c, c, n] });
+        let op = GroupedMatMul { trans, ..GroupedMatMul::default() };
+        Some(self.about(g.grouped_matmul(x.value, w, ids, op), 2.0 * x.size))
     }
 
     fn biased_logits(&mut self) -> Option<Item> {

@@ -115,9 +115,9 @@ fn norms_are_right() {
             let (x, gamma) =
                 (g.input("x", tensor(DType::F32, axis.shape())), g.input("gamma", tensor(DType::F32, row)));
             let beta = g.input("beta", tensor(DType::F32, row));
-            let layer = LayerNorm { axis: 1, epsilon: 1e-5 };
+            let layer = LayerNorm { axis: 1, ..LayerNorm::default() };
             g.output("layer", g.apply_all(layer, &[Some(x), Some(gamma), Some(beta)])[0]);
-            g.output("rms", g.apply(RmsNorm { axis: 1, epsilon: 1e-5, weight_offset: 0.0 }, &[x, gamma]));
+            g.output("rms", g.apply(RmsNorm { axis: 1, ..RmsNorm::default() }, &[x, gamma]));
         });
         let n = axis.n * axis.inner;
         let (x, gamma, beta) = (uniform(axis.elements()), uniform(n), uniform(n + 7)[7..].to_vec());

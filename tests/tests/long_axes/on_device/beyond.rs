@@ -70,7 +70,7 @@ fn long_rows() {
         g.output("log", g.slice_last(g.log_softmax(x, 1)));
         g.output(
             "rms",
-            g.slice_last(g.apply(RmsNorm { axis: 1, epsilon: 0.0, weight_offset: 0.0 }, &[x, one])),
+            g.slice_last(g.apply(RmsNorm { axis: 1, epsilon: 0.0, ..RmsNorm::default() }, &[x, one])),
         );
         g.output("layer", g.slice_last(g.layer_norm(x, one, None, 0.0)));
     });

@@ -140,7 +140,7 @@ fn rows() {
             let one = g.input("one", tensor(DType::F32, [n]));
             g.output("softmax", g.softmax(x, 1));
             g.output("columns", g.softmax(g.transpose(x, &[1, 0]), 0));
-            g.output("rms", g.apply(RmsNorm { axis: -1, epsilon: 0.0, weight_offset: 0.0 }, &[x, one]));
+            g.output("rms", g.apply(RmsNorm { epsilon: 0.0, ..RmsNorm::default() }, &[x, one]));
         };
         let (x, one) = (vec![THIRD; 2 * n as usize], vec![1.0; n as usize]);
         let inputs = [("x", TensorView::f32(&x, shape)), ("one", TensorView::f32(&one, [n]))];

@@ -106,24 +106,13 @@ impl Unrolled<'_> {
             }
             None => x,
         };
-        let scaled = |mul| Affine { mul, add: 0.0 };
-        Some(match kind {
-            CellActivation::Relu => self.add(Relu {}, &[x]),
-            CellActivation::Tanh => self.add(Tanh {}, &[x]),
-            CellActivation::Sigmoid => self.add(Sigmoid {}, &[x]),
-            CellActivation::Softsign => self.add(Softsign {}, &[x]),
-            CellActivation::Softplus => self.add(Softplus {}, &[x]),
-            CellActivation::Affine => self.add(Affine { mul: alpha, add: beta }, &[x]),
-            CellActivation::LeakyRelu => self.add(LeakyRelu { alpha }, &[x]),
-            CellActivation::ThresholdedRelu => self.add(ThresholdedRelu { alpha }, &[x]),
-            CellActivation::HardSigmoid => self.add(HardSigmoid { alpha, beta }, &[x]),
-            CellActivation::Elu => self.add(Elu { alpha }, &[x]),
-            CellActivation::ScaledTanh => {
-                let inner = self.add(scaled(beta), &[x]);
-                let tanh = self.add(Tanh {}, &[inner]);
-                self.add(scaled(alpha), &[tanh])
-            }
-        })
+        if kind == CellActivation::ScaledTanh {
+            let scaled = |mul| Affine { mul, add: 0.0 };
+            let inner = self.add(scaled(beta), &[x]);
+            let tanh = self.add(Tanh {}, &[inner]);
+            return Some(self.add(scaled(alpha), &[tanh]));
+        }
+        Some(self.add(one_op(kind, alpha, beta), &[x]))
     }
 
     /// The state after a step of which `xw` is the input's part.
@@ -142,33 +131,40 @@ impl Unrolled<'_> {
 
     /// (1 − z)⊙n + z⊙h.
     fn gru(&mut self, xw: PatchRef, h: PatchRef) -> Option<PatchRef> {
-        let (r, units) = (self.operands[1]?, self.hidden);
-        let (z, n) = if self.op.linear_before_reset {
-            let by_h = self.matmul(h, r);
-            let gates = [0, 1].map(|gate| (self.gate(xw, gate), self.gate(by_h, gate)));
-            let [z, reset] = self.gates_of(gates)?;
-            let mut fresh = self.gate(by_h, 2);
-            if let Some(rb) = self.operands[2] {
-                fresh = self.add(Add {}, &[fresh, rb]);
-            }
-            let kept = self.add(Mul {}, &[reset, fresh]);
-            let last = self.gate(xw, 2);
-            (z, self.add(Add {}, &[last, kept]))
-        } else {
-            let [first, last] = [(0, 2 * units), (2 * units, units)].map(|(from, n)| self.units(r, from, n));
-            let by_h = self.matmul(h, first);
-            let gates = [0, 1].map(|gate| (self.gate(xw, gate), self.units(by_h, gate * units, units)));
-            let [z, reset] = self.gates_of(gates)?;
-            let kept = self.add(Mul {}, &[reset, h]);
-            let fresh = self.matmul(kept, last);
-            let part = self.gate(xw, 2);
-            (z, self.add(Add {}, &[part, fresh]))
-        };
+        let (z, n) =
+            if self.op.linear_before_reset { self.reset_after(xw, h)? } else { self.reset_before(xw, h)? };
         let n = self.activated(1, n)?;
         let one = self.number(1.0)?;
         let rest = self.add(Sub {}, &[one, z]);
         let [new, old] = [self.add(Mul {}, &[rest, n]), self.add(Mul {}, &[z, h])];
         Some(self.add(Add {}, &[new, old]))
+    }
+
+    /// z, and what n is of, where r resets hR + rb.
+    fn reset_after(&mut self, xw: PatchRef, h: PatchRef) -> Option<(PatchRef, PatchRef)> {
+        let by_h = self.matmul(h, self.operands[1]?);
+        let gates = [0, 1].map(|gate| (self.gate(xw, gate), self.gate(by_h, gate)));
+        let [z, reset] = self.gates_of(gates)?;
+        let mut fresh = self.gate(by_h, 2);
+        if let Some(rb) = self.operands[2] {
+            fresh = self.add(Add {}, &[fresh, rb]);
+        }
+        let kept = self.add(Mul {}, &[reset, fresh]);
+        let last = self.gate(xw, 2);
+        Some((z, self.add(Add {}, &[last, kept])))
+    }
+
+    /// The same where r resets h.
+    fn reset_before(&mut self, xw: PatchRef, h: PatchRef) -> Option<(PatchRef, PatchRef)> {
+        let (r, units) = (self.operands[1]?, self.hidden);
+        let [first, last] = [(0, 2 * units), (2 * units, units)].map(|(from, n)| self.units(r, from, n));
+        let by_h = self.matmul(h, first);
+        let gates = [0, 1].map(|gate| (self.gate(xw, gate), self.units(by_h, gate * units, units)));
+        let [z, reset] = self.gates_of(gates)?;
+        let kept = self.add(Mul {}, &[reset, h]);
+        let fresh = self.matmul(kept, last);
+        let part = self.gate(xw, 2);
+        Some((z, self.add(Add {}, &[part, fresh])))
     }
 
     /// Gates of their two parts.
@@ -178,38 +174,39 @@ impl Unrolled<'_> {
     }
 
     fn lstm(&mut self, xw: PatchRef, State { h, c }: State) -> Option<State> {
-        let (r, c) = (self.operands[1]?, c?);
+        let (r, before) = (self.operands[1]?, c?);
         let by_h = self.matmul(h, r);
         let all = self.add(Add {}, &[xw, by_h]);
-        let i = self.gate(all, 0);
-        let i = self.peeped(i, 0, c);
-        let i = self.activated(0, i)?;
-        let forget = if self.op.input_forget {
-            let one = self.number(1.0)?;
-            self.add(Sub {}, &[one, i])
-        } else {
-            let forget = self.gate(all, 2);
-            let forget = self.peeped(forget, 2, c);
-            self.activated(0, forget)?
-        };
+        let i = self.peeped(all, 0, before)?;
+        let forget = self.forget(all, i, before)?;
         let new = self.gate(all, 3);
         let new = self.activated(1, new)?;
-        let [kept, new] = [self.add(Mul {}, &[forget, c]), self.add(Mul {}, &[i, new])];
+        let [kept, new] = [self.add(Mul {}, &[forget, before]), self.add(Mul {}, &[i, new])];
         let c = self.add(Add {}, &[kept, new]);
-        let o = self.gate(all, 1);
-        let o = self.peeped(o, 1, c);
-        let o = self.activated(0, o)?;
+        let o = self.peeped(all, 1, c)?;
         let out = self.activated(2, c)?;
         Some(State { h: self.add(Mul {}, &[o, out]), c: Some(c) })
     }
 
-    /// A gate with its peephole to c, if there is one.
-    fn peeped(&mut self, gate: PatchRef, which: u64, c: PatchRef) -> PatchRef {
-        let Some(p) = self.operands[3] else { return gate };
-        let [starts, ends] = [which, which + 1].map(|at| vec![DimExpr::from(at)]);
-        let p = self.add(Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: true }, &[p]);
-        let seen = self.add(Mul {}, &[p, c]);
-        self.add(Add {}, &[gate, seen])
+    /// How much of c stays, of which i is what comes.
+    fn forget(&mut self, all: PatchRef, i: PatchRef, c: PatchRef) -> Option<PatchRef> {
+        if !self.op.input_forget {
+            return self.peeped(all, 2, c);
+        }
+        let one = self.number(1.0)?;
+        Some(self.add(Sub {}, &[one, i]))
+    }
+
+    /// A gate of an LSTM with its peephole to c, if there is one.
+    fn peeped(&mut self, all: PatchRef, which: u64, c: PatchRef) -> Option<PatchRef> {
+        let mut gate = self.gate(all, which);
+        if let Some(p) = self.operands[3] {
+            let [starts, ends] = [which, which + 1].map(|at| vec![DimExpr::from(at)]);
+            let p = self.add(Slice { starts, ends, axes: vec![0], steps: Vec::new(), exact: true }, &[p]);
+            let seen = self.add(Mul {}, &[p, c]);
+            gate = self.add(Add {}, &[gate, seen]);
+        }
+        self.activated(0, gate)
     }
 
     /// For every step and batch, whether the step counts: \[T, B, 1\].
@@ -229,13 +226,17 @@ impl Unrolled<'_> {
         Some(self.add(crate::ops::Expand { shape }, &[zero]))
     }
 
-    /// Every step, results at their places, and the state after the last one.
-    fn all_steps(&mut self) -> Option<(Vec<PatchRef>, State)> {
-        let counted = self.counted();
+    /// The state before the first step.
+    fn first(&mut self) -> Option<State> {
         let h = self.operands[5].or_else(|| self.zeros())?;
         let lstm = self.op.cell == Cell::Lstm;
-        let c = if lstm { Some(self.operands[6].or_else(|| self.zeros())?) } else { None };
-        let (mut state, mut rows) = (State { h, c }, vec![None; self.steps as usize]);
+        Some(State { h, c: if lstm { Some(self.operands[6].or_else(|| self.zeros())?) } else { None } })
+    }
+
+    /// Every step, results at their places, and the state after the last one.
+    fn all_steps(&mut self) -> Option<(Vec<PatchRef>, State)> {
+        let (counted, mut state) = (self.counted(), self.first()?);
+        let mut rows = vec![None; self.steps as usize];
         for i in 0..self.steps {
             let t = if self.op.reverse { self.steps - 1 - i } else { i };
             let xw = self.at(self.operands[0]?, t, self.hidden * self.op.cell.gates());
@@ -275,5 +276,21 @@ impl Unrolled<'_> {
         self.patch.replace(node.outputs[1], state.h);
         self.patch.replace(node.outputs[2], state.c.unwrap_or(state.h));
         self.patch
+    }
+}
+
+/// The op that an activation is; that of a scaled tanh is its tanh.
+fn one_op(kind: CellActivation, alpha: f32, beta: f32) -> Op {
+    match kind {
+        CellActivation::Relu => Relu {}.into(),
+        CellActivation::Tanh | CellActivation::ScaledTanh => Tanh {}.into(),
+        CellActivation::Sigmoid => Sigmoid {}.into(),
+        CellActivation::Softsign => Softsign {}.into(),
+        CellActivation::Softplus => Softplus {}.into(),
+        CellActivation::Affine => Affine { mul: alpha, add: beta }.into(),
+        CellActivation::LeakyRelu => LeakyRelu { alpha }.into(),
+        CellActivation::ThresholdedRelu => ThresholdedRelu { alpha }.into(),
+        CellActivation::HardSigmoid => HardSigmoid { alpha, beta }.into(),
+        CellActivation::Elu => Elu { alpha }.into(),
     }
 }

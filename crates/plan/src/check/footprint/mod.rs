@@ -27,6 +27,7 @@ mod codes;
 mod convolution;
 mod copy;
 mod elementwise;
+mod experts;
 mod gather;
 mod joint;
 mod kv;
@@ -83,7 +84,7 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy elementwise gather kv matmul norm pool random recurrence reduce
+    attention choice convolution copy elementwise experts gather kv matmul norm pool random recurrence reduce
     rotary scan scatter softmax sort transform
 }
 

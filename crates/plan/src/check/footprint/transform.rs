@@ -24,27 +24,42 @@ fn radix(call: &Call<'_>) -> Result<u64, Wrong> {
     Ok(radix)
 }
 
-/// `fft_pass`.
-fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
+/// Lines outside of the axis, extents of the axis in x and y, elements inside of it.
+struct Lines {
+    outer: u64,
+    given: u64,
+    kept: u64,
+    inner: u64,
+    length: u64,
+    lines: u64,
+}
+
+/// What a pass is over.
+fn over(call: &Call<'_>, radix: u64) -> Result<Lines, Wrong> {
     let [lines, length, given, kept] = call.counts(["lines", "length", "given", "kept"])?;
     let [inner, done] = call.counts(["inner", "done"])?;
-    let radix = radix(call)?;
     let whole =
         length <= MOST_ROOTS && done > 0 && length > 0 && length.is_multiple_of(done.saturating_mul(radix));
     law(whole, || format!("{done} times {radix} of {length}"))?;
-    let [parts, made] = [1 + u64::from(call.flag("complex")?), 1 + u64::from(call.flag("pairs")?)];
     let mirrored = call.flag("mirrored")?;
     let most = if mirrored { length / 2 + 1 } else { length };
-    law(given <= most && kept <= length && !(mirrored && parts == 1), || {
-        format!("{given} to {kept} of {length}")
-    })?;
-    for flag in ["inverse", "across", "back"] {
-        call.flag(flag)?;
-    }
+    let pairs = call.flag("complex")? || !mirrored;
+    law(given <= most && kept <= length && pairs, || format!("{given} to {kept} of {length}"))?;
     let of_line = iteration(&[length / radix, inner])?;
     law(of_line > 0 && lines.is_multiple_of(of_line), || format!("{lines} lines, {of_line} of each"))?;
     let outer = lines / of_line;
     iteration(&[outer, length, inner, 2])?;
+    Ok(Lines { outer, given, kept, inner, length, lines })
+}
+
+/// `fft_pass`.
+fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let radix = radix(call)?;
+    let Lines { outer, given, kept, inner, length, lines } = over(call, radix)?;
+    let [parts, made] = [1 + u64::from(call.flag("complex")?), 1 + u64::from(call.flag("pairs")?)];
+    for flag in ["inverse", "across", "back"] {
+        call.flag(flag)?;
+    }
     let weighted = call.flag("weighted")?;
     call.own_or_again(weighted, 1, 0)?;
     let [at_once] = call.counts(["at_once"])?;
