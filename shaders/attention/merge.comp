@@ -65,7 +65,9 @@ void main() {
     uint head = row / queries % heads;
     if (WITH_SINKS == 1u) {
         float sink = load_sinks(head);
-        if (!(sink < LOWEST)) {
+        if (is_nan(sink)) {
+            run = vec4(0.0, sink, 0.0, 0.0);
+        } else if (!(sink < LOWEST)) {
             float top = max(run.x, sink), shrink = weight(run.x, top);
             acc = run.x < LOWEST ? acc : acc * shrink;
             run.xyz = vec3(top, run.y * shrink + weight(sink, top), 0.0);

@@ -2,17 +2,6 @@
 // by strides, which then fetch as they do.
 uint row_begins(uint i) { return row_at(min(rows_at + i, M - 1u)) / arg_picks() * K; }
 
-#ifdef UNITS
-void aim_rows() {
-    [[unroll]] for (uint i = 0u; i < RA; i++) {
-        uvec2 p = at_a(i);
-        if (K_TAIL == 1u) p.y = min(p.y, K - min(K, A_MODE == 1u ? 4u : 1u));
-        from_a[i] = row_begins(p.x) + p.y;
-    }
-    row_step_a = K;
-    k_step_a = 1u;
-}
-#else
 void aim_rows() {
     [[unroll]] for (uint q = 0u; q < 4u * RA; q++) {
         uvec2 p = place_a(u, q / 4u, q % 4u);
@@ -24,4 +13,3 @@ void aim_rows() {
     uvec2 p = place_a(u, 0u, 0u);
     put_at_a = p.y * LA + p.x;
 }
-#endif

@@ -1,9 +1,6 @@
 #version 460
 // y[r, n] = hole(sum over k of a[r / picks, k] · b[id[r], k, n]) for rows in the order of their experts, BM x BN elements of
-// one expert a workgroup (tile.glsl, units.glsl). Modes as in matmul/tile.comp; a is read along k.
-#ifdef UNITS
-#include "units_extensions.glsl"
-#endif
+// one expert a workgroup (tile.glsl). Modes as in matmul/tile.comp; a is read along k.
 #include "interface.glsl"
 #include "product.glsl"
 

@@ -168,6 +168,9 @@ fn runs(view: &View, bindings: &Bindings, first: i128, all: &mut Vec<Range<i128>
     let eval = |e: &DimExpr| e.eval(bindings).map(i128::from).map_err(|e| e.to_string());
     let length = inner(view, bindings)?;
     let contiguous = view.strides.last().is_some_and(|s| s.is(1));
+    if view.shape.len() != view.strides.len() {
+        return Err(format!("a view of {} extents has {} strides", view.shape.len(), view.strides.len()));
+    }
     let outer = view.shape.len() - usize::from(contiguous);
     let mut starts = vec![first + eval(&view.offset)?];
     for (extent, stride) in view.shape[..outer].iter().zip(&view.strides) {

@@ -68,18 +68,6 @@ kernel! {
     variants {
         plain: zero { "BM": "32", "BN": "32", "BK": "16", "TM": "4", "TN": "4", "SK": "1", "WX": "8", "UK": "4", "BLOCKS": "1" };
         t32x128: zero { "BM": "32", "BN": "128", "BK": "16", "TM": "4", "TN": "8", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1", "BLOCKS": "1" };
-        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1", "BLOCKS": "1" };
-        f16_t32x128: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "32", "BN": "128", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
-        };
-        f16_t64: full needs [CooperativeMatrix, Float16, SubgroupSize(32)] {
-            "UNITS": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
-        };
-        bf16_t32x128: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
-            "UNITS": "1", "BF16": "1", "BM": "32", "BN": "128", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
-        };
-        bf16_t64: full needs [CooperativeMatrixBf16, SubgroupSize(32)] {
-            "UNITS": "1", "BF16": "1", "BM": "64", "BN": "64", "BK": "32", "WM": "32", "WN": "32", "SK": "1", "BLOCKS": "1"
-        }
+        t64: zero { "BM": "64", "BN": "64", "BK": "16", "TM": "8", "TN": "4", "SK": "1", "WX": "8", "UK": "16", "CHAINS_IN_REGISTERS": "1", "BLOCKS": "1" }
     }
 }

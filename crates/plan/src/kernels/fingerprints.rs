@@ -41,7 +41,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("6b93a4c9cb5dc1d0be998efaa99a96eb6228d1bce835d5eb546c16c333ebfd1a")),
     ] },
     Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("d30c9bf2d4a89e89a4e411f540c08b64d07c75393a95dca438acae42d250bb0f"), code: &[
-        ("plain", Fingerprint::hex("83c3ab388159f505dfbeb2031e481a9f70ed0e1ce12e8bdb32ea9e78ee0ce9fb")),
+        ("plain", Fingerprint::hex("21f81d46e6e02203030ad4931473aed0beae0c70dfb18ebc943a9344db84924a")),
     ] },
     Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("4e5f7638f0be03c54d0cae846a7d9df60ec9d66cf7cbefe795dfae6cc385447f"), code: &[
         ("plain", Fingerprint::hex("59383939149d2a42bc5e4e71c93eb0af0e030eeaa9d7ba2f805587dd93817d3a")),
@@ -168,11 +168,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("ec33fcd05e54a7006880b15fbfdb2fb7e7630a3d44264470e012eaa230716f4a"), code: &[
         ("plain", Fingerprint::hex("a081f2199bf7ac13fcc923387c3eb74d3578de1780e6666f9b77bb8a0b7b4f23")),
     ] },
-    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("45ec6ee5c567618ed6bba1b20ce1a0e4df0e629a6319b2c427d2fef64ad5066c"), code: &[
-        ("bf16_t32x128", Fingerprint::hex("e67ed85558c2fff84278b35ce707b474adbef1526c3e666187aa92dc2b9defba")),
-        ("bf16_t64", Fingerprint::hex("bb834dcae691ae0c09b4247681661f5d935c2685a3fa7973589dd2a0a1f402c4")),
-        ("f16_t32x128", Fingerprint::hex("baf19e2f79b9f6e2d5373c8eed05fd138ba2c7e37056a8ee6991fa75070773b3")),
-        ("f16_t64", Fingerprint::hex("8beda89a460d73e70efbff16f56f362c0a19de89eb4b74111d51ab046408fa3c")),
+    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("6db7bb6100e35329e6b998bc727ae13f7ef1454e89d57cd5eaaa42346b1c0eee"), code: &[
         ("plain", Fingerprint::hex("eaaafd3bf7d434cd48039e581346226c28da3f8eb6fbccfebd6691f2ffa8e430")),
         ("t32x128", Fingerprint::hex("9cc76e39bf2de82cb6347bd7f264fafa35e7bafc0da8959a1251183e7f853af8")),
         ("t64", Fingerprint::hex("474fc56b21fac0637e9ac9e28068566e8b4f5cdef9177337d7316f0a54f6be81")),

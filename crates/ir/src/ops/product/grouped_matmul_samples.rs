@@ -162,15 +162,16 @@ fn ids() -> Vec<Sample> {
         let w = g.param("w", tensor(F, [3, 6, 3]));
         g.output("y", g.apply(by(false), &[x, w, id, rows]));
     };
-    samples.extend(steering_samples(
+    let hints = steering_samples(
         "rows of experts",
         5,
         |_| false,
         |g, rows| {
             hinted(g, g.expand(rows, &[14]), 10);
         },
-    ));
-    samples.push(steering_list("rows of experts", DType::I32, 5, &[7], |g, rows| hinted(g, rows, 3)));
+    );
+    let list = steering_list("rows of experts", DType::I32, 5, &[7], |g, rows| hinted(g, rows, 3));
+    samples.extend(hints.into_iter().chain([list]).map(|sample| sample.fill("id", Fill::Range(0, 3))));
     let of = |what: &str, id: &[u64], values: Vec<i64>| {
         let sample = case(F, id, [5, 20, 9], true);
         let label = format!("{what}: {}", sample.label);

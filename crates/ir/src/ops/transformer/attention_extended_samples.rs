@@ -98,7 +98,7 @@ pub fn samples() -> Vec<Sample> {
 
 fn sums(op: &Attention) -> Vec<Sample> {
     let none = With::default();
-    let sizes: [Size; 11] = [
+    let sizes: [Size; 13] = [
         BASE,
         [1, 1, 1, 1, 1, 1, 1],
         [1, 4, 2, 1, 600, 64, 64],
@@ -110,6 +110,8 @@ fn sums(op: &Attention) -> Vec<Sample> {
         [0, 2, 2, 3, 4, 16, 16],
         [1, 2, 2, 3, 9, 16, 0],
         [2, 2, 2, 130, 5, 7, 5],
+        [1, 6, 6, 130, 70, 64, 64],
+        [1, 6, 6, 130, 30, 128, 128],
     ];
     let mut samples: Vec<Sample> = sizes.iter().map(|&n| both(n, op, F32, &none)).collect();
     samples.extend([[true, false], [false, true]].map(|asked| results(BASE, op, F32, &none, asked)));
@@ -119,9 +121,12 @@ fn sums(op: &Attention) -> Vec<Sample> {
     samples.push(both(BASE, &windowed, F32, &lengths));
     let masked = |d| With { mask: Some((vec![5, 9], d)), ..With::default() };
     samples.extend([Bool, F32].map(|d| both(BASE, op, F32, &masked(d))));
-    samples.push(both(BASE, op, F32, &masked(Bool)).fill("mask", Fill::Constant(0.0)));
-    let low = || Fill::Floats(vec![0.0, f64::NEG_INFINITY, 1.5]);
-    samples.push(both(BASE, op, F32, &masked(F32)).fill("mask", low()));
+    let relabelled =
+        |what: &str, sample: Sample| Sample { label: format!("{what}: {}", sample.label), ..sample };
+    let nothing = both(BASE, op, F32, &masked(Bool)).fill("mask", Fill::Constant(0.0));
+    samples.push(relabelled("nothing is allowed", nothing));
+    let low = Fill::Floats(vec![0.0, f64::NEG_INFINITY, 1.5]);
+    samples.push(relabelled("minus infinity", both(BASE, op, F32, &masked(F32)).fill("mask", low)));
     samples
 }
 
