@@ -37,8 +37,8 @@ fn no_product_is_left_out() {
 }
 
 const PARTS: [&[&str]; 4] = [
-    &["matmul", "linear", "fused", "kv_append"],
-    &["dequantize"],
+    &["matmul", "linear", "fused", "kv_append", "grouped_matmul"],
+    &["dequantize", "dequantize_linear"],
     &["conv", "conv_transpose", "batch_norm"],
     &["attention", "attention_parts"],
 ];
