@@ -100,8 +100,8 @@ mod on_device {
             let (width, elements) = self.unit();
             for unit in units {
                 let place = &mut bytes[(unit * width) as usize..][..width as usize];
-                match elements {
-                    1 => place.copy_from_slice(&element(self.tensor().encoding().dtype(), way, place)),
+                match self.tensor().encoding().plain() {
+                    Some(dtype) if elements == 1 => place.copy_from_slice(&element(dtype, way, place)),
                     _ => place.iter_mut().for_each(|byte| *byte ^= [0x55, 0xff, 0x0f, 0xaa][way]),
                 }
             }
@@ -131,11 +131,15 @@ mod on_device {
             let fraction = 0.25 + 0.5 * ((i * 7919 + 13) % n) as f32 / n as f32;
             [fraction, -fraction, 1.0 + fraction, 1.0][set]
         };
-        let bytes: Vec<u8> = match (elements, tensor.encoding().dtype()) {
-            (1, DType::F32) => (0..n).flat_map(|i| value(i).to_le_bytes()).collect(),
-            (1, DType::F16) => (0..n).flat_map(|i| half::f16::from_f32(value(i)).to_le_bytes()).collect(),
-            (1, DType::BF16) => (0..n).flat_map(|i| half::bf16::from_f32(value(i)).to_le_bytes()).collect(),
-            (1, DType::Bool) if set == 1 => tensor.bytes().iter().map(|b| u8::from(*b == 0)).collect(),
+        let bytes: Vec<u8> = match (elements, tensor.encoding().plain()) {
+            (1, Some(DType::F32)) => (0..n).flat_map(|i| value(i).to_le_bytes()).collect(),
+            (1, Some(DType::F16)) => {
+                (0..n).flat_map(|i| half::f16::from_f32(value(i)).to_le_bytes()).collect()
+            }
+            (1, Some(DType::BF16)) => {
+                (0..n).flat_map(|i| half::bf16::from_f32(value(i)).to_le_bytes()).collect()
+            }
+            (1, Some(DType::Bool)) if set == 1 => tensor.bytes().iter().map(|b| u8::from(*b == 0)).collect(),
             _ => return tensor.clone(),
         };
         let bytes = bytes[..tensor.bytes().len()].to_vec();
