@@ -81,8 +81,9 @@ fn operands_that_steer_are_tried_at_their_extremes() {
     assert!(steering >= 4, "{steering}");
 }
 
-/// An integer operand beside a float result steers: nothing else can come of it, but where numbers are drawn, in an
-/// op of a user, or where it is what codes are less. An op that has one says so. The first operand is what an op works on: a cast's may be of integers.
+/// An integer operand beside a float result steers: nothing else can come of it, but where numbers are drawn, in an op
+/// of a user, or where it is what codes are less. An op that has one says so. The first operand is what an op works on:
+/// a cast's may be of integers.
 #[test]
 fn no_operand_that_steers_is_forgotten() {
     let mut wrong = BTreeSet::new();
