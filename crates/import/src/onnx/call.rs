@@ -109,6 +109,21 @@ impl<'a> Call<'a> {
         u64::try_from(self.known_int(place)?).map_err(|_| wrong)
     }
 
+    /// Counts that are a constant input.
+    pub(super) fn known_counts(&mut self, place: usize) -> Result<Vec<u64>, OnnxError> {
+        let wrong = OnnxError::NotConstant { op: self.op, input: place, expected: "counts" };
+        let counts: Result<Vec<u64>, _> = self.known_ints(place)?.into_iter().map(u64::try_from).collect();
+        counts.map_err(|_| wrong)
+    }
+
+    /// The one float of a constant input.
+    pub(super) fn known_float(&mut self, place: usize) -> Result<f64, OnnxError> {
+        match self.opt_floats(place)?.as_deref() {
+            Some([one]) => Ok(f64::from(*one)),
+            _ => Err(OnnxError::NotConstant { op: self.op, input: place, expected: "one number" }),
+        }
+    }
+
     /// Floats of a constant input that may be left out.
     pub(super) fn opt_floats(&mut self, place: usize) -> Result<Option<Vec<f32>>, OnnxError> {
         let expected = "numbers";

@@ -162,10 +162,8 @@ fn pad(c: &mut Call<'_>) -> Results {
 }
 
 fn tile(c: &mut Call<'_>) -> Results {
-    let (x, repeats) = (c.x(0)?, c.known_ints(1)?);
-    let wrong = OnnxError::NotConstant { op: c.op, input: 1, expected: "counts" };
-    let repeats: Result<Vec<u64>, _> = repeats.into_iter().map(u64::try_from).collect();
-    one(c.g.tile(x, &repeats.map_err(|_| wrong)?))
+    let (x, repeats) = (c.x(0)?, c.known_counts(1)?);
+    one(c.g.tile(x, &repeats))
 }
 
 fn trilu(c: &mut Call<'_>) -> Results {
@@ -191,16 +189,8 @@ fn range(c: &mut Call<'_>) -> Results {
         let [start, limit] = [start, limit].map(DimExpr::constant);
         return one(c.g.range(start, limit, delta, dtype));
     }
-    let (start, limit, delta) = (known_float(c, 0)?, known_float(c, 1)?, known_float(c, 2)?);
+    let (start, limit, delta) = (c.known_float(0)?, c.known_float(1)?, c.known_float(2)?);
     one(c.g.range_of_floats(start, limit, delta, dtype))
-}
-
-fn known_float(c: &mut Call<'_>, place: usize) -> Result<f64, OnnxError> {
-    let wrong = OnnxError::NotConstant { op: c.op, input: place, expected: "one number" };
-    match c.opt_floats(place)?.as_deref() {
-        Some([one]) => Ok(f64::from(*one)),
-        _ => Err(wrong),
-    }
 }
 
 /// Depths and indices may be floats that are whole.

@@ -41,11 +41,7 @@ fn window(c: &mut Call<'_>, method: fn(&GraphBuilder, u64, bool, DType) -> Value
 
 fn mel_weight_matrix(c: &mut Call<'_>) -> Results {
     let (num_mel_bins, dft_length, sample_rate) = (c.known_count(0)?, c.known_count(1)?, c.known_count(2)?);
-    let mut edge = |place: usize| match c.opt_floats(place)?.as_deref() {
-        Some([hertz]) => Ok(f64::from(*hertz)),
-        _ => Err(OnnxError::NotConstant { op: c.op, input: place, expected: "one number" }),
-    };
-    let (lower_edge_hertz, upper_edge_hertz) = (edge(3)?, edge(4)?);
+    let (lower_edge_hertz, upper_edge_hertz) = (c.known_float(3)?, c.known_float(4)?);
     let dtype = c.opt_dtype("output_datatype")?.unwrap_or(DType::F32);
     let op =
         MelWeightMatrix { num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz, dtype };

@@ -59,6 +59,7 @@ struct Window {
     strides: Vec<u64>,
     pads: Vec<u64>,
     dilations: Vec<u64>,
+    auto: AutoPad,
 }
 
 impl Window {
@@ -74,42 +75,50 @@ impl Window {
         }
         let (strides, dilations) = (c.wholes("strides")?, c.wholes("dilations")?);
         let (pads, auto) = (c.wholes("pads")?, c.choice("auto_pad", "NOTSET", &AUTO_PADS)?);
-        let mut window = Window { kernel, strides, pads, dilations };
+        let mut window = Window { kernel, strides, pads, dilations, auto };
         match auto {
             AutoPad::NotSet => {}
             AutoPad::Valid => window.pads = Vec::new(),
-            same => window.pads = window.same(&c.extents(x)?, same),
+            AutoPad::Upper | AutoPad::Lower => window.pads = window.same(&c.extents(x)?),
         }
         Ok(window)
     }
 
+    /// Elements between positions of an axis.
+    fn stride(&self, axis: usize) -> u64 {
+        self.strides.get(axis).copied().unwrap_or(1).max(1)
+    }
+
+    /// From the first to the last element under the window, both counted.
+    fn reach(&self, axis: usize) -> u64 {
+        let dilation = self.dilations.get(axis).copied().unwrap_or(1);
+        (self.kernel[axis].max(1) - 1).saturating_mul(dilation).saturating_add(1)
+    }
+
+    /// Axes of the window with the operand's extents.
+    fn axes<'a>(&self, x: &'a [u64]) -> impl Iterator<Item = (usize, u64)> + use<'a> {
+        x.iter().copied().skip(2).enumerate().take(self.kernel.len())
+    }
+
     /// Pads that make ⌈extent/stride⌉ of every extent.
-    fn same(&self, x: &[u64], auto: AutoPad) -> Vec<u64> {
-        let of = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(1);
-        let pads = x.iter().skip(2).enumerate().take(self.kernel.len()).map(|(i, &n)| {
-            let stride = of(&self.strides, i).max(1);
-            let reach = (self.kernel[i].max(1) - 1).saturating_mul(of(&self.dilations, i)).saturating_add(1);
-            let total = ((n.div_ceil(stride).max(1) - 1) * stride).saturating_add(reach).saturating_sub(n);
-            if auto == AutoPad::Upper {
-                (total / 2, total.div_ceil(2))
-            } else {
-                (total.div_ceil(2), total / 2)
-            }
+    fn same(&self, x: &[u64]) -> Vec<u64> {
+        let pads = self.axes(x).map(|(axis, n)| {
+            let stride = self.stride(axis);
+            let steps = (n.div_ceil(stride).max(1) - 1) * stride;
+            let total = steps.saturating_add(self.reach(axis)).saturating_sub(n);
+            let (less, more) = (total / 2, total.div_ceil(2));
+            if self.auto == AutoPad::Upper { (less, more) } else { (more, less) }
         });
         let (begin, end): (Vec<u64>, Vec<u64>) = pads.unzip();
         [begin, end].concat()
     }
-}
 
-impl Window {
     /// Output padding of a transposed convolution that reaches extents which are given.
-    fn padding_up_to(&self, given: &[u64], x: &[u64], padding: Vec<u64>) -> Vec<u64> {
-        let of = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(1);
-        let more = x.iter().skip(2).zip(given).enumerate().map(|(i, (&n, &wanted))| {
-            let reach =
-                (of(&self.kernel, i).max(1) - 1).saturating_mul(of(&self.dilations, i)).saturating_add(1);
-            let filled = (n.max(1) - 1).saturating_mul(of(&self.strides, i)).saturating_add(reach);
-            padding.get(i).copied().unwrap_or(0).max(wanted.saturating_sub(filled))
+    fn padding_up_to(&self, given: &[u64], x: &[u64], padding: &[u64]) -> Vec<u64> {
+        let more = self.axes(x).zip(given).map(|((axis, n), &wanted)| {
+            let steps = (n.max(1) - 1).saturating_mul(self.stride(axis));
+            let filled = steps.saturating_add(self.reach(axis));
+            padding.get(axis).copied().unwrap_or(0).max(wanted.saturating_sub(filled))
         });
         more.collect()
     }
@@ -125,8 +134,8 @@ fn conv(c: &mut Call<'_>) -> Results {
 /// than windows fill: what is beyond them is as output padding.
 fn conv_transpose(c: &mut Call<'_>) -> Results {
     let (x, w, bias, groups) = (c.x(0)?, c.x(1)?, c.opt(2), c.whole("group", 1)?);
-    let cut_end = c.choice("auto_pad", "NOTSET", &AUTO_PADS)? == AutoPad::Upper;
     let window = Window::read(c, x, Some(w))?;
+    let cut_end = window.auto == AutoPad::Upper;
     let (output_shape, output_padding) = spread(c, x, &window)?;
     let Window { strides, pads, dilations, .. } = window;
     // Pads do not count where extents are given.
@@ -138,27 +147,25 @@ fn conv_transpose(c: &mut Call<'_>) -> Results {
 /// Extents of the result, where they do not follow from the pads, and its output padding.
 fn spread(c: &mut Call<'_>, x: Value, window: &Window) -> Result<(Vec<u64>, Vec<u64>), OnnxError> {
     let (padding, mut shape) = (c.wholes("output_padding")?, c.wholes("output_shape")?);
-    let same = matches!(c.choice("auto_pad", "NOTSET", &AUTO_PADS)?, AutoPad::Upper | AutoPad::Lower);
-    if same && shape.is_empty() {
-        let spatial = c.extents(x)?.split_off(2);
-        let stride = |i: usize| window.strides.get(i).copied().unwrap_or(1);
-        shape = spatial.into_iter().enumerate().map(|(i, n)| n.saturating_mul(stride(i))).collect();
+    if matches!(window.auto, AutoPad::Upper | AutoPad::Lower) && shape.is_empty() {
+        let extents = c.extents(x)?;
+        shape = window.axes(&extents).map(|(axis, n)| n.saturating_mul(window.stride(axis))).collect();
     }
     let padding =
-        if shape.is_empty() { padding } else { window.padding_up_to(&shape, &c.extents(x)?, padding) };
+        if shape.is_empty() { padding } else { window.padding_up_to(&shape, &c.extents(x)?, &padding) };
     Ok((shape, padding))
 }
 
 fn average_pool(c: &mut Call<'_>) -> Results {
     let x = c.x(0)?;
-    let Window { kernel, strides, pads, dilations } = Window::read(c, x, None)?;
+    let Window { kernel, strides, pads, dilations, .. } = Window::read(c, x, None)?;
     let (ceil_mode, count_include_pad) = (c.flag("ceil_mode", false)?, c.flag("count_include_pad", false)?);
     one(c.g.average_pool(x, AveragePool { kernel, strides, pads, dilations, ceil_mode, count_include_pad }))
 }
 
 fn max_pool(c: &mut Call<'_>) -> Results {
     let x = c.x(0)?;
-    let Window { kernel, strides, pads, dilations } = Window::read(c, x, None)?;
+    let Window { kernel, strides, pads, dilations, .. } = Window::read(c, x, None)?;
     let (ceil_mode, storage_order) = (c.flag("ceil_mode", false)?, c.whole("storage_order", 0)?);
     let op = MaxPool { kernel, strides, pads, dilations, ceil_mode };
     if !c.wants(1) {
@@ -170,18 +177,13 @@ fn max_pool(c: &mut Call<'_>) -> Results {
 
 fn lp_pool(c: &mut Call<'_>) -> Results {
     let (x, p, ceil_mode) = (c.x(0)?, c.whole("p", 2)?, c.flag("ceil_mode", false)?);
-    let Window { kernel, strides, pads, dilations } = Window::read(c, x, None)?;
+    let Window { kernel, strides, pads, dilations, .. } = Window::read(c, x, None)?;
     one(c.g.lp_pool(x, LpPool { kernel, strides, pads, dilations, ceil_mode, p }))
 }
 
 fn col2im(c: &mut Call<'_>) -> Results {
     let x = c.x(0)?;
-    let mut counts = |place: usize| {
-        let wrong = OnnxError::NotConstant { op: c.op, input: place, expected: "counts" };
-        let list: Result<Vec<u64>, _> = c.known_ints(place)?.into_iter().map(u64::try_from).collect();
-        list.map_err(|_| wrong)
-    };
-    let (image, kernel) = (counts(1)?, counts(2)?);
+    let (image, kernel) = (c.known_counts(1)?, c.known_counts(2)?);
     let (strides, pads, dilations) = (c.wholes("strides")?, c.wholes("pads")?, c.wholes("dilations")?);
     one(c.g.col2im(x, &image, Im2Col { kernel, strides, pads, dilations, layout: Im2ColLayout::Columns }))
 }
