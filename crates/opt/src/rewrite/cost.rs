@@ -1,5 +1,6 @@
 //! How much an elementwise node adds to the body of a kernel.
 
+use super::fuse::is_literal;
 use pumice_ir::ops::ScalarCx;
 use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_types::DType;
@@ -17,7 +18,7 @@ pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let types: Vec<RegType> = dtypes.iter().map(|&d| RegType::from(d)).collect();
     let b = ScalarBuilder::new(&types);
     let present = node.inputs.iter().zip(b.inputs());
-    let literal = |v: ValueId| graph.constant_data(v).filter(|t| t.shape().iter().all(|&d| d == 1));
+    let literal = |v: ValueId| graph.constant_data(v).filter(|_| is_literal(graph, v));
     let arg =
         |(v, &reg): (&Option<ValueId>, &Reg)| v.map(|v| literal(v).and_then(|t| b.literal(t)).unwrap_or(reg));
     let args: Vec<Option<Reg>> = present.map(arg).collect();

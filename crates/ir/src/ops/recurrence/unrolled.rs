@@ -34,7 +34,7 @@ pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<P
     let batch = of_xw.shape[1].clone();
     let name = graph.node_name(id);
     let unrolled = Unrolled { op, patch: expansion(graph, id), name, operands, batch, hidden, steps };
-    Some(unrolled.replaced(graph, id))
+    unrolled.replaced(graph, id)
 }
 
 struct Unrolled<'a> {
@@ -264,9 +264,9 @@ impl Unrolled<'_> {
         Some((State { h, c }, self.add(Where {}, &[counts, next.h, zero])))
     }
 
-    fn replaced(mut self, graph: &Graph, id: NodeId) -> Patch {
+    fn replaced(mut self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let node = graph.node(id);
-        let Some((rows, state)) = self.all_steps() else { return expansion(graph, id) };
+        let (rows, state) = self.all_steps()?;
         let (batch, hidden) = (self.batch.clone(), DimExpr::from(self.hidden));
         let row = vec![DimExpr::constant(1), batch, hidden];
         let rows: Vec<PatchRef> =
@@ -275,7 +275,7 @@ impl Unrolled<'_> {
         self.patch.replace(node.outputs[0], y);
         self.patch.replace(node.outputs[1], state.h);
         self.patch.replace(node.outputs[2], state.c.unwrap_or(state.h));
-        self.patch
+        Some(self.patch)
     }
 }
 
