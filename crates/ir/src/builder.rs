@@ -328,7 +328,14 @@ impl GraphBuilder {
 
     /// The name of the node made next, within the scopes: that of [`GraphBuilder::named`], else this.
     fn next_node(&self, default: &str) -> String {
-        let base = self.next_name.take().unwrap_or_else(|| default.to_owned());
+        let name = self.peek_next_node(default);
+        self.next_name.take();
+        name
+    }
+
+    /// As [`GraphBuilder::next_node`], for who makes none yet.
+    pub(crate) fn peek_next_node(&self, default: &str) -> String {
+        let base = self.next_name.borrow().clone().unwrap_or_else(|| default.to_owned());
         let inner = self.inner.borrow();
         inner.scope.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>().join(".")
     }

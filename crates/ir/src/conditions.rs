@@ -67,6 +67,7 @@ mod tests {
             right: s(1),
             what: what.into(),
             place: Place::Unknown,
+            of_method: false,
         };
         let mut list = Vec::new();
         let mut conditions = Conditions::default();
@@ -86,7 +87,14 @@ mod tests {
             for right in &sums {
                 all.extend(relations.map(|relation| {
                     let (left, right) = (left.clone(), right.clone());
-                    Constraint { left, relation, right, what: "".into(), place: Place::Unknown }
+                    Constraint {
+                        left,
+                        relation,
+                        right,
+                        what: "".into(),
+                        place: Place::Unknown,
+                        of_method: false,
+                    }
                 }));
             }
         }

@@ -186,8 +186,13 @@ pub enum OpError {
         size: u64,
     },
     /// Indices must be integers.
-    #[error("indices are {0}; use i32 or i64")]
-    IndexDType(DType),
+    #[error("the indices `{operand}` are {dtype}; use i32 or i64")]
+    IndexDType {
+        /// The operand's name.
+        operand: &'static str,
+        /// Its dtype.
+        dtype: DType,
+    },
     /// An attribute is missing, unknown, of the wrong kind or out of range.
     #[error(transparent)]
     Attr(#[from] AttrError),

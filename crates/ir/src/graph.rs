@@ -70,6 +70,20 @@ pub enum Relation {
     AtMost,
 }
 
+impl Relation {
+    /// All of them.
+    pub const ALL: [Relation; 3] = [Relation::Equal, Relation::Broadcast, Relation::AtMost];
+
+    /// Its word in `.ir` text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::Equal => "equal",
+            Relation::Broadcast => "broadcast",
+            Relation::AtMost => "at_most",
+        }
+    }
+}
+
 /// Two extents that must stand to each other in this way in every run: found by inference, checked when symbols are
 /// bound.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +98,8 @@ pub struct Constraint {
     pub what: Arc<str>,
     /// Where the node that needs it was made.
     pub place: Place,
+    /// Whether a method of the builder needs it, whose nodes do not: `.ir` text states it, since nobody finds it again.
+    pub of_method: bool,
 }
 
 impl Constraint {

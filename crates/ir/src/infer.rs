@@ -122,6 +122,13 @@ impl<'a> Infer<'a> {
         Ok(out)
     }
 
+    /// What was left to symbols, as conditions that a run must keep. Errors: one of more terms than conditions may have.
+    pub(crate) fn into_constraints(self) -> Result<Vec<Constraint>, OpError> {
+        let constraints = self.constraints.into_inner();
+        limited_constraints(&constraints)?;
+        Ok(constraints)
+    }
+
     /// Requires two extents to be equal: provably unequal is an error, undecided becomes a constraint that is checked
     /// when symbols are bound.
     pub fn equal(&self, a: &DimExpr, b: &DimExpr, what: &str) -> Result<(), OpError> {
@@ -138,7 +145,8 @@ impl<'a> Infer<'a> {
             return Ok(());
         }
         let (left, right) = (a.clone(), b.clone());
-        let wanted = Constraint { left, relation, right, what: what.into(), place: Place::Unknown };
+        let wanted =
+            Constraint { left, relation, right, what: what.into(), place: Place::Unknown, of_method: false };
         let difference = wanted.difference().within(self.symbols);
         let ((low, high), (least, most)) = (difference.bounds(self.symbols), wanted.allowed());
         if least <= low && high <= most {

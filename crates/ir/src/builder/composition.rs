@@ -3,12 +3,14 @@
 
 use super::{GraphBuilder, Value};
 use crate::attr::FloatRange;
-use crate::error::OpError;
+use crate::error::{OpError, node_and_op};
+use crate::graph::Constraint;
 use crate::infer::Infer;
 use crate::ops::{Identity, Op};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
 use std::ops::Deref;
+use std::panic::Location;
 
 /// A composition while it is made: a handle whose nodes are called `name.op`, until [`Composition::last`]. The name is
 /// that of the handle the method was called by, else the method's.
@@ -83,8 +85,8 @@ impl GraphBuilder {
         Ok(types)
     }
 
-    /// Types of operands that the rule accepts; the rule sees them by these names. What it leaves to symbols is not
-    /// kept: a part must require it again.
+    /// Types of operands that the rule accepts; the rule sees them by these names. What it leaves to symbols becomes a
+    /// condition of the graph, since the parts need not ask for it: a row that none of them reads is no mistake of theirs.
     #[track_caller]
     pub(crate) fn checked_operands(
         &self,
@@ -114,12 +116,27 @@ impl GraphBuilder {
                 operands.iter().map(|v| v.and_then(|_| left.next())).collect();
             let symbols = self.symbols().unwrap_or_default();
             let cx = Infer::new(&symbols, names, &given, &|_| None);
-            no_blocks(method, &cx).and_then(|()| rule(&cx))
+            no_blocks(method, &cx).and_then(|()| rule(&cx)).and_then(|()| cx.into_constraints())
         };
-        match verdict {
+        match verdict.and_then(|constraints| self.require(method, constraints)) {
             Ok(()) => Ok(types),
             Err(e) => Err(self.wrong_call(method, e)),
         }
+    }
+
+    /// Makes conditions of the graph of what a method needs.
+    #[track_caller]
+    fn require(&self, method: &'static str, constraints: Vec<Constraint>) -> Result<(), OpError> {
+        if constraints.is_empty() {
+            return Ok(());
+        }
+        let node = self.peek_next_node(method);
+        let of_method = |c: Constraint| {
+            let what = format!("{}: {}", node_and_op(&node, method), c.what).into();
+            Constraint { what, of_method: true, ..c }
+        };
+        let constraints = constraints.into_iter().map(of_method).collect();
+        self.inner.borrow_mut().require(constraints, Location::caller())
     }
 
     /// As [`GraphBuilder::checked_optional`], with a type, or none, in the place of each operand.

@@ -145,6 +145,13 @@ impl Inner {
         Ok((types, constraints))
     }
 
+    /// Conditions that no node needs, but a method.
+    pub(super) fn require(&mut self, constraints: Vec<Constraint>, site: CallSite) -> Result<(), OpError> {
+        self.stretch_always_or_never(&constraints)?;
+        self.add_constraints(constraints, site);
+        Ok(())
+    }
+
     /// Whether they hold is known when a run binds the symbols: then the builder is gone, so they say where they were
     /// made.
     fn add_constraints(&mut self, constraints: Vec<Constraint>, site: CallSite) {

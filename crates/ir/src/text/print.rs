@@ -1,7 +1,7 @@
 //! Graph to text.
 
 use crate::attr::AttrValue;
-use crate::graph::{Graph, Node};
+use crate::graph::{Constraint, Graph, Node};
 use crate::shape::{ValueType, display_dim};
 use crate::state::{Feed, FeedKind};
 use pumice_types::{DType, DimExpr, SymbolId, Tensor, Var};
@@ -38,6 +38,8 @@ fn used_symbols(graph: &Graph) -> Option<BTreeSet<SymbolId>> {
     let mut used = BTreeSet::new();
     let mut visit = |d: &DimExpr| d.visit_vars(|v| used.extend(v.symbol()));
     graph.values.iter().flat_map(|v| v.ty.shape.iter()).for_each(&mut visit);
+    let stated = graph.constraints.iter().filter(|c| c.of_method);
+    stated.flat_map(|c| [&c.left, &c.right]).for_each(&mut visit);
     graph.nodes.iter().for_each(|n| n.op.visit_dims(&mut visit));
     Some(used)
 }
@@ -70,6 +72,7 @@ impl Printer {
                 let _ = write!(self.out, " step {}", s.multiple_of);
             }
         }
+        g.constraints.iter().filter(|c| c.of_method).for_each(|c| self.require(g, c));
         g.nodes.iter().for_each(|n| self.node(g, n));
         for o in &g.outputs {
             self.line();
@@ -97,6 +100,13 @@ impl Printer {
             }
         };
         let _ = write!(self.out, "feed {from} -> {to} {kind}");
+    }
+
+    fn require(&mut self, g: &Graph, c: &Constraint) {
+        self.line();
+        let [left, right] = [&c.left, &c.right].map(|d| display_dim(d, &g.symbols));
+        let relation = c.relation.name();
+        let _ = write!(self.out, "require {} {relation} {{left = {left}, right = {right}}}", quoted(&c.what));
     }
 
     fn node(&mut self, g: &Graph, node: &Node) {

@@ -87,13 +87,13 @@ refuses! {
     concat_off_the_axis: |g| g.concat(&[g.input("x", f32([2, 3])), g.input("y", f32([3, 3]))], 1)
         => OpError::ExtentMismatch { .. },
     concat_of_dtypes: |g| g.concat(&[g.input("x", f32([2])), g.input("y", i32([2]))], 0) => OpError::DTypeMismatch { .. },
-    float_indices: |g| g.gather(g.input("x", f32([2])), g.input("i", f32([2])), 0) => OpError::IndexDType(DType::F32),
+    float_indices: |g| g.gather(g.input("x", f32([2])), g.input("i", f32([2])), 0) => OpError::IndexDType { dtype: DType::F32, .. },
     constant_index_outside: |g| {
         let i = g.constant(Tensor::new(&[0i32, -3], &[2]).expect("two"));
         g.gather(g.input("x", f32([2])), i, 0)
     } => OpError::IndexOutOfRange { position: 1, value: -3, size: 2 },
     float_indices_of_elements: |g| g.gather_elements(g.input("x", f32([2])), g.input("i", f32([2])), 0)
-        => OpError::IndexDType(DType::F32),
+        => OpError::IndexDType { dtype: DType::F32, .. },
     indices_of_another_rank: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2])), 0)
         => OpError::Rank { operand: "indices", rank: 1, .. },
     more_indices_off_the_axis: |g| g.gather_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 4])), 0)
@@ -134,7 +134,7 @@ refuses! {
     scattered_tuples_of_too_many: |g| g.scatter_nd(g.input("x", f32([2])), g.input("i", i32([2])), g.input("u", f32([1])), SET)
         => OpError::Invalid(_),
     scattered_float_indices: |g| g.scatter_nd(g.input("x", f32([2])), g.input("i", f32([1])), g.input("u", f32([1])), SET)
-        => OpError::IndexDType(DType::F32),
+        => OpError::IndexDType { dtype: DType::F32, .. },
     updates_and_indices_differ: |g| {
         g.scatter_elements(g.input("x", f32([2, 3])), g.input("i", i32([2, 1])), g.input("u", f32([2, 2])), 1, SET)
     } => OpError::ExtentMismatch { .. },

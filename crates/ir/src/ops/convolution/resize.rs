@@ -248,7 +248,7 @@ impl Resize {
         match () {
             () if self.antialias => value("antialias", "wider filters of smaller extents are not here yet"),
             () if self.sizes.is_empty() == self.scales.is_empty() => {
-                value("sizes", "either sizes or scales are given")
+                value("sizes", "give either sizes or scales, not both or none")
             }
             () if self.aspect != ResizeAspect::Stretch && self.sizes.is_empty() => {
                 value("aspect", "a ratio is kept of sizes, not of scales")

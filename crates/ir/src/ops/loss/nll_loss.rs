@@ -19,7 +19,7 @@ pub struct NllLoss {
 }
 
 /// Operands of a loss of classes given by index, as its rule sees them.
-pub(super) const OPERANDS: &[&str] = &["scores", "target", "class_weight"];
+const OPERANDS: &[&str] = &["logp", "target", "class_weight"];
 
 impl GraphBuilder {
     /// −w\[t\]·logp\[n, t, …\] for each target t, and its reduction (ONNX NegativeLogLikelihoodLoss, PyTorch
@@ -74,7 +74,7 @@ pub(super) fn classes_by_index(cx: &Infer<'_>) -> Result<(), OpError> {
     cx.expect_rank(1, scores.rank() - 1)?;
     let cases = scores.shape.iter().enumerate().filter(|&(axis, _)| axis != 1);
     for ((axis, n), m) in cases.zip(cx.ty(1)?.shape.iter()) {
-        cx.equal(n, m, &format!("axis {axis} of `scores` and of `target`"))?;
+        cx.equal(n, m, &format!("axis {axis} of `{}` and of `target`", cx.name(0)))?;
     }
     weights_of_classes(cx)
 }
@@ -85,7 +85,11 @@ fn weights_of_classes(cx: &Infer<'_>) -> Result<(), OpError> {
     let scores = cx.ty(0)?;
     cx.same_dtype(0, 2)?;
     cx.expect_rank(2, 1)?;
-    cx.equal(&scores.shape[1], &weights.shape[0], "classes of `scores` and of `class_weight`")
+    cx.equal(
+        &scores.shape[1],
+        &weights.shape[0],
+        &format!("classes of `{}` and of `class_weight`", cx.name(0)),
+    )
 }
 
 impl Composition {

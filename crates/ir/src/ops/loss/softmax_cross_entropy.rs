@@ -1,6 +1,6 @@
 //! The cross-entropy of scores and classes given by index.
 
-use super::nll_loss::{NllLoss, OPERANDS, classes_by_index};
+use super::nll_loss::{NllLoss, classes_by_index};
 use super::reduced::LossReduction;
 use crate::builder::{GraphBuilder, Value};
 
@@ -43,6 +43,7 @@ impl GraphBuilder {
         op: SoftmaxCrossEntropy,
     ) -> (Value, Value) {
         const METHOD: &str = "softmax_cross_entropy";
+        const OPERANDS: &[&str] = &["scores", "target", "class_weight"];
         let operands: Vec<Value> = [Some(scores), Some(target), class_weight].into_iter().flatten().collect();
         let types = match self.checked_operands(METHOD, OPERANDS, &operands, classes_by_index) {
             Ok(types) => types,

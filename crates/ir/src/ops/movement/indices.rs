@@ -9,7 +9,7 @@ use pumice_types::{DType, DimExpr, Tensor};
 pub(super) fn expect_indices<'a>(cx: &Infer<'a>, operand: usize) -> Result<&'a ValueType, OpError> {
     let ty = cx.ty(operand)?;
     if !matches!(ty.dtype(), DType::I32 | DType::I64) {
-        return Err(OpError::IndexDType(ty.dtype()));
+        return Err(OpError::IndexDType { operand: cx.name(operand), dtype: ty.dtype() });
     }
     Ok(ty)
 }

@@ -158,19 +158,12 @@ impl GraphBuilder {
     /// ```
     #[track_caller]
     pub fn range_of_floats(&self, start: f64, limit: f64, delta: f64, dtype: DType) -> Value {
-        let wrong = |reason: &str| self.wrong_call("range_of_floats", OpError::Invalid(reason.into()));
-        if !FLOATS.contains(&dtype) {
-            return wrong("a range of floats has a float dtype");
-        }
-        let n = ((limit - start) / delta).ceil().max(0.0);
-        if delta == 0.0 || ![start, limit, delta, n].iter().all(|v| v.is_finite()) {
-            return wrong("start, limit and delta are finite, delta is not 0");
-        }
-        if n > f64::from(1 << 24) {
-            return wrong("it has more than 2^24 numbers");
-        }
+        let n = match count_of_floats([start, limit, delta], dtype) {
+            Ok(n) => n,
+            Err(e) => return self.wrong_call("range_of_floats", e.into()),
+        };
         let g = self.composition("range_of_floats");
-        let op = Range { start: 0.into(), delta: 1, len: (n as u64).into(), dtype: DType::I32 };
+        let op = Range { start: 0.into(), delta: 1, len: n.into(), dtype: DType::I32 };
         let places = g.cast(g.apply(op, &[]), DType::F32);
         let scaled = g.mul(places, g.constant_scalar(DType::F32, delta));
         let moved = g.add(scaled, g.constant_scalar(DType::F32, start));
@@ -194,4 +187,27 @@ fn count(start: &DimExpr, limit: &DimExpr, delta: i64, symbols: &SymbolTable) ->
     let span = if delta > 0 { limit - start } else { start - limit };
     let counted = if span.bounds(symbols).0 < 0 { span.max_with(&DimExpr::constant(0)) } else { span };
     Some(counted.ceil_div(&DimExpr::constant(delta.abs())))
+}
+
+/// How many numbers a range of floats has.
+fn count_of_floats(numbers: [f64; 3], dtype: DType) -> Result<u64, AttrError> {
+    let refuse = |name, reason: String| Err(AttrError::Value { name, reason });
+    if !FLOATS.contains(&dtype) {
+        return refuse("dtype", format!("{dtype} is no float; use f32, f16 or bf16, or `range`"));
+    }
+    for (name, v) in ["start", "limit", "delta"].into_iter().zip(numbers) {
+        if !v.is_finite() {
+            return refuse(name, format!("{v} is not finite"));
+        }
+    }
+    let [start, limit, delta] = numbers;
+    if delta == 0.0 {
+        return refuse("delta", "it is 0, so that no number would be the last".into());
+    }
+    let n = ((limit - start) / delta).ceil().max(0.0);
+    // Also where the difference of two finite numbers is not finite.
+    if n > f64::from(1 << 24) {
+        return refuse("delta", format!("there would be {n:e} numbers; f32 counts 2^24"));
+    }
+    Ok(n as u64)
 }

@@ -1,11 +1,13 @@
 //! Logits that a history or a caller changes, as compositions.
 
+use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::elementwise::FLOATS;
 use crate::ops::scatter::ScatterReduction;
 use crate::ops::{Add, ScatterElements, Where};
+use crate::shape::display_dim;
 use pumice_types::{DType, DimExpr};
 
 /// Logits \[B, V\], counts of the same shape, a penalty of rank 0 or \[B\].
@@ -51,9 +53,16 @@ impl GraphBuilder {
     #[track_caller]
     pub fn token_counts(&self, ids: Value, vocabulary: impl Into<DimExpr>) -> Value {
         const METHOD: &str = "token_counts";
+        let vocabulary = vocabulary.into();
         let rule = |cx: &Infer<'_>| {
             cx.expect_dtype(0, &[DType::I32, DType::I64])?;
-            cx.expect_rank(0, 2)
+            cx.expect_rank(0, 2)?;
+            if vocabulary.bounds(cx.symbols()).0 < 0 {
+                let shown = display_dim(&vocabulary, cx.symbols());
+                let reason = format!("{shown} may be negative; it is the number of ids");
+                return Err(AttrError::Value { name: "vocabulary", reason }.into());
+            }
+            Ok(())
         };
         let ty = match self.checked_operands(METHOD, &["ids"], &[ids], rule) {
             Ok(mut types) => types.swap_remove(0),
@@ -61,7 +70,7 @@ impl GraphBuilder {
         };
         let g = self.composition(METHOD);
         let number = |x: f64| g.constant_scalar(DType::I32, x);
-        let zeros = g.fill(number(0.0), vec![ty.shape[0].clone(), vocabulary.into()]);
+        let zeros = g.fill(number(0.0), vec![ty.shape[0].clone(), vocabulary.clone()]);
         let ones = g.fill(number(1.0), ty.shape.to_vec());
         let add = ScatterElements { axis: 1, reduction: ScatterReduction::Add };
         g.last().apply(add, &[zeros, ids, ones])

@@ -69,10 +69,11 @@ impl GraphBuilder {
         if let Some(source) = self.own_source() {
             return source;
         }
-        let word = |name: &str, advance| self.word_scalar(name, advance);
-        let seed_low = word("seed_low", None);
-        let seed_high = word("seed_high", None);
-        let source = RandomSource { seed_low, seed_high, step: word("random_step", Some(1.into())) };
+        // No closure: the mistake of a name that is taken names the caller's line.
+        let seed_low = self.word_scalar("seed_low", None);
+        let seed_high = self.word_scalar("seed_high", None);
+        let step = self.word_scalar("random_step", Some(1.into()));
+        let source = RandomSource { seed_low, seed_high, step };
         self.keep_source(source);
         source
     }

@@ -359,7 +359,10 @@ impl Network {
             match i {
                 4 => cx.expect_dtype(i, &[DType::I32])?,
                 6 | 7 if self.cell != Cell::Lstm => {
-                    return Err(OpError::Invalid(format!("it has no `{}`", cx.name(i))));
+                    return Err(OpError::Invalid(format!(
+                        "`{}` is given, which only `lstm` takes",
+                        cx.name(i)
+                    )));
                 }
                 _ => cx.same_dtype(0, i)?,
             };

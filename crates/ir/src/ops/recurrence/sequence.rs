@@ -4,7 +4,7 @@ use crate::builder::{Composition, GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::{Cast, Identity};
-use crate::shape::ValueType;
+use crate::shape::{ValueType, display_dim};
 use pumice_types::{DType, DimExpr};
 use std::ops::Deref;
 
@@ -75,8 +75,9 @@ impl Deref for Sequence {
 /// The operand has these extents.
 pub(super) fn expect_shape(cx: &Infer<'_>, i: usize, shape: &[&DimExpr]) -> Result<(), OpError> {
     cx.expect_rank(i, shape.len())?;
+    let whole: Vec<String> = shape.iter().map(|d| display_dim(d, cx.symbols())).collect();
     for (axis, (have, want)) in cx.ty(i)?.shape.iter().zip(shape).enumerate() {
-        cx.equal(have, want, &format!("axis {axis} of `{}` and what it goes with", cx.name(i)))?;
+        cx.equal(have, want, &format!("axis {axis} of `{}`, expected [{}]", cx.name(i), whole.join(", ")))?;
     }
     Ok(())
 }

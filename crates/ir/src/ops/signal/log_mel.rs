@@ -116,16 +116,23 @@ impl GraphBuilder {
     /// Silence is log eps; NaN propagates, to all that is compared with it. 16-bit floats are computed in f32 and
     /// rounded once.
     ///
+    /// [`mel_weight_matrix`](crate::GraphBuilder::mel_weight_matrix) has frequencies first, as ONNX has it: transpose it.
+    ///
     /// Mistakes: numbers that are not above 0, more weights than frequencies, `Whisper` with another logarithm or eps.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
     /// # use pumice_ir::ops::log_mel::LogMel;
+    /// # use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
     /// let g = GraphBuilder::new("g");
     /// let spectra = g.input("spectra", f32([98, 201, 2]));
     /// let filters = g.param("filters", f32([80, 201]));
     /// g.output("features", g.log_mel(spectra, filters, LogMel::default()));
-    /// assert_eq!(g.build()?.outputs().len(), 1);
+    /// // Without filters of one's own: 80 triangles up to 8 kHz, of frames of 400 samples.
+    /// let triangles = MelWeightMatrix { num_mel_bins: 80, dft_length: 400, ..Default::default() };
+    /// let filters = g.transpose(g.mel_weight_matrix(triangles), &[1, 0]);
+    /// g.output("of triangles", g.log_mel(spectra, filters, LogMel::default()));
+    /// assert_eq!(g.build()?.outputs().len(), 2);
     /// # Ok::<(), pumice_ir::BuildErrors>(())
     /// ```
     #[track_caller]

@@ -93,7 +93,8 @@ fn triangle(edges: &[i64], bin: i64) -> f64 {
 impl GraphBuilder {
     /// Triangles that sum the one side of a spectrum into bins of the mel scale, mel(f) = 2595·log₁₀(1 + f/700) (ONNX
     /// MelWeightMatrix): → \[⌊dft_length/2⌋ + 1, num_mel_bins\]. Edges are rounded down to whole bins; nothing is
-    /// normalised by width. A constant: computed in f64, rounded once.
+    /// normalised by width. A constant: computed in f64, rounded once. [`log_mel`](crate::GraphBuilder::log_mel) takes
+    /// its transpose.
     ///
     /// Mistakes, told by [`GraphBuilder::build`]: a sample rate of 0, edges that are not 0 ≤ lower ≤ upper ≤ half of
     /// it, a dtype that is no float, more than 2^24 elements.

@@ -1,5 +1,6 @@
 //! `Attention`: softmax of scaled products over the allowed keys, times the values.
 
+use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -235,7 +236,10 @@ impl GraphBuilder {
         kv_len: Option<Value>,
         op: Attention,
     ) -> Value {
-        let op = Attention { lse: false, ..op };
+        if op.lse {
+            let reason = "`attention` has one result; `attention_with` returns the log-sum-exp".to_owned();
+            return self.wrong_call("attention", AttrError::Value { name: "lse", reason }.into());
+        }
         self.apply_all(op, &[Some(q), Some(k), Some(v), mask, kv_len])[0]
     }
 }

@@ -8,7 +8,7 @@ mod types;
 use crate::attr::{AttrReader, AttrValue};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
-use crate::graph::{Constraint, Graph, Output};
+use crate::graph::{Constraint, Graph, Output, Relation};
 use crate::infer::infer_node;
 use crate::ops::Op;
 use crate::place::Place;
@@ -202,6 +202,9 @@ impl Reader<'_> {
                 Token::Word(w) if w == "symbol" && followed_by_name => self.symbol(&mut graph)?,
                 Token::Word(w) if w == "output" && followed_by_name => self.output(&mut graph, &mut scope)?,
                 Token::Word(w) if w == "feed" && followed_by_name => self.feed(&mut graph, &scope)?,
+                Token::Word(w) if w == "require" && followed_by_name => {
+                    self.require(&mut graph, &mut scope)?
+                }
                 Token::Word(w) if w == "stop" && followed_by_name => self.stop(&mut graph, &scope)?,
                 Token::End => return self.error("the graph does not end"),
                 _ => self.node(&mut graph, &mut scope)?,
@@ -292,6 +295,29 @@ impl Reader<'_> {
         }
         graph.feeds.push(Feed { output, state, kind, place });
         Ok(())
+    }
+
+    /// A condition that no node finds: `require "a and b" equal {left = n, right = m}`.
+    fn require(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
+        let place = Place::Text(self.at());
+        self.keyword("require")?;
+        let what = self.name()?.into();
+        let word = self.name()?;
+        let Some(relation) = Relation::ALL.into_iter().find(|r| r.name() == word) else {
+            return self.error(format!("`{word}` is not equal, broadcast or at_most"));
+        };
+        let mut sides = self.feed_fields(graph, scope)?;
+        let (left, right) = (sides.remove("left"), sides.remove("right"));
+        match (left, right, sides.is_empty()) {
+            (Some(left), Some(right), true) if !left.is_too_large() && !right.is_too_large() => {
+                let required = Constraint { left, relation, right, what, place, of_method: true };
+                scope.conditions.append(&mut graph.constraints, [required]);
+                Ok(())
+            }
+            _ => {
+                self.error("a condition has `left` and `right`, extents of limited length, and nothing else")
+            }
+        }
     }
 
     /// What stands in braces after the kind of a feed, by name; nothing where there are no braces.
