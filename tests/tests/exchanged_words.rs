@@ -154,7 +154,6 @@ const VALUES: &[Uncompared] = &[
     Uncompared { kernels: "recurrent_layer", words: &["from"], why: "which step of the whole is the first" },
     Uncompared { kernels: "random_numbers", words: &["stream"], why: "the stream of numbers" },
     Uncompared { kernels: "moe_router", words: &["groups", "groups_kept"], why: "which experts compete" },
-    Uncompared { kernels: "recurrent_layer", words: &["from"], why: "which step is the first" },
     Uncompared { kernels: "rotary", words: &["base"], why: "the position of the first row" },
 ];
 

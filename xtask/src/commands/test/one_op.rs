@@ -10,6 +10,7 @@ use crate::checkout::Checkout;
 use crate::child;
 use crate::failure::{Failure, Outcome};
 use crate::heartbeat::Heartbeat;
+use crate::{builder_methods, op_table};
 
 /// What a runner is called, the words that choose it, and what it needs.
 struct Runner {
@@ -31,8 +32,23 @@ const RUNNERS: [Runner; 3] = [
     },
 ];
 
+/// Refuses, before anything is built, what has no samples: they are of ops, by their names in `.ir` text.
+fn known(op: &str, checkout: &Checkout) -> Outcome {
+    let ops: Vec<String> = op_table::read(checkout)?.into_iter().map(|row| row.text).collect();
+    if ops.iter().any(|name| name == op) {
+        return Ok(());
+    }
+    let like: Vec<&str> = ops.iter().map(String::as_str).filter(|name| name.contains(op)).collect();
+    let like = if like.is_empty() { String::new() } else { format!("; there is {}", like.join(", ")) };
+    Err(Failure::said(match builder_methods::read(checkout)?.contains_key(op) {
+        true => format!("`{op}` is a function of the builder, made of ops, which have the samples{like}"),
+        false => format!("no op is called `{op}` in `.ir` text{like}; `cargo xtask ops` lists all"),
+    }))
+}
+
 /// Builds the program of samples and runs it three times.
 pub fn run(op: &str, device: bool, layer: bool, checkout: &Checkout) -> Outcome {
+    known(op, checkout)?;
     let mut build = child::cargo();
     build.args(["build", "--example", "ops"]).args(WORKSPACE).args(WITH_LIBRARIES);
     let building = Heartbeat::start("building");

@@ -210,7 +210,11 @@ impl SampleRun<'_> {
 fn ops(args: &Args) -> Result<Vec<&'static str>, CommandError> {
     let named = "ops are named as in `.ir` files, such as `matmul` or `layer_norm`";
     if let Some(unknown) = args.op.iter().find(|name| !Op::NAMES.contains(&name.as_str())) {
-        return Err(CommandError::Usage(format!("no op is called `{unknown}`; {named}")));
+        let like: Vec<&str> =
+            Op::NAMES.iter().copied().filter(|name| name.contains(unknown.as_str())).collect();
+        let like = if like.is_empty() { String::new() } else { format!(" (there is {})", like.join(", ")) };
+        let parts = "a function of the builder that is made of several ops is tested by those";
+        return Err(CommandError::Usage(format!("no op is called `{unknown}`{like}; {named}, and {parts}")));
     }
     let wanted = |op: &&str| match &args.only {
         Some(part) => op.contains(part.as_str()),
