@@ -140,6 +140,16 @@ impl<'a> Infer<'a> {
         self.require(a, Relation::AtMost, b, what)
     }
 
+    /// Requires extents that a caller states not to be negative: what symbols decide becomes a constraint. One that is
+    /// negative always is refused of every result.
+    pub fn not_negative(&self, shape: &[DimExpr]) -> Result<(), OpError> {
+        let stated = shape.iter().enumerate().filter(|(_, extent)| extent.bounds(self.symbols).1 >= 0);
+        for (axis, extent) in stated {
+            self.at_most(&DimExpr::constant(0), extent, &format!("zero and the extent of axis {axis}"))?;
+        }
+        Ok(())
+    }
+
     fn require(&self, a: &DimExpr, relation: Relation, b: &DimExpr, what: &str) -> Result<(), OpError> {
         if a == b {
             return Ok(());

@@ -5,6 +5,7 @@ mod images;
 mod movement;
 mod order;
 mod products;
+mod refused_runs;
 mod signals;
 
 use chance::{draws, numbers, penalties, routers};

@@ -146,10 +146,10 @@ impl Recurrence<'_> {
         }
     }
 
-    /// None, one for each head, one for all.
+    /// None, one for each head, one for all. An extent that a run makes the number of heads may be written otherwise.
     fn beta(&self) -> u32 {
         let Some(beta) = &self.operands[5] else { return 0 };
-        let v = self.operands[2].as_ref().map(|v| &v.view.shape[2]);
-        if v == Some(&beta.view.shape[2]) { 1 } else { 2 }
+        let one_head = self.operands[2].as_ref().is_some_and(|v| v.view.shape[2].is(1));
+        if beta.view.shape[2].is(1) && !one_head { 2 } else { 1 }
     }
 }

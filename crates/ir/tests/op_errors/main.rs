@@ -43,6 +43,7 @@ macro_rules! refuses {
 }
 
 mod chance;
+mod extremes;
 mod products;
 mod transformer;
 

@@ -61,6 +61,7 @@ impl OpDef for Custom {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         self.check(cx.len())?;
         (0..cx.len()).try_for_each(|i| cx.ty(i).map(drop))?;
+        self.ty.iter().try_for_each(|ty| cx.not_negative(&ty.shape))?;
         Ok(self.ty.iter().cloned().collect())
     }
 

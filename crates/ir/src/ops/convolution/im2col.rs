@@ -66,8 +66,19 @@ impl Im2Col {
             let reason = format!("it has {given} numbers, and must have {spatial}");
             return Err(AttrError::Value { name, reason }.into());
         }
-        let lists = [(name, &self.kernel), ("strides", &self.strides), ("dilations", &self.dilations)];
-        lists.into_iter().try_for_each(|(name, list)| positive(name, list))?;
+        for (name, list, range) in [
+            (name, &self.kernel, CountRange::POSITIVE),
+            ("strides", &self.strides, CountRange::POSITIVE),
+            ("dilations", &self.dilations, CountRange::POSITIVE),
+            ("pads", &self.pads, CountRange::ANY),
+        ] {
+            within(name, list, range)?;
+        }
+        let taps = self.kernel.iter().try_fold(1u64, |all, &k| all.checked_mul(k));
+        if taps.is_none_or(|taps| !CountRange::POSITIVE.holds(taps)) {
+            let reason = format!("{:?} has more than 2^31 - 1 taps", self.kernel);
+            return Err(AttrError::Value { name, reason }.into());
+        }
         let lists = Lists { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
         lists.axes(&self.kernel)
     }
@@ -87,9 +98,9 @@ impl Im2Col {
     }
 }
 
-/// Errors unless all of a list are positive.
-fn positive(name: &'static str, list: &[u64]) -> Result<(), AttrError> {
-    match list.iter().find_map(|&k| CountRange::POSITIVE.refusal(k)) {
+/// Errors unless all of a list are in that range.
+fn within(name: &'static str, list: &[u64], range: CountRange) -> Result<(), AttrError> {
+    match list.iter().find_map(|&k| range.refusal(k)) {
         None => Ok(()),
         Some(reason) => Err(AttrError::Value { name, reason }),
     }

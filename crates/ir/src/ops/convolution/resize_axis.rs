@@ -9,6 +9,8 @@ use pumice_types::{DType, DimExpr, Tensor};
 
 /// Terms of a scale are below this, so that places are counted in i64.
 const MOST: i64 = 1 << 40;
+/// The most places of an axis in a region of interest: their table is made while the graph is built.
+const MOST_OF_REGION: u64 = 1 << 24;
 /// What places in a region of interest are counted in.
 const PARTS: f64 = (1u64 << 32) as f64;
 
@@ -58,8 +60,8 @@ impl Scale {
     /// ⌊n·scale + ½⌋.
     pub fn rounded(self, n: &DimExpr) -> DimExpr {
         let Scale::Ratio(up, down) = self else { return n.clone() };
-        let twice = n * &DimExpr::constant(2 * up) + DimExpr::constant(down);
-        twice.floor_div(&DimExpr::constant(2 * down))
+        let [up, down] = [up, down].map(DimExpr::constant);
+        (n * &up * 2u64 + &down).floor_div(&(&down * 2u64))
     }
 }
 
@@ -97,7 +99,11 @@ impl AxisMap {
             return Err(OpError::ExtentUnsupported { what, extent: show(&self.n) });
         }
         if self.roi.is_some() {
-            constant(&self.n).and_then(|_| constant(&self.m))?;
+            constant(&self.n)?;
+            if constant(&self.m)? > MOST_OF_REGION {
+                let what = "an axis of more than 2^24 places in a region of interest".to_owned();
+                return Err(OpError::ExtentUnsupported { what, extent: show(&self.m) });
+            }
         }
         self.countable(cx)
     }

@@ -26,6 +26,7 @@ impl OpDef for Expand {
         if self.shape.iter().any(|d| d.as_const().is_some_and(|v| v < 0)) {
             return Err(OpError::Invalid(format!("{} is not a shape", cx.show(&self.shape))));
         }
+        cx.not_negative(&self.shape)?;
         let x = cx.ty(0)?;
         one(x.dtype(), cx.broadcast(&x.shape, &self.shape)?)
     }

@@ -41,6 +41,7 @@ impl OpDef for RandomNumbers {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         expect_source(cx, 0, &self.shape)?;
+        cx.not_negative(&self.shape)?;
         let dtype = if self.kind == RandomKind::Words { DType::U32 } else { DType::F32 };
         one(dtype, self.shape.clone())
     }

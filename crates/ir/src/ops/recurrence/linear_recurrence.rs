@@ -3,7 +3,7 @@
 
 use super::parts::{Parts, result};
 use super::sequence::{expect_optional, expect_shape};
-use crate::builder::{GraphBuilder, Value};
+use crate::builder::{GraphBuilder, Value, all_or_mistake};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
@@ -172,6 +172,7 @@ impl GraphBuilder {
     ) -> (Value, Value) {
         let RecurrenceOptions { decay, rates, beta, state } = options;
         let results = self.apply_all(op, &[Some(q), Some(k), Some(v), decay, rates, beta, state]);
-        (results[0], results[1])
+        let [y, last] = all_or_mistake(&results);
+        (y, last)
     }
 }

@@ -83,6 +83,17 @@ fn symbolic([b, t]: [u64; 2], most: u64, op: &LinearRecurrence) -> Sample {
     filled(sample.bind("b", b).bind("t", t), 5)
 }
 
+/// β of each head, where a symbol is the number of heads.
+fn betas_of_a_symbol(op: &LinearRecurrence) -> Sample {
+    let sample = Sample::graph(&format!("beta of as many heads as a symbol says {op:?}"), |g| {
+        let n = [2, 5, 4, 4, 4, 3, 3];
+        let (main, options) = inputs(g, (n, n[0].into(), n[1].into()), Form { beta: 0, ..ALL }, op.by_value);
+        let beta = Some(g.input("beta", f32([2.into(), 5.into(), sym("heads", 1..=4)])));
+        outputs(g, &main, RecurrenceOptions { beta, ..options }, op.clone());
+    });
+    filled(sample, 3)
+}
+
 /// All samples.
 pub fn samples() -> Vec<Sample> {
     let plain = LinearRecurrence::default();
@@ -119,6 +130,7 @@ pub fn samples() -> Vec<Sample> {
     ]);
     samples.extend([[1, 1], [2, 7], [3, 0], [0, 4], [3, 20]].map(|n| symbolic(n, 20, &delta)));
     samples.extend([[1, 3], [1, 4097], [2, 9000]].map(|n| symbolic(n, 9000, &plain)));
+    samples.extend([&plain, &delta].map(betas_of_a_symbol));
     let strange = Fill::Floats(vec![1.0, f64::INFINITY, -0.0, 2.0, f64::NAN, f64::NEG_INFINITY, -1.0, 0.0]);
     samples.extend(["v", "decay", "state", "q"].map(|name| {
         let op = LinearRecurrence { scale: 0.25, ..plain.clone() };

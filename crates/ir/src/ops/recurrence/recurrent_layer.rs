@@ -3,7 +3,7 @@
 use super::parts::{Parts, result};
 use super::recurrent_layer_samples;
 use super::sequence::expect_optional;
-use crate::builder::{GraphBuilder, Value};
+use crate::builder::{GraphBuilder, Value, all_or_mistake};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
@@ -243,7 +243,6 @@ impl GraphBuilder {
         [rb, p, lens, h0, c0]: [Option<Value>; 5],
         op: RecurrentLayer,
     ) -> [Value; 3] {
-        let results = self.apply_all(op, &[Some(xw), Some(r), rb, p, lens, h0, c0]);
-        [results[0], results[1], results[2]]
+        all_or_mistake(&self.apply_all(op, &[Some(xw), Some(r), rb, p, lens, h0, c0]))
     }
 }

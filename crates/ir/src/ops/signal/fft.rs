@@ -167,6 +167,13 @@ impl OpDef for Fft {
             })
             .bind("n", n)
         }));
+        samples.extend([0, 3].map(|n| {
+            Sample::graph(&format!("lines side by side, {n} of 3"), |g| {
+                let x = g.input("x", tensor(DType::F32, [2.into(), 5.into(), sym("n", 0..=3), 1.into()]));
+                g.output("y", g.fft(x, Fft { axis: 1, ..Fft::default() }));
+            })
+            .bind("n", n)
+        }));
         samples
     }
 }

@@ -7,7 +7,7 @@ use crate::ops::elementwise::FLOATS;
 use half::{bf16, f16};
 use pumice_types::{DType, Tensor};
 
-/// The most elements of a table.
+/// The most elements of a table, and the most along an axis of one that has none.
 const MOST: u64 = 1 << 24;
 
 impl GraphBuilder {
@@ -35,11 +35,11 @@ fn expect_table(dtype: DType, shape: &[u64]) -> Result<(), OpError> {
         let reason = "the elements are floats: f32, f16 or bf16".into();
         return Err(AttrError::Value { name: "dtype", reason }.into());
     }
-    let elements = shape.iter().try_fold(1u64, |all, &n| all.checked_mul(n)).filter(|&n| n <= MOST);
-    match elements {
-        Some(_) => Ok(()),
-        None => Err(OpError::Invalid(format!("a table of {shape:?} has more than 2^24 elements"))),
+    let elements = shape.iter().try_fold(1u64, |all, &n| all.checked_mul(n));
+    if elements.is_none_or(|n| n > MOST) || shape.iter().any(|&n| n > MOST) {
+        return Err(OpError::Invalid(format!("a table of {shape:?} has more than 2^24 elements or rows")));
     }
+    Ok(())
 }
 
 fn rounded(dtype: DType, shape: &[u64], values: &[f64]) -> Result<Tensor, pumice_types::TensorError> {

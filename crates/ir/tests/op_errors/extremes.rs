@@ -1,0 +1,50 @@
+//! Attributes and extents at the ends of their types: refused with a reason, at once, and without a panic.
+
+use super::mistake;
+use pumice_ir::ops::LinearRecurrence;
+use pumice_ir::ops::im2col::Im2Col;
+use pumice_ir::ops::linear_recurrence::RecurrenceOptions;
+use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
+use pumice_ir::ops::resize::{Resize, ResizeAspect, ResizeCoordinates};
+use pumice_ir::ops::selective_scan::{ScanOperands, SelectiveScan};
+use pumice_ir::ops::{RecurrentLayer, recurrent_layer::Cell};
+use pumice_ir::{OpError, f32, sym};
+use pumice_types::DimExpr;
+
+refuses! {
+    // A table without a column had 2^39 rows to go through.
+    mels_of_no_bin_and_too_many_rows: |g| g.mel_weight_matrix(MelWeightMatrix { num_mel_bins: 0, dft_length: 1 << 40, ..MelWeightMatrix::default() })
+        => OpError::Invalid(_),
+    // Twice the extent left 64 bits.
+    resize_to_sizes_beyond_62_bits: |g| g.resize(g.input("x", f32([2, 3])), Resize { sizes: vec![DimExpr::constant(1 << 62); 2], aspect: ResizeAspect::NotLarger, ..Resize::default() })
+        => OpError::ExtentUnsupported { .. },
+    // The table of places was 8 TiB.
+    region_of_too_many_places: |g| g.resize(g.input("x", f32([2])), region(vec![DimExpr::constant(1 << 40)], vec![]))
+        => OpError::ExtentUnsupported { .. },
+    region_scaled_to_too_many_places: |g| g.resize(g.input("x", f32([2])), region(vec![], vec![5e11]))
+        => OpError::ExtentUnsupported { .. },
+    // Taps of all axes together left 64 bits.
+    columns_of_too_many_taps: |g| g.im2col(g.input("x", f32([1, 1, 1, 1, 1])), Im2Col { kernel: vec![1 << 22; 3], pads: vec![1 << 22; 6], ..Im2Col::default() })
+        => OpError::Attr(_),
+    image_of_too_many_taps: |g| g.col2im(g.input("x", f32([1, 1, 1])), &[1 << 22; 3], Im2Col { kernel: vec![1 << 22; 3], ..Im2Col::default() })
+        => OpError::Attr(_),
+    // As a signed number that was a pad of -1, which crops.
+    columns_of_pads_beyond_63_bits: |g| g.im2col(g.input("x", f32([1, 1, 5])), Im2Col { kernel: vec![2], pads: vec![u64::MAX, 0], ..Im2Col::default() })
+        => OpError::Attr(_),
+    // A mistake has one value, and these have two and three results.
+    recurrence_of_unlike_keys: |g| g.linear_recurrence([4, 5, 3].map(|k| g.input(&format!("of_{k}"), f32([1, 2, 1, k]))), RecurrenceOptions::default(), LinearRecurrence::default()).0
+        => OpError::ExtentMismatch { .. },
+    layer_of_unlike_units: |g| g.recurrent_layer([g.input("xw", f32([2, 1, 4])), g.input("r", f32([5, 4]))], [None; 5], RecurrentLayer { cell: Cell::Rnn, ..RecurrentLayer::default() })[0]
+        => OpError::ExtentMismatch { .. },
+    scan_of_symbols_by_two_names: |g| {
+        let [x, delta] = ["x", "delta"].map(|name| g.input(name, f32([1.into(), sym(&format!("of_{name}"), 1..=9), 8.into()])));
+        let [b, c] = ["b", "c"].map(|name| g.input(name, f32([1.into(), sym("of_x", 1..=9), 4.into()])));
+        g.selective_scan([x, delta, g.param("a", f32([8, 4])), b, c], ScanOperands::default(), SelectiveScan::default()).0
+    } => OpError::MayStretch { .. },
+}
+
+/// The whole of an axis, as a region.
+fn region(sizes: Vec<DimExpr>, scales: Vec<f32>) -> Resize {
+    let coordinates = ResizeCoordinates::TfCropAndResize;
+    Resize { sizes, scales, roi: vec![0.0, 1.0], coordinates, ..Resize::default() }
+}
