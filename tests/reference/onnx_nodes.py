@@ -3,12 +3,14 @@
 usage: onnx_nodes.py tests/data/onnx_nodes       (writes .json and .bin; needs onnx 1.23.2 and numpy 2)
 
 A case is taken when it is one node of the default domain without subgraphs, all its inputs and outputs are tensors of
-ordinary types (f32, f16, bf16, the integers of 8 to 64 bits, bool), and its op is not in LATER.
+ordinary types (f32, f16, bf16, the integers of 8 to 64 bits, bool), and the importer has a rule for its op.
 
 The table: name, op, opset, attributes (by kind: i, f, s, is, fs, t), inputs and outputs by place (null where the node
 leaves one out): dtype, shape, and where the elements begin in the file (little endian; equal tensors lie there once).
 """
 import json
+import pathlib
+import re
 import sys
 import warnings
 
@@ -21,12 +23,9 @@ warnings.filterwarnings("ignore")
 NAMES = {
     "FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "INT8": "i8", "UINT8": "u8", "INT16": "i16", "UINT16": "u16",
     "INT32": "i32", "UINT32": "u32", "INT64": "i64", "UINT64": "u64", "BOOL": "bool"}
-# Ops that other work brings ("Found while running", "Every op, second half"), and kinds that are no op of a network.
-LATER = set(
-    "AffineGrid Bernoulli CenterCropPad Compress ConvInteger DeformConv DepthToSpace Det DynamicQuantizeLinear Einsum "
-    "EyeLike GridSample Hardmax ImageDecoder LRN LpNormalization MatMulInteger MaxUnpool MeanVarianceNormalization "
-    "NonMaxSuppression NonZero OptionalGetElement OptionalHasElement QLinearConv QLinearMatMul QuantizeLinear "
-    "ReverseSequence RoiAlign SpaceToDepth TfIdfVectorizer Unique".split())
+RULES = pathlib.Path(__file__).parents[2] / "crates/import/src/onnx"
+# Ops that the importer has a rule for.
+RULED = {op for path in RULES.glob("*.rs") for op in re.findall(r'rule\(\s*"(\w+)"', path.read_text())}
 ELEMENTS = bytearray()
 PLACES = {}
 
@@ -61,7 +60,7 @@ def element_type(info):
 def taken(model):
     graph = model.graph
     node = graph.node[0]
-    return (len(graph.node) == 1 and node.domain in ("", "ai.onnx") and node.op_type not in LATER
+    return (len(graph.node) == 1 and node.domain in ("", "ai.onnx") and node.op_type in RULED
             and not any(a.type in (a.GRAPH, a.GRAPHS) for a in node.attribute)
             and all(element_type(info) for info in [*graph.input, *graph.output]))
 

@@ -7,6 +7,7 @@ pub mod draws;
 pub mod files;
 pub mod fixture;
 pub mod frame_mutants;
+pub mod goldens;
 pub mod graphs;
 pub mod growth;
 pub mod known;

@@ -16,6 +16,8 @@ mod heartbeat;
 #[cfg(feature = "libraries")]
 mod model;
 mod native;
+#[cfg(test)]
+mod op_files;
 mod op_names;
 mod op_table;
 mod output;

@@ -23,6 +23,8 @@ const ROUNDING: &[&str] = &[
     "batch_norm_training",
     "group_norm",
     "instance_norm",
+    "lp_normalization",
+    "mean_variance_normalization",
     "cum_sum",
     "cum_prod",
     "fft",

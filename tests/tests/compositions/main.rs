@@ -10,7 +10,10 @@ mod signals;
 
 use chance::{draws, numbers, penalties, routers};
 use images::{matrices_of_windows, places_of_largest, resamplings, shared_pools};
-use movement::{extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles, triangles};
+use movement::{
+    blocks_of_pixels, diagonals, extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles,
+    triangles,
+};
 use order::{distances, neighbours, rows_by_index, sorts};
 use products::{adapters, products_over_axes, scaled_products};
 use pumice_cpu_ref::{Array, Reference};
@@ -355,6 +358,8 @@ on_both!(
     extents,
     one_hots,
     triangles,
+    diagonals,
+    blocks_of_pixels,
     padded_convolutions,
     sorts,
     distances,

@@ -1,8 +1,9 @@
 //! Ops that move elements, as compositions: `stack`, `tile`, `repeat_interleave`, `reverse`, `fill`, `shape`, `size`,
-//! `one_hot`, `trilu`.
+//! `one_hot`, `trilu`, `eye_like`, `depth_to_space`, `space_to_depth`.
 
 use super::all_pass;
 use pumice_ir::ops::conv::Conv;
+use pumice_ir::ops::depth_to_space::DepthOrder;
 use pumice_ir::ops::pad::Pad;
 use pumice_ir::sample::Fill;
 use pumice_ir::{GraphBuilder, Sample, Value, sym, tensor};
@@ -238,4 +239,60 @@ pub fn triangles(runner: &Runner) {
         vec![g.trilu(x, 0, false), g.trilu(x, 1, true), g.trilu(g.exp(x), -2, true)]
     }));
     all_pass(runner, "trilu", samples);
+}
+
+pub fn diagonals(runner: &Runner) {
+    let case = |d: DType, shape: &[u64], dtype: Option<DType>, k: i64| {
+        of_one(d, shape, &format!("k {k}, {dtype:?}"), |g, x| g.eye_like(x, dtype, k))
+    };
+    let mut samples: Vec<Sample> =
+        [0, 1, -1, 4, -3, 5, -7, i64::MIN, i64::MAX].map(|k| case(DType::F32, &[4, 5], None, k)).into();
+    samples.extend([&[5, 4][..], &[0, 3], &[3, 0], &[1, 1], &[65, 33]].map(|s| case(DType::F32, s, None, 0)));
+    samples.extend(DType::ALL.map(|d| case(d, &[3, 3], None, 0)));
+    samples.extend(DType::ALL.map(|d| case(DType::F32, &[3, 4], Some(d), 1)));
+    samples.extend(symbolic(|g, x| vec![g.eye_like(x, None, 0), g.eye_like(x, Some(DType::I64), -2)]));
+    all_pass(runner, "eye_like", samples);
+}
+
+pub fn blocks_of_pixels(runner: &Runner) {
+    for order in DepthOrder::ALL {
+        let deep = |d: DType, shape: &[u64], size: u64| {
+            of_one(d, shape, &format!("{size} {order:?}"), |g, x| g.depth_to_space(x, size, order))
+        };
+        let wide = |d: DType, shape: &[u64], size: u64| {
+            of_one(d, shape, &format!("{size} {order:?}"), |g, x| g.space_to_depth(x, size, order))
+        };
+        let f = DType::F32;
+        let mut there = vec![
+            deep(f, &[1, 4, 1, 1], 2),
+            deep(f, &[2, 12, 3, 5], 2),
+            deep(f, &[1, 18, 2, 33], 3),
+            deep(f, &[2, 5, 3, 2], 1),
+            deep(f, &[0, 4, 2, 2], 2),
+            deep(f, &[1, 4, 0, 2], 2),
+        ];
+        let mut back = vec![
+            wide(f, &[1, 1, 2, 2], 2),
+            wide(f, &[2, 3, 6, 10], 2),
+            wide(f, &[1, 2, 6, 99], 3),
+            wide(f, &[2, 5, 3, 2], 1),
+            wide(f, &[0, 1, 4, 4], 2),
+        ];
+        there.extend(DType::ALL.map(|d| deep(d, &[1, 8, 2, 3], 2)));
+        back.extend(DType::ALL.map(|d| wide(d, &[1, 2, 4, 6], 2)));
+        back.extend([(0, 1), (2, 3), (3, 4)].map(|(b, h)| there_and_back(order, b, h)));
+        all_pass(runner, "depth_to_space", there);
+        all_pass(runner, "space_to_depth", back);
+    }
+}
+
+fn there_and_back(order: DepthOrder, b: u64, h: u64) -> Sample {
+    Sample::graph(&format!("there and back of {b} and {h}, {order:?}"), |g| {
+        let ty = tensor(DType::F32, [sym("b", 0..=3), 8.into(), sym("h", 1..=4), 5.into()]);
+        let there = g.depth_to_space(g.input("x", ty), 2, order);
+        g.output("there", there);
+        g.output("back", g.space_to_depth(there, 2, order));
+    })
+    .bind("b", b)
+    .bind("h", h)
 }

@@ -1,6 +1,5 @@
 //! Cases of `goldens_images.py`: norms of channels, pools, resampling.
 
-use super::Golden;
 use pumice_ir::ops::batch_norm_training::BatchNormTraining;
 use pumice_ir::ops::group_norm::GroupNorm;
 use pumice_ir::ops::im2col::{Im2Col, Im2ColLayout};
@@ -10,6 +9,7 @@ use pumice_ir::ops::max_pool::MaxPool;
 use pumice_ir::ops::prod_pool::ProdPool;
 use pumice_ir::ops::resize::{Resize, ResizeAspect, ResizeCoordinates, ResizeMode, ResizeRounding};
 use pumice_ir::{GraphBuilder, Value};
+use pumice_tests::goldens::Golden;
 use pumice_types::DimExpr;
 use serde_json::Value as Json;
 
@@ -87,7 +87,7 @@ fn pool(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Vec<Value>> {
             vec![g.im2col(x[0], Im2Col { kernel, strides, pads, dilations, layout })]
         }
         "Col2Im" => {
-            let lists = [1, 2].map(|i| case.operands[i].ints().into_iter().map(|n| n as u64).collect());
+            let lists = [1, 2].map(|i| case.operand(i).ints().into_iter().map(|n| n as u64).collect());
             let [image, kernel]: [Vec<u64>; 2] = lists;
             let op = Im2Col { kernel, strides, pads, dilations, ..Im2Col::default() };
             vec![g.col2im(x[0], &image, op)]

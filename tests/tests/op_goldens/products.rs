@@ -1,11 +1,11 @@
 //! Cases of `goldens_products.py`: products that are made of others, products by experts.
 
-use super::Golden;
 use pumice_ir::ops::GroupedMatMul;
 use pumice_ir::ops::dot_general::DotGeneral;
 use pumice_ir::ops::gemm::Gemm;
 use pumice_ir::ops::lora_matmul::LoraMatMul;
 use pumice_ir::{GraphBuilder, Value};
+use pumice_tests::goldens::Golden;
 use serde_json::Value as Json;
 
 /// What a value counts as at least, of which results may differ by a share: terms of the sums are of about that size.

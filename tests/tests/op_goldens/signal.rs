@@ -1,12 +1,12 @@
 //! How cases about signals are built.
 
-use super::Golden;
 use pumice_ir::ops::fft::{Fft, FftNorm};
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress, LogMelOver};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
 use pumice_ir::ops::stft::Stft;
 use pumice_ir::ops::welch::{WelchPeakKind, WelchPeaks, WelchPsd, WelchScaling};
 use pumice_ir::{GraphBuilder, Value};
+use pumice_tests::goldens::Golden;
 use pumice_types::DType;
 use serde_json::Value as Json;
 
@@ -18,7 +18,7 @@ pub fn data(op: &str) -> Option<usize> {
 
 /// The result, if the case is about signals.
 pub fn build(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Value> {
-    let (size, periodic) = (|| case.operands[0].ints()[0] as u64, case.flag("periodic"));
+    let (size, periodic) = (|| case.operand(0).ints()[0] as u64, case.flag("periodic"));
     Some(match case.op.as_str() {
         "HannWindow" => g.hann_window(size(), periodic, DType::F32),
         "HammingWindow" => g.hamming_window(size(), periodic, DType::F32),
@@ -67,13 +67,13 @@ fn fft(case: &Golden) -> Fft {
 }
 
 fn mel(case: &Golden) -> MelWeightMatrix {
-    let int = |i: usize| case.operands[i].ints()[0] as u64;
+    let int = |i: usize| case.operand(i).ints()[0] as u64;
     MelWeightMatrix {
         num_mel_bins: int(0),
         dft_length: int(1),
         sample_rate: int(2),
-        lower_edge_hertz: case.operands[3].floats()[0],
-        upper_edge_hertz: case.operands[4].floats()[0],
+        lower_edge_hertz: case.operand(3).floats()[0],
+        upper_edge_hertz: case.operand(4).floats()[0],
         dtype: DType::F32,
     }
 }

@@ -1,10 +1,10 @@
 //! Cases of `goldens_transformer.py`: attention, rotation and norms with their further results.
 
-use super::Golden;
 use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::rotary_scaling::{RotaryScaling, Yarn};
 use pumice_ir::ops::{Attention, LayerNorm, RmsNorm, Rotary};
 use pumice_ir::{GraphBuilder, Value};
+use pumice_tests::goldens::{Golden, pair};
 use serde_json::Value as Json;
 
 /// The results, of operands that are data. None of ops that are not here.
@@ -33,7 +33,7 @@ fn norm(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Vec<Value>> {
         }
         "rms_norm_with_statistics" => {
             let op = RmsNorm { axis, epsilon: number(case, "epsilon"), ..RmsNorm::default() };
-            super::pair(g.rms_norm_with_statistics(x[0], x[1], None, op))
+            pair(g.rms_norm_with_statistics(x[0], x[1], None, op))
         }
         _ => return None,
     })
@@ -59,13 +59,13 @@ fn attention(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Vec<Value>>
                 sinks: of("sinks"),
                 alibi: of("alibi"),
             };
-            Some(super::pair(g.attention_with([x[0], x[1], x[2]], operands, op)))
+            Some(pair(g.attention_with([x[0], x[1], x[2]], operands, op)))
         }
         "attention_packed" => {
             let heads = ["q_num_heads", "kv_num_heads"].map(|name| case.int(name) as u64);
             let op = Attention { causal: case.flag("is_causal"), ..Attention::default() };
             let operands = AttentionOperands::default();
-            Some(super::pair(g.attention_packed([x[0], x[1], x[2]], heads, operands, op)))
+            Some(pair(g.attention_packed([x[0], x[1], x[2]], heads, operands, op)))
         }
         _ => None,
     }

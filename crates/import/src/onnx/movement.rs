@@ -3,6 +3,7 @@
 use super::call::{Call, one};
 use super::{OnnxError, Results, Rule, rule};
 use pumice_ir::Value;
+use pumice_ir::ops::depth_to_space::DepthOrder;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::pad::{Pad, PadMode};
 use pumice_ir::ops::scatter::ScatterReduction;
@@ -24,6 +25,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("Pad", 11, pad),
     rule("Tile", 6, tile),
     rule("Trilu", 14, trilu),
+    rule("EyeLike", 9, eye_like),
+    rule("DepthToSpace", 1, depth_to_space),
+    rule("SpaceToDepth", 1, space_to_depth),
     rule("Shape", 1, shape),
     rule("Size", 1, size),
     rule("Range", 11, range),
@@ -169,6 +173,27 @@ fn tile(c: &mut Call<'_>) -> Results {
 fn trilu(c: &mut Call<'_>) -> Results {
     let (x, k, upper) = (c.x(0)?, c.opt_int(1)?.unwrap_or(0), c.flag("upper", true)?);
     one(c.g.trilu(x, k, upper))
+}
+
+fn eye_like(c: &mut Call<'_>) -> Results {
+    let (x, k, dtype) = (c.x(0)?, c.int("k", 0)?, c.opt_dtype("dtype")?);
+    one(c.g.eye_like(x, dtype, k))
+}
+
+/// The side of a block, and how its channels lie.
+fn blocks(c: &mut Call<'_>) -> Result<(u64, DepthOrder), OnnxError> {
+    let orders = [("DCR", DepthOrder::PlaceFirst), ("CRD", DepthOrder::ChannelFirst)];
+    Ok((c.whole("blocksize", 0)?, c.choice("mode", "DCR", &orders)?))
+}
+
+fn depth_to_space(c: &mut Call<'_>) -> Results {
+    let (x, (blocksize, order)) = (c.x(0)?, blocks(c)?);
+    one(c.g.depth_to_space(x, blocksize, order))
+}
+
+fn space_to_depth(c: &mut Call<'_>) -> Results {
+    let (x, (blocksize, order)) = (c.x(0)?, blocks(c)?);
+    one(c.g.space_to_depth(x, blocksize, order))
 }
 
 fn shape(c: &mut Call<'_>) -> Results {

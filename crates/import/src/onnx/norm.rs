@@ -6,6 +6,8 @@ use pumice_ir::ops::batch_norm_training::BatchNormTraining;
 use pumice_ir::ops::group_norm::GroupNorm;
 use pumice_ir::ops::instance_norm::InstanceNorm;
 use pumice_ir::ops::layer_norm::LayerNorm;
+use pumice_ir::ops::lp_normalization::{LengthNorm, LpNormalization};
+use pumice_ir::ops::mean_variance_normalization::MeanVarianceNormalization;
 use pumice_ir::ops::rms_norm::RmsNorm;
 
 pub(super) const RULES: &[Rule] = &[
@@ -14,6 +16,8 @@ pub(super) const RULES: &[Rule] = &[
     rule("InstanceNormalization", 6, instance_norm),
     rule("LayerNormalization", 17, layer_norm),
     rule("RMSNormalization", 23, rms_norm),
+    rule("LpNormalization", 1, lp_normalization),
+    rule("MeanVarianceNormalization", 9, mean_variance_normalization),
     rule("Softmax", 13, |c| {
         let (x, axis) = (c.x(0)?, c.int("axis", -1)?);
         one(c.g.softmax(x, axis))
@@ -67,4 +71,20 @@ fn rms_norm(c: &mut Call<'_>) -> Results {
     let (axis, epsilon) = (c.int("axis", -1)?, c.float("epsilon", 1e-5)?);
     c.int("stash_type", 1)?;
     one(c.g.apply(RmsNorm { axis, epsilon, ..RmsNorm::default() }, &[x, gamma]))
+}
+
+fn lp_normalization(c: &mut Call<'_>) -> Results {
+    let (x, axis) = (c.x(0)?, c.int("axis", -1)?);
+    let p = match c.int("p", 2)? {
+        1 => LengthNorm::L1,
+        2 => LengthNorm::L2,
+        other => return Err(c.wrong("p", format!("is {other}, must be 1 or 2"))),
+    };
+    one(c.g.lp_normalization(x, LpNormalization { axis, p }))
+}
+
+fn mean_variance_normalization(c: &mut Call<'_>) -> Results {
+    let (x, axes) = (c.x(0)?, c.opt_ints_of("axes")?);
+    let op = axes.map_or_else(MeanVarianceNormalization::default, |axes| MeanVarianceNormalization { axes });
+    one(c.g.mean_variance_normalization(x, op))
 }

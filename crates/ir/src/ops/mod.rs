@@ -22,7 +22,7 @@ pub use loss::{
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
     nll_loss, softmax_cross_entropy,
 };
-pub use movement::scatter;
+pub use movement::{depth_to_space, scatter};
 pub use product::rounding::{self, Rounding, round_products};
 pub use product::{dot_general, gemm, lora_matmul};
 use pumice_types::scalar::Reg;
@@ -214,6 +214,8 @@ macro_rules! for_each_op {
                 group_norm GroupNorm "group_norm" composite;
                 instance_norm InstanceNorm "instance_norm" composite;
                 batch_norm_training BatchNormTraining "batch_norm_training" composite;
+                mean_variance_normalization MeanVarianceNormalization "mean_variance_normalization" composite;
+                lp_normalization LpNormalization "lp_normalization" composite;
             }
             // 3.7 Softmax, attention, position
             transformer {

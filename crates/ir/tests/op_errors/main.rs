@@ -44,6 +44,7 @@ macro_rules! refuses {
 
 mod chance;
 mod extremes;
+mod pixels;
 mod products;
 mod transformer;
 

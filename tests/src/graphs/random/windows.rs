@@ -9,11 +9,13 @@ use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::conv_transpose::ConvTranspose;
 use pumice_ir::ops::group_norm::GroupNorm;
 use pumice_ir::ops::instance_norm::InstanceNorm;
+use pumice_ir::ops::lp_normalization::{LengthNorm, LpNormalization};
 use pumice_ir::ops::max_pool::MaxPool;
+use pumice_ir::ops::mean_variance_normalization::MeanVarianceNormalization;
 use pumice_ir::ops::min_pool::MinPool;
 use pumice_ir::ops::prod_pool::ProdPool;
 use pumice_ir::ops::sum_pool::SumPool;
-use pumice_types::DimExpr;
+use pumice_types::{DimExpr, Tensor};
 
 impl Garden<'_> {
     /// x\[rows, c\] as rows of two channels, or as c channels of rows, under a window; and back.
@@ -74,7 +76,12 @@ impl Garden<'_> {
     fn normalized(&mut self, x: Value) -> Value {
         let g = self.g;
         let [gamma, beta] = [(); 2].map(|()| self.param(&[2]));
-        match self.below(4) {
+        match self.below(6) {
+            4 => g.mean_variance_normalization(self.apart(x), MeanVarianceNormalization { axes: vec![1] }),
+            5 => {
+                let p = self.pick(&LengthNorm::ALL);
+                g.lp_normalization(self.apart(x), LpNormalization { axis: 1, p })
+            }
             0 => g.group_norm(x, gamma, beta, GroupNorm { num_groups: self.pick(&[1, 2]), epsilon: 0.1 }),
             1 => g.instance_norm(x, gamma, beta, InstanceNorm { epsilon: 0.1 }),
             2 => g.layer_norm2d(x, gamma, beta, 0.1),
@@ -88,6 +95,13 @@ impl Garden<'_> {
                 g.batch_norm_training(x, gamma, beta, mean, variance, op)
             }
         }
+    }
+
+    /// x\[rows, 2, n\] with two rows that are far from each other and from 0: what was rounded does not grow where they
+    /// are divided by their deviation or length.
+    fn apart(&self, x: Value) -> Value {
+        let far = Tensor::new(&[-8.0f32, 8.0], &[2, 1]).expect("two elements");
+        self.g.add(self.g.tanh(x), self.g.constant(far))
     }
 
     /// A convolution of x\[rows, 2, n\] that keeps its extents, with what may follow it in a layer.

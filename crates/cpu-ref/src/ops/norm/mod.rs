@@ -5,4 +5,6 @@ pub mod batch_norm_training;
 pub mod group_norm;
 pub mod instance_norm;
 pub mod layer_norm;
+pub mod lp_normalization;
+pub mod mean_variance_normalization;
 pub mod rms_norm;

@@ -1,7 +1,9 @@
 //! Ops that rename or move elements (OPS 3.2).
 
 pub mod concat;
+pub mod depth_to_space;
 pub mod expand;
+mod eye_like;
 mod fill;
 pub mod flatten;
 pub mod gather;

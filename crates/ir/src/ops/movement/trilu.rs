@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::Where;
-use pumice_types::DType;
+use pumice_types::{DType, DimExpr};
 
 impl GraphBuilder {
     /// The triangle of each matrix on and above its diagonal `k`, or on and below it where `upper` is false (ONNX
@@ -25,20 +25,25 @@ impl GraphBuilder {
             Ok(types) => types[0].clone(),
             Err(mistake) => return mistake,
         };
-        let [rows, columns] = [2, 1].map(|from_end| ty.shape[ty.rank() - from_end].clone());
         let g = self.composition("trilu");
-        let i = g.unsqueeze(g.range(0, rows, 1, DType::I32), &[1]);
-        let stays = g.side_of_diagonal(g.sub(g.range(0, columns, 1, DType::I32), i), k, upper);
+        let (distance, k) = (g.past_diagonal(&ty.shape[ty.rank() - 2..]), g.diagonal(k));
+        let stays = if upper { g.greater_or_equal(distance, k) } else { g.less_or_equal(distance, k) };
         let zero = g.constant_scalar(ty.dtype(), 0.0);
         g.last().apply(Where {}, &[stays, x, zero])
     }
 
-    /// Whether j − i is at least k, or at most. It lies between ±(2^31 − 1), so a k beyond is as good as the next
+    /// j − i for each element (i, j) of a matrix of these extents.
+    #[track_caller]
+    pub(super) fn past_diagonal(&self, extents: &[DimExpr]) -> Value {
+        let i = self.unsqueeze(self.range(0, extents[0].clone(), 1, DType::I32), &[1]);
+        self.sub(self.range(0, extents[1].clone(), 1, DType::I32), i)
+    }
+
+    /// The number of a diagonal. Those of elements lie between ±(2^31 − 1), so a k beyond is as good as the next
     /// number.
     #[track_caller]
-    fn side_of_diagonal(&self, distance: Value, k: i64, upper: bool) -> Value {
-        let k = self.constant_scalar(DType::I32, k.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as f64);
-        if upper { self.greater_or_equal(distance, k) } else { self.less_or_equal(distance, k) }
+    pub(super) fn diagonal(&self, k: i64) -> Value {
+        self.constant_scalar(DType::I32, k.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as f64)
     }
 }
 

@@ -65,10 +65,15 @@ impl<'g> Steps<'g> {
 
     /// The sum under the op's name, in the first result's dtype.
     pub fn result(&mut self, terms: &[PatchRef]) -> PatchRef {
+        self.last(Add {}, terms)
+    }
+
+    /// The last op under the node's name, in the first result's dtype.
+    pub fn last(&mut self, op: impl Into<Op>, operands: &[PatchRef]) -> PatchRef {
         if self.dtype == DType::F32 {
-            return self.patch.add(Add {}, self.name, terms);
+            return self.patch.add(op, self.name, operands);
         }
-        let wide = self.add("shifted", Add {}, terms);
+        let wide = self.add("whole", op, operands);
         self.patch.add(Cast { to: self.dtype }, self.name, &[wide])
     }
 

@@ -7,6 +7,8 @@ pub mod group_norm;
 pub mod instance_norm;
 pub mod layer_norm;
 mod layer_norm_2d;
+pub mod lp_normalization;
+pub mod mean_variance_normalization;
 pub mod rms_norm;
 pub(crate) mod scales;
 mod statistics;
