@@ -108,7 +108,7 @@ pub fn of_node(graph: &Graph, node: &Node, literals: bool) -> Result<StepMeaning
         return Ok(written(body, graph.symbols()));
     }
     let mut constants = Vec::new();
-    let g = builder(graph.symbols());
+    let g = builder(graph);
     let inputs: Vec<_> = node
         .inputs
         .iter()
@@ -148,7 +148,7 @@ pub fn of_node_over(
     node: &Node,
     value: &dyn Fn(&GraphBuilder, &str, &ValueType) -> Value,
 ) -> Result<StepMeaning, String> {
-    let g = builder(graph.symbols());
+    let g = builder(graph);
     let Some(body) = node.op.body() else {
         let operand = |(i, v): (usize, &Option<ValueId>)| {
             let (name, v) = (operand(i), (*v)?);
@@ -165,7 +165,7 @@ pub fn of_node_over(
 
 /// The meaning that this builds.
 pub fn made(graph: &Graph, build: impl FnOnce(&GraphBuilder)) -> Result<StepMeaning, String> {
-    let g = builder(graph.symbols());
+    let g = builder(graph);
     build(&g);
     finish(g, graph.symbols())
 }
@@ -201,15 +201,16 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
             *extent = DimExpr::symbol(symbols.push(Symbol { name, min: 0, max, multiple_of: 1 }));
         }
     }
-    let g = builder(&symbols);
+    let g = GraphBuilder::with_symbols("step", symbols.clone());
     let x = g.input(&operand(0), ValueType::new(ty.dtype(), shape));
     g.output("o0", x);
     finish(g, graph.symbols())
 }
 
-/// A builder whose symbols have the ids of the graph's.
-fn builder(symbols: &SymbolTable) -> GraphBuilder {
-    GraphBuilder::with_symbols("step", symbols.clone())
+/// A builder whose symbols have the ids of the graph's, and which knows the graph's conditions: extents that are equal by
+/// one of them do not stretch in a step either.
+fn builder(graph: &Graph) -> GraphBuilder {
+    GraphBuilder::part_of("step", graph)
 }
 
 /// A name that no symbol has.

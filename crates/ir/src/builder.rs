@@ -7,6 +7,7 @@ mod mistake;
 pub(crate) use composition::{Composition, in_range};
 pub use mistake::{BuildErrors, CallSite, Mistake};
 
+use crate::conditions::Conditions;
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
 use crate::graph::{Graph, Output};
@@ -67,6 +68,16 @@ impl GraphBuilder {
         let inner = Rc::new(RefCell::new(Inner::new(name, symbols)));
         inner.borrow_mut().id = Rc::as_ptr(&inner).addr();
         GraphBuilder { inner, next_name: RefCell::new(None) }
+    }
+
+    /// An empty graph that is a part of another: it has its symbols, by the same ids, and what that graph's conditions
+    /// say holds here, without being conditions of the part.
+    pub fn part_of(name: &str, graph: &Graph) -> GraphBuilder {
+        let g = GraphBuilder::with_symbols(name, graph.symbols().clone());
+        if !graph.constraints().is_empty() {
+            g.inner.borrow_mut().conditions = Conditions::of(graph.constraints());
+        }
+        g
     }
 
     /// Reserves capacity for so many more nodes with one value each: a small graph then never grows, of which there may

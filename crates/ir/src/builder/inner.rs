@@ -24,7 +24,7 @@ pub(super) struct Inner {
     pub(super) names: Names,
     /// Indices of outputs by name.
     pub(super) outputs: BTreeMap<String, usize>,
-    conditions: Conditions,
+    pub(super) conditions: Conditions,
     pub(super) scope: Vec<String>,
     pub(super) errors: Vec<Mistake>,
     /// Outputs whose values came out of mistakes.

@@ -57,9 +57,9 @@ impl GraphBuilder {
         let rule = |cx: &Infer<'_>| {
             cx.expect_dtype(0, &[DType::I32, DType::I64])?;
             cx.expect_rank(0, 2)?;
-            if vocabulary.bounds(cx.symbols()).0 < 0 {
+            if vocabulary.bounds(cx.symbols()).1 < 0 {
                 let shown = display_dim(&vocabulary, cx.symbols());
-                let reason = format!("{shown} may be negative; it is the number of ids");
+                let reason = format!("{shown} is negative; it is the number of ids");
                 return Err(AttrError::Value { name: "vocabulary", reason }.into());
             }
             Ok(())
